@@ -112,7 +112,8 @@ class Certificate:
             known = {k: float(v[arm]) for k, v in named.items() if v is not None and math.isfinite(v[arm])}
             alive = {} if self.survivors is None else {"survives": bool(self.survivors[arm])}
             arms.append({"arm": arm, "pulls": pulls, **known, **alive})
-        return content | {"arms": arms, "rare_events": self.rare_events(), "assumptions": list(self.assumptions)}
+        rare = {"rare_events": lines} if (lines := self.rare_events()) else {}
+        return content | {"arms": arms, **rare, "assumptions": list(self.assumptions)}
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> "Certificate":
@@ -197,8 +198,8 @@ class Certificate:
 def rare_heading(coverage: float | None) -> str:
     """Return the heading of the sentences of `Certificate.rare_events`."""
     return (
-        f"rare events that may be unseen, if fixed in advance, such as a failure; with probability {coverage:g} for "
-        "all arms at once"
+        f"rare events that may be unseen (events fixed in advance, such as a failure; with probability {coverage:g} "
+        "for all arms at once)"
     )
 
 

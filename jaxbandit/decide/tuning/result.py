@@ -76,7 +76,10 @@ class TuneResult:
     def summary(self) -> dict[str, Any]:
         """Return the summary that `jaxbandit tune --json` prints, and that is stored as summary.json."""
         order = self.ranking()
-        certificate = {} if self.certificate is None else {"certificate": self.certificate.to_json()}
+        certificate: dict[str, Any] = {}
+        if self.certificate is not None:
+            rare = {"rare_events": lines} if (lines := self._rare_events(self.certificate)) else {}
+            certificate = {"certificate": {**self.certificate.to_json(), **rare}}
         return plain(
             {
                 "kind": "tune",
@@ -136,10 +139,12 @@ class TuneResult:
     def _promise(self) -> list[str]:
         if self.certificate is None:
             return []
-        names = [f"configuration {i}" for i in range(self.configs.count)]
-        rare = self.certificate.rare_events(names, "trainings")
+        rare = self._rare_events(self.certificate)
         heading = [f"{rare_heading(self.certificate.coverage)}:"] if rare else []
         return [f"{self.certificate.rule}: {self.certificate.promise}", *heading, *rare]
+
+    def _rare_events(self, certificate: Certificate) -> list[str]:
+        return certificate.rare_events([f"configuration {i}" for i in range(self.configs.count)], "trainings")
 
     def _spent(self) -> str:
         return f"{len(self.history['id']):,} trainings of {self.configs.count:,} configurations"
