@@ -15,6 +15,7 @@ from jaxbandit.environments.stationary.bernoulli import bernoulli
 from jaxbandit.environments.stationary.exponential import exponential
 from jaxbandit.environments.stationary.gaussian import gaussian
 from jaxbandit.environments.stationary.poisson import poisson
+from jaxbandit.environments.stationary.rare_events import rare_events
 from jaxbandit.lab.specs import spec
 
 pytestmark = pytest.mark.quickly_compiled
@@ -205,3 +206,43 @@ def test_what_theory_says_does_not_depend_on_the_order_of_the_arms():
     assert plain["means"] == [0.0, 0.5, 0.9] and "means" not in mixed  # no run had them in this order alone
     # The sum of 2 sigma^2 / gap, each arm's own.
     assert mixed["regret_constant"] == pytest.approx(2 / 0.9 + 8 / 0.4) == plain["regret_constant"]
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("x64", [False, True])
+def test_rare_events_and_normal_rewards_between_them(x64):
+    with jax.enable_x64(x64):
+        arms = rare_events([0.8, 0.9, 0.5], rare=[0.0, 0.4, 1.0], chance=[0.0, 0.1, 1.0], spread=0.01, low=0, high=1)
+        drawn, sums = singly(arms, 20_000), batches(arms, [0, 30, 7], 20_000)
+        steady = batches(rare_events([0.8, 0.9], rare=0.4, chance=0.0, spread=[0.01, 0.02]), [25, 16], 20_000)
+    np.testing.assert_allclose(arms.init(jax.random.key(0)).means, [0.8, 0.85, 1.0], rtol=1e-6)
+    assert (arms.rewards.low, arms.rewards.high, arms.rewards.sigma) == (0, 1, 0.5)
+    assert rare_events([0.8], rare=0.4, chance=0.5).rewards.sigma is None
+    events = drawn[:, 1] == np.float32(0.4) if not x64 else drawn[:, 1] == 0.4
+    assert stats.binomtest(int(events.sum()), 20_000, 0.1).pvalue > LEVEL / 6
+    for some, law in ((drawn[:, 0], (0.8, 0.01)), (drawn[~events, 1], (0.9, 0.01))):
+        assert stats.kstest(some, stats.norm(*law).cdf).pvalue > LEVEL / 6
+    assert (drawn[:, 2] == 1).all() and (sums[:, 0] == 0).all() and (sums[:, 2] == 7).all()
+    # 30 pulls: a whole number of events, told from the sum because normal rewards vary by .05 in all.
+    number = np.rint((30 * 0.9 - sums[:, 1]) / 0.5)
+    assert agrees(number, stats.binom(30, 0.1), LEVEL / 6)
+    rest = (sums[:, 1] - 0.4 * number - 0.9 * (30 - number)) / (0.01 * np.sqrt(30 - number))
+    assert stats.kstest(rest, stats.norm.cdf).pvalue > LEVEL / 6
+    for arm, law in enumerate(((20, 0.05), (14.4, 0.08))):
+        assert stats.kstest(steady[:, arm], stats.norm(*law).cdf).pvalue > LEVEL / 6
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"chance": 1.5}, "chance"),
+        ({"chance": [0.1]}, "chance has 1 entries, must be a number or have 2, one per arm"),
+        ({"chance": [0.1, -0.1]}, r"chance\[1\] = -0.1"),
+        ({"rare": np.nan}, "rare"),
+        ({"spread": -1.0}, "spread"),
+        ({"low": 1.0, "high": 1.0}, "must be low < high"),
+    ],
+)
+def test_rare_events_out_of_range_are_refused(wrong, message):
+    with pytest.raises(ValueError, match=message):
+        rare_events([0.8, 0.9], **{"rare": 0.4, "chance": 0.1, **wrong})

@@ -317,7 +317,11 @@ def test_a_session_shows_its_log_its_means_and_its_certificate(tmp_path, capsys)
     assert [float(row[2]) for row in rows] == [1.0, 0.5, 0.1875]
     log = page.table("Log")[1:]
     assert [row[1] for row in log] == ["ask", "tell"] * 2 and log[1][4] == "0.5, 0.75, 0.25"
-    assert "once the rule stops" in path.read_text(encoding="utf-8")
+    text = path.read_text(encoding="utf-8")
+    assert "once the rule stops" in text and "with probability 0.95 for all arms at once" in text
+    assert (
+        f"first, {html.escape(HOSTILE, quote=False)}, third: 2 pulls: what happens in fewer than 88 % of them" in text
+    )
 
 
 PYTHON_SESSION = np.random.default_rng(0).integers(0, 8, (12, 3)) / 8

@@ -8,7 +8,7 @@ import pytest
 from scipy import special
 
 from jaxbandit.theory import intervals
-from jaxbandit.theory.confidence_sequence import confidence_sequence
+from jaxbandit.theory.confidence_sequence import confidence_sequence, unseen
 
 TRIALS = 120
 
@@ -111,3 +111,31 @@ def test_more_confidence_is_wider(hits, trials):
 def test_refusals_are_one_line(arguments):
     with pytest.raises(ValueError, match=r"confidence_sequence: .* = .*must be"):
         confidence_sequence(*arguments)
+
+
+def test_what_has_not_occurred_is_bounded_by_a_closed_form():
+    trials = [7, 10, 20, 29, 50, 100, 300]
+    shares = unseen(trials, 0.05)
+    assert shares == pytest.approx([0.348, 0.259, 0.139, 0.098, 0.058, 0.030, 0.010], abs=5e-4)
+    assert unseen([7, 50], 0.05 / 12) == pytest.approx([0.543, 0.104], abs=5e-4)
+    for n, share in zip(trials, shares, strict=True):  # of this probability it is missing as often as the level says
+        assert (1 - share) ** n == pytest.approx(0.05)
+    assert unseen(0, 0.05) == 1 and unseen(10**12, 0.05) == pytest.approx(-math.log(0.05) / 1e12)
+    for trials, level, message in ((-1, 0.05, "trials = -1"), (1, 0.0, "level = 0.0"), (1, 1.0, "level = 1.0")):
+        with pytest.raises(ValueError, match=message):
+            unseen(trials, level)
+
+
+@pytest.mark.statistical
+def test_the_bound_on_what_has_not_occurred_holds_at_every_time():
+    """An event of probability .08, 40,000 sequences of 400 trials, a statement after each trial until it occurs.
+
+    Some statement is false in .92^36 = .0497 of the sequences. The share leaves the limits with probability 1e-5. For
+    an event that is chosen by looking at the trials, a score below all scores so far, nothing of the kind holds.
+    """
+    rng, n = np.random.default_rng(8), np.arange(1, 401)
+    first = rng.geometric(0.08, 40_000)  # the trial at which the event occurs
+    false = ((unseen(n, 0.05) < 0.08) & (n < first[:, None])).any(1).mean()
+    assert abs(false - 0.92**36) < 4.5 * math.sqrt(0.05 * 0.95 / 40_000)
+    below = np.minimum.accumulate(rng.random((4000, 400)), 1)  # the probability of a score below all so far
+    assert (below > unseen(n, 0.05)).any(1).mean() > 0.4

@@ -80,6 +80,9 @@ def test_a_session_from_the_shell_is_that_of_python(shell):
     text = shell("status race")[1]
     assert "recommended: 2: lr=0.001, opt=adam" in text and "95% interval" in text
     assert "guarantee: the recommended arm" in text
+    n = found["arms"][2]["pulls"]
+    assert f"- 2: lr=0.001, opt=adam: {n} pulls: what happens in fewer than" in text
+    assert found["arms"][2]["unseen"] == pytest.approx(1 - (0.05 / 3) ** (1 / n))
     assert shell("ask race")[1].startswith("stopped: there is nothing left to pull")
 
 

@@ -17,7 +17,7 @@ import pytest
 import jaxbandit as jb
 from jaxbandit.base.contract import action_of
 from jaxbandit.decide.sessions import directory, rewards
-from jaxbandit.decide.sessions.certificate import mixture_radius
+from jaxbandit.decide.sessions.arm_intervals import mixture_radius
 from jaxbandit.engine.rounds import keys
 from jaxbandit.theory.solvers import student
 
@@ -386,10 +386,49 @@ def test_what_a_proof_takes_is_named():
     def taken(rule):
         return " ".join(jb.certificate(jb.session(rule)).assumptions)
 
-    student, own = RULES["batch"], RULES["batch"]._replace(name="mine")
-    assert "owes its mean to rare large rewards" in taken(student) and "does not declare" not in taken(student)
+    for name in ("paired_race", "mine"):  # nothing is recognized by its name
+        words = taken(RULES["batch"]._replace(name=name))
+        assert "owes its mean to rare large rewards" in words and "a rival has rare failures" in words
+        assert "does not declare" not in words
+    own = RULES["batch"]._replace(assumptions=())
     assert "does not declare" in taken(own)
+    assert "noise has mean 0" in taken(own._replace(assumptions=("noise has mean 0",)))
     assert "sub-Gaussian with sigma = 0.5" in taken(own._replace(rewards=jb.Rewards(sigma=0.5)))
+
+
+def test_what_may_be_unseen_is_said_of_each_recommended_arm_and_survivor():
+    s = in_order(RULES["batch"]._replace(promise=jb.Promise(0.05, 0.1)))
+    found = jb.certificate(s)
+    assert found.pulls.tolist() == [8, 8, 8] and found.survivors.all()
+    expected = 1 - (0.05 / 3) ** (1 / 8)  # for all arms at once
+    np.testing.assert_allclose(found.unseen, expected)
+    assert 0.4 < expected < 0.41
+    (line,) = found.rare_events()
+    assert line == "arm 0, arm 1, arm 2: 8 pulls: what happens in fewer than 41 % of them may not have been seen"
+    content = found.to_json()
+    assert content["rare_events"] == [line]
+    assert [arm["unseen"] for arm in content["arms"]] == pytest.approx([expected] * 3)
+    for shown in (str(found), found._repr_html_()):
+        assert line in shown and "with probability 0.95 for all arms at once" in shown
+    other = dataclasses.replace(
+        found, pulls=np.array([8, 0, 100]), survivors=np.array([True, True, False]), recommendation=np.array([2])
+    )
+    assert other.rare_events(["first", "second", "third"], "trainings") == [
+        "third: 100 trainings: what happens in fewer than 4.1 % of them may not have been seen",
+        "first: 8 trainings: what happens in fewer than 41 % of them may not have been seen",
+    ]
+    assert other.unseen[1] == 1
+    many = dataclasses.replace(found, pulls=np.full(25, 8), survivors=np.ones(25, bool))
+    assert "arm 9 and 15 more: 8 pulls" in many.rare_events()[0]
+
+
+def test_a_certificate_without_intervals_says_nothing_of_rare_events():
+    bare = dataclasses.replace(jb.certificate(in_order(RULES["batch"])), coverage=None, low=None, high=None)
+    assert bare.unseen is None and bare.rare_events() == [] and "rare_events" not in bare.to_json()
+    assert "unseen" not in bare.to_json()["arms"][0] and "for all arms at once" not in str(bare)
+    damaged = {**jb.certificate(in_order(RULES["batch"])).to_json(), "coverage": 1.5}
+    with pytest.raises(ValueError, match=r"coverage = 1.5, must be in"):
+        jb.Certificate.from_json(damaged)
 
 
 @pytest.mark.statistical

@@ -1,6 +1,7 @@
 """Tuning: trainings as pulls, compiled or called as they are, grouped, interrupted, refused; figure and files."""
 
 import json
+import math
 import os
 import signal
 import subprocess
@@ -54,6 +55,18 @@ def test_the_best_configuration_is_chosen_and_certified(found):
     assert found.table["pulls"].sum() == len(found.history["id"]) == found.certificate.pulls.sum()
     np.testing.assert_allclose(found.table["mean"], found.certificate.means)
     np.testing.assert_array_equal(found.table["survivor"], np.arange(6) == 3)
+
+
+def test_a_search_says_what_its_trainings_may_not_have_shown(found):
+    n = int(found.certificate.pulls[3])
+    share = 1 - (0.05 / 6) ** (1 / n)  # for all six configurations at once
+    line = (
+        f"configuration 3: {n} trainings: what happens in fewer than {math.ceil(100 * share)} % of them may not have "
+    )
+    line += "been seen"
+    assert 0.1 < share < 1 and line in str(found).splitlines() and line in found._repr_html_()
+    content = found.summary()["certificate"]
+    assert content["rare_events"] == [line] and content["arms"][3]["unseen"] == pytest.approx(share)
 
 
 def test_a_score_is_that_of_its_seed_and_configuration(found):

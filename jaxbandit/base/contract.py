@@ -190,6 +190,7 @@ class Algorithm(NamedTuple):
         without a budget.
       arms: the action space. None if not declared; `num_arms` is then the length of `pulls`.
       rewards: the rewards that the algorithm is designed for. None if not declared.
+      assumptions: sentences that certificates show, what the promise assumes beyond `rewards` and independent pulls.
       name: name used in results and figures.
     """
 
@@ -209,6 +210,7 @@ class Algorithm(NamedTuple):
     budget: Scalar | None = None
     arms: Arms | None = None
     rewards: Rewards | None = None
+    assumptions: tuple[str, ...] = ()
     name: str = ""
 
     def __repr__(self) -> str:

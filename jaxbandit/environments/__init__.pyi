@@ -28,3 +28,4 @@ from .stationary.beta import beta as beta
 from .stationary.exponential import exponential as exponential
 from .stationary.gaussian import gaussian as gaussian
 from .stationary.poisson import poisson as poisson
+from .stationary.rare_events import rare_events as rare_events

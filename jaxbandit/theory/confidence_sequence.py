@@ -8,6 +8,8 @@ is valid only for a number of trials that is fixed in advance.
 import math
 from typing import Any
 
+import numpy as np
+from numpy.typing import ArrayLike
 from scipy.optimize import brentq
 from scipy.special import betaln, xlogy
 
@@ -46,6 +48,33 @@ def confidence_sequence(hits: int, trials: int, confidence: float) -> Interval:
     high = -math.expm1(_log_lower(misses, hits, least)) if misses else 1.0
     rate = hits / trials
     return Interval(rate, math.sqrt(rate * (1 - rate) / trials), low, high)
+
+
+def unseen(trials: ArrayLike, level: float) -> np.ndarray:
+    """Return what the probability of an event that has not occurred in any trial may be at most.
+
+    The bound of an event that is fixed in advance is 1 - level^(1 / trials), and holds at any stopping time: it is
+    false only if the event, of probability p, is missing from more than log(level) / log(1 - p) trials, which has
+    probability at most level, and these outcomes are nested. It does not hold for an event that is chosen by looking
+    at the trials, such as a reward below all rewards so far. For several sequences of trials at once, or one that was
+    chosen by looking at them, divide the level by their number.
+
+    Args:
+      trials: numbers of independent trials, >= 0, of any shape.
+      level: probability with which the bound may be false, in (0, 1).
+
+    Returns:
+      The bounds, float64 of the shape of `trials`; 1 without a trial.
+
+    Raises:
+      ValueError: an argument is out of range.
+    """
+    trials = np.asarray(trials, np.float64)
+    if not np.all(trials >= 0):
+        raise ValueError(f"unseen: trials = {trials}, must be >= 0")
+    if not 0 < level < 1:
+        raise ValueError(f"unseen: level = {level}, must be in (0, 1)")
+    return -np.expm1(math.log(level) / np.maximum(trials, 1e-300))
 
 
 def _log_lower(hits: int, misses: int, least: float) -> float:

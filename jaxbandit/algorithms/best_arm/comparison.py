@@ -49,6 +49,7 @@ class Comparison(NamedTuple):
     draw: Callable[[Array, ArmStatistics], Array]
     deviations: Callable[[ArmStatistics], Array] | None = None  # scale of one reward, float[num_arms]; None: unknown
     first: int = 1  # pulls of each arm before arms are compared
+    assumptions: tuple[str, ...] = ()  # of the proof, beyond `rewards`
     squares: bool = False  # whether the sums of squared deviations are needed
     part: Callable[[Array], Array] | None = None  # pulls >= 1 of one arm -> its part of the threshold
 

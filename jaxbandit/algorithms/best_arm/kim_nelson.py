@@ -18,6 +18,14 @@ from jaxbandit.base.declaration import declare
 from jaxbandit.base.numerics import as_float
 from jaxbandit.base.types import Array, Scalar
 
+ASSUMPTIONS = (
+    "the rewards with the same index are jointly normal, and independent between arms if `independent` is true; the "
+    "guarantee fails for rare events in either direction: if a rival has rare failures, which have not occurred when "
+    "it is compared (error rates of 0.55, 0.36 and 0.11 were measured at delta = 0.1 for failures in 6, 10 and 20 % of "
+    "its pulls), and if the best arm owes its mean to rare large rewards (0.12 at delta = 0.05)",
+    "the mean of the best arm exceeds every other mean by at least epsilon",
+)
+
 
 @declare(
     question="confidence",
@@ -56,6 +64,11 @@ def kim_nelson(
     (If all gaps are below epsilon, every arm is acceptable.) An audit checks against `Promise`; on gaps of epsilon and
     more the two guarantees agree, except for an arm at exactly epsilon, which counts as correct. "kn++" updates the
     variance and h^2 in each round, with r in place of n0; its guarantee is asymptotic, for small epsilon.
+
+    Nothing is proved for rewards that are not Gaussian, and rare events break the guarantee in both directions. With
+    the default 10 first rounds, the error rate was 0.12 at delta = 0.05 if the best arm owes its mean to rare large
+    rewards (`audit_scores`), and 0.55, 0.36 and 0.11 at delta = 0.1 if a rival fails in 6, 10 and 20 % of its pulls
+    (`audit_rivals`), about the probability that the first rounds show no failure.
 
     If all gaps are far above epsilon, it stops earlier than rules whose guarantee covers all gaps. Use `paired_race` if
     the result must not depend on epsilon. The state holds num_arms^2 pair variances; "kn++" with independent arms holds
@@ -127,6 +140,7 @@ def kim_nelson(
         keep,
         promise=Promise(delta, epsilon, proved=False),
         rewards=Rewards(),
+        assumptions=ASSUMPTIONS,
         begin=lambda: jnp.zeros(num_arms if per_arm else (num_arms, num_arms)),
         observe=observe,
     )

@@ -59,6 +59,7 @@ def race(
     *,
     promise: Promise,
     rewards: Rewards,
+    assumptions: tuple[str, ...] = (),
     begin: Callable[[], PyTree] = lambda: None,
     observe: Callable[[PyTree, Look], PyTree] = lambda statistic, look: statistic,
     first: int = 1,
@@ -73,6 +74,7 @@ def race(
         one with the largest mean stays.
       promise: what the rule guarantees.
       rewards: the rewards that the rule is made for.
+      assumptions: what the promise assumes beyond them, as in `Algorithm`.
       begin: function that returns the statistic before the first pull.
       observe: function from the statistic and a `Look` to the updated statistic, which `keep` then receives.
       first: number of rounds before the first comparison of the survivors, an integer >= 1; static.
@@ -150,6 +152,7 @@ def race(
         promise=promise,
         arms=Arms(num_arms),
         rewards=rewards,
+        assumptions=assumptions,
         name=name,
     )
 

@@ -189,5 +189,6 @@ def top_two(
         promise=Promise(delta, proved=law.proved),
         arms=Arms(num_arms),
         rewards=law.rewards,
+        assumptions=law.assumptions,
         name=where,
     )

@@ -142,5 +142,6 @@ def track_and_stop(
         promise=Promise(delta, proved=law.proved),
         arms=Arms(num_arms),
         rewards=law.rewards,
+        assumptions=law.assumptions,
         name=where,
     )

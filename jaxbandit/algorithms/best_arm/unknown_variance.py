@@ -103,6 +103,7 @@ def unknown_variance(threshold: str, num_arms: int, delta: Scalar, *, where: str
         split=split,
         proved=threshold != "heuristic",
         rewards=Rewards(),
+        assumptions=("the rewards of each arm are normal; rare events that have not occurred yet break the guarantee",),
         deviations=lambda arms: jnp.sqrt(_variances(arms)),
         draw=lambda words, arms: student.posterior_draw(words, _pulls(arms), arms.means, _variances(arms)),
         first=3 if threshold in ("interval", "tbox") else 10,

@@ -238,5 +238,6 @@ def adaptive_full_bandit(
         promise=promised,
         arms=Arms(num_arms, k),
         rewards=Rewards(sigma=sigma),
+        assumptions=("a set's mean is the sum of its arms' means",),
         name=where,
     )

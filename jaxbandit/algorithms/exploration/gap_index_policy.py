@@ -230,6 +230,7 @@ def gap_index_policy(where: str, features: ArrayLike, parts: Parts, problem: Pro
         promise=Promise(delta, epsilon, m, proved=parts.threshold in _PROVED[parts.index == "classical"]),
         arms=Arms(num_arms),
         rewards=Rewards(sigma=sigma),
+        assumptions=() if parts.index == "classical" else ("the means are linear in the features",),
         name=where,
     )
 

@@ -180,6 +180,7 @@ def lazy_track_and_stop(
         promise=Promise(delta, proved=threshold == "det"),
         arms=Arms(num_arms),
         rewards=Rewards(sigma=sigma),
+        assumptions=("the means are linear in the features",),
         name=where,
     )
 

@@ -192,6 +192,7 @@ def lin_game(
         promise=Promise(delta, proved=threshold == "theory"),
         arms=Arms(num_arms),
         rewards=Rewards(sigma=sigma),
+        assumptions=("the means are linear in the features",),
         name="lin_game",
     )
 

@@ -100,6 +100,7 @@ def phased_design(
         promise=Promise(delta),
         arms=Arms(num_arms),
         rewards=Rewards(sigma=sigma),
+        assumptions=("the means are linear in the features",),
         name=name,
     )
 

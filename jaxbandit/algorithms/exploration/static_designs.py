@@ -172,6 +172,7 @@ def _static_design(
         promise=Promise(delta),
         arms=Arms(num_arms),
         rewards=Rewards(sigma=sigma),
+        assumptions=("the means are linear in the features",),
         name=where,
     )
 

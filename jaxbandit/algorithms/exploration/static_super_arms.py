@@ -231,6 +231,7 @@ def static_super_arms(task: Task, rule: Rule, schedule: Schedule, grid: Scalar) 
         promise=task.promised,
         arms=Arms(num_arms, arms.k),
         rewards=Rewards(sigma=task.sigma),
+        assumptions=("a set's mean is the sum of its arms' means",),
         name=where,
     )
 

@@ -129,5 +129,6 @@ def xy_oracle(
         promise=Promise(delta),
         arms=Arms(num_arms),
         rewards=Rewards(sigma=sigma),
+        assumptions=("the means are linear in the features",),
         name="xy_oracle",
     )

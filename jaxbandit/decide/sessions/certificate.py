@@ -5,44 +5,21 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 
 from jaxbandit.base import text
 from jaxbandit.base.contract import Algorithm, Rewards
 from jaxbandit.base.markup import html_table, view
-from jaxbandit.base.types import Array, Numbers
+from jaxbandit.base.types import Numbers
+from jaxbandit.decide.sessions.arm_intervals import intervals
 from jaxbandit.decide.sessions.session import Session
 from jaxbandit.engine.rounds import fit
-from jaxbandit.theory.solvers import student
+from jaxbandit.theory.confidence_sequence import unseen
 
 NO_LIMITS = (-math.inf, math.inf)
 COVERAGE = 0.95  # of the intervals of a rule without a guarantee
 _UNKNOWN = {"mean": math.nan, "low": -math.inf, "high": math.inf}  # of an arm, where its JSON has no such key
-_TYPICAL = 20  # pulls at which an interval is as narrow as it can be
-_NORMAL = "the rewards of each arm are normal"
-_LINEAR = "the means are linear in the features"
-# What the proof of a rule assumes beyond what its `rewards` declare.
-ASSUMED = {
-    "paired_race": (
-        "the differences between two arms' rewards with the same index are normal; if only the best arm is skewed, so "
-        "that it owes its mean to rare large rewards, the guarantee fails (an error rate of 0.35 was measured at "
-        "delta = 0.05)",
-    ),
-    "kim_nelson": (
-        "the rewards with the same index are jointly normal, and independent between arms if `independent` is true",
-        "the mean of the best arm exceeds every other mean by at least epsilon",
-    ),
-    "student_race": (_NORMAL,),
-    **dict.fromkeys(
-        "lingape m_lingape lingifa xy_static g_static xy_adaptive xy_oracle rage lin_game lazy_track_and_stop".split(),
-        (_LINEAR,),
-    ),
-    **dict.fromkeys(
-        "saqm sa_foa icb exhaustive adaptive_full_bandit".split(), ("a set's mean is the sum of its arms' means",)
-    ),
-}
+_NAMED = 10  # arms of equally many pulls that are named, of which only the number follows
 
 
 @dataclass(frozen=True)
@@ -50,8 +27,10 @@ class Certificate:
     """A session's recommendation with its guarantee and confidence intervals; `str` returns a table.
 
     With probability `coverage`, the intervals from `low` to `high` contain the mean rewards of all arms simultaneously
-    and at all times, so they may be read while the session is running and after the rule has stopped. The rule's
-    guarantee is a separate statement and does not depend on these intervals.
+    and at all times, so they may be read while the session is running and after the rule has stopped. Without a known
+    range or sigma, this is proved for normal rewards only: an arm whose rare event has not occurred yet has an interval
+    that does not contain its mean. The rule's guarantee is a separate statement and does not depend on these intervals,
+    and so is `unseen`.
     """
 
     rule: str
@@ -83,6 +62,41 @@ class Certificate:
             words += ", which is not proved"
         return words if self.stopped else f"once the rule stops, {words}; it has not stopped yet"
 
+    @property
+    def unseen(self) -> np.ndarray | None:
+        """The probability per pull that an event may have although no pull of an arm has shown it, float64[num_arms].
+
+        With probability `coverage`, for all arms at once and at all times, an event that is fixed in advance and has
+        not occurred in the pulls of an arm, such as a failure or a reward below a given number, has at most this
+        probability. The error probability is divided by the number of arms, because the arms that one looks at in the
+        end were chosen by their rewards. None if there are no intervals.
+        """
+        if self.coverage is None:
+            return None
+        return unseen(self.pulls, max(1 - self.coverage, 1e-300) / len(self.pulls))
+
+    def rare_events(self, names: Sequence[str] | None = None, pulls: str = "pulls") -> list[str]:
+        """Return what may not have been seen of the recommended arms and of the survivors, as sentences.
+
+        Args:
+          names: names of the arms. Default: their numbers.
+          pulls: what the pulls are, in the plural.
+        """
+        shares = self.unseen
+        if shares is None:
+            return []
+        shown = np.zeros(len(self.pulls), bool) if self.survivors is None else self.survivors.copy()
+        if self.recommendation is not None:
+            shown[self.recommendation] = True
+        lines = []
+        for n in np.unique(self.pulls[shown & (self.pulls > 0)])[::-1]:
+            arms = np.flatnonzero(shown & (self.pulls == n))
+            named = ", ".join(f"arm {a}" if names is None else names[a] for a in arms[:_NAMED].tolist())
+            named += f" and {len(arms) - _NAMED:,} more" if len(arms) > _NAMED else ""
+            share = _percent(float(shares[arms[0]]))
+            lines.append(f"{named}: {n:,} {pulls}: what happens in fewer than {share} of them may not have been seen")
+        return lines
+
     def to_json(self) -> dict[str, Any]:
         """Return the certificate as plain data; keys that do not apply are absent."""
         content: dict[str, Any] = {"schema": 1, "rule": self.rule, "promise": self.promise, "stopped": self.stopped}
@@ -93,12 +107,13 @@ class Certificate:
         if self.coverage is not None:
             content["coverage"] = self.coverage
         arms = []
+        named = {"mean": self.means, "low": self.low, "high": self.high, "unseen": self.unseen}
         for arm, pulls in enumerate(self.pulls.tolist()):
-            named = {"mean": self.means, "low": self.low, "high": self.high}
             known = {k: float(v[arm]) for k, v in named.items() if v is not None and math.isfinite(v[arm])}
             alive = {} if self.survivors is None else {"survives": bool(self.survivors[arm])}
             arms.append({"arm": arm, "pulls": pulls, **known, **alive})
-        return content | {"arms": arms, "assumptions": list(self.assumptions)}
+        rare = {"rare_events": lines} if (lines := self.rare_events()) else {}
+        return content | {"arms": arms, **rare, "assumptions": list(self.assumptions)}
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> "Certificate":
@@ -108,6 +123,8 @@ class Certificate:
           KeyError, IndexError, TypeError, ValueError: `data` is no certificate.
         """
         arms, single = data["arms"], "coverage" in data
+        if single and not 0 < data["coverage"] <= 1:
+            raise ValueError(f"coverage = {data['coverage']}, must be in (0, 1]")
         column = {k: np.array([arm.get(k, unknown) for arm in arms], np.float64) for k, unknown in _UNKNOWN.items()}
         recommendation = data.get("recommendation")
         return cls(
@@ -155,6 +172,8 @@ class Certificate:
                 "recommended: " + ", ".join(str(a) if names is None else names[int(a)] for a in self.recommendation)
             )
         lines += ["", text.align(self._rows(names), right=range(1, 3 if self.means is not None else 2))]
+        if rare := self.rare_events(names):
+            lines += ["", f"{rare_heading(self.coverage)}:", *(f"- {line}" for line in rare)]
         return "\n".join(
             [*lines, "", "assumptions that nobody has checked:", *(f"- {line}" for line in self.assumptions)]
         )
@@ -169,10 +188,19 @@ class Certificate:
         notes = [
             f"rule: {self.rule}",
             f"guarantee: {self.promise}",
+            *([f"{rare_heading(self.coverage)}:", *rare] if (rare := self.rare_events()) else []),
             "assumptions that nobody has checked:",
             *self.assumptions,
         ]
         return view(f"recommended: {named}", arms, notes=notes)
+
+
+def rare_heading(coverage: float | None) -> str:
+    """Return the heading of the sentences of `Certificate.rare_events`."""
+    return (
+        f"rare events that may be unseen (events fixed in advance, such as a failure; with probability {coverage:g} "
+        "for all arms at once)"
+    )
 
 
 def certificate(session: Session) -> Certificate:
@@ -189,7 +217,7 @@ def certificate(session: Session) -> Certificate:
     coverage = COVERAGE if promise is None else 1 - float(promise.delta)
     low = high = None
     if single:
-        low, high, taken = _intervals(session, coverage)
+        low, high, taken = intervals(session, coverage)
         assumptions += taken
     if rule.rewards is not None:
         if rule.rewards.sigma is not None:
@@ -197,7 +225,7 @@ def certificate(session: Session) -> Certificate:
         if rule.rewards.family is not None:
             assumptions.append(f"rewards are of the {rule.rewards.family} family")
     if promise is not None:
-        assumptions += ASSUMED.get(rule.name, _undeclared(rule))
+        assumptions += rule.assumptions or _undeclared(rule)
         if not promise.proved:
             assumptions.append("the guarantee itself, which is not proved for all instances")
     if session.paired:
@@ -223,60 +251,22 @@ def certificate(session: Session) -> Certificate:
 
 
 def _undeclared(rule: Algorithm) -> tuple[str, ...]:
-    """The assumptions of a rule whose name and `rewards` do not determine them."""
+    """The assumptions of a rule that declares none, which its `rewards` may be."""
     rewards = rule.rewards or Rewards()
     if rewards.sigma is not None or rewards.family is not None or fit.limits(rewards) != NO_LIMITS:
         return ()
-    # With the family "student", the only one of these that declares nothing about its rewards.
-    if rule.name in ("track_and_stop", "top_two"):
-        return (_NORMAL,)
     return ("the assumptions of the rule's proof, which the rule does not declare",)
-
-
-def _intervals(session: Session, coverage: float) -> tuple[np.ndarray, np.ndarray, list[str]]:
-    """Confidence sequences of the arms' means, and the assumptions that they add."""
-    totals, rewards = session.totals, session.rule.rewards
-    n, means = np.maximum(totals.counts, 1), totals.means
-    level = (1 - coverage) / session.num_arms
-    least, most = fit.limits(rewards)
-    sigma = None if rewards is None else rewards.sigma
-    if math.isfinite(least) and math.isfinite(most):
-        sigma = (most - least) / 2  # Hoeffding's lemma; `tell` checks that rewards are in range
-    if sigma is None:
-        squares = n * totals.variances
-        with session.programs.scope():
-            ratio, known = map(np.asarray, _student(n.astype(np.float64), np.log(level), squares, np.abs(means)))
-        radius = np.full(len(n), np.inf)
-        radius[known] = np.sqrt(totals.variances[known] * ratio[known])
-        assumed = [f"{_NORMAL} (for the intervals)"]
-    else:
-        radius, assumed = mixture_radius(n, sigma, level), []
-    radius = np.where(totals.counts > 0, radius, np.inf)
-    center = np.where(totals.counts > 0, means, 0.0)
-    return np.maximum(center - radius, least), np.minimum(center + radius, most), assumed
-
-
-def mixture_radius(n: np.ndarray, sigma: Numbers, level: float) -> np.ndarray:
-    """Half the width of the normal mixture's confidence sequence of the mean of n sub-Gaussian rewards.
-
-    exp(s S_n - n s^2 sigma^2 / 2), mixed over s by N(0, 1 / (c sigma^2)), is a nonnegative supermartingale with initial
-    value 1, where S_n is the centered sum. It therefore reaches 1 / level with probability at most `level`.
-    """
-    twice = -2 * math.log(level)
-    c = _TYPICAL / (twice + math.log1p(twice))
-    return np.asarray(sigma) / n * np.sqrt((n + c) * (twice + np.log1p(n / c)))
-
-
-@jax.jit
-def _student(n: Array, log_level: Array, squares: Array, size: Array) -> tuple[Array, Array]:
-    """The squared radius divided by the variance, and whether the rewards vary."""
-    ratio = student.squared_radius(n, log_level, student.default_c2(log_level))
-    return ratio, student.varies(squares, n, size) & jnp.isfinite(ratio)
 
 
 def _sigma(sigma: Numbers) -> str:
     values = np.unique(np.asarray(sigma, np.float64))
     return f"{values[0]:g}" if len(values) == 1 else f"{values[0]:g} to {values[-1]:g}, by arm"
+
+
+def _percent(share: float) -> str:
+    """A share as a percentage of two digits, rounded up so that it remains a bound."""
+    places = max(1 - math.floor(math.log10(100 * share)), 0)
+    return f"{math.ceil(100 * share * 10**places - 1e-9) / 10**places:.{places}f} %"
 
 
 def _shown(value: float) -> str:

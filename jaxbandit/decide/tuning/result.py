@@ -12,8 +12,8 @@ from jaxbandit.base.markup import html_table, view
 from jaxbandit.base.refusals import BadInput
 from jaxbandit.base.text import align
 from jaxbandit.base.types import ArrayLike, PyTree
-from jaxbandit.decide.sessions.certificate import Certificate
-from jaxbandit.decide.sessions.directory import ABOUT
+from jaxbandit.decide.sessions.certificate import Certificate, rare_heading
+from jaxbandit.decide.sessions.stored import ABOUT
 from jaxbandit.decide.tuning.configs import Configs
 from jaxbandit.engine.storage import directories
 from jaxbandit.engine.storage import files as storage
@@ -80,7 +80,10 @@ class TuneResult:
     def summary(self) -> dict[str, Any]:
         """Return the summary that `jaxbandit tune --json` prints, and that is stored as summary.json."""
         order = self.ranking()
-        certificate = {} if self.certificate is None else {"certificate": self.certificate.to_json()}
+        certificate: dict[str, Any] = {}
+        if self.certificate is not None:
+            rare = {"rare_events": lines} if (lines := self._rare_events(self.certificate)) else {}
+            certificate = {"certificate": {**self.certificate.to_json(), **rare}}
         return plain(
             {
                 "kind": "tune",
@@ -139,7 +142,14 @@ class TuneResult:
         return f"configuration {self.index}: {self.configs.text(self.index)}; {mean}"
 
     def _promise(self) -> list[str]:
-        return [] if self.certificate is None else [f"{self.certificate.rule}: {self.certificate.promise}"]
+        if self.certificate is None:
+            return []
+        rare = self._rare_events(self.certificate)
+        heading = [f"{rare_heading(self.certificate.coverage)}:"] if rare else []
+        return [f"{self.certificate.rule}: {self.certificate.promise}", *heading, *rare]
+
+    def _rare_events(self, certificate: Certificate) -> list[str]:
+        return certificate.rare_events([f"configuration {i}" for i in range(self.configs.count)], "trainings")
 
     def _spent(self) -> str:
         return f"{len(self.history['id']):,} trainings of {self.configs.count:,} configurations"

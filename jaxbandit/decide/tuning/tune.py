@@ -65,7 +65,11 @@ def tune(
 
     The guarantee is that of the rule for the means of the scores over seeds, under the rule's assumptions, which the
     certificate lists. The default rule `paired_race` assumes that the differences between the scores of two
-    configurations with the same seed are normal. Nothing is guaranteed for data that `train` does not use.
+    configurations with the same seed are normal. Rare events break its guarantee in both directions: a configuration
+    that fails now and then, by a diverging training or `on_failure`, is chosen before a failure has occurred (measured
+    error rates of 0.71, 0.54 and 0.27 at delta = 0.1 if a rival fails in 6, 10 and 20 % of its trainings), and one that
+    owes its mean to rare large scores is dropped (0.35 at delta = 0.05). For scores in a known range `betting_race` is
+    valid in both cases. Nothing is guaranteed for data that `train` does not use.
 
     A score depends only on the seed, the configuration, the machine, the version of JAX and `batch`. It does not depend
     on which configurations are left, on interruptions, or on the order in which trainings end.
@@ -91,7 +95,8 @@ def tune(
       executor: a PEP 3148 executor on which `train` is called directly. For an executor of processes, which must not be
         forked, `train` must be picklable.
       on_failure: score of a training that raises an exception or returns a number that is not finite or of modulus
-        above 1e150. None stops the search with an error.
+        above 1e150. None stops the search with an error. Rare failures break the guarantee of rules for normal scores,
+        as above.
       progress: a function that receives the Progress; True or False to show a bar on stderr or not; None to show a bar
         if stderr is a terminal.
       maximize: whether large scores are good. Otherwise the rule receives their negatives or, for bounded rewards,

@@ -191,7 +191,7 @@ def _spec(directory: Path, path: Path | None, imports: bool, may_import: bool) -
     if spec.outside:
         where = f"{path or directory}: algorithm[0].type = {show(spec.algorithm.type)}, names code outside the package"
         if not may_import:
-            refuse(where, ", which --no-import does not allow")
+            refuse(where, ", which is not imported; leave out --no-import if you trust it")
         if begun and not imports and not ownership.is_signed(meta):
             refuse(where, f", and no ask of yours has begun {directory}; give --import if you trust whoever did")
         spec = load(imports=True)

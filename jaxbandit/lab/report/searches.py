@@ -10,6 +10,7 @@ import numpy as np
 from jaxbandit.base.markup import Html
 from jaxbandit.base.refusals import BadInput
 from jaxbandit.base.types import Json, Table
+from jaxbandit.decide.sessions.certificate import rare_heading
 from jaxbandit.decide.sessions.directory import ABOUT, read_about
 from jaxbandit.engine.storage import files as storage
 from jaxbandit.lab.report import charts, parts, provenance
@@ -65,13 +66,17 @@ def page_of(directory: Path, summary: Table) -> Page:
 
 
 def promise(certificate: Table) -> list[Html | None]:
-    """Return the guarantee and the assumptions of a certificate, given as `Certificate.to_json` returns it."""
+    """Return the guarantee, rare events and assumptions of a certificate, given as `Certificate.to_json` returns it."""
     entries = {"rule": certificate["rule"], "guarantee": certificate["promise"]}
     entries |= {name: certificate.get(name) for name in ("delta", "epsilon", "m")}
     entries |= {"stopped": "yes" if certificate["stopped"] else "not yet"}
-    assumptions = certificate.get("assumptions", [])
-    heading = parts.tag("h3", "Assumptions") if assumptions else None
-    return [provenance.definitions(entries), heading, parts.bullets(assumptions)]
+    shown = [provenance.definitions(entries)]
+    if lines := certificate.get("rare_events"):
+        heading = rare_heading(certificate.get("coverage"))
+        shown += [parts.tag("h3", "Rare events"), parts.tag("p", f"{heading}:"), parts.bullets(lines)]
+    if lines := certificate.get("assumptions"):
+        shown += [parts.tag("h3", "Assumptions"), parts.bullets(lines)]
+    return shown
 
 
 def config_text(config: object) -> str:

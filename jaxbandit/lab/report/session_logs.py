@@ -106,15 +106,16 @@ def _page(
     counts = f"{summary.num_told:,} pulls told" + ("." if pending is None else f", {pending:,} pending.")
     state = "" if pending is None else " It has stopped." if certificate.stopped else " It has not stopped."
     page = Page(summary.name, [f"Session of {rule} over {len(labels):,} arms.{state}", counts])
+    promise = searches.promise({**certificate.to_json(), "rare_events": certificate.rare_events(labels)})
     if pending is None:
         page.add(
             "Certificate", tag("p", NOT_CURRENT.format(remedy=remedy)), provenance.definitions(_guaranteed(identity))
         )
     elif certificate.recommendation is not None:
         named = ", ".join(labels[int(arm)] for arm in certificate.recommendation)
-        page.add("Recommendation", tag("p", tag("strong", named)), *searches.promise(certificate.to_json()))
+        page.add("Recommendation", tag("p", tag("strong", named)), *promise)
     else:
-        page.add("Certificate", *searches.promise(certificate.to_json()))
+        page.add("Certificate", *promise)
     page.add("Arms", *_arms(page, certificate, labels))
     page.add("Running means", *_running(page, entries, labels))
     page.add("Log", *_log(page, entries, labels))

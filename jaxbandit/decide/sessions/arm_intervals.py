@@ -1,0 +1,62 @@
+"""Confidence sequences of the mean rewards of a session's arms, which hold for all arms at once and at every time."""
+
+import math
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxbandit.base.types import Array, Numbers
+from jaxbandit.decide.sessions.session import Session
+from jaxbandit.engine.rounds import fit
+from jaxbandit.theory.solvers import student
+
+_TYPICAL = 20  # pulls at which an interval is as narrow as it can be
+_NORMAL = (
+    "for the intervals, the rewards of each arm are normal; an interval does not contain the mean of an arm if a rare "
+    "event matters to it and has not occurred yet"
+)
+
+
+def intervals(session: Session, coverage: float) -> tuple[np.ndarray, np.ndarray, list[str]]:
+    """Return lower and upper bounds of the arms' means, float64[num_arms], and the assumptions that they add.
+
+    With probability `coverage` they contain the means of all arms at all times.
+    """
+    totals, rewards = session.totals, session.rule.rewards
+    n, means = np.maximum(totals.counts, 1), totals.means
+    level = (1 - coverage) / session.num_arms
+    least, most = fit.limits(rewards)
+    sigma = None if rewards is None else rewards.sigma
+    if math.isfinite(least) and math.isfinite(most):
+        sigma = (most - least) / 2  # Hoeffding's lemma; `tell` checks that rewards are in range
+    if sigma is None:
+        squares = n * totals.variances
+        with session.programs.scope():
+            ratio, known = map(np.asarray, _student(n.astype(np.float64), np.log(level), squares, np.abs(means)))
+        radius = np.full(len(n), np.inf)
+        radius[known] = np.sqrt(totals.variances[known] * ratio[known])
+        assumed = [_NORMAL]
+    else:
+        radius, assumed = mixture_radius(n, sigma, level), []
+    radius = np.where(totals.counts > 0, radius, np.inf)
+    center = np.where(totals.counts > 0, means, 0.0)
+    return np.maximum(center - radius, least), np.minimum(center + radius, most), assumed
+
+
+def mixture_radius(n: np.ndarray, sigma: Numbers, level: float) -> np.ndarray:
+    """Half the width of the normal mixture's confidence sequence of the mean of n sub-Gaussian rewards.
+
+    exp(s S_n - n s^2 sigma^2 / 2), mixed over s by N(0, 1 / (c sigma^2)), is a nonnegative supermartingale with initial
+    value 1, where S_n is the centered sum. It therefore reaches 1 / level with probability at most `level`.
+    """
+    twice = -2 * math.log(level)
+    c = _TYPICAL / (twice + math.log1p(twice))
+    return np.asarray(sigma) / n * np.sqrt((n + c) * (twice + np.log1p(n / c)))
+
+
+@jax.jit
+def _student(n: Array, log_level: Array, squares: Array, size: Array) -> tuple[Array, Array]:
+    """The squared radius divided by the variance, and whether the rewards vary."""
+    ratio = student.squared_radius(n, log_level, student.default_c2(log_level))
+    return ratio, student.varies(squares, n, size) & jnp.isfinite(ratio)

@@ -1,0 +1,128 @@
+"""Arms whose rewards vary little, except in rare events: trainings that fail, calls that are interrupted by a pause."""
+
+import math
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxbandit.base import checks
+from jaxbandit.base.contract import Arms, BatchRewards, Environment, Rewards
+from jaxbandit.base.declaration import declare
+from jaxbandit.base.numerics import as_float, get_at
+from jaxbandit.base.truth import Truth
+from jaxbandit.base.types import Array, ArrayLike, Key, Numbers, Scalar
+from jaxbandit.environments.means import means_of_state, simple_regret
+from jaxbandit.environments.stationary.binomial import binomial
+
+
+class RareState(NamedTuple):
+    """The true means of one run."""
+
+    means: Array  # float[num_arms], (1 - chance) typical + chance rare
+    gaps: Array  # float[num_arms], max(means) - means
+
+
+@declare(
+    settings=({"typical": (0.8, 0.9), "rare": 0.4, "chance": (0.0, 0.25), "spread": 0.01, "low": 0.0, "high": 1.0},),
+)
+def rare_events(
+    typical: ArrayLike,
+    *,
+    rare: Numbers,
+    chance: Numbers,
+    spread: Numbers = 0.0,
+    low: Scalar = -math.inf,
+    high: Scalar = math.inf,
+) -> Environment:
+    """Normal rewards, except for rare events of another reward.
+
+    Return the K-armed bandit whose arm a has the reward rare[a] with probability chance[a], and otherwise a normal one
+    with mean typical[a].
+
+    A rule that compares arms before an event has occurred sees other means than the true ones: a rival that sometimes
+    fails looks better than it is, and an arm that owes its mean to rare large rewards looks worse.
+
+    Args:
+      typical: float[num_arms], means of the rewards without an event; traced.
+      rare: the reward of an event, one number or one per arm; traced.
+      chance: probability of an event at each pull, in [0, 1], one number or one per arm; traced.
+      spread: standard deviation of the rewards without an event, >= 0, one number or one per arm; traced.
+      low: smallest reward that is declared, for rules that know the range; traced. A run that meets a reward outside
+        the range ends as such.
+      high: largest reward that is declared, above low; traced.
+
+    Returns:
+      An Environment with actions int32[] in [0, num_arms) and rewards float[]. Its noise is two numbers per round,
+      shared by all arms: one uniform for the event, one standard normal. With a finite range, sigma is half its width.
+
+    Raises:
+      ValueError: an argument is out of range, or has another length than typical.
+    """
+    where = "rare_events"
+    typical = checks.array(where, "typical", typical)
+    rare, chance, spread = (
+        _by_arm(name, value, len(typical), least, most)
+        for name, value, least, most in (
+            ("rare", rare, -math.inf, math.inf),
+            ("chance", chance, 0.0, 1.0),
+            ("spread", spread, 0.0, math.inf),
+        )
+    )
+    bounded = all(checks.is_traced(end) or math.isfinite(end) for end in (low, high))
+    if not any(map(checks.is_traced, (low, high))) and not low < high:
+        raise ValueError(f"{where}: low = {low}, high = {high}, must be low < high")
+
+    def by_arm(numbers: ArrayLike) -> Array:
+        return jnp.broadcast_to(as_float(numbers), len(typical))
+
+    def init(key: Key) -> RareState:
+        often = by_arm(typical)
+        mu = often + by_arm(chance) * (by_arm(rare) - often)
+        return RareState(mu, jnp.max(mu) - mu)
+
+    def noise(key: Key) -> Array:
+        event, normal = jax.random.split(key)
+        return jnp.stack([jax.random.uniform(event), jax.random.normal(normal)])
+
+    def reward(state: RareState, context: None, action: Array, noise: Array) -> Array:
+        usual = get_at(by_arm(typical), action) + get_at(by_arm(spread), action) * noise[1]
+        return jnp.where(noise[0] < get_at(by_arm(chance), action), get_at(by_arm(rare), action), usual)
+
+    def regret(state: RareState, context: None, action: Array) -> Array:
+        return get_at(state.gaps, action)
+
+    def batch_noise(key: Key) -> tuple[Key, Array]:
+        events, normal = jax.random.split(key)
+        return events, jax.random.normal(normal, (len(typical),))
+
+    def sums(state: RareState, pulls: Array, noise: tuple[Key, Array]) -> Array:
+        events = binomial(noise[0], pulls, by_arm(chance))
+        usual = as_float(pulls) - events
+        return events * by_arm(rare) + usual * by_arm(typical) + by_arm(spread) * jnp.sqrt(usual) * noise[1]
+
+    return Environment(
+        init=init,
+        noise=noise,
+        reward=reward,
+        regret=regret,
+        simple_regret=simple_regret,
+        batch=BatchRewards(batch_noise, sums),
+        arms=Arms(len(typical)),
+        rewards=Rewards(low, high, sigma=(high - low) / 2 if bounded else None),
+        truth=Truth(means=means_of_state),
+        name=where,
+    )
+
+
+def _by_arm(name: str, value: Numbers, num_arms: int, low: float, high: float) -> ArrayLike:
+    """Return one number, or one per arm."""
+    if np.ndim(value) == 0:
+        return checks.number("rare_events", name, value, low=low, high=high)
+    value = checks.array("rare_events", name, value, low=low, high=high)
+    if len(value) != num_arms:
+        raise ValueError(
+            f"rare_events: {name} has {len(value)} entries, must be a number or have {num_arms}, one per arm"
+        )
+    return value
