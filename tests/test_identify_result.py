@@ -9,6 +9,8 @@ from results_by_hand import noisy, stopping
 from scipy import stats
 
 from jaxbandit.base.contract import Outcome
+from jaxbandit.running.results import report
+from jaxbandit.running.results.budget import BudgetResult
 from jaxbandit.running.results.compare import compare
 from jaxbandit.running.results.loading import load, load_cell
 from jaxbandit.running.results.places import compare_places
@@ -202,3 +204,60 @@ def test_directories(tmp_path):
     found = compare_places(tmp_path / "a", tmp_path / "b")
     assert found.comparisons[0].difference == -50
     assert "samples a" in found.table() and "3 pairs" in found.table()
+
+
+def test_a_restricted_mean_is_never_more_certain_than_its_runs():
+    """With all of 50 runs censored, a share of 1 - 0.025^(1/50) = 7 % may still have stopped at once."""
+    every = stopping([200] * 50, outcome=[LATE] * 50, max_rounds=200)
+    low, high = every.restricted_mean()[2:]
+    assert (low, high) == (pytest.approx(1 + 199 * 0.025 ** (1 / 50)), 200)
+    samples = every.summary()["samples"]
+    assert "se" not in samples and (samples["low"], samples["high"]) == (low, high)
+    one = stopping([199] + [200] * 49, outcome=[0] + [LATE] * 49, max_rounds=200).restricted_mean()
+    assert one.low < low and one.value < one.high <= 200
+    whole = stopping([200] * 50, max_rounds=1000)  # equal runs that stopped: no upper end is known
+    assert "high" not in whole.summary()["samples"] and "200 [186, ?]" in whole.headline()
+    few = stopping([1, 900], max_rounds=1000).restricted_mean()
+    assert few.low == 1 and few.high > 900
+
+
+def test_quantiles_have_the_intervals_of_order_statistics():
+    rng = np.random.default_rng(0)
+    times = np.sort(rng.geometric(0.01, 50))
+    whole = stopping(times, max_rounds=10_000).summary()["samples"]
+    # P(Bin(50, 1/2) <= 17) is .0164 and P(Bin(50, 1/2) <= 18) is .0325.
+    assert (whole["q50_low"], whole["q50_high"]) == (times[17], times[32])
+    assert "q05_low" not in whole and "q95_high" not in whole  # 50 runs are too few: 0.95^50 is 0.077
+    limit = int(times[30])
+    late = times > limit
+    censored = stopping(np.minimum(times, limit), outcome=np.where(late, LATE, 0), max_rounds=limit)
+    cell = censored.summary()["samples"]
+    assert cell["q50_low"] == times[17] and "q50_high" not in cell and "q75" not in cell
+    assert censored.quantile_interval(0.75) == (limit, None)  # below `max_rounds` it is not
+    failed = stopping([5], outcome=[Outcome.NONFINITE])
+    assert failed.quantile_interval(0.5) == (None, None)
+
+
+def test_the_headline_and_the_table_say_of_how_many_runs_an_error_rate_is():
+    r = stopping([30, 1000, 50, 70], outcome=[0, LATE, 0, 0], shortfall=[0.2, 0, 0, 0])
+    assert "error 0.3333 [" in r.headline() and "] of 3 of 4 runs (delta = 0.05)" in r.headline()
+    assert " of 4 of 4" not in stopping([1, 2, 3, 4]).headline()
+    heads, row = report.rows([r]).rows
+    assert row[heads.index("median") + 1] == "[?, > 1,000]" and heads[heads.index("median") + 1] == "95 % interval"
+
+
+def test_error_rates_that_no_run_tells_apart_are_not_equal():
+    """Differences of rare errors: 50 pairs without an error do not show that both rates are 0."""
+    budgets = [
+        BudgetResult(**vars(stopping([100] * 50, shortfall=np.zeros(50), algorithm=name, **more)))
+        for name, more in (("a", {}), ("b", {}), ("c", {"seed": 8}))
+    ]
+    paired, apart = compare(budgets[0], budgets[1]), compare(budgets[0], budgets[2])
+    share = 1 - 0.025 ** (1 / 50)
+    np.testing.assert_allclose((paired.low, paired.high), (-share, share))
+    np.testing.assert_allclose((apart.low, apart.high), (-share, share))
+    late = [stopping([200] * 50, outcome=[LATE] * 50, max_rounds=200, algorithm=name) for name in "ab"]
+    both = compare(*late)
+    np.testing.assert_allclose((both.low, both.high), (-199 * share, 199 * share))
+    equal = compare(stopping([9] * 5), stopping([7] * 5, algorithm="b"))
+    assert equal.verdict == "undecided" and not {"low", "high"} & set(equal.summary())

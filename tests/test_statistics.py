@@ -5,6 +5,7 @@ import pytest
 from scipy import stats
 
 from jaxbandit.theory import intervals
+from jaxbandit.theory.bounded_mean import bounded_mean
 
 
 def test_student_textbook():
@@ -15,12 +16,68 @@ def test_student_textbook():
 
 
 def test_student_arrays_equal_scalars():
-    mean, variance = np.array([1.0, 2.0]), np.array([4.0, 0.0])
+    mean, variance = np.array([1.0, 2.0]), np.array([4.0, 0.5])
     both = intervals.student(mean, variance, 10)
     for i in range(2):
         one = intervals.student(mean[i], variance[i], 10)
         np.testing.assert_array_equal([x[i] for x in both], one)
-    assert both.low[1] == both.high[1] == 2.0
+
+
+def test_equal_runs_leave_room_up_to_the_limits():
+    """What 9 equal runs do not exclude at level 0.025 is a share 1 - 0.025^(1/9) of others: Clopper and Pearson."""
+    unseen = 1 - 0.025 ** (1 / 9)
+    assert intervals.student(2.0, 0.0, 9)[2:] == (-np.inf, np.inf)
+    np.testing.assert_allclose(intervals.student(2.0, 0.0, 9, limits=(2.0, 12.0))[2:], (2.0, 2 + 10 * unseen))
+    share = intervals.clopper_pearson(0, 9).high
+    np.testing.assert_allclose(intervals.student_of([0.1] * 9, limits=(0.0, 1.0)).high, 0.1 + 0.9 * share)
+    assert intervals.welch(1.0, 0.0, 5, 3.0, 0.0, 5)[2:] == (-np.inf, np.inf)
+    # Cut off at the limits where the variance is known.
+    assert intervals.student_of([0.0, 0.0, 9.0], limits=(0.0, 9.0))[2:] == (0.0, 9.0)
+
+
+@pytest.mark.parametrize("runs", [1, 2, 10, 200])
+def test_the_bounded_mean_of_two_values_is_the_rate_of_clopper_and_pearson(runs):
+    """Up to the saddlepoint approximation, which is never narrower than the exact interval by more than 1e-4."""
+    for hits in {0, 1, runs // 2, runs}:
+        exact = intervals.clopper_pearson(hits, runs)
+        ours = bounded_mean(np.r_[np.ones(hits), np.zeros(runs - hits)] * 3 + 4, 4.0, 7.0)
+        low, high = (ours.low - 4) / 3, (ours.high - 4) / 3
+        np.testing.assert_allclose((low, high), exact[2:], atol=0.01 / runs)
+        assert low <= exact.low + 1e-4 and high >= exact.high - 1e-4
+        assert ours.value == pytest.approx(4 + 3 * hits / runs)
+
+
+def test_the_bounded_mean_is_a_quantile_of_random_weights():
+    """Against 200,000 draws of the weights, whose quantile has a standard error below 2e-4 here."""
+    rng = np.random.default_rng(0)
+    values = 0.3 * rng.random(10)
+    weights = rng.dirichlet(np.ones(11), 200_000)
+    high = np.quantile(weights @ np.append(values, 1.0), 0.975)
+    low = np.quantile(weights @ np.append(values, 0.0), 0.025)
+    ours = bounded_mean(values, 0.0, 1.0)
+    np.testing.assert_allclose((ours.low, ours.high), (low, high), atol=3e-3)
+    # With many values it is Student's, and the unit does not matter.
+    many = rng.normal(50.0, 1.0, 5000)
+    both = np.array([bounded_mean(many, 40.0, 60.0), intervals.student_of(many)])[:, 2:]
+    np.testing.assert_allclose(both[0], both[1], atol=0.2 * (both[1, 1] - both[1, 0]))
+    np.testing.assert_allclose(np.array(bounded_mean(1e6 * many, 4e7, 6e7)[2:]), 1e6 * both[0], rtol=1e-9)
+
+
+def test_the_ends_of_a_quantile_are_binomial_ranks():
+    for level, runs in ((0.5, 50), (0.05, 50), (0.95, 200), (0.25, 7), (0.5, 1)):
+        low, high = intervals.quantile_ranks(level, runs)
+        law = stats.binom(runs, level)
+        assert low == max([i for i in range(1, runs + 1) if law.cdf(i - 1) <= 0.025], default=0)
+        assert high == min([i for i in range(1, runs + 1) if law.cdf(i - 1) >= 0.975], default=runs + 1)
+    # The median of 50: the ranks of Conover (1999), Practical Nonparametric Statistics, are 18 and 33.
+    assert intervals.quantile_ranks(0.5, 50) == (18, 33)
+
+
+def test_the_difference_of_two_rates_is_newcombes():
+    """Newcombe (1998), table II, contrast (a) 56/70 - 48/80 from the intervals of Wilson: 0.0524 to 0.3339."""
+    wilson = [stats.binomtest(k, n).proportion_ci(method="wilson") for k, n in ((56, 70), (48, 80))]
+    a, b = (intervals.Interval(r, 0.0, i.low, i.high) for r, i in zip((0.8, 0.6), wilson, strict=True))
+    np.testing.assert_allclose(intervals.independent(a, b)[2:], (0.0524, 0.3339), atol=5e-5)
 
 
 def test_welch_equals_scipy():
@@ -29,7 +86,6 @@ def test_welch_equals_scipy():
     ours = intervals.welch(a.mean(), a.var(ddof=1), 12, b.mean(), b.var(ddof=1), 40, 0.9)
     theirs = stats.ttest_ind(a, b, equal_var=False).confidence_interval(0.9)
     np.testing.assert_allclose((ours.low, ours.high), (theirs.low, theirs.high), rtol=1e-10)
-    assert intervals.welch(1.0, 0.0, 5, 3.0, 0.0, 5)[2:] == (-2.0, -2.0)
 
 
 @pytest.mark.parametrize(("hits", "trials"), [(0, 20), (20, 20), (3, 20), (1, 1)])
@@ -69,6 +125,10 @@ def test_bonferroni():
         lambda: intervals.student(1.0, 1.0, 9, 1.0),
         lambda: intervals.clopper_pearson(3, 2),
         lambda: intervals.welch(0, 1, 1, 0, 1, 5),
+        lambda: bounded_mean([0.5, 2.0], 0.0, 1.0),
+        lambda: bounded_mean([], 0.0, 1.0),
+        lambda: bounded_mean([0.5], 0.0, np.inf),
+        lambda: bounded_mean([0.5], 0.0, 1.0, 1.0),
     ],
 )
 def test_refusals_are_one_line(call):

@@ -78,10 +78,14 @@ def number(value: float) -> str:
 
 
 def with_interval(value: float, low: float | None = None, high: float | None = None) -> str:
-    """Return a number as text, with its interval if it has one; the width of the interval sets the decimals."""
-    if low is None or high is None:
+    """Return a number as text, with its interval if it has one; the width of the interval sets the decimals.
+
+    An end that is not finite is unknown and shown as "?".
+    """
+    if low is None or high is None or not (math.isfinite(low) or math.isfinite(high)):
         return f"{value:,.1f}" if abs(value) >= 1000 else f"{value:.4g}"
-    half = (high - low) / 2
+    half = (high - low) / 2 if math.isfinite(high - low) else min(abs(value - low), abs(value - high))
     places = 1 - round(math.log10(half)) if math.isfinite(half) and half > 0 else 1
     places = min(max(places, 0), 12)
-    return f"{value:,.{places}f} [{low:,.{places}f}, {high:,.{places}f}]"
+    ends = [f"{end:,.{places}f}" if math.isfinite(end) else "?" for end in (low, high)]
+    return f"{value:,.{places}f} [{', '.join(ends)}]"

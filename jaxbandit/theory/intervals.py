@@ -1,8 +1,11 @@
 """Confidence intervals for samples of a fixed size, and the correction for several intervals at once.
 
 Means have Student intervals: the mean of many runs is close to normal, and with few runs the t quantile accounts for
-the estimated variance. Rates have the exact interval of Clopper and Pearson (1934), and the difference of two means
-with unequal variances has that of Welch (1947).
+the estimated variance. Rates have the exact interval of Clopper and Pearson (1934), quantiles that of order statistics,
+and the difference of two means with unequal variances has that of Welch (1947). The mean of a bounded variable most of
+whose values are equal has the interval of bounded_mean.py.
+
+An interval never has the width 0 because all runs happen to be equal: what such runs do not exclude is in it.
 """
 
 from typing import Any, NamedTuple
@@ -12,6 +15,7 @@ from numpy.typing import ArrayLike
 from scipy import special  # scipy.stats gives the same numbers but takes a third of a second longer to import
 
 CONFIDENCE = 0.95
+NO_LIMITS = (-np.inf, np.inf)
 
 
 class Interval(NamedTuple):
@@ -23,19 +27,43 @@ class Interval(NamedTuple):
     high: Any
 
 
-def student(mean: ArrayLike, variance: ArrayLike, runs: int, confidence: float = CONFIDENCE) -> Interval:
-    """Return the Student interval of a mean, given the sample mean and the unbiased variance of `runs` >= 2 runs."""
+def student(
+    mean: ArrayLike,
+    variance: ArrayLike,
+    runs: int,
+    confidence: float = CONFIDENCE,
+    limits: tuple[ArrayLike, ArrayLike] = NO_LIMITS,
+) -> Interval:
+    """Return the Student interval of a mean, cut off at its limits.
+
+    If the variance is 0, it estimates nothing: with the stated confidence, a share 1 - ((1 - confidence) / 2)^(1/runs)
+    of all runs may still differ from these, in each direction. The interval contains what they could be, up to the
+    limits. Without limits it is infinite.
+
+    Args:
+      mean: the sample mean, or one for each of several quantities.
+      variance: the unbiased variance of the same shape.
+      runs: number of runs, >= 2.
+      confidence: confidence level, in (0, 1).
+      limits: the smallest and the largest possible value of a run.
+    """
     _check(runs, confidence)
     mean, variance = np.asarray(mean, np.float64), np.asarray(variance, np.float64)
+    least, most = (np.asarray(limit, np.float64) for limit in limits)
     se = np.sqrt(variance / runs)
     half = special.stdtrit(runs - 1, (1 + confidence) / 2) * se
-    return Interval(mean, se, mean - half, mean + half)
+    unseen = 1 - ((1 - confidence) / 2) ** (1 / runs)
+    below, above = (np.where(variance == 0, unseen * room, half) for room in (mean - least, most - mean))
+    return Interval(mean, se, np.maximum(mean - below, least), np.minimum(mean + above, most))
 
 
-def student_of(values: ArrayLike, confidence: float = CONFIDENCE) -> Interval:
-    """Return the Student interval of the mean of independent `values`, float[runs]."""
+def student_of(
+    values: ArrayLike, confidence: float = CONFIDENCE, limits: tuple[ArrayLike, ArrayLike] = NO_LIMITS
+) -> Interval:
+    """Return the Student interval of the mean of independent `values`, float[runs], as `student` does."""
     values = np.asarray(values, np.float64)
-    return student(values.mean(), values.var(ddof=1) if len(values) > 1 else 0.0, len(values), confidence)
+    alike = not len(values) or bool(np.all(values == values[0]))  # the variance of equal numbers is 0 up to rounding
+    return student(values.mean(), 0.0 if alike else values.var(ddof=1), len(values), confidence, limits)
 
 
 def welch(
@@ -47,16 +75,48 @@ def welch(
     runs_b: int,
     confidence: float = CONFIDENCE,
 ) -> Interval:
-    """Return Welch's interval of mean_a - mean_b for two independent samples."""
+    """Return Welch's interval of mean_a - mean_b for two independent samples; infinite if both variances are 0."""
     _check(min(runs_a, runs_b), confidence)
     part_a, part_b = variance_a / runs_a, variance_b / runs_b
     total = part_a + part_b
     difference, se = mean_a - mean_b, float(np.sqrt(total))
     if total == 0:
-        return Interval(difference, 0.0, difference, difference)
+        return Interval(difference, 0.0, -np.inf, np.inf)
     freedom = total**2 / (part_a**2 / (runs_a - 1) + part_b**2 / (runs_b - 1))
     half = float(special.stdtrit(freedom, (1 + confidence) / 2)) * se
     return Interval(difference, se, difference - half, difference + half)
+
+
+def independent(a: Interval, b: Interval) -> Interval:
+    """Return the interval of the difference a - b of two independent estimates from the interval of each.
+
+    The distances from the estimate to the ends add as the legs of a right triangle, so that intervals which are longer
+    on one side give one that is.
+
+    Source: Newcombe (1998), "Interval estimation for the difference between independent proportions", method 10.
+    """
+    below = float(np.hypot(a.value - a.low, b.high - b.value))
+    above = float(np.hypot(a.high - a.value, b.value - b.low))
+    difference = float(a.value - b.value)
+    return Interval(difference, float(np.hypot(a.se, b.se)), difference - below, difference + above)
+
+
+def quantile_ranks(level: float, runs: int, confidence: float = CONFIDENCE) -> tuple[int, int]:
+    """Return the ranks, from 1, of the order statistics of `runs` runs between which a quantile lies.
+
+    The number of runs up to the quantile is binomial, or larger where runs tie, so that for every distribution each of
+    the two errors has at most probability (1 - confidence) / 2. It needs no estimate of a density. A rank of 0 or of
+    runs + 1 says that these are too few runs for a limit on this side. Runs that are known only to exceed all others
+    count with the last ranks: if all runs are censored at the same time, nothing is lost by it but the ends beyond.
+
+    Args:
+      level: level of the quantile, in (0, 1).
+      runs: number of runs, >= 1.
+      confidence: confidence level, in (0, 1).
+    """
+    tail = (1 - confidence) / 2
+    at_most = special.bdtr(np.arange(runs + 1), runs, level)  # the probability of 0, 1, ..., runs
+    return int(np.sum(at_most <= tail)), int(np.sum(at_most < 1 - tail)) + 1
 
 
 def clopper_pearson(hits: ArrayLike, trials: int, confidence: float = CONFIDENCE) -> Interval:

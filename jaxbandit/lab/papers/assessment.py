@@ -47,8 +47,10 @@ def assess(results: ResultSet, paper: Table, shown: Sequence[Figure]) -> Json:
     for cell, result in zip(content["cells"], results, strict=True):
         if first.kind != "simulate" and "pulls" in cell and result.counted > 1:
             pulls = result.arrays["pulls"][result.counts()].astype(np.float64)
-            interval = intervals.student(pulls.mean(axis=0), pulls.var(axis=0, ddof=1), result.counted)
-            cell["pulls"] |= {"low": interval.low, "high": interval.high}
+            most = max(float(result.times().max()), float(getattr(result, "max_rounds", 0)))
+            moments = pulls.mean(axis=0), pulls.var(axis=0, ddof=1)
+            interval = intervals.student(*moments, result.counted, limits=(0, most))
+            cell["pulls"] |= {"se": interval.se, "low": interval.low, "high": interval.high}
         if (entry := totals.get((result.instance, result.algorithm))) is not None:
             rest = {k: v for k, v in entry.items() if k not in ("instance", "algorithm", "verdict")}
             cell |= {"published": rest} | ({"verdict": entry["verdict"]} if "verdict" in entry else {})

@@ -102,6 +102,7 @@ def _pulls_table(rows: Sequence[Table], beside: Mapping[Key, Table]) -> str:
         means = pulls.get("mean", pulls.get("restricted_mean"))
         for arm, mean in enumerate(means):
             interval = f"[{number(pulls['low'][arm])}, {number(pulls['high'][arm])}]" if "low" in pulls else ""
+            interval = interval if pulls.get("se", [1] * len(means))[arm] else "(all runs equal)"
             entry = beside.get((row["instance"], row["algorithm"], "pulls", arm))
             share = f"{100 * mean / sum(means):.2f} %"
             lines.append((row["instance"], row["algorithm"], str(arm), number(mean), interval, share, *_theirs(entry)))

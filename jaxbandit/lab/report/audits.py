@@ -15,7 +15,7 @@ from jaxbandit.lab.auditing.cell import CONSERVATIVE, CONSISTENT, UNDECIDED, VIO
 from jaxbandit.lab.report import charts, comparisons, parts, provenance
 from jaxbandit.lab.report.charts import Chart, Curve
 from jaxbandit.lab.report.page import Page
-from jaxbandit.running.results import names
+from jaxbandit.running.results import names, report
 from jaxbandit.running.results.base import ResultSet
 from jaxbandit.running.results.stopping import QUANTILES
 
@@ -181,12 +181,14 @@ def _samples(named: Sequence[str], cells: Sequence[_Cell]) -> Html | None:
         ends = [samples[end] for end in ("low", "high") if end in samples]
         shown = text.with_interval(mean, *ends) if ends else text.number(mean)
         beyond = f"> {samples['max_rounds']:,}" if "max_rounds" in samples else ""
-        quantiles = [f"{samples[q]:,}" if q in samples else beyond for q in QUANTILES]
+        limits = [report.ends(samples, f"{q}_low", f"{q}_high", beyond) for q in QUANTILES]
+        shown_quantiles = [f"{samples[q]:,}" if q in samples else beyond for q in QUANTILES]
+        quantiles = [f"{mark} {ends}".strip() for mark, ends in zip(shown_quantiles, limits, strict=True)]
         censored = f"{cell.counts['max_rounds']:,} of {cell.runs:,}"
         rows.append((cell.instance, name, "> " * bool(cell.counts["max_rounds"]) + shown, *quantiles, censored))
     if not rows:
         return None
     head = ("instance", "algorithm", "mean [95 %]", *(f"{100 * q:g} %" for q in QUANTILES.values()), "censored")
     note = "A run that reached max_rounds is censored: quantiles are Kaplan-Meier estimates, and a mean after > is "
-    note += "that of min(samples, max_rounds)."
+    note += "that of min(samples, max_rounds). The 95 % interval of a quantile is between two of the runs."
     return parts.table("Samples until a run stops", head, rows, labels=2, numbers=range(2, len(head)), foot=note)

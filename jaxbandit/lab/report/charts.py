@@ -148,15 +148,16 @@ def stopping_curve(label: str, order: int, result: StoppingResult, points: int) 
 def mean_pulls(result: Result) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
     """Return the mean pulls of each arm with the ends of its 95 % interval, or None if they are unknown.
 
-    The ends are NaN if only the mean over runs was stored, or if only one run counts.
+    The ends are NaN if only the mean over runs was stored, if only one run counts, or if all runs pulled equally often.
     """
     counts = result.counts()
     if "pulls" in result.arrays and counts.any():
         pulls = result.arrays["pulls"][counts].astype(np.float64)
         mean = pulls.mean(axis=0)
         if len(pulls) > 1:
-            interval = intervals.student(mean, pulls.var(axis=0, ddof=1), len(pulls))
-            return mean, np.maximum(interval.low, 0), interval.high
+            interval = intervals.student(mean, pulls.var(axis=0, ddof=1), len(pulls), limits=(0, np.inf))
+            known = np.isfinite(interval.high)
+            return mean, np.where(known, interval.low, np.nan), np.where(known, interval.high, np.nan)
     elif "pulls_mean" in result.arrays and counts.any():
         mean = result.arrays["pulls_mean"]
     else:

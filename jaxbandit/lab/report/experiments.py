@@ -17,6 +17,7 @@ from jaxbandit.running.results.base import Result
 from jaxbandit.running.results.budget import BudgetResult
 from jaxbandit.running.results.regret import RegretResult
 from jaxbandit.running.results.stopping import QUANTILES, StoppingResult
+from jaxbandit.theory import intervals
 
 POINTS, FEWEST, ALL_POINTS = 200, 40, 3200  # of a curve at most and at least, and of all curves of one kind together
 SHOWN_ARMS = 60
@@ -159,10 +160,19 @@ def _final(
     for i, values in last.items():
         ordered = np.sort(values)
         marks = [ordered[max(int(np.ceil(q * len(ordered) - 1e-9)), 1) - 1] for q in QUANTILES.values()]
-        rows.append((named[i], *(f"{value:,.4g}" for value in (ordered[0], *marks, ordered[-1])), f"{len(ordered):,}"))
+        limits = [_ends(ordered, q) for q in QUANTILES.values()]
+        shown = [f"{value:,.4g} {_between(*ends, style=',.4g')}" for value, ends in zip(marks, limits, strict=True)]
+        rows.append((named[i], f"{ordered[0]:,.4g}", *shown, f"{ordered[-1]:,.4g}", f"{len(ordered):,}"))
     head = ("algorithm", "smallest", *(f"{100 * q:g} %" for q in QUANTILES.values()), "largest", "runs")
-    quantiles = parts.table(f"{title}: quantiles", head, rows, numbers=range(1, len(head)))
+    note = "The 95 % interval of a quantile is between two of the runs; ? is an end for which there are too few."
+    quantiles = parts.table(f"{title}: quantiles", head, rows, numbers=range(1, len(head)), foot=note)
     yield page.chart(Chart(title, words, "fraction of runs", curves, shape="step", log_y=None), quantiles)
+
+
+def _ends(ordered: np.ndarray, level: float) -> tuple[float | None, float | None]:
+    """Return the 95 % interval of a quantile of sorted values; None for an end for which there are too few."""
+    low, high = intervals.quantile_ranks(level, len(ordered))
+    return ordered[low - 1] if low else None, ordered[high - 1] if high <= len(ordered) else None
 
 
 def _stopping(page: Page, results: Sequence[StoppingResult], points: int) -> Iterator[Html | None]:
@@ -175,7 +185,12 @@ def _stopping(page: Page, results: Sequence[StoppingResult], points: int) -> Ite
     rows = []
     for i, r in cells:
         marks = [r.quantile(level) for level in QUANTILES.values()]
-        quantiles = [f"> {r.max_rounds:,}" if mark is None else f"{mark:,}" for mark in marks]
+        beyond = f"> {r.max_rounds:,}"
+        limits = [r.quantile_interval(level) for level in QUANTILES.values()]
+        shown = [beyond if mark is None else f"{mark:,}" for mark in marks]
+        quantiles = [
+            f"{mark} {_between(*ends, beyond * bool(r.censored))}" for mark, ends in zip(shown, limits, strict=True)
+        ]
         mean = text.number(float(r.samples().mean()))
         if len(r.samples()) > 1:
             mean = text.with_interval(*(float(r.restricted_mean()[k]) for k in (0, 2, 3)))
@@ -185,10 +200,18 @@ def _stopping(page: Page, results: Sequence[StoppingResult], points: int) -> Ite
         rows.append((named[i], "> " * (r.censored > 0) + mean, *quantiles, censored, least))
     head = ("algorithm", "mean [95 %]", *(f"{100 * q:g} %" for q in QUANTILES.values()), "censored", "lower bound")
     note = "A run that reached max_rounds is censored: quantiles are Kaplan-Meier estimates, and a mean after > is "
-    note += "that of min(samples, max_rounds). The lower bound is on the mean of any delta-correct algorithm."
+    note += (
+        "that of min(samples, max_rounds). The 95 % interval of a quantile is between two of the runs; ? is an end for "
+    )
+    note += "which there are too few. The lower bound is on the mean of any delta-correct algorithm."
     times = parts.table("Stopping times: mean and quantiles", head, rows, numbers=range(1, len(head)), foot=note)
     yield page.chart(Chart(title, "samples", "fraction of runs", curves, shape="step", log_x=wide, log_y=None), times)
     yield _errors(named, results)
+
+
+def _between(low: float | None, high: float | None, beyond: str = "", style: str = ",") -> str:
+    """Return the interval of a quantile as text; `beyond` is its upper end if it is unknown because of censoring."""
+    return f"[{'?' if low is None else f'{low:{style}}'}, {beyond or '?' if high is None else f'{high:{style}}'}]"
 
 
 def _errors(named: Sequence[str], results: Sequence[StoppingResult]) -> Html | None:
@@ -253,7 +276,7 @@ def _pulls(page: Page, results: Sequence[Result]) -> Iterator[Html | None]:
     for k, (i, name, pulls) in enumerate(known):
         mean, low, high = (column[arms] for column in pulls)
         x = place + (k - (len(known) - 1) / 2) * min(0.12, 0.7 / len(known))
-        curves.append(Curve(name, i, x, mean, low, high) if np.isfinite(low).all() else Curve(name, i, x, mean))
+        curves.append(Curve(name, i, x, mean, low, high) if np.isfinite(low).any() else Curve(name, i, x, mean))
     ordered = "sorted_means" in truth
     title = "Mean pulls by arm with 95 % intervals"
     about = ["position of the arm" if ordered else "arm", *(["mean reward"] if means is not None else [])]

@@ -13,7 +13,7 @@ import numpy as np
 from jaxbandit.base.refusals import BadInput
 from jaxbandit.base.text import number
 from jaxbandit.running.plotting.stopping_times import BOUND
-from jaxbandit.running.plotting.style import SIZE, footnotes, legend, look, new_axes, quiet, scale, titled
+from jaxbandit.running.plotting.style import SIZE, footnotes, legend, look, new_axes, quiet, scale, single, titled
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -63,10 +63,11 @@ def plot_budget(results: Sequence[BudgetDrawable], ax: Axes | None = None, *, wh
     hardness = hardnesses.pop() if len(hardnesses) == 1 else None  # it depends on the number of arms to find
     if hardness is not None and np.isfinite(hardness).all():
         label = f"exp(-T / H2),  H1 = {number(hardness[0])}, H2 = {number(hardness[1])}"
-        x = np.linspace(budgets[0], budgets[-1], 100)
+        x = np.linspace(budgets[0], budgets[-1], 100 if len(budgets) > 1 else 1)
         y = np.exp(-x / hardness[1])
         if what == "error" and y[-1] < NEAR_1:
-            ax.plot(x[y >= min(ends)], y[y >= min(ends)], **BOUND, label=label)
+            shown = y >= min(ends)
+            ax.plot(x[shown], y[shown], **BOUND, **single(int(shown.sum())), label=label)
     scale(ax.xaxis, budgets)
     ax.set_yscale("log")
     if what == "error":

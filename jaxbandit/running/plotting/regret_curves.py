@@ -192,11 +192,15 @@ def drawn(results: Sequence[RegretDrawable], **look: Any) -> Iterator[tuple[str,
 def _curve(ax: Axes, result: RegretDrawable, name: str, order: int, what: str, bands: Bands = "95 %") -> Line2D:
     rounds, mean = result.arrays["checkpoints"], result.moments(what)[0]
     color, style = look(order)
-    (line,) = ax.plot(rounds, mean, color=color, linestyle=style, linewidth=1.6, label=name, gid=CURVE)
+    dot = {"marker": "o", "markersize": 5, "clip_on": False} if len(rounds) == 1 else {}  # a line of one point is none
+    (line,) = ax.plot(rounds, mean, color=color, linestyle=style, linewidth=1.6, label=name, gid=CURVE, **dot)
     if result.counted > 1:
         interval = result.interval(intervals.CONFIDENCE, what=what)
         low, high = (mean - interval.se, mean + interval.se) if bands == "standard error" else interval[-2:]
-        ax.fill_between(rounds, low, high, color=color, alpha=0.22, linewidth=0)
+        known = np.isfinite(low) & np.isfinite(high)
+        ax.fill_between(rounds, low, high, where=known, color=color, alpha=0.22, linewidth=0)
+        if len(rounds) == 1 and known.all():
+            ax.vlines(rounds, low, high, color=color, linewidth=1.4)
     return line
 
 
@@ -292,4 +296,6 @@ def _value(result: RegretDrawable, what: str, bands: Bands) -> str:
         return f"{mean:,.{places}f}"
     interval = result.interval(what=what)
     half = float(interval.se[-1] if bands == "standard error" else interval.high[-1] - mean)
+    if not np.isfinite(half):
+        return f"{mean:,.{places}f}, all runs equal"
     return f"{mean:,.{places}f} ± {half:,.{places}f}" if half >= 0.5 * 10.0**-places else f"{mean:,.{places}f}"

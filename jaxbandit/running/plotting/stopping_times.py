@@ -102,8 +102,9 @@ def _law(ax: Axes, result: StoppingDrawable, name: str, order: int, points: int)
 def plot_samples(results: Sequence[StoppingDrawable], ax: Axes | None = None, *, points: int = SHOWN_RUNS) -> Axes:
     """Draw the samples of each algorithm: quartiles as a box, 5 to 95 % as a line, the mean, single runs as dots.
 
-    The 95 % interval of the mean is drawn, but it may be narrower than the mark of the mean. Arguments and return value
-    are those of `plot_stopping`, except that `points` is the largest number of runs drawn as dots.
+    The 95 % intervals of the mean and, above the box, of the median are drawn; that of the mean may be narrower than its
+    mark. Arguments and return value are those of `plot_stopping`, except that `points` is the largest number of runs
+    drawn as dots.
     """
     _one_instance(results)
     ax = ax or new_axes(rows_size(results))
@@ -119,6 +120,9 @@ def plot_samples(results: Sequence[StoppingDrawable], ax: Axes | None = None, *,
         ax.barh(i, right - left, 0.44, left, color=color, alpha=0.35, edgecolor=edge, linewidth=1.3, zorder=2)
         if marks[2] is not None:
             ax.plot([middle, middle], [i - 0.22, i + 0.22], color=INK, linewidth=1.8, zorder=3)
+        ends = [end for end in result.quantile_interval(0.5) if end is not None]
+        ends += [result.max_rounds] * (len(ends) == 1 and result.censored > 0)
+        ax.plot(ends, [i - 0.3] * len(ends), color=INK, linewidth=1.0, marker="|", markersize=4, zorder=3)
         mean = mean_of(result)
         shape = ">" if result.censored else "D"
         ax.plot([mean.low, mean.high], [i, i], color=INK, linewidth=1.3, zorder=4)
@@ -131,7 +135,8 @@ def plot_samples(results: Sequence[StoppingDrawable], ax: Axes | None = None, *,
     ax.set_xlabel("samples   (dashed: lower bound on the mean)" if dashed else "samples")
     quiet(ax, titled(results[0], f"samples of {_runs(results)}"), along="x")
     censored = any(result.censored for result in results)
-    marks = ["Box: quartiles; bar in it: median; line: 5 to 95 % of runs.", "Diamond: mean; gray dots: single runs."]
+    marks = ["Box: quartiles; bar in it: median; line above it: its 95 % interval; long line: 5 to 95 % of runs."]
+    marks += ["Diamond: mean; gray dots: single runs."]
     marks += ["Arrow: lower bound on the mean, because runs are censored."] * censored  # lines that fit under the axes
     footnotes(ax, results, also=marks)
     return ax
@@ -186,8 +191,9 @@ def plot_pulls(results: Sequence[StoppingDrawable], ax: Axes | None = None) -> A
         x = np.arange(num_arms) + (place - (len(with_pulls) - 1) / 2) * step
         color = look(i)[0]
         if len(pulls) > 1:
-            interval = intervals.student(mean, pulls.var(axis=0, ddof=1)[arms], len(pulls))
-            ax.vlines(x, np.maximum(interval.low, 0), interval.high, color=color, linewidth=1.4)
+            interval = intervals.student(mean, pulls.var(axis=0, ddof=1)[arms], len(pulls), limits=(0, np.inf))
+            known = np.isfinite(interval.high)  # not of an arm that all runs pulled equally often
+            ax.vlines(x[known], interval.low[known], interval.high[known], color=color, linewidth=1.4)
         marker = "osD^vP"[i % 6] if few else "."
         fill = (color, "white")[i // 6 % 2]  # when the colors repeat, the marks are hollow
         ax.plot(x, mean, marker, color=fill, markersize=5, markeredgecolor=color, markeredgewidth=1.1, label=name)
@@ -211,9 +217,12 @@ def plot_pulls(results: Sequence[StoppingDrawable], ax: Axes | None = None) -> A
 
 
 def mean_of(result: StoppingDrawable) -> intervals.Interval:
-    """Return the (restricted) mean with its interval; for a single run, the interval is the mean itself."""
+    """Return the (restricted) mean with its interval; NaN for an end that is unknown, as both are for a single run."""
     times = result.samples()
-    return result.restricted_mean() if len(times) > 1 else intervals.Interval(times[0], 0.0, times[0], times[0])
+    if len(times) < 2:
+        return intervals.Interval(times[0], np.nan, np.nan, np.nan)
+    mean = result.restricted_mean()
+    return mean._replace(**{end: x if np.isfinite(x := getattr(mean, end)) else np.nan for end in ("low", "high")})
 
 
 def rows_size(results: Sequence[StoppingDrawable]) -> tuple[float, float]:
@@ -253,6 +262,8 @@ def _mean_text(result: StoppingDrawable) -> str:
     if len(times) < 2:
         return number(times.mean())
     half = float(result.interval().high) - times.mean()
+    if not np.isfinite(half):
+        return f"{number(times.mean())}, all runs equal"
     return f"{number(times.mean())} ± {half:,.0f}" if times.mean() >= 1000 else f"{times.mean():.1f} ± {half:.1f}"
 
 

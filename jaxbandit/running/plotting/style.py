@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from jaxbandit.base.extras import lab
 from jaxbandit.engine.storage.files import replacing
@@ -33,6 +33,11 @@ FOOT = "footnotes"
 def look(order: int) -> tuple[str, LineStyle]:
     """Return the color and the line style of curve number `order`."""
     return COLORS[order % len(COLORS)], DASHES[order // len(COLORS) % len(DASHES)]
+
+
+def single(points: int) -> dict[str, Any]:
+    """Return the look that makes a line of one point visible, a dash as a mark, or none if there are more points."""
+    return {"marker": "_", "markersize": 22, "markeredgewidth": 2.0} if points == 1 else {}
 
 
 def labels(results: Sequence[Drawable]) -> list[str]:

@@ -13,7 +13,7 @@ import numpy as np
 from jaxbandit.base.refusals import BadInput, refuse
 from jaxbandit.running.plotting.drawable import StoppingDrawable
 from jaxbandit.running.plotting.stopping_times import BOUND, mean_of
-from jaxbandit.running.plotting.style import GRAY, SIZE, footnotes, labels, legend, look, new_axes, quiet, scale
+from jaxbandit.running.plotting.style import GRAY, SIZE, footnotes, labels, legend, look, new_axes, quiet, scale, single
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -122,7 +122,8 @@ def plot_sweep(sweep: Sweep, ax: Axes | None = None) -> Axes:
         (color, style), mean = look(i), mean_of(result)
         above = " (censored: the mean is larger)" if result.censored else ""
         ax.axhline(mean.value, color=color, linestyle=style, linewidth=1.6, label=f"{name}, not swept{above}")
-        ax.axhspan(mean.low, mean.high, color=color, alpha=0.18, linewidth=0)
+        if mean.low < mean.high:
+            ax.axhspan(mean.low, mean.high, color=color, alpha=0.18, linewidth=0)
     _bounds(ax, sweep)
     results = [r for points in sweep.curves.values() for _, r in points] + list(sweep.constant.values())
     scale(ax.xaxis, [value for points in sweep.curves.values() for value, _ in points])
@@ -145,4 +146,4 @@ def _bounds(ax: Axes, sweep: Sweep) -> None:
     if points:
         x = sorted(points)
         y = [points[v] for v in x]
-        ax.plot(x, y, **BOUND, label="lower bound on the mean")
+        ax.plot(x, y, **BOUND, **single(len(x)), label="lower bound on the mean")

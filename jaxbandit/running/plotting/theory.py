@@ -9,7 +9,7 @@ import numpy as np
 
 from jaxbandit.base.refusals import BadInput
 from jaxbandit.base.text import number
-from jaxbandit.running.plotting.style import GRAY, INK
+from jaxbandit.running.plotting.style import GRAY, INK, single
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -71,7 +71,8 @@ def notes(results: Sequence[RegretDrawable], name: str, bound: np.ndarray) -> li
 def draw(ax: Axes, result: RegretDrawable, name: str, bound: np.ndarray, style: LineStyle) -> Line2D:
     """Draw one of `lines`; return its matplotlib line."""
     rounds = result.arrays["checkpoints"]
-    return ax.plot(rounds, bound, color=INK, linewidth=1.1, linestyle=style, zorder=1.5, label=name)[0]
+    look = single(len(rounds))
+    return ax.plot(rounds, bound, color=INK, linewidth=1.1, linestyle=style, zorder=1.5, label=name, **look)[0]
 
 
 def mark_changes(ax: Axes, result: RegretDrawable) -> None:

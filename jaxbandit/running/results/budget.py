@@ -16,6 +16,7 @@ from jaxbandit.running.results import frames
 from jaxbandit.running.results.base import FAULTS, left_out
 from jaxbandit.running.results.stopping import StoppingResult
 from jaxbandit.theory import intervals
+from jaxbandit.theory.bounded_mean import bounded_mean
 from jaxbandit.theory.bounds import fixed_budget
 
 BEYOND: Mapping[Outcome, str] = FAULTS | {Outcome.MAX_ROUNDS: "asked for more than the budget"}
@@ -52,20 +53,21 @@ class BudgetResult(StoppingResult):
         return self.arrays["shortfall"][self.counts()].astype(np.float64)
 
     def simple_regret(self, confidence: float = intervals.CONFIDENCE) -> intervals.Interval | None:
-        """Return the mean simple regret with its Student interval, whose lower end is at least 0; None if unknown.
+        """Return the mean simple regret with its interval, whose lower end is at least 0; None if unknown.
 
-        If no run has simple regret, or there is only one run, no variance can be estimated. The upper end is then the
-        upper end of the error rate times the largest gap, or infinite if the means are unknown.
+        Most runs have no simple regret if the rule rarely errs, so that a variance says little. If the means are known,
+        the interval is that of a variable between 0 and the largest gap (`bounded_mean`), and otherwise Student's,
+        which is infinite upwards if all runs are equal or there is only one.
         """
-        short, error = self.shortfalls(), self.error(confidence)
-        if short is None or error is None:
+        short, means = self.shortfalls(), self.means()
+        if short is None or not len(short):
             return None
-        if not short.any() or len(short) < 2:
-            means = self.means()
-            high = float("inf") if means is None else error.high * (max(means) - min(means))
-            return intervals.Interval(float(short.mean()), 0.0, 0.0, high)
-        value, se, low, high = map(float, intervals.student_of(short, confidence))
-        return intervals.Interval(value, se, max(low, 0.0), high)
+        gap = np.inf if means is None else max(means) - min(means)
+        if gap < np.inf and short.max() <= gap * (1 + 1e-6):  # up to the rounding of float32
+            return bounded_mean(np.minimum(short, gap), 0.0, gap, confidence)
+        if len(short) < 2:
+            return intervals.Interval(float(short[0]), 0.0, 0.0, np.inf)
+        return intervals.Interval(*map(float, intervals.student_of(short, confidence, (0.0, np.inf))))
 
     def hardness(self) -> tuple[float, float] | None:
         """Return the complexities H1 and H2 of the instance, which determine the exponent of the error probability.
@@ -90,7 +92,7 @@ class BudgetResult(StoppingResult):
             content["left"] = {"mean": self.budget - used.mean()}
         for name, interval in (("error", self.error()), ("simple_regret", self.simple_regret())):
             if interval is not None:
-                ends = {"se": interval.se, "low": interval.low, "high": interval.high}
+                ends = {"se": interval.se or np.inf, "low": interval.low, "high": interval.high}
                 content[name] = {"rate" if name == "error" else "mean": interval.value, "runs": len(used)}
                 content[name] |= {key: value for key, value in ends.items() if np.isfinite(value)}
         hardness = self.hardness()
@@ -107,6 +109,7 @@ class BudgetResult(StoppingResult):
         if regret is not None:
             text += f", simple regret {regret.value:.3g}"
         runs = f"{self.runs:,} run{'s' * (self.runs != 1)}"
+        runs = f"{self.counted:,} of {runs}" if self.counted < self.runs else runs
         return f"{self.algorithm} on {self.instance}: {text} with {self.budget:,} pulls, {runs}"
 
     def to_dataframe(self) -> Any:

@@ -2,7 +2,8 @@
 
 Run r of two algorithms with the same seed shares random draws (common random numbers). The difference is therefore
 taken run by run, which gives a narrow Student interval; a pair is included if both of its runs are. If the runs cannot
-be paired, Welch's interval is used instead, and the result states the reason.
+be paired, Welch's interval is used instead, and the result states the reason. Error rates and restricted samples, most
+of which may be equal, have intervals of bounded variables instead of both.
 """
 
 from dataclasses import asdict, dataclass
@@ -17,6 +18,7 @@ from jaxbandit.running.results.budget import BudgetResult
 from jaxbandit.running.results.regret import RegretResult, place
 from jaxbandit.running.results.stopping import StoppingResult
 from jaxbandit.theory import intervals
+from jaxbandit.theory.bounded_mean import bounded_mean
 
 
 @dataclass(frozen=True)
@@ -52,6 +54,7 @@ class Comparison:
         content = asdict(self) | {"verdict": self.verdict}
         unsaid = {"reason"} if self.paired else set()
         unsaid |= set() if self.left_out else {"left_out"}
+        unsaid |= {end for end in ("low", "high") if not np.isfinite(content[end])}
         return {k: v for k, v in content.items() if v is not None and k not in unsaid}
 
 
@@ -99,6 +102,8 @@ def compare(
         mean_a, mean_b = x.mean, y.mean
         _enough(one, other, runs, "runs")
         interval = intervals.welch(mean_a, x.variance, x.runs, mean_b, y.variance, y.runs, confidence)
+        if not interval.se or x.tied:
+            interval = intervals.independent(x.interval(confidence), y.interval(confidence))
     else:
         pairs = min(len(x.values), len(y.values))
         counts = a.counts()[:pairs] & b.counts()[:pairs]
@@ -106,9 +111,12 @@ def compare(
         _enough(one, other, runs, "pairs of runs")
         first, second = x.values[:pairs][counts], y.values[:pairs][counts]
         mean_a, mean_b = float(first.mean()), float(second.mean())
-        interval = intervals.student_of(first - second, confidence)
+        limits = x.limits[0] - y.limits[1], x.limits[1] - y.limits[0]
+        apart = first - second
+        tied = bounded_mean(apart, *limits, confidence) if x.tied else None
+        interval = tied or intervals.student_of(apart, confidence, limits)
     difference, se, low, high = (float(x) for x in interval)
-    if not np.isfinite([mean_a, mean_b, low, high]).all():
+    if not np.isfinite([mean_a, mean_b, se]).all() or np.isnan([low, high]).any():
         raise BadInput(f"compare: {one} and {other} have no finite interval, because the variance overflows")
     return Comparison(
         a=one,
@@ -141,6 +149,15 @@ class _Sample(NamedTuple):
     variance: float
     runs: int  # number of included runs
     values: np.ndarray | None  # float64[runs] of all runs, of which only the included ones are used
+    limits: tuple[float, float]  # the smallest and the largest value that a run can have
+    tied: bool = False  # whether most runs may have one value, so that their variance says little
+    counts: np.ndarray | None = None  # bool[runs], the included runs; given if `tied` is
+
+    def interval(self, confidence: float) -> intervals.Interval:
+        """Return the interval of the mean of this sample alone."""
+        if self.tied and self.values is not None:
+            return bounded_mean(self.values[self.counts], *self.limits, confidence)
+        return intervals.student(self.mean, self.variance, self.runs, confidence, self.limits)
 
 
 def _regret(
@@ -157,7 +174,10 @@ def _regret(
     def sample(result: RegretResult) -> _Sample:
         k, rows = result.at(at), result.per_run()
         mean, variance = float(result.arrays["mean"][k]), float(result.arrays["variance"][k])
-        return _Sample(mean, variance, result.counted, None if rows is None else rows[:, k].astype(np.float64))
+        values = None if rows is None else rows[:, k].astype(np.float64)
+        most = result.largest_regret(at)
+        most = most if mean <= most else np.inf
+        return _Sample(mean, variance, result.counted, values, (-np.inf if most == np.inf else 0.0, most))
 
     return a.measure, at, sample(a), sample(b)
 
@@ -169,7 +189,10 @@ def _samples(a: StoppingResult, b: StoppingResult) -> tuple[str, int | None, _Sa
         every = result.times() if limit is None else np.minimum(result.times(), limit)
         values = every[result.counts()]
         variance = float(values.var(ddof=1)) if len(values) > 1 else 0.0
-        return _Sample(float(values.mean()) if len(values) else 0.0, variance, len(values), every)
+        mean, counts = float(values.mean()) if len(values) else 0.0, result.counts()
+        least = min(1.0, every.min(initial=1.0))
+        limits = (least, np.inf if limit is None else float(limit))
+        return _Sample(mean, variance, len(values), every, limits, limit is not None, counts)
 
     return "samples" if limit is None else "restricted samples", limit, sample(a), sample(b)
 
@@ -182,7 +205,8 @@ def _errors(a: StoppingResult, b: StoppingResult) -> tuple[str, None, _Sample, _
         every = np.zeros(result.runs)
         every[result.counts()] = errors
         variance = float(errors.var(ddof=1)) if len(errors) > 1 else 0.0
-        return _Sample(float(errors.mean()) if len(errors) else 0.0, variance, len(errors), every)
+        mean = float(errors.mean()) if len(errors) else 0.0
+        return _Sample(mean, variance, len(errors), every, (0.0, 1.0), True, result.counts())
 
     return "error", None, sample(a), sample(b)
 

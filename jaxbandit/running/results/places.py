@@ -1,5 +1,6 @@
 """Comparison of two directories of results, or of single results in them that are given by their names."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -38,7 +39,7 @@ class PlacesComparison:
                 "" if c.at is None else str(c.at),
                 f"{c.mean_a:,.{digits}f}",
                 f"{c.mean_b:,.{digits}f}",
-                f"{c.difference:+.{digits + 1}f} [{c.low:+.{digits + 1}f}, {c.high:+.{digits + 1}f}]",
+                f"{c.difference:+.{digits + 1}f} [{_end(c.low, digits + 1)}, {_end(c.high, digits + 1)}]",
                 c.verdict,
                 (f"{c.runs} pairs" if c.paired else f"unpaired, {c.reason}")
                 + (f", {c.left_out} left out" if c.left_out else ""),
@@ -105,6 +106,10 @@ def compare_places(
         for x, y in pairs
     )
     return PlacesComparison(str(a), str(b), comparisons, *only)
+
+
+def _end(value: float, digits: int) -> str:
+    return f"{value:+.{digits}f}" if math.isfinite(value) else "?"
 
 
 class _Place(NamedTuple):

@@ -70,6 +70,11 @@ class RegretResult(Result):
     def interval(self, confidence: float = intervals.CONFIDENCE, *, what: str | None = None) -> intervals.Interval:
         """Return the mean at the checkpoints with its Student interval.
 
+        Regret is at least 0. At a round at which all runs are equal, no variance can be estimated; the interval then
+        ends where the runs that were not seen could move the mean: for regret at t times the largest gap, if the means
+        are known and each round pulls one arm, or else at the next upper end, because regret never falls. An end for
+        which there is no limit is infinite.
+
         Args:
           confidence: confidence level, in (0, 1).
           what: the result's measure (default), or "hindsight".
@@ -77,7 +82,27 @@ class RegretResult(Result):
         Raises:
           ValueError: there are fewer than two valid runs.
         """
-        return intervals.student(*self.moments(what), self.counted, confidence)
+        mean, variance = self.moments(what)
+        if self.measure != "regret" or what not in (None, "regret"):
+            return intervals.student(mean, variance, self.counted, confidence)
+        most = self._largest()
+        limits = np.minimum(mean, 0.0), np.where(mean <= most, most, np.inf)
+        interval = intervals.student(mean, variance, self.counted, confidence, limits)
+        places = np.where(np.isnan(interval.high) | np.isfinite(interval.high), np.arange(len(mean)), len(mean))
+        following = np.minimum.accumulate(places[::-1])[::-1]
+        return interval._replace(high=np.append(interval.high, np.inf)[following])
+
+    def _largest(self) -> np.ndarray:
+        """The largest possible regret at the checkpoints, float64[C]; infinite if it is unknown."""
+        rounds, means = self.arrays["checkpoints"].astype(np.float64), self.truth.get("means")
+        pulls = self.arrays.get("pulls_mean")
+        if means is None or self.moves or pulls is None or not np.isclose(pulls.sum(), rounds[-1]):
+            return np.full(len(rounds), np.inf)  # several arms in a round can cost more than the largest gap
+        return rounds * (max(means) - min(means)) * (1 + 1e-6)  # up to the rounding of float32
+
+    def largest_regret(self, checkpoint: int) -> float:
+        """Return the largest possible regret of a run at a checkpoint; infinite if it is unknown, or for feedback."""
+        return float(self._largest()[self.at(checkpoint)]) if self.measure == "regret" else np.inf
 
     def moments(self, what: str | None = None) -> tuple[np.ndarray, np.ndarray]:
         """Return the mean and variance of the measure (default) or of "hindsight" at the checkpoints, float64[C]."""
@@ -185,7 +210,9 @@ class RegretResult(Result):
         curve = {"at": self.arrays["checkpoints"][keep], "mean": self.moments(what)[0][keep]}
         if counted > 1:
             interval = self.interval(what=what)
-            curve |= {"se": interval.se[keep], "low": interval.low[keep], "high": interval.high[keep]}
+            curve |= {"se": interval.se[keep]}
+            ends = {"low": interval.low[keep], "high": interval.high[keep]}
+            curve |= ends if all(np.isfinite(end).all() for end in ends.values()) else {}
         return curve | {"runs": counted}
 
 

@@ -1,5 +1,6 @@
 """The tables that `run` prints, with one row per cell."""
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -99,11 +100,15 @@ def _with_interval(result: Any, what: str) -> tuple[str, str]:
     mean = result.moments(what)[0][-1]
     if result.counted < 2:
         return (f"{mean:,.2f}", "(one run)") if result.counted else ("none", "(no valid run)")
-    interval = result.interval(what=what)
-    return _decimals(mean, what), f"[{_decimals(interval.low[-1], what)}, {_decimals(interval.high[-1], what)}]"
+    ends = [float(end[-1]) for end in result.interval(what=what)[-2:]]
+    if not any(map(math.isfinite, ends)):
+        return _decimals(mean, what), "(all runs equal)"
+    return _decimals(mean, what), f"[{', '.join(_decimals(end, what) for end in ends)}]"
 
 
 def _decimals(value: float, what: str) -> str:
+    if not math.isfinite(value):
+        return "?"
     return f"{value:,.4f}" if what == "feedback" else f"{value:,.2f}"
 
 
@@ -126,9 +131,22 @@ def _mean(content: Mapping[str, Any]) -> str:
     return "" if value is None else "> " * ("restricted_mean" in content) + number(value)
 
 
+def ends(samples: Mapping[str, Any], low: str, high: str, beyond: str = "") -> str:
+    """Return the interval of a number of samples as text, "?" for an end that is unknown, or "" if both are.
+
+    Args:
+      samples: the `samples` of a summary.
+      low: key of the lower end, which is absent if it is unknown.
+      high: key of the upper end.
+      beyond: the text of the upper end if it is unknown because runs are censored.
+    """
+    shown = [number(samples[low]) if low in samples else "", number(samples[high]) if high in samples else beyond]
+    return f"[{', '.join(end or '?' for end in shown)}]" if any(shown) else ""
+
+
 def _stopping(results: Sequence[Any]) -> Rows:
     batched = ["batches"] if any("batches" in result.arrays for result in results) else []
-    head = ("instance", "algorithm", "samples", "95 % interval", "sd", "median", *batched)
+    head = ("instance", "algorithm", "samples", "95 % interval", "sd", "median", "95 % interval", *batched)
     head = (*head, "error", "95 % interval", "delta", "runs", "lane utilization", *SECONDS)
     rows: list[tuple[str, ...]] = [head]
     for name, result in zip(names.algorithms(results), results, strict=True):
@@ -137,14 +155,16 @@ def _stopping(results: Sequence[Any]) -> Rows:
         mean = samples.get("mean", samples.get("restricted_mean"))
         sd = samples.get("sd", samples.get("restricted_sd"))
         outcomes = {name: count for name, count in content["outcomes"].items() if count}
+        beyond = f"> {result.max_rounds:,}" if result.censored else ""
         rows.append(
             (
                 result.instance,
                 name,
                 "" if mean is None else "> " * (result.censored > 0) + number(mean),
-                f"[{number(samples['low'])}, {number(samples['high'])}]" if "low" in samples else "",
+                ends(samples, "low", "high"),
                 "" if sd is None or result.censored else number(sd),
-                number(samples["q50"]) if "q50" in samples else "",
+                number(samples["q50"]) if "q50" in samples else beyond,
+                ends(samples, "q50_low", "q50_high", beyond),
                 *(_mean(content.get(name, {})) for name in batched),
                 f"{error['rate']:.4f}" if error else "",
                 f"[{error['low']:.4f}, {error['high']:.4f}]" if error else "",
@@ -182,7 +202,9 @@ def _budget(results: Sequence[Any]) -> Rows:
                 f"{error['rate']:.4f}" if error else "",
                 f"[{error['low']:.4f}, {error['high']:.4f}]" if error else "",
                 f"{regret['mean']:.3g}" if regret else "",
-                f"[{regret['low']:.3g}, {regret['high']:.3g}]" if "high" in regret else "",
+                f"[{regret['low']:.3g}, {regret['high']:.3g}]"
+                if "high" in regret
+                else "(all runs equal)" * bool(regret),
                 f"{result.counted} of {result.runs}" if result.left_out else f"{result.runs}",
                 *_seconds(result),
             )

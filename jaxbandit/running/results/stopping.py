@@ -17,6 +17,7 @@ from jaxbandit.base.text import with_interval
 from jaxbandit.running.results import frames
 from jaxbandit.running.results.base import Result
 from jaxbandit.theory import intervals
+from jaxbandit.theory.bounded_mean import bounded_mean
 
 QUANTILES = {"q05": 0.05, "q25": 0.25, "q50": 0.5, "q75": 0.75, "q95": 0.95}
 ROUNDING = 100  # a simple regret below this many units in the last place of epsilon and the means counts as a tie
@@ -76,20 +77,52 @@ class StoppingResult(Result):
         return self.restricted_mean(confidence)
 
     def restricted_mean(self, confidence: float = intervals.CONFIDENCE) -> intervals.Interval:
-        """Return the mean of min(samples, max_rounds) with its Student interval, a lower bound on the mean."""
-        return intervals.student_of(self.samples(), confidence)
+        """Return the mean of min(samples, max_rounds), a lower bound on the mean, with its interval.
+
+        If no run is censored, it is Student's. If some are, these have all the same value, and with many of them the
+        estimated variance says little: with 98 % censored, Student's interval of 50 runs contains the mean in 54 to 58 %
+        of all cases. The interval is then `bounded_mean` of a variable in [1, max_rounds], even if every run is censored.
+        """
+        times = self.samples()
+        least = min(1.0, times.min(initial=1.0))  # 0 if a run stopped without a pull
+        if self.censored:
+            return bounded_mean(times, least, self.max_rounds, confidence)
+        return intervals.student_of(times, confidence, (least, np.inf))
+
+    def _ordered(self) -> np.ndarray:
+        """The stopping times of the included runs in increasing order, float64; infinite if censored."""
+        return np.sort(np.where(self.ended(Outcome.STOPPED), self.arrays["samples"], np.inf)[self.counts()])
 
     def quantile(self, level: float) -> int | None:
         """Return the smallest n such that a fraction `level` of the runs took at most n samples (Kaplan-Meier).
 
         Returns None if the quantile lies beyond `max_rounds`.
         """
-        times = np.sort(np.where(self.ended(Outcome.STOPPED), self.arrays["samples"], np.inf)[self.counts()])
+        times = self._ordered()
         if not len(times):
             return None
         rank = int(np.ceil(level * len(times) - 1e-9))  # 0.95 of 20 runs is the 19th, however 0.95 * 20 is rounded
         value = times[max(rank, 1) - 1]
         return int(value) if np.isfinite(value) else None
+
+    def quantile_interval(
+        self, level: float, confidence: float = intervals.CONFIDENCE
+    ) -> tuple[int | None, int | None]:
+        """Return the interval of the quantile of this level, between two order statistics.
+
+        An end is None if there are too few runs for one, and the upper one if it lies beyond `max_rounds`. The interval
+        is valid for every distribution, with or without censoring: because every censored run took longer than every
+        run that stopped, the order of all runs up to `max_rounds` is known, and no band around a Kaplan-Meier curve is
+        needed.
+        """
+        times = self._ordered()
+        if not len(times):
+            return None, None
+        low, high = intervals.quantile_ranks(level, len(times), confidence)
+        return (
+            int(min(times[low - 1], self.max_rounds)) if low else None,
+            int(times[high - 1]) if high <= len(times) and np.isfinite(times[high - 1]) else None,
+        )
 
     def errors(self) -> np.ndarray | None:
         """Return which of the stopped runs recommend an arm more than epsilon below the m-th best, bool.
@@ -130,9 +163,13 @@ class StoppingResult(Result):
             samples: dict[str, Any] = {mean: times.mean(), "runs": len(times)}
             if len(times) > 1:
                 interval = self.restricted_mean()
-                samples |= {"se": interval.se, "low": interval.low, "high": interval.high}
+                samples |= {"se": interval.se} if interval.se else {}  # of equal runs nothing can be estimated
+                samples |= {end: value for end in ("low", "high") if np.isfinite(value := getattr(interval, end))}
                 samples["restricted_sd" if self.censored else "sd"] = times.std(ddof=1)
-            samples |= {name: n for name, level in QUANTILES.items() if (n := self.quantile(level)) is not None}
+            for name, level in QUANTILES.items():
+                found = (self.quantile(level), *self.quantile_interval(level))
+                ends = zip((name, f"{name}_low", f"{name}_high"), found, strict=True)
+                samples |= {key: n for key, n in ends if n is not None}
             samples |= {"max_rounds": self.max_rounds} if self.censored else {"max": int(times.max())}
             bound = self.lower_bound()
             samples |= {} if bound is None else {"lower_bound": bound}
@@ -175,6 +212,8 @@ class StoppingResult(Result):
         error = self.error()
         if error is not None:
             text += f", error {error.value:.4f} [{error.low:.4f}, {error.high:.4f}]"
+            stopped = int(self.ended(Outcome.STOPPED).sum())
+            text += f" of {stopped:,} of {self.runs:,} runs" if stopped < self.runs else ""
             text += f" (delta = {self.promised})" if self.promised else ""
         runs = f"{self.runs:,} run{'s' * (self.runs != 1)}"
         censored = f", {self.censored:,} of them censored at {self.max_rounds:,}" if self.censored else ""

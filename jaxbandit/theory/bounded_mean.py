@@ -1,0 +1,81 @@
+"""Confidence intervals for the mean of a bounded variable, which hold however skewed it is, and however many runs tie.
+
+Student's interval needs a mean that is nearly normal. If most runs have one and the same value, as min(samples,
+max_rounds) of censored runs or the simple regret of runs that rarely err, it is too narrow, and its width is 0 if all
+runs are equal. The interval here uses the bounds instead.
+"""
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy import special
+
+from jaxbandit.theory.intervals import CONFIDENCE, Interval
+
+_STEPS = 50  # of a bisection over [0, _FARTHEST], to 1e-13
+_FARTHEST = 80.0
+
+
+def bounded_mean(values: ArrayLike, least: float, most: float, confidence: float = CONFIDENCE) -> Interval:
+    """Return the interval of the mean of independent `values` in [least, most], float[runs], runs >= 1.
+
+    The upper end is the quantile of level (1 + confidence) / 2 of sum_i W_i x_i, where x holds the values and `most`,
+    and the weights W are uniform on the simplex; the lower end has `least` instead of `most`. For values that are only
+    `least` or `most` this is the interval of Clopper and Pearson, and for many runs it tends to Student's.
+
+    Guarantee: coverage of at least `confidence` is proved for two-valued variables, and conjectured for all bounded ones;
+    nobody has found a counterexample. Simulations of censored runs are in benchmarks/RESULTS.md.
+
+    Source: Gaffke (2005), "Three test statistics for a nonparametric one-sided hypothesis on the mean of a nonnegative
+    variable"; Learned-Miller and Thomas (2020), "A new confidence interval for the mean of a bounded random variable".
+    The quantile is computed with the saddlepoint approximation of Lugannani and Rice (1980), whose ends are at most half
+    a percent of [least, most] too far outside for two runs, and a thousandth from twenty runs on.
+
+    Raises:
+      ValueError: there is no value, a value is out of range, or the confidence is.
+    """
+    values = np.asarray(values, np.float64)
+    inside = len(values) and np.isfinite([least, most]).all() and least <= values.min() and values.max() <= most
+    if not inside or not 0 < confidence < 1:
+        raise ValueError(
+            f"bounded_mean: {len(values)} values at confidence = {confidence}, must be at least 1 value, all in "
+            f"[{least:g}, {most:g}], and a confidence in (0, 1)"
+        )
+    mean, width = float(values.mean()), float(most) - float(least)
+    se = float(values.std(ddof=1)) / len(values) ** 0.5 if len(values) > 1 else 0.0
+    if width == 0:
+        return Interval(mean, se, mean, mean)
+    tail = (1 - confidence) / 2
+    points, counts = np.unique((values - least) / width, return_counts=True)
+    if len(points) == 1:  # the weight of the bound has then a beta distribution
+        unseen = 1 - tail ** (1 / len(values))
+        return Interval(mean, se, mean - unseen * (mean - least), mean + unseen * (most - mean))
+    high = least + width * _upper(points, counts, tail)
+    low = most - width * _upper(1 - points, counts, tail)
+    return Interval(
+        mean, se, min(low, mean), max(high, mean)
+    )  # the mean itself up to rounding, where runs are at a bound
+
+
+def _upper(points: np.ndarray, counts: np.ndarray, tail: float) -> float:
+    """Return t with P(sum_i W_i x_i > t) = tail, for the points in [0, 1] with these counts, and 1 once more.
+
+    With exponential variables E_i the event is sum_i E_i (x_i - t) > 0. At its saddlepoint the weights are proportional
+    to 1 / (1 - a x_i) for a number a in (0, 1), which gives t; the probability falls with a. Here a = 1 - exp(-u).
+    """
+    x, n = np.append(points, 1.0), np.append(counts, 1.0)
+    wanted = special.ndtri(1 - tail)
+    low, high, t = 0.0, _FARTHEST, 1.0
+    for _ in range(_STEPS):
+        u = (low + high) / 2
+        shrunk = np.exp(-u)
+        slack = (1 - x) + x * shrunk  # 1 - a x without cancellation
+        weights = n / slack
+        t = float(weights @ x / weights.sum())
+        own = (1 - t) + t * shrunk
+        relative = slack / own
+        exponent = float(n @ np.log(relative))  # minus the cumulant function at the saddlepoint
+        root = np.sqrt(max(2 * exponent, 0.0))
+        scaled = -np.expm1(-u) * np.sqrt(n @ ((x - t) / slack) ** 2)
+        enough = root > 0 and scaled > 0 and root + np.log(scaled / root) / root >= wanted
+        low, high = (low, u) if enough else (u, high)
+    return t
