@@ -1,5 +1,6 @@
 """Damage to bytes, lines, arrays and plain data; each function draws one damage from a generator and names it."""
 
+import copy
 import io
 import json
 import random
@@ -255,3 +256,29 @@ CRAFTED: dict[str, Any] = {
     "an empty file": lambda a, n, c: b"",
     "text": lambda a, n, c: b"hello\n" * c.randrange(1, 99),
 }
+
+
+def _places(data: Any, place: tuple[Any, ...] = ()) -> Any:
+    """The path of every value in a tree of dictionaries and lists."""
+    yield place
+    inner = data.items() if isinstance(data, dict) else enumerate(data) if isinstance(data, list) else ()
+    for key, value in inner:
+        yield from _places(value, (*place, key))
+
+
+def _put(data: Any, place: tuple[Any, ...], kind: str, new: Any) -> Any:
+    """A copy of the tree with another value at this place; `missing` and `renamed` change its key."""
+    if not place:
+        return new
+    copied = copy.deepcopy(data)
+    inner = copied
+    for key in place[:-1]:
+        inner = inner[key]
+    key = place[-1]
+    if kind == "missing":
+        del inner[key]
+    elif kind == "renamed" and isinstance(inner, dict):
+        inner[f"{key}x"] = inner.pop(key)
+    else:
+        inner[key] = new
+    return copied

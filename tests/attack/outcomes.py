@@ -50,6 +50,7 @@ class Attack:
     name: str
     one: Callable[..., str]
     tries: int
+    seconds: float = SECONDS  # of one try, then it hangs
     most: Callable[[Any], int] | None = None  # of a workshop: how many different tries there are, where they are a list
 
 
@@ -71,7 +72,7 @@ def attempt(attack: Attack, workshop: Any, seed: int, numbers: range) -> Tally:
     tally = Tally()
     for number in numbers:
         try:
-            with watched():
+            with watched(attack.seconds):
                 outcome = attack.one(workshop, number, random.Random(f"{attack.name} {seed} {number}"))
         except (Failure, Hang, Exception) as error:
             again = f"python -m tests.attack --only '{attack.name}' --seed {seed} --number {number}"
@@ -83,7 +84,7 @@ def attempt(attack: Attack, workshop: Any, seed: int, numbers: range) -> Tally:
 
 
 @contextlib.contextmanager
-def watched(seconds: float = SECONDS) -> Iterator[None]:
+def watched(seconds: float) -> Iterator[None]:
     """Raise `Hang` in the main thread after so many seconds."""
 
     def ring(*_: Any) -> None:

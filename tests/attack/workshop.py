@@ -148,9 +148,10 @@ class Workshop:
 
     @functools.cached_property
     def session(self) -> Path:
+        """A session begun by `ask` with five rewards of each arm and pending pulls."""
         self.write("ask", "session", "session.toml", "--n", "9", name="session")
-        for number in range(12):
-            scores = [f"{3 * number + arm}={0.2 * arm + 0.01 * ((7 * number + arm) % 5):.3f}" for arm in range(3)]
+        for number in range(5):
+            scores = [f"{3 * number + arm}={0.5 + 0.1 * ((7 * number + 3 * arm) % 5):.3f}" for arm in range(3)]
             self.write("tell", "session", *scores, name="session")
             self.write("ask", "session", name="session")
         return self.specs / "session"
