@@ -1,6 +1,6 @@
 """The list of attacks, with the number of tries that the tests make."""
 
-from . import arrays, foreign, links, logs, received
+from . import arrays, foreign, links, logs, received, texts
 from .outcomes import Attack
 
 ATTACKS = [
@@ -11,6 +11,10 @@ ATTACKS = [
     Attack("damaged parts", arrays.damaged(arrays.part), 200),
     Attack("damaged tables of searches and batches of audits", arrays.damaged(arrays.table), 20),
     Attack("crafted files of arrays", arrays.crafted, 60),
+    Attack("mutated specifications in TOML", texts.specification, 150),
+    Attack("mutated JSON files", texts.json_file, 100),
+    Attack("mutated files of scores", texts.scores, 30),
+    Attack("odd arguments", texts.arguments, 200),
     Attack("links, pipes and directories in the place of files", links.one, 100, 20, links.count),
     Attack("directories of the user's own", foreign.one, 100, 20, foreign.count),
     Attack("received directories that name code", received.one, 60, 20, received.count),
