@@ -1,0 +1,22 @@
+"""The list of attacks, with the number of tries that the tests make."""
+
+from . import arrays, foreign, links, logs, received, texts
+from .outcomes import Attack
+
+ATTACKS = [
+    Attack("damaged logs of sessions", logs.session_log, 1000),
+    Attack("damaged logs of searches", logs.tune_log, 20),
+    Attack("damaged saved sessions", arrays.damaged(arrays.saved_session), 1000),
+    Attack("damaged cells", arrays.damaged(arrays.cell), 500),
+    Attack("damaged parts", arrays.damaged(arrays.part), 200),
+    Attack("damaged tables of searches and batches of audits", arrays.damaged(arrays.table), 20),
+    Attack("crafted files of arrays", arrays.crafted, 60),
+    Attack("mutated specifications in TOML", texts.specification, 150),
+    Attack("mutated JSON files", texts.json_file, 100),
+    Attack("mutated files of scores", texts.scores, 30),
+    Attack("odd arguments", texts.arguments, 200),
+    Attack("links, pipes and directories in the place of files", links.one, 100, 20, links.count),
+    Attack("directories of the user's own", foreign.one, 100, 20, foreign.count),
+    Attack("received directories that name code", received.one, 60, 20, received.count),
+    Attack("received directories with modules in them", received.shadowed, 2, 120, lambda workshop: 6),
+]
