@@ -8,10 +8,11 @@ from concurrent.futures import ThreadPoolExecutor
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from test_sessions import RULES, leaves, rewards_of
+from test_sessions import RULES, in_order, leaves, rewards_of
 
 import jaxbandit as jb
-from jaxbandit.decide.sessions import directory, stored
+from jaxbandit.decide.sessions import directory, saving, stored
+from jaxbandit.engine.storage import files as storage
 
 pytestmark = pytest.mark.quickly_compiled
 RULE = RULES["batch"]
@@ -302,3 +303,102 @@ def test_a_repair_with_the_rule_drops_pulls_that_the_rule_does_not_ask_for(tmp_p
     assert opened(tmp_path).num_told == 3
     with pytest.raises(ValueError, match="of another session"):
         jb.repair_session(tmp_path, RULES["single"])
+
+
+def saved(path, kind):
+    """A session in the middle of a batch, saved; its plain data and arrays."""
+    s, pulls = jb.ask(in_order(RULES[kind]), limit=3)
+    s = jb.withdraw(jb.tell(s, pulls.id[-1:], [0.25]), pulls.id[:1]) if kind != "single" else s
+    jb.save_session(path, s)
+    return s, *saving.read_saved(path)
+
+
+# What is changed in the plain data, or in arrays, of a saved session; None: an entry that is removed.
+EDITS = {
+    "batch": [
+        {"first": 23},
+        {"first": -1},
+        {"first": 1.0},
+        {"size": 4},
+        {"issued": 2},
+        {"issued": 10**30},
+        {"entered": 1},
+        {"entered": None},
+        {"round": 0},
+        {"round": 99},
+        {"round": True},
+        {"stopped": 1},
+        {"stopped": True},
+        {"told": 24},
+        {"context": {"array": [1], "dtype": "x"}},
+        {"identity": 3},
+        {"identity": {"rule": "x\ny", "seed": 3, "run": 0, "paired": False}},
+        {"identity": {"rule": "paired_race"}},
+        {"history": np.zeros(23)},
+        {"history": np.full(24, np.nan)},
+        {"history": np.zeros(24, np.float32)},
+        {"history": np.zeros((24, 1))},
+        {"history": None},
+        {"state.0": None},
+        {"state.0": np.zeros(7)},
+        {"plan.0": np.array([2, 1, 1])},
+        {"plan.0": np.array([2, 1, 0], np.int32)},
+        {"opened.later": np.array([0])},
+        {"opened.later": np.array([1, 2])},
+        {"opened.later": np.array([-1])},
+        {"opened.later": np.array([2.0])},
+        {"opened.values": np.array([np.inf])},
+        {"opened.withdrawn": np.array([2])},
+        {"opened.withdrawn": np.array([1, 0])},
+        {"opened.base": np.array([8, 8, 9])},
+        {"opened.base": np.array([9, 16, -1])},
+        {"opened.sums": np.zeros(2)},
+        {"totals.counts": np.array([8, 8, 7])},
+        {"totals.counts": np.array([8, 17, -1])},
+        {"totals.means": np.zeros(3)},
+    ],
+    "single": [{"round": 24}, {"size": 2}, {"history": np.full(24, 1.5)}, {"opened.later": np.array([0])}],
+    "draws": [{"size": 2}, {"issued": 2}, {"round": 26}],
+}
+
+
+@pytest.mark.parametrize("kind", EDITS)
+def test_a_saved_session_that_was_edited_is_refused_in_one_line(kind, tmp_path):
+    path = tmp_path / "s.npz"
+    session, about, arrays = saved(path, kind)
+    assert leaves(jb.load_session(path, RULES[kind])) == leaves(session)
+    for edit in EDITS[kind]:
+        [(name, value)] = edit.items()
+        changed, more = dict(about), dict(arrays)
+        target = changed if name in about else more
+        target[name] = value
+        if value is None:
+            del target[name]
+        storage.write_arrays(path, {"about": np.asarray(json.dumps(changed)), **more})
+        with pytest.raises(ValueError) as refused:
+            jb.load_session(path, RULES[kind])
+        assert "\n" not in str(refused.value) and str(path) in str(refused.value), edit
+    for odd in (
+        np.zeros(3),
+        np.asarray("[" * 10**5),
+        np.asarray("7"),
+        np.asarray(["{}"]),
+        np.asarray('{"identity": 1}'),
+    ):
+        storage.write_arrays(path, {"about": odd, **arrays})
+        with pytest.raises(ValueError, match="not a session"):
+            jb.load_session(path, RULES[kind])
+
+
+def test_a_saved_session_keeps_the_structure_of_its_context(tmp_path):
+    rule = jb.Algorithm(
+        init=lambda key: jnp.zeros(3),
+        select=lambda noise, state, context: jnp.argmax(context["x"][0] + context["y"]).astype(jnp.int32),
+        update=lambda state, context, action, reward: state.at[action].add(reward),
+        pulls=lambda state: jnp.zeros(3, jnp.int32),
+    )
+    s, pulls = jb.ask(jb.session(rule), context={"x": (np.eye(3)[2],), "y": np.float64(0.1)})
+    jb.save_session(tmp_path / "s.npz", s)
+    again = jb.load_session(tmp_path / "s.npz", rule)
+    assert leaves(again) == leaves(s) and leaves(jb.tell(again, 0, 0.5)) == leaves(jb.tell(s, 0, 0.5))
+    assert jb.ask(again)[1].arm.tolist() == pulls.arm.tolist() == [2]
