@@ -68,8 +68,9 @@ def require_same(where: object, stored: dict[str, Any], here: dict[str, Any]) ->
 
 def session_of(where: object, stored: dict[str, Any], rule: Algorithm) -> Session:
     """Return the session with this identity before its first pull; raise a ValueError if it is not one of the rule."""
+    options: Any = {name: stored.get(name) for name in OPTIONS}
     try:
-        fresh = session(rule, **{name: stored.get(name) for name in OPTIONS})
+        fresh = session(rule, **options)
     except (ValueError, TypeError) as error:
         raise BadInput(f"{where}: {' '.join(str(error).split())}") from error
     require_same(where, stored, identity_of(fresh))
