@@ -1,17 +1,24 @@
 """Sessions under attack: threads and processes on one directory, logs that were changed, and their repair."""
 
+import contextlib
 import json
 import os
+import re
+import subprocess
+import sys
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from test_sessions import RULES, leaves, rewards_of
+from test_sessions import RULES, Killed, in_order, leaves, rewards_of
 
 import jaxbandit as jb
-from jaxbandit.decide.sessions import directory, stored
+from jaxbandit.decide.sessions import directory, saving, stored
+from jaxbandit.engine.storage import files as storage
 
 pytestmark = pytest.mark.quickly_compiled
 RULE = RULES["batch"]
@@ -78,6 +85,124 @@ def test_threads_take_turns_on_one_directory(tmp_path, monkeypatch):
         assert d.session.num_told == 50 and d.ask(50).id.tolist() == list(range(50, 100))
         found = leaves(d.session)
     assert leaves(opened(tmp_path, rule)) == found
+
+
+HALVING = jb.sequential_halving(3, budget=1000)
+
+
+def halved():
+    """The session in which the rewards were told in order."""
+    s = jb.session(HALVING, seed=3)
+    while not s.stopped:
+        s, pulls = jb.ask(s, limit=400)
+        s = jb.tell(s, pulls.id, rewards_of(pulls))
+    return s
+
+
+def tell_in_threads(path, acknowledged, steps, limit=32, threads=8, rule=HALVING):
+    """Tell pulls one by one from threads; return whether the rule has stopped.
+
+    Every second pull is told by two threads. What a tell that returned has told is noted in a file.
+    """
+    with jb.session_directory(path, rule, seed=3) as d:
+        for _ in range(steps):
+            pulls = d.ask(limit)
+            ids = pulls.id.tolist()
+            rewards = dict(zip(ids, rewards_of(pulls).tolist(), strict=True))
+
+            def report(i, ids=ids, rewards=rewards):
+                for id_ in ids[i::threads] + ids[(i + 1) % threads :: 2 * threads]:
+                    d.tell(id_, rewards[id_])
+                    os.write(acknowledged, f"{id_}\n".encode())
+
+            together(threads, report)
+            if d.session.stopped:
+                return True
+        return False
+
+
+def judge_threads(path, acknowledged):
+    """Every reward was told once, and the session is that in which they were told in order."""
+    entries = [json.loads(line) for line in (path / LOG).read_text().splitlines()]
+    ids = [id_ for entry in entries for id_ in entry.get("tell", [])]
+    expected = halved()
+    assert sorted(ids) == list(range(expected.num_told))
+    assert set(map(int, acknowledged.read_text().split())) <= set(ids)
+    found = opened(path, HALVING)
+    assert leaves(found) == leaves(expected) and found.recommendation.tolist() == expected.recommendation.tolist()
+
+
+def test_threads_and_kills_lose_no_reward_and_log_none_twice(tmp_path, monkeypatch):
+    """The process is not killed here: it leaves its log in the middle of a line, or after one."""
+    write, rng, kills, done = os.write, np.random.default_rng(0), 0, False
+
+    def torn(descriptor, data):
+        if data[:1] == b"{" and rng.random() < 0.01:
+            write(descriptor, data[: rng.integers(1, len(data) + 1)])
+            raise Killed
+        return write(descriptor, data)
+
+    path, notes = tmp_path / "d", tmp_path / "acknowledged"
+    acknowledged = os.open(notes, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+    monkeypatch.setattr(os, "fsync", lambda descriptor: None)
+    monkeypatch.setattr(os, "write", torn)
+    while not done:
+        try:
+            done = tell_in_threads(path, acknowledged, 100)
+        except Killed:
+            kills += 1
+    monkeypatch.undo()
+    assert kills >= 5
+    judge_threads(path, notes)
+
+
+WORKER = """
+import os, sys, time
+from pathlib import Path
+from test_trust_sessions import tell_in_threads
+path, notes, done = Path(sys.argv[1]), Path(sys.argv[2]), False
+acknowledged = os.open(notes, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+while not done:
+    try:
+        done = tell_in_threads(path, acknowledged, 2, limit=8)
+    except ValueError as error:
+        assert "in use by" in str(error), error
+    time.sleep(0.3)
+"""
+
+
+@pytest.mark.slow
+def test_eight_threads_in_four_processes_that_are_killed(tmp_path):
+    path, notes = tmp_path / "d", tmp_path / "acknowledged"
+    notes.touch()
+    python = os.pathsep.join(filter(None, [str(Path(__file__).parent), *sys.path]))
+    command = [sys.executable, "-c", WORKER, str(path), str(notes)]
+
+    def begin():
+        worker = subprocess.Popen(command, env=os.environ | {"PYTHONPATH": python})
+        workers[worker.pid] = worker
+
+    workers, killed, known = {}, 0, 0
+    for _ in range(4):
+        begin()
+    try:
+        while all(worker.poll() is None for worker in workers.values()):
+            with contextlib.suppress(OSError, TypeError, KeyError):
+                holder = workers[int(re.match(r"process (\d+)", (path / ".lock").read_text())[1])]
+                if killed < 8 and (now := len(notes.read_text().split())) > known + 30:  # while it tells
+                    holder.kill()
+                    holder.wait()
+                    del workers[holder.pid]
+                    known, killed = now, killed + 1
+                    begin()
+            time.sleep(0.003)
+        assert [worker.wait(timeout=120) for worker in workers.values()] == [0] * 4
+    finally:
+        for worker in workers.values():
+            worker.kill()
+            worker.wait()
+    assert killed >= 5
+    judge_threads(path, notes)
 
 
 def test_a_call_that_was_interrupted_leaves_nothing_behind(tmp_path, monkeypatch):
@@ -302,3 +427,102 @@ def test_a_repair_with_the_rule_drops_pulls_that_the_rule_does_not_ask_for(tmp_p
     assert opened(tmp_path).num_told == 3
     with pytest.raises(ValueError, match="of another session"):
         jb.repair_session(tmp_path, RULES["single"])
+
+
+def saved(path, kind):
+    """A session in the middle of a batch, saved; its plain data and arrays."""
+    s, pulls = jb.ask(in_order(RULES[kind]), limit=3)
+    s = jb.withdraw(jb.tell(s, pulls.id[-1:], [0.25]), pulls.id[:1]) if kind != "single" else s
+    jb.save_session(path, s)
+    return s, *saving.read_saved(path)
+
+
+# What is changed in the plain data, or in arrays, of a saved session; None: an entry that is removed.
+EDITS = {
+    "batch": [
+        {"first": 23},
+        {"first": -1},
+        {"first": 1.0},
+        {"size": 4},
+        {"issued": 2},
+        {"issued": 10**30},
+        {"entered": 1},
+        {"entered": None},
+        {"round": 0},
+        {"round": 99},
+        {"round": True},
+        {"stopped": 1},
+        {"stopped": True},
+        {"told": 24},
+        {"context": {"array": [1], "dtype": "x"}},
+        {"identity": 3},
+        {"identity": {"rule": "x\ny", "seed": 3, "run": 0, "paired": False}},
+        {"identity": {"rule": "paired_race"}},
+        {"history": np.zeros(23)},
+        {"history": np.full(24, np.nan)},
+        {"history": np.zeros(24, np.float32)},
+        {"history": np.zeros((24, 1))},
+        {"history": None},
+        {"state.0": None},
+        {"state.0": np.zeros(7)},
+        {"plan.0": np.array([2, 1, 1])},
+        {"plan.0": np.array([2, 1, 0], np.int32)},
+        {"opened.later": np.array([0])},
+        {"opened.later": np.array([1, 2])},
+        {"opened.later": np.array([-1])},
+        {"opened.later": np.array([2.0])},
+        {"opened.values": np.array([np.inf])},
+        {"opened.withdrawn": np.array([2])},
+        {"opened.withdrawn": np.array([1, 0])},
+        {"opened.base": np.array([8, 8, 9])},
+        {"opened.base": np.array([9, 16, -1])},
+        {"opened.sums": np.zeros(2)},
+        {"totals.counts": np.array([8, 8, 7])},
+        {"totals.counts": np.array([8, 17, -1])},
+        {"totals.means": np.zeros(3)},
+    ],
+    "single": [{"round": 24}, {"size": 2}, {"history": np.full(24, 1.5)}, {"opened.later": np.array([0])}],
+    "draws": [{"size": 2}, {"issued": 2}, {"round": 26}],
+}
+
+
+@pytest.mark.parametrize("kind", EDITS)
+def test_a_saved_session_that_was_edited_is_refused_in_one_line(kind, tmp_path):
+    path = tmp_path / "s.npz"
+    session, about, arrays = saved(path, kind)
+    assert leaves(jb.load_session(path, RULES[kind])) == leaves(session)
+    for edit in EDITS[kind]:
+        [(name, value)] = edit.items()
+        changed, more = dict(about), dict(arrays)
+        target = changed if name in about else more
+        target[name] = value
+        if value is None:
+            del target[name]
+        storage.write_arrays(path, {"about": np.asarray(json.dumps(changed)), **more})
+        with pytest.raises(ValueError) as refused:
+            jb.load_session(path, RULES[kind])
+        assert "\n" not in str(refused.value) and str(path) in str(refused.value), edit
+    for odd in (
+        np.zeros(3),
+        np.asarray("[" * 10**5),
+        np.asarray("7"),
+        np.asarray(["{}"]),
+        np.asarray('{"identity": 1}'),
+    ):
+        storage.write_arrays(path, {"about": odd, **arrays})
+        with pytest.raises(ValueError, match="not a session"):
+            jb.load_session(path, RULES[kind])
+
+
+def test_a_saved_session_keeps_the_structure_of_its_context(tmp_path):
+    rule = jb.Algorithm(
+        init=lambda key: jnp.zeros(3),
+        select=lambda noise, state, context: jnp.argmax(context["x"][0] + context["y"]).astype(jnp.int32),
+        update=lambda state, context, action, reward: state.at[action].add(reward),
+        pulls=lambda state: jnp.zeros(3, jnp.int32),
+    )
+    s, pulls = jb.ask(jb.session(rule), context={"x": (np.eye(3)[2],), "y": np.float64(0.1)})
+    jb.save_session(tmp_path / "s.npz", s)
+    again = jb.load_session(tmp_path / "s.npz", rule)
+    assert leaves(again) == leaves(s) and leaves(jb.tell(again, 0, 0.5)) == leaves(jb.tell(s, 0, 0.5))
+    assert jb.ask(again)[1].arm.tolist() == pulls.arm.tolist() == [2]

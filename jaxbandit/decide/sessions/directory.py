@@ -20,13 +20,11 @@ from jaxbandit.decide.sessions import stored as files
 from jaxbandit.decide.sessions.ask_tell import accept, ask, receive, tell, withdraw
 from jaxbandit.decide.sessions.log import LOG, BadLog, OpenLog, Place, context_of, entry_of, line_of, plain_context
 from jaxbandit.decide.sessions.pulls import Pulls
-from jaxbandit.decide.sessions.saving import identity_of, require_same
+from jaxbandit.decide.sessions.saving import identity_of, require_same, session_of
 from jaxbandit.decide.sessions.session import Session, session
 from jaxbandit.decide.sessions.stored import ABOUT, Stored, read_about
 from jaxbandit.engine.storage import directories
 from jaxbandit.engine.storage import files as storage
-
-OPTIONS = ("seed", "run", "paired", "on_failure")
 
 
 class _Now(NamedTuple):
@@ -166,15 +164,7 @@ def read_session(path: str | Path, rule: Algorithm) -> Session:
       ValueError: the directory holds no session or one of another rule, or its log cannot be read.
     """
     stored = files.read(Path(path))
-    return _replayed(stored, session_of(stored, rule))[0]
-
-
-def session_of(stored: Stored, rule: Algorithm) -> Session:
-    """Return the session of a directory before its first pull; raise a ValueError if it has another rule."""
-    identity = stored.about["identity"]
-    fresh = session(rule, **{name: identity.get(name) for name in OPTIONS})
-    require_same(stored.path, identity, identity_of(fresh))
-    return fresh
+    return _replayed(stored, session_of(stored.path, stored.about["identity"], rule))[0]
 
 
 def _replayed(stored: Stored, session: Session) -> tuple[Session, list[list[Any]]]:

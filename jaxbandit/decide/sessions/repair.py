@@ -6,8 +6,9 @@ from typing import NamedTuple
 
 from jaxbandit.base.contract import Algorithm
 from jaxbandit.decide.sessions import stored as files
-from jaxbandit.decide.sessions.directory import replay, session_of
+from jaxbandit.decide.sessions.directory import replay
 from jaxbandit.decide.sessions.log import LOG, BadLog, beginning, entry_of, joined
+from jaxbandit.decide.sessions.saving import session_of
 from jaxbandit.decide.sessions.stored import Book, Stored
 from jaxbandit.engine.storage import files as storage
 
@@ -47,7 +48,7 @@ def repair_session(path: str | Path, rule: Algorithm | None = None) -> str:
         data = (path / LOG).read_bytes() if (path / LOG).exists() else b""
         sound = _sound(stored)
         if rule is not None:
-            fresh = session_of(stored, rule)
+            fresh = session_of(path, stored.about["identity"], rule)
             try:
                 replay(path / LOG, fresh, sound.bodies, stored.chained)
             except BadLog as fault:

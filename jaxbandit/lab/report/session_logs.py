@@ -14,9 +14,9 @@ from jaxbandit.base.types import Json, Table
 from jaxbandit.decide.sessions.certificate import Certificate
 from jaxbandit.decide.sessions.certificate import certificate as certificate_of
 from jaxbandit.decide.sessions.directory import read_session
+from jaxbandit.decide.sessions.saving import read_saved
 from jaxbandit.decide.sessions.stored import Arm, book_of, read
 from jaxbandit.decide.sessions.summary import summary
-from jaxbandit.engine.storage import files as storage
 from jaxbandit.lab.report import charts, parts, provenance, searches
 from jaxbandit.lab.report.charts import Chart, Curve
 from jaxbandit.lab.report.page import Page
@@ -82,9 +82,8 @@ def page_of_file(path: Path) -> Page:
     Raises:
       ValueError: the file holds something else, or was written by a version that did not store the certificate.
     """
-    arrays = storage.read_arrays(path)
     try:
-        about = json.loads(str(arrays["about"]))
+        about, _ = read_saved(path)
         labels = [str(arm) for arm in range(int(about["identity"]["num_arms"]))]
         certificate = Certificate.from_json(about["certificate"])
         summary = _Summary(path.stem, labels, certificate, int(about["told"]), int(about["pending"]))
