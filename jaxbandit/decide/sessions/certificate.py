@@ -91,7 +91,7 @@ class Certificate:
         lines = []
         for n in np.unique(self.pulls[shown & (self.pulls > 0)])[::-1]:
             arms = np.flatnonzero(shown & (self.pulls == n))
-            named = ", ".join(f"arm {a}" if names is None else names[a] for a in arms[:_NAMED].tolist())
+            named = ", ".join(f"arm {a}" if names is None else str(names[a]) for a in arms[:_NAMED].tolist())
             named += f" and {len(arms) - _NAMED:,} more" if len(arms) > _NAMED else ""
             share = _percent(float(shares[arms[0]]))
             lines.append(f"{named}: {n:,} {pulls}: what happens in fewer than {share} of them may not have been seen")

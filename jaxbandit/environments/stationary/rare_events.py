@@ -120,9 +120,9 @@ def _by_arm(name: str, value: Numbers, num_arms: int, low: float, high: float) -
     """Return one number, or one per arm."""
     if np.ndim(value) == 0:
         return checks.number("rare_events", name, value, low=low, high=high)
-    value = checks.array("rare_events", name, value, low=low, high=high)
-    if len(value) != num_arms:
+    numbers = checks.array("rare_events", name, value, low=low, high=high)
+    if len(numbers) != num_arms:
         raise ValueError(
-            f"rare_events: {name} has {len(value)} entries, must be a number or have {num_arms}, one per arm"
+            f"rare_events: {name} has {len(numbers)} entries, must be a number or have {num_arms}, one per arm"
         )
-    return value
+    return numbers

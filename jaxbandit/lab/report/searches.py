@@ -70,7 +70,7 @@ def promise(certificate: Table) -> list[Html | None]:
     entries = {"rule": certificate["rule"], "guarantee": certificate["promise"]}
     entries |= {name: certificate.get(name) for name in ("delta", "epsilon", "m")}
     entries |= {"stopped": "yes" if certificate["stopped"] else "not yet"}
-    shown = [provenance.definitions(entries)]
+    shown: list[Html | None] = [provenance.definitions(entries)]
     if lines := certificate.get("rare_events"):
         heading = rare_heading(certificate.get("coverage"))
         shown += [parts.tag("h3", "Rare events"), parts.tag("p", f"{heading}:"), parts.bullets(lines)]
