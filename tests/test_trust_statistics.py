@@ -10,7 +10,6 @@ from scipy import stats
 sys.path.insert(0, str(Path(__file__).parent.parent))  # benchmarks is not in the installed package
 
 from benchmarks import coverage, coverage_laws
-
 from jaxbandit.lab.papers.published import predicted_mean
 
 pytestmark = pytest.mark.quickly_compiled
