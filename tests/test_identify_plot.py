@@ -2,12 +2,13 @@
 
 import numpy as np
 import pytest
-from results_by_hand import stopping
+from results_by_hand import noisy, result, stopping
 from scipy import stats
 
 from jaxbandit.base.contract import Outcome
 from jaxbandit.running.plotting import figures, stopping_times, sweeps
 from jaxbandit.running.results.base import ResultSet
+from jaxbandit.running.results.budget import BudgetResult
 
 pytestmark = pytest.mark.quickly_compiled
 
@@ -187,3 +188,53 @@ def test_files_and_nothing_left_open(tmp_path):
     instances = [stopping(SPREAD, instance=f"{a}", truth={"arguments": {"angle": a}}) for a in (0.2, 0.1)]
     assert [path.name for path in figures.write_figures(instances, tmp_path)] == ["sweep-angle.png"]
     assert plt.get_fignums() == before
+
+
+def inked(ax, line):
+    """Whether drawing this line alone changes a pixel of its axes."""
+    figure = ax.figure
+    for artist in ax.get_children():
+        artist.set_visible(artist is line)
+    figure.canvas.draw()
+    drawn = np.asarray(figure.canvas.buffer_rgba()).copy()
+    line.set_visible(False)
+    figure.canvas.draw()
+    return bool((drawn != np.asarray(figure.canvas.buffer_rgba())).any())
+
+
+def test_what_the_legend_names_is_visible_at_a_single_point(axes):
+    truth = {"means": [0.9, 0.5], "characteristic_time": 8.0}
+    cells = {"a": [(5, stopping(SPREAD, truth=truth, params=EXACT))]}
+    sweeps.plot_sweep(sweeps.Sweep("f", "", "d", cells, of_instances=True), axes)
+    [bound] = lines(axes, "lower bound")
+    assert inked(axes, bound)
+
+
+def test_curves_of_a_single_checkpoint_or_budget_are_visible(axes):
+    once = noisy(10.0)
+    last = result(once.arrays["regret"][:, -1:], "kl", checkpoints=[100], truth={"regret_constant": 2.0})
+    figures.plot(ResultSet("x", (last,)), axes)
+    [curve], [slope] = lines(axes, "kl"), lines(axes, "asymptotic slope")
+    assert inked(axes, slope) and inked(axes, curve)
+    axes.clear()
+    fields = vars(
+        stopping([100] * 50, shortfall=0.4 * (np.arange(50) < 5), max_rounds=100, truth={"means": [0.9, 0.5]})
+    )
+    few = BudgetResult(**fields)
+    figures.plot(ResultSet("x", (few,)), axes)
+    assert not lines(axes, "exp(-T")  # it is far below the interval, and is then not named either
+    axes.clear()
+    near = BudgetResult(**fields | {"truth": {"means": [0.9, 0.72]}})
+    figures.plot(ResultSet("x", (near,)), axes)
+    [reference] = lines(axes, "exp(-T")
+    assert inked(axes, reference)
+
+
+def test_the_median_has_its_interval_and_equal_runs_have_no_bar(axes):
+    stopping_times.plot_samples([stopping(SPREAD)], axes)
+    spans = [sorted(line.get_xdata()) for line in axes.get_lines() if list(line.get_ydata()) == [-0.3, -0.3]]
+    assert [list(map(int, span)) for span in spans] == [[400, 610]]  # the 40th and the 61st of 100 runs
+    axes.clear()
+    stopping_times.plot_pulls([stopping([30] * 20)], axes)  # all runs pull each arm equally often
+    assert not [c for c in axes.collections if len(c.get_segments())]
+    assert "all runs equal" in stopping_times._mean_text(stopping([30] * 20))

@@ -89,9 +89,10 @@ def test_claims_on_budgets(claim, expected):
     (judged,) = verdict.judge([CLAIM | claim], results)
     assert judged["verdict"] == expected
     if claim == {"against": "b"}:  # run by run: the first 40 err under both, 80 under b alone
-        expected = intervals.student_of(-(np.arange(400) < 80).astype(float), 0.95)
-        check = judged["checks"][0]
-        assert (check["low"], check["high"]) == pytest.approx((expected.low, expected.high))
+        check, rate = judged["checks"][0], stats.binomtest(80, 400).proportion_ci(0.95, "exact")
+        student = intervals.student_of(-(np.arange(400) < 80).astype(float), 0.95)
+        assert check["low"] == pytest.approx(-rate.high, rel=1e-3)  # no pair can differ by more than -1
+        assert student.high < check["high"] < student.high + 0.01  # some could, unseen, differ by +1
     if claim == {"value": 0.2}:
         exact = stats.binomtest(40, 400).proportion_ci(0.95, "exact")
         assert judged["checks"][0]["high"] + 0.2 == pytest.approx(exact.high)

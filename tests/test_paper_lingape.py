@@ -201,6 +201,18 @@ def test_published_number_beside_what_cannot_judge_it():
     constant = stopping([300] * 20)
     arm = {"quantity": "pulls", "arm": 1, "margin": 0.001}
     assert [_beside(v, constant, **arm)["verdict"] for v in (99, 101, 102)] == ["agrees", "agrees", "disagrees"]
+    # 10 equal runs do not exclude at 95 % that a further one differs: its probability may be 1 / 11.
+    few = _beside(300, stopping([300] * 10))
+    assert few["verdict"] == "undecided" and few["equal"] == 300 and "allowed" not in few
+
+
+def test_published_numbers_are_not_judged_by_negative_ones():
+    """On the scale of the samples the interval of these runs would reach from -0.5 to 2.6 times their mean."""
+    skewed = stopping(np.ceil(np.random.default_rng(0).lognormal(6.0, 0.7, 50)), max_rounds=10**6)
+    mean = skewed.samples().mean()
+    found = _beside(mean, skewed, wide=2)
+    assert 0.1 * mean < found["low"] < 0.3 * mean and found["verdict"] == "agrees"
+    assert _beside(0.1 * mean, skewed, wide=20)["verdict"] == "disagrees"
 
 
 @pytest.mark.parametrize(("rate", "expected"), [(0.0, "agrees"), (0.3, "disagrees")])

@@ -157,7 +157,7 @@ def test_numbers_of_one_source_are_judged_together(second, expected):
     (found,) = published.judge_together([claim], entries, judged)
     assert found["verdict"] == expected and "in_part" not in found
     assert [check["verdict"] for check in found["checks"]] == ["agrees", expected]
-    assert "a in it: published 1,000, prediction interval [986.0" in found["checks"][0]["statement"]
+    assert "a in it: published 1,000, prediction interval [986.1, 1,014]" in found["checks"][0]["statement"]
     (part,) = published.judge_together([claim], [*entries, NUMBER | {"algorithm": "absent"}], judged)
     assert part["in_part"]
     assert published.judge_together([claim | {"published": "nobody"}], entries, judged) == []

@@ -22,13 +22,13 @@ def bounded_mean(values: ArrayLike, least: float, most: float, confidence: float
     and the weights W are uniform on the simplex; the lower end has `least` instead of `most`. For values that are only
     `least` or `most` this is the interval of Clopper and Pearson, and for many runs it tends to Student's.
 
-    Guarantee: coverage of at least `confidence` is proved for two-valued variables, and conjectured for all bounded ones;
-    nobody has found a counterexample. Simulations of censored runs are in benchmarks/RESULTS.md.
+    Guarantee: coverage of at least `confidence` is proved for two-valued variables, and conjectured for all bounded
+    ones; nobody has found a counterexample. Simulations of censored runs are in benchmarks/RESULTS.md.
 
     Source: Gaffke (2005), "Three test statistics for a nonparametric one-sided hypothesis on the mean of a nonnegative
     variable"; Learned-Miller and Thomas (2020), "A new confidence interval for the mean of a bounded random variable".
-    The quantile is computed with the saddlepoint approximation of Lugannani and Rice (1980), whose ends are at most half
-    a percent of [least, most] too far outside for two runs, and a thousandth from twenty runs on.
+    The quantile is computed with the saddlepoint approximation of Lugannani and Rice (1980), whose ends are at most
+    half a percent of [least, most] too far outside for two runs, and a thousandth from twenty runs on.
 
     Raises:
       ValueError: there is no value, a value is out of range, or the confidence is.
@@ -70,7 +70,7 @@ def _upper(points: np.ndarray, counts: np.ndarray, tail: float) -> float:
         shrunk = np.exp(-u)
         slack = (1 - x) + x * shrunk  # 1 - a x without cancellation
         weights = n / slack
-        t = float(weights @ x / weights.sum())
+        t = min(float(weights @ x / weights.sum()), 1.0)  # above 1 it is rounding
         own = (1 - t) + t * shrunk
         relative = slack / own
         exponent = float(n @ np.log(relative))  # minus the cumulant function at the saddlepoint

@@ -12,6 +12,7 @@ from jaxbandit.running.results.budget import BudgetResult
 from jaxbandit.running.results.regret import RegretResult
 from jaxbandit.running.results.stopping import StoppingResult
 from jaxbandit.theory import intervals
+from jaxbandit.theory.bounded_mean import bounded_mean
 
 # Quantities that are means over runs.
 MEANS = ("regret", "hindsight", "samples", "pulls", "share", "kind", "simple_regret")
@@ -44,6 +45,8 @@ class Sample(NamedTuple):
     values: np.ndarray  # float64[runs], NaN for a run that is excluded from means
     above: bool = False
     below: bool = False
+    limits: tuple[float, float] = intervals.NO_LIMITS  # of one value
+    tied: bool = False  # whether most values may be equal, so that their variance says little
 
 
 def sample(what: str, quantity: Quantity, results: Sequence[Result]) -> Sample:
@@ -68,7 +71,8 @@ def sample(what: str, quantity: Quantity, results: Sequence[Result]) -> Sample:
     a, b = first.values[:runs], second.values[:runs]
     above, below = first.above or second.below, first.below or second.above
     if quantity.minus:
-        return Sample(a - b, above, below)
+        limits = first.limits[0] - second.limits[1], first.limits[1] - second.limits[0]
+        return Sample(a - b, above, below, limits, first.tied)
     known = ~np.isnan(a + b)
     if not known.any():
         return Sample(np.zeros(0))
@@ -98,7 +102,8 @@ def cell(results: Sequence[Result], quantity: Quantity) -> RegretResult | Stoppi
 def difference(left: Sample, factor: float, right: Sample | float, confidence: float) -> intervals.Interval | None:
     """Return the interval of mean(left) - factor mean(right), or None if there are fewer than two pairs of runs.
 
-    Run r of every cell uses the random draws of (seed, r), so that the differences are independent over r.
+    Run r of every cell uses the random draws of (seed, r), so that the differences are independent over r. The interval
+    is Student's, and for errors, whose differences are mostly 0, `bounded_mean`.
 
     Args:
       left: values of the first quantity.
@@ -107,13 +112,15 @@ def difference(left: Sample, factor: float, right: Sample | float, confidence: f
       confidence: confidence of the interval.
     """
     if not isinstance(right, Sample):
-        right = Sample(np.full(len(left.values), float(right)))
+        right = Sample(np.full(len(left.values), float(right)), limits=(float(right), float(right)))
     runs = min(len(left.values), len(right.values))
     values = left.values[:runs] - factor * right.values[:runs]
     values = values[~np.isnan(values)]
     if len(values) < 2:
         return None
-    interval = intervals.student_of(values, confidence)
+    limits = left.limits[0] - factor * right.limits[1], left.limits[1] - factor * right.limits[0]
+    interval = bounded_mean(values, *limits, confidence) if left.tied else None
+    interval = interval or intervals.student_of(values, confidence, limits)
     if left.below or right.above:
         interval = interval._replace(low=-np.inf)
     if left.above or right.below:
@@ -165,10 +172,11 @@ def stopping(what: str, result: StoppingResult, arm: int | None = None) -> Sampl
         values = np.full(result.runs, np.nan)  # nothing is known about runs that did not stop
         if known is not None:
             values[result.ended(Outcome.STOPPED)] = known
-        return Sample(values)
+        return Sample(values, limits=(0.0, 1.0 if what == "error" else np.inf), tied=what == "error")
     pulls = _pulls(what, result, arm)
     if what == "share":  # the fraction that a censored run would have had is not known
-        return Sample(pulls / result.arrays["samples"], above=result.censored > 0, below=result.censored > 0)
+        unknown = result.censored > 0
+        return Sample(pulls / result.arrays["samples"], above=unknown, below=unknown, limits=(0.0, 1.0))
     return Sample(pulls, above=result.censored > 0)
 
 

@@ -3,9 +3,13 @@
 The prediction interval contains the published number, with the stated confidence, if the number comes from runs like
 ours. It accounts for the noise of both. With n runs of ours, of mean x and variance s^2, and m published runs, it is
 
-- x +- t s sqrt(1/n + 1/m) for a mean whose spread is not printed (Student, n - 1 degrees of freedom), also for the
-  example of a single run, m = 1 (roughly, where single runs are skewed);
-- x +- t sqrt(s^2/n + v^2/m) where the standard deviation v of a published run is printed (Welch);
+- x exp((a - b) / 2 +- t sqrt(a + b)) for a mean of positive numbers, which are skewed: samples, pulls, regret. The mean
+  of k runs is taken to be log-normal, with variance log(1 + c^2/k) of its logarithm (Fenton 1960), which is a for our n
+  runs and b for the m published ones; m = 1 is the example of a single run. The coefficient of variation c is s / x or,
+  if larger, that of a log-normal variable whose logarithm varies as ours; for b it is that of the published runs if
+  their standard deviation is printed. t is Student's quantile with n - 1 degrees of freedom, or Welch's with both;
+- x +- t s sqrt(1/n + 1/m) for other means, or x +- t sqrt(s^2/n + v^2/m) if the standard deviation v is printed;
+- if all our runs are equal, their value, where they are so many that, by Fisher's test, no published run may differ;
 - for a rate, x wrong runs of ours and y of theirs, every y that Fisher's exact test does not reject: given x + y, y is
   hypergeometric, and neither of its tails may be below (1 - confidence) / 2 (Thatcher 1964).
 
@@ -30,6 +34,7 @@ from jaxbandit.running.results.stopping import StoppingResult
 from jaxbandit.theory import intervals
 
 WIDE = 0.05
+POSITIVE = ("samples", "pulls", "regret")
 SHOWN = ("quantity", "arm", "round", "horizon", "value", "sd", "runs", "margin", "wide", "reason", "source", "origin")
 SHOWN += ("note",)
 
@@ -74,6 +79,7 @@ def _one_by_one(entry: Table) -> Iterator[Json]:
 def judge(number: Table, result: RegretResult | StoppingResult, confidence: float) -> Json:
     """Return a published number with its verdict and the interval that decides it.
 
+    If all our runs are equal, and too few to say that no published run differs, `equal` is their value.
     `low` and `high` are the ends of the prediction interval, and `allowed` is this interval widened by the margin of
     the number. They are absent if our runs give no interval. A number that was quoted and not verified has neither
     interval nor verdict.
@@ -84,7 +90,7 @@ def judge(number: Table, result: RegretResult | StoppingResult, confidence: floa
         return table
     interval = (_rate if number["quantity"] == "error" else _mean)(number, result, confidence)
     if interval is None:
-        return table | {"verdict": "undecided"}
+        return table | _all_equal(number, result) | {"verdict": "undecided"}
     scale = 1.0 if number["quantity"] in ("error", "kind") else abs(number["value"])
     slack = number.get("margin", 0.0) * scale
     if "margin" in number and "arm" in number:
@@ -93,6 +99,15 @@ def judge(number: Table, result: RegretResult | StoppingResult, confidence: floa
     decided = decide(number["value"], low, high, slack=slack, wide=number.get("wide", WIDE) * scale)
     allowed = [low - slack, high + slack]
     return table | {"low": low, "high": high, "allowed": allowed, "confidence": confidence, "verdict": decided}
+
+
+def _all_equal(number: Table, result: RegretResult | StoppingResult) -> Json:
+    """Return the value that all our runs have as `equal`, if they do and are too few for an interval."""
+    if number["quantity"] == "error":
+        return {}
+    sample = measures.of(number["quantity"], result, number.get("arm"), round_kind=number.get("round"))
+    values = np.unique(sample.values[~np.isnan(sample.values)])
+    return {"equal": float(values[0])} if len(values) == 1 and len(sample.values) > 1 and not sample.above else {}
 
 
 def decide(value: float, low: float, high: float, *, slack: float = 0.0, wide: float = WIDE) -> str:
@@ -124,6 +139,28 @@ def predicted_rate(hits: int, runs: int, more: int, confidence: float) -> tuple[
     tails = np.minimum(law.cdf(further), law.sf(further - 1))
     possible = further[tails > (1 - confidence) / 2] / more
     return float(possible.min()), float(possible.max())
+
+
+def predicted_mean(values: np.ndarray, runs: int, confidence: float, cv: float = 0.0) -> tuple[float, float]:
+    """Return the prediction interval for the mean of further runs of a positive and skewed quantity.
+
+    Args:
+      values: that of each of our runs, float64[n], n >= 2, at least 0 and not all equal.
+      runs: number of further runs.
+      confidence: confidence of the interval.
+      cv: their standard deviation divided by their mean; 0 if it is unknown and that of our runs is taken.
+    """
+    count, mean = len(values), float(values.mean())
+    square = float(values.var(ddof=1)) / mean**2
+    if values.min() > 0:
+        square = max(square, float(np.expm1(np.log(values).var(ddof=1))))
+    ours, theirs = np.log1p(square / count), np.log1p((cv**2 or square) / runs)
+    freedom = float(count - 1)
+    if cv and runs > 1:
+        freedom = (ours + theirs) ** 2 / (ours**2 / (count - 1) + theirs**2 / (runs - 1))
+    center = mean * np.exp((ours - theirs) / 2)
+    factor = np.exp(stats.t.ppf((1 + confidence) / 2, freedom) * np.sqrt(ours + theirs))
+    return float(center / factor), float(center * factor)
 
 
 def judge_together(claims: Sequence[Table], entries: Sequence[Table], judged: Sequence[Table]) -> list[Json]:
@@ -163,11 +200,20 @@ def _mean(number: Table, result: RegretResult | StoppingResult, confidence: floa
     values, runs = sample.values[~np.isnan(sample.values)], number["runs"]
     if len(values) < 2 or sample.above or sample.below:
         return None
+    share = number["quantity"] == "kind"
+    if np.all(values == values[0]) and not number.get("sd"):
+        others = predicted_rate(0, len(values), runs, 2 * confidence - 1)[1]  # the largest share of runs that differ
+        value, most = float(values[0]), 1.0 if share else np.inf
+        low, high = value * (1 - others), value + (others * (most - value) if others else 0.0)
+        return (low, high) if np.isfinite(high) else None
+    if number["quantity"] in POSITIVE and values.min() >= 0 and number["value"] > 0:
+        return predicted_mean(values, runs, confidence, number.get("sd", 0.0) / number["value"])
     mean, variance, count = float(values.mean()), float(values.var(ddof=1)), len(values)
     if "sd" in number:
         spread = intervals.welch(mean, variance, count, 0.0, number["sd"] ** 2, runs, confidence)
     else:  # the difference of both means has 1 / count + 1 / runs times the variance of one run
-        spread = intervals.student(mean, variance * (1 + count / runs), count, confidence)
+        limits = (0, 1) if share else intervals.NO_LIMITS
+        spread = intervals.student(mean, variance * (1 + count / runs), count, confidence, limits)
     return float(spread.low), float(spread.high)
 
 

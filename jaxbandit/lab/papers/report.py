@@ -7,7 +7,7 @@ from jaxbandit.base.types import Table
 from jaxbandit.lab.papers import open_readings, origins
 from jaxbandit.lab.papers.tables import computed
 from jaxbandit.running.results.base import left_out
-from jaxbandit.running.results.report import kinds_table
+from jaxbandit.running.results.report import ends, kinds_table
 
 # Columns of a published number. The interval, widened by the margin, decides the verdict.
 BESIDE: tuple[str, str, str] = ("published", "prediction interval", "")
@@ -67,7 +67,7 @@ def _samples_table(rows: Sequence[Table], beside: Mapping[Key, Table]) -> str:
             (
                 *key,
                 "" if mean is None else "> " * (censored > 0) + number(mean),
-                f"[{number(samples['low'])}, {number(samples['high'])}]" if "low" in samples else "",
+                ends(samples, "low", "high"),
                 f"{error['rate']:.4f}" if error else "",
                 f"[{error['low']:.4f}, {error['high']:.4f}]" if error else "",
                 f"{censored:,} censored" if censored else "",
@@ -115,7 +115,8 @@ def _theirs(entry: Table | None) -> tuple[str, str, str]:
     rate = entry["quantity"] == "error"
     value, *allowed = (f"{x:.4f}" if rate else number(x) for x in (entry["value"], *entry.get("allowed", [])))
     note = f" ({entry['note']})" if entry.get("note") else ""
-    return value, f"[{', '.join(allowed)}]" if allowed else "", origins.verdict_of(entry) + note
+    equal = f"all of ours {number(entry['equal'])}" if "equal" in entry else ""
+    return value, f"[{', '.join(allowed)}]" if allowed else equal, origins.verdict_of(entry) + note
 
 
 def _aligned(lines: Sequence[tuple[str, ...]]) -> str:

@@ -65,8 +65,8 @@ def plot_budget(results: Sequence[BudgetDrawable], ax: Axes | None = None, *, wh
         label = f"exp(-T / H2),  H1 = {number(hardness[0])}, H2 = {number(hardness[1])}"
         x = np.linspace(budgets[0], budgets[-1], 100 if len(budgets) > 1 else 1)
         y = np.exp(-x / hardness[1])
-        if what == "error" and y[-1] < NEAR_1:
-            shown = y >= min(ends)
+        shown = y >= min(ends)
+        if what == "error" and y[-1] < NEAR_1 and shown.any():
             ax.plot(x[shown], y[shown], **BOUND, **single(int(shown.sum())), label=label)
     scale(ax.xaxis, budgets)
     ax.set_yscale("log")

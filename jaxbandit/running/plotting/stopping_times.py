@@ -102,9 +102,9 @@ def _law(ax: Axes, result: StoppingDrawable, name: str, order: int, points: int)
 def plot_samples(results: Sequence[StoppingDrawable], ax: Axes | None = None, *, points: int = SHOWN_RUNS) -> Axes:
     """Draw the samples of each algorithm: quartiles as a box, 5 to 95 % as a line, the mean, single runs as dots.
 
-    The 95 % intervals of the mean and, above the box, of the median are drawn; that of the mean may be narrower than its
-    mark. Arguments and return value are those of `plot_stopping`, except that `points` is the largest number of runs
-    drawn as dots.
+    The 95 % intervals of the mean and, above the box, of the median are drawn; the first may be narrower than its mark.
+    Arguments and return value are those of `plot_stopping`, except that `points` is the largest number of runs drawn
+    as dots.
     """
     _one_instance(results)
     ax = ax or new_axes(rows_size(results))

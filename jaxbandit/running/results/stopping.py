@@ -80,8 +80,9 @@ class StoppingResult(Result):
         """Return the mean of min(samples, max_rounds), a lower bound on the mean, with its interval.
 
         If no run is censored, it is Student's. If some are, these have all the same value, and with many of them the
-        estimated variance says little: with 98 % censored, Student's interval of 50 runs contains the mean in 54 to 58 %
-        of all cases. The interval is then `bounded_mean` of a variable in [1, max_rounds], even if every run is censored.
+        estimated variance says little: with 98 % censored, Student's interval of 50 runs contains the mean in 54 to
+        58 % of all cases. The interval is then `bounded_mean` of a variable in [1, max_rounds], also if every run is
+        censored.
         """
         times = self.samples()
         least = min(1.0, times.min(initial=1.0))  # 0 if a run stopped without a pull
