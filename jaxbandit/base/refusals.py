@@ -3,7 +3,8 @@
 An error is one line that names the place, the key or argument, the value and what is allowed.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import NoReturn
 
 SHOWN = 60  # the most characters of a wrong value that a message repeats
@@ -75,6 +76,23 @@ def known(where: str, table: Mapping[str, object], allowed: Iterable[str]) -> No
         if key not in allowed:
             near = nearest(key, allowed)
             refuse(f"{where}{key}", f": unknown key, must be one of {', '.join(allowed)}{near}")
+
+
+@contextmanager
+def resumable(directory: object, argument: str) -> Iterator[None]:
+    """Add to a KeyboardInterrupt, in its traceback, whether the same call resumes.
+
+    Args:
+      directory: directory in which the state is saved, or None.
+      argument: name of the argument that gives this directory.
+    """
+    try:
+        yield
+    except KeyboardInterrupt as error:
+        if not getattr(error, "__notes__", None):  # the innermost call knows best
+            saved = f"what was done is saved in {directory}; the same call resumes"
+            error.add_note(f"nothing is saved without {argument}" if directory is None else saved)
+        raise
 
 
 def reason(error: Exception) -> str:

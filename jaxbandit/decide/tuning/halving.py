@@ -13,7 +13,7 @@ import jax
 import numpy as np
 
 from jaxbandit.base import checks
-from jaxbandit.base.refusals import refuse
+from jaxbandit.base.refusals import refuse, resumable
 from jaxbandit.base.types import PyTree
 from jaxbandit.decide.tuning import configs as configurations
 from jaxbandit.decide.tuning import trainings
@@ -141,7 +141,8 @@ class Search:
 
     def play(self, bracket: Bracket, store: Path | None) -> Progress:
         """Return the state of a bracket after its last rung."""
-        return halve(self.where, bracket, self._programs, store, self._more_identity)
+        with resumable(store, "directory"):
+            return halve(self.where, bracket, self._programs, store, self._more_identity)
 
     def result(self, played: Sequence[tuple[Bracket, Progress]], started: float) -> TuneResult:
         """Return the result of brackets whose configurations are those of the search, in order."""

@@ -12,7 +12,7 @@ import numpy as np
 
 from jaxbandit.base import checks
 from jaxbandit.base.contract import Algorithm
-from jaxbandit.base.refusals import BadInput, refuse, wrong
+from jaxbandit.base.refusals import BadInput, refuse, resumable, wrong
 from jaxbandit.base.types import PyTree, Scalar
 from jaxbandit.decide.sessions.certificate import certificate
 from jaxbandit.decide.sessions.directory import ABOUT, read_about, session_directory
@@ -143,7 +143,7 @@ def tune(
         if path is None
         else session_directory(path, rule, meta={**identity, "names": names}, **options)
     )
-    with place as store, reporting(progress, int(store.session.counts.sum())) as report:
+    with resumable(path, "directory"), place as store, reporting(progress, int(store.session.counts.sum())) as report:
         waited = play(store, evaluate, space, scores, report)
         end, rows = store.session, history(store, scores)
     proof = None if rule.promise is None else certificate(end)

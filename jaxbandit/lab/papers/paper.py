@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from jaxbandit.base import domains
-from jaxbandit.base.refusals import BadInput, nearest
+from jaxbandit.base.refusals import BadInput, nearest, resumable
 from jaxbandit.base.types import Json, Table
 from jaxbandit.engine.driver.execution import Execution
 from jaxbandit.engine.storage import files as storage
@@ -124,7 +124,8 @@ def reproduce(
     tables = computed.evaluate(data, about, directory, sizes)
     execution = execution.updated(progress=progress, workers=workers, executor=executor)
     options = {"max_failed": max_failed, "execution": execution}
-    results = _run(data, run, source, directory, about.get("at_once", 1), options)
+    with resumable(directory, "out"):
+        results = _run(data, run, source, directory, about.get("at_once", 1), options)
     content = assessment.assess(results, about, shown) if run else assessment.without_cells(data, about)
     content["claims"] += computed.judge(about.get("share", []), tables)
     longer = {int(key): value for key, value in about.get("runs_at", {}).items()}
