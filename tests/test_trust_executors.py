@@ -268,7 +268,7 @@ def test_results_that_never_come_end_the_search(tmp_path):
             future.set_result(self.first)
 
     with pytest.raises(
-        Unfinished, match=r"configuration 1 \(x = 0.5\) got no result from the executor; what has ended is kept in"
+        Unfinished, match=r"configuration 1 \(x = 0.5\) got no result from the executor; what was done is saved in"
     ):
         jb.tune(train, SPACE, RULE, executor=Repeating(), directory=tmp_path)
     assert read_session(tmp_path, RULE).num_told == 1

@@ -257,5 +257,5 @@ def test_an_interrupt_says_how_to_resume(directory, tmp_path, monkeypatch):
         with pytest.raises(KeyboardInterrupt) as interrupt:
             call()
         [note] = interrupt.value.__notes__
-        said = f"{tmp_path / 'd'}; the same call resumes" if directory else "nothing is stored; with directory ="
+        said = f"{tmp_path / 'd'}; the same call resumes" if directory else "nothing is saved without directory"
         assert said in note and "\n" not in note

@@ -126,7 +126,7 @@ def test_a_training_that_ends_its_worker_leaves_a_search_that_goes_on(place, cap
     command = ["tune", odd(place, ending), "sweep.toml", "--executor", "processes:1"]
     assert cli.main(command) == 3
     said = capsys.readouterr().err
-    assert "was given up by the executor (Lost: 3 workers died); what has ended is kept in sweep-tune" in said
+    assert "was given up by the executor (Lost: 3 workers died); what was done is saved in sweep-tune" in said
     assert said.count("\n") == 1 and "configuration 4 (act = a, width = 1, x = 0.9)" in said
     (place / "well").touch()
     assert cli.main(command) == 0

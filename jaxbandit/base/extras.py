@@ -57,12 +57,13 @@ def bar(show: bool | None) -> Any:
     """Return tqdm if a progress bar is to be shown, and None otherwise.
 
     Args:
-      show: whether to show a bar. None shows one if stderr is a terminal and tqdm is installed.
+      show: whether to show a bar. None shows one if stderr is a terminal and tqdm is installed. None is shown without
+        a stderr.
 
     Raises:
       MissingExtra: `show` is True and tqdm is not installed.
     """
-    if not (sys.stderr.isatty() if show is None else show):
+    if sys.stderr is None or not (sys.stderr.isatty() if show is None else show):  # None if it was closed
         return None
     try:
         with lab():

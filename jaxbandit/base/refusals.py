@@ -3,7 +3,8 @@
 An error is one line that names the place, the key or argument, the value and what is allowed.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import NoReturn
 
 SHOWN = 60  # the most characters of a wrong value that a message repeats
@@ -87,6 +88,29 @@ def error_line(error: BaseException) -> str:
     first = next(iter(text.splitlines()), "")
     first = first if len(first) <= MOST_SAID else first[: MOST_SAID - 3] + "..."
     return f"{type(error).__name__}{': ' if first else ''}{first}"
+
+
+def what_is_saved(directory: object, argument: str) -> str:
+    """Return in words whether a call resumes, given the directory in which it saves, and the argument that names it."""
+    if directory is None:
+        return f"nothing is saved without {argument}, with which the same call would resume"
+    return f"what was done is saved in {directory}; the same call resumes"
+
+
+@contextmanager
+def resumable(directory: object, argument: str) -> Iterator[None]:
+    """Add to a KeyboardInterrupt, in its traceback, whether the same call resumes.
+
+    Args:
+      directory: directory in which the state is saved, or None.
+      argument: name of the argument that gives this directory.
+    """
+    try:
+        yield
+    except KeyboardInterrupt as error:
+        if not getattr(error, "__notes__", None):  # the innermost call knows best
+            error.add_note(what_is_saved(directory, argument))
+        raise
 
 
 def reason(error: Exception) -> str:

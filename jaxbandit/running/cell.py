@@ -10,10 +10,11 @@ from contextlib import AbstractContextManager
 from typing import Any, Literal
 
 from jaxbandit.base import checks
-from jaxbandit.base.refusals import MAX_FAILED, refuse
+from jaxbandit.base.refusals import MAX_FAILED, refuse, resumable
 from jaxbandit.engine.driver.execution import Execution
+from jaxbandit.engine.driver.horizon import default_checkpoints
 from jaxbandit.engine.layout import compiling
-from jaxbandit.running import failures, remote
+from jaxbandit.running import failures, remote, sizes
 from jaxbandit.running.factories import Pair
 from jaxbandit.running.progress import progress_bar
 from jaxbandit.running.promises import guarantee_of
@@ -39,17 +40,24 @@ def run_simulate(
     regret_constant: float | None = None,
     any_rewards: bool = False,
     max_failed: float = MAX_FAILED,
+    results: int = 1,
     **options: Any,
 ) -> RegretResult:
-    """Run one cell for a fixed horizon."""
+    """Run one cell for a fixed horizon; it is one of so many `results` that the caller keeps."""
     checks.untraced("simulate", "rollout")
     failures.check_share("simulate", max_failed)
     horizon = checks.integer("simulate", "horizon", horizon, 1)
     chosen = checks.precision("simulate", precision, "horizon", horizon)
     labels = _labels(pair, name, instance, any_rewards)
+    marks = options.get("checkpoints")
+    width, number = 4 if chosen == "float32" else 8, len(default_checkpoints(horizon)) if marks is None else len(marks)
+    curves, per_run = 1 + bool(options.get("hindsight")), options.get("per_run", True)
+    needed = results * sizes.of_runs(width, number, curves, _num_arms(pair), per_run)
+    _check_size("simulate", num_runs, needed, execution, "per_run = False keeps only means, or ask")
     engine = {"horizon": horizon, "num_runs": num_runs, "seed": seed, "precision": chosen, **options}
     with (
         _named(labels),
+        resumable(execution.checkpoint_dir, "checkpoint_dir"),
         progress_bar(horizon * num_runs, labels["algorithm"], "step", execution.progress) as advance,
     ):
         reported = execution._replace(progress=advance)
@@ -83,8 +91,9 @@ def run_identify(
     instance: str | None = None,
     any_rewards: bool = False,
     max_failed: float = MAX_FAILED,
+    results: int = 1,
 ) -> StoppingResult:
-    """Run one cell until each run stops or has spent its budget."""
+    """Run one cell until each run stops or has spent its budget; it is one of so many `results`."""
     checks.untraced("identify", "run_until_stop")
     failures.check_share("identify", max_failed)
     algorithm = pair.algorithm
@@ -94,9 +103,14 @@ def run_identify(
     max_rounds = MAX_ROUNDS if max_rounds is None else max_rounds
     most = max_rounds if budget is None else int(budget)
     labels = _labels(pair, name, instance, any_rewards)
+    _check_size("identify", num_runs, results * sizes.of_stopped(_num_arms(pair)), execution, "ask")
     guarantee = guarantee_of(algorithm, delta=delta, epsilon=epsilon)
     engine = {"max_rounds": most, "num_runs": num_runs, "seed": seed, "precision": precision}
-    with _named(labels), progress_bar(num_runs, labels["algorithm"], "run", execution.progress) as advance:
+    with (
+        _named(labels),
+        resumable(execution.checkpoint_dir, "checkpoint_dir"),
+        progress_bar(num_runs, labels["algorithm"], "run", execution.progress) as advance,
+    ):
         reported = execution._replace(progress=advance)
         record: Any = remote.play(
             "identify", labels["algorithm"], pair, reported, {**engine, "any_rewards": any_rewards}
@@ -114,6 +128,18 @@ def run_identify(
     )
     failures.judge([result], max_failed)
     return result
+
+
+def _num_arms(pair: Pair) -> int:
+    arms = pair.environment.arms
+    return 0 if arms is None else arms.num_arms
+
+
+def _check_size(where: str, num_runs: Any, bytes_per_run: int, execution: Execution, remedy: str) -> None:
+    """Raise BadInput if the results would not fit; the engine checks the number of runs itself."""
+    if isinstance(num_runs, int) and num_runs > 0:
+        place = f"{where}: num_runs = {num_runs}"
+        sizes.check(place, num_runs * bytes_per_run, execution.checkpoint_dir, f"{remedy} for fewer runs")
 
 
 def _labels(pair: Pair, name: str | None, instance: str | None, any_rewards: bool) -> dict[str, Any]:

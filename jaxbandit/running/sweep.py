@@ -74,11 +74,11 @@ def sweep(
     world = built(environment)
     make, given = swept(factory, world), (factory, environment)
     number = np.float64 if precision == "float64" else np.float32
-    results = []
-    for i in range(next(iter(lengths.values()))):
+    results, number_of_values = [], next(iter(lengths.values()))
+    for i in range(number_of_values):
         params = {name: float(column[i]) for name, column in values.items()}
         folder = None if execution.checkpoint_dir is None else Path(execution.checkpoint_dir) / f"{i:03d}"
         arguments = {name: number(value) for name, value in params.items()}
         pair = Pair(make, arguments, *make(params), given, params)
-        results.append(run(pair, execution._replace(checkpoint_dir=folder), **options))
+        results.append(run(pair, execution._replace(checkpoint_dir=folder), results=number_of_values, **options))
     return results

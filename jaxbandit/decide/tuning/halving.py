@@ -111,7 +111,7 @@ def opened(where: str, directory: str | Path | None, mark: str) -> Iterator[Path
       mark: pattern of a file that the directory of such a search holds.
     """
     path = None if directory is None else Path(directory)
-    with resumable(where, path), nullcontext() if path is None else directories.locked(path, mark):
+    with resumable(path), nullcontext() if path is None else directories.locked(path, mark):
         yield path
 
 

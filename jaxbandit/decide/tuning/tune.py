@@ -159,7 +159,7 @@ def tune(
         if path is None
         else session_directory(path, rule, meta={**identity, "names": names}, **options)
     )
-    with resumable("tune", path), place as store, reporting(progress, int(store.session.counts.sum())) as report:
+    with resumable(path), place as store, reporting(progress, int(store.session.counts.sum())) as report:
         waited = play(store, evaluate, space, scores, report)
         end, rows = store.session, history(store, scores)
     proof = None if rule.promise is None else certificate(end)

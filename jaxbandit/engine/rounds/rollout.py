@@ -153,7 +153,7 @@ def run_until_stop(key: Key, algorithm: Algorithm, environment: Environment, max
 
 def _prepared(where: str, key: Key, algorithm: Algorithm, environment: Environment) -> tuple[rounds.Words, str]:
     """Check that the algorithm fits the environment; return the key words and the generator of the run."""
-    fit.check_pair(algorithm, environment)
+    fit.check_pair(algorithm, environment, lift="algorithm._replace(rewards=None)")
     if not jnp.issubdtype(key.dtype, jax.dtypes.prng_key) or key.ndim:
         raise ValueError(f"{where}: key is {key.dtype}{list(key.shape)}, must be one typed key: jax.random.key(0)")
     implementation = checks.choice(where, "key", str(jax.random.key_impl(key)), keys.IMPLEMENTATIONS)

@@ -12,13 +12,13 @@ from pathlib import Path
 import jax
 import numpy as np
 
-from jaxbandit.base.refusals import BadInput, refuse
+from jaxbandit.base.refusals import BadInput, refuse, resumable
 from jaxbandit.base.text import align
 from jaxbandit.base.types import Json
 from jaxbandit.engine.driver.execution import DEFAULT, Execution
 from jaxbandit.engine.storage import json_files
 from jaxbandit.lab.auditing.cell import Batch, Finding, Limits, audit_draws
-from jaxbandit.lab.experiments import beginning, directory, playing, tasks
+from jaxbandit.lab.experiments import beginning, directory, forecast, playing, tasks
 from jaxbandit.lab.experiments.playing import play
 from jaxbandit.lab.experiments.truth import guarantee
 from jaxbandit.lab.specs.spec import Cell, Experiment
@@ -93,7 +93,13 @@ def audit_experiment(
     cells = list(experiment.cells())
     _check(experiment, cells)
     results = []
-    with directory.disk(out), beginning.nothing_left(out) as begun, directory.lock(out), begun():
+    with (
+        resumable(out, "out"),
+        directory.disk(out),
+        beginning.nothing_left(out) as begun,
+        directory.lock(out),
+        begun(),
+    ):
         if out is not None:
             directory.claim(out, experiment, grows=False)
         for cell in cells:
@@ -175,6 +181,7 @@ class _Batches:
 
     def _play(self, index: int, first: int, number: int) -> StoppingResult:
         part = dataclasses.replace(self.experiment, runs=number)
+        forecast.check_size(part, None if self.folder is None else self.folder.parent, [self.cell])
         checkpoint = None if self.folder is None else self.folder.with_name("checkpoint") / f"{self.cell.index:03d}"
         label = f"{self.cell.instance.name}/{self.cell.algorithm.name} after {first} runs"
         with progress_bar(number, label, "run", self.execution.progress) as advance:

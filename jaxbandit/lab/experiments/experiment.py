@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 from typing import Any
 
-from jaxbandit.base.refusals import BadInput, refuse
+from jaxbandit.base.refusals import BadInput, refuse, resumable
 from jaxbandit.engine.driver import parts
 from jaxbandit.engine.driver.execution import DEFAULT, Execution
 from jaxbandit.engine.layout import compiling
@@ -60,11 +60,17 @@ def run_experiment(
     max_failed = experiment.max_failed if max_failed is None else max_failed
     failures.check_share("run", max_failed)
     cells = list(experiment.cells())
-    forecast.check_memory(experiment)
+    forecast.check_size(experiment, out)
     if execution.checkpoint_dir is not None:
         refuse("run", ": checkpoint_dir is given, but the directory of the results holds the checkpoints; leave it out")
     crew = None if execution.executor is None else division.crew_of("run", execution)
-    with directory.disk(out), beginning.nothing_left(out) as begun, directory.lock(out), begun():
+    with (
+        resumable(out, "out"),
+        directory.disk(out),
+        beginning.nothing_left(out) as begun,
+        directory.lock(out),
+        begun(),
+    ):
         numbers: list[int] = list(range(len(cells)))
         done: dict[int, Result] = {}
         if out is not None:

@@ -5,8 +5,6 @@ Each compiled program is calibrated by playing the cell itself for a moment; not
 """
 
 import contextlib
-import math
-import os
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,52 +15,43 @@ import jax
 import numpy as np
 
 from jaxbandit.base import text
-from jaxbandit.base.refusals import refuse
 from jaxbandit.engine.driver.execution import Execution, Progress
 from jaxbandit.lab.experiments import playing
 from jaxbandit.lab.specs.spec import Cell, Experiment
+from jaxbandit.running import sizes
 from jaxbandit.running.results import names
 
-GIB = 2**30
-CONTROL_GROUP = Path("/sys/fs/cgroup/memory.max")  # the memory limit of a container, if there is one
 SECONDS = 1.0  # of one calibration, after the program has been compiled
 MOST_SECONDS = 5.0  # of one whose runs stop by their own rule, for so many of them to end:
 ENOUGH_RUNS = 1000  # or half of the runs, if that is fewer
 
 
-def check_memory(experiment: Experiment) -> None:
-    """Raise BadInput if the results of the experiment need more memory than there is."""
-    needed = experiment.runs * sum(bytes_per_run(experiment, cell) for cell in experiment.cells())
-    there = available()
-    if there is not None and needed > there:
-        remedy = "per_run = false keeps only means, or ask" if experiment.kind == "simulate" else "ask"
-        refuse(
-            f"{experiment.name}: runs",
-            f" = {experiment.runs}: what is kept of each run takes about {needed / GIB:,.0f} GiB, and this machine has "
-            f"{there / GIB:,.0f} GiB; {remedy} for fewer runs or cells",
-        )
+def check_size(experiment: Experiment, out: Path | None, cells: Sequence[Cell] | None = None) -> None:
+    """Raise BadInput if the results of an experiment need more memory or disk than there is.
+
+    Args:
+      experiment: the experiment.
+      out: directory in which they are stored, or None.
+      cells: the cells that are played; default: all.
+    """
+    cells = list(experiment.cells()) if cells is None else cells
+    remedy = "per_run = false keeps only means, or ask" if experiment.kind == "simulate" else "ask"
+    sizes.check(
+        f"{experiment.name}: runs = {experiment.runs}",
+        experiment.runs * sum(bytes_per_run(experiment, cell) for cell in cells),
+        out,
+        f"{remedy} for fewer runs or cells",
+    )
 
 
 def bytes_per_run(experiment: Experiment, cell: Cell) -> int:
     """Return about how many bytes the results of one run of a cell take."""
-    pulls = 4 * cell.instance.known.get("num_arms", 0)
+    num_arms = cell.instance.known.get("num_arms", 0)
     if experiment.kind == "identify":
-        return 16 + pulls
+        return sizes.of_stopped(num_arms)
     width = 4 if experiment.precision == "float32" else 8
     curves = 1 + experiment.hindsight
-    return 1 + (width * len(experiment.checkpoints) * curves + pulls if experiment.per_run else 0)
-
-
-def available() -> int | None:
-    """Return the bytes of memory that this process may use, or None if the system does not report them."""
-    try:
-        there = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    except (AttributeError, ValueError, OSError):
-        return None
-    try:
-        return min(there, int(CONTROL_GROUP.read_text(encoding="utf-8")))
-    except (OSError, ValueError):  # no such file, or "max"
-        return there
+    return sizes.of_runs(width, len(experiment.checkpoints), curves, num_arms, experiment.per_run)
 
 
 @dataclass(frozen=True)
@@ -141,7 +130,7 @@ def forecast(experiment: Experiment, *, workers: int | None = None) -> list[Fore
     Raises:
       BadInput: the results would not fit into the memory, or a cell breaks its contract.
     """
-    check_memory(experiment)
+    check_size(experiment, None)
     known: dict[Any, _Watch] = {}
     return [_of_cell(experiment, cell, known, workers) for cell in experiment.cells()]
 
@@ -199,7 +188,7 @@ def table(forecasts: Sequence[Forecast]) -> str:
             name,
             f"{each.runs:,}",
             ("<= " if each.stops else "") + f"{each.rounds:,}",
-            size(each.kept_bytes),
+            sizes.text(each.kept_bytes),
             _seconds(each.compile_seconds),
             _about(each),
         )
@@ -211,7 +200,7 @@ def table(forecasts: Sequence[Forecast]) -> str:
     steps = sum(each.runs * each.rounds for each in forecasts)
     most = "at most " if any(each.stops for each in forecasts) else ""
     lines.append(
-        f"{len(forecasts)} cells, {most}{steps:,} run-steps, {size(sum(f.kept_bytes for f in forecasts))} of results, "
+        f"{len(forecasts)} cells, {most}{steps:,} run-steps, {sizes.text(sum(f.kept_bytes for f in forecasts))} of results, "
         f"about {_seconds(total)} s"
         + (f" and the {unknown} cells whose runs did not stop while they were measured" if unknown else "")
     )
@@ -227,9 +216,3 @@ def _about(each: Forecast) -> str:
 
 def _seconds(value: float) -> str:
     return f"{value:,.1f}" if value < 100 else f"{value:,.0f}"
-
-
-def size(number: int) -> str:
-    """Return a number of bytes as text."""
-    power = min(int(math.log(max(number, 1), 1024)), 4)
-    return f"{number / 1024**power:,.{0 if power == 0 else 1}f} {('B', 'KiB', 'MiB', 'GiB', 'TiB')[power]}"

@@ -46,7 +46,7 @@ def run_part(experiment: Experiment, out: Path, part: tuple[int, int], *, worker
       KeyboardInterrupt: the run was interrupted. Its state has been saved, and the same call resumes.
     """
     place, number = part
-    forecast.check_memory(experiment)
+    forecast.check_size(experiment, out)
     with directory.disk(out):
         directories.require_ours(out, PROVENANCE)
         out.mkdir(parents=True, exist_ok=True)

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from jaxbandit.base import domains
-from jaxbandit.base.refusals import BadInput, nearest, refuse
+from jaxbandit.base.refusals import BadInput, nearest, refuse, resumable
 from jaxbandit.base.types import Json, Table
 from jaxbandit.engine.driver.execution import Execution
 from jaxbandit.engine.storage import directories, json_files
@@ -124,7 +124,7 @@ def reproduce(
     known, skipped = own_instances.split(known, missing, target, quick=quick and runs is None)
     wanted = not target or target not in sizes
     run, shown = figure_experiments.experiments(known, target, quick=quick, runs=runs) if wanted else ([], [])
-    with _claimed(directory, paper):
+    with resumable(directory, "out"), _claimed(directory, paper):
         tables = computed.evaluate(data, about, directory, sizes)
         execution = execution.updated(progress=progress, workers=workers, executor=executor)
         options = {"max_failed": max_failed, "execution": execution}

@@ -6,6 +6,7 @@ they repeat, the lines are dashed. matplotlib is imported only when something is
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -137,4 +138,9 @@ def plain_text(figure: Figure) -> Figure:
 
 def file_name(name: str) -> str:
     """Return the name with all characters replaced that are unsuitable for the name of a file."""
-    return "".join(c if c.isalnum() or c in "-_." else "-" for c in name)
+    suitable = "".join(c if c.isalnum() or c in "-_." else "-" for c in name)
+    try:
+        os.fsencode(suitable)
+    except UnicodeEncodeError:  # Python takes files to be named in the locale's encoding
+        return suitable.encode("ascii", "backslashreplace").decode().replace("\\", "-")
+    return suitable

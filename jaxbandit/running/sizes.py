@@ -1,0 +1,86 @@
+"""Whether results fit into the memory of this machine and onto the disk, which is decided before the first round."""
+
+import math
+import os
+import shutil
+from pathlib import Path
+
+from jaxbandit.base.refusals import refuse
+
+CONTROL_GROUP = Path("/sys/fs/cgroup/memory.max")  # the memory limit of a container, if there is one
+
+
+def check(where: str, needed: int, directory: str | Path | None, remedy: str) -> None:
+    """Raise BadInput if results need more memory than this machine has, or more room than a directory has.
+
+    Args:
+      where: the place of the number of runs in what the user gave, and its value.
+      needed: number of bytes of the results.
+      directory: directory in which they are stored, which need not exist yet; None if they are not stored.
+      remedy: what the user can do.
+    """
+    what = f": what is kept of each run takes about {text(needed)} in all"
+    there = memory()
+    if there is not None and needed > there:
+        refuse(where, f"{what}, and this machine has {text(there)} of memory; {remedy}")
+    there = None if directory is None else _room(Path(directory), needed)
+    if there is not None and needed > there:
+        refuse(where, f"{what}, and {directory} has room for {text(there)}; {remedy}, or give another directory")
+
+
+def of_runs(width: int, checkpoints: int, curves: int, num_arms: int, per_run: bool) -> int:
+    """Return about how many bytes the results of one run with a fixed horizon take.
+
+    Args:
+      width: bytes of a number, 4 or 8.
+      checkpoints: number of rounds at which regret is recorded.
+      curves: number of curves, 2 with regret in hindsight and otherwise 1.
+      num_arms: number of arms whose pulls are counted.
+      per_run: whether curves and pulls are kept of each run.
+    """
+    return 1 + (width * checkpoints * curves + 4 * num_arms if per_run else 0)
+
+
+def of_stopped(num_arms: int) -> int:
+    """Return about how many bytes the results of one run that stops take."""
+    return 16 + 4 * num_arms
+
+
+def memory() -> int | None:
+    """Return the bytes of memory that this process may use, or None if the system does not report them."""
+    try:
+        there = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, ValueError, OSError):
+        return None
+    try:
+        return min(there, int(CONTROL_GROUP.read_text(encoding="utf-8")))
+    except (OSError, ValueError):  # no such file, or "max"
+        return there
+
+
+def _room(directory: Path, needed: int) -> int | None:
+    """Return the bytes that are free for a directory, and those that it holds already if these are not enough.
+
+    None if the system does not report them.
+    """
+    try:
+        place = next(place for place in (directory, *directory.absolute().parents) if os.path.exists(place))
+        free = shutil.disk_usage(place).free
+    except (OSError, StopIteration):
+        return None
+    if needed <= free:
+        return free
+    return free + sum(_bytes(os.path.join(folder, name)) for folder, _, names in os.walk(directory) for name in names)
+
+
+def _bytes(path: str) -> int:
+    try:
+        return os.lstat(path).st_size
+    except OSError:  # another process has just removed it
+        return 0
+
+
+def text(number: int) -> str:
+    """Return a number of bytes as text."""
+    power = min(int(math.log(max(number, 1), 1024)), 4)
+    return f"{number / 1024**power:,.{0 if power == 0 else 1}f} {('B', 'KiB', 'MiB', 'GiB', 'TiB')[power]}"
