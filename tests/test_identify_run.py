@@ -13,14 +13,16 @@ import pytest
 from results_by_hand import stopping
 
 from jaxbandit.algorithms.exploration.presets import lingape, lucb
+from jaxbandit.base.contract import Rewards
 from jaxbandit.base.refusals import BadInput
 from jaxbandit.engine.driver.execution import Execution
 from jaxbandit.engine.driver.identify import Identified
 from jaxbandit.environments.linear_arms.soare import soare
+from jaxbandit.environments.stationary.bernoulli import bernoulli
 from jaxbandit.environments.stationary.gaussian import gaussian
 from jaxbandit.lab import cli
 from jaxbandit.lab.experiments import experiment as running
-from jaxbandit.lab.experiments.truth import truth_of, warnings_of
+from jaxbandit.lab.experiments.truth import notes_of, truth_of, warnings_of
 from jaxbandit.lab.specs import spec
 from jaxbandit.running import progress
 from jaxbandit.running.identify import identify
@@ -301,3 +303,30 @@ def test_command_line(tmp_path, monkeypatch, capsys):
     assert err.count("\n") == 1 and "sigma must be at least 0.5; any_rewards = true plays it" in err
     assert cli.main(["run", "stop.toml", *wrong, "--set", "any_rewards=true"]) == 0
     assert capsys.readouterr().err.startswith("jaxbandit: warning: easy/lucb: sigma = 0.1")
+
+
+def test_a_sigma_larger_than_the_rewards_have_is_noted(tmp_path, calls):
+    """Rewards in [0, 1] are sub-Gaussian with 1/2 (Hoeffding); a note breaks nothing, and warnings stay as they are."""
+    coins = {"name": "coins", "type": "bernoulli", "means": [0.2, 0.8]}
+    algorithms = [
+        {"type": "lucb"},
+        {"name": "half", "type": "lucb", "sigma": 0.5},
+        {"type": "kl_lucb"},
+        {"name": "swept", "type": "lil_ucb", "sigma": {"sweep": [0.5, 1.0, 2.0]}},
+    ]
+    both = experiment(instance=[coins], algorithm=algorithms)
+    first, second, third = notes_of(both)
+    assert first.startswith("coins/lucb: sigma = 1, but the rewards are in [0, 1], sub-Gaussian with sigma 0.5")
+    assert first.endswith(": sigma = 0.5 suffices and needs fewer pulls") and "\n" not in first
+    assert second.startswith("coins/swept: sigma = 1, ") and third.startswith("coins/swept: sigma = 2, ")
+    assert warnings_of(both) == []
+    results = running.run_experiment(both, tmp_path / "out", execution=QUIET)
+    assert [r.warnings for r in results] == [[first], [], [], [], [second], [third]]
+    wide = {"name": "wide", "type": "gaussian", "means": [0, 1], "sigma": 2.0}
+    assert notes_of(experiment(instance=[wide], algorithm=[{"type": "lucb"}])) == []  # it is told of the instance's
+    one = identify(lucb(2), bernoulli([0.2, 0.8]), num_runs=2)
+    assert one.warnings == [first.partition(": ")[2]] and one.summary()["warnings"] == one.warnings
+    assert identify(lucb(2, sigma=0.5), bernoulli([0.2, 0.8]), num_runs=2).warnings == []
+    assert identify(lucb(2), gaussian([0.2, 0.8]), num_runs=2).warnings == []
+    bounded = bernoulli([0.2, 0.8])._replace(rewards=Rewards(0.0, 3.0))
+    assert "sigma = 1.5 suffices" in identify(lucb(2, sigma=2.0), bounded, num_runs=2).warnings[0]

@@ -14,7 +14,9 @@ import numpy as np
 from jax.core import Tracer
 
 from jaxbandit.base import domains
+from jaxbandit.base.refusals import python
 
+_MOST = {"num_arms": 2**31 - 1}  # because actions are int32
 _STARTS = domains.several(domains.integer(0, 2**31 - 1), "a list of rounds, one per segment", increasing=True)
 
 
@@ -30,8 +32,15 @@ def untraced(where: str, instead: str) -> None:
 
 
 def integer(where: str, name: str, value: object, low: int, high: int | None = None) -> int:
-    """Return `value` as an int in [low, high]; raise ValueError otherwise."""
-    return _check(where, name, value, domains.integer(low, high))
+    """Return `value` as an int in [low, high]; raise ValueError otherwise. Without `high`, its type is the limit."""
+    whole = _check(where, name, value, domains.integer(low, high))
+    most = _MOST.get(name, 2**63 - 1)
+    return whole if high is not None or whole <= most else _check(where, name, value, domains.integer(low, most))
+
+
+def boolean(where: str, name: str, value: object) -> bool:
+    """Return `value` as a bool; raise ValueError for anything else, also for an array of one."""
+    return bool(_check(where, name, bool(value) if isinstance(value, np.bool_) else value, domains.BOOLEAN))
 
 
 def number(
@@ -71,8 +80,8 @@ def array(
     if not is_traced(value):
         try:
             value = np.asarray(value, dtype=np.float64)
-        except (TypeError, ValueError):
-            raise ValueError(f"{where}: {name} = {value!r}, must be numbers in {ndim} axes") from None
+        except (TypeError, ValueError, OverflowError):
+            raise ValueError(f"{where}: {name} = {python(value)}, must be numbers in {ndim} axes") from None
     if value.ndim != ndim:
         raise ValueError(f"{where}: {name} has shape {value.shape}, must have {ndim} axes")
     if value.shape[0] < min_size:
@@ -87,13 +96,21 @@ def array(
     return value
 
 
+def axes(value: Any) -> int:
+    """Return the number of axes of what may be an array; 1 for rows of different lengths, which `array` refuses."""
+    try:
+        return np.ndim(value)
+    except ValueError:
+        return 1
+
+
 def starts(where: str, value: Iterable[int] | np.ndarray) -> np.ndarray:
     """Return the number of rounds played before each segment, int32[segments].
 
     Raises:
       ValueError: the numbers do not begin with 0 or do not increase.
     """
-    several = isinstance(value, Iterable) and not isinstance(value, str | bytes)
+    several = isinstance(value, Iterable) and not isinstance(value, str | bytes) and axes(value) > 0
     rounds = _check(where, "starts", list(value) if several else value, _STARTS)
     if rounds[0]:
         raise ValueError(f"{where}: starts[0] = {rounds[0]}, must be 0, because the first segment begins with the run")
@@ -136,10 +153,13 @@ def action_sets(where: str, name: str, value: Any, mask: Any) -> tuple[Any, np.n
     Raises:
       ValueError: the shapes are wrong, a set is empty, or no set has two arms to choose from.
     """
-    value = array(where, name, value, ndim=3 if np.ndim(value) == 3 else 2)
+    value = array(where, name, value, ndim=3 if axes(value) == 3 else 2)
     arms = np.full(value.shape[:-2], value.shape[-2])
     if mask is not None:
-        mask = np.asarray(mask)
+        try:
+            mask = np.asarray(mask)
+        except ValueError:  # rows of different lengths
+            raise ValueError(f"{where}: mask = {python(mask)}, must be bool{list(value.shape[:-1])}") from None
         if mask.dtype != bool or mask.shape != value.shape[:-1]:
             got = f"{mask.dtype}{list(mask.shape)}"
             raise ValueError(f"{where}: mask is {got}, must be bool{list(value.shape[:-1])}, one per arm of {name}")
@@ -153,6 +173,8 @@ def action_sets(where: str, name: str, value: Any, mask: Any) -> tuple[Any, np.n
 
 def decision_class(where: str, family: Any, num_arms: int, k: int) -> None:
     """Raise a ValueError unless the sets of a decision class all have k of `num_arms` arms."""
+    if not hasattr(family, "rank"):
+        raise ValueError(f"{where}: decision_class = {python(family)}, must be a DecisionClass, such as top_k(...)")
     if (family.num_arms, family.rank) != (num_arms, k):
         sets = "different sizes" if family.rank is None else f"size {family.rank}"
         raise ValueError(
@@ -162,4 +184,4 @@ def decision_class(where: str, family: Any, num_arms: int, k: int) -> None:
 
 
 def _check(where: str, name: str, value: object, domain: domains.Domain) -> Any:
-    return domains.check(f"{where}: {name}", value, domain, written=repr, error=ValueError)
+    return domains.check(f"{where}: {name}", value, domain, written=python, error=ValueError)

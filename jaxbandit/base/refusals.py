@@ -10,6 +10,7 @@ from typing import NoReturn
 SHOWN = 60  # the most characters of a wrong value that a message repeats
 MOST_SAID = 400  # the most characters of the message of somebody else's exception
 MOST_BITS = 1000
+MOST_NAME = 200  # characters of a misspelled name; comparing longer ones takes long
 
 
 class BadInput(ValueError):
@@ -29,10 +30,12 @@ MAX_FAILED = 0.1  # default fraction of the runs that may fail: means over the o
 
 def nearest(value: object, allowed: Iterable[object]) -> str:
     """Return '; did you mean X?' for a misspelled name, or '' if no allowed name is similar."""
+    if not isinstance(value, str) or len(value) > MOST_NAME:
+        return ""
     import difflib  # only needed for an error message
 
     names = {str(a).casefold(): str(a) for a in allowed}
-    close = difflib.get_close_matches(str(value).casefold(), names, n=1)
+    close = difflib.get_close_matches(value.casefold(), names, n=1)
     return f"; did you mean {names[close[0]]!r}?" if close else ""
 
 
@@ -56,6 +59,17 @@ def show(value: object) -> str:
             text = f"an integer of {value.bit_length()} bits"
         case _:
             text = str(value)
+    return text if len(text) <= SHOWN else text[: SHOWN - 3] + "..."
+
+
+def python(value: object) -> str:
+    """Return `value` as Python would write it, in one line and cut to a readable length."""
+    if isinstance(value, int) and value.bit_length() > MOST_BITS:
+        return show(value)
+    try:
+        text = " ".join(repr(value).split())
+    except Exception:  # another one's object, whose `__repr__` may raise anything
+        text = f"a {type(value).__name__}"
     return text if len(text) <= SHOWN else text[: SHOWN - 3] + "..."
 
 

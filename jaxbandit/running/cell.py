@@ -14,6 +14,7 @@ from jaxbandit.base.refusals import MAX_FAILED, refuse, resumable
 from jaxbandit.engine.driver.execution import Execution
 from jaxbandit.engine.driver.horizon import default_checkpoints
 from jaxbandit.engine.layout import compiling
+from jaxbandit.engine.rounds import fit
 from jaxbandit.running import failures, remote, sizes
 from jaxbandit.running.factories import Pair
 from jaxbandit.running.progress import progress_bar
@@ -115,9 +116,11 @@ def run_identify(
         record: Any = remote.play(
             "identify", labels["algorithm"], pair, reported, {**engine, "any_rewards": any_rewards}
         )
+    note = fit.advice(algorithm, pair.environment)
     result = stopping_result(
         record,
         guarantee,
+        warnings=[note] if note else [],
         budgeted=budget is not None,
         params=dict(pair.params),
         seed=seed,
@@ -144,8 +147,6 @@ def _check_size(where: str, num_runs: Any, bytes_per_run: int, execution: Execut
 
 def _labels(pair: Pair, name: str | None, instance: str | None, any_rewards: bool) -> dict[str, Any]:
     """Return the labels of a result, and whether the rewards differ from those that the algorithm is designed for."""
-    from jaxbandit.engine.rounds import fit
-
     algorithm, environment = pair.algorithm, pair.environment
     fit.check_pair(algorithm, environment, any_rewards)
     return {

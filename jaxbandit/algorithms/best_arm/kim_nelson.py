@@ -102,6 +102,7 @@ def kim_nelson(
       simulation, Operations Research.
     """
     where = "kim_nelson"
+    independent = checks.boolean(where, "independent", independent)
     per_arm = independent and variant == "kn++"  # then one variance per arm determines those of all pairs
     num_arms = checks.integer(where, "num_arms", num_arms, 2) if per_arm else few_arms(where, num_arms, "student_race")
     checks.number(where, "epsilon", epsilon, low=0.0, open_low=True)

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import Literal
 
 from jaxbandit.base import checks
+from jaxbandit.base.refusals import python
 
 GridKind = Literal["minimax", "geometric"]
 _SLACK = 1e-12  # relative tolerance, so that the cube root of 10^6 is 100 and not 99
@@ -74,7 +75,7 @@ def checked_grid(
     if num_batches is not None:
         raise ValueError(f"{where}: num_batches = {num_batches}, must be omitted if grid is a list of rounds")
     if not isinstance(grid, Sequence) or not grid:
-        raise ValueError(f"{where}: grid = {grid!r}, must be minimax, geometric or a list of increasing rounds")
+        raise ValueError(f"{where}: grid = {python(grid)}, must be minimax, geometric or a list of increasing rounds")
     points = [checks.integer(where, f"grid[{i}]", t, 1, horizon) for i, t in enumerate(grid)]
     for i in range(1, len(points)):
         if points[i] <= points[i - 1]:

@@ -2,6 +2,7 @@
 
 from jaxbandit.base import checks
 from jaxbandit.base.numerics import as_float
+from jaxbandit.base.refusals import python
 from jaxbandit.base.types import Array, Scalar
 
 MOST = 10**15  # float64 and 64-bit counts hold it exactly
@@ -18,7 +19,7 @@ def check(where: str, budget: Scalar, least: int, reason: str) -> None:
         value = float("nan")
     if not (value.is_integer() and least <= value <= MOST):
         raise ValueError(
-            f"{where}: budget = {budget!r}, must be a whole number of pulls in [{least}, {MOST}]: {reason}"
+            f"{where}: budget = {python(budget)}, must be a whole number of pulls in [{least}, {MOST}]: {reason}"
         )
 
 

@@ -5,11 +5,14 @@ the binding member of the family is found by rounding the kl solution to the mem
 bisections: Algorithm 3 as printed updates k but not its bracket. What is computed here is the definition.
 """
 
+from collections.abc import Iterable
+
 from jaxbandit.algorithms.regret.index_policy import IndexState, divergence_budget, index_policy
 from jaxbandit.base import checks
 from jaxbandit.base.contract import Algorithm, Rewards
 from jaxbandit.base.declaration import declare
 from jaxbandit.base.numerics import as_float
+from jaxbandit.base.refusals import python
 from jaxbandit.base.types import Array, Distance, Scalar
 from jaxbandit.theory.solvers import semidistance
 
@@ -52,8 +55,8 @@ def ucboost(num_arms: int, *, distances: tuple[Distance, ...] = ("bq", "h", "lb"
       Liu, Wang, Buccapatnam and Shroff (2018), UCBoost: a boosting approach to tame complexity and optimality for
       stochastic bandits, IJCAI, Section 4, Algorithm 2.
     """
-    if isinstance(distances, str) or not distances:
-        raise ValueError(f"ucboost: distances = {distances!r}, must be one or more names of semi-distances")
+    if isinstance(distances, str) or not isinstance(distances, Iterable) or not (distances := tuple(distances)):
+        raise ValueError(f"ucboost: distances = {python(distances)}, must be one or more names of semi-distances")
     for distance in distances:
         checks.choice("ucboost", "distances", distance, tuple(semidistance.UPPER))
     checks.number("ucboost", "c", c, low=0.0)

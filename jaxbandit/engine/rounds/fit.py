@@ -145,12 +145,30 @@ def misfit(wanted: Rewards | None, actual: Rewards | None) -> str:
         return "they may be higher"
     if wanted.family is not None and actual.family is not None and wanted.family != actual.family:
         return "the family differs"
-    sigma, scale = _number(wanted.sigma), _number(actual.sigma)
-    if sigma is not None and scale is None and actual.sigma is None and least is not None and most is not None:
-        scale = (most - least) / 2  # Hoeffding's lemma
+    sigma, scale = _number(wanted.sigma), _scale(actual)
     if sigma is not None and scale is not None and scale > sigma * (1 + TIE):
         return f"sigma must be at least {scale:g}"
     return ""
+
+
+def advice(algorithm: Algorithm, environment: Environment) -> str:
+    """Return a note if the algorithm is given a larger sigma than the rewards have, which costs pulls; or ""."""
+    wanted, actual = algorithm.rewards, environment.rewards
+    sigma = None if wanted is None else _number(wanted.sigma)
+    scale = None if actual is None else _scale(actual)
+    if sigma is None or scale is None or not 0 < scale < sigma * (1 - TIE):
+        return ""
+    return (
+        f"sigma = {sigma:g}, but the rewards are {described(actual)}: sigma = {scale:g} suffices and needs fewer pulls"
+    )
+
+
+def _scale(rewards: Rewards) -> float | None:
+    """The sub-Gaussian scale of rewards, which their range bounds; None if it is traced or unknown."""
+    low, high = _number(rewards.low), _number(rewards.high)
+    if rewards.sigma is None and low is not None and high is not None:
+        return (high - low) / 2  # Hoeffding's lemma
+    return _number(rewards.sigma)
 
 
 def described(rewards: Rewards | None) -> str:

@@ -5,7 +5,7 @@ The scores are in fiesta.csv, with their origin and license.
 
 import functools
 import io
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from importlib import resources
 from typing import Literal
 
@@ -14,6 +14,7 @@ import numpy as np
 from jaxbandit.base import checks
 from jaxbandit.base.contract import Environment
 from jaxbandit.base.declaration import declare
+from jaxbandit.base.refusals import python
 from jaxbandit.environments.recorded.table import table
 
 
@@ -68,8 +69,11 @@ def _recorded(models: str | Sequence[str]) -> np.ndarray:
     if isinstance(models, str):
         checks.choice("fiesta", "models", models, ("all", "eight"))
         models = [name for name in scores if models == "all" or not name.endswith("_200")]
+    if not isinstance(models, Iterable) or not checks.axes(models):
+        raise ValueError(f"fiesta: models = {python(models)}, must be all, eight or a list of models")
+    models = list(models)
     for i, name in enumerate(models):
         checks.choice("fiesta", f"models[{i}]", name, tuple(scores))
     if len(set(models)) < max(len(models), 2):
-        raise ValueError(f"fiesta: models = {list(models)}, must be two or more different models")
+        raise ValueError(f"fiesta: models = {python(models)}, must be two or more different models")
     return np.stack([scores[name] for name in models], axis=1)

@@ -72,7 +72,7 @@ def table(
     if sigma is not None:
         checks.number("table", "sigma", sigma, low=0.0, open_low=True)
     checks.choice("table", "rows", rows, ("common", "independent"))
-    if permute and features is not None:
+    if checks.boolean("table", "permute", permute) and features is not None:
         raise ValueError("table: permute = True, must be False with features, which are in the order of the arms")
     low, high = rewards.min(), rewards.max()
     scale = (high - low) / 2 if sigma is None else sigma

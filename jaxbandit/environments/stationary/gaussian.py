@@ -100,7 +100,7 @@ def gaussian(means: ArrayLike, *, sigma: Numbers = 1.0, permute: bool = False) -
 
 
 def _checked(sigma: ArrayLike, num_arms: int) -> ArrayLike:
-    if np.ndim(sigma) == 0:
+    if checks.axes(sigma) == 0:
         return checks.number("gaussian", "sigma", sigma, low=0.0, open_low=True)
     sigma = checks.array("gaussian", "sigma", sigma, low=0.0, open_low=True)
     if len(sigma) != num_arms:

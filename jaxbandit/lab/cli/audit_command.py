@@ -58,10 +58,12 @@ class Audit(Divided):
         out = self.out or Path(f"{source.locate(self.spec).stem}-audit")
         from jaxbandit.lab.auditing.experiment import audit_experiment, document
         from jaxbandit.lab.auditing.experiment import table as audit_table
-        from jaxbandit.lab.experiments.truth import warnings_of
+        from jaxbandit.lab.experiments.truth import notes_of, warnings_of
 
         for line in warnings_of(experiment):
             print(f"jaxbandit: warning: {line}", file=sys.stderr)
+        for line in notes_of(experiment):
+            print(f"jaxbandit: note: {line}", file=sys.stderr)
         with self.execution(out) as execution:
             results = audit_experiment(experiment, out, limits, max_failed=self.max_failed, execution=execution)
         if self.json:

@@ -81,10 +81,12 @@ class Run(Divided):
         experiment = spec.load(self.spec, self.set, imports=not self.no_import, quick=self.quick, **overrides)
         out = self.out or Path(f"{source.locate(self.spec).stem}-result")
         from jaxbandit.lab.experiments.experiment import run_experiment
-        from jaxbandit.lab.experiments.truth import warnings_of
+        from jaxbandit.lab.experiments.truth import notes_of, warnings_of
 
         for line in warnings_of(experiment):
             print(f"jaxbandit: warning: {line}", file=sys.stderr)
+        for line in notes_of(experiment):
+            print(f"jaxbandit: note: {line}", file=sys.stderr)
         if self.dry_run:
             return _forecast(experiment, self.json)
         if self.part is not None:

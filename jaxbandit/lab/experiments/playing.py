@@ -19,7 +19,7 @@ from jaxbandit.engine.layout import compiling
 from jaxbandit.engine.rounds.fit import misfit
 from jaxbandit.engine.rounds.single import Make
 from jaxbandit.engine.rounds.step import ContractError
-from jaxbandit.lab.experiments.truth import cautions, guarantee
+from jaxbandit.lab.experiments.truth import cautions, guarantee, notes
 from jaxbandit.lab.specs.arguments import plain
 from jaxbandit.lab.specs.registry import Entry
 from jaxbandit.lab.specs.spec import Cell, Experiment
@@ -73,7 +73,7 @@ def result_of(experiment: Experiment, cell: Cell, truth: dict[str, Any], record:
         **_labels(experiment, cell),
         truth=truth,
         max_rounds=experiment.most_rounds(cell),
-        warnings=cautions(cell, truth.get("means")),
+        warnings=cautions(cell, truth.get("means")) + notes(cell),
     )
 
 

@@ -1,4 +1,4 @@
-"""Ground truth of the instances of an experiment, and warnings about wrongly informed algorithms."""
+"""Ground truth of the instances of an experiment, and warnings and notes about wrongly informed algorithms."""
 
 import functools
 from collections.abc import Sequence
@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from jaxbandit.engine.rounds import fit
 from jaxbandit.lab.specs.registry import Entry
 from jaxbandit.lab.specs.spec import Cell, Experiment, InstanceSpec
 from jaxbandit.running import truth
@@ -76,6 +77,20 @@ def cautions(cell: Cell, means: Sequence[float] | None) -> list[str]:
                 "with a guarantee stops; give epsilon > 0 or a small max_rounds"
             )
     return lines
+
+
+def notes(cell: Cell) -> list[str]:
+    """Return notes, one line each, on arguments with which an algorithm needs more pulls than it must."""
+    if "sigma" not in cell.arguments:  # building the algorithm may take long
+        return []
+    note = fit.advice(cell.build(), cell.instance.build())
+    return [f"{cell.instance.name}/{cell.algorithm.name}: {note}"] if note else []
+
+
+def notes_of(experiment: Experiment) -> list[str]:
+    """Return the notes on all cells of an experiment, each line once."""
+    cells = {(c.instance.name, c.algorithm.name, c.arguments.get("sigma")): c for c in experiment.cells()}
+    return [line for cell in cells.values() for line in notes(cell)]
 
 
 def warnings_of(experiment: Experiment) -> list[str]:
