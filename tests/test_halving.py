@@ -165,7 +165,8 @@ def test_a_score_that_is_not_finite_never_goes_on():
     assert "not finite" in str(found)
     table[:, 2] = np.nan
     with pytest.raises(
-        ValueError, match=r"after 2 steps no score is finite with \|score\| <= 1e150, of 3 configurations \(configuration 1:"
+        ValueError,
+        match=r"after 2 steps no score is finite with \|score\| <= 1e150, of 3 configurations \(configuration 1:",
     ):
         jb.successive_halving(replayed(table), rows(6), min_steps=1, max_steps=4, eta=2, batch=1)
 

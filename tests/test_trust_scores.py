@@ -144,7 +144,9 @@ def test_the_largest_scores_allowed_are_compared(loss):
 def test_a_session_and_its_options_have_the_same_limit():
     session, pulls = jb.ask(jb.session(RULE))
     for reward in (1e160, -1e160, 10**400, [10**400]):
-        with pytest.raises(ValueError, match=r"^tell: id = 0: reward = .*, must be finite with \|reward\| <= 1e150; on"):
+        with pytest.raises(
+            ValueError, match=r"^tell: id = 0: reward = .*, must be finite with \|reward\| <= 1e150; on"
+        ):
             jb.tell(session, pulls.id[0], reward)
     assert jb.tell(session, pulls.id, [1e150, -1e150, 0.0]).num_told == 3
     with pytest.raises(ValueError, match=r"on_failure = 1e\+160, must be a number in \[-1e\+150, 1e\+150\]"):
@@ -207,6 +209,13 @@ def test_a_step_that_fails_while_it_runs_is_one_line(method):
 
     with pytest.raises(BadInput, match=r"^successive_halving: trainings fail between step 0 and step 1: [JN]"):
         jb.successive_halving(GROWS._replace(step=step), SPACE, min_steps=1, max_steps=4)
+
+
+def test_a_traced_score_is_a_real_number_or_a_truth_value():
+    with pytest.raises(BadInput, match=r"^tune: train returns complex64\[\], must return one number, the score"):
+        jb.tune(lambda key, config: jax.lax.complex(own(key, config), 1.0), SPACE, RULE)
+    flips = jb.tune(lambda key, config: own(key, config) > 0.45, SPACE, RULE)
+    assert set(flips.history["score"]) == {0.0, 1.0} and not any("traced" in note for note in flips.notes)
 
 
 def test_a_training_that_cannot_be_vmapped_is_one_line():

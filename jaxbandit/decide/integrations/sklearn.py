@@ -80,7 +80,8 @@ class BanditSearchCV(BaseSearchCV):
     a configuration, and `certificate_` states the guarantee of the rule and its assumptions.
 
     Raises:
-      ValueError: an argument is out of range, a score is not finite or of modulus above 1e150, or the rule does not fit the configurations.
+      ValueError: an argument is out of range, a score is not finite or of modulus above 1e150, or the rule does not fit
+        the configurations.
     """
 
     _parameter_constraints: dict = {  # noqa: RUF012 (as BaseSearchCV declares it)

@@ -39,6 +39,7 @@ class Calls:
         self._train = train
         self._configs = configs
         self._executor = executor
+        self._losses = 0  # requests without any result, one after the other
 
     def __call__(self, words: np.ndarray, arms: np.ndarray) -> Iterator[Part]:
         """Train the configurations `arms` with the keys of these words, and yield the results as they end.
@@ -48,7 +49,7 @@ class Calls:
 
         Raises:
           BadInput: the executor cannot run a training.
-          Unfinished: the executor has lost or cancelled a training, or has returned no result at all.
+          Unfinished: the executor has lost its workers, has given up or cancelled a training, or returns no results.
         """
         if self._executor is None:
             yield from (_call(i, self._train, words[i], self._configs.row(int(arm))) for i, arm in enumerate(arms))
@@ -73,7 +74,8 @@ class Calls:
             except BrokenExecutor as error:
                 what = f"or a training beside it ended the workers of the executor ({error_line(error)})"
                 raise failed("tune", self._configs, int(arms[place]), what, Unfinished) from error
-        if len(places) == len(arms):
+        self._losses = self._losses + 1 if len(places) == len(arms) else 0
+        if self._losses == driving.DEATHS:
             raise failed("tune", self._configs, int(arms[0]), "got no result from the executor", Unfinished)
 
     def _result(self, future: Future, arm: int) -> Part:

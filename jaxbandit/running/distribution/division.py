@@ -143,10 +143,12 @@ def divide(shares: Sequence[Share], execution: Execution, crew: Crew) -> None:
         if execution.runs_per_task is None:
             first = [(s, *gaps[0], execution.seconds_per_task / FIRST_SHARE) for s in shares if (gaps := s.left())]
             _play(first, execution)
-        while pieces := _pieces(shares, execution, crew):  # again, for an executor that loses results
-            before = _number_left(shares)
+        left, losses = None, 0
+        while pieces := _pieces(shares, execution, crew):  # more than once if the executor loses answers
             _play(pieces, execution)
-            if _number_left(shares) == before:
+            before, left = left, sum(b - a for share in shares for a, b in share.left())
+            losses = losses + 1 if left == before else 0
+            if losses == driving.DEATHS:
                 share, *runs = pieces[0][:3]
                 raise Unfinished(f"{_at(share, *runs)}: the executor returned no result; {_stored(share)}")
     gone = [_at(s, *runs) for s in shares for runs in s.lost]
@@ -257,10 +259,6 @@ def _at(share: Share, first: int, end: int) -> str:
 def _stored(share: Share) -> str:
     finished = "finished parts are kept" if share.folder is not None else "nothing is kept without a directory"
     return f"{finished}; {AGAIN}"
-
-
-def _number_left(shares: Sequence[Share]) -> int:
-    return sum(b - a for share in shares for a, b in share.left())
 
 
 def earlier(result: Result) -> Part:

@@ -8,7 +8,7 @@ from jaxbandit.base.refusals import error_line, refuse
 from jaxbandit.engine.driver import interrupts
 
 MOST = 1000  # largest number of unfinished calls, which is also the size of a Slurm job array
-DEATHS = 3  # number of workers that may die during a call before it is abandoned
+DEATHS = 3  # number of workers that may die, or of answers that may be missing, before a call is abandoned
 LOOK = 0.2  # seconds between two checks whether the process was asked to stop
 
 
