@@ -25,7 +25,7 @@ REMEDY = "; set on_failure to the score that such a training should have"
 def usual(key, config):
     """A score around x in plain Python, which JAX cannot trace."""
     words = np.asarray(jax.random.key_data(key)).tolist()
-    return config["x"] + 0.1 * np.random.default_rng([*words, int(10 * config["x"])]).normal()
+    return config["x"] + 0.1 * np.random.default_rng([*words, abs(int(10 * config["x"]))]).normal()
 
 
 def odd_at_one(ending):
@@ -165,6 +165,15 @@ def test_a_score_outside_the_range_of_the_rule_names_the_configuration(tmp_path)
     assert str(refusal.value) == (
         "tune: configuration 1 (x = 0.5) returns 1.5, must be in [0, 1], for which betting_race is made"
     )
+    positive = RULE._replace(rewards=jb.Rewards(0.0, np.inf), name="mine")
+    with pytest.raises(
+        BadInput, match=r"configuration 1 \(x = 0.5\) returns 0.5, must be in \(-inf, 0\], for which mine"
+    ):
+        jb.tune(odd_at_one(lambda: 0.5), jb.grid(x=[-0.6, 0.5, -0.7]), positive, maximize=False)
+    with pytest.raises(
+        BadInput, match=r"configuration 1 \(x = 0.5\) returns -0.5, must be in \[0, inf\), for which mine"
+    ):
+        jb.tune(odd_at_one(lambda: -0.5), jb.grid(x=[0.6, 0.5, 0.7]), positive)
 
 
 def test_a_training_that_changes_its_configuration_changes_no_other():

@@ -15,7 +15,7 @@ from jaxbandit.base.extras import extra
 from jaxbandit.base.refusals import refuse
 from jaxbandit.decide.sessions.ask_tell import ask, tell
 from jaxbandit.decide.sessions.certificate import certificate
-from jaxbandit.decide.sessions.rewards import usable
+from jaxbandit.decide.sessions.rewards import as_float, usable
 from jaxbandit.decide.sessions.session import Session, session
 from jaxbandit.decide.tuning.rules import check_agreement, chosen, default_rule, one_of
 
@@ -180,7 +180,7 @@ class BanditSearchCV(BaseSearchCV):
 
     def _session(self, num_arms: int, seed: int) -> Session:
         checks.integer(WHERE, "max_splits", self.max_splits, 1)
-        if self.error_score != "raise" and not usable(self.error_score):
+        if self.error_score != "raise" and not usable(as_float(self.error_score)):
             allowed = 'must be finite with |score| <= 1e150, or "raise", because a mean cannot include it'
             refuse(WHERE, f": error_score = {self.error_score}, {allowed}")
         if self.rule is None:
@@ -244,7 +244,7 @@ class _Split:
 def _finite(score: float, config: dict[str, Any], index: int) -> float:
     if isinstance(score, dict):
         refuse(WHERE, f": scoring gives {len(score)} scores ({', '.join(score)}), must give one")
-    if not usable(score):
+    if not usable(as_float(score)):
         refuse(WHERE, f": the score of {config} on split {index} is {score}, must be finite with |score| <= 1e150")
     return score
 
