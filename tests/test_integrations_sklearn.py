@@ -247,6 +247,11 @@ BAD = {
         "BanditSearchCV: the score of {'var_smoothing': 1e-09} on split 0 is 1e+160, must be finite with "
         "|score| <= 1e150",
     ),
+    "a score outside the range": (
+        {"scoring": lambda estimator, X, y: 1.5, "rule": jb.betting_race},
+        "BanditSearchCV: the score of {'var_smoothing': 1e-09} on split 0 is 1.5, must be in [0, 1], for which "
+        "betting_race is made",
+    ),
     "a huge error_score": (
         {"error_score": 1e160},
         'BanditSearchCV: error_score = 1e+160, must be finite with |score| <= 1e150, or "raise", '

@@ -104,11 +104,11 @@ def _call(number: int, train: Train, words: np.ndarray, config: PyTree) -> Part:
         score = train(jax.random.wrap_key_data(jnp.asarray(words), impl=keys.OF_PULLS), config)
     except (Exception, SystemExit, GeneratorExit) as error:
         return Part(at, nothing, f"raises {error_line(error)}")
-    number, shape = _number(score)
-    if number is None:
+    value, shape = _number(score)
+    if value is None:
         message = f"returns a {type(score).__name__}" + (f" of shape {shape}" if shape else "")
         return Part(at, nothing, f"{message}, must return one number, the score", fatal=True)
-    return Part(at, np.array([number]))
+    return Part(at, np.array([value]))
 
 
 def _number(score: Any) -> tuple[float | None, tuple[int, ...]]:

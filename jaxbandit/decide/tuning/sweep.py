@@ -37,8 +37,8 @@ class Scores(NamedTuple):
         """Convert scores to rewards, or rewards to scores."""
         return scores if self.maximize else self.mirror - scores
 
-    def interval(self, low: np.ndarray, high: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Convert the endpoints of intervals of rewards to those of scores."""
+    def interval(self, low: Any, high: Any) -> tuple[Any, Any]:
+        """Convert the endpoints of intervals of rewards, which are numbers or arrays, to those of scores."""
         return (low, high) if self.maximize else (self.mirror - high, self.mirror - low)
 
 

@@ -80,13 +80,12 @@ class Share:
         """Add a part that a worker has played; a part that was sent back is written to the folder."""
         first, end = piece["first_run"], piece["first_run"] + piece["num_runs"]
         data = piece.get("data")
-        if data is not None or self.folder is None:  # read it before it is stored
-            part = decoded(data or b"", f"{self.what}, {host}", first, end)
         if self.folder is None:
-            self.have.append(part)
+            self.have.append(decoded(data or b"", f"{self.what}, {host}", first, end))
             return
         path = self.folder / tasks.file_name(first, end)
         if data is not None:
+            decoded(data, f"{self.what}, {host}", first, end)  # damaged data are not stored
             storage.write_bytes(path, data)
         elif not path.exists():
             raise BadInput(

@@ -1,7 +1,7 @@
 """Submission of calls to an executor, at most a thousand at a time, and collection of their results."""
 
 import queue
-from collections.abc import Generator, Iterable
+from collections.abc import Collection, Generator, Iterable
 from concurrent.futures import BrokenExecutor, Executor, Future
 
 from jaxbandit.base.refusals import error_line, refuse
@@ -80,7 +80,7 @@ def _submitted(executor: Executor, call: tuple) -> Future:
     return future
 
 
-def _next(ended: queue.SimpleQueue, waiting: Iterable[Future]) -> Future:
+def _next(ended: queue.SimpleQueue, waiting: Collection[Future]) -> Future:
     """Return a future of `waiting` that is done, whether or not it reports it, or reports it twice."""
     while True:
         try:
@@ -89,5 +89,5 @@ def _next(ended: queue.SimpleQueue, waiting: Iterable[Future]) -> Future:
             if interrupts.asked():
                 raise KeyboardInterrupt from None
             future = next((future for future in waiting if future.done()), None)
-        if future in waiting:
+        if future is not None and future in waiting:
             return future
