@@ -180,9 +180,11 @@ class BanditSampler(BaseSampler):
         """Raise an error if a reward is outside the range for which the rule is made."""
         low, high = map(float, fit.limits(self._start.rule.rewards))
         if not low <= reward <= high:
-            allowed = domains.interval(*sorted((sign * low, sign * high)))
+            low, high = sorted((sign * low, sign * high))
             what = f"{self._configs[pull[0]]} has the value {sign * reward} at index {pull[1]}"
-            refuse(WHERE, f": {what}, must be in {allowed}, for which {self._start.rule.name} is made")
+            refuse(
+                WHERE, f": {what}, must be in {domains.interval(low, high)}, for which {self._start.rule.name} is made"
+            )
 
     def _identify(self, study: Study) -> None:
         """Raise an error if the study belongs to another sampler; mark a new study as this sampler's."""

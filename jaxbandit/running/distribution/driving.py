@@ -88,6 +88,9 @@ def _next(ended: queue.SimpleQueue, waiting: Collection[Future]) -> Future:
         except queue.Empty:
             if interrupts.asked():
                 raise KeyboardInterrupt from None
-            future = next((future for future in waiting if future.done()), None)
-        if future is not None and future in waiting:
+            for future in waiting:
+                if future.done():
+                    ended.put(future)
+            continue
+        if future in waiting:
             return future
