@@ -298,12 +298,11 @@ BAD = {
     ),
     "a dict": (
         ({"lr": [0.1, 0.01], "optimizer": ["sgd", "adam"]}, race(6)),
-        "BanditSampler: configs is a dict, must be a list with one dict for each configuration, such as "
-        '[{"lr": 0.1}, {"lr": 0.01}]',
+        "BanditSampler: configs is a dict, must be a list of dicts, such as [{'lr': 0.1}, {'lr': 0.01}]",
     ),
     "names": (
         (["lr", "optimizer"], race(6)),
-        "BanditSampler: configs[0] is a str, must be a dict of the parameters that the objective suggests",
+        "BanditSampler: configs[0] is a str, must be a dict of the objective's parameters",
     ),
 }
 

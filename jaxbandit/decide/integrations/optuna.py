@@ -279,12 +279,10 @@ def _sampler(study: Study) -> BanditSampler:
 
 def _checked(configs: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     if isinstance(configs, Mapping):
-        example = '[{"lr": 0.1}, {"lr": 0.01}]'
-        refuse(WHERE, f": configs is a dict, must be a list with one dict for each configuration, such as {example}")
+        refuse(WHERE, ": configs is a dict, must be a list of dicts, such as [{'lr': 0.1}, {'lr': 0.01}]")
     for i, config in enumerate(configs):
         if not isinstance(config, Mapping):
-            what = "must be a dict of the parameters that the objective suggests"
-            refuse(WHERE, f": configs[{i}] is a {type(config).__name__}, {what}")
+            refuse(WHERE, f": configs[{i}] is a {type(config).__name__}, must be a dict of the objective's parameters")
     return [dict(config) for config in configs]
 
 

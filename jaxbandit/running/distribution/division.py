@@ -33,7 +33,6 @@ EACH = 4  # least number of tasks per worker if there are enough runs, so that a
 SHORTEST = 1.0  # seconds; shorter tasks would be dominated by their overhead
 
 NUMBERS = itertools.count()  # numbers all tasks of this process, so that no answer is taken for that to another task
-AGAIN = "run the same command with new workers"
 
 Range = tuple[int, int]
 Piece = tuple["Share", int, int, float | None]  # first run, last run + 1, seconds of a task that measures durations
@@ -257,7 +256,7 @@ def _at(share: Share, first: int, end: int) -> str:
 
 def _stored(share: Share) -> str:
     finished = "finished parts are kept" if share.folder is not None else "nothing is kept without a directory"
-    return f"{finished}; {AGAIN}"
+    return f"{finished}; run the same command with new workers"
 
 
 def earlier(result: Result) -> Part:
