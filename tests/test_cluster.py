@@ -9,6 +9,7 @@ from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor
 
 import killed
 import pytest
+from odd_executors import Backwards, Stale, Swapping, Twice
 from small_experiment import TEXT, experiment
 
 import jaxbandit as jb
@@ -82,6 +83,14 @@ def pool():
 def test_an_executor_leaves_the_same_bytes(name, how, undivided, pool, tmp_path):
     run_experiment(experiments()[name], tmp_path / "out", execution=jb.Execution(executor=pool, **how))
     assert content(tmp_path / "out") == content(undivided / name)
+
+
+@pytest.mark.parametrize("kind", [Backwards, Swapping, Twice, Stale])
+def test_an_executor_that_mixes_answers_up_leaves_the_same_bytes(kind, undivided, tmp_path):
+    with kind() as executor:
+        how = jb.Execution(executor=executor, runs_per_task=64, send_back=kind is Swapping)
+        run_experiment(experiments()["regret"], tmp_path / "out", execution=how)
+    assert content(tmp_path / "out") == content(undivided / "regret")
 
 
 @pytest.mark.parametrize("name", ["regret", "stopping"])

@@ -214,6 +214,16 @@ def test_a_huge_value_is_a_failure():
     assert shown.stopped and shown.means[:2].tolist() == [0.5, 0.5] and shown.recommendation.tolist() == [3]
 
 
+def test_a_value_outside_the_range_of_the_rule_names_the_configuration():
+    def outside(trial):
+        return objective(trial) + 1
+
+    own = BanditSampler(CONFIGS, jb.betting_race(6, delta=0.1))
+    line = ends(study(own), outside)
+    assert line.startswith("BanditSampler: {'lr': 0.1, 'optimizer': 'sgd'} has the value 1.8"), line
+    assert line.endswith("at index 0, must be in [0, 1], for which betting_race is made"), line
+
+
 def test_enqueued_trials_do_not_count(session):
     found = study()
     found.enqueue_trial({"lr": 0.5, "optimizer": "adam"})
@@ -288,12 +298,11 @@ BAD = {
     ),
     "a dict": (
         ({"lr": [0.1, 0.01], "optimizer": ["sgd", "adam"]}, race(6)),
-        "BanditSampler: configs is a dict, must be a list with one dict for each configuration, such as "
-        '[{"lr": 0.1}, {"lr": 0.01}]',
+        "BanditSampler: configs is a dict, must be a list of dicts, such as [{'lr': 0.1}, {'lr': 0.01}]",
     ),
     "names": (
         (["lr", "optimizer"], race(6)),
-        "BanditSampler: configs[0] is a str, must be a dict of the parameters that the objective suggests",
+        "BanditSampler: configs[0] is a str, must be a dict of the objective's parameters",
     ),
 }
 

@@ -186,6 +186,13 @@ def test_a_fit_that_fails_ends_the_search_or_scores_what_was_said():
     assert found.cv_results_["mean_test_score"][3] == 0.0 and found.best_index_ != 3
 
 
+def test_scores_of_single_precision_will_do():
+    def score(estimator, x, y):
+        return np.float32(estimator.score(x, y))
+
+    assert search(scoring=score, error_score=np.float32(0.5), max_splits=40).fit(X, Y).certificate_.stopped
+
+
 def several(estimator, X, y):
     return {"one": 1.0, "two": 2.0}
 
@@ -239,6 +246,11 @@ BAD = {
         {"scoring": lambda estimator, X, y: 1e160},
         "BanditSearchCV: the score of {'var_smoothing': 1e-09} on split 0 is 1e+160, must be finite with "
         "|score| <= 1e150",
+    ),
+    "a score outside the range": (
+        {"scoring": lambda estimator, X, y: 1.5, "rule": jb.betting_race},
+        "BanditSearchCV: the score of {'var_smoothing': 1e-09} on split 0 is 1.5, must be in [0, 1], for which "
+        "betting_race is made",
     ),
     "a huge error_score": (
         {"error_score": 1e160},

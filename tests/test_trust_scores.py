@@ -25,7 +25,7 @@ REMEDY = "; set on_failure to the score that such a training should have"
 def usual(key, config):
     """A score around x in plain Python, which JAX cannot trace."""
     words = np.asarray(jax.random.key_data(key)).tolist()
-    return config["x"] + 0.1 * np.random.default_rng([*words, int(10 * config["x"])]).normal()
+    return config["x"] + 0.1 * np.random.default_rng([*words, abs(int(10 * config["x"]))]).normal()
 
 
 def odd_at_one(ending):
@@ -165,6 +165,15 @@ def test_a_score_outside_the_range_of_the_rule_names_the_configuration(tmp_path)
     assert str(refusal.value) == (
         "tune: configuration 1 (x = 0.5) returns 1.5, must be in [0, 1], for which betting_race is made"
     )
+    positive = RULE._replace(rewards=jb.Rewards(0.0, np.inf), name="mine")
+    with pytest.raises(
+        BadInput, match=r"configuration 1 \(x = 0.5\) returns 0.5, must be in \(-inf, 0\], for which mine"
+    ):
+        jb.tune(odd_at_one(lambda: 0.5), jb.grid(x=[-0.6, 0.5, -0.7]), positive, maximize=False)
+    with pytest.raises(
+        BadInput, match=r"configuration 1 \(x = 0.5\) returns -0.5, must be in \[0, inf\), for which mine"
+    ):
+        jb.tune(odd_at_one(lambda: -0.5), jb.grid(x=[0.6, 0.5, 0.7]), positive)
 
 
 def test_a_training_that_changes_its_configuration_changes_no_other():
@@ -209,6 +218,13 @@ def test_a_step_that_fails_while_it_runs_is_one_line(method):
 
     with pytest.raises(BadInput, match=r"^successive_halving: trainings fail between step 0 and step 1: [JN]"):
         jb.successive_halving(GROWS._replace(step=step), SPACE, min_steps=1, max_steps=4)
+
+
+def test_a_traced_score_is_a_real_number_or_a_truth_value():
+    with pytest.raises(BadInput, match=r"^tune: train returns complex64\[\], must return one number, the score"):
+        jb.tune(lambda key, config: jax.lax.complex(own(key, config), 1.0), SPACE, RULE)
+    flips = jb.tune(lambda key, config: own(key, config) > 0.45, SPACE, RULE)
+    assert set(flips.history["score"]) == {0.0, 1.0} and not any("traced" in note for note in flips.notes)
 
 
 def test_a_training_that_cannot_be_vmapped_is_one_line():

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from jaxbandit.base import checks
+from jaxbandit.base import checks, domains
 from jaxbandit.base.contract import Algorithm
 from jaxbandit.base.extras import extra
 from jaxbandit.base.refusals import refuse
@@ -20,6 +20,7 @@ from jaxbandit.decide.sessions.certificate import certificate as of_session
 from jaxbandit.decide.sessions.rewards import LARGEST, usable
 from jaxbandit.decide.sessions.session import Session, session
 from jaxbandit.decide.tuning.rules import check_agreement, chosen, default_rule, one_of
+from jaxbandit.engine.rounds import fit
 
 with extra("optuna"):
     from optuna.distributions import BaseDistribution
@@ -60,9 +61,8 @@ class BanditSampler(BaseSampler):
         value. It is required, because with 0 two equally good configurations are compared without end.
       seed: seed of the rule's own random draws, in [0, 2^32).
       on_failure: value of a trial that fails, is pruned, or has a value that is infinite or of modulus above 1e150.
-        None means that the pull is tried again, and that the study ends when that has happened three times. A pruner
-        that compares trials with those of better configurations prunes the same pull again and again, so that a study
-        needs either a number here or no pruner.
+        None means that the pull is tried again, and that the study ends when that has happened three times, as with
+        pruners, which prune the same pull again and again.
 
     Raises:
       ValueError: an argument is out of range, the study has several objectives, or it was begun with a sampler that
@@ -164,6 +164,8 @@ class BanditSampler(BaseSampler):
         pulls = _Pulls(study, self._configs, self._on_failure)
         while True:
             known = {id: pulls.rewards[pull] for id, pull in self._asked.items() if pull in pulls.rewards}
+            for id, reward in known.items():
+                self._require_inside(self._asked[id], reward, pulls.sign)
             if known:
                 self._session = tell(self._session, np.array(list(known)), np.array(list(known.values())))
                 self._asked = {id: pull for id, pull in self._asked.items() if id not in known}
@@ -172,6 +174,16 @@ class BanditSampler(BaseSampler):
             self._session, asked = ask(self._session)
             rows = zip(asked.id.tolist(), asked.arm.tolist(), asked.index.tolist(), strict=True)
             self._asked = {id: (arm, index) for id, arm, index in rows}
+
+    def _require_inside(self, pull: tuple[int, int], reward: float, sign: float) -> None:
+        """Raise an error if a reward is outside the range for which the rule is made."""
+        low, high = map(float, fit.limits(self._start.rule.rewards))
+        if not low <= reward <= high:
+            low, high = sorted((sign * low, sign * high))
+            what = f"{self._configs[pull[0]]} has the value {sign * reward} at index {pull[1]}"
+            refuse(
+                WHERE, f": {what}, must be in {domains.interval(low, high)}, for which {self._start.rule.name} is made"
+            )
 
     def _identify(self, study: Study) -> None:
         """Raise an error if the study belongs to another sampler; mark a new study as this sampler's."""
@@ -189,14 +201,12 @@ class BanditSampler(BaseSampler):
         if self._session.stopped:
             arm = chosen(self._session)
             return arm, pulls.tried[arm]
-        pull = min(
-            self._asked.values(), key=lambda pull: pulls.running[pull]
-        )  # the first pull without a running trial, if there is one
+        # The first pull without a running trial, if there is one.
+        pull = min(self._asked.values(), key=lambda pull: pulls.running[pull])
         failed, pruned = pulls.failures[pull], pulls.prunings[pull]
         if failed + pruned >= TRIES:
-            what = " and ".join(
-                [f"has failed {_times(failed)}"] * (failed > 0) + [f"was pruned {_times(pruned)}"] * (pruned > 0)
-            )
+            ends = [("has failed", failed), ("was pruned", pruned)]
+            what = " and ".join(f"{verb} {_times(number)}" for verb, number in ends if number)
             why = " (|value| > 1e150)" if pull in pulls.huge else ""
             remedy = f"set on_failure to the value that a {'failed' if failed else 'pruned'} trial should have"
             remedy += "" if failed else ", or give the study optuna.pruners.NopPruner()"
@@ -208,7 +218,7 @@ class _Pulls:
     """The pulls of a study, as (arm, index), read from its trials."""
 
     def __init__(self, study: Study, configs: list[dict[str, Any]], on_failure: float | None):
-        sign = -1.0 if study.direction == StudyDirection.MINIMIZE else 1.0
+        self.sign = sign = -1.0 if study.direction == StudyDirection.MINIMIZE else 1.0
         self.running: Counter[tuple[int, int]] = Counter()
         self.failures: Counter[tuple[int, int]] = Counter()
         self.prunings: Counter[tuple[int, int]] = Counter()

@@ -9,15 +9,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from jaxbandit.base import checks
+from jaxbandit.base import checks, domains
 from jaxbandit.base.contract import Algorithm
 from jaxbandit.base.extras import extra
 from jaxbandit.base.refusals import refuse
 from jaxbandit.decide.sessions.ask_tell import ask, tell
 from jaxbandit.decide.sessions.certificate import certificate
-from jaxbandit.decide.sessions.rewards import usable
+from jaxbandit.decide.sessions.rewards import as_float, usable
 from jaxbandit.decide.sessions.session import Session, session
 from jaxbandit.decide.tuning.rules import check_agreement, chosen, default_rule, one_of
+from jaxbandit.engine.rounds import fit
 
 with extra("sklearn"):
     from sklearn.base import BaseEstimator, is_classifier
@@ -80,7 +81,8 @@ class BanditSearchCV(BaseSearchCV):
     a configuration, and `certificate_` states the guarantee of the rule and its assumptions.
 
     Raises:
-      ValueError: an argument is out of range, a score is not finite or of modulus above 1e150, or the rule does not fit the configurations.
+      ValueError: an argument is out of range, a score is not finite or of modulus above 1e150, or the rule does not fit
+        the configurations.
     """
 
     _parameter_constraints: dict = {  # noqa: RUF012 (as BaseSearchCV declares it)
@@ -155,7 +157,7 @@ class BanditSearchCV(BaseSearchCV):
                 candidates = [configs[arm] for arm in pulls.arm[here]]
                 results = evaluate_candidates(candidates, cv=self.cv.of(seed, int(index)))
                 test_scores = [evaluation["test_scores"] for evaluation in results["evaluations"][-len(here) :]]
-                scores[here] = [_finite(*one, index) for one in zip(test_scores, candidates, strict=True)]
+                scores[here] = [_checked(*one, index, state) for one in zip(test_scores, candidates, strict=True)]
                 arms.extend(pulls.arm[here])
                 indices.extend(pulls.index[here])
             state = tell(state, pulls.id, scores)
@@ -179,7 +181,7 @@ class BanditSearchCV(BaseSearchCV):
 
     def _session(self, num_arms: int, seed: int) -> Session:
         checks.integer(WHERE, "max_splits", self.max_splits, 1)
-        if self.error_score != "raise" and not usable(self.error_score):
+        if self.error_score != "raise" and not usable(as_float(self.error_score)):
             allowed = 'must be finite with |score| <= 1e150, or "raise", because a mean cannot include it'
             refuse(WHERE, f": error_score = {self.error_score}, {allowed}")
         if self.rule is None:
@@ -240,11 +242,15 @@ class _Split:
         return self.splitter
 
 
-def _finite(score: float, config: dict[str, Any], index: int) -> float:
+def _checked(score: float, config: dict[str, Any], index: int, state: Session) -> float:
     if isinstance(score, dict):
         refuse(WHERE, f": scoring gives {len(score)} scores ({', '.join(score)}), must give one")
-    if not usable(score):
+    if not usable(as_float(score)):
         refuse(WHERE, f": the score of {config} on split {index} is {score}, must be finite with |score| <= 1e150")
+    low, high = fit.limits(state.rule.rewards)
+    if not low <= score <= high:
+        allowed = f"{domains.interval(float(low), float(high))}, for which {state.rule.name} is made"
+        refuse(WHERE, f": the score of {config} on split {index} is {score}, must be in {allowed}")
     return score
 
 

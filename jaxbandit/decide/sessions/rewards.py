@@ -88,7 +88,7 @@ def earlier(actions: np.ndarray) -> np.ndarray:
 
 def usable(rewards: ArrayLike) -> np.ndarray:
     """Whether rules can compute with these rewards, or scores: finite numbers of modulus at most 1e150."""
-    return np.abs(rewards) <= LARGEST
+    return np.abs(rewards) <= np.float64(LARGEST)  # and not the nearest float32
 
 
 def as_float(number: Any) -> float:

@@ -39,6 +39,7 @@ class Calls:
         self._train = train
         self._configs = configs
         self._executor = executor
+        self._losses = 0  # requests without any result, one after the other
 
     def __call__(self, words: np.ndarray, arms: np.ndarray) -> Iterator[Part]:
         """Train the configurations `arms` with the keys of these words, and yield the results as they end.
@@ -48,7 +49,7 @@ class Calls:
 
         Raises:
           BadInput: the executor cannot run a training.
-          Unfinished: the executor has lost or cancelled a training, or has returned no result at all.
+          Unfinished: the executor has lost its workers, has given up or cancelled a training, or returns no results.
         """
         if self._executor is None:
             yield from (_call(i, self._train, words[i], self._configs.row(int(arm))) for i, arm in enumerate(arms))
@@ -73,7 +74,8 @@ class Calls:
             except BrokenExecutor as error:
                 what = f"or a training beside it ended the workers of the executor ({error_line(error)})"
                 raise failed("tune", self._configs, int(arms[place]), what, Unfinished) from error
-        if len(places) == len(arms):
+        self._losses = self._losses + 1 if len(places) == len(arms) else 0
+        if self._losses == driving.DEATHS:
             raise failed("tune", self._configs, int(arms[0]), "got no result from the executor", Unfinished)
 
     def _result(self, future: Future, arm: int) -> Part:
@@ -102,11 +104,11 @@ def _call(number: int, train: Train, words: np.ndarray, config: PyTree) -> Part:
         score = train(jax.random.wrap_key_data(jnp.asarray(words), impl=keys.OF_PULLS), config)
     except (Exception, SystemExit, GeneratorExit) as error:
         return Part(at, nothing, f"raises {error_line(error)}")
-    number, shape = _number(score)
-    if number is None:
+    value, shape = _number(score)
+    if value is None:
         message = f"returns a {type(score).__name__}" + (f" of shape {shape}" if shape else "")
         return Part(at, nothing, f"{message}, must return one number, the score", fatal=True)
-    return Part(at, np.array([number]))
+    return Part(at, np.array([value]))
 
 
 def _number(score: Any) -> tuple[float | None, tuple[int, ...]]:

@@ -103,7 +103,7 @@ def promoted(bracket: Bracket, done: Progress) -> Progress:
 
 
 def ranking(bracket: Bracket, done: Progress) -> np.ndarray:
-    """Return the positions of the survivors in descending order of quality, without those with a score that is not usable.
+    """Return the positions of the survivors in descending order of quality, without those with an unusable score.
 
     Among equal means, the configuration with the lowest index is first.
     """

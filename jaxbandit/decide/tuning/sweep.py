@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
+from jaxbandit.base import domains
 from jaxbandit.base.types import ArrayLike
 from jaxbandit.decide.sessions.ask_tell import ask, pull_keys, tell
 from jaxbandit.decide.sessions.directory import SessionDirectory, new_arms
@@ -36,8 +37,8 @@ class Scores(NamedTuple):
         """Convert scores to rewards, or rewards to scores."""
         return scores if self.maximize else self.mirror - scores
 
-    def interval(self, low: np.ndarray, high: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Convert the endpoints of intervals of rewards to those of scores."""
+    def interval(self, low: Any, high: Any) -> tuple[Any, Any]:
+        """Convert the endpoints of intervals of rewards, which are numbers or arrays, to those of scores."""
         return (low, high) if self.maximize else (self.mirror - high, self.mirror - low)
 
 
@@ -102,7 +103,7 @@ def _played(
     """Run the trainings of these pulls and report their rewards to the session."""
     words = np.asarray(jax.random.key_data(pull_keys(store.session, pulls)))
     rule = store.session.rule
-    low, high = fit.limits(rule.rewards)
+    low, high = map(np.float64, fit.limits(rule.rewards))
     ids, rewards = [], []
     waited, before = 0.0, time.perf_counter()
     last = before
@@ -125,13 +126,14 @@ def _played(
             rewards.append(values[good])
             if not good.all():
                 place = int(np.argmin(good))
-                score = part.scores[place]
-                limit = "" if np.isnan(score) else ", |score| > 1e150"
-                reason = part.reason or (
-                    f"returns {score}, must be in [{low:g}, {high:g}], for which {rule.name} is made"
-                    if outside[place]
-                    else f"returns {score}{limit}; set on_failure to the score that such a training should have"
-                )
+                reason = part.reason or f"returns {part.scores[place]}"
+                if outside[place]:
+                    reason += (
+                        f", must be in {domains.interval(*scores.interval(low, high))}, for which {rule.name} is made"
+                    )
+                elif not part.reason:
+                    limit = "" if np.isnan(part.scores[place]) else ", |score| > 1e150"
+                    reason += f"{limit}; set on_failure to the score that such a training should have"
                 raise failed("tune", configs, int(pulls.arm[part.places[place]]), reason)
             if now - last > SECONDS:
                 report_scores()

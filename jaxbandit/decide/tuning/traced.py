@@ -33,6 +33,7 @@ MOST = {"cpu": 64}  # largest number of trainings in a batch
 MOST_ELSEWHERE = 4096
 SHARE = 0.6  # largest fraction of an accelerator's memory that a batch may use
 AXIS = "trainings"
+REAL = jnp.floating, jnp.integer, jnp.bool_  # kinds of a score
 
 
 class Traced(NamedTuple):
@@ -73,7 +74,7 @@ def trace(train: Train, configs: Configs) -> Traced:
         except (Exception, SystemExit, GeneratorExit) as error:
             raise NotTraceable(error_line(error)) from error
         leaves = jax.tree.leaves(shape)
-        if len(leaves) != 1 or leaves[0].shape or not jnp.issubdtype(leaves[0].dtype, np.number):
+        if len(leaves) != 1 or leaves[0].shape or not any(jnp.issubdtype(leaves[0].dtype, kind) for kind in REAL):
             outputs = ", ".join(f"{leaf.dtype}{list(leaf.shape)}" for leaf in leaves) or "nothing"
             refuse("tune", f": train returns {outputs}, must return one number, the score")
         needed = analysis.needed_inputs(jaxprs.read(program))

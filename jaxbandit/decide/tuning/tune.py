@@ -90,8 +90,8 @@ def tune(
       batch: number of trainings side by side on one device, >= 1. None uses as many as the memory of the compiled
         program allows, but not more than are useful. If it is given and `train` cannot be traced, an error is raised.
       directory: directory in which every score is stored before it is used. If the search is interrupted or killed,
-        the same call resumes with the batch size found at first, and ends with the same choice and identical files.
-        None keeps everything in memory.
+        the same call resumes with the batch size found at first, and ends with the same result. Only the order of the
+        lines in log.jsonl is that in which trainings ended. None keeps everything in memory.
       executor: a PEP 3148 executor on which `train` is called directly. For an executor of processes, which must not be
         forked, `train` must be picklable.
       on_failure: score of a training that raises an exception or returns a number that is not finite or of modulus

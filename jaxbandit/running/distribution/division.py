@@ -33,7 +33,6 @@ EACH = 4  # least number of tasks per worker if there are enough runs, so that a
 SHORTEST = 1.0  # seconds; shorter tasks would be dominated by their overhead
 
 NUMBERS = itertools.count()  # numbers all tasks of this process, so that no answer is taken for that to another task
-AGAIN = "run the same command with new workers"
 
 Range = tuple[int, int]
 Piece = tuple["Share", int, int, float | None]  # first run, last run + 1, seconds of a task that measures durations
@@ -80,13 +79,12 @@ class Share:
         """Add a part that a worker has played; a part that was sent back is written to the folder."""
         first, end = piece["first_run"], piece["first_run"] + piece["num_runs"]
         data = piece.get("data")
-        if data is not None or self.folder is None:  # read it before it is stored
-            part = decoded(data or b"", f"{self.what}, {host}", first, end)
         if self.folder is None:
-            self.have.append(part)
+            self.have.append(decoded(data or b"", f"{self.what}, {host}", first, end))
             return
         path = self.folder / tasks.file_name(first, end)
         if data is not None:
+            decoded(data, f"{self.what}, {host}", first, end)  # damaged data are not stored
             storage.write_bytes(path, data)
         elif not path.exists():
             raise BadInput(
@@ -143,10 +141,12 @@ def divide(shares: Sequence[Share], execution: Execution, crew: Crew) -> None:
         if execution.runs_per_task is None:
             first = [(s, *gaps[0], execution.seconds_per_task / FIRST_SHARE) for s in shares if (gaps := s.left())]
             _play(first, execution)
-        while pieces := _pieces(shares, execution, crew):  # again, for an executor that loses results
-            before = _number_left(shares)
+        left, losses = None, 0
+        while pieces := _pieces(shares, execution, crew):  # more than once if the executor loses answers
             _play(pieces, execution)
-            if _number_left(shares) == before:
+            before, left = left, sum(b - a for share in shares for a, b in share.left())
+            losses = losses + 1 if left == before else 0
+            if losses == driving.DEATHS:
                 share, *runs = pieces[0][:3]
                 raise Unfinished(f"{_at(share, *runs)}: the executor returned no result; {_stored(share)}")
     gone = [_at(s, *runs) for s in shares for runs in s.lost]
@@ -256,11 +256,7 @@ def _at(share: Share, first: int, end: int) -> str:
 
 def _stored(share: Share) -> str:
     finished = "finished parts are kept" if share.folder is not None else "nothing is kept without a directory"
-    return f"{finished}; {AGAIN}"
-
-
-def _number_left(shares: Sequence[Share]) -> int:
-    return sum(b - a for share in shares for a, b in share.left())
+    return f"{finished}; run the same command with new workers"
 
 
 def earlier(result: Result) -> Part:

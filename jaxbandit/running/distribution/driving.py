@@ -1,14 +1,14 @@
 """Submission of calls to an executor, at most a thousand at a time, and collection of their results."""
 
 import queue
-from collections.abc import Generator, Iterable
+from collections.abc import Collection, Generator, Iterable
 from concurrent.futures import BrokenExecutor, Executor, Future
 
 from jaxbandit.base.refusals import error_line, refuse
 from jaxbandit.engine.driver import interrupts
 
 MOST = 1000  # largest number of unfinished calls, which is also the size of a Slurm job array
-DEATHS = 3  # number of workers that may die during a call before it is abandoned
+DEATHS = 3  # number of workers that may die, or of answers that may be missing, before a call is abandoned
 LOOK = 0.2  # seconds between two checks whether the process was asked to stop
 
 
@@ -80,7 +80,7 @@ def _submitted(executor: Executor, call: tuple) -> Future:
     return future
 
 
-def _next(ended: queue.SimpleQueue, waiting: Iterable[Future]) -> Future:
+def _next(ended: queue.SimpleQueue, waiting: Collection[Future]) -> Future:
     """Return a future of `waiting` that is done, whether or not it reports it, or reports it twice."""
     while True:
         try:
@@ -88,6 +88,9 @@ def _next(ended: queue.SimpleQueue, waiting: Iterable[Future]) -> Future:
         except queue.Empty:
             if interrupts.asked():
                 raise KeyboardInterrupt from None
-            future = next((future for future in waiting if future.done()), None)
+            for future in waiting:
+                if future.done():
+                    ended.put(future)
+            continue
         if future in waiting:
             return future

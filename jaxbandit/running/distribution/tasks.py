@@ -29,9 +29,9 @@ def play(task: Task, player: Callable[[Task], Callable[..., Any]]) -> dict[str, 
 
     Args:
       task: plain data with entries that `player` understands; `number`, which identifies the task; `first_run` and
-        `num_runs`; `execution`, fields of Execution; `folder`, the directory to which parts are written, or None if they are sent back; and `until`, a
-        number of seconds or None. A task with `until` measures how long runs take: it plays pieces of increasing length
-        until one of them takes about that long.
+        `num_runs`; `execution`, fields of Execution; `folder`, the directory to which parts are written, or None if
+        they are sent back; and `until`, a number of seconds or None. A task with `until` measures how long runs take:
+        it plays pieces of increasing length until one of them takes about that long.
       player: returns a function that plays runs of the task's cell, given first_run, num_runs and execution.
 
     Returns:
