@@ -51,12 +51,17 @@ def main() -> int:
 
     cache.use()  # before JAX is imported
     from .attacks import ATTACKS
+    from .names import opened_browser
     from .outcomes import attempt
     from .workshop import Workshop, in_temporary_directory
 
     rows, failed = [], 0
-    with in_temporary_directory() as root:
-        workshop = Workshop(Path(root))
+    with (
+        in_temporary_directory() as root,
+        contextlib.closing(Workshop(Path(root))) as workshop,
+        opened_browser() as browser,
+    ):
+        workshop.browser = browser
         for attack in ATTACKS:
             if asked.only and not any(text in attack.name for text in asked.only):
                 continue

@@ -1,6 +1,6 @@
 """The list of attacks, with the number of tries that the tests make."""
 
-from . import arrays, foreign, links, logs, received, texts
+from . import arrays, deaths, executors, foreign, links, logs, names, received, texts
 from .outcomes import Attack
 
 ATTACKS = [
@@ -15,6 +15,12 @@ ATTACKS = [
     Attack("mutated JSON files", texts.json_file, 100),
     Attack("mutated files of scores", texts.scores, 30),
     Attack("odd arguments", texts.arguments, 200),
+    Attack("kills at random instants", deaths.killed, 7, 120),
+    Attack("full disks", deaths.full, 14, 120),
+    Attack("processes on one session, some of them killed", deaths.processes, 1, 120),
+    Attack("threads on one session", deaths.threads, 2, 120),
+    Attack("executors that misbehave", executors.one, 38, 30, lambda workshop: 2 * len(executors.KINDS)),
+    Attack("hostile names in tables and reports", names.one, 20, 60),
     Attack("links, pipes and directories in the place of files", links.one, 100, 20, links.count),
     Attack("directories of the user's own", foreign.one, 100, 20, foreign.count),
     Attack("received directories that name code", received.one, 60, 20, received.count),

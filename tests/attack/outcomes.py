@@ -169,4 +169,8 @@ def _described(error: BaseException) -> str:
         return str(error)
     frames = traceback.extract_tb(error.__traceback__)
     place = f" at {Path(frames[-1].filename).name}:{frames[-1].lineno}" if frames else ""
-    return f"{type(error).__name__}{place}: {str(error)[:200]}"
+    try:
+        text = " ".join(str(error).split())[:200]
+    except Exception:  # an error that cannot be shown
+        text = ""
+    return f"{type(error).__name__}{place}: {text}"

@@ -5,6 +5,7 @@ import os
 import shutil
 import stat
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -97,11 +98,18 @@ class Workshop:
 
     def __init__(self, root: Path):
         self.root = root.resolve()
+        self.browser: Any = None  # a headless browser, where there is one
+        self.closing: list[Callable[[], object]] = []  # what ends what was started
         self._numbers = 0
         self.specs = self.root / "specs"
         self.specs.mkdir()
         for name, text in SPECS.items():
             (self.specs / name).write_text(text, encoding="utf-8")
+
+    def close(self) -> None:
+        """End the processes that attacks have started."""
+        for end in self.closing:
+            end()
 
     def scratch(self) -> Path:
         """A new empty directory; that of the try before is deleted, since every try has only one."""
