@@ -165,6 +165,8 @@ def test_a_score_outside_the_range_of_the_rule_names_the_configuration(tmp_path)
     assert str(refusal.value) == (
         "tune: configuration 1 (x = 0.5) returns 1.5, must be in [0, 1], for which betting_race is made"
     )
+    coin = jb.tune(lambda key, config: float(usual(key, config) > 0.3), jb.grid(x=[-1.0, 1.0, -2.0]), rule)
+    assert coin.index == 1 and set(coin.history["score"]) == {0.0, 1.0}  # the ends of the range are inside
     positive = RULE._replace(rewards=jb.Rewards(0.0, np.inf), name="mine")
     with pytest.raises(
         BadInput, match=r"configuration 1 \(x = 0.5\) returns 0.5, must be in \(-inf, 0\], for which mine"
