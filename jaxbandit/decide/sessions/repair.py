@@ -10,6 +10,7 @@ from jaxbandit.decide.sessions.directory import replay
 from jaxbandit.decide.sessions.log import LOG, BadLog, beginning, entry_of, joined
 from jaxbandit.decide.sessions.saving import session_of
 from jaxbandit.decide.sessions.stored import Book, Stored
+from jaxbandit.engine.storage import directories
 from jaxbandit.engine.storage import files as storage
 
 DAMAGED = "log-damaged-{}.jsonl"  # name of a log before its repair, numbered from 1
@@ -43,9 +44,9 @@ def repair_session(path: str | Path, rule: Algorithm | None = None) -> str:
     """
     path = Path(path)
     files.read_about(path)  # before a lock is put into a directory that is none of ours
-    with storage.locked(path):
+    with directories.locked(path, files.ABOUT):
         stored = files.read(path)
-        data = (path / LOG).read_bytes() if (path / LOG).exists() else b""
+        data = storage.read_bytes(path / LOG) if (path / LOG).exists() else b""
         sound = _sound(stored)
         if rule is not None:
             fresh = session_of(path, stored.about["identity"], rule)

@@ -6,7 +6,6 @@ certificate.json  where the log ended when the session was last closed, with the
                   session whose rule is not stored, or is code that a report does not run
 """
 
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -14,6 +13,7 @@ from typing import NamedTuple
 from jaxbandit.base.refusals import BadInput
 from jaxbandit.base.types import Json, Table
 from jaxbandit.decide.sessions.log import LOG, BadLog, Lines, Place, beginning, entry_of, split
+from jaxbandit.decide.sessions.rewards import LARGEST
 from jaxbandit.decide.sessions.saving import certified
 from jaxbandit.decide.sessions.session import Session
 from jaxbandit.engine.storage import files as storage
@@ -25,7 +25,6 @@ SCHEMA = 2  # of session.json; versions that wrote none had neither digests nor 
 # The keys of these files in those versions.
 EARLY_ABOUT = frozenset({"identity", "meta"})
 EARLY_CERTIFICATE = frozenset({"log_bytes", "told", "pending", "certificate"})
-MOST = sys.float_info.max  # in size, of a reward
 Arm = int | list[int]  # an arm, or the arms of a set
 
 
@@ -105,7 +104,7 @@ class Book:
             self.withdrawn.update(ids)
             return
         rewards = entry["rewards"]
-        if len(rewards) != len(ids) or not all(type(x) in (int, float) and abs(x) <= MOST for x in rewards):
+        if len(rewards) != len(ids) or not all(type(x) in (int, float) and abs(x) <= LARGEST for x in rewards):
             raise BadLog(self._path, number, f"must have a finite reward for each of {len(ids)} ids")
         for id_, reward in zip(ids, rewards, strict=True):
             if (before := self.rewards.setdefault(id_, reward)) != reward:
