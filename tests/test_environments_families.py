@@ -217,7 +217,8 @@ def test_rare_events_and_normal_rewards_between_them(x64):
         steady = batches(rare_events([0.8, 0.9], rare=0.4, chance=0.0, spread=[0.01, 0.02]), [25, 16], 20_000)
     np.testing.assert_allclose(arms.init(jax.random.key(0)).means, [0.8, 0.85, 1.0], rtol=1e-6)
     assert (arms.rewards.low, arms.rewards.high, arms.rewards.sigma) == (0, 1, 0.5)
-    assert rare_events([0.8], rare=0.4, chance=0.5).rewards.sigma is None
+    for limits in ({}, {"low": 0.0}, {"high": 1.0}):
+        assert rare_events([0.8], rare=0.4, chance=0.5, **limits).rewards.sigma is None
     events = drawn[:, 1] == np.float32(0.4) if not x64 else drawn[:, 1] == 0.4
     assert stats.binomtest(int(events.sum()), 20_000, 0.1).pvalue > LEVEL / 6
     for some, law in ((drawn[:, 0], (0.8, 0.01)), (drawn[~events, 1], (0.9, 0.01))):

@@ -396,6 +396,27 @@ def test_what_a_proof_takes_is_named():
     assert "sub-Gaussian with sigma = 0.5" in taken(own._replace(rewards=jb.Rewards(sigma=0.5)))
 
 
+def test_each_rule_declares_what_its_promise_takes():
+    """The words of pages on these rules; a rule of a known scale or range has them in its `rewards`."""
+    linear = "lingape m_lingape lingifa xy_static g_static xy_adaptive rage lin_game lazy_track_and_stop".split()
+    for name in linear:
+        found = getattr(jb.algorithms, name)(np.eye(3)).assumptions
+        assert found == ("the means are linear in the features",), name
+    for name in ("saqm", "sa_foa", "icb", "exhaustive", "adaptive_full_bandit"):
+        found = getattr(jb.algorithms, name)(5, k=2).assumptions
+        assert found == ("a set's mean is the sum of its arms' means",), name
+    for name in ("lucb", "ugape", "successive_elimination", "betting_race", "bernstein_race", "kl_racing"):
+        assert getattr(jb.algorithms, name)(3).assumptions == (), name
+    for rule in (
+        jb.algorithms.student_race(3),
+        jb.algorithms.kim_nelson(3, epsilon=0.1),
+        jb.algorithms.top_two(3, family="student", threshold="interval"),
+        jb.algorithms.track_and_stop(3, family="student", threshold="interval"),
+    ):
+        assert "normal" in rule.assumptions[0] and "rare" in rule.assumptions[0], rule.name
+    assert jb.algorithms.top_two(3).assumptions == ()
+
+
 def test_what_may_be_unseen_is_said_of_each_recommended_arm_and_survivor():
     s = in_order(RULES["batch"]._replace(promise=jb.Promise(0.05, 0.1)))
     found = jb.certificate(s)
