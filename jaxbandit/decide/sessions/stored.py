@@ -41,22 +41,18 @@ class Stored(NamedTuple):
         return "schema" in self.about
 
     @property
-    def end(self) -> Place:
-        """The end of the log."""
-        return self.lines.places[-1]
-
-    @property
     def certified(self) -> bool:
         """Whether `closed` has the certificate of the session as it is."""
-        return "certificate" in self.closed and self.closed["log_bytes"] == self.end.size and self.continues()
+        return "certificate" in self.closed and self.closed["log_bytes"] == self.lines.end.size and self.continues()
 
     def require_whole(self) -> None:
         """Raise a ValueError of one line if a line of the log does not fit, or lines are missing at its end."""
         if self.lines.fault is not None:
             raise self.lines.fault
         if not self.continues():
-            count = self.closed["lines"]
-            raise BadLog(self.path / LOG, self.end.lines, f"is the last one, but not of the {count} at the last close")
+            count, end = self.closed["lines"], self.lines.end.lines
+            reason = "is the last one" if end < count else "is another one"
+            raise BadLog(self.path / LOG, min(count, end), f"{reason}, but there were {count} lines at the last close")
 
     def entries(self) -> list[Json]:
         """Return the entries of the log; raise a ValueError of one line if a line does not fit."""
@@ -67,11 +63,8 @@ class Stored(NamedTuple):
         """Whether the log goes on from where it was when the session was last closed."""
         if "lines" not in self.closed:
             return True
-        count, places = self.closed["lines"], self.lines.places
-        return count < len(places) and (places[count].size, places[count].sum) == (
-            self.closed["log_bytes"],
-            self.closed["sum"],
-        )
+        place = self.lines.marked
+        return place is not None and (place.size, place.sum) == (self.closed["log_bytes"], self.closed["sum"])
 
 
 class Book:
@@ -142,7 +135,8 @@ def read(path: Path) -> Stored:
         data = (path / LOG).read_bytes()
     except FileNotFoundError:
         data = b""
-    return Stored(path, about, split(path / LOG, data, beginning(about, "schema" in about)), closed)
+    lines = split(path / LOG, data, beginning(about, "schema" in about), closed.get("lines", 0))
+    return Stored(path, about, lines, closed)
 
 
 def write_about(path: Path, identity: Table, meta: Table) -> Json:
