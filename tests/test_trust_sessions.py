@@ -238,6 +238,21 @@ def test_a_closed_directory_writes_to_no_other_file(tmp_path):
     assert not (tmp_path / "other").read_bytes() and d.session.num_told == 0
 
 
+def test_neither_a_forked_process_nor_a_cut_log_is_written_to(tmp_path, monkeypatch):
+    with jb.session_directory(tmp_path, RULE, seed=3) as d:
+        d.ask()
+        before = (tmp_path / LOG).read_bytes()
+        with monkeypatch.context() as patched, pytest.raises(ValueError, match="is open in process"):
+            patched.setattr(os, "getpid", lambda: 1)
+            d.tell(0, 0.5)
+        (tmp_path / LOG).write_bytes(before[:5])
+        with pytest.raises(ValueError, match="has 5 bytes, must have"):
+            d.tell(0, 0.5)
+        (tmp_path / LOG).write_bytes(before)
+        d.tell(0, 0.5)
+    assert opened(tmp_path).num_told == 1
+
+
 def test_the_log_of_a_directory_without_a_session_is_not_touched(tmp_path):
     (tmp_path / LOG).write_text("mine\nand its last line")
     with pytest.raises(ValueError), jb.session_directory(tmp_path, RULE, seed=3):

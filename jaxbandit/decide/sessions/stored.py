@@ -32,7 +32,8 @@ class Stored(NamedTuple):
 
     path: Path
     about: Json  # `identity` and `meta` of session.json
-    lines: Lines  # of the log
+    data: bytes  # of the log
+    lines: Lines  # that fit, of these data
     closed: Json  # content of certificate.json, {} if there is none or it is damaged
 
     @property
@@ -136,7 +137,7 @@ def read(path: Path) -> Stored:
     except FileNotFoundError:
         data = b""
     lines = split(path / LOG, data, beginning(about, "schema" in about), closed.get("lines", 0))
-    return Stored(path, about, lines, closed)
+    return Stored(path, about, data, lines, closed)
 
 
 def write_about(path: Path, identity: Table, meta: Table) -> Json:
