@@ -149,7 +149,7 @@ def session_directory(
         stored = files.read(path)
         replayed = _replayed(stored, fresh)  # before anything is changed
         log = os.open(path / LOG, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o666)
-        store = SessionDirectory(path, OpenLog(path / LOG, log), stored.about["meta"], *replayed, stored.lines.end)
+        store = SessionDirectory(path, OpenLog(path / LOG, log), stored.about["meta"], *replayed, stored.end)
         try:
             yield store
             store.store_certificate()

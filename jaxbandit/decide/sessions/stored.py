@@ -42,16 +42,21 @@ class Stored(NamedTuple):
         return "schema" in self.about
 
     @property
+    def end(self) -> Place:
+        """The end of the lines that fit."""
+        return self.lines.end
+
+    @property
     def certified(self) -> bool:
         """Whether `closed` has the certificate of the session as it is."""
-        return "certificate" in self.closed and self.closed["log_bytes"] == self.lines.end.size and self.continues()
+        return "certificate" in self.closed and self.closed["log_bytes"] == self.end.size and self.continues()
 
     def require_whole(self) -> None:
         """Raise a ValueError of one line if a line of the log does not fit, or lines are missing at its end."""
         if self.lines.fault is not None:
             raise self.lines.fault
         if not self.continues():
-            count, end = self.closed["lines"], self.lines.end.lines
+            count, end = self.closed["lines"], self.end.lines
             reason = "is the last one" if end < count else "is another one"
             raise BadLog(self.path / LOG, min(count, end), f"{reason}, but there were {count} lines at the last close")
 
