@@ -51,9 +51,9 @@ class Lines(NamedTuple):
     """The lines of a log that fit."""
 
     bodies: list[bytes]  # their JSON without the checksum
-    places: list[Place]  # the place before each of them, and that after the last
+    end: Place  # the place after them
+    marked: Place | None  # the place after as many lines as were asked for; None if there are fewer
     fault: BadLog | None  # the first line that does not fit, if there is one
-    rest: bytes  # what follows the lines that fit
 
 
 def beginning(about: Mapping[str, Any], chained: bool) -> Place:
@@ -86,28 +86,32 @@ def joined(bodies: Sequence[bytes], start: Place) -> tuple[bytes, Place]:
     return b"".join(lines), place
 
 
-def split(path: Path, data: bytes, start: Place) -> Lines:
+def split(path: Path, data: bytes, start: Place, mark: int = 0) -> Lines:
     """Return the lines of a log that fit.
 
     Args:
       path: path of the log, for messages.
       data: its content.
       start: the place before its first line.
+      mark: the number of lines after which the place is wanted.
     """
-    bodies, places, fault = [], [start], None
+    bodies, end, fault = [], start, None
+    marked = start if mark == 0 else None
     *lines, torn = data.split(b"\n")
     if start.digest is not None and len(torn) > _SUFFIX and _body(torn[:-1]) is not None:
         lines.append(torn)  # more than a line without its end: the end is damaged
     for line in lines:
         body = line if start.digest is None else _body(line)
-        expected, after = _line(body or b"", places[-1])
+        expected, after = _line(body or b"", end)
         if expected[:-1] != line:
             reason = "does not fit the lines before it: a line was altered, removed, repeated, moved or inserted"
-            fault = BadLog(path, len(places), reason)
+            fault = BadLog(path, end.lines + 1, reason)
             break
         bodies.append(body)
-        places.append(after)
-    return Lines(bodies, places, fault, data[places[-1].size :])
+        end = after
+        if end.lines == mark:
+            marked = end
+    return Lines(bodies, end, marked, fault)
 
 
 def _body(line: bytes) -> bytes | None:
@@ -130,7 +134,7 @@ def entry_of(path: Path, number: int, body: bytes) -> Json:
     try:
         entry = json.loads(body, object_pairs_hook=_distinct)
     except (ValueError, RecursionError):
-        entry = None
+        entry = {}
     for lists, more in FORMS if isinstance(entry, dict) else ():
         if lists <= entry.keys() <= lists | more and all(isinstance(entry[name], list) for name in lists):
             return entry

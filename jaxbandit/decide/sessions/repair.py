@@ -46,7 +46,6 @@ def repair_session(path: str | Path, rule: Algorithm | None = None) -> str:
     files.read_about(path)  # before a lock is put into a directory that is none of ours
     with directories.locked(path, files.ABOUT):
         stored = files.read(path)
-        data = storage.read_bytes(path / LOG) if (path / LOG).exists() else b""
         sound = _sound(stored)
         if rule is not None:
             fresh = session_of(path, stored.about["identity"], rule)
@@ -54,12 +53,13 @@ def repair_session(path: str | Path, rule: Algorithm | None = None) -> str:
                 replay(path / LOG, fresh, sound.bodies, stored.chained)
             except BadLog as fault:
                 sound = _sound(stored, fault.line - 1)
-        lost = _count(data) - sound.rewards - len(sound.second)
-        missing = 0 if stored.continues() else max(stored.closed["lines"] - len(stored.lines.bodies), 0)
-        if sound.bodies == stored.lines.bodies and stored.lines.fault is None and stored.continues():
+        lost = _count(stored.data) - sound.rewards - len(sound.second)
+        whole = stored.lines.fault is None
+        missing = stored.closed["lines"] - stored.end.lines if whole and not stored.continues() else 0
+        if sound.bodies == stored.lines.bodies and whole and stored.continues():
             return f"{path}: nothing to repair, the log of {len(sound.bodies)} lines is sound"
         name = DAMAGED.format(next(i for i in range(1, 10**6) if not (path / DAMAGED.format(i)).exists()))
-        storage.write_bytes(path / name, data)
+        storage.write_bytes(path / name, stored.data)
         start = beginning(stored.about, stored.chained)
         (path / files.CERTIFICATE).unlink(missing_ok=True)  # it tells where the damaged log ended
         storage.write_bytes(path / LOG, joined(sound.bodies, start)[0])
@@ -69,7 +69,7 @@ def repair_session(path: str | Path, rule: Algorithm | None = None) -> str:
         changes.append(f"a second, different reward is dropped {len(sound.second)} times (id {ids})")
     if lost:
         changes.append(f"{lost} rewards in damaged lines or after them are lost")
-    if missing:
+    if missing > 0:
         changes.append(f"of the lines at the last close, {missing} are missing at the end")
     return f"{path}: {'; '.join(changes)}; the log as it was is in {name}"
 

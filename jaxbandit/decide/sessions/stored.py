@@ -33,7 +33,8 @@ class Stored(NamedTuple):
 
     path: Path
     about: Json  # `identity` and `meta` of session.json
-    lines: Lines  # of the log
+    data: bytes  # of the log
+    lines: Lines  # that fit, of these data
     closed: Json  # content of certificate.json, {} if there is none or it is damaged
 
     @property
@@ -43,8 +44,8 @@ class Stored(NamedTuple):
 
     @property
     def end(self) -> Place:
-        """The end of the log."""
-        return self.lines.places[-1]
+        """The end of the lines that fit."""
+        return self.lines.end
 
     @property
     def certified(self) -> bool:
@@ -56,8 +57,9 @@ class Stored(NamedTuple):
         if self.lines.fault is not None:
             raise self.lines.fault
         if not self.continues():
-            count = self.closed["lines"]
-            raise BadLog(self.path / LOG, self.end.lines, f"is the last one, but not of the {count} at the last close")
+            count, end = self.closed["lines"], self.end.lines
+            reason = "is the last one" if end < count else "is another one"
+            raise BadLog(self.path / LOG, min(count, end), f"{reason}, but there were {count} lines at the last close")
 
     def entries(self) -> list[Json]:
         """Return the entries of the log; raise a ValueError of one line if a line does not fit."""
@@ -68,11 +70,8 @@ class Stored(NamedTuple):
         """Whether the log goes on from where it was when the session was last closed."""
         if "lines" not in self.closed:
             return True
-        count, places = self.closed["lines"], self.lines.places
-        return count < len(places) and (places[count].size, places[count].sum) == (
-            self.closed["log_bytes"],
-            self.closed["sum"],
-        )
+        place = self.lines.marked
+        return place is not None and (place.size, place.sum) == (self.closed["log_bytes"], self.closed["sum"])
 
 
 class Book:
@@ -143,7 +142,8 @@ def read(path: Path) -> Stored:
         data = storage.read_bytes(path / LOG)
     except FileNotFoundError:
         data = b""
-    return Stored(path, about, split(path / LOG, data, beginning(about, "schema" in about)), closed)
+    lines = split(path / LOG, data, beginning(about, "schema" in about), closed.get("lines", 0))
+    return Stored(path, about, data, lines, closed)
 
 
 def write_about(path: Path, identity: Table, meta: Table) -> Json:
