@@ -149,7 +149,7 @@ def _prediction(name: str, law: laws.Law, runs: int) -> Case:
 def _certificates(name: str, rule: Callable[[], Any], rewards: laws.Rewards, repetitions: int) -> Row:
     """Return how often a certificate contains the means of all arms at all of `laws.TIMES`, as the arms are pulled."""
     session, means = jb.session(rule()), None
-    inside, widths = 0, []
+    inside, widths, width = 0, [], 0.0
     rng = np.random.default_rng(len(name))
     for _ in range(repetitions):
         values, means = rewards(rng, int(laws.TIMES[-1]))
@@ -161,9 +161,10 @@ def _certificates(name: str, rule: Callable[[], Any], rewards: laws.Rewards, rep
             totals = Totals(counts, values[0], sums[n - 1], squares[n - 1])
             found = jb.certificate(dataclasses.replace(session, totals=totals))
             assert found.low is not None and found.high is not None
+            width = float(np.median(found.high - found.low))
             right &= bool(np.all((found.low <= means) & (means <= found.high)))
         inside += right
-        widths.append(float(np.median(found.high - found.low)))
+        widths.append(width)
     return Row("certificate, all arms, all times", name, AT_LEAST, repetitions, inside, float(np.median(widths)))
 
 

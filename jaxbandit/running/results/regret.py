@@ -86,7 +86,7 @@ class RegretResult(Result):
         if self.measure != "regret" or what not in (None, "regret"):
             return intervals.student(mean, variance, self.counted, confidence)
         most = self._largest()
-        limits = np.minimum(mean, 0.0), np.where(mean <= most, most, np.inf)
+        limits = np.where(mean >= 0, 0.0, -np.inf), np.where(mean <= most, most, np.inf)
         interval = intervals.student(mean, variance, self.counted, confidence, limits)
         places = np.where(np.isnan(interval.high) | np.isfinite(interval.high), np.arange(len(mean)), len(mean))
         following = np.minimum.accumulate(places[::-1])[::-1]
