@@ -1,5 +1,7 @@
 """Intervals: against textbook numbers and scipy's own, and their coverage by simulation."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 from results_by_hand import result
@@ -9,6 +11,8 @@ from jaxbandit.running.results import report
 from jaxbandit.running.results.compare import compare
 from jaxbandit.theory import intervals
 from jaxbandit.theory.bounded_mean import bounded_mean
+
+CURVE = ("checkpoints", "mean", "variance", "regret")
 
 
 def test_student_textbook():
@@ -155,8 +159,13 @@ def test_regret_that_is_equal_in_all_runs_has_no_interval_of_width_zero():
     unknown = result(rows, checkpoints=[10, 20, 100], truth={})
     high = unknown.interval().high
     assert high[0] == high[1] and np.isfinite(high[1]) and high[2] == np.inf
-    assert not {"low", "high"} & set(unknown.summary()["regret"])
+    assert unknown.summary()["regret"]["equal"] == [100] and unknown.summary()["regret"]["high"][-1] == 40
+    assert unknown.to_dataframe()["high"].isna().tolist() == [False, False, True]
     assert report.rows([unknown]).rows[1][3] == f"[{40 * (1 - unseen):.2f}, ?]"
+    feedback = dataclasses.replace(unknown, measure="feedback")  # its first round alone has no interval here
+    early = dataclasses.replace(feedback, arrays={k: v[..., :2] for k, v in unknown.arrays.items() if k in CURVE})
+    curve = dataclasses.replace(early, arrays=early.arrays | {"outcome": unknown.arrays["outcome"]})._curve("feedback")
+    assert curve["equal"].tolist() == [10] and curve["low"][0] == curve["high"][0] == 3 and curve["low"][1] < 5.95
     sets = result(rows, checkpoints=[10, 20, 100], pulls_mean=np.array([60.0, 60.0, 80.0]))
     assert sets.interval().high[2] == np.inf  # two arms a round cost more than the largest gap
     few = result([[1.0], [90.0]], checkpoints=[1000])
