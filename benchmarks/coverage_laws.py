@@ -1,5 +1,6 @@
 """The laws whose runs `coverage` puts into results: regret, stopping times, errors, and rewards of arms."""
 
+import dataclasses
 from collections.abc import Callable
 from typing import Any
 
@@ -46,7 +47,7 @@ def _errors(rng: np.random.Generator, n: int) -> tuple[np.ndarray, np.ndarray]:
 PAIRS: dict[str, Callable[[np.random.Generator, int], tuple[np.ndarray, np.ndarray]]] = {
     "regret": lambda rng, n: _both(10.0, 3.0, n, rng),
     "samples": lambda rng, n: _both(30.0, 9.0, n, rng),
-    "restricted samples": lambda rng, n: tuple(np.minimum(x, LIMIT) for x in _both(50.0, 9.0, n, rng)),
+    "restricted samples": lambda rng, n: _both(35.0, 9.0, n, rng),  # restricted to LIMIT, which censors a third or half
     "error rates": _errors,
 }
 TIED = ("restricted samples", "error rates")
@@ -77,7 +78,7 @@ def regret(values: np.ndarray, seed: int = 0) -> RegretResult:
 def pulls(values: np.ndarray) -> tuple[float, float]:
     """Return the interval of the mean pulls of an arm that runs pulled so often."""
     result = regret(values)
-    found = mean_pulls(RegretResult(**vars(result) | {"arrays": result.arrays | {"pulls": values[:, None]}}))
+    found = mean_pulls(dataclasses.replace(result, arrays=result.arrays | {"pulls": values[:, None]}))
     assert found is not None
     return float(found[1][0]), float(found[2][0])
 

@@ -1,11 +1,18 @@
 """Intervals: against textbook numbers and scipy's own, and their coverage by simulation."""
 
+import dataclasses
+
 import numpy as np
 import pytest
+from results_by_hand import result
 from scipy import stats
 
+from jaxbandit.running.results import report
+from jaxbandit.running.results.compare import compare
 from jaxbandit.theory import intervals
 from jaxbandit.theory.bounded_mean import bounded_mean
+
+CURVE = ("checkpoints", "mean", "variance", "regret")
 
 
 def test_student_textbook():
@@ -135,3 +142,43 @@ def test_refusals_are_one_line(call):
     with pytest.raises(ValueError, match=r"= .*must be") as error:
         call()
     assert "\n" not in str(error.value)
+
+
+def test_regret_that_is_equal_in_all_runs_has_no_interval_of_width_zero():
+    """The first rounds often cost every run the same. 20 equal runs leave room for a share 1 - 0.025^(1/20) of others,
+    each of which costs between 0 and the largest gap a round; where that is unknown, regret never falls."""
+    rows = np.stack([np.full(20, 3.0), 5.0 + np.arange(20) % 3, np.full(20, 40.0)], axis=1)
+    unseen = 1 - 0.025 ** (1 / 20)
+    one = {"pulls_mean": np.array([20.0, 30.0, 50.0])}
+    known = result(rows, checkpoints=[10, 20, 100], **one)
+    interval = known.interval()
+    most = 0.8 * np.array([10, 20, 100])  # means .1 to .9
+    np.testing.assert_allclose(interval.low[[0, 2]], rows[0, [0, 2]] * (1 - unseen))
+    expected = rows[0, [0, 2]] + unseen * (most - rows[0])[[0, 2]]
+    np.testing.assert_allclose(interval.high[[0, 2]], expected, rtol=1e-5)
+    unknown = result(rows, checkpoints=[10, 20, 100], truth={})
+    high = unknown.interval().high
+    assert high[0] == high[1] and np.isfinite(high[1]) and high[2] == np.inf
+    assert unknown.summary()["regret"]["equal"] == [100] and unknown.summary()["regret"]["high"][-1] == 40
+    assert unknown.to_dataframe()["high"].isna().tolist() == [False, False, True]
+    assert report.rows([unknown]).rows[1][3] == f"[{40 * (1 - unseen):.2f}, ?]"
+    feedback = dataclasses.replace(unknown, measure="feedback")  # its first round alone has no interval here
+    early = dataclasses.replace(feedback, arrays={k: v[..., :2] for k, v in unknown.arrays.items() if k in CURVE})
+    curve = dataclasses.replace(early, arrays=early.arrays | {"outcome": unknown.arrays["outcome"]})._curve("feedback")
+    assert curve["equal"].tolist() == [10] and curve["low"][0] == curve["high"][0] == 3 and curve["low"][1] < 5.95
+    sets = result(rows, checkpoints=[10, 20, 100], pulls_mean=np.array([60.0, 60.0, 80.0]))
+    assert sets.interval().high[2] == np.inf  # two arms a round cost more than the largest gap
+    few = result([[1.0], [90.0]], checkpoints=[1000])
+    assert few.interval().low[0] == 0  # regret is not negative
+    assert result([[-1.0], [-90.0]], checkpoints=[1000]).interval().low[0] < -90  # where it is, nothing is cut off
+
+
+def test_differences_of_regret_that_all_pairs_share_are_bounded_by_the_gaps():
+    pulls = np.array([20.0, 30.0, 50.0])
+    base = np.random.default_rng(0).uniform(10, 20, (20, 1))
+    a, b = (result(base + x, name, checkpoints=[100], pulls_mean=pulls) for name, x in (("a", 0.0), ("b", 8.0)))
+    both, unseen = compare(a, b), 1 - 0.025 ** (1 / 20)
+    np.testing.assert_allclose((both.low, both.high), (-8 - unseen * 72, -8 + unseen * 88), rtol=1e-3)
+    assert both.verdict == "undecided"
+    hidden = compare(*(result(base + x, name, checkpoints=[100], truth={}) for name, x in (("a", 0.0), ("b", 8.0))))
+    assert not {"low", "high"} & set(hidden.summary()) and hidden.verdict == "undecided"

@@ -47,7 +47,7 @@ def assess(results: ResultSet, paper: Table, shown: Sequence[Figure]) -> Json:
     for cell, result in zip(content["cells"], results, strict=True):
         if first.kind != "simulate" and "pulls" in cell and result.counted > 1:
             pulls = result.arrays["pulls"][result.counts()].astype(np.float64)
-            most = max(float(result.times().max()), float(getattr(result, "max_rounds", 0)))
+            most = float(getattr(result, "max_rounds", np.inf))  # of any other kind of result the pulls are not known
             moments = pulls.mean(axis=0), pulls.var(axis=0, ddof=1)
             interval = intervals.student(*moments, result.counted, limits=(0, most))
             cell["pulls"] |= {"se": interval.se, "low": interval.low, "high": interval.high}

@@ -136,6 +136,7 @@ def _regret_table(instance: str, cells: Sequence[Table], published: Sequence[Tab
     for cell in sorted(known, key=lambda c: -c[what]["mean"][-1]):
         regret = cell[what]
         interval = f"[{regret['low'][-1]:,.2f}, {regret['high'][-1]:,.2f}]" if "low" in regret else ""
+        interval = "(all runs equal)" if regret["at"][-1] in regret.get("equal", []) else interval
         ours = (cell["algorithm"], f"{regret['mean'][-1]:,.2f}", interval)
         for entry in [e for e in entries if e["algorithm"] == cell["algorithm"]] or [None]:
             rows.append((*ours, *_theirs(entry), entry["source"] if entry and sources else ""))

@@ -42,7 +42,8 @@ def _published(summary: Table) -> Html | None:
         key = entry["instance"], entry["algorithm"]
         value = _ours(cells.get(key, {}), entry)
         allowed = entry.get("allowed", [])
-        interval = f"[{', '.join(f'{end:,.6g}' for end in allowed)}]" if allowed else ""
+        equal = f"all of ours {entry['equal']:,.6g}" if "equal" in entry else ""
+        interval = f"[{', '.join(f'{end:,.6g}' for end in allowed)}]" if allowed else equal
         ours = "" if value is None else f"{value:,.6g}"
         verdict = origins.verdict_of(entry) + (f" ({entry['note']})" if entry.get("note") else "")
         shown = (entry["quantity"], f"{entry['value']:,.6g}", interval, ours, verdict)

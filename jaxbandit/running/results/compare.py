@@ -20,6 +20,8 @@ from jaxbandit.running.results.stopping import StoppingResult
 from jaxbandit.theory import intervals
 from jaxbandit.theory.bounded_mean import bounded_mean
 
+ROUNDING = 1e-6  # relative to the values; differences of float32 numbers that are closer are equal
+
 
 @dataclass(frozen=True)
 class Comparison:
@@ -113,6 +115,8 @@ def compare(
         mean_a, mean_b = float(first.mean()), float(second.mean())
         limits = x.limits[0] - y.limits[1], x.limits[1] - y.limits[0]
         apart = first - second
+        if np.ptp(apart) <= ROUNDING * max(np.abs(first).max(), np.abs(second).max()):
+            apart = np.full(len(apart), apart.mean())  # they differ by the rounding of float32 only
         tied = bounded_mean(apart, *limits, confidence) if x.tied else None
         interval = tied or intervals.student_of(apart, confidence, limits)
     difference, se, low, high = (float(x) for x in interval)

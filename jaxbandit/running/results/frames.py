@@ -47,8 +47,10 @@ def regret(result: Any) -> Any:
         import pandas
 
     content = dict(result.summary()[result.measure])
-    rounds = content.pop("at")
-    return pandas.DataFrame({**_labels(result), "round": rounds, **content})
+    rounds, equal = content.pop("at"), content.pop("equal", [])
+    frame = pandas.DataFrame({**_labels(result), "round": rounds, **content})
+    frame.loc[frame["round"].isin(equal), [end for end in ("low", "high") if end in frame]] = float("nan")
+    return frame
 
 
 def stopping(result: Any) -> Any:

@@ -86,7 +86,7 @@ class RegretResult(Result):
         if self.measure != "regret" or what not in (None, "regret"):
             return intervals.student(mean, variance, self.counted, confidence)
         most = self._largest()
-        limits = np.minimum(mean, 0.0), np.where(mean <= most, most, np.inf)
+        limits = np.where(mean >= 0, 0.0, -np.inf), np.where(mean <= most, most, np.inf)
         interval = intervals.student(mean, variance, self.counted, confidence, limits)
         places = np.where(np.isnan(interval.high) | np.isfinite(interval.high), np.arange(len(mean)), len(mean))
         following = np.minimum.accumulate(places[::-1])[::-1]
@@ -210,9 +210,12 @@ class RegretResult(Result):
         curve = {"at": self.arrays["checkpoints"][keep], "mean": self.moments(what)[0][keep]}
         if counted > 1:
             interval = self.interval(what=what)
-            curve |= {"se": interval.se[keep]}
+            known = np.isfinite(interval.low[keep]) & np.isfinite(interval.high[keep])
             ends = {"low": interval.low[keep], "high": interval.high[keep]}
-            curve |= ends if all(np.isfinite(end).all() for end in ends.values()) else {}
+            curve |= {"se": interval.se[keep]}
+            curve |= {name: np.where(known, end, curve["mean"]) for name, end in ends.items()}
+            # Rounds at which all runs are equal and nothing bounds them: low and high are then no interval.
+            curve |= {} if known.all() else {"equal": curve["at"][~known]}
         return curve | {"runs": counted}
 
 

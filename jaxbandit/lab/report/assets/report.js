@@ -174,7 +174,7 @@
         };
         series.push({
           ...shape, label: curve.label, stroke: () => color(curve), width: 2, dash: curve.dash,
-          points: { show: marks && curve.color !== "bound", size: 7, fill: () => color(curve) },
+          points: { show: curve.x.length === 1 || (marks && curve.color !== "bound"), size: 7, fill: () => color(curve) },
         });
         if (!curve.low) return;
         const end = { ...shape, stroke: "transparent", width: 0, points: { show: false } };
