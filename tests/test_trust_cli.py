@@ -145,7 +145,7 @@ ALL = [
 @pytest.mark.parametrize("how", ["PYTHONIOENCODING", "LC_ALL"])
 def test_any_name_is_printed_on_any_stdout(how, here):
     ascii_only = {"PYTHONIOENCODING": "ascii"} if how == "PYTHONIOENCODING" else {"LC_ALL": "C", "PYTHONUTF8": "0"}
-    # Without UTF-8 in the locale, Python cannot name such a file either; the figures' names are then written with escapes.
+    # Without UTF-8 in the locale, Python cannot name such a file; figures get a name with escapes.
     commands = ALL if how == "PYTHONIOENCODING" else [[w.replace("é", "f").replace("ö", "g") for w in a] for a in ALL]
     done = several(commands, PYTHONCOERCECLOCALE="0", **ascii_only)
     out = done.stdout.decode("ascii")
@@ -157,7 +157,10 @@ def test_any_name_is_printed_on_any_stdout(how, here):
     done = command("run", "s.toml", "--set", "instance.é☃.means=3", PYTHONCOERCECLOCALE="0", **ascii_only)
     assert done.returncode == 2 and done.stderr.count("\n") == 1
 
-FULL = "jaxbandit: stdout cannot be written (No space left on device); what the command has stored is kept; run it again\n"
+
+FULL = (
+    "jaxbandit: stdout cannot be written (No space left on device); what the command has stored is kept; run it again\n"
+)
 
 
 @pytest.mark.parametrize(
@@ -249,7 +252,9 @@ BEGINS = """
 
 
 @pytest.mark.parametrize("number", ["SIGTERM", "SIGINT"])
-@pytest.mark.parametrize("module", ["jaxbandit.lab.cli.command_line", "jaxbandit.lab.cli.signals", "tyro", "jaxbandit.lab.specs"])
+@pytest.mark.parametrize(
+    "module", ["jaxbandit.lab.cli.command_line", "jaxbandit.lab.cli.signals", "tyro", "jaxbandit.lab.specs"]
+)
 def test_a_signal_while_modules_are_imported_is_one_line_and_status_3(module, number):
     code = textwrap.dedent(BEGINS.format(parent="jaxbandit", module=module, number=number))
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, env=environment())
@@ -293,7 +298,9 @@ def test_other_text_is_refused_in_one_line(argv, kind, here, capsys):
     assert sorted(os.listdir()) == sorted({"bad.toml", "s.toml", "i.toml", "e.toml", "t.toml", "own.py"})
 
 
-@pytest.mark.parametrize("argv", [["run"], ["ask", "d"], ["tune", "own:train"], ["tell", "d"]], ids=lambda argv: argv[0])
+@pytest.mark.parametrize(
+    "argv", [["run"], ["ask", "d"], ["tune", "own:train"], ["tell", "d"]], ids=lambda argv: argv[0]
+)
 def test_what_is_no_file_is_refused_in_one_line(argv, here, capsys, monkeypatch):
     monkeypatch.setattr(source, "LARGEST", 2**20)
     monkeypatch.setattr(source, "PIPE_SECONDS", 0.05)
@@ -429,7 +436,9 @@ def arguments():
 
 def test_results_beyond_memory_are_refused_with_their_size(here, capsys):
     begun = time.monotonic()
-    with pytest.raises(ValueError, match=r"^simulate: num_runs = 1000000: .* about 372\.5 GiB in all, .* per_run = False"):
+    with pytest.raises(
+        ValueError, match=r"^simulate: num_runs = 1000000: .* about 372\.5 GiB in all, .* per_run = False"
+    ):
         jb.simulate(*arguments(), horizon=10**5, num_runs=10**6, checkpoints=range(1, 10**5 + 1))
     with pytest.raises(ValueError, match=r"^identify: num_runs = .* about 3\.9 TiB in all"):
         jb.identify(jb.lucb(1000, sigma=1.0), jb.gaussian(np.linspace(0, 1, 1000)), num_runs=2**30)
@@ -444,7 +453,9 @@ def test_results_beyond_memory_are_refused_with_their_size(here, capsys):
             checkpoints=range(1, 10**5 + 1),
         )
     marks = ", ".join(map(str, range(1, 10**5 + 1)))
-    text = SPEC.replace("runs = 4", "runs = 1000000").replace("horizon = 50", f"horizon = 100000\ncheckpoints = [{marks}]")
+    text = SPEC.replace("runs = 4", "runs = 1000000").replace(
+        "horizon = 50", f"horizon = 100000\ncheckpoints = [{marks}]"
+    )
     Path("s.toml").write_text(text, encoding="utf-8")
     status, err = run("run", "s.toml", "--out", "d", capsys=capsys)
     assert status == 2 and "s: runs = 1000000: what is kept of each run takes about 372.5 GiB" in err
@@ -456,7 +467,9 @@ def test_results_beyond_the_disk_are_refused_with_their_size(here, capsys, monke
     usage = type("Usage", (), {"free": 2000})
     monkeypatch.setattr("shutil.disk_usage", lambda path: usage)
     given = {"horizon": 50, "num_runs": 64, "checkpoints": range(1, 51)}
-    with pytest.raises(ValueError, match=r"about 13\.1 KiB in all, and c/d has room for 2\.0 KiB; .* another directory"):
+    with pytest.raises(
+        ValueError, match=r"about 13\.1 KiB in all, and c/d has room for 2\.0 KiB; .* another directory"
+    ):
         jb.simulate(*arguments(), **given, checkpoint_dir="c/d")
     assert not Path("c").exists()
     assert run("run", "s.toml", "--runs", "64", capsys=capsys)[0] == 2
