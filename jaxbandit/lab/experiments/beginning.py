@@ -34,7 +34,7 @@ def nothing_left(out: Path | None) -> Iterator[Callable[[], AbstractContextManag
         yield begun
     except Exception:
         for place in missing:
-            with contextlib.suppress(OSError):  # it is not empty, or was not created
+            with contextlib.suppress(OSError, ValueError):  # it is not empty, was not created, or cannot be
                 place.rmdir()
         raise
 
