@@ -393,7 +393,7 @@ def test_bad_command(argv, words, columns, tmp_path, monkeypatch, capsys):
 def test_not_utf8(tmp_path, capsys):
     file = tmp_path / "bad.toml"
     file.write_bytes(GOOD.encode() + b"# \xff\n")
-    refused(capsys, ["run", str(file), "--out", str(tmp_path / "out")], "bad.toml", "not valid TOML")
+    refused(capsys, ["run", str(file), "--out", str(tmp_path / "out")], "bad.toml", "is not text in UTF-8")
 
 
 @pytest.mark.parametrize("name", ["spec.toml", ".hidden", "other.txt"])

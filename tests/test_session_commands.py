@@ -334,5 +334,6 @@ def test_sets_of_arms_and_contexts(shell):
     Path("sites.toml").write_text(f'kind = "session"\narms = 2\n{rule}')
     status, _, err = shell("ask sites sites.toml")
     assert status == 2 and "context = None, must be given" in err
+    assert not Path("sites").exists()  # what was refused has begun nothing
     assert shell("ask sites sites.toml --context 1")[0] == 0 and shell("tell sites 0=0.5")[0] == 0
     assert "guarantee: none" in shell("status sites")[1]

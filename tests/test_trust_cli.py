@@ -145,7 +145,7 @@ ALL = [
 @pytest.mark.parametrize("how", ["PYTHONIOENCODING", "LC_ALL"])
 def test_any_name_is_printed_on_any_stdout(how, here):
     ascii_only = {"PYTHONIOENCODING": "ascii"} if how == "PYTHONIOENCODING" else {"LC_ALL": "C", "PYTHONUTF8": "0"}
-    # Without UTF-8 in the locale, Python cannot name such a file either; the figures' names are then written with escapes.
+    # Without UTF-8 in the locale, Python cannot name such a file; figures get a name with escapes.
     commands = ALL if how == "PYTHONIOENCODING" else [[w.replace("é", "f").replace("ö", "g") for w in a] for a in ALL]
     done = several(commands, PYTHONCOERCECLOCALE="0", **ascii_only)
     out = done.stdout.decode("ascii")
@@ -423,11 +423,11 @@ def test_a_line_break_in_a_name_is_no_second_line(here, capsys):
         assert run(*argv, capsys=capsys)[0] == 2
 
 
-@pytest.mark.parametrize("out", ["", "/", "/proc", "/dev/null", "s.toml", "s.toml/x"])
+@pytest.mark.parametrize("out", ["", "/", "/proc", "/dev/null", "s.toml", "s.toml/x", "a\0b", "\ud800"])
 def test_an_out_that_is_no_directory_of_ours_is_one_line(out, here, capsys):
     for argv in (["run", "s.toml"], ["audit", "i.toml"]):
         status, err = run(*argv, "--out", out, capsys=capsys)
-        assert status == 2 and (out in ("", "/proc") or out in err)
+        assert status == 2 and (out in err or out in ("/proc", "a\0b", "\ud800"))
 
 
 def arguments():
@@ -518,3 +518,27 @@ def test_a_function_names_no_argument_that_it_lacks(play):
     assert "any_rewards" not in str(caught.value) and "algorithm._replace(rewards=None)" in str(caught.value)
     if play is jb.rollout:  # the remedy is one
         assert play(jb.run_key(0, 0), algorithm._replace(rewards=None), world, 5).actions.shape == (5,)
+
+
+def test_only_a_beginning_is_withdrawn(here):
+    from jaxbandit.lab.experiments.beginning import nothing_left
+
+    def refused(out, *names):
+        with pytest.raises(ValueError, match="refused"), nothing_left(out) as begun:
+            out.mkdir(parents=True, exist_ok=True)
+            with begun():
+                for name in names:
+                    (out / name).parent.mkdir(exist_ok=True)
+                    (out / name).touch()
+                raise ValueError("refused")
+        return sorted(str(path.relative_to(out)) for path in out.rglob("*")) if out.exists() else None
+
+    assert refused(Path("c/b"), "spec.toml", "provenance.json") is None and not Path("c").exists()
+    results = ["cell-000.npz", "provenance.json", "spec.toml"]
+    assert refused(Path("d/b"), *results) == results
+    assert refused(Path("e/b"), "audit/spec.toml", "spec.toml") == ["audit", "audit/spec.toml", "spec.toml"]
+    Path("f").mkdir()
+    Path("f/.hidden").touch()  # it was not empty, so nothing is judged
+    assert refused(Path("f"), "spec.toml") == [".hidden", "spec.toml"]
+    Path("g").mkdir()
+    assert refused(Path("g"), "spec.toml") == []

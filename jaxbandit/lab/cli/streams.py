@@ -55,8 +55,13 @@ def _open(number: int, like: TextIO) -> TextIO:
     if like is not sys.stderr:
         _outputs.append(raw)
     assert isinstance(like, io.TextIOWrapper)
-    buffering = {"line_buffering": like.line_buffering, "write_through": like.write_through}
-    return io.TextIOWrapper(io.BufferedWriter(raw), like.encoding, "backslashreplace", **buffering)
+    return io.TextIOWrapper(
+        io.BufferedWriter(raw),
+        like.encoding,
+        "backslashreplace",
+        line_buffering=like.line_buffering,
+        write_through=like.write_through,
+    )
 
 
 @contextlib.contextmanager

@@ -1,10 +1,13 @@
 """A command that is refused leaves nothing behind: neither the directories that it created nor their first files."""
 
 import contextlib
+import errno
 import os
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from pathlib import Path
+
+from jaxbandit.base.refusals import reason, refuse
 
 # What is written before the first result: by `directory.claim`, and by the first ask of a session.
 FIRST_FILES = ("spec.toml", "provenance.json", "session.json", "log.jsonl")
@@ -17,7 +20,18 @@ def nothing_left(out: Path | None) -> Iterator[Callable[[], AbstractContextManag
     Yields:
       A function that returns a context to be entered while `out` is locked. If an error is raised inside that one, the
       files of a beginning are removed, provided that `out` was empty before and holds nothing else now.
+
+    Raises:
+      BadInput: no directory can have this name.
     """
+    try:
+        if out is not None:
+            os.lstat(out)
+    except OSError as error:
+        if error.errno == errno.ENAMETOOLONG:
+            refuse(str(out), f": cannot be created ({reason(error)}); give another directory")
+    except ValueError as error:  # a null character, or one that the file system's encoding lacks
+        refuse(ascii(str(out)), f": cannot be created ({error}); give another directory")
     missing = [] if out is None else [place for place in (out, *out.parents) if not os.path.lexists(place)]
     new = out is not None and (bool(missing) or (os.path.isdir(out) and not os.listdir(out)))
 

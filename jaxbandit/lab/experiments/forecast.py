@@ -199,8 +199,9 @@ def table(forecasts: Sequence[Forecast]) -> str:
     unknown = sum(each.seconds is None for each in forecasts)
     steps = sum(each.runs * each.rounds for each in forecasts)
     most = "at most " if any(each.stops for each in forecasts) else ""
+    kept = sizes.text(sum(each.kept_bytes for each in forecasts))
     lines.append(
-        f"{len(forecasts)} cells, {most}{steps:,} run-steps, {sizes.text(sum(f.kept_bytes for f in forecasts))} of results, "
+        f"{len(forecasts)} cells, {most}{steps:,} run-steps, {kept} of results, "
         f"about {_seconds(total)} s"
         + (f" and the {unknown} cells whose runs did not stop while they were measured" if unknown else "")
     )
