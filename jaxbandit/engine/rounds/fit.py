@@ -14,13 +14,19 @@ from jaxbandit.base.types import Array, Numbers, PyTree, Scalar
 TIE = 1e-12  # relative tolerance: two scales this close count as equal
 
 
-def check_pair(algorithm: Algorithm, environment: Environment, any_rewards: bool = False) -> None:
-    """Raise a one-line error if an algorithm and an environment do not fit, according to what they declare."""
+ANYWAY = "any_rewards = true"  # plays an algorithm on rewards that it is not made for
+
+
+def check_pair(algorithm: Algorithm, environment: Environment, any_rewards: bool = False, remedy: str = ANYWAY) -> None:
+    """Raise a one-line error if an algorithm and an environment do not fit, according to what they declare.
+
+    `remedy` is what the caller's function offers to those who do not need the guarantees.
+    """
     check_objects(algorithm, environment)
     check_arms(algorithm, environment, None, False)
     check_clock(algorithm, environment)
     if not any_rewards:
-        check_rewards(algorithm, environment)
+        check_rewards(algorithm, environment, remedy)
 
 
 def check_objects(algorithm: object, environment: object) -> None:
@@ -114,7 +120,7 @@ def check_length(where: str, name: str, rounds: Scalar, length: int | None) -> N
         raise ValueError(f"{who}{name} = {rounds}, must be at most {length}, the environment's number of rounds")
 
 
-def check_rewards(algorithm: Algorithm, environment: Environment) -> None:
+def check_rewards(algorithm: Algorithm, environment: Environment, remedy: str = ANYWAY) -> None:
     """Raise a one-line error if the algorithm is not designed for these rewards.
 
     Values that are traced or not declared are not checked.
@@ -124,7 +130,7 @@ def check_rewards(algorithm: Algorithm, environment: Environment) -> None:
         one, other = algorithm.name or "the algorithm", environment.name or "the environment"
         raise ValueError(
             f"{one} is made for rewards {described(algorithm.rewards)}, but {other} has rewards "
-            f"{described(environment.rewards)}: {reason}; any_rewards = true plays it without its guarantees"
+            f"{described(environment.rewards)}: {reason}; {remedy} plays it without its guarantees"
         )
 
 

@@ -55,6 +55,9 @@ def run_key(seed: int, run: int | Array) -> Key:
 def rollout(key: Key, algorithm: Algorithm, environment: Environment, horizon: int) -> Rollout:
     """Play one run of `horizon` rounds; a traced function, usable under the caller's jit, vmap and grad.
 
+    Actions are integers, so the gradient of everything that depends on an argument through them alone is 0: "What has a
+    gradient" in docs/write_your_own.md shows what to use instead.
+
     Args:
       key: a Threefry key of one run. `run_key(seed, r)` reproduces the actions of run r of `simulate(..., seed=seed)`.
       algorithm: the algorithm, which may close over traced values of the caller.
@@ -153,7 +156,7 @@ def run_until_stop(key: Key, algorithm: Algorithm, environment: Environment, max
 
 def _prepared(where: str, key: Key, algorithm: Algorithm, environment: Environment) -> tuple[rounds.Words, str]:
     """Check that the algorithm fits the environment; return the key words and the generator of the run."""
-    fit.check_pair(algorithm, environment)
+    fit.check_pair(algorithm, environment, remedy="algorithm._replace(rewards=None)")
     if not jnp.issubdtype(key.dtype, jax.dtypes.prng_key) or key.ndim:
         raise ValueError(f"{where}: key is {key.dtype}{list(key.shape)}, must be one typed key: jax.random.key(0)")
     implementation = checks.choice(where, "key", str(jax.random.key_impl(key)), keys.IMPLEMENTATIONS)
