@@ -134,3 +134,24 @@ def test_a_faulty_reward_ends_a_run_as_in_the_engine(value, outcome):
     with jax.enable_x64(True):
         found = jb.run_until_stop(jb.run_key(0, 0), algorithm, environment, 20)
     assert int(found.outcome) == outcome
+
+
+@pytest.mark.parametrize("play", [jb.rollout, jb.run_until_stop])
+def test_rewards_that_do_not_fit_are_refused_with_a_way_that_exists(play):
+    """These two have no argument any_rewards."""
+    algorithm, environment = jb.uniform(2), jb.gaussian([0.0, 1.0])
+    algorithm = algorithm._replace(rewards=jb.Rewards(0.0, 1.0), stop=lambda state: jnp.zeros((), bool))
+    with pytest.raises(ValueError, match=r"algorithm\._replace\(rewards=None\) plays it without") as caught:
+        play(jb.run_key(0, 0), algorithm, environment, 4)
+    assert "any_rewards" not in str(caught.value) and "\n" not in str(caught.value)
+    play(jb.run_key(0, 0), algorithm._replace(rewards=None), environment, 4)
+
+
+def test_the_gradient_through_a_choice_is_zero_and_that_of_the_gaps_is_not():
+    """As the page on composing says."""
+
+    def regret(c, means):
+        return jb.rollout(jb.run_key(0, 0), jb.kl_ucb(2, c=c), jb.bernoulli(means), 30).regret.sum()
+
+    of_c, of_means = jax.jit(jax.grad(regret, (0, 1)))(1.0, jnp.array([0.2, 0.6]))
+    assert of_c == 0.0 and of_means[0] == -of_means[1] < 0.0

@@ -55,6 +55,9 @@ def run_key(seed: int, run: int | Array) -> Key:
 def rollout(key: Key, algorithm: Algorithm, environment: Environment, horizon: int) -> Rollout:
     """Play one run of `horizon` rounds; a traced function, usable under the caller's jit, vmap and grad.
 
+    Actions are integers, so the gradient of everything that depends on an argument through them alone is 0: "What has a
+    gradient" in docs/write_your_own.md shows what to use instead.
+
     Args:
       key: a Threefry key of one run. `run_key(seed, r)` reproduces the actions of run r of `simulate(..., seed=seed)`.
       algorithm: the algorithm, which may close over traced values of the caller.
