@@ -21,8 +21,8 @@ ATTACKS = [
     Attack("threads on one session", deaths.threads, 2, 120),
     Attack("executors that misbehave", executors.one, 38, 30, lambda workshop: 2 * len(executors.KINDS)),
     Attack("hostile names in tables and reports", names.one, 12, 60),
-    Attack("links, pipes and directories in the place of files", links.one, 60, 20, links.count),
-    Attack("directories of the user's own", foreign.one, 80, 20, foreign.count),
-    Attack("received directories that name code", received.one, 60, 20, received.count),
+    Attack("links, pipes and directories in the place of files", links.one, 60, 60, links.count),
+    Attack("directories of the user's own", foreign.one, 80, 60, foreign.count),
+    Attack("received directories that name code", received.one, 60, 60, received.count),
     Attack("received directories with modules in them", received.shadowed, 2, 120, lambda workshop: 6),
 ]
