@@ -128,7 +128,7 @@ def test_a_lock_or_log_with_another_name_is_refused(place, capsys):
     os.link("d/log.jsonl", "other")
     capsys.readouterr()
     assert "hard link" in refused(capsys, COMMANDS["ask"])
-    assert names_in("d") == ["log.jsonl", "session.json"]
+    assert names_in("d") == ["certificate.json", "log.jsonl", "session.json"]
 
 
 @pytest.mark.parametrize("command", ["run", "ask", "tune", "part", "reproduce"])

@@ -5,10 +5,14 @@ import io
 import json
 import random
 import struct
+import tempfile
 import zipfile
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+
+from jaxbandit.engine.storage import files as storage
 
 HUGE = 10**15
 # Values that a reader of plain data may not expect.
@@ -167,6 +171,14 @@ def _npz(arrays: dict[str, Any], more: dict[str, bytes] | None = None, **options
     return file.getvalue()
 
 
+def _sealed(arrays: dict[str, Any]) -> bytes:
+    """Arrays as the package writes them, with whatever digest it gives them: made on purpose, not damaged."""
+    with tempfile.TemporaryDirectory() as directory:
+        path = Path(directory) / "sealed.npz"
+        storage.write_arrays(path, arrays)
+        return path.read_bytes()
+
+
 def _bomb(arrays: dict[str, Any], name: str) -> bytes:
     """An array of 128 MiB in a hundred kilobytes."""
     file = io.BytesIO(_npz({other: array for other, array in arrays.items() if other != name}))
@@ -251,6 +263,9 @@ CRAFTED: dict[str, Any] = {
     "a missing member": lambda a, n, c: _npz({name: array for name, array in a.items() if name != n}),
     "an extra member": lambda a, n, c: _npz({**a, c.choice(["extra", "../x", "a/b", ""]): np.zeros(3)}),
     "a duplicate": lambda a, n, c: _twice(a, n),
+    "a missing member, with a digest": lambda a, n, c: _sealed({m: array for m, array in a.items() if m != n}),
+    "an extra member, with a digest": lambda a, n, c: _sealed({**a, "extra": np.zeros(3)}),
+    "another type, with a digest": lambda a, n, c: _sealed({**a, n: _other(a[n], c)}),
     "another type": lambda a, n, c: _npz({**a, n: _other(a[n], c)}),
     "nothing in it": lambda a, n, c: _npz({}),
     "an empty file": lambda a, n, c: b"",

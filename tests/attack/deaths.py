@@ -1,6 +1,7 @@
 """Commands that are killed or meet a full disk at random instants, and are started again: same bytes, none lost."""
 
 import contextlib
+import functools
 import json
 import os
 import random
@@ -284,6 +285,7 @@ def reward(number: int, arm: int) -> float:
     return 0.5 + 0.01 * ((number * 7919 + 31 * arm) % 101) / 101
 
 
+@functools.cache
 def _rule() -> Any:
     return jb.paired_race(3, delta=0.05, epsilon=1e-6)
 

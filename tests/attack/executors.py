@@ -49,7 +49,7 @@ class Misbehaving(ThreadPoolExecutor):
         answers |= {"object": object()}
         errors: dict[str, BaseException] = {
             "broken": BrokenProcessPool("a worker died"),
-            "late_error": OSError("the network is down\nin two lines"),
+            "late_error": OSError("the network is down"),
             "cancelled_error": CancelledError(),
             "odd_error": OddError(),
             "exits": SystemExit(5),
