@@ -234,7 +234,7 @@ def test_stdout_holds_only_the_document_in_a_process_of_the_users_own(here, caps
 
 
 BEGINS = """
-    import signal, sys, os
+    import signal, sys, os, time
     import {parent}  # not to count the start of the interpreter
     from importlib import abc
 
@@ -242,6 +242,7 @@ BEGINS = """
         def find_spec(self, name, path, target=None):
             if name == "{module}":
                 os.kill(os.getpid(), signal.{number})
+                time.sleep(10)  # the import would take so long: otherwise the command may end first, with status 0
 
     signal.signal(signal.SIGINT, signal.default_int_handler)
     sys.meta_path.insert(0, Stop())
@@ -475,8 +476,10 @@ def test_results_beyond_the_disk_are_refused_with_their_size(here, capsys, monke
     assert run("run", "s.toml", "--runs", "64", capsys=capsys)[0] == 2
     assert run("audit", "i.toml", "--set", "runs=512", capsys=capsys)[0] == 2
     assert set(os.listdir()) == {"s.toml", "i.toml", "e.toml", "t.toml", "own.py"}
-    Path("c/d").mkdir(parents=True)
-    Path("c/d/old").write_bytes(bytes(12000))  # what is stored already needs no room
+    usage.free = 10**9
+    jb.simulate(*arguments(), **given, checkpoint_dir="c/d")
+    usage.free = 2000
+    Path("c/d/more").write_bytes(bytes(12000))  # what is stored already needs no room
     assert jb.simulate(*arguments(), **given, checkpoint_dir="c/d").runs == 64
 
 

@@ -255,7 +255,6 @@ def test_functions_of_halving_that_exit_or_say_nothing_are_one_line():
 
 @pytest.mark.parametrize("directory", [True, False])
 def test_an_interrupt_says_how_to_resume(directory, tmp_path, monkeypatch):
-    place = {"directory": tmp_path / "d"} if directory else {}
     calls = iter(range(100))
 
     def train(key, config):
@@ -267,13 +266,15 @@ def test_an_interrupt_says_how_to_resume(directory, tmp_path, monkeypatch):
         raise KeyboardInterrupt
 
     monkeypatch.setattr(trainings, "in_batches", interrupted)
-    for call in (
-        lambda: jb.tune(train, SPACE, RULE, **place),
-        lambda: jb.successive_halving(GROWS, SPACE, min_steps=1, max_steps=2, **place),
-        lambda: jb.hyperband(GROWS, draws, max_steps=2, **place),
+    for i, call in enumerate(
+        (
+            lambda **place: jb.tune(train, SPACE, RULE, **place),
+            lambda **place: jb.successive_halving(GROWS, SPACE, min_steps=1, max_steps=2, **place),
+            lambda **place: jb.hyperband(GROWS, draws, max_steps=2, **place),
+        )
     ):
         with pytest.raises(KeyboardInterrupt) as interrupt:
-            call()
+            call(**({"directory": tmp_path / f"d{i}"} if directory else {}))
         [note] = interrupt.value.__notes__
-        said = f"{tmp_path / 'd'}; the same call resumes" if directory else "nothing is saved without directory"
+        said = f"{tmp_path / f'd{i}'}; the same call resumes" if directory else "nothing is saved without directory"
         assert said in note and "\n" not in note
