@@ -2,7 +2,10 @@
 
 import contextlib
 import json
+import os
 import random
+import subprocess
+import sys
 from collections.abc import Iterator
 from html.parser import HTMLParser
 from pathlib import Path
@@ -10,7 +13,9 @@ from typing import Any
 
 import tomli_w
 
-from .outcomes import REFUSED, Failure, Said, call
+import jaxbandit as jb
+
+from .outcomes import REFUSED, Failure, Said, call, checked
 from .workshop import SPECS, Workshop
 
 FAKE = "FORGED"
@@ -114,20 +119,29 @@ def one(workshop: Workshop, number: int, chance: random.Random) -> str:
         "session": ["ask", "d", "spec.toml"],
         "tune": ["tune", "train_module:train", "spec.toml", "--out", "d"],
     }[kind]
-    encoding = chance.choice(["utf-8", "utf-8", "ascii"])
+    encoding = chance.choice(["utf-8", "utf-8", "utf-8", "ascii"])
     try:
-        said = _plain(call(*argv, cwd=scratch, encoding=encoding))
+        run = call if encoding == "utf-8" else _in_ascii
+        said = _plain(run(*argv, cwd=scratch))
         if said.status:
             return REFUSED
         if kind == "session":
-            _plain(call("tell", "d", "0=0.5", cwd=scratch, encoding=encoding))
-            _plain(call("status", "d", cwd=scratch, encoding=encoding))
-            json.loads(call("status", "d", "--json", cwd=scratch, encoding=encoding).out)
+            _plain(call("tell", "d", "0=0.5", cwd=scratch))
+            _plain(call("status", "d", cwd=scratch))
+            json.loads(call("status", "d", "--json", cwd=scratch).out)
         if _plain(call("report", "d", cwd=scratch)).status == 0:
             _safe(workshop, scratch / "d" / "report.html")
     except Failure as failure:
         raise Failure(f"{what} on {encoding}: {failure}") from None
     return said.outcome
+
+
+def _in_ascii(*argv: str, cwd: Path) -> Said:
+    """The same in a process whose streams are ASCII, since a process sets up its streams at its start."""
+    environment = os.environ | {"PYTHONIOENCODING": "ascii", "PYTHONPATH": str(Path(jb.__file__).parents[1])}
+    command = [sys.executable, "-m", "jaxbandit", *argv]
+    done = subprocess.run(command, cwd=cwd, env=environment, capture_output=True, timeout=100)
+    return checked(" ".join(argv), Said(done.returncode, done.stdout.decode("ascii"), done.stderr.decode("ascii")))
 
 
 def _name(spec: dict[str, Any], kind: str, name: str, chance: random.Random) -> str:

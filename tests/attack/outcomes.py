@@ -99,17 +99,17 @@ def watched(seconds: float) -> Iterator[None]:
         signal.signal(signal.SIGALRM, before)
 
 
-def call(*argv: object, cwd: Path, encoding: str = "utf-8") -> Said:
+def call(*argv: object, cwd: Path) -> Said:
     """Run the command line in this process; a traceback or another status than 0, 2 and 3 is a failure.
 
-    Standard streams are those of a process: bytes in an encoding, strict on stdout.
+    Standard streams are those of a process: bytes in UTF-8, strict on stdout.
     """
     from jaxbandit.lab.cli import main
 
     words = [str(word) for word in argv]
     streams = io.BytesIO(), io.BytesIO()
-    out = io.TextIOWrapper(streams[0], encoding=encoding, errors="strict")
-    err = io.TextIOWrapper(streams[1], encoding=encoding, errors="backslashreplace")
+    out = io.TextIOWrapper(streams[0], encoding="utf-8", errors="strict")
+    err = io.TextIOWrapper(streams[1], encoding="utf-8", errors="backslashreplace")
     here = os.getcwd()
     try:
         os.chdir(cwd)
@@ -125,7 +125,7 @@ def call(*argv: object, cwd: Path, encoding: str = "utf-8") -> Said:
         os.chdir(here)
         close_figures()
     err.flush()
-    said = Said(status, streams[0].getvalue().decode(encoding), streams[1].getvalue().decode(encoding))
+    said = Said(status, streams[0].getvalue().decode(), streams[1].getvalue().decode())
     return checked(shown(words), said)
 
 
