@@ -296,14 +296,6 @@ BAD = {
         (CONFIGS, race(6), {"on_failure": 1e160}),
         "BanditSampler: on_failure = 1e+160, must be a number in [-1e+150, 1e+150]",
     ),
-    "a dict": (
-        ({"lr": [0.1, 0.01], "optimizer": ["sgd", "adam"]}, race(6)),
-        "BanditSampler: configs is a dict, must be a list of dicts, such as [{'lr': 0.1}, {'lr': 0.01}]",
-    ),
-    "names": (
-        (["lr", "optimizer"], race(6)),
-        "BanditSampler: configs[0] is a str, must be a dict of the objective's parameters",
-    ),
 }
 
 

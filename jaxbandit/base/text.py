@@ -22,9 +22,17 @@ def align(rows: Sequence[Sequence[str]], right: Collection[int] = (), keys: int 
       keys: number of leading columns that are repeated in each part of a table that does not fit the screen. With 0,
         the table is not divided.
     """
+    rows = [[printable(cell) for cell in row] for row in rows]
     widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
     parts = _parts(rows[0], widths, keys, room()) if keys else [list(range(len(widths)))]
     return "\n\n".join(_columns(rows, widths, right, part) for part in parts)
+
+
+def printable(text: str) -> str:
+    """Return a text with escapes such as `\\x1b` in place of what a terminal obeys instead of showing it."""
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
 def room() -> int:
@@ -43,7 +51,7 @@ def say(line: str) -> None:
     """Print a line on stderr with the name of the package in front; nothing if stderr is closed."""
     if sys.stderr is not None:  # print would take stdout instead
         with contextlib.suppress(OSError, ValueError):
-            print(f"jaxbandit: {line}", file=sys.stderr, flush=True)
+            print(f"jaxbandit: {printable(line)}", file=sys.stderr, flush=True)
 
 
 def _parts(head: Sequence[str], widths: Sequence[int], keys: int, room: int) -> list[list[int]]:

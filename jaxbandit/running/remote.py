@@ -73,7 +73,7 @@ def _divided(kind: str, name: str, pair: Pair, execution: Execution, options: di
     call["arguments"] = {key: float(value) for key, value in pair.arguments.items()}
     folder = None if execution.checkpoint_dir is None else Path(execution.checkpoint_dir) / division.FOLDER
     if folder is not None:
-        directories.require_ours(folder.parent, *MARKS)
+        directories.require_ours(folder.parent, MARKS[0], MARKS[-1])
         _claim(folder, json.dumps(call, indent=1).encode())
     return division.divided(kind, Share(f"{kind}: {name}", play_task, {"call": call}, 0, number, folder), execution)
 

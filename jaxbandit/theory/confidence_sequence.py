@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.optimize import brentq
 from scipy.special import betaln, xlogy
 
 from jaxbandit.theory.intervals import Interval
@@ -79,6 +78,8 @@ def unseen(trials: ArrayLike, level: float) -> np.ndarray:
 
 def _log_lower(hits: int, misses: int, least: float) -> float:
     """Return log p for the rate p <= hits / trials at which the log-likelihood falls to `least`; hits >= 1."""
+    from scipy.optimize import brentq  # imported here because it is slow to import and rarely needed
+
     if not misses:
         return least / hits
 

@@ -13,6 +13,7 @@ import jax
 import numpy as np
 
 from jaxbandit.base.refusals import BadInput, Unfinished, refuse
+from jaxbandit.base.text import printable
 from jaxbandit.base.types import ArrayLike, PyTree, Scalar
 
 NUMBERS, OBJECTS = "biuf", "OU"  # kinds of dtype of traced columns and of static ones
@@ -57,7 +58,7 @@ class Configs:
         text = ", ".join(
             f"{name} = {_entry_text(_entry(c, index))}" for name, c in zip(self.names, self.columns, strict=True)
         )
-        text = " ".join(text.split())
+        text = printable(" ".join(text.split()))
         return text if len(text) <= SHOWN else text[: SHOWN - 3] + "..."
 
     def groups(self) -> list[Group]:

@@ -17,7 +17,7 @@ from jaxbandit.decide.sessions.stored import ABOUT
 from jaxbandit.decide.tuning.configs import Configs
 from jaxbandit.engine.storage import directories
 from jaxbandit.engine.storage import files as storage
-from jaxbandit.engine.storage.json_files import plain, write_json
+from jaxbandit.engine.storage.json_files import plain, read_json, write_json
 from jaxbandit.running.results.base import versions
 from jaxbandit.theory.intervals import CONFIDENCE, student
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 SHOWN = 10  # rows of the table that are printed
 UNPROVED = "the choice carries no guarantee, and each interval is a Student interval for a single configuration"
 
-MARKS = (ABOUT, "history.npz")  # the first file of a search, and of a result that is saved elsewhere
+SUMMARY = "summary.json"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -108,10 +108,12 @@ class TuneResult:
         """
         directory = Path(directory)
         try:
-            with directories.locked(directory, *MARKS):
+            with directories.locked(directory, ABOUT, SUMMARY):  # the directory of the search, or of a result
+                if (directory / SUMMARY).exists():
+                    read_json(directory / SUMMARY)  # raises if it is somebody else's
+                write_json(directory / SUMMARY, {"schema": 1, **self.summary()})
                 storage.write_arrays(directory / "history.npz", self.history)
                 storage.write_arrays(directory / "table.npz", self.columns())
-                write_json(directory / "summary.json", {"schema": 1, **self.summary()})
         except OSError as error:
             raise BadInput(f"{directory}: the result cannot be written ({error.strerror})") from None
 

@@ -13,6 +13,7 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+from jaxbandit.base import text
 from jaxbandit.lab.cli import cache, signals, streams
 from jaxbandit.lab.cli.endings import BAD_INPUT, DONE, INTERRUPTED
 
@@ -105,7 +106,7 @@ def _parse(argv: list[str]) -> Callable[[], int] | int:
     except MissingExtra:
         from jaxbandit.lab.cli import listing
 
-        words = [text for text in argv if text != "--json"]
+        words = [word for word in argv if word != "--json"]
         if words not in [["list"], *(["list", "--kind", kind] for kind in listing.HEADINGS)]:
             raise
         listing.show("--json" in argv, *words[2:])
@@ -158,5 +159,5 @@ def _one_line(box: str) -> str:
 def _say(message: str, status: int) -> int:
     """Print a message in one line, in which a word that fills the screen is cut short."""
     line = " ".join(word if len(word) <= LONGEST else f"{word[: LONGEST // 2]}..." for word in message.split())
-    print(f"jaxbandit: {line}", file=sys.stderr)
+    text.say(line)
     return status

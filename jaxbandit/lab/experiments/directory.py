@@ -71,8 +71,10 @@ def claim(out: Path, experiment: Experiment, *, grows: bool = True) -> tuple[lis
                     str(out),
                     f": has no {PROVENANCE}, so it was written by another version; give another --out or delete it",
                 )
-        elif any(out.glob("cell-*")):
-            refuse(str(out), ": has no spec.toml, which says whose results these are; give another --out or delete it")
+        elif about.exists():  # a call that was killed between its first two files, unless cells say otherwise
+            json_files.read_json(about)
+            if any(out.glob("cell-*")):
+                refuse(str(out), ": has no spec.toml, which says whose results these are; give another --out")
         known += [label(cell) for cell in cells if label(cell) not in known]
         numbers = [known.index(label(cell)) for cell in cells]
         found = _finished(out, cells, numbers, experiment.runs)

@@ -11,6 +11,7 @@ from typing import Any
 from jaxbandit.base.refusals import SHOWN, nearest, reason, refuse
 
 LARGEST = 2**28  # bytes of a text file; a device such as /dev/zero has no end
+CHUNK = 2**20  # bytes
 PIPE_SECONDS = 5.0  # within which somebody must write into a pipe
 
 
@@ -72,7 +73,9 @@ def text(path: Path, wanted: str) -> str:
     """
     try:
         with open(_open_pipe(path) if path.is_fifo() else path, "rb") as file:
-            data = file.read(LARGEST + 1)
+            data = b""
+            while (part := file.read(CHUNK)) and len(data) <= LARGEST:  # a larger read would allocate as much at once
+                data += part
     except OSError as error:
         refuse(str(path), f": cannot be read ({reason(error)}); give {wanted}")
     except ValueError as error:  # a null character

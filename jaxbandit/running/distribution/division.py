@@ -234,6 +234,8 @@ def _answer(future: Any, share: Share, task: Mapping[str, Any]) -> dict[str, Any
             refuse(at, f": the task ends in {error_line(error)}")
         if "pickle" in error_line(error):
             refuse(at, f": the task cannot be sent to a worker ({error_line(error)})")
+        if isinstance(error, Exception) and error_line(error) == type(error).__name__:  # it has nothing to say
+            raise Unfinished(f"{at}: the executor reports {error_line(error)}; {_stored(share)}") from None
         raise
     if isinstance(answer, dict) and "refused" in answer:
         raise BadInput(answer["refused"])

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from jaxbandit.base.extras import lab
-from jaxbandit.running.plotting.style import COLORS, GRAY, INK, quiet, scale
+from jaxbandit.running.plotting.style import COLORS, GRAY, INK, plain_text, quiet, scale
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -45,7 +45,7 @@ def plot_tuning(result: TuningDrawable, figure: Figure | None = None) -> Figure:
     _left(left, result)
     _means(middle, result, order)
     _spent(right, result, order)
-    return figure
+    return plain_text(figure)
 
 
 def _left(ax: Axes, result: TuningDrawable) -> None:

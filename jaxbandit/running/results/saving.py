@@ -14,7 +14,7 @@ from typing import Any
 from jaxbandit.base.refusals import refuse
 from jaxbandit.engine.storage import directories
 from jaxbandit.engine.storage import files as storage
-from jaxbandit.engine.storage.json_files import write_json
+from jaxbandit.engine.storage.json_files import read_json, write_json
 from jaxbandit.running.results import names
 
 SCHEMA = 1
@@ -44,6 +44,8 @@ def save(results: Any, directory: str | Path, *, replace: bool = False) -> None:
         refuse(str(directory), f": already holds results ({there[0].name}); give another directory or replace = True")
     name = getattr(results, "name", "") or (some[0].instance if len(some) == 1 else directory.name)
     with directories.locked(directory, MARK):
+        for path in directory.glob(MARK):
+            read_json(path)  # raises if it is somebody else's
         for path in there:
             path.unlink()
         for index, result in enumerate(some):
