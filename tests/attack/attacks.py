@@ -8,7 +8,7 @@ ATTACKS = [
     Attack("damaged logs of searches", logs.tune_log, 12),
     Attack("damaged saved sessions", arrays.damaged(arrays.saved_session), 500),
     Attack("damaged cells", arrays.damaged(arrays.cell), 100),
-    Attack("damaged parts", arrays.damaged(arrays.part), 60),
+    Attack("damaged parts", arrays.damaged(arrays.part), 100),
     Attack("damaged tables of searches and batches of audits", arrays.damaged(arrays.table), 10),
     Attack("crafted files of arrays", arrays.crafted, 40),
     Attack("mutated specifications in TOML", texts.specification, 80),
