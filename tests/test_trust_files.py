@@ -333,3 +333,62 @@ def test_merge_imports_what_directories_name_only_if_asked(place, capsys):
     assert '"evil_arms:mine", names code outside the package, which is not imported' in refused(capsys, ["merge", "d"])
     assert not Path("imported").exists()
     assert cli.main(["merge", "d", "--import"]) == 0 and Path("imported").exists()
+
+
+def test_a_report_of_arrays_that_are_none_of_a_search_is_refused_in_one_line(place, capsys):
+    assert cli.main(COMMANDS["tune"]) == 0
+    good, history = storage.read_arrays(Path("d/table.npz")), storage.read_arrays(Path("d/history.npz"))
+    bad = [{k: v for k, v in good.items() if k != name} for name in ("pulls", "survivor")]
+    bad += [
+        good | {"high": good["high"][:1]},
+        good | {"high": good["high"].astype(str)},
+        good | {"low": np.zeros((2, 1))},
+    ]
+    for arrays in bad:
+        storage.write_arrays(Path("d/table.npz"), arrays)
+        capsys.readouterr()
+        assert "does not belong to summary.json" in refused(capsys, ["report", "d"])
+    storage.write_arrays(Path("d/table.npz"), good)
+    storage.write_arrays(Path("d/history.npz"), {"batch": history["batch"], "config": history["config"][:-1]})
+    assert "does not belong to summary.json" in refused(capsys, ["report", "d"])
+    storage.write_arrays(Path("d/history.npz"), history)
+    assert cli.main(["report", "d"]) == 0
+
+
+def test_files_are_as_open_as_the_user_wants_and_hold_no_nan(tmp_path):
+    before = os.umask(0o027)
+    try:
+        storage.write_bytes(tmp_path / "a", b"")
+        os.close(storage.open_in_place(tmp_path / "b"))
+    finally:
+        os.umask(before)
+    assert [(tmp_path / name).stat().st_mode & 0o777 for name in "ab"] == [0o640, 0o640]
+    with pytest.raises(ValueError, match="JSON"):
+        write_json(tmp_path / "c", {"x": float("nan")})
+    (tmp_path / "c").write_text('{"x": NaN, "json_sha256": "0"}', encoding="utf-8")
+    with pytest.raises(BadInput, match="damaged, its digest differs"):
+        read_json(tmp_path / "c")
+
+
+@pytest.mark.parametrize("name", ["provenance.json", "summary.json", "cell-000.json", "history.npz"])
+def test_a_file_of_the_user_with_the_name_of_a_mark_is_left_alone(name, place, capsys):
+    Path("d").mkdir()
+    Path("d", name).write_text('{"mine": 1}', encoding="utf-8")
+    for command in ("run", "part", "tune"):
+        refused(capsys, COMMANDS[command])
+    result = jb.simulate(jb.ucb1(2), jb.bernoulli([0.9, 0.1]), horizon=10, num_runs=2)
+    with pytest.raises(BadInput):
+        result.save("d", replace=True)
+    with pytest.raises(BadInput):
+        jb.tune(lambda key, config: config["x"], {"x": np.arange(2.0)}, jb.sequential_halving(2, budget=4)).save("d")
+    assert names_in("d") == [name] and Path("d", name).read_text(encoding="utf-8") == '{"mine": 1}'
+
+
+def test_what_a_terminal_would_obey_is_printed_with_escapes(place, capsys):
+    from jaxbandit.base import text
+
+    hostile = "a\x1b[31m\x9b\x07\rb\u202e\n"
+    assert text.printable(hostile) == r"a\x1b[31m\x9b\x07\rb\u202e\n" and text.printable("é 日") == "é 日"
+    assert text.align([["name"], [hostile]]).endswith("\n" + text.printable(hostile))
+    assert cli.main(["run", "no\x1b[31m.toml"]) == 2
+    assert "\x1b" not in capsys.readouterr().err

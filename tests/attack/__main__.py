@@ -40,7 +40,11 @@ def grouped(failures: list[str]) -> dict[str, list[str]]:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--tries", type=int, help="tries of each attack, at most ten times those of the tests; default: those of the tests")
+    parser.add_argument(
+        "--tries",
+        type=int,
+        help="of each attack, at most ten times those of the tests; default: the tests'",
+    )
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--only", action="append", help="an attack whose name contains this; repeatable")
     parser.add_argument("--number", type=int, help="this try alone")
@@ -78,7 +82,9 @@ def main() -> int:
             failed += len(tally.failures)
     if asked.write and not asked.only:
         before, _, rest = PAGE.read_text(encoding="utf-8").partition(BEGIN)
-        PAGE.write_text(f"{before}{BEGIN}\n\n{table(rows, asked.seed)}\n\n{END}{rest.partition(END)[2]}", encoding="utf-8")
+        PAGE.write_text(
+            f"{before}{BEGIN}\n\n{table(rows, asked.seed)}\n\n{END}{rest.partition(END)[2]}", encoding="utf-8"
+        )
     return failed > 0
 
 

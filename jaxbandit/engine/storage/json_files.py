@@ -38,7 +38,11 @@ def read_json(path: Path, *, early: frozenset[str] = frozenset()) -> dict[str, A
         return content
     if digest is None:
         raise BadInput(f"{path}: damaged, it has no digest, or another version wrote it; delete it and run again")
-    if data != _encoded({**content, DIGEST: _digest(content)}):
+    try:
+        same = data == _encoded({**content, DIGEST: _digest(content)})
+    except ValueError:  # NaN, which we do not write
+        same = False
+    if not same:
         raise BadInput(f"{path}: damaged, its digest differs from its content; delete it and run again")
     return content
 

@@ -20,6 +20,7 @@ from jaxbandit.running.plotting.style import SIZE, canvas, plain_text
 from jaxbandit.running.plotting.tuning import plot_tuning
 
 DRAWN, SHOWN = 40, 1000  # configurations in the chart and in the table
+NUMBERS = ("index", "pulls", "mean", "low", "high", "survivor")  # columns of table.npz
 NEEDED = ("chosen", "trainings", "maximize", "notes", "configurations")
 
 
@@ -37,7 +38,7 @@ def page_of(directory: Path, summary: Table) -> Page:
     history = storage.read_arrays(directory / "history.npz")
     rows: list[Json] = summary["configurations"]
     chosen, count = summary["chosen"]["index"], len(rows)
-    if len(table.get("index", ())) != count or "batch" not in history:
+    if not (_columns(table, NUMBERS, count) and _columns(history, ("batch", "config"))):
         raise BadInput(f"{directory / 'table.npz'}: does not belong to {path.name}; delete both and run again")
     texts = {row["index"]: config_text(row["config"]) for row in rows}
     best = f"Chosen: configuration {chosen}, {texts[chosen]}; {_score(summary['chosen'])}."
@@ -63,6 +64,13 @@ def page_of(directory: Path, summary: Table) -> Page:
     about = {"directory": directory.resolve().name, "versions": versions, "better scores are": better, "seeds": seeds}
     page.add("Provenance", provenance.definitions(about), *_spec(directory))
     return page
+
+
+def _columns(arrays: Mapping[str, np.ndarray], names: Sequence[str], count: int | None = None) -> bool:
+    """Return whether arrays have columns of numbers with these names, of equal length, which is `count` if given."""
+    columns = [arrays.get(name, np.zeros(())) for name in names]
+    numbers = all(column.dtype.kind in "biuf" and column.ndim == 1 and len(column) for column in columns)
+    return numbers and {len(column) for column in columns} == {len(columns[0]) if count is None else count}
 
 
 def promise(certificate: Table) -> list[Html | None]:
