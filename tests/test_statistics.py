@@ -182,3 +182,12 @@ def test_differences_of_regret_that_all_pairs_share_are_bounded_by_the_gaps():
     assert both.verdict == "undecided"
     hidden = compare(*(result(base + x, name, checkpoints=[100], truth={}) for name, x in (("a", 0.0), ("b", 8.0))))
     assert not {"low", "high"} & set(hidden.summary()) and hidden.verdict == "undecided"
+
+
+def test_a_skewed_mean_is_named_with_the_runs_that_would_be_enough():
+    values = np.array([0.0] * 9 + [1.0])  # skewness (1 - 2 p) / sqrt(p (1 - p)) at p = 0.1
+    skewness, enough = intervals.enough_runs(values)
+    assert skewness == pytest.approx(0.8 / 0.3, rel=1e-12) and enough == pytest.approx(25 * (0.8 / 0.3) ** 2)
+    assert intervals.enough_runs(-values)[0] == pytest.approx(-skewness) and intervals.enough_runs([]) == (0.0, 0.0)
+    assert intervals.enough_runs(np.full(5, 0.1)) == (0.0, 0.0)
+    assert intervals.enough_runs(np.arange(9.0))[1] == pytest.approx(0)

@@ -66,6 +66,23 @@ def student_of(
     return student(values.mean(), 0.0 if alike else values.var(ddof=1), len(values), confidence, limits)
 
 
+def enough_runs(values: ArrayLike) -> tuple[float, float]:
+    """Return the skewness of `values`, float[runs], and the number of runs from which Student's interval is right.
+
+    That is 25 times the square of the skewness, (0, 0) if all values are equal. With fewer runs the interval contains
+    the mean less often than stated, because a mean of few skewed values is not normal. It cannot tell what is rarer
+    than one in `runs`, which no run shows.
+
+    Source: Cochran (1977), "Sampling Techniques", third edition, section 2.15.
+    """
+    values = np.asarray(values, np.float64)
+    if not len(values) or np.all(values == values[0]):
+        return 0.0, 0.0
+    centered = values - values.mean()
+    skewness = float(np.mean(centered**3) / np.mean(centered**2) ** 1.5)
+    return skewness, 25 * skewness**2
+
+
 def welch(
     mean_a: float,
     variance_a: float,

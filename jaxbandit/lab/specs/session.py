@@ -10,6 +10,7 @@ from typing import Any
 
 from jaxbandit.base.domains import BOOLEAN, NAME, Domain, check, choice, integer, number, several
 from jaxbandit.base.refusals import refuse, wrong
+from jaxbandit.base.text import printable
 from jaxbandit.lab.specs import keys, references, source, tables
 from jaxbandit.lab.specs.arguments import csv_rows
 from jaxbandit.lab.specs.entry import Entry
@@ -54,8 +55,9 @@ class SessionSpec:
     def labels(self) -> list[str]:
         """The label of each arm: its name, or its number and configuration."""
         if self.configs is None:
-            return list(self.names)
-        return [f"{i}: " + ", ".join(f"{k}={v}" for k, v in config.items()) for i, config in enumerate(self.configs)]
+            return [printable(name) for name in self.names]
+        rows = (", ".join(f"{k}={v}" for k, v in config.items()) for config in self.configs)
+        return [f"{i}: {printable(row)}" for i, row in enumerate(rows)]
 
     def to_dict(self) -> dict[str, Any]:
         """Return the session as plain data, which `parse` can read."""

@@ -16,6 +16,7 @@ from jaxbandit.base.extras import lab
 from jaxbandit.base.markup import html_table, view
 from jaxbandit.engine.storage.json_files import plain
 from jaxbandit.running.results import frames, names, report, saving
+from jaxbandit.theory import intervals
 
 FAULTS = {  # outcomes that are left out of all means, in words
     Outcome.NONFINITE: "not finite",
@@ -108,10 +109,17 @@ class Result:
         """How many runs are left out of the means and why, "91 of 500 runs left out: not finite"; "" if none is."""
         return left_out(self.runs, self.outcomes())
 
+    def averaged(self) -> np.ndarray:
+        """Return the numbers of single runs whose mean has a Student interval, float64[...]; none if not kept."""
+        return np.zeros(0)
+
     def notes(self) -> list[str]:
         """Return notes for the foot of a table or a figure, one line each."""
         lines = [f"{self.algorithm} was run on rewards that it is not designed for"] if self.any_rewards else []
         lines += [f"{self.algorithm}: runs of different machines, {kind}" for kind in self.identity.get("mixed", [])]
+        skewness, enough = intervals.enough_runs(self.averaged())
+        if enough > self.counted:
+            lines.append(f"{self.algorithm}: skewed ({skewness:.1f}), the interval is right from {enough:,.0f} runs on")
         return [f"{self.algorithm}: {self.left_out}", *lines] if self.left_out else lines
 
     def headline(self) -> str:

@@ -67,6 +67,11 @@ class RegretResult(Result):
             arrays.update(averaged)
         return result
 
+    def averaged(self) -> np.ndarray:
+        """Return the regret, or mean feedback, of each run at the last checkpoint."""
+        rows = self.arrays.get(self.measure)
+        return np.zeros(0) if rows is None else rows[self.counts(), -1].astype(np.float64)
+
     def interval(self, confidence: float = intervals.CONFIDENCE, *, what: str | None = None) -> intervals.Interval:
         """Return the mean at the checkpoints with its Student interval.
 

@@ -67,6 +67,10 @@ class StoppingResult(Result):
         """
         return np.where(self.ended(Outcome.MAX_ROUNDS), self.max_rounds, self.arrays["samples"]).astype(np.float64)
 
+    def averaged(self) -> np.ndarray:
+        """Return the samples of each run, unless one is censored: the restricted mean has another interval."""
+        return np.zeros(0) if self.censored else self.samples()
+
     def interval(self, confidence: float = intervals.CONFIDENCE) -> intervals.Interval:
         """Return the mean number of samples with its Student interval; raise ValueError if a run is censored."""
         if self.censored:
