@@ -152,6 +152,7 @@ class Result:
         """Return the summary of the cell that `--json` prints; keys that do not apply are absent."""
         labels = {name: getattr(self, name) for name in ("instance", "algorithm", "params", "runs")}
         marked = {"any_rewards": True} if self.any_rewards else {}
+        marked |= {"notes": notes} if (notes := self.notes()) else {}
         return plain(labels | self.content() | marked | {"seconds": self.seconds, "run_steps": self.run_steps})
 
     def save(self, directory: str | Path, *, replace: bool = False) -> None:
