@@ -409,6 +409,13 @@ def test_the_certificate_of_an_early_version_is_read_while_it_is_that_of_the_log
         assert found.current == current and (found.certificate.low is not None) == current
         assert found.num_told == 12 and found.certificate.pulls.tolist() == [4, 4, 4] and found.pending == []
         np.testing.assert_allclose(found.certificate.means, session.totals.means, rtol=1e-12)
+    size = sum(map(len, lines))
+    arms = content["certificate"]["arms"]
+    of_others = ({"told": 11}, {"certificate": content["certificate"] | {"arms": arms[:-1]}}, {"certificate": {}})
+    for foreign in of_others:
+        (tmp_path / CERTIFICATE).write_text(json.dumps({"log_bytes": size, **content, **foreign}))
+        with pytest.raises(ValueError, match="holds no certificate"):
+            summary_of(tmp_path)
 
 
 def test_a_second_reward_of_an_id_is_repaired_by_keeping_the_first(tmp_path):
