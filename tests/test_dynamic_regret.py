@@ -11,7 +11,7 @@ from jaxbandit import bounds
 from jaxbandit.lab import cli
 from jaxbandit.lab.experiments.truth import warnings_of
 from jaxbandit.lab.specs import spec
-from jaxbandit.running.plotting import regret_curves, theory
+from jaxbandit.running.plotting import figures, regret_curves, theory
 from jaxbandit.running.results.report import table
 from jaxbandit.running.truth import clock_of
 
@@ -162,7 +162,7 @@ def test_hindsight_has_a_figure_and_a_bound_of_its_own(tmp_path, axes):
     below = {"hindsight_mean": np.array([1.0, -3.0, -9.0]), "hindsight_variance": np.ones(3)}
     rows = np.array([[1.0, -3.0, -9.0]] * 2)
     told = result(ROWS, checkpoints=(20, 40, 60), truth=MOVES, hindsight=rows, **below)
-    paths = regret_curves.plot_results([told], tmp_path)
+    paths = figures.write_figures([told], tmp_path)
     assert [path.name for path in paths] == ["regret-it.png", "hindsight-it.png"]
     regret_curves.plot([told], axes, what="hindsight", minimax=True)
     assert axes.get_xscale() == "linear" and axes.get_ylim()[0] < -9  # even steps, and no floor at 0

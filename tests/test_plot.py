@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from results_by_hand import noisy, result, stopping
 
-from jaxbandit.running.plotting import regret_curves, theory
+from jaxbandit.running.plotting import figures, regret_curves, theory
 from jaxbandit.running.plotting.figures import plot
 from jaxbandit.running.results.base import ResultSet
 
@@ -137,7 +137,7 @@ def test_files_one_an_instance_and_nothing_left_open(tmp_path):
 
     before = plt.get_fignums()
     results = [noisy(10.0 + i, algorithm=f"a{i}", instance=name) for name in ("one", "two/../2") for i in range(12)]
-    paths = regret_curves.plot_results(results, tmp_path)
+    paths = figures.write_figures(results, tmp_path)
     assert [path.name for path in paths] == ["regret-one.png", "regret-two-..-2.png"]
     assert all(path.parent == tmp_path and path.read_bytes()[:4] == b"\x89PNG" for path in paths)
     assert plt.get_fignums() == before

@@ -1,11 +1,9 @@
 """Optuna: a sampler that repeats configurations of a fixed list under a rule, and a callback that stops a study."""
 
 import dataclasses
-import json
-import reprlib
 import threading
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,6 +12,7 @@ from jaxbandit.base import checks, domains
 from jaxbandit.base.contract import Algorithm
 from jaxbandit.base.extras import extra
 from jaxbandit.base.refusals import refuse
+from jaxbandit.decide.integrations.optuna_configs import checked, plain
 from jaxbandit.decide.sessions.ask_tell import ask, tell
 from jaxbandit.decide.sessions.certificate import Certificate
 from jaxbandit.decide.sessions.certificate import certificate as of_session
@@ -79,7 +78,7 @@ class BanditSampler(BaseSampler):
         seed: int = 0,
         on_failure: float | None = None,
     ):
-        self._configs = _checked(configs)
+        self._configs = checked(WHERE, configs)
         if rule is None:
             rule = default_rule(WHERE, len(self._configs), delta, epsilon)
         else:
@@ -89,7 +88,7 @@ class BanditSampler(BaseSampler):
         self._on_failure = on_failure
         self._start = session(rule, seed=seed)
         one_of(WHERE, self._start, len(self._configs))
-        self._identity = _plain({"configs": self._configs, "rule": rule.name, "promise": rule.promise, "seed": seed})
+        self._identity = plain({"configs": self._configs, "rule": rule.name, "promise": rule.promise, "seed": seed})
         self._lock = threading.Lock()
         self._study: tuple[Any, int] | None = None  # the study whose trials the session knows
         self._session = self._start
@@ -283,27 +282,3 @@ def _times(number: int) -> str:
 def _agrees(trial: FrozenTrial, config: dict[str, Any]) -> bool:
     """Whether a trial had the parameters of its configuration."""
     return all(config.get(name, value) == value for name, value in trial.params.items())
-
-
-def _checked(configs: Any) -> list[dict[str, Any]]:
-    """Return the configurations as a list of dicts; refuse what is none, and configurations that are equal."""
-    each = "a dict of parameters, such as {'lr': 0.1}"
-    if isinstance(configs, Mapping | str | bytes) or not isinstance(configs, Iterable):
-        grid = "; for a grid: [dict(zip(grid, values)) for values in itertools.product(*grid.values())]"
-        more = grid if isinstance(configs, Mapping) else ""
-        refuse(WHERE, f": configs is a {type(configs).__name__}, must be a list of configurations, each {each}{more}")
-    listed, places = list(configs), dict[str, int]()
-    if len(listed) < 2:
-        refuse(WHERE, f": configs has {len(listed)} configurations, must have at least 2")
-    for i, config in enumerate(listed):
-        if not isinstance(config, Mapping) or not config or not all(isinstance(name, str) for name in config):
-            refuse(WHERE, f": configs[{i}] = {reprlib.repr(config)}, must be {each}")
-        first = places.setdefault(json.dumps(_plain(dict(config)), sort_keys=True), i)
-        if first != i:
-            refuse(WHERE, f": configs[{i}] equals configs[{first}], {reprlib.repr(config)}; must be different")
-    return [dict(config) for config in listed]
-
-
-def _plain(value: Any) -> Any:
-    """Return `value` as it is after a round trip through JSON."""
-    return json.loads(json.dumps(value, default=lambda x: x.item() if hasattr(x, "item") else repr(x)))

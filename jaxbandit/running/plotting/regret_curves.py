@@ -7,7 +7,6 @@ matplotlib is imported only when something is drawn.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
@@ -19,14 +18,12 @@ from jaxbandit.running.plotting.style import (
     INK,
     SIZE,
     canvas,
-    file_name,
     footnotes,
     labels,
     look,
     new_axes,
     plain_text,
     quiet,
-    save_figure,
     titled,
 )
 from jaxbandit.theory import intervals
@@ -162,22 +159,8 @@ def _unlike(name: str, curves: Sequence[Line2D]) -> str:
     return next(n for n in (name, *(f"{name} ({i})" for i in range(2, len(curves) + 3))) if n not in taken)
 
 
-def plot_results(results: Sequence[RegretDrawable], directory: str | Path, **look: Any) -> list[Path]:
-    """Write the figures of each instance into a directory as PNG files; return their paths. `look`: as for `plot`.
-
-    They are `regret-INSTANCE.png` and, if regret against the best fixed arm was recorded, `hindsight-INSTANCE.png`.
-    """
-    directory = Path(directory)
-    directory.mkdir(parents=True, exist_ok=True)
-    paths = []
-    for name, figure in drawn(results, **look):
-        paths.append(directory / f"{file_name(name)}.png")
-        save_figure(figure, paths[-1])
-    return paths
-
-
 def drawn(results: Sequence[RegretDrawable], **look: Any) -> Iterator[tuple[str, Figure]]:
-    """Yield the name and the matplotlib figure of each file that `plot_results` writes."""
+    """Yield the name and the matplotlib figure of each file that `write_figures` writes."""
     for instance in dict.fromkeys(r.instance for r in results):
         some = [r for r in results if r.instance == instance]
         drawn = {"regret": look}

@@ -1,0 +1,36 @@
+"""The configurations among which a sampler for Optuna chooses: a list of different dicts of parameters."""
+
+import json
+import reprlib
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from jaxbandit.base.refusals import refuse
+
+
+def checked(where: str, configs: Any) -> list[dict[str, Any]]:
+    """Return the configurations as a list of dicts.
+
+    Raises:
+      BadInput: they are no list of dicts of parameters, there are fewer than two, or two are equal.
+    """
+    each = "a dict of parameters, such as {'lr': 0.1}"
+    if isinstance(configs, Mapping | str | bytes) or not isinstance(configs, Iterable):
+        grid = "; for a grid: [dict(zip(grid, values)) for values in itertools.product(*grid.values())]"
+        more = grid if isinstance(configs, Mapping) else ""
+        refuse(where, f": configs is a {type(configs).__name__}, must be a list of configurations, each {each}{more}")
+    listed, places = list(configs), dict[str, int]()
+    if len(listed) < 2:
+        refuse(where, f": configs has {len(listed)} configurations, must have at least 2")
+    for i, config in enumerate(listed):
+        if not isinstance(config, Mapping) or not config or not all(isinstance(name, str) for name in config):
+            refuse(where, f": configs[{i}] = {reprlib.repr(config)}, must be {each}")
+        first = places.setdefault(json.dumps(plain(dict(config)), sort_keys=True), i)
+        if first != i:
+            refuse(where, f": configs[{i}] equals configs[{first}], {reprlib.repr(config)}; must be different")
+    return [dict(config) for config in listed]
+
+
+def plain(value: Any) -> Any:
+    """Return `value` as it is after a round trip through JSON."""
+    return json.loads(json.dumps(value, default=lambda x: x.item() if hasattr(x, "item") else repr(x)))
