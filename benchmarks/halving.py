@@ -208,7 +208,10 @@ def measure(quick: bool) -> list[dict[str, Any]]:
     rows = []
     for name, runs in found.items():
         accuracy = np.array([run[0] for run in runs])
-        mean, beside = intervals.student_of(accuracy), intervals.student_of(accuracy - first)
+        mean, beside = (
+            intervals.student_of(accuracy, limits=(0, 1)),
+            intervals.student_of(accuracy - first, limits=(-1, 1)),
+        )
         rows.append(
             {
                 "search": name,

@@ -10,6 +10,7 @@ from scipy import stats
 
 from jaxbandit.base.text import number as words
 from jaxbandit.engine.driver.execution import Execution
+from jaxbandit.engine.storage.json_files import read_json
 from jaxbandit.lab.experiments.experiment import run_experiment
 from jaxbandit.lab.papers import assessment, figure_experiments, measures, paper, published, report, verdict
 from jaxbandit.lab.papers.measures import Quantity
@@ -384,7 +385,10 @@ def test_verdicts_follow_the_data_not_the_paper(lingape):
 
 @pytest.mark.slow
 def test_oracle_reaches_table_1(lingape):
-    """It draws nothing from rewards: samples to one per cent of the published run's, and its pulls arm by arm."""
+    """It draws nothing from rewards: samples to one per cent of the published run's, and its pulls arm by arm.
+
+    Two equal runs do not exclude that a third one differs, so that no verdict follows from them.
+    """
     data, about = lingape
     figure = figure_experiments.Figure("one", "", ["soare-5"], ["XY-oracle"], runs=2)
     (result,) = run_experiment(
@@ -395,13 +399,14 @@ def test_oracle_reaches_table_1(lingape):
     np.testing.assert_allclose(result.samples(), 2742457, rtol=0.01)
     np.testing.assert_allclose(result.arrays["pulls"][:, 1] / result.arrays["samples"], 0.995, atol=5e-4)
     for number in published.numbers(about["published"], _set(result)):
-        assert published.judge(number, result, 0.999)["verdict"] == "agrees"
+        judged = published.judge(number, result, 0.999)
+        assert judged["verdict"] == "undecided" and judged["equal"] == pytest.approx(number["value"], rel=0.01)
 
 
 @pytest.mark.slow
 def test_reproduce_end_to_end(tmp_path):
     found = paper.reproduce("lingape", "figure2", out=tmp_path, quick=True, runs=40, progress=False)
-    content = json.loads((tmp_path / "summary.json").read_text())
+    content = read_json(tmp_path / "summary.json")
     assert content == found.summary
     assert content["schema"] == 1
     assert [(c["instance"], c["algorithm"]) for c in content["cells"]][:2] == [
