@@ -232,7 +232,7 @@ def test_threads_take_up_the_scopes():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("kind", "number"), [("simulate", 150), ("session", 150)])
+@pytest.mark.parametrize(("kind", "number"), [("simulate", 110), ("session", 150)])
 def test_the_memory_of_a_process_that_plays_new_objects_levels_off(kind, number):
     """The programs of each object take 4 to 12 MiB; of the last two fifths, nothing but what fragments is left."""
     command = [sys.executable, Path(__file__).with_name("many_objects.py"), kind, str(number)]
