@@ -176,6 +176,7 @@ def test_what_a_killed_process_left_is_no_obstacle_and_is_removed(place):
     (out / f".jaxbandit-{'0' * 16}.tmp").write_bytes(b"half")
     experiment = spec.load("run.toml")
     running.run_experiment(experiment, out)
+    assert not list(out.glob(".*"))
     (out / f".jaxbandit-{'0' * 16}.tmp").write_bytes(b"half")
     (out / ".other.tmp").write_bytes(b"of the user")
     running.run_experiment(experiment, out)

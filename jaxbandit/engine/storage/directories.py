@@ -78,8 +78,8 @@ def locked(directory: Path, *marks: str) -> Iterator[None]:
             raise
     try:
         path.write_text(f"process {os.getpid()} on {socket.gethostname()}")
-        if require_ours(directory, *marks):
-            tidy(directory)
+        require_ours(directory, *marks)
+        tidy(directory)
         yield
     finally:
         path.unlink(missing_ok=True)  # before the release, so that a process that has just opened it sees it is gone
