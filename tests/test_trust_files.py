@@ -393,3 +393,16 @@ def test_what_a_terminal_would_obey_is_printed_with_escapes(place, capsys):
     assert text.align([["name"], [hostile]]).endswith("\n" + text.printable(hostile))
     assert cli.main(["run", "no\x1b[31m.toml"]) == 2
     assert "\x1b" not in capsys.readouterr().err
+
+
+def test_a_refused_call_keeps_what_an_earlier_one_has_begun(place, capsys):
+    assert cli.main(COMMANDS["run"]) == 0
+    for path in Path("d").glob("[!sp]*"):
+        path.unlink()
+    Path("d/summary.json").unlink()
+    assert names_in("d") == ["provenance.json", "spec.toml"]  # as if the first call had been killed here
+    before = {name: Path("d", name).read_bytes() for name in names_in("d")}
+    Path("run.toml").write_text(RUN.replace("horizon = 10", "horizon = 11"), encoding="utf-8")
+    capsys.readouterr()
+    assert "belongs to another experiment" in refused(capsys, COMMANDS["run"])
+    assert {name: Path("d", name).read_bytes() for name in names_in("d")} == before

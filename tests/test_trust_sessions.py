@@ -20,6 +20,7 @@ import jaxbandit as jb
 from jaxbandit.decide.sessions import directory, saving, stored
 from jaxbandit.decide.sessions.summary import summary_of
 from jaxbandit.engine.storage import files as storage
+from jaxbandit.engine.storage.json_files import write_json
 
 pytestmark = pytest.mark.quickly_compiled
 RULE = RULES["batch"]
@@ -566,3 +567,13 @@ def test_a_saved_session_keeps_the_structure_of_its_context(tmp_path):
     again = jb.load_session(tmp_path / "s.npz", rule)
     assert leaves(again) == leaves(s) and leaves(jb.tell(again, 0, 0.5)) == leaves(jb.tell(s, 0, 0.5))
     assert jb.ask(again)[1].arm.tolist() == pulls.arm.tolist() == [2]
+
+
+def test_a_description_without_a_rule_is_refused(tmp_path):
+    begun(tmp_path)
+    about = stored.read_about(tmp_path)
+    lacking = {name: value for name, value in about["identity"].items() if name != "rule"}
+    for identity, meta in ((lacking, about["meta"]), (about["identity"], []), ([], about["meta"])):
+        write_json(tmp_path / ABOUT, {"schema": stored.SCHEMA, "identity": identity, "meta": meta})
+        with pytest.raises(ValueError, match="not a file that a session has written"):
+            stored.read_about(tmp_path)
