@@ -13,7 +13,6 @@ from jaxbandit.engine.driver.execution import Execution
 from jaxbandit.engine.layout import compiling
 from jaxbandit.engine.storage import directories
 from jaxbandit.engine.storage import files as storage
-from jaxbandit.engine.storage.checkpoint import MARKS
 from jaxbandit.running import factories
 from jaxbandit.running.distribution import division, hosts, tasks
 from jaxbandit.running.distribution.division import Share
@@ -73,7 +72,7 @@ def _divided(kind: str, name: str, pair: Pair, execution: Execution, options: di
     call["arguments"] = {key: float(value) for key, value in pair.arguments.items()}
     folder = None if execution.checkpoint_dir is None else Path(execution.checkpoint_dir) / division.FOLDER
     if folder is not None:
-        directories.require_ours(folder.parent, MARKS[0], MARKS[-1])
+        directories.require_ours(folder.parent, "identity.json", f"{division.FOLDER}/call.json")
         _claim(folder, json.dumps(call, indent=1).encode())
     return division.divided(kind, Share(f"{kind}: {name}", play_task, {"call": call}, 0, number, folder), execution)
 

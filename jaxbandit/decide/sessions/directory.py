@@ -22,7 +22,7 @@ from jaxbandit.decide.sessions.log import LOG, BadLog, OpenLog, Place, context_o
 from jaxbandit.decide.sessions.pulls import Pulls
 from jaxbandit.decide.sessions.saving import identity_of, require_same, session_of
 from jaxbandit.decide.sessions.session import Session, session
-from jaxbandit.decide.sessions.stored import ABOUT, Stored, read_about
+from jaxbandit.decide.sessions.stored import ABOUT, Stored
 from jaxbandit.engine.storage import directories
 from jaxbandit.engine.storage import files as storage
 
@@ -137,16 +137,12 @@ def session_directory(
     fresh = session(rule, seed=seed, run=run, paired=paired, on_failure=on_failure)
     with directories.locked(path, ABOUT):
         here = identity_of(fresh)
-        if (path / ABOUT).exists():
-            about = read_about(path)
-            require_same(path, about["identity"], here)
-            if meta is not None and about["meta"] != json.loads(json.dumps(meta)):
-                raise BadInput(f"{path}: of another session: the description of its arms differs; give another path")
-        elif (path / LOG).exists():
-            raise BadInput(f"{path / LOG}: a log without {ABOUT}, which says whose it is; give another directory")
-        else:
+        if not (path / ABOUT).exists():
             files.write_about(path, here, meta or {})
         stored = files.read(path)
+        require_same(path, stored.about["identity"], here)
+        if meta is not None and stored.about["meta"] != json.loads(json.dumps(meta)):
+            raise BadInput(f"{path}: of another session: the description of its arms differs; give another path")
         replayed = _replayed(stored, fresh)  # before anything is changed
         log = storage.open_in_place(path / LOG)
         store = SessionDirectory(path, OpenLog(path / LOG, log), stored.about["meta"], *replayed, stored.end)

@@ -146,11 +146,10 @@ def read(path: Path) -> Stored:
     return Stored(path, about, data, lines, closed)
 
 
-def write_about(path: Path, identity: Table, meta: Table) -> Json:
-    """Write session.json, and return its content."""
+def write_about(path: Path, identity: Table, meta: Table) -> None:
+    """Write session.json."""
     about = {"schema": SCHEMA, "identity": dict(identity), "meta": dict(meta)}
     json_files.write_json(path / ABOUT, about)
-    return read_about(path)
 
 
 def read_about(path: Path) -> Json:

@@ -15,9 +15,10 @@ from jaxbandit.base.contract import Algorithm
 from jaxbandit.base.refusals import BadInput, error_line, refuse, wrong
 from jaxbandit.base.types import PyTree, Scalar
 from jaxbandit.decide.sessions.certificate import certificate
-from jaxbandit.decide.sessions.directory import ABOUT, read_about, session_directory
+from jaxbandit.decide.sessions.directory import session_directory
 from jaxbandit.decide.sessions.rewards import LARGEST
 from jaxbandit.decide.sessions.session import session
+from jaxbandit.decide.sessions.stored import ABOUT, read_about
 from jaxbandit.decide.tuning import configs as search_space
 from jaxbandit.decide.tuning import traced
 from jaxbandit.decide.tuning.calls import Calls, Train

@@ -93,13 +93,7 @@ def audit_experiment(
     cells = list(experiment.cells())
     _check(experiment, cells)
     results = []
-    with (
-        resumable(out, "out"),
-        directory.disk(out),
-        beginning.nothing_left(out) as begun,
-        directory.lock(out),
-        begun(),
-    ):
+    with resumable(out, "out"), beginning.opened(out):
         if out is not None:
             directory.claim(out, experiment, grows=False)
         for cell in cells:

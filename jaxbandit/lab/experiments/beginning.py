@@ -8,6 +8,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 
 from jaxbandit.base.refusals import reason, refuse
+from jaxbandit.lab.experiments import directory
 
 # What is written before the first result: by `directory.claim`, and by the first ask of a session.
 FIRST_FILES = ("spec.toml", "provenance.json", "session.json", "log.jsonl")
@@ -51,6 +52,13 @@ def nothing_left(out: Path | None) -> Iterator[Callable[[], AbstractContextManag
             with contextlib.suppress(OSError):  # it is not empty, or was not created
                 place.rmdir()
         raise
+
+
+@contextlib.contextmanager
+def opened(out: Path | None) -> Iterator[None]:
+    """Open `out` for the results of an experiment: locked, and as it was if the call is refused."""
+    with directory.disk(out), nothing_left(out) as begun, directory.lock(out), begun():
+        yield
 
 
 def _withdraw(out: Path) -> None:

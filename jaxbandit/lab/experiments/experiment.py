@@ -64,13 +64,7 @@ def run_experiment(
     if execution.checkpoint_dir is not None:
         refuse("run", ": checkpoint_dir is given, but the directory of the results holds the checkpoints; leave it out")
     crew = None if execution.executor is None else division.crew_of("run", execution)
-    with (
-        resumable(out, "out"),
-        directory.disk(out),
-        beginning.nothing_left(out) as begun,
-        directory.lock(out),
-        begun(),
-    ):
+    with resumable(out, "out"), beginning.opened(out):
         numbers: list[int] = list(range(len(cells)))
         done: dict[int, Result] = {}
         if out is not None:

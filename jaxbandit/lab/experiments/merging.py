@@ -103,7 +103,7 @@ def merge(
     out = places[0] if out is None else Path(out)
     max_failed = experiment.max_failed if max_failed is None else max_failed
     stored = {cell.index: _parts(experiment, cell, places) for cell in experiment.cells()}
-    with directory.disk(out), beginning.nothing_left(out) as begun, directory.lock(out), begun():
+    with beginning.opened(out):
         numbers, done = directory.claim(out, experiment)
         job = Job(experiment, out, numbers, done)
         for cell in experiment.cells():  # all are checked before the first is written

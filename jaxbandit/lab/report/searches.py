@@ -11,7 +11,7 @@ from jaxbandit.base.markup import Html
 from jaxbandit.base.refusals import BadInput
 from jaxbandit.base.types import Json, Table
 from jaxbandit.decide.sessions.certificate import rare_heading
-from jaxbandit.decide.sessions.directory import ABOUT, read_about
+from jaxbandit.decide.sessions.stored import ABOUT, read_about
 from jaxbandit.engine.storage import files as storage
 from jaxbandit.lab.report import charts, parts, provenance
 from jaxbandit.lab.report.charts import Chart, Curve

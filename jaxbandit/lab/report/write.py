@@ -115,7 +115,7 @@ def _experiment(directory: Path) -> Page:
 
 
 def _session(directory: Path) -> Page:
-    from jaxbandit.decide.sessions.directory import read_about
+    from jaxbandit.decide.sessions.stored import read_about
     from jaxbandit.lab.report import session_logs
 
     meta = read_about(directory)["meta"]
