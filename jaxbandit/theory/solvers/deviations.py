@@ -29,7 +29,7 @@ def h_inverse(x: ArrayLike) -> ArrayLike:
 
 def h0_inverse(x: ArrayLike) -> ArrayLike:
     """Return u in (0, 1] with u - log u = x, for x >= 1; it is -W_0(-exp(-x))."""
-    xp = _library(x)
+    xp = library(x)
     return xp.exp(log_fall(_floating(x) - 1))
 
 
@@ -39,7 +39,7 @@ def rise(level: ArrayLike) -> ArrayLike:
     Newton's method on a convex function: from the second step on it decreases to the root and never passes it.
     """
     level = _floating(level)
-    xp = _library(level)
+    xp = library(level)
     positive = level > 0
     safe = xp.where(positive, level, 1.0)
     v = xp.where(safe < 0.5, xp.sqrt(2 * safe) + 2 * safe / 3, safe + xp.log1p(safe))
@@ -54,7 +54,7 @@ def log_fall(level: ArrayLike) -> ArrayLike:
     Newton's method from below the root of a convex decreasing function: it increases and never passes the root.
     """
     level = _floating(level)
-    xp = _library(level)
+    xp = library(level)
     positive = level > 0
     safe = xp.where(positive, level, 1.0)
     s = -(xp.sqrt(2 * safe) + safe)
@@ -68,7 +68,7 @@ def log_fall(level: ArrayLike) -> ArrayLike:
 def h_tilde(x: ArrayLike) -> ArrayLike:
     """Return the minimum of y (x - log log y) over y in (1, 3/2], for x >= 0, from a union over slices of ratio y."""
     x = _floating(x)
-    xp = _library(x)
+    xp = library(x)
     u = h_inverse(xp.maximum(x, _KINK))
     return xp.where(x >= _KINK, xp.exp(1 / u) * u, 1.5 * (x - math.log(_LOG_RATIO)))
 
@@ -91,7 +91,7 @@ def C_G(x: ArrayLike) -> ArrayLike:
       Kaufmann and Koolen (2021), Mixture martingales revisited, JMLR, Corollary 10 and the equation of g_G.
     """
     x = _floating(x)[..., None]
-    xp = _library(x)
+    xp = library(x)
     steps = np.linspace(0, 1, _POINTS).astype(x.dtype).reshape((1,) * (x.ndim - 1) + (-1,))
     low, high = xp.full_like(x, 0.5 + 1e-6), xp.full_like(x, 1 - 1e-9)
     values = x
@@ -108,7 +108,7 @@ def C_G(x: ArrayLike) -> ArrayLike:
 def zeta(s: ArrayLike) -> ArrayLike:
     """Return Riemann's zeta function at s > 1 by Euler-Maclaurin summation, accurate to about one rounding error."""
     s = _floating(s)
-    xp = _library(s)
+    xp = library(s)
     n = float(_TERMS)
     logs = np.log(np.arange(1, _TERMS)).astype(s.dtype).reshape((1,) * s.ndim + (-1,))
     total = xp.sum(xp.exp(-s[..., None] * logs), -1)
@@ -119,7 +119,7 @@ def zeta(s: ArrayLike) -> ArrayLike:
 
 def _g(weight: ArrayLike) -> ArrayLike:
     """Return the function g_G of the paper at lambda = weight in (1/2, 1)."""
-    xp = _library(weight)
+    xp = library(weight)
     twice = 2 * weight
     return twice - twice * xp.log(2 * twice) + xp.log(zeta(twice)) - xp.log1p(-weight) / 2
 
@@ -129,7 +129,8 @@ def _excess(v: ArrayLike) -> ArrayLike:
     return x_minus_log1p(v) if isinstance(v, jax.Array) else v - np.log1p(v)
 
 
-def _library(x: ArrayLike) -> ModuleType:
+def library(x: ArrayLike) -> ModuleType:
+    """Return the module that computes with x: jax.numpy for JAX arrays, traced ones included, and numpy otherwise."""
     return jnp if isinstance(x, jax.Array) else np
 
 

@@ -43,22 +43,29 @@ def default_c2(log_alpha: Array) -> Array:
 
 
 def one_sided(n: Array, log_alpha: Array, c2: Array) -> Array:
-    """The log of the level at which `squared_radius` bounds one side with probability alpha; about log(2 alpha)."""
-    s = jnp.sqrt(c2 / (n + c2))
-    return jnp.log(2.0) + log_alpha - jnp.log1p(jnp.exp(log_alpha) * s)
+    """The log of the level at which `squared_radius` bounds one side with probability alpha; about log(2 alpha).
+
+    NumPy arrays are computed by NumPy, as in `deviations`.
+    """
+    xp = deviations.library(n)
+    s = xp.sqrt(c2 / (n + c2))
+    return xp.log(2.0) + log_alpha - xp.log1p(xp.exp(log_alpha) * s)
 
 
 def squared_radius(n: Array, log_alpha: Array, c2: Array) -> Array:
     """The largest R with M_n <= 1/alpha, or inf: mean and mu differ by at most sqrt(v R) for all n at level alpha.
+
+    NumPy arrays are computed by NumPy, as in `deviations`.
 
     Args:
       n: float[...], sample sizes >= 1; a sample of one has no variance, and its R is inf.
       log_alpha: float[...], log of the level.
       c2: float[...] > 0, the prior's precision.
     """
-    weight = -jnp.expm1((2 * log_alpha + jnp.log(c2 / (n + c2))) / n) * (n + c2)
+    xp = deviations.library(n)
+    weight = -xp.expm1((2 * log_alpha + xp.log(c2 / (n + c2))) / n) * (n + c2)
     bounded = (weight < n) & (n >= 2)
-    return jnp.where(bounded, weight / jnp.where(bounded, n - weight, 1.0), jnp.inf)
+    return xp.where(bounded, weight / xp.where(bounded, n - weight, 1.0), xp.inf)
 
 
 def tbox(n: Array, log_alpha: Array, c2: Array) -> Array:

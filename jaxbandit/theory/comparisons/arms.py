@@ -1,0 +1,55 @@
+"""Comparisons from one bound on either side of each arm's own mean, rate or quantile."""
+
+import numpy as np
+
+from jaxbandit.theory.comparisons.pairs import radius
+from jaxbandit.theory.solvers import student
+
+
+class ArmBounds:
+    """Differences of arms of which each has a lower and an upper bound, with the interface of `PairedDifferences`.
+
+    If each of the K lower and K upper bounds is wrong with probability at most delta/K, then all that is used about the
+    best arm holds with probability 1 - delta: the upper bound of the best arm and the lower bounds of the K - 1 others.
+    """
+
+    def __init__(self, low: np.ndarray, high: np.ndarray):
+        """Compare arms with these bounds, float64[K] each; -inf and inf where nothing is known."""
+        self.num_arms, self._low, self._high = len(low), np.asarray(low), np.asarray(high)
+
+    def excluded(self) -> np.ndarray:
+        """Return which arms some arm exceeds with certainty at the stated level, bool[K]."""
+        return self.claims().any(axis=1)
+
+    def upper(self, arm: int) -> np.ndarray:
+        """Return the upper bounds of mu_l - mu_arm for all l, float64[K]; 0 for the arm itself."""
+        known = np.isfinite(self._high) & np.isfinite(self._low[arm])
+        bounds = np.where(known, np.where(known, self._high, 0.0) - np.where(known, self._low[arm], 0.0), np.inf)
+        bounds[arm] = 0.0
+        return bounds
+
+    def claims(self) -> np.ndarray:
+        """Return which arms are exceeded by which, bool[K, K]: [l, i] if mu_l < mu_i is certain at the stated level."""
+        return self._high[:, None] < self._low
+
+
+def normal_arms(
+    n: np.ndarray, means: np.ndarray, variances: np.ndarray, log_alpha: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return lower and upper bounds of the means of normal scores for all sample sizes at once.
+
+    Args:
+      n: int64[K], sample sizes; 0 without a score.
+      means: float64[K].
+      variances: float64[K], with divisor n.
+      log_alpha: log of the level of each of the 2 K bounds.
+
+    Returns:
+      (low, high), float64[K] each.
+    """
+    sizes = np.maximum(np.asarray(n, np.float64), 1)
+    r = radius(sizes, np.float64(log_alpha))
+    known = np.isfinite(r) & (np.asarray(n) > 0) & student.varies(variances * sizes, sizes, np.abs(means))
+    half = np.where(known, np.sqrt(np.where(known, variances, 0.0)) * np.where(known, r, 0.0), np.inf)
+    center = np.where(np.isfinite(means), means, 0.0)
+    return center - half, center + half

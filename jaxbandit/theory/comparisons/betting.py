@@ -1,0 +1,166 @@
+"""Paired comparisons of bounded scores without any other assumption, by bets whose stakes are constant.
+
+For differences D_s <= 1 with mean at least m, the factors 1 + g (m - D_s)/(1 - m) are nonnegative for stakes g < 1 and
+have mean at most 1. So W(m) = sum_j w_j prod_s (1 + g_j (m - D_s)/(1 - m)) is a nonnegative supermartingale with
+initial value 1, and by Ville's inequality it ever reaches 1/alpha with probability at most alpha. It increases with m.
+So the mean is below U, the least m at which W has reached 1/alpha, with probability at least 1 - alpha at all times.
+Only the mean of D_s given the past is used: means may drift, if their difference does not.
+
+The rows may be given in any order, because stakes do not depend on earlier rows.
+"""
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+STAKES = 0.98 * 2.0 ** (-np.arange(16) / 2)
+_WEIGHTS = 1 / ((np.arange(16) + 1.0) * (np.arange(16) + 2.0))
+LOG_WEIGHTS = np.log(_WEIGHTS / _WEIGHTS.sum())
+_HALVINGS = 40  # of (-1, 1)
+_FEW = 64  # distinct differences, of which long samples are counted
+_LONG = 512  # sample size from which on, for few distinct differences, not every prefix is looked at
+_RATIO = 1.01  # of two successive sample sizes that are looked at then
+MOST_ARMS = 1000  # whose pairs are compared: 16 numbers for each pair
+
+
+def mixture_upper(differences: np.ndarray, alpha: float, *, min_size: int = 1) -> float:
+    """Return the least over all prefixes of the upper bound of the mean of the differences.
+
+    Args:
+      differences: float64[n] <= 1, in the order of observation, in units of the range of a score.
+      alpha: probability with which the bound may be wrong for some n, in (0, 1).
+      min_size: the shortest prefix that is looked at.
+
+    Returns:
+      The bound in (-1, 1], 1 if nothing is known.
+    """
+    wealth = _Wealth(np.asarray(differences, np.float64), min_size)
+    return wealth.upper(-math.log(alpha))
+
+
+class _Wealth:
+    """The largest log wealth over the prefixes of a sample, as a function of the mean."""
+
+    def __init__(self, differences: np.ndarray, min_size: int):
+        n = len(differences)
+        self._first = max(min_size, 1)
+        values, places = np.unique(differences, return_inverse=True)
+        self._counts = None
+        self._values = differences
+        if n > _LONG and len(values) <= _FEW:
+            looks = [_LONG]
+            while looks[-1] < n:
+                looks.append(min(max(int(looks[-1] * _RATIO), looks[-1] + 1), n))
+            looks = np.concatenate([np.arange(1, _LONG), looks])
+            ones = np.zeros((len(looks), len(values)))
+            np.add.at(ones, (np.searchsorted(looks, np.arange(1, n + 1)), places), 1.0)
+            self._counts, self._looks, self._values = np.cumsum(ones, axis=0), looks, values
+
+    def upper(self, enough: float) -> float:
+        if len(self._values) == 0:
+            return 1.0
+        low, high = -1.0, 1.0
+        for _ in range(_HALVINGS):
+            middle = (low + high) / 2
+            low, high = (low, middle) if self._log_wealth(middle) >= enough else (middle, high)
+        return high
+
+    def _log_wealth(self, mean: float) -> float:
+        logs = np.log1p(STAKES * ((mean - self._values) / (1 - mean))[:, None])
+        if self._counts is None:
+            sums, first = np.cumsum(logs, axis=0), self._first - 1
+        else:
+            sums, first = self._counts @ logs, int(np.searchsorted(self._looks, self._first))
+        if first >= len(sums):
+            return -math.inf
+        return float(log_mixture(sums[first:]).max())
+
+
+def log_mixture(log_wealth: np.ndarray) -> np.ndarray:
+    """Return the log of the mixture of the wealth of all stakes, along the last axis."""
+    most = (log_wealth + LOG_WEIGHTS).max(axis=-1)
+    return most + np.log(np.exp(log_wealth + LOG_WEIGHTS - most[..., None]).sum(axis=-1))
+
+
+class BoundedDifferences:
+    """Upper bounds of the mean of D = X_l - X_i for all pairs of arms, if all scores are in [low, high].
+
+    The interface is that of `PairedDifferences`. For exclusion, the wealth W(0) of each pair is kept; the bounds for
+    one arm are computed from its scores when they are asked for.
+    """
+
+    def __init__(
+        self,
+        num_arms: int,
+        log_alpha: np.ndarray | float,
+        width: float,
+        *,
+        first: np.ndarray | int = 0,
+        min_size: int = 1,
+    ):
+        """Begin without scores.
+
+        Args:
+          num_arms: number of arms K, at most 1,000.
+          log_alpha: log of the level of each pair, float64[] or symmetric float64[K, K].
+          width: width of the range of a score, > 0.
+          first: the first row that counts for each pair, from 0, int[] or symmetric int[K, K].
+          min_size: number of rows before which there is no bound.
+        """
+        shape = num_arms, num_arms
+        self.num_arms = num_arms
+        self._log_wealth = np.zeros((*shape, len(STAKES)))  # at [l, i] of bets against mu_l >= mu_i
+        self._claims = np.zeros(shape, bool)
+        self._first = np.broadcast_to(np.asarray(first, np.int32), shape)
+        self._next = self._first.copy()
+        self._enough = -np.broadcast_to(np.asarray(log_alpha, np.float64), shape)
+        self._width, self._min_size = width, min_size
+        self._samples: list[np.ndarray] = [np.zeros(0)] * num_arms
+
+    @property
+    def sizes(self) -> np.ndarray:
+        """Number of rows that each pair has in common, int64[K, K]."""
+        return (self._next - self._first).astype(np.int64)
+
+    def enter(self, samples: Sequence[np.ndarray]) -> None:
+        """Take the rows that have been added to the samples of the arms, or that fill a gap."""
+        rows = np.array([len(sample) for sample in samples])
+        common = np.minimum(rows[:, None], rows)
+        np.fill_diagonal(common, 0)
+        self._samples = [np.asarray(sample, np.float64) for sample in samples]
+        behind = self._next < common
+        if not behind.any():
+            return
+        for row in range(int(self._next[behind].min()), int(common.max())):
+            here = np.flatnonzero(rows > row)
+            scores = np.array([samples[i][row] for i in here], np.float64)
+            here, scores = here[np.isfinite(scores)], scores[np.isfinite(scores)]
+            at = np.ix_(here, here)
+            due = self._next[at] == row
+            np.fill_diagonal(due, False)
+            if due.any():
+                logs = np.log1p(-STAKES * (((scores[:, None] - scores) / self._width)[..., None]))
+                self._log_wealth[at] += np.where(due[..., None], logs, 0.0)
+                self._next[at] += due
+                looked = due & (self._next[at] - self._first[at] >= self._min_size)
+                self._claims[at] |= looked & (log_mixture(self._log_wealth[at]) >= self._enough[at])
+
+    def excluded(self) -> np.ndarray:
+        """Return which arms some arm exceeds with certainty at the stated level, bool[K]; it never becomes False."""
+        return self._claims.any(axis=1)
+
+    def upper(self, arm: int) -> np.ndarray:
+        """Return the upper bounds of mu_l - mu_arm for all l, float64[K]; 0 for the arm itself."""
+        bounds = np.zeros(self.num_arms)
+        for other in range(self.num_arms):
+            if other != arm:
+                start, end = self._first[other, arm], self._next[other, arm]
+                apart = (self._samples[other][start:end] - self._samples[arm][start:end]) / self._width
+                alpha = math.exp(-self._enough[other, arm])
+                bounds[other] = self._width * mixture_upper(apart, alpha, min_size=self._min_size)
+        return bounds
+
+    def claims(self) -> np.ndarray:
+        """Return which arms are exceeded by which, bool[K, K]: [l, i] if mu_l < mu_i is certain at the stated level."""
+        return self._claims.copy()

@@ -1,0 +1,33 @@
+"""A remark on differences that are not normal: one of them is too far from the others."""
+
+import numpy as np
+from scipy import special
+
+FALSE_ALARMS = 0.01  # probability of a remark in a search whose differences are normal, at most
+FEWEST = 4  # differences without which nothing can be said
+
+
+def outlier(differences: np.ndarray, num_pairs: int) -> float | None:
+    """Return the largest deviation from the mean in standard deviations if it is an outlier of normal numbers.
+
+    It is the test of Grubbs at level 0.01 divided by the number of pairs, with Student's distribution. It is a remark
+    and no safeguard: it can only speak of what has occurred.
+
+    Args:
+      differences: float64[n].
+      num_pairs: number of pairs that are tested.
+
+    Returns:
+      The deviation, with the standard deviation of divisor n - 1; None if it is no outlier.
+    """
+    n = len(differences)
+    if n < FEWEST:
+        return None
+    apart = np.abs(differences - differences.mean())
+    sd = differences.std(ddof=1)
+    if not sd > 0:
+        return None
+    t = special.stdtrit(n - 2, 1 - FALSE_ALARMS / (2 * n * num_pairs))
+    limit = (n - 1) / np.sqrt(n) * np.sqrt(t * t / (n - 2 + t * t))
+    largest = float(apart.max() / sd)
+    return largest if largest > limit else None

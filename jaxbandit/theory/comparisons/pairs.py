@@ -1,0 +1,140 @@
+"""Paired comparisons of normal scores with unknown variances, by the martingale of the t-test (`solvers.student`)."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from jaxbandit.theory.solvers import student
+
+_CHUNK = 2**22  # entries of a temporary matrix
+
+
+def smallest_sample(log_alpha: float) -> int:
+    """Return the first sample size at which the bound of a normal mean is finite, n0."""
+    n = np.arange(2.0, 1000.0)
+    return int(n[np.isfinite(radius(n, np.float64(log_alpha)))][0])
+
+
+def radius(n: np.ndarray, log_alpha: np.ndarray) -> np.ndarray:
+    """Return r such that mean + r sd is a one-sided bound of a normal mean for all n at once, inf if there is none.
+
+    Args:
+      n: float64[...], sample sizes >= 1.
+      log_alpha: float64[...], log of the error probability of each bound.
+    """
+    c2 = student.default_c2(log_alpha)
+    return np.sqrt(student.squared_radius(n, student.one_sided(n, log_alpha, c2), c2))
+
+
+class PairedDifferences:
+    """Upper bounds of the mean of D = X_l - X_i for all pairs of arms, if the differences are normal.
+
+    After m rows the bound of a pair is U = mean(D) + sd(D) r_m with the one-sided `radius` r_m at the pair's level and
+    the divisor m in sd; the least of the bounds so far is kept, because each holds for all m at once. If all m
+    differences are equal to c up to rounding, U = c from row M on, where M is the larger of `min_size` and the first m
+    with a finite r_m: under normality, two equal differences have variance 0 with certainty. This is what a rare event
+    hides most easily.
+
+    With `resolution` h, a score is known up to h/2. Then U = mean(D) + h + (sd(D) + h) r_m bounds the difference of the
+    means before rounding, if their differences are normal, also where all differences are equal.
+
+    Source: the module `theory.solvers.student`, where the bound is proved.
+    """
+
+    def __init__(
+        self,
+        num_arms: int,
+        log_alpha: np.ndarray | float,
+        *,
+        first: np.ndarray | int = 0,
+        min_size: int = 1,
+        resolution: float = 0.0,
+    ):
+        """Begin without scores.
+
+        Args:
+          num_arms: number of arms, K.
+          log_alpha: log of the level of each pair, float64[] or symmetric float64[K, K].
+          first: the first row that counts for each pair, from 0, int[] or symmetric int[K, K].
+          min_size: number of rows before which there is no bound.
+          resolution: distance between neighboring values of a score, >= 0.
+        """
+        shape = num_arms, num_arms
+        self.num_arms = num_arms
+        self.means, self.squares = np.zeros(shape), np.zeros(shape)
+        self.bounds = np.full(shape, np.inf)  # of mu_l - mu_i at [l, i]
+        self._first = np.broadcast_to(np.asarray(first, np.int32), shape)
+        self._next = self._first.copy()  # row that each pair needs next
+        self._log_alpha = np.asarray(log_alpha, np.float64)
+        self._min_size, self._resolution = min_size, resolution
+        self._size = np.zeros(num_arms)  # largest modulus of an arm's scores
+
+    @property
+    def sizes(self) -> np.ndarray:
+        """Number of rows that each pair has in common, int64[K, K]."""
+        return (self._next - self._first).astype(np.int64)
+
+    def enter(self, samples: Sequence[np.ndarray]) -> None:
+        """Take the rows that have been added to the samples of the arms, or that fill a gap."""
+        rows = np.array([len(sample) for sample in samples])
+        common = np.minimum(rows[:, None], rows)
+        np.fill_diagonal(common, 0)
+        behind = self._next < common
+        if not behind.any():
+            return
+        for row in range(int(self._next[behind].min()), int(common.max())):
+            here = np.flatnonzero(rows > row)
+            self._enter_row(row, here, np.array([samples[i][row] for i in here], np.float64))
+
+    def _enter_row(self, row: int, here: np.ndarray, scores: np.ndarray) -> None:
+        seen = np.isfinite(scores)
+        here, scores = here[seen], scores[seen]
+        self._size[here] = np.maximum(self._size[here], np.abs(scores))
+        step = max(_CHUNK // max(len(here), 1), 1)
+        for i in range(0, len(here), step):
+            self._enter_pairs(row, here[i : i + step], here, scores[i : i + step], scores)
+
+    def _enter_pairs(self, row: int, one: np.ndarray, other: np.ndarray, x: np.ndarray, y: np.ndarray) -> None:
+        every = len(one) == len(other) == self.num_arms
+        at = (slice(None), slice(None)) if every else np.ix_(one, other)
+        due = self._next[at] == row
+        if not due.any():
+            return
+        n = (row - self._first[at] + 1).astype(np.float64)
+        n = np.where(due, n, 1.0)
+        apart = x[:, None] - y
+        deviation = apart - self.means[at]
+        means = self.means[at] + np.where(due, deviation / n, 0.0)
+        squares = self.squares[at] + np.where(due, deviation * (apart - means), 0.0)
+        self.means[at], self.squares[at] = means, squares
+        self._next[at] += due
+        if due.any() and (n >= self._min_size).any():
+            size = self._size[one][:, None] + self._size[other]
+            level = self._log_alpha if self._log_alpha.ndim == 0 else self._log_alpha[at]
+            bound = self._bound(n, means, squares, size, level)
+            self.bounds[at] = np.where(due & (n >= self._min_size), np.minimum(self.bounds[at], bound), self.bounds[at])
+
+    def _bound(
+        self, n: np.ndarray, means: np.ndarray, squares: np.ndarray, size: np.ndarray, log_alpha: np.ndarray
+    ) -> np.ndarray:
+        r = radius(n, log_alpha)
+        known = np.isfinite(r)
+        r = np.where(known, r, 0.0)
+        h = self._resolution
+        varies = student.varies(squares, n, size)
+        sd = np.sqrt(np.where(varies, squares / n, 0.0))
+        return np.where(known, means + h + (sd + h) * r, np.inf)
+
+    def excluded(self) -> np.ndarray:
+        """Return which arms some arm exceeds with certainty at the stated level, bool[K]; it never becomes False."""
+        return (self.bounds < 0).any(axis=1)
+
+    def upper(self, arm: int) -> np.ndarray:
+        """Return the upper bounds of mu_l - mu_arm for all l, float64[K]; 0 for the arm itself."""
+        bounds = self.bounds[:, arm].copy()
+        bounds[arm] = 0.0
+        return bounds
+
+    def claims(self) -> np.ndarray:
+        """Return which arms are exceeded by which, bool[K, K]: [l, i] if mu_l < mu_i is certain at the stated level."""
+        return self.bounds < 0
