@@ -3,7 +3,7 @@ from .sessions.ask_tell import pull_keys as pull_keys
 from .sessions.ask_tell import tell as tell
 from .sessions.ask_tell import withdraw as withdraw
 from .sessions.certificate import Certificate as Certificate
-from .sessions.certificate import certificate as certificate
+from .sessions.certifying import certificate as certificate
 from .sessions.directory import session_directory as session_directory
 from .sessions.pulls import Pulls as Pulls
 from .sessions.repair import repair_session as repair_session

@@ -75,20 +75,34 @@ def quantile_sequence(scores: Iterable[float], p: float, alpha: float) -> tuple[
     Raises:
       ValueError: p or alpha is out of range, or a score is NaN.
     """
-    _check("quantile_sequence", p, alpha)
-    ordered: list[float] = []
-    low, high = -math.inf, math.inf
-    observed = np.asarray(scores if isinstance(scores, np.ndarray) else list(scores), np.float64)
-    ranks = quantile_ranks(len(observed), p, alpha)
-    for n, score in enumerate(observed.tolist(), 1):
-        if math.isnan(score):
-            raise ValueError(f"quantile_sequence: scores[{n - 1}] = nan, must be a number")
-        bisect.insort(ordered, score)
-        if ranks.low[n] >= 0:
-            low = max(low, ordered[ranks.low[n]])
-        if ranks.high[n] <= n:
-            high = min(high, ordered[ranks.high[n] - 1])
-    return low, high
+    bounds = QuantileBounds(p, alpha)
+    bounds.add(scores)
+    return bounds.low, bounds.high
+
+
+class QuantileBounds:
+    """The bounds of `quantile_sequence` for scores that arrive one after the other."""
+
+    def __init__(self, p: float, alpha: float):
+        """Begin without scores; the arguments are those of `quantile_sequence`."""
+        _check("quantile_sequence", p, alpha)
+        self.low, self.high = -math.inf, math.inf
+        self._p, self._alpha = p, alpha
+        self._ordered: list[float] = []
+
+    def add(self, scores: Iterable[float]) -> None:
+        """Take further scores in the order in which they were observed."""
+        observed = np.asarray(scores if isinstance(scores, np.ndarray) else list(scores), np.float64)
+        ordered, before = self._ordered, len(self._ordered)
+        ranks = quantile_ranks(before + len(observed), self._p, self._alpha)
+        for n, score in enumerate(observed.tolist(), before + 1):
+            if math.isnan(score):
+                raise ValueError(f"quantile_sequence: scores[{n - 1}] = nan, must be a number")
+            bisect.insort(ordered, score)
+            if ranks.low[n] >= 0:
+                self.low = max(self.low, ordered[ranks.low[n]])
+            if ranks.high[n] <= n:
+                self.high = min(self.high, ordered[ranks.high[n] - 1])
 
 
 def _check(where: str, p: float, alpha: float) -> None:

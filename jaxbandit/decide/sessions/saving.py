@@ -13,7 +13,7 @@ from jaxbandit.base.contract import Algorithm
 from jaxbandit.base.refusals import BadInput, refuse, show
 from jaxbandit.base.types import Json, PyTree
 from jaxbandit.decide.sessions.ask_tell import choose_again
-from jaxbandit.decide.sessions.certificate import certificate
+from jaxbandit.decide.sessions.certifying import certificate
 from jaxbandit.decide.sessions.log import context_of, plain_context
 from jaxbandit.decide.sessions.pulls import checked_context
 from jaxbandit.decide.sessions.rewards import Totals, longer

@@ -14,7 +14,7 @@ from jaxbandit.base import checks
 from jaxbandit.base.contract import Algorithm
 from jaxbandit.base.refusals import BadInput, error_line, refuse, wrong
 from jaxbandit.base.types import PyTree, Scalar
-from jaxbandit.decide.sessions.certificate import certificate
+from jaxbandit.decide.sessions.certifying import certificate
 from jaxbandit.decide.sessions.directory import session_directory
 from jaxbandit.decide.sessions.rewards import LARGEST
 from jaxbandit.decide.sessions.session import session
