@@ -320,12 +320,13 @@ def joint_rounds(rates, alpha, seed, n):
     return int(np.argmax(found)) + 1 if found.any() else n
 
 
+@pytest.mark.slow
 @pytest.mark.statistical
-def test_the_joint_region_of_two_rates_needs_twice_as_many():
-    """.50 and .55: 4,472 (144) rounds with the joint region, against 2,263 with pairs."""
-    joint = [joint_rounds((0.50, 0.55), 0.05, seed, 20_000) for seed in range(60)]
-    assert np.mean(joint) > 1.5 * np.mean([rounds((0.50, 0.55), 0.05, seed, 20_000) for seed in range(60)])
-    print(np.mean(joint), np.std(joint) / 60**0.5)
+@pytest.mark.parametrize(("rates", "mean", "se"), [((0.50, 0.55), 4472, 144), ((0.10, 0.12), 12340, 388)])
+def test_the_joint_region_of_two_rates_needs_twice_as_many_as_pairs(rates, mean, se):
+    found = [joint_rounds(rates, 0.05, seed, 60_000) for seed in range(60)]
+    assert within(found, mean, se)
+    assert np.mean(found) > 1.5 * np.mean([rounds(rates, 0.05, seed) for seed in range(60)])
 
 
 def visitors_until_decided(rates, delta, epsilon, seed, n):
@@ -379,7 +380,7 @@ def visitors_until_decided(rates, delta, epsilon, seed, n):
     ],
 )
 def test_visitors_until_the_decision(rates, epsilon, mean, se, runs):
-    found = [visitors_until_decided(rates, 0.05, epsilon, seed, 60_000) for seed in range(runs)]
+    found = [visitors_until_decided(rates, 0.05, epsilon, seed, 60_000 // len(rates) * 2) for seed in range(runs)]
     assert within([n for n, _ in found], mean, se)
     assert sum(b != len(rates) - 1 for _, b in found) <= max(2, 0.15 * runs)
 

@@ -104,6 +104,7 @@ def ab(
         refuse("ab: window", " needs the times of the visitors; give time=, the name of their column")
     visitors = visitor_log.read(log, Columns(variant, outcome, time, block))
     where = str(log) if isinstance(log, str | Path) else "ab"
+    kind = _kind(where, outcome, visitors, outcome_range)
     c = visitor_log.names_among(f"{where}: control", [control], visitors.names)[0]
     gone = visitor_log.names_among(f"{where}: removed", removed, visitors.names)
     after = None if late is None else visitor_log.names_among(f"{where}: late", late, visitors.names)
@@ -111,7 +112,6 @@ def ab(
         refuse("ab: removed", " has all variants, must leave one that can be shown")
     if after and visitors.variant[0] in after:
         wrong("ab: late", visitors.names[visitors.variant[0]], "a variant that entered after another one")
-    kind = _kind(where, outcome, visitors, outcome_range)
     final, until = _final(where, visitors, window, now)
     stages = staging.stages(visitors.variant, len(visitors.names), delta, after, growth)
     pairs = Pairs(visitors, stages, final, kind)
