@@ -1,5 +1,6 @@
 """Decisions between variants of a log: pairs, stages, open outcomes, costs, and the figures of simulations."""
 
+import itertools
 import math
 
 import numpy as np
@@ -98,7 +99,7 @@ def test_without_visitors_nothing_is_known():
 
 
 def test_a_clear_case_by_hand():
-    """120 visitors each, all of B convert and none of A: every number from closed forms and the bounds by themselves."""
+    """120 visitors each, all of B convert and none of A: every number from closed forms or the bounds alone."""
     log = {"variant": ["A", "B"] * 120, "outcome": [0, 1] * 120}
     result = jb.ab(log, control="A")
     a, b = result.variants
@@ -207,7 +208,7 @@ def test_levels_of_stages():
 def test_the_stages_do_not_change_when_the_log_grows():
     variant = np.array([0] * 60 + [1, 0] * 100 + [2, 1, 0] * 100)
     parts = [staging.stages(variant[:n], variant[:n].max() + 1, 0.05, None, True) for n in (90, 200, 400, 560)]
-    for few, many in zip(parts, parts[1:], strict=False):
+    for few, many in itertools.pairwise(parts):
         assert many.stage[: len(few.stage)].tolist() == few.stage.tolist()
         assert many.level[: len(few.level)].tolist() == few.level.tolist()
 
