@@ -96,6 +96,7 @@ class Evidence:
     def _bounded(self, n: np.ndarray, means: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         assert self.criterion.score_range is not None
         least, most = self.criterion.score_range
+        least, most = (least, most) if self.criterion.maximize else (-most, -least)
         share = np.clip((np.where(n > 0, means, least) - least) / (most - least), 0.0, 1.0)
         low, high = rate_bounds(n * share, n, self._levels)
         return least + (most - least) * low, least + (most - least) * high
