@@ -8,8 +8,7 @@ from jaxbandit.base.contract import Algorithm, Rewards
 from jaxbandit.base.types import Numbers
 from jaxbandit.decide.sessions.arm_intervals import intervals
 from jaxbandit.decide.sessions.certificate import Certificate
-from jaxbandit.decide.sessions.rewards import samples_of
-from jaxbandit.decide.sessions.session import Session
+from jaxbandit.decide.sessions.session import Session, samples
 from jaxbandit.engine.rounds import fit
 from jaxbandit.theory.comparisons import achieved, betting, pairs
 from jaxbandit.theory.comparisons.achieved import Comparison
@@ -88,7 +87,7 @@ def _comparison(
     least, most = fit.limits(session.rule.rewards)
     normal = session.rule.rewards is None or session.rule.rewards.sigma is None
     level = achieved.log_level(delta, count, m)
-    rewards = samples_of(session) if session.paired else None
+    rewards = samples(session) if session.paired else None
     if rewards is not None and math.isfinite(most - least) and count <= betting.MOST_ARMS:
         bounded = betting.BoundedDifferences(count, level, float(most - least))
         bounded.enter(rewards)

@@ -28,7 +28,7 @@ class Request(NamedTuple):
 Allocation = Iterator[Request]
 
 
-def race(evidence: Evidence, present: np.ndarray, first: int) -> Allocation:
+def race(evidence: Evidence, present: np.ndarray) -> Allocation:
     """Train every configuration that is not excluded at the next seed, until the achieved epsilon is small enough.
 
     With an epsilon of None the race ends once the best is known, with an achieved epsilon of 0.
@@ -36,9 +36,8 @@ def race(evidence: Evidence, present: np.ndarray, first: int) -> Allocation:
     Args:
       evidence: the scores, which are entered between two requests.
       present: bool[K], configurations that may be trained.
-      first: the first seed.
     """
-    seed, wanted = first, evidence.criterion.epsilon or 0.0
+    seed, wanted = 0, evidence.criterion.epsilon or 0.0
     by_pairs = evidence.criterion.score_range is None and not evidence.criterion.by_arms
     while True:
         if by_pairs or seed < 2 * STRIDE or seed % STRIDE == 0:
