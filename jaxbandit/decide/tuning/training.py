@@ -10,7 +10,7 @@ from jaxbandit.base.refusals import BadInput, error_line, refuse, wrong
 from jaxbandit.decide.tuning import traced
 from jaxbandit.decide.tuning.calls import Calls, Train
 from jaxbandit.decide.tuning.configs import Configs
-from jaxbandit.decide.tuning.function import function_digest
+from jaxbandit.decide.tuning.digests import function_digest
 from jaxbandit.decide.tuning.searching import Evaluate
 from jaxbandit.decide.tuning.store import Entry, Store
 
