@@ -112,7 +112,7 @@ def test_a_timeout_ends_a_search_with_what_is_known(tmp_path):
     assert known.certificate.achieved <= first.certificate.achieved and known.index == first.index
     assert search(Trainer(), timeout="0s").why == "timeout"
     for wrong in ("2 weeks", -1, math.nan, "h", True):
-        with pytest.raises(BadInput, match="^tune: timeout = .*must be a number of seconds >= 0, or a text"):
+        with pytest.raises(BadInput, match=r"^tune: timeout = .*must be a number of seconds >= 0, or a text"):
             search(train, timeout=wrong)
 
 

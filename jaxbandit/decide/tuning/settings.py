@@ -61,7 +61,9 @@ def settings(
     whose = ""
     if rule is not None and rule.rewards is not None:
         low, high = fit.limits(rule.rewards)
-        limits, whose = (float(low), float(high)), f"for which {rule.name} is made"
+        mirrored = maximize or math.isfinite(low + high)  # a finite range is that of the mirror images, too
+        limits = (float(low), float(high)) if mirrored else (-float(high), -float(low))
+        whose = f"for which {rule.name} is made"
     if score_range is not None:
         limits, whose = _range(where, score_range), "given by score_range"
     bounded = all(map(math.isfinite, limits))
