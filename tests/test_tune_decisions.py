@@ -11,6 +11,7 @@ import pytest
 
 import jaxbandit as jb
 from jaxbandit.base.refusals import BadInput
+from jaxbandit.decide.tuning import store
 from jaxbandit.decide.tuning.criterion import Criterion, Stage
 from jaxbandit.theory.comparisons.pairs import PairedDifferences
 
@@ -367,6 +368,9 @@ def test_a_damaged_store_is_refused_and_a_torn_line_is_not(tmp_path):
     log.write_bytes(data.replace(b'"seed": [0', b'"seed": [9', 1))
     with pytest.raises(ValueError, match=r"scores.jsonl: line \d: does not fit the lines before it"):
         search(Trainer(), max_trainings=90, directory=tmp_path)
+    assert "lines are kept" in store.repair(tmp_path) and "nothing to repair" in store.repair(tmp_path)
+    assert (tmp_path / "scores-damaged-1.jsonl").read_bytes() == data.replace(b'"seed": [0', b'"seed": [9', 1)
+    same(search(Trainer(), max_trainings=90, directory=tmp_path), whole)
 
 
 def test_threads_change_nothing(tmp_path):

@@ -62,7 +62,7 @@ def settings(
     if rule is not None and rule.rewards is not None:
         low, high = fit.limits(rule.rewards)
         mirrored = maximize or math.isfinite(low + high)  # a finite range is that of the mirror images, too
-        limits = (float(low), float(high)) if mirrored else (-float(high), -float(low))
+        limits = (float(low), float(high)) if mirrored else (0.0 - float(high), 0.0 - float(low))
         whose = f"for which {rule.name} is made"
     if score_range is not None:
         limits, whose = _range(where, score_range), "given by score_range"
