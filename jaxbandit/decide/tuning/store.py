@@ -139,6 +139,8 @@ class DirectoryStore(Store):
         for number, body in enumerate(lines.bodies, 1):
             try:
                 self._take(log.entry_of(path / LOG, number, body, FORMS))
+            except log.BadLog:
+                raise
             except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
                 raise log.BadLog(path / LOG, number, f"cannot be read ({error})", REMEDY) from None
         self._end, self._file = lines.end, log.OpenLog(path / LOG, storage.open_in_place(path / LOG))
