@@ -10,7 +10,7 @@ from jaxbandit.base.refusals import BadInput, error_line, refuse, wrong
 from jaxbandit.decide.tuning import traced
 from jaxbandit.decide.tuning.calls import Calls, Train
 from jaxbandit.decide.tuning.configs import Configs
-from jaxbandit.decide.tuning.function import function_digest
+from jaxbandit.decide.tuning.digests import function_digest
 from jaxbandit.decide.tuning.searching import Evaluate
 from jaxbandit.decide.tuning.store import Entry, Store
 
@@ -31,18 +31,19 @@ class Training(NamedTuple):
             assert self.calls is not None
             return self.calls
         names = [self.programs[group.rows[0]] for group in self.program.groups]
-        if batch is not None:
-            sizes = [batch] * len(names)
-        elif all(name in store.batches for name in names):
-            sizes = [store.batches[name] for name in names]
-        else:
-            sizes = [store.batches.get(n, size) for n, size in zip(names, traced.batches(self.program), strict=True)]
-        store.set_batches(dict(zip(names, sizes, strict=True)))
-        for name, size in zip(names, sizes, strict=True):
-            if store.batches[name] != size:
-                what = f"scores with batch = {store.batches[name]}, but batch = {size}"
-                raise BadInput(f"tune: the directory holds {what}; leave it out, or give another directory")
         try:
+            if batch is not None:
+                sizes = [batch] * len(names)
+            elif all(name in store.batches for name in names):
+                sizes = [store.batches[name] for name in names]
+            else:
+                found = traced.batches(self.program)
+                sizes = [store.batches.get(name, size) for name, size in zip(names, found, strict=True)]
+            for name, size in zip(names, sizes, strict=True):
+                if store.batches.get(name, size) != size:
+                    what = f"scores with batch = {store.batches[name]}, but batch = {size}"
+                    raise BadInput(f"tune: the directory holds {what}; leave it out, or give another directory")
+            store.set_batches(dict(zip(names, sizes, strict=True)))
             return traced.Trainings(self.program, sizes)
         except NotImplementedError as error:
             refuse("tune", f": train can be traced, but not vmapped over configurations: {error_line(error)}")

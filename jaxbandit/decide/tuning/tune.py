@@ -183,7 +183,7 @@ def tune(
         search = Search(store, evidence, space, numbers, trained.evaluate(store, batch), terms, report)
         found = play("tune", search, evidence, chosen, numbers, seed=seed, paired=bool(paired))
         first_delta = store.delta
-    certificate, low, high = found.certificate, *score_bounds(evidence, maximize)
+    certificate, low, high = found.certificate, *score_bounds(evidence)
     return tune_result(
         space,
         int(search.places[found.arm]),
