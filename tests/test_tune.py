@@ -262,7 +262,7 @@ def test_scores_of_another_function_or_seed_are_refused(tmp_path):
         ({"train": other}, "another train function, or one with other data; give another directory, or same_train"),
         ({"seed": 1}, "seed = 0, but this search has seed = 1"),
         ({"paired": False}, "paired = True, but this search has paired = False"),
-        ({"batch": 1}, "batch = 8, but batch = 1"),
+        ({"batch": 1}, "batch = 4, but batch = 1"),
     ):
         with pytest.raises(ValueError, match=words):
             jb.tune(**{"train": score, "configs": SPACE, "rule": RULE, "directory": tmp_path, **options})

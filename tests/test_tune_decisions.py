@@ -18,20 +18,21 @@ from jaxbandit.theory.comparisons.pairs import PairedDifferences
 MEANS = [0.8, 0.79, 0.78, 0.7, 0.6, 0.5]
 
 
-class Trainer:
+def trainer(sd=0.02, change=lambda score, rng, config: score):
     """A training in plain Python whose score depends on the seed and the configuration alone; it counts its calls."""
+    calls = []
 
-    def __init__(self, sd=0.02, change=lambda score, rng, config: score):
-        self.sd, self.change, self.calls = sd, change, []
-
-    def __call__(self, key, config):
+    def train(key, config):
         if isinstance(key, jax.core.Tracer):
             raise TypeError("in plain Python")
         words = tuple(np.asarray(jax.random.key_data(key)).tolist())
-        self.calls.append((words, config["mu"]))
+        calls.append((words, config["mu"]))
         rng = np.random.default_rng([*words, round(1e6 * config["mu"])])
         shared = np.random.default_rng(words).normal()
-        return self.change(config["mu"] + self.sd * (shared + rng.normal()), rng, config)
+        return change(config["mu"] + sd * (shared + rng.normal()), rng, config)
+
+    train.calls = calls
+    return train
 
 
 def space(*means):
@@ -51,7 +52,7 @@ def scores_of(best):
 
 
 def test_the_certificate_states_the_achieved_epsilon_of_all_scores():
-    best = search(Trainer(), max_trainings=200)
+    best = search(trainer(), max_trainings=200)
     bounds = PairedDifferences(6, math.log(0.05 / 5), min_size=14)
     bounds.enter(scores_of(best))
     left = [i for i in range(6) if i != best.index and not bounds.excluded()[i]]
@@ -66,12 +67,12 @@ def test_the_certificate_states_the_achieved_epsilon_of_all_scores():
 
 def test_a_budget_is_never_exceeded_and_never_an_error():
     for budget in (84, 85, 90, 119):  # from 2 n0 K on it is a race; the last round may be partial
-        train = Trainer(sd=0.2)
+        train = trainer(sd=0.2)
         best = search(train, max_trainings=budget)
         assert len(train.calls) == budget == best.table["pulls"].sum() and best.why == "max_trainings"
         assert np.ptp(best.table["pulls"][best.table["survivor"]]) <= 1
         assert 0 < best.certificate.achieved < math.inf and not best.certificate.stopped
-    assert search(Trainer(), max_trainings=10_000).why == "epsilon"  # nothing is left to compare
+    assert search(trainer(), max_trainings=10_000).why == "epsilon"  # nothing is left to compare
 
 
 def halved(table, budget):
@@ -89,9 +90,9 @@ def halved(table, budget):
 def test_a_small_budget_is_halved(budget):
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
-        best = search(Trainer(sd=0.1), max_trainings=budget)
+        best = search(trainer(sd=0.1), max_trainings=budget)
     assert len(said) == (budget < 42) and all("at least 42 trainings are needed" in str(w.message) for w in said)
-    every = search(Trainer(sd=0.1), max_trainings=240, min_trainings=40)
+    every = search(trainer(sd=0.1), max_trainings=240, min_trainings=40)
     pulls, chosen = halved(scores_of(every), budget)
     np.testing.assert_array_equal(best.table["pulls"], pulls)
     assert best.index == chosen and best.certificate.achieved == math.inf
@@ -100,30 +101,30 @@ def test_a_small_budget_is_halved(budget):
 
 def test_a_budget_too_small_for_one_training_each_takes_a_random_few():
     with pytest.warns(UserWarning, match="gives no guarantee"):
-        best = search(Trainer(), max_trainings=4)
+        best = search(trainer(), max_trainings=4)
     assert best.table["pulls"].sum() == 4 and best.table["pulls"].max() == 1
     assert best.index == int(np.nanargmax(best.table["mean"]))
 
 
 def test_a_timeout_ends_a_search_with_what_is_known(tmp_path):
-    train = Trainer()
+    train = trainer()
     first = search(train, max_trainings=90, directory=tmp_path)
     known = search(train, timeout=0, min_trainings=7, directory=tmp_path)
     assert len(train.calls) == 90 == known.reused and known.why == "timeout"
     assert known.certificate.achieved <= first.certificate.achieved and known.index == first.index
-    assert search(Trainer(), timeout="0s").why == "timeout"
+    assert search(trainer(), timeout="0s").why == "timeout"
     for wrong in ("2 weeks", -1, math.nan, "h", True):
         with pytest.raises(BadInput, match=r"^tune: timeout = .*must be a number of seconds >= 0, or a text"):
             search(train, timeout=wrong)
 
 
 def test_any_rule_may_have_a_budget():
-    best = jb.tune(Trainer(), space(), jb.uniform(6), max_trainings=120,
+    best = jb.tune(trainer(), space(), jb.uniform(6), max_trainings=120,
                    progress=False)  # fmt: skip
     assert best.table["pulls"].sum() == 120 and best.certificate.delta is None and best.certificate.promise == "none"
     assert 0 <= best.certificate.achieved < math.inf and best.certificate.coverage == 0.95
     with pytest.raises(BadInput, match="uniform never stops by itself; give max_trainings or timeout"):
-        jb.tune(Trainer(), space(), jb.uniform(6))
+        jb.tune(trainer(), space(), jb.uniform(6))
 
 
 def same(one, other):
@@ -133,7 +134,7 @@ def same(one, other):
 
 
 def test_a_search_that_grows_trains_nothing_twice(tmp_path):
-    train = Trainer()
+    train = trainer()
     grown = [
         search(train, *MEANS[:4], epsilon=0.05, directory=tmp_path),
         search(train, *MEANS[:4], epsilon=0.02, directory=tmp_path),
@@ -141,8 +142,8 @@ def test_a_search_that_grows_trains_nothing_twice(tmp_path):
         search(train, *MEANS, epsilon=0.02, directory=tmp_path, blind=True),
     ]
     assert len(set(train.calls)) == len(train.calls)
-    same(grown[1], search(Trainer(), *MEANS[:4], epsilon=0.02))
-    same(grown[2], search(Trainer(), *MEANS[:4], max_trainings=150))
+    same(grown[1], search(trainer(), *MEANS[:4], epsilon=0.02))
+    same(grown[2], search(trainer(), *MEANS[:4], max_trainings=150))
     spent = [int(best.history["attempts"].sum()) for best in grown]
     assert grown[1].reused == spent[0] and f"{spent[0]} of them from the directory" in repr(grown[1])
     assert grown[3].certificate.coverage == pytest.approx(0.925)
@@ -151,7 +152,7 @@ def test_a_search_that_grows_trains_nothing_twice(tmp_path):
 
 
 def test_configurations_added_after_looking_are_compared_on_fresh_seeds(tmp_path):
-    train = Trainer(sd=0.01)
+    train = trainer(sd=0.01)
     search(train, *MEANS[1:], epsilon=0.005, directory=tmp_path)
     first = (
         1 + max(len(set(np.array([c for c in train.calls if c[1] == mu], dtype=object)[:, 0])) for mu in MEANS[1:]) - 1
@@ -179,15 +180,15 @@ def test_configurations_added_after_looking_are_compared_on_fresh_seeds(tmp_path
 
 def test_announced_growth_keeps_delta(tmp_path):
     options = {"epsilon": 0.02, "directory": tmp_path, "growth": True}
-    first, then = search(Trainer(), *MEANS[1:], **options), search(Trainer(), *MEANS, **options)
+    first, then = search(trainer(), *MEANS[1:], **options), search(trainer(), *MEANS, **options)
     assert first.certificate.coverage == then.certificate.coverage == 0.95
     levels = Criterion(0.05, None, growth=True).deltas([Stage(5, 0, False), Stage(6, 20, False), Stage(9, 50, False)])
     np.testing.assert_allclose(levels, [0.025, 0.05 / 6, 0.05 / 12])
 
 
 def test_configurations_that_are_left_out_remain_rivals(tmp_path):
-    search(Trainer(), epsilon=0.02, directory=tmp_path)
-    train = Trainer()
+    search(trainer(), epsilon=0.02, directory=tmp_path)
+    train = trainer()
     rest = search(train, *MEANS[2:], epsilon=0.02, directory=tmp_path)
     assert not train.calls and rest.config == {"mu": 0.78} and rest.why == "alone"
     assert rest.certificate.achieved > 0.005 and len(rest.certificate.pulls) == 6
@@ -195,8 +196,8 @@ def test_configurations_that_are_left_out_remain_rivals(tmp_path):
 
 
 def test_another_delta_is_said(tmp_path):
-    search(Trainer(), epsilon=0.05, delta=0.1, directory=tmp_path)
-    best = search(Trainer(), epsilon=0.05, delta=0.01, directory=tmp_path)
+    search(trainer(), epsilon=0.05, delta=0.1, directory=tmp_path)
+    best = search(trainer(), epsilon=0.05, delta=0.01, directory=tmp_path)
     assert "the first search with these scores had delta = 0.1" in str(best) and best.certificate.coverage == 0.99
 
 
@@ -210,7 +211,7 @@ def sometimes_fails(rate):
 
 
 def test_failures_are_counted_scored_or_judged_apart():
-    train = Trainer(change=sometimes_fails(0.2))
+    train = trainer(change=sometimes_fails(0.2))
     with pytest.raises(
         BadInput, match=r"configuration 1 \(mu = 0.79\) raises RuntimeError: out of memory; set on_failure"
     ):
@@ -240,29 +241,29 @@ def test_retries_repeat_the_same_seed_and_cost_trainings():
             raise RuntimeError("node lost")
         return score
 
-    train = Trainer(change=flaky)
+    train = trainer(change=flaky)
     best = search(train, max_trainings=150, retries=2)
     assert len(train.calls) == 150 == best.history["attempts"].sum() and best.history["attempts"].max() == 3
     assert not best.history["failed"].any()
-    calm = search(Trainer(), max_trainings=150)
+    calm = search(trainer(), max_trainings=150)
     for one, other in zip(scores_of(best), scores_of(calm), strict=True):
         n = min(len(one), len(other))
         np.testing.assert_array_equal(one[:n], other[:n])
     with pytest.raises(BadInput, match="node lost"):
         attempts.clear()
-        search(Trainer(change=flaky), max_trainings=150, retries=1)
+        search(trainer(change=flaky), max_trainings=150, retries=1)
 
 
 def test_scores_of_zero_and_one_are_compared_as_bounded_numbers():
     def coin(score, rng, config):
         return float(rng.random() < config["mu"])
 
-    best = search(Trainer(change=coin), 0.9, 0.3, 0.2, epsilon=0.1)
+    best = search(trainer(change=coin), 0.9, 0.3, 0.2, epsilon=0.1)
     assert best.index == 0 and best.certificate.rule == "bounded paired_race"
     assert "all first scores were 0 or 1" in str(best) and any(
         "[0, 1]" in line for line in best.certificate.assumptions
     )
-    mixed = search(Trainer(change=lambda score, rng, config: float(rng.integers(0, 1 + 9 * config["mu"]))), 0.9, 0.2,
+    mixed = search(trainer(change=lambda score, rng, config: float(rng.integers(0, 1 + 9 * config["mu"]))), 0.9, 0.2,
                    epsilon=0.5)  # fmt: skip
     assert mixed.certificate.rule == "paired_race" and mixed.index == 0
 
@@ -275,21 +276,21 @@ def rival(score, rng, config):
 
 
 def test_a_known_range_needs_no_luck_with_rare_failures():
-    best = search(Trainer(change=rival), 0.9, 0.88, 0.87, epsilon=0.005, score_range=(0, 1), delta=0.1)
+    best = search(trainer(change=rival), 0.9, 0.88, 0.87, epsilon=0.005, score_range=(0, 1), delta=0.1)
     assert best.index == 1 and best.certificate.proved and best.certificate.achieved <= 0.005
     assert not any("normal" in line for line in best.certificate.assumptions)
-    normal = search(Trainer(change=rival), 0.9, 0.88, 0.87, epsilon=0.005, delta=0.1)
+    normal = search(trainer(change=rival), 0.9, 0.88, 0.87, epsilon=0.005, delta=0.1)
     assert normal.table["pulls"].min() == 14  # min_trainings
     assert "what happens in fewer than 22 % of them may not have been seen" in str(normal)
     with pytest.raises(BadInput, match=r"returns 0.4.*, must be in \[0.5, 1\], given by score_range"):
-        search(Trainer(change=rival), 0.9, 0.88, 0.87, epsilon=0.005, score_range=(0.5, 1), delta=0.1)
+        search(trainer(change=rival), 0.9, 0.88, 0.87, epsilon=0.005, score_range=(0.5, 1), delta=0.1)
 
 
 def test_an_outlier_is_a_remark():
     def change(score, rng, config):
         return score - (0.3 if config["mu"] == 0.8 and rng.random() < 0.04 else 0.0)
 
-    best = search(Trainer(sd=0.01, change=change), 0.8, 0.79, max_trainings=130, min_trainings=60)
+    best = search(trainer(sd=0.01, change=change), 0.8, 0.79, max_trainings=130, min_trainings=60)
     assert not best.certificate.excluded.any()
     assert "are not normal (one of" in str(best) and not best.certificate.proved
     assert "error rate may exceed delta" in best.certificate.remarks[0] and "score_range" in best.certificate.remarks[0]
@@ -298,7 +299,7 @@ def test_an_outlier_is_a_remark():
 def test_a_dropped_configuration_with_a_larger_mean_is_explained():
     kept = []
     for seed in range(40):
-        best = search(Trainer(sd=0.02), 0.8, 0.795, 0.79, epsilon=0.0, max_trainings=160, seed=seed)
+        best = search(trainer(sd=0.02), 0.8, 0.795, 0.79, epsilon=0.0, max_trainings=160, seed=seed)
         better = best.table["mean"] > best.table["mean"][best.index]
         assert better.any() == ("has a better mean over" in str(best))
         kept.append(better.any())
@@ -311,7 +312,7 @@ def test_quantiles_are_compared_for_any_law():
             200.0 if config["mu"] == 10 and rng.random() < 0.01 else 0
         )
 
-    best = search(Trainer(change=pauses), 10.0, 10.5, epsilon=0.05, quantile=0.5, maximize=False, delta=0.05)
+    best = search(trainer(change=pauses), 10.0, 10.5, epsilon=0.05, quantile=0.5, maximize=False, delta=0.05)
     assert best.index == 0 and best.certificate.statistic == "median" and "median" in str(best)
     samples = scores_of(best)
     assert (
@@ -319,7 +320,7 @@ def test_quantiles_are_compared_for_any_law():
         == np.sort(samples[0])[math.ceil(len(samples[0]) / 2) - 1 + (len(samples[0]) % 2 == 0)]
     )
     assert best.table["low"][0] <= best.table["quantile"][0] <= best.table["high"][0]
-    slow = search(Trainer(change=pauses), 10.0, 10.5, max_trainings=200, quantile=0.9, maximize=False)
+    slow = search(trainer(change=pauses), 10.0, 10.5, max_trainings=200, quantile=0.9, maximize=False)
     assert slow.certificate.statistic == "0.9-quantile"
 
 
@@ -327,7 +328,7 @@ def test_a_resolution_bounds_what_rounding_hides():
     def rounded(score, rng, config):
         return round(score * 20) / 20
 
-    train = Trainer(sd=0.001, change=rounded)  # all scores of a configuration are equal
+    train = trainer(sd=0.001, change=rounded)  # all scores of a configuration are equal
     best = search(train, 0.801, 0.651, 0.499, epsilon=0.1, resolution=0.05)
     r = best.certificate.achieved
     assert best.index == 0 and (r == 0 or r > -0.15 + 0.05)
@@ -355,25 +356,25 @@ WRONG = {
 def test_wrong_terms_are_refused_in_one_line(case):
     options, words = WRONG[case]
     with pytest.raises(ValueError) as error:
-        search(Trainer(), **options)
+        search(trainer(), **options)
     assert words in str(error.value) and "\n" not in str(error.value) and str(error.value).startswith("tune: ")
 
 
 def test_a_damaged_store_is_refused_and_a_torn_line_is_not(tmp_path):
-    whole = search(Trainer(), max_trainings=90, directory=tmp_path)
+    whole = search(trainer(), max_trainings=90, directory=tmp_path)
     log = tmp_path / "scores.jsonl"
     data = log.read_bytes()
     log.write_bytes(data[:-7])
-    same(search(Trainer(), max_trainings=90, directory=tmp_path), whole)
+    same(search(trainer(), max_trainings=90, directory=tmp_path), whole)
     log.write_bytes(data.replace(b'"seed": [0', b'"seed": [9', 1))
     with pytest.raises(ValueError, match=r"scores.jsonl: line \d: does not fit the lines before it"):
-        search(Trainer(), max_trainings=90, directory=tmp_path)
+        search(trainer(), max_trainings=90, directory=tmp_path)
     assert "lines are kept" in store.repair(tmp_path) and "nothing to repair" in store.repair(tmp_path)
     assert (tmp_path / "scores-damaged-1.jsonl").read_bytes() == data.replace(b'"seed": [0', b'"seed": [9', 1)
-    same(search(Trainer(), max_trainings=90, directory=tmp_path), whole)
+    same(search(trainer(), max_trainings=90, directory=tmp_path), whole)
 
 
 def test_threads_change_nothing(tmp_path):
-    calm = search(Trainer(), max_trainings=100)
+    calm = search(trainer(), max_trainings=100)
     with ThreadPoolExecutor(4) as pool:
-        same(search(Trainer(), max_trainings=100, executor=pool), calm)
+        same(search(trainer(), max_trainings=100, executor=pool), calm)

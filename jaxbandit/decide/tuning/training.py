@@ -22,7 +22,7 @@ class Training(NamedTuple):
     space: Configs
     program: traced.Traced | None  # None if train is called directly
     calls: Calls | None
-    programs: list[str]  # digest of what trains each configuration
+    entries: list[Entry]  # what identifies the scores of each configuration
     notes: tuple[str, ...]
 
     def evaluate(self, store: Store, batch: int | None) -> Evaluate:
@@ -30,7 +30,7 @@ class Training(NamedTuple):
         if self.program is None:
             assert self.calls is not None
             return self.calls
-        names = [self.programs[group.rows[0]] for group in self.program.groups]
+        names = [self.entries[group.rows[0]].program for group in self.program.groups]
         try:
             if batch is not None:
                 sizes = [batch] * len(names)
@@ -50,7 +50,13 @@ class Training(NamedTuple):
 
 
 def read(
-    train: Train, space: Configs, *, batch: int | None, executor: Executor | None, tracing: bool | None
+    train: Train,
+    space: Configs,
+    *,
+    batch: int | None,
+    executor: Executor | None,
+    tracing: bool | None,
+    stored: bool,
 ) -> Training:
     """Return the training function of a search.
 
@@ -60,6 +66,7 @@ def read(
       batch: number of trainings side by side, or None.
       executor: where train is called, or None.
       tracing: whether JAX traces train; None to find out.
+      stored: whether its scores are stored, so that train and the configurations have to be identified.
 
     Raises:
       BadInput: train is no function, or cannot be traced although this is asked for.
@@ -79,14 +86,12 @@ def read(
                 given = "traced = True" if tracing else f"batch = {batch}"
                 refuse("tune", f": {given}, but train cannot be traced ({error}); leave it out")
             notes = (f"trainings ran one at a time, because train cannot be traced: {error}",)
+    keys = [space.key(i) if stored else str(i) for i in range(space.count)]
     if program is None:
-        digest = function_digest(train)
-        return Training(train, space, None, Calls(train, space, executor), [digest] * space.count, notes)
-    programs = [""] * space.count
-    for group in program.groups:
-        for row in group.rows.tolist():
-            programs[row] = program.digest_of(group)
-    return Training(train, space, program, None, programs, notes)
+        digest = function_digest(train) if stored else ""
+        return Training(train, space, None, Calls(train, space, executor), [Entry(k, digest) for k in keys], notes)
+    programs = {row: program.digest_of(group) for group in program.groups for row in group.rows.tolist()}
+    return Training(train, space, program, None, [Entry(key, programs[i]) for i, key in enumerate(keys)], notes)
 
 
 def enter(store: Store, training: Training, *, blind: bool, delta: float, same_train: bool) -> np.ndarray:
@@ -96,7 +101,7 @@ def enter(store: Store, training: Training, *, blind: bool, delta: float, same_t
       BadInput: the scores of the store are those of another training function.
     """
     known = {entry.key: number for number, entry in enumerate(store.entries)}
-    entries = [Entry(training.space.key(i), program) for i, program in enumerate(training.programs)]
+    entries = training.entries
     programs = {entry.program for entry in store.entries}
     mine = {entry.program for entry in entries}
     changed = any(e.key in known and store.entries[known[e.key]].program != e.program for e in entries)
