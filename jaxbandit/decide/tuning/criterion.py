@@ -43,11 +43,12 @@ class Criterion(NamedTuple):
 
     delta: float
     epsilon: float | None  # tolerated difference at which the search ends; None: 0, and the budget ends it
-    score_range: tuple[float, float] | None = None
+    score_range: tuple[float, float] | None = None  # of scores
     quantile: float | None = None  # of the rewards, p
     resolution: float = 0.0
     min_trainings: int = 1
     max_failure_rate: float | None = None  # a mean over successes only, and this constraint
+    maximize: bool = True  # otherwise rewards are negated scores
     growth: bool = False  # whether stages were announced, so that their error probabilities add up to delta
 
     @property

@@ -87,7 +87,7 @@ class Search:
         self.places[numbers] = np.arange(space.count)
         self.present = self.places >= 0
         self._store, self._evidence, self._space = store, evidence, space
-        self._evaluate, self._terms, self._report = evaluate, terms, report
+        self._evaluate, self.terms, self._report = evaluate, terms, report
         self._requests = 0
         for arm in np.flatnonzero(~self.present).tolist():  # they stay rivals, with all that is known of them
             known = list(store.all_of(arm, store.next_seed()))
@@ -125,24 +125,29 @@ class Search:
                 after()
         return "done"
 
+    def names(self) -> list[str]:
+        """Return texts of all configurations of the store."""
+        absent = "a configuration that is not given now"
+        return [f"configuration {i} ({self._space.text(i)})" if i >= 0 else absent for i in self.places.tolist()]
+
     def rewards(self, arms: np.ndarray, seeds: np.ndarray) -> np.ndarray:
         """Return the rewards of trainings that have been made."""
         return np.array([self._evidence.samples[arm][seed] for arm, seed in zip(arms, seeds, strict=True)])
 
     def _left(self) -> float:
-        most = self._terms.max_trainings
+        most = self.terms.max_trainings
         return np.inf if most is None else max(most - self.spent, 0)
 
     def _known(self, arm: int, seed: int) -> Outcome | None:
         """The outcome of a training, unless it failed and may be tried more often than it was."""
         outcome = self._store.outcome(arm, seed)
-        if outcome is None or (np.isnan(outcome.score) and outcome.attempts <= self._terms.retries):
+        if outcome is None or (np.isnan(outcome.score) and outcome.attempts <= self.terms.retries):
             return None
         return outcome
 
     def _affordable(self, request: Request) -> tuple[Request, int]:
         """The first trainings of a request that the budget allows, and the attempts that each may have."""
-        left, most = self._left(), self._terms.retries + 1
+        left, most = self._left(), self.terms.retries + 1
         if np.isinf(left):
             return request, most
         known = (self._known(int(a), int(s)) for a, s in zip(*request, strict=True))
@@ -177,18 +182,17 @@ class Search:
             for column, value in zip(vars(self.rows).values(), row, strict=True):
                 column.append(value)
         self._evidence.enter(arms[keep], seeds[keep], np.array(rewards))
-        self._report(self.progress())
         return not cut
 
     def _score(self, outcome: Outcome) -> float:
         """The score of an outcome, NaN for a failed training that has none."""
-        if not np.isnan(outcome.score) or isinstance(self._terms.on_failure, str):
+        if not np.isnan(outcome.score) or isinstance(self.terms.on_failure, str):
             return outcome.score
-        return self._terms.on_failure
+        return self.terms.on_failure
 
     def _reward(self, arm: int, outcome: Outcome) -> float:
         """The reward of an outcome; raise an error if it is not one that the search allows."""
-        score, terms = self._score(outcome), self._terms
+        score, terms = self._score(outcome), self.terms
         if np.isnan(score) and terms.on_failure == "stop":
             self._refuse(arm, f"{outcome.reason}; {SET_ON_FAILURE}")
         if not np.isnan(score) and not terms.low <= score <= terms.high:
@@ -204,8 +208,11 @@ class Search:
 
     def _train(self, arms: np.ndarray, seeds: np.ndarray, attempts: int) -> None:
         """Run trainings and store their outcomes as they end."""
-        pulls = keys.pull_keys(self._terms.seed, 0, seeds, np.zeros(len(arms), np.int32) if self._terms.paired else arms,
-                               self._terms.paired)  # fmt: skip
+        if self.terms.deadline is not None and time.monotonic() >= self.terms.deadline:
+            return
+        shared = self.terms.paired
+        own = np.zeros(len(arms), np.int32) if shared else arms
+        pulls = keys.pull_keys(self.terms.seed, 0, seeds, own, shared)
         words = np.asarray(jax.random.key_data(pulls))
         ended: list[tuple[int, Outcome]] = []
 
@@ -215,7 +222,7 @@ class Search:
             ended.clear()
 
         before = last = time.perf_counter()
-        parts = self._evaluate(words, self.places[arms], attempts, self._terms.deadline)
+        parts = self._evaluate(words, self.places[arms], attempts, self.terms.deadline)
         try:
             for part in parts:
                 now = time.perf_counter()
@@ -225,7 +232,7 @@ class Search:
                     write()
                     self._report(self.progress())
                     last = time.perf_counter()
-                if interrupts.asked() or (self._terms.deadline is not None and time.monotonic() > self._terms.deadline):
+                if interrupts.asked() or (self.terms.deadline is not None and time.monotonic() > self.terms.deadline):
                     break
                 before = time.perf_counter()
             self.waited += time.perf_counter() - before
@@ -242,9 +249,9 @@ class Search:
                 continue
             limit = "" if np.isnan(score) else ", |score| > 1e150"
             reason = part.reason or f"returns {score}{limit}"
-            if part.fatal or self._terms.on_failure == "stop":
+            if part.fatal or self.terms.on_failure == "stop":
                 refusal = refusal or (int(arms[place]), reason if part.fatal else f"{reason}; {SET_ON_FAILURE}")
-            elif attempts > self._terms.retries:  # else the budget has ended before all attempts were made
+            elif attempts > self.terms.retries:  # else the budget has ended before all attempts were made
                 ended.append((place, Outcome(np.nan, part.attempts, reason)))
             else:
                 self.spent += part.attempts
@@ -258,7 +265,7 @@ class Search:
         known = np.where(left & np.isfinite(location), location, -np.inf)
         best = int(np.argmax(known))
         score = float(known[best]) if np.isfinite(known[best]) else float("nan")
-        score = score if self._terms.maximize else -score
+        score = score if self.terms.maximize else -score
         return Progress(self.spent, int(left.sum()), int(self.places[best]), score)
 
 
