@@ -106,7 +106,7 @@ class Criterion(NamedTuple):
     def pair_levels(self, stages: Sequence[Stage]) -> np.ndarray:
         """Return the log of the level of each pair, float64[] or float64[K, K]."""
         logs = [math.log(d) - math.log(max(s.size - 1, 1)) for d, s in zip(self.deltas(stages), stages, strict=True)]
-        return np.float64(logs[0]) if len(stages) == 1 else np.array(logs)[_later(stages)]
+        return np.asarray(logs[0]) if len(stages) == 1 else np.array(logs)[_later(stages)]
 
     def first_seeds(self, stages: Sequence[Stage]) -> np.ndarray | int:
         """Return the first seed that counts for each pair, int[K, K], or 0 for all."""

@@ -130,7 +130,7 @@ def failure_remarks(evidence: Evidence, arm: int, names: Sequence[str], on_failu
     lines, left = [], ~evidence.excluded()
     left[arm] = True
     rates = evidence.failure_rates() if evidence.criterion.max_failure_rate is not None else None
-    for i in np.flatnonzero(left & (evidence.failures > 0)):
+    for i in np.flatnonzero(left & (evidence.failures > 0)).tolist():
         counts = "" if isinstance(on_failure, str) else f" and count as {on_failure:g}"
         rate = "" if rates is None else f"; at most {rates[i]:.0%} of its trainings fail"
         lines.append(f"{names[i]}: {evidence.failures[i]} of {evidence.trainings[i]} trainings failed{counts}{rate}")

@@ -30,7 +30,7 @@ class Training(NamedTuple):
         if self.program is None:
             assert self.calls is not None
             return self.calls
-        names = [self.entries[group.rows[0]].program for group in self.program.groups]
+        names = self.program.digests
         try:
             if batch is not None:
                 sizes = [batch] * len(names)
@@ -90,7 +90,8 @@ def read(
     if program is None:
         digest = function_digest(train) if stored else ""
         return Training(train, space, None, Calls(train, space, executor), [Entry(k, digest) for k in keys], notes)
-    programs = {row: program.digest_of(group) for group in program.groups for row in group.rows.tolist()}
+    pairs = zip(program.digests, program.groups, strict=True)
+    programs = {row: digest for digest, group in pairs for row in group.rows.tolist()}
     return Training(train, space, program, None, [Entry(key, programs[i]) for i, key in enumerate(keys)], notes)
 
 
