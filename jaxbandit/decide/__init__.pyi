@@ -23,3 +23,5 @@ from .tuning.hyperband import hyperband as hyperband
 from .tuning.result import TuneResult as TuneResult
 from .tuning.trainings import Trainee as Trainee
 from .tuning.tune import tune as tune
+from .variants.ab import ab as ab
+from .variants.result import ABResult as ABResult
