@@ -80,13 +80,16 @@ def test_bounds_are_those_of_the_host():
 
 
 def bounds(rewards, max_pulls, **options):
-    """The interval, the number of rewards inside and whether the memory is full, after each round [rounds, 2]."""
+    """After each round, [rounds, 2]: the interval, the number of rewards inside and whether the memory is full; which
+    arms survive, and which one would be recommended [rounds].
+    """
     rule = jb.quantile_race(2, max_pulls=max_pulls, **options)
 
     def body(state, row):
         state = rule.batch.absorb(state, rule.batch.plan(state), row)
         statistic = state.statistic
-        return state, (*statistic.interval, jnp.sum(statistic.between < jnp.inf, 1), statistic.full, state.survivors)
+        inside = jnp.sum(statistic.between < jnp.inf, 1)
+        return state, (*statistic.interval, inside, statistic.full, state.survivors, rule.recommend(state)[0])
 
     start = rule.init(jax.random.key(0))
     return jax.device_get(jax.jit(lambda rewards: jax.lax.scan(body, start, rewards)[1])(jnp.asarray(rewards)))
@@ -96,7 +99,7 @@ def test_a_full_memory_leaves_the_bounds_as_they_are():
     """Six rewards for one pull: the sixth gives both bounds of delta / 2 = 0.05; there is no place for more inside."""
     rewards = np.random.default_rng(2).normal(size=(60, 2))
     with jax.enable_x64(True):
-        low, high, inside, full, survivors = bounds(rewards, 1, delta=0.1)
+        low, high, inside, full, survivors, _ = bounds(rewards, 1, delta=0.1)
         ample = bounds(rewards, 60, delta=0.1)
     first = full.argmax(0)
     assert survivors.all() and full[-1].all() and (first > 6).all() and (inside <= 6).all()
@@ -110,15 +113,17 @@ def test_the_memory_is_enough_for_max_pulls():
     """Of 900 normal rewards fewer than 3.7 sqrt(n), as many as the ranks differ by; there is room for 180."""
     rewards = np.random.default_rng(3).normal(size=(900, 2))
     with jax.enable_x64(True):
-        low, high, inside, full, _ = bounds(rewards, 900, delta=0.1)
+        low, high, inside, full, survivors, named = bounds(rewards, 900, delta=0.1)
     assert not full.any() and 40 < inside.max() < 3.7 * 30
     assert quantile_sequence(rewards[:, 0], 0.5, 0.05) == (low[-1, 0], high[-1, 0])
+    assert survivors.all() and (named == low.argmax(1)).all()
+    assert (named != np.cumsum(rewards, 0).argmax(1)).any()  # the largest mean is not asked for
 
 
 def test_equal_rewards_end_the_race_where_the_bounds_meet():
     """Two arms of equal constants: all of their quantiles are equal, and the bounds show it after six pulls each."""
     with jax.enable_x64(True):
-        low, high, _, _, survivors = bounds(np.full((8, 2), 0.25), 100, delta=0.1)
+        low, high, _, _, survivors, _ = bounds(np.full((8, 2), 0.25), 100, delta=0.1)
     assert np.isinf(low[4]).all() and (low[5] == 0.25).all() and (high[5] == 0.25).all()
     assert survivors[4].all() and survivors[5].tolist() == [True, False]
 

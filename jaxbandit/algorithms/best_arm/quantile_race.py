@@ -142,9 +142,10 @@ def quantile_race(
         ranks, levels = next_ranks(statistic, look.rounds)
         low, high = statistic.interval
         x, between = look.rewards, statistic.between
-        inside = look.survivors & (x > low) & (x < high)
-        below = statistic.below + (look.survivors & (x <= low)).astype(jnp.int32)
-        above = statistic.above + (look.survivors & (x >= high)).astype(jnp.int32)
+        # What is remembered of an eliminated arm does not matter, because its bounds do not move.
+        inside = (x > low) & (x < high)
+        below = statistic.below + (x <= low).astype(jnp.int32)
+        above = statistic.above + (x >= high).astype(jnp.int32)
 
         slots = jnp.arange(capacity, dtype=jnp.int32)[None]
         place = jnp.min(jnp.where(between == jnp.inf, slots, capacity), 1)
