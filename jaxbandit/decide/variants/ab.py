@@ -210,7 +210,7 @@ def _differences(pairs: Pairs, stages: Stages, control: int) -> list[Difference]
     others = [v for v in range(len(stages.stage)) if v != control]
     later = np.maximum(stages.stage[others], stages.stage[control])
     level = staging.pair_levels(stages, np.bincount(later, minlength=len(stages.level)))
-    none = Difference(len(pairs.rows[control]), 0.0, 0.0, 0.0, np.zeros((0, 3)))
+    none = Difference(len(pairs.rows[control]), 0.0, 0.0, 0.0, np.zeros((0, 4)))
     return [
         none if v == control else comparing.difference(pairs, v, control, float(level[v, control]))
         for v in range(len(stages.stage))
@@ -272,6 +272,6 @@ def _notes(
         total = delta + stages.level[1:].sum()
         lines.append(
             f"before the addition, statements had the whole delta, so all statements ever made are true together with "
-            f"probability at least {1 - total:.4g}; with growth=True from the start it is {1 - delta:g}"
+            f"probability at least {1 - total:.4g}; announce additions in advance (growth) for {1 - delta:g}"
         )
     return tuple(lines)

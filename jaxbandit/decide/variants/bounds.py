@@ -57,7 +57,7 @@ def upper(differences: np.ndarray, kind: Kind, alpha: float) -> Upper:
     scaled = differences / width
     if len(np.unique(scaled)) <= _FEW:
         sizes, bounds = looks.running_upper(scaled, math.log(alpha))
-        negative = looks.ever_negative(scaled, math.log(alpha))
+        negative = looks.first_below(scaled, 0.0, math.log(alpha)) is not None
     else:
         sizes, bounds = np.array([n]), np.array([mixture_upper(scaled, alpha)])
         negative = bool(bounds[-1] < 0)

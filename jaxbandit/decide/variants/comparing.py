@@ -100,14 +100,17 @@ class Difference(NamedTuple):
     value: float  # mean over the pairs, NaN without one; open outcomes count as the least value
     low: float
     high: float
-    path: np.ndarray  # float64[looks, 3]: pairs, low, high
+    path: np.ndarray  # float64[looks, 4]: pairs, value, low, high
 
 
 def difference(pairs: Pairs, v: int, control: int, alpha: float) -> Difference:
     """Return the mean outcome of a variant minus that of the control, which is outside the interval with alpha."""
     i, j = pairs.rows_of(v, control)
     above, below = pairs.upper(v, control, alpha / 2), pairs.upper(control, v, alpha / 2)
-    now = np.nan if not len(i) else float(np.mean(pairs.low[i] - pairs.low[j]))
-    few = min(len(above.sizes), len(below.sizes))
-    path = np.stack([above.sizes[-few:], -below.bounds[-few:], above.bounds[-few:]], axis=1)
-    return Difference(len(i), now, -below.last, above.last, path)
+    if not len(i):
+        return Difference(0, np.nan, -below.last, above.last, np.zeros((0, 4)))
+    few = min(len(above.sizes), len(below.sizes))  # one of them alone may have few distinct differences
+    sizes = above.sizes[-few:]
+    means = np.cumsum(pairs.low[i] - pairs.low[j])[sizes - 1] / sizes
+    path = np.stack([sizes, means, -below.bounds[-few:], above.bounds[-few:]], axis=1)
+    return Difference(len(i), float(means[-1]), -below.last, above.last, path)

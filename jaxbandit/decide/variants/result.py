@@ -30,7 +30,7 @@ class Variant:
     stage: int  # 0: from the start; otherwise the number of the stage in which it entered
     entry: int  # row of its first visitor, from 0
     share: float  # of the next visitors
-    path: np.ndarray  # float64[looks, 3]: pairs, and the ends of the difference's interval at that time
+    path: np.ndarray  # float64[looks, 4]: pairs, and the difference with its interval at that time
 
 
 @dataclass(frozen=True)
@@ -64,20 +64,17 @@ class ABResult:
     def words(self) -> str:
         """The decision in a sentence or two."""
         sure = f"with probability at least {1 - self.delta:g}"
-        best = f"{self.choice} is the best variant {sure}"
-        if self.costs_at_most > 0:
-            cost = self.amount(self.costs_at_most, above=True)
-            best = f"against the best variant, this costs at most {cost} {sure}"
+        cost = f"at most {self.amount(self.costs_at_most, above=True)} against the best variant, {sure}"
+        why = f"{self.choice} is the best variant {sure}" if self.costs_at_most == 0 else f"this costs {cost}"
         match self.decision:
             case "ship":
-                return f"Ship {self.choice}: {best}."
+                return f"Ship {self.choice}: {why}."
             case "keep":
-                return f"Keep the control {self.choice}: {best}."
+                return f"Keep the control {self.choice}: {why}."
         if math.isinf(self.costs_at_most):
             return "Go on: there are too few visitors to say anything."
-        needed = f"at most {self.amount(self.epsilon)}" if self.epsilon else "that the best one is known"
-        now = f"Now, {self.choice} would be chosen, and {best}; the decision needs {needed}."
-        return f"Go on. {now}"
+        needed = f"at most {self.amount(self.epsilon, above=True)}" if self.epsilon else "to know the best variant"
+        return f"Go on. To choose {self.choice} now would cost {cost}; the decision needs {needed}."
 
     def amount(self, value: float, *, above: bool = False, unit: bool = True) -> str:
         """Return a difference of means as text, in percentage points for rates; rounded up if `above`."""

@@ -87,7 +87,8 @@ def read(source: Any, columns: Columns) -> Log:
 def _file(path: Path, wanted: Sequence[str]) -> tuple[dict[str, list[str]], list[int]]:
     """Return the wanted columns of a CSV file, and the line of each row."""
     try:
-        text = path.read_text(encoding="utf-8-sig", newline="")
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            text = file.read()
     except UnicodeDecodeError:
         refuse(str(path), ": is not text in UTF-8, must be a CSV file")
     except OSError as error:

@@ -44,21 +44,21 @@ def running_upper(differences: np.ndarray, log_alpha: float) -> tuple[np.ndarray
     return sizes, np.minimum.accumulate(high)
 
 
-def ever_negative(differences: np.ndarray, log_alpha: float) -> bool:
-    """Return whether at some sample size, and not only at the looks, the upper bound of the mean is below 0.
-
-    It never becomes False when rows are added.
+def first_below(differences: np.ndarray, mean: float, log_alpha: float) -> int | None:
+    """Return the first of all sample sizes, not only of the looks, at which the upper bound is below a mean, or None.
 
     Args:
-      differences: float64[n] <= 1 with few distinct values.
-      log_alpha: log of the probability with which the claim may be wrong.
+      differences: float64[n] <= 1.
+      mean: in (-1, 1).
+      log_alpha: log of the probability with which the claim may be wrong for some n.
     """
-    differences = differences[differences != 0]  # the others change nothing at a mean of 0
+    rows = np.flatnonzero(differences) if mean == 0 else np.arange(len(differences))  # others change nothing at 0
     wealth = np.zeros(len(STAKES))
-    for start in range(0, len(differences), _ROWS):
-        logs = np.log1p(-STAKES * differences[start : start + _ROWS, None])
-        sums = wealth + np.cumsum(logs, axis=0)
-        if (log_mixture(sums) > -log_alpha).any():
-            return True
+    for start in range(0, len(rows), _ROWS):
+        some = rows[start : start + _ROWS]
+        sums = wealth + np.cumsum(np.log1p(STAKES * ((mean - differences[some]) / (1 - mean))[:, None]), axis=0)
+        enough = log_mixture(sums) > -log_alpha
+        if enough.any():
+            return int(some[np.argmax(enough)]) + 1
         wealth = sums[-1]
-    return False
+    return None
