@@ -37,7 +37,9 @@ CONFIDENCE = SPREAD | {
     "kim_nelson": functools.partial(jb.kim_nelson, epsilon=0.3),
     "bernstein_race": jb.bernstein_race,
     "betting_race": jb.betting_race,
+    "quantile_race": jb.quantile_race,
 }
+TIES = ("kim_nelson", "quantile_race")  # which recommend any of several equal arms
 BUDGET = {
     "uniform_allocation": (jb.uniform_allocation, 2),
     "sequential_halving": (jb.sequential_halving, 2),
@@ -69,8 +71,9 @@ def test_rules_with_a_confidence(name):
     deltas = [0.01, 0.01, 0.01, 0.01, 0.01, 0.4 if name == "kim_nelson" else 0.999]  # which refuses 0.5 and more
     outcomes, named, _ = play(lambda delta: CONFIDENCE[name](2, delta=delta), [*alike, *sure, *rare], deltas)
     stopped = (outcomes == Outcome.STOPPED).all(1).tolist()
-    # Any of equal arms will do for an indifference zone; else they are censored, and not taken for an answer.
-    assert stopped == [name == "kim_nelson"] * 2 + [name not in SPREAD] * 2 + [True] * 2
+    # Any of equal arms will do for an indifference zone, and where the bounds of quantiles meet; else they are
+    # censored, and not taken for an answer.
+    assert stopped == [name in TIES] * 2 + [name not in SPREAD] * 2 + [True] * 2
     assert np.isin(outcomes, [Outcome.STOPPED, Outcome.MAX_ROUNDS]).all()
     if name not in SPREAD:
         assert (named[2:4] == [[1], [0]]).all()

@@ -52,7 +52,9 @@ class TuneResult:
     maximize: bool
     notes: tuple[str, ...]  # remarks that belong to the numbers
     seconds: dict[str, float]  # "total", and "trainings" as a part of it
-    why: str = ""  # what ended `tune`: "epsilon", "max_trainings", "timeout", or "rule" if it stopped by itself
+    # What ended `tune`: "epsilon", "max_trainings", "timeout", "rule" if the rule has stopped, or "alone" if all other
+    # configurations that were given are excluded, but some of the directory are not.
+    why: str = ""
     reused: int = 0  # trainings whose scores were in the directory before
     versions: dict[str, str] = field(default_factory=versions)
 

@@ -208,6 +208,8 @@ class Search:
 
     def _train(self, arms: np.ndarray, seeds: np.ndarray, attempts: int) -> None:
         """Run trainings and store their outcomes as they end."""
+        if self.terms.deadline is not None and time.monotonic() >= self.terms.deadline:
+            return
         shared = self.terms.paired
         own = np.zeros(len(arms), np.int32) if shared else arms
         pulls = keys.pull_keys(self.terms.seed, 0, seeds, own, shared)

@@ -10,7 +10,7 @@ from jaxbandit.base.refusals import BadInput, error_line, refuse, wrong
 from jaxbandit.decide.tuning import traced
 from jaxbandit.decide.tuning.calls import Calls, Train
 from jaxbandit.decide.tuning.configs import Configs
-from jaxbandit.decide.tuning.function import function_digest
+from jaxbandit.decide.tuning.digests import function_digest
 from jaxbandit.decide.tuning.searching import Evaluate
 from jaxbandit.decide.tuning.store import Entry, Store
 
@@ -22,7 +22,7 @@ class Training(NamedTuple):
     space: Configs
     program: traced.Traced | None  # None if train is called directly
     calls: Calls | None
-    programs: list[str]  # digest of what trains each configuration
+    entries: list[Entry]  # what identifies the scores of each configuration
     notes: tuple[str, ...]
 
     def evaluate(self, store: Store, batch: int | None) -> Evaluate:
@@ -30,26 +30,33 @@ class Training(NamedTuple):
         if self.program is None:
             assert self.calls is not None
             return self.calls
-        names = [self.programs[group.rows[0]] for group in self.program.groups]
-        if batch is not None:
-            sizes = [batch] * len(names)
-        elif all(name in store.batches for name in names):
-            sizes = [store.batches[name] for name in names]
-        else:
-            sizes = [store.batches.get(n, size) for n, size in zip(names, traced.batches(self.program), strict=True)]
-        store.set_batches(dict(zip(names, sizes, strict=True)))
-        for name, size in zip(names, sizes, strict=True):
-            if store.batches[name] != size:
-                what = f"scores with batch = {store.batches[name]}, but batch = {size}"
-                raise BadInput(f"tune: the directory holds {what}; leave it out, or give another directory")
+        names = self.program.digests
         try:
+            if batch is not None:
+                sizes = [batch] * len(names)
+            elif all(name in store.batches for name in names):
+                sizes = [store.batches[name] for name in names]
+            else:
+                found = traced.batches(self.program)
+                sizes = [store.batches.get(name, size) for name, size in zip(names, found, strict=True)]
+            for name, size in zip(names, sizes, strict=True):
+                if store.batches.get(name, size) != size:
+                    what = f"scores with batch = {store.batches[name]}, but batch = {size}"
+                    raise BadInput(f"tune: the directory holds {what}; leave it out, or give another directory")
+            store.set_batches(dict(zip(names, sizes, strict=True)))
             return traced.Trainings(self.program, sizes)
         except NotImplementedError as error:
             refuse("tune", f": train can be traced, but not vmapped over configurations: {error_line(error)}")
 
 
 def read(
-    train: Train, space: Configs, *, batch: int | None, executor: Executor | None, tracing: bool | None
+    train: Train,
+    space: Configs,
+    *,
+    batch: int | None,
+    executor: Executor | None,
+    tracing: bool | None,
+    stored: bool,
 ) -> Training:
     """Return the training function of a search.
 
@@ -59,6 +66,7 @@ def read(
       batch: number of trainings side by side, or None.
       executor: where train is called, or None.
       tracing: whether JAX traces train; None to find out.
+      stored: whether its scores are stored, so that train and the configurations have to be identified.
 
     Raises:
       BadInput: train is no function, or cannot be traced although this is asked for.
@@ -78,14 +86,13 @@ def read(
                 given = "traced = True" if tracing else f"batch = {batch}"
                 refuse("tune", f": {given}, but train cannot be traced ({error}); leave it out")
             notes = (f"trainings ran one at a time, because train cannot be traced: {error}",)
+    keys = [space.key(i) if stored else str(i) for i in range(space.count)]
     if program is None:
-        digest = function_digest(train)
-        return Training(train, space, None, Calls(train, space, executor), [digest] * space.count, notes)
-    programs = [""] * space.count
-    for group in program.groups:
-        for row in group.rows.tolist():
-            programs[row] = program.digest_of(group)
-    return Training(train, space, program, None, programs, notes)
+        digest = function_digest(train) if stored else ""
+        return Training(train, space, None, Calls(train, space, executor), [Entry(k, digest) for k in keys], notes)
+    pairs = zip(program.digests, program.groups, strict=True)
+    programs = {row: digest for digest, group in pairs for row in group.rows.tolist()}
+    return Training(train, space, program, None, [Entry(key, programs[i]) for i, key in enumerate(keys)], notes)
 
 
 def enter(store: Store, training: Training, *, blind: bool, delta: float, same_train: bool) -> np.ndarray:
@@ -95,7 +102,7 @@ def enter(store: Store, training: Training, *, blind: bool, delta: float, same_t
       BadInput: the scores of the store are those of another training function.
     """
     known = {entry.key: number for number, entry in enumerate(store.entries)}
-    entries = [Entry(training.space.key(i), program) for i, program in enumerate(training.programs)]
+    entries = training.entries
     programs = {entry.program for entry in store.entries}
     mine = {entry.program for entry in entries}
     changed = any(e.key in known and store.entries[known[e.key]].program != e.program for e in entries)
