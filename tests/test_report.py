@@ -15,7 +15,7 @@ from results_by_hand import noisy, result, stopping
 from jaxbandit import ask, save_session, session, session_directory, student_race, tell
 from jaxbandit.base.contract import Outcome
 from jaxbandit.base.refusals import BadInput
-from jaxbandit.decide.sessions.certificate import certificate
+from jaxbandit.decide.sessions.certifying import certificate
 from jaxbandit.engine.storage import files as storage
 from jaxbandit.engine.storage.json_files import read_json, write_json
 from jaxbandit.lab import cli

@@ -3,7 +3,7 @@ from .sessions.ask_tell import pull_keys as pull_keys
 from .sessions.ask_tell import tell as tell
 from .sessions.ask_tell import withdraw as withdraw
 from .sessions.certificate import Certificate as Certificate
-from .sessions.certificate import certificate as certificate
+from .sessions.certifying import certificate as certificate
 from .sessions.directory import session_directory as session_directory
 from .sessions.pulls import Pulls as Pulls
 from .sessions.repair import repair_session as repair_session
@@ -23,3 +23,5 @@ from .tuning.hyperband import hyperband as hyperband
 from .tuning.result import TuneResult as TuneResult
 from .tuning.trainings import Trainee as Trainee
 from .tuning.tune import tune as tune
+from .variants.ab import ab as ab
+from .variants.result import ABResult as ABResult

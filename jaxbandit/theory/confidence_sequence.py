@@ -14,6 +14,8 @@ from scipy.special import betaln, xlogy
 
 from jaxbandit.theory.intervals import Interval
 
+_LOWEST = -745.0  # the log of a smaller number than all positive ones of float64
+
 
 def confidence_sequence(hits: int, trials: int, confidence: float) -> Interval:
     """Return the interval of a rate after `trials` trials, valid under optional stopping.
@@ -41,12 +43,24 @@ def confidence_sequence(hits: int, trials: int, confidence: float) -> Interval:
         raise ValueError(f"confidence_sequence: confidence = {confidence}, must be in (0, 1)")
     if not trials:
         return Interval(0.5, math.inf, 0.0, 1.0)
-    misses = trials - hits
-    least = float(betaln(hits + 0.5, misses + 0.5) - betaln(0.5, 0.5)) + math.log1p(-confidence)
-    low = math.exp(_log_lower(hits, misses, least)) if hits else 0.0
-    high = -math.expm1(_log_lower(misses, hits, least)) if misses else 1.0
+    low, high = region(hits, trials, math.log1p(-confidence))
     rate = hits / trials
     return Interval(rate, math.sqrt(rate * (1 - rate) / trials), low, high)
+
+
+def region(hits: float, trials: int, log_alpha: float) -> tuple[float, float]:
+    """Return the least and the largest rate at which the mixture has not reached 1/alpha.
+
+    Args:
+      hits: number of successful trials, or the sum of numbers in [0, 1], in [0, trials].
+      trials: number of trials, >= 1.
+      log_alpha: log of the probability with which some rate is excluded wrongly, < 0.
+    """
+    misses = trials - hits
+    least = float(betaln(hits + 0.5, misses + 0.5) - betaln(0.5, 0.5)) + log_alpha
+    low = math.exp(_log_lower(hits, misses, least)) if hits else 0.0
+    high = -math.expm1(_log_lower(misses, hits, least)) if misses else 1.0
+    return low, high
 
 
 def unseen(trials: ArrayLike, level: float) -> np.ndarray:
@@ -76,12 +90,14 @@ def unseen(trials: ArrayLike, level: float) -> np.ndarray:
     return -np.expm1(math.log(level) / np.maximum(trials, 1e-300))
 
 
-def _log_lower(hits: int, misses: int, least: float) -> float:
-    """Return log p for the rate p <= hits / trials at which the log-likelihood falls to `least`; hits >= 1."""
+def _log_lower(hits: float, misses: float, least: float) -> float:
+    """Return log p for the rate p <= hits / trials at which the log-likelihood falls to `least`; hits > 0."""
     from scipy.optimize import brentq  # imported here because it is slow to import and rarely needed
 
     if not misses:
         return least / hits
+    if least <= _LOWEST * hits:  # the rate is 0 in float64
+        return -math.inf
 
     def excess(log_rate: float) -> float:
         return hits * log_rate + float(xlogy(misses, -math.expm1(log_rate))) - least

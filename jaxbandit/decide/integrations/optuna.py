@@ -15,7 +15,7 @@ from jaxbandit.base.refusals import refuse
 from jaxbandit.decide.integrations.optuna_configs import checked, plain
 from jaxbandit.decide.sessions.ask_tell import ask, tell
 from jaxbandit.decide.sessions.certificate import Certificate
-from jaxbandit.decide.sessions.certificate import certificate as of_session
+from jaxbandit.decide.sessions.certifying import certificate as of_session
 from jaxbandit.decide.sessions.rewards import LARGEST, usable
 from jaxbandit.decide.sessions.session import Session, session
 from jaxbandit.decide.tuning.rules import check_agreement, chosen, default_rule, one_of

@@ -14,7 +14,7 @@ from jaxbandit.base.contract import Algorithm
 from jaxbandit.base.extras import extra
 from jaxbandit.base.refusals import refuse
 from jaxbandit.decide.sessions.ask_tell import ask, tell
-from jaxbandit.decide.sessions.certificate import certificate
+from jaxbandit.decide.sessions.certifying import certificate
 from jaxbandit.decide.sessions.rewards import as_float, usable
 from jaxbandit.decide.sessions.session import Session, session
 from jaxbandit.decide.tuning.rules import check_agreement, chosen, default_rule, one_of

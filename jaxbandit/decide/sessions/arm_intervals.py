@@ -1,13 +1,12 @@
-"""Confidence sequences of the mean rewards of a session's arms, which hold for all arms at once and at every time."""
+"""Confidence sequences of the mean rewards of several arms, which hold for all arms at once and at every time."""
 
 import math
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 
-from jaxbandit.base.types import Array, Numbers
-from jaxbandit.decide.sessions.session import Session
+from jaxbandit.base.contract import Rewards
+from jaxbandit.base.types import Numbers
+from jaxbandit.decide.sessions.rewards import Totals
 from jaxbandit.engine.rounds import fit
 from jaxbandit.theory.solvers import student
 
@@ -18,22 +17,26 @@ _NORMAL = (
 )
 
 
-def intervals(session: Session, coverage: float) -> tuple[np.ndarray, np.ndarray, list[str]]:
+def intervals(totals: Totals, rewards: Rewards | None, coverage: float) -> tuple[np.ndarray, np.ndarray, list[str]]:
     """Return lower and upper bounds of the arms' means, float64[num_arms], and the assumptions that they add.
 
     With probability `coverage` they contain the means of all arms at all times.
+
+    Args:
+      totals: sums of the rewards of each arm.
+      rewards: what is known about rewards: a range, sigma, or nothing.
+      coverage: probability in (0, 1).
     """
-    totals, rewards = session.totals, session.rule.rewards
     n, means = np.maximum(totals.counts, 1), totals.means
-    level = (1 - coverage) / session.num_arms
+    level = (1 - coverage) / len(n)
     least, most = fit.limits(rewards)
     sigma = None if rewards is None else rewards.sigma
     if math.isfinite(least) and math.isfinite(most):
         sigma = (most - least) / 2  # Hoeffding's lemma; `tell` checks that rewards are in range
     if sigma is None:
-        squares = n * totals.variances
-        with session.programs.scope():
-            ratio, known = map(np.asarray, _student(n.astype(np.float64), np.log(level), squares, np.abs(means)))
+        sizes, log_level = n.astype(np.float64), np.float64(np.log(level))
+        ratio = student.squared_radius(sizes, log_level, student.default_c2(log_level))
+        known = student.varies(n * totals.variances, sizes, np.abs(means)) & np.isfinite(ratio)
         radius = np.full(len(n), np.inf)
         radius[known] = np.sqrt(totals.variances[known] * ratio[known])
         assumed = [_NORMAL]
@@ -53,10 +56,3 @@ def mixture_radius(n: np.ndarray, sigma: Numbers, level: float) -> np.ndarray:
     twice = -2 * math.log(level)
     c = _TYPICAL / (twice + math.log1p(twice))
     return np.asarray(sigma) / n * np.sqrt((n + c) * (twice + np.log1p(n / c)))
-
-
-@jax.jit
-def _student(n: Array, log_level: Array, squares: Array, size: Array) -> tuple[Array, Array]:
-    """The squared radius divided by the variance, and whether the rewards vary."""
-    ratio = student.squared_radius(n, log_level, student.default_c2(log_level))
-    return ratio, student.varies(squares, n, size) & jnp.isfinite(ratio)

@@ -187,8 +187,9 @@ def _entered(session: Session, values: np.ndarray) -> Session:
         np.add.at(squares, actions, values * values)
     totals = with_rewards(session.totals, arms, values)
     history = longer(session.history, values)
+    known = session.arms if arms.dtype == bool else longer(session.arms, arms.astype(np.int32))
     batch = batch._replace(entered=batch.entered + len(values), sums=sums, squares=squares)
-    session = replace(session, batch=batch, totals=totals, history=history)
+    session = replace(session, batch=batch, totals=totals, history=history, arms=known)
     return session if batch.entered < batch.size else _decided(session)
 
 

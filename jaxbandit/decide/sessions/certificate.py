@@ -1,4 +1,4 @@
-"""The certificate of a session: its recommendation, the guarantee, confidence intervals and unchecked assumptions."""
+"""A certificate: a recommendation, what is known of it, its guarantee, confidence intervals, unchecked assumptions."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -8,23 +8,21 @@ from typing import Any
 import numpy as np
 
 from jaxbandit.base import text
-from jaxbandit.base.contract import Algorithm, Rewards
 from jaxbandit.base.markup import html_table, view
-from jaxbandit.base.types import Numbers
-from jaxbandit.decide.sessions.arm_intervals import intervals
-from jaxbandit.decide.sessions.session import Session
-from jaxbandit.engine.rounds import fit
 from jaxbandit.theory.confidence_sequence import unseen
 
-NO_LIMITS = (-math.inf, math.inf)
-COVERAGE = 0.95  # of the intervals of a rule without a guarantee
 _UNKNOWN = {"mean": math.nan, "low": -math.inf, "high": math.inf}  # of an arm, where its JSON has no such key
 _NAMED = 10  # arms of equally many pulls that are named, of which only the number follows
 
 
 @dataclass(frozen=True)
 class Certificate:
-    """A session's recommendation with its guarantee and confidence intervals; `str` returns a table.
+    """A recommendation with what is known of it, its guarantee and confidence intervals; `str` returns a table.
+
+    `achieved` is the epsilon that the recommended arms reach: with probability at least `coverage`, the worst of them
+    is at most that much below the m-th best, at this moment and at all others, for whatever reason one looks now and
+    however the pulls were chosen. The guarantee of a rule, `promise`, is another statement, on the moment at which the
+    rule stops.
 
     With probability `coverage`, the intervals from `low` to `high` contain the mean rewards of all arms simultaneously
     and at all times, so they may be read while the session is running and after the rule has stopped. Without a known
@@ -47,7 +45,28 @@ class Certificate:
     high: np.ndarray | None  # float64[num_arms]
     coverage: float | None  # None without intervals
     survivors: np.ndarray | None  # bool[num_arms]
-    assumptions: tuple[str, ...]  # of the guarantee and the intervals, which nobody has checked
+    assumptions: tuple[str, ...]  # of all these statements, which nobody has checked
+    achieved: float | None = None  # inf if nothing is known yet; None with contexts and for sets
+    excluded: np.ndarray | None = None  # bool[num_arms], arms that are not among the m best, by the same statement
+    needed: int | None = None  # pulls of each arm without which nothing is known
+    statistic: str = "mean"  # what `means`, `low`, `high`, `achieved` and `epsilon` are about
+    remarks: tuple[str, ...] = ()  # that belong to the numbers
+    names: tuple[str, ...] | None = None  # of the arms, for texts
+
+    @property
+    def known(self) -> str:
+        """What is known of the recommendation at this moment, in a sentence; "" if nothing of this kind is said."""
+        if self.achieved is None or self.coverage is None or self.recommendation is None:
+            return ""
+        one = len(self.recommendation) == 1
+        arms, verb = ("the recommended arm", "is") if one else ("the recommended arms", "are")
+        if math.isinf(self.achieved):
+            least = "" if self.needed is None else f": at least {self.needed} pulls of each arm are needed"
+            return f"no guarantee: nothing is known of the distance of {arms} from the best{least}"
+        best = "the best" if one else f"the {len(self.recommendation)} best"
+        what = "" if self.statistic == "mean" else f" by the {self.statistic}"
+        place = f"{best}{what}" if self.achieved == 0 else f"within {_above(self.achieved)} of {best}{what}"
+        return f"{arms} {verb} {place} with probability at least {self.coverage:g}"
 
     @property
     def promise(self) -> str:
@@ -79,10 +98,10 @@ class Certificate:
         """Return what may not have been seen of the recommended arms and of the survivors, as sentences.
 
         Args:
-          names: names of the arms. Default: their numbers.
+          names: names of the arms. Default: `names`, or their numbers.
           pulls: what the pulls are, in the plural.
         """
-        shares = self.unseen
+        shares, names = self.unseen, self.names if names is None else names
         if shares is None:
             return []
         shown = np.zeros(len(self.pulls), bool) if self.survivors is None else self.survivors.copy()
@@ -106,14 +125,23 @@ class Certificate:
             content["recommendation"] = self.recommendation.tolist()
         if self.coverage is not None:
             content["coverage"] = self.coverage
+        if self.achieved is not None:
+            content["known"] = self.known
+            content |= {"achieved_epsilon": self.achieved} if math.isfinite(self.achieved) else {}
+            content |= {} if self.needed is None else {"needed": self.needed}
+        if self.statistic != "mean":
+            content["statistic"] = self.statistic
         arms = []
-        named = {"mean": self.means, "low": self.low, "high": self.high, "unseen": self.unseen}
+        columns = {"mean": self.means, "low": self.low, "high": self.high, "unseen": self.unseen}
         for arm, pulls in enumerate(self.pulls.tolist()):
-            known = {k: float(v[arm]) for k, v in named.items() if v is not None and math.isfinite(v[arm])}
+            known = {k: float(v[arm]) for k, v in columns.items() if v is not None and math.isfinite(v[arm])}
             alive = {} if self.survivors is None else {"survives": bool(self.survivors[arm])}
-            arms.append({"arm": arm, "pulls": pulls, **known, **alive})
-        rare = {"rare_events": lines} if (lines := self.rare_events()) else {}
-        return content | {"arms": arms, **rare, "assumptions": list(self.assumptions)}
+            alive |= {} if self.excluded is None else {"excluded": bool(self.excluded[arm])}
+            named = {} if self.names is None else {"name": self.names[arm]}
+            arms.append({"arm": arm, **named, "pulls": pulls, **known, **alive})
+        more = {"rare_events": self.rare_events(), "remarks": list(self.remarks)}
+        more = {key: lines for key, lines in more.items() if lines}
+        return content | {"arms": arms, **more, "assumptions": list(self.assumptions)}
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> "Certificate":
@@ -142,11 +170,17 @@ class Certificate:
             coverage=data.get("coverage"),
             survivors=np.array([arm["survives"] for arm in arms]) if "survives" in arms[0] else None,
             assumptions=tuple(data["assumptions"]),
+            achieved=float(data.get("achieved_epsilon", math.inf)) if "known" in data else None,
+            excluded=np.array([arm["excluded"] for arm in arms]) if "excluded" in arms[0] else None,
+            needed=data.get("needed"),
+            statistic=data.get("statistic", "mean"),
+            remarks=tuple(data.get("remarks", ())),
+            names=tuple(str(arm["name"]) for arm in arms) if "name" in arms[0] else None,
         )
 
-    def _rows(self, names: Sequence[str] | None = None) -> list[list[str]]:
+    def _rows(self, names: Sequence[str] | None) -> list[list[str]]:
         """The headings, followed by one row per arm."""
-        header = ["arm", "pulls"] + ["mean"] * (self.means is not None)
+        header = ["arm", "pulls"] + [self.statistic] * (self.means is not None)
         header += [] if self.coverage is None else [f"{self.coverage:.0%} interval"]
         header += ["survives"] * (self.survivors is not None)
         rows = [header]
@@ -166,7 +200,8 @@ class Certificate:
         Args:
           names: names of the arms. Default: their numbers.
         """
-        lines = [f"rule: {self.rule}", f"guarantee: {self.promise}"]
+        names = self.names if names is None else names
+        lines = self._statements()
         if self.recommendation is not None:
             lines.append(
                 "recommended: " + ", ".join(str(a) if names is None else names[int(a)] for a in self.recommendation)
@@ -174,25 +209,32 @@ class Certificate:
         lines += ["", text.align(self._rows(names), right=range(1, 3 if self.means is not None else 2))]
         if rare := self.rare_events(names):
             lines += ["", f"{rare_heading(self.coverage)}:", *(f"- {line}" for line in rare)]
+        lines += ["", *self.remarks] if self.remarks else []
         return "\n".join(
             [*lines, "", "assumptions that nobody has checked:", *(f"- {line}" for line in self.assumptions)]
         )
+
+    def _statements(self) -> list[str]:
+        """The rule, its guarantee, and what is known now."""
+        lines = [f"rule: {self.rule}", f"guarantee: {self.promise}"]
+        return lines + ([f"known now: {self.known}"] if self.known else [])
 
     def __str__(self) -> str:
         return self.table()
 
     def _repr_html_(self) -> str:
-        head, *rows = self._rows()
-        named = "none" if self.recommendation is None else ", ".join(map(str, self.recommendation))
-        arms = html_table(head, rows, right=range(1, 3 if self.means is not None else 2))
+        head, *rows = self._rows(self.names)
+        arms = () if self.recommendation is None else self.recommendation.tolist()
+        named = ", ".join(str(arm) if self.names is None else self.names[arm] for arm in arms) or "none"
+        table = html_table(head, rows, right=range(1, 3 if self.means is not None else 2))
         notes = [
-            f"rule: {self.rule}",
-            f"guarantee: {self.promise}",
+            *self._statements(),
             *([f"{rare_heading(self.coverage)}:", *rare] if (rare := self.rare_events()) else []),
+            *self.remarks,
             "assumptions that nobody has checked:",
             *self.assumptions,
         ]
-        return view(f"recommended: {named}", arms, notes=notes)
+        return view(f"recommended: {named}", table, notes=notes)
 
 
 def rare_heading(coverage: float | None) -> str:
@@ -203,70 +245,17 @@ def rare_heading(coverage: float | None) -> str:
     )
 
 
-def certificate(session: Session) -> Certificate:
-    """Return the certificate of the session's current recommendation.
-
-    The intervals are confidence sequences of each arm's rewards, at level (1 - coverage) / num_arms each, which remain
-    valid under optional stopping and adaptive sampling. For bounded rewards or a known sigma, they are those of the
-    normal mixture for sub-Gaussian rewards (Robbins 1970), and otherwise those of the martingale of the t-test (Lai
-    1976).
-    """
-    rule, totals = session.rule, session.totals
-    promise, assumptions = rule.promise, ["the rewards of an arm are independent and identically distributed"]
-    single = session.programs.set_size is None and not session.programs.needs_context
-    coverage = COVERAGE if promise is None else 1 - float(promise.delta)
-    low = high = None
-    if single:
-        low, high, taken = intervals(session, coverage)
-        assumptions += taken
-    if rule.rewards is not None:
-        if rule.rewards.sigma is not None:
-            assumptions.append(f"noise is sub-Gaussian with sigma = {_sigma(rule.rewards.sigma)}")
-        if rule.rewards.family is not None:
-            assumptions.append(f"rewards are of the {rule.rewards.family} family")
-    if promise is not None:
-        assumptions += rule.assumptions or _undeclared(rule)
-        if not promise.proved:
-            assumptions.append("the guarantee itself, which is not proved for all instances")
-    if session.paired:
-        assumptions.append(
-            "pulls with the same index used a common key, and pulls with different indices used independent keys"
-        )
-    return Certificate(
-        rule=rule.name or "an algorithm",
-        delta=None if promise is None else float(promise.delta),
-        epsilon=None if promise is None else float(promise.epsilon),
-        m=None if promise is None else promise.m,
-        proved=promise is not None and promise.proved,
-        stopped=session.stopped,
-        recommendation=session.recommendation,
-        pulls=totals.counts.copy(),
-        means=totals.means if single else None,
-        low=low,
-        high=high,
-        coverage=coverage if single else None,
-        survivors=session.survivors,
-        assumptions=tuple(dict.fromkeys(assumptions)),
-    )
-
-
-def _undeclared(rule: Algorithm) -> tuple[str, ...]:
-    """The assumptions of a rule that declares none, which its `rewards` may be."""
-    rewards = rule.rewards or Rewards()
-    if rewards.sigma is not None or rewards.family is not None or fit.limits(rewards) != NO_LIMITS:
-        return ()
-    return ("the assumptions of the rule's proof, which the rule does not declare",)
-
-
-def _sigma(sigma: Numbers) -> str:
-    values = np.unique(np.asarray(sigma, np.float64))
-    return f"{values[0]:g}" if len(values) == 1 else f"{values[0]:g} to {values[-1]:g}, by arm"
-
-
 def _percent(share: float) -> str:
     """A share as a percentage of two digits, rounded up so that it remains a bound."""
     places = max(1 - math.floor(math.log10(100 * share)), 0)
     return f"{math.ceil(100 * share * 10**places - 1e-9) / 10**places:.{places}f} %"
+
+
+def _above(epsilon: float) -> str:
+    """An epsilon with two significant digits, rounded up so that the statement remains true."""
+    places = 1 - math.floor(math.log10(epsilon))
+    scaled = math.ceil(epsilon * 10.0**places * (1 - 1e-12)) if places < 300 else epsilon
+    return f"{scaled / 10.0**places:.2g}" if places < 300 else f"{epsilon:g}"
 
 
 def _shown(value: float) -> str:

@@ -20,7 +20,8 @@ from jaxbandit.base.types import Json, PyTree
 LOG = "log.jsonl"
 DIGITS = 16  # hexadecimal digits of a checksum
 # The entries: lists that they have, and what they may have besides.
-FORMS = (({"ask"}, {"limit", "context"}), ({"tell", "rewards"}, set()), ({"withdraw"}, set()))
+Forms = Sequence[tuple[set[str], set[str]]]
+FORMS: Forms = (({"ask"}, {"limit", "context"}), ({"tell", "rewards"}, set()), ({"withdraw"}, set()))
 REMEDY = "restore it from a copy, or let jaxbandit repair DIR keep what is sound"
 _BEFORE, _AFTER = b', "sum": "', b'"}'
 _SUFFIX = len(_BEFORE) + DIGITS + len(_AFTER)
@@ -120,22 +121,23 @@ def _body(line: bytes) -> bytes | None:
     return line[:-_SUFFIX] + b"}" if known else None
 
 
-def entry_of(path: Path, number: int, body: bytes) -> Json:
+def entry_of(path: Path, number: int, body: bytes, forms: Forms = FORMS) -> Json:
     """Return the entry of a line.
 
     Args:
       path: path of the log, for messages.
       number: number of the line, counted from 1.
       body: the line without its checksum.
+      forms: the lists that a line may have, and what it may have besides.
 
     Raises:
-      BadLog: it is not a line that a session writes.
+      BadLog: it is not such a line.
     """
     try:
         entry = json.loads(body, object_pairs_hook=_distinct)
     except (ValueError, RecursionError):
         entry = {}
-    for lists, more in FORMS if isinstance(entry, dict) else ():
+    for lists, more in forms if isinstance(entry, dict) else ():
         if lists <= entry.keys() <= lists | more and all(isinstance(entry[name], list) for name in lists):
             return entry
     raise BadLog(path, number, "not a line that a session has written")

@@ -8,7 +8,7 @@ import numpy as np
 from jaxbandit.base.types import ArrayLike
 
 LARGEST = 1e150  # largest modulus of a reward, so that the squares of 10^7 rewards and their sum are finite
-History = tuple[np.ndarray, ...]  # rewards in order of ids, in arrays whose lengths are decreasing powers of two
+History = tuple[np.ndarray, ...]  # one entry per id, in order, in arrays whose lengths are decreasing powers of two
 
 
 class Totals(NamedTuple):
@@ -52,9 +52,9 @@ def with_rewards(totals: Totals, arms: np.ndarray, values: np.ndarray) -> Totals
 
 
 def longer(history: History, values: np.ndarray) -> History:
-    """The history with further rewards; the total length determines the lengths of its few arrays.
+    """The history with further entries; the total length determines the lengths of its few arrays.
 
-    Each reward is copied only a logarithmic number of times.
+    Each entry is copied only a logarithmic number of times.
     """
     if not len(values):
         return history
@@ -65,6 +65,11 @@ def longer(history: History, values: np.ndarray) -> History:
         same += 1
     rest = np.concatenate([*history[same:], values])
     return (*history[:same], *np.split(rest, np.cumsum(sizes[same:-1])))
+
+
+def joined(history: History, dtype: type) -> np.ndarray:
+    """The whole history as one array."""
+    return np.concatenate([np.zeros(0, dtype), *history])
 
 
 def values_of(history: History, ids: np.ndarray) -> np.ndarray:

@@ -13,10 +13,10 @@ from jaxbandit.base.contract import Algorithm
 from jaxbandit.base.refusals import BadInput, refuse, show
 from jaxbandit.base.types import Json, PyTree
 from jaxbandit.decide.sessions.ask_tell import choose_again
-from jaxbandit.decide.sessions.certificate import certificate
+from jaxbandit.decide.sessions.certifying import certificate
 from jaxbandit.decide.sessions.log import context_of, plain_context
 from jaxbandit.decide.sessions.pulls import checked_context
-from jaxbandit.decide.sessions.rewards import Totals, longer
+from jaxbandit.decide.sessions.rewards import Totals, joined, longer
 from jaxbandit.decide.sessions.rule_programs import counts_of
 from jaxbandit.decide.sessions.session import Session, session
 from jaxbandit.engine.rounds import fit
@@ -98,8 +98,8 @@ def save_session(path: str | Path, session: Session) -> None:
     numbers = {name: getattr(batch, name) for name in NUMBERS}
     about = {"identity": identity_of(session), "round": session.round, "stopped": session.stopped, **numbers}
     about |= certified(session) | {"context": plain_context(batch.context)}
-    history = np.concatenate([np.zeros(0), *session.history])
-    storage.write_arrays(Path(path), {"about": np.asarray(json.dumps(about)), "history": history, **arrays})
+    arrays |= {"history": joined(session.history, np.float64), "arms": joined(session.arms, np.int32)}
+    storage.write_arrays(Path(path), {"about": np.asarray(json.dumps(about)), **arrays})
 
 
 def load_session(path: str | Path, rule: Algorithm) -> Session:
@@ -186,6 +186,15 @@ def _filled(fresh: Session, about: Json, arrays: dict[str, np.ndarray]) -> Sessi
     for name, pulls, number in (("base", batch["base"], first), ("totals.counts", totals.counts, first + entered)):
         whole = programs.set_size is not None or pulls.sum() == number
         _require(name, (pulls >= 0).all() and whole, f"must be {number} pulls")
+    if programs.set_size is None and "arms" not in arrays:
+        arms = np.full(len(history), -1, np.int32)  # a file of an early version
+    else:
+        arms = take("arms", np.zeros(0, np.int32), 0 if programs.set_size is not None else len(history))
+        inside = (arms >= 0) & (arms < programs.num_arms)
+        same = programs.set_size is not None or np.array_equal(
+            np.bincount(arms[inside], minlength=programs.num_arms), totals.counts
+        )
+        _require("arms", inside.all() and same, "must be those of the pulls of each arm")
     context = arrays.get("context") if "context" in arrays else context_of(about.get("context"), True)
     _require("context", (context is not None) == (programs.needs_context and size > 0), "must be that of an open batch")
     if context is not None:
@@ -201,6 +210,7 @@ def _filled(fresh: Session, about: Json, arrays: dict[str, np.ndarray]) -> Sessi
         batch=opened,
         totals=totals,
         history=longer((), history),
+        arms=longer((), arms),
         round=about["round"],
         stopped=about["stopped"],
     )

@@ -14,7 +14,7 @@ from jaxbandit.base.contract import Algorithm
 from jaxbandit.base.markup import html_table, view
 from jaxbandit.base.types import PyTree
 from jaxbandit.decide.sessions.pulls import OpenBatch, next_batch, without_reward
-from jaxbandit.decide.sessions.rewards import LARGEST, History, Totals, no_totals
+from jaxbandit.decide.sessions.rewards import LARGEST, History, Totals, joined, no_totals
 from jaxbandit.decide.sessions.rule_programs import RulePrograms, rule_programs
 from jaxbandit.engine.rounds import fit
 
@@ -40,6 +40,7 @@ class Session:
     batch: OpenBatch
     totals: Totals
     history: History
+    arms: History  # int32, the arm of each reward in the history, -1 if unknown (an early file); () if actions are sets
 
     @property
     def rule(self) -> Algorithm:
@@ -113,7 +114,7 @@ class Session:
 
 
 STATIC = ("programs", "seed", "run", "paired", "on_failure")
-ARRAYS = ("words", "state", "stopped", "round", "batch", "totals", "history")
+ARRAYS = ("words", "state", "stopped", "round", "batch", "totals", "history", "arms")
 jax.tree_util.register_dataclass(Session, ARRAYS, STATIC)
 
 
@@ -157,4 +158,18 @@ def session(
     totals = no_totals(programs.num_arms)
     batch = next_batch(decision, 0, totals.counts)
     static = programs, seed, run, bool(paired), on_failure
-    return Session(*static, words, decision.state, bool(decision.stopped), 1, batch, totals, ())
+    return Session(*static, words, decision.state, bool(decision.stopped), 1, batch, totals, (), ())
+
+
+def samples(session: Session) -> list[np.ndarray] | None:
+    """Return the rewards of each arm in the order of their indices, without gaps: num_arms arrays float64[n_arm].
+
+    None if pulls are sets of arms, if there are contexts, or if an early file did not say which arms were pulled.
+    """
+    if session.programs.set_size is not None or session.programs.needs_context:
+        return None
+    arms, values = joined(session.arms, np.int32), joined(session.history, np.float64)
+    if len(arms) and arms.min() < 0:
+        return None
+    order = np.argsort(arms, kind="stable")
+    return np.split(values[order], np.cumsum(np.bincount(arms, minlength=session.num_arms))[:-1])

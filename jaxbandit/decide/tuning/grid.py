@@ -11,6 +11,7 @@ import numpy as np
 from jaxbandit.base import checks
 from jaxbandit.base.refusals import refuse
 from jaxbandit.base.types import Key
+from jaxbandit.decide.tuning.configs import OBJECTS, objects
 
 
 class Distribution(NamedTuple):
@@ -31,29 +32,27 @@ def static(values: Sequence[object]) -> np.ndarray:
     enter arithmetic, such as a learning rate, are better left traced, because a new value then does not recompile.
 
     Args:
-      values: hashable Python objects.
+      values: Python objects, which are hashable or have a content, such as lists.
 
     Returns:
       A NumPy array of dtype object, for `grid` or `choice`, or for use as a leaf of the configurations.
     """
-    column = np.empty(len(values), object)
-    column[:] = [value.item() if isinstance(value, np.generic) else value for value in values]
-    return column
+    return objects([value.item() if isinstance(value, np.generic) else value for value in values])
 
 
 def grid(**columns: Any) -> dict[str, np.ndarray]:
     """Return all combinations of the values of hyperparameters; the last hyperparameter varies fastest.
 
     Args:
-      **columns: a list or array of values for each hyperparameter. Numbers are traced; strings and the values of
-        `static` are static.
+      **columns: a list or array of values for each hyperparameter. Numbers are traced. The values of `static` are
+        static, and so is a list that holds a string, None or another object, whatever else it holds.
 
     Returns:
       Configurations, a dictionary of columns with one entry per combination: `grid(lr=[0.1, 1.0], momentum=[0.0, 0.9])`
       has 4.
 
     Raises:
-      ValueError: there is no hyperparameter, one has no values, or values are neither numbers nor strings.
+      ValueError: there is no hyperparameter, one has no values, or its arrays have different shapes.
     """
     if not columns:
         raise ValueError("grid: no hyperparameter given, must be at least one, such as grid(lr=[0.1, 0.01])")
@@ -163,13 +162,13 @@ def choice(values: Sequence | np.ndarray | jax.Array) -> Distribution:
     """Return the uniform distribution on a list of values, for `random_configs`.
 
     Args:
-      values: a list or array. Numbers are traced; strings and the values of `static` are static.
+      values: a list or array, as for `grid`.
 
     Returns:
       A Distribution for `random_configs`.
 
     Raises:
-      ValueError: there are no values, or they are neither numbers nor strings.
+      ValueError: there are no values, or they are arrays of different shapes.
     """
     column = _values("choice", "values", values)
     return Distribution(
@@ -186,17 +185,13 @@ def _unit(key: Key, n: int) -> np.ndarray:
 def _values(where: str, name: str, values: Sequence | np.ndarray | jax.Array) -> np.ndarray:
     if isinstance(values, str | bytes) or not isinstance(values, Sequence | np.ndarray | jax.Array):
         refuse(where, f": {name} = {values!r}, must be a list of values")
-    if isinstance(values, Sequence) and {isinstance(value, str) for value in values} == {True, False}:
-        refuse(
-            where,
-            f": {name} = {list(values)!r} mixes strings with others, must be of one type, or jb.static([...])",
-        )
+    # NumPy would turn the others into strings.
+    mixed = isinstance(values, Sequence) and len({isinstance(value, str) for value in values}) == 2
     try:
-        column = np.asarray(values)
+        column = static(values) if mixed else np.asarray(values)
     except ValueError:
-        refuse(where, f": {name} = {values!r}, must be values of one shape")
+        refuse(where, f": {name} = {values!r}, must be values of one shape, or jb.static([...]) of what has none")
     if not len(column):
         refuse(where, f": {name} has no values, must have at least one")
-    if column.dtype.kind == "O" and not isinstance(values, np.ndarray):
-        refuse(where, f": {name} = {values!r} holds objects, must be numbers or strings; pass objects with jb.static")
-    return column
+    objects_in_lists = column.dtype.kind == "O" or (column.dtype.kind in OBJECTS and column.ndim > 1)
+    return static(values) if objects_in_lists and isinstance(values, Sequence) else column

@@ -19,7 +19,7 @@ from jax.sharding import Mesh, NamedSharding, PartitionSpec
 from jaxbandit.base.refusals import error_line, refuse
 from jaxbandit.base.types import Array, Device, PyTree, Scalar
 from jaxbandit.decide.tuning.calls import Part, Train
-from jaxbandit.decide.tuning.configs import Configs, Group
+from jaxbandit.decide.tuning.configs import TRACED, Configs, Group
 from jaxbandit.engine.layout import analysis, compiled, jaxprs, sizes
 from jaxbandit.engine.rounds import keys
 from jaxbandit.engine.storage import identity
@@ -42,7 +42,16 @@ class Traced(NamedTuple):
     train: Train
     configs: Configs
     groups: list[Group]
-    digest: str  # digest of the programs, including the data that they close over
+    digests: list[str]  # of the program of each group, including the data that it closes over
+
+    @property
+    def digest(self) -> str:
+        """The digest of all programs."""
+        return " ".join(self.digests)
+
+    def digest_of(self, group: int) -> str:
+        """Return the digest of the program of one group, which does not depend on the other groups."""
+        return self.digests[group]
 
 
 class NotTraceable(Exception):
@@ -86,7 +95,7 @@ def trace(train: Train, configs: Configs) -> Traced:
                 ": train: the score does not depend on key, must draw its random numbers from key, with jax.random",
             )
         digests.append(identity.of_program([(function, single)]))
-    return Traced(train, configs, groups, " ".join(digests))
+    return Traced(train, configs, groups, digests)
 
 
 def devices() -> list[Device]:
@@ -149,7 +158,7 @@ class Trainings:
 
     def _compiled(self, traced: Traced, group: Group, size: int) -> tuple[Callable[..., Array], PyTree, int]:
         function, wide = _batched(traced.train, traced.configs, group), size * len(self._devices)
-        columns = tuple(map(jnp.asarray, traced.configs.traced(group.rows)))
+        columns = tuple(map(jnp.asarray, traced.configs.traced(group, group.rows)))
         mesh = Mesh(np.array(self._devices), (AXIS,))
         columns = jax.device_put(columns, NamedSharding(mesh, PartitionSpec()))
         example = columns, np.zeros((wide, 2), np.uint32), np.zeros(wide, np.int32)
@@ -190,8 +199,8 @@ class Trainings:
 
 def _representable(configs: Configs, group: Group) -> None:
     """Raise an error if a column holds integers that do not fit into JAX's integer type."""
-    names = [name for name, fixed in zip(configs.names, configs.is_static, strict=True) if not fixed]
-    for name, column in zip(names, configs.traced(group.rows), strict=True):
+    names = [name for name, value in zip(configs.names, group.static, strict=True) if value is TRACED]
+    for name, column in zip(names, configs.traced(group, group.rows), strict=True):
         most = np.iinfo(jnp.asarray(column[:1]).dtype).max if column.dtype.kind in "iu" else np.inf
         if column.dtype.kind in "iu" and (column > most).any():
             refuse("tune", f": configs: {name} holds {column.max()}, must be at most {most}, or jb.static")
@@ -199,8 +208,8 @@ def _representable(configs: Configs, group: Group) -> None:
 
 def _key(traced: Traced, group: Group) -> tuple[Hashable, ...]:
     """The part of the cache key that all programs of a group share."""
-    shapes = tuple((c.shape, str(c.dtype)) for c in traced.configs.traced(group.rows))
-    return traced.train, traced.configs.structure, traced.configs.is_static, group.static, shapes
+    shapes = tuple((c.shape, str(c.dtype)) for c in traced.configs.traced(group, group.rows))
+    return traced.train, traced.configs.structure, traced.configs.names, group.key, shapes
 
 
 def _one(train: Train, configs: Configs, group: Group) -> Callable[..., Scalar]:
@@ -208,7 +217,7 @@ def _one(train: Train, configs: Configs, group: Group) -> Callable[..., Scalar]:
 
     def function(words: Array, *numbers: Array) -> Scalar:
         key = jax.random.wrap_key_data(words, impl=keys.OF_PULLS)
-        return train(key, configs.join(numbers, group.static))
+        return train(key, configs.join(numbers, group))
 
     return function
 
@@ -224,5 +233,5 @@ def _batched(train: Train, configs: Configs, group: Group) -> Callable[..., Arra
 
 
 def _example(configs: Configs, group: Group, size: int) -> tuple[Array, ...]:
-    numbers = configs.traced(np.resize(group.rows, size))
+    numbers = configs.traced(group, np.resize(group.rows, size))
     return np.zeros((size, 2), np.uint32), *map(jnp.asarray, numbers)  # pyright: ignore[reportReturnType]

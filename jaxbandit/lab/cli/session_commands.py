@@ -131,7 +131,7 @@ class Status:
 
     def __call__(self) -> int:
         """Print it."""
-        from jaxbandit.decide.sessions.certificate import certificate
+        from jaxbandit.decide.sessions.certifying import certificate
         from jaxbandit.decide.sessions.directory import read_session
         from jaxbandit.decide.sessions.summary import summary_of
         from jaxbandit.lab.specs.session import load_stored

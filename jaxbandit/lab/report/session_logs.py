@@ -12,7 +12,7 @@ from jaxbandit.base.markup import Html, tag
 from jaxbandit.base.refusals import BadInput
 from jaxbandit.base.types import Json, Table
 from jaxbandit.decide.sessions.certificate import Certificate
-from jaxbandit.decide.sessions.certificate import certificate as certificate_of
+from jaxbandit.decide.sessions.certifying import certificate as certificate_of
 from jaxbandit.decide.sessions.directory import read_session
 from jaxbandit.decide.sessions.saving import read_saved
 from jaxbandit.decide.sessions.stored import Arm, book_of, read

@@ -45,7 +45,16 @@ def write_report(directory: str | Path, out: str | Path | None = None) -> Path:
             str(directory), ": does not exist; give a directory that jaxbandit run, reproduce, audit, tune or ask wrote"
         )
     _replaceable(path)
-    page = _saved(directory) if saved else _page(directory)
+    return write_page(_saved(directory) if saved else _page(directory), path)
+
+
+def write_page(page: Page, path: Path) -> Path:
+    """Write a page to a file, atomically, and return its path.
+
+    Raises:
+      ValueError: the path is an existing file that is not a report, or it cannot be written.
+    """
+    _replaceable(path)
     page.add("What is shown in part", parts.bullets(dict.fromkeys(page.notes)))
     try:
         storage.write_bytes(path, page.render())

@@ -116,25 +116,25 @@ class BoundedDifferences:
         self._next = self._first.copy()
         self._enough = -np.broadcast_to(np.asarray(log_alpha, np.float64), shape)
         self._width, self._min_size = width, min_size
-        self._samples: list[np.ndarray] = [np.zeros(0)] * num_arms
+        self._samples: list[Sequence[float] | np.ndarray] = [np.zeros(0)] * num_arms
 
     @property
     def sizes(self) -> np.ndarray:
         """Number of rows that each pair has in common, int64[K, K]."""
         return (self._next - self._first).astype(np.int64)
 
-    def enter(self, samples: Sequence[np.ndarray]) -> None:
+    def enter(self, samples: Sequence[Sequence[float] | np.ndarray]) -> None:
         """Take the rows that have been added to the samples of the arms, or that fill a gap."""
         rows = np.array([len(sample) for sample in samples])
         common = np.minimum(rows[:, None], rows)
         np.fill_diagonal(common, 0)
-        self._samples = [np.asarray(sample, np.float64) for sample in samples]
+        self._samples = list(samples)
         behind = self._next < common
         if not behind.any():
             return
         for row in range(int(self._next[behind].min()), int(common.max())):
             here = np.flatnonzero(rows > row)
-            scores = np.array([samples[i][row] for i in here], np.float64)
+            scores = np.array([samples[i][row] for i in here.tolist()], np.float64)
             here, scores = here[np.isfinite(scores)], scores[np.isfinite(scores)]
             at = np.ix_(here, here)
             due = self._next[at] == row
@@ -148,7 +148,7 @@ class BoundedDifferences:
 
     def excluded(self) -> np.ndarray:
         """Return which arms some arm exceeds with certainty at the stated level, bool[K]; it never becomes False."""
-        return self._claims.any(axis=1)
+        return np.asarray(self._claims.any(axis=1))
 
     def upper(self, arm: int) -> np.ndarray:
         """Return the upper bounds of mu_l - mu_arm for all l, float64[K]; 0 for the arm itself."""
@@ -156,7 +156,8 @@ class BoundedDifferences:
         for other in range(self.num_arms):
             if other != arm:
                 start, end = self._first[other, arm], self._next[other, arm]
-                apart = (self._samples[other][start:end] - self._samples[arm][start:end]) / self._width
+                one, two = (np.asarray(self._samples[i][start:end], np.float64) for i in (other, arm))
+                apart = (one - two) / self._width
                 alpha = math.exp(-self._enough[other, arm])
                 bounds[other] = self._width * mixture_upper(apart, alpha, min_size=self._min_size)
         return bounds

@@ -1,6 +1,7 @@
 """Paired comparisons of normal scores with unknown variances, by the martingale of the t-test (`solvers.student`)."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -12,16 +13,17 @@ _CHUNK = 2**22  # entries of a temporary matrix
 def smallest_sample(log_alpha: float) -> int:
     """Return the first sample size at which the bound of a normal mean is finite, n0."""
     n = np.arange(2.0, 1000.0)
-    return int(n[np.isfinite(radius(n, np.float64(log_alpha)))][0])
+    return int(n[np.isfinite(radius(n, log_alpha))][0])
 
 
-def radius(n: np.ndarray, log_alpha: np.ndarray) -> np.ndarray:
+def radius(n: np.ndarray, log_alpha: np.ndarray | float) -> np.ndarray:
     """Return r such that mean + r sd is a one-sided bound of a normal mean for all n at once, inf if there is none.
 
     Args:
       n: float64[...], sample sizes >= 1.
       log_alpha: float64[...], log of the error probability of each bound.
     """
+    log_alpha = np.asarray(log_alpha, np.float64)
     c2 = student.default_c2(log_alpha)
     return np.sqrt(student.squared_radius(n, student.one_sided(n, log_alpha, c2), c2))
 
@@ -74,7 +76,7 @@ class PairedDifferences:
         """Number of rows that each pair has in common, int64[K, K]."""
         return (self._next - self._first).astype(np.int64)
 
-    def enter(self, samples: Sequence[np.ndarray]) -> None:
+    def enter(self, samples: Sequence[Sequence[float] | np.ndarray]) -> None:
         """Take the rows that have been added to the samples of the arms, or that fill a gap."""
         rows = np.array([len(sample) for sample in samples])
         common = np.minimum(rows[:, None], rows)
@@ -84,7 +86,7 @@ class PairedDifferences:
             return
         for row in range(int(self._next[behind].min()), int(common.max())):
             here = np.flatnonzero(rows > row)
-            self._enter_row(row, here, np.array([samples[i][row] for i in here], np.float64))
+            self._enter_row(row, here, np.array([samples[i][row] for i in here.tolist()], np.float64))
 
     def _enter_row(self, row: int, here: np.ndarray, scores: np.ndarray) -> None:
         seen = np.isfinite(scores)
@@ -96,7 +98,7 @@ class PairedDifferences:
 
     def _enter_pairs(self, row: int, one: np.ndarray, other: np.ndarray, x: np.ndarray, y: np.ndarray) -> None:
         every = len(one) == len(other) == self.num_arms
-        at = (slice(None), slice(None)) if every else np.ix_(one, other)
+        at: Any = (slice(None), slice(None)) if every else np.ix_(one, other)
         due = self._next[at] == row
         if not due.any():
             return
@@ -127,7 +129,7 @@ class PairedDifferences:
 
     def excluded(self) -> np.ndarray:
         """Return which arms some arm exceeds with certainty at the stated level, bool[K]; it never becomes False."""
-        return (self.bounds < 0).any(axis=1)
+        return np.asarray((self.bounds < 0).any(axis=1))
 
     def upper(self, arm: int) -> np.ndarray:
         """Return the upper bounds of mu_l - mu_arm for all l, float64[K]; 0 for the arm itself."""
@@ -137,4 +139,4 @@ class PairedDifferences:
 
     def claims(self) -> np.ndarray:
         """Return which arms are exceeded by which, bool[K, K]: [l, i] if mu_l < mu_i is certain at the stated level."""
-        return self.bounds < 0
+        return np.asarray(self.bounds < 0)

@@ -1,0 +1,116 @@
+"""The certificate of a session: the guarantee of its rule, and what its rewards tell at this moment."""
+
+import math
+
+import numpy as np
+
+from jaxbandit.base.contract import Algorithm, Rewards
+from jaxbandit.base.types import Numbers
+from jaxbandit.decide.sessions.arm_intervals import intervals
+from jaxbandit.decide.sessions.certificate import Certificate
+from jaxbandit.decide.sessions.session import Session, samples
+from jaxbandit.engine.rounds import fit
+from jaxbandit.theory.comparisons import achieved, betting, pairs
+from jaxbandit.theory.comparisons.achieved import Comparison
+from jaxbandit.theory.comparisons.arms import ArmBounds, normal_arms
+
+NO_LIMITS = (-math.inf, math.inf)
+COVERAGE = 0.95  # of the intervals of a rule without a guarantee
+MOST_PAIRED = 5000  # arms whose pairs are compared
+PAIRED = "for what is known now, the differences between two arms' rewards with the same index are normal"
+
+
+def certificate(session: Session) -> Certificate:
+    """Return the certificate of the session's current recommendation.
+
+    Its `achieved` epsilon holds at any time and for any rule, budget or stopping time. If the session is `paired`,
+    rewards with the same index are compared, as normal or, for rewards in a known range, as bounded differences;
+    otherwise each arm has bounds of its own. Which of the two is used does not depend on the rewards.
+
+    The intervals are confidence sequences of each arm's rewards, at level (1 - coverage) / num_arms each, which remain
+    valid under optional stopping and adaptive sampling. For bounded rewards or a known sigma, they are those of the
+    normal mixture for sub-Gaussian rewards (Robbins 1970), and otherwise those of the martingale of the t-test (Lai
+    1976).
+    """
+    rule, totals = session.rule, session.totals
+    promise, assumptions = rule.promise, ["the rewards of an arm are independent and identically distributed"]
+    single = session.programs.set_size is None and not session.programs.needs_context
+    coverage = COVERAGE if promise is None else 1 - float(promise.delta)
+    arms = session.recommendation
+    low = high = epsilon = excluded = needed = None
+    if single:
+        low, high, taken = intervals(totals, rule.rewards, coverage)
+        assumptions += taken
+        if arms is not None and 0 < len(arms) < session.num_arms and coverage < 1:
+            comparison, needed, taken = _comparison(session, low, high, 1 - coverage, len(arms))
+            epsilon, excluded = achieved.achieved_epsilon(comparison, arms), achieved.excluded(comparison, len(arms))
+            assumptions += taken
+    if rule.rewards is not None:
+        if rule.rewards.sigma is not None:
+            assumptions.append(f"noise is sub-Gaussian with sigma = {_sigma(rule.rewards.sigma)}")
+        if rule.rewards.family is not None:
+            assumptions.append(f"rewards are of the {rule.rewards.family} family")
+    if promise is not None:
+        assumptions += rule.assumptions or _undeclared(rule)
+        if not promise.proved:
+            assumptions.append("the guarantee itself, which is not proved for all instances")
+    if session.paired:
+        assumptions.append(
+            "pulls with the same index used a common key, and pulls with different indices used independent keys"
+        )
+    return Certificate(
+        rule=rule.name or "an algorithm",
+        delta=None if promise is None else float(promise.delta),
+        epsilon=None if promise is None else float(promise.epsilon),
+        m=None if promise is None else promise.m,
+        proved=promise is not None and promise.proved,
+        stopped=session.stopped,
+        recommendation=arms,
+        pulls=totals.counts.copy(),
+        means=totals.means if single else None,
+        low=low,
+        high=high,
+        coverage=coverage if single else None,
+        survivors=session.survivors,
+        assumptions=tuple(dict.fromkeys(assumptions)),
+        achieved=epsilon,
+        excluded=excluded,
+        needed=needed,
+    )
+
+
+def _comparison(
+    session: Session, low: np.ndarray, high: np.ndarray, delta: float, m: int
+) -> tuple[Comparison, int | None, list[str]]:
+    """The comparison of all arms, the pulls that it needs of each of them, and the assumptions that it adds."""
+    count, totals = session.num_arms, session.totals
+    least, most = fit.limits(session.rule.rewards)
+    normal = session.rule.rewards is None or session.rule.rewards.sigma is None
+    level = achieved.log_level(delta, count, m)
+    rewards = samples(session) if session.paired else None
+    if rewards is not None and math.isfinite(most - least) and count <= betting.MOST_ARMS:
+        bounded = betting.BoundedDifferences(count, level, float(most - least))
+        bounded.enter(rewards)
+        return bounded, None, []
+    if math.isfinite(most - least) or not normal:
+        return ArmBounds(low, high), None, []
+    if rewards is not None and count <= MOST_PAIRED:
+        paired = pairs.PairedDifferences(count, level)
+        paired.enter(rewards)
+        return paired, pairs.smallest_sample(level), [] if session.rule.name == "paired_race" else [PAIRED]
+    level = math.log(delta / count)
+    bounds = normal_arms(totals.counts, totals.means, totals.variances, level)
+    return ArmBounds(*bounds), pairs.smallest_sample(level), []
+
+
+def _undeclared(rule: Algorithm) -> tuple[str, ...]:
+    """The assumptions of a rule that declares none, which its `rewards` may be."""
+    rewards = rule.rewards or Rewards()
+    if rewards.sigma is not None or rewards.family is not None or fit.limits(rewards) != NO_LIMITS:
+        return ()
+    return ("the assumptions of the rule's proof, which the rule does not declare",)
+
+
+def _sigma(sigma: Numbers) -> str:
+    values = np.unique(np.asarray(sigma, np.float64))
+    return f"{values[0]:g}" if len(values) == 1 else f"{values[0]:g} to {values[-1]:g}, by arm"

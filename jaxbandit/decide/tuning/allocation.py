@@ -1,0 +1,112 @@
+"""Which trainings a search makes: generators that yield requests and read what the evidence tells after each of them.
+
+A request is answered completely before the next one is made, so that an allocation is a function of the scores alone.
+"""
+
+import math
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from jaxbandit.decide.sessions.ask_tell import ask, tell
+from jaxbandit.decide.sessions.session import Session
+from jaxbandit.decide.tuning.evidence import Evidence
+
+MOST = 2**20  # most pulls that a rule is asked for at once
+STRIDE = 10  # rounds between two looks at bounded scores or quantiles, once there are twice as many
+DRAW = 0x9E3779B9  # of the order of configurations in a search too short for a pull of each
+
+
+class Request(NamedTuple):
+    """Trainings to make before the next decision."""
+
+    arms: np.ndarray  # int64[n]
+    seeds: np.ndarray  # int64[n]
+
+
+Allocation = Iterator[Request]
+
+
+def race(evidence: Evidence, present: np.ndarray) -> Allocation:
+    """Train every configuration that is not dropped at the next seed, until the achieved epsilon is small enough.
+
+    With an epsilon of None the race ends once the best is known, with an achieved epsilon of 0.
+
+    Args:
+      evidence: the scores, which are entered between two requests.
+      present: bool[K], configurations that may be trained.
+    """
+    seed, left, first = 0, present, first_seeds(evidence)
+    while True:
+        criterion = evidence.criterion
+        often = criterion.score_range is None and not criterion.by_arms
+        if often or seed < 2 * STRIDE or seed % STRIDE == 0:
+            left, best = present & ~evidence.dropped(), evidence.recommended(present)
+            good = bool(evidence.allowed()[best])
+            if not left.any() or (good and (left.sum() < 2 or evidence.achieved(best) <= (criterion.epsilon or 0.0))):
+                return
+        arms = np.flatnonzero(left & (seed >= first))
+        yield Request(arms, np.full(len(arms), seed))
+        seed += 1
+
+
+def first_seeds(evidence: Evidence) -> np.ndarray:
+    """Return the first seed at which each configuration is trained, int64[K]."""
+    sizes = np.diff([0, *(stage.size for stage in evidence.stages)])
+    return np.repeat([stage.first for stage in evidence.stages], sizes)
+
+
+def halving(evidence: Evidence, present: np.ndarray, budget: int, seed: int) -> Allocation:
+    """Sequential halving of Karnin, Koren and Somekh (2013) on all scores so far, for budgets too small for a race.
+
+    In each of R = ceil(log2 K) rounds, all survivors get floor(budget / (survivors R)) trainings, and the better half
+    survives. A budget below K R gives one training each to as many configurations as it reaches, in a random order.
+
+    Args:
+      evidence: the scores.
+      present: bool[K], configurations that may be trained.
+      budget: number of trainings.
+      seed: seed of the random order.
+    """
+    alive, first = np.flatnonzero(present), first_seeds(evidence)
+    rounds = max((len(alive) - 1).bit_length(), 1)
+    if budget < len(alive) * rounds:
+        order = np.random.default_rng((seed, DRAW)).permutation(alive)[:budget]
+        yield Request(order, first[order])
+        return
+    spent = np.zeros(len(present), np.int64)
+    for _ in range(rounds):
+        each = budget // (len(alive) * rounds)
+        arms = np.tile(alive, each)
+        seeds = first[arms] + spent[arms] + np.repeat(np.arange(each), len(alive))
+        yield Request(arms, seeds)
+        spent[alive] += each
+        location = evidence.location()[alive]
+        order = np.argsort(-np.where(np.isnan(location), -math.inf, location), kind="stable")
+        alive = np.sort(alive[order[: -(-len(alive) // 2)]])
+
+
+class Played:
+    """The session of a rule that a search has played so far."""
+
+    def __init__(self, session: Session):
+        """Begin with a session before its first pull."""
+        self.session = session
+
+    def allocation(
+        self, arms: np.ndarray, first: np.ndarray, rewards: Callable[[np.ndarray, np.ndarray], np.ndarray]
+    ) -> Allocation:
+        """Make the pulls that the rule asks for.
+
+        Args:
+          arms: int64[n], the configuration of each arm of the rule.
+          first: int64[K], the first seed of each configuration.
+          rewards: function of (arms, seeds) of a request to the rewards that the rule is told.
+        """
+        limit = MOST if self.session.programs.kind == "batch" else None
+        while not self.session.stopped:
+            session, pulls = ask(self.session, limit=limit)
+            request = Request(arms[pulls.arm], pulls.index + first[arms[pulls.arm]])
+            yield request
+            self.session = tell(session, pulls.id, rewards(*request))

@@ -1,0 +1,144 @@
+"""What a search decides by: which property of the scores, under which assumption, at which error probability.
+
+Configurations may enter a search in stages. Stage g has the error probability delta_g, and a comparison with a
+configuration that entered in stage g has the level delta_g / (K_g - 1) for ever, where K_g is the number of
+configurations after that stage. If their scores may have been looked at before the stage, its comparisons use only
+seeds that nobody had asked for by then. Given everything before, these seeds are fresh and the best of the K_g
+configurations is fixed. If it is a newcomer, its K_g - 1 comparisons fail with probability at most delta_g; otherwise
+it was the best before, and only its comparisons with the newcomers, at most K_g - 1, are new. By induction, all
+statements of all stages hold together with probability at least 1 - sum of delta_g.
+"""
+
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from jaxbandit.theory.comparisons import pairs
+from jaxbandit.theory.comparisons.betting import MOST_ARMS, BoundedDifferences
+from jaxbandit.theory.comparisons.pairs import PairedDifferences
+
+PAIRED = 5000  # most configurations whose pairs are compared: four numbers a pair, 800 MB
+UNSEEN = 14  # default of min_trainings: at delta = 0.05, what happens in 19 % of the trainings has been seen
+
+NORMAL = "the differences between two configurations' scores at the same seed are normal"
+NORMAL_ARMS = "the scores of each configuration are normal"
+RARE = (
+    "the guarantee fails for rare events in either direction: if a rival has rare failures, which have not occurred "
+    "when it is compared, and if the best configuration owes its mean to rare large scores"
+)
+
+
+class Stage(NamedTuple):
+    """Configurations that entered a search together."""
+
+    size: int  # number of configurations after it, K_g
+    first: int  # first seed that counts in comparisons with them
+    blind: bool  # whether nobody had looked at scores, or the configurations do not depend on them
+
+
+class Criterion(NamedTuple):
+    """What is compared, and how."""
+
+    delta: float
+    epsilon: float | None  # tolerated difference at which the search ends; None: 0, and the budget ends it
+    score_range: tuple[float, float] | None = None  # of scores
+    quantile: float | None = None  # of the rewards, p
+    resolution: float = 0.0
+    min_trainings: int = 1
+    max_failure_rate: float | None = None  # a mean over successes only, and this constraint
+    maximize: bool = True  # otherwise rewards are negated scores
+    growth: bool = False  # whether stages were announced, so that their error probabilities add up to delta
+
+    @property
+    def by_arms(self) -> bool:
+        """Whether each configuration has bounds of its own, in place of bounds for pairs."""
+        return self.quantile is not None or self.max_failure_rate is not None
+
+    @property
+    def rule(self) -> str:
+        """The name of the race that the criterion defines."""
+        if self.quantile is not None:
+            return "quantile_race"
+        return "paired_race" if self.score_range is None else "bounded paired_race"
+
+    def deltas(self, stages: Sequence[Stage]) -> list[float]:
+        """Return the error probability of each stage."""
+        if self.growth:
+            return [self.delta / ((g + 1) * (g + 2)) for g in range(len(stages))]
+        return [self.delta / 2**g for g in range(len(stages))]
+
+    def error(self, stages: Sequence[Stage]) -> float:
+        """Return the probability that some statement about these stages is wrong, at most."""
+        if not self.separately(stages):
+            return self.delta if self.growth else math.fsum(self.deltas(stages))
+        levels = self.arm_levels(stages)
+        before = [levels[: stage.size].max() for stage in stages[:-1]]  # the best so far needs a lower bound later
+        return math.fsum([*levels, *before])
+
+    def separately(self, stages: Sequence[Stage]) -> bool:
+        """Whether configurations are compared by bounds of their own."""
+        return self.by_arms or stages[-1].size > (PAIRED if self.score_range is None else MOST_ARMS)
+
+    def arm_levels(self, stages: Sequence[Stage]) -> np.ndarray:
+        """Return the error probability of each configuration, float64[K], if they are compared by bounds of their own.
+
+        It is delta_0/K in the first stage: the upper bound of the best configuration and the lower bounds of the others
+        are used. In a later stage it is half of that, because the lower bound of the best one so far may be needed too.
+        """
+        sizes = np.diff([0, *(stage.size for stage in stages)])
+        shares = [
+            delta / size / (2 if g else 1)
+            for g, (delta, size) in enumerate(zip(self.deltas(stages), sizes, strict=True))
+        ]
+        return np.repeat(shares, sizes)
+
+    def differences(self, stages: Sequence[Stage]) -> PairedDifferences | BoundedDifferences:
+        """Return the comparison of all pairs before the first score."""
+        count, level, first = stages[-1].size, self.pair_levels(stages), self.first_seeds(stages)
+        if self.score_range is not None:
+            width = self.score_range[1] - self.score_range[0]
+            return BoundedDifferences(count, level, width, first=first, min_size=self.min_trainings)
+        options = {"min_size": self.min_trainings, "resolution": self.resolution}
+        return PairedDifferences(count, level, first=first, **options)
+
+    def pair_levels(self, stages: Sequence[Stage]) -> np.ndarray:
+        """Return the log of the level of each pair, float64[] or float64[K, K]."""
+        logs = [math.log(d) - math.log(max(s.size - 1, 1)) for d, s in zip(self.deltas(stages), stages, strict=True)]
+        return np.asarray(logs[0]) if len(stages) == 1 else np.array(logs)[_later(stages)]
+
+    def first_seeds(self, stages: Sequence[Stage]) -> np.ndarray | int:
+        """Return the first seed that counts for each pair, int[K, K], or 0 for all."""
+        return 0 if len(stages) == 1 else np.array([stage.first for stage in stages])[_later(stages)]
+
+    def needed(self, stages: Sequence[Stage]) -> int | None:
+        """Return the trainings of each configuration without which nothing is known; None if none is needed."""
+        if self.score_range is not None or self.by_arms:
+            return None
+        level = math.log(self.arm_levels(stages).min()) if self.separately(stages) else self.pair_levels(stages).min()
+        return max(pairs.smallest_sample(level), self.min_trainings)
+
+    def assumptions(self, stages: Sequence[Stage], paired: bool) -> list[str]:
+        """Return what is assumed about the scores, in sentences."""
+        seeds = "seeds of all configurations are" if paired else "seeds of each configuration are"
+        taken = [f"the {seeds} independent draws from one distribution"]
+        if self.quantile is None and self.score_range is None:
+            by_arm = self.separately(stages)
+            taken += [NORMAL_ARMS if by_arm else NORMAL, RARE]
+            if self.resolution:
+                taken[1] += (
+                    f" before they are rounded to multiples of {self.resolution:g}; means are those before rounding"
+                )
+        if self.score_range is not None:
+            taken.append(f"all scores are in [{self.score_range[0]:g}, {self.score_range[1]:g}]")
+        for stage in stages[1:]:
+            if stage.blind:
+                taken.append("configurations that were added as blind were chosen without looking at any score")
+        return list(dict.fromkeys(taken))
+
+
+def _later(stages: Sequence[Stage]) -> np.ndarray:
+    """The later of the two stages of each pair of configurations, int[K, K]."""
+    of_arm = np.repeat(np.arange(len(stages)), np.diff([0, *(stage.size for stage in stages)]))
+    return np.maximum(of_arm[:, None], of_arm)

@@ -1,0 +1,274 @@
+"""The main loop of a search: answer the requests of an allocation, from the store or by trainings, within a budget."""
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+
+from jaxbandit.base import domains
+from jaxbandit.base.refusals import BadInput
+from jaxbandit.decide.sessions.rewards import usable
+from jaxbandit.decide.tuning.allocation import Allocation, Request
+from jaxbandit.decide.tuning.calls import Part
+from jaxbandit.decide.tuning.configs import Configs, failed
+from jaxbandit.decide.tuning.evidence import Evidence
+from jaxbandit.decide.tuning.progress import Progress
+from jaxbandit.decide.tuning.store import Outcome, Store
+from jaxbandit.engine.driver import interrupts
+from jaxbandit.engine.rounds import keys
+
+SECONDS = 1.0  # between two writes of outcomes, because each of them waits for the disk
+
+Evaluate = Callable[..., Iterator[Part]]  # (words of keys, configurations, attempts, deadline) -> what has ended
+
+
+class Terms(NamedTuple):
+    """How scores are judged, and what the search may spend."""
+
+    maximize: bool
+    paired: bool
+    seed: int
+    low: float  # range of scores
+    high: float
+    whose: str  # of this range, for messages
+    on_failure: float | str  # the score of a failed training, "stop", or "separate"
+    retries: int
+    max_trainings: int | None
+    deadline: float | None  # by time.monotonic
+
+
+@dataclass
+class Rows:
+    """The trainings of a search in the order of its requests."""
+
+    config: list[int] = field(default_factory=list)
+    seed: list[int] = field(default_factory=list)
+    score: list[float] = field(default_factory=list)
+    batch: list[int] = field(default_factory=list)
+    attempts: list[int] = field(default_factory=list)
+    failed: list[bool] = field(default_factory=list)
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        """Return the columns, with the number of each row as `id`."""
+        kinds = {"config": np.int64, "seed": np.int64, "score": np.float64, "batch": np.int64, "attempts": np.int64}
+        columns = {name: np.array(getattr(self, name), kinds.get(name, bool)) for name in vars(self)}
+        return {"id": np.arange(len(self.config)), **columns}
+
+
+class Search:
+    """A search that is played."""
+
+    def __init__(
+        self,
+        store: Store,
+        evidence: Evidence,
+        space: Configs,
+        numbers: np.ndarray,
+        evaluate: Evaluate,
+        terms: Terms,
+        report: Callable[[Progress], None],
+    ):
+        """Begin a search.
+
+        Args:
+          store: the outcomes that are known.
+          evidence: what they tell, before the first of them.
+          space: the configurations that may be trained.
+          numbers: int64[space.count], their numbers in the store.
+          evaluate: function that runs trainings.
+          terms: how scores are judged, and the budget.
+          report: function that receives the progress.
+        """
+        self.rows, self.spent, self.reused, self.waited = Rows(), 0, 0, 0.0
+        self.places = np.full(len(store.entries), -1)  # in the space, -1 for configurations that are not given now
+        self.places[numbers] = np.arange(space.count)
+        self.present = self.places >= 0
+        self._store, self._evidence, self._space = store, evidence, space
+        self._evaluate, self.terms, self._report = evaluate, terms, report
+        self._requests = 0
+        for arm in np.flatnonzero(~self.present).tolist():  # they stay rivals, with all that is known of them
+            known = list(store.all_of(arm, store.next_seed()))
+            self.spent += sum(outcome.attempts for _, outcome in known)
+            rewards = np.array([self._reward(arm, outcome) for _, outcome in known])
+            evidence.enter(np.full(len(known), arm), np.array([seed for seed, _ in known], np.int64), rewards)
+
+    def play(self, allocation: Allocation, after: Callable[[], None] = lambda: None) -> str:
+        """Make the trainings that an allocation requests, and return why the search has ended.
+
+        Args:
+          allocation: the requests.
+          after: function that is called after each request that was answered.
+
+        Returns:
+          "done" if the allocation has ended, "max_trainings" or "timeout".
+
+        Raises:
+          BadInput: a training failed. All outcomes are stored first.
+          KeyboardInterrupt: the search was interrupted. All outcomes are stored first.
+        """
+        with interrupts.heard(lambda: None):
+            for request in allocation:
+                done = 0
+                while done < len(request.arms) and not interrupts.asked():
+                    part, attempts = self._affordable(Request(request.arms[done:], request.seeds[done:]))
+                    if not len(part.arms):
+                        return "max_trainings"
+                    if not self._answer(part, attempts):
+                        return "max_trainings" if self._left() == 0 else "timeout"
+                    done += len(part.arms)
+                if interrupts.asked():
+                    break
+                self._requests += 1
+                after()
+        return "done"
+
+    def names(self) -> list[str]:
+        """Return texts of all configurations of the store."""
+        absent = "a configuration that is not given now"
+        return [f"configuration {i} ({self._space.text(i)})" if i >= 0 else absent for i in self.places.tolist()]
+
+    def rewards(self, arms: np.ndarray, seeds: np.ndarray) -> np.ndarray:
+        """Return the rewards of trainings that have been made."""
+        return np.array([self._evidence.samples[arm][seed] for arm, seed in zip(arms, seeds, strict=True)])
+
+    def _left(self) -> float:
+        most = self.terms.max_trainings
+        return np.inf if most is None else max(most - self.spent, 0)
+
+    def _known(self, arm: int, seed: int) -> Outcome | None:
+        """The outcome of a training, unless it failed and may be tried more often than it was."""
+        outcome = self._store.outcome(arm, seed)
+        if outcome is None or (np.isnan(outcome.score) and outcome.attempts <= self.terms.retries):
+            return None
+        return outcome
+
+    def _affordable(self, request: Request) -> tuple[Request, int]:
+        """The first trainings of a request that the budget allows, and the attempts that each may have."""
+        left, most = self._left(), self.terms.retries + 1
+        if np.isinf(left):
+            return request, most
+        known = (self._known(int(a), int(s)) for a, s in zip(*request, strict=True))
+        costs = np.cumsum([most if outcome is None else outcome.attempts for outcome in known])
+        count = int((costs <= left).sum())
+        if count == 0 and left and self._known(int(request.arms[0]), int(request.seeds[0])) is None:
+            return Request(request.arms[:1], request.seeds[:1]), int(left)
+        return Request(request.arms[:count], request.seeds[:count]), most
+
+    def _answer(self, request: Request, attempts: int) -> bool:
+        """Enter the outcomes of these trainings; return False if some are missing, with those after them."""
+        arms, seeds = request.arms.astype(np.int64), request.seeds.astype(np.int64)
+        missing = [
+            i for i, (a, s) in enumerate(zip(arms.tolist(), seeds.tolist(), strict=True)) if not self._known(a, s)
+        ]
+        if missing:
+            self._train(arms[missing], seeds[missing], attempts)
+        outcomes = [self._known(a, s) for a, s in zip(arms.tolist(), seeds.tolist(), strict=True)]
+        trained = set(missing)
+        cut: set[int] = set()  # configurations of which a training is missing: their later ones do not count either
+        rewards, keep = [], []
+        for i, (arm, seed, outcome) in enumerate(zip(arms.tolist(), seeds.tolist(), outcomes, strict=True)):
+            if outcome is None or arm in cut:
+                cut.add(arm)
+                continue
+            keep.append(i)
+            rewards.append(self._reward(arm, outcome))
+            self.reused += i not in trained
+            self.spent += outcome.attempts
+            place, missed = int(self.places[arm]), bool(np.isnan(outcome.score))
+            row = place, seed, self._score(outcome), self._requests, outcome.attempts, missed
+            for column, value in zip(vars(self.rows).values(), row, strict=True):
+                column.append(value)
+        self._evidence.enter(arms[keep], seeds[keep], np.array(rewards))
+        return not cut
+
+    def _score(self, outcome: Outcome) -> float:
+        """The score of an outcome, NaN for a failed training that has none."""
+        if not np.isnan(outcome.score) or isinstance(self.terms.on_failure, str):
+            return outcome.score
+        return self.terms.on_failure
+
+    def _reward(self, arm: int, outcome: Outcome) -> float:
+        """The reward of an outcome; raise an error if it is not one that the search allows."""
+        score, terms = self._score(outcome), self.terms
+        if np.isnan(score) and terms.on_failure == "stop":
+            self._refuse(arm, f"{outcome.reason}; {SET_ON_FAILURE}")
+        if not np.isnan(score) and not terms.low <= score <= terms.high:
+            allowed = domains.interval(terms.low, terms.high)
+            self._refuse(arm, f"returns {score}, must be in {allowed}, {terms.whose}")
+        return score if terms.maximize else -score
+
+    def _refuse(self, arm: int, what: str) -> Any:
+        place = int(self.places[arm])
+        if place < 0:
+            raise BadInput(f"tune: configuration {arm} of the directory, which is not given now, {what}")
+        raise failed("tune", self._space, place, what)
+
+    def _train(self, arms: np.ndarray, seeds: np.ndarray, attempts: int) -> None:
+        """Run trainings and store their outcomes as they end."""
+        if self.terms.deadline is not None and time.monotonic() >= self.terms.deadline:
+            return
+        shared = self.terms.paired
+        own = np.zeros(len(arms), np.int32) if shared else arms
+        pulls = keys.pull_keys(self.terms.seed, 0, seeds, own, shared)
+        words = np.asarray(jax.random.key_data(pulls))
+        ended: list[tuple[int, Outcome]] = []
+
+        def write() -> None:
+            rows = [i for i, _ in ended]
+            self._store.add(arms[rows].tolist(), seeds[rows].tolist(), [outcome for _, outcome in ended])
+            ended.clear()
+
+        before = last = time.perf_counter()
+        parts = self._evaluate(words, self.places[arms], attempts, self.terms.deadline)
+        try:
+            for part in parts:
+                now = time.perf_counter()
+                self.waited += now - before
+                self._take(part, arms, attempts, ended)
+                if now - last > SECONDS:
+                    write()
+                    self._report(self.progress())
+                    last = time.perf_counter()
+                if interrupts.asked() or (self.terms.deadline is not None and time.monotonic() > self.terms.deadline):
+                    break
+                before = time.perf_counter()
+            self.waited += time.perf_counter() - before
+        finally:
+            parts.close()  # pyright: ignore[reportAttributeAccessIssue]
+            write()
+
+    def _take(self, part: Part, arms: np.ndarray, attempts: int, ended: list[tuple[int, Outcome]]) -> None:
+        """Judge what has ended; raise an error if a training failed and nothing replaces its score."""
+        good, refusal = usable(part.scores), None
+        for i, (place, score) in enumerate(zip(part.places.tolist(), part.scores.tolist(), strict=True)):
+            if good[i]:
+                ended.append((place, Outcome(score, part.attempts)))
+                continue
+            limit = "" if np.isnan(score) else ", |score| > 1e150"
+            reason = part.reason or f"returns {score}{limit}"
+            if part.fatal or self.terms.on_failure == "stop":
+                refusal = refusal or (int(arms[place]), reason if part.fatal else f"{reason}; {SET_ON_FAILURE}")
+            elif attempts > self.terms.retries:  # else the budget has ended before all attempts were made
+                ended.append((place, Outcome(np.nan, part.attempts, reason)))
+            else:
+                self.spent += part.attempts
+        if refusal is not None:
+            self._refuse(*refusal)
+
+    def progress(self) -> Progress:
+        """Return the progress of the search."""
+        location = self._evidence.location()
+        left = self.present & ~self._evidence.excluded()
+        known = np.where(left & np.isfinite(location), location, -np.inf)
+        best = int(np.argmax(known))
+        score = float(known[best]) if np.isfinite(known[best]) else float("nan")
+        score = score if self.terms.maximize else -score
+        return Progress(self.spent, int(left.sum()), int(self.places[best]), score)
+
+
+SET_ON_FAILURE = (
+    'set on_failure to the score that such a training should have, or to "separate", or retries= to try it again'
+)

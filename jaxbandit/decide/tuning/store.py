@@ -1,0 +1,227 @@
+"""The scores that searches share: outcomes of trainings by configuration and seed, in memory or in a directory.
+
+scores.json   what all scores have in common: the seed, and whether configurations share seeds
+scores.jsonl  a line for each group of configurations that entered, batch sizes, and outcomes, in their order
+
+The lines have checksums as the log of a session has. A directory serves any search with the same training function:
+with more configurations, another epsilon, rule or budget.
+"""
+
+import contextlib
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from jaxbandit.base.refusals import BadInput
+from jaxbandit.base.types import Json
+from jaxbandit.decide.sessions import log
+from jaxbandit.decide.sessions.rewards import LARGEST
+from jaxbandit.decide.tuning.criterion import Stage
+from jaxbandit.engine.storage import directories, json_files
+from jaxbandit.engine.storage import files as storage
+
+ABOUT, LOG = "scores.json", "scores.jsonl"
+SCHEMA = 1
+FORMS = (
+    ({"configs", "programs"}, {"first", "blind", "delta"}),
+    ({"batch", "programs"}, set()),
+    ({"config", "seed", "score"}, {"attempts", "reasons"}),
+)
+REMEDY = "restore it from a copy, or let jaxbandit repair DIR keep the lines before it"
+DAMAGED = "scores-damaged-{}.jsonl"  # name of a log before its repair, numbered from 1
+
+
+class Outcome(NamedTuple):
+    """The outcome of a training."""
+
+    score: float  # NaN if it failed
+    attempts: int = 1
+    reason: str = ""  # why it failed
+
+
+class Entry(NamedTuple):
+    """A configuration of the store."""
+
+    key: str  # digest of its values
+    program: str  # digest of what trains it
+
+
+class Store:
+    """Outcomes of trainings, kept in memory."""
+
+    def __init__(self) -> None:
+        """Begin without outcomes."""
+        self.entries: list[Entry] = []
+        self.stages: list[Stage] = []
+        self.delta: float | None = None  # of the first search
+        self.batches: dict[str, int] = {}  # batch size of each program
+        self._outcomes: dict[tuple[int, int], Outcome] = {}  # by (number of the configuration, seed)
+
+    def outcome(self, config: int, seed: int) -> Outcome | None:
+        """Return the outcome of a training, None if it is not known."""
+        return self._outcomes.get((config, seed))
+
+    def next_seed(self) -> int:
+        """Return the first seed at which no configuration has been trained."""
+        return 1 + max((seed for _, seed in self._outcomes), default=-1)
+
+    def all_of(self, config: int, below: int) -> Iterator[tuple[int, Outcome]]:
+        """Yield the known outcomes of a configuration at seeds below a number, in the order of seeds."""
+        for seed in range(below):
+            if (outcome := self.outcome(config, seed)) is not None:
+                yield seed, outcome
+
+    def enter(self, entries: Sequence[Entry], *, blind: bool, delta: float) -> None:
+        """Add configurations, which are a stage of their own."""
+        first = 0 if blind or not self.stages else self.next_seed()
+        line = {"configs": [e.key for e in entries], "programs": [e.program for e in entries]}
+        self._write({**line, "first": first, "blind": blind, "delta": delta})
+
+    def set_batches(self, sizes: Mapping[str, int]) -> None:
+        """Record the batch sizes of programs that had none."""
+        if new := {program: size for program, size in sizes.items() if program not in self.batches}:
+            self._write({"programs": [*new], "batch": [*new.values()]})
+
+    def add(self, configs: Sequence[int], seeds: Sequence[int], outcomes: Sequence[Outcome]) -> None:
+        """Add outcomes of trainings. When it returns, they are on the disk if the store has a directory."""
+        if not len(configs):
+            return
+        scores = [None if np.isnan(outcome.score) else outcome.score for outcome in outcomes]
+        line: Json = {"config": [int(c) for c in configs], "seed": [int(s) for s in seeds], "score": scores}
+        if any(outcome.attempts != 1 for outcome in outcomes):
+            line["attempts"] = [outcome.attempts for outcome in outcomes]
+        if any(outcome.reason for outcome in outcomes):
+            line["reasons"] = [outcome.reason for outcome in outcomes]
+        self._write(line)
+
+    def _write(self, line: Json) -> None:
+        self._take(line)
+
+    def _take(self, line: Json) -> None:
+        """Take the content of a line; raise a ValueError if it does not fit."""
+        if "configs" in line:
+            self.entries += [Entry(*map(str, e)) for e in zip(line["configs"], line["programs"], strict=True)]
+            self.stages.append(Stage(len(self.entries), int(line["first"]), bool(line["blind"])))
+            self.delta = float(line["delta"]) if self.delta is None else self.delta
+        elif "batch" in line:
+            self.batches |= {str(p): int(size) for p, size in zip(line["programs"], line["batch"], strict=True)}
+        else:
+            count = len(line["config"])
+            columns = line["score"], line.get("attempts", [1] * count), line.get("reasons", [""] * count)
+            for config, seed, score, attempts, reason in zip(line["config"], line["seed"], *columns, strict=True):
+                whole = type(config) is int and 0 <= config < len(self.entries) and type(seed) is int and seed >= 0
+                if not whole or type(attempts) is not int or attempts < 1:
+                    raise ValueError("an entry is none of a search")
+                if score is not None and not (type(score) in (int, float) and abs(score) <= LARGEST):
+                    raise ValueError("a score is not finite")
+                outcome = Outcome(np.nan if score is None else float(score), attempts, str(reason))
+                before = self._outcomes.get((config, seed))
+                if before is None or np.isnan(before.score):  # a failed training may be repeated
+                    self._outcomes[config, seed] = outcome
+
+
+class DirectoryStore(Store):
+    """Outcomes of trainings, kept in a directory, which is opened by `opened`."""
+
+    def __init__(self, path: Path, about: Json, data: bytes):
+        """Read the lines of the log; nothing is changed.
+
+        Raises:
+          BadLog: a line does not fit.
+        """
+        super().__init__()
+        lines = log.split(path / LOG, data, _start(about))
+        if lines.fault is not None:
+            raise log.BadLog(path / LOG, lines.fault.line, "does not fit the lines before it", REMEDY)
+        for number, body in enumerate(lines.bodies, 1):
+            try:
+                self._take(log.entry_of(path / LOG, number, body, FORMS))
+            except log.BadLog:
+                raise
+            except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
+                raise log.BadLog(path / LOG, number, f"cannot be read ({error})", REMEDY) from None
+        self._end, self._file = lines.end, log.OpenLog(path / LOG, storage.open_in_place(path / LOG))
+
+    def _write(self, line: Json) -> None:
+        data, end = log.line_of(line, self._end)
+        self._file.append(data, self._end, sync=True)
+        self._end = end
+        self._take(line)
+
+    def close(self) -> None:
+        """Close the log."""
+        self._file.close()
+
+
+@contextlib.contextmanager
+def opened(path: Path | None, about: Json) -> Iterator[Store]:
+    """Open the store of a directory, or begin a new one, locked against other processes; in memory without a path.
+
+    Args:
+      path: path of the directory, which is created if it does not exist.
+      about: what all scores have in common, as plain data.
+
+    Raises:
+      ValueError: the directory holds something else, or scores with something else in common, or is damaged. The
+        message has one line.
+    """
+    if path is None:
+        yield Store()
+        return
+    with directories.locked(path, ABOUT):
+        if not (path / ABOUT).exists():
+            json_files.write_json(path / ABOUT, {"schema": SCHEMA, **about})
+        stored = read_about(path)
+        for name, value in about.items():
+            if stored.get(name) != value:
+                what = f"{name} = {stored.get(name)}, but this search has {name} = {value}"
+                raise BadInput(f"tune: directory = {path} holds scores with {what}; give another directory")
+        try:
+            data = storage.read_bytes(path / LOG)
+        except FileNotFoundError:
+            data = b""
+        store = DirectoryStore(path, stored, data)
+        try:
+            yield store
+        finally:
+            store.close()
+
+
+def repair(path: Path) -> str:
+    """Drop the lines of a log from the first damaged one on; they stay in the directory under another name.
+
+    Returns:
+      What was changed, in one line.
+
+    Raises:
+      ValueError: the directory holds no search, scores.json is damaged, or another process has opened it.
+    """
+    about = read_about(path)
+    with directories.locked(path, ABOUT):
+        data = storage.read_bytes(path / LOG) if (path / LOG).exists() else b""
+        lines = log.split(path / LOG, data, _start(about))
+        if lines.fault is None:
+            return f"{path}: nothing to repair, the log of {len(lines.bodies)} lines is sound"
+        name = DAMAGED.format(next(i for i in range(1, 10**6) if not (path / DAMAGED.format(i)).exists()))
+        storage.write_bytes(path / name, data)
+        storage.write_bytes(path / LOG, data[: lines.end.size])
+    return f"{path}: {len(lines.bodies)} lines are kept, and what comes after them is trained again; all is in {name}"
+
+
+def _start(about: Json) -> log.Place:
+    """The place before the first line of a log."""
+    return log.Place(0, 0, hashlib.sha256(repr(sorted(about.items())).encode()))
+
+
+def read_about(path: Path) -> dict[str, Any]:
+    """Return what the scores of a directory have in common; raise a ValueError of one line if it is damaged."""
+    file = path / ABOUT
+    if not file.exists():
+        raise BadInput(f"{path}: holds no search")
+    content = json_files.read_json(file)
+    if content.get("schema") != SCHEMA:
+        raise BadInput(f"{file}: has schema {content.get('schema')}, must have {SCHEMA}; use the version that wrote it")
+    return {name: value for name, value in content.items() if name != "schema"}

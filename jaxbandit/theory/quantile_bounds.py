@@ -1,0 +1,143 @@
+"""Confidence sequences of a quantile, for any law of the scores: order statistics whose ranks are known in advance.
+
+Let theta be the probability that a score is below the p-quantile Q, which is at most p, whatever ties there are. Were
+it theta' > p, the number s of scores below Q in n would be (theta'/p)^s ((1-theta')/(1-p))^(n-s) times as probable as
+under p. Each of these ratios is a nonnegative supermartingale that begins at 1, because one factor has the mean
+theta theta'/p + (1-theta)(1-theta')/(1-p) <= 1 for theta <= p < theta'. Hence so is their mixture E(n, s) under
+the law Beta(1/2, 1/2), restricted to theta' > p, and by Ville's inequality P(E(n, s) >= 1/alpha for some n) <= alpha.
+
+E increases with s, so the event is s >= hi_n, the least count with E(n, hi_n) >= 1/alpha. If the hi_n-th smallest score
+is below Q then s >= hi_n; so this score is an upper bound of Q, for all n at once with probability at least 1 - alpha.
+The lower bound is the same for the negated scores and 1 - p.
+"""
+
+import bisect
+import functools
+import math
+from collections.abc import Iterable
+from typing import NamedTuple
+
+import numpy as np
+
+from jaxbandit.base import checks
+
+_FIRST_SIZE = 256  # of a table, which doubles
+
+
+class Ranks(NamedTuple):
+    """Which order statistics bound a quantile, after each number of scores n = 0, 1, ..., count.
+
+    Attributes:
+      low: int64[count + 1]; the lower bound is the (low + 1)-th smallest score. -1 while there is no lower bound.
+      high: int64[count + 1]; the upper bound is the high-th smallest score. n + 1 while there is no upper bound.
+    """
+
+    low: np.ndarray
+    high: np.ndarray
+
+
+def quantile_ranks(count: int, p: float, alpha: float) -> Ranks:
+    """Return which order statistics bound the p-quantile, for up to `count` scores.
+
+    Both ranks grow by 0 or 1 with each score. The tables depend on p and alpha alone, and are computed once.
+
+    Args:
+      count: largest number of scores, an integer >= 0.
+      p: probability of the quantile, in (0, 1).
+      alpha: probability with which one bound, upper or lower, may be wrong at any n, in (0, 1).
+
+    Raises:
+      ValueError: an argument is out of range.
+    """
+    count = checks.integer("quantile_ranks", "count", count, 0)
+    _check("quantile_ranks", p, alpha)
+    high = _first_high(count, p, alpha)
+    return Ranks(np.arange(count + 1) - _first_high(count, 1 - p, alpha), high)
+
+
+def quantile_sequence(scores: Iterable[float], p: float, alpha: float) -> tuple[float, float]:
+    """Return the bounds of the p-quantile of independent scores of one law, valid at any number of scores.
+
+    Of all prefixes of the scores, in the order in which they were observed, the largest lower and the smallest upper
+    bound count: P(high < Q for some number of scores) <= alpha, the same for low > Q, and both for every Q with
+    P(X < Q) <= p <= P(X <= Q), whatever the law. Where a bound would cross the other, which has a probability of at
+    most 2 alpha, it ends there: low <= high. Scores outside the interval are therefore needed as two counts only.
+
+    For scores to be minimized, the p-quantile of the loss is minus the (1 - p)-quantile of the negated scores.
+
+    Args:
+      scores: numbers in the order of observation; not NaN.
+      p: probability of the quantile, in (0, 1).
+      alpha: probability with which one of the bounds may be wrong at any time, in (0, 1).
+
+    Returns:
+      (low, high), of which each is a score; -inf or inf while there is no bound.
+
+    Raises:
+      ValueError: p or alpha is out of range, or a score is NaN.
+    """
+    bounds = QuantileBounds(p, alpha)
+    bounds.add(scores)
+    return bounds.low, bounds.high
+
+
+class QuantileBounds:
+    """The bounds of `quantile_sequence` for scores that arrive one after the other."""
+
+    def __init__(self, p: float, alpha: float):
+        """Begin without scores; the arguments are those of `quantile_sequence`."""
+        _check("quantile_sequence", p, alpha)
+        self.low, self.high = -math.inf, math.inf
+        self._p, self._alpha = p, alpha
+        self._ordered: list[float] = []
+
+    def add(self, scores: Iterable[float]) -> None:
+        """Take further scores in the order in which they were observed."""
+        observed = np.asarray(scores if isinstance(scores, np.ndarray) else list(scores), np.float64)
+        ordered, before = self._ordered, len(self._ordered)
+        ranks = quantile_ranks(before + len(observed), self._p, self._alpha)
+        for n, score in enumerate(observed.tolist(), before + 1):
+            if math.isnan(score):
+                raise ValueError(f"quantile_sequence: scores[{n - 1}] = nan, must be a number")
+            bisect.insort(ordered, score)
+            if ranks.low[n] >= 0:
+                self.low = min(max(self.low, ordered[ranks.low[n]]), self.high)
+            if ranks.high[n] <= n:
+                self.high = max(min(self.high, ordered[ranks.high[n] - 1]), self.low)
+
+
+def _check(where: str, p: float, alpha: float) -> None:
+    for name, value in (("p", p), ("alpha", alpha)):
+        checks.number(where, name, value, low=0.0, high=1.0, open_low=True, open_high=True)
+
+
+def _first_high(count: int, p: float, alpha: float) -> np.ndarray:
+    size = _FIRST_SIZE
+    while size <= count:
+        size *= 2
+    return _high(size, float(p), float(alpha))[: count + 1]
+
+
+@functools.lru_cache(maxsize=256)
+def _high(size: int, p: float, alpha: float) -> np.ndarray:
+    """Return hi_n for n < size, n + 1 while there is none.
+
+    With J(n, s) for the integral of (theta/p)^s ((1-theta)/(1-p))^(n-s) / sqrt(theta(1-theta)) over theta > p, E is
+    J(n, s) / J(0, 0) and J(0, 0) = 2 asin(sqrt(1 - p)). Integrating the derivative of theta^(s+1/2) (1-theta)^(n-s+1/2)
+    gives J(n+1, s+1) and J(n+1, s) from J(n, s) by one multiplication and one addition each. The rank is the old one as
+    long as E(n+1, s) remains at least 1/alpha, else the next; so one number has to be remembered. It is alpha E, which
+    is of the order of 1, and its rounding errors are relative and n of them.
+    """
+    edge = alpha * math.sqrt(p * (1 - p)) / (2 * math.asin(math.sqrt(1 - p)))
+    ranks = np.zeros(size, np.int64)
+    rank, level = 0, alpha  # alpha E(n, rank); below 1 as long as n of n are not enough, when rank = n
+    for n in range(size):
+        ranks[n] = rank if level >= 1 else n + 1
+        same = ((n - rank + 0.5) * level - edge) / ((n + 1) * (1 - p))
+        if same >= 1:
+            level = same
+        else:
+            level = ((rank + 0.5) * level + edge) / ((n + 1) * p)
+            rank += 1
+    ranks.flags.writeable = False
+    return ranks
