@@ -224,7 +224,7 @@ def test_a_training_that_ends_its_process_is_one_line(plain, tmp_path, monkeypat
         with executor, pytest.raises(Unfinished) as ending:
             jb.tune(ends_its_process, SPACE, RULE, executor=executor, directory=tmp_path / name)
         assert "configuration 1 (x = 0.5)" in str(ending.value) and "\n" not in str(ending.value)
-        assert read_session(tmp_path / name, RULE).num_told >= 1
+        assert scores_in(tmp_path / name) >= 1
     with Processes(1) as executor, pytest.raises(BadInput, match=r"configuration 1 \(x = 0.5\) raises SystemExit: 5"):
         jb.tune(exits, SPACE, RULE, executor=executor)
     with Processes(1) as executor, pytest.raises(BadInput, match=r"configuration 0 \(x = 0\) cannot be trained on"):
