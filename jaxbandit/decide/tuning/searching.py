@@ -5,7 +5,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-import jax
 import numpy as np
 
 from jaxbandit.base import domains
@@ -16,9 +15,9 @@ from jaxbandit.decide.tuning.calls import Part
 from jaxbandit.decide.tuning.configs import Configs, failed
 from jaxbandit.decide.tuning.evidence import Evidence
 from jaxbandit.decide.tuning.progress import Progress
+from jaxbandit.decide.tuning.seeds import pull_words
 from jaxbandit.decide.tuning.store import Outcome, Store
 from jaxbandit.engine.driver import interrupts
-from jaxbandit.engine.rounds import keys
 
 SECONDS = 1.0  # between two writes of outcomes, because each of them waits for the disk
 
@@ -30,6 +29,7 @@ class Terms(NamedTuple):
 
     maximize: bool
     paired: bool
+    integer: bool  # whether train receives integers as seeds, and not keys
     seed: int
     low: float  # range of scores
     high: float
@@ -213,10 +213,8 @@ class Search:
 
     def _train(self, arms: np.ndarray, seeds: np.ndarray, attempts: int) -> None:
         """Run trainings and store their outcomes as they end."""
-        shared = self.terms.paired
-        own = np.zeros(len(arms), np.int32) if shared else arms
-        pulls = keys.pull_keys(self.terms.seed, 0, seeds, own, shared)
-        words = np.asarray(jax.random.key_data(pulls))
+        terms = self.terms
+        words = pull_words(terms.seed, seeds, arms, paired=terms.paired, integer=terms.integer)
         ended: list[tuple[int, Outcome]] = []
 
         def write() -> None:
