@@ -138,6 +138,32 @@ def test_a_study_goes_on_in_sqlite(session, tmp_path):
     assert certificate(found).pulls.sum() == 14
 
 
+@pytest.mark.slow
+def test_a_study_of_tpe_in_sqlite_is_reused_and_grows(tmp_path):
+    """Values that JSON does not keep as they are; each process has a sampler of its own."""
+    configs = [{"size": 1, "drop": None}, {"size": 2, "drop": 0.5}, {"size": 3, "drop": True}]
+    place = {"storage": f"sqlite:///{tmp_path}/study.db", "study_name": "one", "load_if_exists": True}
+
+    def choose(trial):
+        config = {"size": trial.suggest_float("size", 1, 4, step=1)}
+        config |= {"drop": trial.suggest_categorical("drop", [None, 0.5, True])}
+        return config["size"] + np.random.default_rng(trial.number).normal(0, 0.2)
+
+    begun = optuna.create_study(direction="maximize", sampler=optuna.samplers.TPESampler(seed=0), **place)
+    for config in [*configs, *configs, configs[0]]:
+        begun.enqueue_trial(config)
+    begun.optimize(choose, n_trials=8)
+    found = study(BanditSampler(configs, reuse=True), **place)
+    assert certificate(found).pulls.tolist() == [3, 2, 2]
+    found.optimize(choose, n_trials=3)
+    assert certificate(found).pulls.tolist() == [4, 3, 3]  # the round of index 2, and the first of index 3
+    found = study(BanditSampler([*configs, {"size": 4, "drop": 0.5}]), **place)
+    found.optimize(choose, n_trials=5)
+    shown = certificate(found)
+    assert shown.pulls.sum() == 15 and shown.names[3] == "size=4, drop=0.5"
+    assert any(line.startswith("7 trials that were in the study before count") for line in shown.assumptions)
+
+
 def test_failed_and_pruned_trials_are_tried_again(session):
     ends = {(2, 1): iter(["fail", "prune"]), (1, 2): iter([math.inf, math.nan])}
 

@@ -261,9 +261,10 @@ class BanditSampler(BaseSampler):
         )
         self._given = given._replace(criterion=given.criterion._replace(growth=known.growth))
         self._numbers = known.numbers(self._configs)
+        configs = known.configs.copy()
         for number, config in zip(self._numbers, self._configs, strict=True):
-            known.configs[number] = config  # the values themselves, and not what JSON makes of them
-        self._known = known
+            configs[number] = config  # the values themselves, and not what JSON makes of them
+        self._known = known._replace(configs=configs)
 
     def _played(self, pulls: Pulls) -> "RacePlay | RulePlay":
         """The race or the rule, before its first pull."""
