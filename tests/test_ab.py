@@ -174,6 +174,15 @@ def test_numbers_without_a_range_are_taken_as_normal_and_with_one_by_bets():
     assert "costs_at_most" not in few.to_json()
 
 
+def test_if_each_variant_is_excluded_by_another_one_the_result_says_so():
+    """B is better for long, then A for longer: both claims are made, and one of them is false."""
+    outcome = [0, 1] * 30 + [1, 0] * 600
+    result = jb.ab({"variant": ["A", "B"] * 630, "outcome": outcome}, control="A")
+    assert not any(v.excluded for v in result.variants) and "each variant was found worse" in result.notes[0]
+    assert all(v.costs_at_most == 0 for v in result.variants) and result.choice == "A"  # the larger mean
+    assert not jb.ab({"variant": ["A", "B"] * 30, "outcome": outcome[:60]}, control="A").notes
+
+
 # Stages
 
 

@@ -63,7 +63,11 @@ def filled(outcome: np.ndarray, end: float) -> np.ndarray:
 
 
 class AllPairs:
-    """Bounds of all pairs at a moment, with the interface that `theory.comparisons.achieved` reads."""
+    """Bounds of all pairs at a moment, with the interface that `theory.comparisons.achieved` reads.
+
+    The best variant is excluded only if a bound is false. So if every variant is, which has probability at most delta,
+    nobody is excluded, and `contradiction` is True.
+    """
 
     def __init__(self, pairs: Pairs, level: np.ndarray, maximize: bool):
         """Compute the bounds.
@@ -79,6 +83,8 @@ class AllPairs:
             found = pairs.upper(i, j, float(level[i, j]))
             at = (i, j) if maximize else (j, i)
             self._upper[at], self._claims[at] = found.last, found.negative
+        self.contradiction = bool(self._claims.any(axis=1).all())
+        self._claims &= not self.contradiction
 
     def excluded(self) -> np.ndarray:
         """Return which variants are worse than another one for sure, bool[variants]."""
