@@ -20,6 +20,8 @@ from jaxbandit.lab.specs.spec import KEYS
 ROOT = Path(__file__).parent.parent
 DOCUMENTS = ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", "benchmarks/RESULTS.md"]
 DOCUMENTS += sorted(f"docs/{path.name}" for path in (ROOT / "docs").glob("*.md"))
+RECIPES = sorted(path.stem for path in (ROOT / "docs" / "recipes").glob("*.md") if path.stem != "index")
+DOCUMENTS += [f"docs/recipes/{name}.md" for name in ("index", *RECIPES)]
 TINY = """
 kind = "simulate"
 runs = 2
@@ -102,6 +104,7 @@ EXECUTED = [
     page("recipes/ab_log"),
     page("integrations"),
     page("halving"),
+    *(page(f"recipes/{name}", pytest.mark.quickly_compiled) for name in RECIPES),
 ]
 
 
