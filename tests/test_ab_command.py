@@ -79,8 +79,10 @@ def test_the_page_says_what_is_decided(log, tmp_path, capsys):
     assert [row[0] for row in table[1:]] == ["A (control)", "B", "C"]
     assert table[1][1] == f"{result.variants[0].visitors:,}"
     apart = found.table("Differences from the control")
-    assert apart[1][3] == f"{result.variants[1].pairs:,}"
-    chart = found.data[1]
+    b = result.variants[1]
+    assert apart[0][2] == "95 % interval" and apart[1][3:] == [f"{b.pairs:,}", f"{b.visitors - b.pairs:,}"]
+    rates, chart = found.data
+    assert [curve["x"] for curve in rates["curves"]] == [[1, 2], [0]]  # the control has a color of its own
     curve = chart["curves"][0]
     assert curve["label"] == "B" and curve["x"][-1] == result.variants[1].pairs
     assert curve["low"][-1] == pytest.approx(100 * result.variants[1].difference_low, rel=1e-4)

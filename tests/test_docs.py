@@ -100,6 +100,8 @@ EXECUTED = [
     page("write_your_own", pytest.mark.quickly_compiled),
     page("tune", pytest.mark.quickly_compiled),
     page("clock", pytest.mark.quickly_compiled),
+    page("ab"),
+    page("recipes/ab_log"),
     page("integrations"),
     page("halving"),
     *(page(f"recipes/{name}", pytest.mark.quickly_compiled) for name in RECIPES),

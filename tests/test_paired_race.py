@@ -10,6 +10,7 @@ from reference import unknown_variance as reference
 
 import jaxbandit as jb
 from jaxbandit.algorithms.best_arm.claims import decided
+from jaxbandit.theory.comparisons import achieved
 
 pytestmark = pytest.mark.quickly_compiled
 
@@ -115,6 +116,54 @@ def test_equal_arms_of_rounded_rewards_end_when_the_resolution_allows_it(rounds,
 
     with jax.enable_x64(True):
         assert not stopped(jnp.float64(price - 0.00005)) and stopped(jnp.float64(price + 0.00005))
+
+
+def test_a_certificate_of_a_race_for_several_arms_states_at_most_its_epsilon():
+    """Its claims are a part of those by which the achieved epsilon is computed, with the same chains."""
+    rng = np.random.default_rng(0)
+    rule = jb.paired_race(8, m=3, delta=0.05, epsilon=0.1)
+    for _ in range(12):
+        session = jb.session(rule, paired=True)
+        while not session.stopped:
+            session, pulls = jb.ask(session)
+            row = np.arange(8) * -0.15 + np.linspace(0.1, 0.5, 8) * rng.normal(size=8)
+            session = jb.tell(session, pulls.id, row[pulls.arm])
+        found = jb.certificate(session)
+        assert found.stopped and found.m == 3 and found.achieved <= 0.1
+        assert found.survivors.sum() == 3 and found.survivors[found.recommendation].all()
+
+
+class Claims:
+    """A comparison of which only the claims are known: arm i exceeds arm l by at least 1, or by at least -2."""
+
+    def __init__(self, num_arms, pairs):
+        self.num_arms, self.pairs = num_arms, pairs
+
+    def claims(self):
+        found = np.zeros((self.num_arms, self.num_arms), bool)
+        for better, worse in self.pairs:
+            found[worse, better] = True
+        return found
+
+    def upper(self, arm):
+        return np.where(self.claims()[:, arm], -1.0, 2.0)
+
+
+@pytest.mark.parametrize(
+    ("pairs", "out", "price"),
+    [
+        ([], [], 2.0),
+        ([(0, 2), (2, 3), (3, 4), (1, 3)], [3, 4], 2.0),  # arm 2 may be better than arm 1
+        ([(0, 2), (2, 3), (3, 4), (1, 2)], [2, 3, 4], 0.0),  # each of 0 and 1 exceeds three, by chains
+        ([(0, 2), (2, 3), (3, 4), (0, 1)], [3, 4], 2.0),  # arm 0 is one of the best, arm 1 or arm 2 the other
+        ([(0, 1), (1, 0)], [], 2.0),  # a circle of false claims says nothing of a third arm
+    ],
+)
+def test_chains_of_claims_for_the_two_best_of_five(pairs, out, price):
+    comparison = Claims(5, pairs)
+    assert np.flatnonzero(achieved.excluded(comparison, 2)).tolist() == out
+    assert achieved.achieved_epsilon(comparison, [0, 1]) == price
+    assert pairs or achieved.achieved_epsilon(comparison, [3, 4]) == price
 
 
 @pytest.mark.parametrize(

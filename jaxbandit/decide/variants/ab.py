@@ -27,6 +27,10 @@ BLOCKS = (
     "differences between variants do not (the intervals of the single variants assume that visitors do not change)"
 )
 NORMAL = "the outcomes of a variant are normal: nothing else is known of outcomes whose range is not given"
+CONTRADICTION = (
+    "each variant was found worse than another one, so a bound was false, which has probability at most delta, or an "
+    "assumption is wrong; no variant is excluded because of it"
+)
 FINAL = "the outcomes in the log are final, since no window was given"
 
 
@@ -163,7 +167,7 @@ def ab(
         maximize=maximize,
         outcomes="0 or 1" if kind.binary else f"in [{kind.low:g}, {kind.high:g}]" if kind.bounded else "numbers",
         assumptions=_assumptions(visitors, kind, window),
-        notes=_notes(visitors, stages, final, until, delta, growth),
+        notes=((CONTRADICTION,) * comparison.contradiction) + _notes(visitors, stages, final, until, delta, growth),
     )
 
 
