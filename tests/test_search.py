@@ -125,11 +125,11 @@ def test_a_search_that_was_stopped_resumes_with_the_same_result(proposer, space,
         except KeyboardInterrupt:
             continue
     again.save(tmp_path / "cut")
-    assert CALLS == calls  # nothing twice, in the same order
+    assert calls == CALLS  # nothing twice, in the same order
     for name in ("summary.json", "table.npz", "history.npz", "proposals.npz"):
         assert (tmp_path / "cut" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
     once = go(tmp_path / "cut")
-    assert CALLS == calls and once.reused == len(calls)
+    assert calls == CALLS and once.reused == len(calls)
     summary = json.loads((tmp_path / "cut" / "summary.json").read_text())
     assert summary["search"]["proposals"] == 24 and summary["trainings"] == len(calls)
     with np.load(tmp_path / "cut" / "proposals.npz", allow_pickle=False) as stored:
