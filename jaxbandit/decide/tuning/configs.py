@@ -227,17 +227,18 @@ def _column(where: str, name: str, leaf: ArrayLike) -> np.ndarray:
     return column
 
 
+def firsts(configs: Configs) -> list[int]:
+    """Return the number of the first configuration that equals each one."""
+    seen: dict[Hashable, int] = {}
+    return [seen.setdefault(tuple(_key(column[i]) for column in configs.columns), i) for i in range(configs.count)]
+
+
 def _distinct(where: str, configs: Configs) -> None:
     """Raise an error if two configurations are equal, because no rule can distinguish them."""
-    seen: dict[Hashable, int] = {}
-    for i in range(configs.count):
-        key = tuple(_key(column[i]) for column in configs.columns)
-        if key in seen:
-            refuse(
-                where,
-                f": configs {seen[key]} and {i} are equal ({configs.text(i)}); drop one, no rule can distinguish them",
-            )
-        seen[key] = i
+    for i, first in enumerate(firsts(configs)):
+        if first != i:
+            remedy = "drop one, no rule can distinguish them"
+            refuse(where, f": configs {first} and {i} are equal ({configs.text(i)}); {remedy}")
 
 
 def _is_number(value: Any) -> bool:
