@@ -27,3 +27,4 @@ def seconds(where: str, name: str, value: Any) -> float:
     if isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value) and value >= 0:
         return float(value)
     refuse(where, f': {name} = {show(value)}, must be a number of seconds >= 0, or a text such as "90s" or "2h"')
+    return None
