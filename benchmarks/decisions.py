@@ -57,5 +57,7 @@ def table(found: dict[str, list[dict[str, Any]]]) -> str:
                 )
     lines += ["", f"{'bounds':<10}{'arms':>6}{'seeds':>7}{'enter all scores, s':>21}{'one certificate, s':>20}"]
     for row in found["seconds"]:
-        lines.append(f"{row['kind']:<10}{row['arms']:>6}{row['seeds']:>7}{row['enter']:>21.4f}{row['certificate']:>20.4f}")
+        lines.append(
+            f"{row['kind']:<10}{row['arms']:>6}{row['seeds']:>7}{row['enter']:>21.4f}{row['certificate']:>20.4f}"
+        )
     return "\n".join(lines)

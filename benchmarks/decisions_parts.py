@@ -85,7 +85,9 @@ def coverage(runs: int) -> Iterator[Cell]:
             yield share(group.replace("random time", "end"), f"{name}: {key}", found.end, DELTA)
             yield share(group.replace("random", "worst"), f"{name}: {key}", found.ever, DELTA)
             yield share("... of any arm, at the worst time", f"{name}: {key}", found.any_arm, DELTA)
-        yield share("some bound of the best arm is wrong, n <= 400", name, np.concatenate(ever), *UNION.get(name, [DELTA]))
+        yield share(
+            "some bound of the best arm is wrong, n <= 400", name, np.concatenate(ever), *UNION.get(name, [DELTA])
+        )
     group = "some bound by bets of the best arm is wrong, n <= 300"
     for name, world, width in (
         ("FIESTA, common rows", worlds.fiesta(), 1.0),
@@ -122,8 +124,20 @@ def budgets(runs: int) -> Iterator[Cell]:
                     if key == "top-two" and budget == max(BUDGETS[rows, key]):
                         stops.append(got.pulls)
         for (key, budget), parts in found.items():
-            yield median(group, f"{rows} rows, {key}, {budget}", np.concatenate(parts), BUDGETS[rows, key][budget], TOP_TWO_RUNS if key == "top-two" else ASSUMED_RUNS)
-        yield median(group, f"{rows} rows, top-two is at 0 after", np.concatenate(stops), 296 if rows == "common" else 625, TOP_TWO_RUNS)
+            yield median(
+                group,
+                f"{rows} rows, {key}, {budget}",
+                np.concatenate(parts),
+                BUDGETS[rows, key][budget],
+                TOP_TWO_RUNS if key == "top-two" else ASSUMED_RUNS,
+            )
+        yield median(
+            group,
+            f"{rows} rows, top-two is at 0 after",
+            np.concatenate(stops),
+            296 if rows == "common" else 625,
+            TOP_TWO_RUNS,
+        )
     world = worlds.fiesta()
     for budget, stated in {228: 0.766, 456: 0.470, 912: 0.248, 1824: 0.118, 5000: 0.023}.items():
         achieved, rng = [], np.random.default_rng(6)
@@ -150,7 +164,13 @@ REGRETS = {
     ("failing", 32, 20): [(60, 8, math.inf), (44, 7, 1303), (76, 11, 3856), (85, 10, 1421)],
     ("failing", 32, 50): [(77, 10, 6227), (66, 8, 663), (52, 7, 1069), (89, 10, 902)],
 }
-MINIMUM = {("FIESTA", 12, 20): 28, ("smooth", 32, 20): 19, ("smooth", 32, 50): 2.9, ("smooth", 128, 20): 28, ("smooth", 128, 50): 7.5}
+MINIMUM = {
+    ("FIESTA", 12, 20): 28,
+    ("smooth", 32, 20): 19,
+    ("smooth", 32, 50): 2.9,
+    ("smooth", 128, 20): 28,
+    ("smooth", 128, 50): 7.5,
+}
 
 
 def regrets(runs: int) -> Iterator[Cell]:
@@ -163,7 +183,13 @@ def regrets(runs: int) -> Iterator[Cell]:
         for run in range(number):
             world = worlds.fiesta() if kind == "FIESTA" else worlds.smooth(rng, arms, 0.05 * (kind == "failing"))
             scores = world.draw(rng, budget // 2 + 2 * times + 20)
-            for name, low in {"halving": 1, "race": 1, "half": 1, "top": 1, "race, min_trainings": min(14, times // 2)}.items():
+            for name, low in {
+                "halving": 1,
+                "race": 1,
+                "half": 1,
+                "top": 1,
+                "race, min_trainings": min(14, times // 2),
+            }.items():
                 if low == 1 and name[-1] == "s":
                     continue
                 seen = searches.evidence(Criterion(DELTA, None, min_trainings=low), arms)
@@ -180,7 +206,9 @@ def regrets(runs: int) -> Iterator[Cell]:
             yield median("median achieved epsilon, 10^-4", f"{label}: {name}", values[:, 1], achieved)
         if (kind, arms, times) in MINIMUM:
             values = np.array(found["race, min_trainings"])[:, 1]
-            yield median("median achieved epsilon, 10^-4", f"{label}: race, min_trainings", values, MINIMUM[kind, arms, times])
+            yield median(
+                "median achieved epsilon, 10^-4", f"{label}: race, min_trainings", values, MINIMUM[kind, arms, times]
+            )
 
 
 def _half(seen: Evidence, budget: int) -> allocation.Allocation:
@@ -242,7 +270,12 @@ def growth(runs: int) -> Iterator[Cell]:
             seen = searches.evidence(criterion, 12)
             cost = searches.search(seen, allocation.race(seen, np.ones(12, bool)), rows)
             costs[name].append(cost + (before if name == "again" else 0))
-    for name, stated in (("blind", (220, 3)), ("after looking", (292, 3)), ("all at once", (181, 2)), ("again", (298, 4))):
+    for name, stated in (
+        ("blind", (220, 3)),
+        ("after looking", (292, 3)),
+        ("all at once", (181, 2)),
+        ("again", (298, 4)),
+    ):
         yield mean(group, f"pulls, FIESTA, 8 models then 4: {name}", np.array(costs[name]), *stated)
 
 
@@ -250,7 +283,12 @@ def _grow(seen: Evidence, scores: np.ndarray) -> int:
     """Race on what has been stored, and return the new trainings."""
     spent = 0
     for arms, rows in allocation.race(seen, np.ones(12, bool)):
-        new = np.array([row >= len(seen.samples[arm]) or math.isnan(seen.samples[arm][row]) for arm, row in zip(arms, rows, strict=True)])
+        new = np.array(
+            [
+                row >= len(seen.samples[arm]) or math.isnan(seen.samples[arm][row])
+                for arm, row in zip(arms, rows, strict=True)
+            ]
+        )
         seen.enter(arms[new], rows[new], scores[rows[new], arms[new]])
         spent += int(new.sum())
     return spent
@@ -262,7 +300,15 @@ RIVAL = {0.06: ((0.709, 0.016), (0.418, 0.017), (0.184, 0.014), (0.089, 0.010)),
          0.10: ((0.531, 0.018), (0.229, 0.015), (0.046, 0.007), (0.008, 0.003)),
          0.20: ((0.273, 0.016), (0.046, 0.007), (0.003, 0.002), (0.0, 0.001))}  # fmt: skip
 ROWS = 500
-WARNED = {(0.06, 1): 0.01, (0.06, 14): 0.04, (0.06, 29): 0.16, (0.06, 49): 0.39, (0.10, 1): 0.01, (0.10, 14): 0.01, (0.10, 29): 0.03}
+WARNED = {
+    (0.06, 1): 0.01,
+    (0.06, 14): 0.04,
+    (0.06, 29): 0.16,
+    (0.06, 49): 0.39,
+    (0.10, 1): 0.01,
+    (0.10, 14): 0.01,
+    (0.10, 29): 0.03,
+}
 
 
 def rare(runs: int) -> Iterator[Cell]:
@@ -364,4 +410,3 @@ def seconds() -> Iterator[tuple[str, int, int, float, float]]:
             middle = time.perf_counter()
             seen.achieved(seen.recommended(np.ones(arms, bool)))
             yield kind, arms, n, middle - start, time.perf_counter() - middle
-

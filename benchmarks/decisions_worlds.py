@@ -67,7 +67,9 @@ def digits() -> World:
 def gaussian(arms: int = 12) -> World:
     """Return Gaussian arms of nearby means and unequal standard deviations, half of whose noise is common."""
     means, sds = -0.01 * np.arange(arms), np.linspace(0.02, 0.1, arms)
-    return World(means, lambda rng, n: means + sds * np.sqrt(0.5) * (rng.normal(size=(n, arms)) + rng.normal(size=(n, 1))))
+    return World(
+        means, lambda rng, n: means + sds * np.sqrt(0.5) * (rng.normal(size=(n, arms)) + rng.normal(size=(n, 1)))
+    )
 
 
 def zeros_and_ones() -> World:

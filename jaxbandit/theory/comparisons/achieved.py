@@ -73,7 +73,6 @@ def recommended(comparison: Comparison, counts: np.ndarray, means: np.ndarray, a
     """Return the arm with the largest mean among those with the most scores of the arms that are not excluded.
 
     Arms with one score less than the most belong to them, because a budget may end within a round.
-    An arm with one score less counts as well: a budget may end within a round, after the first few arms of it.
 
     Args:
       comparison: the bounds.
