@@ -128,9 +128,7 @@ def betting_race(
             return ~jnp.any(beaten, 0)
         survivors = look.survivors & ~jnp.any(beaten & (statistic.log_close >= enough), 0)
         leader = best(look.means, survivors)  # arms may eliminate each other, so that no survivor is left
-        only = survivors & (
-            jnp.arange(num_arms, dtype=jnp.int32) == leader
-        )
+        only = survivors & (jnp.arange(num_arms, dtype=jnp.int32) == leader)
         close = lax.dynamic_index_in_dim(statistic.log_close, leader, 0, keepdims=False) >= enough
         return jnp.where(jnp.all(close | only | ~survivors), only, survivors)
 
