@@ -1,5 +1,6 @@
 """Decisions between variants of a log: pairs, stages, open outcomes, costs, and the figures of simulations."""
 
+import itertools
 import math
 
 import numpy as np
@@ -49,6 +50,19 @@ def test_the_running_bound_is_that_of_all_prefixes():
     assert bounds[-1] <= direct + 1e-9 and abs(bounds[-1] - mixture_upper(long, 0.05)) < 2e-3
 
 
+def test_many_values_are_divided_among_the_points_of_a_grid():
+    """The bound is never below that of the values themselves at the looks, and above it by very little."""
+    rng = np.random.default_rng(13)
+    d = rng.beta(2, 5, 800) - rng.beta(2, 4, 800)
+    sizes, bounds = looks.running_upper(d, math.log(0.05))
+    for at in (40, 120, len(sizes) - 1):
+        direct = min(mixture_upper(d[:n], 0.05, min_size=n) for n in sizes[: at + 1])
+        assert direct - 1e-9 <= bounds[at] <= direct + 1e-4
+    values, counts = looks._counted(d, sizes)
+    assert counts.sum(axis=1) == pytest.approx(sizes) and counts @ values == pytest.approx(np.cumsum(d)[sizes - 1])
+    assert len(values) == looks.GRID and values[0] == d.min() and values[-1] == d.max()
+
+
 def test_looks_do_not_depend_on_the_length_but_for_the_last():
     assert set(looks.sample_sizes(900)[:-1]) <= set(looks.sample_sizes(5000)) and len(looks.sample_sizes(0)) == 0
 
@@ -82,9 +96,9 @@ def test_numbers_in_a_range_do_not_depend_on_its_unit():
     low, high = mean_interval(x, x, RATES, 0.05)
     scaled = mean_interval(50 + 10 * x, 50 + 10 * x, Kind(False, 50.0, 60.0), 0.05)
     assert scaled == pytest.approx((50 + 10 * low, 50 + 10 * high), abs=1e-6)
-    assert low == pytest.approx(1 - mixture_upper(1 - x, 0.025)) and low < x.mean() < high
+    assert low == pytest.approx(1 - mixture_upper(1 - x, 0.025), abs=1e-3) and low < x.mean() < high
     d = rng.beta(2, 5, 300) - x
-    assert upper(10 * d, Kind(False, 50.0, 60.0), 0.05).last == pytest.approx(10 * mixture_upper(d, 0.05), abs=1e-6)
+    assert upper(10 * d, Kind(False, 50.0, 60.0), 0.05).last == pytest.approx(10 * mixture_upper(d, 0.05), abs=1e-2)
 
 
 def test_without_visitors_nothing_is_known():
@@ -98,7 +112,7 @@ def test_without_visitors_nothing_is_known():
 
 
 def test_a_clear_case_by_hand():
-    """120 visitors each, all of B convert and none of A: every number from closed forms and the bounds by themselves."""
+    """120 visitors each, all of B convert and none of A: every number from closed forms or the bounds alone."""
     log = {"variant": ["A", "B"] * 120, "outcome": [0, 1] * 120}
     result = jb.ab(log, control="A")
     a, b = result.variants
@@ -111,7 +125,9 @@ def test_a_clear_case_by_hand():
     assert b.difference_low == pytest.approx(-mixture_upper(-np.ones(120), 0.025), abs=1e-4)
     assert a.excluded and not b.excluded and b.costs_at_most == 0
     assert a.costs_at_most == pytest.approx(1, abs=1e-9)  # U(B - A)
-    assert "Ship B: B is the best variant with probability at least 0.95." in str(result)
+    words = "Ship B: B is the best variant with probability at least 0.95."
+    assert words in str(result) and words in result._repr_html_() and "100.00 %" in str(result)
+    assert "needs at most 0.0001 points" in jb.ab(a_log([0.1, 0.1], 50, 1), control="A", epsilon=1e-6).words
 
 
 def test_the_cost_is_the_largest_bound_of_a_variant_that_is_left():
@@ -134,6 +150,18 @@ def test_the_cost_is_the_largest_bound_of_a_variant_that_is_left():
     assert jb.ab(log, control="A", epsilon=result.costs_at_most - 1e-9).decision == "go on"
     kept = jb.ab(log, control=result.choice, epsilon=result.costs_at_most)
     assert kept.decision == "keep" and kept.words.startswith(f"Keep the control {result.choice}: this costs at most")
+
+
+def test_both_ends_of_a_difference_share_delta_among_the_variants():
+    log = a_log([0.3, 0.35, 0.3], 3000, 12)
+    of = [log["outcome"][log["variant"] == name] for name in "AB"]
+    n = min(map(len, of))
+    b = jb.ab(log, control="A").variants[1]
+    level = math.log(0.05 / 4)  # two variants, two ends
+    assert b.difference_high == pytest.approx(looks.running_upper(of[1][:n] - of[0][:n], level)[1][-1])
+    assert b.difference_low == pytest.approx(-looks.running_upper(of[0][:n] - of[1][:n], level)[1][-1])
+    assert b.path[-1].tolist() == [n, b.difference, b.difference_low, b.difference_high]
+    assert jb.ab(log, control="A").variants[0].pairs == len(of[0])
 
 
 def test_smaller_outcomes_may_be_better():
@@ -173,6 +201,15 @@ def test_numbers_without_a_range_are_taken_as_normal_and_with_one_by_bets():
     assert "costs_at_most" not in few.to_json()
 
 
+def test_if_each_variant_is_excluded_by_another_one_the_result_says_so():
+    """B is better for long, then A for longer: both claims are made, and one of them is false."""
+    outcome = [0, 1] * 30 + [1, 0] * 600
+    result = jb.ab({"variant": ["A", "B"] * 630, "outcome": outcome}, control="A")
+    assert not any(v.excluded for v in result.variants) and "each variant was found worse" in result.notes[0]
+    assert all(v.costs_at_most == 0 for v in result.variants) and result.choice == "A"  # the larger mean
+    assert not jb.ab({"variant": ["A", "B"] * 30, "outcome": outcome[:60]}, control="A").notes
+
+
 # Stages
 
 
@@ -207,7 +244,7 @@ def test_levels_of_stages():
 def test_the_stages_do_not_change_when_the_log_grows():
     variant = np.array([0] * 60 + [1, 0] * 100 + [2, 1, 0] * 100)
     parts = [staging.stages(variant[:n], variant[:n].max() + 1, 0.05, None, True) for n in (90, 200, 400, 560)]
-    for few, many in zip(parts, parts[1:], strict=False):
+    for few, many in itertools.pairwise(parts):
         assert many.stage[: len(few.stage)].tolist() == few.stage.tolist()
         assert many.level[: len(few.level)].tolist() == few.level.tolist()
 
@@ -320,12 +357,13 @@ def joint_rounds(rates, alpha, seed, n):
     return int(np.argmax(found)) + 1 if found.any() else n
 
 
+@pytest.mark.slow
 @pytest.mark.statistical
-def test_the_joint_region_of_two_rates_needs_twice_as_many():
-    """.50 and .55: 4,472 (144) rounds with the joint region, against 2,263 with pairs."""
-    joint = [joint_rounds((0.50, 0.55), 0.05, seed, 20_000) for seed in range(60)]
-    assert np.mean(joint) > 1.5 * np.mean([rounds((0.50, 0.55), 0.05, seed, 20_000) for seed in range(60)])
-    print(np.mean(joint), np.std(joint) / 60**0.5)
+@pytest.mark.parametrize(("rates", "mean", "se"), [((0.50, 0.55), 4472, 144), ((0.10, 0.12), 12340, 388)])
+def test_the_joint_region_of_two_rates_needs_twice_as_many_as_pairs(rates, mean, se):
+    found = [joint_rounds(rates, 0.05, seed, 60_000) for seed in range(60)]
+    assert within(found, mean, se)
+    assert np.mean(found) > 1.5 * np.mean([rounds(rates, 0.05, seed) for seed in range(60)])
 
 
 def visitors_until_decided(rates, delta, epsilon, seed, n):
@@ -379,7 +417,7 @@ def visitors_until_decided(rates, delta, epsilon, seed, n):
     ],
 )
 def test_visitors_until_the_decision(rates, epsilon, mean, se, runs):
-    found = [visitors_until_decided(rates, 0.05, epsilon, seed, 60_000) for seed in range(runs)]
+    found = [visitors_until_decided(rates, 0.05, epsilon, seed, 60_000 // len(rates) * 2) for seed in range(runs)]
     assert within([n for n, _ in found], mean, se)
     assert sum(b != len(rates) - 1 for _, b in found) <= max(2, 0.15 * runs)
 

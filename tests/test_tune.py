@@ -215,7 +215,7 @@ REFUSED = {  # with x = 1 two configurations fail, and either may be the first
     "raises": (raises_at, {}, ", x = 1) raises RuntimeError: diverged"),
     "a vector": (lambda key, config: jnp.ones(3) * config["x"], {}, "train returns float32[3], must return one number"),
     "a list": (lambda key, config: [float(config["x"])], {}, "returns a list of shape (1,), must return one number"),
-    "no chance": (lambda key, config: config["x"], {}, "the score does not depend on key"),
+    "no chance": (lambda key, config: jnp.abs(config["x"]), {}, "the score does not depend on key"),
     "no function": (3, {}, "train = 3, must be a function"),
     "arms": (score, {"rule": jb.paired_race(5)}, "rule has 5 arms, must have one for each of 6"),
     "never stops": (score, {"rule": jb.ucb1(6)}, "ucb1 never stops"),

@@ -71,7 +71,7 @@ class Configs:
         A dictionary is returned as it was given. Lists, dictionaries, sets and arrays are copies, because `train` may
         write into its configuration.
         """
-        return _copied(self.given[index]) if self.given else self._tree([_entry(c, index) for c in self.columns])
+        return copied(self.given[index]) if self.given else self._tree([_entry(c, index) for c in self.columns])
 
     def key(self, index: int) -> str:
         """Return a digest of the names, types and values of one configuration, by which its scores are found again.
@@ -126,7 +126,7 @@ class Configs:
     def join(self, traced: Sequence[Scalar], group: Group) -> PyTree:
         """Return the configuration of a group with these traced numbers."""
         numbers = iter(traced)
-        values = [next(numbers) if value is TRACED else _copied(value) for value in group.static]
+        values = [next(numbers) if value is TRACED else copied(value) for value in group.static]
         if not self.given:
             return self._tree(values)
         known = dict(zip(self.names, values, strict=True))
@@ -176,7 +176,7 @@ def _of_dictionaries(where: str, configs: list[Any]) -> Configs:
             refuse(where, f": configs[{i}] = {config!r}, must be a dictionary with strings as keys")
         names.update(dict.fromkeys(config))
     columns = tuple(_column_of([config.get(name, ABSENT) for config in configs]) for name in names)
-    return Configs(tuple(names), columns, None, tuple(map(_copied, configs)))
+    return Configs(tuple(names), columns, None, tuple(map(copied, configs)))
 
 
 def _column_of(values: list[Any]) -> np.ndarray:
@@ -227,17 +227,18 @@ def _column(where: str, name: str, leaf: ArrayLike) -> np.ndarray:
     return column
 
 
+def firsts(configs: Configs) -> list[int]:
+    """Return the number of the first configuration that equals each one."""
+    seen: dict[Hashable, int] = {}
+    return [seen.setdefault(tuple(_key(column[i]) for column in configs.columns), i) for i in range(configs.count)]
+
+
 def _distinct(where: str, configs: Configs) -> None:
     """Raise an error if two configurations are equal, because no rule can distinguish them."""
-    seen: dict[Hashable, int] = {}
-    for i in range(configs.count):
-        key = tuple(_key(column[i]) for column in configs.columns)
-        if key in seen:
-            refuse(
-                where,
-                f": configs {seen[key]} and {i} are equal ({configs.text(i)}); drop one, no rule can distinguish them",
-            )
-        seen[key] = i
+    for i, first in enumerate(firsts(configs)):
+        if first != i:
+            remedy = "drop one, no rule can distinguish them"
+            refuse(where, f": configs {first} and {i} are equal ({configs.text(i)}); {remedy}")
 
 
 def _is_number(value: Any) -> bool:
@@ -247,15 +248,15 @@ def _is_number(value: Any) -> bool:
 
 def _entry(column: np.ndarray, index: int) -> Any:
     entry = column[index]
-    return entry.item() if isinstance(entry, np.generic) else _copied(entry)
+    return entry.item() if isinstance(entry, np.generic) else copied(entry)
 
 
-def _copied(value: Any) -> Any:
-    """A copy of what train could write into."""
+def copied(value: Any) -> Any:
+    """Return a value with copies of the lists, dictionaries, sets and arrays in it, because train may write into it."""
     if type(value) is dict:
-        return {name: _copied(x) for name, x in value.items()}
+        return {name: copied(x) for name, x in value.items()}
     if type(value) in (list, tuple):
-        return type(value)(map(_copied, value))
+        return type(value)(map(copied, value))
     return value.copy() if isinstance(value, np.ndarray | set) else value
 
 

@@ -41,6 +41,7 @@ class Evidence:
 
     def _begin(self) -> None:
         """Begin the comparison."""
+        self._changed = set(range(self.count))  # configurations with rewards that are not yet compared
         self._apart = self.criterion.separately(self.stages)
         if self._apart:
             self._levels = self.criterion.arm_levels(self.stages)
@@ -56,6 +57,7 @@ class Evidence:
             sample = self.samples[arm]
             sample.extend([math.nan] * (seed + 1 - len(sample)))
             sample[seed] = reward
+            self._changed.add(arm)
             self.trainings[arm] += 1
             if math.isnan(reward):
                 self.failures[arm] += 1
@@ -72,7 +74,9 @@ class Evidence:
     def comparison(self) -> Comparison:
         """Return the comparison of all configurations with the rewards so far."""
         if not self._apart:
-            self._pairs.enter(self.samples)
+            if self._changed:
+                self._pairs.enter(self.samples, sorted(self._changed))
+                self._changed.clear()
             return self._pairs
         return ArmBounds(*self.bounds())
 

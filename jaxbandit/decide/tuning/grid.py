@@ -15,10 +15,12 @@ from jaxbandit.decide.tuning.configs import OBJECTS, objects
 
 
 class Distribution(NamedTuple):
-    """The distribution of one hyperparameter, for `random_configs`."""
+    """The distribution of one hyperparameter, for `random_configs` and `search`."""
 
     draw: Callable[[Key, int], np.ndarray]  # (key, n) -> a column of n entries
     text: str
+    suggest: Callable[[Any, str], Any]  # (trial, name) -> a value, by the methods of Optuna's trials
+    static: bool = False  # whether its values are static
 
     def __repr__(self) -> str:
         return self.text
@@ -94,14 +96,14 @@ def random_configs(key: Key, n: int, /, **distributions: Distribution) -> dict[s
 
 
 def loguniform(low: float, high: float) -> Distribution:
-    """Return the distribution of a number whose logarithm is uniform on [log(low), log(high)], for `random_configs`.
+    """Return the distribution of a number whose logarithm is uniform on [log(low), log(high)].
 
     Args:
       low: smallest value, > 0.
       high: largest value, > low.
 
     Returns:
-      A Distribution for `random_configs`.
+      A Distribution for `random_configs` and `search`.
 
     Raises:
       ValueError: low or high is out of range.
@@ -113,29 +115,35 @@ def loguniform(low: float, high: float) -> Distribution:
         exponents = math.log(low) + _unit(key, n) * (math.log(high) - math.log(low))
         return np.clip(np.exp(exponents), low, high)
 
-    return Distribution(draw, f"loguniform({low}, {high})")
+    return Distribution(
+        draw, f"loguniform({low}, {high})", lambda trial, name: trial.suggest_float(name, low, high, log=True)
+    )
 
 
 def uniform_float(low: float, high: float) -> Distribution:
-    """Return the uniform distribution on [low, high), for `random_configs`.
+    """Return the uniform distribution on [low, high).
 
     Args:
       low: smallest value.
       high: upper bound, > low, exclusive.
 
     Returns:
-      A Distribution for `random_configs`.
+      A Distribution for `random_configs` and `search`.
 
     Raises:
       ValueError: low or high is out of range.
     """
     checks.number("uniform_float", "low", low)
     checks.number("uniform_float", "high", high, low=low, open_low=True)
-    return Distribution(lambda key, n: low + _unit(key, n) * (high - low), f"uniform_float({low}, {high})")
+    return Distribution(
+        lambda key, n: low + _unit(key, n) * (high - low),
+        f"uniform_float({low}, {high})",
+        lambda trial, name: trial.suggest_float(name, low, high),
+    )
 
 
 def uniform_int(low: int, high: int) -> Distribution:
-    """Return the uniform distribution on the integers low, ..., high, both included, for `random_configs`.
+    """Return the uniform distribution on the integers low, ..., high, both included.
 
     The values are traced, as other numbers are.
 
@@ -144,7 +152,7 @@ def uniform_int(low: int, high: int) -> Distribution:
       high: largest value, >= low, < 2^31.
 
     Returns:
-      A Distribution for `random_configs`.
+      A Distribution for `random_configs` and `search`.
 
     Raises:
       ValueError: low or high is not an integer, or is out of range.
@@ -155,24 +163,36 @@ def uniform_int(low: int, high: int) -> Distribution:
     def draw(key: Key, n: int) -> np.ndarray:
         return low + np.floor(_unit(key, n) * (high - low + 1)).astype(np.int64)
 
-    return Distribution(draw, f"uniform_int({low}, {high})")
+    return Distribution(draw, f"uniform_int({low}, {high})", lambda trial, name: trial.suggest_int(name, low, high))
 
 
 def choice(values: Sequence | np.ndarray | jax.Array) -> Distribution:
-    """Return the uniform distribution on a list of values, for `random_configs`.
+    """Return the uniform distribution on a list of values.
 
     Args:
       values: a list or array, as for `grid`.
 
     Returns:
-      A Distribution for `random_configs`.
+      A Distribution for `random_configs` and `search`.
 
     Raises:
       ValueError: there are no values, or they are arrays of different shapes.
     """
     column = _values("choice", "values", values)
+    listed = column.tolist()
+    plain = all(value is None or type(value) in (bool, int, float, str) for value in listed)
+
+    def suggest(trial: Any, name: str) -> Any:
+        if plain:
+            return trial.suggest_categorical(name, listed)
+        value = column[trial.suggest_categorical(name, list(range(len(column))))]  # Optuna takes only plain values
+        return value.item() if isinstance(value, np.generic) else value
+
     return Distribution(
-        lambda key, n: column[np.floor(_unit(key, n) * len(column)).astype(np.int64)], f"choice({column.tolist()})"
+        lambda key, n: column[np.floor(_unit(key, n) * len(column)).astype(np.int64)],
+        f"choice({listed})",
+        suggest,
+        static=column.dtype.kind in "OU",
     )
 
 

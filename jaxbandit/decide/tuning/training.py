@@ -11,6 +11,7 @@ from jaxbandit.decide.tuning import traced
 from jaxbandit.decide.tuning.calls import Calls, Train
 from jaxbandit.decide.tuning.configs import Configs
 from jaxbandit.decide.tuning.digests import function_digest
+from jaxbandit.decide.tuning.inspection import takes_integer, uses_jax
 from jaxbandit.decide.tuning.searching import Evaluate
 from jaxbandit.decide.tuning.store import Entry, Store
 
@@ -20,6 +21,7 @@ class Training(NamedTuple):
 
     train: Train
     space: Configs
+    integer: bool  # whether its seeds are integers
     program: traced.Traced | None  # None if train is called directly
     calls: Calls | None
     entries: list[Entry]  # what identifies the scores of each configuration
@@ -65,7 +67,7 @@ def read(
       space: the configurations.
       batch: number of trainings side by side, or None.
       executor: where train is called, or None.
-      tracing: whether JAX traces train; None to find out.
+      tracing: whether JAX traces train; None to try it if train uses JAX.
       stored: whether its scores are stored, so that train and the configurations have to be identified.
 
     Raises:
@@ -75,12 +77,18 @@ def read(
         batch = checks.integer("tune", "batch", batch, 1)
     if executor is not None and batch is not None:
         refuse("tune", ": batch and executor are both given; batch requires a train that JAX can trace; give only one")
+    if tracing not in (None, True, False):
+        wrong("tune: traced", tracing, "True, False or None")
+    if (tracing and executor is not None) or (tracing is False and batch is not None):
+        other = "executor" if tracing else "batch"
+        refuse("tune", f": traced = {tracing} and {other} are both given, which exclude each other; give only one")
     if not callable(train):
-        wrong("tune: train", train, "a function of (key, config)")
-    program, notes = None, ()
-    if executor is None:
+        wrong("tune: train", train, "a function of (key, config), or of (seed: int, config)")
+    program, notes, integer = None, (), takes_integer(train)
+    # A call with tracers is a call that may cost money, or that runs for hours.
+    if executor is None and (tracing or batch is not None or (tracing is None and uses_jax(train))):
         try:
-            program = traced.trace(train, space)
+            program = traced.trace(train, space, integer=integer)
         except traced.NotTraceable as error:
             if batch is not None or tracing:
                 given = "traced = True" if tracing else f"batch = {batch}"
@@ -88,11 +96,12 @@ def read(
             notes = (f"trainings ran one at a time, because train cannot be traced: {error}",)
     keys = [space.key(i) if stored else str(i) for i in range(space.count)]
     if program is None:
-        digest = function_digest(train) if stored else ""
-        return Training(train, space, None, Calls(train, space, executor), [Entry(k, digest) for k in keys], notes)
+        digest, calls = function_digest(train) if stored else "", Calls(train, space, executor, integer=integer)
+        return Training(train, space, integer, None, calls, [Entry(key, digest) for key in keys], notes)
     pairs = zip(program.digests, program.groups, strict=True)
     programs = {row: digest for digest, group in pairs for row in group.rows.tolist()}
-    return Training(train, space, program, None, [Entry(key, programs[i]) for i, key in enumerate(keys)], notes)
+    entries = [Entry(key, programs[i]) for i, key in enumerate(keys)]
+    return Training(train, space, integer, program, None, entries, notes)
 
 
 def enter(store: Store, training: Training, *, blind: bool, delta: float, same_train: bool) -> np.ndarray:

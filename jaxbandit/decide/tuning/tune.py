@@ -172,6 +172,7 @@ def tune(
         terms = Terms(
             maximize=maximize,
             paired=bool(paired),
+            integer=trained.integer,
             seed=seed,
             low=chosen.low,
             high=chosen.high,

@@ -27,6 +27,10 @@ BLOCKS = (
     "differences between variants do not (the intervals of the single variants assume that visitors do not change)"
 )
 NORMAL = "the outcomes of a variant are normal: nothing else is known of outcomes whose range is not given"
+CONTRADICTION = (
+    "each variant was found worse than another one, so a bound was false, which has probability at most delta, or an "
+    "assumption is wrong; no variant is excluded because of it"
+)
 FINAL = "the outcomes in the log are final, since no window was given"
 
 
@@ -104,6 +108,7 @@ def ab(
         refuse("ab: window", " needs the times of the visitors; give time=, the name of their column")
     visitors = visitor_log.read(log, Columns(variant, outcome, time, block))
     where = str(log) if isinstance(log, str | Path) else "ab"
+    kind = _kind(where, outcome, visitors, outcome_range)
     c = visitor_log.names_among(f"{where}: control", [control], visitors.names)[0]
     gone = visitor_log.names_among(f"{where}: removed", removed, visitors.names)
     after = None if late is None else visitor_log.names_among(f"{where}: late", late, visitors.names)
@@ -111,7 +116,6 @@ def ab(
         refuse("ab: removed", " has all variants, must leave one that can be shown")
     if after and visitors.variant[0] in after:
         wrong("ab: late", visitors.names[visitors.variant[0]], "a variant that entered after another one")
-    kind = _kind(where, outcome, visitors, outcome_range)
     final, until = _final(where, visitors, window, now)
     stages = staging.stages(visitors.variant, len(visitors.names), delta, after, growth)
     pairs = Pairs(visitors, stages, final, kind)
@@ -163,7 +167,7 @@ def ab(
         maximize=maximize,
         outcomes="0 or 1" if kind.binary else f"in [{kind.low:g}, {kind.high:g}]" if kind.bounded else "numbers",
         assumptions=_assumptions(visitors, kind, window),
-        notes=_notes(visitors, stages, final, until, delta, growth),
+        notes=((CONTRADICTION,) * comparison.contradiction) + _notes(visitors, stages, final, until, delta, growth),
     )
 
 

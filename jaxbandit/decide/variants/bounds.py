@@ -6,12 +6,9 @@ from typing import NamedTuple
 import numpy as np
 
 from jaxbandit.theory.comparisons import looks
-from jaxbandit.theory.comparisons.betting import mixture_upper
 from jaxbandit.theory.comparisons.pairs import radius
 from jaxbandit.theory.proportions import rate_bounds
 from jaxbandit.theory.solvers import student
-
-_FEW = 16  # distinct differences, of which counts suffice
 
 
 class Kind(NamedTuple):
@@ -33,11 +30,12 @@ class Upper(NamedTuple):
     sizes: np.ndarray  # int64[looks]
     bounds: np.ndarray  # float64[looks], the least so far
     negative: bool
+    most: float = math.inf  # the bound without any difference
 
     @property
     def last(self) -> float:
-        """The bound at present; inf if nothing is known."""
-        return float(self.bounds[-1]) if len(self.bounds) else math.inf
+        """The bound at present."""
+        return float(self.bounds[-1]) if len(self.bounds) else self.most
 
 
 def upper(differences: np.ndarray, kind: Kind, alpha: float) -> Upper:
@@ -54,15 +52,10 @@ def upper(differences: np.ndarray, kind: Kind, alpha: float) -> Upper:
         bounds = normal_upper(differences, alpha)
         return Upper(sizes, bounds[sizes - 1], bool(n and bounds[-1] < 0))
     width = kind.high - kind.low
-    scaled = differences / width
-    if len(np.unique(scaled)) <= _FEW:
-        sizes, bounds = looks.running_upper(scaled, math.log(alpha))
-        negative = looks.first_below(scaled, 0.0, math.log(alpha)) is not None
-    else:
-        sizes, bounds = np.array([n]), np.array([mixture_upper(scaled, alpha)])
-        negative = bool(bounds[-1] < 0)
-    bound = Upper(sizes, width * bounds, negative)
-    return bound if n else Upper(np.zeros(1, np.int64), np.array([width]), False)
+    if not n:
+        return Upper(np.zeros(0, np.int64), np.zeros(0), False, width)
+    sizes, bounds = looks.running_upper(differences / width, math.log(alpha))
+    return Upper(sizes, width * bounds, looks.first_below(differences / width, 0.0, math.log(alpha)) is not None)
 
 
 def normal_upper(values: np.ndarray, alpha: float) -> np.ndarray:
@@ -97,6 +90,6 @@ def mean_interval(low: np.ndarray, high: np.ndarray, kind: Kind, alpha: float) -
     if not kind.bounded:
         return -float(normal_upper(-low, alpha / 2)[-1]), float(normal_upper(high, alpha / 2)[-1])
     width = kind.high - kind.low
-    above = mixture_upper((high - kind.low) / width, alpha / 2)
-    below = mixture_upper((kind.high - low) / width, alpha / 2)
-    return kind.high - width * below, kind.low + width * above
+    above = looks.running_upper((high - kind.low) / width, math.log(alpha / 2))[1][-1]
+    below = looks.running_upper((kind.high - low) / width, math.log(alpha / 2))[1][-1]
+    return float(kind.high - width * below), float(kind.low + width * above)

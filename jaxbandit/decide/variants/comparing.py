@@ -63,7 +63,11 @@ def filled(outcome: np.ndarray, end: float) -> np.ndarray:
 
 
 class AllPairs:
-    """Bounds of all pairs at a moment, with the interface that `theory.comparisons.achieved` reads."""
+    """Bounds of all pairs at a moment, with the interface that `theory.comparisons.achieved` reads.
+
+    The best variant is excluded only if a bound is false. So if every variant is, which has probability at most delta,
+    nobody is excluded, and `contradiction` is True.
+    """
 
     def __init__(self, pairs: Pairs, level: np.ndarray, maximize: bool):
         """Compute the bounds.
@@ -79,10 +83,12 @@ class AllPairs:
             found = pairs.upper(i, j, float(level[i, j]))
             at = (i, j) if maximize else (j, i)
             self._upper[at], self._claims[at] = found.last, found.negative
+        self.contradiction = bool(self._claims.any(axis=1).all())
+        self._claims &= not self.contradiction
 
     def excluded(self) -> np.ndarray:
         """Return which variants are worse than another one for sure, bool[variants]."""
-        return self._claims.any(axis=1)
+        return np.asarray(self._claims.any(axis=1))
 
     def upper(self, arm: int) -> np.ndarray:
         """Return how much better each variant is than this one at most, float64[variants]; 0 for itself."""
@@ -109,8 +115,6 @@ def difference(pairs: Pairs, v: int, control: int, alpha: float) -> Difference:
     above, below = pairs.upper(v, control, alpha / 2), pairs.upper(control, v, alpha / 2)
     if not len(i):
         return Difference(0, np.nan, -below.last, above.last, np.zeros((0, 4)))
-    few = min(len(above.sizes), len(below.sizes))  # one of them alone may have few distinct differences
-    sizes = above.sizes[-few:]
-    means = np.cumsum(pairs.low[i] - pairs.low[j])[sizes - 1] / sizes
-    path = np.stack([sizes, means, -below.bounds[-few:], above.bounds[-few:]], axis=1)
+    means = np.cumsum(pairs.low[i] - pairs.low[j])[above.sizes - 1] / above.sizes
+    path = np.stack([above.sizes, means, -below.bounds, above.bounds], axis=1)
     return Difference(len(i), float(means[-1]), -below.last, above.last, path)

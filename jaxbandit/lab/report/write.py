@@ -96,6 +96,8 @@ def _page(directory: Path) -> Page:
         return audits.page_of(directory)
     if (directory / "audit").is_dir():
         refuse(str(directory), ": its audit has not finished; run jaxbandit audit again to resume it")
+    if (directory / "scores.json").exists():
+        refuse(str(directory), ": its search has not finished; run jaxbandit tune again to resume it")
     if (directory / "session.json").exists():
         return _session(directory)
     return refuse(
@@ -124,12 +126,8 @@ def _experiment(directory: Path) -> Page:
 
 
 def _session(directory: Path) -> Page:
-    from jaxbandit.decide.sessions.stored import read_about
     from jaxbandit.lab.report import session_logs
 
-    meta = read_about(directory)["meta"]
-    if isinstance(meta, dict) and meta.get("kind") == "tune":
-        refuse(str(directory), ": its search has not finished; run jaxbandit tune again to resume it")
     return session_logs.page_of(directory)
 
 

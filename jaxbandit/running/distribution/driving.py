@@ -1,6 +1,5 @@
 """Submission of calls to an executor, at most a thousand at a time, and collection of their results."""
 
-import math
 import queue
 import time
 from collections.abc import Collection, Generator, Iterable
@@ -34,7 +33,7 @@ def is_broken(error: BaseException) -> bool:
 
 
 def completed(
-    executor: Executor, calls: Iterable[tuple], most: int = MOST, deadline: float = math.inf
+    executor: Executor, calls: Iterable[tuple], most: int = MOST, deadline: float | None = None
 ) -> Generator[tuple[tuple, Future]]:
     """Submit calls, each a function and its arguments, and yield each call with its future when it is done.
 
@@ -86,13 +85,13 @@ def _submitted(executor: Executor, call: tuple) -> Future:
     return future
 
 
-def _next(ended: queue.SimpleQueue, waiting: Collection[Future], deadline: float) -> Future | None:
+def _next(ended: queue.SimpleQueue, waiting: Collection[Future], deadline: float | None) -> Future | None:
     """Return a future of `waiting` that is done, whether or not it reports it, or reports it twice.
 
     None means that the deadline is reached.
     """
     while True:
-        wait = min(LOOK, deadline - time.monotonic())
+        wait = LOOK if deadline is None else min(LOOK, deadline - time.monotonic())
         if wait <= 0:
             return None
         try:

@@ -14,6 +14,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from jaxbandit.theory.comparisons.pairs import new_rows
+
 STAKES = 0.98 * 2.0 ** (-np.arange(16) / 2)
 _WEIGHTS = 1 / ((np.arange(16) + 1.0) * (np.arange(16) + 2.0))
 LOG_WEIGHTS = np.log(_WEIGHTS / _WEIGHTS.sum())
@@ -123,28 +125,28 @@ class BoundedDifferences:
         """Number of rows that each pair has in common, int64[K, K]."""
         return (self._next - self._first).astype(np.int64)
 
-    def enter(self, samples: Sequence[Sequence[float] | np.ndarray]) -> None:
-        """Take the rows that have been added to the samples of the arms, or that fill a gap."""
-        rows = np.array([len(sample) for sample in samples])
-        common = np.minimum(rows[:, None], rows)
-        np.fill_diagonal(common, 0)
+    def enter(self, samples: Sequence[Sequence[float] | np.ndarray], changed: Sequence[int] | None = None) -> None:
+        """Take the rows that have been added to the samples of the arms, or that fill a gap.
+
+        Args:
+          samples: the samples of all arms.
+          changed: the arms that may have new rows. None means all.
+        """
         self._samples = list(samples)
-        behind = self._next < common
-        if not behind.any():
-            return
-        for row in range(int(self._next[behind].min()), int(common.max())):
-            here = np.flatnonzero(rows > row)
-            scores = np.array([samples[i][row] for i in here.tolist()], np.float64)
-            here, scores = here[np.isfinite(scores)], scores[np.isfinite(scores)]
-            at = np.ix_(here, here)
-            due = self._next[at] == row
-            np.fill_diagonal(due, False)
-            if due.any():
-                logs = np.log1p(-STAKES * (((scores[:, None] - scores) / self._width)[..., None]))
-                self._log_wealth[at] += np.where(due[..., None], logs, 0.0)
-                self._next[at] += due
-                looked = due & (self._next[at] - self._first[at] >= self._min_size)
-                self._claims[at] |= looked & (log_mixture(self._log_wealth[at]) >= self._enough[at])
+        for row, one, other, scores in new_rows(self._next, samples, changed):
+            self._enter_pairs(row, one, other, scores)
+            rest = np.setdiff1d(other, one, assume_unique=True)
+            if len(rest):
+                self._enter_pairs(row, rest, one, scores)
+
+    def _enter_pairs(self, row: int, one: np.ndarray, other: np.ndarray, scores: np.ndarray) -> None:
+        at = np.ix_(one, other)
+        due = (self._next[at] == row) & (one[:, None] != other)
+        logs = np.log1p(-STAKES * (((scores[one][:, None] - scores[other]) / self._width)[..., None]))
+        self._log_wealth[at] += np.where(due[..., None], logs, 0.0)
+        self._next[at] += due
+        due &= self._next[at] - self._first[at] >= self._min_size
+        self._claims[at] |= due & (log_mixture(self._log_wealth[at]) >= self._enough[at])
 
     def excluded(self) -> np.ndarray:
         """Return which arms some arm exceeds with certainty at the stated level, bool[K]; it never becomes False."""
