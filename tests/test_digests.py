@@ -158,6 +158,6 @@ def test_equal_content_has_equal_digests_and_nothing_else():
     assert value_digest({"a": 1, "b": {2, 3}}) == value_digest({"b": {3, 2}, "a": 1})
     assert value_digest(np.float64(0.5)) == value_digest(0.5) and value_digest(np.int64(3)) == value_digest(3)
     assert value_digest([np.float64(0.5), 1]) == value_digest([0.5, 1])
-    for value in (threading.Lock(), [threading.Lock()], {"a": iter(())}, Holds(threading.Lock())):
-        with pytest.raises(NoDigest, match=r"^a (lock|tuple_iterator|generator) "):
+    for value in (threading.Lock(), [threading.Lock()], {"a": (x for x in ())}, Holds(threading.Lock())):
+        with pytest.raises(NoDigest, match=r"^a (lock|generator) "):
             value_digest(value)
