@@ -12,6 +12,7 @@ from reference.unknown_variance import squared_radius
 
 import jaxbandit as jb
 from jaxbandit.decide.integrations.optuna import BanditSampler, StopAtCertificate, certificate
+from jaxbandit.decide.integrations.optuna_trials import entrants
 from jaxbandit.theory.quantile_bounds import quantile_sequence
 
 pytestmark = pytest.mark.quickly_compiled
@@ -322,7 +323,7 @@ def test_a_study_with_more_configurations_uses_every_trial(how):
     assert certificate(found).pulls.tolist() == [0, 0, 0, *known[::-1]]
     shown = certificate(until_certified(found))
     assert pulls(found)[: len(old)] == old and len(set(pulls(found))) == len(found.trials)
-    assert all(index >= (0 if how == "blind" else used) for arm, index in pulls(found) if arm >= 3)
+    assert min(index for arm, index in pulls(found) if arm >= 3) == (0 if how == "blind" else used)
     # Arms of the certificate are in the order of the sampler, which is another one here.
     assert shown.stopped and shown.names[2] == "lr=0.01, optimizer=adam" and shown.recommendation.tolist() == [2]
     assert found.trials[-1].params["lr"] in (0.01, 0.1, 0.001) and shown.pulls[:3].min() > 0
@@ -331,6 +332,18 @@ def test_a_study_with_more_configurations_uses_every_trial(how):
     less = certificate(study(BanditSampler(CONFIGS[:2], **options), **place))
     assert len(less.pulls) == 6 and less.recommendation[0] < 2 and "(not in the sampler)" in less.names[2]
     assert less.achieved > shown.achieved  # the best of all that ever entered is what counts
+    assert len(certificate(before).pulls) == 6  # its sampler learns of what another one has added
+    other = certificate(study(BanditSampler(CONFIGS, delta=0.2), **place))
+    assert any(line.startswith("the first sampler of the study had delta = 0.05") for line in other.remarks)
+    np.testing.assert_allclose(other.delta, 0.2 if how == "announced" else 0.3)
+
+
+def test_a_trial_that_is_repeated_keeps_its_pull():
+    """As Optuna enqueues a trial whose process has died, with its parameters and attributes. The sampler is new."""
+    found = study()
+    found.enqueue_trial(CONFIGS[2], user_attrs={"pull": {"arm": 2, "index": 0}})
+    found.optimize(objective, n_trials=6)
+    assert pulls(found) == [(2, 0), (0, 0), (1, 0), (3, 0), (4, 0), (5, 0)]
 
 
 def tpe_study(pruned=False, running=False):
@@ -377,6 +390,10 @@ def test_trials_of_another_sampler_count_only_if_that_is_said():
     shown = certificate(opened(found, reuse=True))
     assert shown.pulls.tolist() == [len(x) for x in samples] and shown.pulls.sum() == 18
     assert shown.means[3] == pytest.approx(np.mean(samples[3]))
+    more = optuna.load_study(study_name="one", storage=found._storage, sampler=BanditSampler([*CONFIGS, {"lr": 1.0}]))
+    assert len(certificate(more).pulls) == 7 and entrants(more).stages[1].first == max(map(len, samples))
+    found = tpe_study()
+    assert certificate(opened(found, reuse=True)).pulls.sum() == 18
     assert any("18 trials that were in the study before count: the list" in line for line in shown.assumptions)
     assert "the scores of each configuration are normal" in shown.assumptions
     again = opened(found, reuse=True, epsilon=0.05)
@@ -456,10 +473,12 @@ def test_medians_are_compared_if_asked_for():
 def test_a_rule_goes_on_with_more_configurations():
     """Its promise is about configurations that are there from the start; so nothing is left of it."""
     place = {"storage": optuna.storages.InMemoryStorage(), "study_name": "one", "load_if_exists": True}
-    until_certified(study(BanditSampler(CONFIGS[:4], race(4)), **place))
+    begun = len(until_certified(study(BanditSampler(CONFIGS[:4], race(4)), **place)).trials)
     found = until_certified(study(BanditSampler(CONFIGS, race(6)), **place))
     shown = certificate(found)
     assert shown.promise == "none" and shown.rule == "paired_race" and shown.recommendation.tolist() == [3]
+    used = max(index for arm, index in pulls(found) if arm < 4 and pulls(found).index((arm, index)) < begun)
+    assert min(index for arm, index in pulls(found) if arm >= 4) == used + 1
     assert shown.known and shown.delta is None and shown.coverage == pytest.approx(0.925)
     assert found.sampler.session(found).stopped
     with pytest.raises(ValueError, match="BanditSampler: rule is missing, must be given for a session"):

@@ -286,8 +286,7 @@ class BanditSampler(BaseSampler):
     def _next(self, pulls: Pulls) -> Pull:
         """Return the pull of a new trial."""
         if self._play.stopped:
-            arm = self._play.arm
-            return arm, max(pulls.tried[arm], int(self._known.first[arm]))
+            return self._play.arm, pulls.tried[self._play.arm]
         missing = [pull for pull in self._play.pending if pull not in pulls.rewards]
         # The first pull without a running trial, if there is one.
         pull = min(missing, key=lambda pull: pulls.running[pull])

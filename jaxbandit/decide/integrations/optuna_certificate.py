@@ -116,7 +116,7 @@ def _of_values(
     present[list(numbers)] = True
     by_rule = isinstance(play, RulePlay)
     arm = play.arm if by_rule else found.recommended(present)
-    ended = not by_rule and play.stopped and found.achieved(arm) <= (criterion.epsilon or 0.0)
+    ended = play.stopped and found.achieved(arm) <= (criterion.epsilon or 0.0)
     result = search_certificate(found, arm, names, paired=True, ended=ended, on_failure=given.on_failure)
     if not by_rule:
         return result

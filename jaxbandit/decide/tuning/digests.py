@@ -10,10 +10,9 @@ nor on line numbers, comments and docstrings. Each version of Python has its own
 """
 
 import copyreg
+import dis
 import enum
-import inspect
 import random
-import sys
 import types
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -156,21 +155,22 @@ class _Walk:
 
     def _own(self, value: Any) -> bool:
         package = package_of(value)
-        return package == self._package or not installed(str(getattr(value, "__module__", "")))
+        return package == self._package or not installed(getattr(value, "__module__", None))
 
     def _function(self, function: types.FunctionType) -> list[bytes | str]:
         if not self._own(function) and "<" not in function.__qualname__:
             return ["function", _name(function)]
         code = function.__code__
         names, free = _read(code)
-        parts = [self.value(x) for x in (code, function.__defaults__, function.__kwdefaults__)]
+        documentation = function.__doc__ if "__doc__" in code.co_names else None  # such as a prompt
+        parts = [self.value(x) for x in (code, function.__defaults__, function.__kwdefaults__, documentation)]
         for name, cell in sorted(zip(code.co_freevars, function.__closure__ or (), strict=True), key=lambda x: x[0]):
             if name in free:
                 content = cell.cell_contents if filled(cell) else None
                 parts.append(identity.joined(name, self.value(content)))
         with self._leniently():  # what a module has beside a function may have no content
             parts += self._globals(function.__globals__, names, {*code.co_names})
-        return ["code", *parts]
+        return ["function", *parts]
 
     @contextmanager
     def _leniently(self) -> Iterator[None]:
@@ -202,13 +202,18 @@ class _Walk:
         return ["class", *parts]
 
     def _code(self, code: types.CodeType) -> list[bytes | str]:
-        constants = [x.rpartition("<locals>.")[2] if isinstance(x, str) else x for x in code.co_consts]
-        if "__doc__" not in code.co_names and _has_docstring(code):
-            constants[0] = None
+        """Its instructions, with constants in the place of their numbers, which a docstring shifts."""
+        steps = []
+        here = list(dis.get_instructions(code))
+        for step, after in zip(here, [*here[1:], None], strict=True):
+            if after is not None and after.argval == "__firstlineno__":  # of a class
+                continue
+            constant = step.argval.rpartition("<locals>.")[2] if isinstance(step.argval, str) else step.argval
+            steps.append(step.opname)
+            steps.append(self.value(constant if step.opcode in dis.hasconst else step.arg))
         arguments = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
         numbers = code.co_argcount, code.co_posonlyargcount, code.co_kwonlyargcount, code.co_flags & ~DOCSTRING
-        parts = numbers, arguments, code.co_names, tuple(constants)
-        return ["bytecode", code.co_code, code.co_exceptiontable, *map(self.value, parts)]
+        return ["code", *map(self.value, (numbers, arguments, code.co_names, code.co_exceptiontable)), *steps]
 
 
 def _read(code: types.CodeType) -> tuple[set[str], set[str]]:
@@ -226,14 +231,6 @@ def _read(code: types.CodeType) -> tuple[set[str], set[str]]:
         elif step.opname.endswith(("GLOBAL", "GLOBALS", "NAME")):
             names.add(step.argval)
     return names, free
-
-
-def _has_docstring(code: types.CodeType) -> bool:
-    if sys.version_info >= (3, 13):
-        return bool(code.co_flags & DOCSTRING)
-    # The first constant of a function is its docstring or None; comprehensions and classes have none.
-    is_function = code.co_flags & inspect.CO_OPTIMIZED and not code.co_name.startswith("<")
-    return bool(is_function and code.co_consts and isinstance(code.co_consts[0], str))
 
 
 def _name(value: Any) -> str:

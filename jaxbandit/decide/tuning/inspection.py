@@ -39,9 +39,10 @@ def package_of(value: Any) -> str:
     return str(name or "").partition(".")[0]
 
 
-def installed(name: str) -> bool:
+def installed(name: str | None) -> bool:
     """Whether a module belongs to Python or to an installed package, and not to the user."""
-    if name != "__main__" and name.partition(".")[0] in {OURS, *sys.stdlib_module_names}:
+    name = name or ""
+    if name not in ("__main__", "builtins") and name.partition(".")[0] in {OURS, *sys.stdlib_module_names}:
         return True
     file = getattr(sys.modules.get(name), "__file__", None)
     if file is None:  # a notebook, or a function that was sent here

@@ -72,6 +72,8 @@ def achieved_epsilon(comparison: Comparison, arms: Sequence[int] | np.ndarray) -
 def recommended(comparison: Comparison, counts: np.ndarray, means: np.ndarray, allowed: np.ndarray) -> int:
     """Return the arm with the largest mean among those with the most scores of the arms that are not excluded.
 
+    Arms with one score less than the most belong to them, because a budget may end within a round.
+
     Args:
       comparison: the bounds.
       counts: int64[K], scores of each arm.
@@ -80,7 +82,7 @@ def recommended(comparison: Comparison, counts: np.ndarray, means: np.ndarray, a
     """
     left = allowed & ~comparison.excluded()
     left = left if left.any() else allowed
-    most = left & (counts == counts[left].max())
+    most = left & (counts >= counts[left].max() - 1)
     return int(np.argmax(np.where(most, np.where(np.isfinite(means), means, -1e300), -np.inf)))
 
 
