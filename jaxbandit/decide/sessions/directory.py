@@ -13,13 +13,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from jaxbandit.base import checks
 from jaxbandit.base.contract import Algorithm
 from jaxbandit.base.refusals import BadInput
 from jaxbandit.base.types import ArrayLike, Json, PyTree
 from jaxbandit.decide.sessions import stored as files
 from jaxbandit.decide.sessions.ask_tell import accept, ask, receive, tell, withdraw
 from jaxbandit.decide.sessions.log import LOG, BadLog, OpenLog, Place, context_of, entry_of, line_of, plain_context
-from jaxbandit.decide.sessions.pulls import Pulls
+from jaxbandit.decide.sessions.pulls import WITHDRAWN, Pulls
 from jaxbandit.decide.sessions.saving import identity_of, require_same, session_of
 from jaxbandit.decide.sessions.session import Session, session
 from jaxbandit.decide.sessions.stored import ABOUT, Stored
@@ -185,8 +186,15 @@ def replay(path: Path, session: Session, bodies: Sequence[bytes], chained: bool)
         try:
             if "ask" in entry:
                 before, limit = session, entry.get("limit")
-                if before.programs.kind == "draws" and not before.batch.size and limit not in (None, len(entry["ask"])):
+                drawn = before.programs.kind == "draws" and not before.batch.choices
+                if drawn and limit not in (None, len(entry["ask"])):
                     raise OtherPulls  # before as many are drawn as a damaged limit says
+                if before.programs.kind == "batch" and limit is not None:
+                    # Versions that asked for nothing ahead of a plan wrote the limit as it was given.
+                    most, number = checks.integer("ask", "limit", limit, 1), len(before.batch.waiting)
+                    limit = number + len(entry["ask"]) if entry["ask"] else max(min(most, number), 1)
+                    if limit > most:
+                        raise OtherPulls
                 session, pulls = ask(before, limit=limit, context=context_of(entry.get("context"), chained))
                 new = new_arms(before, pulls)
                 if new != entry["ask"]:
@@ -213,10 +221,10 @@ class OtherPulls(Exception):
 def _place(session: Session) -> tuple[int, ...]:
     """The part of a session that `ask` may change."""
     batch = session.batch
-    return batch.first, batch.size, batch.issued, len(batch.withdrawn)
+    return batch.end, int(np.sum(batch.status == WITHDRAWN))
 
 
 def new_arms(before: Session, pulls: Pulls) -> list[Any]:
     """Return the arms of the pulls that no earlier `ask` returned, as written in the log; for sets, their members."""
-    new = pulls.arm[pulls.id >= before.batch.first + before.batch.issued]
+    new = pulls.arm[pulls.id >= before.batch.end]
     return [np.flatnonzero(row).tolist() for row in new] if new.dtype == bool else new.tolist()

@@ -49,6 +49,7 @@ class RulePrograms:
             self.needs_context = self._needs_context(noise)
             self.kind: Kind = self._kind(noise)
             self.num_arms, self.set_size = self._arms()
+            self.arm_dtype = self._arm_dtype(noise)
             if self.algorithm.replan is not None:
                 same_state("algorithm.replan.apply", "state", self.state, jax.eval_shape(self._replanned, self.state))
 
@@ -118,6 +119,11 @@ class RulePrograms:
                 examples += [(self._update, (self.state, context, choice, number))]
             return identity.of_program(examples)
 
+    def decision(self, state: PyTree) -> Decision:
+        """What the rule decides in a state."""
+        with self.scope():
+            return self._decision(state)
+
     def _decision(self, state: PyTree) -> Decision:
         return self._call("decide", self._decide, state)
 
@@ -181,6 +187,20 @@ class RulePrograms:
         except (TypeError, ValueError, IndexError, AttributeError, jax.errors.JAXTypeError):
             return True
         return False
+
+    @property
+    def repeats(self) -> bool:
+        """Whether the rule is a race: it plans pulls of its survivors again and again, as many as it takes."""
+        rule = self.algorithm
+        return self.kind == "batch" and rule.survivors is not None and rule.budget is None and rule.replan is None
+
+    def _arm_dtype(self, noise: PyTree) -> Any:
+        """The dtype of an arm, if `update` takes any arm; None where it takes more than that, or whole batches."""
+        if self.kind == "batch" or self.needs_context or self.set_size is not None:
+            return None
+        choice = jax.eval_shape(self.algorithm.select, noise, self.state, None)
+        single = isinstance(choice, jax.ShapeDtypeStruct) and jnp.issubdtype(choice.dtype, jnp.integer)
+        return choice.dtype if single and not choice.shape else None
 
     def _context_shape(self) -> Any:
         arms = self.algorithm.arms
