@@ -169,6 +169,12 @@ def test_only_races_are_asked_ahead():
         assert len(jb.ask(jb.session(rule), limit=plan + 7)[1].id) == plan
 
 
+def test_a_limit_that_means_everything_is_refused():
+    with pytest.raises(ValueError, match=r"limit = 1000000000, must be at most 1048576, because paired_race returns"):
+        jb.ask(jb.session(RACE), limit=10**9)
+    assert len(jb.ask(jb.session(jb.sequential_halving(5, budget=60)), limit=10**9)[1].id) == 20
+
+
 def test_a_plan_on_a_grid_takes_what_was_pulled_ahead(tmp_path):
     rule = jb.kl_racing(3, delta=1e-6, grid=2.0)  # plans of 2, 2, 4, 8, .. pulls of each
     with jb.session_directory(tmp_path, rule) as d:

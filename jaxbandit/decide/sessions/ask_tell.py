@@ -26,6 +26,7 @@ from jaxbandit.decide.sessions.session import Session
 from jaxbandit.engine.rounds import fit, keys
 
 LIMIT = 1024  # default of `ask` for the number of pulls of a batch
+MOST_AHEAD = 2**20  # most pulls that a race is asked for at once
 MOST_DRAWS = 10_000  # draws of a rule in a row that may fall on closed arms
 
 
@@ -68,7 +69,14 @@ def ask(session: Session, *, limit: int | None = None, context: PyTree = None) -
         batch = session.batch
     waiting = batch.waiting[:most]
     if programs.kind == "batch" and len(waiting) < most:
-        actions = next_actions(batch, most - len(waiting), limit is not None and programs.repeats)
+        ahead = limit is not None and programs.repeats
+        if ahead and most > MOST_AHEAD:
+            name = session.rule.name or "the rule"
+            raise ValueError(
+                f"ask: limit = {most}, must be at most {MOST_AHEAD}, because {name} returns as many pulls as it is "
+                "asked for; leave it out for the pulls that it needs next"
+            )
+        actions = next_actions(batch, most - len(waiting), ahead)
         waiting = np.concatenate([waiting, len(batch.status) + np.arange(len(actions))])
         batch = batch.more(actions, WAITS)
         if programs.set_size is None:
