@@ -49,11 +49,11 @@ def accept_amended(session: Session, ids: ArrayLike, rewards: ArrayLike) -> tupl
         remedy = "it has expired; report its reward with tell_outside" if expired[at] else "report it with tell"
         raise ValueError(f"amend: id = {ids[at]} has no reward yet, {remedy}")
     programs, past = session.programs, ids < session.batch.first
-    if past.any() and (programs.set_size is not None or programs.kind != "batch" and programs.arm_dtype is None):
+    if past.any() and (programs.set_size is not None or (programs.kind != "batch" and programs.arm_dtype is None)):
         name = session.rule.name or "the rule"
         raise ValueError(
-            f"amend: id = {ids[past][0]}: {name} has received its reward, and takes more than the arm of a pull, so that "
-            "its state cannot be computed again; begin a new session"
+            f"amend: id = {ids[past][0]}: {name} has received its reward, and takes more than the arm of a pull, so "
+            "that its state cannot be computed again; begin a new session"
         )
     if past.any() and any((arms < 0).any() for arms in session.arms):
         raise ValueError(f"amend: id = {ids[past][0]}: the session was saved by an early version without its arms")

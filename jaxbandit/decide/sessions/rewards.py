@@ -149,7 +149,8 @@ def check_rewards(
     if values.ndim > 1 or values.size != len(ids):
         which = f"{name} = {ids[0]}: " if len(ids) == 1 else ""
         raise ValueError(
-            f"{where}: {which}rewards have shape {list(values.shape)}, must be one number for each of {len(ids)} {name}s"
+            f"{where}: {which}rewards have shape {list(values.shape)}, must be one number for each of {len(ids)} "
+            f"{name}s"
         )
     values = np.atleast_1d(values) if values.size else np.zeros(0)
     bad = ~usable(values)
