@@ -36,11 +36,8 @@ def test_an_amended_session_is_the_one_that_was_told_the_right_reward(kind, tmp_
     ids = np.flatnonzero(arms == arms[-1])[-2:]  # late enough to change no choice
     right = np.concatenate(s.history)[ids]
     wrong = play(wrong, 5, wrong=ids)
-    if np.array_equal(np.concatenate(wrong.arms), arms):
-        assert state(wrong) != state(s)
-        assert leaves(jb.amend(wrong, ids, right)) == leaves(s)
-    else:
-        pytest.fail("the wrong rewards changed the pulls, so that nothing is compared")
+    assert np.array_equal(np.concatenate(wrong.arms), arms) and leaves(wrong) != leaves(s)
+    assert leaves(jb.amend(wrong, ids, right)) == leaves(s)
     assert jb.amend(s, ids, right) is s
     open_, pulls = jb.ask(s, limit=3)
     told = jb.tell(open_, pulls.id[1:], [0.25] * (len(pulls.id) - 1))
@@ -181,8 +178,8 @@ def test_samples_of_a_paired_session_end_where_a_pull_expired():
 
 
 def test_rewards_from_outside_teach_single_pulls_and_not_races():
-    told = jb.tell_outside(jb.session(RULES["single"]), [0, 1, 2, 2], [0.25, 0.5, 1.0, 0.75])
-    assert jb.ask(told)[1].arm.tolist() == [2] and told.counts.tolist() == [1, 1, 2]
+    told = jb.tell_outside(jb.session(RULES["single"]), [0, 1, 2] * 10, [0.0, 0.25, 1.0] * 10)
+    assert jb.ask(told)[1].arm.tolist() == [2] and told.counts.tolist() == [10] * 3
     race, pulls = jb.ask(jb.session(RACE), limit=3)
     told = jb.tell_outside(race, [0, 4], [9.0, -9.0])
     assert told.num_told == 2 and told.counts.sum() == 0  # after the pulls that were asked for before

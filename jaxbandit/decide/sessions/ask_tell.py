@@ -4,6 +4,7 @@ Each function returns the next session. Nothing depends on the order in which re
 """
 
 from dataclasses import replace
+from itertools import repeat
 
 import numpy as np
 
@@ -280,10 +281,14 @@ def _pulls(session: Session, positions: np.ndarray) -> Pulls:
 def choose_again(session: Session) -> Session:
     """The session with the choices of its open batch computed again; they are the only part that cannot be stored."""
     programs, batch = session.programs, session.batch
+    rounds = batch.rounds.tolist()
     if programs.arm_dtype is not None:
         ids = np.arange(batch.given, batch.first, dtype=np.int64)
-        arms = np.concatenate([values_of(session.arms, ids), batch.actions])[: len(batch.rounds)]
-        choices = tuple(arms.astype(programs.arm_dtype))
+        arms = np.concatenate([values_of(session.arms, ids), batch.actions]).astype(int).tolist()
+        made = (
+            programs.with_arm(session.words, *pull) for pull in zip(rounds, repeat(session.state), arms, strict=False)
+        )
+        choices = tuple(made)
     else:
-        choices = tuple(programs.select(session.words, t, session.state, batch.context) for t in batch.rounds.tolist())
+        choices = tuple(programs.select(session.words, t, session.state, batch.context) for t in rounds)
     return replace(session, batch=batch._replace(choices=choices))

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from jaxbandit.decide.sessions.pulls import EXPIRED, OUTSIDE, arms_of, plan_of
-from jaxbandit.decide.sessions.rewards import earlier, longer, values_of, with_rewards
+from jaxbandit.decide.sessions.rewards import earlier, joined, longer, values_of, with_rewards
 from jaxbandit.decide.sessions.rule_programs import Decision, counts_of
 from jaxbandit.decide.sessions.session import Session
 
@@ -69,39 +69,43 @@ def absorbed(session: Session) -> Session:
 
 def _updated(session: Session) -> Session:
     """The session after its rule has received the rewards of the pulls that it chose, once all have entered."""
-    batch = session.batch
+    batch, programs = session.batch, session.programs
     chosen = len(batch.choices)
     if batch.first < batch.given + chosen and not session.stopped:
         return session
     ids = np.arange(batch.given, batch.first, dtype=np.int64)
-    outside = np.zeros(len(ids), bool)
-    outside[chosen:] = True  # a pull that was told from outside has its id after them
-    decision = None if session.stopped else folded(session, session.state, ids, outside, batch.choices, batch.context)
+    rounds, after = batch.rounds, session.round
+    if programs.arm_dtype is not None:  # a pull that was told from outside has its id after those that were chosen
+        after += len(ids) - chosen
+        rounds = np.concatenate([rounds, np.arange(session.round, after)])
+        session = replace(session, round=after, rounds=longer(session.rounds, rounds.astype(np.int32)))
+    decision = None if session.stopped else folded(session, session.state, ids, batch.choices, batch.context)
     given = batch._replace(given=batch.first, choices=(), rounds=batch.rounds[:0], context=None)
     session = replace(session, batch=given)
     return session if decision is None else replace(session, state=decision.state, stopped=bool(decision.stopped))
 
 
-def folded(
-    session: Session, state: Any, ids: np.ndarray, outside: np.ndarray, choices: tuple, context: Any
-) -> Decision | None:
+def folded(session: Session, state: Any, ids: np.ndarray, choices: tuple, context: Any) -> Decision | None:
     """The rule after the rewards of these pulls, one after the other until it stops; None if it received none.
 
     Args:
       session: the session, whose history has the rewards.
       state: the state of the rule before them.
       ids: int64[n], ids of the pulls.
-      outside: bool[n], the pulls of which only the arm is known.
-      choices: what `select` returned for the others, in order.
-      context: the context of these.
+      choices: what `select` returned for the first of them; of the others the arm is known, and the round.
+      context: the context of these choices.
     """
     programs, decision = session.programs, None
-    values = values_of(session.history, ids)
-    actions = () if programs.arm_dtype is None else values_of(session.arms, ids).astype(programs.arm_dtype)
+    values, arms = values_of(session.history, ids), values_of(session.arms, ids) if session.arms else ids
+    rounds = values_of(session.rounds, ids) if session.rounds else ids
     for i, value in enumerate(values.tolist()):
-        if np.isnan(value) or (outside[i] and programs.arm_dtype is None):
+        if np.isnan(value) or (i >= len(choices) and programs.arm_dtype is None):
             continue
-        decision = programs.update(state, context, actions[i] if outside[i] else choices[i], value)
+        if i < len(choices):
+            choice = choices[i]
+        else:
+            choice = programs.with_arm(session.words, int(rounds[i]), state, int(arms[i]))
+        decision = programs.update(state, context, choice, value)
         state = decision.state
         if bool(decision.stopped):
             break  # the rule does not need the remaining ones
@@ -112,15 +116,14 @@ def again(session: Session) -> Session:
     """The session with its totals and the state of its rule computed again from all rewards that have entered."""
     programs, batch = session.programs, session.batch
     ids = np.arange(batch.first, dtype=np.int64)
-    arms, values = values_of(session.arms, ids), values_of(session.history, ids)
+    arms, values = values_of(session.arms, ids).astype(np.int32), values_of(session.history, ids)
     known, (_, decision) = ~np.isnan(values), programs.begin(session.seed, session.run)
     totals = with_rewards(session.no_totals, arms[known], values[known])
     fresh = replace(session, totals=totals, state=decision.state, stopped=bool(decision.stopped))
     if batch.plan is None:
-        ids = ids[: batch.given]
-        last = None if fresh.stopped else folded(session, fresh.state, ids, np.ones(len(ids), bool), (), None)
+        last = None if fresh.stopped else folded(session, fresh.state, ids[: batch.given], (), None)
         decision = decision if last is None else last
         return replace(fresh, state=decision.state, stopped=bool(decision.stopped))
-    known[values_of(session.outside, np.arange(sum(map(len, session.outside))))] = False
-    plan = batch._replace(plan=plan_of(decision), spare=arms[known].astype(np.int32), spare_values=values[known])
+    known[joined(session.outside, np.int64)] = False
+    plan = batch._replace(plan=plan_of(decision), spare=arms[known], spare_values=values[known])
     return absorbed(replace(fresh, round=1, batch=plan))

@@ -20,7 +20,7 @@ NUMBERS = ("first", "given", "expired")  # of the open batch, in plain data
 EARLY_NUMBERS = ("size", "issued", "entered")  # in files of versions that stored the open batch in another way
 BATCH = "opened"  # name of the open batch in files
 ARRAYS = ("asked", "rounds", "actions", "status", "values", "spare", "spare_values")
-HISTORIES = {"history": np.float64, "arms": np.int32, "outside": np.int64}
+HISTORIES = {"history": np.float64, "arms": np.int32, "rounds": np.int32, "outside": np.int64}
 
 
 def filled(fresh: Session, about: Json, arrays: dict[str, np.ndarray]) -> Session:
@@ -84,6 +84,10 @@ def filled(fresh: Session, about: Json, arrays: dict[str, np.ndarray]) -> Sessio
         _require("arms", _inside(arms, programs.num_arms), "must be arms")
         pulls = np.bincount(arms[~missing], minlength=programs.num_arms)
         _require("arms", np.array_equal(pulls, totals.counts), "must be those of the pulls of each arm")
+    past = take("rounds", np.zeros(0, np.int32), given if programs.arm_dtype is not None else 0)
+    _require(
+        "rounds", early or (_inside(past, about["round"]) and (np.diff(past, prepend=0) > 0).all()), "must increase"
+    )
     number = 0 if sets else first + n - len(outside) - int((status == OUTSIDE).sum())
     _require("asked", (batch["asked"] >= 0).all() and batch["asked"].sum() == number, f"must be {number} pulls")
 
@@ -120,6 +124,7 @@ def filled(fresh: Session, about: Json, arrays: dict[str, np.ndarray]) -> Sessio
         totals=totals,
         history=longer((), history),
         arms=() if sets else longer((), arms),
+        rounds=longer((), past),
         outside=longer((), outside),
         closed=closed,
         round=about["round"],
@@ -161,7 +166,13 @@ def _renewed(fresh: Session, about: Json, arrays: dict[str, np.ndarray]) -> tupl
     more |= {"values": values[entered:], "spare": choices[planned].astype(np.int32)}
     more |= {"spare_values": arrays["history"][first : first + planned.stop]}
     kept = {name: x for name, x in arrays.items() if not name.startswith(f"{BATCH}.") and name != "context"}
-    kept |= {"arms": arms, "outside": np.zeros(0, np.int64), "closed": np.zeros(programs.num_arms, bool)}
+    past_rounds = np.full(first if programs.arm_dtype is not None else 0, -1, np.int32)
+    kept |= {
+        "arms": arms,
+        "rounds": past_rounds,
+        "outside": np.zeros(0, np.int64),
+        "closed": np.zeros(programs.num_arms, bool),
+    }
     numbers = {"first": past, "given": 0 if plan is not None else first, "expired": 0, "context": context}
     numbers["round"] = about["round"] + len(rounds)
     return {**about, **numbers}, kept | {f"{BATCH}.{name}": x for name, x in more.items()}

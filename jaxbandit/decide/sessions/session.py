@@ -41,6 +41,7 @@ class Session:
     totals: Totals
     history: History  # float64, the rewards of the ids below `batch.first`, NaN of a pull that expired
     arms: History  # int32, their arms, -1 if unknown (an early file); () if actions are sets
+    rounds: History  # int32, their rounds, -1 if unknown; () unless `update` takes any arm
     outside: History  # int64, the ids of those whose pulls no `ask` returned
     closed: np.ndarray  # bool[num_arms], the arms that are not to be pulled
 
@@ -129,7 +130,7 @@ class Session:
 
 
 STATIC = ("programs", "seed", "run", "paired", "on_failure")
-ARRAYS = ("words", "state", "stopped", "round", "batch", "totals", "history", "arms", "outside", "closed")
+ARRAYS = ("words", "state", "stopped", "round", "batch", "totals", "history", "arms", "rounds", "outside", "closed")
 jax.tree_util.register_dataclass(Session, ARRAYS, STATIC)
 
 
@@ -172,7 +173,7 @@ def session(
     words, decision = programs.begin(seed, run)
     static = programs, seed, run, bool(paired), on_failure
     arms = programs.num_arms
-    nothing = no_pulls(decision, arms), no_totals(arms), (), (), (), np.zeros(arms, bool)
+    nothing = no_pulls(decision, arms), no_totals(arms), (), (), (), (), np.zeros(arms, bool)
     return Session(*static, words, decision.state, bool(decision.stopped), 1, *nothing)
 
 
