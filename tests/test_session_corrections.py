@@ -1,6 +1,8 @@
 """Corrected rewards, pulls that nobody asked for, pulls without an answer, and closed arms."""
 
 import json
+import os
+from concurrent.futures import ThreadPoolExecutor
 
 import jax
 import numpy as np
@@ -278,3 +280,50 @@ def test_lines_of_corrections_that_do_not_fit_are_refused(tmp_path):
     ):
         with pytest.raises(ValueError, match="line 3: "):
             book_of(stored, [*stored.entries(), entry])
+
+
+def test_a_kill_in_the_middle_of_a_line_leaves_the_session_before_it(tmp_path, monkeypatch):
+    class Killed(BaseException):
+        """In place of kill -9."""
+
+    def torn(descriptor, data):
+        write(descriptor, data[: len(data) // 2])
+        raise Killed
+
+    write, rule = os.write, RULES["draws"]
+    with jb.session_directory(tmp_path, rule, seed=3) as d:
+        d.tell(d.ask(4).id[:2], [0.5, 0.25])
+    for call in (
+        lambda d: d.amend(0, 0.75),
+        lambda d: d.tell_outside([1, 1], [0.0, 1.0]),
+        lambda d: d.expire(2),
+        lambda d: d.close_arms(0),
+        lambda d: d.open_arms(0),
+    ):
+        with jb.session_directory(tmp_path, rule, seed=3) as d:
+            before = d.session
+            with monkeypatch.context() as patched, pytest.raises(Killed):
+                patched.setattr(os, "write", torn)
+                call(d)
+            assert d.session is before
+        with jb.session_directory(tmp_path, rule, seed=3) as d:
+            assert leaves(d.session) == leaves(before)
+            call(d)
+            assert leaves(d.session) != leaves(before)
+
+
+def test_threads_that_tell_amend_and_report_from_outside_take_turns(tmp_path):
+    with jb.session_directory(tmp_path, RULES["draws"], seed=3) as d:
+        pulls = d.ask(16)
+
+        def work(i):
+            d.tell(pulls.id[i], 0.5)
+            d.tell_outside(i % 3, 0.25)
+            d.amend(pulls.id[i], 0.75)
+
+        with ThreadPoolExecutor(8) as pool:
+            list(pool.map(work, range(16)))
+        end = d.session
+    assert end.num_told == 32 and sorted(np.concatenate(end.history)) == [0.25] * 16 + [0.75] * 16
+    with jb.session_directory(tmp_path, RULES["draws"], seed=3) as d:
+        assert leaves(d.session) == leaves(end)
