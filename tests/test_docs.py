@@ -20,6 +20,8 @@ from jaxbandit.lab.specs.spec import KEYS
 ROOT = Path(__file__).parent.parent
 DOCUMENTS = ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", "benchmarks/RESULTS.md"]
 DOCUMENTS += sorted(f"docs/{path.name}" for path in (ROOT / "docs").glob("*.md"))
+RECIPES = sorted(path.stem for path in (ROOT / "docs" / "recipes").glob("*.md") if path.stem != "index")
+DOCUMENTS += [f"docs/recipes/{name}.md" for name in ("index", *RECIPES)]
 TINY = """
 kind = "simulate"
 runs = 2
@@ -98,8 +100,11 @@ EXECUTED = [
     page("write_your_own", pytest.mark.quickly_compiled),
     page("tune", pytest.mark.quickly_compiled),
     page("clock", pytest.mark.quickly_compiled),
+    page("ab"),
+    page("recipes/ab_log"),
     page("integrations"),
     page("halving"),
+    *(page(f"recipes/{name}", pytest.mark.quickly_compiled) for name in RECIPES),
 ]
 
 

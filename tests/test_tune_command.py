@@ -40,9 +40,9 @@ def test_a_search_prints_stores_and_goes_on(place, capsys):
     pytest.importorskip("matplotlib")
     assert cli.main(["tune", "tuned_model:train", "sweep.toml"]) == 0
     said = capsys.readouterr().out
-    assert "act = b" in said.splitlines()[0] and "paired_race: the recommended arm" in said
+    assert "act = b" in said.splitlines()[0] and "the recommended arm is" in said
     names = {path.name for path in (place / "sweep-tune").iterdir()}
-    assert {"session.json", "log.jsonl", "summary.json", "table.npz", "history.npz", "tune.png"} <= names
+    assert {"scores.json", "scores.jsonl", "summary.json", "table.npz", "history.npz", "tune.png"} <= names
     before = (place / "sweep-tune" / "summary.json").read_bytes()
     assert cli.main(["tune", "tuned_model:train", "sweep.toml", "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
@@ -65,7 +65,7 @@ def test_configurations_of_a_csv_file_and_a_rule_of_the_users(place, capsys):
 REFUSED = {
     "kind": ('kind = "tune"', 'kind = "tun"', "sweep.toml: kind = \"tun\", must be one of tune; did you mean 'tune'?"),
     "key": ("epsilon", "epsilom", "epsilom: unknown key"),
-    "no epsilon": ("epsilon = 0.2", "", "epsilon is missing"),
+    "no epsilon": ("epsilon = 0.2", "", "epsilon, max_trainings and timeout are all missing"),
     "static": ('["width"]', '["depth"]', 'static[0] = "depth", must be one of x, act, width'),
     "no configs": ("[configs]\n", "[other]\n", "other: unknown key"),
     "no values": ("[0.1, 0.9]", "[]", "configs.x = [], must be a list of values"),
@@ -116,7 +116,7 @@ def test_the_status_and_the_line_of_a_training_that_ends_oddly(ending, place, ca
     assert cli.main(["tune", odd(place, ending), "sweep.toml"]) == status
     said = capsys.readouterr().err
     assert words in said and said.count("\n") == 1
-    assert '"tell": [0' in (place / "sweep-tune" / "log.jsonl").read_text()  # the trainings before it
+    assert '"seed": [0' in (place / "sweep-tune" / "scores.jsonl").read_text()  # the trainings before it
 
 
 @pytest.mark.slow

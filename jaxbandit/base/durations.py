@@ -24,7 +24,7 @@ def seconds(where: str, name: str, value: Any) -> float:
     match = _FORM.fullmatch(value) if isinstance(value, str) else None
     if match is not None:
         return float(match[1]) * UNITS[match[2]]
-    number = not isinstance(value, str | bool) and isinstance(value, int | float)
-    if not number or not (math.isfinite(value) and value >= 0):
-        refuse(where, f': {name} = {show(value)}, must be a number of seconds >= 0, or a text such as "90s" or "2h"')
-    return float(value)
+    if isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value) and value >= 0:
+        return float(value)
+    refuse(where, f': {name} = {show(value)}, must be a number of seconds >= 0, or a text such as "90s" or "2h"')
+    return None

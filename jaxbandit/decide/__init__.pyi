@@ -26,5 +26,9 @@ from .tuning.grid import uniform_int as uniform_int
 from .tuning.halving import successive_halving as successive_halving
 from .tuning.hyperband import hyperband as hyperband
 from .tuning.result import TuneResult as TuneResult
+from .tuning.search import search as search
+from .tuning.search_result import SearchResult as SearchResult
 from .tuning.trainings import Trainee as Trainee
 from .tuning.tune import tune as tune
+from .variants.ab import ab as ab
+from .variants.result import ABResult as ABResult

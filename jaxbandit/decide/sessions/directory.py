@@ -60,7 +60,7 @@ class SessionDirectory:
         self.asked = asked  # arms of all pulls in the order of their ids, grouped by the call that first returned them
         self.meta = dict(meta)
         # Whether the certificate is stored, because whoever reads the directory does not have the rule.
-        self.certifies = "spec" not in meta and meta.get("kind") != "tune"
+        self.certifies = "spec" not in meta
         self._log = log
         self._now = _Now(session, end, len(asked))
         self._turn = threading.RLock()

@@ -28,7 +28,7 @@ Allocation = Iterator[Request]
 
 
 def race(evidence: Evidence, present: np.ndarray) -> Allocation:
-    """Train every configuration that is not excluded at the next seed, until the achieved epsilon is small enough.
+    """Train every configuration that is not dropped at the next seed, until the achieved epsilon is small enough.
 
     With an epsilon of None the race ends once the best is known, with an achieved epsilon of 0.
 
@@ -36,17 +36,18 @@ def race(evidence: Evidence, present: np.ndarray) -> Allocation:
       evidence: the scores, which are entered between two requests.
       present: bool[K], configurations that may be trained.
     """
-    seed, wanted = 0, evidence.criterion.epsilon or 0.0
-    by_pairs = evidence.criterion.score_range is None and not evidence.criterion.by_arms
+    seed, left, first = 0, present, first_seeds(evidence)
     while True:
-        if by_pairs or seed < 2 * STRIDE or seed % STRIDE == 0:
-            left = present & ~evidence.excluded()
-            if evidence.achieved(evidence.recommended(present)) <= wanted or left.sum() < 2:
+        criterion = evidence.criterion
+        often = criterion.score_range is None and not criterion.by_arms
+        if often or seed < 2 * STRIDE or seed % STRIDE == 0:
+            left, best = present & ~evidence.dropped(), evidence.recommended(present)
+            good = bool(evidence.allowed()[best])
+            if not left.any() or (good and (left.sum() < 2 or evidence.achieved(best) <= (criterion.epsilon or 0.0))):
                 return
-        arms = np.flatnonzero(left & (seed >= first_seeds(evidence)))
+        arms = np.flatnonzero(left & (seed >= first))
         yield Request(arms, np.full(len(arms), seed))
         seed += 1
-        by_pairs = evidence.criterion.score_range is None and not evidence.criterion.by_arms
 
 
 def first_seeds(evidence: Evidence) -> np.ndarray:

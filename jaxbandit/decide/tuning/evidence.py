@@ -41,6 +41,7 @@ class Evidence:
 
     def _begin(self) -> None:
         """Begin the comparison."""
+        self._changed = set(range(self.count))  # configurations with rewards that are not yet compared
         self._apart = self.criterion.separately(self.stages)
         if self._apart:
             self._levels = self.criterion.arm_levels(self.stages)
@@ -56,6 +57,7 @@ class Evidence:
             sample = self.samples[arm]
             sample.extend([math.nan] * (seed + 1 - len(sample)))
             sample[seed] = reward
+            self._changed.add(arm)
             self.trainings[arm] += 1
             if math.isnan(reward):
                 self.failures[arm] += 1
@@ -72,7 +74,9 @@ class Evidence:
     def comparison(self) -> Comparison:
         """Return the comparison of all configurations with the rewards so far."""
         if not self._apart:
-            self._pairs.enter(self.samples)
+            if self._changed:
+                self._pairs.enter(self.samples, sorted(self._changed))
+                self._changed.clear()
             return self._pairs
         return ArmBounds(*self.bounds())
 
@@ -96,6 +100,7 @@ class Evidence:
     def _bounded(self, n: np.ndarray, means: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         assert self.criterion.score_range is not None
         least, most = self.criterion.score_range
+        least, most = (least, most) if self.criterion.maximize else (-most, -least)
         share = np.clip((np.where(n > 0, means, least) - least) / (most - least), 0.0, 1.0)
         low, high = rate_bounds(n * share, n, self._levels)
         return least + (most - least) * low, least + (most - least) * high
@@ -131,9 +136,21 @@ class Evidence:
         """Return which configurations are excluded, bool[K]."""
         return self.comparison().excluded()
 
+    def dropped(self) -> np.ndarray:
+        """Return which configurations need no more trainings, bool[K]: those that are excluded.
+
+        With a constraint on failures, those that are excluded by one that meets it, or that are known to miss it.
+        """
+        most = self.criterion.max_failure_rate
+        if most is None:
+            return self.excluded()
+        least, _ = rate_bounds(self.failures, self.trainings, self._levels / 2)
+        return (self.comparison().claims() & self.allowed()).any(axis=1) | (least > most)
+
     def recommended(self, present: np.ndarray) -> int:
         """Return the configuration to recommend, of those that are present and meet the constraint on failures."""
         allowed = present & self.allowed()
+        allowed = allowed & ~self.dropped() if (allowed & ~self.dropped()).any() else allowed
         return achieved.recommended(
             self.comparison(), self.trainings, self.location(), allowed if allowed.any() else present
         )

@@ -26,7 +26,7 @@ class Found(NamedTuple):
     """How a search has ended."""
 
     arm: int  # number of the chosen configuration in the evidence
-    why: str  # "epsilon", "max_trainings", "timeout", or "rule"
+    why: str  # "epsilon", "max_trainings", "timeout", "rule", or "alone" if all others that are given are excluded
     survivors: np.ndarray  # bool[configurations that were given]
     certificate: Certificate
     notes: list[str]
@@ -69,12 +69,13 @@ def _by_default(
     if why == "done":
         why = "max_trainings" if budget is not None and budget < 2 * least else "epsilon"
     arm = evidence.recommended(search.present)
+    if why == "epsilon" and evidence.achieved(arm) > (evidence.criterion.epsilon or 0.0):
+        why = "alone"
     certificate = search_certificate(
         evidence,
         arm,
         search.names(),
         paired=paired,
-        maximize=search.terms.maximize,
         ended=why == "epsilon",
         on_failure=given.on_failure,
     )
@@ -129,7 +130,6 @@ def _by_rule(
         arm,
         search.names(),
         paired=paired,
-        maximize=search.terms.maximize,
         ended=False,
         on_failure=given.on_failure,
     )

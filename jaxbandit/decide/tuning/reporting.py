@@ -1,5 +1,6 @@
 """The certificate of a search, and the remarks that belong to its numbers."""
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -8,40 +9,56 @@ from jaxbandit.decide.sessions.arm_intervals import intervals
 from jaxbandit.decide.sessions.certificate import Certificate
 from jaxbandit.decide.sessions.rewards import Totals
 from jaxbandit.decide.tuning.configs import Configs
+from jaxbandit.decide.tuning.criterion import Criterion
 from jaxbandit.decide.tuning.evidence import Evidence
 from jaxbandit.theory.comparisons.achieved import achieved_epsilon
+from jaxbandit.theory.comparisons.betting import mixture_upper
 from jaxbandit.theory.proportions import rate_bounds
 
 MEANING = {  # of a mean, by what happens to failed trainings
     "stop": "no training failed",
     "separate": "means are over the trainings that did not fail, and regret is the difference from the best such mean",
 }
+FEW = 2**20  # scores in all of which more expensive bounds are computed
 PRICE = (
     "with a known range of scores, score_range=(low, high) needs no such assumption; it takes about "
     "log(1/alpha) (high - low) / gap rounds, however small the noise is"
 )
 
 
-def score_bounds(evidence: Evidence, maximize: bool) -> tuple[np.ndarray, np.ndarray]:
+def score_bounds(evidence: Evidence) -> tuple[np.ndarray, np.ndarray]:
     """Return simultaneous bounds of what each configuration is judged by, in units of the score, float64[K] each."""
     criterion, (n, means, variances) = evidence.criterion, evidence.moments()
     coverage = 1 - criterion.error(evidence.stages)
     if criterion.by_arms:
         low, high = evidence.bounds()
     elif criterion.score_range is not None:
-        (least, most), level = criterion.score_range, (1 - coverage) / len(n)
-        share = np.where(n > 0, (np.where(maximize, means, -means) - least) / (most - least), 0.0)
-        low, high = (least + (most - least) * end for end in rate_bounds(n * np.clip(share, 0, 1), n, level))
+        low, high = _bounded(evidence, (1 - coverage) / len(n))
         return low, high
     else:
         squares = n * np.where(n > 0, variances, 0.0)
         center = np.where(n > 0, means, 0.0)
         low, high, _ = intervals(Totals(n, center, np.zeros(len(n)), squares), None, coverage)
-    return (low, high) if maximize else (-high, -low)
+    return (low, high) if criterion.maximize else (-high, -low)
+
+
+def _bounded(evidence: Evidence, level: float) -> tuple[np.ndarray, np.ndarray]:
+    """Bounds of means of scores in a known range, by bets on either side; of rates, the closer ones of rates."""
+    assert evidence.criterion.score_range is not None
+    least, most = evidence.criterion.score_range
+    bounds = np.empty((2, evidence.count))
+    for arm, sample in enumerate(evidence.samples):
+        scores = np.array([x for x in sample if not np.isnan(x)]) * (1 if evidence.criterion.maximize else -1)
+        share = (scores - least) / (most - least)
+        if np.isin(share, (0.0, 1.0)).all() or len(share) * evidence.count > FEW:
+            bounds[:, arm] = np.ravel(rate_bounds(np.clip(share, 0, 1).sum(), len(share), level))
+        else:
+            bounds[:, arm] = 1 - mixture_upper(1 - share, level / 2), mixture_upper(share, level / 2)
+    return least + (most - least) * bounds[0], least + (most - least) * bounds[1]
 
 
 def search_certificate(
-    evidence: Evidence, arm: int, names: Sequence[str], *, paired: bool, maximize: bool, ended: bool, on_failure: object
+    evidence: Evidence, arm: int, names: Sequence[str], *, paired: bool, ended: bool, on_failure: object
 ) -> Certificate:
     """Return the certificate of a search with the default allocation.
 
@@ -50,7 +67,6 @@ def search_certificate(
       arm: the recommended configuration.
       names: texts of all configurations.
       paired: whether configurations share seeds.
-      maximize: whether large scores are good.
       ended: whether the search has ended because its epsilon is achieved.
       on_failure: what happens to failed trainings, for the assumptions.
     """
@@ -58,7 +74,7 @@ def search_certificate(
     error, comparison, location = criterion.error(stages), evidence.comparison(), evidence.location()
     outliers = evidence.outliers(arm)
     remarks = [*_outlier_remarks(evidence, arm, names), *failure_remarks(evidence, arm, names, on_failure)]
-    low, high = score_bounds(evidence, maximize)
+    low, high = score_bounds(evidence)
     assumptions = criterion.assumptions(stages, paired)
     numbers = isinstance(on_failure, float)
     assumptions.append(f"a failed training counts as the score {on_failure:g}" if numbers else MEANING[str(on_failure)])
@@ -72,7 +88,7 @@ def search_certificate(
         stopped=ended,
         recommendation=np.array([arm], np.int32),
         pulls=evidence.trainings.copy(),
-        means=location if maximize else -location,
+        means=location if criterion.maximize else -location,
         low=low,
         high=high,
         coverage=1 - error,
@@ -81,17 +97,17 @@ def search_certificate(
         achieved=achieved_epsilon(comparison, [arm]),
         excluded=excluded,
         needed=criterion.needed(stages),
-        statistic=statistic(criterion.quantile, maximize),
+        statistic=statistic(criterion),
         remarks=tuple(remarks),
         names=tuple(names),
     )
 
 
-def statistic(quantile: float | None, maximize: bool) -> str:
-    """Return the name of what is compared; `quantile` is that of the rewards."""
-    if quantile is None:
+def statistic(criterion: Criterion) -> str:
+    """Return the name of what is compared."""
+    if criterion.quantile is None:
         return "mean"
-    p = quantile if maximize else 1 - quantile
+    p = criterion.quantile if criterion.maximize else 1 - criterion.quantile
     return "median" if p == 0.5 else f"{p:g}-quantile"
 
 
@@ -114,7 +130,7 @@ def failure_remarks(evidence: Evidence, arm: int, names: Sequence[str], on_failu
     lines, left = [], ~evidence.excluded()
     left[arm] = True
     rates = evidence.failure_rates() if evidence.criterion.max_failure_rate is not None else None
-    for i in np.flatnonzero(left & (evidence.failures > 0)):
+    for i in np.flatnonzero(left & (evidence.failures > 0)).tolist():
         counts = "" if isinstance(on_failure, str) else f" and count as {on_failure:g}"
         rate = "" if rates is None else f"; at most {rates[i]:.0%} of its trainings fail"
         lines.append(f"{names[i]}: {evidence.failures[i]} of {evidence.trainings[i]} trainings failed{counts}{rate}")
@@ -122,6 +138,25 @@ def failure_remarks(evidence: Evidence, arm: int, names: Sequence[str], on_failu
     if rates is not None and most is not None and not rates[arm] <= most:
         lines.append(f"no configuration is known to fail in at most {most:.0%} of its trainings")
     return lines
+
+
+def _price(evidence: Evidence, arm: int) -> list[str]:
+    """Return what a proof without normal scores would cost, if all scores are in [0, 1]."""
+    criterion, (_, means, _) = evidence.criterion, evidence.moments()
+    sign = 1 if criterion.maximize else -1
+    scores = [sign * x for sample in evidence.samples for x in sample if not math.isnan(x)]
+    inside = bool(scores) and min(scores) >= 0 and max(scores) <= 1
+    if criterion.score_range is not None or criterion.by_arms or criterion.resolution or not inside:
+        return []
+    rivals = np.delete(means, arm)
+    gap = max(float(means[arm] - np.nanmax(rivals)), criterion.epsilon or 0.0)
+    if not gap > 0:
+        return []
+    rounds = math.log(max(evidence.count - 1, 1) / criterion.delta) / gap
+    return [
+        "if all scores are in [0, 1], score_range=(0, 1) proves the choice without assuming that they are normal, in "
+        f"about {rounds:,.0f} rounds instead of {int(evidence.trainings.max()):,}"
+    ]
 
 
 def search_notes(
@@ -148,7 +183,8 @@ def search_notes(
             reason = f"but was excluded by {by}, on the seeds that both had"
         elif not evidence.allowed()[i]:
             reason = "but may fail too often"
-        notes.append(f"{name} has a better {statistic(evidence.criterion.quantile, True)} over {n}, {reason}")
+        notes.append(f"{name} has a better {statistic(evidence.criterion)} over {n}, {reason}")
+    notes += _price(evidence, arm)
     stages, criterion = evidence.stages, evidence.criterion
     if len(stages) > 1:
         added = stages[-1].size - stages[0].size

@@ -52,14 +52,15 @@ class TuneResult:
     maximize: bool
     notes: tuple[str, ...]  # remarks that belong to the numbers
     seconds: dict[str, float]  # "total", and "trainings" as a part of it
-    why: str = ""  # what ended `tune`: "epsilon", "max_trainings", "timeout", or "rule" if it stopped by itself
+    # What ended `tune`: "epsilon", "max_trainings", "timeout", "rule" if the rule has stopped, or "alone" if all other
+    # configurations that were given are excluded, but some of the directory are not.
+    why: str = ""
     reused: int = 0  # trainings whose scores were in the directory before
     versions: dict[str, str] = field(default_factory=versions)
 
     def columns(self) -> dict[str, np.ndarray]:
         """Return the table with the hyperparameters of each configuration, as `config.NAME`."""
-        names = [name if name == "config" else f"config.{name}" for name in self.configs.names]
-        return {**self.table, **{n: _stored(c) for n, c in zip(names, self.configs.columns, strict=True)}}
+        return {**self.table, **stored_columns(self.configs)}
 
     def to_dataframe(self) -> "DataFrame":
         """Return the table as a pandas DataFrame with one row per configuration, including its hyperparameters."""
@@ -117,17 +118,21 @@ class TuneResult:
                 if (directory / SUMMARY).exists():
                     read_json(directory / SUMMARY)  # raises if it is somebody else's
                 write_json(directory / SUMMARY, {"schema": 1, **self.summary()})
-                storage.write_arrays(directory / "history.npz", self.history)
-                storage.write_arrays(directory / "table.npz", self.columns())
+                for name, arrays in self._arrays().items():
+                    storage.write_arrays(directory / f"{name}.npz", arrays)
         except OSError as error:
             raise BadInput(f"{directory}: the result cannot be written ({error.strerror})") from None
+
+    def _arrays(self) -> dict[str, dict[str, np.ndarray]]:
+        """The arrays that are saved, by the name of the file."""
+        return {"history": self.history, "table": self.columns()}
 
     def __repr__(self) -> str:
         return f"{self._chosen()} after {self._spent()}"
 
     def __str__(self) -> str:
         rows, more = self._rows()
-        table = align(rows, right=range(5)) + (f"\n{more}" if more else "")
+        table = align(rows, right=range(len(rows[0]) - 2)) + (f"\n{more}" if more else "")
         notes = ["", *self.notes] if self.notes else []
         return "\n".join([self._chosen(), *self._promise(), self._spent(), "", table, *notes])
 
@@ -138,7 +143,7 @@ class TuneResult:
             "versions": ", ".join(f"{name} {version}" for name, version in self.versions.items()),
             "seconds": ", ".join(f"{seconds:,.2f} {name}" for name, seconds in self.seconds.items()),
         }
-        table = html_table(rows[0], rows[1:], right=range(5))
+        table = html_table(rows[0], rows[1:], right=range(len(rows[0]) - 2))
         notes = [*self._promise(), self._spent(), *([more] if more else []), *self.notes]
         return view(self._chosen(), table, notes=notes, about=about, summary="where these numbers come from")
 
@@ -190,10 +195,12 @@ class TuneResult:
     def _rows(self) -> tuple[list[tuple[str, ...]], str]:
         """The headings and the best rows of the table, and a line with the number of rows that are not shown."""
         order = self.ranking()[:SHOWN]
-        head = ("", "trainings", self._statistic(), "low", "high", "survivor", "configuration")
+        first = {"first score": "first_score"} if "first_score" in self.table else {}  # of `search`
+        numeric = {**first, self._statistic(): self._column(), "low": "low", "high": "high"}
+        head = ("", "trainings", *numeric, "survivor", "configuration")
         rows: list[tuple[str, ...]] = [head]
         for i in map(int, order):
-            numbers = [self.table[name][i] for name in (self._column(), "low", "high")]
+            numbers = [self.table[name][i] for name in numeric.values()]
             cells = ["" if np.isnan(number) else f"{number:.5g}" for number in numbers]
             left = "chosen" if i == self.index else "yes" if self.table["survivor"][i] else ""
             rows.append((str(i), f"{self.table['pulls'][i]:,}", *cells, left, self.configs.text(i)))
@@ -273,6 +280,12 @@ def tune_result(
         why=why,
         reused=reused,
     )
+
+
+def stored_columns(configs: Configs) -> dict[str, np.ndarray]:
+    """Return the hyperparameters of configurations as `config.NAME`, for files and data frames."""
+    names = [name if name == "config" else f"config.{name}" for name in configs.names]
+    return {n: _stored(c) for n, c in zip(names, configs.columns, strict=True)}
 
 
 def _stored(column: np.ndarray) -> np.ndarray:

@@ -5,7 +5,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-import jax
 import numpy as np
 
 from jaxbandit.base import domains
@@ -16,9 +15,9 @@ from jaxbandit.decide.tuning.calls import Part
 from jaxbandit.decide.tuning.configs import Configs, failed
 from jaxbandit.decide.tuning.evidence import Evidence
 from jaxbandit.decide.tuning.progress import Progress
+from jaxbandit.decide.tuning.seeds import pull_words
 from jaxbandit.decide.tuning.store import Outcome, Store
 from jaxbandit.engine.driver import interrupts
-from jaxbandit.engine.rounds import keys
 
 SECONDS = 1.0  # between two writes of outcomes, because each of them waits for the disk
 
@@ -30,6 +29,7 @@ class Terms(NamedTuple):
 
     maximize: bool
     paired: bool
+    integer: bool  # whether train receives integers as seeds, and not keys
     seed: int
     low: float  # range of scores
     high: float
@@ -88,7 +88,7 @@ class Search:
         self.present = self.places >= 0
         self._store, self._evidence, self._space = store, evidence, space
         self._evaluate, self.terms, self._report = evaluate, terms, report
-        self._requests = 0
+        self._requests, self._reported = 0, time.perf_counter()
         for arm in np.flatnonzero(~self.present).tolist():  # they stay rivals, with all that is known of them
             known = list(store.all_of(arm, store.next_seed()))
             self.spent += sum(outcome.attempts for _, outcome in known)
@@ -123,6 +123,8 @@ class Search:
                     break
                 self._requests += 1
                 after()
+                self._report_now_and_then()
+        self._report(self.progress())
         return "done"
 
     def names(self) -> list[str]:
@@ -133,6 +135,9 @@ class Search:
     def rewards(self, arms: np.ndarray, seeds: np.ndarray) -> np.ndarray:
         """Return the rewards of trainings that have been made."""
         return np.array([self._evidence.samples[arm][seed] for arm, seed in zip(arms, seeds, strict=True)])
+
+    def _late(self) -> bool:
+        return self.terms.deadline is not None and time.monotonic() >= self.terms.deadline
 
     def _left(self) -> float:
         most = self.terms.max_trainings
@@ -160,16 +165,18 @@ class Search:
     def _answer(self, request: Request, attempts: int) -> bool:
         """Enter the outcomes of these trainings; return False if some are missing, with those after them."""
         arms, seeds = request.arms.astype(np.int64), request.seeds.astype(np.int64)
-        missing = [
-            i for i, (a, s) in enumerate(zip(arms.tolist(), seeds.tolist(), strict=True)) if not self._known(a, s)
-        ]
-        if missing:
+        pairs = list(zip(arms.tolist(), seeds.tolist(), strict=True))
+        first = missing = [i for i, pair in enumerate(pairs) if not self._known(*pair)]
+        while missing and not interrupts.asked() and not self._late():
             self._train(arms[missing], seeds[missing], attempts)
-        outcomes = [self._known(a, s) for a, s in zip(arms.tolist(), seeds.tolist(), strict=True)]
-        trained = set(missing)
+            missing = [i for i in missing if not self._known(*pairs[i])]  # an executor may lose the result of a call
+            if attempts <= self.terms.retries:
+                break  # the budget has ended
+        outcomes = [self._known(*pair) for pair in pairs]
+        trained = set(first)
         cut: set[int] = set()  # configurations of which a training is missing: their later ones do not count either
         rewards, keep = [], []
-        for i, (arm, seed, outcome) in enumerate(zip(arms.tolist(), seeds.tolist(), outcomes, strict=True)):
+        for i, ((arm, seed), outcome) in enumerate(zip(pairs, outcomes, strict=True)):
             if outcome is None or arm in cut:
                 cut.add(arm)
                 continue
@@ -208,10 +215,8 @@ class Search:
 
     def _train(self, arms: np.ndarray, seeds: np.ndarray, attempts: int) -> None:
         """Run trainings and store their outcomes as they end."""
-        shared = self.terms.paired
-        own = np.zeros(len(arms), np.int32) if shared else arms
-        pulls = keys.pull_keys(self.terms.seed, 0, seeds, own, shared)
-        words = np.asarray(jax.random.key_data(pulls))
+        terms = self.terms
+        words = pull_words(terms.seed, seeds, arms, paired=terms.paired, integer=terms.integer)
         ended: list[tuple[int, Outcome]] = []
 
         def write() -> None:
@@ -228,9 +233,9 @@ class Search:
                 self._take(part, arms, attempts, ended)
                 if now - last > SECONDS:
                     write()
-                    self._report(self.progress())
                     last = time.perf_counter()
-                if interrupts.asked() or (self.terms.deadline is not None and time.monotonic() > self.terms.deadline):
+                self._report_now_and_then()
+                if interrupts.asked() or self._late():
                     break
                 before = time.perf_counter()
             self.waited += time.perf_counter() - before
@@ -255,6 +260,11 @@ class Search:
                 self.spent += part.attempts
         if refusal is not None:
             self._refuse(*refusal)
+
+    def _report_now_and_then(self) -> None:
+        if time.perf_counter() - self._reported >= SECONDS:
+            self._report(self.progress())
+            self._reported = time.perf_counter()
 
     def progress(self) -> Progress:
         """Return the progress of the search."""

@@ -60,7 +60,10 @@ def settings(
     limits = -math.inf, math.inf
     whose = ""
     if rule is not None and rule.rewards is not None:
-        limits, whose = tuple(map(float, fit.limits(rule.rewards))), f"for which {rule.name} is made"
+        low, high = fit.limits(rule.rewards)
+        mirrored = maximize or math.isfinite(low + high)  # a finite range is that of the mirror images, too
+        limits = (float(low), float(high)) if mirrored else (0.0 - float(high), 0.0 - float(low))
+        whose = f"for which {rule.name} is made"
     if score_range is not None:
         limits, whose = _range(where, score_range), "given by score_range"
     bounded = all(map(math.isfinite, limits))
@@ -90,9 +93,10 @@ def settings(
         resolution=resolution,
         min_trainings=min_trainings,
         max_failure_rate=max_failure_rate,
+        maximize=bool(maximize),
         growth=bool(growth),
     )
-    return Settings(criterion, rule, *limits, whose, failure)
+    return Settings(criterion, rule, limits[0], limits[1], whose, failure)
 
 
 def _check_rule(where: str, rule: Algorithm, space: Configs, delta: Any, epsilon: Any, budget: bool) -> None:

@@ -10,7 +10,8 @@ from jaxbandit.base.refusals import BadInput, error_line, refuse, wrong
 from jaxbandit.decide.tuning import traced
 from jaxbandit.decide.tuning.calls import Calls, Train
 from jaxbandit.decide.tuning.configs import Configs
-from jaxbandit.decide.tuning.function import function_digest
+from jaxbandit.decide.tuning.digests import function_digest
+from jaxbandit.decide.tuning.inspection import takes_integer, uses_jax
 from jaxbandit.decide.tuning.searching import Evaluate
 from jaxbandit.decide.tuning.store import Entry, Store
 
@@ -20,9 +21,10 @@ class Training(NamedTuple):
 
     train: Train
     space: Configs
+    integer: bool  # whether its seeds are integers
     program: traced.Traced | None  # None if train is called directly
     calls: Calls | None
-    programs: list[str]  # digest of what trains each configuration
+    entries: list[Entry]  # what identifies the scores of each configuration
     notes: tuple[str, ...]
 
     def evaluate(self, store: Store, batch: int | None) -> Evaluate:
@@ -30,26 +32,33 @@ class Training(NamedTuple):
         if self.program is None:
             assert self.calls is not None
             return self.calls
-        names = [self.programs[group.rows[0]] for group in self.program.groups]
-        if batch is not None:
-            sizes = [batch] * len(names)
-        elif all(name in store.batches for name in names):
-            sizes = [store.batches[name] for name in names]
-        else:
-            sizes = [store.batches.get(n, size) for n, size in zip(names, traced.batches(self.program), strict=True)]
-        store.set_batches(dict(zip(names, sizes, strict=True)))
-        for name, size in zip(names, sizes, strict=True):
-            if store.batches[name] != size:
-                what = f"scores with batch = {store.batches[name]}, but batch = {size}"
-                raise BadInput(f"tune: the directory holds {what}; leave it out, or give another directory")
+        names = self.program.digests
         try:
+            if batch is not None:
+                sizes = [batch] * len(names)
+            elif all(name in store.batches for name in names):
+                sizes = [store.batches[name] for name in names]
+            else:
+                found = traced.batches(self.program)
+                sizes = [store.batches.get(name, size) for name, size in zip(names, found, strict=True)]
+            for name, size in zip(names, sizes, strict=True):
+                if store.batches.get(name, size) != size:
+                    what = f"scores with batch = {store.batches[name]}, but batch = {size}"
+                    raise BadInput(f"tune: the directory holds {what}; leave it out, or give another directory")
+            store.set_batches(dict(zip(names, sizes, strict=True)))
             return traced.Trainings(self.program, sizes)
         except NotImplementedError as error:
             refuse("tune", f": train can be traced, but not vmapped over configurations: {error_line(error)}")
 
 
 def read(
-    train: Train, space: Configs, *, batch: int | None, executor: Executor | None, tracing: bool | None
+    train: Train,
+    space: Configs,
+    *,
+    batch: int | None,
+    executor: Executor | None,
+    tracing: bool | None,
+    stored: bool,
 ) -> Training:
     """Return the training function of a search.
 
@@ -58,7 +67,8 @@ def read(
       space: the configurations.
       batch: number of trainings side by side, or None.
       executor: where train is called, or None.
-      tracing: whether JAX traces train; None to find out.
+      tracing: whether JAX traces train; None to try it if train uses JAX.
+      stored: whether its scores are stored, so that train and the configurations have to be identified.
 
     Raises:
       BadInput: train is no function, or cannot be traced although this is asked for.
@@ -67,25 +77,31 @@ def read(
         batch = checks.integer("tune", "batch", batch, 1)
     if executor is not None and batch is not None:
         refuse("tune", ": batch and executor are both given; batch requires a train that JAX can trace; give only one")
+    if tracing not in (None, True, False):
+        wrong("tune: traced", tracing, "True, False or None")
+    if (tracing and executor is not None) or (tracing is False and batch is not None):
+        other = "executor" if tracing else "batch"
+        refuse("tune", f": traced = {tracing} and {other} are both given, which exclude each other; give only one")
     if not callable(train):
-        wrong("tune: train", train, "a function of (key, config)")
-    program, notes = None, ()
-    if executor is None:
+        wrong("tune: train", train, "a function of (key, config), or of (seed: int, config)")
+    program, notes, integer = None, (), takes_integer(train)
+    # A call with tracers is a call that may cost money, or that runs for hours.
+    if executor is None and (tracing or batch is not None or (tracing is None and uses_jax(train))):
         try:
-            program = traced.trace(train, space)
+            program = traced.trace(train, space, integer=integer)
         except traced.NotTraceable as error:
             if batch is not None or tracing:
                 given = "traced = True" if tracing else f"batch = {batch}"
                 refuse("tune", f": {given}, but train cannot be traced ({error}); leave it out")
             notes = (f"trainings ran one at a time, because train cannot be traced: {error}",)
+    keys = [space.key(i) if stored else str(i) for i in range(space.count)]
     if program is None:
-        digest = function_digest(train)
-        return Training(train, space, None, Calls(train, space, executor), [digest] * space.count, notes)
-    programs = [""] * space.count
-    for group in program.groups:
-        for row in group.rows.tolist():
-            programs[row] = program.digest_of(group)
-    return Training(train, space, program, None, programs, notes)
+        digest, calls = function_digest(train) if stored else "", Calls(train, space, executor, integer=integer)
+        return Training(train, space, integer, None, calls, [Entry(key, digest) for key in keys], notes)
+    pairs = zip(program.digests, program.groups, strict=True)
+    programs = {row: digest for digest, group in pairs for row in group.rows.tolist()}
+    entries = [Entry(key, programs[i]) for i, key in enumerate(keys)]
+    return Training(train, space, integer, program, None, entries, notes)
 
 
 def enter(store: Store, training: Training, *, blind: bool, delta: float, same_train: bool) -> np.ndarray:
@@ -95,7 +111,7 @@ def enter(store: Store, training: Training, *, blind: bool, delta: float, same_t
       BadInput: the scores of the store are those of another training function.
     """
     known = {entry.key: number for number, entry in enumerate(store.entries)}
-    entries = [Entry(training.space.key(i), program) for i, program in enumerate(training.programs)]
+    entries = training.entries
     programs = {entry.program for entry in store.entries}
     mine = {entry.program for entry in entries}
     changed = any(e.key in known and store.entries[known[e.key]].program != e.program for e in entries)

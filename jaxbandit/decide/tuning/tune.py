@@ -161,8 +161,9 @@ def tune(
         growth=growth,
         maximize=maximize,
     )
-    trained = training.read(train, space, batch=batch, executor=executor, tracing=traced)
     path = None if directory is None else Path(directory)
+    stored = path is not None
+    trained = training.read(train, space, batch=batch, executor=executor, tracing=traced, stored=stored)
     about = {"kind": "tune", "seed": seed, "paired": bool(paired)}
     with resumable(path), opened(path, about) as store, reporting(progress, 0) as report:
         given = {"blind": bool(blind), "delta": chosen.criterion.delta, "same_train": same_train}
@@ -171,6 +172,7 @@ def tune(
         terms = Terms(
             maximize=maximize,
             paired=bool(paired),
+            integer=trained.integer,
             seed=seed,
             low=chosen.low,
             high=chosen.high,
@@ -183,7 +185,7 @@ def tune(
         search = Search(store, evidence, space, numbers, trained.evaluate(store, batch), terms, report)
         found = play("tune", search, evidence, chosen, numbers, seed=seed, paired=bool(paired))
         first_delta = store.delta
-    certificate, low, high = found.certificate, *score_bounds(evidence, maximize)
+    certificate, low, high = found.certificate, *score_bounds(evidence)
     return tune_result(
         space,
         int(search.places[found.arm]),

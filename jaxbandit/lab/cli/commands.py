@@ -17,6 +17,7 @@ from tyro.conf import Positional, UseAppendAction, arg
 
 from jaxbandit.base import extras
 from jaxbandit.lab.cli import streams
+from jaxbandit.lab.cli.ab_command import AB
 from jaxbandit.lab.cli.audit_command import Audit
 from jaxbandit.lab.cli.bench_command import Bench
 from jaxbandit.lab.cli.distribution_options import Divided, Merge
@@ -222,6 +223,7 @@ COMMANDS = {
     "status": Status,
     "repair": Repair,
     "tune": Tune,
+    "ab": AB,
     "bench": Bench,
     "completion": Completion,
 }
