@@ -194,7 +194,7 @@ class BaseBanditSearch(BaseSearchCV):
     def _split_search(
         self, where: str, count: int, limits: Range, max_fits: int | None, max_splits: int | None, seed: int
     ) -> SplitSearch:
-        if self.rule is not None:
+        if self.rule is not None and count > 1:
             if not callable(self.rule):
                 refuse(where, f": rule = {self.rule!r}, must be a function of num_arms, such as jb.paired_race")
             for name in ("min_splits", "score_range"):
@@ -261,7 +261,8 @@ class BaseBanditSearch(BaseSearchCV):
         the_score = f": the score of {config} on {'split' if random else 'fold'} {index} is {score}"
         if not usable(score):
             if self.error_score == "raise" or self.rule is not None:
-                refuse(where, f"{the_score}, must be finite with |score| <= 1e150")
+                remedy = "" if self.rule is None else "; give error_score a number, or leave rule out"
+                refuse(where, f"{the_score}, must be finite with |score| <= 1e150{remedy}")
             return math.nan
         low, high = limits
         slack = ROUNDING * max(1.0, *(abs(end) for end in limits if math.isfinite(end)), 0.0)

@@ -9,7 +9,8 @@ the best one, and k is excluded once U_k < L_j for some j. When the folds of all
 best is known exactly, as a search that scores everything finds it. An infinite end of the range excludes nothing.
 
 Whoever takes the folds in order and wants to be certain scores each configuration until U_k is not above the best mean.
-Only the fits before the best mean is known could be saved, and so the configuration that leads is completed at once.
+Only the fits before the best mean is known could be saved, and so the configuration that leads after the first fold is
+completed before others are scored further.
 """
 
 import math
@@ -98,17 +99,16 @@ class FoldSearch:
         yield Request(first, np.zeros(count, np.int64))
         while not self.stopped:
             waiting = np.flatnonzero(~self.excluded() & (self.fits < num_folds))
-            order = waiting[np.lexsort((waiting, -self.means()[waiting], -self.fits[waiting]))]
-            leader = self.best
-            lead = range(self.fits[leader], num_folds if leader in waiting else 0)
-            pulls = [(leader, fold) for fold in lead]
-            order = order[order != leader]
-            if self._max_fits is not None and len(order):
+            if (leader := self.best) in waiting and not self.everything and math.isfinite(self._high):
+                rest = np.arange(self.fits[leader], num_folds)
+                yield Request(np.full(len(rest), leader), rest)
+                continue
+            order = waiting[np.lexsort((waiting, -np.nan_to_num(self.means()[waiting]), -self.fits[waiting]))]
+            if self._max_fits is not None:
                 # As many configurations as can be scored on all folds with what is left of the budget.
-                left = self._max_fits - self.fits.sum() - len(pulls)
-                order = order[: max(int(left // (num_folds - self.fits[order[0]])), 1)]
-            pulls += [(arm, self.fits[arm]) for arm in order]
-            yield Request(*np.array(pulls, np.int64).T)
+                left = int(self._max_fits - self.fits.sum())
+                order = order[: max(left // int(num_folds - self.fits[order[0]]), 1)]
+            yield Request(order, self.fits[order])
 
     def enter(self, arms: np.ndarray, folds: np.ndarray, scores: np.ndarray) -> None:
         """Take scores, NaN for a fit without a score, of each configuration in the order of the folds."""
