@@ -121,17 +121,17 @@ INSTANCES = {
     ),
 }
 OWN = {"kim_nelson": {"epsilon": 0.1}}  # arguments of one algorithm alone
-UNKNOWN = "Gaussian, variances unknown"
+UNKNOWN = ("Gaussian, variances unknown", "any law; the best p-quantile is found")
 
 
 def instance_of(name: str) -> str:
     """Return the name of the instance that an algorithm is measured on."""
     known = ALGORITHMS[name]
     if known.question == "budget":
-        return "gaussian budget" if known.rewards == UNKNOWN else "budget"
+        return "gaussian budget" if known.rewards in UNKNOWN else "budget"
     if known.question == "confidence":
         by_setting = {"features": "linear", "full-bandit": "sums", "semi-bandit": "members"}
-        return by_setting.get(known.setting, "gaussian" if known.rewards == UNKNOWN else "bernoulli")
+        return by_setting.get(known.setting, "gaussian" if known.rewards in UNKNOWN else "bernoulli")
     by_setting = {"changing": "changing", "adversarial": "adversarial", "features": "linear regret"}
     return {**by_setting, "semi-bandit": "teams"}.get(known.setting, "regret")
 

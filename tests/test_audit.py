@@ -410,7 +410,7 @@ def test_the_command_has_the_defaults_of_the_limits():
     ("name", "cells"),
     [
         *(("audit", 32), ("audit_best_arm", 96), ("audit_full_bandit", 21)),
-        *(("audit_k_arms", 160), ("audit_k_arms_gaussian", 200), ("audit_scores", 120)),
+        *(("audit_k_arms", 160), ("audit_k_arms_gaussian", 220), ("audit_scores", 120)),
         *(("audit_poisson", 60), ("audit_exponential", 60), ("audit_rivals", 64), ("audit_pauses", 16)),
     ],
 )

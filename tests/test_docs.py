@@ -20,6 +20,8 @@ from jaxbandit.lab.specs.spec import KEYS
 ROOT = Path(__file__).parent.parent
 DOCUMENTS = ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", "benchmarks/RESULTS.md"]
 DOCUMENTS += sorted(f"docs/{path.name}" for path in (ROOT / "docs").glob("*.md"))
+RECIPES = sorted(path.stem for path in (ROOT / "docs" / "recipes").glob("*.md") if path.stem != "index")
+DOCUMENTS += [f"docs/recipes/{name}.md" for name in ("index", *RECIPES)]
 TINY = """
 kind = "simulate"
 runs = 2
@@ -83,7 +85,7 @@ def test_the_page_of_sessions_does_what_it_shows(tmp_path, monkeypatch):
     Path("configs.csv").write_text("lr\n0.1\n0.01\n0.001\n0.0001\n", encoding="utf-8")
     Path("scores.json").write_text('{"1": 0.9, "3": 0.88}', encoding="utf-8")
     commands = [line.partition("#")[0].split()[1:] for line in fenced("docs/sessions.md")[-1][1].splitlines()]
-    assert len(commands) == 6
+    assert len(commands) == 8
     for command in commands:
         assert cli.main(command) == 0, command
 
@@ -98,8 +100,11 @@ EXECUTED = [
     page("write_your_own", pytest.mark.quickly_compiled),
     page("tune", pytest.mark.quickly_compiled),
     page("clock", pytest.mark.quickly_compiled),
+    page("ab"),
+    page("recipes/ab_log"),
     page("integrations"),
     page("halving"),
+    *(page(f"recipes/{name}", pytest.mark.quickly_compiled) for name in RECIPES),
 ]
 
 

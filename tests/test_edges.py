@@ -17,14 +17,14 @@ pytestmark = pytest.mark.quickly_compiled
 
 RUNS, CAP = 8, 300
 STUDENT = {"family": "student", "threshold": "interval"}
-# What judges differences by their own spread never decides where there is none: it goes on.
+# These judge differences by their own spread and never decide where there is none: they go on.
 SPREAD = {
-    "paired_race": jb.paired_race,
-    "student_race": jb.student_race,
     "top_two, student": functools.partial(jb.top_two, **STUDENT),
     "track_and_stop, student": functools.partial(jb.track_and_stop, **STUDENT),
 }
 CONFIDENCE = SPREAD | {
+    "paired_race": jb.paired_race,
+    "student_race": jb.student_race,
     "track_and_stop": jb.track_and_stop,
     "top_two": jb.top_two,
     "kl_lucb": jb.kl_lucb,
@@ -37,7 +37,9 @@ CONFIDENCE = SPREAD | {
     "kim_nelson": functools.partial(jb.kim_nelson, epsilon=0.3),
     "bernstein_race": jb.bernstein_race,
     "betting_race": jb.betting_race,
+    "quantile_race": jb.quantile_race,
 }
+TIES = ("paired_race", "student_race", "kim_nelson", "quantile_race")  # which decide where nothing varies
 BUDGET = {
     "uniform_allocation": (jb.uniform_allocation, 2),
     "sequential_halving": (jb.sequential_halving, 2),
@@ -69,9 +71,11 @@ def test_rules_with_a_confidence(name):
     deltas = [0.01, 0.01, 0.01, 0.01, 0.01, 0.4 if name == "kim_nelson" else 0.999]  # which refuses 0.5 and more
     outcomes, named, _ = play(lambda delta: CONFIDENCE[name](2, delta=delta), [*alike, *sure, *rare], deltas)
     stopped = (outcomes == Outcome.STOPPED).all(1).tolist()
-    # Any of equal arms will do for an indifference zone; else they are censored, and not taken for an answer.
-    assert stopped == [name == "kim_nelson"] * 2 + [name not in SPREAD] * 2 + [True] * 2
+    # Of equal arms they recommend the lowest-numbered; else the runs are censored, and not taken for an answer.
+    assert stopped == [name in TIES] * 2 + [name not in SPREAD] * 2 + [True] * 2
     assert np.isin(outcomes, [Outcome.STOPPED, Outcome.MAX_ROUNDS]).all()
+    if name in TIES:
+        assert (named[:2] == 0).all()
     if name not in SPREAD:
         assert (named[2:4] == [[1], [0]]).all()
     assert (named[4] == 1).all()  # with a delta of 0.999 either arm is as promised

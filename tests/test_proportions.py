@@ -34,7 +34,7 @@ def test_ends_of_the_range_and_samples_without_a_trial():
     assert low[0] == 0 and high[1] == 1 and (low[2], high[2]) == (0, 1)
     expected = 1 - math.exp((betaln(0.5, 7.5) - math.log(math.pi) + math.log(0.05)) / 7)
     assert high[0] == pytest.approx(expected, rel=1e-12) and low[1] == pytest.approx(1 - expected, rel=1e-12)
-    assert rate_bounds(1e-300, 10, 0.05)[0] == 0  # its logarithm is below all of float64
+    assert np.all(rate_bounds([5e-324, 1e-300], 10, 0.05)[0] == 0)  # their logarithms are below all of float64
     assert rate_bounds(0, 0, 0.05)[0].shape == () and rate_bounds([], [], 0.05)[0].shape == (0,)
 
 

@@ -119,9 +119,10 @@ def test_bounds_hold_with_ties():
 
 
 def test_bounds_are_the_best_of_all_prefixes():
-    """Scores that rise: the upper bound is that of the first prefix with one, not of all scores."""
+    """Scores that rise: the upper bound is that of the first prefix with one, not of all scores. None crosses it."""
     assert quantile_sequence(range(6), 0.5, 0.05) == (0, 5)
-    assert quantile_sequence(range(100), 0.5, 0.05) == (34, 5)
+    assert quantile_sequence(range(100), 0.5, 0.05) == (5, 5)
+    assert quantile_sequence(-np.arange(100), 0.5, 0.05) == (-5, -5)
     assert quantile_sequence(np.zeros(100), 0.5, 0.05) == (0, 0)
     scores = np.random.default_rng(1).normal(size=300)
     low, high = quantile_sequence(-scores, 0.1, 0.05)

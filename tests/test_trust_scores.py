@@ -3,6 +3,7 @@
 import decimal
 import fractions
 import itertools
+import json
 import sys
 
 import jax
@@ -12,7 +13,6 @@ import pytest
 
 import jaxbandit as jb
 from jaxbandit.base.refusals import BadInput
-from jaxbandit.decide.sessions.directory import read_session
 from jaxbandit.decide.tuning import trainings
 
 pytestmark = pytest.mark.quickly_compiled
@@ -98,7 +98,8 @@ def test_an_odd_training_is_one_line_and_the_others_are_stored(case, tmp_path):
     line = str(refusal.value)
     assert line.startswith(f"tune: configuration 1 (x = 0.5) {words}"[:70]) and words in line
     assert "\n" not in line and len(line) < 700
-    assert read_session(tmp_path, RULE).num_told == 1  # the training before it
+    lines = [json.loads(line) for line in (tmp_path / "scores.jsonl").read_text().splitlines()]
+    assert [line["config"] for line in lines if "seed" in line] == [[0]]  # the training before it
     if case in FAILED:
         best = jb.tune(odd_at_one(ending), SPACE, RULE, on_failure=-1.0)
         assert best.index == 2 and set(best.history["score"][best.history["config"] == 1]) == {-1.0}

@@ -18,7 +18,7 @@ import pytest
 import jaxbandit as jb
 from jaxbandit.base.refusals import BadInput
 from jaxbandit.decide.tuning import configs as search_space
-from jaxbandit.decide.tuning import sweep, traced
+from jaxbandit.decide.tuning import searching, traced
 
 pytestmark = pytest.mark.quickly_compiled
 
@@ -108,7 +108,7 @@ def test_one_compilation_a_group_and_one_bandit_over_all():
 
     space = jb.grid(x=[0.1, 0.5], act=["a", "b"], width=jb.static([3, 5]))
     groups = search_space.read("tune", space).groups()
-    assert [group.static for group in groups] == [("a", 3), ("a", 5), ("b", 3), ("b", 5)]
+    assert [group.static[:2] for group in groups] == [("a", 3), ("a", 5), ("b", 3), ("b", 5)]
     best = jb.tune(counted, space, jb.successive_elimination(8, delta=0.1, sigma=0.01), batch=2)
     assert len(traces) <= 3 * len(groups)  # judged, its program digested, compiled
     assert best.config == {"x": 0.5, "act": "b", "width": 5}
@@ -153,7 +153,7 @@ def test_the_batch_fits_the_cache(monkeypatch):
 
 
 def test_a_directory_goes_on_and_ends_with_the_same_bytes(found, tmp_path, monkeypatch):
-    monkeypatch.setattr(sweep, "SECONDS", 0.0)
+    monkeypatch.setattr(searching, "SECONDS", 0.0)
     count = 0
 
     def stops_now(now):
@@ -189,12 +189,12 @@ def test_a_killed_process_loses_nothing_and_ends_with_the_same_bytes(tmp_path):
     here, calm = tmp_path / "killed", tmp_path / "calm"
     subprocess.run([sys.executable, "-c", KILLED, str(calm), str(tmp_path / "expected")], check=True)
     life = subprocess.Popen([sys.executable, "-c", KILLED, str(here), str(tmp_path / "none")])
-    log, until = here / "log.jsonl", time.monotonic() + 120
-    while not (log.exists() and log.read_text().count("tell") >= 2) and time.monotonic() < until:
+    log, until = here / "scores.jsonl", time.monotonic() + 120
+    while not (log.exists() and log.read_text().count("seed") >= 2) and time.monotonic() < until:
         time.sleep(0.01)
     os.kill(life.pid, signal.SIGKILL)
     life.wait()
-    assert not (tmp_path / "none").exists() and "tell" in log.read_text()
+    assert not (tmp_path / "none").exists() and "seed" in log.read_text()
     subprocess.run([sys.executable, "-c", KILLED, str(here), str(tmp_path / "got")], check=True)
     for name in ("summary.json", "history.npz"):
         assert (tmp_path / "got" / name).read_bytes() == (tmp_path / "expected" / name).read_bytes()
@@ -215,12 +215,12 @@ REFUSED = {  # with x = 1 two configurations fail, and either may be the first
     "raises": (raises_at, {}, ", x = 1) raises RuntimeError: diverged"),
     "a vector": (lambda key, config: jnp.ones(3) * config["x"], {}, "train returns float32[3], must return one number"),
     "a list": (lambda key, config: [float(config["x"])], {}, "returns a list of shape (1,), must return one number"),
-    "no chance": (lambda key, config: config["x"], {}, "the score does not depend on key"),
+    "no chance": (lambda key, config: jnp.abs(config["x"]), {}, "the score does not depend on key"),
     "no function": (3, {}, "train = 3, must be a function"),
     "arms": (score, {"rule": jb.paired_race(5)}, "rule has 5 arms, must have one for each of 6"),
     "never stops": (score, {"rule": jb.ucb1(6)}, "ucb1 never stops"),
     "stop=never()": (score, {"rule": jb.ucb1(6)._replace(stop=jb.never())}, "ucb1 never stops"),
-    "epsilon": (score, {"rule": None}, "epsilon is missing, must be the tolerated simple regret"),
+    "no end": (score, {"rule": None}, "epsilon, max_trainings and timeout are all missing; give the tolerated"),
     "two epsilons": (
         score,
         {"epsilon": 0.5},
@@ -246,35 +246,47 @@ def test_a_failure_keeps_what_was_scored_and_may_be_a_score(tmp_path):
     for train, kept in ((raises_at, 4), (nan_at, 2)):
         with pytest.raises(BadInput, match=r"configuration [45]"):
             jb.tune(train, SPACE, RULE, directory=tmp_path / train.__name__)
-        log = (tmp_path / train.__name__ / "log.jsonl").read_text()
-        assert sum(len(json.loads(line).get("tell", ())) for line in log.splitlines()) == kept
+        log = (tmp_path / train.__name__ / "scores.jsonl").read_text()
+        assert sum(len(json.loads(line).get("seed", ())) for line in log.splitlines()) == kept
     for train in (raises_at, nan_at):
         best = jb.tune(train, SPACE, RULE, on_failure=0.0)
         assert best.index == 3 and (best.history["score"][best.history["config"] == 4] == 0).all()
 
 
-def test_another_search_is_refused_by_what_differs(tmp_path):
+def test_scores_of_another_function_or_seed_are_refused(tmp_path):
     def other(key, config):
         return score(key, config) + 1
 
     jb.tune(score, SPACE, RULE, directory=tmp_path)
     for options, words in (
-        ({"train": other}, "another train"),
-        ({"maximize": False}, "another value of maximize"),
-        ({"configs": jb.grid(x=[0.0, 0.3, 1.1], act=["a", "b"])}, "other configurations"),
-        ({"seed": 1}, "seed"),
-        ({"rule": jb.paired_race(6, delta=0.1, epsilon=0.01)}, "delta"),
+        ({"train": other}, "another train function, or one with other data; give another directory, or same_train"),
+        ({"seed": 1}, "seed = 0, but this search has seed = 1"),
+        ({"paired": False}, "paired = True, but this search has paired = False"),
+        ({"batch": 1}, "batch = 4, but batch = 1"),
     ):
         with pytest.raises(ValueError, match=words):
             jb.tune(**{"train": score, "configs": SPACE, "rule": RULE, "directory": tmp_path, **options})
 
 
-def test_what_would_never_end_is_refused():
+def test_scores_are_shared_by_searches_with_other_settings(found, tmp_path):
+    jb.tune(score, SPACE, RULE, directory=tmp_path)
+    closer = jb.paired_race(6, delta=0.05, epsilon=0.0)
+    again, alone = jb.tune(score, SPACE, closer, directory=tmp_path), jb.tune(score, SPACE, closer)
+    same(again, alone)
+    assert again.reused == len(found.history["id"]) and str(again.certificate) == str(alone.certificate)
+    losses = jb.tune(score, SPACE, RULE, directory=tmp_path, maximize=False)  # raw scores are stored
+    assert losses.reused and losses.config["act"] == "a"
+
+
+def test_configurations_that_differ_by_a_constant_are_compared():
     def shared(key, config):  # with common random numbers, differences do not vary
         return jnp.round(config["x"]) + jnp.float32(jax.random.randint(key, (), 0, 9))
 
-    with pytest.raises(BadInput, match="differs by a constant from configuration 2 at all 32 seeds"):
-        jb.tune(shared, {"x": np.array([0.0, 0.1, 1.0])}, jb.paired_race(3))
+    best = jb.tune(shared, {"x": np.array([0.0, 0.1, 1.0, 1.1])}, epsilon=0.0)
+    assert best.index == 2 and best.certificate.achieved == 0 and best.table["pulls"].tolist() == [14] * 4
+    with pytest.raises(BadInput, match="every configuration has the same score at all 32 seeds; train must draw"):
+        jb.tune(lambda key, config: config["x"] + 0 * jax.random.normal(key), {"x": np.array([0.0, 1.0])}, timeout=60,
+                min_trainings=40)  # fmt: skip
 
 
 def test_the_figure_shows_what_was_found(found):

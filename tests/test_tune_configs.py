@@ -19,7 +19,11 @@ BAD_CONFIGS = {
     "equal": ({"x": np.array([1.0, 2.0, 1.0])}, "configs 0 and 2 are equal (x = 1)"),
     "not finite": ({"x": np.array([1.0, np.inf])}, "x[1] = inf, must be finite"),
     "too large": ({"x": np.array([1, 2**40])}, "x holds 1099511627776, must be at most 2147483647"),
-    "not hashable": ({"x": np.array([{}, {1: 2}], object)}, "x[0] is static and a dict, must be hashable"),
+    "no content": ({"x": np.array([[iter(())], [iter("a")]], object)}, "x has shape (2, 1), a static column must have"),
+    "no dictionary": ([{"x": 1}, 3], "configs[1] is a int, must be a dictionary like the others"),
+    "no name": ([{"x": 1}, {}], "configs[1] = {}, must be a dictionary with strings as keys"),
+    "number as name": ([{"x": 1}, {1: 2}], "configs[1] = {1: 2}, must be a dictionary with strings as keys"),
+    "equal dictionaries": ([{"x": 1, "y": [2]}, {"y": [2], "x": 1}], "configs 0 and 1 are equal (x = 1, y = [2])"),
 }
 
 
@@ -37,8 +41,7 @@ def test_bad_configs_are_refused_in_one_line(case):
         (lambda: jb.grid(), "grid: no hyperparameter"),
         (lambda: jb.grid(x=[]), "x has no values"),
         (lambda: jb.grid(x=0.1), "x = 0.1, must be a list"),
-        (lambda: jb.grid(x=["a", 1]), "mixes strings"),
-        (lambda: jb.grid(x=[None, 1]), "holds objects"),
+        (lambda: jb.grid(x=[[1], [1, 2]]), "must be values of one shape, or jb.static"),
         (lambda: jb.random_configs(jax.random.key(0), 0, x=jb.loguniform(1, 2)), "n = 0, must be an integer >= 1"),
         (lambda: jb.random_configs(jax.random.key(0), 2, x=[1, 2]), "x = [1, 2], must be loguniform"),
         (lambda: jb.loguniform(0, 1), "low = 0, must be a number in (0"),

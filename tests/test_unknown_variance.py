@@ -38,6 +38,7 @@ CASES = {
     "bernstein": (bernstein_race, reference.bernstein, {"delta": 0.1, **RANGE}),
     "plug_in": (partial(bernstein_race, bound="plug_in"), reference.plug_in, {"delta": 0.1, **RANGE}),
     "betting": (betting_race, reference.betting, {"delta": 0.1, **RANGE}),
+    "betting, epsilon": (betting_race, reference.betting, {"delta": 0.1, "epsilon": 0.15, **RANGE}),
 }
 
 
@@ -101,9 +102,22 @@ def test_wealth_of_the_bets_is_that_of_the_reference():
             state = absorb(state, jnp.asarray(row))
             reference.betting(dict(enumerate(x[:n].T)), range(3), 3, memory, delta=1e-6, **RANGE)
         ours = np.asarray(state.statistic.log_wealth)
-    for (one, other), wealth in memory.items():
+    for (one, other, _), wealth in memory.items():
         np.testing.assert_allclose(ours[one, other], wealth, rtol=1e-9, atol=1e-12)
     assert len(memory) == 6 and max(memory.values()) > 0.05
+
+
+def test_an_arm_is_eliminated_only_if_both_wealths_are_large():
+    """After ten rounds the first is exp(1.615) > 5, but the second has bet on early losses and is exp(1.606) < 5."""
+    rng = np.random.default_rng(74)
+    apart = np.concatenate([-np.ones(rng.integers(1, 5)), rng.uniform(0, 1, 60)])
+    table = np.repeat(np.stack([np.maximum(-apart, 0), np.maximum(apart, 0)], 1), 2, 0)
+    options = {"delta": 0.2, "epsilon": 0.1, "low": 0.0, "high": 1.0}
+    with jax.enable_x64(True):
+        _, stopped, recommended = play(betting_race, 2, options, table[None])
+    assert len(reference.race(table, reference.betting, 99, **options | {"epsilon": 0.0})[0]) == 20
+    assert len(reference.race(table, reference.betting, 99, **options)[0]) == 22
+    assert np.argmax(stopped[0]) == 22 and recommended[0, 22] == 1
 
 
 @pytest.mark.parametrize(("n", "expected"), [(5, np.inf), (10, 8.06318), (20, 6.62357), (100, 6.71173)])
@@ -201,15 +215,22 @@ def test_refusals(make, refused):
 
 
 @pytest.mark.slow
-def test_constant_differences_decide_nothing_but_by_the_indifference_zone():
-    """Rewards whose differences are constant up to rounding: t bounds go on, Kim and Nelson take the larger mean."""
+def test_constant_differences_are_certain():
+    """Rewards whose differences are constant up to rounding: the larger mean wins, or the lowest index of a tie.
+
+    The t bounds are finite from the sixth reward of an arm on, at the level 0.1 / 2 and at 0.1 / 3.
+    """
     common = np.random.default_rng(2).uniform(size=(100, 1)) * np.ones(3) + [0.1, 0.4, 0.3]
     tables = np.array([np.repeat(common, 3, 0)[:300], np.tile([0.1, 0.4, 0.4], (300, 1))])
     with jax.enable_x64(True):
-        _, stopped, _ = play(paired_race, 3, {"delta": 0.1, "epsilon": 0.0}, tables)
-        assert not stopped.any()
-        _, stopped, _ = play(student_race, 3, {"delta": 0.1}, tables[1:])
-        assert not stopped.any()
+        for factory, options, some in (
+            (paired_race, {"delta": 0.1, "epsilon": 0.0}, tables),
+            (student_race, {"delta": 0.1}, tables[1:]),
+        ):
+            first = next(n for n in range(1, 99) if reference.squared_radius(n, 0.1 / 2) < np.inf)
+            _, stopped, recommended = play(factory, 3, options, some)
+            assert (np.argmax(stopped, 1) == 3 * first).all()
+            assert (recommended[:, 3 * first] == 1).all()
         _, stopped, recommended = play(kim_nelson, 3, {"delta": 0.1, "epsilon": 0.01, "first_rounds": 5}, tables)
     assert (np.argmax(stopped, 1) == 15).all()
     np.testing.assert_array_equal(recommended[:, 15], [1, 1])  # the lowest of the two that tie

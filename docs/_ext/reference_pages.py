@@ -57,6 +57,7 @@ GROUPS = (
         "One run of an algorithm that decides about real rewards.",
         "decide.sessions",
     ),
+    ("variants", "Variants", "Decisions between variants from a log of visitors.", "decide.variants"),
     ("tuning", "Tuning", "Searches among configurations of your own program.", "decide.tuning"),
 )
 

@@ -17,6 +17,7 @@ SHOWN = {"benchmarks": "benchmarks/RESULTS.md", "changelog": "CHANGELOG.md", "co
 PAGES = {path: f"{page}.md" for page, path in SHOWN.items()} | {"README.md": "index.md", "notebooks": "gallery.md"}
 # Pages below another in the table of contents, by that page: written here, so that the Markdown stays plain.
 BELOW = {
+    "ab": ("recipes/ab_log",),
     "choose": ("clock",),
     "tune": ("halving", "sessions", "integrations"),
     "write_your_own": ("contributing", "design"),

@@ -11,6 +11,7 @@ from .best_arm.kl_racing import kl_racing as kl_racing
 from .best_arm.kl_racing import successive_elimination as successive_elimination
 from .best_arm.lil_ucb import lil_ucb as lil_ucb
 from .best_arm.paired_race import paired_race as paired_race
+from .best_arm.quantile_race import quantile_race as quantile_race
 from .best_arm.student_race import student_race as student_race
 from .best_arm.thresholds import pair_threshold as pair_threshold
 from .best_arm.top_two import top_two as top_two

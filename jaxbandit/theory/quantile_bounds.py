@@ -60,7 +60,8 @@ def quantile_sequence(scores: Iterable[float], p: float, alpha: float) -> tuple[
 
     Of all prefixes of the scores, in the order in which they were observed, the largest lower and the smallest upper
     bound count: P(high < Q for some number of scores) <= alpha, the same for low > Q, and both for every Q with
-    P(X < Q) <= p <= P(X <= Q), whatever the law. That low > high has a probability of at most 2 alpha.
+    P(X < Q) <= p <= P(X <= Q), whatever the law. Where a bound would cross the other, which has a probability of at
+    most 2 alpha, it ends there: low <= high. Scores outside the interval are therefore needed as two counts only.
 
     For scores to be minimized, the p-quantile of the loss is minus the (1 - p)-quantile of the negated scores.
 
@@ -100,9 +101,9 @@ class QuantileBounds:
                 raise ValueError(f"quantile_sequence: scores[{n - 1}] = nan, must be a number")
             bisect.insort(ordered, score)
             if ranks.low[n] >= 0:
-                self.low = max(self.low, ordered[ranks.low[n]])
+                self.low = min(max(self.low, ordered[ranks.low[n]]), self.high)
             if ranks.high[n] <= n:
-                self.high = min(self.high, ordered[ranks.high[n] - 1])
+                self.high = max(min(self.high, ordered[ranks.high[n] - 1]), self.low)
 
 
 def _check(where: str, p: float, alpha: float) -> None:

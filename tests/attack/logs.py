@@ -29,6 +29,9 @@ def clean(root: Path) -> Path:
             for part in (slice(half, None), slice(0, half))[:: 1 if number % 2 else -1]:
                 if len(pulls.id[part]):
                     store.tell(pulls.id[part], values[part])
+            if number == 4:
+                store.tell_outside([2, 0], [0.5, 0.25])
+                store.amend([1, 4], [0.5, 0.125])
             if number == 2:
                 store.withdraw(store.ask(limit=1).id[:1])
         store.ask()
@@ -101,14 +104,15 @@ def tune_log(workshop: Workshop, number: int, chance: random.Random) -> str:
     path = workshop.copy("tune")
     for name in ("summary.json", "table.npz", "history.npz"):
         (path / name).unlink()
-    data, what = damage.lines_damaged((path / LOG).read_bytes(), chance)
-    (path / LOG).write_bytes(data)
+    log = path / "scores.jsonl"
+    data, what = damage.lines_damaged(log.read_bytes(), chance)
+    log.write_bytes(data)
     try:
         said = call("tune", "train_module:train", "tune.toml", "--out", path, "--json", cwd=workshop.specs)
     except Failure as failure:
-        raise Failure(f"{LOG}: {what}: {failure}") from None
+        raise Failure(f"{log.name}: {what}: {failure}") from None
     if said.status == 0:
         here, there = (json.loads((d / "summary.json").read_text()) for d in (path, workshop.tune))
         if here != there:
-            raise Failure(f"{LOG} of a search: {what}: another result, and not refused")
+            raise Failure(f"{log.name} of a search: {what}: another result, and not refused")
     return said.outcome

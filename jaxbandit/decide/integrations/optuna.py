@@ -1,8 +1,7 @@
-"""Optuna: a sampler that repeats configurations of a fixed list under a rule, and a callback that stops a study."""
+"""Optuna: a sampler that repeats configurations of a fixed list until the best is known, and what is known of it."""
 
-import dataclasses
+import math
 import threading
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -12,14 +11,27 @@ from jaxbandit.base import checks, domains
 from jaxbandit.base.contract import Algorithm
 from jaxbandit.base.extras import extra
 from jaxbandit.base.refusals import refuse
-from jaxbandit.decide.integrations.optuna_configs import checked, plain
-from jaxbandit.decide.sessions.ask_tell import ask, tell
+from jaxbandit.decide.integrations.optuna_certificate import certified
+from jaxbandit.decide.integrations.optuna_configs import checked
+from jaxbandit.decide.integrations.optuna_plays import RacePlay, RulePlay
+from jaxbandit.decide.integrations.optuna_trials import (
+    PULL,
+    Entrants,
+    Pull,
+    Pulls,
+    Unpaired,
+    agrees,
+    enter,
+    entrants,
+    evidence,
+)
 from jaxbandit.decide.sessions.certificate import Certificate
-from jaxbandit.decide.sessions.certifying import certificate as of_session
-from jaxbandit.decide.sessions.rewards import LARGEST, usable
+from jaxbandit.decide.sessions.rewards import LARGEST
 from jaxbandit.decide.sessions.session import Session, session
-from jaxbandit.decide.tuning.rules import check_agreement, chosen, default_rule, one_of
-from jaxbandit.engine.rounds import fit
+from jaxbandit.decide.tuning.configs import Configs
+from jaxbandit.decide.tuning.criterion import Criterion
+from jaxbandit.decide.tuning.rules import one_of
+from jaxbandit.decide.tuning.settings import Settings, settings
 
 with extra("optuna"):
     from optuna.distributions import BaseDistribution
@@ -28,44 +40,60 @@ with extra("optuna"):
     from optuna.trial import FrozenTrial, TrialState
 
 WHERE = "BanditSampler"
-PULL = "pull"  # user attribute of a trial: {"arm": number of the configuration, "index": number of the repetition}
-IDENTITY = "jaxbandit"  # user attribute of a study: identifies the sampler whose pulls its trials are
 TRIES = 3  # failures and prunings of one pull before the study ends
-ASSUMPTION = "trials with different indices have independent randomness; trials with the same index may share theirs"
 
 
 class BanditSampler(BaseSampler):
     """Sampler that repeats a fixed list of configurations under a rule, until the best one is certified.
 
     A trial is a pull, that is, one training of one configuration. Its reward is the value of the trial, or minus the
-    value if the study minimizes. The rule decides which configuration comes next. In
-    `trial.user_attrs["pull"]["index"]` the objective finds how often its configuration was tried before. If it uses
-    this number as its seed, all configurations share their random draws (common random numbers), and the paired race
+    value if the study minimizes. By default every configuration that may still be the best is tried once in each round
+    (the paired race). In `trial.user_attrs["pull"]["index"]` the objective finds the number of the repetition. If it
+    uses this number as its seed, all configurations share their random draws (common random numbers), and the race
     needs fewer trials.
 
-    The state of the rule is computed from the study's trials whenever a trial begins. A study in a storage therefore
-    resumes with a new sampler that has the same arguments, and several processes may work on it. A trial that fails or
-    is pruned has no reward, and its pull is assigned again. If there are more workers than pulls that the rule has
-    asked for, the extra workers repeat one of these pulls, and the first value of a pull counts. After the rule has
-    stopped, further trials repeat the recommended configuration and do not count. Trials that were enqueued with their
-    own parameters do not count either.
+    The budget is that of the study, its `n_trials` and `timeout`. Wherever it ends, `certificate(study)` states which
+    configuration to choose and by how much it may be worse than the best: it is valid at any time.
+
+    What to try next is computed from the study's trials whenever a trial begins. A study in a storage therefore resumes
+    with a new sampler, also with another rule, delta or epsilon, and several processes may work on it. A sampler with
+    further configurations uses all trials that the study has: the newcomers are compared with the others on indices
+    that nobody has used. Configurations of the study that the sampler does not have are compared, but not recommended.
+
+    A trial that fails or is pruned has no reward, and its pull is assigned again. If there are more workers than pulls
+    that the rule has asked for, the extra workers repeat one of these pulls, and the first value of a pull counts.
+    After the rule has stopped, further trials repeat the recommended configuration, at new indices. Trials that were
+    enqueued with their own parameters do not count.
 
     Args:
       configs: two or more different configurations, which are dicts of the parameters that the objective suggests. The
         ranges of the objective must contain their values.
-      rule: an Algorithm with one arm per configuration that recommends one arm. None uses `paired_race` with `delta`
-        and `epsilon`, or `student_race`, which has no epsilon, for more than 5,000 configurations.
-      delta: error probability of the default rule, in (0, 1). None means 0.05.
-      epsilon: tolerated simple regret of the mean value for the default rule `paired_race`, >= 0, in units of the
-        value. It is required, because with 0 two equally good configurations are compared without end.
+      rule: an Algorithm with one arm per configuration that recommends one arm. None uses the paired race.
+      delta: error probability of all statements together, in (0, 1). None means 0.05, or that of the rule.
+      epsilon: tolerated difference from the best mean value, >= 0, in units of the value; the race ends when it is
+        achieved. None means 0, with which two equally good configurations are compared until the budget ends.
       seed: seed of the rule's own random draws, in [0, 2^32).
       on_failure: value of a trial that fails, is pruned, or has a value that is infinite or of modulus above 1e150.
         None means that the pull is tried again, and that the study ends when that has happened three times, as with
         pruners, which prune the same pull again and again.
+      min_trainings: number of common indices before which the race drops no configuration and does not end, >= 1. None
+        means 14: with so few trials, what happens in fewer than 19 % of them may not have been seen.
+      score_range: (low, high) such that all values are in this range; the certificate then does not assume that they
+        are normal.
+      quantile: p in (0, 1), to compare p-quantiles of the values instead of means, for any law of the values.
+      growth: whether configurations will be added to the study later. The error probabilities of all stages then add up
+        to delta; otherwise each addition costs half as much error probability as the one before, starting from delta/2,
+        and the certificate states the sum.
+      blind: whether configurations that this sampler adds to the study were chosen without looking at its values. They
+        may then share all indices with the others.
+      reuse: whether completed trials of these configurations count that are in the study before its first sampler of
+        this kind. It is valid only if the list of configurations was made without looking at their values, such as all
+        points of a grid: a list of those with the best values is better than what it promises. How often each of them
+        was tried may depend on the values in any way, as with TPE. Their randomness must be independent of all others';
+        so each configuration gets bounds of its own, and common random numbers do not help.
 
     Raises:
-      ValueError: an argument is out of range, the study has several objectives, or it was begun with a sampler that
-        has other arguments.
+      ValueError: an argument is out of range, the study has several objectives, or trials cannot be reused.
     """
 
     def __init__(
@@ -77,30 +105,56 @@ class BanditSampler(BaseSampler):
         epsilon: float | None = None,
         seed: int = 0,
         on_failure: float | None = None,
+        min_trainings: int | None = None,
+        score_range: tuple[float, float] | None = None,
+        quantile: float | None = None,
+        growth: bool = False,
+        blind: bool = False,
+        reuse: bool = False,
     ):
         self._configs = checked(WHERE, configs)
-        if rule is None:
-            rule = default_rule(WHERE, len(self._configs), delta, epsilon)
-        else:
-            check_agreement(WHERE, rule, delta, epsilon)
         if on_failure is not None:
             checks.number(WHERE, "on_failure", on_failure, low=-LARGEST, high=LARGEST)
-        self._on_failure = on_failure
-        self._start = session(rule, seed=seed)
-        one_of(WHERE, self._start, len(self._configs))
-        self._identity = plain({"configs": self._configs, "rule": rule.name, "promise": rule.promise, "seed": seed})
+        self._arguments = {
+            "delta": delta,
+            "epsilon": epsilon,
+            "on_failure": on_failure,
+            "min_trainings": min_trainings,
+            "score_range": score_range,
+            "quantile": quantile,
+            "growth": checks.boolean(WHERE, "growth", growth),
+        }
+        self._on_failure, self._rule = on_failure, rule
+        self._blind, self._reuse = checks.boolean(WHERE, "blind", blind), checks.boolean(WHERE, "reuse", reuse)
+        self._given = self._settings(maximize=True)
+        self._start = None
+        if rule is not None:
+            self._start = session(rule, seed=seed)
+            one_of(WHERE, self._start, len(self._configs))
         self._lock = threading.Lock()
-        self._study: tuple[Any, int] | None = None  # the study whose trials the session knows
-        self._session = self._start
-        self._asked: dict[int, tuple[int, int]] = {}  # pending pulls of the session: id -> (arm, index)
+        self._study: tuple[Any, int, int] | None = None  # of which the state below is
+        self._known: Entrants
+        self._numbers: list[int]  # of the configurations in the study
+        self._play: RacePlay | RulePlay
+
+    def _settings(self, *, maximize: bool) -> Settings:
+        count = len(self._configs)
+        space = Configs(("number",), (np.arange(count),), None)
+        # The budget is that of the study, of which nothing is known here.
+        budget = {"max_trainings": None, "timeout": math.inf, "max_failure_rate": None, "resolution": 0.0}
+        return settings(WHERE, space, self._rule, **budget, **self._arguments, maximize=maximize)
 
     def before_trial(self, study: Study, trial: FrozenTrial) -> None:
         """Assign a pull to the trial."""
-        if PULL in trial.user_attrs or "fixed_params" in trial.system_attrs:
+        assigned = PULL in trial.user_attrs  # as in a trial that Optuna repeats
+        if "fixed_params" in trial.system_attrs and not assigned:
             return
         with self._lock:
             try:
-                arm, index = self._next(self._advance(study))
+                pulls = self._advance(study)
+                if assigned:
+                    return
+                arm, index = self._next(pulls)
             except ValueError:
                 study._storage.set_trial_state_values(trial._trial_id, TrialState.FAIL)
                 raise
@@ -139,69 +193,103 @@ class BanditSampler(BaseSampler):
     def after_trial(self, study: Study, trial: FrozenTrial, state: TrialState, values: Sequence[float] | None) -> None:
         """Raise an error if a trial differs from its configuration: Optuna samples no parameter with a single value."""
         config = self._config(trial)
-        if state == TrialState.COMPLETE and config is not None and not _agrees(trial, config):
+        if state == TrialState.COMPLETE and config is not None and not agrees(trial, config):
             refuse(
                 WHERE, f": trial {trial.number} had the parameters {trial.params}, but its configuration is {config}"
             )
 
     def session(self, study: Study) -> Session:
-        """Return the session with the rewards of all trials of the study."""
+        """Return the session of the sampler's rule with the rewards of all trials of the study.
+
+        Raises:
+          ValueError: the sampler has no rule.
+        """
         with self._lock:
             self._advance(study)
-            return self._session
+            if not isinstance(self._play, RulePlay):
+                refuse(WHERE, ": rule is missing, must be given for a session; certificate(study) says what is known")
+            return self._play.session
+
+    def stopped(self, study: Study) -> bool:
+        """Return whether the race or the rule has ended."""
+        with self._lock:
+            self._advance(study)
+            return self._play.stopped
+
+    def certificate(self, study: Study) -> Certificate:
+        """Return what `certificate` returns."""
+        with self._lock:
+            pulls = self._advance(study)
+            return certified(
+                self._given, self._known, self._numbers, pulls, self._play, _criterion(self._given, self._known)
+            )
 
     def _config(self, trial: FrozenTrial) -> dict[str, Any] | None:
         """The configuration of a trial, or None if the trial is not a pull."""
-        return self._configs[trial.user_attrs[PULL]["arm"]] if PULL in trial.user_attrs else None
+        return self._known.configs[trial.user_attrs[PULL]["arm"]] if PULL in trial.user_attrs else None
 
-    def _advance(self, study: Study) -> "_Pulls":
-        """Tell the session the values of the study's trials, and return the study's pulls."""
-        identity = (study._storage, study._study_id)
-        if identity != self._study:
-            self._identify(study)
-            self._study, self._session, self._asked = identity, self._start, {}
-        pulls = _Pulls(study, self._configs, self._on_failure)
-        while True:
-            known = {id: pulls.rewards[pull] for id, pull in self._asked.items() if pull in pulls.rewards}
-            for id, reward in known.items():
-                self._require_inside(self._asked[id], reward, pulls.sign)
-            if known:
-                self._session = tell(self._session, np.array(list(known)), np.array(list(known.values())))
-                self._asked = {id: pull for id, pull in self._asked.items() if id not in known}
-            if self._session.stopped or self._asked:
-                return pulls
-            self._session, asked = ask(self._session)
-            rows = zip(asked.id.tolist(), asked.arm.tolist(), asked.index.tolist(), strict=True)
-            self._asked = {id: (arm, index) for id, arm, index in rows}
+    def _advance(self, study: Study) -> Pulls:
+        """Tell the rule the values of the study's trials, and return the study's pulls."""
+        known = entrants(study)
+        identity = study._storage, study._study_id, 0 if known is None else len(known.stages)
+        begun = identity == self._study
+        if not begun:
+            self._begin(study)
+        pulls = Pulls(study, self._known, self._on_failure)
+        for pull, reward in pulls.rewards.items():
+            self._require_inside(pull, pulls.sign * reward)
+        if not begun:
+            self._play = self._played(pulls)
+            self._study = study._storage, study._study_id, len(self._known.stages)
+        self._play.advance(pulls.rewards)
+        return pulls
 
-    def _require_inside(self, pull: tuple[int, int], reward: float, sign: float) -> None:
-        """Raise an error if a reward is outside the range for which the rule is made."""
-        low, high = map(float, fit.limits(self._start.rule.rewards))
-        if not low <= reward <= high:
-            low, high = sorted((sign * low, sign * high))
-            what = f"{self._configs[pull[0]]} has the value {sign * reward} at index {pull[1]}"
-            refuse(
-                WHERE, f": {what}, must be in {domains.interval(low, high)}, for which {self._start.rule.name} is made"
-            )
-
-    def _identify(self, study: Study) -> None:
-        """Raise an error if the study belongs to another sampler; mark a new study as this sampler's."""
+    def _begin(self, study: Study) -> None:
+        """Enter the study with the sampler's configurations."""
         if len(study.directions) != 1:
             refuse(WHERE, f": the study has {len(study.directions)} objectives, must have one")
-        stored = study.user_attrs.get(IDENTITY)
-        if stored is None:
-            study.set_user_attr(IDENTITY, self._identity)
-        elif stored != self._identity:
-            differs = [key for key in self._identity if stored.get(key) != self._identity[key]]
-            refuse(WHERE, f": study {study.study_name!r} was begun with another sampler; what differs: {differs}")
+        given = self._settings(maximize=study.direction != StudyDirection.MINIMIZE)
+        known = enter(
+            WHERE,
+            study,
+            self._configs,
+            delta=given.criterion.delta,
+            growth=given.criterion.growth,
+            blind=self._blind,
+            reuse=self._reuse,
+            on_failure=self._on_failure,
+        )
+        self._given = given._replace(criterion=given.criterion._replace(growth=known.growth))
+        self._numbers = known.numbers(self._configs)
+        configs = known.configs.copy()
+        for number, config in zip(self._numbers, self._configs, strict=True):
+            configs[number] = config  # the values themselves, and not what JSON makes of them
+        self._known = known._replace(configs=configs)
 
-    def _next(self, pulls: "_Pulls") -> tuple[int, int]:
-        """Return the pull of a new trial, (arm, index)."""
-        if self._session.stopped:
-            arm = chosen(self._session)
-            return arm, pulls.tried[arm]
+    def _played(self, pulls: Pulls) -> "RacePlay | RulePlay":
+        """The race or the rule, before its first pull."""
+        known, given, arms = self._known, self._given, np.array(self._numbers)
+        if self._start is not None:
+            return RulePlay(self._start, arms, known.first, _mirror(given))
+        present = np.zeros(len(known.configs), bool)
+        present[arms] = True
+        others = [] if present.all() else np.flatnonzero(~present).tolist()
+        return RacePlay(evidence(_criterion(given, known), known, pulls, others), present)
+
+    def _require_inside(self, pull: Pull, value: float) -> None:
+        """Raise an error if a value is outside the range of the rule or of the values."""
+        low, high = self._given.low, self._given.high
+        if not low <= value <= high:
+            what = f"{self._known.configs[pull[0]]} has the value {value} at index {pull[1]}"
+            refuse(WHERE, f": {what}, must be in {domains.interval(low, high)}, {self._given.whose}")
+
+    def _next(self, pulls: Pulls) -> Pull:
+        """Return the pull of a new trial."""
+        if self._play.stopped:
+            return self._play.arm, pulls.tried[self._play.arm]
+        missing = [pull for pull in self._play.pending if pull not in pulls.rewards]
         # The first pull without a running trial, if there is one.
-        pull = min(self._asked.values(), key=lambda pull: pulls.running[pull])
+        pull = min(missing, key=lambda pull: pulls.running[pull])
         failed, pruned = pulls.failures[pull], pulls.prunings[pull]
         if failed + pruned >= TRIES:
             ends = [("has failed", failed), ("was pruned", pruned)]
@@ -209,42 +297,8 @@ class BanditSampler(BaseSampler):
             why = " (|value| > 1e150)" if pull in pulls.huge else ""
             remedy = f"set on_failure to the value that a {'failed' if failed else 'pruned'} trial should have"
             remedy += "" if failed else ", or give the study optuna.pruners.NopPruner()"
-            refuse(WHERE, f": {self._configs[pull[0]]} {what} at index {pull[1]}{why}; {remedy}")
+            refuse(WHERE, f": {self._known.configs[pull[0]]} {what} at index {pull[1]}{why}; {remedy}")
         return pull
-
-
-class _Pulls:
-    """The pulls of a study, as (arm, index), read from its trials."""
-
-    def __init__(self, study: Study, configs: list[dict[str, Any]], on_failure: float | None):
-        self.sign = sign = -1.0 if study.direction == StudyDirection.MINIMIZE else 1.0
-        self.running: Counter[tuple[int, int]] = Counter()
-        self.failures: Counter[tuple[int, int]] = Counter()
-        self.prunings: Counter[tuple[int, int]] = Counter()
-        self.huge: set[tuple[int, int]] = set()  # pulls with a value whose modulus is too large
-        self.tried: Counter[int] = Counter()  # one more than the largest index of an arm
-        ended = []
-        # Not study.get_trials: some pruners hide trials from their samplers.
-        for trial in study._storage.get_all_trials(study._study_id, deepcopy=False):
-            if PULL not in trial.user_attrs:
-                continue
-            pull = trial.user_attrs[PULL]["arm"], trial.user_attrs[PULL]["index"]
-            self.tried[pull[0]] = max(self.tried[pull[0]], pull[1] + 1)
-            if not trial.state.is_finished():
-                self.running[pull] += 1
-            elif trial.state == TrialState.COMPLETE and trial.value is not None and usable(trial.value):
-                if _agrees(trial, configs[pull[0]]):
-                    ended.append((trial.datetime_complete, trial.number, pull, trial.value))
-            elif on_failure is not None:
-                ended.append((trial.datetime_complete, trial.number, pull, on_failure))
-            elif trial.state == TrialState.PRUNED:
-                self.prunings[pull] += 1
-            else:
-                self.failures[pull] += 1
-                if trial.state == TrialState.COMPLETE:
-                    self.huge.add(pull)
-        # If a pull has several values, the first one counts.
-        self.rewards = {pull: sign * value for _, _, pull, value in sorted(ended, reverse=True)}
 
 
 class StopAtCertificate:
@@ -252,21 +306,31 @@ class StopAtCertificate:
 
     def __call__(self, study: Study, trial: FrozenTrial) -> None:
         """Stop the study if its rule has stopped."""
-        if _sampler(study).session(study).stopped:
+        if _sampler(study).stopped(study):
             study.stop()
 
 
 def certificate(study: Study) -> Certificate:
-    """Return the certificate of a study with a `BanditSampler`, with means and intervals of the objective's values.
+    """Return what is known of a study with a `BanditSampler`: the choice, and how far it may be from the best.
+
+    It holds at any time, whatever has ended the study. Its arms are the configurations of the sampler, followed by
+    those of the study that the sampler does not have; its means and intervals are those of the objective's values.
 
     Raises:
       ValueError: the sampler of the study is not a `BanditSampler`.
     """
-    result = of_session(_sampler(study).session(study))
-    if study.direction == StudyDirection.MINIMIZE:
-        means, low, high = (-np.asarray(x) for x in (result.means, result.high, result.low))
-        result = dataclasses.replace(result, means=means, low=low, high=high)
-    return dataclasses.replace(result, assumptions=(*result.assumptions, ASSUMPTION))
+    return _sampler(study).certificate(study)
+
+
+def _criterion(given: Settings, known: Entrants) -> Criterion:
+    """What is compared; with reused trials, of which no two share their randomness, by bounds of each configuration."""
+    return Unpaired(*given.criterion) if known.earlier else given.criterion
+
+
+def _mirror(given: Settings) -> float:
+    """The number that is added to a reward, minus a value, so that it is in the range of the rule."""
+    finite = math.isfinite(given.low + given.high)
+    return given.low + given.high if finite and not given.criterion.maximize else 0.0
 
 
 def _sampler(study: Study) -> BanditSampler:
@@ -277,8 +341,3 @@ def _sampler(study: Study) -> BanditSampler:
 
 def _times(number: int) -> str:
     return "once" if number == 1 else f"{number} times"
-
-
-def _agrees(trial: FrozenTrial, config: dict[str, Any]) -> bool:
-    """Whether a trial had the parameters of its configuration."""
-    return all(config.get(name, value) == value for name, value in trial.params.items())

@@ -25,10 +25,15 @@ def checked(where: str, configs: Any) -> list[dict[str, Any]]:
     for i, config in enumerate(listed):
         if not isinstance(config, Mapping) or not config or not all(isinstance(name, str) for name in config):
             refuse(where, f": configs[{i}] = {reprlib.repr(config)}, must be {each}")
-        first = places.setdefault(json.dumps(plain(dict(config)), sort_keys=True), i)
+        first = places.setdefault(key(config), i)
         if first != i:
             refuse(where, f": configs[{i}] equals configs[{first}], {reprlib.repr(config)}; must be different")
     return [dict(config) for config in listed]
+
+
+def key(config: Mapping[str, Any]) -> str:
+    """Return a text that is the same for equal configurations."""
+    return json.dumps(plain(dict(config)), sort_keys=True)
 
 
 def plain(value: Any) -> Any:

@@ -13,7 +13,6 @@ from jaxbandit.decide.sessions.ask_tell import ask, tell
 from jaxbandit.decide.sessions.session import Session
 from jaxbandit.decide.tuning.evidence import Evidence
 
-MOST = 2**20  # most pulls that a rule is asked for at once
 STRIDE = 10  # rounds between two looks at bounded scores or quantiles, once there are twice as many
 DRAW = 0x9E3779B9  # of the order of configurations in a search too short for a pull of each
 
@@ -28,27 +27,27 @@ class Request(NamedTuple):
 Allocation = Iterator[Request]
 
 
-def race(evidence: Evidence, present: np.ndarray, first: int) -> Allocation:
-    """Train every configuration that is not excluded at the next seed, until the achieved epsilon is small enough.
+def race(evidence: Evidence, present: np.ndarray) -> Allocation:
+    """Train every configuration that is not dropped at the next seed, until the achieved epsilon is small enough.
 
     With an epsilon of None the race ends once the best is known, with an achieved epsilon of 0.
 
     Args:
       evidence: the scores, which are entered between two requests.
       present: bool[K], configurations that may be trained.
-      first: the first seed.
     """
-    seed, wanted = first, evidence.criterion.epsilon or 0.0
-    by_pairs = evidence.criterion.score_range is None and not evidence.criterion.by_arms
+    seed, left, first = 0, present, first_seeds(evidence)
     while True:
-        if by_pairs or seed < 2 * STRIDE or seed % STRIDE == 0:
-            left = present & ~evidence.excluded()
-            if evidence.achieved(evidence.recommended(present)) <= wanted or left.sum() < 2:
+        criterion = evidence.criterion
+        often = criterion.score_range is None and not criterion.by_arms
+        if often or seed < 2 * STRIDE or seed % STRIDE == 0:
+            left, best = present & ~evidence.dropped(), evidence.recommended(present)
+            good = bool(evidence.allowed()[best])
+            if not left.any() or (good and (left.sum() < 2 or evidence.achieved(best) <= (criterion.epsilon or 0.0))):
                 return
-        arms = np.flatnonzero(left & (seed >= first_seeds(evidence)))
+        arms = np.flatnonzero(left & (seed >= first))
         yield Request(arms, np.full(len(arms), seed))
         seed += 1
-        by_pairs = evidence.criterion.score_range is None and not evidence.criterion.by_arms
 
 
 def first_seeds(evidence: Evidence) -> np.ndarray:
@@ -104,9 +103,8 @@ class Played:
           first: int64[K], the first seed of each configuration.
           rewards: function of (arms, seeds) of a request to the rewards that the rule is told.
         """
-        limit = MOST if self.session.programs.kind == "batch" else None
         while not self.session.stopped:
-            session, pulls = ask(self.session, limit=limit)
+            session, pulls = ask(self.session)
             request = Request(arms[pulls.arm], pulls.index + first[arms[pulls.arm]])
             yield request
             self.session = tell(session, pulls.id, rewards(*request))

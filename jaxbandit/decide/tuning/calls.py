@@ -1,6 +1,7 @@
 """Trainings in plain Python, one at a time or on an executor."""
 
 import itertools
+import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import BrokenExecutor, Executor, Future
 from contextlib import closing
@@ -11,13 +12,13 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxbandit.base.refusals import BadInput, Unfinished, error_line
-from jaxbandit.base.types import Key, PyTree, Scalar
-from jaxbandit.decide.sessions.rewards import as_float
-from jaxbandit.decide.tuning.configs import Configs, failed
+from jaxbandit.base.types import PyTree, Scalar
+from jaxbandit.decide.sessions.rewards import as_float, usable
+from jaxbandit.decide.tuning.configs import Configs, copied, failed
 from jaxbandit.engine.rounds import keys
 from jaxbandit.running.distribution import driving
 
-Train = Callable[[Key, PyTree], Scalar]  # (key, config) -> score
+Train = Callable[[Any, PyTree], Scalar]  # (key or integer seed, config) -> score
 
 NUMBERS = itertools.count()  # numbers all calls of this process, so that no result is taken for that of another call
 NO_NUMBERS = "cmMSU"  # kinds of dtypes that `float` would accept or cut
@@ -30,29 +31,46 @@ class Part(NamedTuple):
     scores: np.ndarray  # float64[n]
     reason: str = ""  # why the score is NaN, in words that follow the configuration; "" if train returned it
     fatal: bool = False  # whether on_failure cannot replace the score, because train is wrong
+    attempts: int = 1  # how often each of them was begun
 
 
 class Calls:
     """Trainings as direct calls of train, with Python numbers in the configuration."""
 
-    def __init__(self, train: Train, configs: Configs, executor: Executor | None):
+    def __init__(self, train: Train, configs: Configs, executor: Executor | None, *, integer: bool = False):
+        """Prepare the calls of train, on an executor or here, with keys or with integers as seeds."""
         self._train = train
+        self._integer = integer
         self._configs = configs
         self._executor = executor
         self._losses = 0  # requests without any result, one after the other
 
-    def __call__(self, words: np.ndarray, arms: np.ndarray) -> Iterator[Part]:
-        """Train the configurations `arms` with the keys of these words, and yield the results as they end.
+    def __call__(
+        self, words: np.ndarray, arms: np.ndarray, attempts: int = 1, deadline: float | None = None
+    ) -> Iterator[Part]:
+        """Train the configurations `arms` with the seeds of these words, and yield the results as they end.
 
         A result says to which call it belongs, because there are executors that swap and repeat results. A training
-        whose result does not come is left to the next request.
+        whose result does not come is left to the next request. When the iterator is closed, or at the deadline,
+        trainings that have not begun are cancelled, and those that run on an executor are not waited for.
+
+        Args:
+          words: uint32[n, 2], from `pull_words`.
+          arms: int[n], the configurations.
+          attempts: how often a training with the same seed may be begun in all, if it raises an exception or returns a
+            number that cannot be used, >= 1.
+          deadline: a time of time.monotonic() at which to end.
 
         Raises:
           BadInput: the executor cannot run a training.
           Unfinished: the executor has lost its workers, has given up or cancelled a training, or returns no results.
         """
+        options = self._integer, attempts
         if self._executor is None:
-            yield from (_call(i, self._train, words[i], self._configs.row(int(arm))) for i, arm in enumerate(arms))
+            for place, arm in enumerate(arms):
+                if deadline is not None and time.monotonic() >= deadline:
+                    return
+                yield _call(place, self._train, words[place], self._configs.row(int(arm)), *options)
             return
         places: dict[int, int] = {}  # of the trainings without a result, by the number of the call
 
@@ -60,10 +78,10 @@ class Calls:
             for place, arm in enumerate(arms):
                 number = next(NUMBERS)
                 places[number] = place
-                yield _call, number, self._train, words[place], self._configs.row(int(arm))
+                yield _call, number, self._train, words[place], self._configs.row(int(arm)), *options
 
         place = 0
-        with closing(driving.completed(self._executor, calls())) as ended:
+        with closing(driving.completed(self._executor, calls(), deadline=deadline)) as ended:
             try:
                 for call, future in ended:
                     place = places.get(call[1], place)
@@ -74,6 +92,8 @@ class Calls:
             except BrokenExecutor as error:
                 what = f"or a training beside it ended the workers of the executor ({error_line(error)})"
                 raise failed("tune", self._configs, int(arms[place]), what, Unfinished) from error
+        if deadline is not None and time.monotonic() >= deadline:
+            return
         self._losses = self._losses + 1 if len(places) == len(arms) else 0
         if self._losses == driving.DEATHS:
             raise failed("tune", self._configs, int(arms[0]), "got no result from the executor", Unfinished)
@@ -97,11 +117,21 @@ class Calls:
         return part
 
 
-def _call(number: int, train: Train, words: np.ndarray, config: PyTree) -> Part:
-    """One training, in any process. Its place in the result is the number of the call."""
+def _call(number: int, train: Train, words: np.ndarray, config: PyTree, integer: bool, attempts: int) -> Part:
+    """One training, in any process, begun again while it fails. Its place in the result is the number of the call."""
+    part = _attempt(number, train, words, config, integer)
+    for attempt in range(2, attempts + 1):
+        if part.fatal or usable(part.scores).all():
+            break
+        part = _attempt(number, train, words, config, integer)._replace(attempts=attempt)
+    return part
+
+
+def _attempt(number: int, train: Train, words: np.ndarray, config: PyTree, integer: bool) -> Part:
     at, nothing = np.array([number]), np.array([np.nan])
+    seed = int(words[1]) if integer else jax.random.wrap_key_data(jnp.asarray(words), impl=keys.OF_PULLS)
     try:
-        score = train(jax.random.wrap_key_data(jnp.asarray(words), impl=keys.OF_PULLS), config)
+        score = train(seed, copied(config))
     except (Exception, SystemExit, GeneratorExit) as error:
         return Part(at, nothing, f"raises {error_line(error)}")
     value, shape = _number(score)

@@ -43,11 +43,12 @@ class Criterion(NamedTuple):
 
     delta: float
     epsilon: float | None  # tolerated difference at which the search ends; None: 0, and the budget ends it
-    score_range: tuple[float, float] | None = None
+    score_range: tuple[float, float] | None = None  # of scores
     quantile: float | None = None  # of the rewards, p
     resolution: float = 0.0
     min_trainings: int = 1
     max_failure_rate: float | None = None  # a mean over successes only, and this constraint
+    maximize: bool = True  # otherwise rewards are negated scores
     growth: bool = False  # whether stages were announced, so that their error probabilities add up to delta
 
     @property
@@ -105,7 +106,7 @@ class Criterion(NamedTuple):
     def pair_levels(self, stages: Sequence[Stage]) -> np.ndarray:
         """Return the log of the level of each pair, float64[] or float64[K, K]."""
         logs = [math.log(d) - math.log(max(s.size - 1, 1)) for d, s in zip(self.deltas(stages), stages, strict=True)]
-        return np.float64(logs[0]) if len(stages) == 1 else np.array(logs)[_later(stages)]
+        return np.asarray(logs[0]) if len(stages) == 1 else np.array(logs)[_later(stages)]
 
     def first_seeds(self, stages: Sequence[Stage]) -> np.ndarray | int:
         """Return the first seed that counts for each pair, int[K, K], or 0 for all."""

@@ -14,7 +14,7 @@ from jaxbandit.theory.comparisons import achieved
 from jaxbandit.theory.comparisons.achieved import Comparison
 from jaxbandit.theory.comparisons.arms import ArmBounds, normal_arms
 from jaxbandit.theory.comparisons.outliers import outlier
-from jaxbandit.theory.proportions import upper_rate
+from jaxbandit.theory.proportions import rate_bounds, upper_rate
 from jaxbandit.theory.quantile_bounds import QuantileBounds
 
 
@@ -36,10 +36,12 @@ class Evidence:
         self.samples: list[list[float]] = [[] for _ in range(self.count)]  # by seed, NaN where there is none
         self.trainings = np.zeros(self.count, np.int64)  # with an outcome
         self.failures = np.zeros(self.count, np.int64)
+        self._means, self._squares = np.zeros(self.count), np.zeros(self.count)  # of rewards; squared deviations
         self._begin()
 
     def _begin(self) -> None:
         """Begin the comparison."""
+        self._changed = set(range(self.count))  # configurations with rewards that are not yet compared
         self._apart = self.criterion.separately(self.stages)
         if self._apart:
             self._levels = self.criterion.arm_levels(self.stages)
@@ -55,8 +57,14 @@ class Evidence:
             sample = self.samples[arm]
             sample.extend([math.nan] * (seed + 1 - len(sample)))
             sample[seed] = reward
+            self._changed.add(arm)
             self.trainings[arm] += 1
-            self.failures[arm] += math.isnan(reward)
+            if math.isnan(reward):
+                self.failures[arm] += 1
+            else:
+                apart = reward - self._means[arm]
+                self._means[arm] += apart / (self.trainings[arm] - self.failures[arm])
+                self._squares[arm] += apart * (reward - self._means[arm])
 
     def decide_by(self, criterion: Criterion) -> None:
         """Change the criterion, which is valid only where the change has probability 0 if the old one is right."""
@@ -66,7 +74,9 @@ class Evidence:
     def comparison(self) -> Comparison:
         """Return the comparison of all configurations with the rewards so far."""
         if not self._apart:
-            self._pairs.enter(self.samples)
+            if self._changed:
+                self._pairs.enter(self.samples, sorted(self._changed))
+                self._changed.clear()
             return self._pairs
         return ArmBounds(*self.bounds())
 
@@ -80,17 +90,26 @@ class Evidence:
             return np.array([low for low, _ in bounds]), np.array([high for _, high in bounds])
         n, means, variances = self.moments()
         share = 1 if self.criterion.max_failure_rate is None else 2  # the other half is for the failure rates
-        logs = np.log(self._levels / share)
-        low, high = normal_arms(n, means, variances, logs)
+        if self.criterion.score_range is not None:  # too many configurations for their pairs
+            low, high = self._bounded(n, means)
+        else:
+            low, high = normal_arms(n, means, variances, np.log(self._levels / share))
         early = n < self.criterion.min_trainings
         return np.where(early, -np.inf, low), np.where(early, np.inf, high)
 
+    def _bounded(self, n: np.ndarray, means: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        assert self.criterion.score_range is not None
+        least, most = self.criterion.score_range
+        least, most = (least, most) if self.criterion.maximize else (-most, -least)
+        share = np.clip((np.where(n > 0, means, least) - least) / (most - least), 0.0, 1.0)
+        low, high = rate_bounds(n * share, n, self._levels)
+        return least + (most - least) * low, least + (most - least) * high
+
     def moments(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return the number, mean and variance (divisor n) of the rewards of each configuration."""
-        rewards = [np.array([x for x in sample if not math.isnan(x)]) for sample in self.samples]
-        n = np.array([len(each) for each in rewards])
-        means = np.array([each.mean() if len(each) else math.nan for each in rewards])
-        return n, means, np.array([each.var() if len(each) else math.nan for each in rewards])
+        n = self.trainings - self.failures
+        known = n > 0
+        return n, np.where(known, self._means, math.nan), np.where(known, self._squares / np.maximum(n, 1), math.nan)
 
     def location(self) -> np.ndarray:
         """Return what the criterion compares, by its estimates, float64[K]: means, or quantiles of the rewards."""
@@ -117,9 +136,21 @@ class Evidence:
         """Return which configurations are excluded, bool[K]."""
         return self.comparison().excluded()
 
+    def dropped(self) -> np.ndarray:
+        """Return which configurations need no more trainings, bool[K]: those that are excluded.
+
+        With a constraint on failures, those that are excluded by one that meets it, or that are known to miss it.
+        """
+        most = self.criterion.max_failure_rate
+        if most is None:
+            return self.excluded()
+        least, _ = rate_bounds(self.failures, self.trainings, self._levels / 2)
+        return (self.comparison().claims() & self.allowed()).any(axis=1) | (least > most)
+
     def recommended(self, present: np.ndarray) -> int:
         """Return the configuration to recommend, of those that are present and meet the constraint on failures."""
         allowed = present & self.allowed()
+        allowed = allowed & ~self.dropped() if (allowed & ~self.dropped()).any() else allowed
         return achieved.recommended(
             self.comparison(), self.trainings, self.location(), allowed if allowed.any() else present
         )

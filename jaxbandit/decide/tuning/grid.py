@@ -11,13 +11,16 @@ import numpy as np
 from jaxbandit.base import checks
 from jaxbandit.base.refusals import refuse
 from jaxbandit.base.types import Key
+from jaxbandit.decide.tuning.configs import OBJECTS, objects
 
 
 class Distribution(NamedTuple):
-    """The distribution of one hyperparameter, for `random_configs`."""
+    """The distribution of one hyperparameter, for `random_configs` and `search`."""
 
     draw: Callable[[Key, int], np.ndarray]  # (key, n) -> a column of n entries
     text: str
+    suggest: Callable[[Any, str], Any]  # (trial, name) -> a value, by the methods of Optuna's trials
+    static: bool = False  # whether its values are static
 
     def __repr__(self) -> str:
         return self.text
@@ -31,29 +34,27 @@ def static(values: Sequence[object]) -> np.ndarray:
     enter arithmetic, such as a learning rate, are better left traced, because a new value then does not recompile.
 
     Args:
-      values: hashable Python objects.
+      values: Python objects, which are hashable or have a content, such as lists.
 
     Returns:
       A NumPy array of dtype object, for `grid` or `choice`, or for use as a leaf of the configurations.
     """
-    column = np.empty(len(values), object)
-    column[:] = [value.item() if isinstance(value, np.generic) else value for value in values]
-    return column
+    return objects([value.item() if isinstance(value, np.generic) else value for value in values])
 
 
 def grid(**columns: Any) -> dict[str, np.ndarray]:
     """Return all combinations of the values of hyperparameters; the last hyperparameter varies fastest.
 
     Args:
-      **columns: a list or array of values for each hyperparameter. Numbers are traced; strings and the values of
-        `static` are static.
+      **columns: a list or array of values for each hyperparameter. Numbers are traced. The values of `static` are
+        static, and so is a list that holds a string, None or another object, whatever else it holds.
 
     Returns:
       Configurations, a dictionary of columns with one entry per combination: `grid(lr=[0.1, 1.0], momentum=[0.0, 0.9])`
       has 4.
 
     Raises:
-      ValueError: there is no hyperparameter, one has no values, or values are neither numbers nor strings.
+      ValueError: there is no hyperparameter, one has no values, or its arrays have different shapes.
     """
     if not columns:
         raise ValueError("grid: no hyperparameter given, must be at least one, such as grid(lr=[0.1, 0.01])")
@@ -95,14 +96,14 @@ def random_configs(key: Key, n: int, /, **distributions: Distribution) -> dict[s
 
 
 def loguniform(low: float, high: float) -> Distribution:
-    """Return the distribution of a number whose logarithm is uniform on [log(low), log(high)], for `random_configs`.
+    """Return the distribution of a number whose logarithm is uniform on [log(low), log(high)].
 
     Args:
       low: smallest value, > 0.
       high: largest value, > low.
 
     Returns:
-      A Distribution for `random_configs`.
+      A Distribution for `random_configs` and `search`.
 
     Raises:
       ValueError: low or high is out of range.
@@ -114,29 +115,35 @@ def loguniform(low: float, high: float) -> Distribution:
         exponents = math.log(low) + _unit(key, n) * (math.log(high) - math.log(low))
         return np.clip(np.exp(exponents), low, high)
 
-    return Distribution(draw, f"loguniform({low}, {high})")
+    return Distribution(
+        draw, f"loguniform({low}, {high})", lambda trial, name: trial.suggest_float(name, low, high, log=True)
+    )
 
 
 def uniform_float(low: float, high: float) -> Distribution:
-    """Return the uniform distribution on [low, high), for `random_configs`.
+    """Return the uniform distribution on [low, high).
 
     Args:
       low: smallest value.
       high: upper bound, > low, exclusive.
 
     Returns:
-      A Distribution for `random_configs`.
+      A Distribution for `random_configs` and `search`.
 
     Raises:
       ValueError: low or high is out of range.
     """
     checks.number("uniform_float", "low", low)
     checks.number("uniform_float", "high", high, low=low, open_low=True)
-    return Distribution(lambda key, n: low + _unit(key, n) * (high - low), f"uniform_float({low}, {high})")
+    return Distribution(
+        lambda key, n: low + _unit(key, n) * (high - low),
+        f"uniform_float({low}, {high})",
+        lambda trial, name: trial.suggest_float(name, low, high),
+    )
 
 
 def uniform_int(low: int, high: int) -> Distribution:
-    """Return the uniform distribution on the integers low, ..., high, both included, for `random_configs`.
+    """Return the uniform distribution on the integers low, ..., high, both included.
 
     The values are traced, as other numbers are.
 
@@ -145,7 +152,7 @@ def uniform_int(low: int, high: int) -> Distribution:
       high: largest value, >= low, < 2^31.
 
     Returns:
-      A Distribution for `random_configs`.
+      A Distribution for `random_configs` and `search`.
 
     Raises:
       ValueError: low or high is not an integer, or is out of range.
@@ -156,24 +163,36 @@ def uniform_int(low: int, high: int) -> Distribution:
     def draw(key: Key, n: int) -> np.ndarray:
         return low + np.floor(_unit(key, n) * (high - low + 1)).astype(np.int64)
 
-    return Distribution(draw, f"uniform_int({low}, {high})")
+    return Distribution(draw, f"uniform_int({low}, {high})", lambda trial, name: trial.suggest_int(name, low, high))
 
 
 def choice(values: Sequence | np.ndarray | jax.Array) -> Distribution:
-    """Return the uniform distribution on a list of values, for `random_configs`.
+    """Return the uniform distribution on a list of values.
 
     Args:
-      values: a list or array. Numbers are traced; strings and the values of `static` are static.
+      values: a list or array, as for `grid`.
 
     Returns:
-      A Distribution for `random_configs`.
+      A Distribution for `random_configs` and `search`.
 
     Raises:
-      ValueError: there are no values, or they are neither numbers nor strings.
+      ValueError: there are no values, or they are arrays of different shapes.
     """
     column = _values("choice", "values", values)
+    listed = column.tolist()
+    plain = all(value is None or type(value) in (bool, int, float, str) for value in listed)
+
+    def suggest(trial: Any, name: str) -> Any:
+        if plain:
+            return trial.suggest_categorical(name, listed)
+        value = column[trial.suggest_categorical(name, list(range(len(column))))]  # Optuna takes only plain values
+        return value.item() if isinstance(value, np.generic) else value
+
     return Distribution(
-        lambda key, n: column[np.floor(_unit(key, n) * len(column)).astype(np.int64)], f"choice({column.tolist()})"
+        lambda key, n: column[np.floor(_unit(key, n) * len(column)).astype(np.int64)],
+        f"choice({listed})",
+        suggest,
+        static=column.dtype.kind in "OU",
     )
 
 
@@ -186,17 +205,13 @@ def _unit(key: Key, n: int) -> np.ndarray:
 def _values(where: str, name: str, values: Sequence | np.ndarray | jax.Array) -> np.ndarray:
     if isinstance(values, str | bytes) or not isinstance(values, Sequence | np.ndarray | jax.Array):
         refuse(where, f": {name} = {values!r}, must be a list of values")
-    if isinstance(values, Sequence) and {isinstance(value, str) for value in values} == {True, False}:
-        refuse(
-            where,
-            f": {name} = {list(values)!r} mixes strings with others, must be of one type, or jb.static([...])",
-        )
+    # NumPy would turn the others into strings.
+    mixed = isinstance(values, Sequence) and len({isinstance(value, str) for value in values}) == 2
     try:
-        column = np.asarray(values)
+        column = static(list(values)) if mixed else np.asarray(values)
     except ValueError:
-        refuse(where, f": {name} = {values!r}, must be values of one shape")
+        refuse(where, f": {name} = {values!r}, must be values of one shape, or jb.static([...]) of what has none")
     if not len(column):
         refuse(where, f": {name} has no values, must have at least one")
-    if column.dtype.kind == "O" and not isinstance(values, np.ndarray):
-        refuse(where, f": {name} = {values!r} holds objects, must be numbers or strings; pass objects with jb.static")
-    return column
+    objects_in_lists = column.dtype.kind == "O" or (column.dtype.kind in OBJECTS and column.ndim > 1)
+    return static(list(values)) if objects_in_lists else column

@@ -1,12 +1,18 @@
-"""The progress that a search reports while it runs, and the progress bar that shows it."""
+"""The progress that a search reports while it runs, and the progress bar or the lines that show it."""
 
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import NamedTuple
 
 from jaxbandit.base import extras
 from jaxbandit.base.refusals import wrong
+from jaxbandit.base.text import say
+
+# Seconds before the first line, so that short searches, as in tests and notebooks, are silent. Each line comes
+# after twice as many seconds as the one before it, but not more than LONGEST after it.
+FIRST, LONGEST = 10.0, 600.0
 
 
 class Progress(NamedTuple):
@@ -20,11 +26,11 @@ class Progress(NamedTuple):
 
 @contextmanager
 def reporting(progress: bool | Callable[[Progress], None] | None, begun: int) -> Iterator[Callable[[Progress], None]]:
-    """Yield a function that receives the progress: the caller's, one that updates a bar, or one without effect.
+    """Yield a function that receives the progress: the caller's, one that shows it on stderr, or one without effect.
 
     Args:
       progress: a function to call, or True for a bar, or False for nothing. None shows a bar if stderr is a terminal
-        and tqdm is installed.
+        and tqdm is installed, and otherwise a line after 10, 20, 40, ... seconds and then every 10 minutes.
       begun: number of trainings that were scored before.
     """
     if callable(progress):
@@ -34,13 +40,31 @@ def reporting(progress: bool | Callable[[Progress], None] | None, begun: int) ->
         wrong("tune: progress", progress, "a function, a boolean or None")
     tqdm = extras.bar(progress)
     if tqdm is None:
-        yield lambda _: None
+        yield (lambda _: None) if progress is False else _lines()
         return
     with tqdm(desc="tune", unit="training", initial=begun, file=sys.stderr, leave=False) as bar:
 
         def show(now: Progress) -> None:
-            best = f"best so far {now.best} ({now.score:.5g})" if now.score == now.score else "none scored yet"
-            bar.set_postfix_str(f"{now.survivors:,} survivors, {best}", refresh=False)
+            bar.set_postfix_str(_state(now), refresh=False)
             bar.update(now.trainings - bar.n)
 
         yield show
+
+
+def _lines() -> Callable[[Progress], None]:
+    """A function that prints a line now and then."""
+    begun = time.monotonic()
+    due = FIRST
+
+    def show(now: Progress) -> None:
+        nonlocal due
+        if (passed := time.monotonic() - begun) >= due:
+            due = passed + min(passed, LONGEST)
+            say(f"tune: {now.trainings:,} trainings in {passed:,.0f} s, {_state(now)}")
+
+    return show
+
+
+def _state(now: Progress) -> str:
+    best = f"best so far {now.best} ({now.score:.5g})" if now.score == now.score else "none scored yet"
+    return f"{now.survivors:,} survivors, {best}"

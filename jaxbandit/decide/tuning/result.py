@@ -13,8 +13,8 @@ from jaxbandit.base.refusals import BadInput
 from jaxbandit.base.text import align
 from jaxbandit.base.types import ArrayLike, PyTree
 from jaxbandit.decide.sessions.certificate import Certificate, rare_heading
-from jaxbandit.decide.sessions.stored import ABOUT
 from jaxbandit.decide.tuning.configs import Configs
+from jaxbandit.decide.tuning.store import ABOUT
 from jaxbandit.engine.storage import directories
 from jaxbandit.engine.storage import files as storage
 from jaxbandit.engine.storage.json_files import plain, read_json, write_json
@@ -42,21 +42,25 @@ class TuneResult:
     index: int  # its number
     certificate: Certificate | None  # the guarantee for the choice, or None if there is none
     # One row per configuration: index, pulls (its number of trainings), mean, low, high (NaN if there is no interval),
-    # survivor.
+    # survivor. For quantiles also `quantile`, and low and high are its bounds.
     table: dict[str, np.ndarray]
     # One row per training in the order of id: id, config (index of the configuration), seed (number of the seed),
-    # score, batch (number of the decision that used it); for halving also steps, the step after which it was scored.
+    # score (NaN if it failed and has none), batch (number of the decision that used it); of `tune` also attempts and
+    # failed; of halving also steps, the step after which it was scored.
     history: dict[str, np.ndarray]
     configs: Configs = field(repr=False)
     maximize: bool
     notes: tuple[str, ...]  # remarks that belong to the numbers
     seconds: dict[str, float]  # "total", and "trainings" as a part of it
+    # What ended `tune`: "epsilon", "max_trainings", "timeout", "rule" if the rule has stopped, or "alone" if all other
+    # configurations that were given are excluded, but some of the directory are not.
+    why: str = ""
+    reused: int = 0  # trainings whose scores were in the directory before
     versions: dict[str, str] = field(default_factory=versions)
 
     def columns(self) -> dict[str, np.ndarray]:
         """Return the table with the hyperparameters of each configuration, as `config.NAME`."""
-        names = [name if name == "config" else f"config.{name}" for name in self.configs.names]
-        return {**self.table, **{n: _stored(c) for n, c in zip(names, self.configs.columns, strict=True)}}
+        return {**self.table, **stored_columns(self.configs)}
 
     def to_dataframe(self) -> "DataFrame":
         """Return the table as a pandas DataFrame with one row per configuration, including its hyperparameters."""
@@ -73,9 +77,10 @@ class TuneResult:
         return plot_tuning(self)
 
     def ranking(self) -> np.ndarray:
-        """Return the indices of the configurations: survivors first, then by mean; those without a score come last."""
-        mean = np.where(np.isnan(self.table["mean"]), -np.inf, self.table["mean"] * (1 if self.maximize else -1))
-        return np.lexsort((self.table["index"], -mean, ~self.table["survivor"]))
+        """Return the indices of the configurations: survivors first, then by score; those without a score come last."""
+        value = self.table[self._column()] * (1 if self.maximize else -1)
+        value = np.where(np.isnan(value), -np.inf, value)
+        return np.lexsort((self.table["index"], -value, ~self.table["survivor"]))
 
     def summary(self) -> dict[str, Any]:
         """Return the summary that `jaxbandit tune --json` prints, and that is stored as summary.json."""
@@ -89,7 +94,8 @@ class TuneResult:
                 "kind": "tune",
                 **{name: version for name, version in self.versions.items() if name != "numpy"},
                 "chosen": self._row(self.index),
-                "trainings": len(self.history["id"]),
+                "trainings": self._trainings(),
+                **({"ended_by": self.why} if self.why else {}),
                 "maximize": self.maximize,
                 **certificate,
                 "notes": list(self.notes),
@@ -112,17 +118,21 @@ class TuneResult:
                 if (directory / SUMMARY).exists():
                     read_json(directory / SUMMARY)  # raises if it is somebody else's
                 write_json(directory / SUMMARY, {"schema": 1, **self.summary()})
-                storage.write_arrays(directory / "history.npz", self.history)
-                storage.write_arrays(directory / "table.npz", self.columns())
+                for name, arrays in self._arrays().items():
+                    storage.write_arrays(directory / f"{name}.npz", arrays)
         except OSError as error:
             raise BadInput(f"{directory}: the result cannot be written ({error.strerror})") from None
+
+    def _arrays(self) -> dict[str, dict[str, np.ndarray]]:
+        """The arrays that are saved, by the name of the file."""
+        return {"history": self.history, "table": self.columns()}
 
     def __repr__(self) -> str:
         return f"{self._chosen()} after {self._spent()}"
 
     def __str__(self) -> str:
         rows, more = self._rows()
-        table = align(rows, right=range(5)) + (f"\n{more}" if more else "")
+        table = align(rows, right=range(len(rows[0]) - 2)) + (f"\n{more}" if more else "")
         notes = ["", *self.notes] if self.notes else []
         return "\n".join([self._chosen(), *self._promise(), self._spent(), "", table, *notes])
 
@@ -133,41 +143,64 @@ class TuneResult:
             "versions": ", ".join(f"{name} {version}" for name, version in self.versions.items()),
             "seconds": ", ".join(f"{seconds:,.2f} {name}" for name, seconds in self.seconds.items()),
         }
-        table = html_table(rows[0], rows[1:], right=range(5))
+        table = html_table(rows[0], rows[1:], right=range(len(rows[0]) - 2))
         notes = [*self._promise(), self._spent(), *([more] if more else []), *self.notes]
         return view(self._chosen(), table, notes=notes, about=about, summary="where these numbers come from")
 
     def _chosen(self) -> str:
-        row = self._row(self.index)
-        interval = f" [{row['low']:.5g}, {row['high']:.5g}]" if "low" in row else ""
-        mean = f"mean score {row['mean']:.5g}{interval}" if "mean" in row else "not scored"
-        return f"configuration {self.index}: {self.configs.text(self.index)}; {mean}"
+        row, name = self._row(self.index), self._statistic()
+        low, high = (f"{row[end]:.5g}" if end in row else "unknown" for end in ("low", "high"))
+        interval = f" [{low}, {high}]" if {"low", "high"} & row.keys() else ""
+        value = f"{name} score {row[self._column()]:.5g}{interval}" if self._column() in row else "not scored"
+        return f"configuration {self.index}: {self.configs.text(self.index)}; {value}"
+
+    def _statistic(self) -> str:
+        return "mean" if self.certificate is None else self.certificate.statistic
+
+    def _column(self) -> str:
+        """The name of the column of what is compared."""
+        return "quantile" if "quantile" in self.table else "mean"
+
+    def _trainings(self) -> int:
+        """The number of trainings, with the attempts that failed."""
+        return int(self.history["attempts"].sum()) if "attempts" in self.history else len(self.history["id"])
 
     def _promise(self) -> list[str]:
         if self.certificate is None:
             return []
-        rare = self._rare_events(self.certificate)
-        heading = [f"{rare_heading(self.certificate.coverage)}:"] if rare else []
-        return [f"{self.certificate.rule}: {self.certificate.promise}", *heading, *rare]
+        certificate, rare = self.certificate, self._rare_events(self.certificate)
+        heading = [f"{rare_heading(certificate.coverage)}:"] if rare else []
+        lines = [certificate.known] if certificate.known else []
+        if self.why in ("", "rule"):  # else what is known now is the guarantee
+            lines += [f"{certificate.rule}: {certificate.promise}"]
+        return [*lines, *heading, *rare, *certificate.remarks]
 
     def _rare_events(self, certificate: Certificate) -> list[str]:
-        return certificate.rare_events([f"configuration {i}" for i in range(self.configs.count)], "trainings")
+        whole = len(certificate.pulls) == self.configs.count
+        names = [f"configuration {i}" for i in range(self.configs.count)] if whole else certificate.names
+        return certificate.rare_events(names, "trainings")
 
     def _spent(self) -> str:
-        return f"{len(self.history['id']):,} trainings of {self.configs.count:,} configurations"
+        why = f", ended by {self.why}" if self.why else ""
+        reused = f" ({self.reused:,} of them from the directory)" if self.reused else ""
+        return f"{self._trainings():,} trainings{reused} of {self.configs.count:,} configurations{why}"
 
     def _row(self, index: int) -> dict[str, Any]:
         """One configuration as plain data, without the entries that are unknown."""
-        numbers = {name: self.table[name][index].item() for name in ("pulls", "mean", "low", "high", "survivor")}
+        names = [name for name in self.table if name != "index"]
+        numbers = {name: self.table[name][index].item() for name in names}
         known = {name: value for name, value in numbers.items() if np.isfinite(value)}
         return {"index": index, "config": self.configs.row(index), **known}
 
     def _rows(self) -> tuple[list[tuple[str, ...]], str]:
         """The headings and the best rows of the table, and a line with the number of rows that are not shown."""
         order = self.ranking()[:SHOWN]
-        rows: list[tuple[str, ...]] = [("", "trainings", "mean", "low", "high", "survivor", "configuration")]
+        first = {"first score": "first_score"} if "first_score" in self.table else {}  # of `search`
+        numeric = {**first, self._statistic(): self._column(), "low": "low", "high": "high"}
+        head = ("", "trainings", *numeric, "survivor", "configuration")
+        rows: list[tuple[str, ...]] = [head]
         for i in map(int, order):
-            numbers = [self.table[name][i] for name in ("mean", "low", "high")]
+            numbers = [self.table[name][i] for name in numeric.values()]
             cells = ["" if np.isnan(number) else f"{number:.5g}" for number in numbers]
             left = "chosen" if i == self.index else "yes" if self.table["survivor"][i] else ""
             rows.append((str(i), f"{self.table['pulls'][i]:,}", *cells, left, self.configs.text(i)))
@@ -184,9 +217,12 @@ def tune_result(
     certificate: Certificate | None = None,
     intervals: tuple[np.ndarray, np.ndarray] | None = None,
     counted: ArrayLike | None = None,
+    location: np.ndarray | None = None,
     maximize: bool = True,
     notes: tuple[str, ...] = (),
     seconds: Mapping[str, float] | None = None,
+    why: str = "",
+    reused: int = 0,
 ) -> TuneResult:
     """Return the result of a search.
 
@@ -198,13 +234,17 @@ def tune_result(
       certificate: guarantee for the choice. None means that there is none, which a note then states.
       intervals: low and high of each mean. None uses Student's intervals of the scores of each configuration.
       counted: bool[rows], which rows enter the means, such as those of a configuration's last rung. None means all.
+      location: quantile of each configuration's scores, if quantiles are compared.
       maximize: whether large scores are good.
       notes: further remarks.
       seconds: elapsed times by name.
+      why: what ended the search.
+      reused: number of trainings whose scores were in the directory before.
     """
     order = np.argsort(np.asarray(history["id"]), kind="stable")
     columns = {name: np.asarray(column)[order] for name, column in history.items()}
     rows = np.ones(len(order), bool) if counted is None else np.asarray(counted)[order]
+    rows &= ~np.isnan(columns["score"]) if "failed" in columns else True  # failed trainings have no score
     arm, score = columns["config"][rows], columns["score"][rows]
     pulls, scored = (np.bincount(arms, minlength=configs.count) for arms in (columns["config"], arm))
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -222,6 +262,7 @@ def tune_result(
         "index": np.arange(configs.count),
         "pulls": pulls,
         "mean": mean,
+        **({} if location is None else {"quantile": location}),
         "low": np.where(np.isfinite(low), low, np.nan),
         "high": np.where(np.isfinite(high), high, np.nan),
         "survivor": np.asarray(survivors, bool),
@@ -236,7 +277,15 @@ def tune_result(
         maximize=maximize,
         notes=notes if certificate is not None else (UNPROVED, *notes),
         seconds=dict(seconds or {}),
+        why=why,
+        reused=reused,
     )
+
+
+def stored_columns(configs: Configs) -> dict[str, np.ndarray]:
+    """Return the hyperparameters of configurations as `config.NAME`, for files and data frames."""
+    names = [name if name == "config" else f"config.{name}" for name in configs.names]
+    return {n: _stored(c) for n, c in zip(names, configs.columns, strict=True)}
 
 
 def _stored(column: np.ndarray) -> np.ndarray:

@@ -5,7 +5,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-import jax
 import numpy as np
 
 from jaxbandit.base import domains
@@ -16,9 +15,9 @@ from jaxbandit.decide.tuning.calls import Part
 from jaxbandit.decide.tuning.configs import Configs, failed
 from jaxbandit.decide.tuning.evidence import Evidence
 from jaxbandit.decide.tuning.progress import Progress
+from jaxbandit.decide.tuning.seeds import pull_words
 from jaxbandit.decide.tuning.store import Outcome, Store
 from jaxbandit.engine.driver import interrupts
-from jaxbandit.engine.rounds import keys
 
 SECONDS = 1.0  # between two writes of outcomes, because each of them waits for the disk
 
@@ -30,6 +29,7 @@ class Terms(NamedTuple):
 
     maximize: bool
     paired: bool
+    integer: bool  # whether train receives integers as seeds, and not keys
     seed: int
     low: float  # range of scores
     high: float
@@ -87,8 +87,8 @@ class Search:
         self.places[numbers] = np.arange(space.count)
         self.present = self.places >= 0
         self._store, self._evidence, self._space = store, evidence, space
-        self._evaluate, self._terms, self._report = evaluate, terms, report
-        self._requests = 0
+        self._evaluate, self.terms, self._report = evaluate, terms, report
+        self._requests, self._reported = 0, time.perf_counter()
         for arm in np.flatnonzero(~self.present).tolist():  # they stay rivals, with all that is known of them
             known = list(store.all_of(arm, store.next_seed()))
             self.spent += sum(outcome.attempts for _, outcome in known)
@@ -123,26 +123,36 @@ class Search:
                     break
                 self._requests += 1
                 after()
+                self._report_now_and_then()
+        self._report(self.progress())
         return "done"
+
+    def names(self) -> list[str]:
+        """Return texts of all configurations of the store."""
+        absent = "a configuration that is not given now"
+        return [f"configuration {i} ({self._space.text(i)})" if i >= 0 else absent for i in self.places.tolist()]
 
     def rewards(self, arms: np.ndarray, seeds: np.ndarray) -> np.ndarray:
         """Return the rewards of trainings that have been made."""
         return np.array([self._evidence.samples[arm][seed] for arm, seed in zip(arms, seeds, strict=True)])
 
+    def _late(self) -> bool:
+        return self.terms.deadline is not None and time.monotonic() >= self.terms.deadline
+
     def _left(self) -> float:
-        most = self._terms.max_trainings
+        most = self.terms.max_trainings
         return np.inf if most is None else max(most - self.spent, 0)
 
     def _known(self, arm: int, seed: int) -> Outcome | None:
         """The outcome of a training, unless it failed and may be tried more often than it was."""
         outcome = self._store.outcome(arm, seed)
-        if outcome is None or (np.isnan(outcome.score) and outcome.attempts <= self._terms.retries):
+        if outcome is None or (np.isnan(outcome.score) and outcome.attempts <= self.terms.retries):
             return None
         return outcome
 
     def _affordable(self, request: Request) -> tuple[Request, int]:
         """The first trainings of a request that the budget allows, and the attempts that each may have."""
-        left, most = self._left(), self._terms.retries + 1
+        left, most = self._left(), self.terms.retries + 1
         if np.isinf(left):
             return request, most
         known = (self._known(int(a), int(s)) for a, s in zip(*request, strict=True))
@@ -155,16 +165,18 @@ class Search:
     def _answer(self, request: Request, attempts: int) -> bool:
         """Enter the outcomes of these trainings; return False if some are missing, with those after them."""
         arms, seeds = request.arms.astype(np.int64), request.seeds.astype(np.int64)
-        missing = [
-            i for i, (a, s) in enumerate(zip(arms.tolist(), seeds.tolist(), strict=True)) if not self._known(a, s)
-        ]
-        if missing:
+        pairs = list(zip(arms.tolist(), seeds.tolist(), strict=True))
+        first = missing = [i for i, pair in enumerate(pairs) if not self._known(*pair)]
+        while missing and not interrupts.asked() and not self._late():
             self._train(arms[missing], seeds[missing], attempts)
-        outcomes = [self._known(a, s) for a, s in zip(arms.tolist(), seeds.tolist(), strict=True)]
-        trained = set(missing)
+            missing = [i for i in missing if not self._known(*pairs[i])]  # an executor may lose the result of a call
+            if attempts <= self.terms.retries:
+                break  # the budget has ended
+        outcomes = [self._known(*pair) for pair in pairs]
+        trained = set(first)
         cut: set[int] = set()  # configurations of which a training is missing: their later ones do not count either
         rewards, keep = [], []
-        for i, (arm, seed, outcome) in enumerate(zip(arms.tolist(), seeds.tolist(), outcomes, strict=True)):
+        for i, ((arm, seed), outcome) in enumerate(zip(pairs, outcomes, strict=True)):
             if outcome is None or arm in cut:
                 cut.add(arm)
                 continue
@@ -177,18 +189,17 @@ class Search:
             for column, value in zip(vars(self.rows).values(), row, strict=True):
                 column.append(value)
         self._evidence.enter(arms[keep], seeds[keep], np.array(rewards))
-        self._report(self.progress())
         return not cut
 
     def _score(self, outcome: Outcome) -> float:
         """The score of an outcome, NaN for a failed training that has none."""
-        if not np.isnan(outcome.score) or isinstance(self._terms.on_failure, str):
+        if not np.isnan(outcome.score) or isinstance(self.terms.on_failure, str):
             return outcome.score
-        return self._terms.on_failure
+        return self.terms.on_failure
 
     def _reward(self, arm: int, outcome: Outcome) -> float:
         """The reward of an outcome; raise an error if it is not one that the search allows."""
-        score, terms = self._score(outcome), self._terms
+        score, terms = self._score(outcome), self.terms
         if np.isnan(score) and terms.on_failure == "stop":
             self._refuse(arm, f"{outcome.reason}; {SET_ON_FAILURE}")
         if not np.isnan(score) and not terms.low <= score <= terms.high:
@@ -204,9 +215,8 @@ class Search:
 
     def _train(self, arms: np.ndarray, seeds: np.ndarray, attempts: int) -> None:
         """Run trainings and store their outcomes as they end."""
-        pulls = keys.pull_keys(self._terms.seed, 0, seeds, np.zeros(len(arms), np.int32) if self._terms.paired else arms,
-                               self._terms.paired)  # fmt: skip
-        words = np.asarray(jax.random.key_data(pulls))
+        terms = self.terms
+        words = pull_words(terms.seed, seeds, arms, paired=terms.paired, integer=terms.integer)
         ended: list[tuple[int, Outcome]] = []
 
         def write() -> None:
@@ -215,7 +225,7 @@ class Search:
             ended.clear()
 
         before = last = time.perf_counter()
-        parts = self._evaluate(words, self.places[arms], attempts, self._terms.deadline)
+        parts = self._evaluate(words, self.places[arms], attempts, self.terms.deadline)
         try:
             for part in parts:
                 now = time.perf_counter()
@@ -223,9 +233,9 @@ class Search:
                 self._take(part, arms, attempts, ended)
                 if now - last > SECONDS:
                     write()
-                    self._report(self.progress())
                     last = time.perf_counter()
-                if interrupts.asked() or (self._terms.deadline is not None and time.monotonic() > self._terms.deadline):
+                self._report_now_and_then()
+                if interrupts.asked() or self._late():
                     break
                 before = time.perf_counter()
             self.waited += time.perf_counter() - before
@@ -242,14 +252,19 @@ class Search:
                 continue
             limit = "" if np.isnan(score) else ", |score| > 1e150"
             reason = part.reason or f"returns {score}{limit}"
-            if part.fatal or self._terms.on_failure == "stop":
+            if part.fatal or self.terms.on_failure == "stop":
                 refusal = refusal or (int(arms[place]), reason if part.fatal else f"{reason}; {SET_ON_FAILURE}")
-            elif attempts > self._terms.retries:  # else the budget has ended before all attempts were made
+            elif attempts > self.terms.retries:  # else the budget has ended before all attempts were made
                 ended.append((place, Outcome(np.nan, part.attempts, reason)))
             else:
                 self.spent += part.attempts
         if refusal is not None:
             self._refuse(*refusal)
+
+    def _report_now_and_then(self) -> None:
+        if time.perf_counter() - self._reported >= SECONDS:
+            self._report(self.progress())
+            self._reported = time.perf_counter()
 
     def progress(self) -> Progress:
         """Return the progress of the search."""
@@ -258,7 +273,7 @@ class Search:
         known = np.where(left & np.isfinite(location), location, -np.inf)
         best = int(np.argmax(known))
         score = float(known[best]) if np.isfinite(known[best]) else float("nan")
-        score = score if self._terms.maximize else -score
+        score = score if self.terms.maximize else -score
         return Progress(self.spent, int(left.sum()), int(self.places[best]), score)
 
 

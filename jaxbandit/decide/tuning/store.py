@@ -30,7 +30,8 @@ FORMS = (
     ({"batch", "programs"}, set()),
     ({"config", "seed", "score"}, {"attempts", "reasons"}),
 )
-REMEDY = "restore it from a copy, or delete this line and all after it, which are then trained again"
+REMEDY = "restore it from a copy, or let jaxbandit repair DIR keep the lines before it"
+DAMAGED = "scores-damaged-{}.jsonl"  # name of a log before its repair, numbered from 1
 
 
 class Outcome(NamedTuple):
@@ -132,8 +133,7 @@ class DirectoryStore(Store):
           BadLog: a line does not fit.
         """
         super().__init__()
-        start = log.Place(0, 0, hashlib.sha256(repr(sorted(about.items())).encode()))
-        lines = log.split(path / LOG, data, start)
+        lines = log.split(path / LOG, data, _start(about))
         if lines.fault is not None:
             raise log.BadLog(path / LOG, lines.fault.line, "does not fit the lines before it", REMEDY)
         for number, body in enumerate(lines.bodies, 1):
@@ -188,6 +188,32 @@ def opened(path: Path | None, about: Json) -> Iterator[Store]:
             yield store
         finally:
             store.close()
+
+
+def repair(path: Path) -> str:
+    """Drop the lines of a log from the first damaged one on; they stay in the directory under another name.
+
+    Returns:
+      What was changed, in one line.
+
+    Raises:
+      ValueError: the directory holds no search, scores.json is damaged, or another process has opened it.
+    """
+    about = read_about(path)
+    with directories.locked(path, ABOUT):
+        data = storage.read_bytes(path / LOG) if (path / LOG).exists() else b""
+        lines = log.split(path / LOG, data, _start(about))
+        if lines.fault is None:
+            return f"{path}: nothing to repair, the log of {len(lines.bodies)} lines is sound"
+        name = DAMAGED.format(next(i for i in range(1, 10**6) if not (path / DAMAGED.format(i)).exists()))
+        storage.write_bytes(path / name, data)
+        storage.write_bytes(path / LOG, data[: lines.end.size])
+    return f"{path}: {len(lines.bodies)} lines are kept, and what comes after them is trained again; all is in {name}"
+
+
+def _start(about: Json) -> log.Place:
+    """The place before the first line of a log."""
+    return log.Place(0, 0, hashlib.sha256(repr(sorted(about.items())).encode()))
 
 
 def read_about(path: Path) -> dict[str, Any]:

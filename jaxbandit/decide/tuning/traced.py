@@ -9,6 +9,7 @@ size, it depends on the seed and the configuration alone.
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from typing import NamedTuple
 
 import jax
@@ -19,7 +20,7 @@ from jax.sharding import Mesh, NamedSharding, PartitionSpec
 from jaxbandit.base.refusals import error_line, refuse
 from jaxbandit.base.types import Array, Device, PyTree, Scalar
 from jaxbandit.decide.tuning.calls import Part, Train
-from jaxbandit.decide.tuning.configs import Configs, Group
+from jaxbandit.decide.tuning.configs import TRACED, Configs, Group
 from jaxbandit.engine.layout import analysis, compiled, jaxprs, sizes
 from jaxbandit.engine.rounds import keys
 from jaxbandit.engine.storage import identity
@@ -42,19 +43,30 @@ class Traced(NamedTuple):
     train: Train
     configs: Configs
     groups: list[Group]
-    digest: str  # digest of the programs, including the data that they close over
+    integer: bool  # whether train receives an integer as its seed, and not a key
+    digests: list[str]  # of the program of each group, including the data that it closes over
+
+    @property
+    def digest(self) -> str:
+        """The digest of all programs."""
+        return " ".join(self.digests)
+
+    def digest_of(self, group: int) -> str:
+        """Return the digest of the program of one group, which does not depend on the other groups."""
+        return self.digests[group]
 
 
 class NotTraceable(Exception):
     """Raised if train cannot be traced; the message is the reason in one line."""
 
 
-def trace(train: Train, configs: Configs) -> Traced:
+def trace(train: Train, configs: Configs, *, integer: bool = False) -> Traced:
     """Trace a training function for every group of configurations.
 
     Args:
-      train: function (key, config) -> score.
+      train: function (key, config) -> score, or (seed, config) -> score.
       configs: the configurations.
+      integer: whether it receives an integer as its seed.
 
     Returns:
       The training function with its groups and the digest of its programs.
@@ -67,7 +79,7 @@ def trace(train: Train, configs: Configs) -> Traced:
     groups, digests = configs.groups(), []
     for group in groups:
         _representable(configs, group)
-        function, example = _one(train, configs, group), _example(configs, group, 1)
+        function, example = _one(train, configs, group, integer), _example(configs, group, 1)
         single = jax.tree.map(lambda x: x[0], example)
         try:
             program, shape = jaxprs.trace(function, *single)
@@ -83,10 +95,11 @@ def trace(train: Train, configs: Configs) -> Traced:
         if not needed[0]:
             refuse(
                 "tune",
-                ": train: the score does not depend on key, must draw its random numbers from key, with jax.random",
+                f": train: the score does not depend on {'seed' if integer else 'key'}, "
+                "must draw its random numbers from it, with jax.random",
             )
         digests.append(identity.of_program([(function, single)]))
-    return Traced(train, configs, groups, " ".join(digests))
+    return Traced(train, configs, groups, integer, digests)
 
 
 def devices() -> list[Device]:
@@ -116,7 +129,7 @@ def _batch(traced: Traced, group: Group) -> int:
     most = min(_power_of_two(len(group.rows), up=True), MOST.get(device.platform, MOST_ELSEWHERE))
     if most == 1:
         return 1
-    function, (small, large) = _batched(traced.train, traced.configs, group), PROBED
+    function, (small, large) = _batched(traced, group), PROBED
     used = []
     for size in PROBED:
         words, *columns = _example(traced.configs, group, size)
@@ -148,8 +161,8 @@ class Trainings:
             self._programs.append(self._compiled(traced, group, size))
 
     def _compiled(self, traced: Traced, group: Group, size: int) -> tuple[Callable[..., Array], PyTree, int]:
-        function, wide = _batched(traced.train, traced.configs, group), size * len(self._devices)
-        columns = tuple(map(jnp.asarray, traced.configs.traced(group.rows)))
+        function, wide = _batched(traced, group), size * len(self._devices)
+        columns = tuple(map(jnp.asarray, traced.configs.traced(group, group.rows)))
         mesh = Mesh(np.array(self._devices), (AXIS,))
         columns = jax.device_put(columns, NamedSharding(mesh, PartitionSpec()))
         example = columns, np.zeros((wide, 2), np.uint32), np.zeros(wide, np.int32)
@@ -160,10 +173,15 @@ class Trainings:
         program = compiled.remember(key, lambda: compiled.compile_program(function, self._devices[0], *example))
         return program, columns, wide
 
-    def __call__(self, words: np.ndarray, arms: np.ndarray) -> Iterator[Part]:
-        """Train the configurations `arms` with the keys of these words, and yield the results of each batch as it ends.
+    def __call__(
+        self, words: np.ndarray, arms: np.ndarray, attempts: int = 1, deadline: float | None = None
+    ) -> Iterator[Part]:
+        """Train the configurations `arms` with the seeds of these words, and yield the results of batches as they end.
 
-        If JAX has a single CPU device, every core trains a batch of its own.
+        If JAX has a single CPU device, every core trains a batch of its own. A training that fails is not repeated,
+        because it would fail again, so `attempts` has no effect. At the deadline, a time of time.monotonic(), and when
+        the iterator is closed, no further batch begins, and batches that are computed on other cores are not waited
+        for.
         """
         parts = []
         for number, (_, _, wide) in enumerate(self._programs):
@@ -173,10 +191,14 @@ class Trainings:
             yield self._trained(words, arms, *parts[0])
             return
         workers = compiled.cores() if self._platform == "cpu" and len(self._devices) == 1 else 1
-        with ThreadPoolExecutor(workers, "train") as pool:
-            calls = ((self._trained, words, arms, number, places) for number, places in parts)
-            for _, future in completed(pool, calls, 2 * workers):
-                yield future.result()
+        pool = ThreadPoolExecutor(workers, "train")
+        calls = ((self._trained, words, arms, number, places) for number, places in parts)
+        try:
+            with closing(completed(pool, calls, 2 * workers, deadline)) as ended:
+                for _, future in ended:
+                    yield future.result()
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)
 
     def _trained(self, words: np.ndarray, arms: np.ndarray, number: int, places: np.ndarray) -> Part:
         program, columns, wide = self._programs[number]
@@ -190,8 +212,8 @@ class Trainings:
 
 def _representable(configs: Configs, group: Group) -> None:
     """Raise an error if a column holds integers that do not fit into JAX's integer type."""
-    names = [name for name, fixed in zip(configs.names, configs.is_static, strict=True) if not fixed]
-    for name, column in zip(names, configs.traced(group.rows), strict=True):
+    names = [name for name, value in zip(configs.names, group.static, strict=True) if value is TRACED]
+    for name, column in zip(names, configs.traced(group, group.rows), strict=True):
         most = np.iinfo(jnp.asarray(column[:1]).dtype).max if column.dtype.kind in "iu" else np.inf
         if column.dtype.kind in "iu" and (column > most).any():
             refuse("tune", f": configs: {name} holds {column.max()}, must be at most {most}, or jb.static")
@@ -199,22 +221,22 @@ def _representable(configs: Configs, group: Group) -> None:
 
 def _key(traced: Traced, group: Group) -> tuple[Hashable, ...]:
     """The part of the cache key that all programs of a group share."""
-    shapes = tuple((c.shape, str(c.dtype)) for c in traced.configs.traced(group.rows))
-    return traced.train, traced.configs.structure, traced.configs.is_static, group.static, shapes
+    shapes = tuple((c.shape, str(c.dtype)) for c in traced.configs.traced(group, group.rows))
+    return traced.train, traced.integer, traced.configs.structure, traced.configs.names, group.key, shapes
 
 
-def _one(train: Train, configs: Configs, group: Group) -> Callable[..., Scalar]:
-    """The function that runs one training, given the words of its key and the traced numbers of its configuration."""
+def _one(train: Train, configs: Configs, group: Group, integer: bool) -> Callable[..., Scalar]:
+    """The function that runs one training, given the words of its seed and the traced numbers of its configuration."""
 
     def function(words: Array, *numbers: Array) -> Scalar:
-        key = jax.random.wrap_key_data(words, impl=keys.OF_PULLS)
-        return train(key, configs.join(numbers, group.static))
+        seed = jnp.asarray(words[1], int) if integer else jax.random.wrap_key_data(words, impl=keys.OF_PULLS)
+        return train(seed, configs.join(numbers, group))
 
     return function
 
 
-def _batched(train: Train, configs: Configs, group: Group) -> Callable[..., Array]:
-    one = _one(train, configs, group)
+def _batched(traced: Traced, group: Group) -> Callable[..., Array]:
+    one = _one(traced.train, traced.configs, group, traced.integer)
 
     def function(columns: tuple[Array, ...], words: Array, rows: Array) -> Array:
         scores = jax.vmap(one)(words, *(column[rows] for column in columns))
@@ -224,5 +246,5 @@ def _batched(train: Train, configs: Configs, group: Group) -> Callable[..., Arra
 
 
 def _example(configs: Configs, group: Group, size: int) -> tuple[Array, ...]:
-    numbers = configs.traced(np.resize(group.rows, size))
+    numbers = configs.traced(group, np.resize(group.rows, size))
     return np.zeros((size, 2), np.uint32), *map(jnp.asarray, numbers)  # pyright: ignore[reportReturnType]

@@ -82,9 +82,9 @@ class _Walk:
         if id(value) in self._known:
             return self._known[id(value)][1]
         if (program := jaxprs.program_of(value)) is not None:
-            self._known[id(value)] = value, _join(self._program(program), *map(_array, program.constants))
+            self._known[id(value)] = value, joined(self._program(program), *map(_array, program.constants))
             return self._known[id(value)][1]
-        return _join(type(value).__name__, *self._parts(value))
+        return joined(type(value).__name__, *self._parts(value))
 
     def _parts(self, value: Any) -> list[bytes | str]:
         if isinstance(value, Mapping):
@@ -112,24 +112,24 @@ class _Walk:
 
         def place(atom: Any, type_: Any) -> bytes:
             if isinstance(atom, jaxprs.Literal):
-                return _join("literal", _type(type_), self.digest(atom.value))
+                return joined("literal", _type(type_), self.digest(atom.value))
             number = numbers.setdefault(atom, len(numbers))
-            return _join(str(number), _type(type_))
+            return joined(str(number), _type(type_))
 
         def places(atoms: Sequence[Any], types: Sequence[Any]) -> list[bytes]:
             return list(map(place, atoms, types))
 
         given = places(program.variables, program.variable_types) + places(program.inputs, program.input_types)
-        parts = [_join("inputs", *given)]
+        parts = [joined("inputs", *given)]
         for equation in program.equations:
-            inputs = _join(*places(equation.operands, equation.inputs))
-            outputs = _join(*places(equation.results, equation.outputs))
+            inputs = joined(*places(equation.operands, equation.inputs))
+            outputs = joined(*places(equation.results, equation.outputs))
             split = str(getattr(equation.context, "threefry_partitionable", None))
-            parts.append(_join(equation.name, inputs, outputs, self.digest(dict(equation.params)), split))
-        return _join("jaxpr", *parts, _join("outputs", *places(program.outputs, program.output_types)))
+            parts.append(joined(equation.name, inputs, outputs, self.digest(dict(equation.params)), split))
+        return joined("jaxpr", *parts, joined("outputs", *places(program.outputs, program.output_types)))
 
 
-def _join(*parts: bytes | str) -> bytes:
+def joined(*parts: bytes | str) -> bytes:
     """Digest of parts, each prefixed by its length, so that different divisions have different digests."""
     digest = hashlib.sha256()
     for part in parts:
@@ -140,11 +140,11 @@ def _join(*parts: bytes | str) -> bytes:
 
 def _type(value: Any) -> bytes:
     known = [str(getattr(value, name, None)) for name in ("shape", "dtype", "weak_type")]
-    return _join(type(value).__name__, *known)
+    return joined(type(value).__name__, *known)
 
 
 def _array(value: Any) -> bytes:
     if isinstance(value, jax.Array) and jnp.issubdtype(value.dtype, jax.dtypes.prng_key):
-        return _join(str(value.dtype), _array(jax.random.key_data(value)))
+        return joined(str(value.dtype), _array(jax.random.key_data(value)))
     array = np.asarray(value)
-    return _join(str(array.dtype), str(array.shape), array.tobytes())
+    return joined(str(array.dtype), str(array.shape), array.tobytes())

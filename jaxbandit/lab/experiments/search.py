@@ -1,4 +1,4 @@
-"""The command `jaxbandit tune`: a search among the configurations of a TOML file, stored in a directory."""
+"""The command `jaxbandit tune`: a search among the configurations or in the space of a TOML file."""
 
 from pathlib import Path
 from typing import Any
@@ -7,6 +7,7 @@ import numpy as np
 
 from jaxbandit.decide.tuning import grid
 from jaxbandit.decide.tuning.result import TuneResult
+from jaxbandit.decide.tuning.search import search as propose
 from jaxbandit.decide.tuning.tune import tune
 from jaxbandit.lab.specs import references
 from jaxbandit.lab.specs.search import SearchSpec
@@ -22,7 +23,7 @@ def search(train: str, spec: SearchSpec, out: Path, executor: Any = None) -> Tun
     Args:
       train: reference to the training function, "package.module:function".
       spec: the search.
-      out: directory of the session and of the result.
+      out: directory of the scores and of the result.
       executor: executor on whose workers train is called, or None.
 
     Raises:
@@ -31,21 +32,13 @@ def search(train: str, spec: SearchSpec, out: Path, executor: Any = None) -> Tun
       KeyboardInterrupt: the search was interrupted. Scores are kept in the directory.
     """
     function = references.resolve("train", train).factory()
-    space = _space(spec)
-    result = tune(
-        function,
-        space,
-        spec.build(len(next(iter(space.values())))),
-        delta=spec.delta,
-        epsilon=spec.epsilon,
-        seed=spec.seed,
-        paired=spec.paired,
-        batch=spec.batch,
-        directory=out,
-        executor=executor,
-        on_failure=spec.on_failure,
-        maximize=spec.maximize,
-    )
+    places = {"directory": out, "executor": executor}
+    if spec.space is not None:
+        laws = {name: _law(spec, name, *law) for name, law in spec.space.items()}
+        result = propose(function, laws, spec.propose or "tpe", **places, **spec.options)
+    else:
+        space = _space(spec)
+        result = tune(function, space, spec.build(len(next(iter(space.values())))), **places, **spec.options)
     result.save(out)
     return result
 
@@ -59,9 +52,14 @@ def draw(result: TuneResult, out: Path) -> Path:
 
 
 def _space(spec: SearchSpec) -> dict[str, np.ndarray]:
+    assert spec.configs is not None
     if isinstance(spec.configs, dict):
         return grid.grid(**{name: _column(spec, name, values) for name, values in spec.configs.items()})
     return {name: _column(spec, name, [row[name] for row in spec.configs]) for name in spec.configs[0]}
+
+
+def _law(spec: SearchSpec, name: str, kind: str, arguments: list[Any]) -> grid.Distribution:
+    return grid.choice(_column(spec, name, arguments)) if kind == "choice" else getattr(grid, kind)(*arguments)
 
 
 def _column(spec: SearchSpec, name: str, values: list[Any]) -> np.ndarray:

@@ -11,7 +11,7 @@ from jaxbandit.base.markup import Html
 from jaxbandit.base.refusals import BadInput
 from jaxbandit.base.types import Json, Table
 from jaxbandit.decide.sessions.certificate import rare_heading
-from jaxbandit.decide.sessions.stored import ABOUT, read_about
+from jaxbandit.decide.tuning.store import ABOUT, read_about
 from jaxbandit.engine.storage import files as storage
 from jaxbandit.lab.report import charts, parts, provenance
 from jaxbandit.lab.report.charts import Chart, Curve
@@ -41,13 +41,17 @@ def page_of(directory: Path, summary: Table) -> Page:
     if not (_columns(table, NUMBERS, count) and _columns(history, ("batch", "config"))):
         raise BadInput(f"{directory / 'table.npz'}: does not belong to {path.name}; delete both and run again")
     texts = {row["index"]: config_text(row["config"]) for row in rows}
-    best = f"Chosen: configuration {chosen}, {texts[chosen]}; {_score(summary['chosen'])}."
-    spent = f"{summary['trainings']:,} training runs of {count:,} configurations."
-    page = Page(directory.resolve().name, [f"Search for the best configuration. {spent}", best])
+    best = f"Chosen: configuration {chosen}, {texts[chosen]}; {_score(summary['chosen'], _statistic(summary))}."
+    search = summary.get("search")  # of proposals
+    of = f"{search['proposals']:,} proposals by {search['proposer']}, and of finalists" if search else ""
+    spent = f"{summary['trainings']:,} training runs of {of or f'{count:,} configurations'}"
+    ended = f", ended by {summary['ended_by']}" if "ended_by" in summary else ""
+    page = Page(directory.resolve().name, [f"Search for the best configuration. {spent}{ended}.", best])
     certificate = summary.get("certificate")
     page.add("Certificate", *(promise(certificate) if certificate else ()), parts.bullets(summary["notes"]))
     page.add("Configurations by batch", *_by_batch(page, history, count))
-    page.add("Mean scores", *_means(page, rows, texts, chosen))
+    statistic = _statistic(summary)
+    page.add(f"{statistic.capitalize()} scores", *_scores(page, rows, texts, chosen, statistic))
     ranking = np.array([row["index"] for row in rows], int)
     # What `plot_tuning` reads of a TuneResult.
     result: Any = SimpleNamespace(
@@ -75,13 +79,16 @@ def _columns(arrays: Mapping[str, np.ndarray], names: Sequence[str], count: int 
 
 def promise(certificate: Table) -> list[Html | None]:
     """Return the guarantee, rare events and assumptions of a certificate, given as `Certificate.to_json` returns it."""
-    entries = {"rule": certificate["rule"], "guarantee": certificate["promise"]}
+    known = {"known": certificate["known"]} if "known" in certificate else {}
+    entries = {"rule": certificate["rule"], "guarantee": certificate["promise"], **known}
     entries |= {name: certificate.get(name) for name in ("delta", "epsilon", "m")}
     entries |= {"stopped": "yes" if certificate["stopped"] else "not yet"}
     shown: list[Html | None] = [provenance.definitions(entries)]
     if lines := certificate.get("rare_events"):
         heading = rare_heading(certificate.get("coverage"))
         shown += [parts.tag("h3", "Rare events"), parts.tag("p", f"{heading}:"), parts.bullets(lines)]
+    if lines := certificate.get("remarks"):
+        shown += [parts.tag("h3", "Remarks"), parts.bullets(lines)]
     if lines := certificate.get("assumptions"):
         shown += [parts.tag("h3", "Assumptions"), parts.bullets(lines)]
     return shown
@@ -93,19 +100,26 @@ def config_text(config: object) -> str:
 
 
 def _spec(directory: Path) -> list[Html | None]:
-    """Return what identifies the session of the search."""
+    """Return what the scores of the search have in common."""
     if not (directory / ABOUT).exists():
         return []
-    identity = read_about(directory)["identity"]
-    plain = {key: value for key, value in identity.items() if not isinstance(value, dict | list)}
-    return [parts.details("Session of the search", provenance.definitions(plain))]
+    return [parts.details("Scores of the search", provenance.definitions(read_about(directory)))]
 
 
-def _score(row: Table) -> str:
-    if "mean" not in row:
+def _value(row: Json) -> float | None:
+    """What a configuration is judged by: a quantile of its scores, or their mean; None if it is not known."""
+    return row.get("quantile", row.get("mean"))
+
+
+def _statistic(summary: Table) -> str:
+    return (summary.get("certificate") or {}).get("statistic", "mean")
+
+
+def _score(row: Json, statistic: str) -> str:
+    if (value := _value(row)) is None:
         return "not scored"
     interval = f" [{row['low']:.5g}, {row['high']:.5g}]" if {"low", "high"} <= row.keys() else ""
-    return f"mean score {row['mean']:.5g}{interval}"
+    return f"{statistic} score {value:.5g}{interval}"
 
 
 def _by_batch(page: Page, history: Mapping[str, np.ndarray], count: int) -> list[Html | None]:
@@ -123,15 +137,20 @@ def _by_batch(page: Page, history: Mapping[str, np.ndarray], count: int) -> list
     return [page.chart(chart), table if len(rows) <= 20 else parts.details("Table: configurations by batch", table)]
 
 
-def _means(page: Page, rows: Sequence[Json], texts: Mapping[int, str], chosen: int) -> list[Html | None]:
-    scored = [row for row in rows if "mean" in row][:DRAWN]
+def _scores(
+    page: Page, rows: Sequence[Json], texts: Mapping[int, str], chosen: int, statistic: str
+) -> list[Html | None]:
+    scored = [row for row in rows if _value(row) is not None][:DRAWN]
     curves = []
     of_chosen = [(i, row) for i, row in enumerate(scored) if row["index"] == chosen]
     others = [(i, row) for i, row in enumerate(scored) if row["index"] != chosen]
     for label, order, some in (("chosen", 1, of_chosen), ("other configurations", 0, others)):
-        ends = ([row.get(end, row["mean"]) for _, row in some] for end in ("mean", "low", "high"))
+        ends = (
+            [_value(row) for _, row in some],
+            *([row.get(e, _value(row)) for _, row in some] for e in ("low", "high")),
+        )
         curves.append(Curve(label, order, [i for i, _ in some], *ends))
-    title = "Mean score of each configuration with its interval, survivors first, then in the order of the means"
+    title = f"{statistic.capitalize()} score of each configuration with its interval, survivors first, then by score"
     named = [f"{row['index']}" for row in scored]
     chart = Chart(title, "configuration", "score", curves, shape="marks", log_x=None, log_y=None, names=named)
     if len(rows) > DRAWN:
@@ -140,10 +159,13 @@ def _means(page: Page, rows: Sequence[Json], texts: Mapping[int, str], chosen: i
         page.notes.append(
             f"Out of {len(rows):,} configurations, the first {SHOWN:,} are tabulated; table.npz holds all of them."
         )
-    cells = []
+    cells, first = [], any("first_score" in row for row in rows)  # of proposals
     for row in rows[:SHOWN]:
         left = "chosen" if row["index"] == chosen else "yes" if row["survivor"] else ""
-        numbers = [f"{row[name]:.6g}" if name in row else "" for name in ("mean", "low", "high")]
+        values = [*([row.get("first_score")] if first else []), _value(row), row.get("low"), row.get("high")]
+        numbers = ["" if value is None else f"{value:.6g}" for value in values]
         cells.append((str(row["index"]), texts[row["index"]], f"{row['pulls']:,}", *numbers, left))
-    head = ("number", "configuration", "training runs", "mean score", "low", "high", "survives")
-    return [page.chart(chart), parts.table("Configurations", head, cells, labels=2, numbers=[0, 2, 3, 4, 5])]
+    names = (*(["first score"] if first else []), f"{statistic} score", "low", "high")
+    head = ("number", "configuration", "training runs", *names, "survives")
+    numeric = [0, *range(2, 3 + len(names))]
+    return [page.chart(chart), parts.table("Configurations", head, cells, labels=2, numbers=numeric)]

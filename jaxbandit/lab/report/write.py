@@ -45,7 +45,16 @@ def write_report(directory: str | Path, out: str | Path | None = None) -> Path:
             str(directory), ": does not exist; give a directory that jaxbandit run, reproduce, audit, tune or ask wrote"
         )
     _replaceable(path)
-    page = _saved(directory) if saved else _page(directory)
+    return write_page(_saved(directory) if saved else _page(directory), path)
+
+
+def write_page(page: Page, path: Path) -> Path:
+    """Write a page to a file, atomically, and return its path.
+
+    Raises:
+      ValueError: the path is an existing file that is not a report, or it cannot be written.
+    """
+    _replaceable(path)
     page.add("What is shown in part", parts.bullets(dict.fromkeys(page.notes)))
     try:
         storage.write_bytes(path, page.render())
@@ -87,6 +96,8 @@ def _page(directory: Path) -> Page:
         return audits.page_of(directory)
     if (directory / "audit").is_dir():
         refuse(str(directory), ": its audit has not finished; run jaxbandit audit again to resume it")
+    if (directory / "scores.json").exists():
+        refuse(str(directory), ": its search has not finished; run jaxbandit tune again to resume it")
     if (directory / "session.json").exists():
         return _session(directory)
     return refuse(
@@ -115,12 +126,8 @@ def _experiment(directory: Path) -> Page:
 
 
 def _session(directory: Path) -> Page:
-    from jaxbandit.decide.sessions.stored import read_about
     from jaxbandit.lab.report import session_logs
 
-    meta = read_about(directory)["meta"]
-    if isinstance(meta, dict) and meta.get("kind") == "tune":
-        refuse(str(directory), ": its search has not finished; run jaxbandit tune again to resume it")
     return session_logs.page_of(directory)
 
 

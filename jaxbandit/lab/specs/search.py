@@ -1,4 +1,4 @@
-"""The TOML of a search: configurations as a grid or a table, and how they are compared.
+"""The TOML of a search: configurations as a grid, a table, or a space of which some are proposed; how to compare them.
 
 Every error is a BadInput with a message of one line: file, key, value, what is allowed.
 """
@@ -8,31 +8,76 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from jaxbandit.base.domains import BOOLEAN, NAME, check, choice, integer, number, several
-from jaxbandit.base.refusals import refuse
+from jaxbandit.base import durations
+from jaxbandit.base.domains import BOOLEAN, NAME, Domain, check, choice, integer, number, several, values
+from jaxbandit.base.refusals import refuse, wrong
 from jaxbandit.lab.specs import keys, session, source, tables
 from jaxbandit.lab.specs.experiment import SEED, AlgorithmSpec
 from jaxbandit.lab.specs.keys import ANY, SCALAR, Key, key, keys_of
 
 KIND = "tune"
 _CONFIGS = ANY._replace(allowed='a table of lists, [configs] with lr = [0.1, 0.01], or "configs.csv"')
+_LENGTH = values(
+    'a number of seconds >= 0, or a text such as "90s" or "2h"',
+    lambda value: durations.seconds(KIND, "timeout", value) >= 0,  # raises a ValueError for another value
+)
+_FAILURE = values(
+    'a number, "stop" or "separate"',
+    lambda value: value in ("stop", "separate") or (type(value) in (int, float) and math.isfinite(value)),
+)
+_RANGE = values(
+    "a list of two numbers, [low, high]",
+    lambda value: len(value) == 2 and all(type(end) in (int, float) for end in value) and value[0] < value[1],
+    lambda value: tuple(value) if isinstance(value, list) else (),
+)
+_SHARE = number(0.0, 1.0, open_low=True, open_high=True)
+LAWS = "loguniform", "uniform_float", "uniform_int", "choice"
+_LAW = values(
+    "one of " + ", ".join(f"{{ {law} = {'[low, high]' if law != 'choice' else '[...]'} }}" for law in LAWS),
+    lambda value: isinstance(value, dict) and len(value) == 1 and next(iter(value)) in LAWS,
+)
+ONLY_CONFIGS, ONLY_SPACE = ("growth", "blind"), ("propose", "finalists", "proposals", "extra", "at_once")
 
 
 @dataclass(frozen=True, kw_only=True)
 class SearchSpec:
-    """A resolved search."""
+    """A resolved search; what has no value is left to `tune` or `search`."""
 
     name: str = key(NAME)
     delta: float | None = key(number(), None)
     epsilon: float | None = key(number(), None)
+    max_trainings: int | None = key(integer(1), None)
+    timeout: float | str | None = key(_LENGTH, None)
     seed: int = key(SEED, 0)
     paired: bool = key(BOOLEAN, True)
     batch: int | None = key(integer(1, 2**20), None)
-    on_failure: float | None = key(number(), None)
+    retries: int = key(integer(0), 0)
+    on_failure: float | str | None = key(_FAILURE, None)
+    max_failure_rate: float | None = key(_SHARE, None)
+    min_trainings: int | None = key(integer(1), None)
+    score_range: tuple[float, float] | None = key(_RANGE, None)
+    quantile: float | None = key(_SHARE, None)
+    resolution: float = key(number(0.0), 0.0)
+    traced: bool | None = key(BOOLEAN, None)
+    same_train: bool = key(BOOLEAN, False)
     maximize: bool = key(BOOLEAN, True)
-    configs: dict[str, list[Any]] | tuple[dict[str, Any], ...]  # values to combine, or configurations
+    growth: bool | None = key(BOOLEAN, None)
+    blind: bool | None = key(BOOLEAN, None)
+    propose: str | None = key(choice(("tpe", "random")), None)
+    finalists: int | None = key(integer(1), None)
+    proposals: int | None = key(integer(1), None)
+    extra: int | None = key(integer(0), None)
+    at_once: int | None = key(integer(1), None)
+    configs: dict[str, list[Any]] | tuple[dict[str, Any], ...] | None  # values to combine, or configurations
+    space: dict[str, tuple[str, list[Any]]] | None  # the distribution of each hyperparameter, and its arguments
     static: tuple[str, ...]  # hyperparameters that `train` receives as Python values
     algorithm: AlgorithmSpec | None
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """The arguments of `tune`, or of `search` if there is a space, that the file gives by their names."""
+        names = [name for name in keys_of(SearchSpec) if name not in ("name", "propose")]
+        return {name: value for name in names if (value := getattr(self, name)) is not None}
 
     def build(self, num_arms: int) -> Any:
         """Return the Algorithm for num_arms configurations, or None for the default one."""
@@ -42,7 +87,12 @@ class SearchSpec:
 
 
 KEYS = {"kind": Key(choice((KIND,)))} | keys_of(SearchSpec)
-KEYS |= {"configs": Key(_CONFIGS), "static": Key(ANY, []), "algorithm": Key(keys.tables("algorithm", one=True), None)}
+KEYS |= {
+    "configs": Key(_CONFIGS, None),
+    "space": Key(ANY, None),
+    "static": Key(ANY, []),
+    "algorithm": Key(keys.tables("algorithm", one=True), None),
+}
 
 
 def load(path: Path, *, imports: bool = True) -> SearchSpec:
@@ -64,12 +114,48 @@ def load(path: Path, *, imports: bool = True) -> SearchSpec:
                 refuse(f"{at}{name}", f" = {settings[name]} {reason}")
         [table] = settings["algorithm"]
         settings["algorithm"] = tables.single_algorithm(f"{at}algorithm[0]", table, path.parent, imports)
-    configs = settings["configs"] = _configs(f"{at}configs", settings["configs"], path.parent)
-    names = configs if isinstance(configs, dict) else configs[0]
+    names = _candidates(at, settings, path.parent)
     static = several(choice(names), "a list of names of hyperparameters", empty=True)
     settings["static"] = check(f"{at}static", settings["static"], static)
     del settings["kind"]
     return SearchSpec(**settings)
+
+
+def _candidates(at: str, settings: dict[str, Any], base: Path) -> Any:
+    """Read the configurations or the space of a file, in place, and return the names of the hyperparameters."""
+    if (settings["configs"] is None) == (settings["space"] is None):
+        got = "missing" if settings["configs"] is None else "given together with space"
+        refuse(f"{at}configs", f": {got}, give either configs, such as [configs] with lr = [0.1, 0.01], or [space]")
+    spaced = settings["space"] is not None
+    for name in ONLY_CONFIGS if spaced else ONLY_SPACE:
+        if settings[name] is not None:
+            refuse(f"{at}{name}", f": only for {'[configs]' if spaced else '[space]'}; leave it out")
+    if not spaced:
+        configs = settings["configs"] = _configs(f"{at}configs", settings["configs"], base)
+        return configs if isinstance(configs, dict) else configs[0]
+    if settings["algorithm"] is not None:
+        refuse(f"{at}algorithm", ": only for [configs]; leave it out")
+    if settings["max_trainings"] is None:
+        refuse(f"{at}max_trainings", ": missing, must be an integer >= 2 with [space]")
+    space = settings["space"] = _space(f"{at}space", settings["space"])
+    return space
+
+
+def _space(where: str, value: Any) -> dict[str, tuple[str, list[Any]]]:
+    """Return the distribution of each hyperparameter, as the name of a function of the package and its arguments."""
+    if not isinstance(value, dict) or not value:
+        wrong(where, value, "a table, [space] with lr = { loguniform = [1e-4, 1.0] }")
+    space = {}
+    for name, law in value.items():
+        [(kind, arguments)] = check(f"{where}.{name}", law, _LAW).items()
+        at, pair = f"{where}.{name}.{kind}", kind != "choice"
+        entry: Domain = (integer(-(2**31), 2**31 - 1) if kind == "uniform_int" else number()) if pair else SCALAR
+        allowed = "a list of two numbers, [low, high]" if pair else "a list of values"
+        taken = list(check(at, arguments, several(entry, allowed, distinct=not pair, increasing=pair)))
+        if pair and len(taken) != 2:
+            wrong(at, arguments, allowed)
+        space[name] = kind, taken
+    return space
 
 
 def _configs(where: str, value: Any, base: Path) -> dict[str, list[Any]] | tuple[dict[str, Any], ...]:

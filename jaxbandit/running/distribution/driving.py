@@ -1,6 +1,7 @@
 """Submission of calls to an executor, at most a thousand at a time, and collection of their results."""
 
 import queue
+import time
 from collections.abc import Collection, Generator, Iterable
 from concurrent.futures import BrokenExecutor, Executor, Future
 
@@ -31,11 +32,13 @@ def is_broken(error: BaseException) -> bool:
     return isinstance(error, BrokenExecutor)
 
 
-def completed(executor: Executor, calls: Iterable[tuple], most: int = MOST) -> Generator[tuple[tuple, Future]]:
+def completed(
+    executor: Executor, calls: Iterable[tuple], most: int = MOST, deadline: float | None = None
+) -> Generator[tuple[tuple, Future]]:
     """Submit calls, each a function and its arguments, and yield each call with its future when it is done.
 
-    At most `most` calls are submitted and not done at a time. When the generator is closed, calls that have not
-    started are cancelled.
+    At most `most` calls are submitted and not done at a time. When the generator is closed, or `deadline` is reached by
+    the clock time.monotonic, calls that have not started are cancelled, and nobody waits for the others.
 
     Raises:
       BadInput: the executor accepts no call, or returns something other than a future.
@@ -59,7 +62,9 @@ def completed(executor: Executor, calls: Iterable[tuple], most: int = MOST) -> G
                     break
             if not waiting:
                 break
-            future = _next(ended, waiting)
+            future = _next(ended, waiting, deadline)
+            if future is None:
+                return
             yield waiting.pop(future), future
         if refusal is not None:
             raise refusal
@@ -80,11 +85,17 @@ def _submitted(executor: Executor, call: tuple) -> Future:
     return future
 
 
-def _next(ended: queue.SimpleQueue, waiting: Collection[Future]) -> Future:
-    """Return a future of `waiting` that is done, whether or not it reports it, or reports it twice."""
+def _next(ended: queue.SimpleQueue, waiting: Collection[Future], deadline: float | None) -> Future | None:
+    """Return a future of `waiting` that is done, whether or not it reports it, or reports it twice.
+
+    None means that the deadline is reached.
+    """
     while True:
+        wait = LOOK if deadline is None else min(LOOK, deadline - time.monotonic())
+        if wait <= 0:
+            return None
         try:
-            future = ended.get(timeout=LOOK)
+            future = ended.get(timeout=wait)
         except queue.Empty:
             if interrupts.asked():
                 raise KeyboardInterrupt from None

@@ -4,8 +4,13 @@ Let E be the event that the bounds U(a - j) of the best arm a over all others j 
 least 1 - delta if each bound has level delta/(K - 1), whatever decides how many scores each arm gets and when one
 looks. Arm l is excluded once U(l - j) < 0 for some arm j, whether j is excluded itself or not. On E the best arm is
 never excluded, so mu_a - mu_b <= max over l not excluded of U(l - b), for all arms b and at all times: this is the
-achieved epsilon of b. For the m best arms, the levels are delta/(m (K - m)), an arm is excluded once m arms exceed it,
-and the maximum is over l outside of the recommended set.
+achieved epsilon of b.
+
+For the m best arms, the levels are delta/(m (K - m)), and E is about the bounds U(a - j) of all a among the m best and
+all other j. On E no other arm exceeds one of the m best, not by a chain of bounds either, because one of its links
+would lead from another arm to one of the m best. So an arm that m arms exceed, by chains, is excluded, one that exceeds
+K - m arms by chains is among the m best, and the maximum is over the other recommended arms b and the arms l that are
+neither recommended nor excluded and that b does not exceed by a chain.
 """
 
 from collections.abc import Sequence
@@ -34,7 +39,16 @@ class Comparison(Protocol):
 
 def excluded(comparison: Comparison, m: int = 1) -> np.ndarray:
     """Return which arms are not among the m best, at the stated level, bool[K]."""
-    return comparison.excluded() if m == 1 else comparison.claims().sum(axis=1) >= m
+    return comparison.excluded() if m == 1 else _chains(comparison).sum(axis=1) >= m
+
+
+def _chains(comparison: Comparison) -> np.ndarray:
+    """Return which arms are exceeded by which other ones, directly or by a chain, bool[K, K]."""
+    below = comparison.claims() | np.eye(comparison.num_arms, dtype=bool)
+    for _ in range((comparison.num_arms - 2).bit_length()):  # chains of 1, 2, 4, ... links
+        below = np.matmul(below.astype(np.float32), below.astype(np.float32)) > 0
+    np.fill_diagonal(below, False)
+    return below
 
 
 def achieved_epsilon(comparison: Comparison, arms: Sequence[int] | np.ndarray) -> float:
@@ -45,15 +59,20 @@ def achieved_epsilon(comparison: Comparison, arms: Sequence[int] | np.ndarray) -
       arms: the recommended arms, int[m].
     """
     arms = np.atleast_1d(np.asarray(arms, np.int64))
-    rivals = ~excluded(comparison, len(arms))
+    m, num_arms = len(arms), comparison.num_arms
+    rivals = np.repeat(~excluded(comparison, m)[:, None], m, axis=1)  # of each recommended arm
     rivals[arms] = False
-    if not rivals.any():
-        return 0.0
-    return max(0.0, *(float(comparison.upper(int(arm))[rivals].max()) for arm in arms))
+    if m > 1:
+        below = _chains(comparison)[:, arms]
+        rivals &= ~below & (below.sum(axis=0) < num_arms - m)
+    pairs = zip(arms, rivals.T, strict=True)
+    return max([0.0, *(float(comparison.upper(int(arm))[others].max()) for arm, others in pairs if others.any())])
 
 
 def recommended(comparison: Comparison, counts: np.ndarray, means: np.ndarray, allowed: np.ndarray) -> int:
     """Return the arm with the largest mean among those with the most scores of the arms that are not excluded.
+
+    Arms with one score less than the most belong to them, because a budget may end within a round.
 
     Args:
       comparison: the bounds.
@@ -63,7 +82,7 @@ def recommended(comparison: Comparison, counts: np.ndarray, means: np.ndarray, a
     """
     left = allowed & ~comparison.excluded()
     left = left if left.any() else allowed
-    most = left & (counts == counts[left].max())
+    most = left & (counts >= counts[left].max() - 1)
     return int(np.argmax(np.where(most, np.where(np.isfinite(means), means, -1e300), -np.inf)))
 
 

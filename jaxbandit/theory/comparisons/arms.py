@@ -19,7 +19,7 @@ class ArmBounds:
 
     def excluded(self) -> np.ndarray:
         """Return which arms some arm exceeds with certainty at the stated level, bool[K]."""
-        return self.claims().any(axis=1)
+        return np.asarray(self.claims().any(axis=1))
 
     def upper(self, arm: int) -> np.ndarray:
         """Return the upper bounds of mu_l - mu_arm for all l, float64[K]; 0 for the arm itself."""
@@ -30,11 +30,11 @@ class ArmBounds:
 
     def claims(self) -> np.ndarray:
         """Return which arms are exceeded by which, bool[K, K]: [l, i] if mu_l < mu_i is certain at the stated level."""
-        return self._high[:, None] < self._low
+        return np.asarray(self._high[:, None] < self._low)
 
 
 def normal_arms(
-    n: np.ndarray, means: np.ndarray, variances: np.ndarray, log_alpha: float
+    n: np.ndarray, means: np.ndarray, variances: np.ndarray, log_alpha: np.ndarray | float
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return lower and upper bounds of the means of normal scores for all sample sizes at once.
 
@@ -42,13 +42,13 @@ def normal_arms(
       n: int64[K], sample sizes; 0 without a score.
       means: float64[K].
       variances: float64[K], with divisor n.
-      log_alpha: log of the level of each of the 2 K bounds.
+      log_alpha: log of the level of each of the 2 K bounds, float64[] or float64[K].
 
     Returns:
       (low, high), float64[K] each.
     """
     sizes = np.maximum(np.asarray(n, np.float64), 1)
-    r = radius(sizes, np.float64(log_alpha))
+    r = radius(sizes, log_alpha)
     known = np.isfinite(r) & (np.asarray(n) > 0) & student.varies(variances * sizes, sizes, np.abs(means))
     half = np.where(known, np.sqrt(np.where(known, variances, 0.0)) * np.where(known, r, 0.0), np.inf)
     center = np.where(np.isfinite(means), means, 0.0)

@@ -14,6 +14,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from jaxbandit.theory.comparisons.pairs import new_rows
+
 STAKES = 0.98 * 2.0 ** (-np.arange(16) / 2)
 _WEIGHTS = 1 / ((np.arange(16) + 1.0) * (np.arange(16) + 2.0))
 LOG_WEIGHTS = np.log(_WEIGHTS / _WEIGHTS.sum())
@@ -116,39 +118,39 @@ class BoundedDifferences:
         self._next = self._first.copy()
         self._enough = -np.broadcast_to(np.asarray(log_alpha, np.float64), shape)
         self._width, self._min_size = width, min_size
-        self._samples: list[np.ndarray] = [np.zeros(0)] * num_arms
+        self._samples: list[Sequence[float] | np.ndarray] = [np.zeros(0)] * num_arms
 
     @property
     def sizes(self) -> np.ndarray:
         """Number of rows that each pair has in common, int64[K, K]."""
         return (self._next - self._first).astype(np.int64)
 
-    def enter(self, samples: Sequence[np.ndarray]) -> None:
-        """Take the rows that have been added to the samples of the arms, or that fill a gap."""
-        rows = np.array([len(sample) for sample in samples])
-        common = np.minimum(rows[:, None], rows)
-        np.fill_diagonal(common, 0)
-        self._samples = [np.asarray(sample, np.float64) for sample in samples]
-        behind = self._next < common
-        if not behind.any():
-            return
-        for row in range(int(self._next[behind].min()), int(common.max())):
-            here = np.flatnonzero(rows > row)
-            scores = np.array([samples[i][row] for i in here], np.float64)
-            here, scores = here[np.isfinite(scores)], scores[np.isfinite(scores)]
-            at = np.ix_(here, here)
-            due = self._next[at] == row
-            np.fill_diagonal(due, False)
-            if due.any():
-                logs = np.log1p(-STAKES * (((scores[:, None] - scores) / self._width)[..., None]))
-                self._log_wealth[at] += np.where(due[..., None], logs, 0.0)
-                self._next[at] += due
-                looked = due & (self._next[at] - self._first[at] >= self._min_size)
-                self._claims[at] |= looked & (log_mixture(self._log_wealth[at]) >= self._enough[at])
+    def enter(self, samples: Sequence[Sequence[float] | np.ndarray], changed: Sequence[int] | None = None) -> None:
+        """Take the rows that have been added to the samples of the arms, or that fill a gap.
+
+        Args:
+          samples: the samples of all arms.
+          changed: the arms that may have new rows. None means all.
+        """
+        self._samples = list(samples)
+        for row, one, other, scores in new_rows(self._next, samples, changed):
+            self._enter_pairs(row, one, other, scores)
+            rest = np.setdiff1d(other, one, assume_unique=True)
+            if len(rest):
+                self._enter_pairs(row, rest, one, scores)
+
+    def _enter_pairs(self, row: int, one: np.ndarray, other: np.ndarray, scores: np.ndarray) -> None:
+        at = np.ix_(one, other)
+        due = (self._next[at] == row) & (one[:, None] != other)
+        logs = np.log1p(-STAKES * (((scores[one][:, None] - scores[other]) / self._width)[..., None]))
+        self._log_wealth[at] += np.where(due[..., None], logs, 0.0)
+        self._next[at] += due
+        due &= self._next[at] - self._first[at] >= self._min_size
+        self._claims[at] |= due & (log_mixture(self._log_wealth[at]) >= self._enough[at])
 
     def excluded(self) -> np.ndarray:
         """Return which arms some arm exceeds with certainty at the stated level, bool[K]; it never becomes False."""
-        return self._claims.any(axis=1)
+        return np.asarray(self._claims.any(axis=1))
 
     def upper(self, arm: int) -> np.ndarray:
         """Return the upper bounds of mu_l - mu_arm for all l, float64[K]; 0 for the arm itself."""
@@ -156,7 +158,8 @@ class BoundedDifferences:
         for other in range(self.num_arms):
             if other != arm:
                 start, end = self._first[other, arm], self._next[other, arm]
-                apart = (self._samples[other][start:end] - self._samples[arm][start:end]) / self._width
+                one, two = (np.asarray(self._samples[i][start:end], np.float64) for i in (other, arm))
+                apart = (one - two) / self._width
                 alpha = math.exp(-self._enough[other, arm])
                 bounds[other] = self._width * mixture_upper(apart, alpha, min_size=self._min_size)
         return bounds

@@ -1,6 +1,7 @@
 """Paired comparisons of normal scores with unknown variances, by the martingale of the t-test (`solvers.student`)."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -12,18 +13,44 @@ _CHUNK = 2**22  # entries of a temporary matrix
 def smallest_sample(log_alpha: float) -> int:
     """Return the first sample size at which the bound of a normal mean is finite, n0."""
     n = np.arange(2.0, 1000.0)
-    return int(n[np.isfinite(radius(n, np.float64(log_alpha)))][0])
+    return int(n[np.isfinite(radius(n, log_alpha))][0])
 
 
-def radius(n: np.ndarray, log_alpha: np.ndarray) -> np.ndarray:
+def radius(n: np.ndarray, log_alpha: np.ndarray | float) -> np.ndarray:
     """Return r such that mean + r sd is a one-sided bound of a normal mean for all n at once, inf if there is none.
 
     Args:
       n: float64[...], sample sizes >= 1.
       log_alpha: float64[...], log of the error probability of each bound.
     """
+    log_alpha = np.asarray(log_alpha, np.float64)
     c2 = student.default_c2(log_alpha)
     return np.sqrt(student.squared_radius(n, student.one_sided(n, log_alpha, c2), c2))
+
+
+def new_rows(
+    following: np.ndarray, samples: Sequence[Sequence[float] | np.ndarray], changed: Sequence[int] | None
+) -> Iterator[tuple[int, np.ndarray, np.ndarray, np.ndarray]]:
+    """Yield each row that some pair of arms needs next: (row, arms that changed, all arms, scores float64[K]).
+
+    Args:
+      following: int[K, K], the row that each pair needs next, which the caller increases.
+      samples: the samples of all arms; NaN is an arm without a score.
+      changed: the arms that may have new rows. None means all.
+    """
+    rows = np.array([len(sample) for sample in samples])
+    arms = np.arange(len(samples)) if changed is None else np.unique(np.asarray(changed, np.int64))
+    common = np.minimum(rows[arms][:, None], rows)
+    common[np.arange(len(arms)), arms] = 0
+    behind = following[arms] < common
+    if not behind.any():
+        return
+    for row in range(int(following[arms][behind].min()), int(common.max())):
+        scores = np.full(len(samples), np.nan)
+        for i in np.flatnonzero(rows > row).tolist():
+            scores[i] = samples[i][row]
+        here = np.flatnonzero(np.isfinite(scores))
+        yield row, here[np.isin(here, arms)], here, scores
 
 
 class PairedDifferences:
@@ -63,71 +90,66 @@ class PairedDifferences:
         self.num_arms = num_arms
         self.means, self.squares = np.zeros(shape), np.zeros(shape)
         self.bounds = np.full(shape, np.inf)  # of mu_l - mu_i at [l, i]
-        self._first = np.broadcast_to(np.asarray(first, np.int32), shape)
-        self._next = self._first.copy()  # row that each pair needs next
+        self._first = np.asarray(first, np.int32)
+        self._next = np.array(np.broadcast_to(self._first, shape))  # row that each pair needs next
         self._log_alpha = np.asarray(log_alpha, np.float64)
         self._min_size, self._resolution = min_size, resolution
         self._size = np.zeros(num_arms)  # largest modulus of an arm's scores
+        self._excluded = np.zeros(num_arms, bool)
 
     @property
     def sizes(self) -> np.ndarray:
         """Number of rows that each pair has in common, int64[K, K]."""
         return (self._next - self._first).astype(np.int64)
 
-    def enter(self, samples: Sequence[np.ndarray]) -> None:
-        """Take the rows that have been added to the samples of the arms, or that fill a gap."""
-        rows = np.array([len(sample) for sample in samples])
-        common = np.minimum(rows[:, None], rows)
-        np.fill_diagonal(common, 0)
-        behind = self._next < common
-        if not behind.any():
-            return
-        for row in range(int(self._next[behind].min()), int(common.max())):
-            here = np.flatnonzero(rows > row)
-            self._enter_row(row, here, np.array([samples[i][row] for i in here], np.float64))
+    def enter(self, samples: Sequence[Sequence[float] | np.ndarray], changed: Sequence[int] | None = None) -> None:
+        """Take the rows that have been added to the samples of the arms, or that fill a gap.
 
-    def _enter_row(self, row: int, here: np.ndarray, scores: np.ndarray) -> None:
-        seen = np.isfinite(scores)
-        here, scores = here[seen], scores[seen]
-        self._size[here] = np.maximum(self._size[here], np.abs(scores))
-        step = max(_CHUNK // max(len(here), 1), 1)
-        for i in range(0, len(here), step):
-            self._enter_pairs(row, here[i : i + step], here, scores[i : i + step], scores)
+        Args:
+          samples: the samples of all arms.
+          changed: the arms that may have new rows. None means all.
+        """
+        for row, one, other, scores in new_rows(self._next, samples, changed):
+            self._size[other] = np.maximum(self._size[other], np.abs(scores[other]))
+            rest = np.setdiff1d(other, one, assume_unique=True)
+            step = max(_CHUNK // max(len(other), 1), 1)
+            for i in range(0, len(one), step):
+                self._enter_pairs(row, one[i : i + step], other, scores)
+            if len(rest):
+                self._enter_pairs(row, rest, one, scores)
 
-    def _enter_pairs(self, row: int, one: np.ndarray, other: np.ndarray, x: np.ndarray, y: np.ndarray) -> None:
+    def _enter_pairs(self, row: int, one: np.ndarray, other: np.ndarray, scores: np.ndarray) -> None:
         every = len(one) == len(other) == self.num_arms
-        at = (slice(None), slice(None)) if every else np.ix_(one, other)
+        at: Any = (slice(None), slice(None)) if every else np.ix_(one, other)
         due = self._next[at] == row
-        if not due.any():
-            return
-        n = (row - self._first[at] + 1).astype(np.float64)
-        n = np.where(due, n, 1.0)
-        apart = x[:, None] - y
-        deviation = apart - self.means[at]
+        first = self._first if self._first.ndim == 0 else self._first[at]
+        n = np.maximum(row - first + 1, 1).astype(np.float64)
+        deviation = scores[one][:, None] - scores[other] - self.means[at]
         means = self.means[at] + np.where(due, deviation / n, 0.0)
-        squares = self.squares[at] + np.where(due, deviation * (apart - means), 0.0)
+        squares = self.squares[at] + np.where(due, deviation * (deviation - deviation / n), 0.0)
         self.means[at], self.squares[at] = means, squares
         self._next[at] += due
-        if due.any() and (n >= self._min_size).any():
+        due &= n >= self._min_size
+        if due.any():
             size = self._size[one][:, None] + self._size[other]
             level = self._log_alpha if self._log_alpha.ndim == 0 else self._log_alpha[at]
-            bound = self._bound(n, means, squares, size, level)
-            self.bounds[at] = np.where(due & (n >= self._min_size), np.minimum(self.bounds[at], bound), self.bounds[at])
+            bounds = np.where(
+                due, np.minimum(self.bounds[at], self._bound(n, means, squares, size, level)), self.bounds[at]
+            )
+            self.bounds[at] = bounds
+            self._excluded[one] |= (bounds < 0).any(axis=1)
 
     def _bound(
         self, n: np.ndarray, means: np.ndarray, squares: np.ndarray, size: np.ndarray, log_alpha: np.ndarray
     ) -> np.ndarray:
-        r = radius(n, log_alpha)
+        r, h = radius(n, log_alpha), self._resolution
         known = np.isfinite(r)
-        r = np.where(known, r, 0.0)
-        h = self._resolution
-        varies = student.varies(squares, n, size)
-        sd = np.sqrt(np.where(varies, squares / n, 0.0))
-        return np.where(known, means + h + (sd + h) * r, np.inf)
+        sd = np.sqrt(np.where(student.varies(squares, n, size), squares / n, 0.0))
+        return np.where(known, means + h + (sd + h) * np.where(known, r, 0.0), np.inf)
 
     def excluded(self) -> np.ndarray:
         """Return which arms some arm exceeds with certainty at the stated level, bool[K]; it never becomes False."""
-        return (self.bounds < 0).any(axis=1)
+        return self._excluded.copy()
 
     def upper(self, arm: int) -> np.ndarray:
         """Return the upper bounds of mu_l - mu_arm for all l, float64[K]; 0 for the arm itself."""
@@ -137,4 +159,4 @@ class PairedDifferences:
 
     def claims(self) -> np.ndarray:
         """Return which arms are exceeded by which, bool[K, K]: [l, i] if mu_l < mu_i is certain at the stated level."""
-        return self.bounds < 0
+        return np.asarray(self.bounds < 0)

@@ -15,6 +15,8 @@ at t = 0. Hence M- <= s whenever the mean exceeds mu, and then 2 M_n - s >= 1/al
 exceeds mu by that much with probability at most alpha, at about twice the two-sided level; see `one_sided`.
 """
 
+from typing import Any
+
 import jax.numpy as jnp
 from jax import lax
 
@@ -28,7 +30,7 @@ _ROUNDINGS = 16  # rounding errors allowed in a reward, before those of the sum
 _LARGEST = 1e24  # largest variance relative to the squared difference of means; there the statistic is 0 to all digits
 
 
-def varies(squares: Array, n: Array, size: Array) -> Array:
+def varies(squares: Any, n: Any, size: Any) -> Any:
     """Return whether squared deviations add up to more than what rounding leaves for n equal rewards of that size.
 
     If they do not, the variance counts as 0 and decides nothing. Means from sums have errors of up to n rounding
@@ -37,12 +39,12 @@ def varies(squares: Array, n: Array, size: Array) -> Array:
     return squares > n * ((_ROUNDINGS + n) * jnp.finfo(squares.dtype).eps * size) ** 2
 
 
-def default_c2(log_alpha: Array) -> Array:
+def default_c2(log_alpha: Any) -> Any:
     """The prior's precision c2 for which M bounds R most tightly near n = 20, for a level alpha given by its log."""
     return 20 / deviations.rise(-2 * log_alpha)
 
 
-def one_sided(n: Array, log_alpha: Array, c2: Array) -> Array:
+def one_sided(n: Any, log_alpha: Any, c2: Any) -> Any:
     """The log of the level at which `squared_radius` bounds one side with probability alpha; about log(2 alpha).
 
     NumPy arrays are computed by NumPy, as in `deviations`.
@@ -52,7 +54,7 @@ def one_sided(n: Array, log_alpha: Array, c2: Array) -> Array:
     return xp.log(2.0) + log_alpha - xp.log1p(xp.exp(log_alpha) * s)
 
 
-def squared_radius(n: Array, log_alpha: Array, c2: Array) -> Array:
+def squared_radius(n: Any, log_alpha: Any, c2: Any) -> Any:
     """The largest R with M_n <= 1/alpha, or inf: mean and mu differ by at most sqrt(v R) for all n at level alpha.
 
     NumPy arrays are computed by NumPy, as in `deviations`.

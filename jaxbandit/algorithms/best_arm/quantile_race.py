@@ -1,0 +1,190 @@
+"""Quantile race: eliminate arms with confidence sequences of a quantile of their rewards, whatever their law.
+
+This algorithm is original to this library. The bounds are the order statistics of theory/quantile_bounds.py, from the
+mixture martingale of Robbins (1970) for the share of rewards below the quantile; Howard and Ramdas (2022) have others.
+"""
+
+import math
+from typing import NamedTuple
+
+import jax.numpy as jnp
+
+from jaxbandit.algorithms.best_arm.race_statistics import Interval, unbounded, undominated
+from jaxbandit.algorithms.best_arm.racing import Look, best, race
+from jaxbandit.base import checks
+from jaxbandit.base.contract import Algorithm, Promise, Rewards
+from jaxbandit.base.declaration import declare
+from jaxbandit.base.numerics import as_float, get_at
+from jaxbandit.base.types import Array, Scalar
+
+ASSUMPTION = (
+    "an arm is as good as the p-quantile of its rewards, not as their mean: rarer rewards than p or 1 - p, good or "
+    "bad, do not count"
+)
+
+
+class QuantileStatistic(NamedTuple):
+    """The bounds of each arm's quantile, the rewards that may become bounds, and which order statistics these are.
+
+    Of two numbers [2] the first is for the upper bound; the second is for the lower one, that is, for the upper bound
+    of the (1-p)-quantile of the negated rewards.
+    """
+
+    interval: Interval
+    below: Array  # int32[num_arms], rewards at or below the lower bound
+    above: Array  # int32[num_arms], rewards at or above the upper bound
+    between: Array  # float[num_arms, capacity], the other rewards, in any order; inf where there is none
+    full: Array  # bool[num_arms], a reward found no place; the bounds of the arm remain as they are
+    ranks: Array  # float[2], the rank of the bound
+    levels: Array  # float[2], alpha times the mixture martingale at this rank; below 1 there is no bound yet
+
+
+@declare(
+    question="confidence",
+    setting="arms",
+    rewards="any law; the best p-quantile is found",
+    finds="1",
+    cost="O(K sqrt(max_pulls)) a batch of one pull of each survivor",
+    memory="O(K sqrt(max_pulls))",
+    tries={"p": (0.5, 0.1, 0.9), "delta": (0.05, 0.5), "epsilon": (0.1, 0.0, 1.0)},
+    settings=({"max_pulls": 400},),
+)
+def quantile_race(
+    num_arms: int, *, p: Scalar = 0.5, delta: Scalar = 0.05, epsilon: Scalar = 0.0, max_pulls: int = 10_000
+) -> Algorithm:
+    """Finds the arm with the best quantile of its rewards, for any law, original to jaxbandit.
+
+    Return the quantile race, which finds the arm with the largest p-quantile, such as the median.
+
+    Each round pulls every surviving arm once. After n rounds an arm has the interval from its (lo + 1)-th to its hi-th
+    smallest reward, intersected with its earlier intervals, where the ranks lo and hi are those of
+    `theory.quantile_bounds`, each at level delta / K. Arm i is eliminated once its upper bound is below the lower bound
+    of a survivor. The race also ends, recommending the survivor b with the largest lower bound, once the upper bound of
+    every other survivor is at most epsilon above it.
+
+    Guarantee: The probability that the p-quantile of the recommended arm is more than epsilon below the best one is at
+    most delta, for any law of the rewards.
+
+    In detail, if the rewards of each arm are independent and of one law, with any dependence between arms and any ties,
+    and Q_i is a p-quantile of arm i, P(X_i < Q_i) <= p <= P(X_i <= Q_i), then P(Q_b < max Q - epsilon) <= delta;
+    where there is more than one p-quantile, the largest of the best arm counts against the smallest of arm b. Proof:
+    let a be the best arm. If the upper bound of a and the lower bounds of the K - 1 other arms hold at all times,
+    which fails with a probability of at most K delta / K, then no arm eliminates a, because its lower bound is at most
+    its quantile, hence at most Q_a and at most the upper bound of a. If the race ends with another arm b, then a was a
+    survivor, and Q_a <= (upper bound of a) <= (lower bound of b) + epsilon <= Q_b + epsilon.
+
+    A quantile needs three times as many pulls as the mean of normal rewards: at delta = 0.05 the median race took 288
+    +- 8 pulls for normal arms of 0.80, 0.78, 0.78 and 0.76 with standard deviation 0.03 (epsilon = 0.01), and
+    `paired_race` 101 +- 5. It is not deceived by rare events: of two programs of 10.5 and 10.0 ms, of which the second
+    takes 200 ms more in one call of 100, it finds the second in 22 +- 1 pulls. To choose by guaranteed performance,
+    take a small p, such as 0.1; to minimize a loss, negate it and take 1 - p. With few pulls one of the two bounds is
+    infinite: with 12 arms at delta = 0.05, both exist after 10 pulls of each for the median, and after 63 for p = 0.1
+    or 0.9.
+
+    Only rewards strictly inside an arm's interval may become bounds; of the others it is enough to know how many are on
+    each side. The state holds 6 sqrt(max_pulls) rewards per arm, which is enough for max_pulls pulls of each arm: at
+    p = 0.5 and a level delta / K = 0.05 / 1,000 the ranks differ by less than 5.3 sqrt(n). If an arm finds no place for
+    one more reward, because it has more pulls or delta is far smaller, its bounds remain as they are. What is decided
+    is as proved, but the race may then never stop, and the run reaches the maximum number of rounds (`MAX_ROUNDS`).
+
+    Between two arms of equal quantiles the race never decides with epsilon = 0, unless the rewards have ties there. It
+    runs in float64 only, because it cannot verify float32 runs.
+
+    Args:
+      num_arms: number of arms K, an integer >= 2; static.
+      p: probability of the quantile that is compared, in (0, 1); traced.
+      delta: allowed error probability, in (0, 1); traced.
+      epsilon: tolerated difference from the best quantile, in the unit of the rewards, >= 0; traced.
+      max_pulls: number of pulls of each arm for which there is memory, an integer >= 1; static.
+
+    Returns:
+      An Algorithm with actions int32[] in [0, num_arms), rewards float[] and recommendations int32[1].
+
+    Raises:
+      ValueError: an argument is out of range.
+
+    Source:
+      For the martingale, Robbins (1970), Statistical methods related to the law of the iterated logarithm, Annals of
+      Mathematical Statistics 41; for confidence sequences of quantiles, Howard and Ramdas (2022), Sequential estimation
+      of quantiles with applications to A/B testing and best-arm identification, Bernoulli 28. The bounds by order
+      statistics and the race are original to this library.
+    """
+    where = "quantile_race"
+    num_arms = checks.integer(where, "num_arms", num_arms, 2)
+    for name, value in (("p", p), ("delta", delta)):
+        checks.number(where, name, value, low=0.0, high=1.0, open_low=True, open_high=True)
+    checks.number(where, "epsilon", epsilon, low=0.0)
+    capacity = math.ceil(6 * math.sqrt(checks.integer(where, "max_pulls", max_pulls, 1)))
+
+    def begin() -> QuantileStatistic:
+        nothing = jnp.zeros(num_arms, jnp.int32)
+        return QuantileStatistic(
+            interval=unbounded(num_arms),
+            below=nothing,
+            above=nothing,
+            between=jnp.full((num_arms, capacity), as_float(jnp.inf)),
+            full=jnp.zeros(num_arms, bool),
+            ranks=jnp.zeros(2),
+            levels=jnp.full(2, as_float(delta) / num_arms),
+        )
+
+    def next_ranks(statistic: QuantileStatistic, n: Array) -> tuple[Array, Array]:
+        """Return the ranks and levels after n rounds, by the recurrence of theory/quantile_bounds.py."""
+        ranks, levels = statistic.ranks, statistic.levels
+        share = jnp.stack([as_float(p), 1 - as_float(p)])
+        edge = as_float(delta) / num_arms * jnp.sqrt(share * (1 - share)) / (2 * jnp.arcsin(jnp.sqrt(1 - share)))
+        same = ((n - ranks - 0.5) * levels - edge) / (n * (1 - share))
+        more = ((ranks + 0.5) * levels + edge) / (n * share)
+        stays = same >= 1
+        return jnp.where(stays, ranks, ranks + 1), jnp.where(stays, same, more)
+
+    def observe(statistic: QuantileStatistic, look: Look) -> QuantileStatistic:
+        ranks, levels = next_ranks(statistic, look.rounds)
+        low, high = statistic.interval
+        x, between = look.rewards, statistic.between
+        # What is remembered of an eliminated arm does not matter, because its bounds do not move.
+        inside = (x > low) & (x < high)
+        below = statistic.below + (x <= low).astype(jnp.int32)
+        above = statistic.above + (x >= high).astype(jnp.int32)
+
+        slots = jnp.arange(capacity, dtype=jnp.int32)[None]
+        place = jnp.min(jnp.where(between == jnp.inf, slots, capacity), 1)
+        full = statistic.full | (inside & (place == capacity))
+        between = jnp.where(inside[:, None] & (slots == place[:, None]), x[:, None], between)
+
+        # A rank grows by at most 1 a round, so that a bound either stays or moves to the next reward inside, or to the
+        # other bound if there is none.
+        due = jnp.where(levels >= 1, look.rounds - ranks + 1, -1.0)  # rewards that have to be at or beyond the bound
+        moves = look.survivors & ~full & (as_float(below) < due[1])
+        low = jnp.where(moves, jnp.minimum(jnp.min(between, 1), high), low)
+        beyond = between <= low[:, None]
+        below = below + jnp.sum(beyond, 1, dtype=jnp.int32)
+        between = jnp.where(beyond, jnp.inf, between)
+
+        moves = look.survivors & ~full & (as_float(above) < due[0])
+        largest = jnp.max(jnp.where(between == jnp.inf, -jnp.inf, between), 1)
+        high = jnp.where(moves, jnp.maximum(largest, low), high)
+        beyond = (between >= high[:, None]) & (between < jnp.inf)
+        above = above + jnp.sum(beyond, 1, dtype=jnp.int32)
+        between = jnp.where(beyond, jnp.inf, between)
+        return QuantileStatistic(Interval(low, high), below, above, between, full, ranks, levels)
+
+    def keep(statistic: QuantileStatistic, look: Look) -> Array:
+        low, high = statistic.interval
+        survivors = look.survivors & undominated(statistic.interval, look)
+        leader = best(low, survivors)
+        only = jnp.arange(num_arms, dtype=jnp.int32) == leader
+        close = high <= get_at(low, leader) + as_float(epsilon)
+        return jnp.where(jnp.all(close | only | ~survivors), only, survivors)
+
+    rule = race(
+        where,
+        num_arms,
+        keep,
+        promise=Promise(delta, epsilon),
+        rewards=Rewards(),
+        assumptions=(ASSUMPTION,),
+        begin=begin,
+        observe=observe,
+    )
+    return rule._replace(recommend=lambda state: best(state.statistic.interval.low, state.survivors)[None])

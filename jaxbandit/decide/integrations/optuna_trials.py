@@ -1,0 +1,212 @@
+"""What a study of Optuna holds for a sampler that repeats configurations: who entered when, and the trials of each."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from jaxbandit.base.extras import extra
+from jaxbandit.base.refusals import refuse
+from jaxbandit.decide.integrations.optuna_configs import key, plain
+from jaxbandit.decide.sessions.rewards import usable
+from jaxbandit.decide.tuning.criterion import Criterion, Stage
+from jaxbandit.decide.tuning.evidence import Evidence
+
+with extra("optuna"):
+    from optuna.study import Study, StudyDirection
+    from optuna.trial import FrozenTrial, TrialState
+
+PULL = "pull"  # user attribute of a trial: {"arm": number of the configuration, "index": number of the repetition}
+IDENTITY = "jaxbandit"  # user attribute of a study: the configurations that have entered it
+
+Pull = tuple[int, int]  # (number of the configuration in the study, index)
+
+
+class Unpaired(Criterion):
+    """A criterion that gives each configuration bounds of its own, because indices are not seeds of all of them."""
+
+    def separately(self, stages: Sequence[Stage]) -> bool:
+        """Return True."""
+        return True
+
+
+class Entrants(NamedTuple):
+    """The configurations that have ever entered a study, in the order of their numbers."""
+
+    configs: list[dict[str, Any]]
+    stages: list[Stage]
+    delta: float  # error probability of the first sampler
+    growth: bool  # whether it announced that configurations will be added
+    earlier: dict[int, Pull]  # by the number of a trial that was in the study before the sampler and counts
+
+    @property
+    def first(self) -> np.ndarray:
+        """The first index of each configuration, int64[K]."""
+        sizes = np.diff([0, *(stage.size for stage in self.stages)])
+        return np.repeat([stage.first for stage in self.stages], sizes)
+
+    def numbers(self, configs: Sequence[Mapping[str, Any]]) -> list[int]:
+        """Return the numbers of these configurations; those that have not entered have the numbers that follow."""
+        places = {key(config): i for i, config in enumerate(self.configs)}
+        return [places.setdefault(key(config), len(places)) for config in configs]
+
+
+def entrants(study: Study) -> Entrants | None:
+    """Return the configurations that have entered a study, None before the first sampler."""
+    stored = study.user_attrs.get(IDENTITY)
+    if stored is None:
+        return None
+    stages = [Stage(int(size), int(first), bool(blind)) for size, first, blind in stored["stages"]]
+    earlier = {int(number): (int(arm), int(index)) for number, arm, index in stored["earlier"]}
+    return Entrants(stored["configs"], stages, stored["delta"], stored["growth"], earlier)
+
+
+def enter(
+    where: str,
+    study: Study,
+    configs: Sequence[Mapping[str, Any]],
+    *,
+    delta: float,
+    growth: bool,
+    blind: bool,
+    reuse: bool,
+    on_failure: float | None,
+) -> Entrants:
+    """Enter the configurations that are new to a study, as a stage of their own, and return all of them.
+
+    Args:
+      where: name of the caller, for error messages.
+      study: the study.
+      configs: the configurations of a sampler.
+      delta: its error probability.
+      growth: whether it announces that configurations will be added; the first sampler of a study has to.
+      blind: whether configurations that are added later were chosen without looking at a value of the study.
+      reuse: whether trials that are in the study before its first sampler count.
+      on_failure: the value of such a trial if it failed or was pruned.
+    """
+    known = entrants(study)
+    if known is None:
+        earlier = _earlier(where, study, configs, on_failure) if reuse else {}
+        listed = [plain(config) for config in configs]
+        known = Entrants(listed, [Stage(len(listed), 0, True)], delta, growth, earlier)
+    else:
+        if growth and not known.growth:
+            refuse(where, ": growth = True, but the first sampler of the study did not announce it; leave it out")
+        numbers = known.numbers(configs)
+        new = [plain(config) for config, i in zip(configs, numbers, strict=True) if i >= len(known.configs)]
+        if not new:
+            return known
+        first = 0 if blind else _next_index(study, known)
+        stage = Stage(len(known.configs) + len(new), first, blind)
+        known = known._replace(configs=known.configs + new, stages=[*known.stages, stage])
+    earlier = [[number, *pull] for number, pull in known.earlier.items()]
+    stages = [list(stage) for stage in known.stages]
+    about = {"configs": known.configs, "stages": stages, "delta": known.delta, "growth": known.growth}
+    about["earlier"] = earlier
+    study.set_user_attr(IDENTITY, about)
+    return known
+
+
+def _earlier(
+    where: str, study: Study, configs: Sequence[Mapping[str, Any]], on_failure: float | None
+) -> dict[int, Pull]:
+    """Return the trials of these configurations, numbered in the order in which they began.
+
+    The order in which they end may depend on their values; so nothing counts after a trial that has not ended.
+    """
+    listed, tried = [plain(config) for config in configs], Counter[int]()
+    found, cut = {}, set[int]()
+    for trial in sorted(study._storage.get_all_trials(study._study_id, deepcopy=False), key=lambda t: t.number):
+        if plain(trial.params) not in listed:
+            continue
+        arm = listed.index(plain(trial.params))
+        if not trial.state.is_finished():
+            cut.add(arm)
+        if arm in cut:
+            continue
+        if trial.state == TrialState.PRUNED and on_failure is None:
+            what = (
+                f": trial {trial.number} of {listed[arm]} was pruned, so that the trials that ended are the better ones"
+            )
+            refuse(where, f"{what}; set on_failure to the value that a pruned trial should have, or leave out reuse")
+        if on_failure is not None or _value(trial) is not None:
+            found[trial.number] = arm, tried[arm]
+            tried[arm] += 1
+    return found
+
+
+def _next_index(study: Study, known: Entrants) -> int:
+    """The first index at which nobody has pulled."""
+    trials = study._storage.get_all_trials(study._study_id, deepcopy=False)
+    indices = [trial.user_attrs[PULL]["index"] for trial in trials if PULL in trial.user_attrs]
+    return 1 + max([*indices, *(index for _, index in known.earlier.values())], default=-1)
+
+
+def _value(trial: FrozenTrial) -> float | None:
+    """The value of a trial, None if it has none that can be used."""
+    good = trial.state == TrialState.COMPLETE and trial.value is not None and usable(trial.value)
+    return trial.value if good else None
+
+
+class Pulls:
+    """The pulls of a study, read from its trials."""
+
+    def __init__(self, study: Study, known: Entrants, on_failure: float | None):
+        """Read all trials of a study; a trial that failed or was pruned has the value `on_failure`."""
+        self.sign = sign = -1.0 if study.direction == StudyDirection.MINIMIZE else 1.0
+        self.running: Counter[Pull] = Counter()
+        self.failures: Counter[Pull] = Counter()
+        self.prunings: Counter[Pull] = Counter()
+        self.huge: set[Pull] = set()  # pulls with a value whose modulus is too large
+        self.tried: Counter[int] = Counter()  # one more than the largest index of an arm
+        ended = []
+        # Not study.get_trials: some pruners hide trials from their samplers.
+        for trial in study._storage.get_all_trials(study._study_id, deepcopy=False):
+            if PULL in trial.user_attrs:
+                pull = trial.user_attrs[PULL]["arm"], trial.user_attrs[PULL]["index"]
+            elif trial.number in known.earlier:
+                pull = known.earlier[trial.number]
+            else:
+                continue
+            self.tried[pull[0]] = max(self.tried[pull[0]], pull[1] + 1)
+            value = _value(trial)
+            if not trial.state.is_finished():
+                self.running[pull] += 1
+            elif value is not None:
+                if agrees(trial, known.configs[pull[0]]):
+                    ended.append((trial.datetime_complete, trial.number, pull, value))
+            else:
+                if on_failure is not None:
+                    ended.append((trial.datetime_complete, trial.number, pull, on_failure))
+                if trial.state == TrialState.PRUNED:
+                    self.prunings[pull] += 1
+                else:
+                    self.failures[pull] += 1
+                    if trial.state == TrialState.COMPLETE:
+                        self.huge.add(pull)
+        # If a pull has several values, the first one counts.
+        self.rewards = {pull: sign * value for _, _, pull, value in sorted(ended, reverse=True)}
+
+    def prefix(self, arm: int, first: int) -> np.ndarray:
+        """Return the rewards of a configuration from its first index on, up to the first index without one."""
+        rewards = []
+        while (arm, first + len(rewards)) in self.rewards:
+            rewards.append(self.rewards[arm, first + len(rewards)])
+        return np.array(rewards, np.float64)
+
+
+def evidence(criterion: Criterion, known: Entrants, pulls: Pulls, arms: Iterable[int]) -> Evidence:
+    """Return what the pulls of some configurations tell, each up to the first index without a value."""
+    result, first = Evidence(criterion, known.stages), known.first
+    for arm in arms:
+        rewards = pulls.prefix(arm, int(first[arm]))
+        result.enter(np.full(len(rewards), arm), first[arm] + np.arange(len(rewards)), rewards)
+    return result
+
+
+def agrees(trial: FrozenTrial, config: Mapping[str, Any]) -> bool:
+    """Return whether a trial had the parameters of its configuration."""
+    return all(
+        config.get(name, value) == value or plain(config[name]) == plain(value) for name, value in trial.params.items()
+    )

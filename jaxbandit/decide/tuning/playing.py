@@ -1,0 +1,150 @@
+"""How a search is played: by a race, by halving if the budget is too small for a race, or by a rule."""
+
+import dataclasses
+import math
+import warnings
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from jaxbandit.base.refusals import refuse
+from jaxbandit.decide.sessions.certificate import Certificate
+from jaxbandit.decide.sessions.session import session
+from jaxbandit.decide.tuning import allocation
+from jaxbandit.decide.tuning.evidence import Evidence
+from jaxbandit.decide.tuning.reporting import search_certificate
+from jaxbandit.decide.tuning.rules import chosen, one_of
+from jaxbandit.decide.tuning.searching import Search
+from jaxbandit.decide.tuning.settings import Settings
+
+CONSTANT = 32  # number of equal scores of every configuration that cannot be a coincidence
+BINARY = "all first scores were 0 or 1, so that the search assumed scores in [0, 1] and not normal ones"
+
+
+class Found(NamedTuple):
+    """How a search has ended."""
+
+    arm: int  # number of the chosen configuration in the evidence
+    why: str  # "epsilon", "max_trainings", "timeout", "rule", or "alone" if all others that are given are excluded
+    survivors: np.ndarray  # bool[configurations that were given]
+    certificate: Certificate
+    notes: list[str]
+
+
+def play(
+    where: str, search: Search, evidence: Evidence, given: Settings, numbers: np.ndarray, *, seed: int, paired: bool
+) -> Found:
+    """Play a search, and return how it has ended.
+
+    Args:
+      where: name of the caller, for messages.
+      search: the search before its first request.
+      evidence: its evidence.
+      given: its arguments.
+      numbers: int64[n], numbers of the configurations in the evidence.
+      seed: seed of all random draws.
+      paired: whether configurations share seeds.
+    """
+    play_it = _by_rule if given.rule is not None else _by_default
+    return play_it(where, search, evidence, given, numbers, seed, paired)
+
+
+def _by_default(
+    where: str, search: Search, evidence: Evidence, given: Settings, numbers: np.ndarray, seed: int, paired: bool
+) -> Found:
+    budget, count = search.terms.max_trainings, len(numbers)
+    least = (evidence.criterion._replace(min_trainings=1).needed(evidence.stages) or 0) * count
+    if budget is not None and budget < 2 * least:
+        if budget < least:
+            warnings.warn(
+                f"{where}: max_trainings = {budget} with {count} configurations gives no guarantee: at least {least} "
+                "trainings are needed; sequential halving chooses one",
+                stacklevel=4,
+            )
+        requests = allocation.halving(evidence, search.present, budget, seed)
+    else:
+        requests = allocation.race(evidence, search.present)
+    why = search.play(requests, _watch(where, search, evidence, numbers))
+    if why == "done":
+        why = "max_trainings" if budget is not None and budget < 2 * least else "epsilon"
+    arm = evidence.recommended(search.present)
+    if why == "epsilon" and evidence.achieved(arm) > (evidence.criterion.epsilon or 0.0):
+        why = "alone"
+    certificate = search_certificate(
+        evidence,
+        arm,
+        search.names(),
+        paired=paired,
+        ended=why == "epsilon",
+        on_failure=given.on_failure,
+    )
+    binary = evidence.criterion.score_range is not None and given.criterion.score_range is None
+    return Found(arm, why, ~evidence.excluded()[numbers], certificate, [BINARY] if binary else [])
+
+
+def _watch(where: str, search: Search, evidence: Evidence, numbers: np.ndarray) -> Callable[[], None]:
+    """Return a function that looks at the scores after each round, for what changes the assumptions.
+
+    Scores of which the first ones are all 0 or 1, and not all equal, are compared as numbers in [0, 1]. If scores are
+    normal, this has probability 0, so that no statement about them is affected, nor if a later score is another number
+    and the assumption is withdrawn.
+    """
+    criterion = evidence.criterion
+    plain = criterion.score_range is None and not criterion.by_arms and not criterion.resolution
+    seen = 0
+
+    def look() -> None:
+        nonlocal seen
+        if not plain:
+            return
+        new, begun = search.rows.score[seen:], seen == 0
+        seen = len(search.rows.score)
+        if begun and len(numbers) == evidence.count and set(new) == {0.0, 1.0}:
+            evidence.decide_by(criterion._replace(score_range=(0.0, 1.0)))
+        elif evidence.criterion.score_range is not None and not all(0 <= score <= 1 for score in new):
+            evidence.decide_by(criterion)
+        if seen and evidence.trainings[numbers].min() == CONSTANT and not evidence.varies():
+            what = f"has the same score at all {CONSTANT} seeds; train must draw its random numbers from its seed"
+            refuse(where, f": every configuration {what}")
+
+    return look
+
+
+def _by_rule(
+    where: str, search: Search, evidence: Evidence, given: Settings, numbers: np.ndarray, seed: int, paired: bool
+) -> Found:
+    rule = given.rule
+    assert rule is not None
+    fresh = session(rule, seed=seed, paired=paired)
+    one_of(where, fresh, len(numbers))
+    mirror = 0.0 if search.terms.maximize or not math.isfinite(given.low + given.high) else given.low + given.high
+    played = allocation.Played(fresh)
+    first = allocation.first_seeds(evidence)
+    requests = played.allocation(numbers, first, lambda arms, seeds: mirror + search.rewards(arms, seeds))
+    why = search.play(requests)
+    end = played.session
+    arm = int(numbers[chosen(end)])
+    base = search_certificate(
+        evidence,
+        arm,
+        search.names(),
+        paired=paired,
+        ended=False,
+        on_failure=given.on_failure,
+    )
+    whole = evidence.count == len(numbers) and len(evidence.stages) == 1
+    promise = rule.promise if whole else None  # it is about configurations that are there from the start
+    certificate = dataclasses.replace(
+        base,
+        rule=rule.name or "an algorithm",
+        delta=None if promise is None else float(promise.delta),
+        epsilon=None if promise is None else float(promise.epsilon),
+        m=None if promise is None else promise.m,
+        proved=promise is not None and promise.proved,
+        stopped=end.stopped,
+        survivors=base.survivors if end.survivors is None or not whole else end.survivors,
+        assumptions=tuple(dict.fromkeys((*base.assumptions, *(() if promise is None else rule.assumptions)))),
+    )
+    survivors = np.ones(len(numbers), bool) if end.survivors is None else end.survivors
+    return Found(arm, "rule" if why == "done" else why, survivors, certificate, [])

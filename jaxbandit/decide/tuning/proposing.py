@@ -1,0 +1,220 @@
+"""Proposals of configurations from a space: at random, by a sampler of Optuna, or by a function.
+
+A space is a dictionary of distributions, such as `loguniform`, or a function of a trial that asks the trial for values,
+`trial.suggest_float("lr", 1e-4, 1, log=True)`, so that what it asks for may depend on the values before. Trials are
+those of Optuna, or, for random proposals, objects with the same methods.
+"""
+
+import copy
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from jaxbandit.base import checks, extras
+from jaxbandit.base.refusals import BadInput, error_line, refuse, show, wrong
+from jaxbandit.base.types import PyTree
+from jaxbandit.decide.tuning.configs import objects
+from jaxbandit.decide.tuning.grid import Distribution
+
+DRAW = 0x51ED270B  # of proposals, among the purposes of a search's seed
+KINDS = "random", "tpe"
+
+
+class Space(NamedTuple):
+    """A space of configurations."""
+
+    propose: Callable[[Any], dict[str, Any]]  # trial -> configuration
+    static: Mapping[str, bool] | None  # whether each hyperparameter is static; None for a function of a trial
+
+    def columns(self, rows: Sequence[Mapping[str, Any]]) -> PyTree:
+        """Return configurations in the form that `tune` takes."""
+        if self.static is None:
+            return [dict(row) for row in rows]
+        values = {name: [row[name] for row in rows] for name in self.static}
+        return {name: objects(column) if self.static[name] else np.array(column) for name, column in values.items()}
+
+
+def read_space(where: str, space: Any) -> Space:
+    """Return a checked space.
+
+    Raises:
+      BadInput: it is neither a dictionary of distributions nor a function.
+    """
+    if callable(space):
+
+        def propose(trial: Any) -> dict[str, Any]:
+            try:
+                config = space(trial)
+            except Exception as error:
+                raise BadInput(f"{where}: space fails: {error_line(error)}") from error
+            if not isinstance(config, dict) or not config or not all(isinstance(name, str) for name in config):
+                refuse(where, f": space returns {show(config)}, must return a dictionary with strings as keys")
+            return config
+
+        return Space(propose, None)
+    if not isinstance(space, Mapping) or not space:
+        wrong(f"{where}: space", space, "a dictionary such as {'lr': jb.loguniform(1e-4, 1)}, or a function of a trial")
+    for name, law in space.items():
+        if not isinstance(name, str) or not isinstance(law, Distribution):
+            remedy = "must be loguniform, uniform_float, uniform_int or choice of something"
+            refuse(where, f": space: {name} = {law!r}, {remedy}")
+    static = {name: law.static for name, law in space.items()}
+    return Space(lambda trial: {name: law.suggest(trial, name) for name, law in space.items()}, static)
+
+
+class RandomTrial:
+    """A trial whose values are independent and uniform, with the `suggest` methods of Optuna's trials."""
+
+    def __init__(self, seed: int, number: int):
+        """Begin a trial, whose values depend on the seed and its number alone."""
+        self.number, self.params = number, dict[str, Any]()
+        self._rng = np.random.default_rng((seed, DRAW, number))
+
+    def suggest_float(
+        self, name: str, low: float, high: float, *, step: float | None = None, log: bool = False
+    ) -> float:
+        """Return a number in [low, high]; uniform in its logarithm if `log`, or of low, low + step, .. up to high."""
+        low = float(checks.number(f"suggest_float({name!r})", "low", low, low=0.0 if log else -math.inf, open_low=log))
+        high = float(checks.number(f"suggest_float({name!r})", "high", high, low=low))
+        if step is not None:
+            step = float(checks.number(f"suggest_float({name!r})", "step", step, low=0.0, open_low=True))
+            if log:
+                refuse(f"suggest_float({name!r})", ": step and log are both given; give one of them")
+            count = math.floor((high - low) / step * (1 + 1e-12)) + 1
+            return self._known(name, lambda: low + step * int(self._rng.integers(count)))
+        return self._known(name, lambda: self._between(low, high, log))
+
+    def suggest_int(self, name: str, low: int, high: int, *, step: int = 1, log: bool = False) -> int:
+        """Return an integer in [low, high]; about uniform in its logarithm if `log`, or of low, low + step, .."""
+        low = checks.integer(f"suggest_int({name!r})", "low", low, 1 if log else -(2**62))
+        high = checks.integer(f"suggest_int({name!r})", "high", high, low, 2**62)
+        step = checks.integer(f"suggest_int({name!r})", "step", step, 1)
+        if log:
+            return self._known(name, lambda: min(max(round(self._between(low - 0.5, high + 0.5, True)), low), high))
+        return self._known(name, lambda: low + step * int(self._rng.integers((high - low) // step + 1)))
+
+    def suggest_categorical(self, name: str, choices: Sequence[Any]) -> Any:
+        """Return one of some values."""
+        if not len(choices):
+            refuse(f"suggest_categorical({name!r})", ": choices is empty, must have at least one value")
+        return self._known(name, lambda: choices[int(self._rng.integers(len(choices)))])
+
+    def _between(self, low: float, high: float, log: bool) -> float:
+        share = float(self._rng.random())
+        if not log:
+            return low + share * (high - low)
+        return min(max(math.exp(math.log(low) + share * (math.log(high) - math.log(low))), low), high)
+
+    def _known(self, name: str, draw: Callable[[], Any]) -> Any:
+        if name not in self.params:
+            self.params[name] = draw()
+        return self.params[name]
+
+
+class Proposer(Protocol):
+    """What proposes configurations, one after the other."""
+
+    name: str
+
+    def propose(self) -> dict[str, Any]:
+        """Return the next configuration."""
+        ...
+
+    def tell(self, number: int, score: float) -> None:
+        """Take the score of proposal number 0, 1, ..; NaN if it failed."""
+        ...
+
+
+class _Random:
+    name = "random"
+
+    def __init__(self, space: Space, seed: int):
+        self._space, self._seed, self._count = space, seed, 0
+
+    def propose(self) -> dict[str, Any]:
+        self._count += 1
+        return self._space.propose(RandomTrial(self._seed, self._count - 1))
+
+    def tell(self, number: int, score: float) -> None:
+        """Do nothing."""
+
+
+class _Function:
+    def __init__(self, where: str, function: Callable[..., Any], seed: int):
+        self.name = getattr(function, "__name__", type(function).__name__)
+        self._where, self._function, self._seed = where, function, seed
+        self._history: list[tuple[dict[str, Any], float | None]] = []
+
+    def propose(self) -> dict[str, Any]:
+        words = np.random.SeedSequence((self._seed, DRAW, len(self._history))).generate_state(1)
+        try:
+            config = self._function(copy.deepcopy(self._history), int(words[0] >> 1))
+        except Exception as error:
+            raise BadInput(f"{self._where}: proposer fails: {error_line(error)}") from error
+        if not isinstance(config, dict) or not config or not all(isinstance(name, str) for name in config):
+            refuse(self._where, f": proposer returns {show(config)}, must return a dictionary with strings as keys")
+        self._history.append((config, None))
+        return config
+
+    def tell(self, number: int, score: float) -> None:
+        self._history[number] = self._history[number][0], score
+
+
+class _Sampler:
+    """A sampler of Optuna, whose study is kept in memory: its trials are asked for and told again when resuming."""
+
+    def __init__(self, where: str, sampler: Any, space: Space, seed: int, maximize: bool):
+        with extras.extra("optuna"):
+            import optuna
+        if sampler == "tpe":
+            sampler = optuna.samplers.TPESampler(seed=seed)
+        elif not isinstance(sampler, optuna.samplers.BaseSampler):
+            allowed = '"random", "tpe", a sampler of Optuna or a function of (history, seed)'
+            wrong(f"{where}: proposer", sampler, allowed)
+        self.name, self._space, self._failed = type(sampler).__name__, space, optuna.trial.TrialState.FAIL
+        level = optuna.logging.get_verbosity()
+        optuna.logging.set_verbosity(optuna.logging.WARNING)  # a line on the study in memory helps nobody
+        try:
+            direction = "maximize" if maximize else "minimize"
+            self._study = optuna.create_study(sampler=copy.deepcopy(sampler), direction=direction)
+        finally:
+            optuna.logging.set_verbosity(level)
+
+    def propose(self) -> dict[str, Any]:
+        return self._space.propose(self._study.ask())
+
+    def tell(self, number: int, score: float) -> None:
+        if math.isnan(score):
+            self._study.tell(number, state=self._failed)
+        else:
+            self._study.tell(number, score)
+
+
+def proposer_of(where: str, proposer: Any, space: Any, *, seed: int, maximize: bool) -> tuple[Proposer, Space]:
+    """Return the proposer of a search at its start, and its space.
+
+    Args:
+      where: name of the caller, for messages.
+      proposer: "random", "tpe", a sampler of Optuna, or a function (history, seed) -> configuration.
+      space: the space; None for a function, which knows its own.
+      seed: seed of the proposals.
+      maximize: whether large scores are good.
+
+    Raises:
+      BadInput: the proposer or the space is none of these.
+      MissingExtra: Optuna is needed and not installed.
+    """
+    if isinstance(proposer, str) and proposer not in KINDS:
+        checks.choice(where, "proposer", proposer, KINDS)
+    if callable(proposer):
+        if space is not None:
+            refuse(
+                where, ": space and a function as proposer are both given; give space=None, the function knows its own"
+            )
+        return _Function(where, proposer, seed), Space(lambda trial: {}, None)
+    known = read_space(where, space)
+    if isinstance(proposer, str) and proposer == "random":
+        return _Random(known, seed), known
+    return _Sampler(where, proposer, known, seed, maximize), known

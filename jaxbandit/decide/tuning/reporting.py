@@ -1,0 +1,205 @@
+"""The certificate of a search, and the remarks that belong to its numbers."""
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from jaxbandit.decide.sessions.arm_intervals import intervals
+from jaxbandit.decide.sessions.certificate import Certificate
+from jaxbandit.decide.sessions.rewards import Totals
+from jaxbandit.decide.tuning.configs import Configs
+from jaxbandit.decide.tuning.criterion import Criterion
+from jaxbandit.decide.tuning.evidence import Evidence
+from jaxbandit.theory.comparisons.achieved import achieved_epsilon
+from jaxbandit.theory.comparisons.betting import mixture_upper
+from jaxbandit.theory.proportions import rate_bounds
+
+MEANING = {  # of a mean, by what happens to failed trainings
+    "stop": "no training failed",
+    "separate": "means are over the trainings that did not fail, and regret is the difference from the best such mean",
+}
+FEW = 2**20  # scores in all of which more expensive bounds are computed
+PRICE = (
+    "with a known range of scores, score_range=(low, high) needs no such assumption; it takes about "
+    "log(1/alpha) (high - low) / gap rounds, however small the noise is"
+)
+
+
+def score_bounds(evidence: Evidence) -> tuple[np.ndarray, np.ndarray]:
+    """Return simultaneous bounds of what each configuration is judged by, in units of the score, float64[K] each."""
+    criterion, (n, means, variances) = evidence.criterion, evidence.moments()
+    coverage = 1 - criterion.error(evidence.stages)
+    if criterion.by_arms:
+        low, high = evidence.bounds()
+    elif criterion.score_range is not None:
+        low, high = _bounded(evidence, (1 - coverage) / len(n))
+        return low, high
+    else:
+        squares = n * np.where(n > 0, variances, 0.0)
+        center = np.where(n > 0, means, 0.0)
+        low, high, _ = intervals(Totals(n, center, np.zeros(len(n)), squares), None, coverage)
+    return (low, high) if criterion.maximize else (-high, -low)
+
+
+def _bounded(evidence: Evidence, level: float) -> tuple[np.ndarray, np.ndarray]:
+    """Bounds of means of scores in a known range, by bets on either side; of rates, the closer ones of rates."""
+    assert evidence.criterion.score_range is not None
+    least, most = evidence.criterion.score_range
+    bounds = np.empty((2, evidence.count))
+    for arm, sample in enumerate(evidence.samples):
+        scores = np.array([x for x in sample if not np.isnan(x)]) * (1 if evidence.criterion.maximize else -1)
+        share = (scores - least) / (most - least)
+        if np.isin(share, (0.0, 1.0)).all() or len(share) * evidence.count > FEW:
+            bounds[:, arm] = np.ravel(rate_bounds(np.clip(share, 0, 1).sum(), len(share), level))
+        else:
+            bounds[:, arm] = 1 - mixture_upper(1 - share, level / 2), mixture_upper(share, level / 2)
+    return least + (most - least) * bounds[0], least + (most - least) * bounds[1]
+
+
+def search_certificate(
+    evidence: Evidence, arm: int, names: Sequence[str], *, paired: bool, ended: bool, on_failure: object
+) -> Certificate:
+    """Return the certificate of a search with the default allocation.
+
+    Args:
+      evidence: the scores.
+      arm: the recommended configuration.
+      names: texts of all configurations.
+      paired: whether configurations share seeds.
+      ended: whether the search has ended because its epsilon is achieved.
+      on_failure: what happens to failed trainings, for the assumptions.
+    """
+    criterion, stages = evidence.criterion, evidence.stages
+    error, comparison, location = criterion.error(stages), evidence.comparison(), evidence.location()
+    outliers = evidence.outliers(arm)
+    remarks = [*_outlier_remarks(evidence, arm, names), *failure_remarks(evidence, arm, names, on_failure)]
+    low, high = score_bounds(evidence)
+    assumptions = criterion.assumptions(stages, paired)
+    numbers = isinstance(on_failure, float)
+    assumptions.append(f"a failed training counts as the score {on_failure:g}" if numbers else MEANING[str(on_failure)])
+    excluded = comparison.excluded()
+    return Certificate(
+        rule=criterion.rule,
+        delta=error,
+        epsilon=criterion.epsilon or 0.0,
+        m=1,
+        proved=not outliers and not (numbers and evidence.failures.any() and criterion.score_range is None),
+        stopped=ended,
+        recommendation=np.array([arm], np.int32),
+        pulls=evidence.trainings.copy(),
+        means=location if criterion.maximize else -location,
+        low=low,
+        high=high,
+        coverage=1 - error,
+        survivors=~excluded,
+        assumptions=tuple(assumptions),
+        achieved=achieved_epsilon(comparison, [arm]),
+        excluded=excluded,
+        needed=criterion.needed(stages),
+        statistic=statistic(criterion),
+        remarks=tuple(remarks),
+        names=tuple(names),
+    )
+
+
+def statistic(criterion: Criterion) -> str:
+    """Return the name of what is compared."""
+    if criterion.quantile is None:
+        return "mean"
+    p = criterion.quantile if criterion.maximize else 1 - criterion.quantile
+    return "median" if p == 0.5 else f"{p:g}-quantile"
+
+
+def _outlier_remarks(evidence: Evidence, arm: int, names: Sequence[str]) -> list[str]:
+    found = evidence.outliers(arm)
+    if not found:
+        return []
+    worst = max(found, key=lambda each: each.deviation)
+    more = f" and {len(found) - 1} more" if len(found) > 1 else ""
+    what = f"one of {worst.size} is {worst.deviation:.1f} standard deviations from the mean"
+    remedy = f"{PRICE}; or give min_trainings, or quantile"
+    return [
+        f"the differences with {names[worst.rival]}{more} are not normal ({what}): the error rate may exceed delta; "
+        f"{remedy}"
+    ]
+
+
+def failure_remarks(evidence: Evidence, arm: int, names: Sequence[str], on_failure: object) -> list[str]:
+    """Return how many trainings failed of the configurations that are not excluded."""
+    lines, left = [], ~evidence.excluded()
+    left[arm] = True
+    rates = evidence.failure_rates() if evidence.criterion.max_failure_rate is not None else None
+    for i in np.flatnonzero(left & (evidence.failures > 0)).tolist():
+        counts = "" if isinstance(on_failure, str) else f" and count as {on_failure:g}"
+        rate = "" if rates is None else f"; at most {rates[i]:.0%} of its trainings fail"
+        lines.append(f"{names[i]}: {evidence.failures[i]} of {evidence.trainings[i]} trainings failed{counts}{rate}")
+    most = evidence.criterion.max_failure_rate
+    if rates is not None and most is not None and not rates[arm] <= most:
+        lines.append(f"no configuration is known to fail in at most {most:.0%} of its trainings")
+    return lines
+
+
+def _price(evidence: Evidence, arm: int) -> list[str]:
+    """Return what a proof without normal scores would cost, if all scores are in [0, 1]."""
+    criterion, (_, means, _) = evidence.criterion, evidence.moments()
+    sign = 1 if criterion.maximize else -1
+    scores = [sign * x for sample in evidence.samples for x in sample if not math.isnan(x)]
+    inside = bool(scores) and min(scores) >= 0 and max(scores) <= 1
+    if criterion.score_range is not None or criterion.by_arms or criterion.resolution or not inside:
+        return []
+    rivals = np.delete(means, arm)
+    gap = max(float(means[arm] - np.nanmax(rivals)), criterion.epsilon or 0.0)
+    if not gap > 0:
+        return []
+    rounds = math.log(max(evidence.count - 1, 1) / criterion.delta) / gap
+    return [
+        "if all scores are in [0, 1], score_range=(0, 1) proves the choice without assuming that they are normal, in "
+        f"about {rounds:,.0f} rounds instead of {int(evidence.trainings.max()):,}"
+    ]
+
+
+def search_notes(
+    evidence: Evidence, arm: int, configs: Configs, numbers: np.ndarray, first_delta: float | None
+) -> list[str]:
+    """Return remarks on the choice, on growth, and on delta.
+
+    Args:
+      evidence: the scores.
+      arm: number of the chosen configuration in the evidence.
+      configs: the configurations that were given.
+      numbers: int64[configs.count], their numbers in the evidence.
+      first_delta: delta of the first search with these scores.
+    """
+    notes, location = [], evidence.location()
+    better = [i for i in numbers.tolist() if evidence.trainings[i] and location[i] > location[arm]]
+    for i in sorted(better, key=lambda i: -location[i])[:3]:
+        name, rival = f"configuration {int(np.flatnonzero(numbers == i)[0])}", evidence.excluder(i)
+        n = f"{evidence.trainings[i]} trainings"
+        reason = "but fewer trainings, of which less is known"
+        if rival is not None:
+            who = np.flatnonzero(numbers == rival)
+            by = f"configuration {who[0]}" if len(who) else "one that is not given now"
+            reason = f"but was excluded by {by}, on the seeds that both had"
+        elif not evidence.allowed()[i]:
+            reason = "but may fail too often"
+        notes.append(f"{name} has a better {statistic(evidence.criterion)} over {n}, {reason}")
+    notes += _price(evidence, arm)
+    stages, criterion = evidence.stages, evidence.criterion
+    if len(stages) > 1:
+        added = stages[-1].size - stages[0].size
+        error = criterion.error(stages)
+        cost = (
+            "" if criterion.growth else f", so that the error probability is {error:g} instead of {criterion.delta:g}"
+        )
+        notes.append(f"{added} of {stages[-1].size} configurations were added to the directory later{cost}")
+    if first_delta is not None and first_delta != criterion.delta:
+        notes.append(
+            f"the first search with these scores had delta = {first_delta:g}; a delta that was chosen by looking at "
+            "scores is not covered"
+        )
+    if absent := evidence.count - configs.count:
+        notes.append(
+            f"{absent} configurations of the directory are not given now; they are compared, but not recommended"
+        )
+    return notes

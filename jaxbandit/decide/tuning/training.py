@@ -1,0 +1,125 @@
+"""The training function of a search: traced by JAX, or called directly, and what identifies its scores."""
+
+from concurrent.futures import Executor
+from typing import NamedTuple
+
+import numpy as np
+
+from jaxbandit.base import checks
+from jaxbandit.base.refusals import BadInput, error_line, refuse, wrong
+from jaxbandit.decide.tuning import traced
+from jaxbandit.decide.tuning.calls import Calls, Train
+from jaxbandit.decide.tuning.configs import Configs
+from jaxbandit.decide.tuning.digests import function_digest
+from jaxbandit.decide.tuning.inspection import takes_integer, uses_jax
+from jaxbandit.decide.tuning.searching import Evaluate
+from jaxbandit.decide.tuning.store import Entry, Store
+
+
+class Training(NamedTuple):
+    """A training function with the configurations that it is given."""
+
+    train: Train
+    space: Configs
+    integer: bool  # whether its seeds are integers
+    program: traced.Traced | None  # None if train is called directly
+    calls: Calls | None
+    entries: list[Entry]  # what identifies the scores of each configuration
+    notes: tuple[str, ...]
+
+    def evaluate(self, store: Store, batch: int | None) -> Evaluate:
+        """Return the function that runs trainings, with the batch sizes of the store if it has them."""
+        if self.program is None:
+            assert self.calls is not None
+            return self.calls
+        names = self.program.digests
+        try:
+            if batch is not None:
+                sizes = [batch] * len(names)
+            elif all(name in store.batches for name in names):
+                sizes = [store.batches[name] for name in names]
+            else:
+                found = traced.batches(self.program)
+                sizes = [store.batches.get(name, size) for name, size in zip(names, found, strict=True)]
+            for name, size in zip(names, sizes, strict=True):
+                if store.batches.get(name, size) != size:
+                    what = f"scores with batch = {store.batches[name]}, but batch = {size}"
+                    raise BadInput(f"tune: the directory holds {what}; leave it out, or give another directory")
+            store.set_batches(dict(zip(names, sizes, strict=True)))
+            return traced.Trainings(self.program, sizes)
+        except NotImplementedError as error:
+            refuse("tune", f": train can be traced, but not vmapped over configurations: {error_line(error)}")
+
+
+def read(
+    train: Train,
+    space: Configs,
+    *,
+    batch: int | None,
+    executor: Executor | None,
+    tracing: bool | None,
+    stored: bool,
+) -> Training:
+    """Return the training function of a search.
+
+    Args:
+      train: as for `tune`.
+      space: the configurations.
+      batch: number of trainings side by side, or None.
+      executor: where train is called, or None.
+      tracing: whether JAX traces train; None to try it if train uses JAX.
+      stored: whether its scores are stored, so that train and the configurations have to be identified.
+
+    Raises:
+      BadInput: train is no function, or cannot be traced although this is asked for.
+    """
+    if batch is not None:
+        batch = checks.integer("tune", "batch", batch, 1)
+    if executor is not None and batch is not None:
+        refuse("tune", ": batch and executor are both given; batch requires a train that JAX can trace; give only one")
+    if tracing not in (None, True, False):
+        wrong("tune: traced", tracing, "True, False or None")
+    if (tracing and executor is not None) or (tracing is False and batch is not None):
+        other = "executor" if tracing else "batch"
+        refuse("tune", f": traced = {tracing} and {other} are both given, which exclude each other; give only one")
+    if not callable(train):
+        wrong("tune: train", train, "a function of (key, config), or of (seed: int, config)")
+    program, notes, integer = None, (), takes_integer(train)
+    # A call with tracers is a call that may cost money, or that runs for hours.
+    if executor is None and (tracing or batch is not None or (tracing is None and uses_jax(train))):
+        try:
+            program = traced.trace(train, space, integer=integer)
+        except traced.NotTraceable as error:
+            if batch is not None or tracing:
+                given = "traced = True" if tracing else f"batch = {batch}"
+                refuse("tune", f": {given}, but train cannot be traced ({error}); leave it out")
+            notes = (f"trainings ran one at a time, because train cannot be traced: {error}",)
+    keys = [space.key(i) if stored else str(i) for i in range(space.count)]
+    if program is None:
+        digest, calls = function_digest(train) if stored else "", Calls(train, space, executor, integer=integer)
+        return Training(train, space, integer, None, calls, [Entry(key, digest) for key in keys], notes)
+    pairs = zip(program.digests, program.groups, strict=True)
+    programs = {row: digest for digest, group in pairs for row in group.rows.tolist()}
+    entries = [Entry(key, programs[i]) for i, key in enumerate(keys)]
+    return Training(train, space, integer, program, None, entries, notes)
+
+
+def enter(store: Store, training: Training, *, blind: bool, delta: float, same_train: bool) -> np.ndarray:
+    """Add configurations that a store does not have, and return the numbers of all of them, int64[space.count].
+
+    Raises:
+      BadInput: the scores of the store are those of another training function.
+    """
+    known = {entry.key: number for number, entry in enumerate(store.entries)}
+    entries = training.entries
+    programs = {entry.program for entry in store.entries}
+    mine = {entry.program for entry in entries}
+    changed = any(e.key in known and store.entries[known[e.key]].program != e.program for e in entries)
+    changed |= training.program is None and bool(programs) and not mine <= programs
+    if changed and not same_train:
+        remedy = "give another directory, or same_train=True if it computes the same as before"
+        raise BadInput(f"tune: the directory holds scores of another train function, or one with other data; {remedy}")
+    if new := [entry for entry in entries if entry.key not in known]:
+        store.enter(new, blind=blind, delta=delta)
+        known |= {entry.key: len(known) + i for i, entry in enumerate(new)}
+    return np.array([known[entry.key] for entry in entries], np.int64)

@@ -1,0 +1,89 @@
+"""The command `ab`, which decides between the variants of a log of visitors."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+from tyro.conf import Positional, UseAppendAction, arg
+
+from jaxbandit.lab.cli import streams
+from jaxbandit.lab.cli.endings import DONE, bad_input
+
+
+@dataclass(frozen=True)
+class AB:
+    """Decide between the variants of a log of visitors: ship one, keep the control, or go on. Look at any time."""
+
+    log: Annotated[Positional[Path], arg(metavar="LOG")]
+    """CSV file with a line of names and one row for each visitor, in the order of arrival."""
+    control: str
+    """The variant that is in use now."""
+    variant: Annotated[str, arg(metavar="COLUMN")] = "variant"
+    """Column with the variant of each visitor."""
+    outcome: Annotated[str, arg(metavar="COLUMN")] = "outcome"
+    """Column with the outcomes: 0 and 1, yes and no, true and false, or numbers; empty if not known yet."""
+    time: Annotated[str | None, arg(metavar="COLUMN")] = None
+    """Column with the times of the visitors, numbers or dates; the rows are sorted by it."""
+    window: Annotated[str | None, arg(metavar="LENGTH")] = None
+    """How long after a visit its outcome may still change: 7d, 12h, 30m or 90s, or a number if times are numbers."""
+    now: Annotated[str | None, arg(metavar="TIME")] = None
+    """The time at which the log was written; default: that of its last visitor."""
+    block: Annotated[str | None, arg(metavar="COLUMN")] = None
+    """Column with the block of each visitor, if each block has one visitor of each variant in random order."""
+    delta: Annotated[float, arg(metavar="D")] = 0.05
+    """Probability with which the decision may be wrong."""
+    epsilon: Annotated[float, arg(metavar="E")] = 0.0
+    """What the decision may cost, in units of an outcome: 0.005 is half a percentage point of a rate."""
+    range: Annotated[tuple[float, float] | None, arg(metavar="LOW HIGH")] = None
+    """The least and the largest possible outcome, if outcomes are not 0 and 1."""
+    minimize: bool = False
+    """Smaller outcomes are better."""
+    late: Annotated[UseAppendAction[tuple[str, ...]], arg(metavar="VARIANT")] = ()
+    """A variant that was added after outcomes could have been looked at. Repeatable; default: what the log shows."""
+    none_late: bool = False
+    """The list of the variants was fixed before anybody looked at outcomes."""
+    removed: Annotated[UseAppendAction[tuple[str, ...]], arg(metavar="VARIANT")] = ()
+    """A variant that is no longer shown: it is not chosen. Repeatable."""
+    growth: bool = False
+    """It was said in advance that variants may be added."""
+    html: Annotated[Path | None, arg(metavar="FILE", aliases=("-o",))] = None
+    """Also write a page of HTML, in one file. An existing report is replaced; any other file is kept, with an error."""
+    json: bool = False
+    """Print one JSON document instead of the text."""
+
+    def __call__(self) -> int:
+        """Decide, and print the result."""
+        from jaxbandit.base.refusals import refuse
+        from jaxbandit.decide.variants.ab import ab
+
+        with bad_input():
+            if self.late and self.none_late:
+                refuse("--none-late", " says the opposite of --late; give one of them")
+            late = () if self.none_late else self.late or None
+            result = ab(
+                self.log,
+                control=self.control,
+                variant=self.variant,
+                outcome=self.outcome,
+                time=self.time,
+                block=self.block,
+                delta=self.delta,
+                epsilon=self.epsilon,
+                outcome_range=self.range,
+                maximize=not self.minimize,
+                window=self.window,
+                now=self.now,
+                late=late,
+                removed=self.removed,
+                growth=self.growth,
+            )
+            if self.html is not None:
+                from jaxbandit.lab.report import variants
+                from jaxbandit.lab.report.write import write_page
+
+                write_page(variants.page_of(result, self.log.stem), self.html)
+        if self.json:
+            streams.document(result.to_json())
+        else:
+            print(result)
+        return DONE

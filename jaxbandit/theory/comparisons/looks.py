@@ -1,0 +1,81 @@
+"""Betting bounds of a mean at many sample sizes at once, for long samples.
+
+The bounds are those of `betting.py`. Because the order of the rows does not matter, counts of the distinct values at
+each look suffice: outcomes of 0 and 1 have three differences. Many distinct values are divided among the two nearest
+points of a grid in such a way that their mean is preserved. The log of the wealth is concave in a difference, so this
+makes it smaller, and the bound a little larger. Any subset of the sample sizes may be looked at, since all bounds hold
+at once.
+"""
+
+import numpy as np
+
+from jaxbandit.theory.comparisons.betting import STAKES, log_mixture
+
+_HALVINGS = 40  # of (-1, 1)
+_RATIO = 1.02  # of two successive sample sizes
+GRID = 129  # points among which more distinct values than that are divided
+_ROWS = 2**16  # whose wealth is computed at once
+
+
+def sample_sizes(n: int) -> np.ndarray:
+    """Return the sample sizes up to n that are looked at, int64[looks]: n, and a grid that does not depend on n."""
+    grid = np.unique(np.floor(_RATIO ** np.arange(1, np.log(max(n, 1)) / np.log(_RATIO) + 1)).astype(np.int64))
+    return np.unique(np.append(grid[grid <= n], n)) if n else np.zeros(0, np.int64)
+
+
+def running_upper(differences: np.ndarray, log_alpha: float) -> tuple[np.ndarray, np.ndarray]:
+    """Return the least upper bound of the mean so far, at each look.
+
+    Args:
+      differences: float64[n] <= 1, in units of the range of a score.
+      log_alpha: log of the probability with which a bound may be wrong at some look.
+
+    Returns:
+      (sizes, bounds): int64[looks] and float64[looks] in (-1, 1].
+    """
+    sizes = sample_sizes(len(differences))
+    values, counts = _counted(differences, sizes)
+    low, high = np.full(len(sizes), -1.0), np.ones(len(sizes))
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2
+        logs = np.log1p(STAKES * ((middle[:, None] - values) / (1 - middle)[:, None])[..., None])
+        enough = log_mixture(np.einsum("lj,ljg->lg", counts, logs)) >= -log_alpha
+        low, high = np.where(enough, low, middle), np.where(enough, middle, high)
+    return sizes, np.minimum.accumulate(high)
+
+
+def _counted(differences: np.ndarray, sizes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the values, float64[values], and the weight of each of them at each look, float64[looks, values]."""
+    look = np.searchsorted(sizes, np.arange(1, len(differences) + 1))
+    values, places = np.unique(differences, return_inverse=True)
+    if len(values) <= GRID:
+        counts = np.zeros((len(sizes), len(values)))
+        np.add.at(counts, (look, places), 1.0)
+        return values, np.cumsum(counts, axis=0)
+    values = np.linspace(values[0], values[-1], GRID)
+    left = np.clip(np.searchsorted(values, differences, side="right") - 1, 0, GRID - 2)
+    right_share = np.clip((differences - values[left]) / np.diff(values)[left], 0.0, 1.0)
+    counts = np.zeros((len(sizes), GRID))
+    np.add.at(counts, (look, left), 1 - right_share)
+    np.add.at(counts, (look, left + 1), right_share)
+    return values, np.cumsum(counts, axis=0)
+
+
+def first_below(differences: np.ndarray, mean: float, log_alpha: float) -> int | None:
+    """Return the first of all sample sizes, not only of the looks, at which the upper bound is below a mean, or None.
+
+    Args:
+      differences: float64[n] <= 1.
+      mean: in (-1, 1).
+      log_alpha: log of the probability with which the claim may be wrong for some n.
+    """
+    rows = np.flatnonzero(differences) if mean == 0 else np.arange(len(differences))  # others change nothing at 0
+    wealth = np.zeros(len(STAKES))
+    for start in range(0, len(rows), _ROWS):
+        some = rows[start : start + _ROWS]
+        sums = wealth + np.cumsum(np.log1p(STAKES * ((mean - differences[some]) / (1 - mean))[:, None]), axis=0)
+        enough = log_mixture(sums) > -log_alpha
+        if enough.any():
+            return int(some[np.argmax(enough)]) + 1
+        wealth = sums[-1]
+    return None

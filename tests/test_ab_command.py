@@ -1,0 +1,136 @@
+"""`jaxbandit ab`: what it prints, its JSON, its page in a file and in a browser, and exit statuses."""
+
+import json
+import re
+
+import numpy as np
+import pytest
+from test_report import read
+
+import jaxbandit as jb
+from jaxbandit.lab import cli
+
+pytest.importorskip("matplotlib")
+
+HOSTILE = "</script><script>alert(1)</script>"
+
+
+@pytest.fixture
+def log(tmp_path):
+    rng = np.random.default_rng(1)
+    rows = ["variant,converted,t"]
+    for i in range(3000):
+        variant = "ABC"[rng.integers(2 if i < 1000 else 3)]
+        rows.append(f"{variant},{int(rng.random() < {'A': 0.1, 'B': 0.2, 'C': 0.15}[variant])},{i}")
+    path = tmp_path / "log.csv"
+    path.write_text("\n".join(rows) + "\n")
+    return path
+
+
+def test_the_command_prints_what_python_returns(log, capsys):
+    arguments = ["--control", "A", "--outcome", "converted", "--time", "t", "--window", "200", "--epsilon", "0.005"]
+    assert cli.main(["ab", str(log), *arguments]) == 0
+    result = jb.ab(log, control="A", outcome="converted", time="t", window=200, epsilon=0.005)
+    printed = capsys.readouterr().out
+    assert printed.startswith(result.words) and "C came later" in " ".join(printed.split())
+    assert cli.main(["ab", str(log), *arguments, "--json", "--now", "3100", "--delta", "0.1", "--minimize"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    options = {"control": "A", "outcome": "converted", "time": "t", "window": 200, "epsilon": 0.005}
+    other = jb.ab(log, **options, now=3100, delta=0.1, maximize=False)
+    assert found == json.loads(json.dumps(other.to_json())) and found["schema"] == 1
+    b = found["variants"][1]
+    assert b["name"] == "B" and b["visitors"] > b["pairs"] > 0 and {"low", "high", "difference_low"} <= b.keys()
+
+
+def test_stages_removal_and_ranges(log, capsys):
+    def found(*arguments):
+        assert cli.main(["ab", str(log), "--control", "A", "--outcome", "converted", "--json", *arguments]) == 0
+        return {v["name"]: v for v in json.loads(capsys.readouterr().out)["variants"]}
+
+    assert [v["stage"] for v in found().values()] == [0, 0, 1]
+    assert [v["stage"] for v in found("--none-late").values()] == [0, 0, 0]
+    assert [v["stage"] for v in found("--late", "B", "--late", "C").values()] == [0, 1, 2]
+    assert found("--removed", "B")["B"]["removed"] and found("--growth")["C"]["stage"] == 1
+    assert found("--range", "0", "50")["B"]["difference_high"] > found()["B"]["difference_high"]
+
+
+def test_bad_input_is_one_line_and_status_2(log, tmp_path, capsys):
+    for arguments, message in (
+        (["--control", "Z", "--outcome", "converted"], 'control = "Z", must be one of'),
+        (["--control", "A"], "has no column 'outcome'"),
+        (["--control", "A", "--outcome", "converted", "--late", "B", "--none-late"], "says the opposite of --late"),
+        (["--control", "A", "--outcome", "converted", "--html", str(log)], "is not a report, so it is not replaced"),
+        (["--control", "A", "--outcome", "converted", "--html", str(tmp_path)], "is a directory"),
+    ):
+        assert cli.main(["ab", str(log), *arguments]) == 2
+        said = capsys.readouterr().err
+        assert message in said and said.count("\n") == 1
+    assert log.read_text().startswith("variant")
+
+
+def test_the_page_says_what_is_decided(log, tmp_path, capsys):
+    page = tmp_path / "ab.html"
+    arguments = ["ab", str(log), "--control", "A", "--outcome", "converted", "--html", str(page)]
+    assert cli.main(arguments) == 0 and cli.main(arguments) == 0  # a report is replaced
+    result = jb.ab(log, control="A", outcome="converted")
+    found, text = read(page), page.read_text()
+    assert result.words in text and "Show next: " in text
+    table = found.table("Visitors, and what is known")
+    assert [row[0] for row in table[1:]] == ["A (control)", "B", "C"]
+    assert table[1][1] == f"{result.variants[0].visitors:,}"
+    apart = found.table("Differences from the control")
+    b = result.variants[1]
+    assert apart[0][2] == "95 % interval" and apart[1][3:] == [f"{b.pairs:,}", f"{b.visitors - b.pairs:,}"]
+    rates, chart = found.data
+    assert [curve["x"] for curve in rates["curves"]] == [[1, 2], [0]]  # the control has a color of its own
+    curve = chart["curves"][0]
+    assert curve["label"] == "B" and curve["x"][-1] == result.variants[1].pairs
+    assert curve["low"][-1] == pytest.approx(100 * result.variants[1].difference_low, rel=1e-4)
+    assert curve["y"][-1] == pytest.approx(100 * result.variants[1].difference, rel=1e-4)
+
+
+def test_names_are_text_on_the_page_and_escaped_on_a_terminal(tmp_path, capsys):
+    names = ["A", HOSTILE, "\x1b[31mred"]
+    rows = "".join(f'"{name}",{i % 2}\n' for i in range(60) for name in names)
+    log = tmp_path / "log.csv"
+    log.write_text("variant,outcome\n" + rows)
+    page = tmp_path / "page.html"
+    assert cli.main(["ab", str(log), "--control", "A", "--html", str(page)]) == 0
+    assert "\x1b" not in capsys.readouterr().out
+    found = read(page)
+    assert len(found.scripts) == 2 and found.table("Visitors")[2][0] in (HOSTILE, "\ufffd[31mred")
+
+
+@pytest.mark.parametrize("kind", ["normal", "range", "few"])
+def test_pages_of_other_outcomes(kind, tmp_path):
+    from jaxbandit.lab.report.variants import page_of
+
+    rng = np.random.default_rng(2)
+    n = 4 if kind == "few" else 300
+    log = {"variant": ["A", "B"] * n, "outcome": rng.beta(2, 3, 2 * n)}
+    result = jb.ab(log, control="A", outcome_range=(0, 1) if kind == "range" else None)
+    text = page_of(result, "log").render().decode()
+    assert result.words in text and "points" not in text.partition("<main>")[2].partition("How to read")[0]
+    main = text.partition("<main>")[2].partition("</main>")[0]
+    assert "Assumptions" in main and not re.search(r"\b(nan|inf)\b", main)
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize(("width", "scheme"), [(390, "dark"), (1280, "light")])
+def test_the_page_in_a_browser(browser, log, tmp_path, width, scheme):
+    page = tmp_path / "ab.html"
+    arguments = ["ab", str(log), "--control", "A", "--outcome", "converted", "--html", str(page)]
+    assert cli.main(arguments) == 0
+    context = browser.new_context(viewport={"width": width, "height": 800}, color_scheme=scheme)
+    try:
+        tab, problems = context.new_page(), []
+        tab.on("pageerror", lambda error: problems.append(str(error)))
+        tab.on("console", lambda message: problems.append(message.text) if message.type == "error" else None)
+        tab.goto(page.as_uri())
+        tab.wait_for_selector(".plot canvas")
+        assert tab.locator(".plot canvas").count() == 2
+        assert tab.evaluate("document.documentElement.scrollWidth") <= width  # tables scroll inside their containers
+        dark = tab.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(20, 23, 27)"
+        assert dark == (scheme == "dark") and not problems
+    finally:
+        context.close()

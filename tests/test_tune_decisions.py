@@ -1,0 +1,380 @@
+"""Searches on the user's terms: budgets, growth, failures, ties, rare events, quantiles; what certificates state."""
+
+import json
+import math
+import warnings
+from concurrent.futures import ThreadPoolExecutor
+
+import jax
+import numpy as np
+import pytest
+
+import jaxbandit as jb
+from jaxbandit.base.refusals import BadInput
+from jaxbandit.decide.tuning import store
+from jaxbandit.decide.tuning.criterion import Criterion, Stage
+from jaxbandit.theory.comparisons.pairs import PairedDifferences
+
+MEANS = [0.8, 0.79, 0.78, 0.7, 0.6, 0.5]
+
+
+def trainer(sd=0.02, change=lambda score, rng, config: score):
+    """A training in plain Python whose score depends on the seed and the configuration alone; it counts its calls."""
+    calls = []
+
+    def train(key, config):
+        if isinstance(key, jax.core.Tracer):
+            raise TypeError("in plain Python")
+        words = tuple(np.asarray(jax.random.key_data(key)).tolist())
+        calls.append((words, config["mu"]))
+        rng = np.random.default_rng([*words, round(1e6 * config["mu"])])
+        shared = np.random.default_rng(words).normal()
+        return change(config["mu"] + sd * (shared + rng.normal()), rng, config)
+
+    train.calls = calls
+    return train
+
+
+def space(*means):
+    return {"mu": np.array(means or MEANS)}
+
+
+def search(train, *means, **options):
+    return jb.tune(train, space(*means), **{"progress": False, **options})
+
+
+def scores_of(best):
+    """The scores of each configuration by seed."""
+    history = best.history
+    order = np.lexsort((history["seed"], history["config"]))
+    counts = np.bincount(history["config"], minlength=best.configs.count)
+    return np.split(history["score"][order], np.cumsum(counts)[:-1])
+
+
+def test_the_certificate_states_the_achieved_epsilon_of_all_scores():
+    best = search(trainer(), max_trainings=200)
+    bounds = PairedDifferences(6, math.log(0.05 / 5), min_size=14)
+    bounds.enter(scores_of(best))
+    left = [i for i in range(6) if i != best.index and not bounds.excluded()[i]]
+    expected = max([0.0, *(bounds.upper(best.index)[i] for i in left)])
+    assert best.certificate.achieved == expected and best.index == 0
+    np.testing.assert_array_equal(best.certificate.excluded, bounds.excluded())
+    assert "with probability at least 0.95" in best.certificate.known and best.certificate.known in str(best)
+    assert best.summary()["certificate"]["achieved_epsilon"] == expected
+    again = jb.Certificate.from_json(json.loads(json.dumps(best.certificate.to_json())))
+    assert str(again) == str(best.certificate) and again.known == best.certificate.known
+
+
+def test_a_budget_is_never_exceeded_and_never_an_error():
+    for budget in (84, 85, 90, 119):  # from 2 n0 K on it is a race; the last round may be partial
+        train = trainer(sd=0.2)
+        best = search(train, max_trainings=budget)
+        assert len(train.calls) == budget == best.table["pulls"].sum() and best.why == "max_trainings"
+        assert np.ptp(best.table["pulls"][best.table["survivor"]]) <= 1
+        assert 0 < best.certificate.achieved < math.inf and not best.certificate.stopped
+    assert search(trainer(), max_trainings=10_000).why == "epsilon"  # nothing is left to compare
+
+
+def halved(table, budget):
+    """Sequential halving on rows of scores: which configurations are trained how often, and the chosen one."""
+    alive, pulls = list(range(len(table))), np.zeros(len(table), int)
+    rounds = math.ceil(math.log2(len(table)))
+    for _ in range(rounds):
+        each = budget // (len(alive) * rounds)
+        pulls[alive] += each
+        alive = sorted(sorted(alive, key=lambda i: -table[i][: pulls[i]].mean())[: math.ceil(len(alive) / 2)])
+    return pulls, alive[0]
+
+
+@pytest.mark.parametrize("budget", [18, 30, 60])
+def test_a_small_budget_is_halved(budget):
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        best = search(trainer(sd=0.1), max_trainings=budget)
+    assert len(said) == (budget < 42) and all("at least 42 trainings are needed" in str(w.message) for w in said)
+    every = search(trainer(sd=0.1), max_trainings=240, min_trainings=40)
+    pulls, chosen = halved(scores_of(every), budget)
+    np.testing.assert_array_equal(best.table["pulls"], pulls)
+    assert best.index == chosen and best.certificate.achieved == math.inf
+    assert best.certificate.known.startswith("no guarantee: nothing is known") and best.why == "max_trainings"
+
+
+def test_a_budget_too_small_for_one_training_each_takes_a_random_few():
+    with pytest.warns(UserWarning, match="gives no guarantee"):
+        best = search(trainer(), max_trainings=4)
+    assert best.table["pulls"].sum() == 4 and best.table["pulls"].max() == 1
+    assert best.index == int(np.nanargmax(best.table["mean"]))
+
+
+def test_a_timeout_ends_a_search_with_what_is_known(tmp_path):
+    train = trainer()
+    first = search(train, max_trainings=90, directory=tmp_path)
+    known = search(train, timeout=0, min_trainings=7, directory=tmp_path)
+    assert len(train.calls) == 90 == known.reused and known.why == "timeout"
+    assert known.certificate.achieved <= first.certificate.achieved and known.index == first.index
+    assert search(trainer(), timeout="0s").why == "timeout"
+    for wrong in ("2 weeks", -1, math.nan, "h", True):
+        with pytest.raises(BadInput, match=r"^tune: timeout = .*must be a number of seconds >= 0, or a text"):
+            search(train, timeout=wrong)
+
+
+def test_any_rule_may_have_a_budget():
+    best = jb.tune(trainer(), space(), jb.uniform(6), max_trainings=120,
+                   progress=False)  # fmt: skip
+    assert best.table["pulls"].sum() == 120 and best.certificate.delta is None and best.certificate.promise == "none"
+    assert 0 <= best.certificate.achieved < math.inf and best.certificate.coverage == 0.95
+    with pytest.raises(BadInput, match="uniform never stops by itself; give max_trainings or timeout"):
+        jb.tune(trainer(), space(), jb.uniform(6))
+
+
+def same(one, other):
+    assert one.certificate.to_json() == other.certificate.to_json()
+    for name, column in one.history.items():
+        np.testing.assert_array_equal(column, other.history[name])
+
+
+def test_a_search_that_grows_trains_nothing_twice(tmp_path):
+    train = trainer()
+    grown = [
+        search(train, *MEANS[:4], epsilon=0.05, directory=tmp_path),
+        search(train, *MEANS[:4], epsilon=0.02, directory=tmp_path),
+        search(train, *MEANS[:4], max_trainings=150, directory=tmp_path),
+        search(train, *MEANS, epsilon=0.02, directory=tmp_path, blind=True),
+    ]
+    assert len(set(train.calls)) == len(train.calls)
+    same(grown[1], search(trainer(), *MEANS[:4], epsilon=0.02))
+    same(grown[2], search(trainer(), *MEANS[:4], max_trainings=150))
+    spent = [int(best.history["attempts"].sum()) for best in grown]
+    assert grown[1].reused == spent[0] and f"{spent[0]} of them from the directory" in repr(grown[1])
+    assert grown[3].certificate.coverage == pytest.approx(0.925)
+    assert "2 of 6 configurations were added to the directory later" in str(grown[3])
+    assert any("blind" in line for line in grown[3].certificate.assumptions)
+
+
+def test_configurations_added_after_looking_are_compared_on_fresh_seeds(tmp_path):
+    train = trainer(sd=0.01)
+    search(train, *MEANS[1:], epsilon=0.005, directory=tmp_path)
+    first = (
+        1 + max(len(set(np.array([c for c in train.calls if c[1] == mu], dtype=object)[:, 0])) for mu in MEANS[1:]) - 1
+    )
+    best = search(train, *MEANS, epsilon=0.005, directory=tmp_path)
+    assert len(set(train.calls)) == len(train.calls) and best.index == 0
+    seeds = best.history["seed"][best.history["config"] == 0]
+    assert seeds.min() == first  # no seed that anybody had before
+    bounds = PairedDifferences(
+        6,
+        np.where(np.eye(6, dtype=bool)[0] | np.eye(6, dtype=bool)[:, :1], math.log(0.025 / 5), math.log(0.05 / 4)),
+        first=np.where(np.eye(6, dtype=bool)[0] | np.eye(6, dtype=bool)[:, :1], first, 0),
+        min_size=14,
+    )
+    rows = [np.full(int(best.history["seed"].max()) + 1, np.nan) for _ in range(6)]
+    for arm, seed, score in zip(*(best.history[name] for name in ("config", "seed", "score")), strict=True):
+        rows[arm][seed] = score
+    bounds.enter(rows)
+    left = [i for i in range(1, 6) if not bounds.excluded()[i]]
+    assert best.certificate.achieved == max([0.0, *(bounds.upper(0)[i] for i in left)]) <= 0.005
+    assert best.certificate.coverage == pytest.approx(0.925) and "error probability is 0.075 instead of 0.05" in str(
+        best
+    )
+
+
+def test_announced_growth_keeps_delta(tmp_path):
+    options = {"epsilon": 0.02, "directory": tmp_path, "growth": True}
+    first, then = search(trainer(), *MEANS[1:], **options), search(trainer(), *MEANS, **options)
+    assert first.certificate.coverage == then.certificate.coverage == 0.95
+    levels = Criterion(0.05, None, growth=True).deltas([Stage(5, 0, False), Stage(6, 20, False), Stage(9, 50, False)])
+    np.testing.assert_allclose(levels, [0.025, 0.05 / 6, 0.05 / 12])
+
+
+def test_configurations_that_are_left_out_remain_rivals(tmp_path):
+    search(trainer(), epsilon=0.02, directory=tmp_path)
+    train = trainer()
+    rest = search(train, *MEANS[2:], epsilon=0.02, directory=tmp_path)
+    assert not train.calls and rest.config == {"mu": 0.78} and rest.why == "alone"
+    assert rest.certificate.achieved > 0.005 and len(rest.certificate.pulls) == 6
+    assert "2 configurations of the directory are not given now" in str(rest)
+
+
+def test_another_delta_is_said(tmp_path):
+    search(trainer(), epsilon=0.05, delta=0.1, directory=tmp_path)
+    best = search(trainer(), epsilon=0.05, delta=0.01, directory=tmp_path)
+    assert "the first search with these scores had delta = 0.1" in str(best) and best.certificate.coverage == 0.99
+
+
+def sometimes_fails(rate):
+    def change(score, rng, config):
+        if config["mu"] == 0.79 and rng.random() < rate:
+            raise RuntimeError("out of memory")
+        return score
+
+    return change
+
+
+def test_failures_are_counted_scored_or_judged_apart():
+    train = trainer(change=sometimes_fails(0.2))
+    with pytest.raises(
+        BadInput, match=r"configuration 1 \(mu = 0.79\) raises RuntimeError: out of memory; set on_failure"
+    ):
+        search(train, epsilon=0.02)
+    scored = search(train, max_trainings=240, on_failure=0.0)
+    failed = scored.history["failed"] & (scored.history["config"] == 1)
+    assert failed.sum() > 0 and (scored.history["score"][scored.history["failed"]] == 0).all()
+    apart = search(train, max_trainings=1200, on_failure="separate", max_failure_rate=0.4)
+    n, k = apart.table["pulls"][1], int(apart.history["failed"].sum())
+    assert k > 0 and np.isnan(apart.history["score"][apart.history["failed"]]).all()
+    assert apart.table["mean"][1] == pytest.approx(np.nanmean(apart.history["score"][apart.history["config"] == 1]))
+    assert f"{k} of {n} trainings failed; at most" in str(apart) or apart.certificate.excluded[1]
+    strict = search(train, 0.79, 0.5, max_trainings=200, on_failure="separate", max_failure_rate=0.1)
+    assert strict.index == 1 and strict.certificate.achieved > 0.2  # regret is against all configurations
+    assert "has a better mean" in str(strict) and "may fail too often" in str(strict)
+
+
+def test_retries_repeat_the_same_seed_and_cost_trainings():
+    attempts = {}
+
+    def flaky(score, rng, config):
+        if config["mu"] != 0.79 or rng.random() > 0.3:
+            return score
+        key = round(score, 12)
+        attempts[key] = attempts.get(key, 0) + 1
+        if attempts[key] < 3:
+            raise RuntimeError("node lost")
+        return score
+
+    train = trainer(change=flaky)
+    best = search(train, max_trainings=150, retries=2)
+    assert len(train.calls) == 150 == best.history["attempts"].sum() and best.history["attempts"].max() == 3
+    assert not best.history["failed"].any()
+    calm = search(trainer(), max_trainings=150)
+    for one, other in zip(scores_of(best), scores_of(calm), strict=True):
+        n = min(len(one), len(other))
+        np.testing.assert_array_equal(one[:n], other[:n])
+    with pytest.raises(BadInput, match="node lost"):
+        attempts.clear()
+        search(trainer(change=flaky), max_trainings=150, retries=1)
+
+
+def test_scores_of_zero_and_one_are_compared_as_bounded_numbers():
+    def coin(score, rng, config):
+        return float(rng.random() < config["mu"])
+
+    best = search(trainer(change=coin), 0.9, 0.3, 0.2, epsilon=0.1)
+    assert best.index == 0 and best.certificate.rule == "bounded paired_race"
+    assert "all first scores were 0 or 1" in str(best) and any(
+        "[0, 1]" in line for line in best.certificate.assumptions
+    )
+    mixed = search(trainer(change=lambda score, rng, config: float(rng.integers(0, 1 + 9 * config["mu"]))), 0.9, 0.2,
+                   epsilon=0.5)  # fmt: skip
+    assert mixed.certificate.rule == "paired_race" and mixed.index == 0
+
+
+def rival(score, rng, config):
+    """0.88 +- 0.002 against 0.90 +- 0.002, which is 0.40 in one training of ten."""
+    if config["mu"] == 0.9 and rng.random() < 0.1:
+        return 0.4
+    return config["mu"] + 0.002 * rng.normal()
+
+
+def test_a_known_range_needs_no_luck_with_rare_failures():
+    best = search(trainer(change=rival), 0.9, 0.88, 0.87, epsilon=0.005, score_range=(0, 1), delta=0.1)
+    assert best.index == 1 and best.certificate.proved and best.certificate.achieved <= 0.005
+    assert not any("normal" in line for line in best.certificate.assumptions)
+    normal = search(trainer(change=rival), 0.9, 0.88, 0.87, epsilon=0.005, delta=0.1)
+    assert normal.table["pulls"].min() == 14  # min_trainings
+    assert "what happens in fewer than 22 % of them may not have been seen" in str(normal)
+    with pytest.raises(BadInput, match=r"returns 0.4.*, must be in \[0.5, 1\], given by score_range"):
+        search(trainer(change=rival), 0.9, 0.88, 0.87, epsilon=0.005, score_range=(0.5, 1), delta=0.1)
+
+
+def test_an_outlier_is_a_remark():
+    def change(score, rng, config):
+        return score - (0.3 if config["mu"] == 0.8 and rng.random() < 0.04 else 0.0)
+
+    best = search(trainer(sd=0.01, change=change), 0.8, 0.79, max_trainings=130, min_trainings=60)
+    assert not best.certificate.excluded.any()
+    assert "are not normal (one of" in str(best) and not best.certificate.proved
+    assert "error rate may exceed delta" in best.certificate.remarks[0] and "score_range" in best.certificate.remarks[0]
+
+
+def test_a_dropped_configuration_with_a_larger_mean_is_explained():
+    kept = []
+    for seed in range(40):
+        best = search(trainer(sd=0.02), 0.8, 0.795, 0.79, epsilon=0.0, max_trainings=160, seed=seed)
+        better = best.table["mean"] > best.table["mean"][best.index]
+        assert better.any() == ("has a better mean over" in str(best))
+        kept.append(better.any())
+    assert any(kept)
+
+
+def test_quantiles_are_compared_for_any_law():
+    def pauses(score, rng, config):  # milliseconds: 10 with rare pauses, or 10.5
+        return config["mu"] * math.exp(0.02 * rng.normal()) + (
+            200.0 if config["mu"] == 10 and rng.random() < 0.01 else 0
+        )
+
+    best = search(trainer(change=pauses), 10.0, 10.5, epsilon=0.05, quantile=0.5, maximize=False, delta=0.05)
+    assert best.index == 0 and best.certificate.statistic == "median" and "median" in str(best)
+    samples = scores_of(best)
+    assert (
+        best.table["quantile"][0]
+        == np.sort(samples[0])[math.ceil(len(samples[0]) / 2) - 1 + (len(samples[0]) % 2 == 0)]
+    )
+    assert best.table["low"][0] <= best.table["quantile"][0] <= best.table["high"][0]
+    slow = search(trainer(change=pauses), 10.0, 10.5, max_trainings=200, quantile=0.9, maximize=False)
+    assert slow.certificate.statistic == "0.9-quantile"
+
+
+def test_a_resolution_bounds_what_rounding_hides():
+    def rounded(score, rng, config):
+        return round(score * 20) / 20
+
+    train = trainer(sd=0.001, change=rounded)  # all scores of a configuration are equal
+    best = search(train, 0.801, 0.651, 0.499, epsilon=0.1, resolution=0.05)
+    r = best.certificate.achieved
+    assert best.index == 0 and (r == 0 or r > -0.15 + 0.05)
+    with pytest.raises(BadInput, match="resolution and score_range are both given; give one of them"):
+        search(train, epsilon=0.1, resolution=0.05, score_range=(0, 1))
+
+
+WRONG = {
+    "max_trainings": ({"max_trainings": 0}, "max_trainings = 0, must be an integer >= 1"),
+    "retries": ({"epsilon": 0.1, "retries": -1}, "retries = -1, must be an integer >= 0"),
+    "failure": ({"epsilon": 0.1, "on_failure": "skip"}, 'on_failure = "skip", must be a number, "stop" or "separate"'),
+    "rate": ({"epsilon": 0.1, "on_failure": "separate"}, "must be given together"),
+    "range": ({"epsilon": 0.1, "score_range": (1, 0)}, "score_range = [1, 0], must be finite with low < high"),
+    "three": ({"epsilon": 0.1, "score_range": (0, 1, 2)}, "must be two numbers, (low, high)"),
+    "quantile": ({"epsilon": 0.1, "quantile": 50}, "quantile = 50"),
+    "both": ({"epsilon": 0.1, "quantile": 0.5, "score_range": (0, 1)}, "quantile and score_range are both given"),
+    "resolution": ({"epsilon": 0.1, "resolution": -1}, "resolution = -1"),
+    "min": ({"epsilon": 0.1, "min_trainings": 0}, "min_trainings = 0, must be an integer >= 1"),
+    "delta": ({"epsilon": 0.1, "delta": 2}, "delta = 2"),
+    "epsilon": ({"epsilon": -0.1}, "epsilon = -0.1"),
+}
+
+
+@pytest.mark.parametrize("case", WRONG)
+def test_wrong_terms_are_refused_in_one_line(case):
+    options, words = WRONG[case]
+    with pytest.raises(ValueError) as error:
+        search(trainer(), **options)
+    assert words in str(error.value) and "\n" not in str(error.value) and str(error.value).startswith("tune: ")
+
+
+def test_a_damaged_store_is_refused_and_a_torn_line_is_not(tmp_path):
+    whole = search(trainer(), max_trainings=90, directory=tmp_path)
+    log = tmp_path / "scores.jsonl"
+    data = log.read_bytes()
+    log.write_bytes(data[:-7])
+    same(search(trainer(), max_trainings=90, directory=tmp_path), whole)
+    log.write_bytes(data.replace(b'"seed": [0', b'"seed": [9', 1))
+    with pytest.raises(ValueError, match=r"scores.jsonl: line \d: does not fit the lines before it"):
+        search(trainer(), max_trainings=90, directory=tmp_path)
+    assert "lines are kept" in store.repair(tmp_path) and "nothing to repair" in store.repair(tmp_path)
+    assert (tmp_path / "scores-damaged-1.jsonl").read_bytes() == data.replace(b'"seed": [0', b'"seed": [9', 1)
+    same(search(trainer(), max_trainings=90, directory=tmp_path), whole)
+
+
+def test_threads_change_nothing(tmp_path):
+    calm = search(trainer(), max_trainings=100)
+    with ThreadPoolExecutor(4) as pool:
+        same(search(trainer(), max_trainings=100, executor=pool), calm)
