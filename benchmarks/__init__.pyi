@@ -3,6 +3,7 @@ from . import allocation as allocation
 from . import best_arm as best_arm
 from . import cluster as cluster
 from . import coverage as coverage
+from . import decisions as decisions
 from . import first_command as first_command
 from . import full_bandit as full_bandit
 from . import goals as goals

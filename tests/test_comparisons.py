@@ -157,6 +157,14 @@ def test_nothing_is_known_without_rows():
     assert achieved.achieved_epsilon(alone, [0]) == 0 and not alone.excluded().any()
 
 
+def test_bets_are_looked_at_from_the_smallest_size_on():
+    for size, claimed in ((19, False), (20, True)):
+        pairs = BoundedDifferences(2, math.log(0.05), 1.0, min_size=20)
+        pairs.enter([np.zeros(size), np.ones(size)])
+        assert pairs.excluded().tolist() == [claimed, False]
+        assert (pairs.upper(1)[0] < 0) == claimed
+
+
 @pytest.mark.parametrize("bounded", [False, True])
 def test_any_order_of_entering_gives_the_same_bytes(bounded):
     samples = [list(sample) for sample in drawn(gap=0.15)]
@@ -338,6 +346,7 @@ def test_recommended_has_the_largest_mean_of_those_with_the_most_scores():
     everyone = np.ones(5, bool)
     counts, means = np.array([3, 9, 9, 9, 1]), np.array([0.9, 0.5, 0.7, 0.7, 1.0])
     assert achieved.recommended(comparison, counts, means, everyone) == 2  # the lower of two equal ones
+    assert achieved.recommended(comparison, np.array([3, 9, 8, 8, 7]), means, everyone) == 2  # the last round was cut
     # A round that the budget has cut: arm 1 has had its turn, and is not better for it. Two scores fewer are a round.
     cut, better = np.array([3, 9, 8, 7, 1]), np.array([0.9, 0.5, 0.7, 0.8, 1.0])
     assert achieved.recommended(comparison, cut, better, everyone) == 2

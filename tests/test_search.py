@@ -125,11 +125,11 @@ def test_a_search_that_was_stopped_resumes_with_the_same_result(proposer, space,
         except KeyboardInterrupt:
             continue
     again.save(tmp_path / "cut")
-    assert CALLS == calls  # nothing twice, in the same order
+    assert calls == CALLS  # nothing twice, in the same order
     for name in ("summary.json", "table.npz", "history.npz", "proposals.npz"):
         assert (tmp_path / "cut" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
     once = go(tmp_path / "cut")
-    assert CALLS == calls and once.reused == len(calls)
+    assert calls == CALLS and once.reused == len(calls)
     summary = json.loads((tmp_path / "cut" / "summary.json").read_text())
     assert summary["search"]["proposals"] == 24 and summary["trainings"] == len(calls)
     with np.load(tmp_path / "cut" / "proposals.npz", allow_pickle=False) as stored:
@@ -249,7 +249,7 @@ def test_a_timeout_leaves_time_for_the_race(monkeypatch):
     result = jb.search(slow, SPACE, "random", max_trainings=1000, timeout=100.0, progress=False, finalists=4)
     assert result.why == "timeout" and clock[0] <= 101
     assert np.isfinite(result.proposals["score"]).sum() == pytest.approx(70, abs=1)  # the share of its trainings
-    with pytest.raises(BadInput, match="none of .* proposals has a score; give a longer timeout"):
+    with pytest.raises(BadInput, match=r"none of .* proposals has a score; give a longer timeout"):
         jb.search(slow, SPACE, "random", max_trainings=1000, timeout=0, progress=False)
 
 
@@ -332,9 +332,9 @@ def test_static_values_of_a_space_stay_static():
         seen.append(config["width"])
         return jax.random.normal(key, (config["width"],)).sum() + config["x"]
 
-    space = {"x": jb.uniform_int(1, 5), "width": jb.choice(jb.static([2, 3]))}
+    space = {"x": jb.uniform_float(1, 5), "width": jb.choice(jb.static([2, 3]))}
     result = jb.search(traced, space, "random", max_trainings=60, finalists=2, progress=False)
-    assert not any("cannot be traced" in note for note in result.notes)
+    assert "cannot be traced" not in str(result.notes)
     assert set(seen) == {2, 3} and {type(width) for width in seen} == {int}
 
 
