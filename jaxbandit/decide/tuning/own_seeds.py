@@ -98,24 +98,23 @@ class OwnSeeds(NamedTuple):
         return outcome
 
     def _take(self, training: Training, part: Part, at: np.ndarray, numbers: np.ndarray, seeds: np.ndarray) -> None:
-        good, given, refusal = usable(part.scores), self.given, None
+        good, given, refusal = usable(part.scores), self.given, ""
         rows, ended = [], []
         for i, (row, score) in enumerate(zip(part.places.tolist(), part.scores.tolist(), strict=True)):
-            if good[i] and given.low <= score <= given.high:
+            if good[i]:
                 outcome = Outcome(score, part.attempts)
-            elif good[i]:
-                refusal = f"returns {score}, must be in {domains.interval(given.low, given.high)}, {given.whose}"
+                if not given.low <= score <= given.high:
+                    refusal = f"returns {score}, must be in {domains.interval(given.low, given.high)}, {given.whose}"
             else:
                 reason = part.reason or f"returns {score}{'' if np.isnan(score) else ', |score| > 1e150'}"
                 outcome = Outcome(np.nan, max(part.attempts, self.retries + 1), reason)
                 if part.fatal or given.on_failure == "stop":
                     refusal = reason if part.fatal else f"{reason}; {SET_ON_FAILURE}"
-            if refusal is not None:
-                refusal = failed(WHERE, training.space, int(at[row]), refusal)
+            if refusal:
                 break
             rows.append(row)
             ended.append(outcome)
         self.store.add(numbers[rows].tolist(), seeds[rows].tolist(), ended)
         self.report(len(rows))
-        if refusal is not None:
-            raise refusal
+        if refusal:
+            raise failed(WHERE, training.space, int(at[part.places[len(rows)]]), refusal)
