@@ -122,7 +122,7 @@ def betting_race(
         )
 
     def keep(statistic: BettingStatistic, look: Look) -> Array:
-        enough = math.log(max(num_arms - 1, 1)) - jnp.log(as_float(delta))
+        enough = math.log(num_arms - 1) - jnp.log(as_float(delta))
         beaten = (statistic.log_wealth >= enough) & look.survivors[:, None]
         if statistic.log_close is None:
             return ~jnp.any(beaten, 0)
