@@ -76,14 +76,16 @@ class OwnSeeds(NamedTuple):
         Raises:
           BadInput: a training failed, and nothing replaces its score. Other outcomes are stored first.
         """
-        missing = [i for i, (n, s) in enumerate(zip(numbers, seeds, strict=True)) if self._known(n, s) is None]
-        if missing and not (deadline is not None and time.monotonic() >= deadline):
+        pairs = list(zip(numbers, seeds, strict=True))
+        while missing := [i for i, pair in enumerate(pairs) if self._known(*pair) is None]:
+            if deadline is not None and time.monotonic() >= deadline:
+                break
             at, arms, index = (np.array(x, np.int64)[missing] for x in (places, numbers, seeds))
             words = pull_words(self.seed, index, arms, paired=True, integer=training.integer)
             with closing(evaluate(words, at, self.retries + 1, deadline)) as parts:  # pyright: ignore[reportArgumentType]
-                for part in parts:
+                for part in parts:  # those that an executor does not return are asked for again
                     self._take(training, part, at, arms, index)
-        return [self._known(n, s) for n, s in zip(numbers, seeds, strict=True)]
+        return [self._known(*pair) for pair in pairs]
 
     def score(self, outcome: Outcome) -> float:
         """Return the score of an outcome, NaN for a failed training that has none."""
