@@ -157,6 +157,8 @@ def test_equal_content_has_equal_digests_and_nothing_else():
     assert len({value_digest(value) for value in values}) == len(values)
     assert value_digest({"a": 1, "b": {2, 3}}) == value_digest({"b": {3, 2}, "a": 1})
     assert value_digest(np.float64(0.5)) == value_digest(0.5) and value_digest(np.int64(3)) == value_digest(3)
+    shared = {"a": [1]}
+    assert value_digest([shared, shared]) == value_digest([shared, {"a": [1]}])
     assert value_digest([np.float64(0.5), 1]) == value_digest([0.5, 1])
     for value in (threading.Lock(), [threading.Lock()], {"a": (x for x in ())}, Holds(threading.Lock())):
         with pytest.raises(NoDigest, match=r"^a (lock|generator) "):

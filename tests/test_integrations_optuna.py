@@ -540,6 +540,12 @@ BAD = {
         "BanditSampler: delta = 0.01 is given with rule = paired_race, which has delta = 0.05; "
         "give it to the rule only",
     ),
+    "seed": ((CONFIGS, None, {"seed": -1}), "BanditSampler: seed = -1, must be an integer in [0, 4294967295]"),
+    "reuse": ((CONFIGS, None, {"reuse": 1}), "BanditSampler: reuse = 1, must be true or false"),
+    "a range and a quantile": (
+        (CONFIGS, None, {"quantile": 0.5, "score_range": (0, 1)}),
+        "BanditSampler: quantile and score_range are both given; give one of them",
+    ),
     "arms": ((CONFIGS[:4], race(6)), "BanditSampler: rule has 6 arms, must have one for each of 4 configurations"),
     "on_failure": (
         (CONFIGS, race(6), {"on_failure": math.nan}),

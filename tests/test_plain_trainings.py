@@ -1,9 +1,12 @@
 """Trainings in plain Python: integer seeds, dictionaries, what is traced and called, retries, deadlines, progress."""
 
 import functools
+import hashlib
 import io
+import json
 import multiprocessing
 import re
+import subprocess
 import sys
 import threading
 import time
@@ -56,6 +59,23 @@ def test_integer_seeds_are_distinct_and_small():
         assert len(np.unique(seeds.integers(seed, rows, arms))) == 300 * 300
     own = np.concatenate([np.arange(10**4), 2**31 + np.arange(10**4)])  # the second kind is of proposals
     assert len(np.unique(seeds.integers(5, own, None))) == 2 * 10**4
+
+
+def by_hand(seed, number):
+    """An integer seed in Python's integers; directories of scores rely on it."""
+    digest = hashlib.sha256(f"integer seeds {seed}".encode()).digest()
+    for i, factor in enumerate((0x85EBCA6B, 0xC2B2AE35, 0x27D4EB2F, 0x165667B1)):
+        number = (number + int.from_bytes(digest[4 * i : 4 * i + 4], "little")) % 2**31
+        number = (number ^ number >> 15) * factor % 2**31
+    return number ^ number >> 16
+
+
+def test_integer_seeds_are_those_of_a_calculation_by_hand():
+    index, arms = np.array([0, 1, 2**31 - 1, 2**31, 2**31 + 5]), np.array([3, 0, 0, 1, 0])
+    counted = [0, 1, 2**31 - 1, 2**31 - 1, 2**31 - 6]  # from 2^31 on from the other end
+    assert seeds.integers(9, index, None).tolist() == [by_hand(9, number) for number in counted]
+    pairs = [(n + arm) * (n + arm + 1) // 2 + arm for n, arm in zip(counted, arms.tolist(), strict=True)]
+    assert seeds.integers(9, index, arms).tolist() == [by_hand(9, number % 2**31) for number in pairs]
 
 
 def test_integer_seeds_look_random():
@@ -243,6 +263,40 @@ def test_dictionaries_are_traced_in_groups_that_do_not_depend_on_others():
     assert program.digest_of(0) == fewer.digest_of(0) != program.digest_of(1)
     best = jb.tune(train, given, max_trainings=56)
     assert best.config == given[2] and list(best.config) == ["x", "act", "n"]
+
+
+SAVED = """
+import random, sys
+import numpy as np
+import jaxbandit as jb
+
+class Model:
+    pass
+
+configs = [
+    {"model": Model(), "f": len, "set": {"a", "b", "c"}}, {"most": float("inf"), "n": None, "at": np.arange(2)},
+    {"x": [1, (2, 3)]},
+]
+best = jb.tune(lambda seed, config: random.Random(seed).random() + len(config), configs, max_trainings=45)
+best.save(sys.argv[1])
+print(best)
+print([best.configs.text(i) for i in range(3)], best.to_dataframe().columns.tolist())
+"""
+
+
+def test_a_result_with_objects_is_saved_with_the_same_bytes_in_every_process(tmp_path):
+    printed = []
+    for hash_seed in ("1", "2"):
+        path = tmp_path / hash_seed
+        environment = {"PYTHONHASHSEED": hash_seed, "PYTHONPATH": ":".join(sys.path)}
+        command = [sys.executable, "-c", SAVED, str(path)]
+        run = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+        printed.append(run.stdout)
+    assert printed[0] == printed[1] and "model = <__main__.Model object>, f = len, set = {'a', 'b', 'c'}" in printed[0]
+    for name in ("summary.json", "table.npz", "history.npz"):
+        assert (tmp_path / "1" / name).read_bytes() == (tmp_path / "2" / name).read_bytes()
+    rows = json.loads((tmp_path / "1" / "summary.json").read_text())["configurations"]
+    assert {"most": "inf", "n": None, "at": [0, 1]} in [row["config"] for row in rows]
 
 
 # ---- retries and deadlines

@@ -90,7 +90,7 @@ def test_a_file_of_an_early_version_is_read_and_its_samples_are_unknown(kind, tm
         (s, pulls), (again, same) = jb.ask(s), jb.ask(again)
         assert [x.tolist() for x in same] == [x.tolist() for x in pulls]
         s, again = (jb.tell(x, pulls.id, rewards_of(pulls)) for x in (s, again))
-    assert leaves(dataclasses.replace(again, arms=s.arms)) == leaves(s) and samples(again) is None
+    assert leaves(dataclasses.replace(again, arms=s.arms, rounds=s.rounds)) == leaves(s) and samples(again) is None
 
 
 def test_a_file_with_other_arms_than_pulls_is_refused(tmp_path):

@@ -1,6 +1,6 @@
 """scikit-learn's own tests of `GridSearchCV` and `RandomizedSearchCV`, with our searches in their places.
 
-Without `cv` they use five folds here, as scikit-learn's do. `sklearn_interface.toml` lists the tests that fail, and why:
+Without `cv` they use five folds here, as scikit-learn's do. `sklearn_interface.toml` lists the tests that fail and why:
 one that is not listed has to pass, and one that is listed has to fail. Tests that use no search are left out.
 """
 

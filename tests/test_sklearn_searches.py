@@ -174,6 +174,18 @@ def test_a_budget_of_random_splits_ends_with_what_is_known():
     assert alone.best_index_ == 0 and alone.certificate_.achieved == 0 and alone.n_splits_ == 10
 
 
+@pytest.mark.parametrize("budget", [3, 8, 10, 13, 15, 23, 24, 47])
+def test_a_small_budget_is_used(budget):
+    """Halving of 8 needs 24; with less, the best after one split of each are halved."""
+    search = SplitSearch(8, Criterion(0.05, None), NO_RANGE, max_fits=budget, seed=0)
+    for request in search.requests():
+        fresh = request.seeds >= search.fits[request.arms]
+        search.enter(request.arms[fresh], request.seeds[fresh], request.arms[fresh] / 10 + 0.01 * request.seeds[fresh])
+    spent = search.fits.sum()
+    assert spent <= budget and spent > 0.6 * budget and not search.stopped
+    assert search.best == (7 if budget >= 8 else np.flatnonzero(search.fits).max())
+
+
 def test_ties_end_a_search():
     found = BanditSearchCV(Formula(), {"level": [0.5, 0.5]}, epsilon=0.01, random_state=0).fit(X, Y)
     assert found.best_index_ == 0 and found.certificate_.stopped and found.certificate_.achieved == 0

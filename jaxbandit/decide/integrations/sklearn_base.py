@@ -65,11 +65,9 @@ class BaseBanditSearch(BaseSearchCV):
           y: [n_samples], or None without supervision.
           params: passed to the estimator's fit; `groups` to the splitter.
         """
-        try:
-            super().fit(X, y, **params)
-            self.n_splits_, certify = self._outcome  # BaseSearchCV was given a few splits at a time
-        finally:
-            self.__dict__.pop("_outcome", None)
+        super().fit(X, y, **params)
+        self.n_splits_, certify = self._outcome  # BaseSearchCV was given a few splits at a time
+        del self._outcome
         self.certificate_ = certify(getattr(self, "best_index_", None))
         return self
 

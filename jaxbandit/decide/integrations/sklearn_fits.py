@@ -1,6 +1,6 @@
 """The fits that a search asks for, made by scikit-learn, and the pairs of a configuration and a split they are for."""
 
-import math
+import time
 import warnings
 from collections import defaultdict
 from collections.abc import Callable, Iterator
@@ -56,6 +56,7 @@ class Fits:
         if self._context is not None:
             context = self._context.subcontext(task_name="round", max_subtasks=number, sequential_subtasks=False)
             options["callback_ctx"] = context.call_on_fit_task_begin(estimator=self._owner)
+        start = time.perf_counter()
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", FitFailedWarning)  # there is one at the end
             try:
@@ -65,17 +66,18 @@ class Fits:
                 # scikit-learn gives up if all fits of a call fail, but other configurations may still be fitted.
                 if not str(error).lstrip().startswith(ALL_FAILED) or not self.evaluations:
                     raise
-                found = [self._failure(str(error)) for _ in range(number)]
+                seconds = (time.perf_counter() - start) / number
+                found = [self._failure(str(error), seconds) for _ in range(number)]
         if context is not None:
             context.call_on_fit_task_end(estimator=self._owner)
         return found
 
-    def _failure(self, reason: str) -> Evaluation:
+    def _failure(self, reason: str, seconds: float) -> Evaluation:
         """The evaluation of a fit that failed, with the keys of an earlier one."""
         value, like = self._owner.error_score, self.evaluations[0]
         scores = dict.fromkeys(like["test_scores"], value) if isinstance(like["test_scores"], dict) else value
         parts = {part: scores for part in ("test_scores", "train_scores") if part in like}
-        return {**parts, "fit_error": reason.strip(), "fit_time": math.nan, "score_time": math.nan}
+        return {**parts, "fit_error": reason.strip(), "fit_time": seconds, "score_time": 0.0}
 
 
 def pulls_of(request: Request, search: Search) -> list[tuple[int, int]]:

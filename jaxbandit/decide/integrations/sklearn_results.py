@@ -92,13 +92,13 @@ def table(
         if f"{part}_scores" not in evaluations[0]:
             continue
         everything = [scores_of(one, f"{part}_scores") for one in evaluations]
-        unusable = False
+        unusable: list[np.ndarray] = []
         for name in everything[0]:
             means = put(f"{part}_{name}", by_split([scores[name] for scores in everything]), each=True)
-            unusable |= not np.isfinite(means[count > 0]).all()
+            unusable += [] if np.isfinite(means[count > 0]).all() else [means]
             if part == "test":
                 columns[f"rank_test_{name}"] = ranks(count, means, best if name == metric else None)
-        if unusable:
+        for means in unusable:
             warnings.warn(f"One or more of the {part} scores are non-finite: {means}", UserWarning, stacklevel=2)
     return columns
 

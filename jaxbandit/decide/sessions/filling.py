@@ -159,7 +159,8 @@ def _renewed(fresh: Session, about: Json, arrays: dict[str, np.ndarray]) -> tupl
     values = np.full(issued, np.nan)
     status[old["withdrawn"]], status[old["later"]], values[old["later"]] = WITHDRAWN, TOLD, old["values"]
     single, past = programs.set_size is None, first + entered
-    arms = arrays.get("arms", np.full(past if single else 0, -1, np.int32))
+    unknown = np.concatenate([np.full(first, -1), choices[:entered]]) if single else np.zeros(0)
+    arms = arrays.get("arms", unknown.astype(np.int32))
     asked = old["base"] + np.bincount(choices, minlength=programs.num_arms) if single else np.zeros_like(old["base"])
     planned = slice(0, entered if plan is not None else 0)
     more = {"asked": asked, "rounds": rounds, "actions": choices[entered:], "status": status[entered:]}
