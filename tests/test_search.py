@@ -11,6 +11,7 @@ import pytest
 import jaxbandit as jb
 from jaxbandit.base.refusals import BadInput
 from jaxbandit.decide.tuning import store
+from jaxbandit.decide.tuning.calls import Calls
 from jaxbandit.decide.tuning.proposing import RandomTrial
 
 SPACE = {"x": jb.uniform_float(0.0, 1.0), "lr": jb.loguniform(1e-4, 1.0)}
@@ -373,3 +374,26 @@ def test_the_table_of_proposals_that_are_certified(proposer, runs, mean, se, cla
     assert abs(np.mean(true) - mean) < 3 * math.hypot(np.std(true, ddof=1) / math.sqrt(runs), se)
     assert abs(np.mean(apart) - claim) < 3 * np.std(apart, ddof=1) / math.sqrt(runs) + 0.0005  # the table's rounding
     assert wrong <= 4  # of 30 at .05: more with probability .016, if the bound were tight
+
+
+def test_a_training_that_an_executor_does_not_return_is_asked_for_again(monkeypatch):
+    whole, real = searched(finalists=1), Calls.__call__
+
+    def lossy(self, words, arms, *more):
+        parts = real(self, words, arms, *more)
+        return (part for i, part in enumerate(parts) if i or len(arms) == 1)
+
+    monkeypatch.setattr(Calls, "__call__", lossy)
+    again = searched(finalists=1)
+    np.testing.assert_array_equal(again.proposals["score"], whole.proposals["score"])
+    assert again.reused == whole.reused == 0
+
+
+@pytest.mark.parametrize("maximize", [True, False])
+def test_the_progress_shows_the_best_proposal(maximize):
+    shown = []
+    result = searched(finalists=1, at_once=10, maximize=maximize, progress=shown.append)
+    scores = result.proposals["score"]
+    assert [now.trainings for now in shown] == list(range(1, 61)) and math.isnan(shown[0].score)
+    best = (np.argmax if maximize else np.argmin)(scores[:50])
+    assert (shown[-1].best, shown[-1].score, shown[-1].survivors) == (best, scores[best], 60)
