@@ -211,6 +211,7 @@ class Holds:
         (lambda key, config: [inner(key) for _ in range(3)], True),
         (lambda key, config: jitted(key, config), True),
         (lambda key, config: re.sub("a", "b", config["x"]), False),
+        (lambda key, config: jb.simulate(key, config), True),
         (Called(), False),
         (Called().method, False),
     ],
@@ -367,6 +368,11 @@ def test_no_training_begins_after_the_deadline():
     for train in (Calls(answered, space, None, integer=True), Calls(answered, space, ThreadPoolExecutor(1))):
         for _ in range(4):  # and that no result comes is no fault of the executor
             assert list(train(words([0]), np.zeros(1, int), 1, time.monotonic())) == []
+    space = search_space.read("tune", [{"x": 1.0}, {"x": 1}])  # two groups, so two batches
+    program = traced.trace(lambda key, config: jax.random.normal(key) + jnp.float32(config["x"]), space)
+    run, seed = traced.Trainings(program, [1, 1]), words([0, 1], integer=False)
+    assert list(run(seed, np.arange(2), 1, time.monotonic())) == []
+    assert sorted(int(part.places[0]) for part in run(seed, np.arange(2), 1, time.monotonic() + 60)) == [0, 1]
 
 
 # ---- progress

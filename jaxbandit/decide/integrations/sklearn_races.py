@@ -8,7 +8,6 @@ import numpy as np
 
 from jaxbandit.base.contract import Algorithm
 from jaxbandit.decide.integrations.sklearn_ranges import NO_RANGE, Range
-from jaxbandit.decide.sessions.arm_intervals import mixture_radius
 from jaxbandit.decide.sessions.certificate import Certificate
 from jaxbandit.decide.sessions.certifying import certificate
 from jaxbandit.decide.sessions.session import Session, session
@@ -65,17 +64,6 @@ class SplitEvidence(Evidence):
         full = super().comparison()
         return _Without(full, self.failures > 0) if self.failures.any() else full
 
-    def bounds(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return lower and upper bounds of the mean of each of very many configurations, float64[K] each."""
-        if self.criterion.score_range is None:
-            return super().bounds()
-        n, means, _ = self.moments()
-        low, high = self.criterion.score_range
-        radius = mixture_radius(np.maximum(n, 1), (high - low) / 2, float(self._levels[0]))
-        radius = np.where(n < max(self.criterion.min_trainings, 1), np.inf, radius)
-        means = np.nan_to_num(means)
-        return means - radius, means + radius
-
     def location(self) -> np.ndarray:
         """Return the means, float64[K], NaN without a score or after a failure."""
         return np.where(self.failures > 0, math.nan, super().location())
@@ -109,7 +97,7 @@ class SplitSearch:
         elif self.halving is not None:
             yield from self._halves(self.halving)
         else:
-            yield from race(self.evidence, self._present, 0)
+            yield from race(self.evidence, self._present)
         self._ended = self.halving is None
 
     def _halves(self, budget: int) -> Iterator[Request]:
