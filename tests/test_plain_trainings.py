@@ -332,6 +332,11 @@ def test_a_training_is_repeated_with_the_same_seed(executor):
         assert parts[0].reason == ("raises OSError: lost" if attempts == 1 else "")
 
 
+def test_a_training_is_begun_once_by_default():
+    calls = Calls(Flaky(), search_space.read("tune", [{"x": 1}]), None, integer=True)
+    assert [part.attempts for part in calls(words([0, 1]), np.zeros(2, int))] == [1, 1]
+
+
 def test_a_wrong_training_is_not_repeated():
     train = Calls(lambda key, config: seen.append(1) or "text", search_space.read("tune", [{"x": 1}]), None)
     seen = []
