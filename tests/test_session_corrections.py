@@ -117,6 +117,7 @@ def test_everything_is_logged_replayed_and_known_without_the_rule(tmp_path):
     lines = (tmp_path / "log.jsonl").read_bytes().splitlines(keepends=True)
     (tmp_path / "log.jsonl").write_bytes(b"".join(lines[:8]) + b"x\n" + b"".join(lines[8:]))
     assert "8 rewards" not in (said := jb.repair_session(tmp_path, RULES["draws"])) and "lost" in said
+    assert "6 rewards in 8 lines are kept" in said
     with jb.session_directory(tmp_path, RULES["draws"], seed=3) as d:
         assert samples(d.session) is not None and d.session.num_told == 6
 
@@ -158,6 +159,20 @@ def test_a_visitor_who_never_answers_stalls_nobody():
         assert late.num_told == s.num_told + 1 and state(late) != state(s)
 
 
+def test_before_is_not_included():
+    s, pulls = jb.ask(jb.session(RULES["draws"]), limit=4)
+    assert jb.expire(s, before=2).pending.tolist() == [2, 3] == pulls.id[2:].tolist()
+
+
+def test_rewards_of_rules_that_use_the_probability_of_a_pull_are_not_given_again():
+    s, pulls = jb.ask(jb.session(jb.exp3(3, horizon=100)))
+    s = jb.tell(s, pulls.id, 0.5)
+    with pytest.raises(ValueError, match="amend: id = 0: exp3 has received its reward, and takes more than the arm"):
+        jb.amend(s, 0, 0.25)
+    told = jb.tell_outside(s, [0, 1], [1.0, 0.0])
+    assert told.num_told == 3 and state(told) == state(s)
+
+
 def test_pulls_ahead_of_an_eliminated_arm_may_expire():
     s, pulls = jb.ask(jb.session(RACE), limit=60)
     scores = NORMAL[pulls.arm, pulls.index] + 5.0 * (pulls.arm == 4)
@@ -193,7 +208,9 @@ def test_rewards_from_outside_teach_single_pulls_and_not_races():
     assert samples(told)[0].tolist() == [NORMAL[0, 0], 9.0]
     amended = jb.amend(told, [3, 0], [8.0, 1.5])
     assert samples(amended)[0].tolist() == [1.5, 8.0]
-    assert state(amended) == state(jb.tell(race, [0, 1, 2], [1.5, *NORMAL[1:3, 0]])) or amended.round == 2
+    assert not len(amended.batch.spare)  # the rule never gets those from outside
+    asked, pulls = jb.ask(race)
+    assert state(amended) == state(jb.tell(asked, pulls.id, [1.5, *NORMAL[1:, 0]]))
 
 
 def test_closed_arms_are_not_drawn_and_not_recommended():
