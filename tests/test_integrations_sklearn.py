@@ -290,7 +290,9 @@ def test_it_passes_the_checks_of_estimators(case):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         found = check_estimator(
-            BanditSearchCV(estimator, grid, rule=few_rounds, max_splits=2), on_fail=None, on_skip=None
+            BanditSearchCV(estimator, grid, rule=few_rounds, max_splits=2, error_score="raise"),
+            on_fail=None,
+            on_skip=None,
         )
     assert sum(one["status"] == "passed" for one in found) > 45
     assert {one["check_name"] for one in found if one["status"] == "failed"} == expected

@@ -29,6 +29,7 @@ from jaxbandit.decide.integrations.sklearn_races import SplitEvidence, SplitSear
 from jaxbandit.decide.integrations.sklearn_ranges import NO_RANGE, named_range, range_of
 from jaxbandit.decide.integrations.sklearn_results import config_names, ranks
 from jaxbandit.decide.tuning.criterion import Criterion, Stage
+from jaxbandit.theory.comparisons.pairs import radius
 
 X, Y = load_iris(return_X_y=True)
 SMOOTHING = {"var_smoothing": [1e-9, 0.01, 0.03, 0.1, 0.3, 1.0]}
@@ -184,6 +185,13 @@ def test_a_small_budget_is_used(budget):
     spent = search.fits.sum()
     assert spent <= budget and spent > 0.6 * budget and not search.stopped
     assert search.best == (7 if budget >= 8 else np.flatnonzero(search.fits).max())
+
+
+def test_intervals_share_delta_among_both_sides_of_all_configurations():
+    found = BanditSearchCV(Formula(), {"level": [0.3, 0.9]}, max_fits=60, random_state=0).fit(X, Y)
+    proof, scores = found.certificate_, found.cv_results_
+    sd, n = scores["std_test_score"], proof.pulls.astype(float)
+    np.testing.assert_allclose(proof.high - proof.means, sd * radius(n, np.log(np.array([0.0125] * 2))), rtol=1e-6)
 
 
 def test_ties_end_a_search():
