@@ -1,5 +1,6 @@
 """`search`: proposals, the finalists and their fresh seeds, resuming, spaces, and what is reported of the choice."""
 
+import contextlib
 import json
 import math
 from concurrent.futures import ThreadPoolExecutor
@@ -62,6 +63,7 @@ def test_finalists_are_the_best_proposals_and_race_on_fresh_common_seeds():
     scope = "the guarantee is about the 3 finalists"
     assert any(scope in remark for remark in result.certificate.remarks) and scope in str(result)
     assert "first score" in str(result)
+    assert f"{count + raced} trainings: 24 of 24 proposals (random), {raced} of 3 finalists" in str(result)
 
 
 def test_keys_are_those_that_are_documented():
@@ -164,7 +166,11 @@ def test_without_a_race_there_is_no_certificate():
     scores = result.proposals["score"]
     assert len(scores) == len(CALLS) == 60 and result.certificate is None and result.table["mean"] == [scores.min()]
     assert "the best one of 60 proposals, and therefore too good as a rule" in str(result)
-    assert "claim" not in result.summary()["search"] and result.summary()["trainings"] == 60
+    assert (
+        "finalists" not in repr(result)
+        and "claim" not in result.summary()["search"]
+        and result.summary()["trainings"] == 60
+    )
 
 
 def test_equal_proposals_are_one_finalist():
@@ -301,6 +307,11 @@ def test_a_directory_of_another_search_is_refused(tmp_path):
     ):
         with pytest.raises(BadInput, match=words):
             searched(**other, directory=tmp_path / "here")
+    for least in (99, 5):  # the fifth proposal of two functions of the same name differs
+        fails = pytest.raises(BadInput, match="another proposal 5 than") if least == 5 else contextlib.nullcontext()
+        with fails:
+            space = {"proposer": lambda history, seed, least=least: {"x": len(history) + 0.5 * (len(history) >= least)}}
+            searched(None, **space, at_once=4, directory=tmp_path / "there")
     with pytest.raises(BadInput, match="another train function"):
         jb.search(lambda seed, config: 0.0, SPACE, "random", max_trainings=60, directory=tmp_path / "here")
 
