@@ -188,7 +188,11 @@ def test_the_certificate_of_a_session_is_about_the_quantile():
         session, pulls = jb.ask(session)
         session = jb.tell(session, pulls.id, rng.normal(size=len(pulls.id)) + 3 * pulls.arm)
     certificate = jb.certificate(session)
-    assert certificate.statistic == "0.9-quantile" and certificate.achieved == 0 and "by the 0.9-quantile" in certificate.known
+    assert (
+        certificate.statistic == "0.9-quantile"
+        and certificate.achieved == 0
+        and "by the 0.9-quantile" in certificate.known
+    )
     assert certificate.recommendation.tolist() == [1]
     truth = 1.2815515655446004 + 3 * np.arange(2)  # of a normal distribution
     assert (certificate.low <= truth).all() and (truth <= certificate.high).all()

@@ -77,16 +77,26 @@ def test_a_budget_is_never_exceeded_and_never_an_error():
 
 def halved(table, budget):
     """Sequential halving on rows of scores: which configurations are trained how often, and the chosen one."""
-    alive, pulls = list(range(len(table))), np.zeros(len(table), int)
-    rounds = math.ceil(math.log2(len(table)))
-    for _ in range(rounds):
-        each = budget // (len(alive) * rounds)
-        pulls[alive] += each
-        alive = sorted(sorted(alive, key=lambda i: -table[i][: pulls[i]].mean())[: math.ceil(len(alive) / 2)])
+    alive, pulls, wanted = list(range(len(table))), np.zeros(len(table), int), np.zeros(len(table), int)
+
+    def better(count):
+        return sorted(sorted(alive, key=lambda i: -table[i][: pulls[i]].mean())[:count])
+
+    rounds = math.ceil(math.log2(len(alive)))
+    if budget < len(alive) * rounds:  # one each, and then as many of the best as the rest allows
+        pulls[:] = 1
+        left = budget - len(alive)
+        size = max(n for n in range(1, len(alive) + 1) if n * max(math.ceil(math.log2(n)), 1) <= left + n)
+        alive, budget = better(size), left + size
+        rounds = max(math.ceil(math.log2(size)), 1)
+    while len(alive) > 1:
+        wanted[alive] += budget // (len(alive) * rounds)
+        pulls = np.maximum(pulls, wanted)
+        alive = better(math.ceil(len(alive) / 2))
     return pulls, alive[0]
 
 
-@pytest.mark.parametrize("budget", [18, 30, 60])
+@pytest.mark.parametrize("budget", [6, 11, 12, 17, 18, 30, 60])
 def test_a_small_budget_is_halved(budget):
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
@@ -297,13 +307,20 @@ def test_an_outlier_is_a_remark():
 
 
 def test_a_dropped_configuration_with_a_larger_mean_is_explained():
-    kept = []
-    for seed in range(40):
-        best = search(trainer(sd=0.02), 0.8, 0.795, 0.79, epsilon=0.0, max_trainings=160, seed=seed)
+    def train(seed: int, config):  # the luck of a seed, which all share, is large
+        luck, own = (
+            np.random.default_rng(seed).normal(),
+            np.random.default_rng([seed, round(1e6 * config["mu"])]).normal(),
+        )
+        return config["mu"] + 0.05 * luck + 0.001 * own
+
+    explained = []
+    for seed in range(12):
+        best = search(train, 0.8, 0.7999, 0.795, epsilon=0.0, max_trainings=400, seed=seed)
         better = best.table["mean"] > best.table["mean"][best.index]
-        assert better.any() == ("has a better mean over" in str(best))
-        kept.append(better.any())
-    assert any(kept)
+        assert better[2] == ("configuration 2 has a better mean over 14 trainings, but was excluded by" in str(best))
+        explained.append(better[2])
+    assert any(explained) and not all(explained)
 
 
 def test_quantiles_are_compared_for_any_law():

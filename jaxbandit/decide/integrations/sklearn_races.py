@@ -95,26 +95,10 @@ class SplitSearch:
         if self.count == 1:
             yield Request(np.zeros(self.criterion.min_trainings, np.int64), np.arange(self.criterion.min_trainings))
         elif self.halving is not None:
-            yield from self._halves(self.halving)
+            yield from halving(self.evidence, self._present, self.halving, self._seed)
         else:
             yield from race(self.evidence, self._present)
         self._ended = self.halving is None
-
-    def _halves(self, budget: int) -> Iterator[Request]:
-        """Sequential halving; if the budget is too small for all, of the best after one split of each."""
-        size, left = self.count, budget
-        if self.count <= budget < self.count * _rounds(self.count):
-            arms = np.arange(self.count)
-            yield Request(arms, np.zeros_like(arms))
-            left = budget - self.count
-            while size * _rounds(size) > left + size:  # one split of each of them has been paid for
-                size -= 1
-            left += size
-        means = np.nan_to_num(self.evidence.location(), nan=-math.inf)
-        chosen = np.zeros(self.count, bool)
-        chosen[np.argsort(-means, kind="stable")[:size]] = True
-        if size > 1:
-            yield from halving(self.evidence, chosen & self._present, left, self._seed)
 
     def enter(self, arms: np.ndarray, indices: np.ndarray, scores: np.ndarray) -> None:
         """Take scores, NaN for a fit without a score."""
@@ -259,8 +243,3 @@ class RuleSearch(SplitSearch):
             names=names,
             remarks=remarks + self._outliers(arm, names),
         )
-
-
-def _rounds(count: int) -> int:
-    """The rounds of halving."""
-    return (count - 1).bit_length()

@@ -12,13 +12,13 @@ from jaxbandit.base.refusals import refuse
 from jaxbandit.decide.sessions.certificate import Certificate
 from jaxbandit.decide.sessions.session import session
 from jaxbandit.decide.tuning import allocation
+from jaxbandit.decide.tuning.criterion import Criterion
 from jaxbandit.decide.tuning.evidence import Evidence
 from jaxbandit.decide.tuning.reporting import search_certificate
 from jaxbandit.decide.tuning.rules import chosen, one_of
 from jaxbandit.decide.tuning.searching import Search
 from jaxbandit.decide.tuning.settings import Settings
 
-CONSTANT = 32  # number of equal scores of every configuration that cannot be a coincidence
 BINARY = "all first scores were 0 or 1, so that the search assumed scores in [0, 1] and not normal ones"
 
 
@@ -55,7 +55,8 @@ def _by_default(
 ) -> Found:
     budget, count = search.terms.max_trainings, len(numbers)
     least = (evidence.criterion._replace(min_trainings=1).needed(evidence.stages) or 0) * count
-    if budget is not None and budget < 2 * least:
+    halves = budget is not None and budget < 2 * least
+    if budget is not None and halves:
         if budget < least:
             warnings.warn(
                 f"{where}: max_trainings = {budget} with {count} configurations gives no guarantee: at least {least} "
@@ -65,9 +66,14 @@ def _by_default(
         requests = allocation.halving(evidence, search.present, budget, seed)
     else:
         requests = allocation.race(evidence, search.present)
-    why = search.play(requests, _watch(where, search, evidence, numbers))
+    why = search.play(requests, _watch(search, evidence, numbers))
+    if why == "done" and not halves and _normal(evidence.criterion) and not evidence.varies():
+        what = (
+            f"has the same score at all {evidence.trainings.max()} seeds; train must draw its random numbers from its"
+        )
+        refuse(where, f": every configuration {what} seed")
     if why == "done":
-        why = "max_trainings" if budget is not None and budget < 2 * least else "epsilon"
+        why = "max_trainings" if halves else "epsilon"
     arm = evidence.recommended(search.present)
     if why == "epsilon" and evidence.achieved(arm) > (evidence.criterion.epsilon or 0.0):
         why = "alone"
@@ -83,7 +89,12 @@ def _by_default(
     return Found(arm, why, ~evidence.excluded()[numbers], certificate, [BINARY] if binary else [])
 
 
-def _watch(where: str, search: Search, evidence: Evidence, numbers: np.ndarray) -> Callable[[], None]:
+def _normal(criterion: Criterion) -> bool:
+    """Whether scores are assumed to be normal, and known exactly."""
+    return criterion.score_range is None and not criterion.by_arms and not criterion.resolution
+
+
+def _watch(search: Search, evidence: Evidence, numbers: np.ndarray) -> Callable[[], None]:
     """Return a function that looks at the scores after each round, for what changes the assumptions.
 
     Scores of which the first ones are all 0 or 1, and not all equal, are compared as numbers in [0, 1]. If scores are
@@ -91,7 +102,7 @@ def _watch(where: str, search: Search, evidence: Evidence, numbers: np.ndarray) 
     and the assumption is withdrawn.
     """
     criterion = evidence.criterion
-    plain = criterion.score_range is None and not criterion.by_arms and not criterion.resolution
+    plain = _normal(criterion)
     seen = 0
 
     def look() -> None:
@@ -104,9 +115,6 @@ def _watch(where: str, search: Search, evidence: Evidence, numbers: np.ndarray) 
             evidence.decide_by(criterion._replace(score_range=(0.0, 1.0)))
         elif evidence.criterion.score_range is not None and not all(0 <= score <= 1 for score in new):
             evidence.decide_by(criterion)
-        if seen and evidence.trainings[numbers].min() == CONSTANT and not evidence.varies():
-            what = f"has the same score at all {CONSTANT} seeds; train must draw its random numbers from its seed"
-            refuse(where, f": every configuration {what}")
 
     return look
 
