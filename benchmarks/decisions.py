@@ -51,8 +51,9 @@ def table(found: dict[str, list[dict[str, Any]]]) -> str:
             if cell["group"] == group:
                 stated = f"{'<= ' if cell['at_most'] else ''}{cell['stated']:.4g}"
                 theirs = f"{cell['stated_error']:.2g}" if not cell["at_most"] else ""
+                z = "" if cell["at_most"] else f"{cell['z']:.1f}"
                 lines.append(
-                    f"{cell['name']:<68}{cell['value']:>10.4g}{cell['error']:>9.2g}{stated:>12}{theirs:>9}{cell['z']:>6.1f}"
+                    f"{cell['name']:<68}{cell['value']:>10.4g}{cell['error']:>9.2g}{stated:>12}{theirs:>9}{z:>6}"
                     + (" *" if far(cell) else "")
                 )
     lines += ["", f"{'bounds':<10}{'arms':>6}{'seeds':>7}{'enter all scores, s':>21}{'one certificate, s':>20}"]

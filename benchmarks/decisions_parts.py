@@ -78,7 +78,7 @@ def coverage(runs: int) -> Iterator[Cell]:
             for key, rule in searches.ALLOCATIONS.items():
                 played[key].append(searches.play(each, world.means, rule, 38 * len(true), 2))
             rivals = np.arange(len(true)) != best
-            ever.append((each._bounds[:, -1, best] < true - 1e-12)[:, rivals].any(axis=1))
+            ever.append((each.last_bounds()[:, best] < true - 1e-12)[:, rivals].any(axis=1))
         for key, parts in played.items():
             found = searches.joined(parts)
             yield share(group, f"{name}: {key}", found.random_time, DELTA)
@@ -224,7 +224,7 @@ def growth(runs: int) -> Iterator[Cell]:
                 which[run] = (means[finite] + sds[finite] * r[finite] < 0).any()
         yield share(group, f"better incumbent excluded, old seeds, {d} directions, {n} seeds", old, *stated)
         yield share(group, f"better incumbent excluded, fresh seeds, {d} directions, {n} seeds", fresh, 0.05 / 15)
-    world = worlds.fiesta()  # the best of the 12 is among the last four
+    world = worlds.fiesta_in_stages()
     costs: dict[str, list[int]] = {"blind": [], "after looking": [], "all at once": [], "again": []}
     criterion, rng = Criterion(DELTA, 0.01), np.random.default_rng(9)
     for _ in range(min(runs, 300)):
@@ -333,7 +333,7 @@ ALARMS = {"Gaussian": (0.011, 0.010, 0.010, 0.010), "accuracies of 360": (0.015,
 
 
 def remarks(runs: int) -> Iterator[Cell]:
-    """Yield how often differences are said not to be normal, with 12 arms."""
+    """Yield how often the differences of the best from those that are left are said not to be normal."""
     rates = np.linspace(0.9, 0.85, 12)
     laws = {
         "Gaussian": World(np.zeros(12), lambda rng, n: rng.normal(size=(n, 12))),
@@ -343,13 +343,13 @@ def remarks(runs: int) -> Iterator[Cell]:
     }
     for name, world in laws.items():
         for n, stated in zip((10, 20, 50, 200), ALARMS[name], strict=True):
-            rng, said = np.random.default_rng(14), np.zeros(runs, bool)
-            for run in range(runs):
-                scores = world.draw(rng, n)
-                best = int(np.argmax(scores.mean(axis=0)))
-                said[run] = any(outlier(scores[:, i] - scores[:, best], 11) for i in range(12) if i != best)
+            said = []
+            for each in searches.chunks(world, runs, n, DELTA, 14):
+                each.counts[:] = n
+                each.look()
+                said += [_remarked(each, run, n) for run in range(each.runs)]
             error = math.sqrt(stated * (1 - stated) / 2000)
-            yield share("the remark, 12 arms", f"{name}, n = {n}", said, stated, error)
+            yield share("the remark, 12 arms after n rounds", f"{name}, n = {n}", np.array(said), stated, error)
 
 
 def seconds() -> Iterator[tuple[str, int, int, float, float]]:

@@ -48,6 +48,10 @@ class Searches:
         self.first_size = smallest_sample(level)
         self.begin()
 
+    def last_bounds(self) -> np.ndarray:
+        """Return the least bounds over all rows, float64[runs, K, K]."""
+        return self._bounds[:, -1]
+
     def begin(self) -> None:
         """Forget all pulls."""
         self.counts = np.zeros((self.runs, self.arms), np.int64)

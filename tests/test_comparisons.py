@@ -344,7 +344,7 @@ def test_recommended_has_the_largest_mean_of_those_with_the_most_scores():
     bounds = np.full((5, 5), math.inf)
     comparison = Claimed(bounds)
     everyone = np.ones(5, bool)
-    counts, means = np.array([3, 9, 9, 9, 2]), np.array([0.9, 0.5, 0.7, 0.7, 1.0])
+    counts, means = np.array([3, 9, 9, 9, 1]), np.array([0.9, 0.5, 0.7, 0.7, 1.0])
     assert achieved.recommended(comparison, counts, means, everyone) == 2  # the lower of two equal ones
     assert achieved.recommended(comparison, np.array([3, 9, 8, 8, 7]), means, everyone) == 2  # the last round was cut
     bounds[2, 3] = -0.1

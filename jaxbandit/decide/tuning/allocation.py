@@ -60,8 +60,8 @@ def first_seeds(evidence: Evidence) -> np.ndarray:
 def halving(evidence: Evidence, present: np.ndarray, budget: int, seed: int) -> Allocation:
     """Sequential halving of Karnin, Koren and Somekh (2013) on all scores so far, for budgets too small for a race.
 
-    In each of R = ceil(log2 K) rounds, all survivors get floor(budget / (survivors R)) trainings, and the better half
-    survives. A budget below K R gives one training each to as many configurations as it reaches, in a random order.
+    In each of R = ceil(log2 K) rounds, all survivors get floor(budget / (survivors R)) trainings, but at least one, and
+    the better half survives. A budget below K gives one training each to as many configurations, drawn at random.
 
     Args:
       evidence: the scores.
@@ -71,13 +71,13 @@ def halving(evidence: Evidence, present: np.ndarray, budget: int, seed: int) -> 
     """
     alive, first = np.flatnonzero(present), first_seeds(evidence)
     rounds = max((len(alive) - 1).bit_length(), 1)
-    if budget < len(alive) * rounds:
+    if budget < len(alive):
         order = np.random.default_rng((seed, DRAW)).permutation(alive)[:budget]
         yield Request(order, first[order])
         return
     spent = np.zeros(len(present), np.int64)
     for _ in range(rounds):
-        each = budget // (len(alive) * rounds)
+        each = max(budget // (len(alive) * rounds), 1)
         arms = np.tile(alive, each)
         seeds = first[arms] + spent[arms] + np.repeat(np.arange(each), len(alive))
         yield Request(arms, seeds)
