@@ -39,7 +39,8 @@ def fiesta(common: bool = True) -> World:
 def fiesta_in_stages() -> World:
     """Return the eight models without vectors of 200 dimensions, of which one is the best, and then the four others."""
     scores = recorded_scores()
-    return recorded(np.stack([scores[name] for name in sorted(scores, key=lambda name: name.endswith("_200"))], axis=1), True)
+    names = sorted(scores, key=lambda name: name.endswith("_200"))
+    return recorded(np.stack([scores[name] for name in names], axis=1), common=True)
 
 
 def tables() -> World:
@@ -72,8 +73,8 @@ def digits() -> World:
 
 def gaussian(arms: int = 12) -> World:
     """Return Gaussian arms of nearby means and unequal standard deviations, half of whose noise is common."""
-    means, sds = -0.01 * np.arange(arms), np.linspace(0.02, 0.1, arms)
-    return World(means, lambda rng, n: means + sds * np.sqrt(0.5) * (rng.normal(size=(n, arms)) + rng.normal(size=(n, 1))))
+    means, sds = -0.01 * np.arange(arms), np.linspace(0.02, 0.1, arms) * np.sqrt(0.5)
+    return World(means, lambda rng, n: means + sds * (rng.normal(size=(n, arms)) + rng.normal(size=(n, 1))))
 
 
 def zeros_and_ones() -> World:
