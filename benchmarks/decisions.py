@@ -19,12 +19,13 @@ PARTS = {  # and the runs of each
 
 def measure(quick: bool) -> dict[str, list[dict[str, Any]]]:
     """Return the cells of all parts; `quick` takes a tenth of the runs."""
-    found = {}
+    found: dict[str, list[dict[str, Any]]] = {}
     for part, runs in PARTS.items():
         cells = part(runs // 10 if quick else runs)
         found[part.__name__] = [cell._asdict() | {"z": distance(cell)} for cell in cells]
     names = ("kind", "arms", "seeds", "enter", "certificate")
-    return found | {"seconds": [dict(zip(names, row, strict=True)) for row in parts.seconds()]}
+    found["seconds"] = [dict(zip(names, row, strict=True)) for row in parts.seconds()]
+    return found
 
 
 def distance(cell: Cell) -> float:

@@ -254,9 +254,9 @@ def _grow(seen: Evidence, scores: np.ndarray) -> int:
 
 def seconds() -> Iterator[tuple[str, int, int, float, float]]:
     """Yield (kind, arms, seeds, seconds to enter all scores, seconds of one certificate)."""
-    for kind, own in (("normal", {}), ("bets", {"score_range": (0.0, 1.0)})):
+    for kind, own in (("normal", None), ("bets", (0.0, 1.0))):
         for arms, n in ((12, 20), (12, 400), (128, 20), (128, 200), (1000, 20)):
-            seen = searches.evidence(Criterion(DELTA, None, **own), arms)
+            seen = searches.evidence(Criterion(DELTA, None, score_range=own), arms)
             scores = np.clip(np.random.default_rng(0).normal(0.5, 0.1, (n, arms)), 0, 1)
             start = time.perf_counter()
             seen.enter(np.tile(np.arange(arms), n), np.repeat(np.arange(n), arms), scores.ravel())

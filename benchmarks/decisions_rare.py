@@ -15,6 +15,8 @@ from jaxbandit.decide.tuning.evidence import Evidence
 from jaxbandit.theory.comparisons.outliers import outlier
 
 DELTA = 0.05
+NORMAL = Criterion(DELTA, 0.01)
+BETS = NORMAL._replace(score_range=(0.0, 1.0))
 RIVAL = {0.06: ((0.709, 0.016), (0.418, 0.017), (0.184, 0.014), (0.089, 0.010)),
          0.10: ((0.531, 0.018), (0.229, 0.015), (0.046, 0.007), (0.008, 0.003)),
          0.20: ((0.273, 0.016), (0.046, 0.007), (0.003, 0.002), (0.0, 0.001))}  # fmt: skip
@@ -37,7 +39,7 @@ def rare(runs: int) -> Iterator[Cell]:
                 n = each.counts.max(axis=1)
                 chosen = ~right[each.best] & (n < ROWS)  # a longer race has seen so many failures that it is right
                 wrong.append(chosen)
-                warned += [_remarked(each, run, n[run]) for run in np.flatnonzero(chosen)]
+                warned += [_remarked(each, run, n[run]) for run in np.flatnonzero(chosen).tolist()]
             name = f"failures {rate:g}, min_trainings {low}"
             yield share("a failing rival is chosen", name, np.concatenate(wrong), *expected)
             if (rate, low) in WARNED:
@@ -46,31 +48,33 @@ def rare(runs: int) -> Iterator[Cell]:
                 yield share("the remark, in wrong runs", name, np.array(warned), p, error)
     for rate, stated in ((0.06, ((2250, 91), (533, 83))), (0.10, ((1555, 22), (300, 28)))):
         world = worlds.failing_rival(rate)
-        for name, own, expected in (("bets", {"score_range": (0.0, 1.0)}, stated[0]), ("normal", {}, stated[1])):
+        for name, own, expected in (("bets", BETS, stated[0]), ("normal", NORMAL, stated[1])):
             rng, wrong, pulls = np.random.default_rng(11), [], []
             for _ in range(20):
-                seen, cost = _raced(Criterion(0.05, 0.005, **own), world, rng, 3000)
+                seen, cost = _raced(own._replace(epsilon=0.005), world, rng, 3000)
                 wrong.append(world.means.max() - world.means[seen.recommended(np.ones(5, bool))] > 0.005)
                 pulls.append(cost)
             yield mean("pulls, a failing rival", f"failures {rate:g}, {name}", np.array(pulls), *expected)
             if name == "bets":
                 yield share("a failing rival is chosen", f"failures {rate:g}, bets", np.array(wrong), 0.05)
     for name, own, stated in (
-        ("no minimum", {}, (189, 3)), ("min_trainings 14", {"min_trainings": 14}, (205, 2)),
-        ("min_trainings 29", {"min_trainings": 29}, (353, 1)), ("min_trainings 49", {"min_trainings": 49}, (588, 1)),
-        ("bets", {"score_range": (0.0, 1.0)}, (2283, 22)),
-    ):  # fmt: skip
+        ("no minimum", NORMAL, (189, 3)),
+        ("min_trainings 14", NORMAL._replace(min_trainings=14), (205, 2)),
+        ("min_trainings 29", NORMAL._replace(min_trainings=29), (353, 1)),
+        ("min_trainings 49", NORMAL._replace(min_trainings=49), (588, 1)),
+        ("bets", BETS, (2283, 22)),
+    ):
         rng, number = np.random.default_rng(12), min(runs, 20 if name == "bets" else 300)
-        pulls = [_raced(Criterion(DELTA, 0.01, **own), worlds.fiesta(), rng, 1500)[1] for _ in range(number)]
+        pulls = [_raced(own, worlds.fiesta(), rng, 1500)[1] for _ in range(number)]
         yield mean("pulls, FIESTA, common rows, epsilon .01", name, np.array(pulls), *stated)
     rng = np.random.default_rng(13)
     for name, own, wrong_stated, pulls_stated in (
-        ("median", {"quantile": 0.5}, (0.0, None), (22, 1)), ("mean", {}, (0.967, 0.023), (169, 112))
+        ("median", NORMAL._replace(quantile=0.5), (0.0, None), (22, 1)), ("mean", NORMAL, (0.967, 0.023), (169, 112))
     ):  # fmt: skip
         wrong, pulls = [], []
         for _ in range(60):
-            seen, cost = _raced(Criterion(DELTA, 0.05, **own), worlds.pauses(), rng, 4000)
-            wrong.append(seen.recommended(np.ones(2, bool)) != (1 if own else 0))
+            seen, cost = _raced(own._replace(epsilon=0.05), worlds.pauses(), rng, 4000)
+            wrong.append(seen.recommended(np.ones(2, bool)) != (1 if own.quantile else 0))
             pulls.append(cost)
         yield share("rare pauses: wrong choice", name, np.array(wrong), wrong_stated[0] or DELTA, wrong_stated[1])
         yield mean("rare pauses: pulls", name, np.array(pulls), *pulls_stated)

@@ -68,7 +68,7 @@ class Searches:
         common = np.minimum(self.counts[:, :, None], self.counts[:, None, :])
         self.upper = self._bounds[self._run[:, None, None], common, self._arm[:, None], self._arm]
         self.upper[:, self._arm, self._arm] = 0.0
-        self.excluded = (self.upper < 0).any(axis=2)
+        self.excluded = np.asarray((self.upper < 0).any(axis=2))
         self.achieved = np.maximum(np.where(self.excluded[:, :, None], -np.inf, self.upper).max(axis=1), 0.0)
         everything = self.excluded.all(axis=1, keepdims=True)
         left = ~self.excluded | everything
@@ -181,7 +181,12 @@ def play(searches: Searches, means: np.ndarray, rule: Rule, budget: int, seed: i
     table = np.array(wrong)
     times = rng.integers(len(table), size=searches.runs)
     return Statements(
-        table[times, run], table[-1], table.any(axis=0), any_arm, searches.achieved[run, searches.best], pulls
+        table[times, run],
+        table[-1],
+        np.asarray(table.any(axis=0)),
+        any_arm,
+        searches.achieved[run, searches.best],
+        pulls,
     )
 
 
