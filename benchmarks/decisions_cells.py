@@ -28,9 +28,9 @@ def share(group: str, name: str, wrong: np.ndarray, stated: float, error: float 
 
 
 def mean(group: str, name: str, values: np.ndarray, stated: float, error: float | None = None) -> Cell:
-    """Return the cell of a mean; without a stated error, that of as many runs."""
+    """Return the cell of a mean; without a stated error, one as large as the mean."""
     own = float(np.std(values, ddof=1) / math.sqrt(len(values)))
-    return Cell(group, name, float(np.mean(values)), own, stated, own if error is None else error)
+    return Cell(group, name, float(np.mean(values)), own, stated, max(own, stated) if error is None else error)
 
 
 def median(group: str, name: str, values: np.ndarray, stated: float, runs: int = ASSUMED_RUNS) -> Cell:
