@@ -125,7 +125,9 @@ def test_a_clear_case_by_hand():
     assert b.difference_low == pytest.approx(-mixture_upper(-np.ones(120), 0.025), abs=1e-4)
     assert a.excluded and not b.excluded and b.costs_at_most == 0
     assert a.costs_at_most == pytest.approx(1, abs=1e-9)  # U(B - A)
-    assert "Ship B: B is the best variant with probability at least 0.95." in str(result)
+    words = "Ship B: B is the best variant with probability at least 0.95."
+    assert words in str(result) and words in result._repr_html_() and "100.00 %" in str(result)
+    assert "needs at most 0.0001 points" in jb.ab(a_log([0.1, 0.1], 50, 1), control="A", epsilon=1e-6).words
 
 
 def test_the_cost_is_the_largest_bound_of_a_variant_that_is_left():

@@ -347,6 +347,9 @@ def test_recommended_has_the_largest_mean_of_those_with_the_most_scores():
     counts, means = np.array([3, 9, 9, 9, 1]), np.array([0.9, 0.5, 0.7, 0.7, 1.0])
     assert achieved.recommended(comparison, counts, means, everyone) == 2  # the lower of two equal ones
     assert achieved.recommended(comparison, np.array([3, 9, 8, 8, 7]), means, everyone) == 2  # the last round was cut
+    # A round that the budget has cut: arm 1 has had its turn, and is not better for it. Two scores fewer are a round.
+    cut, better = np.array([3, 9, 8, 7, 1]), np.array([0.9, 0.5, 0.7, 0.8, 1.0])
+    assert achieved.recommended(comparison, cut, better, everyone) == 2
     bounds[2, 3] = -0.1
     assert achieved.recommended(Claimed(bounds), counts, means, everyone) == 3
     assert achieved.recommended(Claimed(bounds), counts, means, np.array([1, 0, 1, 0, 1], bool)) == 0

@@ -85,7 +85,7 @@ def test_the_page_of_sessions_does_what_it_shows(tmp_path, monkeypatch):
     Path("configs.csv").write_text("lr\n0.1\n0.01\n0.001\n0.0001\n", encoding="utf-8")
     Path("scores.json").write_text('{"1": 0.9, "3": 0.88}', encoding="utf-8")
     commands = [line.partition("#")[0].split()[1:] for line in fenced("docs/sessions.md")[-1][1].splitlines()]
-    assert len(commands) == 6
+    assert len(commands) == 8
     for command in commands:
         assert cli.main(command) == 0, command
 

@@ -3,6 +3,7 @@
 import functools
 import math
 import threading
+import warnings
 from collections import Counter
 
 import numpy as np
@@ -338,6 +339,27 @@ def test_a_study_with_more_configurations_uses_every_trial(how):
     np.testing.assert_allclose(other.delta, 0.2 if how == "announced" else 0.3)
 
 
+def test_a_sampler_tries_its_own_configurations_only():
+    """The others of the study stay rivals with the values that they have, which may be enough."""
+    place = {"storage": optuna.storages.InMemoryStorage(), "study_name": "one", "load_if_exists": True}
+    until_certified(study(BanditSampler(CONFIGS, epsilon=0.03), **place))
+    assert (own := BanditSampler(CONFIGS[2:4], epsilon=0.03)).stopped(study(own, **place))
+    found = study(BanditSampler(CONFIGS[:2]), **place)
+    before = len(found.trials)
+    found.optimize(objective, n_trials=6)
+    assert {arm for arm, _ in pulls(found)[before:]} <= {0, 1}
+
+
+def test_values_reach_the_objective_as_they_were_given():
+    """And not as JSON stores them: a tuple remains one."""
+    configs = [{"x": (1, 2)}, {"x": (3, 4)}]
+    found = study(BanditSampler(configs))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # Optuna warns of choices that a storage would not keep
+        found.optimize(lambda trial: trial.suggest_categorical("x", [(1, 2), (3, 4)])[0], n_trials=2)
+    assert certificate(found).means.tolist() == [1, 3]
+
+
 def test_a_trial_that_is_repeated_keeps_its_pull():
     """As Optuna enqueues a trial whose process has died, with its parameters and attributes. The sampler is new."""
     found = study()
@@ -539,6 +561,12 @@ BAD = {
         (CONFIGS[:6], race(6), {"delta": 0.01}),
         "BanditSampler: delta = 0.01 is given with rule = paired_race, which has delta = 0.05; "
         "give it to the rule only",
+    ),
+    "seed": ((CONFIGS, None, {"seed": -1}), "BanditSampler: seed = -1, must be an integer in [0, 4294967295]"),
+    "reuse": ((CONFIGS, None, {"reuse": 1}), "BanditSampler: reuse = 1, must be true or false"),
+    "a range and a quantile": (
+        (CONFIGS, None, {"quantile": 0.5, "score_range": (0, 1)}),
+        "BanditSampler: quantile and score_range are both given; give one of them",
     ),
     "arms": ((CONFIGS[:4], race(6)), "BanditSampler: rule has 6 arms, must have one for each of 4 configurations"),
     "on_failure": (

@@ -100,6 +100,21 @@ def test_arms_decided_by_claims_are_those_in_every_order_that_agrees_or_in_none(
         np.testing.assert_array_equal(rejected, undecided & (counts == 0))
 
 
+@pytest.mark.parametrize("num_arms", [2, 3, 6, 7])
+def test_the_longest_chain_of_claims_decides_about_all_arms(num_arms):
+    """Each arm is only known to be better than the next one."""
+    claims = np.eye(num_arms, k=1, dtype=bool)
+    for m in range(1, num_arms):
+        best = np.arange(num_arms) < m
+        accepted, rejected = decided(jnp.asarray(claims), jnp.ones(num_arms, bool), jnp.int32(m))
+        np.testing.assert_array_equal(accepted, best)
+        np.testing.assert_array_equal(rejected, ~best)
+        if m > 1:
+            comparison = Claims(num_arms, list(zip(*np.nonzero(claims), strict=True)))
+            np.testing.assert_array_equal(achieved.excluded(comparison, m), ~best)
+            assert achieved.achieved_epsilon(comparison, np.arange(m)) == 0
+
+
 @pytest.mark.parametrize(("rounds", "price"), [(10, 0.0081), (20, 0.0055), (32, 0.0048)])
 def test_equal_arms_of_rounded_rewards_end_when_the_resolution_allows_it(rounds, price):
     """U - c = .0081, .0055, .0048 after 10, 20, 32 rounds, as specified for 12 arms and rewards in 360ths."""

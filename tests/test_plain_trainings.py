@@ -1,7 +1,9 @@
 """Trainings in plain Python: integer seeds, dictionaries, what is traced and called, retries, deadlines, progress."""
 
 import functools
+import hashlib
 import io
+import json
 import multiprocessing
 import re
 import subprocess
@@ -20,7 +22,6 @@ from jaxbandit.base.refusals import BadInput
 from jaxbandit.decide.tuning import configs as search_space
 from jaxbandit.decide.tuning import progress, seeds, traced
 from jaxbandit.decide.tuning.calls import Calls
-from jaxbandit.decide.tuning.digests import function_digest
 from jaxbandit.decide.tuning.inspection import takes_integer, uses_jax
 
 pytestmark = pytest.mark.quickly_compiled
@@ -58,6 +59,23 @@ def test_integer_seeds_are_distinct_and_small():
         assert len(np.unique(seeds.integers(seed, rows, arms))) == 300 * 300
     own = np.concatenate([np.arange(10**4), 2**31 + np.arange(10**4)])  # the second kind is of proposals
     assert len(np.unique(seeds.integers(5, own, None))) == 2 * 10**4
+
+
+def by_hand(seed, number):
+    """An integer seed in Python's integers; directories of scores rely on it."""
+    digest = hashlib.sha256(f"integer seeds {seed}".encode()).digest()
+    for i, factor in enumerate((0x85EBCA6B, 0xC2B2AE35, 0x27D4EB2F, 0x165667B1)):
+        number = (number + int.from_bytes(digest[4 * i : 4 * i + 4], "little")) % 2**31
+        number = (number ^ number >> 15) * factor % 2**31
+    return number ^ number >> 16
+
+
+def test_integer_seeds_are_those_of_a_calculation_by_hand():
+    index, arms = np.array([0, 1, 2**31 - 1, 2**31, 2**31 + 5]), np.array([3, 0, 0, 1, 0])
+    counted = [0, 1, 2**31 - 1, 2**31 - 1, 2**31 - 6]  # from 2^31 on from the other end
+    assert seeds.integers(9, index, None).tolist() == [by_hand(9, number) for number in counted]
+    pairs = [(n + arm) * (n + arm + 1) // 2 + arm for n, arm in zip(counted, arms.tolist(), strict=True)]
+    assert seeds.integers(9, index, arms).tolist() == [by_hand(9, number % 2**31) for number in pairs]
 
 
 def test_integer_seeds_look_random():
@@ -193,6 +211,7 @@ class Holds:
         (lambda key, config: [inner(key) for _ in range(3)], True),
         (lambda key, config: jitted(key, config), True),
         (lambda key, config: re.sub("a", "b", config["x"]), False),
+        (lambda key, config: jb.simulate(key, config), True),
         (Called(), False),
         (Called().method, False),
     ],
@@ -247,6 +266,40 @@ def test_dictionaries_are_traced_in_groups_that_do_not_depend_on_others():
     assert best.config == given[2] and list(best.config) == ["x", "act", "n"]
 
 
+SAVED = """
+import random, sys
+import numpy as np
+import jaxbandit as jb
+
+class Model:
+    pass
+
+configs = [
+    {"model": Model(), "f": len, "set": {"a", "b", "c"}}, {"most": float("inf"), "n": None, "at": np.arange(2)},
+    {"x": [1, (2, 3)]},
+]
+best = jb.tune(lambda seed, config: random.Random(seed).random() + len(config), configs, max_trainings=45)
+best.save(sys.argv[1])
+print(best)
+print([best.configs.text(i) for i in range(3)], best.to_dataframe().columns.tolist())
+"""
+
+
+def test_a_result_with_objects_is_saved_with_the_same_bytes_in_every_process(tmp_path):
+    printed = []
+    for hash_seed in ("1", "2"):
+        path = tmp_path / hash_seed
+        environment = {"PYTHONHASHSEED": hash_seed, "PYTHONPATH": ":".join(sys.path)}
+        command = [sys.executable, "-c", SAVED, str(path)]
+        run = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+        printed.append(run.stdout)
+    assert printed[0] == printed[1] and "model = <__main__.Model object>, f = len, set = {'a', 'b', 'c'}" in printed[0]
+    for name in ("summary.json", "table.npz", "history.npz"):
+        assert (tmp_path / "1" / name).read_bytes() == (tmp_path / "2" / name).read_bytes()
+    rows = json.loads((tmp_path / "1" / "summary.json").read_text())["configurations"]
+    assert {"most": "inf", "n": None, "at": [0, 1]} in [row["config"] for row in rows]
+
+
 # ---- retries and deadlines
 
 
@@ -277,6 +330,11 @@ def test_a_training_is_repeated_with_the_same_seed(executor):
         for part in parts.values():
             assert part.attempts == min(attempts, 3) and (part.scores[0] == 1.0) == (attempts >= 3)
         assert parts[0].reason == ("raises OSError: lost" if attempts == 1 else "")
+
+
+def test_a_training_is_begun_once_by_default():
+    calls = Calls(Flaky(), search_space.read("tune", [{"x": 1}]), None, integer=True)
+    assert [part.attempts for part in calls(words([0, 1]), np.zeros(2, int))] == [1, 1]
 
 
 def test_a_wrong_training_is_not_repeated():
@@ -315,6 +373,11 @@ def test_no_training_begins_after_the_deadline():
     for train in (Calls(answered, space, None, integer=True), Calls(answered, space, ThreadPoolExecutor(1))):
         for _ in range(4):  # and that no result comes is no fault of the executor
             assert list(train(words([0]), np.zeros(1, int), 1, time.monotonic())) == []
+    space = search_space.read("tune", [{"x": 1.0}, {"x": 1}])  # two groups, so two batches
+    program = traced.trace(lambda key, config: jax.random.normal(key) + jnp.float32(config["x"]), space)
+    run, seed = traced.Trainings(program, [1, 1]), words([0, 1], integer=False)
+    assert list(run(seed, np.arange(2), 1, time.monotonic())) == []
+    assert sorted(int(part.places[0]) for part in run(seed, np.arange(2), 1, time.monotonic() + 60)) == [0, 1]
 
 
 # ---- progress
@@ -337,127 +400,3 @@ def test_lines_are_shown_now_and_then(monkeypatch):
         clock[0] += 1000
         report(progress.Progress(1, 3, 1, float("nan")))
     assert len(shown.getvalue().splitlines()) == len(lines)
-
-
-# ---- the same values and functions in every process
-
-PROCESS = """
-import enum, pathlib, sys
-import numpy as np
-from jaxbandit.decide.tuning import configs
-from jaxbandit.decide.tuning.digests import function_digest
-
-class Color(enum.Enum):
-    RED = 1
-
-class Model:
-    def __init__(self, size):
-        self.size, self.parts = size, {"b", "a", "c"}
-
-def build(seed):
-    return seed in {"x", "y"}
-
-def train(seed, config):
-    return build(seed), np.mean, Model(3), THRESHOLDS
-
-THRESHOLDS = {"x": [1, 2.5], "y": {"p", "q"}}
-space = configs.read("here", [
-    {"x": 0.1, "s": {"b", "a", "c"}, "none": None}, {"x": 0.1, "model": Model(1)}, {"x": 0.1, "model": Model(2)},
-    {"x": 1}, {"x": 1.0}, {"x": True}, {"x": "1"}, {"y": 1}, {"x": (1, "a")}, {"x": [1, "a"]}, {"x": Color.RED},
-    {"x": pathlib.PurePosixPath("a")}, {"x": build}, {"x": np.tanh}, {"x": np.float32(0.1)}, {"x": np.arange(3)},
-])
-print(*(space.key(i) for i in range(space.count)), function_digest(train))
-"""
-
-
-def test_keys_are_the_same_in_every_process_and_differ():
-    def keys(hash_seed):
-        result = subprocess.run(
-            [sys.executable, "-c", PROCESS],
-            env={"PYTHONHASHSEED": hash_seed, "PYTHONPATH": ":".join(sys.path)},
-            capture_output=True, text=True, check=True,
-        )  # fmt: skip
-        return result.stdout.split()
-
-    one, other = keys("1"), keys("2")
-    assert one == other and len(set(one)) == len(one) == 17
-
-
-def test_the_key_of_a_configuration_depends_on_nothing_else():
-    as_columns = search_space.read("tune", jb.grid(lr=[0.1, 0.3], act=["a", "b"], n=[None, 3]))
-    alone = search_space.read("tune", [{"n": 3, "act": "b", "lr": 0.1}, {"other": object()}])
-    assert as_columns.row(3) == {"lr": 0.1, "act": "b", "n": 3} and as_columns.key(3) == alone.key(0)
-    assert len({as_columns.key(i) for i in range(8)}) == 8
-    locked = search_space.read("tune", [{"client": threading.Lock()}, {"client": threading.Lock()}])
-    with pytest.raises(BadInput, match=r"configuration 0 .* holds a lock .* give its name and look it up in train"):
-        locked.key(0)
-    with pytest.raises(BadInput, match=r"configs: x\[0\] is a lock .*must be hashable or have a content"):
-        search_space.read("tune", [{"x": [threading.Lock()]}])
-
-
-# ---- a function is known by its code
-
-BODY = """
-import threading, numpy as np
-LOCK, SCALE, LOG = threading.Lock(), 2, []
-
-def helper(x):
-    return x * SCALE
-
-def train(seed, config):
-    LOG.append(seed)
-    with LOCK:
-        return sum(helper(x) for x in range(3)) + max([y + "a" for y in "bc"], key=lambda y: y == "ba")
-"""
-SAME = {
-    "another name": lambda text: text.replace("train", "another").replace("def helper", "\n\ndef helper"),
-    "a docstring and comments": lambda text: text.replace("    LOG", '    """Words."""\n    # more\n    LOG'),
-    "a log that grows": lambda text: text + "\nLOG.append(3)",
-    "another lock": lambda text: text + "\nLOCK = threading.Lock()",
-    "another function beside it": lambda text: text + "\ndef unused(): return 3",
-}
-OTHER = {
-    "a constant": lambda text: text.replace("range(3)", "range(4)"),
-    "a helper": lambda text: text.replace("x * SCALE", "x + SCALE"),
-    "a global": lambda text: text.replace(" = threading.Lock(), 2", " = threading.Lock(), 3"),
-    "a constant inside": lambda text: text.replace('+ "a"', '+ "b"'),
-    "a lambda": lambda text: text.replace('== "ba"', '!= "ba"'),
-    "a name": lambda text: text.replace("max(", "min("),
-    "a default": lambda text: text.replace("(seed, config)", "(seed, config=3)"),
-}
-
-
-def function_of(text):
-    space = {"__name__": "some_module"}
-    exec(text, space)
-    return space.get("train") or space["another"]
-
-
-@pytest.mark.parametrize("case", [*SAME, *OTHER])
-def test_a_function_is_known_by_its_code(case):
-    changed = function_of({**SAME, **OTHER}[case](BODY))
-    assert (function_digest(function_of(BODY)) == function_digest(changed)) is (case in SAME)
-
-
-def test_what_a_function_closes_over_is_part_of_it():
-    def made(data, counts):
-        count = 0
-
-        def train(seed, config):
-            nonlocal count
-            count += 1
-            counts.append(seed)
-            return data
-
-        return train
-
-    first = made([1, {"a": 2}], [])
-    digest = function_digest(first)
-    first(1, 2)
-    assert function_digest(first) == digest == function_digest(made([1, {"a": 2}], [7]))
-    assert digest != function_digest(made([1, {"a": 3}], []))
-    assert function_digest(functools.partial(first, 1)) != function_digest(functools.partial(first, 2))
-    assert function_digest(Holds(np.sin)) != function_digest(Holds(np.cos))
-    ends = {}
-    ends["itself"] = ends  # has no end
-    assert function_digest(made(ends, [])) == function_digest(made(ends, []))

@@ -179,3 +179,17 @@ def test_pulls_and_errors_are_those_of_another_simulation():
 def test_arguments_are_checked(options, refused):
     with pytest.raises(ValueError, match=refused):
         jb.quantile_race(**({"num_arms": 3} | options))
+
+
+def test_the_certificate_of_a_session_is_about_the_quantile():
+    rule, rng = jb.quantile_race(2, p=0.9, delta=0.1, epsilon=0.5), np.random.default_rng(0)
+    session = jb.session(rule, seed=0)
+    while not session.stopped:
+        session, pulls = jb.ask(session)
+        session = jb.tell(session, pulls.id, rng.normal(size=len(pulls.id)) + 3 * pulls.arm)
+    certificate = jb.certificate(session)
+    assert certificate.statistic == "0.9-quantile" and certificate.achieved == 0 and "by the 0.9-quantile" in certificate.known
+    assert certificate.recommendation.tolist() == [1]
+    truth = 1.2815515655446004 + 3 * np.arange(2)  # of a normal distribution
+    assert (certificate.low <= truth).all() and (truth <= certificate.high).all()
+    assert (certificate.low <= certificate.means).all() and (certificate.means <= certificate.high).all()

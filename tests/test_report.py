@@ -293,6 +293,23 @@ def test_a_search_shows_survivors_means_and_certificate(tmp_path):
         write_report(tmp_path)
 
 
+def test_a_search_shows_what_is_known_what_ended_it_and_quantiles(tmp_path):
+    search_files(tmp_path)
+    summary = read_json(tmp_path / "summary.json")
+    known = "the recommended arm is within 0.25 of the best by the median"
+    more = {"known": known, "statistic": "median", "remarks": ["a remark & more"]}
+    rows = [row | {"quantile": row["mean"] + 0.05} for row in summary["configurations"]]
+    certificate = {"certificate": summary["certificate"] | more}
+    summary |= {"ended_by": "timeout", "chosen": rows[0], "configurations": rows} | certificate
+    write_json(tmp_path / "summary.json", {k: v for k, v in summary.items() if k != "json_sha256"})
+    page = read(write_report(tmp_path))
+    text = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert "12 training runs of 3 configurations, ended by timeout." in text and known in text
+    assert "a remark &amp; more" in text and "Median scores" in text and "median score 0.95 [0.8, 1]" in text
+    head, *rows = page.tables["Configurations"][0]
+    assert head[3] == "median score" and rows[0][3:] == ["0.95", "0.8", "1", "chosen"]
+
+
 SESSION = f"""
 kind = "session"
 seed = 7

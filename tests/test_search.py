@@ -1,5 +1,6 @@
 """`search`: proposals, the finalists and their fresh seeds, resuming, spaces, and what is reported of the choice."""
 
+import contextlib
 import json
 import math
 from concurrent.futures import ThreadPoolExecutor
@@ -11,6 +12,7 @@ import pytest
 import jaxbandit as jb
 from jaxbandit.base.refusals import BadInput
 from jaxbandit.decide.tuning import store
+from jaxbandit.decide.tuning.calls import Calls
 from jaxbandit.decide.tuning.proposing import RandomTrial
 
 SPACE = {"x": jb.uniform_float(0.0, 1.0), "lr": jb.loguniform(1e-4, 1.0)}
@@ -61,6 +63,7 @@ def test_finalists_are_the_best_proposals_and_race_on_fresh_common_seeds():
     scope = "the guarantee is about the 3 finalists"
     assert any(scope in remark for remark in result.certificate.remarks) and scope in str(result)
     assert "first score" in str(result)
+    assert f"{count + raced} trainings: 24 of 24 proposals (random), {raced} of 3 finalists" in str(result)
 
 
 def test_keys_are_those_that_are_documented():
@@ -125,11 +128,11 @@ def test_a_search_that_was_stopped_resumes_with_the_same_result(proposer, space,
         except KeyboardInterrupt:
             continue
     again.save(tmp_path / "cut")
-    assert CALLS == calls  # nothing twice, in the same order
+    assert calls == CALLS  # nothing twice, in the same order
     for name in ("summary.json", "table.npz", "history.npz", "proposals.npz"):
         assert (tmp_path / "cut" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
     once = go(tmp_path / "cut")
-    assert CALLS == calls and once.reused == len(calls)
+    assert calls == CALLS and once.reused == len(calls)
     summary = json.loads((tmp_path / "cut" / "summary.json").read_text())
     assert summary["search"]["proposals"] == 24 and summary["trainings"] == len(calls)
     with np.load(tmp_path / "cut" / "proposals.npz", allow_pickle=False) as stored:
@@ -163,7 +166,11 @@ def test_without_a_race_there_is_no_certificate():
     scores = result.proposals["score"]
     assert len(scores) == len(CALLS) == 60 and result.certificate is None and result.table["mean"] == [scores.min()]
     assert "the best one of 60 proposals, and therefore too good as a rule" in str(result)
-    assert "claim" not in result.summary()["search"] and result.summary()["trainings"] == 60
+    assert (
+        "finalists" not in repr(result)
+        and "claim" not in result.summary()["search"]
+        and result.summary()["trainings"] == 60
+    )
 
 
 def test_equal_proposals_are_one_finalist():
@@ -249,7 +256,7 @@ def test_a_timeout_leaves_time_for_the_race(monkeypatch):
     result = jb.search(slow, SPACE, "random", max_trainings=1000, timeout=100.0, progress=False, finalists=4)
     assert result.why == "timeout" and clock[0] <= 101
     assert np.isfinite(result.proposals["score"]).sum() == pytest.approx(70, abs=1)  # the share of its trainings
-    with pytest.raises(BadInput, match="none of .* proposals has a score; give a longer timeout"):
+    with pytest.raises(BadInput, match=r"none of .* proposals has a score; give a longer timeout"):
         jb.search(slow, SPACE, "random", max_trainings=1000, timeout=0, progress=False)
 
 
@@ -300,6 +307,11 @@ def test_a_directory_of_another_search_is_refused(tmp_path):
     ):
         with pytest.raises(BadInput, match=words):
             searched(**other, directory=tmp_path / "here")
+    for least in (99, 5):  # the fifth proposal of two functions of the same name differs
+        fails = pytest.raises(BadInput, match="another proposal 5 than") if least == 5 else contextlib.nullcontext()
+        with fails:
+            space = {"proposer": lambda history, seed, least=least: {"x": len(history) + 0.5 * (len(history) >= least)}}
+            searched(None, **space, at_once=4, directory=tmp_path / "there")
     with pytest.raises(BadInput, match="another train function"):
         jb.search(lambda seed, config: 0.0, SPACE, "random", max_trainings=60, directory=tmp_path / "here")
 
@@ -332,9 +344,9 @@ def test_static_values_of_a_space_stay_static():
         seen.append(config["width"])
         return jax.random.normal(key, (config["width"],)).sum() + config["x"]
 
-    space = {"x": jb.uniform_int(1, 5), "width": jb.choice(jb.static([2, 3]))}
+    space = {"x": jb.uniform_float(1, 5), "width": jb.choice(jb.static([2, 3]))}
     result = jb.search(traced, space, "random", max_trainings=60, finalists=2, progress=False)
-    assert not any("cannot be traced" in note for note in result.notes)
+    assert "cannot be traced" not in str(result.notes)
     assert set(seen) == {2, 3} and {type(width) for width in seen} == {int}
 
 
@@ -373,3 +385,26 @@ def test_the_table_of_proposals_that_are_certified(proposer, runs, mean, se, cla
     assert abs(np.mean(true) - mean) < 3 * math.hypot(np.std(true, ddof=1) / math.sqrt(runs), se)
     assert abs(np.mean(apart) - claim) < 3 * np.std(apart, ddof=1) / math.sqrt(runs) + 0.0005  # the table's rounding
     assert wrong <= 4  # of 30 at .05: more with probability .016, if the bound were tight
+
+
+def test_a_training_that_an_executor_does_not_return_is_asked_for_again(monkeypatch):
+    whole, real = searched(finalists=1), Calls.__call__
+
+    def lossy(self, words, arms, *more):
+        parts = real(self, words, arms, *more)
+        return (part for i, part in enumerate(parts) if i or len(arms) == 1)
+
+    monkeypatch.setattr(Calls, "__call__", lossy)
+    again = searched(finalists=1)
+    np.testing.assert_array_equal(again.proposals["score"], whole.proposals["score"])
+    assert again.reused == whole.reused == 0
+
+
+@pytest.mark.parametrize("maximize", [True, False])
+def test_the_progress_shows_the_best_proposal(maximize):
+    shown = []
+    result = searched(finalists=1, at_once=10, maximize=maximize, progress=shown.append)
+    scores = result.proposals["score"]
+    assert [now.trainings for now in shown] == list(range(1, 61)) and math.isnan(shown[0].score)
+    best = (np.argmax if maximize else np.argmin)(scores[:50])
+    assert (shown[-1].best, shown[-1].score, shown[-1].survivors) == (best, scores[best], 60)

@@ -168,7 +168,13 @@ def test_a_rule_of_ones_own_and_one_that_decides_pull_by_pull(shell):
     Path("own.toml").write_text('kind = "session"\narms = ["a", "b"]\n[[algorithm]]\ntype = "my_rule:mine"\n')
     status, out, err = shell("ask own own.toml --n 8")
     assert status == 0 and out.splitlines()[2].split() == ["0", "0", "0", "a"]
-    assert err == "jaxbandit: my_rule:mine decides on one pull at a time, so --n has no effect\n"
+    assert err.startswith(
+        "jaxbandit: my_rule:mine is deterministic and decides on one pull at a time, so this is 1 pull"
+    )
+    assert "so this is 1 pull and not 8; " in err and "jaxbandit expire own ID" in err and err.count("\n") == 1
+    said = json.loads(shell("ask own --n 8 --json")[1])
+    assert "is 1 pull and not 8" in said["note"] and len(said["pulls"]) == 1
+    assert "note" not in json.loads(shell("ask own --json")[1])
     for command in ("ask own", "tell own 0=1"):
         status, _, err = shell(f"{command} --no-import")
         assert status == 2 and "which is not imported" in err
@@ -337,3 +343,40 @@ def test_sets_of_arms_and_contexts(shell):
     assert not Path("sites").exists()  # what was refused has begun nothing
     assert shell("ask sites sites.toml --context 1")[0] == 0 and shell("tell sites 0=0.5")[0] == 0
     assert "guarantee: none" in shell("status sites")[1]
+
+
+def test_plates_corrections_and_pulls_without_an_answer_from_the_shell(shell):
+    said = json.loads(shell("ask race race.toml --n 8 --json")[1])
+    assert [p["arm"] for p in said["pulls"]] == [0, 1, 2, 0, 1, 2, 0, 1]
+    assert shell("tell race 0=0.5 1=0.75")[1] == "2 pulls told, 6 pending\n"
+    assert shell("tell race --amend 0=0.25 1=0.75")[:2] == (0, "2 pulls told, 6 pending\n")
+    assert shell("withdraw race 2 3")[:2] == (0, "2 pulls told, 4 pending\n")
+    assert shell("tell race --outside 2=0.125")[:2] == (0, "3 pulls told, 4 pending\n")
+    assert [p["id"] for p in json.loads(shell("ask race --n 8 --json")[1])["pulls"]] == [*range(2, 8), 9, 10]
+    for line, message in (
+        ("expire race 4", "id = 4: paired_race needs the rewards of its whole plan"),
+        ("expire race", "ids or before, neither is given"),
+        ("close race 1", "paired_race plans batches"),
+        ("tell race --amend 5=0.5", "amend: id = 5 has no reward yet"),
+        ("tell race --amend --outside 0=0.5", "must be one of them"),
+        ("tell race --outside 3=0.5", "arm = 3, must be in [0, 2]"),
+    ):
+        status, out, err = shell(line)
+        assert status == 2 and not out and message in err and err.count("\n") == 1, line
+    assert json.loads(shell("status race --json")[1])["certificate"]["arms"][0]["mean"] == 0.25
+    log = (Path("race") / "log.jsonl").read_text().splitlines()
+    assert [next(iter(json.loads(line))) for line in log] == ["ask", "tell", "amend", "withdraw", "outside", "ask"]
+    assert shell("report race")[0] == 0
+    page = (Path("race") / "report.html").read_text()
+    assert "outside" in page and "amend" in page
+
+
+def test_visitors_who_never_answer_and_closed_arms_from_the_shell(shell):
+    Path("visitors.toml").write_text('kind = "session"\narms = ["a", "b", "c"]\n[[algorithm]]\ntype = "thompson"\n')
+    assert len(json.loads(shell("ask v visitors.toml --n 20 --json")[1])["pulls"]) == 20
+    assert shell("expire v --before 19")[:2] == (0, "0 pulls told, 1 pending\n")
+    assert shell("expire v 19")[:2] == (0, "0 pulls told, 0 pending\n")
+    assert shell("close v 0 2")[0] == 0
+    assert {p["name"] for p in json.loads(shell("ask v --n 20 --json")[1])["pulls"]} == {"b"}
+    assert shell("open v 0 2")[0] == 0 and shell("expire v --before 40")[1] == "0 pulls told, 0 pending\n"
+    assert {p["name"] for p in json.loads(shell("ask v --n 40 --json")[1])["pulls"]} == {"a", "b", "c"}

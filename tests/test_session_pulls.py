@@ -1,12 +1,19 @@
 """Which pulls a session makes, how many at a time, and what it knows of them afterwards."""
 
+import dataclasses
+import itertools
+import json
+
 import jax
 import numpy as np
 import pytest
 from test_sessions import MEANS, PULLS, RULES, in_order, leaves, rewards_of
 
 import jaxbandit as jb
+from jaxbandit.decide.sessions.log import beginning, line_of
+from jaxbandit.decide.sessions.pulls import TOLD, WITHDRAWN
 from jaxbandit.decide.sessions.session import samples
+from jaxbandit.decide.sessions.stored import read_about
 from jaxbandit.engine.storage import files as storage
 
 pytestmark = pytest.mark.quickly_compiled
@@ -43,19 +50,164 @@ def test_samples_of_sets_and_with_contexts_are_unknown():
     assert samples(jb.tell(s, pulls.id, 1.0)) is None
 
 
-def test_a_file_without_arms_is_read_and_its_samples_are_unknown(tmp_path):
-    s = in_order(RULES["batch"])
+def early(session, about, arrays):
+    """The content of a file of a version that stored the open batch with its size, and no arms."""
+    batch, chosen = session.batch, len(session.batch.rounds)
+    planned = batch.plan is not None
+    entered = len(batch.spare) if planned else batch.first - batch.given
+    issued = entered + len(batch.status) if planned else chosen
+    size = int(batch.plan.sum()) if planned else chosen
+    everything = np.concatenate([*session.arms, batch.actions])[batch.first - entered :]
+    told = np.flatnonzero(batch.status == TOLD)
+    numbers = {"first": batch.first - entered, "size": size, "issued": issued, "entered": entered}
+    old = {
+        "base": batch.asked - np.bincount(everything, minlength=3),
+        "later": entered + told,
+        "values": batch.values[told],
+        "withdrawn": entered + np.flatnonzero(batch.status == WITHDRAWN),
+        "sums": np.bincount(batch.spare, batch.spare_values, minlength=3),
+        "squares": np.bincount(batch.spare, batch.spare_values**2, minlength=3),
+    }
+    left_out = ("opened.", "arms", "outside", "closed")
+    same = {name: x for name, x in arrays.items() if not name.startswith(left_out)}
+    about = {name: x for name, x in about.items() if name not in ("given", "expired")} | numbers
+    about["round"] -= chosen
+    return about, same | {f"opened.{name}": x for name, x in old.items()}
+
+
+@pytest.mark.parametrize("kind", RULES)
+def test_a_file_of_an_early_version_is_read_and_its_samples_are_unknown(kind, tmp_path):
+    s, pulls = jb.ask(in_order(RULES[kind]), limit=3)
+    if kind != "single":
+        s = jb.withdraw(jb.tell(s, pulls.id[[0, 2]], [0.5, 0.25]), pulls.id[1])
     jb.save_session(tmp_path / "s.npz", s)
     arrays = storage.read_arrays(tmp_path / "s.npz")
-    for arms in (None, np.zeros(PULLS, np.int32), np.zeros(3, np.int32), np.full(PULLS, -1, np.int32)):
-        changed = {name: value for name, value in arrays.items() if name != "arms"}
-        storage.write_arrays(tmp_path / "s.npz", changed if arms is None else {**changed, "arms": arms})
-        if arms is not None:
-            with pytest.raises(ValueError, match=r"s.npz: damaged, arms must be"):
-                jb.load_session(tmp_path / "s.npz", RULES["batch"])
-            continue
-        again = jb.load_session(tmp_path / "s.npz", RULES["batch"])
-        assert samples(again) is None and again.totals.counts.tolist() == s.totals.counts.tolist()
-        again, pulls = jb.ask(again)
-        assert samples(jb.tell(again, pulls.id, rewards_of(pulls))) is None
-        assert len(jax.tree.leaves(again.arms)) == len(again.history)
+    about, arrays = early(s, json.loads(str(arrays.pop("about"))), arrays)
+    storage.write_arrays(tmp_path / "s.npz", {"about": np.asarray(json.dumps(about)), **arrays})
+    again = jb.load_session(tmp_path / "s.npz", RULES[kind])
+    assert samples(again) is None and again.pending.tolist() == s.pending.tolist()
+    for _ in range(3):
+        (s, pulls), (again, same) = jb.ask(s), jb.ask(again)
+        assert [x.tolist() for x in same] == [x.tolist() for x in pulls]
+        s, again = (jb.tell(x, pulls.id, rewards_of(pulls)) for x in (s, again))
+    assert leaves(dataclasses.replace(again, arms=s.arms, rounds=s.rounds)) == leaves(s) and samples(again) is None
+
+
+def test_a_file_with_other_arms_than_pulls_is_refused(tmp_path):
+    jb.save_session(tmp_path / "s.npz", in_order(RULES["batch"]))
+    arrays = storage.read_arrays(tmp_path / "s.npz")
+    for arms in (np.zeros(PULLS, np.int32), np.zeros(3, np.int32), np.full(PULLS, -1, np.int32)):
+        storage.write_arrays(tmp_path / "s.npz", {**arrays, "arms": arms})
+        with pytest.raises(ValueError, match=r"s.npz: damaged, arms must be"):
+            jb.load_session(tmp_path / "s.npz", RULES["batch"])
+
+
+RACE = jb.paired_race(5, delta=0.1, epsilon=0.01)
+NORMAL = np.random.default_rng(0).normal(np.linspace(0, 1, 5)[:, None], 0.4, (5, 400))
+
+
+def race(limits, order=lambda ids: ids):
+    """Play RACE with these limits, over and over; the scores of a pull depend on its arm and index alone."""
+    s, states, sizes = jb.session(RACE), [], []
+    for limit in itertools.cycle(limits):
+        if s.stopped:
+            break
+        s, pulls = jb.ask(s, limit=limit)
+        sizes.append(len(pulls.id))
+        for i in order(np.arange(len(pulls.id))):
+            s = jb.tell(s, pulls.id[i], NORMAL[pulls.arm[i], pulls.index[i]])
+            states.append((s.round, s.survivors.tolist(), [x.tobytes() for x in jax.tree.leaves(s.state)]))
+    return s, states, sizes
+
+
+def test_a_race_fills_the_plate_and_decides_as_without():
+    """The state after each plan has the same bytes, and as many plans decide; only pulls ahead are more."""
+    plain, states, _ = race([None])
+    by_round = {n: (survivors, state) for n, survivors, state in states}
+    for limits in ([16], [3, 96], [7, 1, 12]):
+        ahead, found, sizes = race(limits, lambda ids: ids[::-1])
+        assert all(by_round[n] == (survivors, state) for n, survivors, state in found)
+        assert ahead.round == plain.round and ahead.recommendation.tolist() == plain.recommendation.tolist() == [4]
+        assert sizes == list(itertools.islice(itertools.cycle(limits), len(sizes)))
+        extra = ahead.counts - plain.counts
+        assert (extra >= 0).all() and extra.sum() < max(limits) + 5 * len(plain.counts)
+        rows, fewer = samples(ahead), samples(plain)
+        assert all(np.array_equal(row, NORMAL[a, : len(row)]) for a, row in enumerate(rows))
+        assert all(np.array_equal(row[: len(some)], some) for row, some in zip(rows, fewer, strict=True))
+
+
+def test_pulls_ahead_are_spread_over_the_survivors():
+    s, pulls = jb.ask(jb.session(RACE), limit=96)
+    assert pulls.arm.tolist() == ([*range(5)] * 20)[:96]
+    assert pulls.index.tolist() == [i // 5 for i in range(96)]
+    s = jb.tell(s, pulls.id, NORMAL[pulls.arm, pulls.index])
+    alive = np.flatnonzero(s.survivors)
+    assert 1 < len(alive) < 5
+    s, pulls = jb.ask(s, limit=96)
+    assert set(pulls.arm) == set(alive) and np.ptp(np.bincount(pulls.arm)[alive]) <= 1 and len(pulls.id) == 96
+    assert jb.ask(s)[1].id.tolist() == pulls.id.tolist()  # without a limit nothing more, until the plan is known
+
+
+def test_a_plate_with_failures_is_filled_again_and_the_rest_counts():
+    s, pulls = jb.ask(jb.session(RACE), limit=20)
+    good = np.delete(np.arange(20), [6, 13])
+    s = jb.tell(s, pulls.id[good], NORMAL[pulls.arm, pulls.index][good])
+    assert s.round == 2 and s.num_told == 18 and s.counts.sum() == 6  # the second plan lacks the pull that failed
+    s, pulls = jb.ask(jb.withdraw(s, [6, 13]), limit=20)
+    assert pulls.id.tolist() == [6, 13, *range(20, 38)] and pulls.index[:2].tolist() == [1, 2]
+    s = jb.tell(s, pulls.id[:2], NORMAL[pulls.arm, pulls.index][:2])
+    assert s.round == 5 and s.counts.sum() == 20
+
+
+def test_only_races_are_asked_ahead():
+    for rule in (
+        jb.sequential_halving(5, budget=60),
+        jb.budgeted_race(5, epsilon=0.1, budget=100),
+        jb.xy_static(np.eye(5)),
+    ):
+        plan = len(jb.ask(jb.session(rule), limit=None)[1].id)
+        assert len(jb.ask(jb.session(rule), limit=plan + 7)[1].id) == plan
+
+
+def test_a_limit_that_means_everything_is_refused():
+    with pytest.raises(ValueError, match=r"limit = 1000000000, must be at most 1048576, because paired_race returns"):
+        jb.ask(jb.session(RACE), limit=10**9)
+    assert len(jb.ask(jb.session(jb.sequential_halving(5, budget=60)), limit=10**9)[1].id) == 20
+
+
+def test_a_plan_on_a_grid_takes_what_was_pulled_ahead(tmp_path):
+    rule = jb.kl_racing(3, delta=1e-6, grid=2.0)  # plans of 2, 2, 4, 8, .. pulls of each
+    with jb.session_directory(tmp_path, rule) as d:
+        for limit in (1, 20, 1):
+            pulls = d.ask(limit)
+            assert len(pulls.id) == limit
+            d.tell(pulls.id, np.zeros(limit))
+        end = d.session  # after 4 of each, which two plans received, the next needs 4 of each
+        assert end.round == 3 and len(end.batch.spare) == 22 - 3 * 4
+        pulls = d.ask()
+        assert pulls.arm.tolist() == [2, 2] and pulls.index.tolist() == [6, 7]
+    with jb.session_directory(tmp_path, rule) as d:
+        assert leaves(d.session) == leaves(jb.ask(end)[0])
+    jb.save_session(tmp_path / "s.npz", end)
+    assert leaves(jb.load_session(tmp_path / "s.npz", rule)) == leaves(end)
+
+
+def test_the_log_of_a_version_that_asked_nothing_ahead_is_replayed(tmp_path):
+    """It wrote the limit as it was given, which was larger than the plan."""
+    rule = RULES["batch"]
+    with jb.session_directory(tmp_path, rule) as d:
+        d.ask()
+        d.tell([0, 1, 2], [0.5, 0.25, 0.125])
+        d.ask()
+    path = tmp_path / "log.jsonl"
+    about = read_about(tmp_path)
+    bodies = [json.loads(line) for line in path.read_text().splitlines()]
+    bodies = [{k: v for k, v in b.items() if k != "sum"} | ({"limit": 512} if "ask" in b else {}) for b in bodies]
+    lines, place = [], beginning(about, True)
+    for body in bodies:
+        line, place = line_of(body, place)
+        lines.append(line)
+    (tmp_path / "certificate.json").unlink()
+    path.write_bytes(b"".join(lines))
+    with jb.session_directory(tmp_path, rule) as d:
+        assert d.session.pending.tolist() == [3, 4, 5]

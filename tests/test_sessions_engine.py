@@ -9,6 +9,7 @@ from xla_options import QUICKLY, of_every_program
 
 import jaxbandit as jb
 from jaxbandit.base.contract import SetPulls
+from jaxbandit.decide.sessions.rule_programs import counts_of
 from jaxbandit.engine.layout import compiled
 from jaxbandit.engine.rounds import keys
 from jaxbandit.engine.rounds import step as rounds
@@ -75,7 +76,7 @@ def take_the_engines_pulls(algorithm, environment):
         else:
             counts = pulled.counts if isinstance(pulled, SetPulls) else pulled
             arms = np.repeat(pulled.sets if isinstance(pulled, SetPulls) else np.arange(len(counts)), counts, axis=0)
-            s, pulls = jb.ask(s, limit=10**9)
+            s, pulls = jb.ask(s, limit=int(counts_of(s.batch.plan).sum()))
             np.testing.assert_array_equal(pulls.arm, arms)
             rewards = np.concatenate([with_sum(x, int(n)) for x, n in zip(feedback, counts, strict=True) if n])
             s = jb.tell(s, pulls.id, rewards)

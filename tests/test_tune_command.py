@@ -1,11 +1,14 @@
 """`jaxbandit tune`: a search from the shell, its files, its JSON, its refusals."""
 
+import inspect
 import json
 import os
 
 import numpy as np
 import pytest
 
+import jaxbandit as jb
+from jaxbandit.base.refusals import BadInput
 from jaxbandit.lab import cli
 
 pytestmark = pytest.mark.quickly_compiled
@@ -75,6 +78,118 @@ REFUSED = {
         "epsilon = 0.2 cannot be given together with [[algorithm]]",
     ),
 }
+
+
+BUDGET = """
+kind = "tune"
+max_trainings = 60
+static = ["width"]
+"""
+SPACED = (
+    BUDGET
+    + """
+propose = "random"
+finalists = 2
+proposals = 20
+extra = 3
+at_once = 7
+[space]
+x = { uniform_float = [0.1, 0.9] }
+y = { loguniform = [1e-3, 1.0] }
+n = { uniform_int = [1, 3] }
+act = { choice = ["a", "b"] }
+width = { choice = [1, 2] }
+"""
+)
+
+
+def test_a_space_is_searched(place, capsys):
+    (place / "spaced.toml").write_text(SPACED)
+    assert cli.main(["tune", "tuned_model:train", "spaced.toml", "--json", "--out", "there"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["search"]["proposer"] == "random" and told["search"]["proposals"] == 20
+    assert told["search"]["further"]["trainings"] == 3 and len(told["configurations"]) == 2
+    assert set(told["chosen"]["config"]) == {"x", "y", "n", "act", "width"} and told["chosen"]["config"]["act"] == "b"
+    assert json.loads((place / "there" / "scores.json").read_text())["at_once"] == 7
+    assert (place / "there" / "proposals.npz").exists() and (place / "there" / "finalists" / "scores.jsonl").exists()
+    assert cli.main(["report", "there"]) == 0
+    page = (place / "there" / "report.html").read_text()
+    assert "20 proposals by random, and of finalists" in page and "first score" in page
+    assert "the guarantee is about the 2 finalists" in page
+    (place / "there" / "summary.json").unlink()
+    capsys.readouterr()
+    assert cli.main(["report", "there"]) == 2
+    assert "its search has not finished; run jaxbandit tune again" in capsys.readouterr().err
+
+
+KEYS = {  # in TOML -> the argument of `tune`
+    "max_trainings = 80": 80,
+    'timeout = "2h"': "2h",
+    "timeout = 90": 90,
+    "retries = 2": 2,
+    "on_failure = 0": 0,
+    'on_failure = "separate"': "separate",
+    "max_failure_rate = 0.25": 0.25,
+    "min_trainings = 5": 5,
+    "score_range = [0, 1.5]": (0, 1.5),
+    "quantile = 0.5": 0.5,
+    "resolution = 0.01": 0.01,
+    "growth = true": True,
+    "blind = true": True,
+    "traced = false": False,
+    "same_train = true": True,
+    "batch = 4": 4,
+    "paired = false": False,
+    "maximize = false": False,
+    "delta = 0.2": 0.2,
+    "seed = 9": 9,
+}
+
+
+@pytest.mark.parametrize("line", KEYS)
+def test_every_argument_of_tune_has_a_key(line, place, monkeypatch):
+    given = {}
+
+    def taken(train, configs, rule, **arguments):
+        given.update(arguments)
+        raise BadInput("enough")
+
+    monkeypatch.setattr("jaxbandit.lab.experiments.search.tune", taken)
+    (place / "one.toml").write_text(line + SPEC)
+    assert cli.main(["tune", "tuned_model:train", "one.toml"]) == 2
+    assert given[line.split()[0]] == KEYS[line] and type(given[line.split()[0]]) is type(KEYS[line])
+    arguments = set(inspect.signature(jb.tune).parameters) - {"train", "configs", "rule", "progress"}
+    assert set(given) <= arguments <= {key.split()[0] for key in KEYS} | {"epsilon", "directory", "executor"}
+
+
+SPACES = {
+    "both": (SPACED + "[configs]\nx = [1]\n", "configs: given together with space"),
+    "neither": (BUDGET, "configs: missing, give either configs"),
+    "no budget": (SPACED.replace("max_trainings = 60", ""), "max_trainings: missing"),
+    "growth": ("growth = true" + SPACED, "growth: only for [configs]"),
+    "finalists": ("finalists = 3" + SPEC, "finalists: only for [space]"),
+    "law": (SPACED.replace("loguniform", "normal"), "space.y = {normal = [0.001, 1.0]}, must be one of { loguniform"),
+    "one end": (SPACED.replace("[1, 3]", "[1]"), "space.n.uniform_int = [1], must be a list of two numbers"),
+    "order": (SPACED.replace("[1, 3]", "[3, 1]"), "space.n.uniform_int[1] = 1, must be greater than 3"),
+    "whole": (SPACED.replace("[1, 3]", "[1, 3.5]"), "space.n.uniform_int[1] = 3.5, must be an integer"),
+    "text": (SPACED.replace("[0.1, 0.9]", '["a", 1]'), 'space.x.uniform_float[0] = "a", must be a finite number'),
+    "static": (SPACED.replace('["width"]', '["depth"]'), 'static[0] = "depth", must be one of x, y, n, act, width'),
+    "rule": (SPACED + '[[algorithm]]\ntype = "student_race"\ndelta = 0.1\n', "algorithm: only for [configs]"),
+    "empty": (SPACED.partition("[space]")[0] + "[space]\n", "space = {}, must be a table"),
+    "range": ("score_range = [1, 0]" + SPEC, "score_range = [1, 0], must be a list of two numbers"),
+    "failure": ('on_failure = "skip"' + SPEC, 'on_failure = "skip", must be a number, "stop" or "separate"'),
+    "timeout": ('timeout = "soon"' + SPEC, 'timeout = "soon", must be a number of seconds'),
+    "quantile": ("quantile = 1" + SPEC, "quantile = 1, must be a number in (0, 1)"),
+}
+
+
+@pytest.mark.parametrize("case", SPACES)
+def test_a_bad_space_or_a_bad_key_is_refused_in_one_line(case, place, capsys):
+    text, words = SPACES[case]
+    (place / "bad.toml").write_text(text)
+    assert cli.main(["tune", "tuned_model:train", "bad.toml"]) == 2
+    said = capsys.readouterr().err
+    assert words in said and said.count("\n") == 1 and not (place / "bad-tune").exists()
 
 
 @pytest.mark.parametrize("case", REFUSED)

@@ -6,6 +6,7 @@ import pytest
 
 import jaxbandit as jb
 from jaxbandit.base.refusals import BadInput
+from jaxbandit.decide.tuning import configs as search_space
 
 pytestmark = pytest.mark.quickly_compiled
 
@@ -76,3 +77,12 @@ def test_grids_and_draws():
     assert abs(drawn["u"].mean()) < 4 * 2 / np.sqrt(12 * 4000)
     counts = np.bincount(drawn["n"], minlength=5)
     assert counts[:2].sum() == 0 and (abs(counts[2:] - 4000 / 3) < 4 * np.sqrt(4000 * 2 / 9)).all()
+
+
+def test_a_long_configuration_shows_every_name_in_one_line():
+    space = search_space.read("tune", [{"prompt": "Answer.\n" * 300, "context": "x" * 900, "model": "small"}])
+    text = space.text(0)
+    assert len(text) <= 400 and "\n" not in text and text.count("...") == 2
+    assert text.startswith("prompt = Answer. Answer.") and ", context = xxx" in text and text.endswith("model = small")
+    many = search_space.read("tune", [{f"name{i}": "x" * 90 for i in range(50)}]).text(0)
+    assert len(many) == 400 and many.endswith("...")

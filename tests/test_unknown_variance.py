@@ -107,6 +107,19 @@ def test_wealth_of_the_bets_is_that_of_the_reference():
     assert len(memory) == 6 and max(memory.values()) > 0.05
 
 
+def test_an_arm_is_eliminated_only_if_both_wealths_are_large():
+    """After ten rounds the first is exp(1.615) > 5, but the second has bet on early losses and is exp(1.606) < 5."""
+    rng = np.random.default_rng(74)
+    apart = np.concatenate([-np.ones(rng.integers(1, 5)), rng.uniform(0, 1, 60)])
+    table = np.repeat(np.stack([np.maximum(-apart, 0), np.maximum(apart, 0)], 1), 2, 0)
+    options = {"delta": 0.2, "epsilon": 0.1, "low": 0.0, "high": 1.0}
+    with jax.enable_x64(True):
+        _, stopped, recommended = play(betting_race, 2, options, table[None])
+    assert len(reference.race(table, reference.betting, 99, **options | {"epsilon": 0.0})[0]) == 20
+    assert len(reference.race(table, reference.betting, 99, **options)[0]) == 22
+    assert np.argmax(stopped[0]) == 22 and recommended[0, 22] == 1
+
+
 @pytest.mark.parametrize(("n", "expected"), [(5, np.inf), (10, 8.06318), (20, 6.62357), (100, 6.71173)])
 def test_threshold_of_the_box_as_specified(n, expected):
     """delta / K = 0.01, c2 = 2; to the digits given."""

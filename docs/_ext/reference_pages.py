@@ -129,7 +129,8 @@ def _pages() -> Iterator[tuple[str, str]]:
     about = "The delta audit of runs that you draw yourself; `audit` is that of an experiment in a file."
     listing = _listing(jaxbandit.auditing.__all__, "jaxbandit.auditing")
     yield "auditing", f"# Auditing\n\n{about}\n\n{listing}{_module('auditing')}"
-    names = ("sklearn.BanditSearchCV", "optuna.BanditSampler", "optuna.StopAtCertificate")
+    names = ["sklearn.BanditSearchCV", "sklearn.BanditRandomizedSearchCV"]
+    names += ["optuna.BanditSampler", "optuna.StopAtCertificate"]
     lines = [f".. autoclass:: jaxbandit.decide.integrations.{name}" for name in names]
     lines.append(".. autofunction:: jaxbandit.decide.integrations.optuna.certificate")
     about = "[The page on integrations](../integrations.md) shows their use."

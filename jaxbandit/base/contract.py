@@ -117,8 +117,7 @@ class SetPulls(NamedTuple):
 class Batch(NamedTuple):
     """Pulls that an algorithm fixes in advance, so that the engine can draw all their rewards at once.
 
-    Where the environment has a matching `BatchRewards`, the engine may use these functions instead of `noise`,
-    `select` and `update`.
+    Where the environment has a matching `BatchRewards`, the engine may use them instead of `select` and `update`.
 
     Attributes:
       plan: `(state) -> int[num_arms]`, the pulls of each arm until the stopping rule is next evaluated, with sum >= 1;
@@ -152,14 +151,15 @@ class Promise(NamedTuple):
       delta: error probability, in (0, 1).
       epsilon: tolerated simple regret, >= 0, in units of the reward.
       m: number of arms that the rule recommends.
-      proved: whether the guarantee is proved. False for a heuristic that takes delta as an argument and whose measured
-        error rate is compared with delta all the same.
+      proved: whether it is proved. False for a heuristic whose measured error rate is compared with delta all the same.
+      quantile: p, if arms are compared by the p-quantiles of their rewards. None: by their means.
     """
 
     delta: Scalar
     epsilon: Scalar = 0.0
     m: int = 1
     proved: bool = True
+    quantile: Scalar | None = None
 
 
 class Algorithm(NamedTuple):

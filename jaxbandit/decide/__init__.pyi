@@ -1,9 +1,14 @@
 from .sessions.ask_tell import ask as ask
+from .sessions.ask_tell import expire as expire
 from .sessions.ask_tell import pull_keys as pull_keys
 from .sessions.ask_tell import tell as tell
 from .sessions.ask_tell import withdraw as withdraw
 from .sessions.certificate import Certificate as Certificate
 from .sessions.certifying import certificate as certificate
+from .sessions.corrections import amend as amend
+from .sessions.corrections import close_arms as close_arms
+from .sessions.corrections import open_arms as open_arms
+from .sessions.corrections import tell_outside as tell_outside
 from .sessions.directory import session_directory as session_directory
 from .sessions.pulls import Pulls as Pulls
 from .sessions.repair import repair_session as repair_session

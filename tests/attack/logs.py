@@ -29,6 +29,9 @@ def clean(root: Path) -> Path:
             for part in (slice(half, None), slice(0, half))[:: 1 if number % 2 else -1]:
                 if len(pulls.id[part]):
                     store.tell(pulls.id[part], values[part])
+            if number == 4:
+                store.tell_outside([2, 0], [0.5, 0.25])
+                store.amend([1, 4], [0.5, 0.125])
             if number == 2:
                 store.withdraw(store.ask(limit=1).id[:1])
         store.ask()

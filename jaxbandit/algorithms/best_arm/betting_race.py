@@ -122,15 +122,13 @@ def betting_race(
         )
 
     def keep(statistic: BettingStatistic, look: Look) -> Array:
-        enough = math.log(max(num_arms - 1, 1)) - jnp.log(as_float(delta))
+        enough = math.log(num_arms - 1) - jnp.log(as_float(delta))
         beaten = (statistic.log_wealth >= enough) & look.survivors[:, None]
         if statistic.log_close is None:
             return ~jnp.any(beaten, 0)
         survivors = look.survivors & ~jnp.any(beaten & (statistic.log_close >= enough), 0)
         leader = best(look.means, survivors)  # arms may eliminate each other, so that no survivor is left
-        only = survivors & (
-            jnp.arange(num_arms, dtype=jnp.int32) == leader
-        )
+        only = survivors & (jnp.arange(num_arms, dtype=jnp.int32) == leader)
         close = lax.dynamic_index_in_dim(statistic.log_close, leader, 0, keepdims=False) >= enough
         return jnp.where(jnp.all(close | only | ~survivors), only, survivors)
 

@@ -181,7 +181,7 @@ def quantile_race(
         where,
         num_arms,
         keep,
-        promise=Promise(delta, epsilon),
+        promise=Promise(delta, epsilon, quantile=p),
         rewards=Rewards(),
         assumptions=(ASSUMPTION,),
         begin=begin,

@@ -109,7 +109,7 @@ def student_race(num_arms: int, *, delta: Scalar = 0.05) -> Algorithm:
 
     def keep(statistic: StudentStatistic, look: Look) -> Array:
         varies = student.varies(statistic.squares, look.rounds, jnp.abs(look.means))
-        constant = look.survivors & ~varies & jnp.isfinite(squared_radius(look.rounds))
+        constant = ~varies & jnp.isfinite(squared_radius(look.rounds))
         interval = Interval(*(jnp.where(constant, look.means, end) for end in statistic.interval))
         leader = best(interval.low, look.survivors)
         only = jnp.arange(num_arms, dtype=jnp.int32) == leader

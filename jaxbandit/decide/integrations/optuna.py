@@ -7,29 +7,18 @@ from typing import Any
 
 import numpy as np
 
-from jaxbandit.base import checks, domains
+from jaxbandit.base import checks
 from jaxbandit.base.contract import Algorithm
 from jaxbandit.base.extras import extra
 from jaxbandit.base.refusals import refuse
-from jaxbandit.decide.integrations.optuna_certificate import certified
 from jaxbandit.decide.integrations.optuna_configs import checked
-from jaxbandit.decide.integrations.optuna_plays import RacePlay, RulePlay
-from jaxbandit.decide.integrations.optuna_trials import (
-    PULL,
-    Entrants,
-    Pull,
-    Pulls,
-    Unpaired,
-    agrees,
-    enter,
-    entrants,
-    evidence,
-)
+from jaxbandit.decide.integrations.optuna_opened import WHERE, Arguments, OpenStudy
+from jaxbandit.decide.integrations.optuna_plays import RulePlay
+from jaxbandit.decide.integrations.optuna_trials import PULL, Pulls, agrees
 from jaxbandit.decide.sessions.certificate import Certificate
 from jaxbandit.decide.sessions.rewards import LARGEST
 from jaxbandit.decide.sessions.session import Session, session
 from jaxbandit.decide.tuning.configs import Configs
-from jaxbandit.decide.tuning.criterion import Criterion
 from jaxbandit.decide.tuning.rules import one_of
 from jaxbandit.decide.tuning.settings import Settings, settings
 
@@ -38,9 +27,6 @@ with extra("optuna"):
     from optuna.samplers import BaseSampler
     from optuna.study import Study, StudyDirection
     from optuna.trial import FrozenTrial, TrialState
-
-WHERE = "BanditSampler"
-TRIES = 3  # failures and prunings of one pull before the study ends
 
 
 class BanditSampler(BaseSampler):
@@ -112,37 +98,38 @@ class BanditSampler(BaseSampler):
         blind: bool = False,
         reuse: bool = False,
     ):
-        self._configs = checked(WHERE, configs)
+        listed = checked(WHERE, configs)
         if on_failure is not None:
             checks.number(WHERE, "on_failure", on_failure, low=-LARGEST, high=LARGEST)
-        self._arguments = {
-            "delta": delta,
-            "epsilon": epsilon,
-            "on_failure": on_failure,
-            "min_trainings": min_trainings,
-            "score_range": score_range,
-            "quantile": quantile,
-            "growth": checks.boolean(WHERE, "growth", growth),
-        }
-        self._on_failure, self._rule = on_failure, rule
-        self._blind, self._reuse = checks.boolean(WHERE, "blind", blind), checks.boolean(WHERE, "reuse", reuse)
-        self._given = self._settings(maximize=True)
-        self._start = None
+        seed = checks.integer(WHERE, "seed", seed, 0, 2**32 - 1)
+        blind, reuse = checks.boolean(WHERE, "blind", blind), checks.boolean(WHERE, "reuse", reuse)
+        self._rule, self._compared = (
+            rule,
+            {
+                "delta": delta,
+                "epsilon": epsilon,
+                "on_failure": on_failure,
+                "min_trainings": min_trainings,
+                "score_range": score_range,
+                "quantile": quantile,
+                "growth": checks.boolean(WHERE, "growth", growth),
+            },
+        )
+        self._arguments = Arguments(listed, None, on_failure, blind, reuse)
+        self._settings(maximize=True)  # checks them
         if rule is not None:
-            self._start = session(rule, seed=seed)
-            one_of(WHERE, self._start, len(self._configs))
+            start = session(rule, seed=seed)
+            one_of(WHERE, start, len(listed))
+            self._arguments = self._arguments._replace(start=start)
         self._lock = threading.Lock()
-        self._study: tuple[Any, int, int] | None = None  # of which the state below is
-        self._known: Entrants
-        self._numbers: list[int]  # of the configurations in the study
-        self._play: RacePlay | RulePlay
+        self._open: OpenStudy | None = None
 
     def _settings(self, *, maximize: bool) -> Settings:
-        count = len(self._configs)
+        count = len(self._arguments.configs)
         space = Configs(("number",), (np.arange(count),), None)
         # The budget is that of the study, of which nothing is known here.
         budget = {"max_trainings": None, "timeout": math.inf, "max_failure_rate": None, "resolution": 0.0}
-        return settings(WHERE, space, self._rule, **budget, **self._arguments, maximize=maximize)
+        return settings(WHERE, space, self._rule, **budget, **self._compared, maximize=maximize)
 
     def before_trial(self, study: Study, trial: FrozenTrial) -> None:
         """Assign a pull to the trial."""
@@ -151,10 +138,10 @@ class BanditSampler(BaseSampler):
             return
         with self._lock:
             try:
-                pulls = self._advance(study)
+                found, pulls = self._opened(study)
                 if assigned:
                     return
-                arm, index = self._next(pulls)
+                arm, index = found.next_pull(pulls)
             except ValueError:
                 study._storage.set_trial_state_values(trial._trial_id, TrialState.FAIL)
                 raise
@@ -205,100 +192,37 @@ class BanditSampler(BaseSampler):
           ValueError: the sampler has no rule.
         """
         with self._lock:
-            self._advance(study)
-            if not isinstance(self._play, RulePlay):
-                refuse(WHERE, ": rule is missing, must be given for a session; certificate(study) says what is known")
-            return self._play.session
+            play = self._opened(study)[0].play
+        if not isinstance(play, RulePlay):
+            refuse(WHERE, ": rule is missing, must be given for a session; certificate(study) says what is known")
+        return play.session
 
     def stopped(self, study: Study) -> bool:
         """Return whether the race or the rule has ended."""
         with self._lock:
-            self._advance(study)
-            return self._play.stopped
+            return self._opened(study)[0].play.stopped
 
     def certificate(self, study: Study) -> Certificate:
         """Return what `certificate` returns."""
         with self._lock:
-            pulls = self._advance(study)
-            return certified(
-                self._given, self._known, self._numbers, pulls, self._play, _criterion(self._given, self._known)
-            )
+            found, pulls = self._opened(study)
+            return found.certificate(pulls)
 
     def _config(self, trial: FrozenTrial) -> dict[str, Any] | None:
         """The configuration of a trial, or None if the trial is not a pull."""
-        return self._known.configs[trial.user_attrs[PULL]["arm"]] if PULL in trial.user_attrs else None
+        if PULL not in trial.user_attrs:
+            return None
+        assert self._open is not None  # since the trial began
+        return self._open.config(trial.user_attrs[PULL]["arm"])
 
-    def _advance(self, study: Study) -> Pulls:
-        """Tell the rule the values of the study's trials, and return the study's pulls."""
-        known = entrants(study)
-        identity = study._storage, study._study_id, 0 if known is None else len(known.stages)
-        begun = identity == self._study
-        if not begun:
-            self._begin(study)
-        pulls = Pulls(study, self._known, self._on_failure)
-        for pull, reward in pulls.rewards.items():
-            self._require_inside(pull, pulls.sign * reward)
-        if not begun:
-            self._play = self._played(pulls)
-            self._study = study._storage, study._study_id, len(self._known.stages)
-        self._play.advance(pulls.rewards)
-        return pulls
-
-    def _begin(self, study: Study) -> None:
-        """Enter the study with the sampler's configurations."""
-        if len(study.directions) != 1:
-            refuse(WHERE, f": the study has {len(study.directions)} objectives, must have one")
-        given = self._settings(maximize=study.direction != StudyDirection.MINIMIZE)
-        known = enter(
-            WHERE,
-            study,
-            self._configs,
-            delta=given.criterion.delta,
-            growth=given.criterion.growth,
-            blind=self._blind,
-            reuse=self._reuse,
-            on_failure=self._on_failure,
-        )
-        self._given = given._replace(criterion=given.criterion._replace(growth=known.growth))
-        self._numbers = known.numbers(self._configs)
-        configs = known.configs.copy()
-        for number, config in zip(self._numbers, self._configs, strict=True):
-            configs[number] = config  # the values themselves, and not what JSON makes of them
-        self._known = known._replace(configs=configs)
-
-    def _played(self, pulls: Pulls) -> "RacePlay | RulePlay":
-        """The race or the rule, before its first pull."""
-        known, given, arms = self._known, self._given, np.array(self._numbers)
-        if self._start is not None:
-            return RulePlay(self._start, arms, known.first, _mirror(given))
-        present = np.zeros(len(known.configs), bool)
-        present[arms] = True
-        others = [] if present.all() else np.flatnonzero(~present).tolist()
-        return RacePlay(evidence(_criterion(given, known), known, pulls, others), present)
-
-    def _require_inside(self, pull: Pull, value: float) -> None:
-        """Raise an error if a value is outside the range of the rule or of the values."""
-        low, high = self._given.low, self._given.high
-        if not low <= value <= high:
-            what = f"{self._known.configs[pull[0]]} has the value {value} at index {pull[1]}"
-            refuse(WHERE, f": {what}, must be in {domains.interval(low, high)}, {self._given.whose}")
-
-    def _next(self, pulls: Pulls) -> Pull:
-        """Return the pull of a new trial."""
-        if self._play.stopped:
-            return self._play.arm, pulls.tried[self._play.arm]
-        missing = [pull for pull in self._play.pending if pull not in pulls.rewards]
-        # The first pull without a running trial, if there is one.
-        pull = min(missing, key=lambda pull: pulls.running[pull])
-        failed, pruned = pulls.failures[pull], pulls.prunings[pull]
-        if failed + pruned >= TRIES:
-            ends = [("has failed", failed), ("was pruned", pruned)]
-            what = " and ".join(f"{verb} {_times(number)}" for verb, number in ends if number)
-            why = " (|value| > 1e150)" if pull in pulls.huge else ""
-            remedy = f"set on_failure to the value that a {'failed' if failed else 'pruned'} trial should have"
-            remedy += "" if failed else ", or give the study optuna.pruners.NopPruner()"
-            refuse(WHERE, f": {self._known.configs[pull[0]]} {what} at index {pull[1]}{why}; {remedy}")
-        return pull
+    def _opened(self, study: Study) -> tuple[OpenStudy, Pulls]:
+        """The study and its pulls, of which the race or the rule has been told."""
+        if self._open is None or not self._open.is_of(study):
+            if len(study.directions) != 1:
+                refuse(WHERE, f": the study has {len(study.directions)} objectives, must have one")
+            given = self._settings(maximize=study.direction != StudyDirection.MINIMIZE)
+            self._open = OpenStudy(study, given, self._arguments)
+        return self._open, self._open.advance(study)
 
 
 class StopAtCertificate:
@@ -322,22 +246,7 @@ def certificate(study: Study) -> Certificate:
     return _sampler(study).certificate(study)
 
 
-def _criterion(given: Settings, known: Entrants) -> Criterion:
-    """What is compared; with reused trials, of which no two share their randomness, by bounds of each configuration."""
-    return Unpaired(*given.criterion) if known.earlier else given.criterion
-
-
-def _mirror(given: Settings) -> float:
-    """The number that is added to a reward, minus a value, so that it is in the range of the rule."""
-    finite = math.isfinite(given.low + given.high)
-    return given.low + given.high if finite and not given.criterion.maximize else 0.0
-
-
 def _sampler(study: Study) -> BanditSampler:
     if not isinstance(study.sampler, BanditSampler):
         refuse(f"study {study.study_name!r}", f": sampler = {study.sampler}, must be a {WHERE}")
     return study.sampler
-
-
-def _times(number: int) -> str:
-    return "once" if number == 1 else f"{number} times"

@@ -1,288 +1,166 @@
-"""scikit-learn: a search over configurations that are scored on random splits until the best one is certified."""
+"""scikit-learn: searches over configurations that score each only as often as is needed to know which one is best."""
 
-import copy
-import dataclasses
-import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from jaxbandit.base import checks, domains
 from jaxbandit.base.contract import Algorithm
 from jaxbandit.base.extras import extra
-from jaxbandit.base.refusals import refuse
-from jaxbandit.decide.sessions.ask_tell import ask, tell
-from jaxbandit.decide.sessions.certifying import certificate
-from jaxbandit.decide.sessions.rewards import as_float, usable
-from jaxbandit.decide.sessions.session import Session, session
-from jaxbandit.decide.tuning.rules import check_agreement, chosen, default_rule, one_of
-from jaxbandit.engine.rounds import fit
+from jaxbandit.decide.integrations.sklearn_base import BaseBanditSearch
 
 with extra("sklearn"):
-    from sklearn.base import BaseEstimator, is_classifier
-    from sklearn.exceptions import ConvergenceWarning
-    from sklearn.model_selection import ParameterGrid, ShuffleSplit, StratifiedShuffleSplit
+    from sklearn.base import BaseEstimator
+    from sklearn.model_selection import ParameterGrid, ParameterSampler
     from sklearn.model_selection._search import BaseSearchCV
-    from sklearn.utils import check_random_state
-    from sklearn.utils.metadata_routing import get_routing_for_object
-    from sklearn.utils.multiclass import type_of_target
-
-WHERE = "BanditSearchCV"
-TEST_SIZE = 0.2  # the share of one of five folds
-ASSUMPTION = (
-    "each score comes from one random split of this data set; the means are over all its splits, and nothing is "
-    "guaranteed for other data"
-)
 
 
-class BanditSearchCV(BaseSearchCV):
-    """Search over a grid of configurations, each scored on random splits until the best one is certified.
+class BanditSearchCV(BaseBanditSearch):
+    """Search over a grid of configurations, in the place of `GridSearchCV`, with a certificate of its choice.
 
-    It replaces `GridSearchCV`. A grid search scores every configuration on the same few folds and returns the one with
-    the largest mean, which may be so by chance. Here a rule decides after every round of splits which configurations
-    are scored on the next splits, and when the best one is known. With the default rule `paired_race`, the returned
-    configuration is within `epsilon` of the best with probability at least 1 - `delta`, under the assumptions that the
-    certificate lists.
+    A configuration is scored on one split after another, and a configuration that cannot be the best any more is
+    dropped. What a split is, and what the certificate states, depends on `cv`:
 
-    A pull is one random split: the estimator is fitted on its training part and scored on its test part. Split i has
-    its own seed and is the same for all configurations, so that configurations are compared on equal splits. Given the
-    data, the splits are independent. The certificate is therefore about the mean score over all random splits of this
-    data set, and not about unseen data, as one of its assumptions states.
+    - With a splitter that draws at random (the default), split i has its own seed and is the same for all
+      configurations. Given the data the splits are independent, so a race decides, and the certificate states how far
+      the choice is at most from the configuration with the best mean over all random splits of this data set, with
+      probability at least 1 - `delta` under the assumptions that it lists.
+    - The folds of any other `cv`, such as 5, are all there is, and nothing random. The choice has the largest mean over
+      these folds, as that of `GridSearchCV`, with certainty. Fits are saved if the range of the score is known: a
+      configuration is dropped when its mean cannot reach the best one even with the best possible scores on the folds
+      that are missing.
+
+    Nothing is claimed about other data. However a search ends, by its own decision or by its budget, it returns the
+    best configuration so far and `certificate_.achieved`, by how much at most its mean is below the best one.
 
     Args:
       estimator: scikit-learn estimator.
-      param_grid: names of parameters -> lists of values, or a list of such dicts, as for `GridSearchCV`; the
-        configurations are those of `ParameterGrid`, two or more.
-      rule: function of the number of configurations that returns an Algorithm which recommends one arm, for example
-        `functools.partial(jb.kim_nelson, epsilon=0.01)`. None uses `paired_race` with `delta` and `epsilon`, or
-        `student_race`, which has no epsilon, for more than 5,000 configurations.
-      delta: error probability of the default rule, in (0, 1). None means 0.05.
-      epsilon: tolerated simple regret of the mean score for the default rule `paired_race`, >= 0, in units of the
-        score. It is required, because with 0 two equally good configurations are compared without end.
-      scoring: a single scorer, given as a name, a callable, or None for the estimator's own `score`.
-      splitter: splitter with a `random_state`. A pull is its first split, with a new seed for each pull. None uses
-        `ShuffleSplit` with a test part of 0.2, or `StratifiedShuffleSplit` for classes.
-      max_splits: largest number of splits on which a configuration is scored, >= 1. If the rule has not stopped by
-        then, the search ends with a `ConvergenceWarning`, and the certificate states that the rule has not stopped. The
-        default rule never distinguishes configurations that score the same on every split.
-      refit: whether the best configuration is fitted on all data at the end.
-      n_jobs: number of fits that joblib runs in parallel. The configurations of a round are fitted in parallel.
-      random_state: seed of the splits, as in scikit-learn.
-      error_score: score of a fit that fails, which enters the mean of its configuration, or "raise".
-      verbose: as for `GridSearchCV`.
+      param_grid: names of parameters -> lists of values, or a list of such dicts, as for `GridSearchCV`.
+      cv: None for random splits with a test part of 0.2, stratified for classes. A splitter that draws new splits at
+        each call (it shuffles, and its `random_state` is no integer), such as `ShuffleSplit()`, gives random splits:
+        its first one, with a new seed for each number. Anything else that scikit-learn takes, such as 5,
+        `StratifiedKFold()`, `RepeatedKFold(random_state=0)` or an iterable of splits, is a list of fixed folds.
+      epsilon: difference of means that does not matter, >= 0, in units of the score: the search ends once the choice is
+        known to be within it. None means that the best one is searched until the budget ends, of which there is one
+        for random splits if no other is given: 20 fits for each configuration.
+      delta: error probability with random splits, in (0, 1). None means 0.05.
+      max_fits: largest number of fits, >= 1, without the final one on all data. None means no limit.
+      max_splits: largest number of splits on which a configuration is scored, >= 1; of fixed folds, the first ones are
+        used. None means 200 for random splits with epsilon or a rule and without `max_fits`.
+      min_splits: number of random splits before which no configuration is dropped and no search ends, >= 1, because
+        what happens rarely has not been seen by then. None means 14, or less if the budget is small: half of the fits
+        for each configuration.
+      score_range: (low, high) of the score that decides. With random splits the comparison is then proved for any
+        distribution of scores in this range, at the price of more splits. Without it differences are assumed to be
+        normal, and the known ranges of scikit-learn's metrics limit intervals, and with fixed folds what is missing.
+      rule: function of the number of configurations that returns an Algorithm which recommends one arm, such as
+        `functools.partial(jb.kim_nelson, epsilon=0.01)`, for random splits. None uses a race of paired differences, or
+        sequential halving if `max_fits` is less than twice the fits without which nothing can be known.
+      scoring, n_jobs, refit, verbose, pre_dispatch, return_train_score: as for `GridSearchCV`. With several metrics the
+        one that `refit` names decides. If `refit` is a function, it chooses, and the certificate is about its choice;
+        all fixed folds are then scored. `n_jobs` fits the configurations of a round in parallel and changes nothing.
+      error_score: score of a fit that fails, or "raise". NaN means that a configuration is not recommended after one of
+        its fits has failed, and that it is no rival. A number is an outcome that enters the mean. A score that is not
+        finite or of modulus above 1e150 is treated as NaN.
+      random_state: seed of the random splits, as in scikit-learn.
 
-    After `fit` it has the attributes of a fitted `GridSearchCV`. Row k of `cv_results_` is configuration k.
-    Configurations have different numbers of splits, which are in the column `n_splits`. The column
-    `split{i}_test_score` is NaN if a configuration was not scored on split i, and means and standard deviations are
-    over the splits on which it was scored. `rank_test_score` is 1 for the configuration that the rule recommends. The
-    others are ranked by their number of splits, and then by their mean. `n_splits_` is the largest number of splits of
-    a configuration, and `certificate_` states the guarantee of the rule and its assumptions.
+    After `fit` it has the attributes of a fitted `GridSearchCV` and `certificate_`. Row k of `cv_results_` is
+    configuration k. Configurations have different numbers of splits, which are in the column `n_splits`. The columns of
+    splits are NaN if a configuration was not scored on a split, and means and standard deviations are over the splits
+    on which it was. The rank is 1 for the recommended configuration; others are ranked by their number of splits, and
+    then by their mean. `n_splits_` is the number of these columns.
 
     Raises:
-      ValueError: an argument is out of range, a score is not finite or of modulus above 1e150, or the rule does not fit
-        the configurations.
+      ValueError: an argument is out of range, a score is outside of the range, or the rule does not fit.
     """
 
     _parameter_constraints: dict = {  # noqa: RUF012 (as BaseSearchCV declares it)
         **BaseSearchCV._parameter_constraints,
-        "scoring": [str, callable, None],
-        "refit": ["boolean"],
+        "param_grid": [dict, list],
     }
-    # Arguments of BaseSearchCV that it reads from the instance.
-    pre_dispatch = "2*n_jobs"
-    return_train_score = False
 
     def __init__(
         self,
         estimator: BaseEstimator,
         param_grid: Any,
         *,
-        rule: Callable[[int], Algorithm] | None = None,
-        delta: float | None = None,
+        cv: Any = None,
         epsilon: float | None = None,
+        delta: float | None = None,
+        max_fits: int | None = None,
+        max_splits: int | None = None,
+        min_splits: int | None = None,
+        score_range: tuple[float, float] | None = None,
+        rule: Callable[[int], Algorithm] | None = None,
         scoring: Any = None,
-        splitter: Any = None,
-        max_splits: int = 200,
-        refit: bool = True,
         n_jobs: int | None = None,
-        random_state: int | np.random.RandomState | None = None,
-        error_score: float | str = "raise",
+        refit: bool | str | Callable = True,
         verbose: int = 0,
+        pre_dispatch: int | str = "2*n_jobs",
+        error_score: float | str = np.nan,
+        return_train_score: bool = False,
+        random_state: int | np.random.RandomState | None = None,
     ):
-        self.estimator = estimator
         self.param_grid = param_grid
-        self.rule = rule
-        self.delta = delta
-        self.epsilon = epsilon
-        self.scoring = scoring
-        self.splitter = splitter
-        self.max_splits = max_splits
-        self.refit = refit
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.error_score = error_score
-        self.verbose = verbose
-
-    @property
-    def cv(self) -> "_Split":
-        """The splitter in the form that BaseSearchCV expects, with one split."""
-        return _Split(self.splitter, is_classifier(self.estimator))
-
-    def fit(self, X: ArrayLike, y: ArrayLike | None = None, **params: Any) -> "BanditSearchCV":
-        """Search, and fit the best configuration on all data if `refit`.
-
-        Args:
-          X: [n_samples, n_features], as the estimator takes it.
-          y: [n_samples], or None without supervision.
-          params: passed to the estimator's fit; `groups` to the splitter.
-        """
-        super().fit(X, y, **params)
-        self.n_splits_ = int(self.certificate_.pulls.max())  # BaseSearchCV was given one split at a time
-        return self
-
-    def _run_search(self, evaluate_candidates: Callable) -> None:  # type: ignore[override]  # without its callbacks
-        configs = self._configs()
-        seed = int(check_random_state(self.random_state).randint(2**31))
-        state = self._session(len(configs), seed)
-        arms, indices, results = [], [], {}
-        while not state.stopped:
-            state, pulls = ask(state)
-            if pulls.index.max() >= self.max_splits:
-                break
-            scores = np.empty(len(pulls.id))
-            for index in np.unique(pulls.index):
-                here = np.flatnonzero(pulls.index == index)
-                candidates = [configs[arm] for arm in pulls.arm[here]]
-                results = evaluate_candidates(candidates, cv=self.cv.of(seed, int(index)))
-                test_scores = [evaluation["test_scores"] for evaluation in results["evaluations"][-len(here) :]]
-                scores[here] = [_checked(*one, index, state) for one in zip(test_scores, candidates, strict=True)]
-                arms.extend(pulls.arm[here])
-                indices.extend(pulls.index[here])
-            state = tell(state, pulls.id, scores)
-        self._certify(state)
-        best = chosen(state)
-        table = _table(configs, np.array(arms), np.array(indices), results["evaluations"], best)
-        results.clear()  # BaseSearchCV continues to use this dict
-        results.update(table)
-
-    def _format_results(
-        self, candidate_params: list, n_splits: int, out: list, more_results: dict | None = None
-    ) -> dict[str, Any]:
-        """Return only what a round needs, because BaseSearchCV would format all results again after each round."""
-        return {"evaluations": out}
+        _assign(self, locals())
 
     def _configs(self) -> list[dict[str, Any]]:
-        configs = list(ParameterGrid(self.param_grid))
-        if len(configs) < 2:
-            refuse(WHERE, f": param_grid has {len(configs)} configurations, must have at least 2")
-        return configs
-
-    def _session(self, num_arms: int, seed: int) -> Session:
-        checks.integer(WHERE, "max_splits", self.max_splits, 1)
-        if self.error_score != "raise" and not usable(as_float(self.error_score)):
-            allowed = 'must be finite with |score| <= 1e150, or "raise", because a mean cannot include it'
-            refuse(WHERE, f": error_score = {self.error_score}, {allowed}")
-        if self.rule is None:
-            rule = default_rule(WHERE, num_arms, self.delta, self.epsilon)
-        elif callable(self.rule):
-            rule = self.rule(num_arms)
-            check_agreement(WHERE, rule, self.delta, self.epsilon)
-        else:
-            refuse(WHERE, f": rule = {self.rule!r}, must be a function of num_arms, such as jb.paired_race")
-        state = session(rule, seed=seed)
-        one_of(WHERE, state, num_arms)
-        return state
-
-    def _certify(self, state: Session) -> None:
-        if not state.stopped:
-            warnings.warn(
-                f"{WHERE}: undecided after max_splits = {self.max_splits} splits of a configuration; the best one so "
-                "far is not certified. Raise max_splits or epsilon",
-                ConvergenceWarning,
-                stacklevel=2,
-            )
-        result = certificate(state)
-        self.certificate_ = dataclasses.replace(result, assumptions=(*result.assumptions, ASSUMPTION))
+        return list(ParameterGrid(self.param_grid))
 
 
-class _Split:
-    """A cross-validator with one split: the first split of the splitter, seeded by the index of the pull."""
+class BanditRandomizedSearchCV(BaseBanditSearch):
+    """Search over random configurations, in the place of `RandomizedSearchCV`, with a certificate of its choice.
 
-    def __init__(self, splitter: Any, classifier: bool, seed: int = 0, index: int = 0):
-        self.splitter, self.classifier, self.seed, self.index = splitter, classifier, seed, index
+    The configurations are those of `RandomizedSearchCV` with the same `random_state`; everything else is as for
+    `BanditSearchCV`. The certificate is about the configurations that were drawn, and not about the distributions.
 
-    def of(self, seed: int, index: int) -> "_Split":
-        return _Split(self.splitter, self.classifier, seed, index)
+    Args:
+      estimator: scikit-learn estimator.
+      param_distributions: names of parameters -> lists of values or distributions with a method `rvs`, or a list of
+        such dicts, as for `RandomizedSearchCV`.
+      n_iter: number of configurations, >= 1.
+      random_state: seed of the configurations and of the random splits, as in scikit-learn.
 
-    def get_n_splits(
-        self, X: ArrayLike | None = None, y: ArrayLike | None = None, groups: ArrayLike | None = None
-    ) -> int:
-        return 1
+    The other arguments, the attributes and the errors are those of `BanditSearchCV`.
+    """
 
-    def split(
-        self, X: ArrayLike, y: ArrayLike | None = None, groups: ArrayLike | None = None
-    ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        splitter = copy.copy(self._splitter(y))
-        words = np.random.SeedSequence((self.seed, self.index))
-        splitter.random_state = np.random.RandomState(np.random.MT19937(words))
-        yield next(iter(splitter.split(X, y, groups)))
+    _parameter_constraints: dict = {  # noqa: RUF012 (as BaseSearchCV declares it)
+        **BaseSearchCV._parameter_constraints,
+        "param_distributions": [dict, list],
+    }
 
-    def get_metadata_routing(self) -> Any:
-        return get_routing_for_object(self.splitter)
+    def __init__(
+        self,
+        estimator: BaseEstimator,
+        param_distributions: Any,
+        *,
+        n_iter: int = 10,
+        cv: Any = None,
+        epsilon: float | None = None,
+        delta: float | None = None,
+        max_fits: int | None = None,
+        max_splits: int | None = None,
+        min_splits: int | None = None,
+        score_range: tuple[float, float] | None = None,
+        rule: Callable[[int], Algorithm] | None = None,
+        scoring: Any = None,
+        n_jobs: int | None = None,
+        refit: bool | str | Callable = True,
+        verbose: int = 0,
+        pre_dispatch: int | str = "2*n_jobs",
+        error_score: float | str = np.nan,
+        return_train_score: bool = False,
+        random_state: int | np.random.RandomState | None = None,
+    ):
+        self.param_distributions = param_distributions
+        self.n_iter = n_iter
+        _assign(self, locals())
 
-    def _splitter(self, y: ArrayLike | None) -> Any:
-        if self.splitter is None:
-            stratified = self.classifier and y is not None and type_of_target(y) in ("binary", "multiclass")
-            return (StratifiedShuffleSplit if stratified else ShuffleSplit)(test_size=TEST_SIZE)
-        random = hasattr(self.splitter, "split") and hasattr(self.splitter, "random_state")
-        if not random or not getattr(self.splitter, "shuffle", True):
-            refuse(WHERE, f": splitter = {self.splitter!r}, must draw its splits at random, such as ShuffleSplit()")
-        return self.splitter
+    def _configs(self) -> list[dict[str, Any]]:
+        return list(ParameterSampler(self.param_distributions, self.n_iter, random_state=self.random_state))
 
 
-def _checked(score: float, config: dict[str, Any], index: int, state: Session) -> float:
-    if isinstance(score, dict):
-        refuse(WHERE, f": scoring gives {len(score)} scores ({', '.join(score)}), must give one")
-    if not usable(as_float(score)):
-        refuse(WHERE, f": the score of {config} on split {index} is {score}, must be finite with |score| <= 1e150")
-    low, high = fit.limits(state.rule.rewards)
-    if not low <= score <= high:
-        allowed = f"{domains.interval(float(low), float(high))}, for which {state.rule.name} is made"
-        refuse(WHERE, f": the score of {config} on split {index} is {score}, must be in {allowed}")
-    return score
-
-
-def _table(
-    configs: list[dict[str, Any]], arms: np.ndarray, splits: np.ndarray, evaluations: list[dict], best: int
-) -> dict[str, Any]:
-    """Return `cv_results_`, one row per configuration; evaluation j is of configuration arms[j] on split splits[j]."""
-
-    def by_split(name: str) -> np.ma.MaskedArray:
-        """Numbers of the evaluations, masked where a configuration was not evaluated: [configuration, split]."""
-        values = np.ma.masked_all((len(configs), splits.max() + 1))
-        values[arms, splits] = [evaluation[name] for evaluation in evaluations]
-        return values
-
-    table = {}
-    for key, name in (("fit_time", "fit_time"), ("score_time", "score_time"), ("test_score", "test_scores")):
-        values = by_split(name)
-        table[f"mean_{key}"] = values.mean(1).filled(np.nan)
-        table[f"std_{key}"] = values.std(1).filled(np.nan)
-    for name in sorted({name for config in configs for name in config}):
-        column = np.ma.MaskedArray(np.empty(len(configs), dtype=object), mask=True)
-        for row, config in enumerate(configs):
-            if name in config:
-                column[row] = config[name]
-        table[f"param_{name}"] = column
-    table["params"] = configs
-    table |= {f"split{i}_test_score": column for i, column in enumerate(values.filled(np.nan).T)}
-    table["n_splits"] = values.count(1)
-    recommended = np.arange(len(configs)) == best
-    means = np.nan_to_num(table["mean_test_score"], nan=-np.inf)
-    _, place, sizes = np.unique(
-        -np.stack([recommended, table["n_splits"], means], 1), axis=0, return_inverse=True, return_counts=True
-    )
-    table["rank_test_score"] = (1 + np.cumsum(sizes) - sizes)[place].astype(np.int32)
-    return table
+def _assign(search: BaseBanditSearch, arguments: dict[str, Any]) -> None:
+    """Set the parameters that both searches have."""
+    for name in search.SHARED:
+        setattr(search, name, arguments[name])

@@ -1,42 +1,55 @@
 """Ask and tell: which pulls a session makes next, and what it does with their rewards.
 
-Each function returns the next session. The algorithm receives a batch when all its rewards are reported, in the order
-of ids, so that nothing depends on the order in which rewards arrive.
+Each function returns the next session. Nothing depends on the order in which rewards arrive: `entering.py`.
 """
 
 from dataclasses import replace
+from itertools import repeat
 
 import numpy as np
 
 from jaxbandit.base import checks
 from jaxbandit.base.contract import action_of
 from jaxbandit.base.types import ArrayLike, Key, PyTree
-from jaxbandit.decide.sessions.pulls import Pulls, actions_at, checked_context, next_batch, pulls_at, without_reward
-from jaxbandit.decide.sessions.rewards import (
-    check_ids,
-    check_rewards,
-    longer,
-    new,
-    require_asked,
-    values_of,
-    with_rewards,
+from jaxbandit.decide.sessions.entering import entered
+from jaxbandit.decide.sessions.pulls import (
+    EXPIRED,
+    TOLD,
+    WAITS,
+    WITHDRAWN,
+    Pulls,
+    checked_context,
+    next_actions,
+    pulls_at,
 )
+from jaxbandit.decide.sessions.rewards import check_ids, check_rewards, each_once, require_asked, same, values_of
 from jaxbandit.decide.sessions.session import Session
 from jaxbandit.engine.rounds import fit, keys
 
 LIMIT = 1024  # default of `ask` for the number of pulls of a batch
+MOST_AHEAD = 2**20  # most pulls that a race is asked for at once
+MOST_DRAWS = 10_000  # draws of a rule in a row that may fall on closed arms
 
 
 def ask(session: Session, *, limit: int | None = None, context: PyTree = None) -> tuple[Session, Pulls]:
     """Return the next session and the pulls to make now: first those without a reward, in order of ids, then new ones.
 
-    A rule that plans batches returns the rest of its batch; the next batch begins when all rewards of this one are
-    reported. A rule that draws at random, such as `thompson`, returns `limit` independent draws from its current
-    state and receives their rewards together. A deterministic rule decides on one pull at a time, whatever the limit.
+    A rule that plans batches returns the rest of its plan; the next plan is made when the rewards of this one are
+    known. A race returns exactly `limit` pulls, which fill a plate or all workers: after the rest of its plan come
+    those that the same plan will need if it is repeated, spread over the survivors. The race receives the rewards of
+    each arm in the order of the indices, plan by plan, as if it had asked for no more than its plan. So its decisions
+    and its guarantee are the same, whatever was asked for ahead; only pulls of arms that it eliminates meanwhile are
+    spent in vain. Their rewards are in the totals and in the certificate, and are not given to the rule. A race is a
+    rule that has `survivors` and neither a budget nor rare work (`replan`). Sequential halving, for example, is none,
+    because its next plan is another one that depends on the results of this one, and its budget counts every pull.
+
+    A rule that draws at random, such as `thompson`, returns `limit` independent draws from its current state and
+    receives their rewards together. A deterministic rule decides on one pull at a time, whatever the limit.
 
     Args:
       session: the current session.
-      limit: largest number of pulls, >= 1. Default: 1024 for a batch, and 1 for a rule that draws at random.
+      limit: largest number of pulls, >= 1. Default: the rest of the plan, at most 1024, and 1 for a rule that draws at
+        random.
       context: the context of a contextual rule, int32[] in [0, num_contexts) or whatever the rule takes. None for
         other rules, and while rewards of earlier pulls are missing.
 
@@ -44,23 +57,35 @@ def ask(session: Session, *, limit: int | None = None, context: PyTree = None) -
       The next session, and the pulls, of which there are none once the rule has stopped.
 
     Raises:
-      ValueError: an argument is out of range, or a context is missing or superfluous.
+      ValueError: an argument is out of range, a context is missing or superfluous, or a rule that draws at random
+        insists on closed arms.
     """
-    programs = session.programs
+    programs, batch = session.programs, session.batch
     most = checks.integer("ask", "limit", LIMIT if limit is None else limit, 1, 2**31 - 1)
-    waits = session.batch.size > 0 and programs.kind != "batch"
-    context = checked_context(programs, session.batch, session.stopped, context)
+    context = checked_context(programs, batch, session.stopped, context)
     if session.stopped:
         return session, _pulls(session, np.zeros(0, np.int64))
-    if programs.kind != "batch" and not waits:
+    if programs.kind != "batch" and not batch.choices:
         session = _with_choices(session, most if limit is not None and programs.kind == "draws" else 1, context)
-    batch = session.batch
-    waiting = without_reward(batch)[:most]
-    more = np.arange(batch.issued, min(batch.size, batch.issued + most - len(waiting)), dtype=np.int64)
-    positions = np.concatenate([waiting, more])
-    withdrawn = np.setdiff1d(batch.withdrawn, positions, assume_unique=True)
-    session = replace(session, batch=batch._replace(issued=batch.issued + len(more), withdrawn=withdrawn))
-    return session, _pulls(session, positions)
+        batch = session.batch
+    waiting = batch.waiting[:most]
+    if programs.kind == "batch" and len(waiting) < most:
+        ahead = limit is not None and programs.repeats
+        if ahead and most > MOST_AHEAD:
+            name = session.rule.name or "the rule"
+            raise ValueError(
+                f"ask: limit = {most}, must be at most {MOST_AHEAD}, because {name} returns as many pulls as it is "
+                "asked for; leave it out for the pulls that it needs next"
+            )
+        actions = next_actions(batch, most - len(waiting), ahead)
+        waiting = np.concatenate([waiting, len(batch.status) + np.arange(len(actions))])
+        batch = batch.more(actions, WAITS)
+        if programs.set_size is None:
+            batch = batch._replace(asked=batch.asked + np.bincount(actions, minlength=session.num_arms))
+    status = batch.status.copy()
+    status[waiting] = WAITS
+    session = replace(session, batch=batch._replace(status=status))
+    return session, _pulls(session, waiting)
 
 
 def tell(session: Session, ids: ArrayLike, rewards: ArrayLike) -> Session:
@@ -88,26 +113,38 @@ def accept(session: Session, ids: ArrayLike, rewards: ArrayLike) -> tuple[np.nda
     Raises:
       ValueError: as for `tell`, except that a reward may differ from an earlier one with the same id.
     """
-    ids, values = check_rewards(ids, rewards, session.on_failure, *fit.limits(session.rule.rewards))
-    require_asked("tell", ids, session.batch.first + session.batch.issued)
+    ids, values = check_rewards("tell", ids, rewards, session.on_failure, *fit.limits(session.rule.rewards))
+    require_asked("tell", ids, session.batch.end)
     return ids, values
 
 
 def receive(session: Session, ids: np.ndarray, values: np.ndarray) -> Session:
     """Return the next session after rewards that `accept` returned: the same one if none of them is new."""
-    batch = session.batch
-    ids, values = new(ids, values, session.history, batch.first, batch.later, batch.values)
-    if not len(ids):
+    ids, values = each_once("tell", ids, values)
+    before, expired = known(session, ids)
+    if expired.any():
+        reason = "has expired; report its reward with tell_outside"
+        raise ValueError(f"tell: id = {ids[expired][0]} {reason}")
+    old = ~np.isnan(before)
+    same("tell", ids[old], values[old], before[old], "was reported before; an id has one reward, which amend corrects")
+    if old.all():
         return session
-    later = np.concatenate([batch.later, ids - batch.first])
-    order = np.argsort(later)
-    later, values = later[order], np.concatenate([batch.values, values])[order]
-    gaps = np.flatnonzero(later != batch.entered + np.arange(len(later)))
-    ready = int(gaps[0]) if len(gaps) else len(later)
-    withdrawn = np.setdiff1d(batch.withdrawn, later, assume_unique=True)
-    batch = batch._replace(later=later[ready:], values=values[ready:], withdrawn=withdrawn)
-    session = replace(session, batch=batch)
-    return _entered(session, values[:ready]) if ready else session
+    batch, here = session.batch, ids[~old] - session.batch.first
+    status, rewards = batch.status.copy(), batch.values.copy()
+    status[here], rewards[here] = TOLD, values[~old]
+    return entered(replace(session, batch=batch._replace(status=status, values=rewards)))
+
+
+def known(session: Session, ids: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the rewards of ids that were asked for, NaN if there is none, and which of the ids have expired."""
+    batch = session.batch
+    values, expired = np.full(len(ids), np.nan), np.zeros(len(ids), bool)
+    past = ids < batch.first
+    values[past] = values_of(session.history, ids[past])
+    expired[past] = np.isnan(values[past])
+    values[~past] = batch.values[ids[~past] - batch.first]
+    expired[~past] = batch.status[ids[~past] - batch.first] == EXPIRED
+    return values, expired
 
 
 def withdraw(session: Session, ids: ArrayLike) -> Session:
@@ -121,16 +158,76 @@ def withdraw(session: Session, ids: ArrayLike) -> Session:
       The next session.
 
     Raises:
-      ValueError: an id was not asked for or already has a reward. The message names it.
+      ValueError: an id was not asked for, already has a reward or has expired. The message names it.
     """
+    return _marked(session, check_ids("withdraw", ids), "withdraw", WITHDRAWN)
+
+
+def expire(session: Session, ids: ArrayLike | None = None, *, before: int | None = None) -> Session:
+    """Return the session in which some pending pulls wait for no reward any more, because it will never come.
+
+    The rule goes on as if it had not chosen them, so that a visitor who does not answer holds up nobody. If whether a
+    reward comes depends on the reward, what is left is biased, and so are means and intervals; then tell a number in
+    its place. In a `paired` session later rewards of the same arm do not enter the achieved epsilon.
+
+    A rule that plans batches needs the rewards of its plan: `withdraw` lets `ask` return such a pull again. Only those
+    of arms that it has eliminated, and all once it has stopped, may expire.
+
+    Args:
+      session: the current session.
+      ids: ids of pulls that were asked for and have no reward yet, int[n] or a single one.
+      before: in place of `ids`: all such pulls with a smaller id than this one.
+
+    Returns:
+      The next session. A late reward of an expired pull can be told with `tell_outside`.
+
+    Raises:
+      ValueError: an id was not asked for, already has a reward, has expired before or is needed by the rule. The
+        message names it.
+    """
+    return _marked(session, ids_to_expire(session, ids, before), "expire", EXPIRED)
+
+
+def ids_to_expire(session: Session, ids: ArrayLike | None, before: int | None) -> np.ndarray:
+    """Return the ids that these arguments of `expire` mean."""
+    if (ids is None) == (before is None):
+        given = "neither is given" if ids is None else "both are given"
+        raise ValueError(f"expire: ids or before, {given}, must be one of them")
     batch = session.batch
-    ids = check_ids("withdraw", ids)
-    require_asked("withdraw", ids, batch.first + batch.issued)
-    here = ids - batch.first
-    known = (here < batch.entered) | np.isin(here, batch.later)
-    if known.any():
-        raise ValueError(f"withdraw: id = {ids[known][0]} already has a reward, must be one that is pending")
-    return replace(session, batch=batch._replace(withdrawn=np.union1d(batch.withdrawn, here)))
+    if before is None:
+        found = check_ids("expire", ids)
+        require_asked("expire", found, batch.end)
+    else:
+        end = checks.integer("expire", "before", before, 0, 2**62)
+        found = batch.first + batch.waiting
+        found = found[found < end]
+    if session.programs.kind == "batch" and not session.stopped:
+        alive = session.survivors
+        here = found[found >= batch.first]
+        needed = np.ones(len(here), bool)
+        if alive is not None and session.programs.set_size is None:
+            needed = alive[batch.actions[here - batch.first]]
+        if needed.any():
+            name = session.rule.name or "the rule"
+            raise ValueError(
+                f"expire: id = {here[needed][0]}: {name} needs the rewards of its whole plan; give it to withdraw, "
+                "so that ask returns it again, or tell a number in its place"
+            )
+    return found
+
+
+def _marked(session: Session, ids: np.ndarray, where: str, status: int) -> Session:
+    """The session with another status of some pending pulls."""
+    batch = session.batch
+    require_asked(where, ids, batch.end)
+    values, expired = known(session, ids)
+    if (wrong := ~np.isnan(values) | expired).any():
+        at = int(np.argmax(wrong))
+        reason = "has expired" if expired[at] else "already has a reward"
+        raise ValueError(f"{where}: id = {ids[at]} {reason}, must be one that is pending")
+    marked = batch.status.copy()
+    marked[ids - batch.first] = status
+    return entered(replace(session, batch=batch._replace(status=marked)))
 
 
 def pull_keys(session: Session, pulls: Pulls) -> Key:
@@ -156,11 +253,25 @@ def pull_keys(session: Session, pulls: Pulls) -> Key:
 def _with_choices(session: Session, number: int, context: PyTree) -> Session:
     """The session after choosing `number` pulls from the rule's current state."""
     programs, batch = session.programs, session.batch
-    numbers = range(session.round, session.round + number)
-    choices = tuple(programs.select(session.words, t, session.state, context) for t in numbers)
-    actions = np.stack([np.asarray(action_of(choice)) for choice in choices])
-    batch = batch._replace(size=number, choices=choices, actions=actions, context=context)
-    return replace(session, batch=batch)
+    round, choices, actions, rounds, misses = session.round, [], [], [], 0
+    while len(choices) < number:
+        choice = programs.select(session.words, round, session.state, context)
+        round, action = round + 1, np.asarray(action_of(choice))
+        if session.closed.any() and session.closed[action]:
+            misses += 1
+            if misses == MOST_DRAWS:
+                name = session.rule.name or "the rule"
+                raise ValueError(f"ask: {name} drew closed arms {misses:,} times in a row; open them, or an arm more")
+            continue
+        misses = 0
+        choices.append(choice)
+        actions.append(action)
+        rounds.append(round - 1)
+    batch = batch._replace(choices=tuple(choices), rounds=np.array(rounds, np.int64), context=context)
+    batch = batch.more(np.stack(actions), WAITS)
+    if programs.set_size is None:
+        batch = batch._replace(asked=batch.asked + np.bincount(batch.actions, minlength=session.num_arms))
+    return replace(session, round=round, batch=batch)
 
 
 def _pulls(session: Session, positions: np.ndarray) -> Pulls:
@@ -168,50 +279,16 @@ def _pulls(session: Session, positions: np.ndarray) -> Pulls:
 
 
 def choose_again(session: Session) -> Session:
-    """The session with the choices of its open batch recomputed; they are the only part that cannot be stored."""
-    batch = session.batch
-    if not batch.size or batch.plan is not None:
-        return session
-    return _with_choices(session, batch.size, batch.context)
-
-
-def _entered(session: Session, values: np.ndarray) -> Session:
-    """The session with further rewards in its totals, and in the rule's state if they complete the open batch."""
-    batch = session.batch
-    positions = np.arange(batch.entered, batch.entered + len(values), dtype=np.int64)
-    actions, arms = actions_at(batch, positions)
-    sums, squares = batch.sums, batch.squares
-    if batch.plan is not None:
-        sums, squares = sums.copy(), squares.copy()
-        np.add.at(sums, actions, values)  # one after the other, in the order of ids
-        np.add.at(squares, actions, values * values)
-    totals = with_rewards(session.totals, arms, values)
-    history = longer(session.history, values)
-    known = session.arms if arms.dtype == bool else longer(session.arms, arms.astype(np.int32))
-    batch = batch._replace(entered=batch.entered + len(values), sums=sums, squares=squares)
-    session = replace(session, batch=batch, totals=totals, history=history, arms=known)
-    return session if batch.entered < batch.size else _decided(session)
-
-
-def _decided(session: Session) -> Session:
-    """The session after the rule has received all rewards of the open batch."""
-    programs, batch, state, decision = session.programs, session.batch, session.state, None
-    if batch.plan is not None:
-        decision, played = programs.absorb(state, batch.plan, batch.sums, batch.squares), 1
+    """The session with the choices of its open batch computed again; they are the only part that cannot be stored."""
+    programs, batch = session.programs, session.batch
+    rounds = batch.rounds.tolist()
+    if programs.arm_dtype is not None:
+        ids = np.arange(batch.given, batch.first, dtype=np.int64)
+        arms = np.concatenate([values_of(session.arms, ids), batch.actions]).astype(int).tolist()
+        made = (
+            programs.with_arm(session.words, *pull) for pull in zip(rounds, repeat(session.state), arms, strict=False)
+        )
+        choices = tuple(made)
     else:
-        end = batch.first + batch.size
-        values = values_of(session.history, np.arange(batch.first, end, dtype=np.int64))
-        played = batch.size
-        for choice, value in zip(batch.choices, values, strict=True):
-            decision = programs.update(state, batch.context, choice, value)
-            state = decision.state
-            if batch.size > 1 and bool(decision.stopped):
-                break  # the rule did not need the remaining draws
-    assert decision is not None
-    return replace(
-        session,
-        state=decision.state,
-        stopped=bool(decision.stopped),
-        round=session.round + played,
-        batch=next_batch(decision, batch.first + batch.size, session.totals.counts),
-    )
+        choices = tuple(programs.select(session.words, t, session.state, batch.context) for t in rounds)
+    return replace(session, batch=batch._replace(choices=choices))

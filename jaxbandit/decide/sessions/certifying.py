@@ -13,6 +13,7 @@ from jaxbandit.engine.rounds import fit
 from jaxbandit.theory.comparisons import achieved, betting, pairs
 from jaxbandit.theory.comparisons.achieved import Comparison
 from jaxbandit.theory.comparisons.arms import ArmBounds, normal_arms
+from jaxbandit.theory.quantile_bounds import quantile_sequence
 
 NO_LIMITS = (-math.inf, math.inf)
 COVERAGE = 0.95  # of the intervals of a rule without a guarantee
@@ -38,7 +39,14 @@ def certificate(session: Session) -> Certificate:
     coverage = COVERAGE if promise is None else 1 - float(promise.delta)
     arms = session.recommendation
     low = high = epsilon = excluded = needed = None
-    if single:
+    means, statistic = (totals.means if single else None), "mean"
+    quantile = None if promise is None or promise.quantile is None else float(promise.quantile)
+    rewards = samples(session) if single and quantile is not None else None
+    if rewards is not None and arms is not None:
+        statistic = "median" if quantile == 0.5 else f"{quantile:g}-quantile"
+        means, low, high, comparison = _quantiles(rewards, quantile, 1 - coverage)
+        epsilon, excluded = achieved.achieved_epsilon(comparison, arms), achieved.excluded(comparison, len(arms))
+    elif single and quantile is None:
         low, high, taken = intervals(totals, rule.rewards, coverage)
         assumptions += taken
         if arms is not None and 0 < len(arms) < session.num_arms and coverage < 1:
@@ -67,16 +75,27 @@ def certificate(session: Session) -> Certificate:
         stopped=session.stopped,
         recommendation=arms,
         pulls=totals.counts.copy(),
-        means=totals.means if single else None,
+        means=means,
         low=low,
         high=high,
-        coverage=coverage if single else None,
+        coverage=coverage if low is not None else None,
         survivors=session.survivors,
         assumptions=tuple(dict.fromkeys(assumptions)),
         achieved=epsilon,
         excluded=excluded,
         needed=needed,
+        statistic=statistic,
     )
+
+
+def _quantiles(
+    rewards: list[np.ndarray], quantile: float, delta: float
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, Comparison]:
+    """Estimates of the arms' quantiles, intervals that contain all of them, and the comparison of the arms."""
+    one, two = ([quantile_sequence(x, quantile, delta / len(rewards) / sides) for x in rewards] for sides in (1, 2))
+    estimates = [np.quantile(x, quantile, method="inverted_cdf") if len(x) else math.nan for x in rewards]
+    low, high = np.array(two).T
+    return np.array(estimates), low, high, ArmBounds(*np.array(one).T)
 
 
 def _comparison(

@@ -13,18 +13,31 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from jaxbandit.base import checks
 from jaxbandit.base.contract import Algorithm
 from jaxbandit.base.refusals import BadInput
 from jaxbandit.base.types import ArrayLike, Json, PyTree
 from jaxbandit.decide.sessions import stored as files
-from jaxbandit.decide.sessions.ask_tell import accept, ask, receive, tell, withdraw
+from jaxbandit.decide.sessions.ask_tell import accept, ask, expire, ids_to_expire, receive, tell, withdraw
+from jaxbandit.decide.sessions.corrections import (
+    accept_amended,
+    accept_outside,
+    amend,
+    close_arms,
+    corrected,
+    open_arms,
+    received_outside,
+    tell_outside,
+)
 from jaxbandit.decide.sessions.log import LOG, BadLog, OpenLog, Place, context_of, entry_of, line_of, plain_context
-from jaxbandit.decide.sessions.pulls import Pulls
+from jaxbandit.decide.sessions.pulls import WITHDRAWN, Pulls
 from jaxbandit.decide.sessions.saving import identity_of, require_same, session_of
 from jaxbandit.decide.sessions.session import Session, session
 from jaxbandit.decide.sessions.stored import ABOUT, Stored
 from jaxbandit.engine.storage import directories
 from jaxbandit.engine.storage import files as storage
+
+CALLS = {"withdraw": withdraw, "expire": expire, "close": close_arms, "open": open_arms}  # by the name in the log
 
 
 class _Now(NamedTuple):
@@ -32,7 +45,7 @@ class _Now(NamedTuple):
 
     session: Session
     end: Place
-    asks: int  # number of `ask` that returned new pulls
+    asks: int  # number of calls that added pulls
 
 
 class SessionDirectory:
@@ -44,7 +57,7 @@ class SessionDirectory:
     def __init__(self, path: Path, log: OpenLog, meta: Mapping[str, Any], session: Session, asked: list[list[Any]],
                  end: Place):  # fmt: skip
         self.path = path
-        self.asked = asked  # arms of all pulls in the order of their ids, grouped by the `ask` that first returned them
+        self.asked = asked  # arms of all pulls in the order of their ids, grouped by the call that first returned them
         self.meta = dict(meta)
         # Whether the certificate is stored, because whoever reads the directory does not have the rule.
         self.certifies = "spec" not in meta
@@ -83,6 +96,41 @@ class SessionDirectory:
             after = withdraw(self.session, ids)
             self._write({"withdraw": np.atleast_1d(ids).tolist()}, after)
 
+    def expire(self, ids: ArrayLike | None = None, *, before: int | None = None) -> None:
+        """Wait no longer for the rewards of pending pulls, as for `jaxbandit.expire`."""
+        with self._turn:
+            ids = ids_to_expire(self.session, ids, before)
+            if len(ids):
+                self._write({"expire": ids.tolist()}, expire(self.session, ids))
+
+    def amend(self, ids: ArrayLike, rewards: ArrayLike) -> None:
+        """Correct rewards, as for `jaxbandit.amend`. When it returns, they are on the disk."""
+        with self._turn:
+            ids, values = accept_amended(self.session, ids, rewards)
+            after = corrected(self.session, ids, values)
+            if after is not self.session:
+                self._write({"amend": ids.tolist(), "rewards": values.tolist()}, after)
+
+    def tell_outside(self, arms: ArrayLike, rewards: ArrayLike) -> None:
+        """Report rewards of other pulls, as for `jaxbandit.tell_outside`. When it returns, they are on the disk."""
+        with self._turn:
+            arms, values = accept_outside(self.session, arms, rewards)
+            after = received_outside(self.session, arms, values)
+            if after is not self.session:
+                self._write({"outside": arms.tolist(), "rewards": values.tolist()}, after, arms.tolist())
+
+    def close_arms(self, arms: ArrayLike) -> None:
+        """Close arms, as for `jaxbandit.close_arms`."""
+        with self._turn:
+            after = close_arms(self.session, arms)
+            self._write({"close": np.atleast_1d(arms).tolist()}, after)
+
+    def open_arms(self, arms: ArrayLike) -> None:
+        """Open arms that were closed, as for `jaxbandit.open_arms`."""
+        with self._turn:
+            after = open_arms(self.session, arms)
+            self._write({"open": np.atleast_1d(arms).tolist()}, after)
+
     def store_certificate(self) -> None:
         """Store where the log ends, and the certificate if reports cannot rebuild the session."""
         with self._turn, contextlib.suppress(OSError):  # the log is complete, and the next close writes the file
@@ -97,12 +145,12 @@ class SessionDirectory:
     def _write(self, entry: Json, after: Session, new: list[Any] | None = None) -> None:
         """Append a line to the log, and go on with the session after it.
 
-        A tell waits until it and all earlier lines are on the disk. An ask does not wait, because it can be repeated.
+        One with rewards waits until it and all earlier lines are on the disk. Others do not: they can be repeated.
         """
         now = self._now
         del self.asked[now.asks :]  # of a call that was interrupted
         line, end = line_of(entry, now.end)
-        self._log.append(line, now.end, sync="tell" in entry)
+        self._log.append(line, now.end, sync="rewards" in entry)
         self.asked += [new] if new else []
         self._now = _Now(after, end, len(self.asked))
 
@@ -185,8 +233,15 @@ def replay(path: Path, session: Session, bodies: Sequence[bytes], chained: bool)
         try:
             if "ask" in entry:
                 before, limit = session, entry.get("limit")
-                if before.programs.kind == "draws" and not before.batch.size and limit not in (None, len(entry["ask"])):
+                drawn = before.programs.kind == "draws" and not before.batch.choices
+                if drawn and limit not in (None, len(entry["ask"])):
                     raise OtherPulls  # before as many are drawn as a damaged limit says
+                if before.programs.kind == "batch" and limit is not None:
+                    # Versions that asked for nothing ahead of a plan wrote the limit as it was given.
+                    most, number = checks.integer("ask", "limit", limit, 1), len(before.batch.waiting)
+                    limit = number + len(entry["ask"]) if entry["ask"] else max(min(most, number), 1)
+                    if limit > most:
+                        raise OtherPulls
                 session, pulls = ask(before, limit=limit, context=context_of(entry.get("context"), chained))
                 new = new_arms(before, pulls)
                 if new != entry["ask"]:
@@ -194,8 +249,14 @@ def replay(path: Path, session: Session, bodies: Sequence[bytes], chained: bool)
                 asked += [new] if new else []
             elif "tell" in entry:
                 session = tell(session, entry["tell"], entry["rewards"])
+            elif "outside" in entry:
+                session = tell_outside(session, entry["outside"], entry["rewards"])
+                asked += [entry["outside"]]
+            elif "amend" in entry:
+                session = amend(session, entry["amend"], entry["rewards"])
             else:
-                session = withdraw(session, entry["withdraw"])
+                [(call, given)] = entry.items()
+                session = CALLS[call](session, given)
         except OtherPulls:
             reason = "the rule asks for other pulls than it did; the rule or JAX has another version"
             raise BadLog(path, number, reason, "") from None
@@ -213,10 +274,10 @@ class OtherPulls(Exception):
 def _place(session: Session) -> tuple[int, ...]:
     """The part of a session that `ask` may change."""
     batch = session.batch
-    return batch.first, batch.size, batch.issued, len(batch.withdrawn)
+    return batch.end, int(np.sum(batch.status == WITHDRAWN))
 
 
 def new_arms(before: Session, pulls: Pulls) -> list[Any]:
     """Return the arms of the pulls that no earlier `ask` returned, as written in the log; for sets, their members."""
-    new = pulls.arm[pulls.id >= before.batch.first + before.batch.issued]
+    new = pulls.arm[pulls.id >= before.batch.end]
     return [np.flatnonzero(row).tolist() for row in new] if new.dtype == bool else new.tolist()

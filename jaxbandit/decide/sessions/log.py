@@ -21,7 +21,16 @@ LOG = "log.jsonl"
 DIGITS = 16  # hexadecimal digits of a checksum
 # The entries: lists that they have, and what they may have besides.
 Forms = Sequence[tuple[set[str], set[str]]]
-FORMS: Forms = (({"ask"}, {"limit", "context"}), ({"tell", "rewards"}, set()), ({"withdraw"}, set()))
+FORMS: Forms = (
+    ({"ask"}, {"limit", "context"}),
+    ({"tell", "rewards"}, set()),
+    ({"withdraw"}, set()),
+    ({"expire"}, set()),
+    ({"amend", "rewards"}, set()),
+    ({"outside", "rewards"}, set()),  # arms and rewards of pulls that no ask returned, which get the next ids
+    ({"close"}, set()),  # arms
+    ({"open"}, set()),
+)
 REMEDY = "restore it from a copy, or let jaxbandit repair DIR keep what is sound"
 _BEFORE, _AFTER = b', "sum": "', b'"}'
 _SUFFIX = len(_BEFORE) + DIGITS + len(_AFTER)

@@ -1,4 +1,4 @@
-"""The pulls of a session: its open batch, which of them have been asked for, and which rewards have been reported."""
+"""The pulls of a session that are open: which ones have been asked for, and which rewards have been reported."""
 
 from typing import Any, NamedTuple
 
@@ -11,6 +11,8 @@ from jaxbandit.decide.sessions.rewards import earlier
 from jaxbandit.decide.sessions.rule_programs import Decision, RulePrograms, counts_of
 
 MOST_INDEX = 2**31 - 1
+# What is known of an open pull. Those from TOLD on need no answer; OUTSIDE has a reward and was asked for by nobody.
+WAITS, WITHDRAWN, TOLD, OUTSIDE, EXPIRED = range(5)
 
 
 class Pulls(NamedTuple):
@@ -23,77 +25,125 @@ class Pulls(NamedTuple):
 
 
 class OpenBatch(NamedTuple):
-    """The batch of pulls that the algorithm waits for. It receives their rewards when all of them are reported."""
+    """The pulls whose rewards are not in the totals yet, and what the algorithm waits for.
 
-    first: int  # id of the first
-    size: int  # number of pulls; 0 if no batch is open
-    issued: int  # number of pulls that have been asked for, always the first ones
-    entered: int  # number of pulls, again the first ones, whose rewards are in the totals
-    base: np.ndarray  # int64[num_arms], pulls of each arm before this batch
+    Rewards enter the totals in the order of ids. The algorithm receives a plan as soon as its rewards have entered, and
+    pulls that it chose one by one when the rewards of all that were chosen from one state have entered.
+    """
+
+    first: int  # id of the first open pull
+    given: int  # number of ids that the algorithm has received; of a rule that plans batches, `spare` says it
+    expired: int  # number of ids below `first` that have no reward
+    asked: np.ndarray  # int64[num_arms], pulls of each arm that `ask` returned; of sets of arms, zeros
     plan: Any  # result of Batch.plan, None if pulls are chosen one by one
-    choices: tuple[PyTree, ...]  # in the latter case what `select` returned for each pull
-    actions: np.ndarray  # the actions of these choices, int32[size] or bool[size, num_arms]
-    context: PyTree
-    later: np.ndarray  # int64[...], pulls whose rewards were reported before that of an earlier pull
-    values: np.ndarray  # float64[...], their rewards
-    withdrawn: np.ndarray  # int64[...], pulls that were withdrawn
-    sums: np.ndarray  # float64[...], sum of the rewards so far of each arm, or set, of the plan
-    squares: np.ndarray  # float64[...], sum of the squared rewards
+    choices: tuple[PyTree, ...]  # in the latter case what `select` returned for the pulls from `given` on
+    rounds: np.ndarray  # int64[...], the number of the round of each of them, which determines its random draws
+    context: PyTree  # of these choices
+    # The open pulls, in order of ids:
+    actions: np.ndarray  # int32[n], arms, or rows of the sets of a plan; or bool[n, num_arms], sets
+    status: np.ndarray  # int8[n]
+    values: np.ndarray  # float64[n], the rewards that are known, else NaN
+    # Rewards in the totals that belong to a plan, and have not been given to the algorithm, in order of ids:
+    spare: np.ndarray  # int32[...], arms, or rows of the sets of a plan
+    spare_values: np.ndarray  # float64[...]
+
+    @property
+    def end(self) -> int:
+        """The id of the next pull."""
+        return self.first + len(self.status)
+
+    @property
+    def waiting(self) -> np.ndarray:
+        """Positions of the pulls that `ask` returned and that wait for a reward, also if they were withdrawn."""
+        return np.flatnonzero(self.status < TOLD)
+
+    def more(self, actions: np.ndarray, status: int, values: np.ndarray | None = None) -> "OpenBatch":
+        """The batch with further open pulls, which get the next ids."""
+        values = np.full(len(actions), np.nan) if values is None else values
+        before = self.actions if len(self.status) else actions[:0]
+        return self._replace(
+            actions=np.concatenate([before, actions]),
+            status=np.concatenate([self.status, np.full(len(actions), status, np.int8)]),
+            values=np.concatenate([self.values, values]),
+        )
 
 
-def next_batch(decision: Decision, first: int, base: np.ndarray) -> OpenBatch:
-    """The batch that a rule opens next, of which no pull has been asked for."""
-    plan = jax.tree.map(np.asarray, decision.plan)
-    counts = counts_of(plan)
-    size = 0 if decision.stopped or counts is None else int(counts.sum(dtype=np.int64))
-    if counts is not None and not decision.stopped and (size < 1 or counts.min() < 0):
-        raise ValueError(f"algorithm.batch.plan = {counts.tolist()}, must be counts >= 0 of at least one pull")
-    nothing, sums = np.zeros(0, np.int64), np.zeros(0 if counts is None else len(counts))
+def no_pulls(decision: Decision, num_arms: int) -> OpenBatch:
+    """The batch before the first pull."""
+    arms, values = np.zeros(0, np.int32), np.zeros(0)
+    status = np.zeros(0, np.int8)
     return OpenBatch(
-        first, size, 0, 0, base, plan, (), nothing, None, nothing, np.zeros(0), nothing, sums, np.zeros_like(sums)
+        0,
+        0,
+        0,
+        np.zeros(num_arms, np.int64),
+        plan_of(decision),
+        (),
+        np.zeros(0, np.int64),
+        None,
+        arms,
+        status,
+        values,
+        arms,
+        values,
     )
 
 
-def without_reward(batch: OpenBatch) -> np.ndarray:
-    """Positions in the batch of the pulls that were asked for and have no reward yet."""
-    asked = np.arange(batch.entered, batch.issued, dtype=np.int64)
-    return np.setdiff1d(asked, batch.later, assume_unique=True) if len(batch.later) else asked
-
-
-def actions_at(batch: OpenBatch, positions: np.ndarray) -> tuple[Any, Any]:
-    """For positions in a batch: the index of the arm or set in the plan, and the arm, or the set bool[n, num_arms]."""
-    plan: Any = batch.plan
+def plan_of(decision: Decision) -> Any:
+    """The pulls that the algorithm plans next, as NumPy arrays; raise a ValueError if they are none."""
+    plan = jax.tree.map(np.asarray, decision.plan)
     counts = counts_of(plan)
-    if counts is None:
-        return positions, batch.actions[positions]
-    actions = np.searchsorted(np.cumsum(counts, dtype=np.int64), positions, side="right")
-    return actions, actions if plan is counts else plan.sets[actions]
+    if counts is not None and not decision.stopped and (counts.sum(dtype=np.int64) < 1 or counts.min() < 0):
+        raise ValueError(f"algorithm.batch.plan = {counts.tolist()}, must be counts >= 0 of at least one pull")
+    return plan
+
+
+def next_actions(batch: OpenBatch, most: int, ahead: bool) -> np.ndarray:
+    """The arms, or rows of the sets, of a plan that are asked for next, int32[n] with n <= most.
+
+    First those that the plan needs and nobody has asked for, arm by arm. With `ahead` they are followed by those that
+    the plan would need if it were repeated, once after another, until there are `most`.
+    """
+    counts = counts_of(batch.plan).astype(np.int64)
+    there = np.bincount(batch.spare, minlength=len(counts))
+    there += np.bincount(batch.actions[batch.status != OUTSIDE], minlength=len(counts))
+    found, repeats, left = [], 0, most
+    while left > 0 and (ahead or not repeats):
+        repeats += 1
+        missing = np.maximum(repeats * counts - there, 0)
+        ends = np.cumsum(missing)
+        new = np.searchsorted(ends, np.arange(min(left, ends[-1])), side="right").astype(np.int32)
+        there, left = there + np.bincount(new, minlength=len(counts)), left - len(new)
+        found.append(new)
+    return np.concatenate(found) if found else np.zeros(0, np.int32)
+
+
+def arms_of(batch: OpenBatch, actions: np.ndarray) -> np.ndarray:
+    """The arms int32[n], or sets bool[n, num_arms], of the actions of open pulls."""
+    plan: Any = batch.plan
+    return actions if counts_of(plan) is plan or actions.dtype == bool else plan.sets[actions]
 
 
 def pulls_at(batch: OpenBatch, positions: np.ndarray, num_arms: int, set_size: int | None) -> Pulls:
-    """The pulls at these positions in a batch."""
+    """The pulls at these positions among the open ones."""
     ids = batch.first + positions
     if set_size is not None:
-        arms = np.zeros((0, num_arms), bool) if not len(positions) else actions_at(batch, positions)[1]
+        arms = arms_of(batch, batch.actions[positions]) if len(positions) else np.zeros((0, num_arms), bool)
         index = ids
-    elif not len(positions):
-        arms, index = positions, positions
-    elif batch.plan is not None:
-        arms = actions_at(batch, positions)[0]
-        ends = np.cumsum(batch.plan, dtype=np.int64)
-        index = batch.base[arms] + positions - (ends - batch.plan)[arms]
     else:
-        arms = batch.actions[positions]
-        index = batch.base[arms] + earlier(batch.actions)[positions]
+        arms = batch.actions[positions].astype(np.int32)
+        asked = np.flatnonzero(batch.status != OUTSIDE)
+        later = earlier(batch.actions[asked][::-1])[::-1]  # pulls of the same arm after it
+        index = batch.asked[arms] - 1 - later[np.searchsorted(asked, positions)]
     if len(index) and index.max() > MOST_INDEX:
         raise ValueError(f"ask: pull {int(index.max())} of one arm, must be at most {MOST_INDEX}")
-    return Pulls(ids, arms if arms.dtype == bool else arms.astype(np.int32), index.astype(np.int32))
+    return Pulls(ids, arms, index.astype(np.int32))
 
 
 def checked_context(programs: RulePrograms, batch: OpenBatch, stopped: bool, context: PyTree) -> PyTree:
     """The context in the form that the rule takes; an error is raised if it is missing or superfluous."""
     arms, name = programs.algorithm.arms, programs.algorithm.name or "the algorithm"
-    waits = batch.size > 0
+    waits = len(batch.status) > 0
     if not programs.needs_context:
         if context is not None:
             raise ValueError(f"ask: context = {context!r}, must be left out: {name} does not use contexts")

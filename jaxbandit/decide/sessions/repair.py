@@ -85,7 +85,7 @@ def _sound(stored: Stored, most: int | None = None) -> _Sound:
         except (BadLog, TypeError):  # TypeError: an id that is a list
             break
         second += dropped
-        rewards += len(first.get("tell", ()))
+        rewards += len(first.get("tell", first.get("outside", ())))
         bodies.append(json.dumps(first).encode() if dropped else body)
     return _Sound(bodies, rewards, second)
 
@@ -95,7 +95,8 @@ def _count(data: bytes) -> int:
     number = 0
     for line in data.split(b"\n"):
         try:
-            number += len(json.loads(line)["tell"])
+            entry = json.loads(line)
+            number += len(entry["tell"] if "tell" in entry else entry["outside"])
         except (ValueError, KeyError, TypeError, RecursionError):
             continue
     return number

@@ -82,6 +82,19 @@ def values_of(history: History, ids: np.ndarray) -> np.ndarray:
     return values
 
 
+def replaced(history: History, ids: np.ndarray, values: np.ndarray) -> History:
+    """The history with other entries of some ids."""
+    parts, start = [], 0
+    for part in history:
+        here = (ids >= start) & (ids < start + len(part))
+        if here.any():
+            part = part.copy()
+            part[ids[here] - start] = values[here]
+        parts.append(part)
+        start += len(history[len(parts) - 1])
+    return tuple(parts)
+
+
 def earlier(actions: np.ndarray) -> np.ndarray:
     """For each entry of a vector, the number of equal entries before it, int64[n]."""
     order = np.argsort(actions, kind="stable")
@@ -104,21 +117,27 @@ def as_float(number: Any) -> float:
         return math.inf if number > 0 else -math.inf
 
 
-def check_ids(where: str, ids: ArrayLike) -> np.ndarray:
-    """One or several ids as int64[n]; an error is raised if they are not integers."""
+def check_ids(where: str, ids: ArrayLike, name: str = "id") -> np.ndarray:
+    """One or several ids, or arms, as int64[n]; an error is raised if they are not integers."""
     whole = np.asarray(ids)
     if whole.size == 0:
         return np.zeros(0, np.int64)
     if whole.ndim > 1 or not np.issubdtype(whole.dtype, np.integer):
-        raise ValueError(f"{where}: ids = {whole.dtype}{list(whole.shape)}, must be one id or a list of them")
+        raise ValueError(f"{where}: {name}s = {whole.dtype}{list(whole.shape)}, must be one {name} or a list of them")
     return np.atleast_1d(whole).astype(np.int64)
 
 
 def check_rewards(
-    ids: ArrayLike, rewards: ArrayLike, on_failure: float | None, low: float, high: float
+    where: str,
+    ids: ArrayLike,
+    rewards: ArrayLike,
+    on_failure: float | None,
+    low: float,
+    high: float,
+    name: str = "id",
 ) -> tuple[np.ndarray, np.ndarray]:
     """Ids and as many rewards, all in [low, high] after `on_failure` has replaced those that are not usable."""
-    ids = check_ids("tell", ids)
+    ids = check_ids(where, ids, name)
     try:
         try:
             values = np.asarray(rewards, np.float64)
@@ -126,18 +145,19 @@ def check_rewards(
             values = np.frompyfunc(as_float, 1, 1)(np.asarray(rewards, object))
             values = np.asarray(values, np.float64)
     except (TypeError, ValueError):
-        raise ValueError(f"tell: rewards = {str(rewards)[:60]!r}, must be numbers, one for each id") from None
+        raise ValueError(f"{where}: rewards = {str(rewards)[:60]!r}, must be numbers, one for each {name}") from None
     if values.ndim > 1 or values.size != len(ids):
-        name = f"id = {ids[0]}: " if len(ids) == 1 else ""
+        which = f"{name} = {ids[0]}: " if len(ids) == 1 else ""
         raise ValueError(
-            f"tell: {name}rewards have shape {list(values.shape)}, must be one number for each of {len(ids)} ids"
+            f"{where}: {which}rewards have shape {list(values.shape)}, must be one number for each of {len(ids)} "
+            f"{name}s"
         )
     values = np.atleast_1d(values) if values.size else np.zeros(0)
     bad = ~usable(values)
     if bad.any() and on_failure is None:
         at = int(np.argmax(bad))
         allowed = "must be finite with |reward| <= 1e150; on_failure = value replaces it"
-        raise ValueError(f"tell: id = {ids[at]}: reward = {values[at]}, {allowed}")
+        raise ValueError(f"{where}: {name} = {ids[at]}: reward = {values[at]}, {allowed}")
     values = np.where(bad, on_failure if on_failure is not None else 0.0, values)
     outside = (values < low) | (values > high)
     if outside.any():
@@ -145,7 +165,8 @@ def check_rewards(
         left, right = "(" if low == -math.inf else "[", ")" if high == math.inf else "]"
         allowed = f"{left}{low:g}, {high:g}{right}"
         raise ValueError(
-            f"tell: id = {ids[at]}: reward = {float(values[at])!r}, must be in {allowed}, for which the rule is made"
+            f"{where}: {name} = {ids[at]}: reward = {float(values[at])!r}, must be in {allowed}, for which the rule is "
+            "made"
         )
     return ids, values
 
@@ -158,38 +179,17 @@ def require_asked(where: str, ids: np.ndarray, end: int) -> None:
         raise ValueError(f"{where}: id = {ids[unknown][0]} is unknown, must be {allowed}")
 
 
-def new(
-    ids: np.ndarray, values: np.ndarray, history: History, first: int, later: np.ndarray, later_values: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return the ids without an earlier reward, each once and sorted, and their rewards.
-
-    An error is raised if an id is given two different rewards.
-
-    Args:
-      ids: ids that were asked.
-      values: their rewards.
-      history: rewards of the first ids.
-      first: id of the first pull of the open batch.
-      later: sorted positions in the open batch whose rewards are known but not in the history.
-      later_values: their rewards.
-    """
+def each_once(where: str, ids: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the ids, each once and sorted, and their rewards; raise an error if an id is given two different ones."""
     unique, places = np.unique(ids, return_index=True)
     value = values[places]
-    _same(ids, values, value[np.searchsorted(unique, ids)])
-    old = unique < sum(map(len, history))
-    _same(unique[old], value[old], values_of(history, unique[old]))
-    at = np.minimum(np.searchsorted(later, unique - first), max(len(later) - 1, 0))
-    early = ~old & (later[at] == unique - first) if len(later) else np.zeros(len(unique), bool)
-    _same(unique[early], value[early], later_values[at[early]])
-    fresh = ~old & ~early
-    return unique[fresh], value[fresh]
+    same(where, ids, values, value[np.searchsorted(unique, ids)], "was reported before; an id has one reward")
+    return unique, value
 
 
-def _same(ids: np.ndarray, values: np.ndarray, before: np.ndarray) -> None:
+def same(where: str, ids: np.ndarray, values: np.ndarray, before: np.ndarray, reason: str) -> None:
+    """Raise an error if one of the rewards is not the one before."""
     other = values != before
     if other.any():
         at = int(np.argmax(other))
-        raise ValueError(
-            f"tell: id = {ids[at]}: reward = {float(values[at])!r}, but {float(before[at])!r} was reported before; "
-            "an id has one reward"
-        )
+        raise ValueError(f"{where}: id = {ids[at]}: reward = {float(values[at])!r}, but {float(before[at])!r} {reason}")

@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxbandit.base.contract import Algorithm, SetPulls
+from jaxbandit.base.contract import Algorithm, Choice, SetPulls, action_of
 from jaxbandit.base.types import Array, Device, PyTree
 from jaxbandit.engine.layout import compiling
 from jaxbandit.engine.layout.compiled import Same, compile_program, remember
@@ -49,6 +49,7 @@ class RulePrograms:
             self.needs_context = self._needs_context(noise)
             self.kind: Kind = self._kind(noise)
             self.num_arms, self.set_size = self._arms()
+            self.arm_dtype = self._arm_dtype(noise)
             if self.algorithm.replan is not None:
                 same_state("algorithm.replan.apply", "state", self.state, jax.eval_shape(self._replanned, self.state))
 
@@ -118,6 +119,11 @@ class RulePrograms:
                 examples += [(self._update, (self.state, context, choice, number))]
             return identity.of_program(examples)
 
+    def decision(self, state: PyTree) -> Decision:
+        """What the rule decides in a state."""
+        with self.scope():
+            return self._decision(state)
+
     def _decision(self, state: PyTree) -> Decision:
         return self._call("decide", self._decide, state)
 
@@ -181,6 +187,44 @@ class RulePrograms:
         except (TypeError, ValueError, IndexError, AttributeError, jax.errors.JAXTypeError):
             return True
         return False
+
+    @property
+    def repeats(self) -> bool:
+        """Whether the rule is a race: it plans pulls of its survivors again and again, as many as it takes."""
+        rule = self.algorithm
+        return self.kind == "batch" and rule.survivors is not None and rule.budget is None and rule.replan is None
+
+    def with_arm(self, words: np.ndarray, round: int, state: PyTree, arm: int) -> Any:
+        """What `update` takes for a pull of this arm in a round, if `arm_dtype` is not None."""
+        assert self.arm_dtype is not None
+        action = np.asarray(arm, self.arm_dtype)
+        return Choice(action, self.select(words, round, state, None).info) if self._informs else action
+
+    def _arm_dtype(self, noise: PyTree) -> Any:
+        """The dtype of an arm, if `update` takes any arm; None where it takes whole batches, or more than the arm.
+
+        The information of a `Choice` may be random, as the coin of Thompson sampling is, which rounds rewards. If it
+        depends on the state, as the probability of the arm does, it belongs to the pull that the rule has chosen.
+        """
+        if self.kind == "batch" or self.needs_context or self.set_size is not None:
+            return None
+        choice = jax.eval_shape(self.algorithm.select, noise, self.state, None)
+        action = action_of(choice)
+        if (
+            not isinstance(action, jax.ShapeDtypeStruct)
+            or action.shape
+            or not jnp.issubdtype(action.dtype, jnp.integer)
+        ):
+            return None
+        self._informs = isinstance(choice, Choice)
+        if self._informs:
+            two = jax.tree.map(lambda leaf: jax.ShapeDtypeStruct((2, *leaf.shape), leaf.dtype), self.state)
+            info = jax.vmap(lambda state, noise: self.algorithm.select(noise, state, None).info, (0, None), None)
+            try:
+                jax.eval_shape(info, two, noise)
+            except ValueError:  # the information differs between states
+                return None
+        return action.dtype
 
     def _context_shape(self) -> Any:
         arms = self.algorithm.arms

@@ -2,7 +2,6 @@
 
 import contextlib
 import json
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,23 +10,17 @@ import numpy as np
 
 from jaxbandit.base.contract import Algorithm
 from jaxbandit.base.refusals import BadInput, refuse, show
-from jaxbandit.base.types import Json, PyTree
-from jaxbandit.decide.sessions.ask_tell import choose_again
+from jaxbandit.base.types import Json
 from jaxbandit.decide.sessions.certifying import certificate
-from jaxbandit.decide.sessions.log import context_of, plain_context
-from jaxbandit.decide.sessions.pulls import checked_context
-from jaxbandit.decide.sessions.rewards import Totals, joined, longer
-from jaxbandit.decide.sessions.rule_programs import counts_of
+from jaxbandit.decide.sessions.filling import ARRAYS, BATCH, EARLY_NUMBERS, HISTORIES, NUMBERS, filled
+from jaxbandit.decide.sessions.log import plain_context
+from jaxbandit.decide.sessions.rewards import joined
 from jaxbandit.decide.sessions.session import Session, session
-from jaxbandit.engine.rounds import fit
 from jaxbandit.engine.storage import files as storage
 from jaxbandit.engine.storage import identity
 
 SCHEMA = 1
 OPTIONS = ("seed", "run", "paired", "on_failure")  # of a session, in its identity
-NUMBERS = ("first", "size", "issued", "entered")
-BATCH = "opened"  # name of the open batch in files
-ARRAYS = ("base", "later", "values", "withdrawn", "sums", "squares")
 # Entries that may differ between versions although the rule is the same.
 VERSIONS = ("jax", "jaxlib", "jaxbandit", "platform")
 
@@ -98,7 +91,8 @@ def save_session(path: str | Path, session: Session) -> None:
     numbers = {name: getattr(batch, name) for name in NUMBERS}
     about = {"identity": identity_of(session), "round": session.round, "stopped": session.stopped, **numbers}
     about |= certified(session) | {"context": plain_context(batch.context)}
-    arrays |= {"history": joined(session.history, np.float64), "arms": joined(session.arms, np.int32)}
+    arrays |= {name: joined(getattr(session, name), dtype) for name, dtype in HISTORIES.items()}
+    arrays |= {"closed": session.closed}
     storage.write_arrays(Path(path), {"about": np.asarray(json.dumps(about)), **arrays})
 
 
@@ -118,7 +112,7 @@ def load_session(path: str | Path, rule: Algorithm) -> Session:
     about, arrays = read_saved(Path(path))
     fresh = session_of(path, about["identity"], rule)
     try:
-        return choose_again(_filled(fresh, about, arrays))
+        return filled(fresh, about, arrays)
     except Exception as error:  # also what JAX and a rule make of numbers that no session has saved
         reason = str(error) if isinstance(error, ValueError) else type(error).__name__
         refuse(str(path), f": damaged, {reason}; restore it from a copy")
@@ -136,86 +130,7 @@ def read_saved(path: Path) -> tuple[Json, dict[str, np.ndarray]]:
         about = json.loads(str(text)) if text.dtype.kind == "U" and not text.shape else None
     if not isinstance(about, dict) or not isinstance(about.get("identity"), dict):
         refuse(str(path), ": not a session")
-    for name in (*NUMBERS, "round", "told", "pending"):
+    for name in (*NUMBERS, *EARLY_NUMBERS, "round", "told", "pending"):
         if name in about and not (type(about[name]) is int and 0 <= about[name] < 2**62):
             refuse(str(path), f": {name} = {show(about[name])}, must be an integer >= 0")
     return about, arrays
-
-
-def _filled(fresh: Session, about: Json, arrays: dict[str, np.ndarray]) -> Session:
-    """The session of these arrays; raise a ValueError if they are not those of one session of the rule."""
-    programs, before = fresh.programs, fresh.batch
-    first, size, issued, entered = (about[name] for name in NUMBERS)
-    taken = {"context"} & arrays.keys()  # an array of its own in files of early versions
-
-    def take(name: str, like: Any, length: int | None = None) -> np.ndarray:
-        like, found = np.asarray(like), arrays.get(name, np.zeros((0, 0)))
-        shape = like.shape if length is None else (length,)
-        _require(name, found.dtype == like.dtype and found.shape == shape, f"must be {like.dtype}{list(shape)}")
-        _require(name, like.dtype.kind != "f" or "state" in name or np.isfinite(found).all(), "must be finite")
-        taken.add(name)
-        return found
-
-    def tree(name: str, like: PyTree) -> PyTree:
-        leaves, structure = jax.tree.flatten(like)
-        return jax.tree.unflatten(structure, [take(f"{name}.{i}", leaf) for i, leaf in enumerate(leaves)])
-
-    _require("the batch", entered <= issued <= size, "must have entered <= issued <= size")
-    _require("stopped", isinstance(about["stopped"], bool), "must be true or false")
-    plan = tree("plan", before.plan)
-    counts = counts_of(plan)
-    planned = issued if counts is None else 0 if about["stopped"] else int(counts.sum())
-    _require("the batch", size == planned and (not about["stopped"] or size == 0), f"must have size = {planned}")
-    low, high = (1, first + 1) if counts is not None else (first + 1, first + 1)
-    _require("round", low <= about["round"] <= high, f"must be in [{low}, {high}]")
-    positions = {name: arrays.get(f"{BATCH}.{name}", np.zeros(0)) for name in ("later", "withdrawn")}
-    lengths = {**{name: len(x) for name, x in positions.items()}, "values": len(positions["later"])}
-    batch = {name: take(f"{BATCH}.{name}", getattr(before, name), lengths.get(name)) for name in ARRAYS}
-    pending = np.concatenate([batch["later"], batch["withdrawn"]])
-    inside = (pending >= entered) & (pending < issued)
-    _require(
-        "ids", inside.all() and len(np.unique(pending)) == len(pending), "must be pulls without a reward, each once"
-    )
-    ordered = all((np.diff(batch[name]) > 0).all() for name in positions)
-    _require("ids", ordered and entered not in batch["later"], "must increase, after the first pull without a reward")
-    totals = Totals(*(take(f"totals.{name}", like) for name, like in fresh.totals._asdict().items()))
-    history = take("history", np.zeros(0), first + entered)
-    low, high = fit.limits(fresh.rule.rewards)
-    rewards = np.concatenate([history, batch["values"]])
-    _require("rewards", ((rewards >= low) & (rewards <= high)).all(), f"must be in [{low:g}, {high:g}]")
-    for name, pulls, number in (("base", batch["base"], first), ("totals.counts", totals.counts, first + entered)):
-        whole = programs.set_size is not None or pulls.sum() == number
-        _require(name, (pulls >= 0).all() and whole, f"must be {number} pulls")
-    if programs.set_size is None and "arms" not in arrays:
-        arms = np.full(len(history), -1, np.int32)  # a file of an early version
-    else:
-        arms = take("arms", np.zeros(0, np.int32), 0 if programs.set_size is not None else len(history))
-        inside = (arms >= 0) & (arms < programs.num_arms)
-        same = programs.set_size is not None or np.array_equal(
-            np.bincount(arms[inside], minlength=programs.num_arms), totals.counts
-        )
-        _require("arms", inside.all() and same, "must be those of the pulls of each arm")
-    context = arrays.get("context") if "context" in arrays else context_of(about.get("context"), True)
-    _require("context", (context is not None) == (programs.needs_context and size > 0), "must be that of an open batch")
-    if context is not None:
-        context = checked_context(programs, before, False, context)
-    state, numbers = tree("state", fresh.state), {name: about[name] for name in NUMBERS}
-    told = first + entered + len(batch["later"])
-    _require("told", about.get("told", told) == told, f"must be {told}")
-    _require("the file", taken == arrays.keys(), "must hold no other array")
-    opened = before._replace(plan=plan, context=context, **numbers, **batch)
-    return replace(
-        fresh,
-        state=state,
-        batch=opened,
-        totals=totals,
-        history=longer((), history),
-        arms=longer((), arms),
-        round=about["round"],
-        stopped=about["stopped"],
-    )
-
-
-def _require(name: str, holds: Any, what: str) -> None:
-    if not holds:
-        raise ValueError(f"{name} {what}")

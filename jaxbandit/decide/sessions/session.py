@@ -13,7 +13,7 @@ from jaxbandit.base import checks
 from jaxbandit.base.contract import Algorithm
 from jaxbandit.base.markup import html_table, view
 from jaxbandit.base.types import PyTree
-from jaxbandit.decide.sessions.pulls import OpenBatch, next_batch, without_reward
+from jaxbandit.decide.sessions.pulls import OUTSIDE, TOLD, WAITS, OpenBatch, no_pulls
 from jaxbandit.decide.sessions.rewards import LARGEST, History, Totals, joined, no_totals
 from jaxbandit.decide.sessions.rule_programs import RulePrograms, rule_programs
 from jaxbandit.engine.rounds import fit
@@ -34,13 +34,16 @@ class Session:
     paired: bool
     on_failure: float | None
     words: np.ndarray  # uint32[words], key words of the algorithm's random draws
-    state: PyTree  # the algorithm's state when the open batch was opened
+    state: PyTree  # the algorithm's state after the rewards that it has received
     stopped: bool
     round: int  # number of the next choice, or of the next batch, counted from 1
     batch: OpenBatch
     totals: Totals
-    history: History
-    arms: History  # int32, the arm of each reward in the history, -1 if unknown (an early file); () if actions are sets
+    history: History  # float64, the rewards of the ids below `batch.first`, NaN of a pull that expired
+    arms: History  # int32, their arms, -1 if unknown (an early file); () if actions are sets
+    rounds: History  # int32, their rounds, -1 if unknown; () unless `update` takes any arm
+    outside: History  # int64, the ids of those whose pulls no `ask` returned
+    closed: np.ndarray  # bool[num_arms], the arms that are not to be pulled
 
     @property
     def rule(self) -> Algorithm:
@@ -54,8 +57,15 @@ class Session:
 
     @property
     def recommendation(self) -> np.ndarray | None:
-        """The m arms that the rule currently recommends, int32[m]; None if it recommends none, as with contexts."""
-        return self.programs.recommendation(self.state)
+        """The arms that the rule recommends, int32[m], without those that are closed; None if there are none.
+
+        A rule recommends none with contexts.
+        """
+        arms = self.programs.recommendation(self.state)
+        if arms is None or not self.closed.any():
+            return arms
+        arms = arms[~self.closed[arms]]
+        return arms if len(arms) else None
 
     @property
     def survivors(self) -> np.ndarray | None:
@@ -70,12 +80,18 @@ class Session:
     @property
     def num_told(self) -> int:
         """Number of pulls whose rewards have been reported."""
-        return self.batch.first + self.batch.entered + len(self.batch.later)
+        batch = self.batch
+        return batch.first - batch.expired + int(np.sum((batch.status == TOLD) | (batch.status == OUTSIDE)))
 
     @property
     def pending(self) -> np.ndarray:
-        """Ids of the pulls that were asked for and neither have a reward nor were withdrawn, int64[...]."""
-        return self.batch.first + np.setdiff1d(without_reward(self.batch), self.batch.withdrawn, assume_unique=True)
+        """Ids of the pulls that were asked for and neither have a reward nor were withdrawn or expired, int64[...]."""
+        return self.batch.first + np.flatnonzero(self.batch.status == WAITS)
+
+    @property
+    def no_totals(self) -> Totals:
+        """Totals before the first pull."""
+        return no_totals(self.num_arms)
 
     @property
     def _concrete(self) -> bool:
@@ -114,7 +130,7 @@ class Session:
 
 
 STATIC = ("programs", "seed", "run", "paired", "on_failure")
-ARRAYS = ("words", "state", "stopped", "round", "batch", "totals", "history", "arms")
+ARRAYS = ("words", "state", "stopped", "round", "batch", "totals", "history", "arms", "rounds", "outside", "closed")
 jax.tree_util.register_dataclass(Session, ARRAYS, STATIC)
 
 
@@ -155,16 +171,18 @@ def session(
     if paired and programs.set_size is not None:
         raise ValueError("session: paired = True, must be False: pulls of sets of arms cannot share random draws")
     words, decision = programs.begin(seed, run)
-    totals = no_totals(programs.num_arms)
-    batch = next_batch(decision, 0, totals.counts)
     static = programs, seed, run, bool(paired), on_failure
-    return Session(*static, words, decision.state, bool(decision.stopped), 1, batch, totals, (), ())
+    arms = programs.num_arms
+    nothing = no_pulls(decision, arms), no_totals(arms), (), (), (), (), np.zeros(arms, bool)
+    return Session(*static, words, decision.state, bool(decision.stopped), 1, *nothing)
 
 
 def samples(session: Session) -> list[np.ndarray] | None:
-    """Return the rewards of each arm in the order of their indices, without gaps: num_arms arrays float64[n_arm].
+    """Return the rewards of each arm in the order of their pulls, num_arms arrays float64[n_arm].
 
-    None if pulls are sets of arms, if there are contexts, or if an early file did not say which arms were pulled.
+    Those that were told from outside are included. Pulls that expired are left out; if the session is `paired`, so are
+    the later ones of the same arm, because those of other arms would be at another place. None if pulls are sets of
+    arms, if there are contexts, or if an early file did not say which arms were pulled.
     """
     if session.programs.set_size is not None or session.programs.needs_context:
         return None
@@ -172,4 +190,9 @@ def samples(session: Session) -> list[np.ndarray] | None:
     if len(arms) and arms.min() < 0:
         return None
     order = np.argsort(arms, kind="stable")
-    return np.split(values[order], np.cumsum(np.bincount(arms, minlength=session.num_arms))[:-1])
+    rows = np.split(values[order], np.cumsum(np.bincount(arms, minlength=session.num_arms))[:-1])
+    if not session.batch.expired:
+        return rows
+    holes = [np.isnan(row) for row in rows]
+    left_out = map(np.logical_or.accumulate, holes) if session.paired else holes
+    return [row[~hole] for row, hole in zip(rows, left_out, strict=True)]

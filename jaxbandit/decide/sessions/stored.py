@@ -1,14 +1,14 @@
 """What the directory of a session holds, read and checked without its rule, and without running any code of it.
 
 session.json      the rule, its options, versions, and the caller's description of the arms
-log.jsonl         a line for each ask that returned new pulls, each tell and each withdraw, in their order
+log.jsonl         a line for each call that changed the session, in their order: `log.FORMS`
 certificate.json  where the log ended when the session was last closed, with the certificate for reports on a
                   session whose rule is not stored, or is code that a report does not run
 """
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from jaxbandit.base.refusals import BadInput
 from jaxbandit.base.types import Json, Table
@@ -82,31 +82,40 @@ class Book:
         self._num_arms = stored.about["identity"].get("num_arms")
         self.arms: list[Arm] = []  # by id
         self.rewards: dict[int, float] = {}  # by id, in the order of telling
-        self.withdrawn: set[int] = set()
+        self.waits: set[int] = set()  # ids of the pulls that wait for a reward
 
     def enter(self, number: int, entry: Table) -> None:
         """Enter the entry of a line.
 
         Raises:
-          BadLog: an arm, an id or a reward is none, or an id has two different rewards.
+          BadLog: an arm, an id or a reward is none, or an id has two different rewards that are no correction.
         """
-        if "ask" in entry:
-            members = [arm for arms in entry["ask"] for arm in (arms if isinstance(arms, list) else [arms])]
-            if not all(type(arm) is int and 0 <= arm < self._num_arms for arm in members):
-                raise BadLog(self._path, number, f"an arm is not in [0, {self._num_arms})")
-            self.arms += entry["ask"]
-            return
-        ids = entry["tell"] if "tell" in entry else entry["withdraw"]
-        if not all(type(id_) is int and 0 <= id_ < len(self.arms) for id_ in ids):
-            raise BadLog(self._path, number, f"an id is none of the {len(self.arms)} pulls that were asked for")
-        if "withdraw" in entry:
-            self.withdrawn.update(ids)
-            return
-        rewards = entry["rewards"]
+        arms = next((entry[name] for name in ("ask", "outside", "close", "open") if name in entry), [])
+        members = [arm for action in arms for arm in (action if isinstance(action, list) else [action])]
+        if not all(type(arm) is int and 0 <= arm < self._num_arms for arm in members):
+            raise BadLog(self._path, number, f"an arm is not in [0, {self._num_arms})")
+        end = len(self.arms)
+        if "ask" in entry or "outside" in entry:
+            self.arms += arms
+            self.waits.update(range(end, len(self.arms)))
+        ids = next((entry[name] for name in ("tell", "amend", "withdraw", "expire") if name in entry), [])
+        if not all(type(id_) is int and 0 <= id_ < end for id_ in ids):
+            raise BadLog(self._path, number, f"an id is none of the {end} pulls that were asked for")
+        ids = range(end, len(self.arms)) if "outside" in entry else ids
+        if "rewards" in entry:
+            self._enter_rewards(number, ids, entry["rewards"], corrected="amend" in entry)
+        if "ask" not in entry:
+            self.waits.difference_update(ids)
+
+    def _enter_rewards(self, number: int, ids: Sequence[int], rewards: Sequence[Any], corrected: bool) -> None:
         if len(rewards) != len(ids) or not all(type(x) in (int, float) and abs(x) <= LARGEST for x in rewards):
             raise BadLog(self._path, number, f"must have a finite reward for each of {len(ids)} ids")
         for id_, reward in zip(ids, rewards, strict=True):
-            if (before := self.rewards.setdefault(id_, reward)) != reward:
+            if corrected and id_ not in self.rewards:
+                raise BadLog(self._path, number, f"id = {id_} has no reward that could be corrected")
+            if corrected:
+                self.rewards[id_] = reward
+            elif (before := self.rewards.setdefault(id_, reward)) != reward:
                 raise BadLog(self._path, number, f"id = {id_} has reward {reward}, but {before} in an earlier line")
 
     def first_of(self, entry: Table) -> tuple[Table, list[int]]:

@@ -39,7 +39,7 @@ def summary(stored: Stored, entries: list[Json], book: Book) -> Summary:
     Raises:
       BadInput: a file holds something else than a session writes.
     """
-    pending = [i for i in range(len(book.arms)) if i not in book.rewards and i not in book.withdrawn]
+    pending = sorted(book.waits)
     try:
         if stored.certified:
             content = stored.closed

@@ -13,7 +13,6 @@ from jaxbandit.decide.sessions.ask_tell import ask, tell
 from jaxbandit.decide.sessions.session import Session
 from jaxbandit.decide.tuning.evidence import Evidence
 
-MOST = 2**20  # most pulls that a rule is asked for at once
 STRIDE = 10  # rounds between two looks at bounded scores or quantiles, once there are twice as many
 DRAW = 0x9E3779B9  # of the order of configurations in a search too short for a pull of each
 
@@ -104,9 +103,8 @@ class Played:
           first: int64[K], the first seed of each configuration.
           rewards: function of (arms, seeds) of a request to the rewards that the rule is told.
         """
-        limit = MOST if self.session.programs.kind == "batch" else None
         while not self.session.stopped:
-            session, pulls = ask(self.session, limit=limit)
+            session, pulls = ask(self.session)
             request = Request(arms[pulls.arm], pulls.index + first[arms[pulls.arm]])
             yield request
             self.session = tell(session, pulls.id, rewards(*request))

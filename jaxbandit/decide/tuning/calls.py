@@ -14,7 +14,8 @@ import numpy as np
 from jaxbandit.base.refusals import BadInput, Unfinished, error_line
 from jaxbandit.base.types import PyTree, Scalar
 from jaxbandit.decide.sessions.rewards import as_float, usable
-from jaxbandit.decide.tuning.configs import Configs, copied, failed
+from jaxbandit.decide.tuning.configs import Configs, failed
+from jaxbandit.decide.tuning.values import copied
 from jaxbandit.engine.rounds import keys
 from jaxbandit.running.distribution import driving
 

@@ -16,6 +16,7 @@ from jaxbandit.base.refusals import BadInput, Unfinished, refuse
 from jaxbandit.base.text import printable
 from jaxbandit.base.types import ArrayLike, PyTree, Scalar
 from jaxbandit.decide.tuning.digests import NoDigest, value_digest
+from jaxbandit.decide.tuning.values import copied, words
 
 NUMBERS, OBJECTS = "biuf", "OU"  # kinds of dtype of traced columns and of static ones
 SHOWN = 400  # most characters of a configuration in a message
@@ -251,15 +252,6 @@ def _entry(column: np.ndarray, index: int) -> Any:
     return entry.item() if isinstance(entry, np.generic) else copied(entry)
 
 
-def copied(value: Any) -> Any:
-    """Return a value with copies of the lists, dictionaries, sets and arrays in it, because train may write into it."""
-    if type(value) is dict:
-        return {name: copied(x) for name, x in value.items()}
-    if type(value) in (list, tuple):
-        return type(value)(map(copied, value))
-    return value.copy() if isinstance(value, np.ndarray | set) else value
-
-
 def _key(value: object) -> Hashable:
     """The content of a value, or the value itself if it has none; raise a TypeError if it has neither.
 
@@ -279,7 +271,7 @@ def _key(value: object) -> Hashable:
 
 
 def _entry_text(entry: object) -> str:
-    return f"{entry:.6g}" if isinstance(entry, float) else str(entry)
+    return f"{entry:.6g}" if isinstance(entry, float) else words(entry)
 
 
 def failed(

@@ -70,6 +70,7 @@ class _Walk:
 
     def value(self, value: Any) -> bytes:
         """Return the digest of a value."""
+        value = _python(value)
         if type(value) in PLAIN:
             return identity.joined(type(value).__name__, repr(value))
         if id(value) in self._above:
@@ -89,16 +90,15 @@ class _Walk:
     def _parts(self, value: Any) -> list[bytes | str]:
         kind, name = type(value), _name(type(value))
         if kind in (list, tuple):
-            plain = set(map(type, value)) <= PLAIN  # much faster for long lists of numbers
-            return [name, "plain", repr(list(value))] if plain else [name, *map(self.value, value)]
+            entries = [*map(_python, value)]
+            plain = set(map(type, entries)) <= PLAIN  # much faster for long lists of numbers
+            return [name, "plain", repr(entries)] if plain else [name, *map(self.value, entries)]
         if kind in (set, frozenset):
             return [name, *sorted(map(self._apart, value))]
         if kind is dict:
             return [name, *self._items(value.items())]
         if isinstance(value, np.generic):
-            number = value.item()
-            same = type(number) in PLAIN and np.asarray(number).dtype == value.dtype
-            return [type(number).__name__, repr(number)] if same else [name, value.dtype.str, value.tobytes()]
+            return [name, value.dtype.str, value.tobytes()]
         if isinstance(value, np.ndarray) and value.dtype != object:
             return [name, str(value.dtype), str(value.shape), value.tobytes()]
         if isinstance(value, jax.Array):
@@ -214,6 +214,14 @@ class _Walk:
         arguments = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
         numbers = code.co_argcount, code.co_posonlyargcount, code.co_kwonlyargcount, code.co_flags & ~DOCSTRING
         return ["code", *map(self.value, (numbers, arguments, code.co_names, code.co_exceptiontable)), *steps]
+
+
+def _python(value: Any) -> Any:
+    """The Python number for a NumPy number of the same precision, and any other value itself."""
+    if not isinstance(value, np.generic):
+        return value
+    number = value.item()
+    return number if type(number) in PLAIN and np.asarray(number).dtype == value.dtype else value
 
 
 def _read(code: types.CodeType) -> tuple[set[str], set[str]]:

@@ -151,9 +151,9 @@ class Evidence:
         """Return the configuration to recommend, of those that are present and meet the constraint on failures."""
         allowed = present & self.allowed()
         allowed = allowed & ~self.dropped() if (allowed & ~self.dropped()).any() else allowed
-        return achieved.recommended(
-            self.comparison(), self.trainings, self.location(), allowed if allowed.any() else present
-        )
+        # Seeds before the last stage had only the older configurations.
+        counts = np.maximum([len(sample) - self.stages[-1].first for sample in self.samples], 0)
+        return achieved.recommended(self.comparison(), counts, self.location(), allowed if allowed.any() else present)
 
     def excluder(self, arm: int) -> int | None:
         """Return a configuration that excludes this one, None if there is none."""

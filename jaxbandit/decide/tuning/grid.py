@@ -208,10 +208,10 @@ def _values(where: str, name: str, values: Sequence | np.ndarray | jax.Array) ->
     # NumPy would turn the others into strings.
     mixed = isinstance(values, Sequence) and len({isinstance(value, str) for value in values}) == 2
     try:
-        column = static(values) if mixed else np.asarray(values)
+        column = static(list(values)) if mixed else np.asarray(values)
     except ValueError:
         refuse(where, f": {name} = {values!r}, must be values of one shape, or jb.static([...]) of what has none")
     if not len(column):
         refuse(where, f": {name} has no values, must have at least one")
     objects_in_lists = column.dtype.kind == "O" or (column.dtype.kind in OBJECTS and column.ndim > 1)
-    return static(values) if objects_in_lists and isinstance(values, Sequence) else column
+    return static(list(values)) if objects_in_lists else column

@@ -76,14 +76,16 @@ class OwnSeeds(NamedTuple):
         Raises:
           BadInput: a training failed, and nothing replaces its score. Other outcomes are stored first.
         """
-        missing = [i for i, (n, s) in enumerate(zip(numbers, seeds, strict=True)) if self._known(n, s) is None]
-        if missing and not (deadline is not None and time.monotonic() >= deadline):
+        pairs = list(zip(numbers, seeds, strict=True))
+        while missing := [i for i, pair in enumerate(pairs) if self._known(*pair) is None]:
+            if deadline is not None and time.monotonic() >= deadline:
+                break
             at, arms, index = (np.array(x, np.int64)[missing] for x in (places, numbers, seeds))
             words = pull_words(self.seed, index, arms, paired=True, integer=training.integer)
             with closing(evaluate(words, at, self.retries + 1, deadline)) as parts:  # pyright: ignore[reportArgumentType]
-                for part in parts:
+                for part in parts:  # those that an executor does not return are asked for again
                     self._take(training, part, at, arms, index)
-        return [self._known(n, s) for n, s in zip(numbers, seeds, strict=True)]
+        return [self._known(*pair) for pair in pairs]
 
     def score(self, outcome: Outcome) -> float:
         """Return the score of an outcome, NaN for a failed training that has none."""
@@ -98,24 +100,23 @@ class OwnSeeds(NamedTuple):
         return outcome
 
     def _take(self, training: Training, part: Part, at: np.ndarray, numbers: np.ndarray, seeds: np.ndarray) -> None:
-        good, given, refusal = usable(part.scores), self.given, None
+        good, given, refusal = usable(part.scores), self.given, ""
         rows, ended = [], []
         for i, (row, score) in enumerate(zip(part.places.tolist(), part.scores.tolist(), strict=True)):
-            if good[i] and given.low <= score <= given.high:
+            if good[i]:
                 outcome = Outcome(score, part.attempts)
-            elif good[i]:
-                refusal = f"returns {score}, must be in {domains.interval(given.low, given.high)}, {given.whose}"
+                if not given.low <= score <= given.high:
+                    refusal = f"returns {score}, must be in {domains.interval(given.low, given.high)}, {given.whose}"
             else:
                 reason = part.reason or f"returns {score}{'' if np.isnan(score) else ', |score| > 1e150'}"
                 outcome = Outcome(np.nan, max(part.attempts, self.retries + 1), reason)
                 if part.fatal or given.on_failure == "stop":
                     refusal = reason if part.fatal else f"{reason}; {SET_ON_FAILURE}"
-            if refusal is not None:
-                refusal = failed(WHERE, training.space, int(at[row]), refusal)
+            if refusal:
                 break
             rows.append(row)
             ended.append(outcome)
         self.store.add(numbers[rows].tolist(), seeds[rows].tolist(), ended)
         self.report(len(rows))
-        if refusal is not None:
-            raise refusal
+        if refusal:
+            raise failed(WHERE, training.space, int(at[part.places[len(rows)]]), refusal)

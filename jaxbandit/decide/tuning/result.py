@@ -15,6 +15,7 @@ from jaxbandit.base.types import ArrayLike, PyTree
 from jaxbandit.decide.sessions.certificate import Certificate, rare_heading
 from jaxbandit.decide.tuning.configs import Configs
 from jaxbandit.decide.tuning.store import ABOUT
+from jaxbandit.decide.tuning.values import as_data, words
 from jaxbandit.engine.storage import directories
 from jaxbandit.engine.storage import files as storage
 from jaxbandit.engine.storage.json_files import plain, read_json, write_json
@@ -190,7 +191,7 @@ class TuneResult:
         names = [name for name in self.table if name != "index"]
         numbers = {name: self.table[name][index].item() for name in names}
         known = {name: value for name, value in numbers.items() if np.isfinite(value)}
-        return {"index": index, "config": self.configs.row(index), **known}
+        return {"index": index, "config": as_data(self.configs.row(index)), **known}
 
     def _rows(self) -> tuple[list[tuple[str, ...]], str]:
         """The headings and the best rows of the table, and a line with the number of rows that are not shown."""
@@ -294,4 +295,4 @@ def _stored(column: np.ndarray) -> np.ndarray:
         return column
     values = column.tolist()
     alike = len({type(value) for value in values}) == 1 and isinstance(values[0], int | float | str)
-    return np.array(values if alike else [*map(str, values)])
+    return np.array(values if alike else [*map(words, values)])

@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable
 from concurrent.futures import Executor
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -13,16 +13,16 @@ from jaxbandit.base import checks, durations
 from jaxbandit.base.refusals import refuse
 from jaxbandit.base.types import PyTree
 from jaxbandit.decide.tuning import configs as search_space
-from jaxbandit.decide.tuning import training
 from jaxbandit.decide.tuning.calls import Train
-from jaxbandit.decide.tuning.own_seeds import FURTHER, PROPOSALS, OwnSeeds
+from jaxbandit.decide.tuning.own_seeds import PROPOSALS, OwnSeeds
 from jaxbandit.decide.tuning.progress import Progress, reporting
-from jaxbandit.decide.tuning.proposing import Proposer, Space, proposer_of
+from jaxbandit.decide.tuning.proposals import Best, First, further, propose, ranking
+from jaxbandit.decide.tuning.proposing import proposer_of
 from jaxbandit.decide.tuning.result import tune_result
 from jaxbandit.decide.tuning.resuming import resumable
 from jaxbandit.decide.tuning.search_result import SearchResult, search_result
 from jaxbandit.decide.tuning.settings import Settings, settings
-from jaxbandit.decide.tuning.store import Outcome, opened
+from jaxbandit.decide.tuning.store import opened
 from jaxbandit.decide.tuning.tune import tune
 from jaxbandit.running.distribution.executors import crew_of
 from jaxbandit.theory.comparisons.pairs import smallest_sample
@@ -153,11 +153,11 @@ def search(
     about = {"kind": "search", "seed": seed, "proposer": source.name, "at_once": at_once}
     with resumable(path), opened(path, about) as store:
         with reporting(progress, 0) as report:
-            best = _Best(report, maximize)
+            best = Best(report, maximize)
             own = OwnSeeds(store, given, seed, retries, same_train, best.add)
             until = None if limit is None else began + limit * count / total
-            first = _propose(own, source, known_space, train, options, count, at_once, until, best)
-        chosen = _ranking(first, maximize)[:finalists]
+            first = propose(own, source, known_space, train, options, count, at_once, until, best)
+        chosen = ranking(first, maximize)[:finalists]
         if not chosen:
             refuse(WHERE, f": none of {len(first.rows)} proposals has a score; give a longer timeout, or on_failure")
         rows = known_space.columns([first.rows[i] for i in chosen])
@@ -183,7 +183,7 @@ def search(
             result = _without_race(rows, first, chosen[0], maximize)
         winner = chosen[result.index]
         until = None if limit is None else began + limit
-        again, waited, reused = _further(own, known_space, train, options, first, winner, extra, until)
+        again, waited, reused = further(own, known_space, train, options, first, winner, extra, until)
     return search_result(
         result,
         numbers=chosen,
@@ -196,34 +196,6 @@ def search(
         waited=first.waited + waited,
         reused=first.reused + reused,
     )
-
-
-class _First(NamedTuple):
-    """All proposals and their first scores."""
-
-    rows: list[dict[str, Any]]
-    scores: np.ndarray  # NaN if it failed or was not trained
-    attempts: np.ndarray
-    waited: float  # seconds
-    reused: int
-    same: list[int]  # the first proposal that equals each one
-
-
-class _Best:
-    """The progress of the proposals."""
-
-    def __init__(self, report: Callable[[Progress], None], maximize: bool):
-        self._report, self._maximize = report, maximize
-        self._trained, self.count, self.best, self.score = 0, 0, 0, math.nan
-
-    def add(self, ended: int) -> None:
-        self._trained += ended
-        self._report(Progress(self._trained, self.count, self.best, self.score))
-
-    def see(self, number: int, score: float) -> None:
-        better = score > self.score if self._maximize else score < self.score
-        if better or (math.isnan(self.score) and not math.isnan(score)):
-            self.best, self.score = number, score
 
 
 def _split(total: int, finalists: int | None, proposals: int | None, given: Settings) -> tuple[int, int]:
@@ -252,62 +224,7 @@ def _race(finalists: int, given: Settings) -> int:
     return each * finalists
 
 
-def _propose(
-    own: OwnSeeds,
-    source: Proposer,
-    space: Space,
-    train: Train,
-    options: dict[str, Any],
-    count: int,
-    at_once: int,
-    deadline: float | None,
-    best: _Best,
-) -> _First:
-    """Propose configurations and train each of them once, until `count` trainings are spent."""
-    rows, scores, attempts, waited, reused = [], [], [], 0.0, 0
-    while (left := count - sum(attempts)) > 0:
-        first = len(rows)
-        new = [source.propose() for _ in range(min(at_once, left))]
-        rows += new
-        numbers = range(first, len(rows))
-        known = [own.store.outcome(number, PROPOSALS + number) for number in numbers]
-        trained = _read(space, new, train, options)
-        own.enter(trained, first)
-        best.count = len(rows)
-        before = time.perf_counter()
-        evaluate = trained.evaluate(own.store, options["batch"])
-        seeds = [PROPOSALS + number for number in numbers]
-        ended = own.outcomes(trained, evaluate, range(len(new)), numbers, seeds, deadline)
-        waited += time.perf_counter() - before
-        reused += sum(outcome is not None for outcome in known)
-        for number, outcome in zip(numbers, ended, strict=True):
-            score = math.nan if outcome is None else own.score(outcome)
-            scores.append(score)
-            attempts.append(0 if outcome is None else outcome.attempts)
-            best.see(number, score)
-            if outcome is not None:
-                source.tell(number, score)
-        if any(outcome is None for outcome in ended):
-            break  # the deadline
-    same = search_space.firsts(search_space.read(WHERE, space.columns(rows), distinct=False)) if rows else []
-    return _First(rows, np.array(scores), np.array(attempts, np.int64), waited, reused, same)
-
-
-def _read(space: Space, rows: list[dict[str, Any]], train: Train, options: dict[str, Any]) -> training.Training:
-    return training.read(train, search_space.read(WHERE, space.columns(rows), distinct=False), **options)
-
-
-def _ranking(first: _First, maximize: bool) -> list[int]:
-    """The numbers of different proposals from the best first score on."""
-    order = np.argsort(-first.scores if maximize else first.scores, kind="stable")
-    ranked: dict[int, int] = {}
-    for i in order.tolist():
-        if not math.isnan(first.scores[i]):
-            ranked.setdefault(first.same[i], i)
-    return [*ranked.values()]
-
-
-def _without_race(row: PyTree, first: _First, number: int, maximize: bool) -> Any:
+def _without_race(row: PyTree, first: First, number: int, maximize: bool) -> Any:
     """The result of a search without a race, whose only training is that of the best proposal."""
     history = {
         "id": [0],
@@ -320,25 +237,3 @@ def _without_race(row: PyTree, first: _First, number: int, maximize: bool) -> An
     }
     columns = {name: np.array(column) for name, column in history.items()}
     return tune_result(search_space.read(WHERE, row), 0, columns, survivors=[True], maximize=maximize)
-
-
-def _further(
-    own: OwnSeeds,
-    space: Space,
-    train: Train,
-    options: dict[str, Any],
-    first: _First,
-    winner: int,
-    extra: int,
-    deadline: float | None,
-) -> tuple[np.ndarray, float, int]:
-    """The scores of the choice at further seeds, the seconds that they took, and how many were known before."""
-    if not extra:
-        return np.zeros(0), 0.0, 0
-    trained, before = _read(space, [first.rows[winner]], train, options), time.perf_counter()
-    seeds = range(FURTHER, FURTHER + extra)
-    known = sum(own.store.outcome(winner, s) is not None for s in seeds)
-    evaluate = trained.evaluate(own.store, options["batch"])
-    ended: list[Outcome | None] = own.outcomes(trained, evaluate, [0] * extra, [winner] * extra, seeds, deadline)
-    scores = np.array([own.score(outcome) for outcome in ended if outcome is not None])
-    return scores[~np.isnan(scores)], time.perf_counter() - before, known

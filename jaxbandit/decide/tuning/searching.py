@@ -88,7 +88,7 @@ class Search:
         self.present = self.places >= 0
         self._store, self._evidence, self._space = store, evidence, space
         self._evaluate, self.terms, self._report = evaluate, terms, report
-        self._requests = 0
+        self._requests, self._reported = 0, time.perf_counter()
         for arm in np.flatnonzero(~self.present).tolist():  # they stay rivals, with all that is known of them
             known = list(store.all_of(arm, store.next_seed()))
             self.spent += sum(outcome.attempts for _, outcome in known)
@@ -123,6 +123,8 @@ class Search:
                     break
                 self._requests += 1
                 after()
+                self._report_now_and_then()
+        self._report(self.progress())
         return "done"
 
     def names(self) -> list[str]:
@@ -231,8 +233,8 @@ class Search:
                 self._take(part, arms, attempts, ended)
                 if now - last > SECONDS:
                     write()
-                    self._report(self.progress())
                     last = time.perf_counter()
+                self._report_now_and_then()
                 if interrupts.asked() or self._late():
                     break
                 before = time.perf_counter()
@@ -258,6 +260,11 @@ class Search:
                 self.spent += part.attempts
         if refusal is not None:
             self._refuse(*refusal)
+
+    def _report_now_and_then(self) -> None:
+        if time.perf_counter() - self._reported >= SECONDS:
+            self._report(self.progress())
+            self._reported = time.perf_counter()
 
     def progress(self) -> Progress:
         """Return the progress of the search."""

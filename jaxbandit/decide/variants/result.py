@@ -10,7 +10,7 @@ from jaxbandit.base import text
 from jaxbandit.base.markup import html_table, view
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Variant:
     """What is known of a variant at present. Outcomes of 0 and 1 have rates, other outcomes means."""
 
@@ -33,7 +33,7 @@ class Variant:
     path: np.ndarray  # float64[looks, 4]: pairs, and the difference with its interval at that time
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class ABResult:
     """The decision between the variants of a log of visitors, and what it rests on; `str` returns it as text.
 
@@ -73,8 +73,16 @@ class ABResult:
                 return f"Keep the control {self.choice}: {why}."
         if math.isinf(self.costs_at_most):
             return "Go on: there are too few visitors to say anything."
-        needed = f"at most {self.amount(self.epsilon, above=True)}" if self.epsilon else "to know the best variant"
+        needed = f"at most {self._limit}" if self.epsilon else "to know the best variant"
         return f"Go on. To choose {self.choice} now would cost {cost}; the decision needs {needed}."
+
+    @property
+    def _limit(self) -> str:
+        """Return epsilon as text, as it was given."""
+        if self.outcomes != "0 or 1":
+            return f"{self.epsilon:g}"
+        points = f"{100 * self.epsilon:g}"
+        return f"{points} point{'s' * (points != '1')}"
 
     def amount(self, value: float, *, above: bool = False, unit: bool = True) -> str:
         """Return a difference of means as text, in percentage points for rates; rounded up if `above`."""

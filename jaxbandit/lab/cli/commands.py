@@ -24,7 +24,8 @@ from jaxbandit.lab.cli.distribution_options import Divided, Merge
 from jaxbandit.lab.cli.endings import DONE, bad_input, figures
 from jaxbandit.lab.cli.guides import List, New, Show
 from jaxbandit.lab.cli.report_command import Report
-from jaxbandit.lab.cli.session_commands import Ask, Repair, Status, Tell
+from jaxbandit.lab.cli.session_changes import Close, Expire, Open, Tell, Withdraw
+from jaxbandit.lab.cli.session_commands import Ask, Repair, Status
 from jaxbandit.lab.cli.tune_command import Tune
 from jaxbandit.lab.specs import source
 from jaxbandit.running.results.report import table
@@ -215,6 +216,10 @@ COMMANDS = {
     "merge": Merge,
     "ask": Ask,
     "tell": Tell,
+    "withdraw": Withdraw,
+    "expire": Expire,
+    "close": Close,
+    "open": Open,
     "status": Status,
     "repair": Repair,
     "tune": Tune,

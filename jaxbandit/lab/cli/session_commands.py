@@ -1,6 +1,5 @@
 """The commands of a session: ask for pulls, report their rewards, show the status. The directory holds the session."""
 
-import json as json_module
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,7 +13,6 @@ from jaxbandit.base import text
 from jaxbandit.base.refusals import BadInput, refuse, show
 from jaxbandit.lab.cli import streams
 from jaxbandit.lab.cli.endings import DONE, bad_input
-from jaxbandit.lab.specs import source
 
 if TYPE_CHECKING:
     from jaxbandit.base.types import Json
@@ -41,8 +39,9 @@ class Ask:
     spec: Annotated[Positional[Path | None], arg(metavar="[SPEC]")] = None
     """TOML file of kind "session"; required the first time."""
     n: int | None = None
-    """Largest number of pulls; default: 1024 if the algorithm pulls in batches, 1 if it draws at random. A
-    deterministic algorithm that decides on single pulls gives one."""
+    """Number of pulls; a race gives exactly as many, beyond what it needs next. Default: what it needs next, at most
+    1024, or 1 if the algorithm draws at random. A deterministic one that decides on single pulls gives one, and says
+    so."""
     context: int | None = None
     """Index of the context, for a contextual algorithm."""
     imports: Annotated[bool, IMPORT] = False
@@ -61,7 +60,7 @@ class Ask:
         from jaxbandit.lab.experiments.beginning import nothing_left
 
         with bad_input():
-            spec, meta = _spec(self.directory, self.spec, self.imports, not self.no_import)
+            spec, meta = spec_of(self.directory, self.spec, self.imports, not self.no_import)
             options = {"seed": spec.seed, "paired": spec.paired, "on_failure": spec.on_failure}
             with (
                 nothing_left(self.directory) as begun,
@@ -70,49 +69,20 @@ class Ask:
             ):
                 store.certifies |= spec.outside
                 pulls, session = store.ask(self.n, context=self.context), store.session
+        note = ""
         if self.n is not None and self.n > 1 and session.programs.kind == "single" and not session.stopped:
-            print(
-                f"jaxbandit: {spec.algorithm.type} decides on one pull at a time, so --n has no effect", file=sys.stderr
-            )
+            note = f"{spec.algorithm.type} is deterministic and decides on one pull at a time, so this is 1 pull and "
+            note += f"not {self.n}; if its reward will never come, let it expire: jaxbandit expire {self.directory} ID"
+            print(f"jaxbandit: {note}", file=sys.stderr)
         rows = _rows(session, pulls, spec)
         if self.json:
-            streams.document({"schema": 1, "stopped": session.stopped, "pulls": rows})
+            streams.document(
+                {"schema": 1, "stopped": session.stopped, "pulls": rows, **({"note": note} if note else {})}
+            )
         elif rows:
             print(_table(rows))
         else:
             print(f"stopped: there is nothing left to pull; `jaxbandit status {self.directory}` shows the result")
-        return DONE
-
-
-@dataclass(frozen=True)
-class Tell:
-    """Report the rewards of pulls and save them to disk. Reporting the same reward again changes nothing."""
-
-    directory: Annotated[Positional[Path], DIRECTORY]
-    """Directory of the session."""
-    scores: Annotated[Positional[tuple[str, ...]], arg(metavar="FILE|ID=VALUE")]
-    """A JSON file, {"ID": VALUE, ...} or [{"id": ID, "reward": VALUE}, ...]; or each reward as ID=VALUE."""
-    imports: Annotated[bool, IMPORT] = False
-    """Import the module of a rule outside the package, as for ask."""
-    no_import: bool = False
-    """Do not import modules named in the file, as for ask."""
-    no_cache: bool = False
-    """Do not use the cache of compiled programs, as for ask."""
-
-    def __call__(self) -> int:
-        """Report them."""
-        from jaxbandit.decide.sessions.directory import session_directory
-
-        with bad_input():
-            ids, rewards = _scores(self.scores)
-            spec, _ = _spec(self.directory, None, self.imports, not self.no_import)
-            options = {"seed": spec.seed, "paired": spec.paired, "on_failure": spec.on_failure}
-            with session_directory(self.directory, spec.build(), **options) as store:
-                store.certifies |= spec.outside
-                store.tell(ids, rewards)
-                session = store.session
-        pending = len(session.pending)
-        print("stopped" if session.stopped else f"{session.num_told} pulls told, {pending} pending")
         return DONE
 
 
@@ -176,7 +146,7 @@ class Repair:
         return DONE
 
 
-def _spec(directory: Path, path: Path | None, imports: bool, may_import: bool) -> "tuple[SessionSpec, Json]":
+def spec_of(directory: Path, path: Path | None, imports: bool, may_import: bool) -> "tuple[SessionSpec, Json]":
     """Return the spec of the session, and what session.json holds or shall hold besides its identity.
 
     Code outside the package is imported if the session is new, if this user has begun it, or if `imports` says so.
@@ -216,48 +186,6 @@ def _means(result: "Certificate", labels: Sequence[str]) -> str:
     rows = [[labels[row["arm"]], f"{row['pulls']:,}", f"{row['mean']:.4g}" if "mean" in row else "-"]
             for row in _arms(result)]  # fmt: skip
     return text.align([["arm", "pulls", "mean"], *rows], right=range(1, 3))
-
-
-def _scores(arguments: Sequence[str]) -> tuple[list[int], list[float]]:
-    """Return the ids and rewards from a JSON file or from ID=VALUE."""
-    if len(arguments) == 1 and "=" not in arguments[0]:
-        return _scores_of_file(Path(arguments[0]))
-    pairs = [item.partition("=") for item in arguments]
-    return [_id(item, key) for item, (key, _, _) in zip(arguments, pairs, strict=True)], [
-        _reward(item, value) for item, (_, _, value) in zip(arguments, pairs, strict=True)
-    ]
-
-
-def _scores_of_file(path: Path) -> tuple[list[int], list[float]]:
-    shape = 'must be {"ID": VALUE, ...} or [{"id": ID, "reward": VALUE}, ...]'
-    try:
-        data = json_module.loads(source.text(path, "a JSON file, or ID=VALUE"))
-    except BadInput:
-        raise
-    except (ValueError, RecursionError):
-        refuse(str(path), f": not valid JSON; {shape}")
-    if isinstance(data, dict):
-        items = list(data.items())
-    elif isinstance(data, list) and all(isinstance(x, dict) and x.keys() == {"id", "reward"} for x in data):
-        items = [(x["id"], x["reward"]) for x in data]
-    else:
-        refuse(str(path), f": {shape}")
-    return [_id(str(path), key) for key, _ in items], [_reward(f"{path}: id {key}", value) for key, value in items]
-
-
-def _id(where: str, value: int | str) -> int:
-    whole = type(value) is int or (isinstance(value, str) and value.isdecimal() and len(value) < 19)
-    return int(value) if whole else refuse(where, f": id = {show(value)}, must be a whole number, as ID=VALUE")
-
-
-def _reward(where: str, value: float | str | None) -> float:
-    """Return a reward as a number; null and nan mean that there is none, which the session handles."""
-    if value is None:
-        return float("nan")
-    try:
-        return float(value)
-    except (TypeError, ValueError, OverflowError):
-        raise BadInput(f"{where}: reward = {show(value)}, must be a number") from None
 
 
 def _rows(session: "Session", pulls: "Pulls", spec: "SessionSpec") -> list[Row]:

@@ -106,7 +106,7 @@ def _spec(directory: Path) -> list[Html | None]:
     return [parts.details("Scores of the search", provenance.definitions(read_about(directory)))]
 
 
-def _value(row: Json) -> float | None:
+def _value(row: Json) -> Any:
     """What a configuration is judged by: a quantile of its scores, or their mean; None if it is not known."""
     return row.get("quantile", row.get("mean"))
 

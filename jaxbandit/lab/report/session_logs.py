@@ -171,18 +171,20 @@ def _number(value: float) -> str:
 
 def _arms_by_id(entries: Sequence[Table]) -> list[Arm]:
     """Return the arm, or the set of arms, of each pull in the order of ids."""
-    return [arm for entry in entries for arm in entry.get("ask", [])]
+    return [arm for entry in entries for arm in entry.get("ask", entry.get("outside", []))]
 
 
 def _rewards(entries: Sequence[Table]) -> dict[int, list[tuple[int, float]]]:
     """Return the rewards of each arm, each with the number of rewards told so far; without those of sets of arms."""
-    arms, rewards, known = _arms_by_id(entries), {}, set()
+    arms, values, rewards, issued = _arms_by_id(entries), {}, {}, 0
     for entry in entries:
-        for id_, reward in zip(entry.get("tell", []), entry.get("rewards", []), strict=False):
-            if id_ in known or isinstance(arms[id_], list):
-                continue
-            known.add(id_)
-            rewards.setdefault(arms[id_], []).append((len(known), reward))
+        new = entry.get("ask", entry.get("outside", []))
+        ids = entry.get("tell", entry.get("amend", range(issued, issued + len(new))))
+        issued += len(new)
+        values |= dict(zip(ids, entry.get("rewards", []), strict=False))  # a correction keeps its place
+    for number, (id_, reward) in enumerate(values.items(), 1):
+        if not isinstance(arms[id_], list):
+            rewards.setdefault(arms[id_], []).append((number, reward))
     return rewards
 
 
@@ -210,19 +212,16 @@ def _log(page: Page, entries: Sequence[Table], labels: list[str]) -> list[Html]:
     arms = _arms_by_id(entries)
     rows, issued = [], 0
     for number, entry in enumerate(entries, 1):
-        if "ask" in entry:
-            new = entry["ask"]
-            ids = f"{issued} to {issued + len(new) - 1}" if len(new) > 1 else f"{issued}" if new else ""
-            issued += len(new)
-            rows.append((f"{number:,}", "ask", ids, _few([_arm_text(arm, labels) for arm in new]), ""))
-        elif "tell" in entry:
-            ids, rewards = entry["tell"], entry["rewards"]
-            named = [_arm_text(arms[id_], labels) for id_ in ids]
-            rows.append((f"{number:,}", "tell", _few(map(str, ids)), _few(named), _few(f"{x:.6g}" for x in rewards)))
-        else:
-            ids = entry["withdraw"]
-            named = [_arm_text(arms[id_], labels) for id_ in ids]
-            rows.append((f"{number:,}", "withdraw", _few(map(str, ids)), _few(named), ""))
+        call, given = next(iter(entry.items()))
+        ids = []
+        if call in ("ask", "outside"):
+            ids, issued = range(issued, issued + len(given)), issued + len(given)
+        elif call in ("tell", "withdraw", "expire", "amend"):
+            ids = given
+        named = [_arm_text(arm, labels) for arm in ([arms[id_] for id_ in ids] if ids else given)]
+        shown = f"{ids[0]} to {ids[-1]}" if isinstance(ids, range) and len(ids) > 1 else _few(map(str, ids))
+        rewards = _few(f"{x:.6g}" for x in entry.get("rewards", []))
+        rows.append((f"{number:,}", call, shown, _few(named), rewards))
     if len(rows) > SHOWN_ENTRIES:
         page.notes.append(f"Out of {len(rows):,} lines of the log, the last {SHOWN_ENTRIES} are shown.")
     head = ("line", "call", "ids of pulls", "arms", "rewards")

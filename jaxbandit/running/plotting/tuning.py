@@ -62,7 +62,8 @@ def _left(ax: Axes, result: TuningDrawable) -> None:
 
 
 def _means(ax: Axes, result: TuningDrawable, order: np.ndarray) -> None:
-    mean, low, high = (result.table[name][order] for name in ("mean", "low", "high"))
+    location = "quantile" if "quantile" in result.table else "mean"  # what low and high are bounds of
+    mean, low, high = (result.table[name][order] for name in (location, "low", "high"))
     for row, (index, at, bottom, top) in enumerate(zip(order, mean, low, high, strict=True)):
         color = COLORS[1] if index == result.index else INK if result.table["survivor"][index] else GRAY
         if np.isfinite(bottom) and np.isfinite(top):
@@ -75,7 +76,7 @@ def _means(ax: Axes, result: TuningDrawable, order: np.ndarray) -> None:
         ax.set_xlim(ends.min() - 0.05 * spread, ends.max() + 0.05 * spread)
     _rows(ax, len(order), [_label(result, int(i)) for i in order])
     ax.set_xlabel("score")
-    shown = "Mean score" if np.isnan(low).all() else "Mean score with its interval"
+    shown = f"{location.capitalize()} score" + ("" if np.isnan(low).all() else " with its interval")
     all_of_them = len(result.table["index"])
     quiet(ax, shown if len(order) == all_of_them else f"{shown}: {len(order)} of {all_of_them:,}", along="x")
 

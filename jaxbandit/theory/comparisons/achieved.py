@@ -72,7 +72,7 @@ def achieved_epsilon(comparison: Comparison, arms: Sequence[int] | np.ndarray) -
 def recommended(comparison: Comparison, counts: np.ndarray, means: np.ndarray, allowed: np.ndarray) -> int:
     """Return the arm with the largest mean among those with the most scores of the arms that are not excluded.
 
-    An arm with one score less counts as well: a budget may end within a round, after the first few arms of it.
+    Arms with one score less than the most belong to them, because a budget may end within a round.
 
     Args:
       comparison: the bounds.

@@ -1,0 +1,118 @@
+"""A study of Optuna as one sampler sees it: its configurations, what is compared, and what to try next."""
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from jaxbandit.base import domains
+from jaxbandit.base.extras import extra
+from jaxbandit.base.refusals import refuse
+from jaxbandit.decide.integrations.optuna_certificate import certified
+from jaxbandit.decide.integrations.optuna_plays import RacePlay, RulePlay
+from jaxbandit.decide.integrations.optuna_trials import Entrants, Pull, Pulls, Unpaired, enter, entrants, evidence
+from jaxbandit.decide.sessions.certificate import Certificate
+from jaxbandit.decide.sessions.session import Session
+from jaxbandit.decide.tuning.settings import Settings
+
+with extra("optuna"):
+    from optuna.study import Study
+
+WHERE = "BanditSampler"
+TRIES = 3  # failures and prunings of one pull before the study ends
+
+
+class Arguments(NamedTuple):
+    """The arguments of a sampler."""
+
+    configs: Sequence[Mapping[str, Any]]
+    start: Session | None  # of its rule, before the first pull
+    on_failure: float | None
+    blind: bool
+    reuse: bool
+
+
+class OpenStudy:
+    """A study that a sampler has entered with its configurations."""
+
+    def __init__(self, study: Study, given: Settings, arguments: Arguments):
+        """Enter the configurations that are new to the study."""
+        criterion, self._on_failure = given.criterion, arguments.on_failure
+        known = enter(
+            WHERE,
+            study,
+            arguments.configs,
+            delta=criterion.delta,
+            growth=criterion.growth,
+            blind=arguments.blind,
+            reuse=arguments.reuse,
+            on_failure=arguments.on_failure,
+        )
+        self._given, self._numbers = given, known.numbers(arguments.configs)
+        # The configurations themselves, and not what JSON makes of them.
+        own = dict(zip(self._numbers, map(dict, arguments.configs), strict=True))
+        self._known = known._replace(configs=[own.get(i, config) for i, config in enumerate(known.configs)])
+        criterion = criterion._replace(growth=known.growth)
+        # Of reused trials no two share their randomness, so that each configuration has bounds of its own.
+        self._criterion = Unpaired(*criterion) if known.earlier else criterion
+        self._place = _place(study, known)
+        self.play = self._begun(Pulls(study, self._known, self._on_failure), arguments.start)
+
+    def is_of(self, study: Study) -> bool:
+        """Return whether this is the study, and nobody has entered it since."""
+        known = entrants(study)
+        return known is not None and _place(study, known) == self._place
+
+    def _begun(self, pulls: Pulls, start: Session | None) -> RacePlay | RulePlay:
+        """The race or the rule, before its first pull."""
+        known, arms, low, high = self._known, np.array(self._numbers), self._given.low, self._given.high
+        if start is not None:
+            finite = math.isfinite(low + high)  # then minus a loss is moved into the range of the rule
+            return RulePlay(start, arms, known.first, low + high if finite and not self._criterion.maximize else 0.0)
+        present = np.zeros(len(known.configs), bool)
+        present[arms] = True
+        return RacePlay(evidence(self._criterion, known, pulls, np.flatnonzero(~present).tolist()), present)
+
+    def advance(self, study: Study) -> Pulls:
+        """Tell the race or the rule the values of the study's trials, and return the study's pulls."""
+        pulls, given = Pulls(study, self._known, self._on_failure), self._given
+        for pull, reward in pulls.rewards.items():
+            if not given.low <= (value := pulls.sign * reward) <= given.high:
+                what = f"{self.config(pull[0])} has the value {value} at index {pull[1]}"
+                refuse(WHERE, f": {what}, must be in {domains.interval(given.low, given.high)}, {given.whose}")
+        self.play.advance(pulls.rewards)
+        return pulls
+
+    def config(self, arm: int) -> dict[str, Any]:
+        """Return the configuration of this number."""
+        return self._known.configs[arm]
+
+    def next_pull(self, pulls: Pulls) -> Pull:
+        """Return the pull of a new trial."""
+        if self.play.stopped:
+            return self.play.arm, pulls.tried[self.play.arm]
+        missing = [pull for pull in self.play.pending if pull not in pulls.rewards]
+        # The first pull without a running trial, if there is one.
+        pull = min(missing, key=lambda pull: pulls.running[pull])
+        failed, pruned = pulls.failures[pull], pulls.prunings[pull]
+        if failed + pruned >= TRIES:
+            ends = [("has failed", failed), ("was pruned", pruned)]
+            what = " and ".join(f"{verb} {_times(number)}" for verb, number in ends if number)
+            why = " (|value| > 1e150)" if pull in pulls.huge else ""
+            remedy = f"set on_failure to the value that a {'failed' if failed else 'pruned'} trial should have"
+            remedy += "" if failed else ", or give the study optuna.pruners.NopPruner()"
+            refuse(WHERE, f": {self.config(pull[0])} {what} at index {pull[1]}{why}; {remedy}")
+        return pull
+
+    def certificate(self, pulls: Pulls) -> Certificate:
+        """Return what is known of the study."""
+        return certified(self._given, self._known, self._numbers, pulls, self.play, self._criterion)
+
+
+def _place(study: Study, known: Entrants) -> tuple[Any, int, int]:
+    return study._storage, study._study_id, len(known.stages)
+
+
+def _times(number: int) -> str:
+    return "once" if number == 1 else f"{number} times"

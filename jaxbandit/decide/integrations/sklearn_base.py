@@ -1,0 +1,288 @@
+"""What both searches for scikit-learn share: configurations are fitted and scored as a search asks for it."""
+
+import math
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from jaxbandit.base import checks, domains
+from jaxbandit.base.contract import Algorithm
+from jaxbandit.base.extras import extra
+from jaxbandit.base.refusals import refuse
+from jaxbandit.decide.integrations import sklearn_results as results
+from jaxbandit.decide.integrations.sklearn_fits import Fits, Search, foremost, pulls_of
+from jaxbandit.decide.integrations.sklearn_folds import FoldSearch
+from jaxbandit.decide.integrations.sklearn_races import RuleSearch, SplitSearch
+from jaxbandit.decide.integrations.sklearn_ranges import NO_RANGE, Range, range_of
+from jaxbandit.decide.integrations.sklearn_results import Evaluation, scores_of
+from jaxbandit.decide.integrations.sklearn_splits import Chosen, FixedFolds, RandomSplits, draws_at_random
+from jaxbandit.decide.sessions.certificate import Certificate
+from jaxbandit.decide.sessions.rewards import as_float, usable
+from jaxbandit.decide.tuning.criterion import UNSEEN, Criterion
+from jaxbandit.decide.tuning.rules import DELTA, check_agreement, one_of
+
+with extra("sklearn"):
+    from sklearn.base import is_classifier
+    from sklearn.exceptions import ConvergenceWarning
+    from sklearn.model_selection._search import BaseSearchCV
+    from sklearn.model_selection._validation import _warn_or_raise_about_fit_failures as warn_about_failures
+    from sklearn.utils import check_random_state
+
+MOST_SPLITS = 200  # default of max_splits for a search that ends by itself
+EACH = 20  # fits for each configuration in a search with neither a goal nor a budget
+ROUNDING = 1e-9  # by which a score may be outside of its range, as sums are rounded
+
+
+class BaseBanditSearch(BaseSearchCV):
+    """A search whose subclasses have these parameters, and say which configurations there are."""
+
+    SHARED = (
+        *("estimator", "cv", "epsilon", "delta", "max_fits", "max_splits", "min_splits", "score_range", "rule"),
+        *("scoring", "n_jobs", "refit", "verbose", "pre_dispatch", "error_score", "return_train_score", "random_state"),
+    )
+    estimator: Any
+    cv: Any
+    epsilon: float | None
+    delta: float | None
+    max_fits: int | None
+    max_splits: int | None
+    min_splits: int | None
+    score_range: tuple[float, float] | None
+    rule: Callable[[int], Algorithm] | None
+    random_state: int | np.random.RandomState | None
+
+    def _configs(self) -> list[dict[str, Any]]:
+        raise NotImplementedError
+
+    def fit(self, X: ArrayLike, y: ArrayLike | None = None, **params: Any) -> "BaseBanditSearch":
+        """Search, and fit the best configuration on all data if `refit`.
+
+        Args:
+          X: [n_samples, n_features], as the estimator takes it.
+          y: [n_samples], or None without supervision.
+          params: passed to the estimator's fit; `groups` to the splitter.
+        """
+        super().fit(X, y, **params)
+        self.n_splits_, certify = self._outcome  # BaseSearchCV was given a few splits at a time
+        del self._outcome
+        self.certificate_ = certify(getattr(self, "best_index_", None))
+        return self
+
+    def _run_search(self, evaluate_candidates: Callable, *, callback_ctx: Any = None) -> None:
+        where, configs = type(self).__name__, self._configs()
+        num_folds, self.n_splits_ = self.n_splits_, 0  # from now on the number of splits of a call
+        random = self.cv is None or draws_at_random(self._checked_cv_orig)
+        if not configs or not (random or num_folds):
+            evaluate_candidates([], cv=Chosen(FixedFolds(where, None, 0), ()))  # raises scikit-learn's own error
+        seed = int(check_random_state(self.random_state).randint(2**31))
+        max_fits, max_splits = self._budget(where, len(configs), random)
+        limits, because = self._limits(where, random, configs)
+        if random:
+            splits = RandomSplits(self.cv, is_classifier(self.estimator), seed)
+            search = self._split_search(where, len(configs), limits, max_fits, max_splits, seed)
+            if isinstance(search, RuleSearch):
+                limits, because = search.range, f"for which {search.rule.name} is made"
+        else:
+            splits = FixedFolds(where, self._checked_cv_orig, num_folds)
+            num_folds = min(num_folds, max_splits or num_folds)
+            search = self._fold_search(where, len(configs), num_folds, limits, max_fits, seed)
+        context = None
+        if callback_ctx is not None:
+            context = callback_ctx.subcontext(task_name="search", max_subtasks=None)
+            context.call_on_fit_task_begin(estimator=self)
+        fits = Fits(self, evaluate_candidates, context, splits)
+        ended = None
+        for request in search.requests():
+            pulls = pulls_of(request, search)
+            room = math.inf if max_fits is None else max_fits - len(fits.arms)
+            if len(pulls) > room:
+                pulls, ended = foremost(pulls, search, int(room)), "max_fits"
+            if max_splits is not None and any(index >= max_splits for _, index in pulls):
+                pulls, ended = [pull for pull in pulls if pull[1] < max_splits], "max_splits"
+            for arms, indices, evaluations in fits.make(pulls, configs):
+                metric = self._metric(where, evaluations[0], search)
+                pairs = zip(arms, indices, evaluations, strict=True)
+                options = {"random": random, "limits": limits, "because": because}
+                scores = [self._score(where, one, metric, configs[a], i, **options) for a, i, one in pairs]
+                search.enter(np.array(arms), np.array(indices), np.array(scores))
+            if ended is not None or search.failed.all():
+                break
+        if context is not None:
+            context.call_on_fit_task_end(estimator=self)
+        with_errors = fits.evaluations
+        if any(one["fit_error"] is not None for one in with_errors):
+            warn_about_failures(with_errors, self.error_score)
+        names, arms = results.config_names(configs), np.array(fits.arms)
+        columns = num_folds if not random else max(fits.splits) + 1
+        metric = self._metric(where, with_errors[0], search)
+        content = results.table(
+            configs, arms, np.array(fits.splits), with_errors, num_splits=columns, best=search.best, metric=metric
+        )
+        fits.last.clear()  # BaseSearchCV continues to use this dict
+        fits.last.update(content)
+        budget = None if max_fits is None else f"{len(fits.arms)} fits of at most {max_fits} (max_fits)"
+        self._warn_if_undecided(where, search, ended, max_fits, max_splits, names)
+        failures = results.failure_remarks(names, arms, with_errors, self.error_score)
+
+        def certify(chosen: int | None) -> Certificate:
+            best = search.best if chosen is None else int(chosen)
+            remarks = [budget or f"{len(fits.arms)} fits", *failures]
+            if not isinstance(search, FoldSearch | RuleSearch) and search.halving is None:
+                least = search.criterion.min_trainings
+                remarks.append(f"min_splits = {least}: no configuration is dropped on fewer splits")
+            means = search.certificate(best, names, ()).means
+            if means is not None:
+                remarks += results.larger_remarks(names, search.fits, means, best)
+            return search.certificate(best, names, tuple(remarks))
+
+        self._outcome = columns, certify
+
+    def _format_results(
+        self, candidate_params: list, n_splits: int, out: list, more_results: dict | None = None
+    ) -> dict[str, Any]:
+        """Return only what a round needs, because BaseSearchCV would format all results again after each round."""
+        return {"evaluations": out}
+
+    def _budget(self, where: str, count: int, random: bool) -> tuple[int | None, int | None]:
+        """The largest number of fits, and of splits of a configuration."""
+        for name in ("max_fits", "max_splits", "min_splits"):
+            if getattr(self, name) is not None:
+                checks.integer(where, name, getattr(self, name), 1)
+        if self.epsilon is not None:
+            checks.number(where, "epsilon", self.epsilon, low=0.0)
+        if self.delta is not None:
+            checks.number(where, "delta", self.delta, low=0.0, high=1.0, open_low=True, open_high=True)
+        if not random or self.max_fits is not None or self.max_splits is not None:
+            return self.max_fits, self.max_splits
+        ends = self.epsilon is not None or self.rule is not None
+        return (None, MOST_SPLITS) if ends else (EACH * count, None)
+
+    def _limits(self, where: str, random: bool, configs: list[dict[str, Any]]) -> tuple[Range, str]:
+        """The range of the score that decides, and why it is that."""
+        if self.score_range is not None:
+            try:
+                low, high = map(float, self.score_range)
+            except (TypeError, ValueError):
+                low, high = math.nan, math.nan
+            if not low < high or (random and not math.isfinite(high - low)):
+                allowed = "two numbers in ascending order, such as (0, 1)"
+                refuse(where, f": score_range = {self.score_range!r}, must be {allowed}")
+            error = as_float(self.error_score) if self.error_score != "raise" else math.nan
+            if usable(error) and not low <= error <= high:
+                refuse(
+                    where, f": error_score = {self.error_score}, must be in score_range = {self.score_range}, or NaN"
+                )
+            return (low, high), "which is score_range"
+        scoring = self.scoring
+        if isinstance(scoring, dict):
+            scoring = scoring.get(self.refit) if isinstance(self.refit, str) else None
+        elif isinstance(scoring, list | tuple | set):
+            scoring = self.refit
+        if not isinstance(scoring, str) and not callable(scoring) and self.scoring is not None:
+            return NO_RANGE, ""
+        replaced = any(hasattr(value, "fit") for config in configs for value in config.values())
+        low, high = range_of(self.estimator, scoring, replaced)
+        if self.error_score != "raise" and usable(as_float(self.error_score)):
+            low, high = min(low, self.error_score), max(high, self.error_score)
+        return (low, high), "which is the range of this metric; give score_range if it is another one"
+
+    def _split_search(
+        self, where: str, count: int, limits: Range, max_fits: int | None, max_splits: int | None, seed: int
+    ) -> SplitSearch:
+        if self.rule is not None and count > 1:
+            if not callable(self.rule):
+                refuse(where, f": rule = {self.rule!r}, must be a function of num_arms, such as jb.paired_race")
+            for name in ("min_splits", "score_range"):
+                if getattr(self, name) is not None:
+                    refuse(where, f": {name} = {getattr(self, name)} is given with a rule; leave one of them out")
+            rule = self.rule(count)
+            check_agreement(where, rule, self.delta, self.epsilon)
+            search = RuleSearch(rule, count, limits, seed=seed)
+            one_of(where, search.session, count)
+            return search
+        most = max_fits if max_fits is not None else count * (max_splits or MOST_SPLITS)
+        least = self.min_splits or max(min(UNSEEN, most // (2 * count)), 1)
+        proved = None if self.score_range is None else limits
+        delta = DELTA if self.delta is None else float(self.delta)
+        criterion = Criterion(delta, self.epsilon, proved, min_trainings=least)
+        search = SplitSearch(count, criterion, limits, max_fits=max_fits, seed=seed)
+        if search.halving is not None and proved is None:
+            warnings.warn(
+                f"{where}: no guarantee will be given, because at least {count * search.needed} fits are needed for "
+                f"one, and max_fits = {max_fits}; the search uses sequential halving",
+                ConvergenceWarning,
+                stacklevel=2,
+            )
+        return search
+
+    def _fold_search(
+        self, where: str, count: int, num_folds: int, limits: Range, max_fits: int | None, seed: int
+    ) -> FoldSearch:
+        if self.rule is not None:
+            remedy = "leave rule out, or give cv a splitter that draws at random, such as ShuffleSplit()"
+            refuse(where, f": rule is given, but cv = {self.cv!r} has fixed folds, of which no rule speaks; {remedy}")
+        options = {"epsilon": self.epsilon, "max_fits": max_fits, "seed": seed}
+        return FoldSearch(count, num_folds, limits, everything=callable(self.refit), **options)
+
+    def _metric(self, where: str, evaluation: Evaluation, search: Search) -> str | None:
+        """The metric that decides; None if there are several and `refit` names none."""
+        scores = evaluation["test_scores"]
+        if not isinstance(scores, dict):
+            return results.SINGLE
+        self._check_refit_for_multimetric(scores)
+        if isinstance(self.refit, str):
+            return self.refit
+        if not isinstance(search, FoldSearch):
+            names = ", ".join(scores)
+            refuse(where, f": scoring gives {len(scores)} scores ({names}); set refit to the one that decides")
+        search.everything = True
+        return None
+
+    def _score(
+        self,
+        where: str,
+        evaluation: Evaluation,
+        metric: str | None,
+        config: dict[str, Any],
+        index: int,
+        *,
+        random: bool,
+        limits: Range,
+        because: str,
+    ) -> float:
+        """The score that decides, NaN if it cannot be used."""
+        scores = scores_of(evaluation)
+        score = as_float(next(iter(scores.values())) if metric is None else scores[metric])
+        the_score = f": the score of {config} on {'split' if random else 'fold'} {index} is {score}"
+        if not usable(score):
+            if self.error_score == "raise" or self.rule is not None:
+                remedy = "" if self.rule is None else "; give error_score a number, or leave rule out"
+                refuse(where, f"{the_score}, must be finite with |score| <= 1e150{remedy}")
+            return math.nan
+        low, high = limits
+        slack = ROUNDING * max(1.0, *(abs(end) for end in limits if math.isfinite(end)), 0.0)
+        if metric is not None and not low - slack <= score <= high + slack:
+            refuse(where, f"{the_score}, must be in {domains.interval(low, high)}, {because}")
+        return min(max(score, low), high) if metric is not None else score
+
+    def _warn_if_undecided(
+        self,
+        where: str,
+        search: Search,
+        ended: str | None,
+        max_fits: int | None,
+        max_splits: int | None,
+        names: tuple[str, ...],
+    ) -> None:
+        fixed = isinstance(search, FoldSearch)
+        if search.stopped or ended is None or not (fixed or self.epsilon is not None or self.rule is not None):
+            return
+        what = f"max_fits = {max_fits}"
+        if ended == "max_splits":
+            what = f"max_splits = {max_splits} splits of a configuration"
+        known = search.certificate(search.best, names, ()).known
+        remedy = f"raise {ended}" if fixed or self.rule is not None else f"raise {ended} or epsilon"
+        warnings.warn(f"{where}: undecided after {what}; {known}; {remedy}", ConvergenceWarning, stacklevel=2)

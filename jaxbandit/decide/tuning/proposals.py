@@ -1,0 +1,138 @@
+"""Proposals and their first scores, and further trainings of the choice: the parts of a search beside the race."""
+
+import math
+import time
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from jaxbandit.decide.tuning import configs as search_space
+from jaxbandit.decide.tuning import training
+from jaxbandit.decide.tuning.calls import Train
+from jaxbandit.decide.tuning.own_seeds import FURTHER, PROPOSALS, OwnSeeds
+from jaxbandit.decide.tuning.progress import Progress
+from jaxbandit.decide.tuning.proposing import Proposer, Space
+from jaxbandit.decide.tuning.store import Outcome
+
+WHERE = "search"
+
+
+class First(NamedTuple):
+    """All proposals and their first scores."""
+
+    rows: list[dict[str, Any]]  # the configurations
+    scores: np.ndarray  # float64[n], NaN if it failed or was not trained
+    attempts: np.ndarray  # int64[n], how often each was trained
+    waited: float  # seconds
+    reused: int  # trainings whose scores were stored before
+    same: list[int]  # the first proposal that equals each one
+
+
+class Best:
+    """The progress of the proposals."""
+
+    def __init__(self, report: Callable[[Progress], None], maximize: bool):
+        """Begin without trainings; `report` receives the progress."""
+        self._report, self._maximize = report, maximize
+        self._trained, self.count, self.best, self.score = 0, 0, 0, math.nan
+
+    def add(self, ended: int) -> None:
+        """Report that so many more trainings have ended."""
+        self._trained += ended
+        self._report(Progress(self._trained, self.count, self.best, self.score))
+
+    def see(self, number: int, score: float) -> None:
+        """Take the score of a proposal, which may be the best one."""
+        better = score > self.score if self._maximize else score < self.score
+        if better or (math.isnan(self.score) and not math.isnan(score)):
+            self.best, self.score = number, score
+
+
+def propose(
+    own: OwnSeeds,
+    source: Proposer,
+    space: Space,
+    train: Train,
+    options: dict[str, Any],
+    count: int,
+    at_once: int,
+    deadline: float | None,
+    best: Best,
+) -> First:
+    """Propose configurations and train each of them once.
+
+    Args:
+      own: how they are trained.
+      source: what proposes.
+      space: the space.
+      train: the training function.
+      options: further arguments of `training.read`.
+      count: number of trainings, attempts included, at which no further proposal is made.
+      at_once: number of proposals before their scores are told.
+      deadline: time of time.monotonic() after which no training begins.
+      best: the progress.
+    """
+    rows, scores, attempts, waited, reused = [], [], [], 0.0, 0
+    while (left := count - sum(attempts)) > 0:
+        first = len(rows)
+        new = [source.propose() for _ in range(min(at_once, left))]
+        rows += new
+        numbers = range(first, len(rows))
+        known = [own.store.outcome(number, PROPOSALS + number) for number in numbers]
+        trained = _read(space, new, train, options)
+        own.enter(trained, first)
+        best.count = len(rows)
+        before = time.perf_counter()
+        evaluate = trained.evaluate(own.store, options["batch"])
+        seeds = [PROPOSALS + number for number in numbers]
+        ended = own.outcomes(trained, evaluate, range(len(new)), numbers, seeds, deadline)
+        waited += time.perf_counter() - before
+        reused += sum(outcome is not None for outcome in known)
+        for number, outcome in zip(numbers, ended, strict=True):
+            score = math.nan if outcome is None else own.score(outcome)
+            scores.append(score)
+            attempts.append(0 if outcome is None else outcome.attempts)
+            best.see(number, score)
+            if outcome is not None:
+                source.tell(number, score)
+        if any(outcome is None for outcome in ended):
+            break  # the deadline
+    same = search_space.firsts(search_space.read(WHERE, space.columns(rows), distinct=False)) if rows else []
+    return First(rows, np.array(scores), np.array(attempts, np.int64), waited, reused, same)
+
+
+def ranking(first: First, maximize: bool) -> list[int]:
+    """Return the numbers of different proposals from the best first score on."""
+    order = np.argsort(-first.scores if maximize else first.scores, kind="stable")
+    ranked: dict[int, int] = {}
+    for i in order.tolist():
+        if not math.isnan(first.scores[i]):
+            ranked.setdefault(first.same[i], i)
+    return [*ranked.values()]
+
+
+def further(
+    own: OwnSeeds,
+    space: Space,
+    train: Train,
+    options: dict[str, Any],
+    first: First,
+    winner: int,
+    extra: int,
+    deadline: float | None,
+) -> tuple[np.ndarray, float, int]:
+    """Return the scores of the choice at further seeds, the seconds that they took, and how many were stored before."""
+    if not extra:
+        return np.zeros(0), 0.0, 0
+    trained, before = _read(space, [first.rows[winner]], train, options), time.perf_counter()
+    seeds = range(FURTHER, FURTHER + extra)
+    known = sum(own.store.outcome(winner, s) is not None for s in seeds)
+    evaluate = trained.evaluate(own.store, options["batch"])
+    ended: list[Outcome | None] = own.outcomes(trained, evaluate, [0] * extra, [winner] * extra, seeds, deadline)
+    scores = np.array([own.score(outcome) for outcome in ended if outcome is not None])
+    return scores[~np.isnan(scores)], time.perf_counter() - before, known
+
+
+def _read(space: Space, rows: list[dict[str, Any]], train: Train, options: dict[str, Any]) -> training.Training:
+    return training.read(train, search_space.read(WHERE, space.columns(rows), distinct=False), **options)

@@ -1,0 +1,191 @@
+"""The commands that change a session: report rewards, correct them, wait no longer for them, close and open arms."""
+
+import json as json_module
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from tyro.conf import Positional, arg
+
+from jaxbandit.base.refusals import BadInput, refuse, show
+from jaxbandit.lab.cli.endings import DONE, bad_input
+from jaxbandit.lab.cli.session_commands import DIRECTORY, IMPORT, spec_of
+from jaxbandit.lab.specs import source
+
+if TYPE_CHECKING:
+    from jaxbandit.decide.sessions.directory import SessionDirectory
+
+IDS = arg(metavar="ID")
+
+
+@dataclass(frozen=True)
+class Tell:
+    """Report the rewards of pulls and save them to disk. Reporting the same reward again changes nothing."""
+
+    directory: Annotated[Positional[Path], DIRECTORY]
+    """Directory of the session."""
+    scores: Annotated[Positional[tuple[str, ...]], arg(metavar="FILE|ID=VALUE")]
+    """A JSON file, {"ID": VALUE, ...} or [{"id": ID, "reward": VALUE}, ...]; or each reward as ID=VALUE."""
+    amend: bool = False
+    """Correct rewards that were reported before; the algorithm goes on as if these had been reported."""
+    outside: bool = False
+    """Report rewards of pulls that no ask returned, as ARM=VALUE, where ARM is the number of an arm."""
+    imports: Annotated[bool, IMPORT] = False
+    """Import the module of a rule outside the package, as for ask."""
+    no_import: bool = False
+    """Do not import modules named in the file, as for ask."""
+    no_cache: bool = False
+    """Do not use the cache of compiled programs, as for ask."""
+
+    def __call__(self) -> int:
+        """Report them."""
+
+        def change(store: "SessionDirectory") -> None:
+            ids, rewards = _scores(self.scores)
+            (store.amend if self.amend else store.tell_outside if self.outside else store.tell)(ids, rewards)
+
+        if self.amend and self.outside:
+            with bad_input():
+                refuse("tell", ": --amend and --outside are given, must be one of them")
+        return _changed(self, change)
+
+
+@dataclass(frozen=True)
+class Withdraw:
+    """Give back pulls that failed; ask prints them again, with the same ids and keys."""
+
+    directory: Annotated[Positional[Path], DIRECTORY]
+    """Directory of the session."""
+    ids: Annotated[Positional[tuple[int, ...]], IDS]
+    """Ids of pulls without a reward."""
+    imports: Annotated[bool, IMPORT] = False
+    """Import the module of a rule outside the package, as for ask."""
+    no_import: bool = False
+    """Do not import modules named in the file, as for ask."""
+    no_cache: bool = False
+    """Do not use the cache of compiled programs, as for ask."""
+
+    def __call__(self) -> int:
+        """Withdraw them."""
+        return _changed(self, lambda store: store.withdraw(self.ids))
+
+
+@dataclass(frozen=True)
+class Expire:
+    """Wait no longer for pulls whose rewards will never come, such as visitors who did not answer."""
+
+    directory: Annotated[Positional[Path], DIRECTORY]
+    """Directory of the session."""
+    ids: Annotated[Positional[tuple[int, ...]], IDS] = ()
+    """Ids of pulls without a reward."""
+    before: int | None = None
+    """All pulls without a reward whose ids are smaller than this one, in place of ids."""
+    imports: Annotated[bool, IMPORT] = False
+    """Import the module of a rule outside the package, as for ask."""
+    no_import: bool = False
+    """Do not import modules named in the file, as for ask."""
+    no_cache: bool = False
+    """Do not use the cache of compiled programs, as for ask."""
+
+    def __call__(self) -> int:
+        """Let them expire."""
+        return _changed(self, lambda store: store.expire(self.ids or None, before=self.before))
+
+
+@dataclass(frozen=True)
+class Close:
+    """Close arms: they are neither asked for nor recommended until they are opened again."""
+
+    directory: Annotated[Positional[Path], DIRECTORY]
+    """Directory of the session."""
+    arms: Annotated[Positional[tuple[int, ...]], arg(metavar="ARM")]
+    """Numbers of the arms."""
+    imports: Annotated[bool, IMPORT] = False
+    """Import the module of a rule outside the package, as for ask."""
+    no_import: bool = False
+    """Do not import modules named in the file, as for ask."""
+    no_cache: bool = False
+    """Do not use the cache of compiled programs, as for ask."""
+
+    def __call__(self) -> int:
+        """Close them."""
+        return _changed(self, lambda store: store.close_arms(self.arms))
+
+
+@dataclass(frozen=True)
+class Open:
+    """Open arms that were closed."""
+
+    directory: Annotated[Positional[Path], DIRECTORY]
+    """Directory of the session."""
+    arms: Annotated[Positional[tuple[int, ...]], arg(metavar="ARM")]
+    """Numbers of the arms."""
+    imports: Annotated[bool, IMPORT] = False
+    """Import the module of a rule outside the package, as for ask."""
+    no_import: bool = False
+    """Do not import modules named in the file, as for ask."""
+    no_cache: bool = False
+    """Do not use the cache of compiled programs, as for ask."""
+
+    def __call__(self) -> int:
+        """Open them."""
+        return _changed(self, lambda store: store.open_arms(self.arms))
+
+
+def _changed(command: Any, change: "Callable[[SessionDirectory], None]") -> int:
+    """Change the session in the directory of a command, and print how many pulls are told and pending."""
+    from jaxbandit.decide.sessions.directory import session_directory
+
+    with bad_input():
+        spec, _ = spec_of(command.directory, None, command.imports, not command.no_import)
+        options = {"seed": spec.seed, "paired": spec.paired, "on_failure": spec.on_failure}
+        with session_directory(command.directory, spec.build(), **options) as store:
+            store.certifies |= spec.outside
+            change(store)
+            session = store.session
+    pending = len(session.pending)
+    print("stopped" if session.stopped else f"{session.num_told} pulls told, {pending} pending")
+    return DONE
+
+
+def _scores(arguments: Sequence[str]) -> tuple[list[int], list[float]]:
+    """Return the ids and rewards from a JSON file or from ID=VALUE."""
+    if len(arguments) == 1 and "=" not in arguments[0]:
+        return _scores_of_file(Path(arguments[0]))
+    pairs = [item.partition("=") for item in arguments]
+    return [_id(item, key) for item, (key, _, _) in zip(arguments, pairs, strict=True)], [
+        _reward(item, value) for item, (_, _, value) in zip(arguments, pairs, strict=True)
+    ]
+
+
+def _scores_of_file(path: Path) -> tuple[list[int], list[float]]:
+    shape = 'must be {"ID": VALUE, ...} or [{"id": ID, "reward": VALUE}, ...]'
+    try:
+        data = json_module.loads(source.text(path, "a JSON file, or ID=VALUE"))
+    except BadInput:
+        raise
+    except (ValueError, RecursionError):
+        refuse(str(path), f": not valid JSON; {shape}")
+    if isinstance(data, dict):
+        items = list(data.items())
+    elif isinstance(data, list) and all(isinstance(x, dict) and x.keys() == {"id", "reward"} for x in data):
+        items = [(x["id"], x["reward"]) for x in data]
+    else:
+        refuse(str(path), f": {shape}")
+    return [_id(str(path), key) for key, _ in items], [_reward(f"{path}: id {key}", value) for key, value in items]
+
+
+def _id(where: str, value: int | str) -> int:
+    whole = type(value) is int or (isinstance(value, str) and value.isdecimal() and len(value) < 19)
+    return int(value) if whole else refuse(where, f": id = {show(value)}, must be a whole number, as ID=VALUE")
+
+
+def _reward(where: str, value: float | str | None) -> float:
+    """Return a reward as a number; null and nan mean that there is none, which the session handles."""
+    if value is None:
+        return float("nan")
+    try:
+        return float(value)
+    except (TypeError, ValueError, OverflowError):
+        raise BadInput(f"{where}: reward = {show(value)}, must be a number") from None
