@@ -1,59 +1,20 @@
-"""The cells of `decisions`: each a number that a derivation or an earlier simulation states, measured again."""
+"""The cells of `decisions` about statements, budgets and growth."""
 
 import math
 import time
-from collections.abc import Iterator
-from typing import NamedTuple
+from collections.abc import Callable, Iterator
 
 import numpy as np
 
 from benchmarks import decisions_searches as searches
 from benchmarks import decisions_worlds as worlds
-from benchmarks.decisions_worlds import World
+from benchmarks.decisions_cells import ASSUMED_RUNS, TOP_TWO_RUNS, Cell, mean, median, share
 from jaxbandit.decide.tuning import allocation
 from jaxbandit.decide.tuning.criterion import Criterion, Stage
 from jaxbandit.decide.tuning.evidence import Evidence
-from jaxbandit.theory.comparisons.outliers import outlier
 from jaxbandit.theory.comparisons.pairs import radius
 
 DELTA = 0.05
-ASSUMED_RUNS, TOP_TWO_RUNS = 150, 60  # behind stated medians, whose errors are not stated
-
-
-class Cell(NamedTuple):
-    """A measured number beside the one that is stated."""
-
-    group: str
-    name: str
-    value: float
-    error: float  # standard error of the value
-    stated: float
-    stated_error: float
-    at_most: bool = False  # whether what is stated is a limit
-
-
-def share(group: str, name: str, wrong: np.ndarray, stated: float, error: float | None = None) -> Cell:
-    """Return the cell of a share; without a stated error, a limit."""
-    n, p = len(wrong), float(np.mean(wrong))
-    kept = (p * n + 0.5) / (n + 1)  # so that no standard error is 0
-    return Cell(group, name, p, math.sqrt(kept * (1 - kept) / n), stated, error or 0.0, at_most=error is None)
-
-
-def mean(group: str, name: str, values: np.ndarray, stated: float, error: float | None = None) -> Cell:
-    """Return the cell of a mean; without a stated error, that of as many runs."""
-    own = float(np.std(values, ddof=1) / math.sqrt(len(values)))
-    return Cell(group, name, float(np.mean(values)), own, stated, own if error is None else error)
-
-
-def median(group: str, name: str, values: np.ndarray, stated: float, runs: int = ASSUMED_RUNS) -> Cell:
-    """Return the cell of a median, with a standard error from order statistics."""
-    ordered, n = np.sort(values), len(values)
-    middle, half = float(np.median(ordered)), math.sqrt(n) / 2
-    low, high = ordered[max(math.floor(n / 2 - half), 0)], ordered[min(math.ceil(n / 2 + half), n - 1)]
-    own = float(high - low) / 2 if math.isfinite(high) else (0.0 if math.isinf(middle) else math.inf)
-    digits = 0.0 if stated in (0, math.inf) else 0.5 * 10 ** (math.floor(math.log10(stated)) - 1)
-    return Cell(group, name, middle, own, stated, own * math.sqrt(n / runs) + digits)
-
 
 # ---- every statement of every allocation
 
@@ -78,7 +39,7 @@ def coverage(runs: int) -> Iterator[Cell]:
             for key, rule in searches.ALLOCATIONS.items():
                 played[key].append(searches.play(each, world.means, rule, 38 * len(true), 2))
             rivals = np.arange(len(true)) != best
-            ever.append((each._bounds[:, -1, best] < true - 1e-12)[:, rivals].any(axis=1))
+            ever.append((each.last_bounds()[:, best] < true - 1e-12)[:, rivals].any(axis=1))
         for key, parts in played.items():
             found = searches.joined(parts)
             yield share(group, f"{name}: {key}", found.random_time, DELTA)
@@ -165,12 +126,9 @@ REGRETS = {
     ("failing", 32, 50): [(77, 10, 6227), (66, 8, 663), (52, 7, 1069), (89, 10, 902)],
 }
 MINIMUM = {
-    ("FIESTA", 12, 20): 28,
-    ("smooth", 32, 20): 19,
-    ("smooth", 32, 50): 2.9,
-    ("smooth", 128, 20): 28,
+    ("FIESTA", 12, 20): 28, ("smooth", 32, 20): 19, ("smooth", 32, 50): 2.9, ("smooth", 128, 20): 28,
     ("smooth", 128, 50): 7.5,
-}
+}  # fmt: skip
 
 
 def regrets(runs: int) -> Iterator[Cell]:
@@ -183,19 +141,12 @@ def regrets(runs: int) -> Iterator[Cell]:
         for run in range(number):
             world = worlds.fiesta() if kind == "FIESTA" else worlds.smooth(rng, arms, 0.05 * (kind == "failing"))
             scores = world.draw(rng, budget // 2 + 2 * times + 20)
-            for name, low in {
-                "halving": 1,
-                "race": 1,
-                "half": 1,
-                "top": 1,
-                "race, min_trainings": min(14, times // 2),
-            }.items():
-                if low == 1 and name[-1] == "s":
+            for name, rule in _rules(arms, budget, run).items():
+                low = min(14, times // 2) if "min_trainings" in name else 1
+                if low > 1 and (kind, arms, times) not in MINIMUM:
                     continue
                 seen = searches.evidence(Criterion(DELTA, None, min_trainings=low), arms)
-                steps = {"halving": lambda e: allocation.halving(e, everyone, budget, run), "half": lambda e: _half(e, budget),
-                         "top": lambda e: searches.leader_and_rival(e, arms)}.get(name, lambda e: allocation.race(e, everyone))  # fmt: skip
-                searches.search(seen, steps(seen), scores, budget)
+                searches.search(seen, rule(seen), scores, budget)
                 best = seen.recommended(everyone)
                 regret = world.means.max() - world.means[best]
                 found.setdefault(name, []).append((1e4 * regret, 1e4 * seen.achieved(best)))
@@ -209,6 +160,17 @@ def regrets(runs: int) -> Iterator[Cell]:
             yield median(
                 "median achieved epsilon, 10^-4", f"{label}: race, min_trainings", values, MINIMUM[kind, arms, times]
             )
+
+
+def _rules(arms: int, budget: int, seed: int) -> dict[str, Callable[[Evidence], allocation.Allocation]]:
+    everyone = np.ones(arms, bool)
+    return {
+        "halving": lambda seen: allocation.halving(seen, everyone, budget, seed),
+        "race": lambda seen: allocation.race(seen, everyone),
+        "half": lambda seen: _half(seen, budget),
+        "top": lambda seen: searches.leader_and_rival(seen, arms),
+        "race, min_trainings": lambda seen: allocation.race(seen, everyone),
+    }
 
 
 def _half(seen: Evidence, budget: int) -> allocation.Allocation:
@@ -252,7 +214,7 @@ def growth(runs: int) -> Iterator[Cell]:
                 which[run] = (means[finite] + sds[finite] * r[finite] < 0).any()
         yield share(group, f"better incumbent excluded, old seeds, {d} directions, {n} seeds", old, *stated)
         yield share(group, f"better incumbent excluded, fresh seeds, {d} directions, {n} seeds", fresh, 0.05 / 15)
-    world = worlds.fiesta()  # the best of the 12 is among the last four
+    world = worlds.fiesta_in_stages()
     costs: dict[str, list[int]] = {"blind": [], "after looking": [], "all at once": [], "again": []}
     criterion, rng = Criterion(DELTA, 0.01), np.random.default_rng(9)
     for _ in range(min(runs, 300)):
@@ -283,126 +245,18 @@ def _grow(seen: Evidence, scores: np.ndarray) -> int:
     """Race on what has been stored, and return the new trainings."""
     spent = 0
     for arms, rows in allocation.race(seen, np.ones(12, bool)):
-        new = np.array(
-            [
-                row >= len(seen.samples[arm]) or math.isnan(seen.samples[arm][row])
-                for arm, row in zip(arms, rows, strict=True)
-            ]
-        )
+        known = [seen.samples[arm][row : row + 1] for arm, row in zip(arms.tolist(), rows.tolist(), strict=True)]
+        new = np.array([not row or math.isnan(row[0]) for row in known])
         seen.enter(arms[new], rows[new], scores[rows[new], arms[new]])
         spent += int(new.sum())
     return spent
 
 
-# ---- rare events
-
-RIVAL = {0.06: ((0.709, 0.016), (0.418, 0.017), (0.184, 0.014), (0.089, 0.010)),
-         0.10: ((0.531, 0.018), (0.229, 0.015), (0.046, 0.007), (0.008, 0.003)),
-         0.20: ((0.273, 0.016), (0.046, 0.007), (0.003, 0.002), (0.0, 0.001))}  # fmt: skip
-ROWS = 500
-WARNED = {
-    (0.06, 1): 0.01,
-    (0.06, 14): 0.04,
-    (0.06, 29): 0.16,
-    (0.06, 49): 0.39,
-    (0.10, 1): 0.01,
-    (0.10, 14): 0.01,
-    (0.10, 29): 0.03,
-}
-
-
-def rare(runs: int) -> Iterator[Cell]:
-    """Yield how often a rival that sometimes fails is chosen, and the prices of not choosing it."""
-    for rate, stated in RIVAL.items():
-        world = worlds.failing_rival(rate)
-        right = world.means > world.means.max() - 0.005
-        for low, expected in zip((1, 14, 29, 49), stated, strict=True):
-            wrong, warned = [], []
-            for each in searches.chunks(world, runs, ROWS, 0.1, 10, low, 0.005):
-                searches.play(each, world.means, searches.race, ROWS, 0)
-                n = each.counts.max(axis=1)
-                chosen = ~right[each.best] & (n < ROWS)  # a longer race has seen so many failures that it is right
-                wrong.append(chosen)
-                warned += [_remarked(each, run, n[run]) for run in np.flatnonzero(chosen)]
-            name = f"failures {rate:g}, min_trainings {low}"
-            yield share("a failing rival is chosen", name, np.concatenate(wrong), *expected)
-            if (rate, low) in WARNED:
-                p = WARNED[rate, low]
-                error = math.sqrt(p * (1 - p) / (800 * expected[0]))
-                yield share("the remark, in wrong runs", name, np.array(warned), p, error)
-    for rate, stated in ((0.06, ((2250, 91), (533, 83))), (0.10, ((1555, 22), (300, 28)))):
-        world = worlds.failing_rival(rate)
-        for name, own, expected in (("bets", {"score_range": (0.0, 1.0)}, stated[0]), ("normal", {}, stated[1])):
-            rng, wrong, pulls = np.random.default_rng(11), [], []
-            for _ in range(20):
-                seen, cost = _raced(Criterion(0.05, 0.005, **own), world, rng, 3000)
-                wrong.append(world.means.max() - world.means[seen.recommended(np.ones(5, bool))] > 0.005)
-                pulls.append(cost)
-            yield mean("pulls, a failing rival", f"failures {rate:g}, {name}", np.array(pulls), *expected)
-            if name == "bets":
-                yield share("a failing rival is chosen", f"failures {rate:g}, bets", np.array(wrong), 0.05)
-    for name, own, stated in (
-        ("no minimum", {}, (189, 3)), ("min_trainings 14", {"min_trainings": 14}, (205, 2)),
-        ("min_trainings 29", {"min_trainings": 29}, (353, 1)), ("min_trainings 49", {"min_trainings": 49}, (588, 1)),
-        ("bets", {"score_range": (0.0, 1.0)}, (2283, 22)),
-    ):  # fmt: skip
-        rng, number = np.random.default_rng(12), min(runs, 20 if name == "bets" else 300)
-        pulls = [_raced(Criterion(DELTA, 0.01, **own), worlds.fiesta(), rng, 1500)[1] for _ in range(number)]
-        yield mean("pulls, FIESTA, common rows, epsilon .01", name, np.array(pulls), *stated)
-    rng = np.random.default_rng(13)
-    for name, own, wrong_stated, pulls_stated in (
-        ("median", {"quantile": 0.5}, (0.0, None), (22, 1)), ("mean", {}, (0.967, 0.023), (169, 112))
-    ):  # fmt: skip
-        wrong, pulls = [], []
-        for _ in range(60):
-            seen, cost = _raced(Criterion(DELTA, 0.05, **own), worlds.pauses(), rng, 4000)
-            wrong.append(seen.recommended(np.ones(2, bool)) != (1 if own else 0))
-            pulls.append(cost)
-        yield share("rare pauses: wrong choice", name, np.array(wrong), wrong_stated[0] or DELTA, wrong_stated[1])
-        yield mean("rare pauses: pulls", name, np.array(pulls), *pulls_stated)
-
-
-def _remarked(each: searches.Searches, run: int, n: int) -> bool:
-    rivals = [i for i in np.flatnonzero(~each.excluded[run]) if i != each.best[run]]
-    scores = each.scores[run, :n]
-    return any(outlier(scores[:, i] - scores[:, each.best[run]], len(rivals)) is not None for i in rivals)
-
-
-def _raced(criterion: Criterion, world: World, rng: np.random.Generator, rows: int) -> tuple[Evidence, int]:
-    seen = searches.evidence(criterion, len(world.means))
-    steps = allocation.race(seen, np.ones(seen.count, bool))
-    return seen, searches.search(seen, steps, world.draw(rng, rows), (rows - 1) * 2)
-
-
-ALARMS = {"Gaussian": (0.011, 0.010, 0.010, 0.010), "accuracies of 360": (0.015, 0.009, 0.014, 0.020),
-          "FIESTA, independent": (0.007, 0.005, 0.009, 0.001), "FIESTA, common rows": (0.033, 0.073, 0.126, 0.050)}  # fmt: skip
-
-
-def remarks(runs: int) -> Iterator[Cell]:
-    """Yield how often differences are said not to be normal, with 12 arms."""
-    rates = np.linspace(0.9, 0.85, 12)
-    laws = {
-        "Gaussian": World(np.zeros(12), lambda rng, n: rng.normal(size=(n, 12))),
-        "accuracies of 360": World(rates, lambda rng, n: rng.binomial(360, rates, (n, 12)) / 360),
-        "FIESTA, independent": worlds.fiesta(False),
-        "FIESTA, common rows": worlds.fiesta(),
-    }
-    for name, world in laws.items():
-        for n, stated in zip((10, 20, 50, 200), ALARMS[name], strict=True):
-            rng, said = np.random.default_rng(14), np.zeros(runs, bool)
-            for run in range(runs):
-                scores = world.draw(rng, n)
-                best = int(np.argmax(scores.mean(axis=0)))
-                said[run] = any(outlier(scores[:, i] - scores[:, best], 11) for i in range(12) if i != best)
-            error = math.sqrt(stated * (1 - stated) / 2000)
-            yield share("the remark, 12 arms", f"{name}, n = {n}", said, stated, error)
-
-
 def seconds() -> Iterator[tuple[str, int, int, float, float]]:
     """Yield (kind, arms, seeds, seconds to enter all scores, seconds of one certificate)."""
-    for kind, own in (("normal", {}), ("bets", {"score_range": (0.0, 1.0)})):
+    for kind, own in (("normal", None), ("bets", (0.0, 1.0))):
         for arms, n in ((12, 20), (12, 400), (128, 20), (128, 200), (1000, 20)):
-            seen = searches.evidence(Criterion(DELTA, None, **own), arms)
+            seen = searches.evidence(Criterion(DELTA, None, score_range=own), arms)
             scores = np.clip(np.random.default_rng(0).normal(0.5, 0.1, (n, arms)), 0, 1)
             start = time.perf_counter()
             seen.enter(np.tile(np.arange(arms), n), np.repeat(np.arange(n), arms), scores.ravel())

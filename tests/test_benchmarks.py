@@ -213,7 +213,7 @@ def test_the_command_line_names_its_parts(capsys):
             __main__.main(argv)
         assert ended.value.code == (0 if "--help" in argv else 2)
     said = capsys.readouterr()
-    assert "adversarial, allocation, best_arm, cluster, coverage, first_command" in " ".join(said.out.split())
+    assert "adversarial, allocation, best_arm, cluster, coverage, decisions," in " ".join(said.out.split())
     assert "part = 'nothing', must be one of" in said.err
     assert "must be part of one of: ucb1, K = 9;" in said.err
     assert all((ROOT / "benchmarks" / f"{part}.py").exists() for part in __main__.PARTS)

@@ -312,7 +312,7 @@ class Claimed:
         return self.bounds < 0
 
     def excluded(self):
-        return self.claims().any(axis=1)
+        return np.asarray(self.claims().any(axis=1))
 
     def upper(self, arm):
         return self.bounds[:, arm]

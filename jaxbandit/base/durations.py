@@ -6,8 +6,8 @@ from typing import Any
 
 from jaxbandit.base.refusals import refuse, show
 
-UNITS = {"s": 1.0, "min": 60.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
-_FORM = re.compile(r"\s*(\d+(?:\.\d*)?|\.\d+)\s*(s|min|m|h|d)\s*")
+UNITS = {"s": 1.0, "min": 60.0, "m": 60.0, "h": 3600.0, "d": 86400.0, "w": 604800.0}
+_FORM = re.compile(r"\s*(\d+(?:\.\d*)?|\.\d+)\s*(s|min|m|h|d|w)\s*")
 
 
 def seconds(where: str, name: str, value: Any) -> float:
@@ -16,15 +16,20 @@ def seconds(where: str, name: str, value: Any) -> float:
     Args:
       where: name of the caller, for messages.
       name: name of the argument.
-      value: a number of seconds >= 0, or a number with a unit: s, min (or m), h, d.
+      value: a number of seconds >= 0, or a number with a unit: s, min (or m), h, d, w.
 
     Raises:
       BadInput: it is neither.
     """
-    match = _FORM.fullmatch(value) if isinstance(value, str) else None
-    if match is not None:
-        return float(match[1]) * UNITS[match[2]]
+    if isinstance(value, str) and (length := of_text(value)) is not None:
+        return length
     if isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value) and value >= 0:
         return float(value)
     refuse(where, f': {name} = {show(value)}, must be a number of seconds >= 0, or a text such as "90s" or "2h"')
     return None
+
+
+def of_text(text: str) -> float | None:
+    """Return the seconds of a text such as "2h", None if it is none."""
+    match = _FORM.fullmatch(text)
+    return None if match is None else float(match[1]) * UNITS[match[2]]

@@ -10,7 +10,6 @@ from typing import NamedTuple
 import numpy as np
 
 from jaxbandit.decide.sessions.ask_tell import ask, tell
-from jaxbandit.decide.sessions.rewards import earlier
 from jaxbandit.decide.sessions.session import Session
 from jaxbandit.decide.tuning.evidence import Evidence
 
@@ -60,9 +59,8 @@ def first_seeds(evidence: Evidence) -> np.ndarray:
 def halving(evidence: Evidence, present: np.ndarray, budget: int, seed: int) -> Allocation:
     """Sequential halving of Karnin, Koren and Somekh (2013) on all scores so far, for budgets too small for a race.
 
-    In each of R = ceil(log2 K) rounds, all survivors get floor(budget / (survivors R)) trainings, and the better half
-    survives. A budget below K R gives one training to each configuration, and halves as many of the best as it can
-    with the rest; one below K gives one training to as many as it reaches, in a random order.
+    In each of R = ceil(log2 K) rounds, all survivors get floor(budget / (survivors R)) trainings, but at least one, and
+    the better half survives. A budget below K gives one training each to as many configurations, drawn at random.
 
     Args:
       evidence: the scores.
@@ -71,39 +69,21 @@ def halving(evidence: Evidence, present: np.ndarray, budget: int, seed: int) -> 
       seed: seed of the random order.
     """
     alive, first = np.flatnonzero(present), first_seeds(evidence)
+    rounds = max((len(alive) - 1).bit_length(), 1)
     if budget < len(alive):
         order = np.random.default_rng((seed, DRAW)).permutation(alive)[:budget]
         yield Request(order, first[order])
         return
-    wanted, begun = np.zeros(len(present), np.int64), np.zeros(len(present), np.int64)
-    if budget < len(alive) * _rounds(len(alive)):
-        yield Request(alive, first[alive])
-        begun[alive] = 1
-        size, budget = len(alive), budget - len(alive)
-        while size * _rounds(size) > budget + size:  # their first trainings have been paid for
-            size -= 1
-        alive, budget = _best(evidence, alive, size), budget + size
-    rounds = _rounds(len(alive))
-    while len(alive) > 1:
-        wanted[alive] += budget // (len(alive) * rounds)
-        missing = np.maximum(wanted - begun, 0)[alive]
-        turns = np.concatenate([np.flatnonzero(missing > turn) for turn in range(int(missing.max(initial=0)))] or [[]])
-        arms = alive[turns.astype(np.int64)]
-        yield Request(arms, first[arms] + begun[arms] + earlier(arms))
-        begun = np.maximum(begun, wanted)
-        alive = _best(evidence, alive, -(-len(alive) // 2))
-
-
-def _rounds(count: int) -> int:
-    """The number of rounds in which a number of configurations is halved to one."""
-    return max((count - 1).bit_length(), 1)
-
-
-def _best(evidence: Evidence, arms: np.ndarray, size: int) -> np.ndarray:
-    """The best of these configurations by their estimates, in the order of their numbers."""
-    location = evidence.location()[arms]
-    order = np.argsort(-np.where(np.isnan(location), -math.inf, location), kind="stable")
-    return np.sort(arms[order[:size]])
+    spent = np.zeros(len(present), np.int64)
+    for _ in range(rounds):
+        each = max(budget // (len(alive) * rounds), 1)
+        arms = np.tile(alive, each)
+        seeds = first[arms] + spent[arms] + np.repeat(np.arange(each), len(alive))
+        yield Request(arms, seeds)
+        spent[alive] += each
+        location = evidence.location()[alive]
+        order = np.argsort(-np.where(np.isnan(location), -math.inf, location), kind="stable")
+        alive = np.sort(alive[order[: -(-len(alive) // 2)]])
 
 
 class Played:

@@ -1,16 +1,14 @@
 """Times of visitors, as numbers of any unit or as dates, and windows of the same unit."""
 
 import math
-import re
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import numpy as np
 
+from jaxbandit.base import durations
 from jaxbandit.base.refusals import BadInput, wrong
 
-UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0, "w": 604800.0}  # in seconds
-_WINDOW = re.compile(r"(\d+(?:\.\d*)?)\s*([smhdw])")
 DATE = "a date such as 2026-01-31 or 2026-01-31T12:00"
 
 
@@ -64,9 +62,8 @@ def window(where: str, value: Any, dated: bool) -> float:
     """Return the length of a window, in the unit of the times of the log."""
     if isinstance(value, timedelta):
         value = f"{value.total_seconds()}s"
-    match = _WINDOW.fullmatch(value.strip()) if isinstance(value, str) else None
-    if dated and match:
-        return float(match[1]) * UNITS[match[2]]
+    if dated and isinstance(value, str) and (length := durations.of_text(value)) is not None:
+        return length
     if not dated:
         try:
             number = float(value)
@@ -86,7 +83,7 @@ def text(value: float, dated: bool) -> str:
         shown = datetime.fromtimestamp(value, UTC)
     except (OverflowError, ValueError, OSError):
         raise BadInput(f"time {value:g} s after 1970 is not a date") from None
-    return shown.strftime("%Y-%m-%d" if value % UNITS["d"] == 0 else "%Y-%m-%d %H:%M")
+    return shown.strftime("%Y-%m-%d" if value % durations.UNITS["d"] == 0 else "%Y-%m-%d %H:%M")
 
 
 def _is_number(cell: str) -> bool:
