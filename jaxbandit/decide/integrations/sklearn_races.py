@@ -95,7 +95,7 @@ class SplitSearch:
         if self.count == 1:
             yield Request(np.zeros(self.criterion.min_trainings, np.int64), np.arange(self.criterion.min_trainings))
         elif self.halving is not None:
-            yield from halving(self.evidence, self._present, self.halving, self._seed)
+            yield from halving(self.evidence, self._present.copy(), self.halving, self._seed)
         else:
             yield from race(self.evidence, self._present)
         self._ended = self.halving is None

@@ -56,7 +56,7 @@ def first_seeds(evidence: Evidence) -> np.ndarray:
     return np.repeat([stage.first for stage in evidence.stages], sizes)
 
 
-def halving(evidence: Evidence, present: np.ndarray, budget: int, seed: int) -> Allocation:
+def halving(evidence: Evidence, survivors: np.ndarray, budget: int, seed: int) -> Allocation:
     """Sequential halving of Karnin, Koren and Somekh (2013) on all scores so far, for budgets too small for a race.
 
     In each of R = ceil(log2 K) rounds, all survivors get floor(budget / (survivors R)) trainings, but at least one, and
@@ -64,17 +64,17 @@ def halving(evidence: Evidence, present: np.ndarray, budget: int, seed: int) -> 
 
     Args:
       evidence: the scores.
-      present: bool[K], configurations that may be trained.
+      survivors: bool[K], configurations that may be trained; in the end, those that are left.
       budget: number of trainings.
       seed: seed of the random order.
     """
-    alive, first = np.flatnonzero(present), first_seeds(evidence)
+    alive, first = np.flatnonzero(survivors), first_seeds(evidence)
     rounds = max((len(alive) - 1).bit_length(), 1)
     if budget < len(alive):
         order = np.random.default_rng((seed, DRAW)).permutation(alive)[:budget]
         yield Request(order, first[order])
         return
-    spent = np.zeros(len(present), np.int64)
+    spent = np.zeros(len(survivors), np.int64)
     for _ in range(rounds):
         each = max(budget // (len(alive) * rounds), 1)
         arms = np.tile(alive, each)
@@ -84,6 +84,8 @@ def halving(evidence: Evidence, present: np.ndarray, budget: int, seed: int) -> 
         location = evidence.location()[alive]
         order = np.argsort(-np.where(np.isnan(location), -math.inf, location), kind="stable")
         alive = np.sort(alive[order[: -(-len(alive) // 2)]])
+        survivors[:] = False
+        survivors[alive] = True
 
 
 class Played:

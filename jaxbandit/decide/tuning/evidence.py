@@ -155,6 +155,11 @@ class Evidence:
         counts = np.maximum([len(sample) - self.stages[-1].first for sample in self.samples], 0)
         return achieved.recommended(self.comparison(), counts, self.location(), allowed if allowed.any() else present)
 
+    def best(self, arms: np.ndarray) -> int:
+        """Return the one of these configurations, bool[K], with the best estimate; the first one without any."""
+        location = self.location()
+        return int(np.argmax(np.where(arms, np.where(np.isnan(location), -1e300, location), -math.inf)))
+
     def excluder(self, arm: int) -> int | None:
         """Return a configuration that excludes this one, None if there is none."""
         claims = self.comparison().claims()[arm]

@@ -55,7 +55,7 @@ def _by_default(
 ) -> Found:
     budget, count = search.terms.max_trainings, len(numbers)
     least = (evidence.criterion._replace(min_trainings=1).needed(evidence.stages) or 0) * count
-    halves = budget is not None and budget < 2 * least
+    halves, survivors = budget is not None and budget < 2 * least, search.present.copy()
     if budget is not None and halves:
         if budget < least:
             warnings.warn(
@@ -63,7 +63,7 @@ def _by_default(
                 "trainings are needed; sequential halving chooses one",
                 stacklevel=4,
             )
-        requests = allocation.halving(evidence, search.present, budget, seed)
+        requests = allocation.halving(evidence, survivors, budget, seed)
     else:
         requests = allocation.race(evidence, search.present)
     why = search.play(requests, _watch(search, evidence, numbers))
@@ -74,7 +74,7 @@ def _by_default(
         refuse(where, f": every configuration {what} seed")
     if why == "done":
         why = "max_trainings" if halves else "epsilon"
-    arm = evidence.recommended(search.present)
+    arm = evidence.best(survivors) if halves else evidence.recommended(search.present)
     if why == "epsilon" and evidence.achieved(arm) > (evidence.criterion.epsilon or 0.0):
         why = "alone"
     certificate = search_certificate(
