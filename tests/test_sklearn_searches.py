@@ -177,11 +177,11 @@ def test_a_budget_of_random_splits_ends_with_what_is_known():
 
 @pytest.mark.parametrize("budget", [3, 8, 10, 13, 15, 23, 24, 47])
 def test_a_small_budget_is_used(budget):
-    """Halving of 8 needs 24; with less, the best after one split of each are halved."""
+    """Halving of 8 needs 24; with less, each survivor of a round gets one split, until the budget ends."""
     search = SplitSearch(8, Criterion(0.05, None), NO_RANGE, max_fits=budget, seed=0)
     for request in search.requests():
-        fresh = request.seeds >= search.fits[request.arms]
-        search.enter(request.arms[fresh], request.seeds[fresh], request.arms[fresh] / 10 + 0.01 * request.seeds[fresh])
+        arms, seeds = (column[: budget - search.fits.sum()] for column in request)
+        search.enter(arms, seeds, arms / 10 + 0.01 * seeds)
     spent = search.fits.sum()
     assert spent <= budget and spent > 0.6 * budget and not search.stopped
     assert search.best == (7 if budget >= 8 else np.flatnonzero(search.fits).max())

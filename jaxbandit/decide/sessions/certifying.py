@@ -42,7 +42,7 @@ def certificate(session: Session) -> Certificate:
     means, statistic = (totals.means if single else None), "mean"
     quantile = None if promise is None or promise.quantile is None else float(promise.quantile)
     rewards = samples(session) if single and quantile is not None else None
-    if rewards is not None and arms is not None:
+    if rewards is not None and arms is not None and quantile is not None:
         statistic = "median" if quantile == 0.5 else f"{quantile:g}-quantile"
         means, low, high, comparison = _quantiles(rewards, quantile, 1 - coverage)
         epsilon, excluded = achieved.achieved_epsilon(comparison, arms), achieved.excluded(comparison, len(arms))
