@@ -58,7 +58,7 @@ def test_a_promise_says_whether_it_is_proved():
             assert make(3, threshold=threshold).promise.proved
         assert make(3, family="gaussian", threshold="gauss").promise.proved
         assert not make(3, threshold="heuristic").promise.proved
-    assert jb.kl_lucb(3, m=2, epsilon=0.1, delta=0.2).promise == (0.2, 0.1, 2, True)
+    assert jb.kl_lucb(3, m=2, epsilon=0.1, delta=0.2).promise == (0.2, 0.1, 2, True, None)
     assert jb.chernoff_racing(3).promise.proved and not jb.chernoff_racing(3, threshold="heuristic").promise.proved
     assert jb.successive_elimination(3).promise.proved
     assert not any(jb.lil_ucb(3, variant=variant).promise.proved for variant in ("theory", "heuristic"))
