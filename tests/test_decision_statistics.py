@@ -95,7 +95,9 @@ def test_halving_with_a_small_budget_uses_it():
     assert spent == 100
     for run in range(30):
         world = decisions_worlds.smooth(rng, 128)
-        _, spent, regret = searched(lambda e, s=run: allocation.halving(e, everyone.copy(), 640, s), world, 640, rng, 128)
+        _, spent, regret = searched(
+            lambda e, s=run: allocation.halving(e, everyone.copy(), 640, s), world, 640, rng, 128
+        )
         assert 560 < spent <= 640
         regrets.append(regret)
     stated = decisions_parts.REGRETS["smooth", 128, 5][0]
