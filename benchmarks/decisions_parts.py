@@ -165,7 +165,7 @@ def regrets(runs: int) -> Iterator[Cell]:
 def _rules(arms: int, budget: int, seed: int) -> dict[str, Callable[[Evidence], allocation.Allocation]]:
     everyone = np.ones(arms, bool)
     return {
-        "halving": lambda seen: allocation.halving(seen, everyone, budget, seed),
+        "halving": lambda seen: allocation.halving(seen, everyone.copy(), budget, seed),
         "race": lambda seen: allocation.race(seen, everyone),
         "half": lambda seen: _half(seen, budget),
         "top": lambda seen: searches.leader_and_rival(seen, arms),

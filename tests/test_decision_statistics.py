@@ -91,11 +91,13 @@ def test_a_budget_that_ends_within_a_round_does_not_forget_the_other_arms():
 def test_halving_with_a_small_budget_uses_it():
     rng, everyone, regrets = np.random.default_rng(2), np.ones(128, bool), []
     world = decisions_worlds.smooth(rng, 128)
-    _, spent, _ = searched(lambda e: allocation.halving(e, everyone, 100, 0), world, 100, rng, 128)
+    _, spent, _ = searched(lambda e: allocation.halving(e, everyone.copy(), 100, 0), world, 100, rng, 128)
     assert spent == 100
     for run in range(30):
         world = decisions_worlds.smooth(rng, 128)
-        _, spent, regret = searched(lambda e, s=run: allocation.halving(e, everyone, 640, s), world, 640, rng, 128)
+        _, spent, regret = searched(
+            lambda e, s=run: allocation.halving(e, everyone.copy(), 640, s), world, 640, rng, 128
+        )
         assert 560 < spent <= 640
         regrets.append(regret)
     stated = decisions_parts.REGRETS["smooth", 128, 5][0]
