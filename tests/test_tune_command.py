@@ -246,3 +246,15 @@ def test_a_training_that_ends_its_worker_leaves_a_search_that_goes_on(place, cap
     (place / "well").touch()
     assert cli.main(command) == 0
     assert "act = b" in capsys.readouterr().out.splitlines()[0]
+
+
+def test_a_damaged_search_is_repaired(place, capsys):
+    assert cli.main(["tune", "tuned_model:train", "sweep.toml"]) == 0
+    log, before = place / "sweep-tune" / "scores.jsonl", (place / "sweep-tune" / "summary.json").read_bytes()
+    log.write_bytes(log.read_bytes().replace(b'"score": [', b'"score": [9, ', 1))
+    capsys.readouterr()
+    assert cli.main(["tune", "tuned_model:train", "sweep.toml"]) == 2
+    assert "or let jaxbandit repair DIR keep" in capsys.readouterr().err
+    assert cli.main(["repair", "sweep-tune"]) == 0 and "is trained again" in capsys.readouterr().out
+    assert cli.main(["tune", "tuned_model:train", "sweep.toml"]) == 0
+    assert (place / "sweep-tune" / "summary.json").read_bytes() == before

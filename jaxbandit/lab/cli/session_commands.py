@@ -128,18 +128,22 @@ class Status:
 
 @dataclass(frozen=True)
 class Repair:
-    """Repair a session whose log is refused: what is sound is kept, and the damaged log stays beside it."""
+    """Repair a session or a search whose log is refused: what is sound is kept, and the damaged log stays beside it."""
 
     directory: Annotated[Positional[Path], DIRECTORY]
-    """Directory of the session."""
+    """Directory of the session or search."""
 
     def __call__(self) -> int:
         """Repair it, and print what was changed."""
         from jaxbandit.decide.sessions.repair import repair_session
         from jaxbandit.decide.sessions.stored import read_about
+        from jaxbandit.decide.tuning import store
         from jaxbandit.lab.specs.session import load_stored
 
         with bad_input():
+            if (self.directory / store.ABOUT).exists():
+                print(store.repair(self.directory))
+                return DONE
             stored = isinstance(read_about(self.directory)["meta"].get("spec"), dict)
             spec = load_stored(self.directory, imports=None) if stored else None
             print(repair_session(self.directory, None if spec is None or spec.outside else spec.build()))
