@@ -74,7 +74,7 @@ class Certificate:
         if self.delta is None:
             return "none"
         best = "the best" if self.m == 1 else f"the {self.m} best"
-        arm = f"{best} or within {self.epsilon:g} of it" if self.epsilon else best
+        arm = f"{best} or within {self.epsilon:g} of {'it' if self.m == 1 else 'them'}" if self.epsilon else best
         words = f"the recommended arm is {arm}" if self.m == 1 else f"the recommended arms are {arm}"
         words = f"{words} with probability at least {1 - self.delta:g}"
         if not self.proved:

@@ -156,7 +156,8 @@ def check_rewards(
     bad = ~usable(values)
     if bad.any() and on_failure is None:
         at = int(np.argmax(bad))
-        allowed = "must be finite with |reward| <= 1e150; on_failure = value replaces it"
+        remedy = "on_failure = value replaces it, and withdraw gives the pull back"
+        allowed = f"must be finite with |reward| <= 1e150; {remedy}"
         raise ValueError(f"{where}: {name} = {ids[at]}: reward = {values[at]}, {allowed}")
     values = np.where(bad, on_failure if on_failure is not None else 0.0, values)
     outside = (values < low) | (values > high)
