@@ -180,6 +180,7 @@ def test_equal_proposals_are_one_finalist():
     assert only.certificate is None and only.configs.count == 1
 
 
+@pytest.mark.filterwarnings("ignore:tune. max_trainings")  # too few trainings for a race of so few finalists
 @pytest.mark.parametrize(
     ("total", "proposals", "finalists"),
     # 12 a finalist for 4 (n0 = 6), 14 for 8 (n0 = 7), or 30 %; below 80 fewer finalists, at most 60 %
@@ -260,6 +261,7 @@ def test_a_timeout_leaves_time_for_the_race(monkeypatch):
         jb.search(slow, SPACE, "random", max_trainings=1000, timeout=0, progress=False)
 
 
+@pytest.mark.filterwarnings("ignore:tune. max_trainings")  # too few trainings for a race of so few finalists
 def test_a_larger_budget_uses_all_scores(tmp_path):
     small = searched(max_trainings=80, directory=tmp_path / "here")
     before = len(CALLS)

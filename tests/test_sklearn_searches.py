@@ -162,7 +162,7 @@ def test_a_budget_of_random_splits_ends_with_what_is_known():
     assert not found.certificate_.stopped and "known now: the recommended arm is within" in str(found.certificate_)
     with pytest.warns(ConvergenceWarning, match="undecided after max_fits = 101"):
         BanditSearchCV(Formula(noise=0.3), near, max_fits=101, epsilon=1e-5, random_state=0).fit(X, Y)
-    with pytest.warns(ConvergenceWarning, match="at least 24 fits are needed"):
+    with pytest.warns(ConvergenceWarning, match="a race begins at 48 fits"):
         found = BanditSearchCV(Formula(), levels, max_fits=13, random_state=0).fit(X, Y)
     assert found.certificate_.achieved == np.inf and found.certificate_.rule == "sequential_halving"
     assert found.best_params_ == {"level": 0.9} and found.certificate_.pulls.tolist() == [1, 1, 4, 4]

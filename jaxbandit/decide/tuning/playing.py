@@ -57,12 +57,11 @@ def _by_default(
     least = (evidence.criterion._replace(min_trainings=1).needed(evidence.stages) or 0) * count
     halves, survivors = budget is not None and budget < 2 * least, search.present.copy()
     if budget is not None and halves:
-        if budget < least:
-            warnings.warn(
-                f"{where}: max_trainings = {budget} with {count} configurations gives no guarantee: at least {least} "
-                "trainings are needed; sequential halving chooses one",
-                stacklevel=4,
-            )
+        warnings.warn(
+            f"{where}: max_trainings = {budget} with {count} configurations is spent by sequential halving, which as a "
+            f"rule gives no guarantee; a race begins at {2 * least} trainings",
+            stacklevel=4,
+        )
         requests = allocation.halving(evidence, survivors, budget, seed)
     else:
         requests = allocation.race(evidence, search.present)
