@@ -101,7 +101,6 @@ EXECUTED = [
     page("tune", pytest.mark.quickly_compiled),
     page("clock", pytest.mark.quickly_compiled),
     page("ab"),
-    page("recipes/ab_log"),
     page("integrations"),
     page("halving"),
     *(page(f"recipes/{name}", pytest.mark.quickly_compiled) for name in RECIPES),

@@ -59,6 +59,11 @@ class TuneResult:
     reused: int = 0  # trainings whose scores were in the directory before
     versions: dict[str, str] = field(default_factory=versions)
 
+    @property
+    def known(self) -> str:
+        """What is known of the choice, in a sentence; "" without a certificate."""
+        return "" if self.certificate is None else self.certificate.known
+
     def columns(self) -> dict[str, np.ndarray]:
         """Return the table with the hyperparameters of each configuration, as `config.NAME`."""
         return {**self.table, **stored_columns(self.configs)}
