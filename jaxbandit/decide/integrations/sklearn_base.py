@@ -211,8 +211,8 @@ class BaseBanditSearch(BaseSearchCV):
         search = SplitSearch(count, criterion, limits, max_fits=max_fits, seed=seed)
         if search.halving is not None and proved is None:
             warnings.warn(
-                f"{where}: max_fits = {max_fits} with {count} configurations is spent by sequential halving, which as a "
-                f"rule gives no guarantee; a race begins at {2 * count * search.needed} fits",
+                f"{where}: max_fits = {max_fits} with {count} configurations is spent by sequential halving, which as "
+                f"a rule gives no guarantee; a race begins at {2 * count * search.needed} fits",
                 ConvergenceWarning,
                 stacklevel=2,
             )
