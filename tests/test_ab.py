@@ -50,6 +50,7 @@ def test_the_running_bound_is_that_of_all_prefixes():
     assert bounds[-1] <= direct + 1e-9 and abs(bounds[-1] - mixture_upper(long, 0.05)) < 2e-3
 
 
+@pytest.mark.slow
 def test_many_values_are_divided_among_the_points_of_a_grid():
     """The bound is never below that of the values themselves at the looks, and above it by very little."""
     rng = np.random.default_rng(13)

@@ -104,7 +104,7 @@ def test_the_line_comes_above_a_bar():
 def slow(monkeypatch):
     """Let the compiler take its time."""
     lower = compiled.calls_library
-    monkeypatch.setattr(compiled, "calls_library", lambda lowered: time.sleep(0.6) or lower(lowered))
+    monkeypatch.setattr(compiled, "calls_library", lambda lowered: time.sleep(0.3) or lower(lowered))
 
 
 @pytest.mark.parametrize("progress", [None, False, True, lambda progress: None])

@@ -46,6 +46,7 @@ print(*(space.key(i) for i in range(space.count)), function_digest(train))
 """
 
 
+@pytest.mark.slow
 def test_keys_are_the_same_in_every_process_and_differ():
     def keys(hash_seed):
         result = subprocess.run(

@@ -483,6 +483,7 @@ def test_a_loss_in_a_known_range_is_its_mirror_image_for_the_rule():
     assert "must be in [0, 1], given by score_range" in ends(study(by_range), lambda trial: objective(trial) + 1)
 
 
+@pytest.mark.slow
 def test_medians_are_compared_if_asked_for():
     found = study(BanditSampler(CONFIGS, quantile=0.5, epsilon=0.05))
     shown = certificate(until_certified(found))

@@ -133,6 +133,7 @@ def test_equal_arms_of_rounded_rewards_end_when_the_resolution_allows_it(rounds,
         assert not stopped(jnp.float64(price - 0.00005)) and stopped(jnp.float64(price + 0.00005))
 
 
+@pytest.mark.slow
 def test_a_certificate_of_a_race_for_several_arms_states_at_most_its_epsilon():
     """Its claims are a part of those by which the achieved epsilon is computed, with the same chains."""
     rng = np.random.default_rng(0)

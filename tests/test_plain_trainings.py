@@ -163,9 +163,9 @@ def test_each_training_is_one_call_with_its_dictionary():
 def test_executors_find_the_same(kind):
     spawned = multiprocessing.get_context("spawn")
     pool = ThreadPoolExecutor(3) if kind == "threads" else ProcessPoolExecutor(1, spawned)
-    alone = jb.tune(answered, PROMPTS, max_trainings=30)
+    alone = jb.tune(answered, PROMPTS, max_trainings=36)
     with pool:
-        found = jb.tune(answered, PROMPTS, max_trainings=30, executor=pool)
+        found = jb.tune(answered, PROMPTS, max_trainings=36, executor=pool)
     np.testing.assert_array_equal(found.history["score"], alone.history["score"])
 
 
@@ -245,7 +245,7 @@ def test_what_is_traced_can_be_said():
         ({"traced": "yes"}, 'traced = "yes", must be True, False or None'),
     ):
         with pytest.raises(BadInput) as error:
-            jb.tune(answered, PROMPTS, max_trainings=30, **options)
+            jb.tune(answered, PROMPTS, max_trainings=36, **options)
         assert said in str(error.value) and "\n" not in str(error.value)
 
 
@@ -285,6 +285,7 @@ print([best.configs.text(i) for i in range(3)], best.to_dataframe().columns.toli
 """
 
 
+@pytest.mark.slow
 def test_a_result_with_objects_is_saved_with_the_same_bytes_in_every_process(tmp_path):
     printed = []
     for hash_seed in ("1", "2"):

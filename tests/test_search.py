@@ -233,6 +233,7 @@ def test_failed_proposals_are_told_to_optuna_as_failures():
     assert np.isnan(result.proposals["score"]).any() and result.config["x"] <= 0.5
 
 
+@pytest.mark.slow
 def test_a_train_that_jax_traces_is_trained_in_batches(tmp_path):
     def traced(key, config):
         return config["x"] + 0.05 * jax.random.normal(key)

@@ -30,6 +30,7 @@ def play(s, asks, limit=4, wrong=()):
     return s
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", RULES)
 def test_an_amended_session_is_the_one_that_was_told_the_right_reward(kind, tmp_path):
     s = play(jb.session(RULES[kind], seed=3), 5)

@@ -42,6 +42,7 @@ def test_samples_are_the_rewards_of_each_arm_by_index(kind, tmp_path):
     assert [list(x) for x in samples(jb.tell(s, pulls.id[1:], [0.5] * (len(pulls.id) - 1)))] == found  # a gap before
 
 
+@pytest.mark.slow
 def test_samples_of_sets_and_with_contexts_are_unknown():
     s, pulls = jb.ask(jb.session(jb.icb(3, k=2)))
     s = jb.tell(s, pulls.id, [0.5] * len(pulls.id))
@@ -159,6 +160,7 @@ def test_a_plate_with_failures_is_filled_again_and_the_rest_counts():
     assert s.round == 5 and s.counts.sum() == 20
 
 
+@pytest.mark.slow
 def test_only_races_are_asked_ahead():
     for rule in (
         jb.sequential_halving(5, budget=60),

@@ -199,6 +199,7 @@ def test_ties_end_a_search():
     assert found.best_index_ == 0 and found.certificate_.stopped and found.certificate_.achieved == 0
 
 
+@pytest.mark.slow
 def test_a_known_range_makes_the_comparison_one_for_any_distribution():
     levels = {"level": [0.1, 0.9]}
     found = BanditSearchCV(Formula(), levels, epsilon=0.01, score_range=(0, 1), random_state=0).fit(X, Y)
@@ -242,6 +243,7 @@ def test_what_a_failed_configuration_excluded_is_a_rival_again():
     assert np.isnan(evidence.location()).tolist() == [False, False, True]
 
 
+@pytest.mark.slow
 def test_statements_about_random_splits_are_wrong_at_most_as_often_as_delta():
     """200 searches of 4 normal arms at delta = 0.2: more than 57 wrong ones have probability 0.003 if delta holds."""
     wrong, means = 0, np.array([0.5, 0.5, 0.49, 0.4])

@@ -308,7 +308,7 @@ def test_a_dropped_configuration_with_a_larger_mean_is_explained():
         return config["mu"] + 0.05 * luck + 0.001 * own
 
     explained = []
-    for seed in range(12):
+    for seed in range(6):
         best = search(train, 0.8, 0.7999, 0.795, epsilon=0.0, max_trainings=400, seed=seed)
         better = best.table["mean"] > best.table["mean"][best.index]
         assert better[2] == ("configuration 2 has a better mean over 14 trainings, but was excluded by" in str(best))
