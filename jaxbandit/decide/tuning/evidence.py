@@ -35,7 +35,8 @@ class Evidence:
         self.count = self.stages[-1].size
         self.samples: list[list[float]] = [[] for _ in range(self.count)]  # by seed, NaN where there is none
         self.trainings = np.zeros(self.count, np.int64)  # with an outcome
-        self.failures = np.zeros(self.count, np.int64)
+        self.failures = np.zeros(self.count, np.int64)  # with or without a reward
+        self._rewarded = np.zeros(self.count, np.int64)
         self._means, self._squares = np.zeros(self.count), np.zeros(self.count)  # of rewards; squared deviations
         self._begin()
 
@@ -51,19 +52,26 @@ class Evidence:
             self._quantiles = [QuantileBounds(self.criterion.quantile, float(level)) for level in self._levels]
             self._taken = [0] * self.count
 
-    def enter(self, arms: np.ndarray, seeds: np.ndarray, rewards: np.ndarray) -> None:
-        """Take the rewards of trainings; NaN is a failed training that has no reward."""
+    def enter(self, arms: np.ndarray, seeds: np.ndarray, rewards: np.ndarray, failed: np.ndarray | None = None) -> None:
+        """Take the rewards of trainings; NaN is a failed training that has no reward.
+
+        Args:
+          arms: int64[n], the configurations.
+          seeds: int64[n], the numbers of their seeds.
+          rewards: float64[n].
+          failed: bool[n], which of them failed. None: those without a reward.
+        """
+        np.add.at(self.failures, arms, np.isnan(rewards) if failed is None else failed)
         for arm, seed, reward in zip(arms.tolist(), seeds.tolist(), rewards.tolist(), strict=True):
             sample = self.samples[arm]
             sample.extend([math.nan] * (seed + 1 - len(sample)))
             sample[seed] = reward
             self._changed.add(arm)
             self.trainings[arm] += 1
-            if math.isnan(reward):
-                self.failures[arm] += 1
-            else:
+            if not math.isnan(reward):
+                self._rewarded[arm] += 1
                 apart = reward - self._means[arm]
-                self._means[arm] += apart / (self.trainings[arm] - self.failures[arm])
+                self._means[arm] += apart / self._rewarded[arm]
                 self._squares[arm] += apart * (reward - self._means[arm])
 
     def decide_by(self, criterion: Criterion) -> None:
@@ -107,7 +115,7 @@ class Evidence:
 
     def moments(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return the number, mean and variance (divisor n) of the rewards of each configuration."""
-        n = self.trainings - self.failures
+        n = self._rewarded.copy()
         known = n > 0
         return n, np.where(known, self._means, math.nan), np.where(known, self._squares / np.maximum(n, 1), math.nan)
 

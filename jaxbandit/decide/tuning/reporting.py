@@ -19,6 +19,7 @@ MEANING = {  # of a mean, by what happens to failed trainings
     "stop": "no training failed",
     "separate": "means are over the trainings that did not fail, and regret is the difference from the best such mean",
 }
+SHOWN = 10  # configurations whose failures are listed
 FEW = 2**20  # scores in all of which more expensive bounds are computed
 PRICE = (
     "with a known range of scores, score_range=(low, high) needs no such assumption; it takes about "
@@ -126,14 +127,16 @@ def _outlier_remarks(evidence: Evidence, arm: int, names: Sequence[str]) -> list
 
 
 def failure_remarks(evidence: Evidence, arm: int, names: Sequence[str], on_failure: object) -> list[str]:
-    """Return how many trainings failed of the configurations that are not excluded."""
-    lines, left = [], ~evidence.excluded()
-    left[arm] = True
+    """Return how many trainings failed of each configuration, the chosen one first, and then those that failed most."""
+    lines = []
     rates = evidence.failure_rates() if evidence.criterion.max_failure_rate is not None else None
-    for i in np.flatnonzero(left & (evidence.failures > 0)).tolist():
+    order = sorted(np.flatnonzero(evidence.failures).tolist(), key=lambda i: (i != arm, -evidence.failures[i]))
+    for i in order[:SHOWN]:
         counts = "" if isinstance(on_failure, str) else f" and count as {on_failure:g}"
         rate = "" if rates is None else f"; at most {rates[i]:.0%} of its trainings fail"
         lines.append(f"{names[i]}: {evidence.failures[i]} of {evidence.trainings[i]} trainings failed{counts}{rate}")
+    if more := len(order) - SHOWN if len(order) > SHOWN else 0:
+        lines.append(f"and {more} more configurations with failures")
     most = evidence.criterion.max_failure_rate
     if rates is not None and most is not None and not rates[arm] <= most:
         lines.append(f"no configuration is known to fail in at most {most:.0%} of its trainings")

@@ -93,7 +93,8 @@ class Search:
             known = list(store.all_of(arm, store.next_seed()))
             self.spent += sum(outcome.attempts for _, outcome in known)
             rewards = np.array([self._reward(arm, outcome) for _, outcome in known])
-            evidence.enter(np.full(len(known), arm), np.array([seed for seed, _ in known], np.int64), rewards)
+            lost = np.array([np.isnan(outcome.score) for _, outcome in known], bool)
+            evidence.enter(np.full(len(known), arm), np.array([seed for seed, _ in known], np.int64), rewards, lost)
 
     def play(self, allocation: Allocation, after: Callable[[], None] = lambda: None) -> str:
         """Make the trainings that an allocation requests, and return why the search has ended.
@@ -175,7 +176,7 @@ class Search:
         outcomes = [self._known(*pair) for pair in pairs]
         trained = set(first)
         cut: set[int] = set()  # configurations of which a training is missing: their later ones do not count either
-        rewards, keep = [], []
+        rewards, keep, lost = [], [], []
         for i, ((arm, seed), outcome) in enumerate(zip(pairs, outcomes, strict=True)):
             if outcome is None or arm in cut:
                 cut.add(arm)
@@ -185,10 +186,11 @@ class Search:
             self.reused += i not in trained
             self.spent += outcome.attempts
             place, missed = int(self.places[arm]), bool(np.isnan(outcome.score))
+            lost.append(missed)
             row = place, seed, self._score(outcome), self._requests, outcome.attempts, missed
             for column, value in zip(vars(self.rows).values(), row, strict=True):
                 column.append(value)
-        self._evidence.enter(arms[keep], seeds[keep], np.array(rewards))
+        self._evidence.enter(arms[keep], seeds[keep], np.array(rewards), np.array(lost, bool))
         return not cut
 
     def _score(self, outcome: Outcome) -> float:
