@@ -57,6 +57,7 @@ def test_statements_would_be_false_if_the_bounds_were_those_of_one_time():
     assert wrong.any_arm.mean() > 0.5
 
 
+@pytest.mark.slow
 def test_what_half_a_budget_for_fiesta_achieves():
     world = decisions_worlds.fiesta()
     for rule, stated in (("halving", 0.0244), ("uniform", 0.0023)):
@@ -80,6 +81,7 @@ def searched(rule, world, budget, rng, arms):
     return seen, spent, world.means.max() - world.means[seen.recommended(np.ones(arms, bool))]
 
 
+@pytest.mark.slow
 def test_a_budget_that_ends_within_a_round_does_not_forget_the_other_arms():
     """The first arms of a round that was cut are no better than the last ones, of which one is the best."""
     world, rng = decisions_worlds.fiesta(), np.random.default_rng(1)
@@ -88,6 +90,7 @@ def test_a_budget_that_ends_within_a_round_does_not_forget_the_other_arms():
     assert np.mean(regrets) < 5e-4  # it is 5e-3 if the last arms are forgotten
 
 
+@pytest.mark.slow
 def test_halving_with_a_small_budget_uses_it():
     rng, everyone, regrets = np.random.default_rng(2), np.ones(128, bool), []
     world = decisions_worlds.smooth(rng, 128)

@@ -92,6 +92,7 @@ def test_a_study_that_minimizes_shows_its_own_values(session):
     np.testing.assert_array_equal(shown.high, -by_hand.low)
 
 
+@pytest.mark.slow
 def test_several_workers_come_to_the_same_certificate(session):
     barrier = threading.Barrier(3)
 
@@ -493,6 +494,7 @@ def test_medians_are_compared_if_asked_for():
         assert quantile_sequence(scores, 0.5, 0.05 / 6) == (shown.low[arm], shown.high[arm])
 
 
+@pytest.mark.slow
 def test_a_rule_goes_on_with_more_configurations():
     """Its promise is about configurations that are there from the start; so nothing is left of it."""
     place = {"storage": optuna.storages.InMemoryStorage(), "study_name": "one", "load_if_exists": True}

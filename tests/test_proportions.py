@@ -82,6 +82,7 @@ def test_the_error_of_the_bound_of_a_rare_event_computed_exactly():
     assert probability_of_error(smaller, p, 120) > alpha
 
 
+@pytest.mark.slow
 @pytest.mark.statistical
 def test_bounds_of_means_of_bounded_scores_hold_at_all_sample_sizes():
     """Scores 0, .3 and 1; alpha .1, 300 runs: P(more than 48 false at .1) < 1e-3."""

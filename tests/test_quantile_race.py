@@ -53,7 +53,12 @@ def play(rewards, p, delta, epsilon):
 
 
 @pytest.mark.parametrize(
-    ("p", "delta", "epsilon"), [(0.5, 0.1, 0.0), (0.5, 0.05, 0.4), (0.9, 0.2, 0.1), (0.1, 0.2, 0.0), (0.3, 0.6, 0.2)]
+    ("p", "delta", "epsilon"),
+    [
+        (0.5, 0.05, 0.4),
+        (0.9, 0.2, 0.1),
+        *(pytest.param(*case, marks=pytest.mark.slow) for case in ((0.5, 0.1, 0.0), (0.1, 0.2, 0.0), (0.3, 0.6, 0.2))),
+    ],
 )
 def test_same_pulls_and_same_stop_as_the_reference(p, delta, epsilon):
     with jax.enable_x64(True):

@@ -84,6 +84,7 @@ def test_keys_are_those_that_are_documented():
     assert all(word in raced for word in words[5:-2])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("proposer", ["random", "tpe", "sampler", "function"])
 @pytest.mark.parametrize("space", [SPACE, conditional], ids=["dict", "conditional"])
 def test_a_search_that_was_stopped_resumes_with_the_same_result(proposer, space, tmp_path, monkeypatch):
@@ -340,6 +341,7 @@ def test_values_of_random_trials_are_those_of_the_laws():
     assert trials[0].suggest_float("u", -1, 3) == trials[0].params["u"] == RandomTrial(7, 0).suggest_float("u", -1, 3)
 
 
+@pytest.mark.slow
 def test_static_values_of_a_space_stay_static():
     seen = []
 

@@ -273,6 +273,7 @@ def test_refusals_are_one_line_and_change_nothing(name):
     assert "\n" not in str(refusal.value) and leaves(s) == before
 
 
+@pytest.mark.slow
 def test_a_rule_that_insists_on_closed_arms_is_refused():
     rule = jb.epsilon_greedy(2, epsilon=0.0)
     s = jb.tell_outside(jb.session(rule), [0, 1], [1.0, 0.0])

@@ -177,6 +177,7 @@ def test_a_limit_that_means_everything_is_refused():
     assert len(jb.ask(jb.session(jb.sequential_halving(5, budget=60)), limit=10**9)[1].id) == 20
 
 
+@pytest.mark.slow
 def test_a_plan_on_a_grid_takes_what_was_pulled_ahead(tmp_path):
     rule = jb.kl_racing(3, delta=1e-6, grid=2.0)  # plans of 2, 2, 4, 8, .. pulls of each
     with jb.session_directory(tmp_path, rule) as d:
