@@ -22,6 +22,7 @@ class _Thread(threading.local):
     quiet = False
     spent = 0.0  # seconds on what is named
     active = False  # whether a compilation is under way; one within another is a part of it
+    lines: Any = ()  # those that were printed about what is named
 
 
 _thread = _Thread()
@@ -30,7 +31,7 @@ _thread = _Thread()
 @contextmanager
 def named(name: str) -> Iterator[None]:
     """Name in this thread what is compiled next, in the words of a user: "UCB1 on bernoulli"."""
-    with _changed(name=name, spent=0.0):
+    with _changed(name=name, spent=0.0, lines=[]):
         yield
 
 
@@ -47,10 +48,12 @@ def said() -> Iterator[None]:
     if _thread.active:
         yield
         return
-    begun, left = time.monotonic(), SECONDS - _thread.spent
-    timer = threading.Timer(left, _say, (f"compiling {_thread.name}: more than {SECONDS:g} s so far ...",))
+    begun, left = time.monotonic(), max(SECONDS - _thread.spent, 0.0)
+    lines = [] if _thread.name == _Thread.name else _thread.lines
+    line = f"compiling {_thread.name}: more than {SECONDS:g} s so far ..."
+    timer = threading.Timer(left, _say, (line, lines))
     timer.daemon = True
-    if left > 0 and not _thread.quiet:
+    if not lines and not _thread.quiet:  # the timer of an earlier program may have been cancelled in its last moment
         timer.start()
     try:
         with _changed(active=True):
@@ -61,7 +64,8 @@ def said() -> Iterator[None]:
             _thread.spent += time.monotonic() - begun
 
 
-def _say(line: str) -> None:
+def _say(line: str, lines: list[str]) -> None:
+    lines.append(line)
     bar = getattr(sys.modules.get("tqdm"), "tqdm", None)
     # The line comes above the bars that are shown.
     above = nullcontext() if bar is None or sys.stderr is None else bar.external_write_mode(file=sys.stderr)
