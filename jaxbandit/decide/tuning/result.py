@@ -34,10 +34,7 @@ SUMMARY = "summary.json"
 
 @dataclass(frozen=True, eq=False, repr=False)
 class TuneResult:
-    """The result of `tune`, `successive_halving` or `hyperband`.
-
-    `str` returns the choice and the best rows of the table, and `repr` returns one line.
-    """
+    """The result of `tune`, `successive_halving` or `hyperband`; `str` has the best rows, and `repr` one line."""
 
     config: PyTree  # the chosen configuration
     index: int  # its number
