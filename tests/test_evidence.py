@@ -5,8 +5,9 @@ import math
 import numpy as np
 import pytest
 
-from jaxbandit.decide.tuning.criterion import PAIRED, Criterion, Stage
+from jaxbandit.decide.tuning.criterion import Criterion, Stage
 from jaxbandit.decide.tuning.evidence import Evidence
+from jaxbandit.theory.comparisons import pairs
 from jaxbandit.theory.comparisons.arms import normal_arms
 from jaxbandit.theory.comparisons.betting import MOST_ARMS
 from jaxbandit.theory.comparisons.pairs import PairedDifferences
@@ -65,9 +66,9 @@ def test_many_configurations_in_a_range_have_bounds_of_their_own(maximize):
 
 def test_very_many_configurations_are_not_compared_in_pairs():
     criterion = Criterion(0.05, None)
-    assert not criterion.separately([Stage(PAIRED, 0, False)])
-    levels = criterion.arm_levels([Stage(PAIRED + 1, 0, False)])
-    assert criterion.separately([Stage(PAIRED + 1, 0, False)]) and levels.sum() == pytest.approx(0.05)
+    assert not criterion.separately([Stage(pairs.MOST_ARMS, 0, False)])
+    levels = criterion.arm_levels([Stage(pairs.MOST_ARMS + 1, 0, False)])
+    assert criterion.separately([Stage(pairs.MOST_ARMS + 1, 0, False)]) and levels.sum() == pytest.approx(0.05)
 
 
 def test_levels_of_single_configurations_add_up_with_those_that_a_later_stage_needs():

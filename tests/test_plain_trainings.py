@@ -261,7 +261,7 @@ def test_dictionaries_are_traced_in_groups_that_do_not_depend_on_others():
     assert [group.rows.tolist() for group in groups] == [[0, 1], [2], [3]]
     program = traced.trace(train, space)
     fewer = traced.trace(train, search_space.read("tune", given[:2]))
-    assert program.digest_of(0) == fewer.digest_of(0) != program.digest_of(1)
+    assert program.digests[0] == fewer.digests[0] != program.digests[1]
     best = jb.tune(train, given, max_trainings=56)
     assert best.config == given[2] and list(best.config) == ["x", "act", "n"]
 

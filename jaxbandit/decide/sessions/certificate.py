@@ -237,6 +237,13 @@ class Certificate:
         return view(f"recommended: {named}", table, notes=notes)
 
 
+def statistic_name(quantile: float | None) -> str:
+    """Return the name of what is compared: the mean, or a quantile."""
+    if quantile is None:
+        return "mean"
+    return "median" if quantile == 0.5 else f"{quantile:g}-quantile"
+
+
 def rare_heading(coverage: float | None) -> str:
     """Return the heading of the sentences of `Certificate.rare_events`."""
     return (

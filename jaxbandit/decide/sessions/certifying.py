@@ -7,7 +7,7 @@ import numpy as np
 from jaxbandit.base.contract import Algorithm, Rewards
 from jaxbandit.base.types import Numbers
 from jaxbandit.decide.sessions.arm_intervals import intervals
-from jaxbandit.decide.sessions.certificate import Certificate
+from jaxbandit.decide.sessions.certificate import Certificate, statistic_name
 from jaxbandit.decide.sessions.session import Session, samples
 from jaxbandit.engine.rounds import fit
 from jaxbandit.theory.comparisons import achieved, betting, pairs
@@ -17,7 +17,6 @@ from jaxbandit.theory.quantile_bounds import quantile_sequence
 
 NO_LIMITS = (-math.inf, math.inf)
 COVERAGE = 0.95  # of the intervals of a rule without a guarantee
-MOST_PAIRED = 5000  # arms whose pairs are compared
 PAIRED = "for what is known now, the differences between two arms' rewards with the same index are normal"
 
 
@@ -43,7 +42,7 @@ def certificate(session: Session) -> Certificate:
     quantile = None if promise is None or promise.quantile is None else float(promise.quantile)
     rewards = samples(session) if single and quantile is not None else None
     if rewards is not None and arms is not None and quantile is not None:
-        statistic = "median" if quantile == 0.5 else f"{quantile:g}-quantile"
+        statistic = statistic_name(quantile)
         means, low, high, comparison = _quantiles(rewards, quantile, 1 - coverage)
         epsilon, excluded = achieved.achieved_epsilon(comparison, arms), achieved.excluded(comparison, len(arms))
     elif single and quantile is None:
@@ -113,7 +112,7 @@ def _comparison(
         return bounded, None, []
     if math.isfinite(most - least) or not normal:
         return ArmBounds(low, high), None, []
-    if rewards is not None and count <= MOST_PAIRED:
+    if rewards is not None and count <= pairs.MOST_ARMS:
         paired = pairs.PairedDifferences(count, level)
         paired.enter(rewards)
         return paired, pairs.smallest_sample(level), [] if session.rule.name == "paired_race" else [PAIRED]

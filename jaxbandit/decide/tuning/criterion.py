@@ -15,11 +15,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from jaxbandit.theory.comparisons import pairs
-from jaxbandit.theory.comparisons.betting import MOST_ARMS, BoundedDifferences
+from jaxbandit.theory.comparisons import betting, pairs
+from jaxbandit.theory.comparisons.betting import BoundedDifferences
 from jaxbandit.theory.comparisons.pairs import PairedDifferences
 
-PAIRED = 5000  # most configurations whose pairs are compared: four numbers a pair, 800 MB
 UNSEEN = 14  # default of min_trainings: at delta = 0.05, what happens in 19 % of the trainings has been seen
 
 NORMAL = "the differences between two configurations' scores at the same seed are normal"
@@ -79,7 +78,7 @@ class Criterion(NamedTuple):
 
     def separately(self, stages: Sequence[Stage]) -> bool:
         """Whether configurations are compared by bounds of their own."""
-        return self.by_arms or stages[-1].size > (PAIRED if self.score_range is None else MOST_ARMS)
+        return self.by_arms or stages[-1].size > (pairs if self.score_range is None else betting).MOST_ARMS
 
     def arm_levels(self, stages: Sequence[Stage]) -> np.ndarray:
         """Return the error probability of each configuration, float64[K], if they are compared by bounds of their own.

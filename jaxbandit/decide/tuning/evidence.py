@@ -158,7 +158,8 @@ class Evidence:
     def recommended(self, present: np.ndarray) -> int:
         """Return the configuration to recommend, of those that are present and meet the constraint on failures."""
         allowed = present & self.allowed()
-        allowed = allowed & ~self.dropped() if (allowed & ~self.dropped()).any() else allowed
+        left = allowed & ~self.dropped()
+        allowed = left if left.any() else allowed
         # Seeds before the last stage had only the older configurations.
         counts = np.maximum([len(sample) - self.stages[-1].first for sample in self.samples], 0)
         return achieved.recommended(self.comparison(), counts, self.location(), allowed if allowed.any() else present)

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 import numpy as np
 
 from jaxbandit.decide.sessions.arm_intervals import intervals
-from jaxbandit.decide.sessions.certificate import Certificate
+from jaxbandit.decide.sessions.certificate import Certificate, statistic_name
 from jaxbandit.decide.sessions.rewards import Totals
 from jaxbandit.decide.tuning.configs import Configs
 from jaxbandit.decide.tuning.criterion import Criterion
-from jaxbandit.decide.tuning.evidence import Evidence
+from jaxbandit.decide.tuning.evidence import Evidence, Outlier
 from jaxbandit.theory.comparisons.achieved import achieved_epsilon
 from jaxbandit.theory.comparisons.betting import mixture_upper
 from jaxbandit.theory.proportions import rate_bounds
@@ -74,7 +74,7 @@ def search_certificate(
     criterion, stages = evidence.criterion, evidence.stages
     error, comparison, location = criterion.error(stages), evidence.comparison(), evidence.location()
     outliers = evidence.outliers(arm)
-    remarks = [*_outlier_remarks(evidence, arm, names), *failure_remarks(evidence, arm, names, on_failure)]
+    remarks = [*_outlier_remarks(outliers, names), *failure_remarks(evidence, arm, names, on_failure)]
     low, high = score_bounds(evidence)
     assumptions = criterion.assumptions(stages, paired)
     numbers = isinstance(on_failure, float)
@@ -105,15 +105,12 @@ def search_certificate(
 
 
 def statistic(criterion: Criterion) -> str:
-    """Return the name of what is compared."""
-    if criterion.quantile is None:
-        return "mean"
-    p = criterion.quantile if criterion.maximize else 1 - criterion.quantile
-    return "median" if p == 0.5 else f"{p:g}-quantile"
+    """Return the name of what is compared, a quantile being that of the scores."""
+    p = criterion.quantile
+    return statistic_name(p if p is None or criterion.maximize else 1 - p)
 
 
-def _outlier_remarks(evidence: Evidence, arm: int, names: Sequence[str]) -> list[str]:
-    found = evidence.outliers(arm)
+def _outlier_remarks(found: Sequence[Outlier], names: Sequence[str]) -> list[str]:
     if not found:
         return []
     worst = max(found, key=lambda each: each.deviation)

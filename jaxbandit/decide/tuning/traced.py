@@ -46,15 +46,6 @@ class Traced(NamedTuple):
     integer: bool  # whether train receives an integer as its seed, and not a key
     digests: list[str]  # of the program of each group, including the data that it closes over
 
-    @property
-    def digest(self) -> str:
-        """The digest of all programs."""
-        return " ".join(self.digests)
-
-    def digest_of(self, group: int) -> str:
-        """Return the digest of the program of one group, which does not depend on the other groups."""
-        return self.digests[group]
-
 
 class NotTraceable(Exception):
     """Raised if train cannot be traced; the message is the reason in one line."""

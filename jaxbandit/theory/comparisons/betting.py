@@ -135,9 +135,6 @@ class BoundedDifferences:
         self._samples = list(samples)
         for row, one, other, scores in new_rows(self._next, samples, changed):
             self._enter_pairs(row, one, other, scores)
-            rest = np.setdiff1d(other, one, assume_unique=True)
-            if len(rest):
-                self._enter_pairs(row, rest, one, scores)
 
     def _enter_pairs(self, row: int, one: np.ndarray, other: np.ndarray, scores: np.ndarray) -> None:
         at = np.ix_(one, other)

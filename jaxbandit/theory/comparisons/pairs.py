@@ -7,6 +7,7 @@ import numpy as np
 
 from jaxbandit.theory.solvers import student
 
+MOST_ARMS = 5000  # whose pairs are compared: four numbers for each pair, 800 MB
 _CHUNK = 2**22  # entries of a temporary matrix
 
 
@@ -31,7 +32,9 @@ def radius(n: np.ndarray, log_alpha: np.ndarray | float) -> np.ndarray:
 def new_rows(
     following: np.ndarray, samples: Sequence[Sequence[float] | np.ndarray], changed: Sequence[int] | None
 ) -> Iterator[tuple[int, np.ndarray, np.ndarray, np.ndarray]]:
-    """Yield each row that some pair of arms needs next: (row, arms that changed, all arms, scores float64[K]).
+    """Yield blocks of pairs with a row that some of them need next: (row, arms, other arms, scores float64[K]).
+
+    Blocks are of limited size, and those of a row together have all pairs with an arm that changed, in both orders.
 
     Args:
       following: int[K, K], the row that each pair needs next, which the caller increases.
@@ -50,7 +53,12 @@ def new_rows(
         for i in np.flatnonzero(rows > row).tolist():
             scores[i] = samples[i][row]
         here = np.flatnonzero(np.isfinite(scores))
-        yield row, here[np.isin(here, arms)], here, scores
+        one = here[np.isin(here, arms)]
+        rest, step = np.setdiff1d(here, one, assume_unique=True), max(_CHUNK // max(len(here), 1), 1)
+        for i in range(0, len(one), step):
+            yield row, one[i : i + step], here, scores
+        if len(rest):
+            yield row, rest, one, scores
 
 
 class PairedDifferences:
@@ -111,12 +119,7 @@ class PairedDifferences:
         """
         for row, one, other, scores in new_rows(self._next, samples, changed):
             self._size[other] = np.maximum(self._size[other], np.abs(scores[other]))
-            rest = np.setdiff1d(other, one, assume_unique=True)
-            step = max(_CHUNK // max(len(other), 1), 1)
-            for i in range(0, len(one), step):
-                self._enter_pairs(row, one[i : i + step], other, scores)
-            if len(rest):
-                self._enter_pairs(row, rest, one, scores)
+            self._enter_pairs(row, one, other, scores)
 
     def _enter_pairs(self, row: int, one: np.ndarray, other: np.ndarray, scores: np.ndarray) -> None:
         every = len(one) == len(other) == self.num_arms
