@@ -8,7 +8,8 @@ import pytest
 from parts import declared
 
 from jaxbandit.algorithms.exploration.super_arms import super_arms
-from jaxbandit.base.contract import Arms, Batch, Choice, SetPulls, action_of
+from jaxbandit.base.batches import Batch, SetPulls
+from jaxbandit.base.contract import Arms, Choice, action_of
 from jaxbandit.environments.linear_arms.linear_contextual import linear_contextual
 from jaxbandit.lab.conformance.check_algorithm import check_algorithm
 from jaxbandit.lab.specs.registry import ALGORITHMS

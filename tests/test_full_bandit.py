@@ -13,7 +13,7 @@ import pytest
 
 import jaxbandit as jb
 from jaxbandit.algorithms.exploration import super_arms as support
-from jaxbandit.base.contract import SetPulls
+from jaxbandit.base.batches import SetPulls
 from jaxbandit.engine.driver.identify import identify_cell
 from jaxbandit.environments.combinatorial.full_bandit import _pairs
 from jaxbandit.theory.solvers.decision_classes import partition_matroid, spanning_trees

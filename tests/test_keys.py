@@ -7,7 +7,8 @@ import parts
 import pytest
 from consumed import Generator
 
-from jaxbandit.base.contract import Algorithm, Batch, SetPulls
+from jaxbandit.base.batches import Batch, SetPulls
+from jaxbandit.base.contract import Algorithm
 from jaxbandit.engine.rounds import keys
 from jaxbandit.engine.rounds import step as rounds
 from jaxbandit.lab.specs.registry import ALGORITHMS

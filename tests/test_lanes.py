@@ -14,7 +14,8 @@ from lives import Lives
 
 from jaxbandit.algorithms.exploration.icb import icb
 from jaxbandit.algorithms.exploration.presets import lingape, lucb
-from jaxbandit.base.contract import Algorithm, Batch, Outcome, Replan
+from jaxbandit.base.batches import Batch
+from jaxbandit.base.contract import Algorithm, Outcome, Replan
 from jaxbandit.base.numerics import as_float, get_at, set_at
 from jaxbandit.base.types import Array
 from jaxbandit.engine.driver import drive, queues

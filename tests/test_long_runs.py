@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import jaxbandit as jb
-from jaxbandit.base.contract import SetPulls
+from jaxbandit.base.batches import SetPulls
 
 pytestmark = pytest.mark.quickly_compiled
 

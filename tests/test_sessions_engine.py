@@ -8,7 +8,7 @@ from parts import ALGORITHMS, SETS, SHARES, THETA, pair
 from xla_options import QUICKLY, of_every_program
 
 import jaxbandit as jb
-from jaxbandit.base.contract import SetPulls
+from jaxbandit.base.batches import SetPulls
 from jaxbandit.decide.sessions.rule_programs import counts_of
 from jaxbandit.engine.layout import compiled
 from jaxbandit.engine.rounds import keys

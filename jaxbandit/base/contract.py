@@ -10,6 +10,7 @@ import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from jaxbandit.base.batches import Batch, BatchRewards
 from jaxbandit.base.truth import Schedule, Truth, nothing
 from jaxbandit.base.types import Array, Key, Numbers, PyTree, Scalar
 
@@ -39,19 +40,39 @@ class Arms(NamedTuple):
     """The action space. The algorithm and the environment each declare it, and the engine raises if they differ.
 
     Attributes:
-      num_arms: number of arms K. An action is an int32[] in [0, K); with contexts it is an arm of the round's action
-        set.
+      num_arms: number of arms K, which is also what `pulls` counts. An action is an int32[] in [0, K); with contexts it
+        is an arm of the round's action set. 0 if no arms are counted, as for actions that are floats.
       set_size: k, if an action is a set of k arms; it is then a bool[K] with k entries True. None for single arms.
       num_contexts: number of contexts M, if there are any. A context is then an int32[] in [0, M), the index of the
         round's action set.
       members: whether the feedback on a set of arms is the reward of each member (semi-bandit feedback, float[K] with
         zeros for the arms outside the set) instead of one number.
+      context: shape of the float context of each round, if there is one: (d,) is a vector that all arms share, and
+        (num_arms, d) has one row for each arm. It excludes `num_contexts`.
+      available: whether the context is an `Offer`, because in some rounds not all arms may be pulled.
+      action: shape and dtype of an action that is neither an arm nor a set, as a tree of `jax.ShapeDtypeStruct`: a
+        float[] or float[p], an int32[M] of arms that are pulled together, an int32[k] list of arms.
+      ordered: whether the entries of an action int32[k] differ, because it is a list in which each arm stands once.
     """
 
     num_arms: int
     set_size: int | None = None
     num_contexts: int | None = None
     members: bool = False
+    context: tuple[int, ...] | None = None
+    available: bool = False
+    action: Any = None
+    ordered: bool = False
+
+
+class Offer(NamedTuple):
+    """The context of a round in which only some arms may be pulled. The regret is against the best of these.
+
+    A run in which no arm is available, or an arm is pulled that is not, ends with the outcome `NONFINITE`.
+    """
+
+    available: Array  # bool[num_arms]
+    features: PyTree = None  # the float context of the round as `Arms.context` declares it, or None
 
 
 class Rewards(NamedTuple):
@@ -84,6 +105,12 @@ class Choice(NamedTuple):
     info: PyTree
 
 
+class Chosen(NamedTuple):
+    """The information of a `Choice` by a rule that draws its action and knows with which probability."""
+
+    probability: Array  # float[] in (0, 1], of the action that was drawn, given the state and the context
+
+
 class Phases(NamedTuple):
     """Counts of rounds by kind, such as exploration and exploitation, which results report next to the pulls."""
 
@@ -100,48 +127,6 @@ class Replan(NamedTuple):
 
     due: Callable[[State], Array]  # bool[]
     apply: Callable[[State], State]
-
-
-class SetPulls(NamedTuple):
-    """A batch of pulls of sets of arms (super-arms), where the reward of a set is the sum over its members.
-
-    If `sets` is None, the pulls are spread evenly over all sets of the environment's size, which are too many to list.
-    The environment then returns sum_s r_s chi_s, float[num_arms], where r_s is the reward of pull s and chi_s the
-    indicator vector of the set that was pulled.
-    """
-
-    sets: Array | None  # bool[num_sets, num_arms], or None for all sets
-    counts: Array  # int[num_sets], the number of pulls of each set; int[1] if `sets` is None
-
-
-class Batch(NamedTuple):
-    """Pulls that an algorithm fixes in advance, so that the engine can draw all their rewards at once.
-
-    Where the environment has a matching `BatchRewards`, the engine may use them instead of `select` and `update`.
-
-    Attributes:
-      plan: `(state) -> int[num_arms]`, the pulls of each arm until the stopping rule is next evaluated, with sum >= 1;
-        or `(state) -> SetPulls`.
-      absorb: `(state, pulls, sums) -> state`, where `sums` is float[num_arms], the sum of the rewards of each arm.
-      squares: whether `absorb` takes the sums of squared rewards, float[num_arms], as a fourth argument.
-    """
-
-    plan: Callable[[State], PyTree]
-    absorb: Callable[..., State]
-    squares: bool = False
-
-
-class BatchRewards(NamedTuple):
-    """Sums of the rewards of a whole batch of pulls, drawn at once from their exact distribution.
-
-    `sums(state, pulls, noise)` returns the sum of `pulls[a]` rewards of each arm a, float[num_arms]; for `SetPulls` it
-    returns the sum of the rewards of each set, float[num_sets]. `squares(state, pulls, noise, sums)` returns the sums
-    of the squared rewards given the sums of the rewards.
-    """
-
-    noise: Callable[[Key], Noise]
-    sums: Callable[[State, PyTree, Noise], Array]
-    squares: Callable[[State, PyTree, Noise, Array], Array] | None = None
 
 
 class Promise(NamedTuple):
@@ -240,6 +225,8 @@ class Environment(NamedTuple):
         reads it. None if the gaps are unknown.
       transition: `(state, context, action, noise) -> state`, the state of the next round, computed after the reward.
         None if the state is constant.
+      over: `(state) -> bool[]`, whether the run is over before a round, for instance because a budget is spent. What is
+        played after that counts nothing. None if runs end at the horizon.
       simple_regret: `(state, recommendation) -> float[] >= 0`. A recommendation is an error if it exceeds epsilon.
       batch: sums of the rewards of many pulls at once, or None.
       arms: the action space. None if not declared.
@@ -258,6 +245,7 @@ class Environment(NamedTuple):
     observe: Callable[[State, Noise], Context] = no_context()
     regret: Callable[[State, Context, Action], Array] | None = None
     transition: Callable[[State, Context, Action, Noise], State] | None = None
+    over: Callable[[State], Array] | None = None
     simple_regret: Callable[[State, Recommendation], Array] | None = None
     batch: BatchRewards | None = None
     arms: Arms | None = None

@@ -19,7 +19,8 @@ from jax import lax
 
 from jaxbandit.algorithms.exploration import tracking
 from jaxbandit.base import checks
-from jaxbandit.base.contract import Algorithm, Arms, Batch, Promise, Rewards
+from jaxbandit.base.batches import Batch
+from jaxbandit.base.contract import Algorithm, Arms, Promise, Rewards
 from jaxbandit.base.numerics import argmax, as_float, get_at, set_at
 from jaxbandit.base.types import Array, Key, PyTree, Scalar
 

@@ -26,7 +26,8 @@ import numpy as np
 from jaxbandit.algorithms.exploration.static_super_arms import in_order, promise
 from jaxbandit.algorithms.exploration.super_arms import super_arms, uniform_inverse
 from jaxbandit.base import checks
-from jaxbandit.base.contract import Algorithm, Arms, Batch, Choice, Replan, Rewards, SetPulls
+from jaxbandit.base.batches import Batch, SetPulls
+from jaxbandit.base.contract import Algorithm, Arms, Choice, Replan, Rewards
 from jaxbandit.base.declaration import declare
 from jaxbandit.base.numerics import argmax, as_float, get_at, matrix_vector, product, set_at
 from jaxbandit.base.types import Array, Key, Scalar

@@ -11,7 +11,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxbandit.algorithms.exploration import tracking
-from jaxbandit.base.contract import Algorithm, Arms, Batch, Promise, Replan, Rewards
+from jaxbandit.base.batches import Batch
+from jaxbandit.base.contract import Algorithm, Arms, Promise, Replan, Rewards
 from jaxbandit.base.numerics import as_float
 from jaxbandit.base.types import Array, Key, Scalar
 from jaxbandit.theory.estimators import counts as one_pull

@@ -13,7 +13,8 @@ import numpy as np
 
 from jaxbandit.algorithms.exploration import thresholds, tracking
 from jaxbandit.base import checks
-from jaxbandit.base.contract import Algorithm, Arms, Batch, Promise, Rewards
+from jaxbandit.base.batches import Batch
+from jaxbandit.base.contract import Algorithm, Arms, Promise, Rewards
 from jaxbandit.base.declaration import declare
 from jaxbandit.base.numerics import argmax, as_float
 from jaxbandit.base.types import Array, ArrayLike, Key, Scalar

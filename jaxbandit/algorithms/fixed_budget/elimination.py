@@ -10,7 +10,8 @@ import jax
 import jax.numpy as jnp
 
 from jaxbandit.algorithms.best_arm.racing import best, worst
-from jaxbandit.base.contract import Algorithm, Arms, Batch
+from jaxbandit.base.batches import Batch
+from jaxbandit.base.contract import Algorithm, Arms
 from jaxbandit.base.numerics import argmax, as_float, get_at, set_at
 from jaxbandit.base.types import Array, Key, Scalar
 

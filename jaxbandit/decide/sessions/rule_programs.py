@@ -8,7 +8,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxbandit.base.contract import Algorithm, Choice, SetPulls, action_of
+from jaxbandit.base.batches import SetPulls
+from jaxbandit.base.contract import Algorithm, Choice, action_of
 from jaxbandit.base.types import Array, Device, PyTree
 from jaxbandit.engine.layout import compiling
 from jaxbandit.engine.layout.compiled import Same, compile_program, remember

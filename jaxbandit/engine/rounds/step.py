@@ -8,7 +8,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxbandit.base.contract import Algorithm, Environment, SetPulls, action_of
+from jaxbandit.base.batches import SetPulls
+from jaxbandit.base.contract import Algorithm, Environment, action_of
 from jaxbandit.base.numerics import argmax, as_float
 from jaxbandit.base.types import Array, PyTree
 from jaxbandit.engine.rounds import keys

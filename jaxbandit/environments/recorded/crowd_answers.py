@@ -15,7 +15,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxbandit.base import checks
-from jaxbandit.base.contract import BatchRewards, Environment, SetPulls
+from jaxbandit.base.batches import BatchRewards, SetPulls
+from jaxbandit.base.contract import Environment
 from jaxbandit.base.declaration import declare
 from jaxbandit.base.numerics import as_float
 from jaxbandit.base.types import Array, Key

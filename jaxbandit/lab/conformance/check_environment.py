@@ -11,7 +11,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxbandit.base import checks
-from jaxbandit.base.contract import Environment, SetPulls
+from jaxbandit.base.batches import SetPulls
+from jaxbandit.base.contract import Environment
 from jaxbandit.base.types import Array, ArrayLike, PyTree
 from jaxbandit.lab.conformance import check_truth
 from jaxbandit.lab.conformance.check_case import CheckFailed, describe, leaves, make_key

@@ -9,7 +9,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax.core import Tracer
 
-from jaxbandit.base.contract import Algorithm, Batch, Phases, Replan, action_of
+from jaxbandit.base.batches import Batch
+from jaxbandit.base.contract import Algorithm, Phases, Replan, action_of
 from jaxbandit.base.types import Array, Key, PyTree
 from jaxbandit.engine.layout import jaxprs
 from jaxbandit.engine.layout.jaxprs import Program
