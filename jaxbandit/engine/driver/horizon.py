@@ -35,6 +35,7 @@ class Record(NamedTuple):
     kinds_mean: np.ndarray | None  # float64[num_kinds]
     phases: tuple[str, ...]  # names of the kinds of rounds
     recommendation: np.ndarray | None  # [runs, ...]
+    unavailable: np.ndarray | None  # int32[runs], see RegretResult; None if all arms are always available
     outcome: np.ndarray  # int8[runs], Outcome: STOPPED at the horizon, NONFINITE or OUT_OF_RANGE
     compile_seconds: float
     run_seconds: float
@@ -124,6 +125,7 @@ def simulate_cell(
         kinds=arrays.get("kinds"),
         kinds_mean=played.mean("kinds"),
         recommendation=arrays.get("recommendation"),
+        unavailable=arrays.get("unavailable"),
         outcome=played.outcome,
         compile_seconds=played.compile_seconds,
         run_seconds=played.run_seconds,
