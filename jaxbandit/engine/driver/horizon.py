@@ -35,7 +35,6 @@ class Record(NamedTuple):
     kinds_mean: np.ndarray | None  # float64[num_kinds]
     phases: tuple[str, ...]  # names of the kinds of rounds
     recommendation: np.ndarray | None  # [runs, ...]
-    unavailable: np.ndarray | None  # int32[runs], see RegretResult; None if all arms are always available
     outcome: np.ndarray  # int8[runs], Outcome: STOPPED at the horizon, NONFINITE or OUT_OF_RANGE
     compile_seconds: float
     run_seconds: float
@@ -43,6 +42,7 @@ class Record(NamedTuple):
     devices: list[str]  # platform of each device
     identity: dict[str, Any]  # everything that the numbers depend on, by name, as plain data
     sums: dict[str, Any] | None = None  # exact sums: Moments of regret and hindsight, int64 arrays of pulls and kinds
+    unavailable: np.ndarray | None = None  # int32[runs], see RegretResult; None if all arms are always available
 
 
 def default_checkpoints(horizon: int) -> np.ndarray:
