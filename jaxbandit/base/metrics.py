@@ -59,7 +59,7 @@ def reward(r: Round) -> Array:
     return jnp.sum(as_float(r.feedback[0] if isinstance(r.feedback, tuple) else r.feedback))
 
 
-def cost(index: int = 0) -> Callable[[Round], Array]:
+def cost(index: int) -> Callable[[Round], Array]:
     """Return the metric of one cost: the sum of entry `index` of the costs, where the feedback is (reward, costs)."""
 
     def paid(r: Round) -> Array:
@@ -93,7 +93,7 @@ def _switched(carry: tuple[PyTree, Array], r: Round) -> tuple[PyTree, Array]:
     return r.action, count + ((r.round > 1) & jnp.stack(differ).any())
 
 
-# Number of rounds whose action differs from that of the round before, for actions of any shape.
+#: Number of rounds whose action differs from that of the round before, for actions of any shape.
 switches = Metric(
     init=lambda r: (jax.tree.map(jnp.zeros_like, r.action), jnp.int32(0)),
     step=_switched,
@@ -128,10 +128,11 @@ def mean_variance(rho: Scalar) -> Metric:
     )
 
 
-# Variance of the rewards of a run so far, with the divisor of the number of rounds (Welford's algorithm).
+#: Variance of the rewards of a run so far, with the divisor of the number of rounds (Welford's algorithm).
 variance = mean_variance(0.0)
 
-BUILT_IN: dict[str, Any] = {  # by the name in TOML; the last two are written with their argument, such as cost(0)
+FACTORIES = ("mean_variance", "cost")  # in TOML they are written with their argument, such as cost(0)
+BUILT_IN: dict[str, Any] = {  # by the name in TOML
     "reward": reward,
     "switches": switches,
     "variance": variance,

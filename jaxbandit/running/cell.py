@@ -55,7 +55,7 @@ def run_simulate(
     labels = _labels(pair, name, instance, any_rewards, any_context)
     marks = options.get("checkpoints")
     width, number = 4 if chosen == "float32" else 8, len(default_checkpoints(horizon)) if marks is None else len(marks)
-    metrics, keep = checked("simulate", options.get("metrics")), options.get("keep_states", False)
+    metrics, keep = checked("simulate: metrics", options.get("metrics")), options.get("keep_states", False)
     curves, per_run = 1 + bool(options.get("hindsight")) + len(metrics), options.get("per_run", True)
     state_bytes, states_like = named_states("simulate", pair.algorithm, keep, chosen)
     needed = results * (sizes.of_runs(width, number, curves, _num_arms(pair), per_run) + state_bytes)

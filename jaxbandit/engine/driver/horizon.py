@@ -118,7 +118,7 @@ def simulate_cell(
     marks = _checkpoints(checkpoints, horizon)
     replan_late = checks.integer("simulate", "replan_late", replan_late, 0, 2**31 - 2)
     call = Call(make, arguments, num_runs, first_run, seed, chosen, any_rewards, implementation, execution)
-    given, keep = checked("simulate", metrics), kept_of("simulate", keep_states)
+    given, keep = checked("simulate: metrics", metrics), kept_of("simulate", keep_states)
     played = FixedHorizon(call, marks, Recorded(replan_late, hindsight, per_run, given, keep))
     played.play(finished)
     arrays, run, moments = played.arrays, played.loop.run, played.moments

@@ -97,14 +97,13 @@ def checked(where: str, given: Given | None) -> dict[str, Any]:
     if given is None:
         return {}
     if not isinstance(given, Mapping):
-        refuse(where, f": metrics = {type(given).__name__}, must be a dictionary of functions or Metrics by name")
+        refuse(where, f" is a {type(given).__name__}, must be a dictionary of functions or Metrics by name")
     for name, metric in given.items():
-        check(f"{where}: the name of a metric", name, NAME)
+        check(f"{where}: name", name, NAME)
         if name in MEASURES:
-            refuse(f"{where}: metrics", f": {name!r} is the name of another curve of a result; choose another name")
+            refuse(where, f": {name!r} is the name of another curve of a result; choose another name")
         if not callable(metric) and not isinstance(metric, Metric):
-            got = type(metric).__name__
-            refuse(f"{where}: metrics", f": {name!r} is a {got}, must be a function of a Round or a Metric")
+            refuse(where, f": {name!r} is a {type(metric).__name__}, must be a function of a Round or a Metric")
     return dict(given)
 
 

@@ -38,9 +38,9 @@ def plot(
       results: a Result, a ResultSet, or a list of Results of the same kind.
       ax: matplotlib Axes, which may already hold other results. Default: the Axes of a new figure.
       what: the quantity to draw. For a fixed horizon, the result's measure "regret" or "feedback" (default),
-        "hindsight", or the name of a metric; for algorithms that stop, "stopping" (default), "samples", "error", "pulls" or "sweep"; for a
-        fixed budget, "error" (default) or "simple_regret". "sweep" draws the mean samples against the parameter that
-        the results sweep.
+        "hindsight", or the name of a metric; for algorithms that stop, "stopping" (default), "samples", "error",
+        "pulls" or "sweep"; for a fixed budget, "error" (default) or "simple_regret". "sweep" draws the mean samples
+        against the parameter that the results sweep.
       instance: the instance to draw. Default: that of the first result; for "sweep", all of them.
       **look: options of regret figures: bands = "95 %" or "standard error"; minimax, whether to draw the minimax rate;
         and log, whether the axis of the regret is logarithmic.
