@@ -104,5 +104,5 @@ def test_epsilon_greedy_explores_by_its_words(epsilon):
     with jax.enable_x64(True):
         found = jax.vmap(epsilon_greedy(NUM_ARMS, epsilon=epsilon).noise)(keys)
     words = jax.vmap(lambda key: jax.random.bits(key, (), "uint32"))(keys)
-    np.testing.assert_allclose(found, explored(words, epsilon), rtol=0, atol=2e-8)  # below 1 - 2^-24
+    np.testing.assert_allclose(np.asarray(found), explored(words, epsilon), rtol=0, atol=2e-8)  # below 1 - 2^-24
     assert np.mean(found >= 0) == pytest.approx(epsilon, abs=0.03)
