@@ -102,7 +102,7 @@ def test_epsilon_greedy_explores_by_its_words(epsilon):
     explored = importlib.import_module("reference.epsilon_greedy").explored
     keys = jax.random.split(jax.random.key(5), 2_000)
     with jax.enable_x64(True):
-        found = jax.vmap(epsilon_greedy(NUM_ARMS, epsilon=epsilon).noise)(keys)
-    words = jax.vmap(lambda key: jax.random.bits(key, (), "uint32"))(keys)
-    np.testing.assert_allclose(np.asarray(found), explored(words, epsilon), rtol=0, atol=2e-8)  # below 1 - 2^-24
+        found = np.asarray(jax.vmap(epsilon_greedy(NUM_ARMS, epsilon=epsilon).noise)(keys))
+    words = np.asarray(jax.vmap(lambda key: jax.random.bits(key, (), "uint32"))(keys))
+    np.testing.assert_allclose(found, explored(words, epsilon), rtol=0, atol=2e-8)  # below 1 - 2^-24
     assert np.mean(found >= 0) == pytest.approx(epsilon, abs=0.03)
