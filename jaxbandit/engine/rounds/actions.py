@@ -69,7 +69,7 @@ def misfit(arms: Arms | None, action: PyTree) -> str:
 def is_list(arms: Arms | None) -> bool:
     """Whether an action is declared as int32[n], arms that are pulled together or in this order."""
     action = None if arms is None else arms.action
-    return hasattr(action, "dtype") and len(action.shape) == 1 and _is(action, jnp.integer)
+    return action is not None and hasattr(action, "dtype") and len(action.shape) == 1 and _is(action, jnp.integer)
 
 
 def pulls_of_a_round(arms: Arms | None) -> tuple[int, ...]:
