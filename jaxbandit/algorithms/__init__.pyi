@@ -20,6 +20,7 @@ from .combinatorial.clucb import clucb as clucb
 from .combinatorial.combinatorial_thompson import combinatorial_thompson as combinatorial_thompson
 from .combinatorial.cucb import cucb as cucb
 from .combinatorial.escb import escb as escb
+from .contextual.lin_ucb_disjoint import lin_ucb_disjoint as lin_ucb_disjoint
 from .exploration.adaptive_full_bandit import adaptive_full_bandit as adaptive_full_bandit
 from .exploration.exhaustive import exhaustive as exhaustive
 from .exploration.gifa import gifa as gifa

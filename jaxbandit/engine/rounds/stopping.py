@@ -101,7 +101,8 @@ class StoppingRun(SingleRun):
         leaves = zip(jax.tree.leaves(state), jax.tree.leaves(self.frozen), strict=True)
         lasting = has_nan([leaf for leaf, frozen in leaves if frozen])
         result = self.report(arguments, state, tally, None)
-        result = result | {"nonfinite": lasting | ~self.recorder.is_finite(state, tally)}
+        unavailable = result.pop("unavailable", jnp.zeros((), jnp.int32)) > 0
+        result = result | {"nonfinite": lasting | unavailable | ~self.recorder.is_finite(state, tally)}
         judge: Any = self.make(arguments)[1].simple_regret
         if not self.judges:
             return result
