@@ -1,6 +1,8 @@
 from .combinatorial.full_bandit import full_bandit as full_bandit
 from .combinatorial.full_bandit_random import full_bandit_random as full_bandit_random
 from .combinatorial.semi_bandit import semi_bandit as semi_bandit
+from .contextual.linear_matrix import linear_matrix as linear_matrix
+from .contextual.linear_vectors import linear_vectors as linear_vectors
 from .linear_arms.linear import linear as linear
 from .linear_arms.linear_contextual import linear_contextual as linear_contextual
 from .linear_arms.linear_contextual_classes import linear_contextual_classes as linear_contextual_classes
