@@ -135,35 +135,15 @@ BROKEN = {  # a function or record in place of the good one, the property it bre
         "batches of pulls",
         "variance of 8 pulls of action",
     ),
-    "a context that is not declared": (
-        {"observe": lambda state, draw: state},
-        "types",
-        "observe returns float32[2], Arms declares context = None; both must agree",
-    ),
-    "a context that is missing": (
-        {"arms": jb.Arms(2, context=(2,))},
-        "types",
-        "observe returns no context, Arms declares context = (2,)",
-    ),
     "a context of another shape": (
         {"arms": jb.Arms(2, context=(3,)), "observe": lambda state, draw: state},
         "types",
-        "observe returns float32[2], Arms declares context = (3,)",
-    ),
-    "an offer that is not declared": (
-        {"observe": lambda state, draw: jb.Offer(jnp.ones(2, bool))},
-        "types",
-        "observe returns Offer, Arms declares available = False; declare available = True",
+        "observe returns float[2], Arms declares context (3,): must be float[3]",
     ),
     "an offer that is missing": (
         {"arms": jb.Arms(2, available=True)},
         "types",
-        "observe returns None, Arms declares available = True; return Offer(available, features)",
-    ),
-    "an offer of other arms": (
-        {"arms": jb.Arms(2, available=True), "observe": lambda state, draw: jb.Offer(jnp.ones(3, bool))},
-        "types",
-        "observe returns an Offer with available bool[3], must be bool[2]",
+        "observe returns None, Arms declares available, context None: must be Offer(bool[2], None)",
     ),
     "a gap of an arm that is not offered": (
         {"arms": jb.Arms(2, available=True), "observe": lambda state, draw: jb.Offer(jnp.arange(2) == 1)},

@@ -27,9 +27,13 @@ def none() -> Callable[[Key], None]:
     return lambda key: None
 
 
+def no_observation(state: State, noise: Noise) -> None:
+    """Observe nothing: the default `observe`, of an environment without contexts."""
+
+
 def no_context() -> Callable[[State, Noise], None]:
     """Return an `observe` function whose context is None, for an environment without contexts."""
-    return lambda state, noise: None
+    return no_observation
 
 
 def never() -> None:

@@ -14,7 +14,7 @@ from jaxbandit.base.refusals import MAX_FAILED, refuse, resumable
 from jaxbandit.engine.driver.execution import Execution
 from jaxbandit.engine.driver.horizon import default_checkpoints
 from jaxbandit.engine.layout import compiling
-from jaxbandit.engine.rounds import fit
+from jaxbandit.engine.rounds import contexts, fit
 from jaxbandit.running import failures, remote, sizes
 from jaxbandit.running.factories import Pair
 from jaxbandit.running.progress import progress_bar
@@ -40,6 +40,7 @@ def run_simulate(
     instance: str | None = None,
     regret_constant: float | None = None,
     any_rewards: bool = False,
+    any_context: bool = False,
     max_failed: float = MAX_FAILED,
     results: int = 1,
     **options: Any,
@@ -49,7 +50,7 @@ def run_simulate(
     failures.check_share("simulate", max_failed)
     horizon = checks.integer("simulate", "horizon", horizon, 1)
     chosen = checks.precision("simulate", precision, "horizon", horizon)
-    labels = _labels(pair, name, instance, any_rewards)
+    labels = _labels(pair, name, instance, any_rewards, any_context)
     marks = options.get("checkpoints")
     width, number = 4 if chosen == "float32" else 8, len(default_checkpoints(horizon)) if marks is None else len(marks)
     curves, per_run = 1 + bool(options.get("hindsight")), options.get("per_run", True)
@@ -91,6 +92,7 @@ def run_identify(
     name: str | None = None,
     instance: str | None = None,
     any_rewards: bool = False,
+    any_context: bool = False,
     max_failed: float = MAX_FAILED,
     results: int = 1,
 ) -> StoppingResult:
@@ -103,7 +105,7 @@ def run_identify(
         refuse("identify", f": max_rounds = {max_rounds}, but budget = {int(budget)} ends every run; leave it out")
     max_rounds = MAX_ROUNDS if max_rounds is None else max_rounds
     most = max_rounds if budget is None else int(budget)
-    labels = _labels(pair, name, instance, any_rewards)
+    labels = _labels(pair, name, instance, any_rewards, any_context)
     _check_size("identify", num_runs, results * sizes.of_stopped(_num_arms(pair)), execution, "ask")
     guarantee = guarantee_of(algorithm, delta=delta, epsilon=epsilon)
     engine = {"max_rounds": most, "num_runs": num_runs, "seed": seed, "precision": precision}
@@ -145,14 +147,15 @@ def _check_size(where: str, num_runs: Any, bytes_per_run: int, execution: Execut
         sizes.check(place, num_runs * bytes_per_run, execution.checkpoint_dir, f"{remedy} for fewer runs")
 
 
-def _labels(pair: Pair, name: str | None, instance: str | None, any_rewards: bool) -> dict[str, Any]:
-    """Return the labels of a result, and whether the rewards differ from those that the algorithm is designed for."""
+def _labels(pair: Pair, name: str | None, instance: str | None, any_rewards: bool, any_context: bool) -> dict[str, Any]:
+    """Return the labels of a result, and whether the rewards or contexts are other than the algorithm is made for."""
     algorithm, environment = pair.algorithm, pair.environment
     fit.check_pair(algorithm, environment, any_rewards)
     return {
         "algorithm": name or algorithm.name or "algorithm",
         "instance": instance or environment.name or "environment",
         "any_rewards": any_rewards and bool(fit.misfit(algorithm.rewards, environment.rewards)),
+        "any_context": contexts.check_used(algorithm, environment, any_context),
     }
 
 

@@ -31,6 +31,7 @@ def identify(
     epsilon: float | None = None,
     delta: float | None = None,
     any_rewards: bool = False,
+    any_context: bool = False,
     max_failed: float = MAX_FAILED,
     precision: Precision = "float64",
     workers: int | None = None,
@@ -68,6 +69,8 @@ def identify(
         which it is otherwise taken.
       any_rewards: whether to allow rewards that the algorithm is not designed for. Its guarantees then do not hold,
         and the result says so.
+      any_context: whether to allow an algorithm that ignores the floats of the context, or which arms are available, as
+        a baseline; the result says so.
       max_failed: fraction of the runs that may fail, in [0, 1]. If more fail, an error is raised.
       precision: "float64" or "float32". The latter flags runs that fail the float64 check and is limited to a
         `max_rounds` of 2^24.
@@ -98,6 +101,7 @@ def identify(
         "epsilon": epsilon,
         "delta": delta,
         "any_rewards": any_rewards,
+        "any_context": any_context,
         "max_failed": max_failed,
         "precision": precision,
     }

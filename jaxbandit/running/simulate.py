@@ -24,6 +24,7 @@ def simulate(
     checkpoints: Sequence[int] | None = None,
     hindsight: bool = False,
     any_rewards: bool = False,
+    any_context: bool = False,
     max_failed: float = MAX_FAILED,
     precision: Precision | None = None,
     per_run: bool = True,
@@ -59,6 +60,8 @@ def simulate(
         change.
       any_rewards: whether to allow rewards that the algorithm is not designed for. Its guarantees then do not hold,
         and the result says so.
+      any_context: whether to allow an algorithm that ignores the floats of the context, or which arms are available, as
+        a baseline; the result says so.
       max_failed: fraction of the runs that may fail, in [0, 1]. If more fail, an error is raised.
       precision: "float32", the default up to a horizon of 2^24, or "float64", which longer horizons require.
       per_run: whether to keep the regret and the pulls of each run. Otherwise only the mean and the variance are kept,
@@ -97,6 +100,7 @@ def simulate(
         checkpoints=checkpoints,
         hindsight=hindsight,
         any_rewards=any_rewards,
+        any_context=any_context,
         max_failed=max_failed,
         precision=precision,
         per_run=per_run,

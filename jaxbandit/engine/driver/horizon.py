@@ -42,6 +42,7 @@ class Record(NamedTuple):
     devices: list[str]  # platform of each device
     identity: dict[str, Any]  # everything that the numbers depend on, by name, as plain data
     sums: dict[str, Any] | None = None  # exact sums: Moments of regret and hindsight, int64 arrays of pulls and kinds
+    unavailable: np.ndarray | None = None  # int32[runs], see RegretResult; None if all arms are always available
 
 
 def default_checkpoints(horizon: int) -> np.ndarray:
@@ -124,6 +125,7 @@ def simulate_cell(
         kinds=arrays.get("kinds"),
         kinds_mean=played.mean("kinds"),
         recommendation=arrays.get("recommendation"),
+        unavailable=arrays.get("unavailable"),
         outcome=played.outcome,
         compile_seconds=played.compile_seconds,
         run_seconds=played.run_seconds,

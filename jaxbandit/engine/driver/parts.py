@@ -22,7 +22,15 @@ from jaxbandit.engine.driver.identify import Identified
 from jaxbandit.engine.rounds.moments import Moments
 from jaxbandit.engine.storage import identity, npz
 
-RUNS = ("regret", "hindsight", "pulls", "kinds", "recommendation", "outcome")  # arrays of a Record, one row per run
+RUNS = (
+    "regret",
+    "hindsight",
+    "pulls",
+    "kinds",
+    "recommendation",
+    "unavailable",
+    "outcome",
+)  # arrays of a Record, one row per run
 STOPPED_RUNS = ("samples", "outcome", "recommendation", "shortfall", "pulls", "batches")  # those of an Identified
 CPUINFO = Path("/proc/cpuinfo")
 PROCESSOR = ("vendor_id", "flags", "CPU implementer", "Features")  # the lines of CPUINFO that affect the compiler

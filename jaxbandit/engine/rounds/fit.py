@@ -10,6 +10,7 @@ from jaxbandit.base import checks
 from jaxbandit.base.contract import Algorithm, Arms, Environment, Rewards
 from jaxbandit.base.numerics import as_float
 from jaxbandit.base.types import Array, Numbers, PyTree, Scalar
+from jaxbandit.engine.rounds import actions, contexts
 
 TIE = 1e-12  # relative tolerance: two scales this close count as equal
 
@@ -22,7 +23,9 @@ def check_pair(
     `any_rewards` lifts the check of the rewards, and `lift` says how the caller's user can lift it.
     """
     check_objects(algorithm, environment)
+    actions.check_declared(algorithm, environment)
     check_arms(algorithm, environment, None, False)
+    contexts.check_declared(algorithm, environment)
     check_clock(algorithm, environment)
     if not any_rewards:
         check_rewards(algorithm, environment, lift)
@@ -80,9 +83,6 @@ def check_arms(
     ):
         if got != allowed:
             raise ValueError(f"{one} is made for {name} {got}, {other} has {name} {allowed}: must be equal")
-    if mine.num_contexts is not None and mine.num_contexts != theirs.num_contexts:
-        rest = "no contexts" if theirs.num_contexts is None else f"{theirs.num_contexts} contexts"
-        raise ValueError(f"{one} is made for {mine.num_contexts} contexts, {other} has {rest}: must be equal")
 
 
 def check_clock(algorithm: Algorithm, environment: Environment) -> None:

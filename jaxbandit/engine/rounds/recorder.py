@@ -5,9 +5,9 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
-from jaxbandit.base.contract import Algorithm, Environment
+from jaxbandit.base.contract import Algorithm, Environment, Offer
 from jaxbandit.base.types import Array, PyTree
-from jaxbandit.engine.rounds import fit
+from jaxbandit.engine.rounds import actions, fit
 from jaxbandit.engine.rounds.step import ContractError, Played, called
 
 MISCOUNTED = "algorithm.pulls does not sum to the number of rounds played: it must count every pull exactly once"
@@ -23,6 +23,8 @@ class Tally(NamedTuple):
     total: PyTree = None  # float[2], cumulative regret (or feedback) and its rounding error (Kahan summation)
     pulls: Array | None = None  # int32[counted]
     always: PyTree = None  # float[2, num_arms], as `total`, but the regret of always pulling each arm
+    # int32[], rounds so far; as a negative number once a round had no arm available, or one was pulled that was not
+    unavailable: Array | None = None
 
 
 class Recorder(NamedTuple):
@@ -32,7 +34,10 @@ class Recorder(NamedTuple):
     from_pulls: bool = False  # regret is the sum of pulls times gaps, so nothing is accumulated
     counted: int | None = None  # number of pull counts kept here, if the algorithm does not count pulls
     num_arms: int | None = None
-    set_size: int | None = None
+    sizes: tuple[int, ...] = (1,)  # numbers of pulls that a round may count; () if nothing is known of them
+    joint: bool = False  # whether an action is a vector of arms, each of which is pulled
+    indexed: bool = False  # whether the context is the index of an action set, so that pulls are counted for each set
+    offers: bool = False  # whether the context says which arms are available
     hindsight: bool = False
     watches: bool = True  # whether feedback is checked; False if it is always valid, or if `keeper` reveals faults
     watched: tuple[int, ...] = ()  # shape of `watch`
@@ -45,6 +50,7 @@ class Recorder(NamedTuple):
             total=None if self.measure is None or self.from_pulls else jnp.zeros(2),
             pulls=None if self.counted is None else jnp.zeros(self.counted, jnp.int32),
             always=jnp.zeros((2, self.num_arms or 0)) if self.hindsight else None,
+            unavailable=jnp.zeros((), jnp.int32) if self.offers else None,
         )
 
     def after(self, environment: Environment, world: PyTree, tally: Tally, played: Played) -> Tally:
@@ -52,6 +58,9 @@ class Recorder(NamedTuple):
         watch = tally.watch
         if self.watches:
             watch = jnp.maximum(watch, fit.excess(environment.rewards, played.feedback))
+        unavailable = tally.unavailable
+        if unavailable is not None:
+            unavailable = _continued(unavailable, _is_available(played.context, played.action))
         total, pulls, always = tally.total, tally.pulls, tally.always
         if total is not None:
             total = _added(total, played.feedback if played.regret is None else played.regret)
@@ -59,7 +68,7 @@ class Recorder(NamedTuple):
             pulls = pulls + self._pulled(played)
         if always is not None:
             always = _added(always, self._gaps(environment, world, played.context))
-        return Tally(watch, total, pulls, always)
+        return Tally(watch, total, pulls, always, unavailable)
 
     def measured(
         self, algorithm: Algorithm, environment: Environment, world: PyTree, state: PyTree, tally: Tally
@@ -83,18 +92,23 @@ class Recorder(NamedTuple):
         finite = self.is_finite(state, tally)
         outside = (tally.watch > 0).any()
         result = result | {"nonfinite": result["nonfinite"] | ~finite, "out_of_range": finite & outside}
+        if tally.unavailable is not None:
+            result["unavailable"] = jnp.maximum(-tally.unavailable, 0)
+            result["nonfinite"] |= tally.unavailable < 0
         if tally.pulls is not None:
             result["pulls"] = tally.pulls
-        if played is not None and "pulls" in result:
-            total, sizes = jnp.sum(result["pulls"], dtype=played.dtype), {1, self.set_size or 1}
-            result["miscounted"] = jnp.stack([total != size * played for size in sizes]).all()
+        if played is not None and self.sizes and "pulls" in result:
+            total = jnp.sum(result["pulls"], dtype=played.dtype)
+            result["miscounted"] = jnp.stack([total != size * played for size in set(self.sizes)]).all()
         return result
 
     def _pulled(self, played: Played) -> Array:
-        """Indicator vector of the arm that was pulled, or of each member of the set, int32[counted]."""
-        if played.action.ndim == 1:
+        """How often a round pulls each arm, int32[counted]: every member of a set and entry of a list counts."""
+        if played.action.ndim == 1 and not self.joint:
             return played.action.astype(jnp.int32)
-        place = played.action if played.context is None else played.context * self.num_arms + played.action
+        place = played.context * self.num_arms + played.action if self.indexed else played.action
+        if self.joint:
+            return jnp.sum(jnp.arange(self.counted, dtype=jnp.int32)[:, None] == place[None], 1, dtype=jnp.int32)
         return (jnp.arange(self.counted, dtype=jnp.int32) == place).astype(jnp.int32)
 
     def _gaps(self, environment: Environment, world: PyTree, context: PyTree) -> Array:
@@ -134,8 +148,9 @@ def recorder_of(
     from_pulls = measures and known and pulls is not None and not contextual and single and not environment.transition
     num_arms = arms.num_arms if arms else None
     counted = None
-    if pulls is None and arms is not None and (single or arms.set_size) and (not contextual or arms.num_contexts):
-        counted = arms.num_arms * ((arms.num_contexts if contextual else None) or 1)
+    joint = actions.is_list(arms)
+    if pulls is None and arms is not None and arms.num_arms > 0 and (single or joint or arms.set_size):
+        counted = arms.num_arms * (arms.num_contexts or 1)
     if hindsight and not (measures and known and single and num_arms is not None):
         raise ValueError(
             "simulate: hindsight = True, must have an environment with arms and regret, and actions that are int32[]"
@@ -145,7 +160,12 @@ def recorder_of(
         from_pulls=from_pulls,
         counted=counted,
         num_arms=pulls.shape[0] if from_pulls and pulls is not None else num_arms,
-        set_size=arms.set_size if arms else None,
+        sizes=actions.pulls_of_a_round(arms or algorithm.arms),
+        joint=joint,
+        indexed=contextual and arms is not None and arms.num_contexts is not None,
+        offers=isinstance(played.context, Offer)
+        and hasattr(action, "dtype")
+        and not jnp.issubdtype(action.dtype, jnp.floating),
         hindsight=hindsight,
     )
 
@@ -166,6 +186,18 @@ def report(algorithm: Algorithm, state: PyTree, recommended: PyTree) -> dict[str
     if algorithm.phases is not None:
         result["kinds"] = called("algorithm.phases.counts", algorithm.phases.counts, state)
     return result
+
+
+def _is_available(offer: Offer, action: Array) -> Array:
+    """Whether every arm of an action is available, bool[]."""
+    if action.dtype == bool:
+        return jnp.all(offer.available | ~action)
+    return jnp.all(offer.available[action])
+
+
+def _continued(rounds: Array, right: Array) -> Array:
+    """The number of rounds, int32[], that becomes negative in the first round that is not right, and stays so."""
+    return jnp.where(rounds < 0, rounds, jnp.where(right, rounds + 1, -rounds - 1))
 
 
 def _added(total: Array, value: Array) -> Array:

@@ -12,7 +12,7 @@ from jax import lax
 from jaxbandit.base import checks
 from jaxbandit.base.contract import Algorithm, Environment, Outcome
 from jaxbandit.base.types import Array, Key, PyTree
-from jaxbandit.engine.rounds import fit, keys
+from jaxbandit.engine.rounds import actions, contexts, fit, keys
 from jaxbandit.engine.rounds import step as rounds
 from jaxbandit.engine.rounds.recorder import has_nan
 
@@ -20,7 +20,7 @@ from jaxbandit.engine.rounds.recorder import has_nan
 class Rollout(NamedTuple):
     """The result of `rollout`. The first axis of every field except the last two is the round."""
 
-    actions: PyTree  # int32[horizon], or bool[horizon, num_arms] where an action is a set
+    actions: PyTree  # int32[horizon], bool[horizon, num_arms] where an action is a set, or as `Arms.action` declares
     feedback: PyTree  # float[horizon], or a tree of such arrays
     regret: Array | None  # float[horizon], gap of each round's action; None if the environment does not define it
     contexts: PyTree  # int32[horizon], None without contexts
@@ -52,7 +52,9 @@ def run_key(seed: int, run: int | Array) -> Key:
     return jax.random.fold_in(keys.root_key(seed), run)
 
 
-def rollout(key: Key, algorithm: Algorithm, environment: Environment, horizon: int) -> Rollout:
+def rollout(
+    key: Key, algorithm: Algorithm, environment: Environment, horizon: int, *, any_context: bool = False
+) -> Rollout:
     """Play one run of `horizon` rounds; a traced function, usable under the caller's jit, vmap and grad.
 
     Actions are integers, so the gradient of everything that depends on an argument through them alone is 0: "What has a
@@ -63,6 +65,7 @@ def rollout(key: Key, algorithm: Algorithm, environment: Environment, horizon: i
       algorithm: the algorithm, which may close over traced values of the caller.
       environment: the environment, which may close over traced values of the caller.
       horizon: number of rounds, >= 1, static.
+      any_context: whether to allow an algorithm that ignores the context, as for `simulate`.
 
     Returns:
       A Rollout.
@@ -72,7 +75,7 @@ def rollout(key: Key, algorithm: Algorithm, environment: Environment, horizon: i
         environment.
     """
     horizon = checks.integer("rollout", "horizon", horizon, 1, 2**31 - 1)
-    words, implementation = _prepared("rollout", key, algorithm, environment)
+    words, implementation = _prepared("rollout", key, algorithm, environment, any_context)
     fit.check_length("rollout", "horizon", horizon, environment.length)
     world, state = rounds.begin(algorithm, environment, words, implementation)
 
@@ -88,7 +91,9 @@ def rollout(key: Key, algorithm: Algorithm, environment: Environment, horizon: i
     return Rollout(actions, feedback, regret, contexts, rounds.recommendation(algorithm, state), state)
 
 
-def run_until_stop(key: Key, algorithm: Algorithm, environment: Environment, max_rounds: int) -> Stopped:
+def run_until_stop(
+    key: Key, algorithm: Algorithm, environment: Environment, max_rounds: int, *, any_context: bool = False
+) -> Stopped:
     """Play one run until its stopping rule stops it; a traced function, usable under the caller's jit and vmap.
 
     Under vmap, all runs continue until the slowest one stops, whereas `identify` refills the freed lanes.
@@ -98,6 +103,7 @@ def run_until_stop(key: Key, algorithm: Algorithm, environment: Environment, max
       algorithm: the algorithm, which may close over traced values of the caller.
       environment: the environment, which may close over traced values of the caller.
       max_rounds: number of pulls after which the run is right-censored, >= 1, traced.
+      any_context: whether to allow an algorithm that ignores the context, as for `identify`.
 
     Returns:
       A Stopped.
@@ -108,7 +114,7 @@ def run_until_stop(key: Key, algorithm: Algorithm, environment: Environment, max
     """
     if not checks.is_traced(max_rounds):
         checks.integer("run_until_stop", "max_rounds", max_rounds, 1)
-    words, implementation = _prepared("run_until_stop", key, algorithm, environment)
+    words, implementation = _prepared("run_until_stop", key, algorithm, environment, any_context)
     fit.check_length("run_until_stop", "max_rounds", max_rounds, environment.length)
     world, state = rounds.begin(algorithm, environment, words, implementation)
     batches = rounds.plays_batches(algorithm, environment)
@@ -154,9 +160,12 @@ def run_until_stop(key: Key, algorithm: Algorithm, environment: Environment, max
     )
 
 
-def _prepared(where: str, key: Key, algorithm: Algorithm, environment: Environment) -> tuple[rounds.Words, str]:
+def _prepared(
+    where: str, key: Key, algorithm: Algorithm, environment: Environment, any_context: bool
+) -> tuple[rounds.Words, str]:
     """Check that the algorithm fits the environment; return the key words and the generator of the run."""
     fit.check_pair(algorithm, environment, lift="algorithm._replace(rewards=None)")
+    contexts.check_used(algorithm, environment, any_context)
     if not jnp.issubdtype(key.dtype, jax.dtypes.prng_key) or key.ndim:
         raise ValueError(f"{where}: key is {key.dtype}{list(key.shape)}, must be one typed key: jax.random.key(0)")
     implementation = checks.choice(where, "key", str(jax.random.key_impl(key)), keys.IMPLEMENTATIONS)
@@ -166,10 +175,12 @@ def _prepared(where: str, key: Key, algorithm: Algorithm, environment: Environme
         world, state = rounds.begin(algorithm, environment, words, implementation)
         noise = rounds.draw(algorithm, environment, words, jnp.int32(1), implementation)
         played = rounds.play(algorithm, environment, world, state, noise)
-        return played.context, None if algorithm.pulls is None else algorithm.pulls(state)
+        return played.context, played.action, None if algorithm.pulls is None else algorithm.pulls(state)
 
-    context, pulls = jax.eval_shape(one_round)
+    context, action, pulls = jax.eval_shape(one_round)
     fit.check_arms(algorithm, environment, pulls, context is not None)
+    actions.check_selected(algorithm, environment, action)
+    contexts.check_observed(algorithm, environment, context)
     return words, implementation
 
 

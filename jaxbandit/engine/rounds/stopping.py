@@ -101,7 +101,8 @@ class StoppingRun(SingleRun):
         leaves = zip(jax.tree.leaves(state), jax.tree.leaves(self.frozen), strict=True)
         lasting = has_nan([leaf for leaf, frozen in leaves if frozen])
         result = self.report(arguments, state, tally, None)
-        result = result | {"nonfinite": lasting | ~self.recorder.is_finite(state, tally)}
+        unavailable = result.pop("unavailable", jnp.zeros((), jnp.int32)) > 0
+        result = result | {"nonfinite": lasting | unavailable | ~self.recorder.is_finite(state, tally)}
         judge: Any = self.make(arguments)[1].simple_regret
         if not self.judges:
             return result
@@ -125,10 +126,11 @@ class StoppingRun(SingleRun):
 
     def _pair(self, any_rewards: bool) -> tuple[Algorithm, Environment]:
         algorithm, environment = super()._pair(any_rewards)
-        if algorithm.recommend is None and algorithm.pulls is None:
-            raise ContractError(
-                "algorithm.recommend and algorithm.pulls are both None: nothing is recommended, must have one of them"
-            )
+        if not rounds.recommends(algorithm):
+            why = "algorithm.recommend and algorithm.pulls are both None: nothing is recommended, must have one of them"
+            if algorithm.pulls is not None:
+                why = "algorithm.recommend is None and an action is neither an arm nor a set: must have recommend"
+            raise ContractError(why)
         self.batches = rounds.plays_batches(algorithm, environment)
         rough = jnp.result_type(float) == jnp.float32
         if rough and algorithm.verify is None:

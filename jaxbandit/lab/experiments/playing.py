@@ -16,6 +16,7 @@ from jaxbandit.base.types import PyTree
 from jaxbandit.engine.driver.horizon import Record, simulate_cell
 from jaxbandit.engine.driver.identify import Identified, identify_cell
 from jaxbandit.engine.layout import compiling
+from jaxbandit.engine.rounds.contexts import ignored
 from jaxbandit.engine.rounds.fit import misfit
 from jaxbandit.engine.rounds.single import Make
 from jaxbandit.engine.rounds.step import ContractError
@@ -85,6 +86,7 @@ def _labels(experiment: Experiment, cell: Cell) -> dict[str, Any]:
         "seed": experiment.seed,
         "precision": experiment.precision,
         "any_rewards": experiment.any_rewards and bool(misfit(cell.build().rewards, cell.instance.build().rewards)),
+        "any_context": experiment.any_context and bool(ignored(cell.build(), cell.instance.build())),
     }
 
 

@@ -136,6 +136,7 @@ class Experiment:
     max_rounds: int = key(_max_rounds, _default_max_rounds, kind="identify", otherwise=0)
     precision: str = key(lambda settings: precision(*_limit(settings)), _default_precision)
     any_rewards: bool = key(BOOLEAN, False)
+    any_context: bool = key(BOOLEAN, False)
     max_failed: float = key(number(0, 1), MAX_FAILED)
     instances: tuple[InstanceSpec, ...]
     algorithms: tuple[AlgorithmSpec, ...]

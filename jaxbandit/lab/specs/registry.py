@@ -22,6 +22,8 @@ PROBLEM_DATA = (
 )  # arguments that only the instance determines; they cannot be given under [[algorithm]]
 KNOWABLE = (
     "num_arms",
+    "dim",
+    "shape",
     "features",
     "mask",
     "sigma",

@@ -35,7 +35,9 @@ def instance(where: str, table: Mapping[str, Any], base: Path, imports: bool) ->
     known: dict[str, Any] = {}
     hidden: dict[str, Any] = {}
     if environment.arms is not None:
-        sizes = {"num_arms": environment.arms.num_arms, "k": environment.arms.set_size}
+        shape = environment.arms.context
+        sizes = {"num_arms": environment.arms.num_arms, "k": environment.arms.set_size, "shape": shape}
+        sizes["dim"] = shape[-1] if shape else None
         known |= {name: size for name, size in sizes.items() if size is not None}
     if environment.schedule is not None:
         hidden["starts"] = environment.schedule.starts
@@ -84,7 +86,7 @@ def judge(where: str, cell: Cell, environment: Any, experiment: Experiment) -> N
         kind, the precision, the budget or the number of rounds.
     """
     from jaxbandit.base.contract import Algorithm
-    from jaxbandit.engine.rounds import fit
+    from jaxbandit.engine.rounds import contexts, fit
     from jaxbandit.engine.rounds.step import plays_batches
 
     entry = cell.algorithm.entry
@@ -95,6 +97,7 @@ def judge(where: str, cell: Cell, environment: Any, experiment: Experiment) -> N
         references.trace(where, entry, cell.arguments)
     try:
         fit.check_pair(algorithm, environment, experiment.any_rewards)
+        contexts.check_used(algorithm, environment, experiment.any_context)
         if experiment.kind == "simulate":
             fit.check_length("", "horizon", experiment.horizon, environment.length)
         elif not experiment.budget:

@@ -50,6 +50,7 @@ class Result:
     truth: dict[str, Any] = field(default_factory=dict)
     identity: dict[str, Any] = field(default_factory=dict)  # what the numbers depend on, by name; empty if unknown
     any_rewards: bool = False  # whether the rewards are ones that the algorithm is not designed for
+    any_context: bool = False  # whether the algorithm ignores the contexts
 
     @classmethod
     def from_record(
@@ -116,6 +117,7 @@ class Result:
     def notes(self) -> list[str]:
         """Return notes for the foot of a table or a figure, one line each."""
         lines = [f"{self.algorithm} was run on rewards that it is not designed for"] if self.any_rewards else []
+        lines += [f"{self.algorithm} ignored the context"] if self.any_context else []
         lines += [f"{self.algorithm}: runs of different machines, {kind}" for kind in self.identity.get("mixed", [])]
         skewness, enough = intervals.enough_runs(self.averaged())
         if enough > self.counted:
@@ -152,6 +154,7 @@ class Result:
         """Return the summary of the cell that `--json` prints; keys that do not apply are absent."""
         labels = {name: getattr(self, name) for name in ("instance", "algorithm", "params", "runs")}
         marked = {"any_rewards": True} if self.any_rewards else {}
+        marked |= {"any_context": True} if self.any_context else {}
         marked |= {"notes": notes} if (notes := self.notes()) else {}
         return plain(labels | self.content() | marked | {"seconds": self.seconds, "run_steps": self.run_steps})
 

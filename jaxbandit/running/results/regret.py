@@ -28,6 +28,9 @@ class RegretResult(Result):
     int32[runs, num_kinds] and `kinds_mean`. If the regret against the best fixed arm in hindsight was requested, there
     are `hindsight` float[runs, C], `hindsight_mean` and `hindsight_variance` float64[C].
 
+    If not all arms are available in every round, `unavailable` int32[runs] is the first round in which a run had no
+    arm, or pulled one that was not available, which ended it; 0 if there is none.
+
     If the environment does not define regret, `measure` is "feedback". The arrays `feedback` float[runs, C], `mean`
     and `variance` are then those of the feedback per round, averaged over the rounds up to each checkpoint.
     """
@@ -49,6 +52,7 @@ class RegretResult(Result):
         "kinds",
         "kinds_mean",
         "recommendation",
+        "unavailable",
         "outcome",
     )
 
@@ -66,6 +70,14 @@ class RegretResult(Result):
                 array.setflags(write=False)
             arrays.update(averaged)
         return result
+
+    @property
+    def left_out(self) -> str:
+        """How many runs are left out of the means and why; "" if none is."""
+        rounds = self.arrays.get("unavailable", np.zeros(0, np.int32))
+        for run in np.flatnonzero(rounds)[:1]:
+            return f"{super().left_out}; no arm available in round {rounds[run]} of run {run}, or not the one pulled"
+        return super().left_out
 
     def averaged(self) -> np.ndarray:
         """Return the regret, or mean feedback, of each run at the last checkpoint."""
