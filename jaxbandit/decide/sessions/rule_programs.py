@@ -15,8 +15,7 @@ from jaxbandit.engine.layout import compiling
 from jaxbandit.engine.layout.compiled import Same, compile_program, remember
 from jaxbandit.engine.rounds import actions, fit, keys
 from jaxbandit.engine.rounds import step as rounds
-from jaxbandit.engine.rounds.single import same_state
-from jaxbandit.engine.rounds.step import ContractError, called, without_notes
+from jaxbandit.engine.rounds.step import ContractError, called, same_state, without_notes
 from jaxbandit.engine.storage import identity
 
 IMPLEMENTATION = "threefry4x32"  # the engine's default, so that a session has the random draws of the engine's run
