@@ -25,6 +25,7 @@ class Tally(NamedTuple):
     always: PyTree = None  # float[2, num_arms], as `total`, but the regret of always pulling each arm
     # int32[], rounds so far; as a negative number once a round had no arm available, or one was pulled that was not
     unavailable: Array | None = None
+    lasted: Array | None = None  # int32[], rounds before the run was over, if the environment says when it is
 
 
 class Recorder(NamedTuple):
@@ -38,6 +39,7 @@ class Recorder(NamedTuple):
     joint: bool = False  # whether an action is a vector of arms, each of which is pulled
     indexed: bool = False  # whether the context is the index of an action set, so that pulls are counted for each set
     offers: bool = False  # whether the context says which arms are available
+    ends: bool = False  # whether a run may be over before the horizon
     hindsight: bool = False
     watches: bool = True  # whether feedback is checked; False if it is always valid, or if `keeper` reveals faults
     watched: tuple[int, ...] = ()  # shape of `watch`
@@ -51,6 +53,7 @@ class Recorder(NamedTuple):
             pulls=None if self.counted is None else jnp.zeros(self.counted, jnp.int32),
             always=jnp.zeros((2, self.num_arms or 0)) if self.hindsight else None,
             unavailable=jnp.zeros((), jnp.int32) if self.offers else None,
+            lasted=jnp.zeros((), jnp.int32) if self.ends else None,
         )
 
     def after(self, environment: Environment, world: PyTree, tally: Tally, played: Played) -> Tally:
@@ -68,7 +71,7 @@ class Recorder(NamedTuple):
             pulls = pulls + self._pulled(played)
         if always is not None:
             always = _added(always, self._gaps(environment, world, played.context))
-        return Tally(watch, total, pulls, always, unavailable)
+        return Tally(watch, total, pulls, always, unavailable, None if tally.lasted is None else tally.lasted + 1)
 
     def measured(
         self, algorithm: Algorithm, environment: Environment, world: PyTree, state: PyTree, tally: Tally
@@ -97,6 +100,8 @@ class Recorder(NamedTuple):
             result["nonfinite"] |= tally.unavailable < 0
         if tally.pulls is not None:
             result["pulls"] = tally.pulls
+        if played is not None and tally.lasted is not None:
+            played = tally.lasted
         if played is not None and self.sizes and "pulls" in result:
             total = jnp.sum(result["pulls"], dtype=played.dtype)
             result["miscounted"] = jnp.stack([total != size * played for size in set(self.sizes)]).all()
@@ -163,7 +168,8 @@ def recorder_of(
         sizes=actions.pulls_of_a_round(arms or algorithm.arms),
         joint=joint,
         indexed=contextual and arms is not None and arms.num_contexts is not None,
-        offers=isinstance(played.context, Offer) and (integral or getattr(action, "dtype", None) == bool),
+        offers=isinstance(played.context, Offer) and (integral or bool(arms and arms.set_size)),
+        ends=environment.over is not None,
         hindsight=hindsight,
     )
 
