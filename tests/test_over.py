@@ -99,12 +99,8 @@ def test_rollout_says_which_rounds_count(hands):
 
 
 def stops_after(rounds):
-    ends = {
-        "stop": lambda state: state.counts.sum() >= rounds,
-        "promise": jb.Promise(0.1),
-        "recommend": lambda state: 0,
-    }
-    return UCB._replace(**ends)
+    """UCB1 that stops after a number of rounds."""
+    return UCB._replace(stop=lambda state: state.counts.sum() >= rounds, promise=jb.Promise(0.1))
 
 
 def test_a_run_that_is_over_before_its_rule_stops_is_censored(hands):
