@@ -168,7 +168,9 @@ def recorder_of(
         sizes=actions.pulls_of_a_round(arms or algorithm.arms),
         joint=joint,
         indexed=contextual and arms is not None and arms.num_contexts is not None,
-        offers=isinstance(played.context, Offer) and (integral or bool(arms and arms.set_size)),
+        offers=isinstance(played.context, Offer)
+        and hasattr(action, "dtype")
+        and not jnp.issubdtype(action.dtype, jnp.floating),
         ends=environment.over is not None,
         hindsight=hindsight,
     )

@@ -98,6 +98,21 @@ def update(estimate: RecursiveLeastSquares, x: Array, reward: Array) -> Recursiv
     return _added(estimate._replace(outside=left, rank=rank), changes)
 
 
+def weighted_update(
+    estimate: RecursiveLeastSquares, x: Array, weight: Scalar, residual: Scalar
+) -> RecursiveLeastSquares:
+    """Return the estimate after one more row x: V gains weight x x', and then theta gains V^-1 x residual.
+
+    It must be regularized. With weight 1 and the residual reward - x' theta it is `update`; residual 0 leaves theta.
+    """
+    weights = product(x[None], estimate.root)[0]  # F' x
+    squared = weight * _total(weights * weights)
+    den = 1 + squared
+    gain = product(estimate.root, weights[:, None])[:, 0] / den
+    shrink = gain * (weight * den / (den + jnp.sqrt(den)))  # Potter's root as above, with a = sqrt(weight) F' x
+    return _added(estimate, (-shrink[:, None] * weights[None], gain * residual, jnp.log1p(squared)))
+
+
 def _added(estimate: RecursiveLeastSquares, changes: Iterable[Array]) -> RecursiveLeastSquares:
     """Return the estimate with root, theta and logdet changed, in float32 by Kahan's compensated summation."""
     before = estimate.root, estimate.theta, estimate.logdet
