@@ -75,7 +75,8 @@ class SingleRun:
         """The states and the tally after one round."""
         algorithm, environment = self.make(arguments)
         played = rounds.play(algorithm, environment, world, state, noise)
-        return played.world, played.state, self.recorder.after(environment, world, state, tally, played)
+        after = played.world, played.state, self.recorder.after(environment, world, state, tally, played)
+        return rounds.unless(rounds.is_over(environment, world), after, (world, state, tally))
 
     def waits(self, arguments: PyTree, state: PyTree, live: Array) -> Array:
         """Whether a live run must be replanned before its next round."""
