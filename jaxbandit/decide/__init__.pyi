@@ -1,3 +1,5 @@
+from .logs.log import Log as Log
+from .logs.read_log import read_log as read_log
 from .sessions.ask_tell import ask as ask
 from .sessions.ask_tell import expire as expire
 from .sessions.ask_tell import pull_keys as pull_keys

@@ -19,13 +19,13 @@ from jaxbandit.base.contract import (
     Choice,
     Chosen,
     Context,
-    Offer,
     Replan,
     Rewards,
     action_of,
     none,
 )
 from jaxbandit.base.numerics import argmax, as_float, get_at, set_at
+from jaxbandit.base.offers import among_available, available_of, features_of
 from jaxbandit.base.types import Array, Key, PyTree, Scalar
 
 
@@ -96,7 +96,7 @@ def contextual_policy(
 
 def offered(name: str, shape: tuple[int, ...], context: Context) -> tuple[Array | None, Array]:
     """Return which arms are available, bool[num_arms] or None for all, and the round's floats, of the given shape."""
-    available, features = context if isinstance(context, Offer) else (None, context)
+    available, features = available_of(context), features_of(context)
     got = None if features is None else jnp.shape(features)
     if got != shape:
         given = "none" if got is None else f"one of shape {got}"
@@ -106,7 +106,7 @@ def offered(name: str, shape: tuple[int, ...], context: Context) -> tuple[Array 
 
 def best(scores: Array, available: Array | None) -> Array:
     """Return the lowest-numbered available arm with the largest score, int32[]."""
-    return argmax(scores if available is None else jnp.where(available, scores, -jnp.inf))
+    return argmax(among_available(available, scores))
 
 
 def epsilon_choice(where: str, epsilon: Scalar) -> Choose:
@@ -127,7 +127,7 @@ def softmax_choice(where: str, temperature: Scalar) -> Choose:
     checks.number(where, "temperature", temperature, low=0.0, open_low=True)
 
     def choose(noise: Array, scores: Array, available: Array | None) -> Choice:
-        scores = scores if available is None else jnp.where(available, scores, -jnp.inf)
+        scores = among_available(available, scores)
         weights = jnp.exp((scores - jnp.max(scores)) / as_float(temperature))
         return drawn(noise, weights / jnp.sum(weights))
 

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 
 from jaxbandit.base.contract import Algorithm, Environment, Offer
 from jaxbandit.base.types import Array, PyTree
-from jaxbandit.engine.rounds import fit
+from jaxbandit.engine.rounds import actions, fit
 from jaxbandit.engine.rounds.step import ContractError, Played, called
 
 MISCOUNTED = "algorithm.pulls does not sum to the number of rounds played: it must count every pull exactly once"
@@ -34,7 +34,8 @@ class Recorder(NamedTuple):
     from_pulls: bool = False  # regret is the sum of pulls times gaps, so nothing is accumulated
     counted: int | None = None  # number of pull counts kept here, if the algorithm does not count pulls
     num_arms: int | None = None
-    set_size: int | None = None
+    sizes: tuple[int, ...] = (1,)  # numbers of pulls that a round may count; () if nothing is known of them
+    joint: bool = False  # whether an action is a vector of arms, each of which is pulled
     indexed: bool = False  # whether the context is the index of an action set, so that pulls are counted for each set
     offers: bool = False  # whether the context says which arms are available
     hindsight: bool = False
@@ -96,16 +97,18 @@ class Recorder(NamedTuple):
             result["nonfinite"] |= tally.unavailable < 0
         if tally.pulls is not None:
             result["pulls"] = tally.pulls
-        if played is not None and "pulls" in result:
-            total, sizes = jnp.sum(result["pulls"], dtype=played.dtype), {1, self.set_size or 1}
-            result["miscounted"] = jnp.stack([total != size * played for size in sizes]).all()
+        if played is not None and self.sizes and "pulls" in result:
+            total = jnp.sum(result["pulls"], dtype=played.dtype)
+            result["miscounted"] = jnp.stack([total != size * played for size in set(self.sizes)]).all()
         return result
 
     def _pulled(self, played: Played) -> Array:
-        """Indicator vector of the arm that was pulled, or of each member of the set, int32[counted]."""
-        if played.action.ndim == 1:
+        """How often a round pulls each arm, int32[counted]: every member of a set and entry of a list counts."""
+        if played.action.ndim == 1 and not self.joint:
             return played.action.astype(jnp.int32)
         place = played.context * self.num_arms + played.action if self.indexed else played.action
+        if self.joint:
+            return jnp.sum(jnp.arange(self.counted, dtype=jnp.int32)[:, None] == place[None], 1, dtype=jnp.int32)
         return (jnp.arange(self.counted, dtype=jnp.int32) == place).astype(jnp.int32)
 
     def _gaps(self, environment: Environment, world: PyTree, context: PyTree) -> Array:
@@ -145,7 +148,8 @@ def recorder_of(
     from_pulls = measures and known and pulls is not None and not contextual and single and not environment.transition
     num_arms = arms.num_arms if arms else None
     counted = None
-    if pulls is None and arms is not None and (single or arms.set_size):
+    joint = actions.is_list(arms)
+    if pulls is None and arms is not None and arms.num_arms > 0 and (single or joint or arms.set_size):
         counted = arms.num_arms * (arms.num_contexts or 1)
     if hindsight and not (measures and known and single and num_arms is not None):
         raise ValueError(
@@ -156,9 +160,12 @@ def recorder_of(
         from_pulls=from_pulls,
         counted=counted,
         num_arms=pulls.shape[0] if from_pulls and pulls is not None else num_arms,
-        set_size=arms.set_size if arms else None,
+        sizes=actions.pulls_of_a_round(arms or algorithm.arms),
+        joint=joint,
         indexed=contextual and arms is not None and arms.num_contexts is not None,
-        offers=isinstance(played.context, Offer),
+        offers=isinstance(played.context, Offer)
+        and hasattr(action, "dtype")
+        and not jnp.issubdtype(action.dtype, jnp.floating),
         hindsight=hindsight,
     )
 

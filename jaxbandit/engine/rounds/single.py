@@ -9,7 +9,7 @@ import jax.numpy as jnp
 from jaxbandit.base.contract import Algorithm, Environment
 from jaxbandit.base.types import Array, PyTree
 from jaxbandit.engine.layout import batching, whole_loops
-from jaxbandit.engine.rounds import contexts, fit, recorder
+from jaxbandit.engine.rounds import actions, contexts, fit, recorder
 from jaxbandit.engine.rounds import step as rounds
 from jaxbandit.engine.rounds.recorder import Recorder, Tally
 from jaxbandit.engine.rounds.step import ContractError, Played
@@ -140,6 +140,7 @@ class SingleRun:
             after = jax.eval_shape(self._replan, self.arguments, self.state)
             same_state("algorithm.replan.apply", "state", self.state, after)
         fit.check_arms(algorithm, environment, pulls, played.context is not None)
+        actions.check_selected(algorithm, environment, played.action)
         contexts.check_observed(algorithm, environment, played.context)
         run_recorder = recorder.recorder_of(
             algorithm, environment, played, pulls, measures=self.measures, hindsight=hindsight

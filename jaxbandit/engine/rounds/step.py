@@ -137,8 +137,15 @@ def stops(algorithm: Algorithm, state: PyTree) -> Array:
     return jnp.zeros((), bool) if algorithm.stop is None else called("algorithm.stop", algorithm.stop, state)
 
 
+def recommends(algorithm: Algorithm) -> bool:
+    """Whether something is recommended: where an action is neither an arm nor a set, only what the algorithm says."""
+    by_pulls = algorithm.pulls is not None and (algorithm.arms is None or algorithm.arms.action is None)
+    return algorithm.recommend is not None or by_pulls
+
+
 def recommendation(algorithm: Algorithm, state: PyTree) -> PyTree:
     """The algorithm's recommendation: by default the arm pulled most, or the first of them; None without pulls."""
     if algorithm.recommend is not None:
         return called("algorithm.recommend", algorithm.recommend, state)
-    return None if algorithm.pulls is None else argmax(called("algorithm.pulls", algorithm.pulls, state))
+    pulls: Any = algorithm.pulls
+    return argmax(called("algorithm.pulls", pulls, state)) if recommends(algorithm) else None
