@@ -10,7 +10,7 @@ from jaxbandit.base import checks
 from jaxbandit.base.contract import Algorithm, Arms, Environment, Rewards
 from jaxbandit.base.numerics import as_float
 from jaxbandit.base.types import Array, Numbers, PyTree, Scalar
-from jaxbandit.engine.rounds import contexts
+from jaxbandit.engine.rounds import actions, contexts
 
 TIE = 1e-12  # relative tolerance: two scales this close count as equal
 
@@ -23,6 +23,7 @@ def check_pair(
     `any_rewards` lifts the check of the rewards, and `lift` says how the caller's user can lift it.
     """
     check_objects(algorithm, environment)
+    actions.check_declared(algorithm, environment)
     check_arms(algorithm, environment, None, False)
     contexts.check_declared(algorithm, environment)
     check_clock(algorithm, environment)
@@ -89,9 +90,11 @@ def check_clock(algorithm: Algorithm, environment: Environment) -> None:
 
     Such an environment would have to change within a batch.
     """
+    one, other = algorithm.name or "the algorithm", environment.name or "the environment"
+    if environment.over is not None and environment.transition is None:
+        raise ValueError(f"{other} has over without a transition: its answer would never change; must have both")
     if environment.transition is None:
         return
-    one, other = algorithm.name or "the algorithm", environment.name or "the environment"
     if environment.batch is not None:
         raise ValueError(
             f"{other} has both a transition and batch, but it would not change within a batch of pulls: must "

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 from jaxbandit.base.contract import Algorithm, Environment, Offer
 from jaxbandit.base.numerics import kahan
 from jaxbandit.base.types import Array, PyTree
-from jaxbandit.engine.rounds import fit
+from jaxbandit.engine.rounds import actions, fit
 from jaxbandit.engine.rounds.metrics import Carries, Metrics
 from jaxbandit.engine.rounds.step import ContractError, Played, called
 
@@ -28,6 +28,7 @@ class Tally(NamedTuple):
     # int32[], rounds so far; as a negative number once a round had no arm available, or one was pulled that was not
     unavailable: Array | None = None
     metrics: Carries | None = None
+    lasted: Array | None = None  # int32[], rounds before the run was over, if the environment says when it is
 
 
 class Measured(NamedTuple):
@@ -46,9 +47,11 @@ class Recorder(NamedTuple):
     from_pulls: bool = False  # regret is the sum of pulls times gaps, so nothing is accumulated
     counted: int | None = None  # number of pull counts kept here, if the algorithm does not count pulls
     num_arms: int | None = None
-    set_size: int | None = None
+    sizes: tuple[int, ...] = (1,)  # numbers of pulls that a round may count; () if nothing is known of them
+    joint: bool = False  # whether an action is a vector of arms, each of which is pulled
     indexed: bool = False  # whether the context is the index of an action set, so that pulls are counted for each set
     offers: bool = False  # whether the context says which arms are available
+    ends: bool = False  # whether a run may be over before the horizon
     hindsight: bool = False
     watches: bool = True  # whether feedback is checked; False if it is always valid, or if `keeper` reveals faults
     watched: tuple[int, ...] = ()  # shape of `watch`
@@ -64,6 +67,7 @@ class Recorder(NamedTuple):
             always=jnp.zeros((2, self.num_arms or 0)) if self.hindsight else None,
             unavailable=jnp.zeros((), jnp.int32) if self.offers else None,
             metrics=self.metrics.empty(),
+            lasted=jnp.zeros((), jnp.int32) if self.ends else None,
         )
 
     def after(self, environment: Environment, world: PyTree, state: PyTree, tally: Tally, played: Played) -> Tally:
@@ -83,7 +87,8 @@ class Recorder(NamedTuple):
             always = kahan(always, self._gaps(environment, world, played.context))
         if metrics is not None:
             metrics = self.metrics.after(metrics, state, world, played)
-        return Tally(watch, total, pulls, always, unavailable, metrics)
+        lasted = None if tally.lasted is None else tally.lasted + 1
+        return Tally(watch, total, pulls, always, unavailable, metrics, lasted)
 
     def measured(
         self, algorithm: Algorithm, environment: Environment, world: PyTree, state: PyTree, tally: Tally
@@ -115,16 +120,20 @@ class Recorder(NamedTuple):
             result["nonfinite"] |= tally.unavailable < 0
         if tally.pulls is not None:
             result["pulls"] = tally.pulls
-        if played is not None and "pulls" in result:
-            total, sizes = jnp.sum(result["pulls"], dtype=played.dtype), {1, self.set_size or 1}
-            result["miscounted"] = jnp.stack([total != size * played for size in sizes]).all()
+        if played is not None and tally.lasted is not None:
+            played = tally.lasted
+        if played is not None and self.sizes and "pulls" in result:
+            total = jnp.sum(result["pulls"], dtype=played.dtype)
+            result["miscounted"] = jnp.stack([total != size * played for size in set(self.sizes)]).all()
         return result
 
     def _pulled(self, played: Played) -> Array:
-        """Indicator vector of the arm that was pulled, or of each member of the set, int32[counted]."""
-        if played.action.ndim == 1:
+        """How often a round pulls each arm, int32[counted]: every member of a set and entry of a list counts."""
+        if played.action.ndim == 1 and not self.joint:
             return played.action.astype(jnp.int32)
         place = played.context * self.num_arms + played.action if self.indexed else played.action
+        if self.joint:
+            return jnp.sum(jnp.arange(self.counted, dtype=jnp.int32)[:, None] == place[None], 1, dtype=jnp.int32)
         return (jnp.arange(self.counted, dtype=jnp.int32) == place).astype(jnp.int32)
 
     def _gaps(self, environment: Environment, world: PyTree, context: PyTree) -> Array:
@@ -171,7 +180,8 @@ def recorder_of(
     from_pulls = measures and known and pulls is not None and not contextual and single and not environment.transition
     num_arms = arms.num_arms if arms else None
     counted = None
-    if pulls is None and arms is not None and (single or arms.set_size):
+    joint = actions.is_list(arms)
+    if pulls is None and arms is not None and arms.num_arms > 0 and (single or joint or arms.set_size):
         counted = arms.num_arms * (arms.num_contexts or 1)
     if hindsight and not (measures and known and single and num_arms is not None):
         raise ValueError(
@@ -182,9 +192,13 @@ def recorder_of(
         from_pulls=from_pulls,
         counted=counted,
         num_arms=pulls.shape[0] if from_pulls and pulls is not None else num_arms,
-        set_size=arms.set_size if arms else None,
+        sizes=actions.pulls_of_a_round(arms or algorithm.arms),
+        joint=joint,
         indexed=contextual and arms is not None and arms.num_contexts is not None,
-        offers=isinstance(played.context, Offer),
+        offers=isinstance(played.context, Offer)
+        and hasattr(action, "dtype")
+        and not jnp.issubdtype(action.dtype, jnp.floating),
+        ends=environment.over is not None,
         hindsight=hindsight,
         metrics=metrics,
     )

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 from jaxbandit.base.contract import Algorithm, Environment
 from jaxbandit.base.types import Array, PyTree
 from jaxbandit.engine.layout import batching, whole_loops
-from jaxbandit.engine.rounds import contexts, fit, metrics, recorder, states
+from jaxbandit.engine.rounds import actions, contexts, fit, metrics, recorder, states
 from jaxbandit.engine.rounds import step as rounds
 from jaxbandit.engine.rounds.recorder import Measured, Recorder, Tally
 from jaxbandit.engine.rounds.step import Played, same_state
@@ -75,7 +75,8 @@ class SingleRun:
         """The states and the tally after one round."""
         algorithm, environment = self.make(arguments)
         played = rounds.play(algorithm, environment, world, state, noise)
-        return played.world, played.state, self.recorder.after(environment, world, state, tally, played)
+        after = played.world, played.state, self.recorder.after(environment, world, state, tally, played)
+        return rounds.unless(rounds.is_over(environment, world), after, (world, state, tally))
 
     def waits(self, arguments: PyTree, state: PyTree, live: Array) -> Array:
         """Whether a live run must be replanned before its next round."""
@@ -147,6 +148,7 @@ class SingleRun:
             after = jax.eval_shape(self._replan, self.arguments, self.state)
             same_state("algorithm.replan.apply", "state", self.state, after)
         fit.check_arms(algorithm, environment, pulls, played.context is not None)
+        actions.check_selected(algorithm, environment, played.action)
         contexts.check_observed(algorithm, environment, played.context)
         example = metrics.round_of(self.state, self.world, played, self.round)
         run_recorder = recorder.recorder_of(

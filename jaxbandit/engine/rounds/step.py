@@ -107,6 +107,21 @@ def play(
     return Played(world, after, context, action, selected, feedback, regret)
 
 
+def is_over(environment: Environment, world: PyTree) -> Array | None:
+    """Whether the run is over before a round, bool[]; None if runs of this environment end at the horizon only."""
+    if environment.over is None:
+        return None
+    over = jnp.asarray(called("environment.over", environment.over, world))
+    if (over.shape, over.dtype) != ((), jnp.bool_):
+        raise ContractError(f"environment.over returns {over.dtype}{list(over.shape)}, must return bool[]")
+    return over
+
+
+def unless(over: Array | None, after: PyTree, before: PyTree) -> PyTree:
+    """What a round leads to: `before`, if the run was over, so that the round counts nothing."""
+    return after if over is None else jax.tree.map(lambda new, old: jnp.where(over, old, new), after, before)
+
+
 def draw_batch(environment: Environment, words: Words, step: Array, implementation: str) -> PyTree:
     """All randomness of one batch of pulls."""
     law: Any = environment.batch
@@ -153,8 +168,15 @@ def stops(algorithm: Algorithm, state: PyTree) -> Array:
     return jnp.zeros((), bool) if algorithm.stop is None else called("algorithm.stop", algorithm.stop, state)
 
 
+def recommends(algorithm: Algorithm) -> bool:
+    """Whether something is recommended: where an action is neither an arm nor a set, only what the algorithm says."""
+    by_pulls = algorithm.pulls is not None and (algorithm.arms is None or algorithm.arms.action is None)
+    return algorithm.recommend is not None or by_pulls
+
+
 def recommendation(algorithm: Algorithm, state: PyTree) -> PyTree:
     """The algorithm's recommendation: by default the arm pulled most, or the first of them; None without pulls."""
     if algorithm.recommend is not None:
         return called("algorithm.recommend", algorithm.recommend, state)
-    return None if algorithm.pulls is None else argmax(called("algorithm.pulls", algorithm.pulls, state))
+    pulls: Any = algorithm.pulls
+    return argmax(called("algorithm.pulls", pulls, state)) if recommends(algorithm) else None

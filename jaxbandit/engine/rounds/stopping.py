@@ -70,7 +70,7 @@ class StoppingRun(SingleRun):
         limit: Array,
     ) -> tuple[PyTree, PyTree, Tally, Array, Array, Array]:
         """Evaluate the stopping rule and, if the run continues, take a step; the last output is whether it took one."""
-        algorithm = self.make(arguments)[0]
+        algorithm, environment = self.make(arguments)
         live = status == LIVE
         if algorithm.replan is not None:
             live &= ~algorithm.replan.due(state)
@@ -79,6 +79,8 @@ class StoppingRun(SingleRun):
         stopped = live & rounds.stops(algorithm, looked)
         (moved, after, counted), count = self._counted(arguments, world, state, tally, noise)
         over = (count > limit - pulls) | (count < 0)  # negative if the batch is too large to be counted exactly
+        if (ended := rounds.is_over(environment, world)) is not None:
+            over |= ended
         played = live & ~stopped & ~over
         status = jnp.where(stopped, int(Outcome.STOPPED), jnp.where(live & over, int(Outcome.MAX_ROUNDS), status))
 
@@ -126,10 +128,11 @@ class StoppingRun(SingleRun):
 
     def _pair(self, any_rewards: bool) -> tuple[Algorithm, Environment]:
         algorithm, environment = super()._pair(any_rewards)
-        if algorithm.recommend is None and algorithm.pulls is None:
-            raise ContractError(
-                "algorithm.recommend and algorithm.pulls are both None: nothing is recommended, must have one of them"
-            )
+        if not rounds.recommends(algorithm):
+            why = "algorithm.recommend and algorithm.pulls are both None: nothing is recommended, must have one of them"
+            if algorithm.pulls is not None:
+                why = "algorithm.recommend is None and an action is neither an arm nor a set: must have recommend"
+            raise ContractError(why)
         self.batches = rounds.plays_batches(algorithm, environment)
         rough = jnp.result_type(float) == jnp.float32
         if rough and algorithm.verify is None:

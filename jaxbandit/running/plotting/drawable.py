@@ -1,7 +1,7 @@
 """What figures need of the results that they draw: the classes in `running.results`, which import them."""
 
 # ruff: noqa: D102 - the classes of running.results describe their members
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -97,3 +97,38 @@ class Configurations(Protocol):
     """The configurations of a search, which have a text each."""
 
     def text(self, index: int) -> str: ...
+
+
+class Valued(Protocol):
+    """An estimate of a value with its interval, as `PolicyValue` and `Estimate`."""
+
+    @property
+    def value(self) -> float: ...
+    @property
+    def low(self) -> float: ...
+    @property
+    def high(self) -> float: ...
+
+
+class PolicyDrawable(Valued, Protocol):
+    """The value of a policy, as `PolicyValue`."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def by(self) -> str: ...
+    @property
+    def headline(self) -> Valued: ...
+    @property
+    def betting(self) -> Valued | None: ...
+
+
+class ValuesDrawable(Protocol):
+    """The values of policies on a log, as `Evaluation`."""
+
+    @property
+    def num_rows(self) -> int: ...
+    @property
+    def log(self) -> PolicyDrawable: ...
+    @property
+    def policies(self) -> Sequence[PolicyDrawable]: ...

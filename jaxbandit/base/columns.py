@@ -1,0 +1,145 @@
+"""Columns of a table by name: from a CSV file with a line of names, a DataFrame, or a dictionary."""
+
+import csv
+import io
+import math
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from jaxbandit.base.refusals import BadInput, nearest, python, reason, refuse, wrong
+
+LARGEST = 1e150  # modulus of a number, so that sums of squares are finite
+WORDS = {"true": 1.0, "yes": 1.0, "false": 0.0, "no": 0.0}
+MISSING = ("", "nan", "none", "<na>", "nat")
+DELIMITERS = ",;\t"
+
+Place = Callable[[int], str]  # from a row, counted from 0, to where the cell of a column is, for error messages
+
+
+class Table(NamedTuple):
+    """The wanted columns of a table."""
+
+    where: str  # the file or the argument, for error messages
+    cells: dict[str, Any]  # of each column by its name: a list or anything with `__array__`, all of one length
+    place: Callable[[str], Place]  # of the cells of a column, by its name
+
+
+def read_columns(where: str, source: Any, wanted: Sequence[str]) -> Table:
+    """Return the wanted columns of a table.
+
+    Args:
+      where: the argument that the source is, for error messages about anything but a file.
+      source: the path of a CSV file, whose cells are separated by commas, semicolons or tabs; or a DataFrame, a
+        dictionary, or anything else with columns by name.
+      wanted: names of the columns.
+
+    Raises:
+      BadInput: a column is missing or there twice, columns have different lengths, or the file is not CSV in UTF-8.
+    """
+    if not isinstance(source, str | Path):
+        return Table(where, _columns(where, source, wanted), lambda name: lambda row: f"{where}: row {row}: {name}")
+    found, lines = _file(Path(source), wanted)
+    return Table(str(source), found, lambda name: lambda row: f"{source}: line {lines[row]}: {name}")
+
+
+def _file(path: Path, wanted: Sequence[str]) -> tuple[dict[str, list[str]], list[int]]:
+    """Return the wanted columns of a CSV file, and the line of each row."""
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            text = file.read()
+    except UnicodeDecodeError:
+        refuse(str(path), ": is not text in UTF-8, must be a CSV file")
+    except OSError as error:
+        refuse(str(path), f": cannot be read ({reason(error)}); give a CSV file")
+    begins = text.partition("\n")[0]
+    delimiter = max(DELIMITERS, key=begins.count)
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
+    try:
+        head = [name.strip() for name in next(reader, [])]
+        at = [_position(str(path), head, name) for name in wanted]
+        columns: list[list[str]] = [[] for _ in at]
+        lines, line, pairs = [], reader.line_num, list(zip(columns, at, strict=True))
+        for row in reader:
+            if len(row) == len(head):
+                for column, i in pairs:
+                    column.append(row[i])
+                lines.append(line + 1)
+            elif row:
+                refuse(f"{path}: line {line + 1}", f": has {len(row)} cells, must have {len(head)}, as the first line")
+            line = reader.line_num
+    except csv.Error as error:
+        raise BadInput(f"{path}: line {reader.line_num}: not CSV ({error})") from None
+    return dict(zip(wanted, columns, strict=True)), lines
+
+
+def _position(where: str, head: Sequence[str], name: str) -> int:
+    if head.count(name) != 1:
+        _no_column(where, head, name)
+    return head.index(name)
+
+
+def _no_column(where: str, head: Sequence[str], name: str) -> None:
+    several = " twice" if name in head else ""
+    what = f": has a column {name!r}{several}" if several else f": has no column {name!r}"
+    refuse(where, f"{what}, its columns are {', '.join(map(repr, head[:20]))}{nearest(name, head)}")
+
+
+def _columns(where: str, source: Any, wanted: Sequence[str]) -> dict[str, Any]:
+    """Return the wanted columns of a DataFrame or a dictionary, of equal length."""
+    if not (isinstance(source, Mapping) or (hasattr(source, "columns") and hasattr(source, "__getitem__"))):
+        refuse(where, f" = {python(source)}, must be a path, a DataFrame or a dictionary of columns")
+    head = [name for name in (source if isinstance(source, Mapping) else source.columns) if isinstance(name, str)]
+    for name in wanted:
+        if head.count(name) != 1:
+            _no_column(where, head, name)
+    table = {name: source[name] if hasattr(source[name], "__array__") else list(source[name]) for name in wanted}
+    if len({len(column) for column in table.values()}) > 1:
+        sizes = ", ".join(f"{name!r} {len(column):,}" for name, column in table.items())
+        refuse(where, f": the columns have different lengths, {sizes}; must have one cell for each row")
+    return table
+
+
+def cells(values: Any) -> list[Any]:
+    """Return the cells of a column as Python objects."""
+    return np.asarray(values).tolist() if hasattr(values, "__array__") else list(values)
+
+
+def numbers(values: Any, place: Place, allowed: str) -> np.ndarray:
+    """Return a column of numbers, and of yes and no, true and false; NaN where a cell is empty, float64[rows].
+
+    Raises:
+      BadInput: a cell is none of these, or a number is larger than `LARGEST`.
+    """
+    array = np.asarray(values) if hasattr(values, "__array__") else None
+    if array is not None and array.dtype.kind in "biuf":
+        found = array.astype(np.float64)
+        bad = np.flatnonzero(np.abs(found) > LARGEST)
+        if len(bad):
+            wrong(place(int(bad[0])), float(found[bad[0]]), f"a number of modulus at most {LARGEST:g}")
+        return found
+    known: dict[Any, float] = {}
+    converted = []
+    for row, cell in enumerate(cells(values) if array is None else array.tolist()):
+        number = known.get(cell)
+        if number is None:
+            number = known[cell] = _number(cell, row, place, allowed)
+        converted.append(number)
+    return np.array(converted, np.float64)
+
+
+def _number(cell: Any, row: int, place: Place, allowed: str) -> float:
+    text = str(cell).strip().casefold()
+    if text in MISSING:
+        return math.nan
+    if text in WORDS:
+        return WORDS[text]
+    try:
+        number = float(text) if "_" not in text else math.nan
+    except ValueError:
+        number = math.nan
+    if not abs(number) <= LARGEST:
+        wrong(place(row), str(cell), allowed)
+    return number
