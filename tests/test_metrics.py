@@ -201,6 +201,17 @@ def test_what_a_round_holds():
     assert {name: found.moments(name)[0][-1] for name in right} == dict.fromkeys(right, 20)
 
 
+def test_a_round_after_the_end_of_a_run_counts_in_no_metric():
+    world = paying(lambda t, arm: jnp.where(t < 7, 1.0, jnp.nan), over=lambda t: t >= 7)
+    chosen = {"reward": jb.metrics.reward, "switches": jb.metrics.switches, "rounds": lambda r: 1.0}
+    found = jb.simulate(in_turn(2), world, horizon=20, num_runs=1, checkpoints=[5, 20], metrics=chosen)
+    assert {name: found.arrays[f"metric/{name}"].tolist() for name in chosen} == {
+        "reward": [[5, 7]],
+        "switches": [[4, 6]],
+        "rounds": [[5, 7]],
+    }
+
+
 def metric(step, init=lambda: jnp.zeros(()), value=lambda carry: carry):
     return jb.Metric(init, step, value)
 

@@ -42,7 +42,7 @@ GROUPS = (
         "contracts",
         "Contracts",
         "What an algorithm and an environment are, and checks of your own.",
-        "base.contract base.truth base.declaration base.metrics lab.conformance",
+        "base.contract base.batches base.truth base.declaration base.metrics lab.conformance",
     ),
     (
         "algorithms",
