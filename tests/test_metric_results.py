@@ -113,7 +113,10 @@ def test_an_interrupted_simulation_resumes_with_its_metrics(found, tmp_path):
             {"metrics": METRICS | {"cost": lambda r: r.feedback}},
             r"the program \(algorithm, environment or .*\) differs",
         ),
-        ({"metrics": METRICS | {"last": LAST._replace(init=lambda r: jnp.int32(1))}}, r"the program \(algorithm, .*\) diff"),
+        (
+            {"metrics": METRICS | {"last": LAST._replace(init=lambda r: jnp.int32(1))}},
+            r"the program \(algorithm, .*\) diff",
+        ),
         ({"keep_states": lambda state: state.means}, r"the program \(algorithm, environment or .*\) differs"),
         ({"keep_states": False}, r"keep_states True, here None"),
         ({"metrics": None}, r"metrics \[.*\], here None"),
