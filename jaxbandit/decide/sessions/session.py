@@ -148,20 +148,7 @@ class Session:
 
 
 STATIC = ("programs", "seed", "run", "paired", "on_failure")
-ARRAYS = (
-    "words",
-    "state",
-    "stopped",
-    "round",
-    "batch",
-    "totals",
-    "history",
-    "arms",
-    "rounds",
-    "outside",
-    "closed",
-    "asks",
-)
+ARRAYS = ("words", "state", "stopped", "round", "batch", "totals", "history", "arms", "rounds", "outside", "closed", "asks")
 jax.tree_util.register_dataclass(Session, ARRAYS, STATIC)
 
 
@@ -196,9 +183,7 @@ def session(
             "number per pull; give a rule for single arms, or for sums"
         )
     if rule.arms is not None and rule.arms.action is not None:
-        raise ValueError(
-            f"session: {rule.name or 'the rule'} acts on other things than arms; give a rule for arms or sets"
-        )
+        raise ValueError(f"session: {rule.name or 'the rule'} acts on other things than arms; give a rule for arms or sets")
     if on_failure is not None:
         low, high = fit.limits(rule.rewards)
         low, high = max(low, -LARGEST), min(high, LARGEST)
