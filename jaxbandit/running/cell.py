@@ -15,7 +15,7 @@ from jaxbandit.engine.driver.execution import Execution
 from jaxbandit.engine.driver.horizon import default_checkpoints
 from jaxbandit.engine.layout import compiling
 from jaxbandit.engine.rounds import contexts, fit
-from jaxbandit.running import failures, remote, sizes
+from jaxbandit.running import failures, remote, sizes, state_sizes
 from jaxbandit.running.factories import Pair
 from jaxbandit.running.progress import progress_bar
 from jaxbandit.running.promises import guarantee_of
@@ -56,6 +56,8 @@ def run_simulate(
     curves, per_run = 1 + bool(options.get("hindsight")), options.get("per_run", True)
     needed = results * sizes.of_runs(width, number, curves, _num_arms(pair), per_run)
     _check_size("simulate", num_runs, needed, execution, "per_run = False keeps only means, or ask")
+    if isinstance(num_runs, int):
+        state_sizes.check(f"simulate: num_runs = {num_runs}", pair.environment, num_runs)
     engine = {"horizon": horizon, "num_runs": num_runs, "seed": seed, "precision": chosen, **options}
     with (
         _named(labels),
