@@ -67,9 +67,10 @@ def rows(
     if (label is None) == (rewards is None):
         given = "both are given" if label is not None else "neither is given"
         raise ValueError(f"{where}: label and rewards: {given}, must be one of them: the right class, or all rewards")
-    if label is not None and (contexts is None or available is not None):
-        name, must = ("contexts", "be given") if contexts is None else ("available", "be left out")
-        raise ValueError(f"{where}: {name} = {python(contexts or available)}, must {must} with label")
+    if label is not None and contexts is None:
+        raise ValueError(f"{where}: contexts = None, must be the names of columns of numbers, with label")
+    if label is not None and available is not None:
+        raise ValueError(f"{where}: available = {python(available)}, must be left out with label")
     asked = {"contexts": contexts, "rewards": rewards, "label": label, "available": available}
     for name, some in asked.items():
         if some is not None and not _is_names(some):
@@ -102,13 +103,15 @@ def _table(file: Path, names: list[str]) -> Table:
     if file.suffix != ".npz":
         return read_columns(str(file), file, list(dict.fromkeys(names)))
     try:
-        with np.load(file, allow_pickle=False) as arrays:
+        with file.open("rb") as data, np.load(data, allow_pickle=False) as arrays:
             for name in names:
                 if name not in arrays:
                     held = ", ".join(map(repr, arrays.files[:20]))
                     raise BadInput(f"{file}: has no array {name!r}, its arrays are {held}{nearest(name, arrays.files)}")
             return read_columns(str(file), {name: arrays[name] for name in names}, names)
-    except (OSError, EOFError, zipfile.BadZipFile) as error:
+    except BadInput:
+        raise
+    except (OSError, EOFError, TypeError, ValueError, zipfile.BadZipFile) as error:  # an object array, or no archive
         raise BadInput(f"{file}: cannot be read ({reason(error)}); give an NPZ file") from None
 
 
