@@ -23,6 +23,7 @@ from .combinatorial.escb import escb as escb
 from .contextual.lin_ts_disjoint import lin_ts_disjoint as lin_ts_disjoint
 from .contextual.lin_ts_shared import lin_ts_shared as lin_ts_shared
 from .contextual.lin_ucb_disjoint import lin_ucb_disjoint as lin_ucb_disjoint
+from .contextual.lin_ucb_hybrid import lin_ucb_hybrid as lin_ucb_hybrid
 from .contextual.lin_ucb_shared import lin_ucb_shared as lin_ucb_shared
 from .contextual.logistic_greedy import logistic_epsilon as logistic_epsilon
 from .contextual.logistic_greedy import logistic_greedy as logistic_greedy
