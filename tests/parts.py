@@ -17,7 +17,7 @@ FEATURES = np.array([[1.0, 0.1], [-0.5, 0.9], [0.7, 0.5]])
 THETA = np.array([1.0, 0.2])
 # What is required of a factory, or chosen: all super-arms are listed, so that their number is small.
 ARGUMENTS = {"num_arms": 3, "k": 2, "features": FEATURES, "theta": THETA, "horizon": 60, "support": "all"}
-ARGUMENTS |= {"dim": 2, "shape": (2,)}  # of a context of floats
+ARGUMENTS |= {"dim": 2, "shape": (2,), "arm_features": FEATURES}  # of a context of floats
 ARGUMENTS |= {"starts": (0, 10)}  # of an oracle that is told when means change
 ARGUMENTS |= {"budget": 40, "a": 1.0, "epsilon": 0.1}  # of a rule that is given a budget, of an indifference zone
 SETS = np.stack([FEATURES, FEATURES[::-1] / 2])
