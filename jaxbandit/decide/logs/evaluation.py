@@ -155,10 +155,12 @@ class Evaluation:
     @property
     def first_line(self) -> str:
         """What was evaluated, and the mean reward of the log."""
+        wrong = [p for p in self.policies if p.diagnostics is not None and p.diagnostics.wrong]
         about = f"{self.num_rows:,} rows, {self.num_arms} arms; the mean reward of the log is {self.log.headline.words}"
         if self.policies[0].rows is None:
             return f"No propensities: only the direct method, whose error nothing bounds. {about}"
-        return f"{about}, written by a rule that learned" if self.adaptive else about
+        about = f"{about}, written by a rule that learned" if self.adaptive else about
+        return f"Do not use these values: see the notes. {about}" if wrong else about
 
     def table(self) -> tuple[list[str], list[list[str]]]:
         """Return headings and rows of the table of values, one row for each policy."""

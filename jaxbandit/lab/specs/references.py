@@ -42,17 +42,31 @@ def entry(reference: str) -> Entry:
       BadInput: it is not of the form "package.module:factory", cannot be imported, or is not a function with a
         signature.
     """
+    module, attribute, factory = function(reference, "a function that returns an algorithm or an environment")
+    return _entry(reference, module, attribute, factory)
+
+
+def function(reference: str, wanted: str) -> tuple[ModuleType, str, Callable[..., Any]]:
+    """Import what a reference names; return its module, its name there, and the function.
+
+    Args:
+      reference: of the form "package.module:function".
+      wanted: what it must be, for the error message.
+
+    Raises:
+      BadInput: it is not of this form, cannot be imported, or cannot be called.
+    """
     name, _, attribute = reference.partition(":")
     if not all(map(str.isidentifier, [*name.split("."), attribute])):
         raise BadInput('must be "package.module:factory", the name of a function in a module that can be imported')
     module = _import(name)
-    factory = getattr(module, attribute, None)
-    if factory is None:
+    found = getattr(module, attribute, None)
+    if found is None:
         functions = [key for key, value in vars(module).items() if callable(value) and not key.startswith("_")]
         raise BadInput(f"has no {attribute} in module {name}{nearest(attribute, functions)}")
-    if not callable(factory):
-        raise BadInput(f"is a {type(factory).__name__}, must be a function that returns an algorithm or an environment")
-    return _entry(reference, module, attribute, factory)
+    if not callable(found):
+        raise BadInput(f"is a {type(found).__name__}, must be {wanted}")
+    return module, attribute, found
 
 
 def _entry(reference: str, module: ModuleType, attribute: str, factory: Callable[..., Any]) -> Entry:
