@@ -145,7 +145,10 @@ def _function(reference: str) -> Callable[[Any], Any]:
     from jaxbandit.lab.specs import references
 
     try:
-        found = references.function(reference, "a function from a context to the probabilities of the arms")[2]
+        found = references.found(reference)[2]
     except BadInput as error:
         refuse(f"{WHERE} {reference}", f": {error}")
+    if not callable(found):
+        wanted = "a function from a context to the probabilities of the arms"
+        refuse(f"{WHERE} {reference}", f": is a {type(found).__name__}, must be {wanted}")
     return lambda context: references.call(WHERE, reference, lambda: found(context))

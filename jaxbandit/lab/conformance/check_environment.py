@@ -12,20 +12,22 @@ import numpy as np
 
 from jaxbandit.base import checks
 from jaxbandit.base.batches import SetPulls
-from jaxbandit.base.contract import Environment
+from jaxbandit.base.contract import Environment, Offer
 from jaxbandit.base.numerics import as_float
 from jaxbandit.base.types import Array, PyTree
 from jaxbandit.engine.rounds.actions import contradiction, described
+from jaxbandit.engine.rounds.contexts import misdeclared
 from jaxbandit.lab.conformance import check_actions, check_truth
 from jaxbandit.lab.conformance.check_case import CheckFailed, describe, leaves, make_key
 from jaxbandit.lab.conformance.check_truth import SHARE
 
 PROPERTIES = {
     "traceable": "JAX can trace the functions, and tracing again gives the same program: all randomness is JAX's",
-    "types": "the state keeps its tree, shapes and dtypes in transition; regret and simple_regret are float[]",
+    "types": "the state keeps its tree, shapes and dtypes in transition; regret is float[]; contexts are as declared",
     "precision": "floats are float32, and float64 inside enable_x64",
     "feedback": "every sampled feedback is finite and within the range that rewards declares",
-    "regret": "no gap is negative, and in every sampled context some arm has gap 0",
+    "regret": "no gap is negative, in every sampled context some arm has gap 0, and an arm not offered has NaN",
+    "over": "the run is not over before the first round, and its end may change: there is a transition",
     "truth": "declared means differ by the gaps; what is known is a dict; a lower bound's constant is at least 0",
     "batches of pulls": "the sums of a batch agree with single pulls in mean and variance, within 5 standard errors",
 }
@@ -45,6 +47,7 @@ class EnvironmentReport(NamedTuple):
 
 
 class _Sampled(NamedTuple):
+    offered: Array  # bool[samples], whether the action may be taken
     feedback: PyTree  # [samples, ...] of an action
     regret: Array | None  # float[samples]
     mean: Array | None  # float[samples]
@@ -79,8 +82,9 @@ def check_environment(
     if actions is None and environment.arms is None:
         raise ValueError("check_environment: the environment does not declare its arms; give actions")
     checked = [name for name in PROPERTIES if name != "batches of pulls" or environment.batch is not None]
-    if environment.regret is None:
-        checked.remove("regret")
+    for name in ("regret", "over"):
+        if getattr(environment, name) is None:
+            checked.remove(name)
     if environment.arms is not None and (reason := contradiction(environment.arms)):
         raise ValueError(f"check_environment: {reason}")
     _Case(environment, np.zeros(1), False, seed).check_values()
@@ -159,9 +163,16 @@ class _Case:
         world = self.traced("init", environment.init, key)
         noise = self.traced("noise", environment.noise, key)
         context = self.traced("observe", environment.observe, world, noise)
+        if mistake := misdeclared(environment, context):
+            self.fail("types", mistake)
         met = (world, context, jax.eval_shape(lambda: self.action(0)))
         feedback = self.traced("reward", environment.reward, *met, noise)
         regret = self.traced("regret", environment.regret, *met)
+        over = self.traced("over", environment.over, world)
+        if over is not None and (over.shape, over.dtype) != ((), np.bool_):
+            self.fail("types", f"over returns {describe(over)}, must be bool[], whether the run is over")
+        if over is not None and environment.transition is None:
+            self.fail("over", "there is no transition, so that its answer would never change; give both")
         self.check_shape_of_means(world)
         after = self.traced("transition", environment.transition, *met, noise)
         for path, leaf in (leaves(world, "state") | leaves(feedback, "feedback") | leaves(regret, "regret")).items():
@@ -195,6 +206,10 @@ class _Case:
         look = jax.jit(jax.vmap(jax.vmap(self._look, (None, 0, None)), (None, None, 0), axis_size=SAMPLES))
         key, world = make_key(self.seed), jax.jit(environment.init)(make_key(self.seed))
         for t in range(rounds if environment.transition else 1):
+            if environment.over is not None and environment.over(world):
+                if t == 0:
+                    self.fail("over", "it is True before the first round; a run must have at least one")
+                break
             noise = draw(jax.random.split(jax.random.fold_in(key, t), SAMPLES))
             samples = jax.device_get(look(world, self.actions, noise))
             self._judge(samples, f"in round {t + 1}")
@@ -211,7 +226,9 @@ class _Case:
         arms = environment.arms
         if means is not None and regret is not None and arms is not None and not check_actions.shaped(arms):
             mean = check_truth.mean_of(means(world), context, action)
-        return _Sampled(environment.reward(world, context, action, noise), regret, mean)
+        single = isinstance(context, Offer) and action.shape == ()
+        offered = context.available[action] if single else jnp.ones((), bool)
+        return _Sampled(offered, environment.reward(world, context, action, noise), regret, mean)
 
     def _judge(self, samples: _Sampled, when: str) -> None:
         for path, x in leaves(samples.feedback, "feedback").items():
@@ -229,6 +246,9 @@ class _Case:
                 )
         if samples.regret is None:
             return
+        if (wrong := np.isfinite(samples.regret) & ~samples.offered).any():
+            least = samples.regret[wrong][0]
+            self.fail("regret", f"it is {least:g} {when} for an arm that is not available; return NaN")
         gaps = np.where(np.isnan(samples.regret), np.inf, samples.regret)  # an arm that the context does not have
         slack = SHARE * np.abs(gaps[np.isfinite(gaps)]).max(initial=0.0)
         if gaps.min() < -slack:
