@@ -1,7 +1,10 @@
 """A small instance of every registered algorithm and environment, and an environment for each algorithm."""
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 
+from jaxbandit.base.contract import Arms, Environment, Rewards
 from jaxbandit.base.declaration import declaration_of
 from jaxbandit.environments.combinatorial.full_bandit import full_bandit
 from jaxbandit.environments.combinatorial.semi_bandit import semi_bandit
@@ -14,6 +17,7 @@ FEATURES = np.array([[1.0, 0.1], [-0.5, 0.9], [0.7, 0.5]])
 THETA = np.array([1.0, 0.2])
 # What is required of a factory, or chosen: all super-arms are listed, so that their number is small.
 ARGUMENTS = {"num_arms": 3, "k": 2, "features": FEATURES, "theta": THETA, "horizon": 60, "support": "all"}
+ARGUMENTS |= {"dim": 2, "shape": (2,)}  # of a context of floats
 ARGUMENTS |= {"starts": (0, 10)}  # of an oracle that is told when means change
 ARGUMENTS |= {"budget": 40, "a": 1.0, "epsilon": 0.1}  # of a rule that is given a budget, of an indifference zone
 SETS = np.stack([FEATURES, FEATURES[::-1] / 2])
@@ -40,11 +44,43 @@ def algorithm(name, **more):
     return entry.factory()(**(given | more))
 
 
+def floats(arms):
+    """Contexts of floats in the plane, and rewards in [0, 1] of which an arm's mean depends on its row."""
+    num_arms, shape = arms.num_arms, arms.context
+
+    def means(context):
+        angles = jnp.arange(num_arms, dtype=context.dtype) * float(len(shape) == 1)  # a direction for each arm, or one
+        directions = jnp.stack([jnp.cos(angles), jnp.sin(angles)], 1)
+        return jnp.clip(0.5 + (jnp.broadcast_to(context, directions.shape) * directions).sum(1) / 2, 0.0, 1.0)
+
+    return Environment(
+        init=lambda key: jnp.zeros(()),
+        reward=lambda state, context, action, noise: (noise[1] < means(context)[action]).astype(context.dtype),
+        noise=lambda key: (
+            jax.random.uniform(jax.random.fold_in(key, 0), shape) - 0.5,
+            jax.random.uniform(jax.random.fold_in(key, 1)),
+        ),
+        observe=lambda state, noise: noise[0],
+        regret=lambda state, context, action: jnp.max(means(context)) - means(context)[action],
+        arms=Arms(num_arms, context=shape),
+        rewards=Rewards(0.0, 1.0),
+        name="floats",
+    )
+
+
+def context_of(environment):
+    """The shapes of an environment's context, None without contexts."""
+    key = jax.random.key(0)
+    return jax.eval_shape(lambda: environment.observe(environment.init(key), environment.noise(key)))
+
+
 def pair(name, **more):
     """An algorithm and an environment that it can be played on."""
     entry, own = ALGORITHMS[name], algorithm(name, **more)
     if "features" in entry.arguments:
         return own, linear(FEATURES, THETA)
+    if own.arms.context is not None:
+        return own, floats(own.arms)
     if own.arms.members:
         return own, semi_bandit(MEANS, own.arms.set_size)
     if own.arms.set_size is not None:

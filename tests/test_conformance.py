@@ -5,7 +5,7 @@ import functools
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from parts import declared
+from parts import declared, floats
 
 from jaxbandit.algorithms.exploration.super_arms import super_arms
 from jaxbandit.base.batches import Batch, SetPulls
@@ -99,8 +99,10 @@ def numbered(factory, count, **hyper):
 
 
 def check(name, arms, settings):
-    traced = tries_of(name, [FEATURES, ROLLED])
-    check_algorithm(factory_of(name, settings), arms, traced=traced, rounds=max(60, 2 * arms[-1] + 1))
+    traced, make = tries_of(name, [FEATURES, ROLLED]), factory_of(name, settings)
+    hyper = {key: some[0] for key, some in traced.items()}
+    world = (lambda count: floats(make(count, **hyper).arms)) if ALGORITHMS[name].setting == "contexts" else None
+    check_algorithm(make, arms, traced=traced, environment=world, rounds=max(60, 2 * arms[-1] + 1))
 
 
 # States of each kind: vectors, a tick, rows of atoms, laws, a matrix.

@@ -45,13 +45,14 @@ def slow(algorithm, environment):
     """Slow primitives of one round: `select`, `update`, `stop`."""
     key = jax.random.key(0)
     state, noise = jax.eval_shape(algorithm.init, key), jax.eval_shape(algorithm.noise, key)
-    found, choice = primitives(algorithm.select, noise, state, None)
+    context = parts.context_of(environment)
+    found, choice = primitives(algorithm.select, noise, state, context)
 
-    def reward(key, choice):
-        return environment.reward(environment.init(key), None, action_of(choice), environment.noise(key))
+    def reward(key, context, choice):
+        return environment.reward(environment.init(key), context, action_of(choice), environment.noise(key))
 
-    feedback = jax.eval_shape(reward, key, choice)
-    found |= primitives(algorithm.update, state, None, choice, feedback)[0]
+    feedback = jax.eval_shape(reward, key, context, choice)
+    found |= primitives(algorithm.update, state, context, choice, feedback)[0]
     if algorithm.stop is not None:
         found |= primitives(algorithm.stop, state)[0]
     return found & (BRANCHES | LAPACK)

@@ -70,8 +70,9 @@ def test_no_algorithm_multiplies_at_the_default_precision(name):
     found += more
     for function in (algorithm.recommend, algorithm.stop, algorithm.pulls, algorithm.verify, *(algorithm.replan or ())):
         found += traced(function, state)[1] if callable(function) else []
-    action, more = traced(algorithm.select, noise, state, None)
-    found += more + traced(algorithm.update, state, None, action, jnp.zeros(()))[1]
+    context = parts.context_of(environment)
+    action, more = traced(algorithm.select, noise, state, context)
+    found += more + traced(algorithm.update, state, context, action, jnp.zeros(()))[1]
     if algorithm.batch is not None and environment.batch is not None:
         pulls, more = traced(algorithm.batch.plan, state)
         world = jax.eval_shape(environment.init, key)

@@ -20,6 +20,13 @@ from .combinatorial.clucb import clucb as clucb
 from .combinatorial.combinatorial_thompson import combinatorial_thompson as combinatorial_thompson
 from .combinatorial.cucb import cucb as cucb
 from .combinatorial.escb import escb as escb
+from .contextual.lin_ucb_disjoint import lin_ucb_disjoint as lin_ucb_disjoint
+from .contextual.logistic_greedy import logistic_epsilon as logistic_epsilon
+from .contextual.logistic_greedy import logistic_greedy as logistic_greedy
+from .contextual.logistic_greedy import logistic_softmax as logistic_softmax
+from .contextual.logistic_ts import logistic_ts as logistic_ts
+from .contextual.logistic_ucb import logistic_ucb as logistic_ucb
+from .contextual.ucb_glm import ucb_glm as ucb_glm
 from .exploration.adaptive_full_bandit import adaptive_full_bandit as adaptive_full_bandit
 from .exploration.exhaustive import exhaustive as exhaustive
 from .exploration.gifa import gifa as gifa

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, TypeVar, cast
 
 Question = Literal["regret", "confidence", "budget"]
-Setting = Literal["arms", "changing", "adversarial", "batches", "features", "semi-bandit", "full-bandit"]
+Setting = Literal["arms", "changing", "adversarial", "batches", "features", "contexts", "semi-bandit", "full-bandit"]
 
 QUESTIONS: Mapping[Question, str] = types.MappingProxyType(
     {
@@ -30,6 +30,7 @@ SETTINGS: Mapping[Setting, str] = types.MappingProxyType(
         "adversarial": "losses that an adversary chooses",
         "batches": "rewards that are observed only at the ends of batches",
         "features": "arms with features and linear means",
+        "contexts": "a context of floats in every round",
         "semi-bandit": "teams of k arms, each member's reward is observed",
         "full-bandit": "teams of k arms, only the sum of their rewards is observed",
     }

@@ -7,14 +7,14 @@ the best empirical mean (the lowest-numbered one if tied).
 import numpy as np
 
 
-def explored(words, num_arms, epsilon=0.1):
-    """Return the arm that each round explores, or -1 if the round does not explore.
+def explored(words, epsilon=0.1):
+    """Return the uniform number that selects the arm of each round that explores, or -1 if the round does not explore.
 
-    A word of 32 bits is read as a uniform number in [0, 1). If it is below epsilon, its quotient by epsilon gives the
-    arm.
+    A word of 32 bits is read as a uniform number in [0, 1). If it is below epsilon, its quotient by epsilon is
+    uniform again.
     """
     u = np.asarray(words) / 2**32
-    return np.where(u < epsilon, np.floor(u / max(epsilon, 2**-32) * num_arms), -1).astype(int)
+    return np.where(u < epsilon, u / max(epsilon, 2**-32), -1)
 
 
 def play(rewards, noise, epsilon=0.1):
@@ -25,7 +25,7 @@ def play(rewards, noise, epsilon=0.1):
         if t < num_arms:
             arm = t
         elif noise[t] >= 0:
-            arm = int(noise[t])
+            arm = int(noise[t] * num_arms)
         else:
             arm = int(np.argmax(means))
         pulls[arm] += 1

@@ -11,11 +11,11 @@ import jax.numpy as jnp
 
 from jaxbandit.algorithms.non_stationary import tuned
 from jaxbandit.algorithms.non_stationary.upper_index import INDICES, Index, upper_index
-from jaxbandit.algorithms.regret.uniform import arm_of
 from jaxbandit.base import checks
 from jaxbandit.base.contract import Algorithm, Arms, Choice, Phases, Rewards
 from jaxbandit.base.declaration import declare
 from jaxbandit.base.numerics import argmax, as_float, get_at, set_at
+from jaxbandit.base.offers import uniform_arm
 from jaxbandit.base.types import Array, Key, Scalar
 from jaxbandit.theory.estimators import recent_means as estimator
 from jaxbandit.theory.estimators.recent_means import RecentMeans
@@ -127,7 +127,7 @@ def cusum_ucb(
         level = jnp.log(as_float(jnp.maximum(jnp.sum(recent.counts, dtype=jnp.int32), 1)))
         best = argmax(upper_index(index, recent.means, level, recent.inverse_sqrt_counts, xi))
         forced = noise[0] < as_float(alpha)
-        return Choice(jnp.where(forced, arm_of(noise[1], num_arms), best), forced)
+        return Choice(jnp.where(forced, uniform_arm(None, noise[1], num_arms), best), forced)
 
     def update(state: CusumUcbState, context: None, choice: Choice, reward: Array) -> CusumUcbState:
         action, forced = choice

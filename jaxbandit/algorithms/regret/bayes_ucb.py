@@ -11,9 +11,10 @@ import jax.numpy as jnp
 from jax import lax
 
 from jaxbandit.base import checks
-from jaxbandit.base.contract import Algorithm, Arms, Rewards
+from jaxbandit.base.contract import Algorithm, Arms, Offer, Rewards
 from jaxbandit.base.declaration import declare
 from jaxbandit.base.numerics import argmax, as_float, get_at, set_at
+from jaxbandit.base.offers import among_available, available_of
 from jaxbandit.base.types import Array, Key, Scalar
 from jaxbandit.theory.solvers.beta import with_arm
 from jaxbandit.theory.solvers.beta_quantile import QuantileShape, logit_quantile, quantile_shape
@@ -79,11 +80,11 @@ def bayes_ucb(num_arms: int, *, prior_alpha: Scalar = 1.0, prior_beta: Scalar = 
         counts, successes = jnp.zeros(num_arms, jnp.int32), jnp.zeros(num_arms)
         return BayesUcbState(jnp.ones((), jnp.int32), counts, successes, posterior(counts, successes))
 
-    def select(noise: None, state: BayesUcbState, context: None) -> Array:
+    def select(noise: None, state: BayesUcbState, context: Offer | None) -> Array:
         tail = 1 / jnp.maximum(as_float(state.round), 2.0)
-        return argmax(logit_quantile(tail, state.law))
+        return argmax(among_available(available_of(context), logit_quantile(tail, state.law)))
 
-    def update(state: BayesUcbState, context: None, action: Array, reward: Array) -> BayesUcbState:
+    def update(state: BayesUcbState, context: Offer | None, action: Array, reward: Array) -> BayesUcbState:
         count = get_at(state.counts, action) + 1
         successes = get_at(state.successes, action) + reward
         changed = lax.optimization_barrier(posterior(count, successes))

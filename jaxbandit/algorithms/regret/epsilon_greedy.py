@@ -10,11 +10,11 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
-from jaxbandit.algorithms.regret.uniform import arm_of
 from jaxbandit.base import checks
-from jaxbandit.base.contract import Algorithm, Arms
+from jaxbandit.base.contract import Algorithm, Arms, Offer
 from jaxbandit.base.declaration import declare
 from jaxbandit.base.numerics import argmax, as_float
+from jaxbandit.base.offers import among_available, available_of, uniform_arm
 from jaxbandit.base.types import Array, Key, Scalar
 from jaxbandit.theory.estimators import counts as estimator
 
@@ -66,25 +66,23 @@ def epsilon_greedy(num_arms: int, *, epsilon: Scalar = 0.1) -> Algorithm:
         return EpsilonGreedyState(start.counts, start.means)
 
     def noise(key: Key) -> Array:
-        """Return the arm to explore, int32[], or -1 in a round that exploits.
+        """Return a uniform number in [0, 1) that selects the arm to explore, float[], or -1 in a round that exploits.
 
         One random 32-bit word decides both. It is read as a uniform number in [0, 1) that is finer near 0 than
-        jax.random.uniform. Given that it is below epsilon, its quotient by epsilon is uniform again and selects the
-        arm. This is done here and not in `select` because the engine stores the noise, whereas XLA would compute the
-        same again for each entry of the state that is updated.
+        jax.random.uniform. Given that it is below epsilon, its quotient by epsilon is uniform again.
         """
         below_one = 1 - 2.0**-24
         u = jnp.minimum(as_float(jax.random.bits(key, (), jnp.uint32)) * 2.0**-32, below_one)
         bound = as_float(epsilon)
-        drawn = arm_of(jnp.minimum(u / jnp.maximum(bound, 2.0**-32), below_one), num_arms)
-        return jnp.where(u < bound, drawn, -1)
+        return jnp.where(u < bound, jnp.minimum(u / jnp.maximum(bound, 2.0**-32), below_one), -1.0)
 
-    def select(noise: Array, state: EpsilonGreedyState, context: None) -> Array:
+    def select(noise: Array, state: EpsilonGreedyState, context: Offer | None) -> Array:
         score = jnp.where(state.counts > 0, state.means, jnp.inf)  # an arm without a reward comes first
-        explored = (jnp.arange(num_arms, dtype=jnp.int32) == noise) & (score < jnp.inf)
-        return argmax(jnp.where(explored, jnp.finfo(score.dtype).max, score))
+        drawn = jnp.where(noise < 0, -1, uniform_arm(available_of(context), noise, num_arms))
+        explored = (jnp.arange(num_arms, dtype=jnp.int32) == drawn) & (score < jnp.inf)
+        return argmax(among_available(available_of(context), jnp.where(explored, jnp.finfo(score.dtype).max, score)))
 
-    def update(state: EpsilonGreedyState, context: None, action: Array, reward: Array) -> EpsilonGreedyState:
+    def update(state: EpsilonGreedyState, context: Offer | None, action: Array, reward: Array) -> EpsilonGreedyState:
         counts, means, _ = estimator.update(state.counts, state.means, action, reward)
         return EpsilonGreedyState(counts, means)
 

@@ -1,7 +1,8 @@
 """The common frame of index policies: pull each arm once, then always the arm with the largest index.
 
 Ties go to the lowest-numbered arm. An arm without a reward comes first whatever the round, because with delayed
-feedback the round number runs ahead of the rewards.
+feedback the round number runs ahead of the rewards. If the context is an `Offer`, indices are compared as if the arms
+that are not available did not exist.
 """
 
 from collections.abc import Callable
@@ -10,8 +11,9 @@ from typing import NamedTuple
 import jax.numpy as jnp
 
 from jaxbandit.base import checks
-from jaxbandit.base.contract import Algorithm, Arms, Rewards
+from jaxbandit.base.contract import Algorithm, Arms, Offer, Rewards
 from jaxbandit.base.numerics import argmax, exploration_level, set_at
+from jaxbandit.base.offers import among_available, available_of
 from jaxbandit.base.types import Array, Key, Scalar
 from jaxbandit.theory.estimators import counts as estimator
 
@@ -49,10 +51,14 @@ def index_policy(
         start = estimator.init(num_arms)
         return IndexState(jnp.ones((), jnp.int32), start.counts, start.means, jnp.full(num_arms, jnp.inf))
 
-    def select(noise: None, state: IndexState, context: None) -> Array:
-        return argmax(jnp.where(state.inverse_sqrt_counts < jnp.inf, index(state), jnp.inf))
+    def select(noise: None, state: IndexState, context: Offer | None) -> Array:
+        played = state.inverse_sqrt_counts < jnp.inf
+        available = available_of(context)
+        if available is not None:  # an index may depend on the largest mean
+            state = state._replace(means=jnp.where(available, state.means, -jnp.inf))
+        return argmax(among_available(available, jnp.where(played, index(state), jnp.inf)))
 
-    def update(state: IndexState, context: None, action: Array, reward: Array) -> IndexState:
+    def update(state: IndexState, context: Offer | None, action: Array, reward: Array) -> IndexState:
         counts, means, n = estimator.update(state.counts, state.means, action, reward)
         # Not 1 / sqrt(n), which XLA turns into a reciprocal square root whose rounding depends on the vector's length.
         inverse = set_at(state.inverse_sqrt_counts, action, jnp.sqrt(1 / n))

@@ -9,9 +9,10 @@ from typing import NamedTuple
 import jax.numpy as jnp
 
 from jaxbandit.base import checks
-from jaxbandit.base.contract import Algorithm, Arms, Rewards
+from jaxbandit.base.contract import Algorithm, Arms, Offer, Rewards
 from jaxbandit.base.declaration import declare
 from jaxbandit.base.numerics import argmax, as_float, exploration_level
+from jaxbandit.base.offers import among_available, available_of
 from jaxbandit.base.types import Array, Key, Scalar
 from jaxbandit.theory.solvers.empirical_kl import empirical_upper
 from jaxbandit.theory.solvers.kl import kl_upper
@@ -73,7 +74,7 @@ def kl_ucb_empirical(num_arms: int, *, num_atoms: int = 2, c: Scalar = 0.0) -> A
         counts = jnp.zeros(num_arms, jnp.int32)
         return EmpiricalState(jnp.ones((), jnp.int32), counts, jnp.zeros((num_arms, num_atoms), jnp.int32))
 
-    def select(noise: None, state: EmpiricalState, context: None) -> Array:
+    def select(noise: None, state: EmpiricalState, context: Offer | None) -> Array:
         pulls = as_float(jnp.maximum(state.counts, 1))
         delta = exploration_level(state.round, c) / pulls
         if num_atoms == 2:  # laws on 0 and 1 are Bernoulli's, and their divergence is kl
@@ -82,9 +83,11 @@ def kl_ucb_empirical(num_arms: int, *, num_atoms: int = 2, c: Scalar = 0.0) -> A
             weights = as_float(state.seen) / jnp.expand_dims(pulls, -1)
             atoms = as_float(jnp.arange(num_atoms, dtype=jnp.int32)) / (num_atoms - 1)
             index = empirical_upper(jnp.expand_dims(atoms, 0), weights, delta)
-        return argmax(jnp.where(state.counts > 0, index, jnp.inf))  # an arm without a reward comes first
+        return argmax(
+            among_available(available_of(context), jnp.where(state.counts > 0, index, jnp.inf))
+        )  # an arm without a reward comes first
 
-    def update(state: EmpiricalState, context: None, action: Array, reward: Array) -> EmpiricalState:
+    def update(state: EmpiricalState, context: Offer | None, action: Array, reward: Array) -> EmpiricalState:
         # The slack keeps a reward that equals an atom up to rounding error from being moved to the next atom.
         slack = 4 * num_atoms * float(jnp.finfo(reward.dtype).eps)
         atom = jnp.ceil(reward * (num_atoms - 1) - slack).astype(jnp.int32)

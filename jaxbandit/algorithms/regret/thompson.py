@@ -10,9 +10,10 @@ import jax.numpy as jnp
 from jax import lax
 
 from jaxbandit.base import checks
-from jaxbandit.base.contract import Algorithm, Arms, Choice, Rewards
+from jaxbandit.base.contract import Algorithm, Arms, Choice, Offer, Rewards
 from jaxbandit.base.declaration import declare
 from jaxbandit.base.numerics import argmax, as_float, get_at, set_at
+from jaxbandit.base.offers import among_available, available_of
 from jaxbandit.base.types import Array, Key, Scalar
 from jaxbandit.theory.solvers.beta import BetaShape, beta_shape, draw_logits, draw_pairs, with_arm, words_of_pairs
 
@@ -77,13 +78,15 @@ def thompson(num_arms: int, *, prior_alpha: Scalar = 1.0, prior_beta: Scalar = 1
         """Random words for the arms and one more for the Bernoulli draw, two to a complex number."""
         return draw_pairs(key, num_arms + 1)
 
-    def select(noise: Array, state: ThompsonState, context: None) -> Choice:
+    def select(noise: Array, state: ThompsonState, context: Offer | None) -> Choice:
         words = words_of_pairs(noise)
         # In [0, 1), so that rewards 1 and 0 are used as they are.
         coin = lax.shift_right_logical(words[num_arms], jnp.uint32(8)).astype(jnp.float32) * 2.0**-24
-        return Choice(argmax(draw_logits(words[:num_arms], state.shapes)), as_float(coin))
+        return Choice(
+            argmax(among_available(available_of(context), draw_logits(words[:num_arms], state.shapes))), as_float(coin)
+        )
 
-    def update(state: ThompsonState, context: None, choice: Choice, reward: Array) -> ThompsonState:
+    def update(state: ThompsonState, context: Offer | None, choice: Choice, reward: Array) -> ThompsonState:
         action, coin = choice
         count = get_at(state.counts, action)
         success = (coin < reward).astype(jnp.int32)

@@ -8,9 +8,10 @@ from typing import NamedTuple
 import jax.numpy as jnp
 
 from jaxbandit.base import checks
-from jaxbandit.base.contract import Algorithm, Arms, Rewards
+from jaxbandit.base.contract import Algorithm, Arms, Offer, Rewards
 from jaxbandit.base.declaration import declare
 from jaxbandit.base.numerics import argmax, as_float, get_at, set_at
+from jaxbandit.base.offers import among_available, available_of
 from jaxbandit.base.types import Array, Key, Scalar
 from jaxbandit.theory.estimators import counts as estimator
 
@@ -75,13 +76,15 @@ def ucb_v(num_arms: int, *, zeta: Scalar = 1.2, c: Scalar = 1.0) -> Algorithm:
         zeros = jnp.zeros(num_arms)
         return UcbVState(jnp.ones((), jnp.int32), start.counts, start.means, zeros, zeros, jnp.full(num_arms, jnp.inf))
 
-    def select(noise: None, state: UcbVState, context: None) -> Array:
+    def select(noise: None, state: UcbVState, context: Offer | None) -> Array:
         exploration = as_float(zeta) * jnp.log(as_float(state.round))
         spread = state.spread * jnp.sqrt(exploration)
         index = state.means + (spread + state.inverse_counts * (3 * as_float(c) * exploration))
-        return argmax(jnp.where(state.counts > 0, index, jnp.inf))  # the index of an arm without a reward may be NaN
+        return argmax(
+            among_available(available_of(context), jnp.where(state.counts > 0, index, jnp.inf))
+        )  # the index of an arm without a reward may be NaN
 
-    def update(state: UcbVState, context: None, action: Array, reward: Array) -> UcbVState:
+    def update(state: UcbVState, context: Offer | None, action: Array, reward: Array) -> UcbVState:
         counts, means, n = estimator.update(state.counts, state.means, action, reward)
         before, after = get_at(state.means, action), get_at(means, action)
         squares = get_at(state.squares, action) + (reward - before) * (reward - after)

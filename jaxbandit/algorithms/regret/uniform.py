@@ -7,21 +7,13 @@ import jax
 import jax.numpy as jnp
 
 from jaxbandit.base import checks
-from jaxbandit.base.contract import Algorithm, Arms
+from jaxbandit.base.contract import Algorithm, Arms, Offer
 from jaxbandit.base.declaration import declare
 from jaxbandit.base.numerics import argmax
+from jaxbandit.base.offers import available_of, uniform_arm
 from jaxbandit.base.types import Array
 from jaxbandit.theory.estimators import counts as estimator
 from jaxbandit.theory.estimators.counts import Counts
-
-
-def arm_of(u: Array, num_arms: int) -> Array:
-    """Return the arm floor(u num_arms) for a uniform u in [0, 1).
-
-    It is below num_arms even after rounding, because u <= 1 - eps. This uses one random word where an exact integer
-    draw needs two. The bias of an arm is below num_arms 2^-23 in float32.
-    """
-    return jnp.floor(u * num_arms).astype(jnp.int32)
 
 
 @declare(
@@ -54,10 +46,10 @@ def uniform(num_arms: int) -> Algorithm:
     """
     num_arms = checks.integer("uniform", "num_arms", num_arms, 1)
 
-    def select(noise: Array, state: Counts, context: None) -> Array:
-        return arm_of(noise, num_arms)
+    def select(noise: Array, state: Counts, context: Offer | None) -> Array:
+        return uniform_arm(available_of(context), noise, num_arms)
 
-    def update(state: Counts, context: None, action: Array, reward: Array) -> Counts:
+    def update(state: Counts, context: Offer | None, action: Array, reward: Array) -> Counts:
         counts, means, _ = estimator.update(state.counts, state.means, action, reward)
         return Counts(counts, means)
 

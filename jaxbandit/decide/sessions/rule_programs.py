@@ -13,10 +13,9 @@ from jaxbandit.base.contract import Algorithm, Choice, Offer, action_of
 from jaxbandit.base.types import Array, Device, PyTree
 from jaxbandit.engine.layout import compiling
 from jaxbandit.engine.layout.compiled import Same, compile_program, remember
-from jaxbandit.engine.rounds import fit, keys
+from jaxbandit.engine.rounds import actions, fit, keys
 from jaxbandit.engine.rounds import step as rounds
-from jaxbandit.engine.rounds.single import same_state
-from jaxbandit.engine.rounds.step import ContractError, called, without_notes
+from jaxbandit.engine.rounds.step import ContractError, called, same_state, without_notes
 from jaxbandit.engine.storage import identity
 
 IMPLEMENTATION = "threefry4x32"  # the engine's default, so that a session has the random draws of the engine's run
@@ -40,6 +39,9 @@ class RulePrograms:
 
     def __init__(self, algorithm: Algorithm):
         self.algorithm = algorithm
+        if algorithm.arms is not None and algorithm.arms.action is not None:
+            name, action = algorithm.name or "the algorithm", actions.described(algorithm.arms)
+            raise ContractError(f"session: {name} chooses {action}, must choose an arm or a set of arms; use rollout")
         self._compiled: dict[Any, Callable] = {}
         with self.scope(), without_notes():
             words = jax.eval_shape(lambda: jax.random.key_data(keys.root_key(0, IMPLEMENTATION)))

@@ -69,7 +69,8 @@ class UntilStop(Program):
         if number:
             leaves = (jax.tree.leaves(self.shapes(lanes)) for lanes in (sizes.LANES_LEAST, 2 * sizes.LANES_LEAST))
             self.varies = [few.shape != many.shape for few, many in zip(*leaves, strict=True)]  # True with a lane axis
-            self.counts = self.loop.run.recorder.set_size is None and "pulls" in self._names()
+            each = self.loop.run.recorder.sizes
+            self.pulls_of_a_round = each[0] if len(each) == 1 and "pulls" in self._names() else None
             # Computed once for all devices by one program: a run's numbers must not depend on the number of devices.
             first, device = self.loop.first, jax.local_devices()[0]
             self.first = remember((*self.key, "first"), lambda: compile_program(first, device, self.arguments))(
@@ -282,7 +283,8 @@ class Queue(Player):
             if name != "run":
                 values[outcome == Outcome.NONFINITE] = 0
         known = (outcome == Outcome.STOPPED) | (outcome == Outcome.MAX_ROUNDS)
-        if program.counts and (ended["pulls"].sum(1)[known] != ended["samples"][known]).any():
+        each = program.pulls_of_a_round
+        if each is not None and (ended["pulls"].sum(1)[known] != each * ended["samples"][known]).any():
             raise ContractError(MISCOUNTED)
         return {**ended, "outcome": outcome}, steps
 

@@ -10,7 +10,7 @@ from jaxbandit.base import checks
 from jaxbandit.base.contract import Algorithm, Arms, Environment, Rewards
 from jaxbandit.base.numerics import as_float
 from jaxbandit.base.types import Array, Numbers, PyTree, Scalar
-from jaxbandit.engine.rounds import contexts
+from jaxbandit.engine.rounds import actions, contexts
 
 TIE = 1e-12  # relative tolerance: two scales this close count as equal
 
@@ -23,6 +23,7 @@ def check_pair(
     `any_rewards` lifts the check of the rewards, and `lift` says how the caller's user can lift it.
     """
     check_objects(algorithm, environment)
+    actions.check_declared(algorithm, environment)
     check_arms(algorithm, environment, None, False)
     contexts.check_declared(algorithm, environment)
     check_clock(algorithm, environment)

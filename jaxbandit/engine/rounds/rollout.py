@@ -12,7 +12,7 @@ from jax import lax
 from jaxbandit.base import checks
 from jaxbandit.base.contract import Algorithm, Environment, Outcome
 from jaxbandit.base.types import Array, Key, PyTree
-from jaxbandit.engine.rounds import contexts, fit, keys
+from jaxbandit.engine.rounds import actions, contexts, fit, keys
 from jaxbandit.engine.rounds import step as rounds
 from jaxbandit.engine.rounds.recorder import has_nan
 
@@ -20,7 +20,7 @@ from jaxbandit.engine.rounds.recorder import has_nan
 class Rollout(NamedTuple):
     """The result of `rollout`. The first axis of every field except the last two is the round."""
 
-    actions: PyTree  # int32[horizon], or bool[horizon, num_arms] where an action is a set
+    actions: PyTree  # int32[horizon], bool[horizon, num_arms] where an action is a set, or as `Arms.action` declares
     feedback: PyTree  # float[horizon], or a tree of such arrays
     regret: Array | None  # float[horizon], gap of each round's action; None if the environment does not define it
     contexts: PyTree  # int32[horizon], None without contexts
@@ -175,10 +175,11 @@ def _prepared(
         world, state = rounds.begin(algorithm, environment, words, implementation)
         noise = rounds.draw(algorithm, environment, words, jnp.int32(1), implementation)
         played = rounds.play(algorithm, environment, world, state, noise)
-        return played.context, None if algorithm.pulls is None else algorithm.pulls(state)
+        return played.context, played.action, None if algorithm.pulls is None else algorithm.pulls(state)
 
-    context, pulls = jax.eval_shape(one_round)
+    context, action, pulls = jax.eval_shape(one_round)
     fit.check_arms(algorithm, environment, pulls, context is not None)
+    actions.check_selected(algorithm, environment, action)
     contexts.check_observed(algorithm, environment, context)
     return words, implementation
 

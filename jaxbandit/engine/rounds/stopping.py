@@ -126,10 +126,11 @@ class StoppingRun(SingleRun):
 
     def _pair(self, any_rewards: bool) -> tuple[Algorithm, Environment]:
         algorithm, environment = super()._pair(any_rewards)
-        if algorithm.recommend is None and algorithm.pulls is None:
-            raise ContractError(
-                "algorithm.recommend and algorithm.pulls are both None: nothing is recommended, must have one of them"
-            )
+        if not rounds.recommends(algorithm):
+            why = "algorithm.recommend and algorithm.pulls are both None: nothing is recommended, must have one of them"
+            if algorithm.pulls is not None:
+                why = "algorithm.recommend is None and an action is neither an arm nor a set: must have recommend"
+            raise ContractError(why)
         self.batches = rounds.plays_batches(algorithm, environment)
         rough = jnp.result_type(float) == jnp.float32
         if rough and algorithm.verify is None:

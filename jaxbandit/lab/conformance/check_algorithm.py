@@ -20,12 +20,13 @@ __all__ = ["PROPERTIES", "CheckFailed", "Report", "check_algorithm"]
 
 PROPERTIES = {
     "traceable": "JAX can trace the functions, with every listed hyperparameter traced",
-    "types": "the state keeps its tree, shapes and dtypes; actions int32[], stop bool[], pulls and m arms int32",
+    "types": "the state keeps its tree, shapes and dtypes; actions int32[] or as declared, stop bool[], pulls and "
+    "m arms int32",
     "precision": "floats are float32, and float64 inside enable_x64, without silent promotion",
     "chance": "every key is derived from the run's key, in noise or in init; noise draws something or is none()",
     "pure": "nothing is stored in Python, so that tracing again gives the same program",
-    "range": "actions and recommendations are in [0, num_arms), and recommended arms are distinct",
-    "finite": "the state holds no NaN, and no NaN reaches an argmax after the first num_arms rounds",
+    "range": "actions and recommendations are in [0, num_arms), and recommended or ordered arms are distinct",
+    "finite": "the state and the actions hold no NaN, and no NaN reaches an argmax after the first num_arms rounds",
     "stop": "stop is False before the first pull",
     "replan": "after a new plan, no other plan is due",
     "batches of pulls": "a batch leads to the same pulls, stop and recommendation as its pulls one by one",
@@ -68,9 +69,10 @@ def check_algorithm(
       traced: at least one value for every traced hyperparameter, as in {"epsilon": [0.1, 0.2]}. The first is the
         default in the other checks. None means what the factory declares as `tries` (see `declare`), apart from what
         is bound.
-      environment: function (num_arms) -> Environment that provides contexts and rewards, for algorithms that need a
-        context. With several action sets, contexts are int32[], pulls and recommendations give arm a of set m the
-        index num_arms m + a, and an action that a set lacks has the regret NaN.
+      environment: function (num_arms) -> Environment that provides contexts and feedback, for algorithms that need a
+        context, or whose feedback is not one number, or whose action is neither an arm nor a set. With several action
+        sets, contexts are int32[], pulls and recommendations give arm a of set m the index num_arms m + a, and an
+        action that a set lacks has the regret NaN.
       rounds: length of the runs, more than twice the largest number of arms.
 
     Returns:

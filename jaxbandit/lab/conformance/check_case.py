@@ -11,6 +11,7 @@ import numpy as np
 from jaxbandit.base.contract import Algorithm, Environment
 from jaxbandit.base.numerics import argmax
 from jaxbandit.base.types import Array, Key, Numbers, PyTree
+from jaxbandit.engine.rounds.step import recommends
 
 
 class CheckFailed(AssertionError):
@@ -34,6 +35,8 @@ class Case(NamedTuple):
 
     def num_pulls(self, algorithm: Algorithm, state: PyTree) -> int:
         """Number of counts in `pulls`: num_arms, or num_arms for each of several contexts."""
+        if algorithm.arms is not None and algorithm.arms.action is not None:
+            return algorithm.arms.num_arms
         if algorithm.pulls is None:
             return self.num_arms
         with explained(self, "pulls"):
@@ -153,4 +156,4 @@ def recommended(algorithm: Algorithm, state: PyTree) -> PyTree:
     """The recommendation: by default the arm with the most pulls, and None if the pulls are not known either."""
     if algorithm.recommend is not None:
         return algorithm.recommend(state)
-    return None if algorithm.pulls is None else argmax(algorithm.pulls(state))
+    return argmax(algorithm.pulls(state)) if algorithm.pulls is not None and recommends(algorithm) else None

@@ -12,18 +12,21 @@ import numpy as np
 
 from jaxbandit.base import checks
 from jaxbandit.base.batches import SetPulls
-from jaxbandit.base.contract import Environment
-from jaxbandit.base.types import Array, ArrayLike, PyTree
-from jaxbandit.lab.conformance import check_truth
+from jaxbandit.base.contract import Environment, Offer
+from jaxbandit.base.numerics import as_float
+from jaxbandit.base.types import Array, PyTree
+from jaxbandit.engine.rounds.actions import contradiction, described
+from jaxbandit.engine.rounds.contexts import misdeclared
+from jaxbandit.lab.conformance import check_actions, check_truth
 from jaxbandit.lab.conformance.check_case import CheckFailed, describe, leaves, make_key
 from jaxbandit.lab.conformance.check_truth import SHARE
 
 PROPERTIES = {
     "traceable": "JAX can trace the functions, and tracing again gives the same program: all randomness is JAX's",
-    "types": "the state keeps its tree, shapes and dtypes in transition; regret and simple_regret are float[]",
+    "types": "the state keeps its tree, shapes and dtypes in transition; regret is float[]; contexts are as declared",
     "precision": "floats are float32, and float64 inside enable_x64",
     "feedback": "every sampled feedback is finite and within the range that rewards declares",
-    "regret": "no gap is negative, and in every sampled context some arm has gap 0",
+    "regret": "no gap is negative, in every sampled context some arm has gap 0, and an arm not offered has NaN",
     "truth": "declared means differ by the gaps; what is known is a dict; a lower bound's constant is at least 0",
     "batches of pulls": "the sums of a batch agree with single pulls in mean and variance, within 5 standard errors",
 }
@@ -43,20 +46,22 @@ class EnvironmentReport(NamedTuple):
 
 
 class _Sampled(NamedTuple):
+    offered: Array  # bool[samples], whether the action may be taken
     feedback: PyTree  # [samples, ...] of an action
     regret: Array | None  # float[samples]
     mean: Array | None  # float[samples]
 
 
 def check_environment(
-    environment: Environment, *, actions: ArrayLike | None = None, rounds: int = 20, seed: int = 0
+    environment: Environment, *, actions: PyTree = None, rounds: int = 20, seed: int = 0
 ) -> EnvironmentReport:
     """Check that an environment satisfies the contract on which the engine relies.
 
     Args:
       environment: an Environment, such as `bernoulli(means)`.
-      actions: the actions to play, as an array whose first axis lists them. None plays every arm, or random sets of
-        arms, as declared by `environment.arms`, which is then required.
+      actions: the actions to play, as an array, or a tree of arrays, whose first axis lists them. None plays every
+        arm, or random sets or lists of arms, as declared by `environment.arms`, which is then required. An action that
+        is not made of arms, such as a float, has to be given.
       rounds: number of successive rounds to play if the environment has a transition, >= 1 and at most its length.
       seed: seed of the random draws.
 
@@ -78,10 +83,12 @@ def check_environment(
     checked = [name for name in PROPERTIES if name != "batches of pulls" or environment.batch is not None]
     if environment.regret is None:
         checked.remove("regret")
-    _Case(environment, np.zeros(1), seed).check_values()
+    if environment.arms is not None and (reason := contradiction(environment.arms)):
+        raise ValueError(f"check_environment: {reason}")
+    _Case(environment, np.zeros(1), False, seed).check_values()
     for x64 in (False, True):
         with jax.enable_x64(x64), jax.numpy_dtype_promotion("strict"):
-            case = _Case(environment, _actions(environment, actions, seed), seed)
+            case = _Case(environment, *_actions(environment, actions, seed), seed)
             case.check_types()
             if not x64:
                 case.check_rounds(min(rounds, environment.length or rounds))
@@ -89,23 +96,27 @@ def check_environment(
     return EnvironmentReport(environment.name or "environment", tuple(checked))
 
 
-def _actions(environment: Environment, actions: ArrayLike | None, seed: int) -> np.ndarray:
-    if actions is not None:
-        return np.asarray(actions)
+def _actions(environment: Environment, actions: PyTree, seed: int) -> tuple[PyTree, bool]:
+    """The actions to play, and whether these are all."""
     arms = environment.arms
+    if actions is not None:
+        single = arms is not None and arms.set_size is None and not check_actions.shaped(arms)
+        whole = arms is not None and single and np.ndim(actions) > 0 and len(actions) == arms.num_arms
+        typed = (as_float(x) if np.issubdtype(np.result_type(x), np.floating) else x for x in jax.tree.leaves(actions))
+        return jax.tree.unflatten(jax.tree.structure(actions), map(jnp.asarray, typed)), whole
     assert arms is not None  # check_environment has required it
-    if arms.set_size is None:
-        return np.arange(arms.num_arms, dtype=np.int32)
-    rng = np.random.default_rng(seed)
-    orders = [rng.permutation(arms.num_arms) < arms.set_size for _ in range(8)]
-    return np.stack(orders)
+    rows, whole = check_actions.played(arms, seed)
+    if rows is None:
+        raise ValueError(f"check_environment: an action is {described(arms)}, whose values are not known; give actions")
+    return jnp.asarray(rows), whole
 
 
 class _Case:
     """One environment in one precision."""
 
-    def __init__(self, environment: Environment, actions: np.ndarray, seed: int):
-        self.environment, self.actions, self.seed = environment, jnp.asarray(actions), seed
+    def __init__(self, environment: Environment, actions: PyTree, whole: bool, seed: int):
+        self.environment, self.actions, self.whole, self.seed = environment, actions, whole, seed
+        self.number = len(jax.tree.leaves(actions)[0])
         self.name = environment.name or "environment"
 
     def fail(self, prop: str, message: str) -> NoReturn:
@@ -113,6 +124,10 @@ class _Case:
 
     def fail_truth(self, message: str) -> NoReturn:
         self.fail("truth", message)
+
+    def action(self, i: int) -> PyTree:
+        """One of the actions to play, in turn."""
+        return jax.tree.map(lambda x: x[i % self.number], self.actions)
 
     def check_values(self) -> None:
         """Check what is declared as plain values, outside of tracing."""
@@ -146,7 +161,9 @@ class _Case:
         world = self.traced("init", environment.init, key)
         noise = self.traced("noise", environment.noise, key)
         context = self.traced("observe", environment.observe, world, noise)
-        met = (world, context, jax.eval_shape(lambda: self.actions[0]))
+        if mistake := misdeclared(environment, context):
+            self.fail("types", mistake)
+        met = (world, context, jax.eval_shape(lambda: self.action(0)))
         feedback = self.traced("reward", environment.reward, *met, noise)
         regret = self.traced("regret", environment.regret, *met)
         self.check_shape_of_means(world)
@@ -187,7 +204,7 @@ class _Case:
             self._judge(samples, f"in round {t + 1}")
             if environment.transition:
                 one = jax.tree.map(lambda x: x[0], noise)
-                met = (world, environment.observe(world, one), self.actions[t % len(self.actions)])
+                met = (world, environment.observe(world, one), self.action(t))
                 world = environment.transition(*met, one)
 
     def _look(self, world: PyTree, action: Array, noise: PyTree) -> _Sampled:
@@ -195,9 +212,12 @@ class _Case:
         context = environment.observe(world, noise)
         regret = None if environment.regret is None else environment.regret(world, context, action)
         mean, means = None, environment.truth.means
-        if means is not None and regret is not None and environment.arms is not None:
+        arms = environment.arms
+        if means is not None and regret is not None and arms is not None and not check_actions.shaped(arms):
             mean = check_truth.mean_of(means(world), context, action)
-        return _Sampled(environment.reward(world, context, action, noise), regret, mean)
+        single = isinstance(context, Offer) and action.shape == ()
+        offered = context.available[action] if single else jnp.ones((), bool)
+        return _Sampled(offered, environment.reward(world, context, action, noise), regret, mean)
 
     def _judge(self, samples: _Sampled, when: str) -> None:
         for path, x in leaves(samples.feedback, "feedback").items():
@@ -215,6 +235,9 @@ class _Case:
                 )
         if samples.regret is None:
             return
+        if (wrong := np.isfinite(samples.regret) & ~samples.offered).any():
+            least = samples.regret[wrong][0]
+            self.fail("regret", f"it is {least:g} {when} for an arm that is not available; return NaN")
         gaps = np.where(np.isnan(samples.regret), np.inf, samples.regret)  # an arm that the context does not have
         slack = SHARE * np.abs(gaps[np.isfinite(gaps)]).max(initial=0.0)
         if gaps.min() < -slack:
@@ -222,11 +245,11 @@ class _Case:
                 "regret",
                 f"it is {gaps.min():g} {when}; a gap is at least 0, measured from the best action",
             )
-        arms = self.environment.arms
-        if arms is not None and arms.set_size is None and len(gaps[0]) == arms.num_arms and gaps.min(1).max() > slack:
+        if self.whole and gaps.min(1).max() > slack:
+            arm = "action" if check_actions.shaped(self.environment.arms) else "arm"
             self.fail(
                 "regret",
-                f"no arm has gap 0 {when}, the smallest is {gaps.min(1).max():g}; the gap of the best arm must be 0",
+                f"no {arm} has gap 0 {when}, the smallest is {gaps.min(1).max():g}; that of the best {arm} must be 0",
             )
         if samples.mean is not None:
             check_truth.check_means(np.asarray(samples.mean), np.asarray(samples.regret), self.fail_truth)
@@ -238,7 +261,7 @@ class _Case:
             return
         key = make_key(self.seed + 1)
         world = jax.jit(environment.init)(make_key(self.seed))
-        counts = jnp.full(len(self.actions), PULLS, jnp.int32)
+        counts = jnp.full(self.number, PULLS, jnp.int32)
         pulls = counts if self.actions.ndim == 1 else SetPulls(self.actions, counts)
         whole = jax.jit(jax.vmap(lambda k: law.sums(world, pulls, law.noise(k))))(jax.random.split(key, SAMPLES))
 

@@ -8,10 +8,10 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxbandit.base.contract import Algorithm, Choice, action_of
-from jaxbandit.base.numerics import as_float
 from jaxbandit.base.types import Array, PyTree
 from jaxbandit.engine.layout import jaxprs
 from jaxbandit.engine.rounds.step import stops
+from jaxbandit.lab.conformance import check_actions
 from jaxbandit.lab.conformance.check_case import (
     Case,
     as_arrays,
@@ -37,8 +37,10 @@ LANES = 64  # the smallest tile of the engine
 class _Play(NamedTuple):
     """One run: its actions until it stopped, and the number of rounds with each kind of contract violation."""
 
-    actions: Array  # int32[rounds]
-    outside: Array  # int32[], rounds with an action out of range
+    actions: PyTree  # int32[rounds], or as `Arms.action` declares
+    outside: Array  # int32[], rounds with an arm out of range
+    repeated: Array  # int32[], rounds with an arm twice in an ordered list
+    infinite: Array  # int32[], rounds with a number in the action that is not finite
     absent: Array  # int32[], rounds whose action has regret NaN, because the context does not have it
     nan_state: Array  # int32[], rounds with a NaN in the state
     nan_index: Array  # int32[], rounds after the first num_arms with a NaN at an argmax of select
@@ -108,20 +110,21 @@ def _play(case: Case, hyper: dict[str, Array], words: Array, rewards: Array) -> 
         context: PyTree = world.observe(world_state, worldly) if world else None
         selected, nan_index = select(own, state, context)
         action = action_of(selected)
-        safe = jnp.clip(action, 0, case.num_arms - 1)
+        safe, *wrong = check_actions.judged(algorithm, case.num_arms, action)
         reward = world.reward(world_state, context, safe, worldly) if world else rewards[t, safe]
         judge = world.regret if world else None
         absent = jnp.isnan(judge(world_state, context, safe)) if judge else jnp.zeros((), bool)
         choice = selected._replace(action=safe) if isinstance(selected, Choice) else safe
-        after = algorithm.update(state, context, choice, as_float(reward))
-        place = safe if len(pulls) == case.num_arms else case.num_arms * context + safe
-        pulled = pulls + (jnp.arange(len(pulls), dtype=jnp.int32) == place).astype(jnp.int32)
-        counts = pulled if algorithm.pulls is None else algorithm.pulls(after)
+        after = algorithm.update(state, context, choice, reward)
+        more = check_actions.pulled(algorithm, case.num_arms, len(pulls), context, safe)
+        pulled = pulls if more is None else pulls + more
+        counts = pulled if algorithm.pulls is None or more is None else algorithm.pulls(after)
         miscounted = jnp.any(counts != pulled.astype(counts.dtype))
-        events = [action != safe, absent, _has_nan(after), nan_index & (t >= case.num_arms), miscounted, overdue]
+        events = [*wrong, absent, _has_nan(after), nan_index & (t >= case.num_arms), miscounted, overdue]
         # As in the engine, rounds after the stop do not count.
         new_carry = jax.tree.map(lambda new, old: jnp.where(live, new, old), (after, pulled), (state, pulls))
-        return new_carry, (jnp.where(live, action, -1), jnp.stack(events) & live, live)
+        shown = jax.tree.map(lambda x: jnp.where(live, x, jnp.full_like(x, -1)), action)
+        return new_carry, (shown, jnp.stack(events) & live, live)
 
     own = jax.vmap(algorithm.noise)(own_keys[1:])
     worldly = jax.vmap(world.noise)(world_keys[1:]) if world else None
@@ -155,7 +158,7 @@ def check_plays(case: Case, *, single_runs: bool) -> None:
         setting = ", ".join(f"{k} = {v}" for k, v in case.hyper[row // len(LAWS)].items())
         law = "rewards of the environment" if case.environment else LAWS[row % len(LAWS)]
         one = jax.tree.map(lambda leaf, row=row: leaf[row], out)
-        _check_run(case, one, ", ".join(filter(None, [law, setting])), end)
+        _check_run(case, one, ", ".join(filter(None, [law, setting])), end, check_actions.shaped(algorithm.arms))
     once = len(traces)
     reverse = jax.device_get(many(*jax.tree.map(lambda leaf: leaf[::-1], batch)))
     if len(traces) != once:
@@ -173,10 +176,14 @@ def check_plays(case: Case, *, single_runs: bool) -> None:
         _check_equal(case, some, jax.tree.map(lambda *leaves: np.stack(leaves), *one), "run alone")
 
 
-def _check_run(case: Case, run: _Play, where: str, end: int) -> None:
+def _check_run(case: Case, run: _Play, where: str, end: int, shaped: bool) -> None:
     n = case.rounds
     if run.outside:
         case.fail("range", f"select leaves [0, {case.num_arms}) in {run.outside} of {n} rounds ({where})")
+    if run.repeated:
+        case.fail("range", f"select lists an arm twice in {run.repeated} of {n} rounds ({where}), but declares ordered")
+    if run.infinite:
+        case.fail("finite", f"select returns a number that is not finite in {run.infinite} of {n} rounds ({where})")
     if run.absent:
         case.fail(
             "range", f"select returns an arm that its context does not have in {run.absent} of {n} rounds ({where})"
@@ -200,9 +207,9 @@ def _check_run(case: Case, run: _Play, where: str, end: int) -> None:
     for leaf in jax.tree.leaves(run.recommendation):
         if not np.all(np.isfinite(leaf)):
             case.fail("finite", f"recommend returns {leaf} ({where})")
-        if np.issubdtype(leaf.dtype, np.integer) and not np.all((leaf >= 0) & (leaf < end)):
+        if np.issubdtype(leaf.dtype, np.integer) and end and not np.all((leaf >= 0) & (leaf < end)):
             case.fail("range", f"recommend returns {leaf}, must be in [0, {end}) ({where})")
-        if leaf.ndim == 1 and len(set(leaf.tolist())) < len(leaf):
+        if leaf.ndim == 1 and not shaped and len(set(leaf.tolist())) < len(leaf):
             case.fail("range", f"recommend returns {leaf}, must contain each arm at most once ({where})")
 
 

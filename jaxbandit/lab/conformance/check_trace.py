@@ -10,10 +10,12 @@ import numpy as np
 from jax.core import Tracer
 
 from jaxbandit.base.batches import Batch
-from jaxbandit.base.contract import Algorithm, Phases, Replan, action_of
+from jaxbandit.base.contract import Algorithm, Arms, Phases, Replan, action_of
 from jaxbandit.base.types import Array, Key, PyTree
 from jaxbandit.engine.layout import jaxprs
 from jaxbandit.engine.layout.jaxprs import Program
+from jaxbandit.engine.rounds import actions
+from jaxbandit.lab.conformance.check_actions import shaped
 from jaxbandit.lab.conformance.check_case import (
     Case,
     CheckFailed,
@@ -35,6 +37,7 @@ class _Round(NamedTuple):
     state: PyTree
     noise: PyTree
     selected: PyTree  # an action, or a Choice
+    feedback: PyTree
     after: PyTree
     recommendation: PyTree
     stop: Array | None
@@ -48,6 +51,30 @@ def _context(case: Case, key: Key) -> PyTree:
     return world.observe(world.init(key), world.noise(key))
 
 
+def _feedback(case: Case, context: PyTree, action: PyTree, key: Key) -> PyTree:
+    """The first feedback on an action."""
+    if case.environment is None:
+        return jnp.zeros((), case.dtype)
+    world = case.environment(case.num_arms)
+    return world.reward(world.init(key), context, action, world.noise(key))
+
+
+def _check_action(case: Case, arms: Arms | None, action: PyTree) -> None:
+    """Check the type of an action: int32[], or what the algorithm declares."""
+    if arms is None or arms.action is None:
+        action = jnp.asarray(action)
+        if (action.shape, action.dtype) != ((), np.int32):
+            case.fail("types", f"select returns {describe(action)}, must be int32[]; add .astype(jnp.int32)")
+        return
+    if reason := actions.contradiction(arms):
+        case.fail("types", f"{reason}; correct the declaration")
+    if reason := actions.misfit(arms, action):
+        case.fail("types", f"select returns {reason}, but Arms.action is {actions.described(arms)}; cast one of them")
+    check_floats(case, leaves(action, "action"))
+    if case.environment is None:
+        case.fail("types", f"nobody pays for an action {actions.described(arms)}; give check_algorithm an environment")
+
+
 def _one_round(case: Case, algorithm: Algorithm, key: Key) -> _Round:
     """Run the first round; each function fails under its own name, and each result is checked before it is used."""
     with explained(case, "init"):
@@ -56,7 +83,7 @@ def _one_round(case: Case, algorithm: Algorithm, key: Key) -> _Round:
         with explained(case, "pulls"):
             pulls = jnp.asarray(algorithm.pulls(state))
         if pulls.shape != (case.num_pulls(algorithm, state),) or not jnp.issubdtype(pulls.dtype, jnp.integer):
-            case.fail("types", f"pulls returns {describe(pulls)}, must be int32[{case.num_arms}]")
+            case.fail("types", f"pulls returns {describe(pulls)}, must be int32[{case.num_pulls(algorithm, state)}]")
     with explained(case, "noise"):
         noise = algorithm.noise(key)
     check_floats(case, leaves(state, "state") | leaves(noise, "noise"))
@@ -64,20 +91,21 @@ def _one_round(case: Case, algorithm: Algorithm, key: Key) -> _Round:
         context = _context(case, key)
     with explained(case, "select"):
         selected = algorithm.select(noise, state, context)
-        action = jnp.asarray(action_of(selected))
-    if (action.shape, action.dtype) != ((), np.int32):
-        case.fail("types", f"select returns {describe(action)}, must be int32[]; add .astype(jnp.int32)")
+        action = jax.tree.map(jnp.asarray, action_of(selected))
+    _check_action(case, algorithm.arms, action)
+    with explained(case, "the environment"):
+        feedback = _feedback(case, context, action, key)
     with explained(case, "update"):
-        after = algorithm.update(state, context, selected, jnp.zeros((), case.dtype))
+        after = algorithm.update(state, context, selected, feedback)
     check_same_types(case, leaves(state, "state"), leaves(after, "state"), "init", "update")
     with explained(case, "recommend"):
         recommendation = recommended(algorithm, after)
     check_floats(case, leaves(recommendation, "recommendation"))
-    arms = getattr(recommendation, "shape", ())
+    arms = () if shaped(algorithm.arms) else getattr(recommendation, "shape", ())
     if len(arms) == 1 and (recommendation.dtype != np.int32 or not 1 <= arms[0] <= case.num_arms):
         case.fail("types", f"recommend returns {describe(recommendation)}, must be int32[m], m arms")
     stop = None if algorithm.stop is None else flag(case, "stop", algorithm.stop, after, "None if it does not stop")
-    return _Round(state, noise, selected, after, recommendation, stop, _optional(case, algorithm, after))
+    return _Round(state, noise, selected, feedback, after, recommendation, stop, _optional(case, algorithm, after))
 
 
 def _optional(case: Case, algorithm: Algorithm, state: PyTree) -> Array | None:
@@ -167,7 +195,6 @@ class Programs(NamedTuple):
 
 def _trace(case: Case, algorithm: Algorithm, out: _Round) -> dict[str, Any]:
     context = jax.eval_shape(lambda: _context(case, make_key()))
-    reward = jax.ShapeDtypeStruct((), case.dtype)
     sums = [jax.ShapeDtypeStruct((case.num_arms,), case.dtype)] * (
         1 + bool(algorithm.batch and algorithm.batch.squares)
     )
@@ -175,7 +202,7 @@ def _trace(case: Case, algorithm: Algorithm, out: _Round) -> dict[str, Any]:
         "init": (make_key(),),
         "noise": (make_key(),),
         "select": (out.noise, out.state, context),
-        "update": (out.state, context, out.selected, reward),
+        "update": (out.state, context, out.selected, out.feedback),
         "batch.absorb": (out.state, out.planned, *sums),
     }
     # A new function each time, because JAX would otherwise use its cache and not call the algorithm's function again.

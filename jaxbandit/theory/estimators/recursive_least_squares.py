@@ -13,7 +13,7 @@ from typing import NamedTuple
 import jax.numpy as jnp
 from jax import lax
 
-from jaxbandit.base.numerics import as_float, product
+from jaxbandit.base.numerics import as_float, product, total
 from jaxbandit.base.types import Array, PyTree, Scalar
 
 
@@ -96,6 +96,21 @@ def update(estimate: RecursiveLeastSquares, x: Array, reward: Array) -> Recursiv
     left = jnp.where(rank < dim, estimate.outside - beyond[:, None] * new[None], 0.0)
     changes = [jnp.where(grows, a, b) for a, b in zip(grown, changes, strict=True)]
     return _added(estimate._replace(outside=left, rank=rank), changes)
+
+
+def weighted_update(
+    estimate: RecursiveLeastSquares, x: Array, weight: Scalar, residual: Scalar
+) -> RecursiveLeastSquares:
+    """Return the estimate after one more row x: V gains weight x x', and then theta gains V^-1 x residual.
+
+    It must be regularized. With weight 1 and the residual reward - x' theta it is `update`; residual 0 leaves theta.
+    """
+    weights = total(estimate.root * x[:, None])  # F' x
+    squared = weight * total(weights * weights)
+    den = 1 + squared
+    gain = total(estimate.root.T * weights[:, None]) / den
+    shrink = gain * (weight * den / (den + jnp.sqrt(den)))  # Potter's root as above, with a = sqrt(weight) F' x
+    return _added(estimate, (-shrink[:, None] * weights[None], gain * residual, jnp.log1p(squared)))
 
 
 def _added(estimate: RecursiveLeastSquares, changes: Iterable[Array]) -> RecursiveLeastSquares:

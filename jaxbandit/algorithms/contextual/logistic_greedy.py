@@ -1,0 +1,176 @@
+"""Greedy, epsilon-greedy and softmax on the online Laplace estimate of logistic regression.
+
+They differ in how the arm follows from the scores x' theta. The last two draw it and return its probability, so that a
+log of their rounds can be evaluated for other policies.
+"""
+
+from jaxbandit.algorithms.contextual.logistic_models import logistic_models, online
+from jaxbandit.algorithms.contextual.policy import (
+    Choose,
+    ContextualState,
+    Each,
+    contextual_policy,
+    epsilon_choice,
+    softmax_choice,
+    uniform_noise,
+)
+from jaxbandit.base.contract import Algorithm, Rewards
+from jaxbandit.base.declaration import declare
+from jaxbandit.base.types import Array, Scalar
+
+
+@declare(
+    question="regret",
+    setting="contexts",
+    rewards="in [0, 1], logistic means",
+    cost="O(K d + d^2)",
+    memory="O(K d^2) or O(K + d^2)",
+    tries={"regularization": (1.0, 0.1)},
+    settings=({"shape": (2,)},),
+)
+def logistic_greedy(
+    num_arms: int, shape: tuple[int, ...], *, regularization: Scalar = 1.0, intercept: bool = True
+) -> Algorithm:
+    """The arm with the largest estimated probability of success, by online logistic regression.
+
+    Return the greedy rule on the online Laplace estimate of logistic regression.
+
+    Each round pulls the arm with the largest x' theta; see `logistic_ucb` for theta. It explores only by the variety of
+    the contexts.
+
+    Guarantee: None: regret may grow linearly.
+
+    Args:
+      num_arms: number of arms, an integer >= 1; static.
+      shape: shape of the context, static: (dim,) for a vector that all arms share, with a model for each arm, or
+        (num_arms, dim) for a row for each arm, with one model.
+      regularization: lambda > 0, precision of the prior N(0, I / lambda) of the weights; traced.
+      intercept: whether a constant 1 is appended to each row. Static.
+
+    Returns:
+      An Algorithm with contexts float[shape], or an Offer of them, actions int32[] in [0, num_arms) and rewards float[]
+      in [0, 1].
+
+    Raises:
+      ValueError: an argument is out of range.
+
+    Source:
+      Chapelle and Li (2011), An empirical evaluation of Thompson sampling, NeurIPS, Section 4, the baseline "exploit",
+      here with the online estimate.
+    """
+    return _rule("logistic_greedy", num_arms, shape, regularization, intercept, None)
+
+
+@declare(
+    question="regret",
+    setting="contexts",
+    rewards="in [0, 1], logistic means",
+    cost="O(K d + d^2)",
+    memory="O(K d^2) or O(K + d^2)",
+    tries={"epsilon": (0.05, 0.0, 1.0), "regularization": (1.0, 0.1)},
+    settings=({"shape": (2,)},),
+)
+def logistic_epsilon(
+    num_arms: int,
+    shape: tuple[int, ...],
+    *,
+    epsilon: Scalar = 0.05,
+    regularization: Scalar = 1.0,
+    intercept: bool = True,
+) -> Algorithm:
+    """The arm with the largest estimated probability of success, a random one with probability epsilon.
+
+    Return epsilon-greedy on the online Laplace estimate of logistic regression.
+
+    With probability epsilon the arm is uniform among those that are available, else the one with the largest x' theta;
+    see `logistic_ucb` for theta.
+
+    Guarantee: None: regret grows linearly, because epsilon is constant.
+
+    Args:
+      num_arms: number of arms, an integer >= 1; static.
+      shape: shape of the context, static: (dim,) for a vector that all arms share, with a model for each arm, or
+        (num_arms, dim) for a row for each arm, with one model.
+      epsilon: probability of exploring, in [0, 1]; traced. An exploring round may also draw the greedy arm.
+      regularization: lambda > 0, precision of the prior N(0, I / lambda) of the weights; traced.
+      intercept: whether a constant 1 is appended to each row. Static.
+
+    Returns:
+      An Algorithm with contexts float[shape], or an Offer of them, and rewards float[] in [0, 1]. Its action is a
+      `Choice` of an arm, int32[] in [0, num_arms), whose info is `Chosen`, with the probability of the arm.
+
+    Raises:
+      ValueError: an argument is out of range.
+
+    Source:
+      Chapelle and Li (2011), An empirical evaluation of Thompson sampling, NeurIPS, Section 4, the baseline
+      "epsilon-greedy", here with the online estimate.
+    """
+    choose = epsilon_choice("logistic_epsilon", epsilon)
+    return _rule("logistic_epsilon", num_arms, shape, regularization, intercept, choose)
+
+
+@declare(
+    question="regret",
+    setting="contexts",
+    rewards="in [0, 1], logistic means",
+    cost="O(K d + d^2)",
+    memory="O(K d^2) or O(K + d^2)",
+    tries={"temperature": (0.1, 1.0), "regularization": (1.0, 0.1)},
+    settings=({"shape": (2,)},),
+)
+def logistic_softmax(
+    num_arms: int,
+    shape: tuple[int, ...],
+    *,
+    temperature: Scalar = 0.1,
+    regularization: Scalar = 1.0,
+    intercept: bool = True,
+) -> Algorithm:
+    """An arm with probability proportional to exp(x' theta / temperature), by online logistic regression.
+
+    Return softmax, or Boltzmann exploration, on the online Laplace estimate of logistic regression.
+
+    The arm is drawn with probability proportional to exp(x' theta / temperature) among those that are available; see
+    `logistic_ucb` for theta. Scores are on the scale of log-odds.
+
+    Guarantee: None: regret grows linearly, because the temperature is constant.
+
+    Args:
+      num_arms: number of arms, an integer >= 1; static.
+      shape: shape of the context, static: (dim,) for a vector that all arms share, with a model for each arm, or
+        (num_arms, dim) for a row for each arm, with one model.
+      temperature: > 0, in units of x' theta; traced.
+      regularization: lambda > 0, precision of the prior N(0, I / lambda) of the weights; traced.
+      intercept: whether a constant 1 is appended to each row. Static.
+
+    Returns:
+      An Algorithm with contexts float[shape], or an Offer of them, and rewards float[] in [0, 1]. Its action is a
+      `Choice` of an arm, int32[] in [0, num_arms), whose info is `Chosen`, with the probability of the arm.
+
+    Raises:
+      ValueError: an argument is out of range.
+
+    Source:
+      Sutton and Barto (2018), Reinforcement Learning: An Introduction, equation (13.2), with x' theta / temperature as
+      the preference.
+    """
+    choose = softmax_choice("logistic_softmax", temperature)
+    return _rule("logistic_softmax", num_arms, shape, regularization, intercept, choose)
+
+
+def _rule(
+    where: str,
+    num_arms: int,
+    shape: tuple[int, ...],
+    regularization: Scalar,
+    intercept: bool,
+    choose: Choose | None,
+) -> Algorithm:
+    own = logistic_models(where, online, num_arms, shape, regularization, intercept)
+
+    def score(noise: Array | None, state: ContextualState, each: Each) -> Array:
+        return each(own.model.mean)
+
+    noise = None if choose is None else uniform_noise
+    return contextual_policy(where, own, score, choose=choose, noise=noise, rewards=Rewards(0.0, 1.0))

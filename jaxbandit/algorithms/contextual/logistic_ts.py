@@ -1,0 +1,88 @@
+"""Thompson sampling for logistic regression, from one of two Gaussian approximations of the posterior.
+
+"online" makes one Newton step of the Laplace approximation for each reward. "diagonal" is Chapelle and Li (2011),
+Algorithm 3, where the paper processes the rewards in batches and here each comes alone.
+"""
+
+from typing import Literal
+
+import jax
+import jax.numpy as jnp
+
+from jaxbandit.algorithms.contextual.logistic_models import diagonal, logistic_models, online
+from jaxbandit.algorithms.contextual.policy import ContextualState, Each, contextual_policy
+from jaxbandit.base import checks
+from jaxbandit.base.contract import Algorithm, Rewards
+from jaxbandit.base.declaration import declare
+from jaxbandit.base.numerics import as_float, standard_normal
+from jaxbandit.base.types import Array, Key, Scalar
+
+
+@declare(
+    question="regret",
+    setting="contexts",
+    rewards="in [0, 1], logistic means",
+    cost="O(K d^2) or O(K d + d^2), diagonal O(K d)",
+    memory="O(K d^2) or O(K + d^2), diagonal O(K d)",
+    tries={"regularization": (1.0, 0.1), "scale": (1.0, 0.3)},
+    settings=({"shape": (2,)}, {"shape": (2,), "variant": "diagonal", "intercept": False}),
+)
+def logistic_ts(
+    num_arms: int,
+    shape: tuple[int, ...],
+    *,
+    variant: Literal["online", "diagonal"] = "online",
+    regularization: Scalar = 1.0,
+    scale: Scalar = 1.0,
+    intercept: bool = True,
+) -> Algorithm:
+    """Thompson sampling for rewards in [0, 1] with logistic means.
+
+    Return Thompson sampling with a Gaussian approximation of the posterior of logistic regression.
+
+    Each round draws theta~ = theta + scale P^(1/2) z, with z standard normal, and pulls the arm with the largest
+    x' theta~, hence with the largest probability. With a model for each arm the drawn scores are independent given x,
+    so K normals are drawn and not K d; with one model dim normals are drawn, and one more for the intercept.
+
+    Guarantee: None.
+
+    Args:
+      num_arms: number of arms, an integer >= 1; static.
+      shape: shape of the context, static: (dim,) for a vector that all arms share, with a model for each arm, or
+        (num_arms, dim) for a row for each arm, with one model.
+      variant: static. "online" keeps the whole covariance P: after x and y, P^-1 gains q x x' with q = p (1 - p) at the
+        old theta, and then theta gains P x (y - p). "diagonal" keeps variances only, and its mean is the optimum for
+        the new reward given the last posterior.
+      regularization: lambda > 0, precision of the prior N(0, I / lambda) of the weights; traced.
+      scale: factor of the posterior's standard deviations, >= 0; traced.
+      intercept: whether a constant 1 is appended to each row. Without it every model has probability 1/2 at x = 0, and
+        rewards whose share of ones is far from 1/2 cost linear regret. Static.
+
+    Returns:
+      An Algorithm with contexts float[shape], or an Offer of them, actions int32[] in [0, num_arms) and rewards float[]
+      in [0, 1]. Its noise is float[num_arms] or, with one model, a normal for each of its weights.
+
+    Raises:
+      ValueError: an argument is out of range.
+
+    Source:
+      Chapelle and Li (2011), An empirical evaluation of Thompson sampling, NeurIPS, Algorithm 3 ("diagonal"); the
+      extended Kalman filter of logistic regression ("online").
+    """
+    checks.choice("logistic_ts", "variant", variant, ("online", "diagonal"))
+    checks.number("logistic_ts", "scale", scale, low=0.0)
+    posterior = {"online": online, "diagonal": diagonal}[variant]
+    own = logistic_models("logistic_ts", posterior, num_arms, shape, regularization, intercept)
+    model = own.model
+    normals = own.shape[1] + int(intercept) if own.shared else own.num_arms
+
+    def noise(key: Key) -> Array:
+        return jnp.stack([standard_normal(jax.random.fold_in(key, i)) for i in range(normals)])
+
+    def score(noise: Array, state: ContextualState, each: Each) -> Array:
+        z = as_float(scale) * noise
+        if own.shared:
+            return each(lambda state, x: model.mean(model.draw(state, z), x))
+        return each(model.mean) + z * each(model.width)
+
+    return contextual_policy("logistic_ts", own, score, noise=noise, rewards=Rewards(0.0, 1.0))

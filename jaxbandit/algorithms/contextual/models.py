@@ -1,0 +1,96 @@
+"""Models of the mean reward given a row of floats: one for each arm, or one that all arms share.
+
+A `Model` consists of functions of the state of one model and one row. `Models` says how many there are and which row
+each arm has: with a context float[dim] every arm has a model of its own and the same row ("disjoint"), with a context
+float[num_arms, dim] every arm has a row of its own and they share one model.
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jax import lax
+
+from jaxbandit.base import checks
+from jaxbandit.base.numerics import total
+from jaxbandit.base.refusals import python
+from jaxbandit.base.types import Array, PyTree, Scalar
+from jaxbandit.theory.estimators import recursive_least_squares as least_squares
+from jaxbandit.theory.estimators.recursive_least_squares import RecursiveLeastSquares
+
+
+class Model(NamedTuple):
+    """What a rule needs of a model. A row x is float[dim]; a field that no rule of the model uses is None."""
+
+    init: Callable[[], PyTree]
+    update: Callable[[PyTree, Array, Array], PyTree]  # the state after one more row x and its reward float[]
+    mean: Callable[[PyTree, Array], Array]  # x'theta, float[]
+    width: Callable[[PyTree, Array], Array] | None = None  # sqrt(x'P x), the posterior's standard deviation of x'theta
+    # The state with theta + F z for theta, where F F' = P; z float[dim] are standard normals times their scale.
+    draw: Callable[[PyTree, Array], PyTree] | None = None
+
+
+class Models(NamedTuple):
+    """One model for each arm, whose states have a leading axis num_arms, or one that all arms share."""
+
+    model: Model
+    num_arms: int
+    shape: tuple[int, ...]  # of the context: (dim,) or (num_arms, dim)
+
+    @property
+    def shared(self) -> bool:
+        """Whether there is one model."""
+        return len(self.shape) == 2
+
+    def init(self) -> PyTree:
+        """Return the state of all models before the first round."""
+        one = self.model.init()
+        return one if self.shared else jax.tree.map(lambda x: jnp.broadcast_to(x, (self.num_arms, *x.shape)), one)
+
+    def each(self, function: Callable[[PyTree, Array], Array], state: PyTree, features: Array) -> Array:
+        """Return function(state of the arm's model, row of the arm) of every arm, [num_arms, ...]."""
+        return jax.vmap(function, (None, 0) if self.shared else (0, None))(state, features)
+
+    def update(self, state: PyTree, features: Array, arm: Array, reward: Array) -> PyTree:
+        """Return the state after a reward of the arm; the models of the other arms are unchanged."""
+        if self.shared:
+            return self.model.update(state, lax.dynamic_index_in_dim(features, arm, 0, keepdims=False), reward)
+        # All arms at once and then a selection is faster on many runs than a copy of one matrix of each run.
+        new = jax.vmap(self.model.update, (0, None, None))(state, features, reward)
+        pulled = jnp.arange(self.num_arms, dtype=jnp.int32) == arm
+        return jax.tree.map(lambda x, y: jnp.where(pulled.reshape(-1, *[1] * (x.ndim - 1)), x, y), new, state)
+
+
+def models(where: str, model: Callable[[int], Model], num_arms: int, shape: tuple[int, ...]) -> Models:
+    """Return the models of a rule, of which `model(dim)` is one.
+
+    Raises:
+      ValueError: num_arms is below 1, or the shape is neither (dim,) nor (num_arms, dim) with dim >= 1.
+    """
+    num_arms = checks.integer(where, "num_arms", num_arms, 1)
+    whole = isinstance(shape, tuple | list) and all(type(x) is int and x > 0 for x in shape)
+    if not whole or len(shape) not in (1, 2) or (len(shape) == 2 and shape[0] != num_arms):
+        kinds = f"(dim,), a vector that all arms share, or ({num_arms}, dim), a row for each arm"
+        raise ValueError(f"{where}: shape = {python(shape)}, must be {kinds}")
+    return Models(model(shape[-1]), num_arms, tuple(shape))
+
+
+def ridge(dim: int, regularization: Scalar) -> Model:
+    """Return least squares with P = (lambda I + sum x x')^-1, in dim^2 operations and without a factorization."""
+    return Model(
+        init=lambda: least_squares.init(dim, regularization),
+        update=lambda state, x, y: least_squares.weighted_update(state, x, 1.0, y - total(x * state.theta)),
+        mean=lambda state, x: total(x * state.theta),
+        width=_width,
+        draw=_draw,
+    )
+
+
+def _width(state: RecursiveLeastSquares, x: Array) -> Array:
+    weights = total(state.root * x[:, None])  # F' x
+    return jnp.sqrt(total(weights * weights))
+
+
+def _draw(state: RecursiveLeastSquares, z: Array) -> RecursiveLeastSquares:
+    return state._replace(theta=state.theta + total(state.root.T * z[:, None]))

@@ -1,0 +1,149 @@
+"""The common frame of rules whose context is floats: a score for each arm from its model, then the choice of an arm.
+
+The context may be an `Offer`: an arm that is not available is then never pulled, while models, draws and clocks are
+those of a round without a mask. Ties go to the lowest-numbered arm.
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from jaxbandit.algorithms.contextual.models import Models
+from jaxbandit.base import checks
+from jaxbandit.base.contract import (
+    Action,
+    Algorithm,
+    Arms,
+    Choice,
+    Chosen,
+    Context,
+    Replan,
+    Rewards,
+    action_of,
+    none,
+)
+from jaxbandit.base.numerics import argmax, as_float, get_at, set_at
+from jaxbandit.base.offers import among_available, available_of, features_of
+from jaxbandit.base.types import Array, Key, PyTree, Scalar
+
+
+class ContextualState(NamedTuple):
+    """Pull counts and the models."""
+
+    round: Array  # int32[], the round about to be played, from 1
+    counts: Array  # int32[num_arms]
+    models: PyTree  # as `Models.init` returns them
+
+
+Each = Callable[[Callable[[PyTree, Array], Array]], Array]  # each(f) is f(state of the arm's model, row) of every arm
+Choose = Callable[[PyTree, Array, Array | None], Action]  # from noise, scores and bool[num_arms] or None
+
+
+def contextual_policy(
+    name: str,
+    models: Models,
+    score: Callable[[PyTree, ContextualState, Each], Array],
+    *,
+    choose: Choose | None = None,
+    noise: Callable[[Key], PyTree] | None = None,
+    rewards: Rewards | None = None,
+    replan: Replan | None = None,
+) -> Algorithm:
+    """Return the rule that scores the arms in each round and chooses one of those that are available.
+
+    Args:
+      name: name of the rule in results.
+      models: the models of the arms.
+      score: function from the noise of a round, the state and `each` to float[num_arms], where each(models.model.mean)
+        is x'theta of every arm.
+      choose: which arm is pulled given the scores; None pulls the one with the largest score.
+      noise: function that draws the noise of a round; None draws nothing.
+      rewards: the rewards that the rule is made for; None leaves this unspecified.
+      replan: expensive work of rare rounds, or None.
+    """
+    choose = choose or (lambda noise, scores, available: best(scores, available))
+
+    def init(key: Key) -> ContextualState:
+        return ContextualState(jnp.ones((), jnp.int32), jnp.zeros(models.num_arms, jnp.int32), models.init())
+
+    def select(noise: PyTree, state: ContextualState, context: Context) -> Action:
+        available, features = offered(name, models.shape, context)
+        scores = score(noise, state, lambda function: models.each(function, state.models, features))
+        return choose(noise, scores, available)
+
+    def update(state: ContextualState, context: Context, selected: Action, reward: Array) -> ContextualState:
+        arm, features = action_of(selected), offered(name, models.shape, context)[1]
+        return ContextualState(
+            round=state.round + 1,
+            counts=set_at(state.counts, arm, get_at(state.counts, arm) + 1),
+            models=models.update(state.models, features, arm, as_float(reward)),
+        )
+
+    return Algorithm(
+        init=init,
+        select=select,
+        update=update,
+        pulls=lambda state: state.counts,
+        noise=noise or none(),
+        replan=replan,
+        arms=Arms(models.num_arms, context=models.shape),
+        rewards=rewards,
+        name=name,
+    )
+
+
+def offered(name: str, shape: tuple[int, ...], context: Context) -> tuple[Array | None, Array]:
+    """Return which arms are available, bool[num_arms] or None for all, and the round's floats, of the given shape."""
+    available, features = available_of(context), features_of(context)
+    got = None if features is None else jnp.shape(features)
+    if got != shape:
+        given = "none" if got is None else f"one of shape {got}"
+        raise ValueError(f"{name} needs a context of floats of shape {shape} in every round, got {given}")
+    return available, as_float(features)
+
+
+def best(scores: Array, available: Array | None) -> Array:
+    """Return the lowest-numbered available arm with the largest score, int32[]."""
+    return argmax(among_available(available, scores))
+
+
+def epsilon_choice(where: str, epsilon: Scalar) -> Choose:
+    """Return the choice of a uniform available arm with probability epsilon, else of the best; noise is uniform."""
+    checks.number(where, "epsilon", epsilon, low=0.0, high=1.0)
+
+    def choose(noise: Array, scores: Array, available: Array | None) -> Choice:
+        real = as_float(jnp.ones(scores.shape, bool) if available is None else available)
+        greedy = jnp.arange(scores.shape[0], dtype=jnp.int32) == best(scores, available)
+        explored = as_float(epsilon)
+        return drawn(noise, explored * real / jnp.sum(real) + (1 - explored) * as_float(greedy))
+
+    return choose
+
+
+def softmax_choice(where: str, temperature: Scalar) -> Choose:
+    """Return the choice of an arm with probability proportional to exp(score / temperature); noise is uniform."""
+    checks.number(where, "temperature", temperature, low=0.0, open_low=True)
+
+    def choose(noise: Array, scores: Array, available: Array | None) -> Choice:
+        scores = among_available(available, scores)
+        weights = jnp.exp((scores - jnp.max(scores)) / as_float(temperature))
+        return drawn(noise, weights / jnp.sum(weights))
+
+    return choose
+
+
+def drawn(u: Array, probabilities: Array) -> Choice:
+    """Return the smallest arm with u < p_0 + ... + p_arm, and its probability; u is uniform in [0, 1).
+
+    The sum of all p, which may differ from 1 by rounding, scales u, so that an arm of probability 0 is never drawn.
+    """
+    sums = jnp.cumsum(probabilities)
+    arm = jnp.sum(sums <= u * sums[-1], dtype=jnp.int32)
+    return Choice(arm, Chosen(get_at(probabilities, arm)))
+
+
+def uniform_noise(key: Key) -> Array:
+    """Return the noise of a rule that draws its arm, uniform in [0, 1), float[]."""
+    return jax.random.uniform(key)

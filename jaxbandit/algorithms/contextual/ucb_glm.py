@@ -1,0 +1,165 @@
+"""UCB-GLM for logistic means: Li, Lu and Zhou (2017), Algorithm 1, with a ridge penalty instead of random first rounds.
+
+The paper's number tau of random rounds makes V invertible and depends on lambda_min(V), which is unknown before;
+`random_rounds` gives it. Theta is the penalized maximum-likelihood estimate of all rounds, so their rows are kept. After
+100 rounds it is computed only every 20 rounds, while the widths are those of every round.
+"""
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jax import lax
+
+from jaxbandit.algorithms.contextual.logistic_models import extended, logistic_models
+from jaxbandit.algorithms.contextual.models import Model, ridge
+from jaxbandit.algorithms.contextual.policy import ContextualState, Each, contextual_policy, offered
+from jaxbandit.base import checks
+from jaxbandit.base.contract import Action, Algorithm, Context, Replan, Rewards, action_of
+from jaxbandit.base.declaration import declare
+from jaxbandit.base.numerics import as_float, set_at
+from jaxbandit.base.types import Array, Key, PyTree, Scalar
+from jaxbandit.theory.estimators import logistic_likelihood
+from jaxbandit.theory.estimators.recursive_least_squares import RecursiveLeastSquares, weighted_update
+
+EVERY_ROUND = 100  # rounds after each of which theta is computed
+
+
+class UcbGlmState(NamedTuple):
+    """What the round needs, and the rounds from which theta is computed."""
+
+    policy: ContextualState  # its models have theta, and V^-1 by its root
+    rows: Array  # float[length, dim], of the arms that were pulled
+    rewards: Array  # float[length]
+    arms: PyTree  # int32[length], the arms that were pulled; None with one model
+    fitted: Array  # int32[], the number of rounds from which theta was computed
+
+
+@declare(
+    question="regret",
+    setting="contexts",
+    rewards="in [0, 1], logistic means",
+    cost="O(K d^2), and O(t d^2) in every 20th round, K times that with a model for each arm",
+    memory="O(T d + K d^2)",
+    tries={"alpha": (0.5, 0.0), "regularization": (1.0, 0.1)},
+    settings=({"shape": (2,), "horizon": 60}, {"shape": (2,), "horizon": 60, "random_rounds": 10}),
+)
+def ucb_glm(
+    num_arms: int,
+    shape: tuple[int, ...],
+    *,
+    horizon: int,
+    alpha: Scalar = 0.5,
+    regularization: Scalar = 1.0,
+    every: int = 20,
+    random_rounds: int = 0,
+    intercept: bool = True,
+) -> Algorithm:
+    """UCB-GLM for rewards in [0, 1] with logistic means, Li, Lu and Zhou 2017.
+
+    Return UCB-GLM with the logistic link.
+
+    Each round pulls the arm with the largest x' theta + alpha sqrt(x' V^-1 x), where theta maximizes the likelihood of
+    all rewards less lambda |theta|^2 / 2, and V = lambda I + sum x x'. Theta is computed after each of the first 100
+    rounds, and then every `every` rounds, by Newton's method from the last theta.
+
+    Guarantee: None for the default alpha; Li, Lu and Zhou (2017) bound the regret by O~(d sqrt(T)) for alpha = (sigma /
+    kappa) sqrt(d/2 log(1 + 2 t / d) + log(1 / delta)) after random first rounds, where kappa is the least derivative of
+    the mean.
+
+    In detail, that alpha is far larger than what works, because kappa is small: exp(-|x' theta|), roughly.
+
+    Args:
+      num_arms: number of arms, an integer >= 1; static.
+      shape: shape of the context, static: (dim,) for a vector that all arms share, with a model for each arm, or
+        (num_arms, dim) for a row for each arm, with one model.
+      horizon: number of rounds whose rows are kept, an integer >= 1; static. In a longer run theta is that of the last
+        `horizon` rounds.
+      alpha: weight of the width, >= 0; traced.
+      regularization: lambda > 0, for theta and for V; traced.
+      every: number of rounds between two estimates after round 100, an integer >= 1; static.
+      random_rounds: number of first rounds in which the arm is uniform among those that are available, an integer >= 0;
+        static.
+      intercept: whether a constant 1 is appended to each row. Without it every model has probability 1/2 at x = 0, and
+        rewards whose share of ones is far from 1/2 cost linear regret. Static.
+
+    Returns:
+      An Algorithm with contexts float[shape], or an Offer of them, actions int32[] in [0, num_arms) and rewards float[]
+      in [0, 1]. It replans to compute theta.
+
+    Raises:
+      ValueError: an argument is out of range.
+
+    Source:
+      Li, Lu and Zhou (2017), Provably optimal algorithms for generalized linear contextual bandits, ICML, Algorithm 1.
+    """
+    checks.number("ucb_glm", "alpha", alpha, low=0.0)
+    horizon = checks.integer("ucb_glm", "horizon", horizon, 1)
+    every = checks.integer("ucb_glm", "every", every, 1)
+    random_rounds = checks.integer("ucb_glm", "random_rounds", random_rounds, 0)
+    own = logistic_models("ucb_glm", design, num_arms, shape, regularization, intercept)
+    length = logistic_likelihood.padded(horizon)
+
+    def score(noise: Array | None, state: ContextualState, each: Each) -> Array:
+        scores = each(own.model.mean) + as_float(alpha) * each(own.model.width)
+        # The largest of independent uniform numbers is any of the available arms with the same probability.
+        return scores if noise is None else jnp.where(state.round <= random_rounds, noise, scores)
+
+    def noise(key: Key) -> Array | None:
+        return jax.random.uniform(key, (own.num_arms,)) if random_rounds else None
+
+    policy = contextual_policy("ucb_glm", own, score, noise=noise, rewards=Rewards(0.0, 1.0))
+
+    def init(key: Key) -> UcbGlmState:
+        arms = None if own.shared else jnp.zeros(length, jnp.int32)
+        rows = jnp.zeros((length, own.shape[-1] + int(intercept)))
+        return UcbGlmState(policy.init(key), rows, jnp.zeros(length), arms, jnp.zeros((), jnp.int32))
+
+    def select(noise: PyTree, state: UcbGlmState, context: Context) -> Action:
+        return policy.select(noise, state.policy, context)
+
+    def update(state: UcbGlmState, context: Context, selected: Action, reward: Array) -> UcbGlmState:
+        arm, features = action_of(selected), offered("ucb_glm", own.shape, context)[1]
+        x = lax.dynamic_index_in_dim(features, arm, 0, keepdims=False) if own.shared else features
+        place = (state.policy.round - 1) % horizon
+        return state._replace(
+            policy=policy.update(state.policy, context, selected, reward),
+            rows=set_at(state.rows, place, extended(x) if intercept else x),
+            rewards=set_at(state.rewards, place, as_float(reward)),
+            arms=None if own.shared else set_at(state.arms, place, arm),
+        )
+
+    def due(state: UcbGlmState) -> Array:
+        rounds = state.policy.round - 1
+        return rounds - state.fitted >= jnp.where(rounds <= EVERY_ROUND, 1, every)
+
+    def fit(state: UcbGlmState) -> UcbGlmState:
+        rounds = state.policy.round - 1
+        estimate: RecursiveLeastSquares = state.policy.models
+        seen = jnp.minimum(rounds, horizon)
+
+        def fit_one(used: Array | None, theta: Array) -> Array:
+            return logistic_likelihood.maximum(state.rows, state.rewards, seen, used, regularization, theta)
+
+        if own.shared:
+            theta = fit_one(None, estimate.theta)
+        else:
+            numbers = jnp.arange(own.num_arms, dtype=jnp.int32)
+            theta = jax.vmap(lambda arm, theta: fit_one(state.arms == arm, theta))(numbers, estimate.theta)
+        models = estimate._replace(theta=theta)
+        return state._replace(policy=state.policy._replace(models=models), fitted=rounds)
+
+    return policy._replace(
+        init=init,
+        select=select,
+        update=update,
+        pulls=lambda state: state.policy.counts,
+        replan=Replan(due, fit),
+    )
+
+
+def design(dim: int, regularization: Scalar) -> Model:
+    """Return a model whose rows change V^-1, where V = lambda I + sum x x', and whose theta no reward moves."""
+    return ridge(dim, regularization)._replace(
+        update=lambda state, x, reward: weighted_update(state, x, 1.0, jnp.zeros_like(reward))
+    )
