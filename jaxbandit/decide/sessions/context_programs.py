@@ -10,9 +10,10 @@ from jaxbandit.base.contract import action_of
 from jaxbandit.base.types import Array, PyTree
 from jaxbandit.decide.sessions.rule_programs import IMPLEMENTATION, RulePrograms, form_of
 from jaxbandit.engine.rounds import keys
-from jaxbandit.engine.rounds.step import called, without_notes
+from jaxbandit.engine.rounds.step import without_notes
 
 MOST_AT_ONCE = 1024  # contexts that are decided together
+MOST_DRAWN = 2**17  # draws of several contexts that are made together
 
 
 def select_each(programs: RulePrograms, words: np.ndarray, round: int, state: PyTree, contexts: PyTree) -> Any:
@@ -26,7 +27,7 @@ def select_each(programs: RulePrograms, words: np.ndarray, round: int, state: Py
         return jax.tree.map(lambda x: np.asarray(x)[None], choice)
     each = jax.vmap(programs.selected, (None, 0, None, 0))
     parts = []
-    for rows, size in _padded(n):
+    for rows, size in _padded(n, MOST_AT_ONCE):
         given = words, (round + rows).astype(np.int32), state, _at(contexts, rows)
         with programs.scope():
             parts.append(_at(programs.call(("each", form_of(given[-1])), each, *given), slice(0, size)))
@@ -47,22 +48,24 @@ def shares(
       draws: number of draws for each.
     """
 
-    def share(seed: Array, run: Array, id_: Array, state: PyTree, context: PyTree, choice: PyTree) -> Array:
-        root = jax.random.fold_in(jax.random.key(seed, impl=IMPLEMENTATION), run)
-        own = keys.round_key(keys.run_words(root)[0], id_, IMPLEMENTATION)  # an environment's, which a session has not
+    def words(seed: Array, run: Array) -> Array:
+        """Key words of the run's environment, which a session has not."""
+        return keys.run_words(jax.random.fold_in(jax.random.key(seed, impl=IMPLEMENTATION), run))[0]
 
+    def share(words: Array, id_: Array, state: PyTree, context: PyTree, choice: PyTree) -> Array:
         def equal(i: Array) -> Array:
-            noise = called("algorithm.noise", programs.algorithm.noise, jax.random.fold_in(own, i))
-            drawn = action_of(called("algorithm.select", programs.algorithm.select, noise, state, context))
+            own = words.at[0].add(i.astype(jnp.uint32))  # as good a key as a fold_in, and compiled sooner
+            drawn = action_of(programs.selected(own, id_, state, context))
             return jnp.all(drawn == action_of(choice))
 
         return jnp.sum(jax.vmap(equal)(jnp.arange(draws)))
 
-    found = []
-    for at, size in _padded(len(ids)):
+    found, each = [], jax.vmap(share, (None, 0, None, 0, 0))
+    with programs.scope():
+        own = np.asarray(programs.call("words", words, np.uint32(run[0]), np.int32(run[1])))
+    for at, size in _padded(len(ids), max(MOST_DRAWN // draws, 1)):
         some = _at(rows, at)
-        given = np.uint32(run[0]), np.int32(run[1]), ids[at].astype(np.int32), state, *some
-        each = jax.vmap(share, (None, None, 0, None, 0, 0))
+        given = own, ids[at].astype(np.int32), state, *some
         with programs.scope():
             found.append(np.asarray(programs.call(("shares", draws, form_of(some)), each, *given))[:size])
     return np.concatenate(found)
@@ -74,10 +77,10 @@ def choice_form(programs: RulePrograms, words: np.ndarray, context: PyTree) -> A
         return jax.eval_shape(programs.selected, words, np.int32(1), programs.state, context)
 
 
-def _padded(n: int) -> list[tuple[np.ndarray, int]]:
+def _padded(n: int, most: int) -> list[tuple[np.ndarray, int]]:
     """Positions 0 to n - 1 in parts, each padded to a power of two so that there are few compilations, and its size."""
-    starts = range(0, n, MOST_AT_ONCE)
-    sizes = [min(MOST_AT_ONCE, n - start) for start in starts]
+    starts = range(0, n, most)
+    sizes = [min(most, n - start) for start in starts]
     return [
         (start + np.minimum(np.arange(1 << (size - 1).bit_length()), size - 1), size)
         for start, size in zip(starts, sizes, strict=True)

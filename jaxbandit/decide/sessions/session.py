@@ -231,8 +231,6 @@ def session(
             f"session: {rule.name or 'the rule'} expects the reward of each member of a set, but a session takes one "
             "number per pull; give a rule for single arms, or for sums"
         )
-    if rule.arms is not None and rule.arms.action is not None:
-        raise ValueError(f"session: {rule.name or 'the rule'} acts on other things than arms; give a rule for arms or sets")
     if on_failure is not None:
         low, high = fit.limits(rule.rewards)
         low, high = max(low, -LARGEST), min(high, LARGEST)
