@@ -91,9 +91,9 @@ def test_double_thompson_plays_as_its_reference():
         keys = jax.random.split(jax.random.key(0, impl="threefry4x32"), rounds)
         noises = jax.vmap(THOMPSON().noise)(keys)
         pairs, wins, best = jax.device_get(duels(THOMPSON, DRIFT, chances, noises))
-    ties, words = np.asarray(noises[0]), words_in(noises[1])[:, :30]
+    coins, ties, words = np.asarray(noises[0]), np.asarray(noises[1]), words_in(noises[2])
     expected, counts = dueling_reference.play_thompson(
-        lambda t, c, d: chances[t - 1] < DRIFT[c, d], ties, words, 5, taken=pairs[:, 1]
+        lambda t, c, d: chances[t - 1] < DRIFT[c, d], coins, ties, words, 5, taken=pairs[:, 1]
     )
     np.testing.assert_array_equal(pairs, expected)
     np.testing.assert_array_equal(wins, counts)

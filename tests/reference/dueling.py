@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 from reference.thompson import CLOSE, draw
+from scipy.stats import beta
 
 
 def bounds(wins, t, alpha):
@@ -53,10 +54,10 @@ def play_rucb(first_wins, uniforms, num_arms, alpha=0.51):
     return np.array(played), wins
 
 
-def play_thompson(first_wins, ties, words, num_arms, alpha=0.51, taken=None):
-    """`ties[t]` chooses among equals; `words[t]` are those of all pairs, row by row, and those of the second arm.
+def play_thompson(first_wins, coins, ties, words, num_arms, alpha=0.51, taken=None):
+    """`coins[t]` are the levels at which theta is drawn for the pairs above the diagonal, `words[t]` for the second arm.
 
-    `taken`: second arms to take if their draws are the largest up to CLOSE.
+    `ties[t]` chooses among equals. `taken`: second arms to take if their draws are the largest up to CLOSE.
     """
     wins, played = np.zeros((num_arms, num_arms), int), []
     for t in range(1, len(ties) + 1):
@@ -65,13 +66,12 @@ def play_thompson(first_wins, ties, words, num_arms, alpha=0.51, taken=None):
         beaten = np.zeros(num_arms, int)
         for i in range(num_arms):
             for j in range(i + 1, num_arms):
-                theta = draw(words[t - 1][i * num_arms + j], wins[i, j] + 1, wins[j, i] + 1)
-                beaten[i if theta > 0 else j] += 1
+                theta = beta.isf(coins[t - 1][i, j], wins[i, j] + 1, wins[j, i] + 1)
+                beaten[i if theta > 0.5 else j] += 1
         best = [i for i in range(num_arms) if able[i] == max(able)]
         most = max(beaten[i] for i in best)
         c = member([i for i in best if beaten[i] == most], ties[t - 1])
-        own = words[t - 1][num_arms**2 :]
-        theta = [draw(own[i], wins[i, c] + 1, wins[c, i] + 1) if i != c else 0.0 for i in range(num_arms)]
+        theta = [draw(words[t - 1][i], wins[i, c] + 1, wins[c, i] + 1) if i != c else 0.0 for i in range(num_arms)]
         d = max((i for i in range(num_arms) if lower[i, c] <= 0.5), key=lambda i, theta=theta: theta[i])
         if taken is not None and lower[taken[t - 1], c] <= 0.5 and theta[taken[t - 1]] >= theta[d] - CLOSE:
             d = taken[t - 1]

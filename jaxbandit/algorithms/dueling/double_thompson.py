@@ -1,6 +1,9 @@
 """Double Thompson sampling for dueling bandits: Wu and Liu (2016), Algorithm 1.
 
-The draws have the right distribution up to 1e-6 in total variation (solvers/beta.py).
+Of the first draws, theta_ij ~ Beta(W_ij + 1, W_ji + 1) for all pairs, only the signs of theta_ij - 1/2 are used. So a
+coin is thrown for each pair, with the probability of theta_ij > 1/2, which a duel changes for one pair alone. With
+a = W_ij + 1 and b = W_ji + 1, a win adds s = binomial(a + b - 1, a) / 2^(a + b) to it, and a loss subtracts s a / b.
+The draws for the second arm have the right distribution up to 1e-6 in total variation (solvers/beta.py).
 """
 
 from typing import NamedTuple
@@ -20,17 +23,19 @@ from jaxbandit.theory.solvers.beta import beta_shape, draw_logits, draw_pairs, w
 
 
 class DoubleThompsonState(NamedTuple):
-    """The wins so far."""
+    """The wins so far, and what follows from them for each pair; `chances` and `steps` are used above the diagonal."""
 
     round: Array  # int32[], the round about to be played, from 1
     wins: Array  # int32[num_arms, num_arms], of the row against the column
+    chances: Array  # float[num_arms, num_arms], posterior probability that the row is better than the column
+    steps: Array  # float[num_arms, num_arms], by how much a win of the row would increase it
 
 
 @declare(
     question="regret",
     setting="dueling",
     rewards="0 or 1, whether the first arm wins",
-    cost="O(K^2), K^2 + K Beta draws",
+    cost="O(K^2), one Beta draw an arm",
     memory="O(K^2)",
     tries={"alpha": (0.51, 1.0)},
 )
@@ -63,38 +68,43 @@ def double_thompson(num_arms: int, *, alpha: Scalar = 0.51) -> Algorithm:
     checks.number("double_thompson", "alpha", alpha, low=0.0, open_low=True)
     arms = jnp.arange(num_arms, dtype=jnp.int32)
     above, diagonal = arms[:, None] < arms[None], arms[:, None] == arms[None]
-    pairs = num_arms * num_arms
+    shape = (num_arms, num_arms)
 
     def init(key: Key) -> DoubleThompsonState:
-        return DoubleThompsonState(jnp.ones((), jnp.int32), jnp.zeros((num_arms, num_arms), jnp.int32))
+        return DoubleThompsonState(
+            jnp.ones((), jnp.int32), jnp.zeros(shape, jnp.int32), jnp.full(shape, 0.5), jnp.full(shape, 0.25)
+        )
 
-    def noise(key: Key) -> tuple[Array, Array]:
-        """A uniform number for ties, and random words for the pairs, those of the second arm last."""
-        return jax.random.uniform(jax.random.fold_in(key, pairs)), draw_pairs(key, pairs + num_arms)
+    def noise(key: Key) -> tuple[Array, Array, Array]:
+        """Coins for the pairs, a uniform number for ties, and random words for the draws of the second arm."""
+        coins, tie, words = jax.random.split(key, 3)
+        return jax.random.uniform(coins, shape), jax.random.uniform(tie), draw_pairs(words, num_arms)
 
-    def logits(words: Array, won: Array, lost: Array) -> Array:
-        shape = lax.optimization_barrier(beta_shape(as_float(won) + 1, as_float(lost) + 1))
-        return lax.optimization_barrier(draw_logits(words, shape))
-
-    def select(noise: tuple[Array, Array], state: DoubleThompsonState, context: None) -> Array:
-        tie, words = noise[0], words_of_pairs(noise[1])
+    def select(noise: tuple[Array, Array, Array], state: DoubleThompsonState, context: None) -> Array:
+        coins, tie, words = noise
         shares, widths, met = duels.shares_and_widths(state.wins, state.round, alpha)
         may_win = ~diagonal & (~met | (shares + widths > 0.5))
         able = jnp.sum(may_win, axis=1, dtype=jnp.int32)
-        # Only draws above the diagonal are used: theta_ij > 1/2 is a positive logit, and theta_ji = 1 - theta_ij.
-        drawn = logits(words[:pairs].reshape(num_arms, num_arms), state.wins, state.wins.T)
-        won = jnp.sum(above & (drawn > 0), axis=1, dtype=jnp.int32)
-        won += jnp.sum(above & (drawn < 0), axis=0, dtype=jnp.int32)
+        better = coins < state.chances
+        won = jnp.sum(above & better, axis=1, dtype=jnp.int32) + jnp.sum(above & ~better, axis=0, dtype=jnp.int32)
         score = jnp.where(able == jnp.max(able), won, -1)
         first = uniform_arm(score == jnp.max(score), tie, num_arms)
 
         wins, losses = (duels.column(as_float(x), first) for x in (state.wins, state.wins.T))
-        against = jnp.where(arms == first, 0.0, logits(words[pairs : pairs + num_arms], wins, losses))
+        posterior = lax.optimization_barrier(beta_shape(wins + 1, losses + 1))
+        drawn = lax.optimization_barrier(draw_logits(words_of_pairs(words)[:num_arms], posterior))
+        against = jnp.where(arms == first, 0.0, drawn)  # the logit of 1/2
         lower = duels.column(jnp.where(met & ~diagonal, shares - widths, -jnp.inf), first)
         return jnp.stack([first, argmax(jnp.where(lower <= 0.5, against, -jnp.inf))])
 
     def update(state: DoubleThompsonState, context: None, pair: Array, feedback: Array) -> DoubleThompsonState:
-        return DoubleThompsonState(state.round + 1, duels.after(state.wins, pair, feedback))
+        wins = duels.after(state.wins, pair, feedback)
+        won, lost = wins > state.wins, wins.T > state.wins.T
+        a, b = as_float(state.wins) + 1, as_float(state.wins.T) + 1
+        s = state.steps
+        change = jnp.where(won, s, 0.0) - jnp.where(lost, s * a / b, 0.0)
+        steps = jnp.where(won, s * (a + b) / (2 * (a + 1)), jnp.where(lost, s * (a + b) / (2 * b), s))
+        return DoubleThompsonState(state.round + 1, wins, state.chances + change, steps)
 
     return Algorithm(
         init=init,
