@@ -144,6 +144,21 @@ BROKEN = {  # a function or record in place of the good one, the property it bre
         "batches of pulls",
         "variance of 8 pulls of action",
     ),
+    "a context of another shape": (
+        {"arms": jb.Arms(2, context=(3,)), "observe": lambda state, draw: state},
+        "types",
+        "observe returns float[2], Arms declares context (3,): must be float[3]",
+    ),
+    "an offer that is missing": (
+        {"arms": jb.Arms(2, available=True)},
+        "types",
+        "observe returns None, Arms declares available, context None: must be Offer(bool[2], None)",
+    ),
+    "a gap of an arm that is not offered": (
+        {"arms": jb.Arms(2, available=True), "observe": lambda state, draw: jb.Offer(jnp.arange(2) == 1)},
+        "regret",
+        "it is 0.4 in round 1 for an arm that is not available; return NaN",
+    ),
     "float32 fixed": (
         {"init": lambda key: jnp.asarray(MEANS, jnp.float32)},
         "precision",

@@ -75,7 +75,7 @@ class Offer(NamedTuple):
     A run in which no arm is available, or an arm is pulled that is not, ends with the outcome `NONFINITE`.
     """
 
-    available: Array  # bool[num_arms]
+    available: PyTree  # bool[num_arms]
     features: PyTree = None  # the float context of the round as `Arms.context` declares it, or None
 
 

@@ -97,6 +97,13 @@ def one_by_one(function: Callable[..., PyTree]) -> Callable[..., PyTree]:
     return in_turn
 
 
+def kahan(total: Array, value: Array) -> Array:
+    """Return a sum and its rounding error, float[2, ...], after adding a number by Kahan's compensated summation."""
+    addend = value - total[1]
+    summed = total[0] + addend
+    return jnp.stack([summed, (summed - total[0]) - addend])
+
+
 def log(x: Array) -> Array:
     """Return the natural logarithm, accurate to about one rounding error, except for subnormal numbers.
 
@@ -203,6 +210,16 @@ def normal_quantile(tail: Array) -> Array:
     top = t * (t * (t * (t * (t * 0.3478509 + 4.27473606) + 9.47484443) - 3.18381105) - 14.17495612) - 3.36409839
     low = t * (t * (t * (t * 0.34773562 + 4.28590542) + 11.02450426) + 7.85436847) + 1
     return top / low
+
+
+def total(terms: Array) -> Array:
+    """Return the sum over the first axis, UNROLLED entries at a time, with the same bits in every batch.
+
+    It is for products of the matrices of many models with vectors: XLA's CPU compiler computes a reduction once and
+    stores it, where it would compute a sum written out again for each of its uses, and vectorizes short ones.
+    """
+    parts = [jnp.sum(terms[k : k + UNROLLED], 0) for k in range(0, terms.shape[0], UNROLLED)]
+    return functools.reduce(jnp.add, parts)
 
 
 def product(left: Array, right: Array) -> Array:

@@ -1,6 +1,14 @@
 from .combinatorial.full_bandit import full_bandit as full_bandit
 from .combinatorial.full_bandit_random import full_bandit_random as full_bandit_random
 from .combinatorial.semi_bandit import semi_bandit as semi_bandit
+from .contextual.classes import classes as classes
+from .contextual.linear_matrix import linear_matrix as linear_matrix
+from .contextual.linear_vectors import linear_vectors as linear_vectors
+from .contextual.logistic_matrix import logistic_matrix as logistic_matrix
+from .contextual.logistic_vectors import logistic_vectors as logistic_vectors
+from .contextual.moons import moons as moons
+from .contextual.quadratic_vectors import quadratic_vectors as quadratic_vectors
+from .contextual.rewards_table import rewards_table as rewards_table
 from .linear_arms.linear import linear as linear
 from .linear_arms.linear_contextual import linear_contextual as linear_contextual
 from .linear_arms.linear_contextual_classes import linear_contextual_classes as linear_contextual_classes

@@ -48,24 +48,35 @@ def check_declared(algorithm: Algorithm, environment: Environment) -> None:
 def check_observed(algorithm: Algorithm, environment: Environment, context: PyTree) -> None:
     """Raise a ContractError if the context that was traced is not what the environment, or the algorithm, declares."""
     other, theirs, mine = environment.name or "the environment", environment.arms, algorithm.arms
-    offered = isinstance(context, Offer)
-    floats = context.features if offered else context
-    if theirs is not None:
-        wanted = _floats(theirs.context) if theirs.context else "None" if theirs.num_contexts is None else "int32[]"
-        wanted = f"Offer(bool[{theirs.num_arms}], {wanted})" if theirs.available else wanted
-        right = offered == theirs.available
-        right &= not offered or _matches(context.available, bool, (theirs.num_arms,))
-        if theirs.context is not None:
-            right &= _matches(floats, jnp.floating, theirs.context)
-        declares = theirs.context is not None or theirs.available  # indices and own contexts need no declaration
-        if declares and not right:
-            declared = f"context {theirs.context}" if not theirs.available else f"available, context {theirs.context}"
-            raise ContractError(
-                f"{other}: observe returns {_described(context)}, Arms declares {declared}: must be {wanted}"
-            )
-    elif mine is not None and mine.context is not None and not _matches(floats, jnp.floating, mine.context):
-        one, wanted = algorithm.name or "the algorithm", _floats(mine.context)
+    floats = context.features if isinstance(context, Offer) else context
+    if mistake := misdeclared(environment, context):
+        raise ContractError(f"{other}: {mistake}")
+    shape = None if theirs is not None or mine is None else mine.context
+    if shape is not None and not _matches(floats, jnp.floating, shape):
+        one, wanted = algorithm.name or "the algorithm", _floats(shape)
         raise ContractError(f"{one} needs a context {wanted} in every round, {other} gives {_described(context)}")
+
+
+def misdeclared(environment: Environment, context: PyTree) -> str:
+    """Return how the context that was traced differs from what the environment declares, in words; "" if it does not.
+
+    Indices and contexts of other kinds need no declaration.
+    """
+    theirs = environment.arms
+    if theirs is None or (theirs.context is None and not theirs.available):
+        return ""
+    offered = isinstance(context, Offer)
+    right = offered == theirs.available
+    right &= not offered or _matches(context.available, bool, (theirs.num_arms,))
+    if theirs.context is not None:
+        right &= _matches(context.features if offered else context, jnp.floating, theirs.context)
+    if right:
+        return ""
+    without = "None" if theirs.num_contexts is None else "int32[]"
+    wanted = without if theirs.context is None else _floats(theirs.context)
+    wanted = f"Offer(bool[{theirs.num_arms}], {wanted})" if theirs.available else wanted
+    declared = f"context {theirs.context}" if not theirs.available else f"available, context {theirs.context}"
+    return f"observe returns {_described(context)}, Arms declares {declared}: must be {wanted}"
 
 
 def check_used(algorithm: Algorithm, environment: Environment, any_context: bool) -> bool:

@@ -4,8 +4,6 @@ The rows are data, but theta is fitted to them, so that the model of `linear_con
 arm is the ridge regression of the indicator of its class, and the noise is normal. The labels are not replayed.
 """
 
-import functools
-import importlib
 from typing import Literal
 
 import numpy as np
@@ -14,6 +12,7 @@ from jaxbandit.base import checks
 from jaxbandit.base.contract import Environment
 from jaxbandit.base.declaration import declare
 from jaxbandit.base.types import Scalar
+from jaxbandit.environments import data_sets
 from jaxbandit.environments.linear_arms.linear_contextual import linear_contextual
 
 Dataset = Literal["digits", "wine", "breast_cancer"]
@@ -68,7 +67,7 @@ def _instance(
     """Return the action sets, the probabilities and theta."""
     where = "linear_contextual_classes"
     checks.choice(where, "dataset", dataset, ("digits", "wine", "breast_cancer"))
-    columns, labels = _load(dataset)
+    columns, labels = data_sets.load(f"{where}: dataset", dataset)
     most = min(columns.shape)
     num_components = checks.integer(where, "num_components", num_components, 1, most)
     num_contexts = checks.integer(where, "num_contexts", num_contexts, num_components + 1, len(columns))
@@ -86,17 +85,3 @@ def _instance(
     blocks = np.eye(indicators.shape[1])[None, :, :, None] * drawn[:, None, None]
     action_sets = blocks.reshape(num_contexts, indicators.shape[1], -1)
     return action_sets, np.full(num_contexts, 1 / num_contexts), theta.T.ravel()
-
-
-@functools.cache
-def _load(dataset: str) -> tuple[np.ndarray, np.ndarray]:
-    """Return the standardized columns, without those that do not vary, and the labels."""
-    try:
-        datasets = importlib.import_module("sklearn.datasets")
-    except ImportError as error:
-        wanted = f"comes with scikit-learn ({error}): pip install scikit-learn"
-        raise ValueError(f"linear_contextual_classes: dataset = {dataset!r} {wanted}") from None
-    table = getattr(datasets, f"load_{dataset}")()
-    spread = table.data.std(axis=0)
-    varies = spread > 0
-    return (table.data - table.data.mean(axis=0))[:, varies] / spread[varies], table.target

@@ -12,20 +12,21 @@ import numpy as np
 
 from jaxbandit.base import checks
 from jaxbandit.base.batches import SetPulls
-from jaxbandit.base.contract import Environment
+from jaxbandit.base.contract import Environment, Offer
 from jaxbandit.base.numerics import as_float
 from jaxbandit.base.types import Array, PyTree
 from jaxbandit.engine.rounds.actions import contradiction, described
+from jaxbandit.engine.rounds.contexts import misdeclared
 from jaxbandit.lab.conformance import check_actions, check_truth
 from jaxbandit.lab.conformance.check_case import CheckFailed, describe, leaves, make_key
 from jaxbandit.lab.conformance.check_truth import SHARE
 
 PROPERTIES = {
     "traceable": "JAX can trace the functions, and tracing again gives the same program: all randomness is JAX's",
-    "types": "the state keeps its tree, shapes and dtypes in transition; regret and simple_regret are float[]",
+    "types": "the state keeps its tree, shapes and dtypes in transition; regret is float[]; contexts are as declared",
     "precision": "floats are float32, and float64 inside enable_x64",
     "feedback": "every sampled feedback is finite and within the range that rewards declares",
-    "regret": "no gap is negative, and in every sampled context some arm has gap 0",
+    "regret": "no gap is negative, in every sampled context some arm has gap 0, and an arm not offered has NaN",
     "over": "the run is not over before the first round, and its end may change: there is a transition",
     "truth": "declared means differ by the gaps; what is known is a dict; a lower bound's constant is at least 0",
     "batches of pulls": "the sums of a batch agree with single pulls in mean and variance, within 5 standard errors",
@@ -46,6 +47,7 @@ class EnvironmentReport(NamedTuple):
 
 
 class _Sampled(NamedTuple):
+    offered: Array  # bool[samples], whether the action may be taken
     feedback: PyTree  # [samples, ...] of an action
     regret: Array | None  # float[samples]
     mean: Array | None  # float[samples]
@@ -161,6 +163,8 @@ class _Case:
         world = self.traced("init", environment.init, key)
         noise = self.traced("noise", environment.noise, key)
         context = self.traced("observe", environment.observe, world, noise)
+        if mistake := misdeclared(environment, context):
+            self.fail("types", mistake)
         met = (world, context, jax.eval_shape(lambda: self.action(0)))
         feedback = self.traced("reward", environment.reward, *met, noise)
         regret = self.traced("regret", environment.regret, *met)
@@ -222,7 +226,9 @@ class _Case:
         arms = environment.arms
         if means is not None and regret is not None and arms is not None and not check_actions.shaped(arms):
             mean = check_truth.mean_of(means(world), context, action)
-        return _Sampled(environment.reward(world, context, action, noise), regret, mean)
+        single = isinstance(context, Offer) and action.shape == ()
+        offered = context.available[action] if single else jnp.ones((), bool)
+        return _Sampled(offered, environment.reward(world, context, action, noise), regret, mean)
 
     def _judge(self, samples: _Sampled, when: str) -> None:
         for path, x in leaves(samples.feedback, "feedback").items():
@@ -240,6 +246,9 @@ class _Case:
                 )
         if samples.regret is None:
             return
+        if (wrong := np.isfinite(samples.regret) & ~samples.offered).any():
+            least = samples.regret[wrong][0]
+            self.fail("regret", f"it is {least:g} {when} for an arm that is not available; return NaN")
         gaps = np.where(np.isnan(samples.regret), np.inf, samples.regret)  # an arm that the context does not have
         slack = SHARE * np.abs(gaps[np.isfinite(gaps)]).max(initial=0.0)
         if gaps.min() < -slack:

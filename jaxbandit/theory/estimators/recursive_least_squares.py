@@ -13,7 +13,7 @@ from typing import NamedTuple
 import jax.numpy as jnp
 from jax import lax
 
-from jaxbandit.base.numerics import as_float, product
+from jaxbandit.base.numerics import as_float, product, total
 from jaxbandit.base.types import Array, PyTree, Scalar
 
 
@@ -105,10 +105,10 @@ def weighted_update(
 
     It must be regularized. With weight 1 and the residual reward - x' theta it is `update`; residual 0 leaves theta.
     """
-    weights = product(x[None], estimate.root)[0]  # F' x
-    squared = weight * _total(weights * weights)
+    weights = total(estimate.root * x[:, None])  # F' x
+    squared = weight * total(weights * weights)
     den = 1 + squared
-    gain = product(estimate.root, weights[:, None])[:, 0] / den
+    gain = total(estimate.root.T * weights[:, None]) / den
     shrink = gain * (weight * den / (den + jnp.sqrt(den)))  # Potter's root as above, with a = sqrt(weight) F' x
     return _added(estimate, (-shrink[:, None] * weights[None], gain * residual, jnp.log1p(squared)))
 

@@ -1,0 +1,121 @@
+"""What environments have in common whose contexts follow a law and whose arms' means are a function of the context.
+
+The state holds theta and the table of contexts, if there is one. theta is given, or each run draws its own.
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from jaxbandit.base import checks
+from jaxbandit.base.contract import Arms, Environment, Rewards
+from jaxbandit.base.numerics import as_float, get_at, normal_of_words, numbered_key, standard_normal
+from jaxbandit.base.truth import Truth, nothing
+from jaxbandit.base.types import Array, ArrayLike, Key, Scalar
+from jaxbandit.environments.contextual.laws import Law, LawName, law_of, table_leaf
+
+
+class ContextsState(NamedTuple):
+    """The true parameters of one run, and the table of contexts, which all runs share."""
+
+    theta: Array  # float[num_arms, dim], or float[dim] if all arms have the same
+    table: Array | None = None  # float[rows, ...]
+
+
+class Parameters(NamedTuple):
+    """theta as it is given, or its shape if each run draws it."""
+
+    shape: tuple[int, ...]
+    given: ArrayLike | None = None
+
+    def draw(self, key: Key) -> Array:
+        """Return the theta of a run: as given, or with every row uniform on the unit sphere."""
+        if self.given is not None:
+            return as_float(self.given)
+        normals = normal_of_words(jax.random.bits(key, self.shape, jnp.uint32))
+        return normals / jnp.sqrt(jnp.sum(normals * normals, -1, keepdims=True))
+
+    def norm(self) -> Scalar:
+        """Return the norm of theta, the largest if each arm has its own."""
+        return 1.0 if self.given is None else ((self.given * self.given).sum(-1) ** 0.5).max()
+
+
+def parameters_of(where: str, theta: ArrayLike | None, num_arms: int | None, dim: int | None, ndim: int) -> Parameters:
+    """Return the parameters of `ndim` axes: (num_arms, dim), or (dim,) if all arms have the same.
+
+    Raises:
+      ValueError: theta is not finite or of another shape, or is None while a size is missing.
+    """
+    sizes = {"num_arms": num_arms, "dim": dim} if ndim == 2 else {"dim": dim}
+    given = {name: checks.integer(where, name, size, 1) for name, size in sizes.items() if size is not None}
+    if theta is None:
+        for name in sizes:
+            if name not in given:
+                raise ValueError(f"{where}: {name} = None, must be an integer >= 1, unless theta is given")
+        return Parameters(tuple(given.values()))
+    theta = checks.array(where, "theta", theta, ndim=ndim)
+    if not theta.shape[-1]:
+        raise ValueError(f"{where}: theta has shape {theta.shape}, must have at least one column")
+    for name, size in zip(sizes, theta.shape, strict=True):
+        if given.get(name, size) != size:
+            raise ValueError(f"{where}: {name} = {given[name]}, must be {size}, as theta has it, or be left out")
+    return Parameters(theta.shape, theta)
+
+
+def environment_of(
+    where: str,
+    law: LawName | ArrayLike,
+    context: tuple[int, ...],
+    num_arms: int,
+    theta: Parameters,
+    means: Callable[[Array, Array], Array],
+    *,
+    sigma: Scalar | None,
+) -> Environment:
+    """Return the environment with contexts of a law and normal rewards around their means, or rewards in {0, 1}.
+
+    Args:
+      where: name of the environment.
+      law: as for `law_of`.
+      context: shape of a context, (dim,) or (num_arms, dim).
+      num_arms: number of arms.
+      theta: the parameters.
+      means: `(theta, context) -> float[num_arms]`, the mean rewards of all arms in a round.
+      sigma: standard deviation of the rewards; None for Bernoulli rewards.
+    """
+    if sigma is not None:
+        checks.number(where, "sigma", sigma, low=0.0, open_low=True)
+    drawn: Law = law_of(where, law, context)
+
+    def init(key: Key) -> ContextsState:
+        return ContextsState(theta.draw(key), table_leaf(drawn))
+
+    def noise(key: Key) -> tuple[Array, Array]:
+        own = numbered_key(key, 2)
+        return drawn.noise(numbered_key(key, 1)), jax.random.uniform(own) if sigma is None else standard_normal(own)
+
+    def observe(state: ContextsState, noise: tuple[Array, Array]) -> Array:
+        return drawn.context(state.table, noise[0])
+
+    def reward(state: ContextsState, context: Array, action: Array, noise: tuple[Array, Array]) -> Array:
+        mean = get_at(means(state.theta, context), action)
+        return as_float(noise[1] < mean) if sigma is None else mean + as_float(sigma) * noise[1]
+
+    def regret(state: ContextsState, context: Array, action: Array) -> Array:
+        mu = means(state.theta, context)
+        return jnp.max(mu) - get_at(mu, action)
+
+    return Environment(
+        init=init,
+        observe=observe,
+        noise=noise,
+        reward=reward,
+        regret=regret,
+        arms=Arms(num_arms, context=context),
+        rewards=Rewards(0.0, 1.0, 0.5, "bernoulli") if sigma is None else Rewards(sigma=sigma, family="gaussian"),
+        known=lambda: {"sigma": 0.5 if sigma is None else sigma},
+        truth=Truth(parameters=nothing if theta.given is None else lambda: {"theta": theta.given}),
+        name=where,
+    )
