@@ -55,7 +55,7 @@ def play_rucb(first_wins, uniforms, num_arms, alpha=0.51):
 
 
 def play_thompson(first_wins, coins, ties, words, num_arms, alpha=0.51, taken=None):
-    """`coins[t]` are the levels at which theta is drawn for the pairs above the diagonal, `words[t]` for the second arm.
+    """`coins[t]` are the levels of the draws for the pairs above the diagonal, `words[t]` of those for the second arm.
 
     `ties[t]` chooses among equals. `taken`: second arms to take if their draws are the largest up to CLOSE.
     """

@@ -24,6 +24,7 @@ from jaxbandit.base.types import Array, Scalar
     cost="O(K k)",
     memory="O(K)",
     tries={"c": (1.5, 0.5)},
+    settings=({"k": 2},),
 )
 def cascade_ucb(num_arms: int, *, k: int, c: Scalar = 1.5) -> Algorithm:
     """Cascades, the list of the k items with the largest indices, Kveton et al. 2015.

@@ -71,9 +71,8 @@ def double_thompson(num_arms: int, *, alpha: Scalar = 0.51) -> Algorithm:
     shape = (num_arms, num_arms)
 
     def init(key: Key) -> DoubleThompsonState:
-        return DoubleThompsonState(
-            jnp.ones((), jnp.int32), jnp.zeros(shape, jnp.int32), jnp.full(shape, 0.5), jnp.full(shape, 0.25)
-        )
+        half = jnp.zeros(shape) + 0.5
+        return DoubleThompsonState(jnp.ones((), jnp.int32), jnp.zeros(shape, jnp.int32), half, half / 2)
 
     def noise(key: Key) -> tuple[Array, Array, Array]:
         """Coins for the pairs, a uniform number for ties, and random words for the draws of the second arm."""

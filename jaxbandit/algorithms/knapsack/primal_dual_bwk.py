@@ -41,10 +41,9 @@ def primal_dual_bwk(
 
     Return PrimalDualBwK, which pulls the arm with the largest ratio of an optimistic reward to an optimistic price.
 
-    The price of an arm is what it costs of each resource, times the dual weights, scaled to sum to 1. A resource becomes
-    dear as it is spent: its weight is multiplied by (1 + eps)^cost, with the lower confidence bound
-    of the cost. The bounds of a mean are mean +- (sqrt(c mean / N) + c / N) after N pulls. Every arm is pulled once
-    first.
+    The price of an arm is the sum of its costs times the dual weights, which are scaled to sum to 1. A resource becomes
+    dear as it is spent: its weight is multiplied by (1 + eps)^cost, with the lower confidence bound of the cost. The
+    bounds of a mean are mean +- (sqrt(c mean / N) + c / N) after N pulls. Every arm is pulled once first.
 
     Guarantee: With c of order log(K T), total reward within O(sqrt(log(K T)) (sqrt(K OPT) + OPT sqrt(K / B))) of that
     of the best dynamic plan, up to logarithms.

@@ -13,7 +13,7 @@ import numpy as np
 from jaxbandit.base import checks
 from jaxbandit.base.contract import Arms, Environment, Rewards
 from jaxbandit.base.declaration import declare
-from jaxbandit.base.numerics import as_float, get_at
+from jaxbandit.base.numerics import argmax, as_float, get_at
 from jaxbandit.base.types import Array, ArrayLike, Key
 
 TIE = 1e-6  # p_ij + p_ji may differ from 1, and p_ij from 1/2, by rounding errors of float32
@@ -63,7 +63,7 @@ def dueling(preferences: ArrayLike) -> Environment:
 
     def init(key: Key) -> DuelingState:
         p = as_float(preferences)
-        winner = jnp.argmax(jnp.min(p, axis=1))
+        winner = argmax(jnp.min(p, axis=1))
         return DuelingState(p, jnp.maximum(p[winner] - 0.5, 0.0))
 
     def reward(state: DuelingState, context: None, action: Array, noise: Array) -> Array:
