@@ -17,7 +17,7 @@ from jaxbandit.algorithms.contextual.policy import ContextualState, Each, contex
 from jaxbandit.base import checks
 from jaxbandit.base.contract import Action, Algorithm, Context, Replan, Rewards, action_of
 from jaxbandit.base.declaration import declare
-from jaxbandit.base.numerics import as_float, set_at
+from jaxbandit.base.numerics import as_float
 from jaxbandit.base.types import Array, Key, PyTree, Scalar
 from jaxbandit.theory.estimators import logistic_likelihood
 from jaxbandit.theory.estimators.recursive_least_squares import RecursiveLeastSquares, weighted_update
@@ -124,9 +124,9 @@ def ucb_glm(
         place = (state.policy.round - 1) % horizon
         return state._replace(
             policy=policy.update(state.policy, context, selected, reward),
-            rows=set_at(state.rows, place, x),
-            rewards=set_at(state.rewards, place, as_float(reward)),
-            arms=None if own.shared else set_at(state.arms, place, arm),
+            rows=_written(state.rows, place, x),
+            rewards=_written(state.rewards, place, as_float(reward)),
+            arms=None if own.shared else _written(state.arms, place, arm),
         )
 
     def due(state: UcbGlmState) -> Array:
@@ -157,6 +157,11 @@ def ucb_glm(
         replan=Replan(due, fit),
     )
     return with_intercept(rule, intercept)
+
+
+def _written(x: Array, place: Array, entry: Array) -> Array:
+    """Return x with x[place] = entry, in place on many runs, because the place is the same in all of them."""
+    return lax.dynamic_update_index_in_dim(x, entry, place, 0)
 
 
 def design(dim: int, regularization: Scalar) -> Model:
