@@ -1,3 +1,4 @@
+from . import metrics as metrics
 from . import numerics as numerics
 from . import types as types
 from .batches import Batch as Batch
@@ -19,6 +20,8 @@ from .contract import no_context as no_context
 from .contract import none as none
 from .declaration import Declaration as Declaration
 from .declaration import declare as declare
+from .metrics import Metric as Metric
+from .metrics import Round as Round
 from .refusals import RunsLeftOut as RunsLeftOut
 from .truth import Schedule as Schedule
 from .truth import Truth as Truth

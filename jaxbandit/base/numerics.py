@@ -97,6 +97,13 @@ def one_by_one(function: Callable[..., PyTree]) -> Callable[..., PyTree]:
     return in_turn
 
 
+def kahan(total: Array, value: Array) -> Array:
+    """Return a sum and its rounding error, float[2, ...], after adding a number by Kahan's compensated summation."""
+    addend = value - total[1]
+    summed = total[0] + addend
+    return jnp.stack([summed, (summed - total[0]) - addend])
+
+
 def log(x: Array) -> Array:
     """Return the natural logarithm, accurate to about one rounding error, except for subnormal numbers.
 

@@ -15,6 +15,8 @@ from jaxbandit.engine.driver.execution import Execution
 from jaxbandit.engine.driver.horizon import default_checkpoints
 from jaxbandit.engine.layout import compiling
 from jaxbandit.engine.rounds import contexts, fit
+from jaxbandit.engine.rounds.metrics import checked
+from jaxbandit.engine.rounds.states import named_states
 from jaxbandit.running import failures, remote, sizes
 from jaxbandit.running.factories import Pair
 from jaxbandit.running.progress import progress_bar
@@ -53,9 +55,12 @@ def run_simulate(
     labels = _labels(pair, name, instance, any_rewards, any_context)
     marks = options.get("checkpoints")
     width, number = 4 if chosen == "float32" else 8, len(default_checkpoints(horizon)) if marks is None else len(marks)
-    curves, per_run = 1 + bool(options.get("hindsight")), options.get("per_run", True)
-    needed = results * sizes.of_runs(width, number, curves, _num_arms(pair), per_run)
-    _check_size("simulate", num_runs, needed, execution, "per_run = False keeps only means, or ask")
+    metrics, keep = checked("simulate: metrics", options.get("metrics")), options.get("keep_states", False)
+    curves, per_run = 1 + bool(options.get("hindsight")) + len(metrics), options.get("per_run", True)
+    state_bytes, states_like = named_states("simulate", pair.algorithm, keep, chosen)
+    needed = results * (sizes.of_runs(width, number, curves, _num_arms(pair), per_run) + state_bytes)
+    more = bool(metrics or keep)
+    _check_size("simulate", num_runs, needed, execution, "per_run = False keeps only means, or ask", half=more)
     engine = {"horizon": horizon, "num_runs": num_runs, "seed": seed, "precision": chosen, **options}
     with (
         _named(labels),
@@ -73,6 +78,7 @@ def run_simulate(
         seed=seed,
         precision=chosen,
         truth=truth,
+        states_like=states_like,
         **labels,
     )
     failures.judge([result], max_failed)
@@ -140,11 +146,13 @@ def _num_arms(pair: Pair) -> int:
     return 0 if arms is None else arms.num_arms
 
 
-def _check_size(where: str, num_runs: Any, bytes_per_run: int, execution: Execution, remedy: str) -> None:
+def _check_size(
+    where: str, num_runs: Any, bytes_per_run: int, execution: Execution, remedy: str, *, half: bool = False
+) -> None:
     """Raise BadInput if the results would not fit; the engine checks the number of runs itself."""
     if isinstance(num_runs, int) and num_runs > 0:
         place = f"{where}: num_runs = {num_runs}"
-        sizes.check(place, num_runs * bytes_per_run, execution.checkpoint_dir, f"{remedy} for fewer runs")
+        sizes.check(place, num_runs * bytes_per_run, execution.checkpoint_dir, f"{remedy} for fewer runs", half=half)
 
 
 def _labels(pair: Pair, name: str | None, instance: str | None, any_rewards: bool, any_context: bool) -> dict[str, Any]:

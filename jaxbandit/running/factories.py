@@ -7,6 +7,7 @@ import functools
 import importlib
 import json
 import socket
+import sys
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -14,6 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from jaxbandit.base.contract import Algorithm, Environment
+from jaxbandit.base.metrics import Metric
 from jaxbandit.base.refusals import BadInput, refuse
 from jaxbandit.engine.layout.compiled import Same
 from jaxbandit.engine.rounds.single import Make
@@ -91,16 +93,34 @@ def _call(where: str, name: str, given: Any, example: str) -> dict[str, Any]:
             where,
             f": with an executor, {name} must be serializable, but it is an object; give functools.partial({example})",
         )
-    module, qualname = getattr(factory, "__module__", ""), getattr(factory, "__qualname__", "")
+    reference = reference_of(where, f"the factory of {name}", factory)
+    place = f"{where}: an argument of {name}, {reference.partition(':')[2]}"
+    plain = [_plain(value, place) for value in args], {key: _plain(value, place) for key, value in keywords.items()}
+    return {"factory": reference, "args": plain[0], "keywords": plain[1]}
+
+
+def reference_of(where: str, what: str, thing: Any) -> str:
+    """Return "module:name" of a function, or of a Metric that stands in a module; raise BadInput if it has no name."""
+    module, qualname = getattr(thing, "__module__", ""), getattr(thing, "__qualname__", "")
+    if isinstance(thing, Metric):
+        module = thing.step.__module__
+        qualname = next((k for k, x in vars(sys.modules.get(module, object)).items() if x is thing), "")
     if module == "__main__" or "<" in qualname or not qualname:
         refuse(
             where,
-            f": with an executor, the factory of {name} must be a function of a module that workers can import, but it "
-            f"is {qualname or type(factory).__name__}",
+            f": with an executor, {what} must be a function of a module that workers can import, but it "
+            f"is {qualname or type(thing).__name__}",
         )
-    place = f"{where}: an argument of {name}, {qualname}"
-    plain = [_plain(value, place) for value in args], {key: _plain(value, place) for key, value in keywords.items()}
-    return {"factory": f"{module}:{qualname}", "args": plain[0], "keywords": plain[1]}
+    return f"{module}:{qualname}"
+
+
+def referenced(reference: str) -> Any:
+    """Return what "module:name" names; raise BadInput if it cannot be imported on this machine."""
+    module, _, name = reference.partition(":")
+    try:
+        return functools.reduce(getattr, name.split("."), importlib.import_module(module))
+    except (ImportError, AttributeError) as error:
+        raise BadInput(f"a worker on {socket.gethostname()} cannot import {reference} ({error})") from None
 
 
 def _plain(value: Any, where: str) -> Any:
@@ -128,10 +148,6 @@ def _value(plain: Any) -> Any:
 
 def _partial(call: Mapping[str, Any]) -> Callable[..., Any]:
     """Return the factory of a serialized call as a functools.partial with its arguments."""
-    module, _, name = call["factory"].partition(":")
-    try:
-        factory: Any = functools.reduce(getattr, name.split("."), importlib.import_module(module))
-    except (ImportError, AttributeError) as error:
-        raise BadInput(f"a worker on {socket.gethostname()} cannot import {call['factory']} ({error})") from None
+    factory = referenced(call["factory"])
     keywords = {key: _value(value) for key, value in call["keywords"].items()}
     return functools.partial(factory, *map(_value, call["args"]), **keywords)

@@ -59,7 +59,12 @@ def _player(task: Mapping[str, Any]) -> Callable[..., Any]:
     call = task["call"]
     arguments = {name: np.float64(value) for name, value in call["arguments"].items()}
     make, engine = factories.make_of(call), _engine(call["kind"])
-    return lambda **more: engine(make, arguments, **call["options"], **more)
+    options = dict(call["options"])
+    if "metrics" in options:
+        options["metrics"] = {name: factories.referenced(metric) for name, metric in options["metrics"].items()}
+    if isinstance(options.get("keep_states"), str):
+        options["keep_states"] = factories.referenced(options["keep_states"])
+    return lambda **more: engine(make, arguments, **options, **more)
 
 
 def _divided(kind: str, name: str, pair: Pair, execution: Execution, options: dict[str, Any]) -> Any:
@@ -68,6 +73,10 @@ def _divided(kind: str, name: str, pair: Pair, execution: Execution, options: di
     options = {key: value for key, value in options.items() if value is not None}
     if "checkpoints" in options:
         options["checkpoints"] = [int(mark) for mark in options["checkpoints"]]
+    for name, metric in dict(options.get("metrics", {})).items():
+        options["metrics"] = {**options["metrics"], name: factories.reference_of(kind, f"metric {name}", metric)}
+    if callable(options.get("keep_states")):
+        options["keep_states"] = factories.reference_of(kind, "keep_states", options["keep_states"])
     call = factories.of_pair(kind, *pair.given) | {"kind": kind, "options": options}
     call["arguments"] = {key: float(value) for key, value in pair.arguments.items()}
     folder = None if execution.checkpoint_dir is None else Path(execution.checkpoint_dir) / division.FOLDER

@@ -1,11 +1,13 @@
 """The function `simulate`: an algorithm on an environment for a fixed horizon, both given as Python objects."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from jaxbandit.base.contract import Algorithm, Environment
+from jaxbandit.base.metrics import Metric, Round
 from jaxbandit.base.refusals import MAX_FAILED
+from jaxbandit.base.types import Array
 from jaxbandit.engine.driver.execution import DEFAULT, Execution
 from jaxbandit.running.cell import Precision, run_simulate
 from jaxbandit.running.factories import Pair, built, fixed
@@ -23,6 +25,8 @@ def simulate(
     instance: str | None = None,
     checkpoints: Sequence[int] | None = None,
     hindsight: bool = False,
+    metrics: Mapping[str, Metric | Callable[[Round], Array]] | None = None,
+    keep_states: bool | Callable[[Any], Any] = False,
     any_rewards: bool = False,
     any_context: bool = False,
     max_failed: float = MAX_FAILED,
@@ -39,9 +43,9 @@ def simulate(
 ) -> RegretResult:
     """Run `num_runs` independent runs of `horizon` rounds and return their regret.
 
-    If the environment does not define regret, the result holds the mean feedback instead. A run fails if a number is
-    not finite or a reward is out of its declared range. Failed runs are left out of all means; the result reports how
-    many there are, and a warning is issued.
+    If the environment does not define regret, the result holds the mean feedback instead, or, if the feedback is not a
+    number, the metrics alone. A run fails if a number is not finite or a reward is out of its declared range. Failed
+    runs are left out of all means; the result reports how many there are, and a warning is issued.
 
     The arguments from `workers` on change how the runs are played, and not their results.
 
@@ -58,6 +62,11 @@ def simulate(
         logarithmically spaced rounds.
       hindsight: whether to record also the regret against the best fixed arm in hindsight, for environments that
         change.
+      metrics: what else to measure, by names of your own: functions of a `Round`, which are summed over the rounds,
+        and `Metric` tuples, such as those of `jb.metrics`. See docs/metrics.md. A run in which one is not finite at a
+        checkpoint is left out of this metric. The same functions must be given again for a call not to recompile.
+      keep_states: whether to keep the algorithm's last state of each run, as `result.states`, or a function of a state
+        that returns what is kept of it.
       any_rewards: whether to allow rewards that the algorithm is not designed for. Its guarantees then do not hold,
         and the result says so.
       any_context: whether to allow an algorithm that ignores the floats of the context, or which arms are available, as
@@ -99,6 +108,8 @@ def simulate(
         instance=instance,
         checkpoints=checkpoints,
         hindsight=hindsight,
+        metrics=metrics,
+        keep_states=keep_states,
         any_rewards=any_rewards,
         any_context=any_context,
         max_failed=max_failed,

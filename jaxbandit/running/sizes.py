@@ -10,7 +10,7 @@ from jaxbandit.base.refusals import refuse
 CONTROL_GROUP = Path("/sys/fs/cgroup/memory.max")  # the memory limit of a container, if there is one
 
 
-def check(where: str, needed: int, directory: str | Path | None, remedy: str) -> None:
+def check(where: str, needed: int, directory: str | Path | None, remedy: str, *, half: bool = False) -> None:
     """Raise BadInput if results need more memory than this machine has, or more room than a directory has.
 
     Args:
@@ -18,11 +18,13 @@ def check(where: str, needed: int, directory: str | Path | None, remedy: str) ->
       needed: number of bytes of the results.
       directory: directory in which they are stored, which need not exist yet; None if they are not stored.
       remedy: what the user can do.
+      half: whether half of the memory is the limit, because metrics and states are an addition that was asked for.
     """
     what = f": what is kept of each run takes about {text(needed)} in all"
     there = memory()
-    if there is not None and needed > there:
-        refuse(where, f"{what}, and this machine has {text(there)} of memory; {remedy}")
+    if there is not None and needed > there / (2 if half else 1):
+        most = "with metrics or states at most half of it may be kept; " if half else ""
+        refuse(where, f"{what}, and this machine has {text(there)} of memory; {most}{remedy}")
     there = None if directory is None else _room(Path(directory), needed)
     if there is not None and needed > there:
         refuse(where, f"{what}, and {directory} has room for {text(there)}; {remedy}, or give another directory")
@@ -34,7 +36,7 @@ def of_runs(width: int, checkpoints: int, curves: int, num_arms: int, per_run: b
     Args:
       width: bytes of a number, 4 or 8.
       checkpoints: number of rounds at which regret is recorded.
-      curves: number of curves, 2 with regret in hindsight and otherwise 1.
+      curves: number of curves: 1, one more with regret in hindsight, and one for each metric.
       num_arms: number of arms whose pulls are counted.
       per_run: whether curves and pulls are kept of each run.
     """

@@ -4,13 +4,13 @@ Each function returns the next session. Nothing depends on the order in which re
 """
 
 from dataclasses import replace
-from itertools import repeat
 
 import numpy as np
 
 from jaxbandit.base import checks
 from jaxbandit.base.contract import action_of
 from jaxbandit.base.types import ArrayLike, Key, PyTree
+from jaxbandit.decide.sessions import contextual
 from jaxbandit.decide.sessions.entering import entered
 from jaxbandit.decide.sessions.pulls import (
     EXPIRED,
@@ -18,7 +18,6 @@ from jaxbandit.decide.sessions.pulls import (
     WAITS,
     WITHDRAWN,
     Pulls,
-    checked_context,
     next_actions,
     pulls_at,
 )
@@ -31,7 +30,9 @@ MOST_AHEAD = 2**20  # most pulls that a race is asked for at once
 MOST_DRAWS = 10_000  # draws of a rule in a row that may fall on closed arms
 
 
-def ask(session: Session, *, limit: int | None = None, context: PyTree = None) -> tuple[Session, Pulls]:
+def ask(
+    session: Session, *, limit: int | None = None, context: PyTree = None, contexts: PyTree = None
+) -> tuple[Session, Pulls]:
     """Return the next session and the pulls to make now: first those without a reward, in order of ids, then new ones.
 
     A rule that plans batches returns the rest of its plan; the next plan is made when the rewards of this one are
@@ -46,12 +47,19 @@ def ask(session: Session, *, limit: int | None = None, context: PyTree = None) -
     A rule that draws at random, such as `thompson`, returns `limit` independent draws from its current state and
     receives their rewards together. A deterministic rule decides on one pull at a time, whatever the limit.
 
+    With a context, each call makes a new ask: the rule decides in its state after all rewards so far, whichever asks
+    are open, and nobody waits. Each reward updates it at once, with the context and the choice of its own ask.
+
     Args:
       session: the current session.
       limit: largest number of pulls, >= 1. Default: the rest of the plan, at most 1024, and 1 for a rule that draws at
         random.
-      context: the context of a contextual rule, int32[] in [0, num_contexts) or whatever the rule takes. None for
-        other rules, and while rewards of earlier pulls are missing.
+      context: the context of a rule that takes one, as its `Arms` declare it: floats, cast to float64, the index of an
+        action set, or an `Offer` with the arms that are available. An `Offer` is also taken by rules that can do
+        without, from the first ask of a session on. A rule that declares no context may take arrays of any form, the
+        same in each ask. With a limit, a rule that draws at random draws so often. None for other rules; with
+        contexts, None returns the asks that are open.
+      contexts: in place of `context`: n contexts, arrays with a leading axis. They are n asks in one state.
 
     Returns:
       The next session, and the pulls, of which there are none once the rule has stopped.
@@ -62,11 +70,16 @@ def ask(session: Session, *, limit: int | None = None, context: PyTree = None) -
     """
     programs, batch = session.programs, session.batch
     most = checks.integer("ask", "limit", LIMIT if limit is None else limit, 1, 2**31 - 1)
-    context = checked_context(programs, batch, session.stopped, context)
+    session = contextual.begun(session, context, contexts)
+    if session.asks is not None:
+        return contextual.ask(session, session.asks, limit, context, contexts)
+    if context is not None or contexts is not None:
+        given = f"context = {context!r}" if contexts is None else f"contexts = {contexts!r}"
+        raise ValueError(f"ask: {given}, must be left out: {session.rule.name or 'the rule'} does not use contexts")
     if session.stopped:
         return session, _pulls(session, np.zeros(0, np.int64))
     if programs.kind != "batch" and not batch.choices:
-        session = _with_choices(session, most if limit is not None and programs.kind == "draws" else 1, context)
+        session = _with_choices(session, most if limit is not None and programs.kind == "draws" else 1)
         batch = session.batch
     waiting = batch.waiting[:most]
     if programs.kind == "batch" and len(waiting) < most:
@@ -91,6 +104,8 @@ def ask(session: Session, *, limit: int | None = None, context: PyTree = None) -
 def tell(session: Session, ids: ArrayLike, rewards: ArrayLike) -> Session:
     """Return the next session, which has received the rewards of some of the pulls, in any order.
 
+    With contexts, the rule receives them at once and in the order in which they are given here.
+
     Args:
       session: the current session.
       ids: ids of the pulls, int[n] or a single one. An id whose reward is already known is ignored if the reward is
@@ -114,12 +129,14 @@ def accept(session: Session, ids: ArrayLike, rewards: ArrayLike) -> tuple[np.nda
       ValueError: as for `tell`, except that a reward may differ from an earlier one with the same id.
     """
     ids, values = check_rewards("tell", ids, rewards, session.on_failure, *fit.limits(session.rule.rewards))
-    require_asked("tell", ids, session.batch.end)
+    require_asked("tell", ids, session.end)
     return ids, values
 
 
 def receive(session: Session, ids: np.ndarray, values: np.ndarray) -> Session:
     """Return the next session after rewards that `accept` returned: the same one if none of them is new."""
+    if session.asks is not None:
+        return contextual.receive(session, session.asks, ids, values)
     ids, values = each_once("tell", ids, values)
     before, expired = known(session, ids)
     if expired.any():
@@ -150,6 +167,8 @@ def known(session: Session, ids: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 def withdraw(session: Session, ids: ArrayLike) -> Session:
     """Return the session without some pending pulls, which `ask` returns again with the same ids and keys.
 
+    With contexts they are forgotten, because whoever asked in that context is gone.
+
     Args:
       session: the current session.
       ids: ids of pulls that were asked for and have no reward yet, int[n] or a single one.
@@ -168,7 +187,8 @@ def expire(session: Session, ids: ArrayLike | None = None, *, before: int | None
 
     The rule goes on as if it had not chosen them, so that a visitor who does not answer holds up nobody. If whether a
     reward comes depends on the reward, what is left is biased, and so are means and intervals; then tell a number in
-    its place. In a `paired` session later rewards of the same arm do not enter the achieved epsilon.
+    its place. In a `paired` session later rewards of the same arm do not enter the achieved epsilon. With contexts,
+    where nobody waits, the asks are forgotten.
 
     A rule that plans batches needs the rewards of its plan: `withdraw` lets `ask` return such a pull again. Only those
     of arms that it has eliminated, and all once it has stopped, may expire.
@@ -196,11 +216,13 @@ def ids_to_expire(session: Session, ids: ArrayLike | None, before: int | None) -
     batch = session.batch
     if before is None:
         found = check_ids("expire", ids)
-        require_asked("expire", found, batch.end)
+        require_asked("expire", found, session.end)
     else:
         end = checks.integer("expire", "before", before, 0, 2**62)
-        found = batch.first + batch.waiting
+        found = batch.first + batch.waiting if session.asks is None else session.pending
         found = found[found < end]
+    if session.asks is not None:
+        return found
     if session.programs.kind == "batch" and not session.stopped:
         alive = session.survivors
         here = found[found >= batch.first]
@@ -219,7 +241,9 @@ def ids_to_expire(session: Session, ids: ArrayLike | None, before: int | None) -
 def _marked(session: Session, ids: np.ndarray, where: str, status: int) -> Session:
     """The session with another status of some pending pulls."""
     batch = session.batch
-    require_asked(where, ids, batch.end)
+    require_asked(where, ids, session.end)
+    if session.asks is not None:
+        return contextual.forgotten(session, session.asks, where, ids)
     values, expired = known(session, ids)
     if (wrong := ~np.isnan(values) | expired).any():
         at = int(np.argmax(wrong))
@@ -250,12 +274,12 @@ def pull_keys(session: Session, pulls: Pulls) -> Key:
     return keys.pull_keys(session.seed, session.run, pulls.index, arms, shared)
 
 
-def _with_choices(session: Session, number: int, context: PyTree) -> Session:
+def _with_choices(session: Session, number: int) -> Session:
     """The session after choosing `number` pulls from the rule's current state."""
     programs, batch = session.programs, session.batch
     round, choices, actions, rounds, misses = session.round, [], [], [], 0
     while len(choices) < number:
-        choice = programs.select(session.words, round, session.state, context)
+        choice = programs.select(session.words, round, session.state, None)
         round, action = round + 1, np.asarray(action_of(choice))
         if session.closed.any() and session.closed[action]:
             misses += 1
@@ -267,7 +291,7 @@ def _with_choices(session: Session, number: int, context: PyTree) -> Session:
         choices.append(choice)
         actions.append(action)
         rounds.append(round - 1)
-    batch = batch._replace(choices=tuple(choices), rounds=np.array(rounds, np.int64), context=context)
+    batch = batch._replace(choices=tuple(choices), rounds=np.array(rounds, np.int64))
     batch = batch.more(np.stack(actions), WAITS)
     if programs.set_size is None:
         batch = batch._replace(asked=batch.asked + np.bincount(batch.actions, minlength=session.num_arms))
@@ -276,19 +300,3 @@ def _with_choices(session: Session, number: int, context: PyTree) -> Session:
 
 def _pulls(session: Session, positions: np.ndarray) -> Pulls:
     return pulls_at(session.batch, positions, session.num_arms, session.programs.set_size)
-
-
-def choose_again(session: Session) -> Session:
-    """The session with the choices of its open batch computed again; they are the only part that cannot be stored."""
-    programs, batch = session.programs, session.batch
-    rounds = batch.rounds.tolist()
-    if programs.arm_dtype is not None:
-        ids = np.arange(batch.given, batch.first, dtype=np.int64)
-        arms = np.concatenate([values_of(session.arms, ids), batch.actions]).astype(int).tolist()
-        made = (
-            programs.with_arm(session.words, *pull) for pull in zip(rounds, repeat(session.state), arms, strict=False)
-        )
-        choices = tuple(made)
-    else:
-        choices = tuple(programs.select(session.words, t, session.state, batch.context) for t in rounds)
-    return replace(session, batch=batch._replace(choices=choices))

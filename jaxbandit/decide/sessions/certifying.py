@@ -34,7 +34,7 @@ def certificate(session: Session) -> Certificate:
     """
     rule, totals = session.rule, session.totals
     promise, assumptions = rule.promise, ["the rewards of an arm are independent and identically distributed"]
-    single = session.programs.set_size is None and not session.programs.needs_context
+    single = session.programs.set_size is None and session.asks is None
     coverage = COVERAGE if promise is None else 1 - float(promise.delta)
     arms = session.recommendation
     low = high = epsilon = excluded = needed = None

@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 
 from jaxbandit.base.types import ArrayLike
+from jaxbandit.decide.sessions import contextual
 from jaxbandit.decide.sessions.ask_tell import known
 from jaxbandit.decide.sessions.entering import again, entered
 from jaxbandit.decide.sessions.pulls import OUTSIDE
@@ -20,7 +21,8 @@ def amend(session: Session, ids: ArrayLike, rewards: ArrayLike) -> Session:
     if they had been reported at first. The pulls that were made stay: those of the rule's own choice are given to it
     in their order. A rule that plans batches may now need other pulls than were made. Those that it needs and that are
     there are used, those that are missing are asked for next, and the others count in totals and certificate only. A
-    rule that had stopped may go on, and one that had not may stop.
+    rule that had stopped may go on, and one that had not may stop. With contexts, the rule receives all rewards again
+    in the order of telling, each with the choice that was made, whose probability is that in the state of that time.
 
     Args:
       session: the current session.
@@ -32,8 +34,8 @@ def amend(session: Session, ids: ArrayLike, rewards: ArrayLike) -> Session:
 
     Raises:
       ValueError: an id has no reward, a reward is refused as by `tell`, or the rule has received the reward and cannot
-        be given it again: it was saved by an early version, or the rule acts on sets of arms, on contexts, or on more
-        than the arm of a pull, as Exp3 does on its probability.
+        be given it again: it was saved by an early version, or the rule acts on sets of arms, or, without contexts, on
+        more than the arm of a pull, as Exp3 does on its probability.
     """
     return corrected(session, *accept_amended(session, ids, rewards))
 
@@ -41,8 +43,11 @@ def amend(session: Session, ids: ArrayLike, rewards: ArrayLike) -> Session:
 def accept_amended(session: Session, ids: ArrayLike, rewards: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
     """Return ids and corrected rewards as `corrected` takes them; raise a ValueError as `amend` does."""
     ids, values = check_rewards("amend", ids, rewards, session.on_failure, *fit.limits(session.rule.rewards))
-    require_asked("amend", ids, session.batch.end)
+    require_asked("amend", ids, session.end)
     ids, values = each_once("amend", ids, values)
+    if session.asks is not None:
+        contextual.require_rewards(session.asks, ids)
+        return ids, values
     before, expired = known(session, ids)
     if (none := np.isnan(before)).any():
         at = int(np.argmax(none))
@@ -62,6 +67,8 @@ def accept_amended(session: Session, ids: ArrayLike, rewards: ArrayLike) -> tupl
 
 def corrected(session: Session, ids: np.ndarray, values: np.ndarray) -> Session:
     """Return the session after corrected rewards that `accept_amended` returned; the same one if none differs."""
+    if session.asks is not None:
+        return contextual.corrected(session, session.asks, ids, values)
     before, batch = known(session, ids)[0], session.batch
     if (before == values).all():
         return session
@@ -102,8 +109,8 @@ def tell_outside(session: Session, arms: ArrayLike, rewards: ArrayLike) -> Sessi
 def accept_outside(session: Session, arms: ArrayLike, rewards: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
     """Return arms and rewards as `received_outside` takes them; raise a ValueError as `tell_outside` does."""
     programs, name = session.programs, session.rule.name or "the rule"
-    if programs.set_size is not None or programs.needs_context:
-        what = "acts on sets of arms" if programs.set_size is not None else "needs contexts"
+    if programs.set_size is not None or session.asks is not None:
+        what = "acts on sets of arms" if programs.set_size is not None else "has contexts"
         raise ValueError(f"tell_outside: {name} {what}, must be a rule for single arms without contexts")
     if session.paired:
         raise ValueError("tell_outside: the session is paired, and these pulls share no random draws with its own")
@@ -139,7 +146,9 @@ def close_arms(session: Session, arms: ArrayLike) -> Session:
         needs the pulls of its plan, a deterministic one would insist on the same arm, and actions may be sets of arms.
     """
     programs, name = session.programs, session.rule.name or "the rule"
-    if programs.kind != "draws" or programs.set_size is not None or programs.needs_context:
+    if programs.kind != "draws" or programs.set_size is not None or session.asks is not None:
+        if session.asks is not None:
+            raise ValueError(f"close_arms: {name} has contexts; give an Offer with the arms that are available as context")
         why = {"batch": "plans batches, of which it needs every pull", "single": "is deterministic, and would insist"}
         reason = why.get(programs.kind, "does not act on single arms")
         raise ValueError(

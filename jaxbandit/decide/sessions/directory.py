@@ -37,6 +37,7 @@ from jaxbandit.decide.sessions.stored import ABOUT, Stored
 from jaxbandit.engine.storage import directories
 from jaxbandit.engine.storage import files as storage
 
+AGAIN = "a version that waited for each reward asked here again for a withdrawn pull, whose context is now forgotten"
 CALLS = {"withdraw": withdraw, "expire": expire, "close": close_arms, "open": open_arms}  # by the name in the log
 
 
@@ -70,16 +71,18 @@ class SessionDirectory:
         """The session as it is now."""
         return self._now.session
 
-    def ask(self, limit: int | None = None, *, context: PyTree = None) -> Pulls:
-        """Return the pulls to make now, as for `jaxbandit.ask`."""
+    def ask(self, limit: int | None = None, *, context: PyTree = None, contexts: PyTree = None) -> Pulls:
+        """Return the pulls to make now, as for `jaxbandit.ask`. Those with a context are on the disk when it returns."""
         with self._turn:
             before = self.session
-            after, pulls = ask(before, limit=limit, context=context)
+            after, pulls = ask(before, limit=limit, context=context, contexts=contexts)
             if _place(after) != _place(before):
-                given = {} if context is None else {"context": plain_context(context)}
+                given = {"context": context, "contexts": contexts}
+                more = {name: plain_context(value) for name, value in given.items() if value is not None}
+                more = {"id": before.end, **more} if more else more
                 number = {} if limit is None else {"limit": int(limit)}
                 new = new_arms(before, pulls)
-                self._write({"ask": new, **number, **given}, after, new)
+                self._write({"ask": new, **number, **more}, after, new)
             return pulls
 
     def tell(self, ids: ArrayLike, rewards: ArrayLike) -> None:
@@ -145,12 +148,12 @@ class SessionDirectory:
     def _write(self, entry: Json, after: Session, new: list[Any] | None = None) -> None:
         """Append a line to the log, and go on with the session after it.
 
-        One with rewards waits until it and all earlier lines are on the disk. Others do not: they can be repeated.
+        One with rewards or contexts waits until it and all earlier lines are on the disk. Others can be repeated.
         """
         now = self._now
         del self.asked[now.asks :]  # of a call that was interrupted
         line, end = line_of(entry, now.end)
-        self._log.append(line, now.end, sync="rewards" in entry)
+        self._log.append(line, now.end, sync="rewards" in entry or "id" in entry)
         self.asked += [new] if new else []
         self._now = _Now(after, end, len(self.asked))
 
@@ -233,16 +236,21 @@ def replay(path: Path, session: Session, bodies: Sequence[bytes], chained: bool)
         try:
             if "ask" in entry:
                 before, limit = session, entry.get("limit")
+                given = {name: context_of(entry[name], chained) for name in ("context", "contexts") if name in entry}
+                if entry.get("id", before.end) != before.end or (before.asks is not None and not given):
+                    raise OtherPulls
                 drawn = before.programs.kind == "draws" and not before.batch.choices
                 if drawn and limit not in (None, len(entry["ask"])):
                     raise OtherPulls  # before as many are drawn as a damaged limit says
-                if before.programs.kind == "batch" and limit is not None:
+                if before.programs.kind == "batch" and limit is not None and not given:
                     # Versions that asked for nothing ahead of a plan wrote the limit as it was given.
                     most, number = checks.integer("ask", "limit", limit, 1), len(before.batch.waiting)
                     limit = number + len(entry["ask"]) if entry["ask"] else max(min(most, number), 1)
                     if limit > most:
                         raise OtherPulls
-                session, pulls = ask(before, limit=limit, context=context_of(entry.get("context"), chained))
+                if given and not entry["ask"]:
+                    raise BadLog(path, number, AGAIN, "")
+                session, pulls = ask(before, limit=limit, **given)
                 new = new_arms(before, pulls)
                 if new != entry["ask"]:
                     raise OtherPulls
@@ -257,6 +265,8 @@ def replay(path: Path, session: Session, bodies: Sequence[bytes], chained: bool)
             else:
                 [(call, given)] = entry.items()
                 session = CALLS[call](session, given)
+        except BadLog:
+            raise
         except OtherPulls:
             reason = "the rule asks for other pulls than it did; the rule or JAX has another version"
             raise BadLog(path, number, reason, "") from None
@@ -274,10 +284,10 @@ class OtherPulls(Exception):
 def _place(session: Session) -> tuple[int, ...]:
     """The part of a session that `ask` may change."""
     batch = session.batch
-    return batch.end, int(np.sum(batch.status == WITHDRAWN))
+    return session.end, int(np.sum(batch.status == WITHDRAWN))
 
 
 def new_arms(before: Session, pulls: Pulls) -> list[Any]:
     """Return the arms of the pulls that no earlier `ask` returned, as written in the log; for sets, their members."""
-    new = pulls.arm[pulls.id >= before.batch.end]
+    new = pulls.arm[pulls.id >= before.end]
     return [np.flatnonzero(row).tolist() for row in new] if new.dtype == bool else new.tolist()

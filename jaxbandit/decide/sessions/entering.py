@@ -79,13 +79,13 @@ def _updated(session: Session) -> Session:
         after += len(ids) - chosen
         rounds = np.concatenate([rounds, np.arange(session.round, after)])
         session = replace(session, round=after, rounds=longer(session.rounds, rounds.astype(np.int32)))
-    decision = None if session.stopped else folded(session, session.state, ids, batch.choices, batch.context)
-    given = batch._replace(given=batch.first, choices=(), rounds=batch.rounds[:0], context=None)
+    decision = None if session.stopped else folded(session, session.state, ids, batch.choices)
+    given = batch._replace(given=batch.first, choices=(), rounds=batch.rounds[:0])
     session = replace(session, batch=given)
     return session if decision is None else replace(session, state=decision.state, stopped=bool(decision.stopped))
 
 
-def folded(session: Session, state: Any, ids: np.ndarray, choices: tuple, context: Any) -> Decision | None:
+def folded(session: Session, state: Any, ids: np.ndarray, choices: tuple) -> Decision | None:
     """The rule after the rewards of these pulls, one after the other until it stops; None if it received none.
 
     Args:
@@ -93,7 +93,6 @@ def folded(session: Session, state: Any, ids: np.ndarray, choices: tuple, contex
       state: the state of the rule before them.
       ids: int64[n], ids of the pulls.
       choices: what `select` returned for the first of them; of the others the arm is known, and the round.
-      context: the context of these choices.
     """
     programs, decision = session.programs, None
     values, arms = values_of(session.history, ids), values_of(session.arms, ids) if session.arms else ids
@@ -105,7 +104,7 @@ def folded(session: Session, state: Any, ids: np.ndarray, choices: tuple, contex
             choice = choices[i]
         else:
             choice = programs.with_arm(session.words, int(rounds[i]), state, int(arms[i]))
-        decision = programs.update(state, context, choice, value)
+        decision = programs.update(state, None, choice, value)
         state = decision.state
         if bool(decision.stopped):
             break  # the rule does not need the remaining ones
@@ -121,7 +120,7 @@ def again(session: Session) -> Session:
     totals = with_rewards(session.no_totals, arms[known], values[known])
     fresh = replace(session, totals=totals, state=decision.state, stopped=bool(decision.stopped))
     if batch.plan is None:
-        last = None if fresh.stopped else folded(session, fresh.state, ids[: batch.given], (), None)
+        last = None if fresh.stopped else folded(session, fresh.state, ids[: batch.given], ())
         decision = decision if last is None else last
         return replace(fresh, state=decision.state, stopped=bool(decision.stopped))
     known[joined(session.outside, np.int64)] = False

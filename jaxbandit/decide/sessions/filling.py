@@ -1,6 +1,7 @@
 """What a file of `save_session` holds becomes a session again, after it has been checked."""
 
 from dataclasses import replace
+from itertools import repeat
 from typing import Any
 
 import jax
@@ -8,10 +9,8 @@ import numpy as np
 
 from jaxbandit.base.contract import action_of
 from jaxbandit.base.types import Json, PyTree
-from jaxbandit.decide.sessions.ask_tell import choose_again
-from jaxbandit.decide.sessions.log import context_of, plain_context
-from jaxbandit.decide.sessions.pulls import EXPIRED, OUTSIDE, TOLD, WAITS, WITHDRAWN, checked_context
-from jaxbandit.decide.sessions.rewards import Totals, longer
+from jaxbandit.decide.sessions.pulls import EXPIRED, OUTSIDE, TOLD, WAITS, WITHDRAWN
+from jaxbandit.decide.sessions.rewards import Totals, longer, values_of
 from jaxbandit.decide.sessions.rule_programs import counts_of
 from jaxbandit.decide.sessions.session import Session
 from jaxbandit.engine.rounds import fit
@@ -35,8 +34,8 @@ def filled(fresh: Session, about: Json, arrays: dict[str, np.ndarray]) -> Sessio
     def take(name: str, like: Any, length: int | None = None, nan: bool = False) -> np.ndarray:
         like, found = np.asarray(like), arrays.get(name, np.zeros((0, 0)))
         shape = like.shape if length is None else (length, *like.shape[1:])
-        _require(name, found.dtype == like.dtype and found.shape == shape, f"must be {like.dtype}{list(shape)}")
-        _require(name, nan or like.dtype.kind != "f" or "state" in name or np.isfinite(found).all(), "must be finite")
+        require(name, found.dtype == like.dtype and found.shape == shape, f"must be {like.dtype}{list(shape)}")
+        require(name, nan or like.dtype.kind != "f" or "state" in name or np.isfinite(found).all(), "must be finite")
         taken.add(name)
         return found
 
@@ -47,7 +46,7 @@ def filled(fresh: Session, about: Json, arrays: dict[str, np.ndarray]) -> Sessio
     def size(name: str) -> int:
         return len(np.atleast_1d(arrays.get(name, np.zeros(0))))
 
-    _require("stopped", isinstance(about["stopped"], bool), "must be true or false")
+    require("stopped", isinstance(about["stopped"], bool), "must be true or false")
     plan, n, stopped = tree("plan", before.plan), size(f"{BATCH}.status"), about["stopped"]
     drawn_sets = sets and plan is None and n > 0
     likes = {name: getattr(before, name) for name in ARRAYS}
@@ -58,69 +57,66 @@ def filled(fresh: Session, about: Json, arrays: dict[str, np.ndarray]) -> Sessio
     batch = {name: take(f"{BATCH}.{name}", likes[name], lengths[name], name == "values") for name in ARRAYS}
     status, values, rounds = batch["status"], batch["values"], batch["rounds"]
     told, known = (status == TOLD) | (status == OUTSIDE), first - expired
-    _require("status", np.isin(status, (WAITS, WITHDRAWN, TOLD, OUTSIDE, EXPIRED)).all(), "must be known")
-    _require("status", not n or status[0] < TOLD, "must begin with a pull without a reward")
-    _require("values", np.array_equal(np.isnan(values), ~told), "must be those that were told")
+    require("status", np.isin(status, (WAITS, WITHDRAWN, TOLD, OUTSIDE, EXPIRED)).all(), "must be known")
+    require("status", not n or status[0] < TOLD, "must begin with a pull without a reward")
+    require("values", np.array_equal(np.isnan(values), ~told), "must be those that were told")
 
     counts = counts_of(plan)
     rows = programs.num_arms if counts is None else len(counts)
     for name in ("actions", "spare"):
-        _require(name, batch[name].dtype == bool or _inside(batch[name], rows), "must be actions of the rule")
+        require(name, batch[name].dtype == bool or _inside(batch[name], rows), "must be actions of the rule")
     if counts is not None and not stopped:
-        _require("spare", (np.bincount(batch["spare"], minlength=rows) < counts).any(), "must not cover the plan")
+        require("spare", (np.bincount(batch["spare"], minlength=rows) < counts).any(), "must not cover the plan")
 
     history, outside = take("history", np.zeros(0), first, nan=True), take("outside", np.zeros(0, int), size("outside"))
     missing, low, high = np.isnan(history), *fit.limits(fresh.rule.rewards)
     rewards = np.concatenate([history[~missing], values[told], batch["spare_values"]])
-    _require("rewards", ((rewards >= low) & (rewards <= high)).all(), f"must be in [{low:g}, {high:g}]")
-    _require("rewards", np.isfinite(rewards).all(), "must be finite")
-    _require("history", missing.sum() == expired, f"must have {expired} pulls without a reward")
-    _require("outside", _inside(outside, first) and (np.diff(outside) > 0).all(), "must be ids that increase")
+    require("rewards", ((rewards >= low) & (rewards <= high)).all(), f"must be in [{low:g}, {high:g}]")
+    require("rewards", np.isfinite(rewards).all(), "must be finite")
+    require("history", missing.sum() == expired, f"must have {expired} pulls without a reward")
+    require("outside", _inside(outside, first) and (np.diff(outside) > 0).all(), "must be ids that increase")
     totals = Totals(*(take(f"totals.{name}", like) for name, like in fresh.totals._asdict().items()))
     whole = (totals.counts >= 0).all() and (sets or totals.counts.sum() == known)
-    _require("totals.counts", whole, f"must be {known} pulls")
+    require("totals.counts", whole, f"must be {known} pulls")
     arms = take("arms", np.zeros(0, np.int32), 0 if sets else first)
     if not sets and not (early and (arms < 0).any()):
-        _require("arms", _inside(arms, programs.num_arms), "must be arms")
+        require("arms", _inside(arms, programs.num_arms), "must be arms")
         pulls = np.bincount(arms[~missing], minlength=programs.num_arms)
-        _require("arms", np.array_equal(pulls, totals.counts), "must be those of the pulls of each arm")
+        require("arms", np.array_equal(pulls, totals.counts), "must be those of the pulls of each arm")
     past = take("rounds", np.zeros(0, np.int32), given if programs.arm_dtype is not None else 0)
-    _require(
+    require(
         "rounds", early or (_inside(past, about["round"]) and (np.diff(past, prepend=0) > 0).all()), "must increase"
     )
     number = 0 if sets else first + n - len(outside) - int((status == OUTSIDE).sum())
-    _require("asked", (batch["asked"] >= 0).all() and batch["asked"].sum() == number, f"must be {number} pulls")
+    require("asked", (batch["asked"] >= 0).all() and batch["asked"].sum() == number, f"must be {number} pulls")
 
-    closed, context = take("closed", fresh.closed), context_of(about.get("context"), True)
-    _require("context", (context is not None) == (programs.needs_context and n > 0), "must be that of an open batch")
-    if context is not None:
-        context = checked_context(programs, before, False, context)
+    closed = take("closed", fresh.closed)
     if plan is not None:
-        _require("rounds", not len(rounds) and given == 0, "must be those of pulls that are chosen one by one")
-        _require("round", 1 <= about["round"] <= first + 1, f"must be in [1, {first + 1}]")
+        require("rounds", not len(rounds) and given == 0, "must be those of pulls that are chosen one by one")
+        require("round", 1 <= about["round"] <= first + 1, f"must be in [1, {first + 1}]")
     else:
-        _require("given", max(first - len(rounds), 0) <= given <= first, "must be pulls that have entered")
-        _require("rounds", (np.diff(rounds, prepend=0) > 0).all(), "must increase")
+        require("given", max(first - len(rounds), 0) <= given <= first, "must be pulls that have entered")
+        require("rounds", (np.diff(rounds, prepend=0) > 0).all(), "must increase")
         chosen = given + len(rounds) - first  # of the open pulls; the others were told from outside
-        _require(
+        require(
             "rounds",
             not n or stopped or (status == OUTSIDE).tolist() == [i >= chosen for i in range(n)],
             "must be open pulls",
         )
         least = max([first + n - len(outside) - int((status == OUTSIDE).sum()), *rounds[-1:].tolist()]) + 1
-        _require("round", least <= about["round"] < 2**31, f"must be at least {least}")
+        require("round", least <= about["round"] < 2**31, f"must be at least {least}")
     reported = known + int(told.sum())
-    _require("told", about.get("told", reported) == reported, f"must be {reported}")
+    require("told", about.get("told", reported) == reported, f"must be {reported}")
     state = tree("state", fresh.state)
     decision = programs.decision(state)
-    _require("stopped", bool(decision.stopped) == stopped, f"must be {bool(decision.stopped)}")
+    require("stopped", bool(decision.stopped) == stopped, f"must be {bool(decision.stopped)}")
     same = jax.tree.map(np.array_equal, jax.tree.map(np.asarray, decision.plan), plan)
-    _require("plan", stopped or all(jax.tree.leaves(same)), "must be that of the rule")
-    _require("the file", taken == arrays.keys(), "must hold no other array")
+    require("plan", stopped or all(jax.tree.leaves(same)), "must be that of the rule")
+    require("the file", taken == arrays.keys(), "must hold no other array")
     session = replace(
         fresh,
         state=state,
-        batch=before._replace(plan=plan, context=context, **dict(zip(NUMBERS, numbers, strict=True)), **batch),
+        batch=before._replace(plan=plan, **dict(zip(NUMBERS, numbers, strict=True)), **batch),
         totals=totals,
         history=longer((), history),
         arms=() if sets else longer((), arms),
@@ -130,30 +126,28 @@ def filled(fresh: Session, about: Json, arrays: dict[str, np.ndarray]) -> Sessio
         round=about["round"],
         stopped=stopped,
     )
-    return choose_again(session)
+    return _with_choices(session)
 
 
 def _renewed(fresh: Session, about: Json, arrays: dict[str, np.ndarray]) -> tuple[Json, dict[str, np.ndarray]]:
     """Return what a file of an early version holds, whose open batch had a size, as it is stored today."""
     programs, plan = fresh.programs, fresh.batch.plan
     first, (size, issued, entered) = about["first"], (about[name] for name in EARLY_NUMBERS)
-    _require("the batch", entered <= issued <= size, "must have entered <= issued <= size")
+    require("the batch", entered <= issued <= size, "must have entered <= issued <= size")
     old = {name: arrays[f"{BATCH}.{name}"] for name in ("base", "later", "values", "withdrawn", "sums", "squares")}
-    context = plain_context(arrays["context"]) if "context" in arrays else about.get("context")
     rounds, choices = np.zeros(0, np.int64), np.zeros(0, np.int32)
     if plan is not None:
         leaves = [arrays[f"plan.{i}"] for i in range(len(jax.tree.leaves(plan)))]
         plan = jax.tree.unflatten(jax.tree.structure(plan), leaves)
         ends = np.cumsum(counts_of(plan), dtype=np.int64)
-        _require("the batch", size == (0 if about["stopped"] else ends[-1]), "must be the plan")
+        require("the batch", size == (0 if about["stopped"] else ends[-1]), "must be the plan")
         choices = np.searchsorted(ends, np.arange(issued), side="right").astype(np.int32)
     elif size:
         state, structure = jax.tree.flatten(fresh.state)
         state = jax.tree.unflatten(structure, [arrays[f"state.{i}"] for i in range(len(state))])
-        _require("the batch", size == issued < 2**31, "must have been asked for")
+        require("the batch", size == issued < 2**31, "must have been asked for")
         rounds = about["round"] + np.arange(size)
-        given = context_of(context, True)
-        selected = (programs.select(fresh.words, t, state, given) for t in rounds.tolist())
+        selected = (programs.select(fresh.words, t, state, None) for t in rounds.tolist())
         choices = np.stack([np.asarray(action_of(choice)) for choice in selected])
     status = np.full(issued, WAITS, np.int8)
     values = np.full(issued, np.nan)
@@ -166,7 +160,7 @@ def _renewed(fresh: Session, about: Json, arrays: dict[str, np.ndarray]) -> tupl
     more = {"asked": asked, "rounds": rounds, "actions": choices[entered:], "status": status[entered:]}
     more |= {"values": values[entered:], "spare": choices[planned].astype(np.int32)}
     more |= {"spare_values": arrays["history"][first : first + planned.stop]}
-    kept = {name: x for name, x in arrays.items() if not name.startswith(f"{BATCH}.") and name != "context"}
+    kept = {name: x for name, x in arrays.items() if not name.startswith(f"{BATCH}.")}
     past_rounds = np.full(first if programs.arm_dtype is not None else 0, -1, np.int32)
     kept |= {
         "arms": arms,
@@ -174,7 +168,7 @@ def _renewed(fresh: Session, about: Json, arrays: dict[str, np.ndarray]) -> tupl
         "outside": np.zeros(0, np.int64),
         "closed": np.zeros(programs.num_arms, bool),
     }
-    numbers = {"first": past, "given": 0 if plan is not None else first, "expired": 0, "context": context}
+    numbers = {"first": past, "given": 0 if plan is not None else first, "expired": 0}
     numbers["round"] = about["round"] + len(rounds)
     return {**about, **numbers}, kept | {f"{BATCH}.{name}": x for name, x in more.items()}
 
@@ -183,6 +177,23 @@ def _inside(numbers: np.ndarray, end: int) -> bool:
     return bool(((numbers >= 0) & (numbers < end)).all())
 
 
-def _require(name: str, holds: Any, what: str) -> None:
+def require(name: str, holds: Any, what: str) -> None:
+    """Raise a ValueError that says what must be, unless it holds."""
     if not holds:
         raise ValueError(f"{name} {what}")
+
+
+def _with_choices(session: Session) -> Session:
+    """The session with the choices of its open batch computed again; they are the only part that cannot be stored."""
+    programs, batch = session.programs, session.batch
+    rounds = batch.rounds.tolist()
+    if programs.arm_dtype is not None:
+        ids = np.arange(batch.given, batch.first, dtype=np.int64)
+        arms = np.concatenate([values_of(session.arms, ids), batch.actions]).astype(int).tolist()
+        made = (
+            programs.with_arm(session.words, *pull) for pull in zip(rounds, repeat(session.state), arms, strict=False)
+        )
+        choices = tuple(made)
+    else:
+        choices = tuple(programs.select(session.words, t, session.state, None) for t in rounds)
+    return replace(session, batch=batch._replace(choices=choices))

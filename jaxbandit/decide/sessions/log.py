@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from jaxbandit.base.contract import Offer
 from jaxbandit.base.refusals import BadInput
 from jaxbandit.base.types import Json, PyTree
 
@@ -22,7 +23,7 @@ DIGITS = 16  # hexadecimal digits of a checksum
 # The entries: lists that they have, and what they may have besides.
 Forms = Sequence[tuple[set[str], set[str]]]
 FORMS: Forms = (
-    ({"ask"}, {"limit", "context"}),
+    ({"ask"}, {"limit", "context", "contexts", "id"}),  # arms; with contexts, the first id
     ({"tell", "rewards"}, set()),
     ({"withdraw"}, set()),
     ({"expire"}, set()),
@@ -166,6 +167,8 @@ def plain_context(context: PyTree) -> Any:
         return context
     if isinstance(context, dict):
         return {key: plain_context(value) for key, value in context.items()}
+    if isinstance(context, Offer):
+        return {"offer": [plain_context(context.available), plain_context(context.features)]}
     if isinstance(context, tuple):
         return {"tuple": [plain_context(value) for value in context]}
     if isinstance(context, list):
@@ -182,6 +185,8 @@ def context_of(plain: Any, chained: bool) -> PyTree:
         return plain
     if plain.keys() == {"array", "dtype"}:
         return np.array(plain["array"], plain["dtype"])
+    if plain.keys() == {"offer"}:
+        return Offer(*(context_of(value, chained) for value in plain["offer"]))
     if plain.keys() == {"tuple"}:
         return tuple(context_of(value, chained) for value in plain["tuple"])
     return {key: context_of(value, chained) for key, value in plain.items()}

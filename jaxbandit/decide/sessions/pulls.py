@@ -5,10 +5,9 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
-from jaxbandit.base import checks
 from jaxbandit.base.types import PyTree
 from jaxbandit.decide.sessions.rewards import earlier
-from jaxbandit.decide.sessions.rule_programs import Decision, RulePrograms, counts_of
+from jaxbandit.decide.sessions.rule_programs import Decision, counts_of
 
 MOST_INDEX = 2**31 - 1
 # What is known of an open pull. Those from TOLD on need no answer; OUTSIDE has a reward and was asked for by nobody.
@@ -38,7 +37,6 @@ class OpenBatch(NamedTuple):
     plan: Any  # result of Batch.plan, None if pulls are chosen one by one
     choices: tuple[PyTree, ...]  # in the latter case what `select` returned for the pulls from `given` on
     rounds: np.ndarray  # int64[...], the number of the round of each of them, which determines its random draws
-    context: PyTree  # of these choices
     # The open pulls, in order of ids:
     actions: np.ndarray  # int32[n], arms, or rows of the sets of a plan; or bool[n, num_arms], sets
     status: np.ndarray  # int8[n]
@@ -80,7 +78,6 @@ def no_pulls(decision: Decision, num_arms: int) -> OpenBatch:
         plan_of(decision),
         (),
         np.zeros(0, np.int64),
-        None,
         arms,
         status,
         values,
@@ -124,11 +121,16 @@ def arms_of(batch: OpenBatch, actions: np.ndarray) -> np.ndarray:
     return actions if counts_of(plan) is plan or actions.dtype == bool else plan.sets[actions]
 
 
+def no_actions(num_arms: int, set_size: int | None) -> np.ndarray:
+    """No arms, or no sets, in the form of `Pulls.arm`."""
+    return np.zeros(0, np.int32) if set_size is None else np.zeros((0, num_arms), bool)
+
+
 def pulls_at(batch: OpenBatch, positions: np.ndarray, num_arms: int, set_size: int | None) -> Pulls:
     """The pulls at these positions among the open ones."""
     ids = batch.first + positions
     if set_size is not None:
-        arms = arms_of(batch, batch.actions[positions]) if len(positions) else np.zeros((0, num_arms), bool)
+        arms = arms_of(batch, batch.actions[positions]) if len(positions) else no_actions(num_arms, set_size)
         index = ids
     else:
         arms = batch.actions[positions].astype(np.int32)
@@ -138,29 +140,3 @@ def pulls_at(batch: OpenBatch, positions: np.ndarray, num_arms: int, set_size: i
     if len(index) and index.max() > MOST_INDEX:
         raise ValueError(f"ask: pull {int(index.max())} of one arm, must be at most {MOST_INDEX}")
     return Pulls(ids, arms, index.astype(np.int32))
-
-
-def checked_context(programs: RulePrograms, batch: OpenBatch, stopped: bool, context: PyTree) -> PyTree:
-    """The context in the form that the rule takes; an error is raised if it is missing or superfluous."""
-    arms, name = programs.algorithm.arms, programs.algorithm.name or "the algorithm"
-    waits = len(batch.status) > 0
-    if not programs.needs_context:
-        if context is not None:
-            raise ValueError(f"ask: context = {context!r}, must be left out: {name} does not use contexts")
-        return None
-    if context is None:
-        if waits or stopped:
-            return None
-        raise ValueError(f"ask: context = None, must be given: {name} needs a context")
-    if arms is not None and arms.num_contexts is not None:
-        context = np.int32(checks.integer("ask", "context", context, 0, arms.num_contexts - 1))
-    else:
-        context = jax.tree.map(np.asarray, context)
-    if waits and not _equal(context, batch.context):
-        raise ValueError(f"ask: context = {context!r}, but pull {batch.first}, in another context, has no reward yet")
-    return context
-
-
-def _equal(one: PyTree, other: PyTree) -> bool:
-    same = jax.tree.structure(one) == jax.tree.structure(other)
-    return same and all(map(np.array_equal, jax.tree.leaves(one), jax.tree.leaves(other)))

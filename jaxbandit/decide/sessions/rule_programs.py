@@ -9,17 +9,17 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxbandit.base.batches import SetPulls
-from jaxbandit.base.contract import Algorithm, Choice, action_of
+from jaxbandit.base.contract import Algorithm, Choice, Offer, action_of
 from jaxbandit.base.types import Array, Device, PyTree
 from jaxbandit.engine.layout import compiling
 from jaxbandit.engine.layout.compiled import Same, compile_program, remember
 from jaxbandit.engine.rounds import actions, fit, keys
 from jaxbandit.engine.rounds import step as rounds
-from jaxbandit.engine.rounds.single import same_state
-from jaxbandit.engine.rounds.step import ContractError, called, without_notes
+from jaxbandit.engine.rounds.step import ContractError, called, same_state, without_notes
 from jaxbandit.engine.storage import identity
 
 IMPLEMENTATION = "threefry4x32"  # the engine's default, so that a session has the random draws of the engine's run
+MOST_AT_ONCE = 1024  # contexts that are decided together
 Kind = Literal["batch", "draws", "single"]
 
 
@@ -51,7 +51,8 @@ class RulePrograms:
             self.state = jax.eval_shape(self._init, *self._words)
             noise = jax.eval_shape(self._noise, words, self._words[1])
             self.needs_context = self._needs_context(noise)
-            self.kind: Kind = self._kind(noise)
+            self.draws = bool(jax.tree.leaves(noise))
+            self.kind: Kind = self._kind()
             self.num_arms, self.set_size = self._arms()
             self.arm_dtype = self._arm_dtype(noise)
             if self.algorithm.replan is not None:
@@ -71,12 +72,38 @@ class RulePrograms:
     def select(self, words: np.ndarray, round: int, state: PyTree, context: PyTree) -> Any:
         """What `select` returns in a round: an action or a Choice."""
         with self.scope():
-            return self._call("select", self._select, words, np.int32(round), state, context)
+            return self._call(("select", _form(context)), self._select, words, np.int32(round), state, context)
+
+    def select_each(self, words: np.ndarray, round: int, state: PyTree, contexts: PyTree) -> Any:
+        """What `select` returns in one state for several contexts, each in a round of its own, from `round` on.
+
+        Every leaf of the result, as of the contexts, has a leading axis with an entry for each context.
+        """
+        n, parts, start = len(jax.tree.leaves(contexts)[0]), [], 0
+        if n == 1:
+            choice = self.select(words, round, state, jax.tree.map(lambda x: x[0], contexts))
+            return jax.tree.map(lambda x: np.asarray(x)[None], choice)
+        while start < n:
+            some = np.arange(start, min(start + MOST_AT_ONCE, n))
+            wide = 1 << (len(some) - 1).bit_length()  # only powers of two, so that there are few compilations
+            rows = np.minimum(start + np.arange(wide), some[-1])
+            given = words, (round + rows).astype(np.int32), state, jax.tree.map(lambda x: x[rows], contexts)  # noqa: B023
+            with self.scope():
+                choices = self._call(("select_each", _form(given[-1])), self._select_each, *given)
+            parts.append(jax.tree.map(lambda x: np.asarray(x)[: len(some)], choices))  # noqa: B023
+            start += len(some)
+        return jax.tree.map(lambda *leaves: np.concatenate(leaves), *parts)
+
+    def choice_form(self, context: PyTree) -> Any:
+        """What `select` returns in this context, without its values."""
+        with self.scope(), without_notes():
+            return jax.eval_shape(self._select, self._key, self._words[1], self.state, context)
 
     def update(self, state: PyTree, context: PyTree, choice: Any, feedback: float) -> Decision:
         """The rule after one reward."""
         with self.scope():
-            return self._decision(self._call("update", self._update, state, context, choice, np.float64(feedback)))
+            given = state, context, choice, np.float64(feedback)
+            return self._decision(self._call(("update", _form(context)), self._update, *given))
 
     def absorb(self, state: PyTree, plan: Any, sums: np.ndarray, squares: np.ndarray) -> Decision:
         """The rule after a whole batch."""
@@ -148,6 +175,9 @@ class RulePrograms:
     def _select(self, words: Array, round: Array, state: PyTree, context: PyTree) -> Any:
         return called("algorithm.select", self.algorithm.select, self._noise(words, round), state, context)
 
+    def _select_each(self, words: Array, rounds: Array, state: PyTree, contexts: PyTree) -> Any:
+        return jax.vmap(self._select, (None, 0, None, 0))(words, rounds, state, contexts)
+
     def _update(self, state: PyTree, context: PyTree, choice: Any, feedback: Array) -> PyTree:
         after = called("algorithm.update", self.algorithm.update, state, context, choice, feedback)
         same_state("algorithm.update", "state", self.state, after)
@@ -172,19 +202,19 @@ class RulePrograms:
             return state
         return jax.lax.cond(called("algorithm.replan.due", replan.due, state), replan.apply, lambda same: same, state)
 
-    def _kind(self, noise: PyTree) -> Kind:
+    def _kind(self) -> Kind:
         rule = self.algorithm.batch
         if rule is not None and not self.needs_context:
             plan = jax.eval_shape(rule.plan, self.state)
             # If the plan is spread over all sets, which are too many to list, pulls are drawn one by one instead.
             if not isinstance(plan, SetPulls) or plan.sets is not None:
                 return "batch"
-        return "draws" if jax.tree.leaves(noise) else "single"
+        return "draws" if self.draws else "single"
 
     def _needs_context(self, noise: PyTree) -> bool:
         """Whether `select` needs a context."""
         arms = self.algorithm.arms
-        if arms is not None and arms.num_contexts is not None:
+        if arms is not None and (arms.num_contexts is not None or arms.context is not None or arms.available):
             return True
         try:
             jax.eval_shape(self.algorithm.select, noise, self.state, None)
@@ -231,8 +261,15 @@ class RulePrograms:
         return action.dtype
 
     def _context_shape(self) -> Any:
-        arms = self.algorithm.arms
-        return jax.ShapeDtypeStruct((), jnp.int32) if arms is not None and arms.num_contexts is not None else None
+        """The context that the rule declares, without its values; None if it declares none."""
+        arms, shape = self.algorithm.arms, None
+        if arms is not None and arms.num_contexts is not None:
+            shape = jax.ShapeDtypeStruct((), jnp.int32)
+        elif arms is not None and arms.context is not None:
+            shape = jax.ShapeDtypeStruct(arms.context, jnp.float64)
+        if arms is not None and arms.available:
+            shape = Offer(jax.ShapeDtypeStruct((arms.num_arms,), bool), shape)
+        return shape
 
     def _arms(self) -> tuple[int, int | None]:
         pulls = self.algorithm.pulls
@@ -243,11 +280,8 @@ class RulePrograms:
             )
         return arms.num_arms, arms.set_size
 
-    def _call(self, name: str, function: Callable, *given: Any) -> Any:
-        """Call the compiled function, compiling it once per name and, with contexts, per shape of the arguments."""
-        key = name
-        if self.needs_context and name in ("select", "update"):
-            key = name, tuple((x.shape, x.dtype) for x in map(_as_array, jax.tree.leaves(given)))
+    def _call(self, key: Any, function: Callable, *given: Any) -> Any:
+        """Call the compiled function, compiling it once per key: its name and, with contexts, their form."""
         compiled = self._compiled.get(key)
         if compiled is None:
             with compiling.named(self.algorithm.name or "the rule"), without_notes(), jax.default_device(_device()):
@@ -264,6 +298,12 @@ def rule_programs(algorithm: Algorithm) -> RulePrograms:
 def counts_of(plan: Any) -> Any:
     """The pulls of each arm, or of each set, that a result of `Batch.plan` has."""
     return plan.counts if isinstance(plan, SetPulls) else plan
+
+
+def _form(context: PyTree) -> Any:
+    """The structure, shapes and dtypes of a context."""
+    leaves, structure = jax.tree.flatten(context)
+    return structure, tuple((x.shape, x.dtype) for x in map(_as_array, leaves))
 
 
 def _as_array(x: Any) -> Any:

@@ -13,9 +13,9 @@ from jaxbandit.base.refusals import BadInput, refuse, show
 from jaxbandit.base.types import Json
 from jaxbandit.decide.sessions.certifying import certificate
 from jaxbandit.decide.sessions.filling import ARRAYS, BATCH, EARLY_NUMBERS, HISTORIES, NUMBERS, filled
-from jaxbandit.decide.sessions.log import plain_context
 from jaxbandit.decide.sessions.rewards import joined
 from jaxbandit.decide.sessions.session import Session, session
+from jaxbandit.decide.sessions.stored_asks import NAME, OLD, plain_asks, with_asks
 from jaxbandit.engine.storage import files as storage
 from jaxbandit.engine.storage import identity
 
@@ -83,14 +83,19 @@ def save_session(path: str | Path, session: Session) -> None:
       path: path of the file, which is replaced if it exists.
       session: the session.
     """
-    batch = session.batch
-    arrays = {f"{BATCH}.{name}": np.asarray(getattr(batch, name)) for name in ARRAYS}
-    arrays |= {f"state.{i}": np.asarray(leaf) for i, leaf in enumerate(jax.tree.leaves(session.state))}
+    batch, state = session.batch, jax.tree.leaves(session.state)
+    states = {f"state.{i}": np.asarray(leaf) for i, leaf in enumerate(state)}
+    about = {"identity": identity_of(session), "round": session.round, "stopped": session.stopped}
+    if session.asks is not None:
+        more, arrays = plain_asks(session.asks)
+        about |= certified(session) | more
+        storage.write_arrays(Path(path), {"about": np.asarray(json.dumps(about)), **states, **arrays})
+        return
+    arrays = {f"{BATCH}.{name}": np.asarray(getattr(batch, name)) for name in ARRAYS} | states
     arrays |= {f"plan.{i}": np.asarray(leaf) for i, leaf in enumerate(jax.tree.leaves(batch.plan))}
     arrays |= {f"totals.{name}": value for name, value in session.totals._asdict().items()}
     numbers = {name: getattr(batch, name) for name in NUMBERS}
-    about = {"identity": identity_of(session), "round": session.round, "stopped": session.stopped, **numbers}
-    about |= certified(session) | {"context": plain_context(batch.context)}
+    about |= numbers | certified(session) | {"context": None}
     arrays |= {name: joined(getattr(session, name), dtype) for name, dtype in HISTORIES.items()}
     arrays |= {"closed": session.closed}
     storage.write_arrays(Path(path), {"about": np.asarray(json.dumps(about)), **arrays})
@@ -111,8 +116,10 @@ def load_session(path: str | Path, rule: Algorithm) -> Session:
     """
     about, arrays = read_saved(Path(path))
     fresh = session_of(path, about["identity"], rule)
+    if fresh.asks is not None and NAME not in about:
+        refuse(str(path), f": {OLD}")
     try:
-        return filled(fresh, about, arrays)
+        return with_asks(fresh, about, arrays) if NAME in about else filled(fresh, about, arrays)
     except Exception as error:  # also what JAX and a rule make of numbers that no session has saved
         reason = str(error) if isinstance(error, ValueError) else type(error).__name__
         refuse(str(path), f": damaged, {reason}; restore it from a copy")

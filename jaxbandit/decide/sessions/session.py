@@ -13,6 +13,7 @@ from jaxbandit.base import checks
 from jaxbandit.base.contract import Algorithm
 from jaxbandit.base.markup import html_table, view
 from jaxbandit.base.types import PyTree
+from jaxbandit.decide.sessions.asks import Asks, no_asks
 from jaxbandit.decide.sessions.pulls import OUTSIDE, TOLD, WAITS, OpenBatch, no_pulls
 from jaxbandit.decide.sessions.rewards import LARGEST, History, Totals, joined, no_totals
 from jaxbandit.decide.sessions.rule_programs import RulePrograms, rule_programs
@@ -44,6 +45,7 @@ class Session:
     rounds: History  # int32, their rounds, -1 if unknown; () unless `update` takes any arm
     outside: History  # int64, the ids of those whose pulls no `ask` returned
     closed: np.ndarray  # bool[num_arms], the arms that are not to be pulled
+    asks: Asks | None  # of a session with contexts, in place of `batch`, `history`, `arms`, `rounds` and `outside`
 
     @property
     def rule(self) -> Algorithm:
@@ -61,6 +63,8 @@ class Session:
 
         A rule recommends none with contexts.
         """
+        if self.asks is not None and self.rule.recommend is None:
+            return None
         arms = self.programs.recommendation(self.state)
         if arms is None or not self.closed.any():
             return arms
@@ -74,18 +78,30 @@ class Session:
 
     @property
     def counts(self) -> np.ndarray:
-        """Number of pulls of each arm before the first pull without a reward, in order of ids, int64[num_arms]."""
+        """Number of pulls of each arm before the first pull without a reward, in order of ids, int64[num_arms].
+
+        With contexts those of all pulls that have a reward.
+        """
         return self.totals.counts.copy()
+
+    @property
+    def end(self) -> int:
+        """The id of the next new pull."""
+        return self.batch.end if self.asks is None else self.asks.end
 
     @property
     def num_told(self) -> int:
         """Number of pulls whose rewards have been reported."""
+        if self.asks is not None:
+            return self.asks.num_told
         batch = self.batch
         return batch.first - batch.expired + int(np.sum((batch.status == TOLD) | (batch.status == OUTSIDE)))
 
     @property
     def pending(self) -> np.ndarray:
         """Ids of the pulls that were asked for and neither have a reward nor were withdrawn or expired, int64[...]."""
+        if self.asks is not None:
+            return self.asks.pending
         return self.batch.first + np.flatnonzero(self.batch.status == WAITS)
 
     @property
@@ -106,12 +122,12 @@ class Session:
         return f"<{name}: {self.num_told} pulls told, {stopped}>"
 
     def _repr_html_(self) -> str:
-        """A table of the arms with pulls and mean rewards; if actions are sets, arms have no mean."""
+        """A table of the arms with pulls and mean rewards; of sets and with contexts, arms have no mean."""
         if not self._concrete:
             return view(repr(self))
         arms = self.recommendation
         recommended = set() if arms is None else set(np.ravel(arms).tolist())
-        single, means = self.programs.set_size is None, self.totals.means.tolist()
+        single, means = self.programs.set_size is None and self.asks is None, self.totals.means.tolist()
         shown = np.argsort(-self.counts, kind="stable")[:MOST_ARMS].tolist()
         rows = [
             (
@@ -123,6 +139,8 @@ class Session:
             for arm in sorted(shown)
         ]
         notes = ["jb.certificate(session) returns the intervals of the means and the guarantee of the recommendation"]
+        if self.asks is not None:
+            notes = ["with contexts no arm is the best one: session.log() returns the rows, which evaluate a policy"]
         if self.num_arms > MOST_ARMS:
             notes.insert(0, f"the {MOST_ARMS} arms pulled most, of {self.num_arms:,}")
         table = html_table(("arm", "pulls", "mean", "recommended"), rows, right=range(3))
@@ -130,7 +148,7 @@ class Session:
 
 
 STATIC = ("programs", "seed", "run", "paired", "on_failure")
-ARRAYS = ("words", "state", "stopped", "round", "batch", "totals", "history", "arms", "rounds", "outside", "closed")
+ARRAYS = ("words", "state", "stopped", "round", "batch", "totals", "history", "arms", "rounds", "outside", "closed", "asks")
 jax.tree_util.register_dataclass(Session, ARRAYS, STATIC)
 
 
@@ -164,6 +182,8 @@ def session(
             f"session: {rule.name or 'the rule'} expects the reward of each member of a set, but a session takes one "
             "number per pull; give a rule for single arms, or for sums"
         )
+    if rule.arms is not None and rule.arms.action is not None:
+        raise ValueError(f"session: {rule.name or 'the rule'} acts on other things than arms; give a rule for arms or sets")
     if on_failure is not None:
         low, high = fit.limits(rule.rewards)
         low, high = max(low, -LARGEST), min(high, LARGEST)
@@ -173,7 +193,8 @@ def session(
     words, decision = programs.begin(seed, run)
     static = programs, seed, run, bool(paired), on_failure
     arms = programs.num_arms
-    nothing = no_pulls(decision, arms), no_totals(arms), (), (), (), (), np.zeros(arms, bool)
+    asks = no_asks(arms) if programs.needs_context else None
+    nothing = no_pulls(decision, arms), no_totals(arms), (), (), (), (), np.zeros(arms, bool), asks
     return Session(*static, words, decision.state, bool(decision.stopped), 1, *nothing)
 
 
@@ -184,7 +205,7 @@ def samples(session: Session) -> list[np.ndarray] | None:
     the later ones of the same arm, because those of other arms would be at another place. None if pulls are sets of
     arms, if there are contexts, or if an early file did not say which arms were pulled.
     """
-    if session.programs.set_size is not None or session.programs.needs_context:
+    if session.programs.set_size is not None or session.asks is not None:
         return None
     arms, values = joined(session.arms, np.int32), joined(session.history, np.float64)
     if len(arms) and arms.min() < 0:

@@ -3,7 +3,8 @@
 Memory is proportional to runs times checkpoints, not to the horizon. The numbers of a run depend only on (seed, run).
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -12,8 +13,11 @@ from jaxbandit.base import checks
 from jaxbandit.base.types import PyTree
 from jaxbandit.engine.driver.drive import Call
 from jaxbandit.engine.driver.execution import DEFAULT, Execution
-from jaxbandit.engine.driver.tiles import FixedHorizon
+from jaxbandit.engine.driver.tiles import FixedHorizon, Recorded
+from jaxbandit.engine.rounds.metrics import COUNTED, MEAN, METRIC, VARIANCE, Given, checked
+from jaxbandit.engine.rounds.moments import Moments
 from jaxbandit.engine.rounds.single import Make
+from jaxbandit.engine.rounds.states import is_state, kept_of
 from jaxbandit.engine.storage.checkpoint import Finished
 
 
@@ -21,11 +25,13 @@ class Record(NamedTuple):
     """The results of a fixed-horizon simulation, as NumPy arrays."""
 
     checkpoints: np.ndarray  # int64[checkpoints], the last is the horizon
-    measure: str  # "regret", or "feedback" if the environment does not define regret: then `regret` is the feedback
+    # "regret"; or "feedback" if the environment does not define regret: then `regret` is the feedback; or the name of
+    # the first metric if the feedback is no number: then `regret`, `mean` and `variance` are None
+    measure: str
     counted: int  # number of runs that reached the horizon without a failure, over which means are computed
     regret: np.ndarray | None  # float[runs, checkpoints], or None if per_run was False
-    mean: np.ndarray  # float64[checkpoints], over the runs counted
-    variance: np.ndarray  # float64[checkpoints], divisor counted - 1
+    mean: Any  # float64[checkpoints], over the runs counted
+    variance: Any  # float64[checkpoints], divisor counted - 1
     hindsight: np.ndarray | None  # like `regret`, against the best fixed arm in hindsight; None unless recorded
     hindsight_mean: np.ndarray | None
     hindsight_variance: np.ndarray | None
@@ -41,8 +47,10 @@ class Record(NamedTuple):
     run_steps: int  # number of rounds played by this call, over all runs
     devices: list[str]  # platform of each device
     identity: dict[str, Any]  # everything that the numbers depend on, by name, as plain data
-    sums: dict[str, Any] | None = None  # exact sums: Moments of regret and hindsight, int64 arrays of pulls and kinds
+    sums: dict[str, Any] | None = None  # exact sums: Moments of the curves, int64 arrays of pulls and kinds
     unavailable: np.ndarray | None = None  # int32[runs], see RegretResult; None if all arms are always available
+    # Of metrics and of last states, by the names in `rounds/metrics.py`.
+    more: Mapping[str, np.ndarray] = MappingProxyType({})
 
 
 def default_checkpoints(horizon: int) -> np.ndarray:
@@ -63,6 +71,8 @@ def simulate_cell(
     per_run: bool = True,
     any_rewards: bool = False,
     hindsight: bool = False,
+    metrics: Given | None = None,
+    keep_states: bool | Callable[[PyTree], PyTree] = False,
     replan_late: int = 0,
     implementation: str = "threefry4x32",
     execution: Execution = DEFAULT,
@@ -86,6 +96,8 @@ def simulate_cell(
         does not grow with num_runs.
       any_rewards: whether to allow rewards that the algorithm is not designed for.
       hindsight: whether to record also the regret against the best fixed arm in hindsight.
+      metrics: what else to record at the checkpoints, by name: functions of a Round, or Metrics.
+      keep_states: whether to keep the algorithm's last states, or a function that returns what is kept of one.
       replan_late: largest number of rounds by which `Algorithm.replan` may be delayed, >= 0; 0 is exact. The engine
         looks for runs whose replan is due every (replan_late + 1) rounds, so that it looks less often and replans more
         runs at a time.
@@ -106,20 +118,18 @@ def simulate_cell(
     marks = _checkpoints(checkpoints, horizon)
     replan_late = checks.integer("simulate", "replan_late", replan_late, 0, 2**31 - 2)
     call = Call(make, arguments, num_runs, first_run, seed, chosen, any_rewards, implementation, execution)
-    played = FixedHorizon(call, marks, replan_late, hindsight, per_run)
+    given, keep = checked("simulate: metrics", metrics), kept_of("simulate", keep_states)
+    played = FixedHorizon(call, marks, Recorded(replan_late, hindsight, per_run, given, keep))
     played.play(finished)
-    arrays, run = played.arrays, played.loop.run
+    arrays, run, moments = played.arrays, played.loop.run, played.moments
     return Record(
         checkpoints=marks,
-        measure=str(run.recorder.measure),
-        counted=played.moments.count,
+        measure=run.recorder.measure or next(iter(given)),
+        counted=played.counted,
         hindsight=arrays.get("hindsight"),
-        hindsight_mean=played.hindsight.mean() if hindsight else None,
-        hindsight_variance=played.hindsight.variance() if hindsight else None,
         phases=run.phases,
         regret=arrays.get("regret"),
-        mean=played.moments.mean(),
-        variance=played.moments.variance(),
+        **means(moments),
         pulls=arrays.get("pulls"),
         pulls_mean=played.mean("pulls"),
         kinds=arrays.get("kinds"),
@@ -132,8 +142,32 @@ def simulate_cell(
         run_steps=played.run_steps,
         devices=[device.platform for device in played.devices],
         identity=played.identity,
-        sums={"regret": played.moments} | ({"hindsight": played.hindsight} if hindsight else {}) | played.totals,
+        sums=moments | played.totals,
+        more=more(arrays, moments, list(given)),
     )
+
+
+def means(moments: Mapping[str, Moments]) -> dict[str, np.ndarray | None]:
+    """Return the means and variances that a Record has by names of its own, of exact sums by name."""
+    regret, hindsight = moments.get("regret"), moments.get("hindsight")
+    return {
+        "mean": None if regret is None else regret.mean(),
+        "variance": None if regret is None else regret.variance(),
+        "hindsight_mean": None if hindsight is None else hindsight.mean(),
+        "hindsight_variance": None if hindsight is None else hindsight.variance(),
+    }
+
+
+def more(
+    arrays: Mapping[str, np.ndarray], moments: Mapping[str, Moments], metrics: Sequence[str]
+) -> dict[str, np.ndarray]:
+    """Return the arrays of a Record that have no name of their own: of metrics, in this order, and of states."""
+    found = {}
+    for name in metrics:
+        own = moments[METRIC + name]
+        found |= {METRIC + name: arrays[METRIC + name]} if METRIC + name in arrays else {}
+        found |= {MEAN + name: own.mean(), VARIANCE + name: own.variance(), COUNTED + name: np.array(own.count)}
+    return found | {name: arrays[name] for name in sorted(filter(is_state, arrays))}
 
 
 def _checkpoints(checkpoints: Sequence[int] | None, horizon: int) -> np.ndarray:

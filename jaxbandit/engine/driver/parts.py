@@ -17,9 +17,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from jaxbandit.base.contract import Outcome
-from jaxbandit.engine.driver.horizon import Record
+from jaxbandit.engine.driver.horizon import Record, means
+from jaxbandit.engine.driver.horizon import more as more_of
 from jaxbandit.engine.driver.identify import Identified
+from jaxbandit.engine.rounds.metrics import is_curve
 from jaxbandit.engine.rounds.moments import Moments
+from jaxbandit.engine.rounds.states import is_per_run
 from jaxbandit.engine.storage import identity, npz
 
 RUNS = (
@@ -60,6 +63,8 @@ def part_of(record: Record | Identified, first_run: int, where: str = "") -> Par
     fixed = isinstance(record, Record)
     names = RUNS if fixed else STOPPED_RUNS
     arrays = {name: np.asarray(x) for name in names if (x := getattr(record, name)) is not None}
+    if fixed:
+        arrays |= {name: x for name, x in record.more.items() if is_per_run(name)}
     count = np.bincount(record.outcome, minlength=len(Outcome))
     about: dict[str, Any] = {
         "first_run": first_run,
@@ -144,7 +149,8 @@ def joined(parts: Sequence[Part], mixed: bool = False) -> Record | Identified:
         "identity": about,
     }
     fixed = "sums" in first
-    for name in RUNS if fixed else STOPPED_RUNS:
+    more = [name for name in parts[0].arrays if is_per_run(name) and name not in RUNS]
+    for name in (*RUNS, *more) if fixed else STOPPED_RUNS:
         arrays = [part.arrays[name] for part in parts if name in part.arrays]
         if arrays and len(arrays) < len(parts):
             lacks = next(part.where for part in parts if name not in part.arrays)
@@ -153,7 +159,7 @@ def joined(parts: Sequence[Part], mixed: bool = False) -> Record | Identified:
     if not fixed:
         return Identified(**together, lane_steps=sum(part.about["steps"]["lane"] for part in parts))
     marks = np.array(about["checkpoints"], np.int64)
-    moments = {name: Moments(len(marks)) for name in ("regret", "hindsight") if name in first["sums"]}
+    moments = {name: Moments(len(marks)) for name in first["sums"] if is_curve(name)}
     totals = {name: np.zeros(len(first["sums"][name]), np.int64) for name in first["sums"] if name not in moments}
     for part in parts:
         for name, sums in part.about["sums"].items():
@@ -161,19 +167,18 @@ def joined(parts: Sequence[Part], mixed: bool = False) -> Record | Identified:
                 moments[name].add_sums(sums)
             else:
                 totals[name] += np.array([int(n) for n in sums], np.int64)
-    regret, hindsight = moments["regret"], moments.get("hindsight")
-    means: dict[str, Any] = {f"{name}_mean": total / max(regret.count, 1) for name, total in totals.items()}
+    counted = sum(part.about["outcomes"]["stopped"] for part in parts)
+    every: dict[str, Any] = {f"{name}_mean": total / max(counted, 1) for name, total in totals.items()}
+    kept = {name: together.pop(name) for name in more}
     return Record(
         checkpoints=marks,
         measure=first["measure"],
         phases=tuple(first["phases"]),
-        counted=regret.count,
-        mean=regret.mean(),
-        variance=regret.variance(),
-        hindsight_mean=hindsight.mean() if hindsight else None,
-        hindsight_variance=hindsight.variance() if hindsight else None,
+        counted=counted,
+        **means(moments),
         sums={**moments, **totals},
-        **{"pulls_mean": None, "kinds_mean": None, **means, **together},
+        more=more_of(kept, moments, about.get("metrics", [])),
+        **{"pulls_mean": None, "kinds_mean": None, **every, **together},
     )
 
 

@@ -16,9 +16,10 @@ from jax.sharding import Mesh, PartitionSpec
 
 from jaxbandit.base.types import Array, Device, Key, PyTree
 from jaxbandit.engine.layout import sizes
-from jaxbandit.engine.layout.batching import RUNS, batch_last, without_splits
+from jaxbandit.engine.layout.batching import RUNS, batch_last, constant_flags, without_splits
 from jaxbandit.engine.rounds import keys
-from jaxbandit.engine.rounds.recorder import Tally
+from jaxbandit.engine.rounds.metrics import METRIC
+from jaxbandit.engine.rounds.recorder import Measured, Tally
 from jaxbandit.engine.rounds.single import SingleRun
 
 AXIS = "runs"
@@ -35,8 +36,7 @@ class Carry(NamedTuple):
     state: PyTree
     tally: Tally
     stuck: Array | None  # bool[B], whether `replan` was still due after it was applied; None if there is no replan
-    regret: Array  # float[checkpoints, B]; cumulative feedback if regret is not defined
-    hindsight: Array | None  # float[checkpoints, B], regret against the best fixed arm in hindsight
+    measured: Measured  # float[checkpoints, B] each
 
 
 class TileLoop:
@@ -44,6 +44,7 @@ class TileLoop:
 
     def __init__(self, run: SingleRun, num_checkpoints: int, replan_late: int = 0, platform: str = "cpu"):
         self.run, self.num_checkpoints, self.replan_late = run, num_checkpoints, replan_late
+        self.measured = jax.eval_shape(run.measured, run.arguments, run.world, run.state, run.tally)
         noise_bytes = max(run.bytes(run.noise, run.noise_varies), 1)
         self.block_steps = sizes.block_steps(platform, noise_bytes)
         self.pack = sizes.of(platform).pack
@@ -51,9 +52,9 @@ class TileLoop:
         self.lane_bytes = run.bytes(run.state, run.state_varies) + self.block_steps * noise_bytes
         self.run_bytes = self.lane_bytes + self._kept_bytes()
         stuck: Any = True if run.replans else None
-        hindsight: Any = True if run.recorder.hindsight else None
+        measured = constant_flags(self.measured, True)
         self.varying: Any = Carry._make(
-            (False, False, (True, True), run.world_varies, run.state_varies, run.tally_varies, stuck, True, hindsight)
+            (False, False, (True, True), run.world_varies, run.state_varies, run.tally_varies, stuck, measured)
         )
 
     def start(self, arguments: PyTree, root: Key, runs: Array) -> Carry:
@@ -73,21 +74,25 @@ class TileLoop:
         def leaf(x: Array, varies: bool) -> Array:
             return jnp.zeros((*x.shape, lanes) if varies else x.shape, x.dtype)
 
+        def spread(x: Array, varies: bool) -> Array:
+            return jnp.broadcast_to(x[..., None], (*x.shape, lanes)) if varies else x
+
+        tally = jax.tree.map(leaf, run.tally, run.tally_varies)
+        own = jax.tree.map(spread, run.recorder.metrics.empty(), run.tally_varies.metrics)
         return Carry(
             round=jnp.int32(1),
             row=jnp.int32(0),
             words=words,
             world=world,
             state=state,
-            tally=jax.tree.map(leaf, run.tally, run.tally_varies),
+            tally=tally._replace(metrics=own),
             stuck=jnp.zeros(lanes, bool) if run.replans else None,
-            regret=rows,
-            hindsight=rows if run.recorder.hindsight else None,
+            measured=jax.tree.map(lambda _: rows, self.measured),
         )
 
     def advance(self, arguments: PyTree, carry: Carry, last: Array, checkpoints: Array) -> Carry:
         """Play up to and including round `last`; checkpoints is int32[num_checkpoints], increasing."""
-        run, lanes = self.run, carry.regret.shape[1]
+        run, lanes = self.run, carry.words[0].shape[-1]
         flags = (run.shared, run.world_varies, run.state_varies, run.tally_varies)
         example = (run.arguments, run.world, run.state, run.tally)
         play = batch_last(run.play, (*example, run.noise), (*flags, run.noise_varies), flags[1:], lanes)
@@ -122,11 +127,9 @@ class TileLoop:
                 inner = (carry.world if run.moves else None, carry.state, carry.tally, carry.stuck)
                 world, state, tally, stuck = lax.fori_loop(carry.round, end + 1, one_round, inner)
                 world = world if run.moves else carry.world
-                now, hindsight = measured(arguments, world, state, tally)
+                now = measured(arguments, world, state, tally)
 
-                def written(rows: Array | None, row: Array | None) -> Array | None:
-                    if rows is None or row is None:
-                        return None
+                def written(rows: Array, row: Array) -> Array:
                     return lax.dynamic_update_slice_in_dim(rows, row[None], carry.row, 0)
 
                 return carry._replace(
@@ -136,8 +139,7 @@ class TileLoop:
                     state=state,
                     tally=tally,
                     stuck=stuck,
-                    regret=written(carry.regret, now),
-                    hindsight=written(carry.hindsight, hindsight),
+                    measured=jax.tree.map(written, carry.measured, now),
                 )
 
             return lax.while_loop(lambda c: c.round <= end_of_block, segment, carry)
@@ -145,9 +147,9 @@ class TileLoop:
         return lax.while_loop(lambda c: c.round <= last, block, carry)
 
     def _kept_bytes(self) -> int:
-        """Bytes of a run's carry besides the state: environment, tally, keys, and one number per checkpoint."""
+        """Bytes of a run's carry besides the state: environment, tally, keys, and what is recorded at checkpoints."""
         run = self.run
-        width = jnp.zeros(()).dtype.itemsize * (1 + run.recorder.hindsight)
+        width = jnp.zeros(()).dtype.itemsize * len(jax.tree.leaves(self.measured))
         own = run.bytes(run.world, run.world_varies) + run.bytes(run.tally, run.tally_varies)
         return own + run.bytes(run.words, (True, True)) + width * self.num_checkpoints
 
@@ -185,7 +187,7 @@ class TileLoop:
 
     def finish(self, arguments: PyTree, carry: Carry) -> dict[str, Array]:
         """The results besides regret, with the run axis last."""
-        run, lanes = self.run, carry.regret.shape[1]
+        run, lanes = self.run, carry.words[0].shape[-1]
         report = batch_last(
             run.report,
             (run.arguments, run.state, run.tally, run.round),
@@ -194,9 +196,12 @@ class TileLoop:
             lanes,
         )
         result = report(arguments, carry.state, carry.tally, carry.round - 1)
-        failed = result["nonfinite"] | ~jnp.isfinite(carry.regret).all(0)
+        regret, hindsight, metrics = carry.measured
+        failed = result["nonfinite"] if regret is None else result["nonfinite"] | ~jnp.isfinite(regret).all(0)
         result["nonfinite"] = failed if carry.stuck is None else failed | carry.stuck
-        return result if carry.hindsight is None else {**result, "hindsight": carry.hindsight}
+        curves = {} if hindsight is None else {"hindsight": hindsight}
+        names = [METRIC + name for name in run.recorder.metrics.names]
+        return result | curves | dict(zip(names, metrics, strict=True))
 
 
 class Functions(NamedTuple):

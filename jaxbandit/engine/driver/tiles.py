@@ -1,25 +1,38 @@
 """Runs of a fixed horizon: tiles of runs, each of which a thread advances chunk by chunk."""
 
 import time
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from jaxbandit.base.contract import Outcome
+from jaxbandit.base.types import PyTree
 from jaxbandit.engine.driver.drive import NOT_ENDED, Call, Chunk, Player, Program
 from jaxbandit.engine.driver.program import Functions, TileLoop, sharded
 from jaxbandit.engine.layout import sizes
-from jaxbandit.engine.layout.compiled import compile_program, remember
+from jaxbandit.engine.layout.compiled import Same, compile_program, remember
+from jaxbandit.engine.rounds.metrics import included, is_curve
 from jaxbandit.engine.rounds.moments import Moments
 from jaxbandit.engine.rounds.recorder import MISCOUNTED, REPORTED
 from jaxbandit.engine.rounds.single import SingleRun
+from jaxbandit.engine.rounds.states import is_state
 from jaxbandit.engine.rounds.step import ContractError
 from jaxbandit.engine.storage.checkpoint import Rows, Segment, unknown
 
 JUDGED = ("nonfinite", "out_of_range", "miscounted")  # the entries of a report that determine the outcome
+
+
+class Recorded(NamedTuple):
+    """What is recorded of each run, in the words of `simulate_cell`."""
+
+    replan_late: int
+    hindsight: bool
+    per_run: bool
+    metrics: Mapping[str, Any]
+    keep: Callable[[PyTree], PyTree] | None  # what is kept of a last state
 
 
 class FixedHorizon(Program):
@@ -28,26 +41,41 @@ class FixedHorizon(Program):
     where, engine = "simulate", "fixed horizon"
     loop: TileLoop
 
-    def __init__(self, call: Call, marks: np.ndarray, replan_late: int, hindsight: bool, per_run: bool):
+    def __init__(self, call: Call, marks: np.ndarray, recorded: Recorded):
         super().__init__(call)
         self.marks, self.horizon = jnp.asarray(marks, jnp.int32), int(marks[-1])
-        self.replan_late, self.recorded, self.per_run = replan_late, hindsight, per_run
-        self.options = (len(marks), replan_late, hindsight)
-        self.about = {"horizon": self.horizon, "checkpoints": marks.tolist(), "replan_late": replan_late}
-        self.about["hindsight"] = hindsight
+        self.recorded = recorded
+        named = tuple((name, Same(metric)) for name, metric in recorded.metrics.items())
+        self.options = (len(marks), recorded.replan_late, recorded.hindsight, named, Same(recorded.keep))
+        self.about = {"horizon": self.horizon, "checkpoints": marks.tolist(), "replan_late": recorded.replan_late}
+        self.about["hindsight"] = recorded.hindsight
+        if recorded.metrics:
+            self.about["metrics"] = list(recorded.metrics)
+        if recorded.keep is not None:
+            self.about["keep_states"] = True
         self.length = ("horizon", self.horizon)
-        self.moments, self.hindsight = Moments(len(marks)), Moments(len(marks))
-        self.totals: dict[str, np.ndarray] = {}  # int64, sums over the runs without a failure
+        self.counted = 0  # number of runs without a failure
+        self.moments: dict[str, Moments] = {}  # exact sums of the curves over these runs
+        self.totals: dict[str, np.ndarray] = {}  # int64, sums over these runs
         self.compiled: dict[int, Functions] = {}  # by the number of lanes of a tile
 
     def _trace(self) -> TileLoop:
-        call, options = self.call, {"any_rewards": self.call.any_rewards, "hindsight": self.recorded}
-        run = SingleRun(call.make, self.arguments, call.implementation, **options)
-        return TileLoop(run, len(self.marks), self.replan_late, self.platform)
+        call, recorded = self.call, self.recorded
+        run = SingleRun(
+            call.make,
+            self.arguments,
+            call.implementation,
+            any_rewards=call.any_rewards,
+            hindsight=recorded.hindsight,
+            given=tuple(recorded.metrics.items()),
+            keep=recorded.keep,
+        )
+        return TileLoop(run, len(self.marks), recorded.replan_late, self.platform)
 
     def _names(self) -> list[str]:
         report = jax.eval_shape(self.loop.finish, self.arguments, self._carry(self.loop, sizes.LANES_LEAST))
-        return ["regret", "outcome", *(name for name in report if name not in JUDGED)]
+        regret = ["regret"] if self.loop.run.recorder.measure else []
+        return [*regret, "outcome", *(name for name in report if name not in JUDGED)]
 
     def _lanes(self, memory: int, run_bytes: int) -> int:
         given = self.call.execution.width
@@ -107,17 +135,18 @@ class FixedHorizon(Program):
 
     def _record(self, rows: Rows) -> None:
         counts = rows["outcome"] == Outcome.STOPPED
-        self.moments.add(rows["regret"].T, counts)
-        if "hindsight" in rows:
-            self.hindsight.add(rows["hindsight"].T, counts)
+        self.counted += int(counts.sum())
+        for name in filter(is_curve, rows):
+            moments = self.moments.setdefault(name, Moments(len(self.marks)))
+            moments.add(rows[name].T, included(name, rows[name], counts))
         for name in rows.keys() & set(REPORTED):
             self.totals[name] = self.totals.get(name, 0) + rows[name][counts].sum(0, dtype=np.int64)
-        if self.per_run:
-            super()._record(rows)
+        kept = {name for name in rows if self.recorded.per_run or is_state(name)}
+        super()._record({name: rows[name] for name in kept | {"run", "outcome"}})
 
     def mean(self, name: str) -> np.ndarray | None:
         """Mean of "pulls" or "kinds" over the runs without a failure, float64; None if the algorithm has none."""
-        return self.totals[name] / max(self.moments.count, 1) if name in self.totals else None
+        return self.totals[name] / max(self.counted, 1) if name in self.totals else None
 
     def _carry(self, loop: Any, lanes: int) -> Any:
         return jax.eval_shape(loop.start, self.arguments, self.root, jax.ShapeDtypeStruct((lanes,), jnp.int32))
@@ -149,7 +178,7 @@ class Tile(Player):
         rounds, self.round = last + 1 - self.round, last + 1
         ended = None
         if self._over():
-            ended = _rows(self.run, self.carry.regret, functions.finish(program.arguments, self.carry))
+            ended = _rows(self.run, self.carry.measured.regret, functions.finish(program.arguments, self.carry))
             self.carry = None
         return Chunk(seconds, blocks, rounds * number, rounds * self.lanes, ended)
 
@@ -174,7 +203,8 @@ class Tile(Player):
 
 def _rows(run: np.ndarray, regret: Any, report: dict[str, Any]) -> Rows:
     """The results of the runs of a tile, without those of the lanes used for padding."""
-    rows = {name: np.moveaxis(np.asarray(x), -1, 0)[: len(run)] for name, x in {"regret": regret, **report}.items()}
+    report = report if regret is None else {"regret": regret, **report}
+    rows = {name: np.moveaxis(np.asarray(x), -1, 0)[: len(run)] for name, x in report.items()}
     nonfinite, out_of_range = rows.pop("nonfinite"), rows.pop("out_of_range")
     outcome = np.full(len(run), Outcome.STOPPED, np.int8)
     outcome[out_of_range] = Outcome.OUT_OF_RANGE

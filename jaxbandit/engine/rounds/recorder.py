@@ -1,4 +1,4 @@
-"""What is recorded of a run besides the states: regret, invalid feedback, and pulls if the algorithm has no counts."""
+"""What is recorded of a run besides the states: regret, metrics, invalid feedback, and pulls if nobody counts them."""
 
 from typing import Any, NamedTuple
 
@@ -6,8 +6,10 @@ import jax
 import jax.numpy as jnp
 
 from jaxbandit.base.contract import Algorithm, Environment, Offer
+from jaxbandit.base.numerics import kahan
 from jaxbandit.base.types import Array, PyTree
 from jaxbandit.engine.rounds import actions, fit
+from jaxbandit.engine.rounds.metrics import Carries, Metrics
 from jaxbandit.engine.rounds.step import ContractError, Played, called
 
 MISCOUNTED = "algorithm.pulls does not sum to the number of rounds played: it must count every pull exactly once"
@@ -25,12 +27,23 @@ class Tally(NamedTuple):
     always: PyTree = None  # float[2, num_arms], as `total`, but the regret of always pulling each arm
     # int32[], rounds so far; as a negative number once a round had no arm available, or one was pulled that was not
     unavailable: Array | None = None
+    metrics: Carries | None = None
+    lasted: Array | None = None  # int32[], rounds before the run was over, if the environment says when it is
+
+
+class Measured(NamedTuple):
+    """What is recorded of one run at a checkpoint."""
+
+    regret: Array | None  # float[], cumulative, or the feedback if regret is not defined; None if neither is recorded
+    hindsight: Array | None  # float[], the regret against the best fixed arm in hindsight, if it is recorded
+    metrics: tuple[Array, ...]  # float[] each
 
 
 class Recorder(NamedTuple):
     """Which quantities are recorded; all fields are static."""
 
-    measure: str | None  # "regret", "feedback", or None, because runs with a stopping rule are not measured
+    # "regret", "feedback", or None, because runs with a stopping rule are not measured, or only by metrics
+    measure: str | None
     from_pulls: bool = False  # regret is the sum of pulls times gaps, so nothing is accumulated
     counted: int | None = None  # number of pull counts kept here, if the algorithm does not count pulls
     num_arms: int | None = None
@@ -38,10 +51,12 @@ class Recorder(NamedTuple):
     joint: bool = False  # whether an action is a vector of arms, each of which is pulled
     indexed: bool = False  # whether the context is the index of an action set, so that pulls are counted for each set
     offers: bool = False  # whether the context says which arms are available
+    ends: bool = False  # whether a run may be over before the horizon
     hindsight: bool = False
     watches: bool = True  # whether feedback is checked; False if it is always valid, or if `keeper` reveals faults
     watched: tuple[int, ...] = ()  # shape of `watch`
     keeper: int | None = None  # index of a leaf of the state that stays non-finite once any feedback is non-finite
+    metrics: Metrics = Metrics()
 
     def empty(self) -> Tally:
         """The tally before the first round."""
@@ -51,36 +66,44 @@ class Recorder(NamedTuple):
             pulls=None if self.counted is None else jnp.zeros(self.counted, jnp.int32),
             always=jnp.zeros((2, self.num_arms or 0)) if self.hindsight else None,
             unavailable=jnp.zeros((), jnp.int32) if self.offers else None,
+            metrics=self.metrics.empty(),
+            lasted=jnp.zeros((), jnp.int32) if self.ends else None,
         )
 
-    def after(self, environment: Environment, world: PyTree, tally: Tally, played: Played) -> Tally:
-        """The tally after a round that was played in the environment state `world`."""
+    def after(self, environment: Environment, world: PyTree, state: PyTree, tally: Tally, played: Played) -> Tally:
+        """The tally after a round that was played in these states of the environment and the algorithm."""
         watch = tally.watch
         if self.watches:
             watch = jnp.maximum(watch, fit.excess(environment.rewards, played.feedback))
         unavailable = tally.unavailable
         if unavailable is not None:
             unavailable = _continued(unavailable, _is_available(played.context, played.action))
-        total, pulls, always = tally.total, tally.pulls, tally.always
+        total, pulls, always, metrics = tally.total, tally.pulls, tally.always, tally.metrics
         if total is not None:
-            total = _added(total, played.feedback if played.regret is None else played.regret)
+            total = kahan(total, played.feedback if played.regret is None else played.regret)
         if pulls is not None:
             pulls = pulls + self._pulled(played)
         if always is not None:
-            always = _added(always, self._gaps(environment, world, played.context))
-        return Tally(watch, total, pulls, always, unavailable)
+            always = kahan(always, self._gaps(environment, world, played.context))
+        if metrics is not None:
+            metrics = self.metrics.after(metrics, state, world, played)
+        lasted = None if tally.lasted is None else tally.lasted + 1
+        return Tally(watch, total, pulls, always, unavailable, metrics, lasted)
 
     def measured(
         self, algorithm: Algorithm, environment: Environment, world: PyTree, state: PyTree, tally: Tally
-    ) -> tuple[Array, Array | None]:
-        """Cumulative regret (or feedback), and the regret against the best fixed arm in hindsight if it is recorded."""
+    ) -> Measured:
+        """What is recorded at a checkpoint."""
+        metrics = self.metrics.values(tally.metrics)
+        if self.measure is None:
+            return Measured(None, None, metrics)
         if self.from_pulls:
             gaps, pulls = self._gaps(environment, world, None), algorithm.pulls
             assert pulls is not None
             value = jnp.sum(pulls(state).astype(gaps.dtype) * gaps)
         else:
             value = tally.total[0]
-        return value, value - jnp.min(tally.always[0]) if self.hindsight else None
+        return Measured(value, value - jnp.min(tally.always[0]) if self.hindsight else None, metrics)
 
     def is_finite(self, state: PyTree, tally: Tally) -> Array:
         """Whether every feedback so far was finite, bool[]."""
@@ -97,6 +120,8 @@ class Recorder(NamedTuple):
             result["nonfinite"] |= tally.unavailable < 0
         if tally.pulls is not None:
             result["pulls"] = tally.pulls
+        if played is not None and tally.lasted is not None:
+            played = tally.lasted
         if played is not None and self.sizes and "pulls" in result:
             total = jnp.sum(result["pulls"], dtype=played.dtype)
             result["miscounted"] = jnp.stack([total != size * played for size in set(self.sizes)]).all()
@@ -124,6 +149,7 @@ def recorder_of(
     *,
     measures: bool,
     hindsight: bool,
+    metrics: Metrics,
 ) -> Recorder:
     """Return the recorder of an algorithm and an environment; raise a one-line error if nothing can be recorded.
 
@@ -134,6 +160,7 @@ def recorder_of(
       pulls: shape of the algorithm's pulls, or None.
       measures: whether to record regret (or feedback).
       hindsight: whether to record also the regret against the best fixed arm in hindsight.
+      metrics: the metrics to record.
     """
     known, contextual = played.regret is not None, played.context is not None
     arms, action = environment.arms, played.action
@@ -141,8 +168,13 @@ def recorder_of(
     single = integral and action.shape == ()
     if played.regret is not None and played.regret.shape:
         raise ContractError(f"environment.regret returns {_named(played.regret)}, must return one number, float[]")
-    if measures and not known and getattr(played.feedback, "shape", None) != ():
-        raise ContractError("environment.regret is None and the feedback is not a number: there is nothing to record")
+    measure = None if not measures else "regret" if known else "feedback"
+    if measure == "feedback" and getattr(played.feedback, "shape", None) != ():
+        if not metrics.names:
+            raise ContractError(
+                "environment.regret is None and the feedback is not a number: there is nothing to record; give metrics"
+            )
+        measure = None
     if pulls is not None and (pulls.ndim != 1 or not jnp.issubdtype(pulls.dtype, jnp.integer)):
         raise ContractError(f"algorithm.pulls returns {_named(pulls)}, must return int32[num_arms]")
     from_pulls = measures and known and pulls is not None and not contextual and single and not environment.transition
@@ -156,7 +188,7 @@ def recorder_of(
             "simulate: hindsight = True, must have an environment with arms and regret, and actions that are int32[]"
         )
     return Recorder(
-        measure=None if not measures else "regret" if known else "feedback",
+        measure=measure,
         from_pulls=from_pulls,
         counted=counted,
         num_arms=pulls.shape[0] if from_pulls and pulls is not None else num_arms,
@@ -166,7 +198,9 @@ def recorder_of(
         offers=isinstance(played.context, Offer)
         and hasattr(action, "dtype")
         and not jnp.issubdtype(action.dtype, jnp.floating),
+        ends=environment.over is not None,
         hindsight=hindsight,
+        metrics=metrics,
     )
 
 
@@ -198,13 +232,6 @@ def _is_available(offer: Offer, action: Array) -> Array:
 def _continued(rounds: Array, right: Array) -> Array:
     """The number of rounds, int32[], that becomes negative in the first round that is not right, and stays so."""
     return jnp.where(rounds < 0, rounds, jnp.where(right, rounds + 1, -rounds - 1))
-
-
-def _added(total: Array, value: Array) -> Array:
-    """A sum and its rounding error, float[2, ...], after adding a number by Kahan summation."""
-    addend = value - total[1]
-    summed = total[0] + addend
-    return jnp.stack([summed, (summed - total[0]) - addend])
 
 
 def _named(x: Any) -> str:

@@ -9,10 +9,10 @@ import jax.numpy as jnp
 from jaxbandit.base.contract import Algorithm, Environment
 from jaxbandit.base.types import Array, PyTree
 from jaxbandit.engine.layout import batching, whole_loops
-from jaxbandit.engine.rounds import actions, contexts, fit, recorder
+from jaxbandit.engine.rounds import actions, contexts, fit, metrics, recorder, states
 from jaxbandit.engine.rounds import step as rounds
-from jaxbandit.engine.rounds.recorder import Recorder, Tally
-from jaxbandit.engine.rounds.step import ContractError, Played
+from jaxbandit.engine.rounds.recorder import Measured, Recorder, Tally
+from jaxbandit.engine.rounds.step import Played, same_state
 
 Make = Callable[[PyTree], tuple[Algorithm, Environment]]  # of traced arguments
 
@@ -21,6 +21,7 @@ class SingleRun:
     """A run of make(arguments) as pure functions, with examples of their arguments.
 
     In `begin` and `draw`, `words` are the key words of the environment and of the algorithm, uint32[words] each.
+    `given` are the metrics by name, and `keep` is what is kept of the last state, or None.
     """
 
     measures = True  # whether regret is recorded, or feedback if regret is not defined
@@ -34,8 +35,10 @@ class SingleRun:
         *,
         any_rewards: bool = False,
         hindsight: bool = False,
+        given: tuple[tuple[str, Any], ...] = (),
+        keep: Callable[[PyTree], PyTree] | None = None,
     ):
-        self.make, self.implementation = make, implementation
+        self.make, self.implementation, self.given, self.keep = make, implementation, given, keep
         self.arguments = jax.eval_shape(lambda: arguments)
         self.words = jax.eval_shape(lambda: (jax.random.key_data(jax.random.key(0, impl=implementation)),) * 2)
         self.round = jax.ShapeDtypeStruct((), jnp.int32)
@@ -72,7 +75,8 @@ class SingleRun:
         """The states and the tally after one round."""
         algorithm, environment = self.make(arguments)
         played = rounds.play(algorithm, environment, world, state, noise)
-        return played.world, played.state, self.recorder.after(environment, world, tally, played)
+        after = played.world, played.state, self.recorder.after(environment, world, state, tally, played)
+        return rounds.unless(rounds.is_over(environment, world), after, (world, state, tally))
 
     def waits(self, arguments: PyTree, state: PyTree, live: Array) -> Array:
         """Whether a live run must be replanned before its next round."""
@@ -88,14 +92,16 @@ class SingleRun:
         )
         return state_after, due & self.waits(arguments, fresh, live)
 
-    def measured(self, arguments: PyTree, world: PyTree, state: PyTree, tally: Tally) -> tuple[Array, Array | None]:
-        """Cumulative regret (or feedback), and the regret against the best fixed arm in hindsight if it is recorded."""
+    def measured(self, arguments: PyTree, world: PyTree, state: PyTree, tally: Tally) -> Measured:
+        """What is recorded at a checkpoint."""
         return self.recorder.measured(*self.make(arguments), world, state, tally)
 
     def report(self, arguments: PyTree, state: PyTree, tally: Tally, played: Array | None) -> dict[str, Array]:
         """The results of a run besides its regret, after `played` rounds."""
         algorithm = self.make(arguments)[0]
         results = recorder.report(algorithm, state, rounds.recommendation(algorithm, state))
+        if self.keep is not None:
+            results |= states.kept(rounds.called("keep_states", self.keep, state))
         return self.recorder.judged(results, state, tally, played)
 
     def examples(self) -> list[tuple[Callable, tuple]]:
@@ -142,8 +148,15 @@ class SingleRun:
         fit.check_arms(algorithm, environment, pulls, played.context is not None)
         actions.check_selected(algorithm, environment, played.action)
         contexts.check_observed(algorithm, environment, played.context)
+        example = metrics.round_of(self.state, self.world, played, self.round)
         run_recorder = recorder.recorder_of(
-            algorithm, environment, played, pulls, measures=self.measures, hindsight=hindsight
+            algorithm,
+            environment,
+            played,
+            pulls,
+            measures=self.measures,
+            hindsight=hindsight,
+            metrics=metrics.metrics_of(self.given, example),
         )
         return run_recorder._replace(watches=not self._is_certain(environment, played))
 
@@ -192,18 +205,3 @@ class SingleRun:
         """Size in bytes of those leaves of one run that are not shared between runs."""
         leaves = zip(jax.tree.leaves(tree), jax.tree.leaves(varies), strict=True)
         return sum(leaf.size * leaf.dtype.itemsize for leaf, flag in leaves if flag)
-
-
-def same_state(name: str, kind: str, before: PyTree, after: PyTree) -> None:
-    """Raise a ContractError if a function changes a state's structure, shapes or dtypes, which a loop cannot carry."""
-    if jax.tree.structure(before) != jax.tree.structure(after):
-        raise ContractError(
-            f"{name} returns a {kind} of structure {jax.tree.structure(after)}, but init returns "
-            f"{jax.tree.structure(before)}: both must be the same NamedTuple"
-        )
-    for (path, old), new in zip(jax.tree_util.tree_leaves_with_path(before), jax.tree.leaves(after), strict=True):
-        if (old.shape, old.dtype) != (new.shape, new.dtype):
-            raise ContractError(
-                f"{name} changes {kind}{jax.tree_util.keystr(path)} from {old.dtype}{list(old.shape)} to "
-                f"{new.dtype}{list(new.shape)}: shapes and dtypes must not change"
-            )

@@ -24,6 +24,7 @@ class Played(NamedTuple):
     state: PyTree
     context: PyTree
     action: PyTree
+    choice: PyTree  # what `select` returned: the action, or a Choice with it
     feedback: PyTree
     regret: Array | None  # float[], None if the environment does not define it
 
@@ -42,6 +43,21 @@ def called(name: str, function: Callable, *arguments: PyTree) -> PyTree:
 
 class ContractError(ValueError):
     """An algorithm or environment violates its contract; the one-line message names the function."""
+
+
+def same_state(name: str, kind: str, before: PyTree, after: PyTree) -> None:
+    """Raise a ContractError if a function changes a state's structure, shapes or dtypes, which a loop cannot carry."""
+    if jax.tree.structure(before) != jax.tree.structure(after):
+        raise ContractError(
+            f"{name} returns a {kind} of structure {jax.tree.structure(after)}, but init returns "
+            f"{jax.tree.structure(before)}: both must be the same NamedTuple"
+        )
+    for (path, old), new in zip(jax.tree_util.tree_leaves_with_path(before), jax.tree.leaves(after), strict=True):
+        if (old.shape, old.dtype) != (new.shape, new.dtype):
+            raise ContractError(
+                f"{name} changes {kind}{jax.tree_util.keystr(path)} from {old.dtype}{list(old.shape)} to "
+                f"{new.dtype}{list(new.shape)}: shapes and dtypes must not change"
+            )
 
 
 @contextlib.contextmanager
@@ -88,7 +104,22 @@ def play(
     regret = None if environment.regret is None else called("environment.regret", environment.regret, *met)
     if environment.transition is not None:
         world = called("environment.transition", environment.transition, *met, noise[0])
-    return Played(world, after, context, action, feedback, regret)
+    return Played(world, after, context, action, selected, feedback, regret)
+
+
+def is_over(environment: Environment, world: PyTree) -> Array | None:
+    """Whether the run is over before a round, bool[]; None if runs of this environment end at the horizon only."""
+    if environment.over is None:
+        return None
+    over = jnp.asarray(called("environment.over", environment.over, world))
+    if (over.shape, over.dtype) != ((), jnp.bool_):
+        raise ContractError(f"environment.over returns {over.dtype}{list(over.shape)}, must return bool[]")
+    return over
+
+
+def unless(over: Array | None, after: PyTree, before: PyTree) -> PyTree:
+    """What a round leads to: `before`, if the run was over, so that the round counts nothing."""
+    return after if over is None else jax.tree.map(lambda new, old: jnp.where(over, old, new), after, before)
 
 
 def draw_batch(environment: Environment, words: Words, step: Array, implementation: str) -> PyTree:

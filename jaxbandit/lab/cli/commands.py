@@ -171,8 +171,10 @@ class Compare:
     """Directory of results, or a single result in it, given by its name."""
     second: Annotated[Positional[str], arg(metavar="DIR[/INSTANCE/ALGORITHM[?PARAMETER=VALUE]]")]
     """Directory or single result to compare it with."""
+    what: Annotated[str | None, arg(metavar="NAME")] = None
+    """Curve that is compared, for a fixed horizon: the regret (default), hindsight, or the name of a metric."""
     at: int | None = None
-    """Round at which regret is compared; default: the last shared checkpoint."""
+    """Round at which it is compared; default: the last shared checkpoint."""
     json: bool = False
     """Print one JSON document instead of the table."""
 
@@ -181,7 +183,7 @@ class Compare:
         from jaxbandit.running.results.places import compare_places
 
         with bad_input():
-            report = compare_places(self.first, self.second, at=self.at)
+            report = compare_places(self.first, self.second, what=self.what, at=self.at)
         if self.json:
             streams.document(report.summary())
         else:

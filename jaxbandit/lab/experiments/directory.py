@@ -16,7 +16,7 @@ from typing import Any
 from jaxbandit.base.refusals import BadInput, Unfinished, reason, refuse, show
 from jaxbandit.engine.storage import directories, identity, json_files
 from jaxbandit.engine.storage import files as storage
-from jaxbandit.lab.specs import references, source
+from jaxbandit.lab.specs import metrics, references, source
 from jaxbandit.lab.specs.arguments import plain
 from jaxbandit.lab.specs.spec import Cell, Experiment
 from jaxbandit.running.results.base import Result
@@ -89,6 +89,8 @@ def provenance(experiment: Experiment) -> dict[str, Any]:
 
     sources: dict[str, str] = {}
     files: dict[str, str] = {}
+    for text in experiment.metrics:
+        sources |= metrics.sources(text)
     for item in (*experiment.instances, *experiment.algorithms):
         if references.is_reference(item.type):
             sources |= references.sources(item.entry)

@@ -41,6 +41,7 @@ def check_size(experiment: Experiment, out: Path | None, cells: Sequence[Cell] |
         experiment.runs * sum(bytes_per_run(experiment, cell) for cell in cells),
         out,
         f"{remedy} for fewer runs or cells",
+        half=bool(experiment.metrics),
     )
 
 
@@ -50,7 +51,7 @@ def bytes_per_run(experiment: Experiment, cell: Cell) -> int:
     if experiment.kind == "identify":
         return sizes.of_stopped(num_arms)
     width = 4 if experiment.precision == "float32" else 8
-    curves = 1 + experiment.hindsight
+    curves = 1 + experiment.hindsight + len(experiment.metrics)
     return sizes.of_runs(width, len(experiment.checkpoints), curves, num_arms, experiment.per_run)
 
 

@@ -21,6 +21,7 @@ from jaxbandit.engine.rounds.fit import misfit
 from jaxbandit.engine.rounds.single import Make
 from jaxbandit.engine.rounds.step import ContractError
 from jaxbandit.lab.experiments.truth import cautions, guarantee, notes
+from jaxbandit.lab.specs import metrics
 from jaxbandit.lab.specs.arguments import plain
 from jaxbandit.lab.specs.registry import Entry
 from jaxbandit.lab.specs.spec import Cell, Experiment
@@ -58,6 +59,7 @@ def record_of(experiment: Experiment, cell: Cell, **options: Any) -> Record | Id
                 return identify_cell(*program(cell), **{**given, **options})
             for name in ("horizon", "checkpoints", "per_run", "hindsight", "replan_late"):
                 given[name] = getattr(experiment, name)
+            given["metrics"] = metrics.by_name(experiment.metrics)
             return simulate_cell(*program(cell), **{**given, **options})
     except ContractError as error:
         raise BadInput(f"{cell.instance.name}/{cell.algorithm.name}: {' '.join(str(error).split())}") from None

@@ -106,11 +106,11 @@ def is_wide(values: Numbers) -> bool:
 
 
 def mean_curve(label: str, order: int, result: RegretResult, what: str, points: int) -> Curve:
-    """Return the mean of a result's regret, feedback or regret in hindsight at its checkpoints, with 95 % intervals."""
+    """Return the mean of a result's curve `what` at its checkpoints, with 95 % intervals."""
     rounds = result.arrays["checkpoints"]
     keep = thinned(len(rounds), points)
     mean = result.moments(what)[0]
-    if result.counted < 2:
+    if result.counted_in(what) < 2:
         return Curve(label, order, rounds[keep], mean[keep])
     interval = result.interval(what=what)
     return Curve(label, order, rounds[keep], mean[keep], interval.low[keep], interval.high[keep])

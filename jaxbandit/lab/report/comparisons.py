@@ -26,11 +26,12 @@ def differences(results: Sequence[Result]) -> list[Html | None]:
     pairs: list[tuple[Result, Result]] = []
     for some in groups.values():
         pairs += combinations(some, 2) if len(some) <= ALL_PAIRS else [(other, some[0]) for other in some[1:]]
+    rows_of = [(a, b, what) for a, b in pairs for what in _quantities(a, b)]
     comparisons, refused = [], []
-    for a, b in pairs:
+    for a, b, what in rows_of:
         try:
-            single = compare(a, b)
-            together = compare(a, b, confidence=intervals.bonferroni(intervals.CONFIDENCE, len(pairs)))
+            single = compare(a, b, what=what)
+            together = compare(a, b, what=what, confidence=intervals.bonferroni(intervals.CONFIDENCE, len(rows_of)))
         except BadInput as error:
             refused.append(str(error))
         else:
@@ -40,7 +41,7 @@ def differences(results: Sequence[Result]) -> list[Html | None]:
     named = dict(zip(map(id, results), names.algorithms(results), strict=True))
     rows = [(a.instance, named[id(a)], named[id(b)], *_difference(*both)) for a, b, *both in comparisons]
     head = ("instance", "a", "b", "quantity", "mean of a", "mean of b", "a - b [95 %]", "a is")
-    head = (*head, f"all {len(pairs):,} together", "pairs of runs")
+    head = (*head, f"all {len(rows_of):,} together", "pairs of runs")
     few = any(len(some) > ALL_PAIRS for some in groups.values())
     note = (
         "Run r of both algorithms shares its random draws (common random numbers), so the difference is taken run by "
@@ -55,9 +56,15 @@ def differences(results: Sequence[Result]) -> list[Html | None]:
     return [table, parts.bullets(dict.fromkeys(refused))]
 
 
+def _quantities(a: Result, b: Result) -> list[str | None]:
+    """What is compared of two results: their measure, or samples or errors, as None, and the metrics of both."""
+    metrics = [name for name in getattr(a, "metrics", ()) if name in getattr(b, "metrics", ())]
+    return [None, *(name for name in metrics if name != getattr(a, "measure", None))]
+
+
 def _difference(single: Comparison, together: Comparison) -> tuple[str, ...]:
-    of_regret = single.quantity in ("regret", "feedback")
-    where = "" if single.at is None else f" at round {single.at:,}" if of_regret else f", n = {single.at:,}"
+    of_samples = single.quantity == "restricted samples"
+    where = "" if single.at is None else f", n = {single.at:,}" if of_samples else f" at round {single.at:,}"
     pairs = f"{single.runs:,}" if single.paired else f"unpaired: {single.reason}"
     return (
         single.quantity + where,

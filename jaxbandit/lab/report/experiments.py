@@ -106,26 +106,23 @@ def _kinds(results: Sequence[Result]) -> Html | None:
 
 
 def _regret(page: Page, results: Sequence[RegretResult], points: int) -> Iterator[Html | None]:
-    """Yield the curves of regret or feedback and of regret in hindsight, and the distribution of the final value."""
+    """Yield the curves of regret or feedback, of regret in hindsight and of metrics, and their final distributions."""
     named = labels(results)
-    measures: list[str] = list(
-        dict.fromkeys([results[0].measure, *(["hindsight"] if "hindsight_mean" in results[0].arrays else [])])
-    )
-    for what in measures:
-        cells = [(i, r) for i, r in enumerate(results) if what == r.measure or f"{what}_mean" in r.arrays]
-        curves = [charts.mean_curve(named[i], i, r, what, points) for i, r in cells if r.counted]
+    for what in results[0].curves:
+        cells = [(i, r) for i, r in enumerate(results) if what in r.curves]
+        curves = [charts.mean_curve(named[i], i, r, what, points) for i, r in cells if r.counted_in(what)]
         rounds = cells[0][1].arrays["checkpoints"]
         keep = charts.thinned(len(rounds), points)
         for _, label, bound, _ in theory.lines([r for _, r in cells], what, minimax=False):
             curves.append(Curve(label, None, rounds[keep], bound[keep]))
         changes = results[0].changes()
         note = f" Means change after rounds {', '.join(f'{c:,}' for c in changes)}." if changes else ""
-        words = "Dynamic regret" if what == "regret" and results[0].moves else WORDS[what]
+        words = "Dynamic regret" if what == "regret" and results[0].moves else WORDS.get(what, what)
         title = f"{words}, mean of the runs with 95 % intervals"
         chart = Chart(title, "round", words.lower(), curves, log_x=charts.is_wide(rounds))
         yield page.chart(chart, parts.details(f"Table: {title.lower()}", _curves_table(title, "round", curves, note)))
-        last = [(i, r) for i, r in cells if what == r.measure and r.per_run() is not None and r.counted]
-        yield from _final(page, named, last, words.lower(), points) if last else ()
+        last = [(i, r) for i, r in cells if r.per_run(what) is not None and r.counted_in(what)]
+        yield from _final(page, named, last, what, words.lower(), points) if last and what != "hindsight" else ()
 
 
 def _curves_table(title: str, x: str, curves: Sequence[Curve], note: str = "") -> Html:
@@ -148,10 +145,10 @@ def _by_place(curve: Curve) -> dict[float, str]:
 
 
 def _final(
-    page: Page, named: Sequence[str], cells: Sequence[tuple[int, RegretResult]], words: str, points: int
+    page: Page, named: Sequence[str], cells: Sequence[tuple[int, RegretResult]], what: str, words: str, points: int
 ) -> Iterator[Html | None]:
-    """Yield the distribution over runs of the final regret or feedback."""
-    values = {i: (r.per_run(), r.counts()) for i, r in cells}
+    """Yield the distribution over runs of a curve at the horizon."""
+    values = {i: (r.per_run(what), r.counts(what)) for i, r in cells}
     last = {i: x[counts, -1].astype(np.float64) for i, (x, counts) in values.items() if x is not None}
     curves = [charts.ecdf(named[i], i, values, len(values), points) for i, values in last.items()]
     horizon = int(cells[0][1].arrays["checkpoints"][-1])

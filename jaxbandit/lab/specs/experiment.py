@@ -32,6 +32,7 @@ MOST_PULLS = 10**15  # for algorithms that pull in batches, which are counted in
 MAX_ROUNDS = 10_000_000
 SEED = integer(0, 2**32 - 1)
 
+_METRICS = several(NAME, "a list of names of metrics", empty=True)
 _BUDGET = one_or_several(integer(1, MOST_PULLS), "a number of pulls, or a list of them", distinct=True)
 
 
@@ -130,6 +131,7 @@ class Experiment:
     checkpoints: tuple[int, ...] = key(_checkpoints, _default_checkpoints, kind="simulate", otherwise=())
     per_run: bool = key(BOOLEAN, True, kind="simulate", otherwise=True)
     hindsight: bool = key(BOOLEAN, False, kind="simulate", otherwise=False)
+    metrics: tuple[str, ...] = key(_METRICS, (), kind="simulate", otherwise=())
     replan_late: int = key(integer(0, 2**31 - 2), 0, kind="simulate", otherwise=0)
     # Pulls of a run, in place of max_rounds, for algorithms that take a budget; one cell per value.
     budget: tuple[int, ...] = key(_BUDGET, (), kind="identify", otherwise=())
@@ -164,10 +166,10 @@ class Experiment:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the experiment as plain data, with the keys in the order of the TOML, which `parse` can read."""
-        left_out = "max_rounds" if self.budget else "budget"
+        left_out = ["max_rounds" if self.budget else "budget", *([] if self.metrics else ["metrics"])]
         keys = [name for name, key in keys_of(Experiment).items() if key.kind in ("", self.kind)]
         return {
-            **{key: arguments.plain(getattr(self, key)) for key in keys if key != left_out},
+            **{key: arguments.plain(getattr(self, key)) for key in keys if key not in left_out},
             "instance": [item.to_dict() for item in self.instances],
             "algorithm": [item.to_dict() for item in self.algorithms],
         }

@@ -42,17 +42,27 @@ def entry(reference: str) -> Entry:
       BadInput: it is not of the form "package.module:factory", cannot be imported, or is not a function with a
         signature.
     """
+    module, attribute, factory = found(reference)
+    if not callable(factory):
+        raise BadInput(f"is a {type(factory).__name__}, must be a function that returns an algorithm or an environment")
+    return _entry(reference, module, attribute, factory)
+
+
+def found(reference: str) -> tuple[ModuleType, str, Any]:
+    """Import the module of "package.module:name"; return it, the name, and what has this name there.
+
+    Raises:
+      BadInput: the text is not of this form, the module cannot be imported, or it has no such name.
+    """
     name, _, attribute = reference.partition(":")
     if not all(map(str.isidentifier, [*name.split("."), attribute])):
         raise BadInput('must be "package.module:factory", the name of a function in a module that can be imported')
     module = _import(name)
-    factory = getattr(module, attribute, None)
-    if factory is None:
+    thing = getattr(module, attribute, None)
+    if thing is None:
         functions = [key for key, value in vars(module).items() if callable(value) and not key.startswith("_")]
         raise BadInput(f"has no {attribute} in module {name}{nearest(attribute, functions)}")
-    if not callable(factory):
-        raise BadInput(f"is a {type(factory).__name__}, must be a function that returns an algorithm or an environment")
-    return _entry(reference, module, attribute, factory)
+    return module, attribute, thing
 
 
 def _entry(reference: str, module: ModuleType, attribute: str, factory: Callable[..., Any]) -> Entry:
@@ -87,7 +97,12 @@ def declared(package: str) -> list[Entry]:
 @functools.cache
 def sources(factory_entry: Entry) -> dict[str, str]:
     """Return the SHA-256 digest of the source of each module that an outside factory comes from, by module name."""
-    names = dict.fromkeys((factory_entry.module, getattr(factory_entry.factory(), "__module__", None)))
+    return digests(factory_entry.module, getattr(factory_entry.factory(), "__module__", None))
+
+
+def digests(*modules: str | None) -> dict[str, str]:
+    """Return the SHA-256 digest of the source of each of these modules that has a file, by name."""
+    names = dict.fromkeys(modules)
     files = {name: getattr(sys.modules.get(name), "__file__", None) for name in names if name}
     return {name: hashlib.sha256(Path(file).read_bytes()).hexdigest() for name, file in files.items() if file}
 

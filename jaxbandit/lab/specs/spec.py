@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from jaxbandit.base.refusals import refuse, show
-from jaxbandit.lab.specs import keys, source, tables
+from jaxbandit.lab.specs import keys, metrics, source, tables
 from jaxbandit.lab.specs.experiment import KEYS, AlgorithmSpec, Cell, Experiment, InstanceSpec
 
 __all__ = ["KEYS", "AlgorithmSpec", "Cell", "Experiment", "InstanceSpec", "embedded", "load", "parse", "read"]
@@ -69,6 +69,7 @@ def parse(data: Mapping[str, Any], origin: str, base: Path = Path(), *, imports:
     written = {"name": Path(origin).stem, **{key: value for key, value in data.items() if key != PUBLISHED}}
     settings = keys.read(at, written, KEYS)
     kind, budgeted = settings["kind"], bool(settings.get("budget"))
+    metrics.check(f"{at}metrics", settings.get("metrics", ()), imports)
     instances, environments = [], {}
     for i, table in enumerate(settings.pop("instance")):
         item, environment = tables.instance(f"{at}instance[{i}]", table, base, imports)

@@ -21,7 +21,9 @@ from jaxbandit.engine.driver.execution import Execution, Progress
 from jaxbandit.engine.driver.horizon import Record
 from jaxbandit.engine.driver.identify import Identified
 from jaxbandit.engine.driver.parts import Part
+from jaxbandit.engine.rounds.metrics import included, is_curve
 from jaxbandit.engine.rounds.moments import Moments
+from jaxbandit.engine.rounds.states import is_per_run
 from jaxbandit.engine.storage import files as storage
 from jaxbandit.running.distribution import driving, executors, tasks
 from jaxbandit.running.distribution.executors import Crew
@@ -275,16 +277,15 @@ def earlier(result: Result) -> Part:
     }
     if fixed:
         counts, sums = arrays["outcome"] == Outcome.STOPPED, {}
-        for name in ("regret", "hindsight"):
-            if name in arrays:
-                moments = Moments(arrays[name].shape[1])
-                moments.add(arrays[name].T, counts)
-                sums[name] = moments.plain()
+        for name in filter(is_curve, arrays):
+            moments = Moments(arrays[name].shape[1])
+            moments.add(arrays[name].T, included(name, arrays[name], counts))
+            sums[name] = moments.plain()
         for name in ("pulls", "kinds"):
             if name in arrays:
                 sums[name] = [str(n) for n in arrays[name][counts].sum(0, dtype=np.int64)]
         about |= {"sums": sums, "measure": "regret", "phases": list(getattr(result, "kind_names", ()))}
-    names = parts.RUNS if fixed else parts.STOPPED_RUNS
+    names = [*(parts.RUNS if fixed else parts.STOPPED_RUNS), *filter(is_per_run, arrays)]
     return Part(f"the first {result.runs} runs", about, {name: arrays[name] for name in names if name in arrays})
 
 

@@ -37,10 +37,10 @@ def plot(
     Args:
       results: a Result, a ResultSet, or a list of Results of the same kind.
       ax: matplotlib Axes, which may already hold other results. Default: the Axes of a new figure.
-      what: the quantity to draw. For a fixed horizon, the result's measure "regret" or "feedback" (default), or
-        "hindsight"; for algorithms that stop, "stopping" (default), "samples", "error", "pulls" or "sweep"; for a
-        fixed budget, "error" (default) or "simple_regret". "sweep" draws the mean samples against the parameter that
-        the results sweep.
+      what: the quantity to draw. For a fixed horizon, the result's measure "regret" or "feedback" (default),
+        "hindsight", or the name of a metric; for algorithms that stop, "stopping" (default), "samples", "error",
+        "pulls" or "sweep"; for a fixed budget, "error" (default) or "simple_regret". "sweep" draws the mean samples
+        against the parameter that the results sweep.
       instance: the instance to draw. Default: that of the first result; for "sweep", all of them.
       **look: options of regret figures: bands = "95 %" or "standard error"; minimax, whether to draw the minimax rate;
         and log, whether the axis of the regret is logarithmic.
@@ -78,7 +78,8 @@ def plot(
 def write_figures(results: Sequence[Any], directory: str | Path, **look: Any) -> list[Path]:
     """Write the figures of one experiment into a directory as PNG files; return their paths.
 
-    For a fixed horizon there is one figure of regret per instance, with the options `look` of `regret_curves.plot`.
+    For a fixed horizon there is one figure of regret per instance, with the options `look` of `regret_curves.plot`,
+    and one of each metric.
     For algorithms that stop there are three per instance, `samples-` (with error rates), `stopping-` and `pulls-`, and
     one per sweep. If the instances themselves form a sweep, its figure replaces those of the instances. For a fixed
     budget there are `error-` and `simple_regret-` per instance, if they are known.

@@ -1,4 +1,4 @@
-"""Figures of regret or mean feedback: mean curves with 95 % bands and the lower bound, one figure per instance.
+"""Figures of regret, mean feedback or a metric: mean curves with 95 % bands and the lower bound, one per instance.
 
 Each curve is labeled at its end in its own color, in the order of the final regret, so that no legend is needed.
 matplotlib is imported only when something is drawn.
@@ -13,6 +13,7 @@ import numpy as np
 
 from jaxbandit.base.domains import check, choice
 from jaxbandit.base.refusals import BadInput
+from jaxbandit.base.text import with_interval
 from jaxbandit.running.plotting import theory
 from jaxbandit.running.plotting.style import (
     INK,
@@ -40,7 +41,7 @@ WORDS = {
     "regret": ("mean regret", "regret"),
     "feedback": ("mean feedback per round", "mean feedback per round"),
     "hindsight": ("mean regret against the best fixed arm in hindsight", "regret in hindsight"),
-}  # quantity -> (its name in the title, its name at the axis)
+}  # quantity -> (its name in the title, its name at the axis); a metric has its own name in both
 DYNAMIC = "mean dynamic regret"  # in the title, if the means change over time
 CURVE = "curve"
 LINE_HEIGHT = 0.047  # fraction of the axes that one label at the end of a curve needs
@@ -60,7 +61,7 @@ def plot(
     Args:
       results: at least one Result, all of one instance and measure.
       ax: matplotlib Axes; default: those of a new figure, made with pyplot so that a notebook shows it.
-      what: the results' measure (default), or "hindsight".
+      what: the results' measure (default), "hindsight", or the name of a metric.
       bands: the bands around the means: "95 %" confidence intervals, or one "standard error" to either side.
       minimax: whether to draw also the minimax regret, the smallest possible regret on the worst instance: for linear
         instances its order d sqrt(t); for changing means, and in hindsight, the lower bound sqrt(K V t) / 20, where V
@@ -85,7 +86,7 @@ def plot(
     ends = []
     for i, (result, name) in enumerate(zip(results, names, strict=True)):
         line = _curve(ax, result, name, i, what, bands)
-        if result.counted:
+        if result.counted_in(what):
             ends.append((float(result.moments(what)[0][-1]), f"{name}  {_value(result, what, bands)}", line))
     _dress(ax, results[0], what, bands, log)
     if log:
@@ -115,7 +116,7 @@ def _measure(results: Sequence[RegretDrawable], what: str | None) -> str:
             f"plot: results of {' and of '.join(sorted(measures))}, must be of one measure; draw each in its own figure"
         )
     (only,) = measures
-    check("plot: what", only, choice(WORDS))
+    check("plot: what", only, choice(dict.fromkeys((*WORDS, *(name for r in results for name in r.metrics)))))
     for result in results:
         result.moments(only)  # raises if the result lacks it
     return only
@@ -138,7 +139,7 @@ def plot_one(result: RegretDrawable, ax: Axes | None = None, *, what: str | None
         theory.mark_changes(ax, result)
     notes = []
     for name, text, bound, style in () if drawn else theory.lines([result], what, False):
-        if result.counted and bound[-1] <= 1.5 * result.moments(what)[0][-1]:
+        if result.counted_in(what) and bound[-1] <= 1.5 * result.moments(what)[0][-1]:
             theory.draw(ax, result, text, bound, style)
             notes += theory.notes([result], name, bound)
             ax.set_ylim(top=max(ax.get_ylim()[1], 1.05 * bound[-1]))
@@ -148,7 +149,7 @@ def plot_one(result: RegretDrawable, ax: Axes | None = None, *, what: str | None
         ax.set_ylim(min(low, ax.get_ylim()[0]), max(high, ax.get_ylim()[1]))
     named = [line for line in ax.get_lines() if not str(line.get_label()).startswith("_")]
     named.sort(key=lambda line: line.get_gid() != CURVE)  # the curves first
-    ax.legend(handles=named, frameon=False, loc="best" if what == "feedback" else "upper left")
+    ax.legend(handles=named, frameon=False, loc="upper left" if what in ("regret", "hindsight") else "best")
     footnotes(ax, [result], notes)
     return ax
 
@@ -163,13 +164,15 @@ def drawn(results: Sequence[RegretDrawable], **look: Any) -> Iterator[tuple[str,
     """Yield the name and the matplotlib figure of each file that `write_figures` writes."""
     for instance in dict.fromkeys(r.instance for r in results):
         some = [r for r in results if r.instance == instance]
-        drawn = {"regret": look}
-        if all("hindsight_mean" in r.arrays for r in some):
-            drawn["hindsight"] = look | {"what": "hindsight", "log": False}  # it can be negative
-        for name, how in drawn.items():
+        for what in some[0].curves:
+            measured = what == some[0].measure and what not in some[0].metrics
+            if not measured and not all(what in r.curves for r in some):
+                continue
             figure = canvas(SIZE)
+            # Regret alone is never negative.
+            how = look if measured else look | {"what": what, "log": False}
             plot(some, figure.add_subplot(), **how)
-            yield f"{name}-{instance}", plain_text(figure)
+            yield f"{'regret' if measured else what}-{instance}", plain_text(figure)
 
 
 def _curve(ax: Axes, result: RegretDrawable, name: str, order: int, what: str, bands: Bands = "95 %") -> Line2D:
@@ -177,7 +180,7 @@ def _curve(ax: Axes, result: RegretDrawable, name: str, order: int, what: str, b
     color, style = look(order)
     dot = {"marker": "o", "markersize": 5, "clip_on": False} if len(rounds) == 1 else {}  # a line of one point is none
     (line,) = ax.plot(rounds, mean, color=color, linestyle=style, linewidth=1.6, label=name, gid=CURVE, **dot)
-    if result.counted > 1:
+    if result.counted_in(what) > 1:
         interval = result.interval(intervals.CONFIDENCE, what=what)
         low, high = (mean - interval.se, mean + interval.se) if bands == "standard error" else interval[-2:]
         known = np.isfinite(low) & np.isfinite(high)
@@ -219,9 +222,10 @@ def _dress(ax: Axes, result: RegretDrawable, what: str, bands: Bands = "95 %", l
         _fit_shown(ax)
     ax.yaxis.set_major_formatter("{x:,.10g}")
     ax.set_xlabel("round")
-    ax.set_ylabel(WORDS[what][1])
+    title, axis = WORDS.get(what, (f"mean {what}", what))
+    ax.set_ylabel(axis)
     text = "95 % bands" if bands == "95 %" else "bands of one standard error"
-    words = DYNAMIC if result.moves and what == "regret" else WORDS[what][0]
+    words = DYNAMIC if result.moves and what == "regret" else title
     quiet(ax, titled(result, f"{words} of {result.runs:,} runs, {text}"))
 
 
@@ -275,10 +279,12 @@ def spread(values: Sequence[float], height: float, low: float, high: float) -> l
 def _value(result: RegretDrawable, what: str, bands: Bands) -> str:
     mean = float(result.moments(what)[0][-1])
     places = 4 if what == "feedback" else 1
-    if result.counted < 2:
-        return f"{mean:,.{places}f}"
+    if result.counted_in(what) < 2:
+        return with_interval(mean) if what in result.metrics else f"{mean:,.{places}f}"
     interval = result.interval(what=what)
     half = float(interval.se[-1] if bands == "standard error" else interval.high[-1] - mean)
+    if what in result.metrics and 0 < half < np.inf:  # of any unit, so that the interval sets the decimals
+        places = min(max(1 - round(np.log10(half)), 0), 12)
     if not np.isfinite(half):
         return f"{mean:,.{places}f}, all runs equal"
     return f"{mean:,.{places}f} ± {half:,.{places}f}" if half >= 0.5 * 10.0**-places else f"{mean:,.{places}f}"

@@ -52,7 +52,7 @@ def _of_a_world_that_moves(result: RegretDrawable, what: str, minimax: bool) -> 
     curves = []
     if what == "regret" and (oracle := result.oracle()) is not None:
         curves.append((ORACLE, f"{ORACLE}  {oracle[-1]:,.1f}", oracle, DASHED))
-    if minimax and what != "feedback":
+    if minimax and what in ("regret", "hindsight"):
         from jaxbandit.theory.bounds.non_stationary import minimax_switching_regret
 
         starts = result.truth.get("schedule", {}).get("starts", [0]) if what == "regret" else [0]

@@ -1,4 +1,4 @@
-"""Comparison of two results: the difference of mean regret, feedback, samples or errors, with its interval.
+"""Comparison of two results: the difference of mean regret, feedback, metric, samples or errors, with its interval.
 
 Run r of two algorithms with the same seed shares random draws (common random numbers). The difference is therefore
 taken run by run, which gives a narrow Student interval; a pair is included if both of its runs are. If the runs cannot
@@ -15,7 +15,8 @@ from jaxbandit.base.refusals import BadInput
 from jaxbandit.running.results import names
 from jaxbandit.running.results.base import Result
 from jaxbandit.running.results.budget import BudgetResult
-from jaxbandit.running.results.regret import RegretResult, place
+from jaxbandit.running.results.curves import place
+from jaxbandit.running.results.regret import RegretResult
 from jaxbandit.running.results.stopping import StoppingResult
 from jaxbandit.theory import intervals
 from jaxbandit.theory.bounded_mean import bounded_mean
@@ -25,15 +26,16 @@ ROUNDING = 1e-6  # relative to the values; differences of float32 numbers that a
 
 @dataclass(frozen=True)
 class Comparison:
-    """The difference a - b of mean regret (or feedback) at round `at`, of mean samples, or of error rates.
+    """The difference a - b of mean regret (or feedback, or a metric) at round `at`, of mean samples, or of error rates.
 
     If it is negative, a has the lower regret, takes fewer samples or has the lower error rate.
     """
 
     a: str  # instance/algorithm
     b: str
-    quantity: str  # "regret", "feedback", "samples", "restricted samples" (if runs of a or b are censored) or "error"
-    at: int | None  # the round of the regret, or the n in min(samples, n) of restricted samples
+    # "regret", "feedback", "hindsight", a metric, "samples", "restricted samples" (if runs are censored) or "error"
+    quantity: str
+    at: int | None  # the round of the curve, or the n in min(samples, n) of restricted samples
     mean_a: float
     mean_b: float
     difference: float
@@ -64,6 +66,7 @@ def compare(
     a: Result,
     b: Result,
     *,
+    what: str | None = None,
     at: int | None = None,
     fraction: float | None = None,
     confidence: float = intervals.CONFIDENCE,
@@ -77,6 +80,8 @@ def compare(
       a: a Result.
       b: another Result of the same kind. If seed, precision and instance agree, run r of `a` is paired with run r of
         `b`, up to the smaller number of runs.
+      what: the curve to compare, for a fixed horizon only: the measure of both results (default), "hindsight" or the
+        name of a metric. A pair of runs is left out if the metric of one of them is not finite.
       at: a round that is a checkpoint of both results, for regret only. Default: the last shared checkpoint.
       fraction: a fraction of the shorter horizon, in (0, 1], instead of `at`; the nearest shared checkpoint is used.
       confidence: confidence level of the interval, in (0, 1).
@@ -89,16 +94,17 @@ def compare(
     """
     one, other = _pair_names(a, b)
     if isinstance(a, RegretResult) and isinstance(b, RegretResult):
-        if a.measure != b.measure:
+        if what is None and a.measure != b.measure:
             raise BadInput(f"compare: {one} holds {a.measure}, {other} holds {b.measure}; must hold the same measure")
-        quantity, at, x, y = _regret(a, b, at, fraction)
+        quantity, at, x, y = _curves(a, b, what or a.measure, at, fraction)
     elif isinstance(a, StoppingResult) and isinstance(b, StoppingResult) and a.kind == b.kind:
-        if at is not None or fraction is not None:
-            raise BadInput(f"compare: at = {at if at is not None else fraction}, only for regret; {one} holds samples")
+        for name, given in {"what": what, "at": at, "fraction": fraction}.items():
+            if given is not None:
+                raise BadInput(f"compare: {name} = {given}, only for regret and metrics; {one} holds samples")
         quantity, at, x, y = _errors(a, b) if isinstance(a, BudgetResult) else _samples(a, b)
     else:
         raise BadInput(f"compare: {one} is of kind {a.kind}, {other} of kind {b.kind}; must be of the same kind")
-    reason = why_unpaired(a, b)
+    reason = why_unpaired(a, b, what)
     if reason or x.values is None or y.values is None:
         runs, left_out = min(x.runs, y.runs), a.runs - x.runs + b.runs - y.runs
         mean_a, mean_b = x.mean, y.mean
@@ -108,7 +114,7 @@ def compare(
             interval = intervals.independent(x.interval(confidence), y.interval(confidence))
     else:
         pairs = min(len(x.values), len(y.values))
-        counts = a.counts()[:pairs] & b.counts()[:pairs]
+        counts = x.included[:pairs] & y.included[:pairs]
         runs, left_out = int(counts.sum()), pairs - int(counts.sum())
         _enough(one, other, runs, "pairs of runs")
         first, second = x.values[:pairs][counts], y.values[:pairs][counts]
@@ -154,18 +160,18 @@ class _Sample(NamedTuple):
     runs: int  # number of included runs
     values: np.ndarray | None  # float64[runs] of all runs, of which only the included ones are used
     limits: tuple[float, float]  # the smallest and the largest value that a run can have
+    included: np.ndarray  # bool[runs], which runs are included
     tied: bool = False  # whether most runs may have one value, so that their variance says little
-    counts: np.ndarray | None = None  # bool[runs], the included runs; given if `tied` is
 
     def interval(self, confidence: float) -> intervals.Interval:
         """Return the interval of the mean of this sample alone."""
         if self.tied and self.values is not None:
-            return bounded_mean(self.values[self.counts], *self.limits, confidence)
+            return bounded_mean(self.values[self.included], *self.limits, confidence)
         return intervals.student(self.mean, self.variance, self.runs, confidence, self.limits)
 
 
-def _regret(
-    a: RegretResult, b: RegretResult, at: int | None, fraction: float | None
+def _curves(
+    a: RegretResult, b: RegretResult, what: str, at: int | None, fraction: float | None
 ) -> tuple[str, int, _Sample, _Sample]:
     at = place("compare", at, fraction)
     if at is None:
@@ -176,14 +182,15 @@ def _regret(
         at = int(shared[-1] if fraction is None else shared[np.abs(shared - fraction * last).argmin()])
 
     def sample(result: RegretResult) -> _Sample:
-        k, rows = result.at(at), result.per_run()
-        mean, variance = float(result.arrays["mean"][k]), float(result.arrays["variance"][k])
+        (means, variances), k, rows = result.moments(what), result.at(at), result.per_run(what)
+        mean, variance = float(means[k]), float(variances[k])
         values = None if rows is None else rows[:, k].astype(np.float64)
-        most = result.largest_regret(at)
+        most = result.largest_regret(at) if what == "regret" else np.inf
         most = most if mean <= most else np.inf
-        return _Sample(mean, variance, result.counted, values, (-np.inf if most == np.inf else 0.0, most))
+        limits = -np.inf if most == np.inf else 0.0, most
+        return _Sample(mean, variance, result.counted_in(what), values, limits, result.counts(what))
 
-    return a.measure, at, sample(a), sample(b)
+    return what, at, sample(a), sample(b)
 
 
 def _samples(a: StoppingResult, b: StoppingResult) -> tuple[str, int | None, _Sample, _Sample]:
@@ -196,7 +203,7 @@ def _samples(a: StoppingResult, b: StoppingResult) -> tuple[str, int | None, _Sa
         mean, counts = float(values.mean()) if len(values) else 0.0, result.counts()
         least = min(1.0, every.min(initial=1.0))
         limits = (least, np.inf if limit is None else float(limit))
-        return _Sample(mean, variance, len(values), every, limits, limit is not None, counts)
+        return _Sample(mean, variance, len(values), every, limits, counts, limit is not None)
 
     return "samples" if limit is None else "restricted samples", limit, sample(a), sample(b)
 
@@ -210,13 +217,16 @@ def _errors(a: StoppingResult, b: StoppingResult) -> tuple[str, None, _Sample, _
         every[result.counts()] = errors
         variance = float(errors.var(ddof=1)) if len(errors) > 1 else 0.0
         mean = float(errors.mean()) if len(errors) else 0.0
-        return _Sample(mean, variance, len(errors), every, (0.0, 1.0), True, result.counts())
+        return _Sample(mean, variance, len(errors), every, (0.0, 1.0), result.counts(), True)
 
     return "error", None, sample(a), sample(b)
 
 
-def why_unpaired(a: Result, b: Result) -> str:
-    """Return why run r of `a` and run r of `b` do not share random draws, or '' if they do."""
+def why_unpaired(a: Result, b: Result, what: str | None = None) -> str:
+    """Return why run r of `a` and run r of `b` cannot be paired in a curve, by default the measure, or '' if they can.
+
+    They can if they share random draws.
+    """
     if a.seed != b.seed:
         return f"seeds differ: {a.seed}, {b.seed}"
     if a.instance != b.instance or any(a.truth.get(k) != b.truth.get(k) for k in ("means", "schedule")):
@@ -226,7 +236,7 @@ def why_unpaired(a: Result, b: Result) -> str:
     without = [
         name
         for name, r in zip(_pair_names(a, b), (a, b), strict=True)
-        if isinstance(r, RegretResult) and r.per_run() is None
+        if isinstance(r, RegretResult) and r.per_run(what) is None
     ]
     return f"no per-run data: {', '.join(without)}" if without else ""
 

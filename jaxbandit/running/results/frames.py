@@ -22,16 +22,23 @@ AXES = {
     "samples": ("run",),
     "shortfall": ("run",),
     "batches": ("run",),
+    "metric": ("run", "checkpoint"),
+    "metric_mean": ("checkpoint",),
+    "metric_variance": ("checkpoint",),
+    "metric_runs": (),
 }
 
 
 def to_xarray(result: Any) -> Any:
-    """Return the arrays of a result as a Dataset whose attributes are the labels, in a form that netCDF can hold."""
+    """Return the arrays of a result as a Dataset whose attributes are the labels, in a form that netCDF can hold.
+
+    Where the name of an array has a slash, which netCDF does not allow, that of the variable has a dot: metric.cost.
+    """
     with lab():
         import xarray
 
     variables = {
-        name: (AXES.get(name) or ("run", *(f"{name}_{i}" for i in range(array.ndim - 1))), array)
+        name.replace("/", "."): (_axes(name.replace("/", "."), array.ndim), array)
         for name, array in result.arrays.items()
         if name != "checkpoints"
     }
@@ -41,16 +48,36 @@ def to_xarray(result: Any) -> Any:
     return xarray.Dataset(variables, coords=coordinates, attrs=about)
 
 
+def _axes(name: str, ndim: int) -> tuple[str, ...]:
+    """Return the dimensions of an array; those of a metric and of a state are said by what is before the dot."""
+    kind = AXES.get(name.partition(".")[0])
+    return ("run", *(f"{name}_{i}" for i in range(ndim - 1))) if kind is None else kind
+
+
 def regret(result: Any) -> Any:
-    """Return the regret or mean feedback of a result as a DataFrame with one row per checkpoint."""
+    """Return the curves of a result as a DataFrame with one row per checkpoint.
+
+    The columns of the measure are mean, se, low, high, and those of a metric NAME, NAME_se, NAME_low, NAME_high.
+    """
     with lab():
         import pandas
 
-    content = dict(result.summary()[result.measure])
-    rounds, equal = content.pop("at"), content.pop("equal", [])
-    frame = pandas.DataFrame({**_labels(result), "round": rounds, **content})
-    frame.loc[frame["round"].isin(equal), [end for end in ("low", "high") if end in frame]] = float("nan")
-    return frame
+    def columns(curve: dict[str, Any]) -> Any:
+        rounds, equal = curve.pop("at"), curve.pop("equal", [])
+        frame = pandas.DataFrame({"round": rounds, **curve})
+        frame.loc[frame["round"].isin(equal), [end for end in ("low", "high") if end in frame]] = float("nan")
+        return frame
+
+    summary = result.summary()
+    if result.measure in summary:
+        frame = columns(dict(summary[result.measure]))
+    else:
+        frame = pandas.DataFrame({"round": result.arrays["checkpoints"]})
+    for name in result.metrics:
+        own = columns(summary["metrics"][name])
+        own.columns = ["round", *(name if column == "mean" else f"{name}_{column}" for column in own.columns[1:])]
+        frame = frame.merge(own, on="round", how="outer")
+    return pandas.DataFrame({**_labels(result), **dict(frame.items())})
 
 
 def stopping(result: Any) -> Any:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from jaxbandit.base.refusals import BadInput
+from jaxbandit.engine.rounds.metrics import MEASURES
 from jaxbandit.running.results import names
 from jaxbandit.running.results.base import Result
 from jaxbandit.running.results.compare import Comparison, compare
@@ -29,8 +30,9 @@ class PlacesComparison:
         from jaxbandit.base.text import align
 
         first = self.comparisons[0].quantity
-        what, where = (first, "round") if first in ("regret", "feedback") else ("samples", "at most")
-        what, digits = ("error", 4) if first == "error" else (what, 2)
+        counts = first in ("samples", "restricted samples")
+        what, where = "samples" if counts else first, "at most" if counts or first == "error" else "round"
+        digits = 2 if counts or first in MEASURES else 4
         head = ("a", "b", where, f"{what} a", f"{what} b", "difference a - b", "", "")
         rows = [
             (
@@ -68,6 +70,7 @@ def compare_places(
     a: str | Path,
     b: str | Path,
     *,
+    what: str | None = None,
     at: int | None = None,
     fraction: float | None = None,
     confidence: float = intervals.CONFIDENCE,
@@ -101,10 +104,8 @@ def compare_places(
         tuple(called[id(r)] for r in results if not any(r is pair[side] for pair in pairs))
         for side, results in enumerate(sets)
     ]
-    comparisons = tuple(
-        replace(compare(x, y, at=at, fraction=fraction, confidence=confidence), a=called[id(x)], b=called[id(y)])
-        for x, y in pairs
-    )
+    how: dict[str, Any] = {"what": what, "at": at, "fraction": fraction, "confidence": confidence}
+    comparisons = tuple(replace(compare(x, y, **how), a=called[id(x)], b=called[id(y)]) for x, y in pairs)
     return PlacesComparison(str(a), str(b), comparisons, *only)
 
 

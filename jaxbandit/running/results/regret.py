@@ -2,24 +2,21 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, Self
+from typing import Any, Self
 
 import numpy as np
 
-from jaxbandit.base import domains, refusals
 from jaxbandit.base.refusals import BadInput
 from jaxbandit.base.text import with_interval
 from jaxbandit.running.results import frames
-from jaxbandit.running.results.base import Result
+from jaxbandit.running.results.curves import CurvesResult
 from jaxbandit.theory import intervals
 from jaxbandit.theory.bounds.non_stationary import restarting_regret
 from jaxbandit.theory.bounds.regret import regret_lower_bound
 
-Measure = Literal["regret", "feedback"]
-
 
 @dataclass(frozen=True, eq=False, repr=False)
-class RegretResult(Result):
+class RegretResult(CurvesResult):
     """The result of one cell with a fixed horizon.
 
     `arrays` holds `checkpoints` int64[C]; `mean` and `variance` float64[C] of the regret over the included runs;
@@ -32,11 +29,16 @@ class RegretResult(Result):
     arm, or pulled one that was not available, which ended it; 0 if there is none.
 
     If the environment does not define regret, `measure` is "feedback". The arrays `feedback` float[runs, C], `mean`
-    and `variance` are then those of the feedback per round, averaged over the rounds up to each checkpoint.
+    and `variance` are then those of the feedback per round, averaged over the rounds up to each checkpoint. If the
+    feedback is not a number either, `measure` is the name of the first metric.
+
+    A metric has the arrays `metric/NAME` float[runs, C], `metric_mean/NAME` and `metric_variance/NAME` float64[C], and
+    `metric_runs/NAME` int64[], the number of runs in its means. Last states are the arrays `state/FIELD` [runs, ...].
     """
 
     kind_names: Sequence[str] = ()  # names of the algorithm's kinds of rounds
-    measure: Measure = "regret"
+    measure: str = "regret"
+    states_like: Any = None  # the tree of the last states with the names of their arrays; None if it is not known
 
     kind = "simulate"
     array_names = (
@@ -61,6 +63,9 @@ class RegretResult(Result):
         """Return the result of a record of the engine with the given labels."""
         labels |= {"kind_names": list(record.phases), "measure": record.measure}
         result = super().from_record(record, **labels)
+        for name, array in record.more.items():
+            array.setflags(write=False)
+            result.arrays[name] = array
         if record.measure == "feedback":  # the engine returns sums over rounds
             arrays, rounds = result.arrays, result.arrays["checkpoints"]
             averaged = {"mean": arrays["mean"] / rounds, "variance": arrays["variance"] / rounds / rounds}
@@ -79,13 +84,8 @@ class RegretResult(Result):
             return f"{super().left_out}; no arm available in round {rounds[run]} of run {run}, or not the one pulled"
         return super().left_out
 
-    def averaged(self) -> np.ndarray:
-        """Return the regret, or mean feedback, of each run at the last checkpoint."""
-        rows = self.arrays.get(self.measure)
-        return np.zeros(0) if rows is None else rows[self.counts(), -1].astype(np.float64)
-
     def interval(self, confidence: float = intervals.CONFIDENCE, *, what: str | None = None) -> intervals.Interval:
-        """Return the mean at the checkpoints with its Student interval.
+        """Return the mean of a curve at the checkpoints with its Student interval.
 
         Regret is at least 0. At a round at which all runs are equal, no variance can be estimated; the interval then
         ends where the runs that were not seen could move the mean: for regret at t times the largest gap, if the means
@@ -94,14 +94,14 @@ class RegretResult(Result):
 
         Args:
           confidence: confidence level, in (0, 1).
-          what: the result's measure (default), or "hindsight".
+          what: one of `curves`: the result's measure (default), "hindsight", or the name of a metric.
 
         Raises:
           ValueError: there are fewer than two valid runs.
         """
-        mean, variance = self.moments(what)
         if self.measure != "regret" or what not in (None, "regret"):
-            return intervals.student(mean, variance, self.counted, confidence)
+            return super().interval(confidence, what=what)
+        mean, variance = self.moments(what)
         most = self._largest()
         limits = np.where(mean >= 0, 0.0, -np.inf), np.where(mean <= most, most, np.inf)
         interval = intervals.student(mean, variance, self.counted, confidence, limits)
@@ -120,18 +120,6 @@ class RegretResult(Result):
     def largest_regret(self, checkpoint: int) -> float:
         """Return the largest possible regret of a run at a checkpoint; infinite if it is unknown, or for feedback."""
         return float(self._largest()[self.at(checkpoint)]) if self.measure == "regret" else np.inf
-
-    def moments(self, what: str | None = None) -> tuple[np.ndarray, np.ndarray]:
-        """Return the mean and variance of the measure (default) or of "hindsight" at the checkpoints, float64[C]."""
-        if what is None or what == self.measure:
-            return self.arrays["mean"], self.arrays["variance"]
-        measures = (self.measure, *(["hindsight"] if "hindsight_mean" in self.arrays else []))
-        domains.check(f"{self.instance}/{self.algorithm}: what", what, domains.choice(measures))
-        return self.arrays["hindsight_mean"], self.arrays["hindsight_variance"]
-
-    def per_run(self) -> np.ndarray | None:
-        """Return the measure of each run, float[runs, C], including failed runs; None if it was not kept."""
-        return self.arrays.get(self.measure)
 
     def lower_bound(self) -> np.ndarray | None:
         """Return log(t) times the instance's regret constant at the checkpoints; None if the constant is unknown."""
@@ -157,19 +145,6 @@ class RegretResult(Result):
             return None
         return restarting_regret(schedule["regret_constants"], schedule["starts"], self.arrays["checkpoints"])
 
-    def at(self, checkpoint: int | None = None, *, fraction: float | None = None) -> int:
-        """Return the position of the checkpoint at a round, or nearest to a fraction of the horizon, in (0, 1]."""
-        rounds, where = self.arrays["checkpoints"], f"{self.instance}/{self.algorithm}"
-        checkpoint = place(where, checkpoint, fraction)
-        if fraction is not None:
-            return int(np.abs(rounds - fraction * rounds[-1]).argmin())
-        if checkpoint is None:
-            return len(rounds) - 1
-        places = np.flatnonzero(rounds == checkpoint)
-        if not len(places):
-            raise BadInput(f"{where}: has no checkpoint at {checkpoint}; the last is {int(rounds[-1])}")
-        return int(places[0])
-
     def rounds_of(self, kind: str | None) -> np.ndarray:
         """Return the number of rounds of one kind in each run, float64[runs]; raise ValueError if it is unknown."""
         if kind not in self.kind_names:
@@ -178,17 +153,20 @@ class RegretResult(Result):
         return self.arrays["kinds"][:, self.kind_names.index(kind)].astype(np.float64)
 
     def content(self) -> dict[str, Any]:
-        """Return `regret` or `feedback`, `hindsight`, `changes`, `pulls`, `kinds`, `rounds_by_kind`, and faults."""
-        content: dict[str, Any] = {self.measure: self._curve(self.measure)}
+        """Return `regret` or `feedback`, `hindsight`, `metrics`, `pulls`, `kinds`, `rounds_by_kind`, and faults."""
+        measured = self.measure not in self.metrics
+        content: dict[str, Any] = {self.measure: self.curve(self.measure)} if measured else {}
         bound = self.lower_bound()
         if bound is not None:
-            content["regret"]["lower_bound"] = bound[self._known("regret")]
+            content["regret"]["lower_bound"] = bound[self.known("regret")]
         if (oracle := self.oracle()) is not None:
-            content["regret"]["oracle"] = oracle[self._known("regret")]
+            content["regret"]["oracle"] = oracle[self.known("regret")]
         if changes := self.changes():
             content["changes"] = changes
         if "hindsight_mean" in self.arrays:
-            content["hindsight"] = self._curve("hindsight")
+            content["hindsight"] = self.curve("hindsight")
+        if self.metrics:
+            content["metrics"] = {name: self.curve(name) for name in self.metrics}
         counts = self.counts()
         for name in ("pulls", "kinds") if counts.any() else ():
             mean = self.arrays[name][counts].mean(axis=0) if name in self.arrays else self.arrays.get(f"{name}_mean")
@@ -204,47 +182,22 @@ class RegretResult(Result):
 
     def headline(self) -> str:
         """Return the result in one line: UCB1 on bernoulli: regret 101.7 [100.6, 102.7] after 10,000 rounds, ..."""
-        words = "mean feedback" if self.measure == "feedback" else self.measure
-        text = f"no {words}, because no run is valid"
-        if self.counted:
-            ends = [float(end[-1]) for end in self.interval()[-2:]] if self.counted > 1 else []
-            text = f"{words} {with_interval(float(self.arrays['mean'][-1]), *ends)}"
+        text = ", ".join(self._headline(what) for what in self.curves if what != "hindsight")
         horizon = int(self.arrays["checkpoints"][-1])
         rounds = f"{horizon:,} round{'s' * (horizon != 1)}"
         return f"{self.algorithm} on {self.instance}: {text} after {rounds}, {self.runs:,} run{'s' * (self.runs != 1)}"
 
+    def _headline(self, what: str) -> str:
+        """One curve at the horizon in words."""
+        words, counted = "mean feedback" if what == "feedback" else what, self.counted_in(what)
+        if not counted:
+            return f"no {words}, because no run is valid"
+        ends = [float(end[-1]) for end in self.interval(what=what)[-2:]] if counted > 1 else []
+        return f"{words} {with_interval(float(self.moments(what)[0][-1]), *ends)}"
+
     def to_dataframe(self) -> Any:
-        """Return a pandas DataFrame with one row per checkpoint: labels, round, mean, se, low, high, lower_bound."""
+        """Return a pandas DataFrame with one row per checkpoint: labels, round, mean, se, low, high, lower_bound.
+
+        A metric has the columns NAME, NAME_se, NAME_low and NAME_high.
+        """
         return frames.regret(self)
-
-    def _known(self, what: str) -> np.ndarray:
-        """Return which checkpoints have a finite mean and interval, because JSON cannot hold other numbers."""
-        mean, variance = self.moments(what)
-        return np.isfinite(mean) & (np.isfinite(variance) if self.counted > 1 else True)
-
-    def _curve(self, what: str) -> dict[str, Any]:
-        keep, counted = self._known(what), self.counted
-        curve = {"at": self.arrays["checkpoints"][keep], "mean": self.moments(what)[0][keep]}
-        if counted > 1:
-            interval = self.interval(what=what)
-            known = np.isfinite(interval.low[keep]) & np.isfinite(interval.high[keep])
-            ends = {"low": interval.low[keep], "high": interval.high[keep]}
-            curve |= {"se": interval.se[keep]}
-            curve |= {name: np.where(known, end, curve["mean"]) for name, end in ends.items()}
-            # Rounds at which all runs are equal and nothing bounds them: low and high are then no interval.
-            curve |= {} if known.all() else {"equal": curve["at"][~known]}
-        return curve | {"runs": counted}
-
-
-def place(where: str, at: float | None, fraction: float | None) -> int | None:
-    """Return the round that `at` specifies, or None if it is None; raise BadInput for invalid arguments."""
-    if fraction is not None:
-        if at is not None:
-            refusals.refuse(where, f": at = {at!r} and fraction = {fraction!r} are both given; give one of them")
-        if isinstance(fraction, bool | str) or not 0 < fraction <= 1:
-            refusals.refuse(where, f": fraction = {fraction!r}, must be in (0, 1], a fraction of the horizon")
-    if at is None:
-        return None
-    if isinstance(at, int | float | np.integer | np.floating) and not isinstance(at, bool) and float(at).is_integer():
-        return int(at)
-    return refusals.refuse(where, f": at = {at!r}, must be a round; for half of the horizon, give fraction = 0.5")

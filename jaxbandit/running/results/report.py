@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from jaxbandit.base.text import align, number
+from jaxbandit.base.text import align, number, with_interval
 from jaxbandit.running.results import names
 
 
@@ -52,12 +52,12 @@ def early(bound: float, rounds: int) -> str:
 
 def _regret(results: Sequence[Any]) -> Rows:
     bounds = [result.lower_bound() for result in results]
-    ends = [(float(r.arrays["mean"][-1]), float(b[-1])) for r, b in zip(results, bounds, strict=True) if b is not None]
+    ends = [(float(r.moments()[0][-1]), float(b[-1])) for r, b in zip(results, bounds, strict=True) if b is not None]
     below = [pair for pair in ends if pair[0] < pair[1]]
     columns = _regret_columns(results, with_bound=bool(ends) and not below)
     shown = [column for column in columns if any(column[1:])]
     right = [i for i, column in enumerate(shown) if column[0] not in ("instance", "algorithm", "95 % interval")]
-    measure = " and ".join(dict.fromkeys(_WORDS[result.measure] for result in results))
+    measure = " and ".join(dict.fromkeys(words(result.measure) for result in results))
     runs = " or ".join(f"{n}" for n in dict.fromkeys(r.runs for r in results))
     rounds = " or ".join(f"{n}" for n in dict.fromkeys(int(r.arrays["checkpoints"][-1]) for r in results))
     lines = [f"{runs} runs, {measure} after {rounds} rounds"]
@@ -72,16 +72,18 @@ def _regret(results: Sequence[Any]) -> Rows:
     return Rows(list(zip(*shown, strict=True)), right, [*lines, *foot(results)])
 
 
-_WORDS = {"regret": "regret", "feedback": "mean feedback", "hindsight": "hindsight"}
+def words(what: str) -> str:
+    """Return the heading of a curve: the name of a metric, or what the curve is."""
+    return "mean feedback" if what == "feedback" else what
 
 
 def _regret_columns(results: Sequence[Any], with_bound: bool) -> list[list[str]]:
     """Return the columns of the table, headings first; the caller drops those that are empty."""
     columns = [["instance", *(r.instance for r in results)], ["algorithm", *names.algorithms(results)]]
-    for what in _WORDS:
-        present = [what == r.measure or f"{what}_mean" in r.arrays for r in results]
-        cells = [_with_interval(r, what) if h else ("", "") for r, h in zip(results, present, strict=True)]
-        columns += [[_WORDS[what], *(mean for mean, _ in cells)], ["95 % interval", *(text for _, text in cells)]]
+    own = dict.fromkeys(name for r in results for name in r.metrics)
+    for what in ("regret", "feedback", "hindsight", *own):
+        cells = [_with_interval(r, what) if what in r.curves else ("", "") for r in results]
+        columns += [[words(what), *(mean for mean, _ in cells)], ["95 % interval", *(text for _, text in cells)]]
     bounds = [r.lower_bound() if with_bound else None for r in results]
     columns.append(["lower bound", *("" if b is None else f"{b[-1]:,.2f}" for b in bounds)])
     counted = [f"{r.counted} of {r.runs}" if any(r.left_out for r in results) else "" for r in results]
@@ -97,10 +99,13 @@ def _seconds(result: Any) -> tuple[str, str]:
 
 
 def _with_interval(result: Any, what: str) -> tuple[str, str]:
-    mean = result.moments(what)[0][-1]
-    if result.counted < 2:
-        return (f"{mean:,.2f}", "(one run)") if result.counted else ("none", "(no valid run)")
+    mean, counted = result.moments(what)[0][-1], result.counted_in(what)
+    if counted < 2:
+        return (f"{mean:,.2f}", "(one run)") if counted else ("none", "(no valid run)")
     ends = [float(end[-1]) for end in result.interval(what=what)[-2:]]
+    if what in result.metrics:  # of any unit, so that the interval sets the decimals
+        mean, _, ends = with_interval(float(mean), *ends).partition(" ")
+        return mean, ends or "(all runs equal)"
     if not any(map(math.isfinite, ends)):
         return _decimals(mean, what), "(all runs equal)"
     return _decimals(mean, what), f"[{', '.join(_decimals(end, what) for end in ends)}]"

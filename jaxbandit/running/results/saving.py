@@ -98,8 +98,8 @@ def save_cell(directory: str | Path, index: int, result: Any) -> None:
 
 
 def manifest_fields(cls: type[Any]) -> list[str]:
-    """Return the names of the fields in the manifest, which are all but the arrays."""
-    return [item.name for item in dataclasses.fields(cls) if item.name != "arrays"]
+    """Return the names of the fields in the manifest, which are all but the arrays and the tree of states."""
+    return [item.name for item in dataclasses.fields(cls) if item.name not in ("arrays", "states_like")]
 
 
 def cell_paths(directory: str | Path, index: int) -> tuple[Path, Path]:

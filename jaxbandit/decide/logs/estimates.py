@@ -1,0 +1,108 @@
+"""Estimates of the value of a policy from the rows of a log, each with its interval or the reason that it has none.
+
+All of it is in units in which rewards are in [0, 1]. With w_i the probability of row i's action under the policy over
+its propensity, and q a model of mean rewards, the rows whose mean is the estimate are
+
+    IPS  w_i r_i          DR  sum_a e(a|x_i) q(x_i, a) + w_i (r_i - q(x_i, a_i)).
+
+Rows of DR are in [-W, 1 + W] if q is in [0, 1] and no weight exceeds W.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy import special
+
+from jaxbandit.theory.betting_interval import betting_interval, empirical_bernstein
+from jaxbandit.theory.intervals import Interval
+
+NORMAL, BETTING, BERNSTEIN = "normal", "betting", "empirical Bernstein"
+ENOUGH = 30.0  # least ESS min(v, 1 - v) for a normal interval, v = SNIPS: measured, benchmarks/RESULTS.md, not proved
+
+
+class Rows(NamedTuple):
+    """What the estimates of a policy need of each row."""
+
+    weight: np.ndarray  # float64[n]
+    reward: np.ndarray  # float64[n] in [0, 1]
+    fitted: np.ndarray  # float64[n], rows of DR with a model of the other folds
+    predictable: np.ndarray  # float64[n], rows of DR with a model in [0, 1] of the rows before
+    bound: float  # W: no weight exceeds it
+    proved: bool  # whether that holds for all contexts and arms, and not only for those of the rows
+
+    @property
+    def inverse(self) -> np.ndarray:
+        """The rows of IPS, float64[n]."""
+        return self.weight * self.reward
+
+
+def doubly_robust(chances: np.ndarray, model: np.ndarray, actions: np.ndarray, weight: np.ndarray, reward: np.ndarray):
+    """Return the rows of DR, float64[n], given e and q, float64[n, num_arms] each."""
+    own = model[np.arange(len(actions)), actions]
+    return np.einsum("ij,ij->i", chances, model) + weight * (reward - own)
+
+
+def normal(rows: np.ndarray, confidence: float) -> Interval:
+    """Return the mean of rows with its normal interval."""
+    mean, se = float(rows.mean()), float(rows.std(ddof=1)) / len(rows) ** 0.5
+    half = _quantile(confidence) * se
+    return Interval(mean, se, mean - half, mean + half)
+
+
+def self_normalized(rows: Rows, confidence: float) -> Interval:
+    """Return SNIPS, sum w r/sum w, with the normal interval of a ratio; NaN if all weights are 0."""
+    total = float(rows.weight.sum())
+    if total == 0:
+        return Interval(np.nan, np.nan, np.nan, np.nan)
+    value = float(rows.inverse.sum()) / total
+    se = float(np.sqrt(np.sum(rows.weight**2 * (rows.reward - value) ** 2))) / total
+    half = _quantile(confidence) * se
+    return Interval(value, se, value - half, value + half)
+
+
+def clipped(rows: Rows, clip: float, bias: float | None, confidence: float) -> Interval:
+    """Return the mean of min(w, clip) r, with its normal interval extended by the most by which it may be too low.
+
+    Args:
+      rows: the rows.
+      clip: the largest weight.
+      bias: bound of the bias, None if it is unknown; there is no interval then.
+      confidence: confidence level.
+    """
+    found = normal(np.minimum(rows.weight, clip) * rows.reward, confidence)
+    if bias is None:
+        return Interval(found.value, found.se, np.nan, np.nan)
+    return found._replace(high=found.high + bias)
+
+
+def betting(rows: np.ndarray, low: float, high: float, confidence: float) -> Interval:
+    """Return the mean of rows in [low, high] with its betting interval."""
+    unit = betting_interval(_unit(rows, low, high), confidence)
+    return Interval(*(low + (high - low) * end if i != 1 else (high - low) * end for i, end in enumerate(unit)))
+
+
+def bernstein(rows: np.ndarray, low: float, high: float, confidence: float) -> Interval:
+    """Return the mean of rows in [low, high] with its empirical Bernstein interval."""
+    unit = empirical_bernstein(_unit(rows, low, high), confidence)
+    return Interval(*(low + (high - low) * end if i != 1 else (high - low) * end for i, end in enumerate(unit)))
+
+
+def _unit(rows: np.ndarray, low: float, high: float) -> np.ndarray:
+    return np.clip((rows - low) / (high - low), 0.0, 1.0)  # beyond the range by rounding only
+
+
+def effective_rows(weight: np.ndarray) -> float:
+    """Return the effective sample size (sum w)^2/sum w^2, 0 if all weights are 0."""
+    squares = float(np.sum(weight**2))
+    return float(weight.sum()) ** 2 / squares if squares else 0.0
+
+
+def enough(rows: Rows) -> float:
+    """Return ESS min(v, 1 - v), which must be at least `ENOUGH` for a normal interval; v is SNIPS."""
+    total = float(rows.weight.sum())
+    value = float(rows.inverse.sum()) / total if total else 0.0
+    return effective_rows(rows.weight) * min(value, 1 - value)
+
+
+def _quantile(confidence: float) -> float:
+    return float(special.ndtri((1 + confidence) / 2))

@@ -1,0 +1,225 @@
+"""Off-policy evaluation: what policies would have earned on the rows of a log that another policy wrote."""
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from jaxbandit.base import checks
+from jaxbandit.base.refusals import refuse
+from jaxbandit.decide.logs import estimates, policies, reward_models
+from jaxbandit.decide.logs.diagnostics import Diagnostics, diagnose
+from jaxbandit.decide.logs.estimates import BERNSTEIN, BETTING, NORMAL, Rows
+from jaxbandit.decide.logs.evaluation import LOG, Evaluation
+from jaxbandit.decide.logs.log import Log
+from jaxbandit.decide.logs.policy_value import Estimate, PolicyValue
+from jaxbandit.decide.logs.reward_models import Model
+from jaxbandit.theory.intervals import CONFIDENCE, Interval
+
+WHERE = "evaluate"
+SAME = (
+    "the context of each row is drawn from one distribution whatever was done before, and its reward depends on its "
+    "context and action only"
+)
+RIGHT = "propensities are the probabilities with which the actions were taken"
+FIXED = "policies were fixed without looking at these rows, and each interval is for its policy alone"
+
+
+def evaluate(
+    log: Log,
+    policy: Any,
+    *,
+    model: Model | None = None,
+    largest_weight: float | Mapping[str, float] | None = None,
+    clip: float = 10.0,
+    confidence: float = CONFIDENCE,
+) -> Evaluation:
+    """Estimate the value of policies, their mean reward, from the rows of a log that another policy wrote.
+
+    The headline is the doubly robust estimate with its normal interval. If the log was written by a rule that learned,
+    or ESS min(v, 1 - v) < 30, where ESS = (sum w)^2/sum w^2 and v is the self-normalized estimate in units of the
+    range, the normal interval is dropped, and the headline is the betting interval of the doubly robust rows with a
+    model that is predictable. The rule is measured, not proved: benchmarks/RESULTS.md. Betting holds for every number
+    of rows, if no weight of any context and arm exceeds W: `largest_weight`, or 1/`log.least_propensity`; otherwise
+    the largest weight of the rows is taken for W, and the interval is marked as not proved.
+
+    Args:
+      log: the rows, as `read_log` and `session.log()` return them.
+      policy: what to evaluate: float[n, num_arms], the probability of each arm in each row; a function from the context
+        of a row to float[num_arms] (where the log has `available`, from an `Offer`); `policy_of(algorithm, state)`;
+        "uniform"; "arm:2". Or a dictionary of several by name.
+      model: `model(contexts, actions, rewards)` returns a function from contexts to mean rewards, float[m, num_arms],
+        in units of the rewards; it is fitted to two thirds of the rows and predicts the others. Default: ridge
+        regression of each arm on (1, x) with penalty 1; one for all arms where each arm has a row of the context.
+      largest_weight: W, the largest probability of the policy over that of logging, of any context and arm; one number,
+        or one for each policy by name.
+      clip: the largest weight of the clipped estimate, > 0.
+      confidence: confidence level of the intervals.
+
+    Returns:
+      An Evaluation, whose text has the values, intervals, diagnostics, and what is assumed.
+
+    Raises:
+      BadInput: a policy is not a distribution over the arms in some row, was trained on rows of this log, or has a
+        weight above `largest_weight`.
+
+    Source: Dudik, Langford and Li (2011), "Doubly robust policy evaluation and learning"; Swaminathan and Joachims
+    (2015), "The self-normalized estimator for counterfactual learning"; Waudby-Smith and Ramdas (2024), "Estimating
+    means of bounded random variables by betting"; Maurer and Pontil (2009).
+    """
+    if not isinstance(log, Log):
+        refuse(f"{WHERE}: log", " is no Log; read it with read_log(..)")
+    checks.number(WHERE, "clip", clip, low=0.0, open_low=True)
+    checks.number(WHERE, "confidence", confidence, low=0.0, high=1.0, open_low=True, open_high=True)
+    given = dict(policy) if isinstance(policy, Mapping) else {policies.name_of(policy): policy}
+    if not given:
+        refuse(f"{WHERE}: policy", " is empty, must be a policy or a dictionary of policies")
+    bounds = _bounds(largest_weight, list(given), log)
+    low, high = log.rewards
+    unit = (log.reward - low) / (high - low)
+    fitted = reward_models.cross_fitted(log, log.reward if model else unit, model)
+    fitted = (fitted - low) / (high - low) if model else fitted
+    running = reward_models.running_means(log, unit)
+    found = []
+    for name, one in given.items():
+        chances = policies.distribution(f"{WHERE}: policy {name!r}", log, one)
+        found.append(_value(name, log, unit, chances, fitted, running, bounds[name], clip, confidence))
+    assumed = [SAME, *([RIGHT] if log.propensity is not None else []), FIXED]
+    if log.estimated:
+        assumed.append("estimated propensities are taken for exact ones")
+    return Evaluation(
+        tuple(found), _as_it_was(log, unit, confidence), len(log), log.num_arms, log.rewards, log.adaptive, confidence,
+        tuple(assumed),
+    )  # fmt: skip
+
+
+def _as_it_was(log: Log, unit: np.ndarray, confidence: float) -> PolicyValue:
+    """Return the mean reward of the log, which is the value of the policy that wrote it, unless that one learned."""
+    mean = estimates.normal(log.reward, confidence)
+    if log.adaptive:
+        mean = mean._replace(low=math.nan, high=math.nan)
+    found = Estimate("mean", "" if log.adaptive else NORMAL, *mean, "the mean reward of the log")
+    rows = Rows(np.ones(len(log)), unit, unit, unit, 1.0, True)
+    return PolicyValue(LOG, found, (found,), confidence, rows=rows)
+
+
+def _bounds(given: Any, names: list[str], log: Log) -> dict[str, float | None]:
+    """Return W of each policy, None where it is unknown."""
+    if given is None:
+        known = None if log.least_propensity is None else 1 / log.least_propensity
+        return dict.fromkeys(names, known)
+    if not isinstance(given, Mapping):
+        given = dict.fromkeys(names, given)
+    for name in given:
+        if name not in names:
+            refuse(f"{WHERE}: largest_weight", f" names {name!r}, must name policies: {', '.join(names)}")
+    return {
+        name: checks.number(WHERE, f"largest_weight of {name!r}", given[name], low=1.0) if name in given else None
+        for name in names
+    }
+
+
+def _value(
+    name: str, log: Log, unit: np.ndarray, chances: np.ndarray, fitted: np.ndarray, running: np.ndarray,
+    bound: float | None, clip: float, confidence: float,
+) -> PolicyValue:  # fmt: skip
+    low, high = log.rewards
+    direct = float(np.einsum("ij,ij->i", chances, fitted).mean())
+    dm = Estimate("DM", "", low + (high - low) * direct, math.nan, math.nan, math.nan,
+                  "no interval: the error of the model is unknown")  # fmt: skip
+    if log.propensity is None:
+        about = "there are no propensities: this is what a model predicts, and nothing bounds its error"
+        return PolicyValue(name, dm, (dm,), confidence, (about,))
+    weight = chances[np.arange(len(log)), log.action] / log.propensity
+    checked = diagnose(log, chances, weight)
+    seen = _largest_seen(log, chances, weight)
+    if bound is not None and seen > bound * (1 + 1e-9):
+        refuse(f"{WHERE}: policy {name!r}", f" has the weight {seen:.6g}, must be at most {bound:g}, the largest "
+               "weight that was given, or 1/least_propensity")  # fmt: skip
+    rows = Rows(
+        weight=weight,
+        reward=unit,
+        fitted=estimates.doubly_robust(chances, fitted, log.action, weight, unit),
+        predictable=estimates.doubly_robust(chances, running, log.action, weight, unit),
+        bound=seen if bound is None else bound,
+        proved=bound is not None,
+    )
+    dropped = "the log was written by a rule that learned" if log.adaptive else _few(rows)
+    listed = [*_estimates(log, rows, chances, clip, confidence, dropped), dm]
+    headline = listed[1 if dropped else 0]
+    warned = _warnings(rows, checked, dropped, headline, high - low)
+    return PolicyValue(name, headline, tuple(listed), confidence, warned, checked, rows)
+
+
+def _largest_seen(log: Log, chances: np.ndarray, weight: np.ndarray) -> float:
+    """Return the largest weight of any row, and of any arm of a row where its probability is known."""
+    if log.probabilities is None:
+        return max(float(weight.max()), 1.0)
+    ratio = np.divide(chances, log.probabilities, out=np.zeros_like(chances), where=log.probabilities > 0)
+    return max(float(ratio.max()), float(weight.max()), 1.0)
+
+
+def _few(rows: Rows) -> str:
+    found = estimates.enough(rows)
+    return f"ESS min(v, 1 - v) = {found:.3g} is below {estimates.ENOUGH:g}" if found < estimates.ENOUGH else ""
+
+
+def _estimates(
+    log: Log, rows: Rows, chances: np.ndarray, clip: float, confidence: float, dropped: str
+) -> list[Estimate]:
+    """Return the estimates in units of the rewards: DR with its normal and its betting interval, then the others."""
+    low, high = log.rewards
+    width = high - low
+
+    def scaled(estimator: str, interval: str, found: Interval, about: str, shown: bool = True) -> Estimate:
+        ends = [low + width * x if shown else math.nan for x in (found.low, found.high)]
+        if interval in (BETTING, BERNSTEIN):  # the value is in the range for certain
+            ends = [min(max(end, low), high) for end in ends]
+        return Estimate(estimator, interval, low + width * found.value, width * found.se, *ends, about)
+
+    wide = rows.bound
+    normally = "approximate: for many rows, none of which dominates; nothing is proved"
+    about = f"dropped: {dropped}" if dropped else normally
+    sure = f"proved for every number of rows, given W = {wide:.4g}"
+    unsure = f"not proved: W = {wide:.4g} is the largest weight seen, which is no bound"
+    bet = sure if rows.proved else unsure
+    bias = None
+    if log.probabilities is not None:
+        bias = float(np.maximum(chances - clip * log.probabilities, 0).sum(axis=1).mean())
+    lost = "bias unknown: it needs the whole logging distribution" if bias is None else (
+        f"too low by at most {width * bias:.3g}, by which its interval is longer")  # fmt: skip
+    cut = estimates.clipped(rows, clip, bias, confidence)
+    return [
+        scaled("DR", NORMAL, estimates.normal(rows.fitted, confidence), about, not dropped),
+        scaled("DR", BETTING, estimates.betting(rows.predictable, -wide, 1 + wide, confidence), bet),
+        scaled("IPS", NORMAL, estimates.normal(rows.inverse, confidence), about, not dropped),
+        scaled("IPS", BETTING, estimates.betting(rows.inverse, 0.0, wide, confidence), bet),
+        scaled("IPS", BERNSTEIN, estimates.bernstein(rows.inverse, 0.0, wide, confidence), f"{bet}; rows independent"),
+        scaled("SNIPS", NORMAL, estimates.self_normalized(rows, confidence), about, not dropped),
+        scaled(f"clipped at {clip:g}", NORMAL if bias is not None else "", cut, lost, not dropped),
+    ]
+
+
+def _warnings(rows: Rows, checked: Diagnostics, dropped: str, headline: Estimate, width: float) -> tuple[str, ...]:
+    lines = list(checked.alarms)
+    if checked.unsupported_mass:
+        lines.append(
+            f"in {checked.unsupported_rows:,} rows the policy takes arms that logging never takes, with a mean "
+            f"probability of {checked.unsupported_mass:.3g}: all estimates may be wrong by up to "
+            f"{width * checked.unsupported_mass:.3g} more"
+        )
+    if checked.never_pulled:
+        arms = ", ".join(map(str, checked.never_pulled[:5])) + ", .." * (len(checked.never_pulled) > 5)
+        lines.append(
+            f"no row has the arm {arms}, which the policy takes with a mean probability of "
+            f"{checked.never_pulled_mass:.3g}: nothing is known of its reward"
+        )
+    if dropped:
+        lines.append(f"the normal interval is dropped, because {dropped}; the betting interval is shown")
+    if headline.interval == BETTING and not rows.proved:
+        lines.append(
+            f"the betting interval is not proved: {rows.bound:.4g} is the largest weight seen, which is no bound; give "
+            "least_propensity with the log, or largest_weight"
+        )
+    return tuple(lines)

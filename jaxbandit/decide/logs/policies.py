@@ -1,0 +1,106 @@
+"""Policies to evaluate: the probability of each arm in each row of a log."""
+
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+
+from jaxbandit.base.contract import Offer
+from jaxbandit.base.refusals import python, refuse, wrong
+from jaxbandit.decide.logs.log import SUM, Log
+
+
+@runtime_checkable
+class RowPolicy(Protocol):
+    """A policy that computes the probabilities of all rows of a log at once, as `policy_of` returns it."""
+
+    def on_log(self, log: Log) -> np.ndarray:
+        """Return the probability of each arm in each row, float[n, num_arms]."""
+        ...
+
+
+def distribution(where: str, log: Log, policy: Any) -> np.ndarray:
+    """Return the probability of each arm in each row of a log, float64[n, num_arms].
+
+    Args:
+      where: the policy, for error messages.
+      log: the rows.
+      policy: float[n, num_arms]; or a function from the context of a row to float[num_arms]; or a `RowPolicy`; or
+        "uniform", over the available arms; or "arm:2". Where a log says which arms are available, the function receives
+        an `Offer`, as algorithms do.
+
+    Raises:
+      BadInput: the shape is another one, a probability is negative, those of a row do not sum to 1 within 1e-6, or an
+        arm that is not available has one; one line with the number of the row.
+    """
+    if isinstance(policy, RowPolicy):
+        given = policy.on_log(log)
+    elif isinstance(policy, str):
+        given = _of_name(where, log, policy)
+    elif callable(policy):
+        given = _of_function(where, log, policy)
+    else:
+        given = policy
+    try:
+        chances = np.asarray(given, np.float64)
+    except (TypeError, ValueError):
+        wrong(where, given, f"float[{len(log)}, {log.num_arms}], a function or policy_of(..)", written=python)
+    if chances.shape != (len(log), log.num_arms):
+        refuse(where, f" has shape {chances.shape}, must be float[{len(log)}, {log.num_arms}], a probability for each "
+               "row and arm")  # fmt: skip
+    _refuse_first(where, ~(chances >= 0).all(axis=1), chances.min(axis=1), "has the probability", "at least 0")
+    total = chances.sum(axis=1)
+    _refuse_first(where, ~(np.abs(total - 1) <= SUM), total, "has probabilities that sum to", "1")
+    if log.available is not None:
+        outside = np.where(log.available, 0.0, chances).max(axis=1)
+        text = "takes an arm that is not available with probability"
+        _refuse_first(where, outside > 0, outside, text, "0")
+    return chances
+
+
+def _refuse_first(where: str, bad: np.ndarray, values: np.ndarray, what: str, allowed: str) -> None:
+    if bad.any():
+        row = int(np.argmax(bad))
+        refuse(where, f": row {row} {what} {values[row]:.8g}, must be {allowed}")
+
+
+def _of_function(where: str, log: Log, policy: Any) -> np.ndarray:
+    if log.context is None and log.available is None:
+        return np.broadcast_to(_row(where, policy(None), log.num_arms, 0), (len(log), log.num_arms))
+    rows = []
+    for i in range(len(log)):
+        context = None if log.context is None else log.context[i]
+        offered = context if log.available is None else Offer(log.available[i], context)  # pyright: ignore[reportArgumentType]
+        rows.append(_row(where, policy(offered), log.num_arms, i))
+    return np.stack(rows)
+
+
+def _row(where: str, given: Any, num_arms: int, row: int) -> np.ndarray:
+    try:
+        chances = np.asarray(given, np.float64)
+    except (TypeError, ValueError):
+        chances = np.zeros(0)
+    if chances.shape != (num_arms,):
+        got = f"shape {chances.shape}" if chances.ndim else python(given)
+        refuse(where, f": row {row}: the function returns {got}, must return float[{num_arms}], a probability for each "
+               "arm")  # fmt: skip
+    return chances
+
+
+def _of_name(where: str, log: Log, name: str) -> np.ndarray:
+    if name == "uniform":
+        offered = np.ones((len(log), log.num_arms)) if log.available is None else log.available.astype(np.float64)
+        return offered / offered.sum(axis=1, keepdims=True)
+    kind, _, arm = name.partition(":")
+    if kind != "arm" or not arm.isdecimal() or int(arm) >= log.num_arms:
+        wrong(where, name, f"uniform, or arm:0 to arm:{log.num_arms - 1}", written=python)
+    chances = np.zeros((len(log), log.num_arms))
+    chances[:, int(arm)] = 1.0
+    return chances
+
+
+def name_of(policy: Any) -> str:
+    """Return the name of a policy that was given without one."""
+    if isinstance(policy, str):
+        return policy
+    name = getattr(policy, "name", "") or getattr(policy, "__name__", "")
+    return name if isinstance(name, str) and name.isidentifier() else "policy"

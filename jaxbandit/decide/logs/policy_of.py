@@ -1,0 +1,150 @@
+"""The policy of an algorithm in one state: the probability with which it takes each arm in the rows of a log."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxbandit.base import checks
+from jaxbandit.base.contract import Algorithm, Choice, Chosen, Offer, action_of
+from jaxbandit.base.refusals import python, refuse
+from jaxbandit.base.types import Array, PyTree
+from jaxbandit.decide.logs.log import Log
+
+WHERE = "policy_of"
+AT_ONCE = 2**16  # draws that one step computes
+
+
+@dataclass(frozen=True, eq=False)
+class AlgorithmPolicy:
+    """What an algorithm does in a state that does not change, as `policy_of` returns it."""
+
+    algorithm: Algorithm
+    state: PyTree
+    trained_on: tuple[Log, ...]
+    draws: int
+    seed: int
+
+    @property
+    def name(self) -> str:
+        """The name of the algorithm."""
+        return self.algorithm.name
+
+    def on_log(self, log: Log) -> np.ndarray:
+        """Return the probability of each arm in each row, float64[n, num_arms].
+
+        Raises:
+          BadInput: the state was trained on rows of this log, or the algorithm is not one for its arms and contexts.
+        """
+        shared = max((log.shared(other) for other in self.trained_on), default=0)
+        if shared:
+            name = self.name or "the algorithm"
+            refuse(WHERE, f": the state of {name} was trained on {shared:,} of these {len(log):,} rows, on which its "
+                   "value is too high; evaluate on other rows, or give in_sample = True")  # fmt: skip
+        with jax.enable_x64(True):
+            return _probabilities(self, log)
+
+
+def policy_of(
+    algorithm: Algorithm,
+    state: PyTree,
+    *,
+    trained_on: Log | Sequence[Log] = (),
+    in_sample: bool = False,
+    draws: int = 100,
+    seed: int = 0,
+) -> AlgorithmPolicy:
+    """Return the policy of an algorithm in one state, for `evaluate`: it does not learn from the rows.
+
+    A deterministic rule takes one arm with probability 1. Of a rule that draws, `draws` actions are drawn for each row:
+    the share of each arm is its probability, unless the rule says the probability of what it draws (`Chosen`). Then
+    that is taken, and the arms that were never drawn share what remains evenly.
+
+    Args:
+      algorithm: an algorithm whose actions are single arms.
+      state: its state in one run, such as `session.state`, or the state that a replay returns.
+      trained_on: the logs from whose rows the state learned. On these rows, and on the rows of `log[..]` of the same
+        log, the policy is refused.
+      in_sample: whether it may be evaluated on these rows all the same, which is optimistic.
+      draws: number of actions drawn for each row.
+      seed: seed of the draws.
+
+    Raises:
+      BadInput: an argument is wrong; when it is evaluated, the policy was trained on rows of that log.
+    """
+    checks.boolean(WHERE, "in_sample", in_sample)
+    logs = (trained_on,) if isinstance(trained_on, Log) else tuple(trained_on)
+    for each in logs:
+        if not isinstance(each, Log):
+            refuse(f"{WHERE}: trained_on", f" = {python(each)}, must be a Log or a list of them")
+    return AlgorithmPolicy(
+        algorithm,
+        state,
+        () if in_sample else logs,
+        checks.integer(WHERE, "draws", draws, 1),
+        checks.integer(WHERE, "seed", seed, 0, 2**32 - 1),
+    )
+
+
+def _probabilities(policy: AlgorithmPolicy, log: Log) -> np.ndarray:
+    """Return the probabilities of the rows, computed in float64."""
+    algorithm = policy.algorithm
+    arms = algorithm.arms
+    if arms is not None and arms.num_arms != log.num_arms:
+        refuse(
+            WHERE, f": {policy.name or 'the algorithm'} has {arms.num_arms} arms, must have {log.num_arms}, as the log"
+        )
+    state = jax.tree.map(_widened, policy.state)
+    if algorithm.replan is not None and bool(algorithm.replan.due(state)):
+        state = algorithm.replan.apply(state)
+    context = _contexts(algorithm, log)
+    key = jax.random.key(policy.seed)
+    drawn = policy.draws if jax.tree.leaves(jax.eval_shape(algorithm.noise, key)) else 1
+
+    def row(number: Array, context: PyTree, offered: Array) -> Array:
+        def one(key: Array) -> tuple[Array, Array]:
+            chosen = algorithm.select(algorithm.noise(key), state, context)
+            known = isinstance(chosen, Choice) and isinstance(chosen.info, Chosen)
+            return action_of(chosen), chosen.info.probability if known else jnp.nan  # pyright: ignore[reportAttributeAccessIssue]
+
+        actions, chances = jax.vmap(one)(jax.random.split(jax.random.fold_in(key, number), drawn))
+        if actions.shape != (drawn,):
+            refuse(
+                WHERE, f": {policy.name or 'the algorithm'} takes actions of shape {actions.shape[1:]}, must take arms"
+            )
+        counts = jnp.zeros(log.num_arms).at[actions].add(1.0)
+        said = jnp.zeros(log.num_arms).at[actions].max(chances)
+        unseen = offered & (counts == 0)
+        rest = jnp.where(unseen.any(), jnp.maximum(1 - said.sum(), 0.0) / jnp.maximum(unseen.sum(), 1), 0.0)
+        exact = jnp.where(unseen, rest, said)
+        return jnp.where(jnp.isnan(chances).any(), counts / drawn, exact / exact.sum())
+
+    offered = np.ones((len(log), log.num_arms), bool) if log.available is None else log.available
+    rows = (np.arange(len(log)), context, offered)
+    mapped = jax.jit(lambda rows: jax.lax.map(lambda r: row(*r), rows, batch_size=max(AT_ONCE // drawn, 1)))
+    return np.asarray(mapped(rows))
+
+
+def _widened(leaf: Any) -> Any:
+    """Return a leaf of a state with floats in float64; keys and integers as they are."""
+    floats = hasattr(leaf, "dtype") and jnp.issubdtype(leaf.dtype, jnp.floating)
+    return jnp.asarray(leaf, jnp.float64) if floats else leaf
+
+
+def _contexts(algorithm: Algorithm, log: Log) -> PyTree:
+    """Return the contexts of all rows as the algorithm receives them."""
+    arms, context = algorithm.arms, log.context
+    if arms is not None and arms.context is not None and (context is None or context.shape[1:] != arms.context):
+        has = "no contexts" if context is None else f"contexts float{list(context.shape[1:])}"
+        refuse(
+            WHERE, f": {algorithm.name or 'the algorithm'} needs contexts float{list(arms.context)}, the log has {has}"
+        )
+    if arms is not None and arms.num_contexts is not None:
+        if context is None or context.shape[1:] != (1,):
+            refuse(WHERE, f": {algorithm.name or 'the algorithm'} needs the index of an action set below "
+                   f"{arms.num_contexts}, so the log must have one context column")  # fmt: skip
+        context = context[:, 0].astype(np.int32)
+    return context if log.available is None else Offer(log.available, context)  # pyright: ignore[reportArgumentType]

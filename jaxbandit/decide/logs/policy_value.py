@@ -1,0 +1,122 @@
+"""The value of one policy on a log: the headline, all estimates and the diagnostics."""
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+from jaxbandit.base import text
+from jaxbandit.decide.logs.diagnostics import Diagnostics
+from jaxbandit.decide.logs.estimates import BETTING, Rows
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """An estimate in units of the rewards; its ends are NaN where there is no interval."""
+
+    estimator: str  # "DR", "IPS", "SNIPS", "clipped at ..", "DM"
+    interval: str  # "normal", "betting", "empirical Bernstein", or "" if there is none
+    value: float
+    se: float
+    low: float
+    high: float
+    about: str  # what is assumed or not proved, or why there is no interval
+
+    @property
+    def words(self) -> str:
+        """The number with its interval."""
+        if math.isnan(self.value):
+            return "?"
+        return text.with_interval(self.value, self.low, self.high) if self.low == self.low else f"{self.value:.4g}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the estimate as plain data; what is not known is absent."""
+        return known(vars(self))
+
+
+@dataclass(frozen=True, eq=False)
+class PolicyValue:
+    """The value of a policy on a log; `str` returns all estimates as text.
+
+    `diagnostics` and `rows` are None without propensities, and for the rewards of the log as they were.
+    """
+
+    name: str
+    headline: Estimate
+    estimates: tuple[Estimate, ...]
+    confidence: float
+    warnings: tuple[str, ...] = ()
+    diagnostics: Diagnostics | None = None
+    rows: Rows | None = None
+
+    @property
+    def value(self) -> float:
+        """The estimate of the headline."""
+        return self.headline.value
+
+    @property
+    def low(self) -> float:
+        """The lower end of its interval, NaN without one."""
+        return self.headline.low
+
+    @property
+    def high(self) -> float:
+        """The upper end of its interval, NaN without one."""
+        return self.headline.high
+
+    @property
+    def by(self) -> str:
+        """The estimator and the kind of interval of the headline."""
+        found = self.headline
+        sure = " (not proved)" if found.interval == BETTING and self.rows is not None and not self.rows.proved else ""
+        return f"{found.estimator}, {found.interval or 'no interval'}{sure}"
+
+    def estimate(self, estimator: str, interval: str) -> Estimate | None:
+        """Return the estimate by an estimator with a kind of interval, such as "IPS" and "betting", None without it."""
+        return next((e for e in self.estimates if (e.estimator, e.interval) == (estimator, interval)), None)
+
+    @property
+    def betting(self) -> Estimate | None:
+        """The betting interval of the doubly robust estimate; None without propensities."""
+        return self.estimate("DR", BETTING)
+
+    def table(self) -> tuple[list[str], list[list[str]]]:
+        """Return headings and rows of a table of all estimates."""
+        head = ["estimator", "value", f"{percent(self.confidence)} interval", "interval by", "what it rests on"]
+        return head, [[e.estimator, *cells(e.words), e.interval, e.about] for e in self.estimates]
+
+    def __str__(self) -> str:
+        head, rows = self.table()
+        return text.align([head, *rows], right=(1,))
+
+    __repr__ = __str__
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the value as plain data; what is not known is absent."""
+        content: dict[str, Any] = {"name": self.name, "headline": self.headline.to_dict()}
+        content |= {"estimates": [e.to_dict() for e in self.estimates], "warnings": list(self.warnings)}
+        if self.diagnostics is not None and self.rows is not None:
+            content["diagnostics"] = known(self.diagnostics.to_dict())
+            content |= {"weight_bound": self.rows.bound, "weight_bound_proved": self.rows.proved}
+        return content
+
+
+def known(entries: dict[str, Any]) -> dict[str, Any]:
+    """Return the entries without those that are None or not finite; in lists these become None."""
+    content = {}
+    for name, value in entries.items():
+        if isinstance(value, list):
+            content[name] = [None if isinstance(x, float) and not math.isfinite(x) else x for x in value]
+        elif value is not None and not (isinstance(value, float) and not math.isfinite(value)):
+            content[name] = value
+    return content
+
+
+def cells(words: str) -> list[str]:
+    """Return a number and its interval, as `Estimate.words` has them, as two cells of a table."""
+    value, _, rest = words.partition(" [")
+    return [value, rest.rstrip("]").replace(", ", " to ")]
+
+
+def percent(confidence: float) -> str:
+    """Return a confidence level in percent."""
+    return f"{100 * confidence:g} %"

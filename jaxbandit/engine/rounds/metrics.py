@@ -1,0 +1,141 @@
+"""The metrics of one run in the engine: what is carried from round to round, and the values at the checkpoints."""
+
+import inspect
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxbandit.base.domains import NAME, check
+from jaxbandit.base.metrics import Metric, Round
+from jaxbandit.base.numerics import as_float, kahan
+from jaxbandit.base.refusals import refuse
+from jaxbandit.base.types import Array, PyTree
+from jaxbandit.engine.rounds.step import ContractError, Played, called, same_state
+
+# Results are arrays by name; this comes before the name of a metric.
+METRIC = "metric/"
+MEAN, VARIANCE, COUNTED = "metric_mean/", "metric_variance/", "metric_runs/"  # over the runs, and how many these are
+MEASURES = ("regret", "feedback", "hindsight")  # names of the other curves of a result
+
+Given = Mapping[str, Metric | Callable[[Round], Array]]
+
+
+class Carries(NamedTuple):
+    """What the metrics of one run carry from round to round."""
+
+    round: Array  # int32[], number of rounds so far
+    own: tuple[PyTree, ...]  # a carry of each metric
+
+
+class Metrics(NamedTuple):
+    """The metrics of a run; all fields are static."""
+
+    names: tuple[str, ...] = ()
+    each: tuple[Metric, ...] = ()
+    example: Any = None  # Round of the shapes of a round
+
+    def empty(self) -> Carries | None:
+        """What is carried before the first round; None without metrics."""
+        if not self.names:
+            return None
+        return Carries(jnp.int32(0), tuple(self._begun(i) for i in range(len(self.names))))
+
+    def after(self, carries: Carries, state: PyTree, world: PyTree, played: Played) -> Carries:
+        """What is carried after a round, which was played in these states of the algorithm and the environment."""
+        r = round_of(state, world, played, carries.round + 1)
+        steps = zip(self.names, self.each, carries.own, strict=True)
+        return Carries(r.round, tuple(called(f"metrics.{name}", metric.step, own, r) for name, metric, own in steps))
+
+    def values(self, carries: Carries | None) -> tuple[Array, ...]:
+        """The value of each metric, float[]."""
+        every = () if carries is None else zip(self.names, self.each, carries.own, strict=True)
+        return tuple(as_float(called(f"metrics.{name}", metric.value, own)) for name, metric, own in every)
+
+    def check(self) -> None:
+        """Raise a ContractError of one line if a metric cannot be carried by a loop, or is not one number."""
+        for i, (name, metric) in enumerate(zip(self.names, self.each, strict=True)):
+            carry = jax.eval_shape(lambda i=i: self._begun(i))
+            where = f"metrics.{name}"
+            after = jax.eval_shape(lambda c, r, m=metric, at=where: called(at, m.step, c, r), carry, self.example)
+            same_state(f"{where}: step", "carry", carry, after)
+            jax.eval_shape(lambda c, m=metric, at=where: _number(at, called(at, m.value, c)), carry)
+
+    def _begun(self, i: int) -> PyTree:
+        init, where = self.each[i].init, f"metrics.{self.names[i]}"
+        shapes = (self.example,) if inspect.signature(init).parameters else ()
+        return jax.tree.map(lambda x: jnp.array(x, jnp.result_type(x)), called(where, init, *shapes))
+
+
+def metrics_of(given: tuple[tuple[str, Any], ...], example: Round) -> Metrics:
+    """Return the metrics of a run, given by name, for rounds of these shapes; raise an error if one is no number."""
+    names = tuple(name for name, _ in given)
+    every = tuple(x if isinstance(x, Metric) else _summed(f"metrics.{name}", x) for name, x in given)
+    metrics = Metrics(names, every, example)
+    metrics.check()
+    return metrics
+
+
+def round_of(state: PyTree, world: PyTree, played: Played, number: Any) -> Round:
+    """Return what metrics see of a round that was played in these states of the algorithm and the environment."""
+    return Round(
+        state=state,
+        context=played.context,
+        action=played.action,
+        choice=played.choice,
+        feedback=played.feedback,
+        regret=played.regret,
+        world=world,
+        round=number,
+    )
+
+
+def checked(where: str, given: Given | None) -> dict[str, Any]:
+    """Return the metrics by name; raise BadInput unless each is a function or a Metric with a name of its own."""
+    if given is None:
+        return {}
+    if not isinstance(given, Mapping):
+        refuse(where, f" is a {type(given).__name__}, must be a dictionary of functions or Metrics by name")
+    for name, metric in given.items():
+        check(f"{where}: name", name, NAME)
+        if name in MEASURES:
+            refuse(where, f": {name!r} is the name of another curve of a result; choose another name")
+        if not callable(metric) and not isinstance(metric, Metric):
+            refuse(where, f": {name!r} is a {type(metric).__name__}, must be a function of a Round or a Metric")
+    return dict(given)
+
+
+def is_curve(name: str) -> bool:
+    """Whether an array of results is recorded at checkpoints, float[runs, checkpoints]."""
+    return name in MEASURES or name.startswith(METRIC)
+
+
+def included(name: str, rows: np.ndarray, counts: np.ndarray) -> np.ndarray:
+    """Return which of the runs `counts`, bool[runs], are in the means of an array [runs, checkpoints] of this name.
+
+    A run with a value of a metric that is not finite is left out of that metric.
+    """
+    return counts & np.isfinite(rows).all(axis=1) if name.startswith(METRIC) else counts
+
+
+def _summed(where: str, function: Callable[[Round], Array]) -> Metric:
+    """The metric of the sum of a function over the rounds."""
+    return Metric(
+        init=lambda: jnp.zeros(2),
+        step=lambda total, r: kahan(total, as_float(_number(where, function(r)))),
+        value=lambda total: total[0],
+    )
+
+
+def _number(where: str, x: Any) -> Any:
+    """Return x if it is one number; raise a ContractError otherwise."""
+    if isinstance(x, bool | int | float) or (getattr(x, "shape", None) == () and _is_real(x.dtype)):
+        return x
+    got = f"{x.dtype}{list(x.shape)}" if hasattr(x, "shape") else "None" if x is None else f"a {type(x).__name__}"
+    raise ContractError(f"{where} returns {got}, must return one number, float[]")
+
+
+def _is_real(dtype: Any) -> bool:
+    return any(jnp.issubdtype(dtype, kind) for kind in (jnp.floating, jnp.integer, jnp.bool_))

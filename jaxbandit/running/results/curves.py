@@ -1,0 +1,148 @@
+"""Curves of runs with a fixed horizon: what is recorded at checkpoints, with its mean and interval over the runs."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from jaxbandit.base import domains, refusals
+from jaxbandit.base.refusals import BadInput
+from jaxbandit.engine.rounds.metrics import COUNTED, MEAN, METRIC, VARIANCE, included
+from jaxbandit.engine.rounds.states import STATE
+from jaxbandit.running.results.base import Result
+from jaxbandit.theory import intervals
+
+
+class CurvesResult(Result):
+    """A result whose runs have values at checkpoints: of its measure, in hindsight, and of metrics.
+
+    Each of these curves has a name, which the argument `what` of the methods takes.
+    """
+
+    measure: str
+
+    @property
+    def metrics(self) -> tuple[str, ...]:
+        """Names of the metrics that were recorded."""
+        return tuple(name.removeprefix(MEAN) for name in self.arrays if name.startswith(MEAN))
+
+    @property
+    def curves(self) -> tuple[str, ...]:
+        """Names of all curves: the measure, "hindsight" if it was recorded, and the metrics."""
+        hindsight = ["hindsight"] if "hindsight_mean" in self.arrays else []
+        return tuple(dict.fromkeys((self.measure, *hindsight, *self.metrics)))
+
+    def counts(self, what: str | None = None) -> np.ndarray:
+        """Return which runs are included in the means of a curve, bool[runs]; by default those without a failure.
+
+        The runs in which a metric is not finite at a checkpoint are not included in it. If no numbers of single runs
+        were kept, these are not known, and only `counted_in` leaves them out.
+        """
+        counts, name = super().counts(), f"{METRIC}{what}"
+        return included(name, self.arrays[name], counts) if name in self.arrays else counts
+
+    def counted_in(self, what: str | None = None) -> int:
+        """Return the number of runs in the means of a curve, by default in those of the measure."""
+        name = COUNTED + (what or self.measure)
+        return int(self.arrays[name]) if name in self.arrays else self.counted
+
+    def moments(self, what: str | None = None) -> tuple[np.ndarray, np.ndarray]:
+        """Return the mean and the variance of a curve at the checkpoints, by default of the measure, float64[C]."""
+        what = what or self.measure
+        domains.check(f"{self.instance}/{self.algorithm}: what", what, domains.choice(self.curves))
+        if what in self.metrics:
+            return self.arrays[MEAN + what], self.arrays[VARIANCE + what]
+        before = "hindsight_" if what == "hindsight" else ""
+        return self.arrays[f"{before}mean"], self.arrays[f"{before}variance"]
+
+    def per_run(self, what: str | None = None) -> np.ndarray | None:
+        """Return a curve of each run, by default the measure, float[runs, C], with failed runs; None if not kept."""
+        what = what or self.measure
+        return self.arrays.get(METRIC + what, self.arrays.get(what))
+
+    def averaged(self) -> np.ndarray:
+        """Return the measure of each run at the last checkpoint."""
+        rows = self.per_run()
+        return np.zeros(0) if rows is None else rows[self.counts(self.measure), -1].astype(np.float64)
+
+    def interval(self, confidence: float = intervals.CONFIDENCE, *, what: str | None = None) -> intervals.Interval:
+        """Return the mean of a curve at the checkpoints with its Student interval.
+
+        At a round at which all runs are equal, no variance can be estimated, and the ends are infinite.
+
+        Args:
+          confidence: confidence level, in (0, 1).
+          what: name of the curve. Default: the measure.
+
+        Raises:
+          ValueError: there are fewer than two valid runs.
+        """
+        return intervals.student(*self.moments(what), self.counted_in(what), confidence)
+
+    @property
+    def states(self) -> Any:
+        """The last states that `keep_states` kept, as a tree of arrays [runs, ...]; None if there are none.
+
+        A result that was read from files, or joined from parts, has them in a dictionary by the names of the fields.
+        """
+        if self.states_like is not None:
+            import jax
+
+            return jax.tree.map(lambda name: self.arrays[name], self.states_like)
+        arrays = {name.removeprefix(STATE): x for name, x in self.arrays.items() if name.startswith(STATE)}
+        return arrays or None
+
+    def at(self, checkpoint: int | None = None, *, fraction: float | None = None) -> int:
+        """Return the position of the checkpoint at a round, or nearest to a fraction of the horizon, in (0, 1]."""
+        rounds, where = self.arrays["checkpoints"], f"{self.instance}/{self.algorithm}"
+        checkpoint = place(where, checkpoint, fraction)
+        if fraction is not None:
+            return int(np.abs(rounds - fraction * rounds[-1]).argmin())
+        if checkpoint is None:
+            return len(rounds) - 1
+        places = np.flatnonzero(rounds == checkpoint)
+        if not len(places):
+            raise BadInput(f"{where}: has no checkpoint at {checkpoint}; the last is {int(rounds[-1])}")
+        return int(places[0])
+
+    def notes(self) -> list[str]:
+        """Return notes for the foot of a table or a figure, one line each."""
+        return [*super().notes(), *(f"{self.algorithm}: {line}" for line in self.left_out_of().values())]
+
+    def left_out_of(self) -> Mapping[str, str]:
+        """Return by metric how many runs are left out of it alone, "3 of 500 runs left out of cost: not finite"."""
+        lacking = {name: self.counted - self.counted_in(name) for name in self.metrics}
+        return {k: f"{n:,} of {self.runs:,} runs left out of {k}: not finite" for k, n in lacking.items() if n}
+
+    def known(self, what: str) -> np.ndarray:
+        """Return which checkpoints have a finite mean and interval, because JSON cannot hold other numbers."""
+        mean, variance = self.moments(what)
+        return np.isfinite(mean) & (np.isfinite(variance) if self.counted_in(what) > 1 else True)
+
+    def curve(self, what: str) -> dict[str, Any]:
+        """Return a curve as plain data: at, mean, se, low, high, and the number of runs."""
+        keep, counted = self.known(what), self.counted_in(what)
+        curve = {"at": self.arrays["checkpoints"][keep], "mean": self.moments(what)[0][keep]}
+        if counted > 1:
+            interval = self.interval(what=what)
+            known = np.isfinite(interval.low[keep]) & np.isfinite(interval.high[keep])
+            ends = {"low": interval.low[keep], "high": interval.high[keep]}
+            curve |= {"se": interval.se[keep]}
+            curve |= {name: np.where(known, end, curve["mean"]) for name, end in ends.items()}
+            # Rounds at which all runs are equal and nothing bounds them: low and high are then no interval.
+            curve |= {} if known.all() else {"equal": curve["at"][~known]}
+        return curve | {"runs": counted}
+
+
+def place(where: str, at: float | None, fraction: float | None) -> int | None:
+    """Return the round that `at` specifies, or None if it is None; raise BadInput for invalid arguments."""
+    if fraction is not None:
+        if at is not None:
+            refusals.refuse(where, f": at = {at!r} and fraction = {fraction!r} are both given; give one of them")
+        if isinstance(fraction, bool | str) or not 0 < fraction <= 1:
+            refusals.refuse(where, f": fraction = {fraction!r}, must be in (0, 1], a fraction of the horizon")
+    if at is None:
+        return None
+    if isinstance(at, int | float | np.integer | np.floating) and not isinstance(at, bool) and float(at).is_integer():
+        return int(at)
+    return refusals.refuse(where, f": at = {at!r}, must be a round; for half of the horizon, give fraction = 0.5")
