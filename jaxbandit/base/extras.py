@@ -23,6 +23,7 @@ EXTRAS = {
     "optuna": {"optuna": "optuna"},
     "dask": {"dask": "dask", "distributed": "distributed"},
     "slurm": {"submitit": "submitit"},
+    "neural": {"optax": "optax"},
 }
 
 

@@ -13,7 +13,7 @@ from jax import lax
 
 from jaxbandit.algorithms.contextual.logistic_models import logistic_models, with_intercept
 from jaxbandit.algorithms.contextual.models import Model, ridge
-from jaxbandit.algorithms.contextual.policy import ContextualState, Each, contextual_policy, offered
+from jaxbandit.algorithms.contextual.policy import ContextualState, Each, contextual_policy, offered, written
 from jaxbandit.base import checks
 from jaxbandit.base.contract import Action, Algorithm, Context, Replan, Rewards, action_of
 from jaxbandit.base.declaration import declare
@@ -124,9 +124,9 @@ def ucb_glm(
         place = (state.policy.round - 1) % horizon
         return state._replace(
             policy=policy.update(state.policy, context, selected, reward),
-            rows=_written(state.rows, place, x),
-            rewards=_written(state.rewards, place, as_float(reward)),
-            arms=None if own.shared else _written(state.arms, place, arm),
+            rows=written(state.rows, place, x),
+            rewards=written(state.rewards, place, as_float(reward)),
+            arms=None if own.shared else written(state.arms, place, arm),
         )
 
     def due(state: UcbGlmState) -> Array:
@@ -157,11 +157,6 @@ def ucb_glm(
         replan=Replan(due, fit),
     )
     return with_intercept(rule, intercept)
-
-
-def _written(x: Array, place: Array, entry: Array) -> Array:
-    """Return x with x[place] = entry, in place on many runs, because the place is the same in all of them."""
-    return lax.dynamic_update_index_in_dim(x, entry, place, 0)
 
 
 def design(dim: int, regularization: Scalar) -> Model:
