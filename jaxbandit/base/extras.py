@@ -23,7 +23,6 @@ EXTRAS = {
     "optuna": {"optuna": "optuna"},
     "dask": {"dask": "dask", "distributed": "distributed"},
     "slurm": {"submitit": "submitit"},
-    "neural": {"optax": "optax"},
 }
 
 

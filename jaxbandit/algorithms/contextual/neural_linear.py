@@ -13,6 +13,8 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
+from jaxbandit.algorithms.contextual import adam
+from jaxbandit.algorithms.contextual.adam import Adam
 from jaxbandit.algorithms.contextual.lin_ts_disjoint import lin_ts_disjoint
 from jaxbandit.algorithms.contextual.lin_ts_shared import lin_ts_shared
 from jaxbandit.algorithms.contextual.models import models, ridge
@@ -20,7 +22,6 @@ from jaxbandit.algorithms.contextual.policy import ContextualState, offered, wri
 from jaxbandit.base import checks
 from jaxbandit.base.contract import Action, Algorithm, Arms, Context, Offer, Replan, action_of
 from jaxbandit.base.declaration import declare
-from jaxbandit.base.extras import extra
 from jaxbandit.base.numerics import as_float, dot, get_at, product
 from jaxbandit.base.types import Array, Key, PyTree, Scalar
 
@@ -40,7 +41,7 @@ class NeuralLinearState(NamedTuple):
 
     policy: ContextualState
     network: Network
-    optimizer: PyTree  # of Adam
+    optimizer: Adam
     rows: Array  # float[buffer, dim], of the arms that were pulled
     rewards: Array  # float[buffer]
     arms: Array  # int32[buffer], the output of the network that a row is for
@@ -76,7 +77,7 @@ def neural_linear(
     The features phi(x) are the last hidden layer of a network, relu(W' x + b) for one layer. Each round is one of
     `lin_ts_disjoint` or `lin_ts_shared` on phi(x), with the prior N(0, I). Every `every` rounds the network is trained
     by Adam on minibatches of the last rows, with the squared loss of its output for the arm that was pulled, and the
-    posterior is computed anew from these rows. It needs the extra `neural`.
+    posterior is computed anew from these rows.
 
     Guarantee: None.
 
@@ -100,7 +101,6 @@ def neural_linear(
 
     Raises:
       ValueError: an argument is out of range.
-      MissingExtra: optax is not installed.
 
     Source:
       Riquelme, Tucker and Snoek (2018), Deep Bayesian bandits showdown, ICLR, Section 2, "NeuralLinear".
@@ -116,13 +116,7 @@ def neural_linear(
     every = checks.integer(where, "every", every, 1)
     steps = checks.integer(where, "steps", steps, 0)
     batch_size = checks.integer(where, "batch_size", batch_size, 1)
-    with extra("neural"):
-        import optax
-
     linear = (lin_ts_shared if shared else lin_ts_disjoint)(num_arms, units[-1], sigma=sigma)
-
-    def adam() -> optax.GradientTransformation:
-        return optax.adam(as_float(learning_rate))
 
     def phi_of(network: Network, context: Context) -> Context:
         available, features = offered(where, shape, context)
@@ -134,7 +128,7 @@ def neural_linear(
         return NeuralLinearState(
             policy=linear.init(jax.random.fold_in(key, 2)),
             network=network,
-            optimizer=adam().init(network),
+            optimizer=adam.init(network),
             rows=jnp.zeros((buffer, shape[-1])),
             rewards=jnp.zeros(buffer),
             arms=jnp.zeros(buffer, jnp.int32),
@@ -168,8 +162,7 @@ def neural_linear(
         def step(carry: PyTree, places: Array) -> tuple[PyTree, None]:
             network, optimizer = carry
             gradient = jax.grad(loss)(network, state.rows[places], state.arms[places], state.rewards[places])
-            changes, optimizer = adam().update(gradient, optimizer)
-            return (optax.apply_updates(network, changes), optimizer), None
+            return adam.update(network, optimizer, gradient, learning_rate), None
 
         places = jax.random.randint(key, (steps, batch_size), 0, seen, jnp.int32)
         network, optimizer = lax.scan(step, (state.network, state.optimizer), places)[0]
