@@ -31,6 +31,7 @@ from .contextual.logistic_greedy import logistic_greedy as logistic_greedy
 from .contextual.logistic_greedy import logistic_softmax as logistic_softmax
 from .contextual.logistic_ts import logistic_ts as logistic_ts
 from .contextual.logistic_ucb import logistic_ucb as logistic_ucb
+from .contextual.neural_linear import neural_linear as neural_linear
 from .contextual.ridge_greedy import ridge_epsilon as ridge_epsilon
 from .contextual.ridge_greedy import ridge_greedy as ridge_greedy
 from .contextual.ridge_greedy import ridge_softmax as ridge_softmax
