@@ -372,7 +372,7 @@ def test_a_directory_belongs_to_its_metrics(folder, tmp_path):
         (["cost(one)"], r"must have its arguments in parentheses, numbers or texts separated by commas, as cost\(0\)$"),
         (["cost(0"], r"must have its arguments in parentheses, numbers or texts separated by commas, as cost\(0\)$"),
         (["mine:nothing"], r"metrics\[0\] = \"mine.*:nothing\", has no nothing in module mine"),
-        (["mine:ten"], r"metrics\[0\]: 'ten' is a int, must be a function of a Round or a Metric$"),
+        (["mine:ten"], r"metrics\[0\]: 'ten' is of type int, must be a function of a Round or a Metric$"),
         (["nowhere:cost"], r"metrics\[0\] = \"nowhere:cost\", has no module nowhere in "),
         (["reward", "mine:cost", "reward"], r"metrics\[2\] = \"reward\", must differ in its name from metrics\[0\]$"),
         (["mine:above(1, 2)"], r"mine.*:above raises TypeError: "),
