@@ -4,11 +4,15 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxbandit.base.contract import Arms, Environment, Rewards
+from jaxbandit.base.contract import Arms, Environment, Rewards, action_of
 from jaxbandit.base.declaration import declaration_of
+from jaxbandit.base.numerics import get_at
 from jaxbandit.environments.combinatorial.full_bandit import full_bandit
 from jaxbandit.environments.combinatorial.semi_bandit import semi_bandit
 from jaxbandit.environments.linear_arms.linear import linear
+from jaxbandit.environments.other_settings.cascade import cascade
+from jaxbandit.environments.other_settings.dueling import dueling
+from jaxbandit.environments.other_settings.knapsack import knapsack
 from jaxbandit.environments.stationary.bernoulli import bernoulli
 from jaxbandit.environments.stationary.beta import beta
 from jaxbandit.lab.specs.registry import ALGORITHMS, ENVIRONMENTS
@@ -74,9 +78,30 @@ def context_of(environment):
     return jax.eval_shape(lambda: environment.observe(environment.init(key), environment.noise(key)))
 
 
+# An environment of K arms for the rules of a setting whose action or feedback only such an environment has.
+WORLDS = {
+    "dueling": lambda k: dueling(0.5 + 0.1 * np.sign(np.arange(k)[None] - np.arange(k)[:, None])),
+    "knapsack": lambda k: knapsack(np.linspace(0.2, 0.8, k), np.linspace(0.1, 0.9, k), 40.0)._replace(
+        regret=lambda state, context, arm: 0.8 - get_at(state.rewards, arm)  # so that there is something to record
+    ),
+    "cascade": lambda k: cascade(np.linspace(0.2, 0.8, k), 2),
+}
+
+
+def feedback_of(environment, context, choice):
+    """The shapes of an environment's feedback on what an algorithm selects, which is given by its shapes."""
+
+    def reward(key, context, choice):
+        return environment.reward(environment.init(key), context, action_of(choice), environment.noise(key))
+
+    return jax.eval_shape(reward, jax.random.key(0), context, choice)
+
+
 def pair(name, **more):
     """An algorithm and an environment that it can be played on."""
     entry, own = ALGORITHMS[name], algorithm(name, **more)
+    if entry.setting in WORLDS:
+        return own, WORLDS[entry.setting](3)
     if "features" in entry.arguments:
         return own, linear(FEATURES, THETA)
     if own.arms.context is not None:

@@ -5,7 +5,7 @@ import functools
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from parts import declared, floats
+from parts import WORLDS, declared, floats
 
 from jaxbandit.algorithms.exploration.super_arms import super_arms
 from jaxbandit.base.batches import Batch, SetPulls
@@ -106,7 +106,9 @@ def numbered(factory, count, **hyper):
 def check(name, arms, settings):
     traced, make = tries_of(name, [FEATURES, ROLLED]), factory_of(name, settings)
     hyper = {key: some[0] for key, some in traced.items()}
-    world = (lambda count: floats(make(count, **hyper).arms)) if ALGORITHMS[name].setting == "contexts" else None
+    world = WORLDS.get(ALGORITHMS[name].setting)
+    if ALGORITHMS[name].setting == "contexts":
+        world = lambda count: floats(make(count, **hyper).arms)  # noqa: E731
     check_algorithm(make, arms, traced=traced, environment=world, rounds=max(60, 2 * arms[-1] + 1))
 
 
@@ -121,7 +123,8 @@ def arms_of(name):
     entry = ALGORITHMS[name]
     if entry.kind != "simulate" or name in SOLVERS or entry.setting == "semi-bandit":
         return (3,)
-    few = 2 if "features" in entry.arguments else 1  # one arm alone does not span, and leaves no choice
+    # One arm alone does not span, leaves no choice, has no opponent, and makes no list of two.
+    few = 2 if "features" in entry.arguments or entry.setting in ("dueling", "cascade") else 1
     # Above batching.SELECT_LIMIT the engine writes the pulled arm by a scatter.
     return (few, 3, 80) if name in MANY_ARMS else (few, 3)
 

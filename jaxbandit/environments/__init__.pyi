@@ -23,6 +23,10 @@ from .non_stationary.piecewise_bernoulli import piecewise_bernoulli as piecewise
 from .non_stationary.piecewise_gaussian import piecewise_gaussian as piecewise_gaussian
 from .non_stationary.restless_bernoulli import restless_bernoulli as restless_bernoulli
 from .non_stationary.sinusoidal_bernoulli import sinusoidal_bernoulli as sinusoidal_bernoulli
+from .other_settings.cascade import cascade as cascade
+from .other_settings.dueling import dueling as dueling
+from .other_settings.dueling import weak_regret as weak_regret
+from .other_settings.knapsack import knapsack as knapsack
 from .recorded.crowd import crowd as crowd
 from .recorded.crowd_answers import crowd_answers as crowd_answers
 from .recorded.crowd_answers import read_answers as read_answers

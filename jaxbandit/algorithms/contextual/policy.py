@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
+from jax import lax
 
 from jaxbandit.algorithms.contextual.hybrid_models import HybridModels
 from jaxbandit.algorithms.contextual.models import Models
@@ -104,6 +105,11 @@ def offered(name: str, shape: tuple[int, ...], context: Context) -> tuple[Array 
         given = "none" if got is None else f"one of shape {got}"
         raise ValueError(f"{name} needs a context of floats of shape {shape} in every round, got {given}")
     return available, as_float(features)
+
+
+def written(x: Array, place: Array, entry: Array) -> Array:
+    """Return x with x[place] = entry. It is in place on many runs, because the place is the same in all of them."""
+    return lax.dynamic_update_index_in_dim(x, entry, place, 0)
 
 
 def best(scores: Array, available: Array | None) -> Array:
