@@ -101,6 +101,7 @@ EXECUTED = [
     page("tune", pytest.mark.quickly_compiled),
     page("clock", pytest.mark.quickly_compiled),
     page("ab"),
+    page("evaluate"),
     page("integrations"),
     page("halving"),
     *(page(f"recipes/{name}", pytest.mark.quickly_compiled) for name in RECIPES),
