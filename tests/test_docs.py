@@ -103,6 +103,7 @@ EXECUTED = [
     page("contexts", pytest.mark.quickly_compiled),
     page("metrics", pytest.mark.quickly_compiled),
     page("ab"),
+    page("evaluate"),
     page("integrations"),
     page("halving"),
     *(page(f"recipes/{name}", pytest.mark.quickly_compiled) for name in RECIPES),
