@@ -62,12 +62,21 @@ def too_wide(state, pulls, draws):
     return as_float(pulls) * as_float(draws[0] < state)
 
 
+def same(state, context, action, draw):
+    return state
+
+
 BROKEN = {  # a function or record in place of the good one, the property it breaks, words of the line
     "chance of NumPy": ({"reward": drawn_by_numpy}, "traceable", "reward traced again is another program"),
     "a branch on the action": (
         {"reward": lambda state, context, action, draw: 1.0 if action else 0.0},
         "traceable",
         "reward: TracerBoolConversionError",
+    ),
+    "over at once": (
+        {"over": lambda state: state[0] > 0, "transition": same, "batch": None},
+        "over",
+        "it is True before the first round",
     ),
     "negative regret": ({"regret": lambda s, c, a: 0.5 - s[a]}, "regret", "a gap is at least 0"),
     "nobody is best": (
@@ -184,10 +193,10 @@ def test_every_property_is_seen_to_fail():
 
 def test_the_good_one_passes_and_what_is_absent_is_not_said_to_be_checked():
     report = jb.check_environment(COINS)
-    assert (report.name, report.properties) == ("coins", tuple(PROPERTIES))
+    assert (report.name, report.properties) == ("coins", tuple(x for x in PROPERTIES if x != "over"))
     assert str(report).startswith("coins:\n  traceable: ")
     left = jb.check_environment(COINS._replace(batch=None, regret=None)).properties
-    assert set(PROPERTIES) - set(left) == {"batches of pulls", "regret"}
+    assert set(PROPERTIES) - set(left) == {"batches of pulls", "regret", "over"}
 
 
 def test_a_world_that_changes_passes():

@@ -75,7 +75,7 @@ class Offer(NamedTuple):
     A run in which no arm is available, or an arm is pulled that is not, ends with the outcome `NONFINITE`.
     """
 
-    available: Array  # bool[num_arms]
+    available: PyTree  # bool[num_arms]
     features: PyTree = None  # the float context of the round as `Arms.context` declares it, or None
 
 
@@ -230,7 +230,8 @@ class Environment(NamedTuple):
       transition: `(state, context, action, noise) -> state`, the state of the next round, computed after the reward.
         None if the state is constant.
       over: `(state) -> bool[]`, whether the run is over before a round, for instance because a budget is spent. What is
-        played after that counts nothing. None if runs end at the horizon.
+        played after that counts nothing: regret, pulls, states and metrics stay as they are. With a stopping rule such
+        a run is right-censored, `MAX_ROUNDS`. It needs a transition. None if runs end at the horizon.
       simple_regret: `(state, recommendation) -> float[] >= 0`. A recommendation is an error if it exceeds epsilon.
       batch: sums of the rewards of many pulls at once, or None.
       arms: the action space. None if not declared.

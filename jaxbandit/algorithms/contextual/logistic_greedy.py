@@ -4,7 +4,7 @@ They differ in how the arm follows from the scores x' theta. The last two draw i
 log of their rounds can be evaluated for other policies.
 """
 
-from jaxbandit.algorithms.contextual.logistic_models import logistic_models, online
+from jaxbandit.algorithms.contextual.logistic_models import logistic_models, online, with_intercept
 from jaxbandit.algorithms.contextual.policy import (
     Choose,
     ContextualState,
@@ -173,4 +173,5 @@ def _rule(
         return each(own.model.mean)
 
     noise = None if choose is None else uniform_noise
-    return contextual_policy(where, own, score, choose=choose, noise=noise, rewards=Rewards(0.0, 1.0))
+    rule = contextual_policy(where, own, score, choose=choose, noise=noise, rewards=Rewards(0.0, 1.0))
+    return with_intercept(rule, intercept)

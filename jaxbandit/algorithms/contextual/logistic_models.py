@@ -8,7 +8,10 @@ from collections.abc import Callable
 import jax.numpy as jnp
 
 from jaxbandit.algorithms.contextual.models import Model, Models, models, ridge
+from jaxbandit.algorithms.contextual.policy import offered
 from jaxbandit.base import checks
+from jaxbandit.base.contract import Algorithm, Context, Offer
+from jaxbandit.base.numerics import total
 from jaxbandit.base.types import Array, Scalar
 from jaxbandit.theory.estimators import logistic_diagonal, logistic_laplace
 from jaxbandit.theory.estimators.logistic_diagonal import LogisticDiagonal
@@ -22,33 +25,37 @@ def logistic_models(
     regularization: Scalar,
     intercept: bool,
 ) -> Models:
-    """Return the models of a logistic rule; with an intercept, each has one more weight, of the constant 1.
+    """Return the models of a logistic rule, whose rows have one more entry with an intercept.
 
     Raises:
       ValueError: an argument is out of range.
     """
     checks.number(where, "regularization", regularization, low=0.0, open_low=True)
     checks.boolean(where, "intercept", intercept)
-
-    def one(dim: int) -> Model:
-        return with_intercept(of(dim + 1, regularization)) if intercept else of(dim, regularization)
-
-    return models(where, one, num_arms, shape)
+    own = models(where, lambda dim: of(dim + int(intercept), regularization), num_arms, shape)
+    return own._replace(shape=(*own.shape[:-1], own.shape[-1] + int(intercept)))
 
 
-def with_intercept(model: Model) -> Model:
-    """Return a model of rows to which the constant 1 is appended, as its last entry."""
-    width = model.width
-    return model._replace(
-        update=lambda state, x, reward: model.update(state, extended(x), reward),
-        mean=lambda state, x: model.mean(state, extended(x)),
-        width=None if width is None else lambda state, x: width(state, extended(x)),
+def with_intercept(rule: Algorithm, intercept: bool) -> Algorithm:
+    """Return the rule with contexts to whose rows it appends the constant 1, or the rule itself.
+
+    A logistic model needs the constant: without it the probability at x = 0 is 1/2 whatever the rewards are.
+    """
+    arms = rule.arms
+    if not intercept or arms is None or arms.context is None:
+        return rule
+    shape = (*arms.context[:-1], arms.context[-1] - 1)
+
+    def extended(context: Context) -> Context:
+        available, features = offered(rule.name, shape, context)
+        features = jnp.concatenate([features, jnp.ones((*shape[:-1], 1), features.dtype)], -1)
+        return features if available is None else Offer(available, features)
+
+    return rule._replace(
+        select=lambda noise, state, context: rule.select(noise, state, extended(context)),
+        update=lambda state, context, action, reward: rule.update(state, extended(context), action, reward),
+        arms=arms._replace(context=shape),
     )
-
-
-def extended(x: Array) -> Array:
-    """Return the row with the constant 1 as its last entry."""
-    return jnp.concatenate([x, jnp.ones(1, x.dtype)])
 
 
 def online(dim: int, regularization: Scalar) -> Model:
@@ -61,8 +68,8 @@ def diagonal(dim: int, regularization: Scalar) -> Model:
     return Model(
         init=lambda: logistic_diagonal.init(dim, regularization),
         update=logistic_diagonal.update,
-        mean=lambda state, x: jnp.sum(x * state.theta),
-        width=lambda state, x: jnp.sqrt(jnp.sum(x * x / state.precision)),
+        mean=lambda state, x: total(x * state.theta),
+        width=lambda state, x: jnp.sqrt(total(x * x / state.precision)),
         draw=_draw,
     )
 

@@ -1,6 +1,6 @@
 """UCB for logistic regression with the online Laplace posterior: x' theta + alpha sqrt(x' P x)."""
 
-from jaxbandit.algorithms.contextual.logistic_models import logistic_models, online
+from jaxbandit.algorithms.contextual.logistic_models import logistic_models, online, with_intercept
 from jaxbandit.algorithms.contextual.policy import ContextualState, Each, contextual_policy
 from jaxbandit.base import checks
 from jaxbandit.base.contract import Algorithm, Rewards
@@ -63,4 +63,4 @@ def logistic_ucb(
     def score(noise: None, state: ContextualState, each: Each) -> Array:
         return each(own.model.mean) + as_float(alpha) * each(own.model.width)
 
-    return contextual_policy("logistic_ucb", own, score, rewards=Rewards(0.0, 1.0))
+    return with_intercept(contextual_policy("logistic_ucb", own, score, rewards=Rewards(0.0, 1.0)), intercept)

@@ -1,8 +1,8 @@
 """UCB-GLM for logistic means: Li, Lu and Zhou (2017), Algorithm 1, with a ridge penalty instead of random first rounds.
 
 The paper's number tau of random rounds makes V invertible and depends on lambda_min(V), which is unknown before;
-`random_rounds` gives it. Theta is the penalized maximum-likelihood estimate of all rounds, so their rows are kept. After
-100 rounds it is computed only every 20 rounds, while the widths are those of every round.
+`random_rounds` gives it. Theta is the penalized maximum-likelihood estimate of all rounds, so their rows are kept.
+After 100 rounds it is computed only every 20 rounds, while the widths are those of every round.
 """
 
 from typing import NamedTuple
@@ -11,13 +11,13 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from jaxbandit.algorithms.contextual.logistic_models import extended, logistic_models
+from jaxbandit.algorithms.contextual.logistic_models import logistic_models, with_intercept
 from jaxbandit.algorithms.contextual.models import Model, ridge
-from jaxbandit.algorithms.contextual.policy import ContextualState, Each, contextual_policy, offered
+from jaxbandit.algorithms.contextual.policy import ContextualState, Each, contextual_policy, offered, written
 from jaxbandit.base import checks
 from jaxbandit.base.contract import Action, Algorithm, Context, Replan, Rewards, action_of
 from jaxbandit.base.declaration import declare
-from jaxbandit.base.numerics import as_float, set_at
+from jaxbandit.base.numerics import as_float
 from jaxbandit.base.types import Array, Key, PyTree, Scalar
 from jaxbandit.theory.estimators import logistic_likelihood
 from jaxbandit.theory.estimators.recursive_least_squares import RecursiveLeastSquares, weighted_update
@@ -112,7 +112,7 @@ def ucb_glm(
 
     def init(key: Key) -> UcbGlmState:
         arms = None if own.shared else jnp.zeros(length, jnp.int32)
-        rows = jnp.zeros((length, own.shape[-1] + int(intercept)))
+        rows = jnp.zeros((length, own.shape[-1]))
         return UcbGlmState(policy.init(key), rows, jnp.zeros(length), arms, jnp.zeros((), jnp.int32))
 
     def select(noise: PyTree, state: UcbGlmState, context: Context) -> Action:
@@ -124,9 +124,9 @@ def ucb_glm(
         place = (state.policy.round - 1) % horizon
         return state._replace(
             policy=policy.update(state.policy, context, selected, reward),
-            rows=set_at(state.rows, place, extended(x) if intercept else x),
-            rewards=set_at(state.rewards, place, as_float(reward)),
-            arms=None if own.shared else set_at(state.arms, place, arm),
+            rows=written(state.rows, place, x),
+            rewards=written(state.rewards, place, as_float(reward)),
+            arms=None if own.shared else written(state.arms, place, arm),
         )
 
     def due(state: UcbGlmState) -> Array:
@@ -149,13 +149,14 @@ def ucb_glm(
         models = estimate._replace(theta=theta)
         return state._replace(policy=state.policy._replace(models=models), fitted=rounds)
 
-    return policy._replace(
+    rule = policy._replace(
         init=init,
         select=select,
         update=update,
         pulls=lambda state: state.policy.counts,
         replan=Replan(due, fit),
     )
+    return with_intercept(rule, intercept)
 
 
 def design(dim: int, regularization: Scalar) -> Model:

@@ -90,9 +90,11 @@ def check_clock(algorithm: Algorithm, environment: Environment) -> None:
 
     Such an environment would have to change within a batch.
     """
+    one, other = algorithm.name or "the algorithm", environment.name or "the environment"
+    if environment.over is not None and environment.transition is None:
+        raise ValueError(f"{other} has over without a transition: its answer would never change; must have both")
     if environment.transition is None:
         return
-    one, other = algorithm.name or "the algorithm", environment.name or "the environment"
     if environment.batch is not None:
         raise ValueError(
             f"{other} has both a transition and batch, but it would not change within a batch of pulls: must "

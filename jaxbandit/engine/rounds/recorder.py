@@ -28,6 +28,7 @@ class Tally(NamedTuple):
     # int32[], rounds so far; as a negative number once a round had no arm available, or one was pulled that was not
     unavailable: Array | None = None
     metrics: Carries | None = None
+    lasted: Array | None = None  # int32[], rounds before the run was over, if the environment says when it is
 
 
 class Measured(NamedTuple):
@@ -50,6 +51,7 @@ class Recorder(NamedTuple):
     joint: bool = False  # whether an action is a vector of arms, each of which is pulled
     indexed: bool = False  # whether the context is the index of an action set, so that pulls are counted for each set
     offers: bool = False  # whether the context says which arms are available
+    ends: bool = False  # whether a run may be over before the horizon
     hindsight: bool = False
     watches: bool = True  # whether feedback is checked; False if it is always valid, or if `keeper` reveals faults
     watched: tuple[int, ...] = ()  # shape of `watch`
@@ -65,6 +67,7 @@ class Recorder(NamedTuple):
             always=jnp.zeros((2, self.num_arms or 0)) if self.hindsight else None,
             unavailable=jnp.zeros((), jnp.int32) if self.offers else None,
             metrics=self.metrics.empty(),
+            lasted=jnp.zeros((), jnp.int32) if self.ends else None,
         )
 
     def after(self, environment: Environment, world: PyTree, state: PyTree, tally: Tally, played: Played) -> Tally:
@@ -84,7 +87,8 @@ class Recorder(NamedTuple):
             always = kahan(always, self._gaps(environment, world, played.context))
         if metrics is not None:
             metrics = self.metrics.after(metrics, state, world, played)
-        return Tally(watch, total, pulls, always, unavailable, metrics)
+        lasted = None if tally.lasted is None else tally.lasted + 1
+        return Tally(watch, total, pulls, always, unavailable, metrics, lasted)
 
     def measured(
         self, algorithm: Algorithm, environment: Environment, world: PyTree, state: PyTree, tally: Tally
@@ -116,6 +120,8 @@ class Recorder(NamedTuple):
             result["nonfinite"] |= tally.unavailable < 0
         if tally.pulls is not None:
             result["pulls"] = tally.pulls
+        if played is not None and tally.lasted is not None:
+            played = tally.lasted
         if played is not None and self.sizes and "pulls" in result:
             total = jnp.sum(result["pulls"], dtype=played.dtype)
             result["miscounted"] = jnp.stack([total != size * played for size in set(self.sizes)]).all()
@@ -192,6 +198,7 @@ def recorder_of(
         offers=isinstance(played.context, Offer)
         and hasattr(action, "dtype")
         and not jnp.issubdtype(action.dtype, jnp.floating),
+        ends=environment.over is not None,
         hindsight=hindsight,
         metrics=metrics,
     )

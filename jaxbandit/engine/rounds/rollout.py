@@ -18,7 +18,7 @@ from jaxbandit.engine.rounds.recorder import has_nan
 
 
 class Rollout(NamedTuple):
-    """The result of `rollout`. The first axis of every field except the last two is the round."""
+    """The result of `rollout`. The first axis of every field is the round, except of `recommendation` and `state`."""
 
     actions: PyTree  # int32[horizon], bool[horizon, num_arms] where an action is a set, or as `Arms.action` declares
     feedback: PyTree  # float[horizon], or a tree of such arrays
@@ -26,6 +26,9 @@ class Rollout(NamedTuple):
     contexts: PyTree  # int32[horizon], None without contexts
     recommendation: PyTree  # after the last round; None if the algorithm recommends nothing
     state: PyTree  # the algorithm's state after the last round
+    # bool[horizon], False once the environment was over: then the feedback and the regret are 0, and the action counts
+    # nothing; None if the environment does not say when it is over
+    counts: Array | None = None
 
 
 class Stopped(NamedTuple):
@@ -84,11 +87,14 @@ def rollout(
         state = _replanned(algorithm, state)
         noise = rounds.draw(algorithm, environment, words, t, implementation)
         played = rounds.play(algorithm, environment, world, state, noise)
-        return (played.world, played.state), (played.action, played.feedback, played.regret, played.context)
+        over, earned = rounds.is_over(environment, world), (played.feedback, played.regret)
+        earned = rounds.unless(over, earned, jax.tree.map(jnp.zeros_like, earned))
+        after = rounds.unless(over, (played.world, played.state), (world, state))
+        return after, (played.action, *earned, played.context, None if over is None else ~over)
 
     numbers = jnp.arange(1, horizon + 1, dtype=jnp.int32)
-    (_, state), (actions, feedback, regret, contexts) = lax.scan(one_round, (world, state), numbers)
-    return Rollout(actions, feedback, regret, contexts, rounds.recommendation(algorithm, state), state)
+    (_, state), (actions, feedback, regret, contexts, counts) = lax.scan(one_round, (world, state), numbers)
+    return Rollout(actions, feedback, regret, contexts, rounds.recommendation(algorithm, state), state, counts)
 
 
 def run_until_stop(
@@ -136,6 +142,8 @@ def run_until_stop(
         stopped = rounds.stops(algorithm, state)
         moved, after, excess, count = step(world, state, t)
         over = (count > limit - samples) | (count < 0)
+        if (ended := rounds.is_over(environment, world)) is not None:
+            over |= ended
         outcome = jnp.where(stopped, int(Outcome.STOPPED), jnp.where(over, int(Outcome.MAX_ROUNDS), -1))
         played = outcome < 0
         world, state = jax.tree.map(lambda new, old: jnp.where(played, new, old), (moved, after), (world, state))

@@ -75,7 +75,8 @@ class SingleRun:
         """The states and the tally after one round."""
         algorithm, environment = self.make(arguments)
         played = rounds.play(algorithm, environment, world, state, noise)
-        return played.world, played.state, self.recorder.after(environment, world, state, tally, played)
+        after = played.world, played.state, self.recorder.after(environment, world, state, tally, played)
+        return rounds.unless(rounds.is_over(environment, world), after, (world, state, tally))
 
     def waits(self, arguments: PyTree, state: PyTree, live: Array) -> Array:
         """Whether a live run must be replanned before its next round."""
@@ -107,6 +108,8 @@ class SingleRun:
         """The functions that determine every number of the run, with examples of their arguments."""
         run = (self.arguments, self.world, self.state, self.tally)
         more: list = [(self.replanned, (self.arguments, self.state, self.flag))] if self.replans else []
+        if self.given:
+            more.append((self.recorder.empty, ()))
         if self.measures:
             more += [(self.measured, run), (self.report, (self.arguments, self.state, self.tally, self.round))]
         return [

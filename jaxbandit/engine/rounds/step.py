@@ -107,6 +107,21 @@ def play(
     return Played(world, after, context, action, selected, feedback, regret)
 
 
+def is_over(environment: Environment, world: PyTree) -> Array | None:
+    """Whether the run is over before a round, bool[]; None if runs of this environment end at the horizon only."""
+    if environment.over is None:
+        return None
+    over = jnp.asarray(called("environment.over", environment.over, world))
+    if (over.shape, over.dtype) != ((), jnp.bool_):
+        raise ContractError(f"environment.over returns {over.dtype}{list(over.shape)}, must return bool[]")
+    return over
+
+
+def unless(over: Array | None, after: PyTree, before: PyTree) -> PyTree:
+    """What a round leads to: `before`, if the run was over, so that the round counts nothing."""
+    return after if over is None else jax.tree.map(lambda new, old: jnp.where(over, old, new), after, before)
+
+
 def draw_batch(environment: Environment, words: Words, step: Array, implementation: str) -> PyTree:
     """All randomness of one batch of pulls."""
     law: Any = environment.batch

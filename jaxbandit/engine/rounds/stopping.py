@@ -70,7 +70,7 @@ class StoppingRun(SingleRun):
         limit: Array,
     ) -> tuple[PyTree, PyTree, Tally, Array, Array, Array]:
         """Evaluate the stopping rule and, if the run continues, take a step; the last output is whether it took one."""
-        algorithm = self.make(arguments)[0]
+        algorithm, environment = self.make(arguments)
         live = status == LIVE
         if algorithm.replan is not None:
             live &= ~algorithm.replan.due(state)
@@ -79,6 +79,8 @@ class StoppingRun(SingleRun):
         stopped = live & rounds.stops(algorithm, looked)
         (moved, after, counted), count = self._counted(arguments, world, state, tally, noise)
         over = (count > limit - pulls) | (count < 0)  # negative if the batch is too large to be counted exactly
+        if (ended := rounds.is_over(environment, world)) is not None:
+            over |= ended
         played = live & ~stopped & ~over
         status = jnp.where(stopped, int(Outcome.STOPPED), jnp.where(live & over, int(Outcome.MAX_ROUNDS), status))
 

@@ -27,6 +27,7 @@ PROPERTIES = {
     "precision": "floats are float32, and float64 inside enable_x64",
     "feedback": "every sampled feedback is finite and within the range that rewards declares",
     "regret": "no gap is negative, in every sampled context some arm has gap 0, and an arm not offered has NaN",
+    "over": "the run is not over before the first round, and its end may change: there is a transition",
     "truth": "declared means differ by the gaps; what is known is a dict; a lower bound's constant is at least 0",
     "batches of pulls": "the sums of a batch agree with single pulls in mean and variance, within 5 standard errors",
 }
@@ -81,8 +82,9 @@ def check_environment(
     if actions is None and environment.arms is None:
         raise ValueError("check_environment: the environment does not declare its arms; give actions")
     checked = [name for name in PROPERTIES if name != "batches of pulls" or environment.batch is not None]
-    if environment.regret is None:
-        checked.remove("regret")
+    for name in ("regret", "over"):
+        if getattr(environment, name) is None:
+            checked.remove(name)
     if environment.arms is not None and (reason := contradiction(environment.arms)):
         raise ValueError(f"check_environment: {reason}")
     _Case(environment, np.zeros(1), False, seed).check_values()
@@ -166,6 +168,11 @@ class _Case:
         met = (world, context, jax.eval_shape(lambda: self.action(0)))
         feedback = self.traced("reward", environment.reward, *met, noise)
         regret = self.traced("regret", environment.regret, *met)
+        over = self.traced("over", environment.over, world)
+        if over is not None and (over.shape, over.dtype) != ((), np.bool_):
+            self.fail("types", f"over returns {describe(over)}, must be bool[], whether the run is over")
+        if over is not None and environment.transition is None:
+            self.fail("over", "there is no transition, so that its answer would never change; give both")
         self.check_shape_of_means(world)
         after = self.traced("transition", environment.transition, *met, noise)
         for path, leaf in (leaves(world, "state") | leaves(feedback, "feedback") | leaves(regret, "regret")).items():
@@ -199,6 +206,10 @@ class _Case:
         look = jax.jit(jax.vmap(jax.vmap(self._look, (None, 0, None)), (None, None, 0), axis_size=SAMPLES))
         key, world = make_key(self.seed), jax.jit(environment.init)(make_key(self.seed))
         for t in range(rounds if environment.transition else 1):
+            if environment.over is not None and environment.over(world):
+                if t == 0:
+                    self.fail("over", "it is True before the first round; a run must have at least one")
+                break
             noise = draw(jax.random.split(jax.random.fold_in(key, t), SAMPLES))
             samples = jax.device_get(look(world, self.actions, noise))
             self._judge(samples, f"in round {t + 1}")
