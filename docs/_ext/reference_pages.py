@@ -57,6 +57,12 @@ GROUPS = (
         "One run of an algorithm that decides about real rewards.",
         "decide.sessions",
     ),
+    (
+        "logs",
+        "Logged data",
+        "What policies would have earned, from the rows of a log that another one wrote.",
+        "decide.logs",
+    ),
     ("variants", "Variants", "Decisions between variants from a log of visitors.", "decide.variants"),
     ("tuning", "Tuning", "Searches among configurations of your own program.", "decide.tuning"),
 )
