@@ -170,6 +170,7 @@ def test_intervals_and_paired_differences_are_those_of_scipy(found, other):
     np.testing.assert_allclose((compared.difference, compared.low, compared.high), (apart.mean(), low, high))
     assert (compared.quantity, compared.at, compared.paired) == ("cost", 100, True)
     assert jb.compare(found, other, what="regret") == jb.compare(found, other)
+    assert (found.at(), found.at(100), found.at(fraction=0.3)) == (2, 1, 1)
 
 
 @pytest.mark.parametrize("use", ["interval", "compare", "plot"])
