@@ -21,7 +21,7 @@ FEATURES = np.array([[1.0, 0.1], [-0.5, 0.9], [0.7, 0.5]])
 THETA = np.array([1.0, 0.2])
 # What is required of a factory, or chosen: all super-arms are listed, so that their number is small.
 ARGUMENTS = {"num_arms": 3, "k": 2, "features": FEATURES, "theta": THETA, "horizon": 60, "support": "all"}
-ARGUMENTS |= {"dim": 2, "shape": (2,)}  # of a context of floats
+ARGUMENTS |= {"dim": 2, "shape": (2,), "arm_features": FEATURES}  # of a context of floats
 ARGUMENTS |= {"starts": (0, 10)}  # of an oracle that is told when means change
 ARGUMENTS |= {"budget": 40, "a": 1.0, "epsilon": 0.1}  # of a rule that is given a budget, of an indifference zone
 SETS = np.stack([FEATURES, FEATURES[::-1] / 2])
@@ -114,10 +114,12 @@ def pair(name, **more):
 
 
 def environments(answers, names=ENVIRONMENTS):
-    """(name, environment) of every setting that is declared; `answers` is a directory for crowd_answers."""
+    """(name, environment) of every setting that is declared; `answers` is a directory for files."""
+    (answers / "rows.csv").write_text("x,y,kind,u,v,a,b\n0.5,1,cat,1,0,1,1\n2,-1,dog,,1,no,yes\n1,0,cat,0.5,0.2,1,1\n")
     (answers / "truth.csv").write_text("task,label\na,1\nb,2\nc,1\n")
     (answers / "answer.csv").write_text("task,x,y,z\na,1,2,1\nb,2,2,1\nc,2,1,1\n")
     for name in names:
-        more = {"path": str(answers)} if name == "crowd_answers" else {}
+        files = {"crowd_answers": {"path": str(answers)}, "rows": {"file": str(answers / "rows.csv")}}
+        more = files.get(name, {})
         for arguments in declared(ENVIRONMENTS[name]).settings:
             yield name, ENVIRONMENTS[name].build(more | arguments)

@@ -29,7 +29,12 @@ ROLLED = np.roll(FEATURES[::-1], 5, axis=0)
 def tries_of(name, features):
     """Values to try of each traced hyperparameter as declared, the first as the base, and of the features."""
     own = {k: [np.array(v) if isinstance(v, tuple) else v for v in some] for k, some in played(name).tries.items()}
-    return ({"features": features} if "features" in ALGORITHMS[name].arguments else {}) | own
+    return dict.fromkeys(given_features(name), features) | own
+
+
+def given_features(name):
+    """The arguments that are features of the arms, of which the number of arms follows."""
+    return [key for key in ("features", "arm_features") if key in ALGORITHMS[name].arguments]
 
 
 def played(name):
@@ -48,9 +53,9 @@ def factory_of(name, settings):
         return lambda count, **hyper: team_numbered(factory, count, **hyper)
     if entry.setting == "full-bandit":
         return lambda count, **hyper: numbered(factory, count, **hyper)
-    if "features" not in entry.arguments:
+    if not (own := given_features(name)):
         return factory
-    return lambda k, *, features, **hyper: factory(features[:k], **hyper)
+    return lambda k, **given: factory(**{key: x[:k] if key in own else x for key, x in given.items()})
 
 
 def team_numbered(factory, count, **hyper):
@@ -172,4 +177,4 @@ def test_values_of_every_traced_hyperparameter_are_declared(name):
     traced = {
         p.name for p in ALGORITHMS[name].parameters().values() if p.traced and (p.required or p.default is not None)
     }
-    assert traced - {"features"} <= played(name).tries.keys()
+    assert traced - {*given_features(name)} <= played(name).tries.keys()

@@ -9,6 +9,7 @@ from .contextual.logistic_vectors import logistic_vectors as logistic_vectors
 from .contextual.moons import moons as moons
 from .contextual.quadratic_vectors import quadratic_vectors as quadratic_vectors
 from .contextual.rewards_table import rewards_table as rewards_table
+from .contextual.rows import rows as rows
 from .linear_arms.linear import linear as linear
 from .linear_arms.linear_contextual import linear_contextual as linear_contextual
 from .linear_arms.linear_contextual_classes import linear_contextual_classes as linear_contextual_classes

@@ -29,7 +29,8 @@ class Online:
     def grow(self, x, weight):
         self.hessian = self.hessian + weight * np.outer(x, x)
         a = np.sqrt(weight) * self.root.T @ x
-        self.root = self.root - (1 - 1 / np.sqrt(1 + a @ a)) / (a @ a) * np.outer(self.root @ a, a)
+        size = np.sqrt(1 + a @ a)  # c = (1 - 1 / size) / |a|^2
+        self.root = self.root - np.outer(self.root @ a, a) / (size * (1 + size))
         assert np.allclose(self.root @ self.root.T @ self.hessian, np.eye(len(x)), atol=1e-8)
 
 

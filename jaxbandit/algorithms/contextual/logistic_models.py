@@ -11,6 +11,7 @@ from jaxbandit.algorithms.contextual.models import Model, Models, models, ridge
 from jaxbandit.algorithms.contextual.policy import offered
 from jaxbandit.base import checks
 from jaxbandit.base.contract import Algorithm, Context, Offer
+from jaxbandit.base.numerics import total
 from jaxbandit.base.types import Array, Scalar
 from jaxbandit.theory.estimators import logistic_diagonal, logistic_laplace
 from jaxbandit.theory.estimators.logistic_diagonal import LogisticDiagonal
@@ -67,8 +68,8 @@ def diagonal(dim: int, regularization: Scalar) -> Model:
     return Model(
         init=lambda: logistic_diagonal.init(dim, regularization),
         update=logistic_diagonal.update,
-        mean=lambda state, x: jnp.sum(x * state.theta),
-        width=lambda state, x: jnp.sqrt(jnp.sum(x * x / state.precision)),
+        mean=lambda state, x: total(x * state.theta),
+        width=lambda state, x: jnp.sqrt(total(x * x / state.precision)),
         draw=_draw,
     )
 

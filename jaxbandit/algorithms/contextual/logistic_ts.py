@@ -6,16 +6,13 @@ Algorithm 3, where the paper processes the rewards in batches and here each come
 
 from typing import Literal
 
-import jax
-import jax.numpy as jnp
-
 from jaxbandit.algorithms.contextual.logistic_models import diagonal, logistic_models, online, with_intercept
-from jaxbandit.algorithms.contextual.policy import ContextualState, Each, contextual_policy
+from jaxbandit.algorithms.contextual.policy import ContextualState, Each, contextual_policy, normal_noise
 from jaxbandit.base import checks
 from jaxbandit.base.contract import Algorithm, Rewards
 from jaxbandit.base.declaration import declare
-from jaxbandit.base.numerics import as_float, standard_normal
-from jaxbandit.base.types import Array, Key, Scalar
+from jaxbandit.base.numerics import as_float
+from jaxbandit.base.types import Array, Scalar
 
 
 @declare(
@@ -76,14 +73,11 @@ def logistic_ts(
     model = own.model
     normals = own.shape[1] if own.shared else own.num_arms
 
-    def noise(key: Key) -> Array:
-        return jnp.stack([standard_normal(jax.random.fold_in(key, i)) for i in range(normals)])
-
     def score(noise: Array, state: ContextualState, each: Each) -> Array:
         z = as_float(scale) * noise
         if own.shared:
             return each(lambda state, x: model.mean(model.draw(state, z), x))
         return each(model.mean) + z * each(model.width)
 
-    rule = contextual_policy("logistic_ts", own, score, noise=noise, rewards=Rewards(0.0, 1.0))
+    rule = contextual_policy("logistic_ts", own, score, noise=normal_noise(normals), rewards=Rewards(0.0, 1.0))
     return with_intercept(rule, intercept)

@@ -4,12 +4,15 @@ The context may be an `Offer`: an arm that is not available is then never pulled
 those of a round without a mask. Ties go to the lowest-numbered arm.
 """
 
+import math
 from collections.abc import Callable
 from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
+from jax import lax
 
+from jaxbandit.algorithms.contextual.hybrid_models import HybridModels
 from jaxbandit.algorithms.contextual.models import Models
 from jaxbandit.base import checks
 from jaxbandit.base.contract import (
@@ -24,7 +27,7 @@ from jaxbandit.base.contract import (
     action_of,
     none,
 )
-from jaxbandit.base.numerics import argmax, as_float, get_at, set_at
+from jaxbandit.base.numerics import argmax, as_float, get_at, normal_of_words, set_at
 from jaxbandit.base.offers import among_available, available_of, features_of
 from jaxbandit.base.types import Array, Key, PyTree, Scalar
 
@@ -37,13 +40,13 @@ class ContextualState(NamedTuple):
     models: PyTree  # as `Models.init` returns them
 
 
-Each = Callable[[Callable[[PyTree, Array], Array]], Array]  # each(f) is f(state of the arm's model, row) of every arm
+Each = Callable[[Callable[[PyTree, Array], Array]], Array]  # each(f) is f(state of its model, its row) of every arm
 Choose = Callable[[PyTree, Array, Array | None], Action]  # from noise, scores and bool[num_arms] or None
 
 
 def contextual_policy(
     name: str,
-    models: Models,
+    models: Models | HybridModels,
     score: Callable[[PyTree, ContextualState, Each], Array],
     *,
     choose: Choose | None = None,
@@ -104,6 +107,11 @@ def offered(name: str, shape: tuple[int, ...], context: Context) -> tuple[Array 
     return available, as_float(features)
 
 
+def written(x: Array, place: Array, entry: Array) -> Array:
+    """Return x with x[place] = entry. It is in place on many runs, because the place is the same in all of them."""
+    return lax.dynamic_update_index_in_dim(x, entry, place, 0)
+
+
 def best(scores: Array, available: Array | None) -> Array:
     """Return the lowest-numbered available arm with the largest score, int32[]."""
     return argmax(among_available(available, scores))
@@ -137,13 +145,37 @@ def softmax_choice(where: str, temperature: Scalar) -> Choose:
 def drawn(u: Array, probabilities: Array) -> Choice:
     """Return the smallest arm with u < p_0 + ... + p_arm, and its probability; u is uniform in [0, 1).
 
-    The sum of all p, which may differ from 1 by rounding, scales u, so that an arm of probability 0 is never drawn.
+    Sums may be wrong by rounding: u is scaled by the largest, and an arm of probability 0 is never drawn.
     """
-    sums = jnp.cumsum(probabilities)
-    arm = jnp.sum(sums <= u * sums[-1], dtype=jnp.int32)
+    sums = jnp.where(probabilities > 0, jnp.cumsum(probabilities), 0.0)
+    last = probabilities.shape[0] - 1
+    arm = jnp.min(jnp.where(sums > u * jnp.max(sums), jnp.arange(last + 1, dtype=jnp.int32), last))
     return Choice(arm, Chosen(get_at(probabilities, arm)))
 
 
 def uniform_noise(key: Key) -> Array:
     """Return the noise of a rule that draws its arm, uniform in [0, 1), float[]."""
     return jax.random.uniform(key)
+
+
+def normal_noise(number: int) -> Callable[[Key], Array]:
+    """Return the noise of Thompson sampling, standard normals, float[number]."""
+    return lambda key: normal_of_words(jax.random.bits(key, (number,), jnp.uint32))
+
+
+def inverse_delta(where: str, delta: Scalar | None, horizon: int | None, *, needed: bool) -> Callable[[], Array]:
+    """Return the function that returns log(1 / delta), float[], where None stands for delta = 1 / horizon.
+
+    Raises:
+      ValueError: an argument is out of range, or both are None where the function is needed.
+    """
+    if horizon is not None:
+        horizon = checks.integer(where, "horizon", horizon, 2)
+    if delta is not None:
+        checks.number(where, "delta", delta, low=0.0, high=1.0, open_low=True, open_high=True)
+        return lambda: -jnp.log(as_float(delta))
+    if needed and horizon is None:
+        raise ValueError(
+            f"{where}: delta = None without a horizon, must be in (0, 1); or give horizon, the number of rounds"
+        )
+    return lambda: as_float(math.log(horizon or 1))

@@ -13,11 +13,11 @@ from jax import lax
 
 from jaxbandit.algorithms.contextual.logistic_models import logistic_models, with_intercept
 from jaxbandit.algorithms.contextual.models import Model, ridge
-from jaxbandit.algorithms.contextual.policy import ContextualState, Each, contextual_policy, offered
+from jaxbandit.algorithms.contextual.policy import ContextualState, Each, contextual_policy, offered, written
 from jaxbandit.base import checks
 from jaxbandit.base.contract import Action, Algorithm, Context, Replan, Rewards, action_of
 from jaxbandit.base.declaration import declare
-from jaxbandit.base.numerics import as_float, set_at
+from jaxbandit.base.numerics import as_float
 from jaxbandit.base.types import Array, Key, PyTree, Scalar
 from jaxbandit.theory.estimators import logistic_likelihood
 from jaxbandit.theory.estimators.recursive_least_squares import RecursiveLeastSquares, weighted_update
@@ -124,9 +124,9 @@ def ucb_glm(
         place = (state.policy.round - 1) % horizon
         return state._replace(
             policy=policy.update(state.policy, context, selected, reward),
-            rows=set_at(state.rows, place, x),
-            rewards=set_at(state.rewards, place, as_float(reward)),
-            arms=None if own.shared else set_at(state.arms, place, arm),
+            rows=written(state.rows, place, x),
+            rewards=written(state.rewards, place, as_float(reward)),
+            arms=None if own.shared else written(state.arms, place, arm),
         )
 
     def due(state: UcbGlmState) -> Array:

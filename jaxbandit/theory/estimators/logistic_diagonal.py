@@ -8,7 +8,7 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
-from jaxbandit.base.numerics import as_float
+from jaxbandit.base.numerics import as_float, total
 from jaxbandit.base.types import Array, Scalar
 
 STEPS = 12  # Newton steps: an error below 1e-12 in float64 as long as x' diag(1 / q) x <= 1e5
@@ -33,9 +33,9 @@ def update(estimate: LogisticDiagonal, x: Array, reward: Array) -> LogisticDiago
     p(x' m + c e) and e = sum x_i^2 / q_i. Then q_i grows by x_i^2 p (1 - p) at the new m.
     """
     scaled = x / estimate.precision
-    c = residual(jnp.sum(x * estimate.theta), jnp.sum(x * scaled), reward)
+    c = residual(total(x * estimate.theta), total(x * scaled), reward)
     theta = estimate.theta + c * scaled
-    p = jax.nn.sigmoid(jnp.sum(x * theta))
+    p = jax.nn.sigmoid(total(x * theta))
     return LogisticDiagonal(theta, estimate.precision + x * x * (p * (1 - p)))
 
 

@@ -6,8 +6,8 @@ recursive_least_squares, whose `means`, `variances` and `root` apply: F F' = H^-
 """
 
 import jax
-import jax.numpy as jnp
 
+from jaxbandit.base.numerics import total
 from jaxbandit.base.types import Array, Scalar
 from jaxbandit.theory.estimators import recursive_least_squares
 from jaxbandit.theory.estimators.recursive_least_squares import RecursiveLeastSquares
@@ -23,5 +23,5 @@ def update(estimate: RecursiveLeastSquares, x: Array, reward: Array) -> Recursiv
 
     With p = p(x' theta) at the old theta and q = p (1 - p), H gains q x x' and then theta gains H^-1 x (reward - p).
     """
-    p = jax.nn.sigmoid(jnp.sum(x * estimate.theta))
+    p = jax.nn.sigmoid(total(x * estimate.theta))
     return recursive_least_squares.weighted_update(estimate, x, p * (1 - p), reward - p)

@@ -1,0 +1,66 @@
+"""Thompson sampling with disjoint linear models: every arm has a normal posterior of its own.
+
+Given the context x, the drawn scores x' theta~_a of the arms are independent normals, so that one normal for each arm
+is drawn, instead of a vector for each.
+"""
+
+import functools
+
+from jaxbandit.algorithms.contextual.models import models, ridge
+from jaxbandit.algorithms.contextual.policy import ContextualState, Each, contextual_policy, normal_noise
+from jaxbandit.base import checks
+from jaxbandit.base.contract import Algorithm, Rewards
+from jaxbandit.base.declaration import declare
+from jaxbandit.base.numerics import as_float
+from jaxbandit.base.types import Array, Scalar
+
+
+@declare(
+    question="regret",
+    setting="contexts",
+    rewards="sub-Gaussian, scale given",
+    cost="O(K d^2)",
+    memory="O(K d^2)",
+    tries={"sigma": (0.5, 1.0), "regularization": (0.25, 1.0)},
+    settings=({"dim": 2},),
+)
+def lin_ts_disjoint(num_arms: int, dim: int, *, sigma: Scalar = 1.0, regularization: Scalar | None = None) -> Algorithm:
+    """Linear Thompson sampling for a context that all arms share, with a linear model for each arm.
+
+    Return linear Thompson sampling with disjoint models.
+
+    Each round draws x' theta~_a, a normal with mean x' theta_a and standard deviation sigma sqrt(x' P_a x), for every
+    arm, and pulls the arm with the largest draw; see `lin_ucb_disjoint` for theta_a and P_a. By default this is the
+    posterior under the prior N(0, I) of every theta_a and normal noise. An arm that is not available has its draw, too.
+
+    Guarantee: None.
+
+    Args:
+      num_arms: number of arms, an integer >= 1; static.
+      dim: dimension of the context, an integer >= 1; static. The prior is meant for contexts of norm about 1.
+      sigma: standard deviation of the noise, > 0; traced.
+      regularization: lambda, > 0; None means sigma^2, the prior N(0, I). The prior is N(0, I sigma^2 / lambda). Traced.
+
+    Returns:
+      An Algorithm with contexts float[dim], or an Offer of them, actions int32[] in [0, num_arms) and rewards float[].
+      Its noise is float[num_arms], the normals of the round.
+
+    Raises:
+      ValueError: an argument is out of range.
+
+    Source:
+      Agrawal and Goyal (2013), Thompson sampling for contextual bandits with linear payoffs, ICML, Algorithm 1, here
+      with a model for each arm and the posterior's own scale.
+    """
+    where = "lin_ts_disjoint"
+    dim = checks.integer(where, "dim", dim, 1)
+    checks.number(where, "sigma", sigma, low=0.0, open_low=True)
+    if regularization is not None:
+        checks.number(where, "regularization", regularization, low=0.0, open_low=True)
+    prior = sigma * sigma if regularization is None else regularization
+    own = models(where, functools.partial(ridge, regularization=prior), num_arms, (dim,))
+
+    def score(noise: Array, state: ContextualState, each: Each) -> Array:
+        return each(own.model.mean) + as_float(sigma) * noise * each(own.model.width)
+
+    return contextual_policy(where, own, score, noise=normal_noise(num_arms), rewards=Rewards(sigma=sigma))

@@ -1,0 +1,92 @@
+"""Linear Thompson sampling with one model, on a row of floats for each arm: the best arm for theta + v F z, F F' = P.
+
+The variant "theory" is Agrawal and Goyal (2013), Algorithm 1, with v = sigma sqrt(9 d log(t / delta)) and lambda = 1;
+the variant "heuristic" draws from the posterior, v = sigma and lambda = sigma^2. `lin_ts` is for known action sets.
+"""
+
+import functools
+from typing import Literal
+
+import jax.numpy as jnp
+
+from jaxbandit.algorithms.contextual.models import models, ridge
+from jaxbandit.algorithms.contextual.policy import (
+    ContextualState,
+    Each,
+    contextual_policy,
+    inverse_delta,
+    normal_noise,
+)
+from jaxbandit.base import checks
+from jaxbandit.base.contract import Algorithm, Rewards
+from jaxbandit.base.declaration import declare
+from jaxbandit.base.numerics import as_float
+from jaxbandit.base.types import Array, Scalar
+
+
+@declare(
+    question="regret",
+    setting="contexts",
+    rewards="sub-Gaussian, scale given",
+    cost="O(K d + d^2)",
+    memory="O(K + d^2)",
+    tries={"delta": (0.05, 0.5), "sigma": (0.5, 1.0), "regularization": (0.25, 1.0)},
+    settings=({"dim": 2}, {"dim": 2, "variant": "theory"}),
+)
+def lin_ts_shared(
+    num_arms: int,
+    dim: int,
+    *,
+    variant: Literal["heuristic", "theory"] = "heuristic",
+    sigma: Scalar = 1.0,
+    regularization: Scalar | None = None,
+    horizon: int | None = None,
+    delta: Scalar | None = None,
+) -> Algorithm:
+    """Linear Thompson sampling for a context with a row of floats for each arm, with one linear model.
+
+    Return linear Thompson sampling with a shared model.
+
+    Each round draws theta~ = theta + v F z with z standard normal in R^dim and F F' = P, and pulls the arm with the
+    largest x_a' theta~; see `lin_ucb_shared` for theta and P.
+
+    Guarantee: With the variant "theory", regret O~(d^(3/2) sqrt(T)) with probability 1 - delta for rows of norm at most
+    1 and theta of norm at most 1 (Agrawal and Goyal 2013); none for the default posterior.
+
+    Args:
+      num_arms: number of arms, an integer >= 1; static.
+      dim: dimension of a row, an integer >= 1; static.
+      variant: "heuristic", v = sigma, the posterior under normal noise; or "theory", v = sigma sqrt(9 d log(t / delta))
+        in round t. Static.
+      sigma: standard deviation, or sub-Gaussian scale, of the noise, > 0; traced.
+      regularization: lambda, > 0; None means sigma^2 for "heuristic", the prior N(0, I), and 1 for "theory". Traced.
+      horizon: number of rounds, an integer >= 2; only for the default delta of "theory". Static.
+      delta: probability with which the bound of "theory" may fail, in (0, 1); None means 1 / horizon. Traced.
+
+    Returns:
+      An Algorithm with contexts float[num_arms, dim], or an Offer of them, actions int32[] in [0, num_arms) and rewards
+      float[]. Its noise is float[dim], the normals of the round.
+
+    Raises:
+      ValueError: an argument is out of range, or "theory" has neither a delta nor a horizon.
+
+    Source:
+      Agrawal and Goyal (2013), Thompson sampling for contextual bandits with linear payoffs, ICML, Algorithm 1.
+    """
+    where = "lin_ts_shared"
+    checks.choice(where, "variant", variant, ("heuristic", "theory"))
+    dim = checks.integer(where, "dim", dim, 1)
+    checks.number(where, "sigma", sigma, low=0.0, open_low=True)
+    if regularization is not None:
+        checks.number(where, "regularization", regularization, low=0.0, open_low=True)
+    log_inverse_delta = inverse_delta(where, delta, horizon, needed=variant == "theory")
+    prior = regularization if regularization is not None else sigma * sigma if variant == "heuristic" else 1.0
+    own = models(where, functools.partial(ridge, regularization=prior), num_arms, (num_arms, dim))
+
+    def score(noise: Array, state: ContextualState, each: Each) -> Array:
+        scale = as_float(sigma)
+        if variant == "theory":
+            scale = scale * jnp.sqrt(9 * dim * (jnp.log(as_float(state.round)) + log_inverse_delta()))
+        return each(lambda state, x: own.model.mean(own.model.draw(state, scale * noise), x))
+
+    return contextual_policy(where, own, score, noise=normal_noise(dim), rewards=Rewards(sigma=sigma))

@@ -1,0 +1,102 @@
+"""LinUCB with one linear model, on a row of floats for each arm: pull the arm with the largest x' theta + rho |x|_P.
+
+The variant "alpha" has a constant rho = alpha. The variant "oful" is OFUL of Abbasi-Yadkori, Pal and Szepesvari (2011),
+Theorem 2, as in `lin_ucb`, which is for action sets that are known beforehand.
+"""
+
+import functools
+from typing import Literal
+
+import jax.numpy as jnp
+
+from jaxbandit.algorithms.contextual.models import models, ridge
+from jaxbandit.algorithms.contextual.policy import ContextualState, Each, contextual_policy, inverse_delta
+from jaxbandit.base import checks
+from jaxbandit.base.contract import Algorithm, Rewards
+from jaxbandit.base.declaration import declare
+from jaxbandit.base.numerics import as_float
+from jaxbandit.base.types import Array, Scalar
+
+
+@declare(
+    question="regret",
+    setting="contexts",
+    rewards='any; sub-Gaussian, scale given, with "oful"',
+    cost="O(K d^2)",
+    memory="O(K + d^2)",
+    tries={
+        "alpha": (1.0, 0.0),
+        "delta": (0.05, 0.5),
+        "sigma": (0.5, 1.0),
+        "theta_norm": (1.0, 2.0),
+        "regularization": (1.0, 0.01),
+    },
+    settings=({"dim": 2}, {"dim": 2, "variant": "oful"}),
+)
+def lin_ucb_shared(
+    num_arms: int,
+    dim: int,
+    *,
+    variant: Literal["alpha", "oful"] = "alpha",
+    alpha: Scalar = 1.0,
+    regularization: Scalar = 1.0,
+    horizon: int | None = None,
+    delta: Scalar | None = None,
+    sigma: Scalar = 1.0,
+    theta_norm: Scalar = 1.0,
+) -> Algorithm:
+    """LinUCB for a context with a row of floats for each arm, with one linear model.
+
+    Return LinUCB with a shared linear model.
+
+    Each round pulls the arm with the largest x_a' theta + rho sqrt(x_a' P x_a), where x_a is the arm's row, theta the
+    ridge estimate from all rewards, and P = V^-1 with V = lambda I + sum x x' over the rows of the arms pulled.
+
+    Guarantee: With the variant "oful", regret O~(d sqrt(T)) with probability 1 - delta for rows of norm at most 1 and a
+    known bound on the norm of theta (Abbasi-Yadkori et al. 2011); none for the default "alpha".
+
+    Args:
+      num_arms: number of arms, an integer >= 1; static.
+      dim: dimension of a row, an integer >= 1; static. The defaults are meant for rows of norm at most 1.
+      variant: static. "alpha" has rho = alpha; "oful" has rho = sigma sqrt(log(det V / lambda^d) + 2 log(1 / delta)) +
+        sqrt(lambda) theta_norm.
+      alpha: weight of the width, >= 0, in units of the rewards; traced. Used by "alpha" only.
+      regularization: lambda, > 0; traced.
+      horizon: number of rounds, an integer >= 2; only for the default delta of "oful". Static.
+      delta: probability with which the bound of "oful" may fail, in (0, 1); None means 1 / horizon. Traced.
+      sigma: sub-Gaussian scale of the noise, > 0; traced. Used by "oful" only.
+      theta_norm: upper bound on the Euclidean norm of theta, >= 0; traced. Used by "oful" only.
+
+    Returns:
+      An Algorithm with contexts float[num_arms, dim], or an Offer of them, actions int32[] in [0, num_arms) and rewards
+      float[].
+
+    Raises:
+      ValueError: an argument is out of range, or "oful" has neither a delta nor a horizon.
+
+    Source:
+      Abbasi-Yadkori, Pal and Szepesvari (2011), Improved algorithms for linear stochastic bandits, NeurIPS, Theorem 2
+      ("oful"); Li, Chu, Langford and Schapire (2010), A contextual-bandit approach to personalized news article
+      recommendation, WWW, the index of Algorithm 1 ("alpha").
+    """
+    where = "lin_ucb_shared"
+    checks.choice(where, "variant", variant, ("alpha", "oful"))
+    dim = checks.integer(where, "dim", dim, 1)
+    checks.number(where, "alpha", alpha, low=0.0)
+    checks.number(where, "regularization", regularization, low=0.0, open_low=True)
+    log_inverse_delta = inverse_delta(where, delta, horizon, needed=variant == "oful")
+    checks.number(where, "sigma", sigma, low=0.0, open_low=True)
+    checks.number(where, "theta_norm", theta_norm, low=0.0)
+    own = models(where, functools.partial(ridge, regularization=regularization), num_arms, (num_arms, dim))
+
+    def radius(state: ContextualState) -> Array:
+        if variant == "alpha":
+            return as_float(alpha)
+        prior = as_float(regularization)
+        grown = state.models.logdet - dim * jnp.log(prior)
+        return as_float(sigma) * jnp.sqrt(grown + 2 * log_inverse_delta()) + jnp.sqrt(prior) * as_float(theta_norm)
+
+    def score(noise: None, state: ContextualState, each: Each) -> Array:
+        return each(own.model.mean) + radius(state) * each(own.model.width)
+
+    return contextual_policy(where, own, score, rewards=Rewards(sigma=sigma) if variant == "oful" else None)

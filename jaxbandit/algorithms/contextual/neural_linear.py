@@ -1,0 +1,205 @@
+"""Neural-linear: Thompson sampling on the last hidden layer of a network that is trained every hundred rounds.
+
+Riquelme, Tucker and Snoek (2018), "NeuralLinear". The noise's scale is given and not drawn from its posterior, the
+regression has the paper's prior but no intercept, and only the last rows are kept. Between two trainings it is linear
+Thompson sampling on fixed features; after one, the posterior is that of all rows that are kept, with their new
+features.
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jax import lax
+
+from jaxbandit.algorithms.contextual import adam
+from jaxbandit.algorithms.contextual.adam import Adam
+from jaxbandit.algorithms.contextual.lin_ts_disjoint import lin_ts_disjoint
+from jaxbandit.algorithms.contextual.lin_ts_shared import lin_ts_shared
+from jaxbandit.algorithms.contextual.models import models, ridge
+from jaxbandit.algorithms.contextual.policy import ContextualState, offered, written
+from jaxbandit.base import checks
+from jaxbandit.base.contract import Action, Algorithm, Arms, Context, Offer, Replan, action_of
+from jaxbandit.base.declaration import declare
+from jaxbandit.base.numerics import as_float, dot, get_at, product
+from jaxbandit.base.types import Array, Key, PyTree, Scalar
+
+KIND = "threefry2x32"  # the generator of minibatches
+
+
+class Network(NamedTuple):
+    """Layers of rectified linear units, and linear outputs without a constant."""
+
+    weights: tuple[Array, ...]  # float[inputs, units] of each hidden layer
+    biases: tuple[Array, ...]  # float[units]
+    outputs: Array  # float[units, num_arms], or float[units, 1] with a row for each arm
+
+
+class NeuralLinearState(NamedTuple):
+    """What the round needs, and what the next training starts from."""
+
+    policy: ContextualState
+    network: Network
+    optimizer: Adam
+    rows: Array  # float[buffer, dim], of the arms that were pulled
+    rewards: Array  # float[buffer]
+    arms: Array  # int32[buffer], the output of the network that a row is for
+    words: Array  # uint32[2], the key of the minibatches
+    trained: Array  # int32[], the number of rounds before the last training
+
+
+@declare(
+    question="regret",
+    setting="contexts",
+    rewards="sub-Gaussian, scale given",
+    cost="O(K h^2 + K d h) for h hidden units; a training every 100 rounds",
+    memory="O(K h^2 + d h + B d), for B rows",
+    tries={"sigma": (0.5, 1.0), "learning_rate": (0.01, 0.001)},
+    settings=({"shape": (2,), "hidden": (4,), "buffer": 16, "every": 20, "steps": 2, "batch_size": 4},),
+)
+def neural_linear(
+    num_arms: int,
+    shape: tuple[int, ...],
+    *,
+    hidden: tuple[int, ...] = (50,),
+    sigma: Scalar = 1.0,
+    learning_rate: Scalar = 1e-3,
+    buffer: int = 4096,
+    every: int = 100,
+    steps: int = 100,
+    batch_size: int = 64,
+) -> Algorithm:
+    """Linear Thompson sampling on features that a network learns, Riquelme et al. 2018.
+
+    Return neural-linear Thompson sampling.
+
+    The features phi(x) are the last hidden layer of a network, relu(W' x + b) for one layer. Each round is one of
+    `lin_ts_disjoint` or `lin_ts_shared` on phi(x), with the prior N(0, I). Every `every` rounds the network is trained
+    by Adam on minibatches of the last rows, with the squared loss of its output for the arm that was pulled, and the
+    posterior is computed anew from these rows.
+
+    Guarantee: None.
+
+    Args:
+      num_arms: number of arms, an integer >= 1; static.
+      shape: shape of the context, static: (dim,) for a vector that all arms share, with a regression and an output of
+        the network for each arm, or (num_arms, dim) for a row for each arm, with one of both.
+      hidden: numbers of units of the hidden layers, integers >= 1; static. The last is the dimension of phi.
+      sigma: standard deviation of the noise, > 0, in units of the rewards; traced.
+      learning_rate: of Adam, > 0; traced.
+      buffer: number of last rounds whose rows are kept, an integer >= 1; static. Others are forgotten at the next
+        training.
+      every: number of rounds between two trainings, an integer >= 1; static.
+      steps: number of minibatches of a training, an integer >= 0; static. With 0 nothing is ever trained or forgotten,
+        and the features remain those of the random network.
+      batch_size: number of rows of a minibatch, which are drawn with replacement, an integer >= 1; static.
+
+    Returns:
+      An Algorithm with contexts float[shape], or an Offer of them, actions int32[] in [0, num_arms) and rewards
+      float[]. Its noise is that of the linear rule. It replans to train.
+
+    Raises:
+      ValueError: an argument is out of range.
+
+    Source:
+      Riquelme, Tucker and Snoek (2018), Deep Bayesian bandits showdown, ICLR, Section 2, "NeuralLinear".
+    """
+    where = "neural_linear"
+    own = models(where, lambda dim: ridge(dim, sigma), num_arms, shape)
+    num_arms, shape, shared = own.num_arms, own.shape, own.shared
+    if not isinstance(hidden, tuple | list) or not hidden:
+        raise ValueError(f"{where}: hidden = {hidden!r}, must be a tuple of at least one number of units")
+    units = tuple(checks.integer(where, "hidden", count, 1) for count in hidden)
+    checks.number(where, "learning_rate", learning_rate, low=0.0, open_low=True)
+    buffer = checks.integer(where, "buffer", buffer, 1)
+    every = checks.integer(where, "every", every, 1)
+    steps = checks.integer(where, "steps", steps, 0)
+    batch_size = checks.integer(where, "batch_size", batch_size, 1)
+    linear = (lin_ts_shared if shared else lin_ts_disjoint)(num_arms, units[-1], sigma=sigma)
+
+    def phi_of(network: Network, context: Context) -> Context:
+        available, features = offered(where, shape, context)
+        phi = hidden_units(network, features, product) if shared else hidden_units(network, features[None], product)[0]
+        return phi if available is None else Offer(available, phi)
+
+    def init(key: Key) -> NeuralLinearState:
+        network = random_network(jax.random.fold_in(key, 1), (shape[-1], *units), 1 if shared else num_arms)
+        return NeuralLinearState(
+            policy=linear.init(jax.random.fold_in(key, 2)),
+            network=network,
+            optimizer=adam.init(network),
+            rows=jnp.zeros((buffer, shape[-1])),
+            rewards=jnp.zeros(buffer),
+            arms=jnp.zeros(buffer, jnp.int32),
+            words=jax.random.bits(jax.random.fold_in(key, 3), (2,), jnp.uint32),
+            trained=jnp.zeros((), jnp.int32),
+        )
+
+    def select(noise: PyTree, state: NeuralLinearState, context: Context) -> Action:
+        return linear.select(noise, state.policy, phi_of(state.network, context))
+
+    def update(state: NeuralLinearState, context: Context, selected: Action, reward: Array) -> NeuralLinearState:
+        arm, features = action_of(selected), offered(where, shape, context)[1]
+        x = lax.dynamic_index_in_dim(features, arm, 0, keepdims=False) if shared else features
+        place = (state.policy.round - 1) % buffer
+        return state._replace(
+            policy=linear.update(state.policy, phi_of(state.network, context), selected, reward),
+            rows=written(state.rows, place, x),
+            rewards=written(state.rewards, place, as_float(reward)),
+            arms=state.arms if shared else written(state.arms, place, arm),
+        )
+
+    def loss(network: Network, x: Array, arms: Array, rewards: Array) -> Array:
+        outputs = dot(hidden_units(network, x, dot), network.outputs)
+        return jnp.mean((jnp.take_along_axis(outputs, arms[:, None], 1)[:, 0] - rewards) ** 2)
+
+    def train(state: NeuralLinearState) -> NeuralLinearState:
+        rounds = state.policy.round - 1
+        seen = jnp.minimum(rounds, buffer)
+        key = jax.random.fold_in(jax.random.wrap_key_data(state.words, impl=KIND), rounds)
+
+        def step(carry: PyTree, places: Array) -> tuple[PyTree, None]:
+            network, optimizer = carry
+            gradient = jax.grad(loss)(network, state.rows[places], state.arms[places], state.rewards[places])
+            return adam.update(network, optimizer, gradient, learning_rate), None
+
+        places = jax.random.randint(key, (steps, batch_size), 0, seen, jnp.int32)
+        network, optimizer = lax.scan(step, (state.network, state.optimizer), places)[0]
+        phi = hidden_units(network, state.rows, dot)
+
+        def seen_again(i: Array, policy: ContextualState) -> ContextualState:
+            row = lax.dynamic_index_in_dim(phi, i, 0, keepdims=False)
+            context = jnp.broadcast_to(row, (num_arms, *row.shape)) if shared else row
+            return linear.update(policy, context, get_at(state.arms, i), get_at(state.rewards, i))
+
+        fresh = linear.init(key)
+        models = lax.fori_loop(0, seen, seen_again, fresh).models
+        policy = state.policy._replace(models=models)
+        return state._replace(policy=policy, network=network, optimizer=optimizer, trained=rounds)
+
+    return linear._replace(
+        init=init,
+        select=select,
+        update=update,
+        pulls=lambda state: state.policy.counts,
+        replan=Replan(lambda state: state.policy.round - 1 - state.trained >= every, train) if steps else None,
+        arms=Arms(num_arms, context=shape),
+        name=where,
+    )
+
+
+def random_network(key: Key, sizes: tuple[int, ...], outputs: int) -> Network:
+    """Return normal weights of variance 2 / inputs, and 1 / inputs for the outputs (He et al. 2015); biases are 0."""
+    keys = [jax.random.fold_in(key, i) for i in range(len(sizes))]
+    weights = [jax.random.normal(k, (a, b)) * (2 / a) ** 0.5 for k, a, b in zip(keys, sizes, sizes[1:], strict=False)]
+    biases = [jnp.zeros(b) for b in sizes[1:]]
+    last = jax.random.normal(keys[-1], (sizes[-1], outputs)) / sizes[-1] ** 0.5
+    return Network(tuple(weights), tuple(biases), last)
+
+
+def hidden_units(network: Network, x: Array, times: Callable[[Array, Array], Array]) -> Array:
+    """Return phi(x) of each row of x, float[rows, units], with `times` for products of matrices."""
+    for weights, biases in zip(network.weights, network.biases, strict=True):
+        x = jax.nn.relu(times(x, weights) + biases[None])
+    return x
