@@ -100,7 +100,7 @@ EXECUTED = [
     page("write_your_own", pytest.mark.quickly_compiled),
     page("tune", pytest.mark.quickly_compiled),
     page("clock", pytest.mark.quickly_compiled),
-    page("settings", pytest.mark.quickly_compiled),
+    page("settings"),
     page("metrics", pytest.mark.quickly_compiled),
     page("ab"),
     page("integrations"),
