@@ -97,6 +97,7 @@ def test_metrics_are_those_that_numpy_computes_of_a_rollout(precision):
         "best": jb.metrics.best_arm,
         "second": lambda r: r.action == 1,
         "regret so far": lambda r: r.regret,
+        "rounds": jb.Metric(lambda start=0: jnp.int32(start), lambda n, r: n + 1, lambda n: n),
     }
     options = {"horizon": HORIZON, "num_runs": 3, "checkpoints": marks, "precision": precision, "any_rewards": True}
     found = jb.simulate(rule._replace(rewards=None), world, **options, metrics=chosen)
@@ -109,7 +110,7 @@ def test_metrics_are_those_that_numpy_computes_of_a_rollout(precision):
         got = {name: found.arrays[f"metric/{name}"][run] for name in chosen}
         switched = np.append(False, arms[1:] != arms[:-1])
         for i, t in enumerate(marks):
-            assert got["switches"][i] == switched[:t].sum()
+            assert (got["switches"][i], got["rounds"][i]) == (switched[:t].sum(), t)
             assert (got["best"][i], got["second"][i]) == ((arms[:t] == 2).sum(), (arms[:t] == 1).sum())
             np.testing.assert_allclose(got["reward"][i], rewards[:t].sum(), rtol=close)
             np.testing.assert_allclose(got["variance"][i], rewards[:t].var(), atol=1000 * close)
@@ -201,6 +202,17 @@ def test_what_a_round_holds():
     assert {name: found.moments(name)[0][-1] for name in right} == dict.fromkeys(right, 20)
 
 
+def test_a_round_after_the_end_of_a_run_counts_in_no_metric():
+    world = paying(lambda t, arm: jnp.where(t < 7, 1.0, jnp.nan), over=lambda t: t >= 7)
+    chosen = {"reward": jb.metrics.reward, "switches": jb.metrics.switches, "rounds": lambda r: 1.0}
+    found = jb.simulate(in_turn(2), world, horizon=20, num_runs=1, checkpoints=[5, 20], metrics=chosen)
+    assert {name: found.arrays[f"metric/{name}"].tolist() for name in chosen} == {
+        "reward": [[5, 7]],
+        "switches": [[4, 6]],
+        "rounds": [[5, 7]],
+    }
+
+
 def metric(step, init=lambda: jnp.zeros(()), value=lambda carry: carry):
     return jb.Metric(init, step, value)
 
@@ -245,9 +257,10 @@ def test_a_cost_that_is_not_there():
     [
         (
             {"regret": jb.metrics.reward},
-            r"^simulate: metrics: 'regret' is the name of another curve of a result; choose",
+            r"^simulate: metrics: 'regret' is the name of something else in results; choose",
         ),
-        ({"x": 3}, r"^simulate: metrics: 'x' is a int, must be a function of a Round or a Metric$"),
+        ({"mean": jb.metrics.reward}, r"^simulate: metrics: .mean. is the name of something else in results"),
+        ({"x": 3}, r"^simulate: metrics: 'x' is of type int, must be a function of a Round or a Metric$"),
         ({"": jb.metrics.reward}, r"^simulate: metrics: name = \"\", must be a non-empty string of one line"),
         (["reward"], r"^simulate: metrics is a list, must be a dictionary of functions or Metrics by name$"),
     ],

@@ -345,6 +345,32 @@ def test_sets_of_arms_and_contexts(shell):
     assert "guarantee: none" in shell("status sites")[1]
 
 
+def test_asks_with_contexts_of_floats_from_the_shell(shell):
+    rule = '[[algorithm]]\ntype = "logistic_ucb"\nshape = [2, 3]\nintercept = false\n'
+    Path("news.toml").write_text(f'kind = "session"\narms = ["a", "b"]\n{rule}')
+    Path("three.csv").write_text("a1,a2,a3,b1,b2,b3\n" + "1,0,0,0,1,0\n" * 3)
+    Path("two.csv").write_text("1,2\n")
+    first = shell("ask news news.toml --json --context", "[[1, 0, 0], [0, 1, 0]]")
+    assert [p["id"] for p in json.loads(first[1])["pulls"]] == [0]
+    assert [p["id"] for p in json.loads(shell("ask news --contexts three.csv --json")[1])["pulls"]] == [1, 2, 3]
+    assert len(json.loads(shell("ask news --json")[1])["pulls"]) == 4  # those that are open
+    assert shell("tell news 2=0.5 0=1")[1] == "2 pulls told, 2 pending\n"
+    for text, message in {
+        "abc": "--context = \"abc\", must be an index, numbers such as 0.1,0.2",
+        "1,2": "ask: context has shape [2], must be [2, 3], a row per arm",
+        "[[1, 0, 0], [0, NaN, 0]]": "ask: context[1, 1] = nan, must be finite",
+        '{"available": [true, false], "features": [[1, 0, 0], [0, 1, 0]]}': "must be float64[2, 3] like those of the asks",
+        '{"available": [true], "features": 1}': "available is bool[1], must be bool[2]",
+    }.items():
+        status, _, err = shell("ask news --context", text)
+        assert status == 2 and message in err and err.count("\n") == 1
+    status, _, err = shell("ask news --contexts two.csv")
+    assert status == 2 and "--contexts two.csv: has 2 numbers in a row, must have 6 = 2 x 3" in err
+    offer = '{"available": [false, true], "features": [[1, 0, 0], [0, 1, 0]]}'
+    mask = shell("ask mask news.toml --json --context", offer)
+    assert json.loads(mask[1])["pulls"][0]["name"] == "b"
+
+
 def test_plates_corrections_and_pulls_without_an_answer_from_the_shell(shell):
     said = json.loads(shell("ask race race.toml --n 8 --json")[1])
     assert [p["arm"] for p in said["pulls"]] == [0, 1, 2, 0, 1, 2, 0, 1]

@@ -106,16 +106,14 @@ def _as_it_was(log: Log, unit: np.ndarray, confidence: float) -> PolicyValue:
 
 def _bounds(given: Any, names: list[str], log: Log) -> dict[str, float | None]:
     """Return W of each policy, None where it is unknown."""
-    if given is None:
-        known = None if log.least_propensity is None else 1 / log.least_propensity
-        return dict.fromkeys(names, known)
+    known = None if log.least_propensity is None else 1 / log.least_propensity
     if not isinstance(given, Mapping):
-        given = dict.fromkeys(names, given)
+        given = {} if given is None else dict.fromkeys(names, given)
     for name in given:
         if name not in names:
             refuse(f"{WHERE}: largest_weight", f" names {name!r}, must name policies: {', '.join(names)}")
     return {
-        name: checks.number(WHERE, f"largest_weight of {name!r}", given[name], low=1.0) if name in given else None
+        name: checks.number(WHERE, f"largest_weight of {name!r}", given[name], low=1.0) if name in given else known
         for name in names
     }
 

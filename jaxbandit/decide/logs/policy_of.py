@@ -100,7 +100,7 @@ def _probabilities(policy: AlgorithmPolicy, log: Log) -> np.ndarray:
     state = jax.tree.map(_widened, policy.state)
     if algorithm.replan is not None and bool(algorithm.replan.due(state)):
         state = algorithm.replan.apply(state)
-    context = _contexts(algorithm, log)
+    context = contexts_of(algorithm, log)
     key = jax.random.key(policy.seed)
     drawn = policy.draws if jax.tree.leaves(jax.eval_shape(algorithm.noise, key)) else 1
 
@@ -133,17 +133,17 @@ def _widened(leaf: Any) -> Any:
     return jnp.asarray(leaf, jnp.float64) if floats else leaf
 
 
-def _contexts(algorithm: Algorithm, log: Log) -> PyTree:
+def contexts_of(algorithm: Algorithm, log: Log, where: str = WHERE) -> PyTree:
     """Return the contexts of all rows as the algorithm receives them."""
     arms, context = algorithm.arms, log.context
     if arms is not None and arms.context is not None and (context is None or context.shape[1:] != arms.context):
         has = "no contexts" if context is None else f"contexts float{list(context.shape[1:])}"
         refuse(
-            WHERE, f": {algorithm.name or 'the algorithm'} needs contexts float{list(arms.context)}, the log has {has}"
+            where, f": {algorithm.name or 'the algorithm'} needs contexts float{list(arms.context)}, the log has {has}"
         )
     if arms is not None and arms.num_contexts is not None:
         if context is None or context.shape[1:] != (1,):
-            refuse(WHERE, f": {algorithm.name or 'the algorithm'} needs the index of an action set below "
+            refuse(where, f": {algorithm.name or 'the algorithm'} needs the index of an action set below "
                    f"{arms.num_contexts}, so the log must have one context column")  # fmt: skip
         context = context[:, 0].astype(np.int32)
     return context if log.available is None else Offer(log.available, context)  # pyright: ignore[reportArgumentType]

@@ -42,8 +42,11 @@ class Ask:
     """Number of pulls; a race gives exactly as many, beyond what it needs next. Default: what it needs next, at most
     1024, or 1 if the algorithm draws at random. A deterministic one that decides on single pulls gives one, and says
     so."""
-    context: int | None = None
-    """Index of the context, for a contextual algorithm."""
+    context: str | None = None
+    """The context, for an algorithm that takes one: an index, numbers such as 0.1,0.2, a JSON array, or {"available":
+    [true, false], "features": [..]}. Each makes a new ask, whichever are open."""
+    contexts: Path | None = None
+    """CSV file with one context in each row, for as many asks in one state."""
     imports: Annotated[bool, IMPORT] = False
     """Import the module of type = "package.module:factory" in a directory that no ask of yours has begun. This runs its
     code."""
@@ -58,21 +61,30 @@ class Ask:
         """Print the pulls."""
         from jaxbandit.decide.sessions.directory import session_directory
         from jaxbandit.lab.experiments.beginning import nothing_left
+        from jaxbandit.lab.specs.session_context import read_context, read_contexts
 
         with bad_input():
             spec, meta = spec_of(self.directory, self.spec, self.imports, not self.no_import)
+            rule, given = spec.build(), {}
+            if self.context is not None:
+                given["context"] = read_context(self.context)
+            if self.contexts is not None:
+                given["contexts"] = read_contexts(self.contexts, rule)
             options = {"seed": spec.seed, "paired": spec.paired, "on_failure": spec.on_failure}
             with (
                 nothing_left(self.directory) as begun,
-                session_directory(self.directory, spec.build(), meta=meta, **options) as store,
+                session_directory(self.directory, rule, meta=meta, **options) as store,
                 begun(),
             ):
                 store.certifies |= spec.outside
-                pulls, session = store.ask(self.n, context=self.context), store.session
+                pulls, session = store.ask(self.n, **given), store.session
         note = ""
-        if self.n is not None and self.n > 1 and session.programs.kind == "single" and not session.stopped:
+        single = session.programs.kind == "single" and not session.stopped and (session.asks is None or bool(given))
+        if self.n is not None and self.n > 1 and single:
             note = f"{spec.algorithm.type} is deterministic and decides on one pull at a time, so this is 1 pull and "
-            note += f"not {self.n}; if its reward will never come, let it expire: jaxbandit expire {self.directory} ID"
+            note += f"not {self.n}"
+            if session.asks is None:
+                note += f"; if its reward will never come, let it expire: jaxbandit expire {self.directory} ID"
             print(f"jaxbandit: {note}", file=sys.stderr)
         rows = _rows(session, pulls, spec)
         if self.json:

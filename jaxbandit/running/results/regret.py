@@ -6,13 +6,17 @@ from typing import Any, Self
 
 import numpy as np
 
+from jaxbandit.base.contract import Outcome
 from jaxbandit.base.refusals import BadInput
 from jaxbandit.base.text import with_interval
 from jaxbandit.running.results import frames
+from jaxbandit.running.results.base import FAULTS, left_out
 from jaxbandit.running.results.curves import CurvesResult
 from jaxbandit.theory import intervals
 from jaxbandit.theory.bounds.non_stationary import restarting_regret
 from jaxbandit.theory.bounds.regret import regret_lower_bound
+
+EARLY = {**FAULTS, Outcome.MAX_ROUNDS: "ended before the last checkpoint"}  # the last is only possible in a replay
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -76,13 +80,26 @@ class RegretResult(CurvesResult):
             arrays.update(averaged)
         return result
 
+    def counts(self, what: str | None = None) -> np.ndarray:
+        """Return which runs are included in the means, bool[runs]: neither failed ones nor those that ended early."""
+        return super().counts(what) & ~self.ended(Outcome.MAX_ROUNDS)
+
     @property
     def left_out(self) -> str:
         """How many runs are left out of the means and why; "" if none is."""
         rounds = self.arrays.get("unavailable", np.zeros(0, np.int32))
+        words = left_out(self.runs, self.outcomes(), EARLY)
         for run in np.flatnonzero(rounds)[:1]:
-            return f"{super().left_out}; no arm available in round {rounds[run]} of run {run}, or not the one pulled"
-        return super().left_out
+            return f"{words}; no arm available in round {rounds[run]} of run {run}, or not the one pulled"
+        return words
+
+    def notes(self, what: str | None = None) -> list[str]:
+        """Return notes for the foot of a table or a figure; of a replay also what its interval is about."""
+        lines, about = super().notes(what), self.identity.get("replay")
+        if about is not None:
+            over = f"orders and coins of one log of {about['rows']:,} rows"
+            lines.append(f"{self.algorithm}: the interval is over {over}, and says nothing about other logs")
+        return lines
 
     def interval(self, confidence: float = intervals.CONFIDENCE, *, what: str | None = None) -> intervals.Interval:
         """Return the mean of a curve at the checkpoints with its Student interval.
@@ -185,7 +202,13 @@ class RegretResult(CurvesResult):
         text = ", ".join(self._headline(what) for what in self.curves if what != "hindsight")
         horizon = int(self.arrays["checkpoints"][-1])
         rounds = f"{horizon:,} round{'s' * (horizon != 1)}"
-        return f"{self.algorithm} on {self.instance}: {text} after {rounds}, {self.runs:,} run{'s' * (self.runs != 1)}"
+        text = f"{self.algorithm} on {self.instance}: {text} after {rounds}, {self.runs:,} run{'s' * (self.runs != 1)}"
+        about = self.identity.get("replay")
+        if about is None:
+            return text
+        return f"{text}, replayed in {'orders' if about['order'] != 'as_is' else 'the order'} of the log" + (
+            ", which is taken for one of a uniform policy because it has no propensities" * about["uniform"]
+        )
 
     def _headline(self, what: str) -> str:
         """One curve at the horizon in words."""

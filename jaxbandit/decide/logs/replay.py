@@ -1,0 +1,183 @@
+"""Replay of an algorithm on logged data: Li, Chu, Langford and Wang (2011), with a coin for logs that are not uniform.
+
+The coin is what makes the replay unbiased if the logging policy was not uniform; the paper has a uniform one.
+"""
+
+import time
+from collections.abc import Sequence
+from typing import Any
+
+import jax
+import numpy as np
+
+from jaxbandit.base import checks
+from jaxbandit.base.contract import Algorithm, Arms, Environment, Offer, Outcome, Rewards
+from jaxbandit.base.refusals import python, refuse
+from jaxbandit.decide.logs.log import Log
+from jaxbandit.decide.logs.policy_of import contexts_of
+from jaxbandit.decide.logs.replaying import Order, Replayed, Rows, replayed
+from jaxbandit.engine.driver.horizon import Record, default_checkpoints
+from jaxbandit.engine.rounds import contexts, fit
+from jaxbandit.engine.rounds.moments import Moments
+from jaxbandit.running.results.regret import RegretResult
+
+ORDERS = ("shuffle", "bootstrap", "as_is")
+
+
+def replay(
+    algorithm: Algorithm,
+    log: Log,
+    *,
+    num_runs: int,
+    horizon: int | None = None,
+    seed: int = 0,
+    order: Order = "shuffle",
+    checkpoints: Sequence[int] | None = None,
+    any_rewards: bool = False,
+    any_context: bool = False,
+    name: str | None = None,
+    instance: str = "log",
+) -> RegretResult:
+    """Return the rewards that an algorithm would have collected, from the rows of a log that another policy wrote.
+
+    The rows are presented one by one. If the algorithm chooses the action of the row, and a coin with probability
+    c / propensity falls, its reward counts and the algorithm learns it; else the row is skipped, and the state and the
+    round of the algorithm stay as they are. c is `log.least_propensity`, or the smallest propensity of the rows. Each
+    row is then accepted with probability c, whatever the algorithm does, so that the accepted rows are distributed as
+    the rounds of a run that chooses its actions itself: if the rows of the log are independent, the replay is unbiased
+    for as many rounds as were accepted. It needs horizon / c rows on average. Without the coin it would be biased
+    wherever the logging policy preferred good actions. A log without propensities is taken for a uniform one, which
+    the first line of the result says.
+
+    The runs differ by the order of the rows, and by the draws of the algorithm. So the interval over runs is one over
+    orders of this log; it says nothing about other logs.
+
+    Args:
+      algorithm: an algorithm for single arms with the contexts of the log.
+      log: the logged data, as `read_log` and `session.log()` return it.
+      num_runs: number of runs, >= 1.
+      horizon: number of accepted rows after which a run ends, >= 1. Default: as many as almost every run reaches, four
+        standard deviations below the expected number c n of accepted rows. A run whose rows end before has the outcome
+        `MAX_ROUNDS`; it is counted, and left out of the means.
+      seed: seed of the orders, coins and draws, in [0, 2^32). With equal seeds, two algorithms see the same orders.
+      order: "shuffle" permutes the rows in each run, "bootstrap" draws n rows with replacement, "as_is" takes them in
+        their order.
+      checkpoints: numbers of accepted rows at which the mean reward is recorded, increasing from at least 1; the
+        horizon is added. Default: about 100.
+      any_rewards: as for `simulate`.
+      any_context: as for `simulate`: plays a rule that ignores the contexts of the log.
+      name: name of the algorithm in the result.
+      instance: name of the log in the result.
+
+    Returns:
+      A `RegretResult` with `measure` "feedback": the mean reward of the accepted rows up to each checkpoint, `pulls`
+      int32[runs, K], and in `arrays` the number of rows that each run looked at, `rows` int32[runs].
+
+    Raises:
+      ValueError: an argument is out of range, or the algorithm is not one for the arms, contexts or rewards of the log.
+
+    Source:
+      Li, Chu, Langford and Wang (2011), Unbiased offline evaluation of contextual-bandit-based news article
+      recommendation algorithms, WSDM.
+    """
+    if not isinstance(log, Log):
+        refuse("replay: log", f" = {python(log)}, must be a Log, as read_log returns it", ValueError)
+    num_runs = checks.integer("replay", "num_runs", num_runs, 1, 2**31 - 1)
+    seed = checks.integer("replay", "seed", seed, 0, 2**32 - 1)
+    checks.choice("replay", "order", order, ORDERS)
+    fit.check_kind("algorithm", algorithm, Algorithm)
+    chance, least = _chances(log)
+    rows = Rows(contexts_of(algorithm, log, "replay"), log.action, log.reward, chance)
+    world = _environment(algorithm, log, rows.context)
+    fit.check_pair(algorithm, world, any_rewards)
+    blind = contexts.check_used(algorithm, world, any_context)
+    horizon = checks.integer("replay", "horizon", _default(len(log), least) if horizon is None else horizon, 1, len(log))
+    marks = _checkpoints(checkpoints, horizon)
+    start = time.perf_counter()
+    runs, sound = replayed(algorithm, rows, log.num_arms, marks, order, seed, num_runs)
+    about = {
+        "log": log.origin,
+        "rows": len(log),
+        "order": order,
+        "least_propensity": least,
+        "uniform": log.propensity is None,
+    }
+    record = _record(runs, sound, marks, time.perf_counter() - start, {"replay": about})
+    return RegretResult.from_record(
+        record,
+        instance=instance,
+        algorithm=name or algorithm.name or "algorithm",
+        params={},
+        seed=seed,
+        precision="float64",
+        truth={},
+        any_rewards=any_rewards and bool(fit.misfit(algorithm.rewards, world.rewards)),
+        any_context=blind,
+    )
+
+
+def _chances(log: Log) -> tuple[np.ndarray, float]:
+    """The probability of the coin of each row, and the least propensity."""
+    if log.propensity is not None:
+        propensity = log.propensity
+    elif log.available is not None:
+        propensity = 1 / log.available.sum(axis=1)
+    else:
+        propensity = np.full(len(log), 1 / log.num_arms)
+    least = float(propensity.min()) if log.least_propensity is None else log.least_propensity
+    return np.minimum(least / propensity, 1.0), least
+
+
+def _environment(algorithm: Algorithm, log: Log, rows: Any) -> Environment:
+    """The log as far as an algorithm has to fit it."""
+    indexed = None if algorithm.arms is None else algorithm.arms.num_contexts
+    shape = None if log.context is None or indexed is not None else log.context.shape[1:]
+    first = jax.tree.map(lambda x: x[0], rows)
+    more = {} if log.context is None and log.available is None else {"observe": lambda state, noise: first}
+    arms = Arms(log.num_arms, num_contexts=indexed, context=shape, available=isinstance(rows, Offer))
+    return Environment(lambda key: (), lambda *given: 0.0, arms=arms, rewards=Rewards(*log.rewards), name="the log",
+                       **more)  # fmt: skip
+
+
+def _default(n: int, least: float) -> int:
+    """A number of accepted rows that almost every run reaches."""
+    return max(int(n * least - 4 * np.sqrt(n * least * (1 - least))), 1)
+
+
+def _checkpoints(given: Sequence[int] | None, horizon: int) -> np.ndarray:
+    if given is None:
+        return default_checkpoints(horizon)
+    marks = [checks.integer("replay", f"checkpoints[{i}]", mark, 1, horizon) for i, mark in enumerate(given)]
+    return np.unique(np.array([*marks, horizon], np.int64))
+
+
+def _record(runs: Replayed, sound: np.ndarray, marks: np.ndarray, seconds: float, identity: dict[str, Any]) -> Record:
+    """The runs as the engine would record them."""
+    outcome = np.where(runs.accepted < marks[-1], Outcome.MAX_ROUNDS, Outcome.STOPPED)
+    outcome = np.where(sound, outcome, Outcome.NONFINITE).astype(np.int8)
+    moments, keep = Moments(len(marks)), outcome == Outcome.STOPPED
+    moments.add(runs.sums.T, keep)
+    return Record(
+        checkpoints=marks.astype(np.int64),
+        measure="feedback",
+        counted=moments.count,
+        regret=runs.sums,
+        mean=moments.mean(),
+        variance=moments.variance(),
+        hindsight=None,
+        hindsight_mean=None,
+        hindsight_variance=None,
+        pulls=runs.pulls,
+        pulls_mean=runs.pulls[keep].mean(axis=0) if keep.any() else None,
+        kinds=None,
+        kinds_mean=None,
+        phases=(),
+        recommendation=None,
+        outcome=outcome,
+        compile_seconds=0.0,
+        run_seconds=seconds,
+        run_steps=int(runs.rows.sum()),
+        devices=[jax.devices()[0].platform],
+        identity=identity,
+        more={"rows": runs.rows},
+    )
