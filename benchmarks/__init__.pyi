@@ -10,6 +10,7 @@ from . import goals as goals
 from . import halving as halving
 from . import linear as linear
 from . import non_stationary as non_stationary
+from . import offpolicy as offpolicy
 from . import regret as regret
 from . import scaling as scaling
 from . import stopping as stopping

@@ -34,6 +34,7 @@ class Instance:
     told: Mapping[str, Any]
     horizon: int = 0  # rounds, or the budget
     runs: int = RUNS
+    best: float | None = None  # where no regret is defined, the reward from which that of an algorithm is subtracted
 
 
 MEANS = [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9]
@@ -45,6 +46,8 @@ ANGLE = 0.5
 FEATURES = np.vstack([np.eye(4), [[np.cos(ANGLE), np.sin(ANGLE), 0.0, 0.0]]])
 THETA = [1.0, 0.0, 0.0, 0.0]
 LINEAR = {"features": FEATURES, "theta": THETA, "theta_norm": 1.0}
+PREFERENCES = 1 / (1 + np.exp(-0.3 * (np.arange(10)[None] - np.arange(10)[:, None])))
+KNAPSACK = {"rewards": [0.7, 0.5, 0.3], "costs": [0.9, 0.4, 0.1], "budget": 3_000}
 INSTANCES = {
     "regret": Instance(
         "nine Bernoulli arms of means 0.1, 0.2, ..., 0.9 and 10,000 rounds",
@@ -74,6 +77,26 @@ INSTANCES = {
         "teams of three of eight Bernoulli arms of means 0.9, 0.8, 0.7, 0.5, 0.45, 0.4, 0.35, 0.3, 10,000 rounds",
         lambda: jb.semi_bandit(TEAMS, 3),
         {"num_arms": 8, "k": 3},
+        10_000,
+    ),
+    "duels": Instance(
+        "ten arms, of which arm i wins against arm j with probability 1 / (1 + exp(-0.3 (j - i))), and 10,000 rounds",
+        lambda: jb.dueling(PREFERENCES),
+        {"num_arms": 10},
+        10_000,
+    ),
+    "knapsack": Instance(
+        "three arms of mean rewards 0.7, 0.5, 0.3 and mean costs 0.9, 0.4, 0.1, a budget of 3,000 and 10,000 rounds, "
+        "against the linear program",
+        lambda: jb.knapsack(**KNAPSACK),
+        {"num_arms": 3, "budget": 3_000, "num_resources": 1, "horizon": 10_000},
+        10_000,
+        best=jb.bounds.knapsack_bound(**KNAPSACK, horizon=10_000),
+    ),
+    "cascade": Instance(
+        "lists of two of sixteen items, two of weight 0.2 and the others of weight 0.05, and 10,000 rounds",
+        lambda: jb.cascade([0.2] * 2 + [0.05] * 14, 2),
+        {"num_arms": 16, "k": 2},
         10_000,
     ),
     "bernoulli": Instance(
@@ -133,7 +156,8 @@ def instance_of(name: str) -> str:
         by_setting = {"features": "linear", "full-bandit": "sums", "semi-bandit": "members"}
         return by_setting.get(known.setting, "gaussian" if known.rewards in UNKNOWN else "bernoulli")
     by_setting = {"changing": "changing", "adversarial": "adversarial", "features": "linear regret"}
-    return {**by_setting, "semi-bandit": "teams"}.get(known.setting, "regret")
+    by_setting |= {"semi-bandit": "teams", "dueling": "duels", "knapsack": "knapsack", "cascade": "cascade"}
+    return by_setting.get(known.setting, "regret")
 
 
 def measured(name: str) -> dict[str, Any]:
@@ -144,9 +168,13 @@ def measured(name: str) -> dict[str, Any]:
     given |= OWN.get(name, {})
     factory, environment = functools.partial(entry.factory(), **given), instance.make()
     if question == "regret":
-        played = jb.simulate(factory(), environment, horizon=instance.horizon, num_runs=instance.runs, seed=SEED)
-        interval = played.interval()
+        metrics = None if instance.best is None else {"reward": jb.metrics.reward}
+        many = {"num_runs": instance.runs, "seed": SEED, "metrics": metrics}
+        played = jb.simulate(factory(), environment, horizon=instance.horizon, **many)
+        interval = played.interval(what=None if metrics is None else "reward")
         value, low, high = (float(bound[-1]) for bound in (interval.value, interval.low, interval.high))
+        if instance.best is not None:
+            value, low, high = (instance.best - reward for reward in (value, high, low))
     elif question == "confidence":
         interval = jb.identify(factory(), environment, num_runs=instance.runs, seed=SEED).interval()
         value, low, high = (float(bound) for bound in (interval.value, interval.low, interval.high))

@@ -4,11 +4,15 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxbandit.base.contract import Arms, Environment, Rewards
+from jaxbandit.base.contract import Arms, Environment, Rewards, action_of
 from jaxbandit.base.declaration import declaration_of
+from jaxbandit.base.numerics import get_at
 from jaxbandit.environments.combinatorial.full_bandit import full_bandit
 from jaxbandit.environments.combinatorial.semi_bandit import semi_bandit
 from jaxbandit.environments.linear_arms.linear import linear
+from jaxbandit.environments.other_settings.cascade import cascade
+from jaxbandit.environments.other_settings.dueling import dueling
+from jaxbandit.environments.other_settings.knapsack import knapsack
 from jaxbandit.environments.stationary.bernoulli import bernoulli
 from jaxbandit.environments.stationary.beta import beta
 from jaxbandit.lab.specs.registry import ALGORITHMS, ENVIRONMENTS
@@ -17,7 +21,7 @@ FEATURES = np.array([[1.0, 0.1], [-0.5, 0.9], [0.7, 0.5]])
 THETA = np.array([1.0, 0.2])
 # What is required of a factory, or chosen: all super-arms are listed, so that their number is small.
 ARGUMENTS = {"num_arms": 3, "k": 2, "features": FEATURES, "theta": THETA, "horizon": 60, "support": "all"}
-ARGUMENTS |= {"dim": 2, "shape": (2,)}  # of a context of floats
+ARGUMENTS |= {"dim": 2, "shape": (2,), "arm_features": FEATURES}  # of a context of floats
 ARGUMENTS |= {"starts": (0, 10)}  # of an oracle that is told when means change
 ARGUMENTS |= {"budget": 40, "a": 1.0, "epsilon": 0.1}  # of a rule that is given a budget, of an indifference zone
 SETS = np.stack([FEATURES, FEATURES[::-1] / 2])
@@ -74,9 +78,30 @@ def context_of(environment):
     return jax.eval_shape(lambda: environment.observe(environment.init(key), environment.noise(key)))
 
 
+# An environment of K arms for the rules of a setting whose action or feedback only such an environment has.
+WORLDS = {
+    "dueling": lambda k: dueling(0.5 + 0.1 * np.sign(np.arange(k)[None] - np.arange(k)[:, None])),
+    "knapsack": lambda k: knapsack(np.linspace(0.2, 0.8, k), np.linspace(0.1, 0.9, k), 40.0)._replace(
+        regret=lambda state, context, arm: 0.8 - get_at(state.rewards, arm)  # so that there is something to record
+    ),
+    "cascade": lambda k: cascade(np.linspace(0.2, 0.8, k), 2),
+}
+
+
+def feedback_of(environment, context, choice):
+    """The shapes of an environment's feedback on what an algorithm selects, which is given by its shapes."""
+
+    def reward(key, context, choice):
+        return environment.reward(environment.init(key), context, action_of(choice), environment.noise(key))
+
+    return jax.eval_shape(reward, jax.random.key(0), context, choice)
+
+
 def pair(name, **more):
     """An algorithm and an environment that it can be played on."""
     entry, own = ALGORITHMS[name], algorithm(name, **more)
+    if entry.setting in WORLDS:
+        return own, WORLDS[entry.setting](3)
     if "features" in entry.arguments:
         return own, linear(FEATURES, THETA)
     if own.arms.context is not None:
@@ -89,10 +114,12 @@ def pair(name, **more):
 
 
 def environments(answers, names=ENVIRONMENTS):
-    """(name, environment) of every setting that is declared; `answers` is a directory for crowd_answers."""
+    """(name, environment) of every setting that is declared; `answers` is a directory for files."""
+    (answers / "rows.csv").write_text("x,y,kind,u,v,a,b\n0.5,1,cat,1,0,1,1\n2,-1,dog,,1,no,yes\n1,0,cat,0.5,0.2,1,1\n")
     (answers / "truth.csv").write_text("task,label\na,1\nb,2\nc,1\n")
     (answers / "answer.csv").write_text("task,x,y,z\na,1,2,1\nb,2,2,1\nc,2,1,1\n")
     for name in names:
-        more = {"path": str(answers)} if name == "crowd_answers" else {}
+        files = {"crowd_answers": {"path": str(answers)}, "rows": {"file": str(answers / "rows.csv")}}
+        more = files.get(name, {})
         for arguments in declared(ENVIRONMENTS[name]).settings:
             yield name, ENVIRONMENTS[name].build(more | arguments)

@@ -5,7 +5,7 @@ import functools
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from parts import declared, floats
+from parts import WORLDS, declared, floats
 
 from jaxbandit.algorithms.exploration.super_arms import super_arms
 from jaxbandit.base.batches import Batch, SetPulls
@@ -29,7 +29,12 @@ ROLLED = np.roll(FEATURES[::-1], 5, axis=0)
 def tries_of(name, features):
     """Values to try of each traced hyperparameter as declared, the first as the base, and of the features."""
     own = {k: [np.array(v) if isinstance(v, tuple) else v for v in some] for k, some in played(name).tries.items()}
-    return ({"features": features} if "features" in ALGORITHMS[name].arguments else {}) | own
+    return dict.fromkeys(given_features(name), features) | own
+
+
+def given_features(name):
+    """The arguments that are features of the arms, of which the number of arms follows."""
+    return [key for key in ("features", "arm_features") if key in ALGORITHMS[name].arguments]
 
 
 def played(name):
@@ -48,9 +53,9 @@ def factory_of(name, settings):
         return lambda count, **hyper: team_numbered(factory, count, **hyper)
     if entry.setting == "full-bandit":
         return lambda count, **hyper: numbered(factory, count, **hyper)
-    if "features" not in entry.arguments:
+    if not (own := given_features(name)):
         return factory
-    return lambda k, *, features, **hyper: factory(features[:k], **hyper)
+    return lambda k, **given: factory(**{key: x[:k] if key in own else x for key, x in given.items()})
 
 
 def team_numbered(factory, count, **hyper):
@@ -101,7 +106,9 @@ def numbered(factory, count, **hyper):
 def check(name, arms, settings):
     traced, make = tries_of(name, [FEATURES, ROLLED]), factory_of(name, settings)
     hyper = {key: some[0] for key, some in traced.items()}
-    world = (lambda count: floats(make(count, **hyper).arms)) if ALGORITHMS[name].setting == "contexts" else None
+    world = WORLDS.get(ALGORITHMS[name].setting)
+    if ALGORITHMS[name].setting == "contexts":
+        world = lambda count: floats(make(count, **hyper).arms)  # noqa: E731
     check_algorithm(make, arms, traced=traced, environment=world, rounds=max(60, 2 * arms[-1] + 1))
 
 
@@ -116,7 +123,8 @@ def arms_of(name):
     entry = ALGORITHMS[name]
     if entry.kind != "simulate" or name in SOLVERS or entry.setting == "semi-bandit":
         return (3,)
-    few = 2 if "features" in entry.arguments else 1  # one arm alone does not span, and leaves no choice
+    # One arm alone does not span, leaves no choice, has no opponent, and makes no list of two.
+    few = 2 if "features" in entry.arguments or entry.setting in ("dueling", "cascade") else 1
     # Above batching.SELECT_LIMIT the engine writes the pulled arm by a scatter.
     return (few, 3, 80) if name in MANY_ARMS else (few, 3)
 
@@ -169,4 +177,4 @@ def test_values_of_every_traced_hyperparameter_are_declared(name):
     traced = {
         p.name for p in ALGORITHMS[name].parameters().values() if p.traced and (p.required or p.default is not None)
     }
-    assert traced - {"features"} <= played(name).tries.keys()
+    assert traced - {*given_features(name)} <= played(name).tries.keys()

@@ -27,7 +27,7 @@ def test_declarations_agree_with_the_algorithm(entry):
     assert (known.question == "regret") == (entry.kind == "simulate")
     assert (known.question == "budget") == (entry.kind == "identify" and "budget" in parameters)
     assert (known.setting == "features") == ("features" in parameters)
-    assert (known.setting in ("semi-bandit", "full-bandit")) == (known.finds == "k") == ("k" in parameters)
+    assert (known.setting in ("semi-bandit", "full-bandit", "cascade")) == (known.finds == "k") == ("k" in parameters)
     if known.question != "regret":
         assert (known.finds == "m") == ("m" in parameters)
         given = {name: GIVEN[name] for name, p in parameters.items() if p.required or name == "a"}

@@ -14,7 +14,6 @@ import pytest
 from parts import ALGORITHMS
 
 import jaxbandit as jb
-from jaxbandit.base.contract import action_of
 from jaxbandit.engine.layout import jaxprs
 
 BRANCHES = {"cond", "while", "sort"}
@@ -48,10 +47,7 @@ def slow(algorithm, environment):
     context = parts.context_of(environment)
     found, choice = primitives(algorithm.select, noise, state, context)
 
-    def reward(key, context, choice):
-        return environment.reward(environment.init(key), context, action_of(choice), environment.noise(key))
-
-    feedback = jax.eval_shape(reward, key, context, choice)
+    feedback = parts.feedback_of(environment, context, choice)
     found |= primitives(algorithm.update, state, context, choice, feedback)[0]
     if algorithm.stop is not None:
         found |= primitives(algorithm.stop, state)[0]

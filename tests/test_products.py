@@ -72,7 +72,8 @@ def test_no_algorithm_multiplies_at_the_default_precision(name):
         found += traced(function, state)[1] if callable(function) else []
     context = parts.context_of(environment)
     action, more = traced(algorithm.select, noise, state, context)
-    found += more + traced(algorithm.update, state, context, action, jnp.zeros(()))[1]
+    feedback = parts.feedback_of(environment, context, action)
+    found += more + traced(algorithm.update, state, context, action, feedback)[1]
     if algorithm.batch is not None and environment.batch is not None:
         pulls, more = traced(algorithm.batch.plan, state)
         world = jax.eval_shape(environment.init, key)

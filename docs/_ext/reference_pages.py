@@ -25,7 +25,7 @@ from jaxbandit.lab.specs.registry import ALGORITHMS, ENVIRONMENTS
 
 HERE = Path(__file__).resolve().parents[1] / "reference"
 # Public names that are modules.
-MODULES = tuple("algorithms auditing bounds environments intervals numerics solvers style types".split())
+MODULES = tuple("algorithms auditing bounds environments intervals metrics numerics solvers style types".split())
 sys.modules["jaxbandit.bounds"] = jaxbandit.bounds  # documented, and so imported, under its public name
 PARTS = "Parts: the frame of an index policy, thresholds, sets of arms"
 FEEDBACK = "Grids of batches, feedback told later"
@@ -42,7 +42,7 @@ GROUPS = (
         "contracts",
         "Contracts",
         "What an algorithm and an environment are, and checks of your own.",
-        "base.contract base.truth base.declaration lab.conformance",
+        "base.contract base.truth base.declaration base.metrics lab.conformance",
     ),
     (
         "algorithms",
@@ -118,8 +118,9 @@ def _pages() -> Iterator[tuple[str, str]]:
     about = "What theory says about an instance: lower bounds, complexities, divergences."
     listing = _listing(jaxbandit.bounds.__all__, "jaxbandit.bounds")
     yield "bounds", f"# Bounds\n\n{about}\n\n{listing}{_module('bounds')}"
-    for page in ("numerics", "intervals", "style"):
+    for page in ("numerics", "intervals", "style", "metrics"):
         members = f".. automodule:: {getattr(jaxbandit, page).__name__}\n   :members:\n   :member-order: bysource\n"
+        members += "   :exclude-members: Metric, Round\n" if page == "metrics" else ""  # they have pages of their own
         yield page, f"# {page.capitalize()}\n\n```{{eval-rst}}\n{members}```\n"
     path = f"../../{Path(jaxbandit.types.__file__).relative_to(HERE.parents[1])}"
     yield "types", f"# Types\n\n```{{literalinclude}} {path}\n:language: python\n```\n"

@@ -16,6 +16,7 @@ from .best_arm.student_race import student_race as student_race
 from .best_arm.thresholds import pair_threshold as pair_threshold
 from .best_arm.top_two import top_two as top_two
 from .best_arm.track_and_stop import track_and_stop as track_and_stop
+from .cascade.cascade_ucb import cascade_ucb as cascade_ucb
 from .combinatorial.clucb import clucb as clucb
 from .combinatorial.combinatorial_thompson import combinatorial_thompson as combinatorial_thompson
 from .combinatorial.cucb import cucb as cucb
@@ -23,6 +24,7 @@ from .combinatorial.escb import escb as escb
 from .contextual.lin_ts_disjoint import lin_ts_disjoint as lin_ts_disjoint
 from .contextual.lin_ts_shared import lin_ts_shared as lin_ts_shared
 from .contextual.lin_ucb_disjoint import lin_ucb_disjoint as lin_ucb_disjoint
+from .contextual.lin_ucb_hybrid import lin_ucb_hybrid as lin_ucb_hybrid
 from .contextual.lin_ucb_shared import lin_ucb_shared as lin_ucb_shared
 from .contextual.logistic_greedy import logistic_epsilon as logistic_epsilon
 from .contextual.logistic_greedy import logistic_greedy as logistic_greedy
@@ -34,6 +36,8 @@ from .contextual.ridge_greedy import ridge_epsilon as ridge_epsilon
 from .contextual.ridge_greedy import ridge_greedy as ridge_greedy
 from .contextual.ridge_greedy import ridge_softmax as ridge_softmax
 from .contextual.ucb_glm import ucb_glm as ucb_glm
+from .dueling.double_thompson import double_thompson as double_thompson
+from .dueling.rucb import rucb as rucb
 from .exploration.adaptive_full_bandit import adaptive_full_bandit as adaptive_full_bandit
 from .exploration.exhaustive import exhaustive as exhaustive
 from .exploration.gifa import gifa as gifa
@@ -70,6 +74,7 @@ from .fixed_budget.successive_rejects import successive_rejects as successive_re
 from .fixed_budget.ucb_e import ucb_e as ucb_e
 from .fixed_budget.ugape_b import ugape_b as ugape_b
 from .fixed_budget.uniform_allocation import uniform_allocation as uniform_allocation
+from .knapsack.primal_dual_bwk import primal_dual_bwk as primal_dual_bwk
 from .non_stationary.cusum_ucb import cusum_ucb as cusum_ucb
 from .non_stationary.d_ucb import d_ucb as d_ucb
 from .non_stationary.discounted_thompson import discounted_thompson as discounted_thompson

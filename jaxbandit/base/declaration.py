@@ -14,7 +14,19 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, TypeVar, cast
 
 Question = Literal["regret", "confidence", "budget"]
-Setting = Literal["arms", "changing", "adversarial", "batches", "features", "contexts", "semi-bandit", "full-bandit"]
+Setting = Literal[
+    "arms",
+    "changing",
+    "adversarial",
+    "batches",
+    "features",
+    "contexts",
+    "semi-bandit",
+    "full-bandit",
+    "dueling",
+    "knapsack",
+    "cascade",
+]
 
 QUESTIONS: Mapping[Question, str] = types.MappingProxyType(
     {
@@ -33,6 +45,9 @@ SETTINGS: Mapping[Setting, str] = types.MappingProxyType(
         "contexts": "a context of floats in every round",
         "semi-bandit": "teams of k arms, each member's reward is observed",
         "full-bandit": "teams of k arms, only the sum of their rewards is observed",
+        "dueling": "duels of two arms, only the winner is observed",
+        "knapsack": "pulls that also cost, until a budget is spent",
+        "cascade": "lists of k arms, the first that is clicked is observed",
     }
 )
 

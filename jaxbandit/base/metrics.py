@@ -90,7 +90,7 @@ def collisions(r: Round) -> Array:
 def _switched(carry: tuple[PyTree, Array], r: Round) -> tuple[PyTree, Array]:
     last, count = carry
     differ = [jnp.any(old != new) for old, new in zip(jax.tree.leaves(last), jax.tree.leaves(r.action), strict=True)]
-    return r.action, count + ((r.round > 1) & jnp.stack(differ).any())
+    return r.action, count + ((r.round > 1) & jnp.stack(differ).any()).astype(jnp.int32)
 
 
 #: Number of rounds whose action differs from that of the round before, for actions of any shape.
@@ -110,7 +110,7 @@ class _Welford(NamedTuple):
 def _welford(carry: _Welford, r: Round) -> _Welford:
     count, x = carry.count + 1, reward(r)
     apart = x - carry.mean[0]
-    mean = kahan(carry.mean, apart / count)
+    mean = kahan(carry.mean, apart / as_float(count))
     return _Welford(count, mean, kahan(carry.squares, apart * (x - mean[0])))
 
 
@@ -124,7 +124,7 @@ def mean_variance(rho: Scalar) -> Metric:
     return Metric(
         init=lambda: _Welford(jnp.int32(0), jnp.zeros(2), jnp.zeros(2)),
         step=_welford,
-        value=lambda carry: carry.squares[0] / carry.count - rho * carry.mean[0],
+        value=lambda carry: carry.squares[0] / as_float(carry.count) - as_float(rho) * carry.mean[0],
     )
 
 

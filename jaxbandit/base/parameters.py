@@ -20,7 +20,7 @@ class Parameter:
     kind: Kind  # "array", "scalar" and "number" (either of the two) are traced, all others are static
     required: bool
     default: object = None
-    choices: tuple[str, ...] = ()
+    choices: tuple[str, ...] = ()  # of an array: names that may be given instead, which are static
     optional: bool = False  # None is allowed
 
     @property
@@ -59,7 +59,8 @@ def _kind(members: set[Any]) -> tuple[Kind, tuple[str, ...]]:
 
     if jax.Array in members:
         scalar = "number" if np.ndarray in members else "scalar"  # jax.typing.ArrayLike has both, and float
-        return (scalar if float in members else "array"), ()
+        names = [name for member in members if typing.get_origin(member) is Literal for name in typing.get_args(member)]
+        return (scalar if float in members else "array"), tuple(names)
     if Path in members:
         return "path", ()
     if float in members and members <= {float, int}:

@@ -9,6 +9,7 @@ from .contextual.logistic_vectors import logistic_vectors as logistic_vectors
 from .contextual.moons import moons as moons
 from .contextual.quadratic_vectors import quadratic_vectors as quadratic_vectors
 from .contextual.rewards_table import rewards_table as rewards_table
+from .contextual.rows import rows as rows
 from .linear_arms.linear import linear as linear
 from .linear_arms.linear_contextual import linear_contextual as linear_contextual
 from .linear_arms.linear_contextual_classes import linear_contextual_classes as linear_contextual_classes
@@ -22,6 +23,10 @@ from .non_stationary.piecewise_bernoulli import piecewise_bernoulli as piecewise
 from .non_stationary.piecewise_gaussian import piecewise_gaussian as piecewise_gaussian
 from .non_stationary.restless_bernoulli import restless_bernoulli as restless_bernoulli
 from .non_stationary.sinusoidal_bernoulli import sinusoidal_bernoulli as sinusoidal_bernoulli
+from .other_settings.cascade import cascade as cascade
+from .other_settings.dueling import dueling as dueling
+from .other_settings.dueling import weak_regret as weak_regret
+from .other_settings.knapsack import knapsack as knapsack
 from .recorded.crowd import crowd as crowd
 from .recorded.crowd_answers import crowd_answers as crowd_answers
 from .recorded.crowd_answers import read_answers as read_answers

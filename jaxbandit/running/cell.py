@@ -17,7 +17,7 @@ from jaxbandit.engine.layout import compiling
 from jaxbandit.engine.rounds import contexts, fit
 from jaxbandit.engine.rounds.metrics import checked
 from jaxbandit.engine.rounds.states import named_states
-from jaxbandit.running import failures, remote, sizes
+from jaxbandit.running import failures, remote, sizes, state_sizes
 from jaxbandit.running.factories import Pair
 from jaxbandit.running.progress import progress_bar
 from jaxbandit.running.promises import guarantee_of
@@ -61,6 +61,8 @@ def run_simulate(
     needed = results * (sizes.of_runs(width, number, curves, _num_arms(pair), per_run) + state_bytes)
     more = bool(metrics or keep)
     _check_size("simulate", num_runs, needed, execution, "per_run = False keeps only means, or ask", half=more)
+    if isinstance(num_runs, int):
+        state_sizes.check(f"simulate: num_runs = {num_runs}", pair.environment, num_runs)
     engine = {"horizon": horizon, "num_runs": num_runs, "seed": seed, "precision": chosen, **options}
     with (
         _named(labels),

@@ -70,8 +70,13 @@ def characteristic_time_of(environment: Environment) -> float | None:
 
 
 def clock_of(environment: Environment) -> dict[str, Any]:
-    """Return whether the environment changes over time, and its schedule of means with their regret constants."""
-    if environment.transition is None:
+    """Return whether the environment changes over time, and its schedule of means with their regret constants.
+
+    With contexts, a transition may only pass on to the next row; the regret is against the best arm of a context.
+    """
+    arms = environment.arms
+    contextual = arms is not None and (arms.context is not None or arms.available)
+    if environment.transition is None or contextual:
         return {}
     schedule = environment.schedule
     if schedule is None or checks.is_traced(schedule.means):

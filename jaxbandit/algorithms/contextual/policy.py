@@ -12,6 +12,7 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
+from jaxbandit.algorithms.contextual.hybrid_models import HybridModels
 from jaxbandit.algorithms.contextual.models import Models
 from jaxbandit.base import checks
 from jaxbandit.base.contract import (
@@ -39,13 +40,13 @@ class ContextualState(NamedTuple):
     models: PyTree  # as `Models.init` returns them
 
 
-Each = Callable[[Callable[[PyTree, Array], Array]], Array]  # each(f) is f(state of the arm's model, row) of every arm
+Each = Callable[[Callable[[PyTree, Array], Array]], Array]  # each(f) is f(state of its model, its row) of every arm
 Choose = Callable[[PyTree, Array, Array | None], Action]  # from noise, scores and bool[num_arms] or None
 
 
 def contextual_policy(
     name: str,
-    models: Models,
+    models: Models | HybridModels,
     score: Callable[[PyTree, ContextualState, Each], Array],
     *,
     choose: Choose | None = None,

@@ -21,6 +21,8 @@ def check_wrapped(where: str, algorithm: object) -> Algorithm:
         raise ValueError(
             f"{where}: algorithm = {name} does not declare its arms; set arms = Arms(num_arms) in its Algorithm"
         )
+    if algorithm.arms.action is not None:
+        raise ValueError(f"{where}: algorithm = {name} declares an action of its own, must choose arms or sets of arms")
     return algorithm
 
 

@@ -29,6 +29,7 @@ class Rows(NamedTuple):
     predictable: np.ndarray  # float64[n], rows of DR with a model in [0, 1] of the rows before
     bound: float  # W: no weight exceeds it
     proved: bool  # whether that holds for all contexts and arms, and not only for those of the rows
+    mass: float  # of the policy on arms about whose rewards the rows say nothing, which bounds the bias
 
     @property
     def inverse(self) -> np.ndarray:

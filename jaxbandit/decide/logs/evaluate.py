@@ -100,7 +100,7 @@ def _as_it_was(log: Log, unit: np.ndarray, confidence: float) -> PolicyValue:
     if log.adaptive:
         mean = mean._replace(low=math.nan, high=math.nan)
     found = Estimate("mean", "" if log.adaptive else NORMAL, *mean, "the mean reward of the log")
-    rows = Rows(np.ones(len(log)), unit, unit, unit, 1.0, True)
+    rows = Rows(np.ones(len(log)), unit, unit, unit, 1.0, True, 0.0)
     return PolicyValue(LOG, found, (found,), confidence, rows=rows)
 
 
@@ -144,12 +144,20 @@ def _value(
         predictable=estimates.doubly_robust(chances, running, log.action, weight, unit),
         bound=seen if bound is None else bound,
         proved=bound is not None,
+        mass=_unknown_mass(log, checked),
     )
     dropped = "the log was written by a rule that learned" if log.adaptive else _few(rows)
     listed = [*_estimates(log, rows, chances, clip, confidence, dropped), dm]
     headline = listed[1 if dropped else 0]
-    warned = _warnings(rows, checked, dropped, headline, high - low)
+    warned = _warnings(rows, checked, dropped, headline)
     return PolicyValue(name, headline, tuple(listed), confidence, warned, checked, rows)
+
+
+def _unknown_mass(log: Log, checked: Diagnostics) -> float:
+    """Return the mean probability of arms that logging never takes, or that no row has if that is all that is known."""
+    if log.probabilities is None:
+        return checked.never_pulled_mass
+    return checked.unsupported_mass or 0.0
 
 
 def _largest_seen(log: Log, chances: np.ndarray, weight: np.ndarray) -> float:
@@ -173,10 +181,11 @@ def _estimates(
     width = high - low
 
     def scaled(estimator: str, interval: str, found: Interval, about: str, shown: bool = True) -> Estimate:
-        ends = [low + width * x if shown else math.nan for x in (found.low, found.high)]
+        ends = [low + width * x if shown else math.nan for x in (found.low - rows.mass, found.high + rows.mass)]
         if interval in (BETTING, BERNSTEIN):  # the value is in the range for certain
             ends = [min(max(end, low), high) for end in ends]
-        return Estimate(estimator, interval, low + width * found.value, width * found.se, *ends, about)
+        longer = f"; longer by {width * rows.mass:.3g} on each side" if rows.mass and shown else ""
+        return Estimate(estimator, interval, low + width * found.value, width * found.se, *ends, about + longer)
 
     wide = rows.bound
     normally = "approximate: for many rows, none of which dominates; nothing is proved"
@@ -201,19 +210,19 @@ def _estimates(
     ]
 
 
-def _warnings(rows: Rows, checked: Diagnostics, dropped: str, headline: Estimate, width: float) -> tuple[str, ...]:
+def _warnings(rows: Rows, checked: Diagnostics, dropped: str, headline: Estimate) -> tuple[str, ...]:
     lines = list(checked.alarms)
     if checked.unsupported_mass:
         lines.append(
             f"in {checked.unsupported_rows:,} rows the policy takes arms that logging never takes, with a mean "
-            f"probability of {checked.unsupported_mass:.3g}: all estimates may be wrong by up to "
-            f"{width * checked.unsupported_mass:.3g} more"
+            f"probability of {checked.unsupported_mass:.3g}: nothing is known of their rewards, so that intervals are "
+            "longer"
         )
     if checked.never_pulled:
         arms = ", ".join(map(str, checked.never_pulled[:5])) + ", .." * (len(checked.never_pulled) > 5)
         lines.append(
             f"no row has the arm {arms}, which the policy takes with a mean probability of "
-            f"{checked.never_pulled_mass:.3g}: nothing is known of its reward"
+            f"{checked.never_pulled_mass:.3g}: nothing is known of its reward, so that intervals are longer"
         )
     if dropped:
         lines.append(f"the normal interval is dropped, because {dropped}; the betting interval is shown")

@@ -127,11 +127,13 @@ class Evaluation:
         wide = 1 + max(a.bound, b.bound)
         bet = estimates.betting(a.predictable - b.predictable, -wide, wide, self.confidence)
         proved = "proved, given the largest weights" if a.proved and b.proved else "not proved: weights have no bound"
-        ends = (max(width * bet.low, -width), min(width * bet.high, width))
+        mass = a.mass + b.mass
+        ends = (max(width * (bet.low - mass), -width), min(width * (bet.high + mass), width))
         bets = Estimate("DR", BETTING, width * bet.value, width * bet.se, *ends, proved)
         if self.adaptive or min(map(estimates.enough, (a, b))) < estimates.ENOUGH:
             return Difference(one.name, two.name, bets, bets, self.confidence)
-        found = [width * x for x in estimates.normal(a.fitted - b.fitted, self.confidence)]
+        apart = estimates.normal(a.fitted - b.fitted, self.confidence)
+        found = [width * x for x in (*apart[:2], apart.low - mass, apart.high + mass)]
         return Difference(
             one.name, two.name, Estimate("DR", NORMAL, *found, "approximate, paired"), bets, self.confidence
         )
@@ -155,10 +157,12 @@ class Evaluation:
     @property
     def first_line(self) -> str:
         """What was evaluated, and the mean reward of the log."""
+        wrong = [p for p in self.policies if p.diagnostics is not None and p.diagnostics.wrong]
         about = f"{self.num_rows:,} rows, {self.num_arms} arms; the mean reward of the log is {self.log.headline.words}"
         if self.policies[0].rows is None:
             return f"No propensities: only the direct method, whose error nothing bounds. {about}"
-        return f"{about}, written by a rule that learned" if self.adaptive else about
+        about = f"{about}, written by a rule that learned" if self.adaptive else about
+        return f"Do not use these values: see the notes. {about}" if wrong else about
 
     def table(self) -> tuple[list[str], list[list[str]]]:
         """Return headings and rows of the table of values, one row for each policy."""

@@ -76,7 +76,7 @@ def policy_of(
       BadInput: an argument is wrong; when it is evaluated, the policy was trained on rows of that log.
     """
     checks.boolean(WHERE, "in_sample", in_sample)
-    logs = (trained_on,) if isinstance(trained_on, Log) else tuple(trained_on)
+    logs = tuple(trained_on) if isinstance(trained_on, list | tuple) else (trained_on,)
     for each in logs:
         if not isinstance(each, Log):
             refuse(f"{WHERE}: trained_on", f" = {python(each)}, must be a Log or a list of them")
@@ -117,9 +117,8 @@ def _probabilities(policy: AlgorithmPolicy, log: Log) -> np.ndarray:
             )
         counts = jnp.zeros(log.num_arms).at[actions].add(1.0)
         said = jnp.zeros(log.num_arms).at[actions].max(chances)
-        unseen = offered & (counts == 0)
-        rest = jnp.where(unseen.any(), jnp.maximum(1 - said.sum(), 0.0) / jnp.maximum(unseen.sum(), 1), 0.0)
-        exact = jnp.where(unseen, rest, said)
+        unseen = (offered & (counts == 0)).astype(counts.dtype)
+        exact = said + unseen * jnp.maximum(1 - said.sum(), 0.0) / jnp.maximum(unseen.sum(), 1.0)
         return jnp.where(jnp.isnan(chances).any(), counts / drawn, exact / exact.sum())
 
     offered = np.ones((len(log), log.num_arms), bool) if log.available is None else log.available

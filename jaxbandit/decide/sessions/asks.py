@@ -61,7 +61,7 @@ class Asks(NamedTuple):
     def rewards(self, ids: np.ndarray) -> np.ndarray:
         """The rewards that were told of these ids, float64[n]; NaN if none was."""
         found = np.full(len(ids), np.nan)
-        for rows in self.told.values():
+        for rows in self.told.values() if len(ids) else ():
             at, row = np.nonzero(ids[:, None] == rows.id)
             found[at] = rows.reward[row]
         return found

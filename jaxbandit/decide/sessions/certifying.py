@@ -33,7 +33,10 @@ def certificate(session: Session) -> Certificate:
     1976).
     """
     rule, totals = session.rule, session.totals
-    promise, assumptions = rule.promise, ["the rewards of an arm are independent and identically distributed"]
+    whose = "the rewards of an arm are independent and identically distributed"
+    if session.asks is not None:
+        whose = "given its context and its arm, a reward is independent of the others"
+    promise, assumptions = rule.promise, [whose]
     single = session.programs.set_size is None and session.asks is None
     coverage = COVERAGE if promise is None else 1 - float(promise.delta)
     arms = session.recommendation

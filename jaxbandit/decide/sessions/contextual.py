@@ -12,6 +12,7 @@ import numpy as np
 from jaxbandit.base.contract import Offer, action_of
 from jaxbandit.base.types import PyTree
 from jaxbandit.decide.sessions.asks import Asks, Open, Told, added, no_asks, removed, some, whole
+from jaxbandit.decide.sessions.context_programs import select_each
 from jaxbandit.decide.sessions.given_contexts import checked_context, checked_contexts, require_offers
 from jaxbandit.decide.sessions.pulls import Pulls, no_actions
 from jaxbandit.decide.sessions.rewards import earlier, same
@@ -50,7 +51,7 @@ def ask(
         contexts = jax.tree.map(lambda x: np.broadcast_to(x, (n, *np.shape(x))).copy(), contexts)
     if isinstance(contexts, Offer) and asks.form is None:
         require_offers(rule, some(contexts, 0))
-    choices = session.programs.select_each(session.words, session.round, session.state, contexts)
+    choices = select_each(session.programs, session.words, session.round, session.state, contexts)
     actions = np.asarray(action_of(choices))
     _check(name, actions, session.num_arms, contexts.available if isinstance(contexts, Offer) else None)
     ids, asked = np.arange(asks.end, asks.end + n), asks.asked
@@ -69,10 +70,10 @@ def receive(session: Session, asks: Asks, ids: np.ndarray, values: np.ndarray) -
     first = np.sort(np.unique(ids, return_index=True)[1])
     same("tell", ids, values, values[first][_places(ids[first], ids)], "was reported before; an id has one reward")
     ids, values = ids[first], values[first]
-    new, before = asks.is_open(ids), asks.rewards(ids)
-    _require_known("tell", ids, new, before, "its context is forgotten, so that the rule cannot receive its reward")
-    old = ~new
-    same("tell", ids[old], values[old], before[old], "was reported before; an id has one reward, which amend corrects")
+    new = asks.is_open(ids)
+    before = asks.rewards(ids[~new])
+    _require_rewards("tell", ids[~new], before, "its context is forgotten, so that the rule cannot receive its reward")
+    same("tell", ids[~new], values[~new], before, "was reported before; an id has one reward, which amend corrects")
     if not new.any():
         return session
     ids, values = ids[new], values[new]
@@ -88,9 +89,9 @@ def receive(session: Session, asks: Asks, ids: np.ndarray, values: np.ndarray) -
 def forgotten(session: Session, asks: Asks, where: str, ids: np.ndarray) -> Session:
     """The session without some of its open asks."""
     ids = np.unique(ids)
-    if not (open_ := asks.is_open(ids)).all():
-        _require_known(where, ids, open_, asks.rewards(ids), "must be one that is pending")
-        raise ValueError(f"{where}: id = {ids[~open_][0]} already has a reward, must be one that is pending")
+    if len(rest := ids[~asks.is_open(ids)]):
+        _require_rewards(where, rest, asks.rewards(rest), "must be one that is pending")
+        raise ValueError(f"{where}: id = {rest[0]} already has a reward, must be one that is pending")
     return replace(session, asks=asks._replace(open=removed(asks.open, ids)[0])) if len(ids) else session
 
 
@@ -134,10 +135,9 @@ def _places(ids: np.ndarray, wanted: np.ndarray) -> np.ndarray:
     return order[np.searchsorted(ids, wanted, sorter=order)]
 
 
-def _require_known(where: str, ids: np.ndarray, open_: np.ndarray, rewards: np.ndarray, remedy: str) -> None:
-    gone = ~open_ & np.isnan(rewards)
-    if gone.any():
-        raise ValueError(f"{where}: id = {ids[gone][0]} was withdrawn or has expired, {remedy}")
+def _require_rewards(where: str, ids: np.ndarray, rewards: np.ndarray, remedy: str) -> None:
+    if len(gone := ids[np.isnan(rewards)]):
+        raise ValueError(f"{where}: id = {gone[0]} was withdrawn or has expired, {remedy}")
 
 
 def _check(name: str, actions: np.ndarray, num_arms: int, available: np.ndarray | None) -> None:

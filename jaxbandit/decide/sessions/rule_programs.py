@@ -19,7 +19,6 @@ from jaxbandit.engine.rounds.step import ContractError, called, same_state, with
 from jaxbandit.engine.storage import identity
 
 IMPLEMENTATION = "threefry4x32"  # the engine's default, so that a session has the random draws of the engine's run
-MOST_AT_ONCE = 1024  # contexts that are decided together
 Kind = Literal["batch", "draws", "single"]
 
 
@@ -49,7 +48,7 @@ class RulePrograms:
             self._words = jax.ShapeDtypeStruct((), jnp.uint32), jax.ShapeDtypeStruct((), jnp.int32)
             self._key = words
             self.state = jax.eval_shape(self._init, *self._words)
-            noise = jax.eval_shape(self._noise, words, self._words[1])
+            noise = jax.eval_shape(self.noise, words, self._words[1])
             self.needs_context = self._needs_context(noise)
             self.draws = bool(jax.tree.leaves(noise))
             self.kind: Kind = self._kind()
@@ -66,51 +65,26 @@ class RulePrograms:
     def begin(self, seed: int, run: int) -> tuple[np.ndarray, Decision]:
         """Key words of the run's random draws, and the rule before its first pull."""
         with self.scope():
-            words, state = self._call("begin", self._begin, np.uint32(seed), np.int32(run))
+            words, state = self.call("begin", self._begin, np.uint32(seed), np.int32(run))
             return np.asarray(words), self._decision(state)
 
     def select(self, words: np.ndarray, round: int, state: PyTree, context: PyTree) -> Any:
         """What `select` returns in a round: an action or a Choice."""
         with self.scope():
-            return self._call(("select", _form(context)), self._select, words, np.int32(round), state, context)
-
-    def select_each(self, words: np.ndarray, round: int, state: PyTree, contexts: PyTree) -> Any:
-        """What `select` returns in one state for several contexts, each in a round of its own, from `round` on.
-
-        Every leaf of the result, as of the contexts, has a leading axis with an entry for each context.
-        """
-        n, parts, start = len(jax.tree.leaves(contexts)[0]), [], 0
-        if n == 1:
-            choice = self.select(words, round, state, jax.tree.map(lambda x: x[0], contexts))
-            return jax.tree.map(lambda x: np.asarray(x)[None], choice)
-        while start < n:
-            some = np.arange(start, min(start + MOST_AT_ONCE, n))
-            wide = 1 << (len(some) - 1).bit_length()  # only powers of two, so that there are few compilations
-            rows = np.minimum(start + np.arange(wide), some[-1])
-            given = words, (round + rows).astype(np.int32), state, jax.tree.map(lambda x: x[rows], contexts)  # noqa: B023
-            with self.scope():
-                choices = self._call(("select_each", _form(given[-1])), self._select_each, *given)
-            parts.append(jax.tree.map(lambda x: np.asarray(x)[: len(some)], choices))  # noqa: B023
-            start += len(some)
-        return jax.tree.map(lambda *leaves: np.concatenate(leaves), *parts)
-
-    def choice_form(self, context: PyTree) -> Any:
-        """What `select` returns in this context, without its values."""
-        with self.scope(), without_notes():
-            return jax.eval_shape(self._select, self._key, self._words[1], self.state, context)
+            return self.call(("select", form_of(context)), self.selected, words, np.int32(round), state, context)
 
     def update(self, state: PyTree, context: PyTree, choice: Any, feedback: float) -> Decision:
         """The rule after one reward."""
         with self.scope():
             given = state, context, choice, np.float64(feedback)
-            return self._decision(self._call(("update", _form(context)), self._update, *given))
+            return self._decision(self.call(("update", form_of(context)), self._update, *given))
 
     def absorb(self, state: PyTree, plan: Any, sums: np.ndarray, squares: np.ndarray) -> Decision:
         """The rule after a whole batch."""
         rule: Any = self.algorithm.batch
         with self.scope():
             more = (squares,) if rule.squares else ()
-            return self._decision(self._call("absorb", self._absorb, state, plan, sums, *more))
+            return self._decision(self.call("absorb", self._absorb, state, plan, sums, *more))
 
     def recommendation(self, state: PyTree) -> np.ndarray | None:
         """The recommended arms, int32[m], or None.
@@ -120,7 +94,7 @@ class RulePrograms:
         if self.algorithm.recommend is None and (self.algorithm.pulls is None or self.needs_context):
             return None
         with self.scope():
-            result = self._call("recommend", lambda state: rounds.recommendation(self.algorithm, state), state)
+            result = self.call("recommend", lambda state: rounds.recommendation(self.algorithm, state), state)
             return np.atleast_1d(np.asarray(result))
 
     def survivors(self, state: PyTree) -> np.ndarray | None:
@@ -129,13 +103,13 @@ class RulePrograms:
         if function is None:
             return None
         with self.scope():
-            return np.asarray(self._call("survivors", function, state))
+            return np.asarray(self.call("survivors", function, state))
 
     @functools.cached_property
     def digest(self) -> str:
         """Digest of everything that the rule's decisions depend on, including its arguments."""
         with self.scope():
-            noise = jax.eval_shape(self._noise, self._key, self._words[1])
+            noise = jax.eval_shape(self.noise, self._key, self._words[1])
             examples: list = [(self._begin, self._words), (self._decide, (self.state,))]
             if self.kind == "batch":
                 rule: Any = self.algorithm.batch
@@ -156,7 +130,7 @@ class RulePrograms:
             return self._decision(state)
 
     def _decision(self, state: PyTree) -> Decision:
-        return self._call("decide", self._decide, state)
+        return self.call("decide", self._decide, state)
 
     def _begin(self, seed: Array, run: Array) -> tuple[Array, PyTree]:
         return self._run_words(seed, run), self._init(seed, run)
@@ -169,14 +143,13 @@ class RulePrograms:
         key = keys.round_key(self._run_words(seed, run), jnp.uint32(0), IMPLEMENTATION)
         return called("algorithm.init", self.algorithm.init, key)
 
-    def _noise(self, words: Array, round: Array) -> PyTree:
+    def noise(self, words: Array, round: Array) -> PyTree:
+        """The random draws of a round, while JAX traces."""
         return called("algorithm.noise", self.algorithm.noise, keys.round_key(words, round, IMPLEMENTATION))
 
-    def _select(self, words: Array, round: Array, state: PyTree, context: PyTree) -> Any:
-        return called("algorithm.select", self.algorithm.select, self._noise(words, round), state, context)
-
-    def _select_each(self, words: Array, rounds: Array, state: PyTree, contexts: PyTree) -> Any:
-        return jax.vmap(self._select, (None, 0, None, 0))(words, rounds, state, contexts)
+    def selected(self, words: Array, round: Array, state: PyTree, context: PyTree) -> Any:
+        """What `select` returns, while JAX traces."""
+        return called("algorithm.select", self.algorithm.select, self.noise(words, round), state, context)
 
     def _update(self, state: PyTree, context: PyTree, choice: Any, feedback: Array) -> PyTree:
         after = called("algorithm.update", self.algorithm.update, state, context, choice, feedback)
@@ -280,7 +253,7 @@ class RulePrograms:
             )
         return arms.num_arms, arms.set_size
 
-    def _call(self, key: Any, function: Callable, *given: Any) -> Any:
+    def call(self, key: Any, function: Callable, *given: Any) -> Any:
         """Call the compiled function, compiling it once per key: its name and, with contexts, their form."""
         compiled = self._compiled.get(key)
         if compiled is None:
@@ -300,7 +273,7 @@ def counts_of(plan: Any) -> Any:
     return plan.counts if isinstance(plan, SetPulls) else plan
 
 
-def _form(context: PyTree) -> Any:
+def form_of(context: PyTree) -> Any:
     """The structure, shapes and dtypes of a context."""
     leaves, structure = jax.tree.flatten(context)
     return structure, tuple((x.shape, x.dtype) for x in map(_as_array, leaves))

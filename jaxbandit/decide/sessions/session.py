@@ -4,6 +4,7 @@ It is a function of (rule, seed, run), of the batches of pulls that were opened,
 `ask_tell.py` has the functions that return the next one.
 """
 
+import math
 from dataclasses import dataclass
 
 import jax
@@ -13,9 +14,12 @@ from jaxbandit.base import checks
 from jaxbandit.base.contract import Algorithm
 from jaxbandit.base.markup import html_table, view
 from jaxbandit.base.types import PyTree
+from jaxbandit.decide.logs.log import Log
+from jaxbandit.decide.logs.read_log import read_log
 from jaxbandit.decide.sessions.asks import Asks, no_asks
 from jaxbandit.decide.sessions.pulls import OUTSIDE, TOLD, WAITS, OpenBatch, no_pulls
 from jaxbandit.decide.sessions.rewards import LARGEST, History, Totals, joined, no_totals
+from jaxbandit.decide.sessions.rows import rows_of
 from jaxbandit.decide.sessions.rule_programs import RulePrograms, rule_programs
 from jaxbandit.engine.rounds import fit
 
@@ -109,6 +113,51 @@ class Session:
         """Totals before the first pull."""
         return no_totals(self.num_arms)
 
+    def log(
+        self,
+        *,
+        rewards: tuple[float, float] | None = None,
+        least_propensity: float | None = None,
+        propensity_draws: int | None = None,
+    ) -> Log:
+        """Return the pulls that have a reward as logged data, in order of ids, to evaluate other policies on them.
+
+        The propensity of a pull is `info.probability` of the rule's `Choice`: the exact probability, given the state
+        and the context, with which an `Offer` has made it 0 for arms that were not available. Other rules have none,
+        unless `propensity_draws` is given.
+
+        Args:
+          rewards: the least and the largest possible reward. Default: those that the rule declares, or 0 and 1.
+          least_propensity: a number below which no propensity of any context and arm is, such as epsilon / num_arms.
+          propensity_draws: number m of draws from which the propensity of a rule without `info.probability` is
+            estimated: (c + 1) / (m + 1), where c of m fresh draws in the state and the context of the pull are its
+            action. An inverse propensity estimate with it is too small by a factor of at least 1 - (1 - p)^(m + 1) for
+            an action of probability p. The rule is played again, which takes m selections for each pull. The log says
+            that its propensities are estimates.
+
+        Returns:
+          A Log with `adaptive` set; contexts are float64[n, ..], and of an index float64[n, 1].
+
+        Raises:
+          ValueError: fewer than two pulls have a reward, actions are sets of arms, a context is made of several
+            arrays, or a reward is outside the range; one line.
+        """
+        least, most = rewards or fit.limits(self.rule.rewards)
+        limits = (least, most) if math.isfinite(most - least) else (0.0, 1.0)
+        if self.asks is not None:
+            run = self.seed, self.run
+            return rows_of(self.programs, run, self.asks, limits, least_propensity, propensity_draws)
+        if propensity_draws is not None:
+            raise ValueError("log: propensity_draws must be left out: the session has no contexts")
+        if self.programs.set_size is not None:
+            raise ValueError(f"log: {self.rule.name or 'the rule'} acts on sets of arms, must act on single arms")
+        batch, plain = self.batch, joined(self.history, np.float64)
+        arms = np.concatenate([joined(self.arms, np.int32), batch.actions.astype(np.int32)])
+        values = np.concatenate([plain, batch.values])
+        known = ~np.isnan(values) & (arms >= 0)
+        options = {"num_arms": self.num_arms, "rewards": limits, "least_propensity": least_propensity}
+        return read_log(action=arms[known], reward=values[known], adaptive=True, **options)
+
     @property
     def _concrete(self) -> bool:
         """Whether the session holds numbers; JAX may trace it or map over it."""
@@ -182,8 +231,6 @@ def session(
             f"session: {rule.name or 'the rule'} expects the reward of each member of a set, but a session takes one "
             "number per pull; give a rule for single arms, or for sums"
         )
-    if rule.arms is not None and rule.arms.action is not None:
-        raise ValueError(f"session: {rule.name or 'the rule'} acts on other things than arms; give a rule for arms or sets")
     if on_failure is not None:
         low, high = fit.limits(rule.rewards)
         low, high = max(low, -LARGEST), min(high, LARGEST)

@@ -9,6 +9,7 @@ import numpy as np
 from jaxbandit.base.contract import action_of
 from jaxbandit.base.types import Json, PyTree
 from jaxbandit.decide.sessions.asks import BLOCK, Asks, Open, Told, added, no_asks, some, whole
+from jaxbandit.decide.sessions.context_programs import choice_form
 from jaxbandit.decide.sessions.contextual import counts_of_arms
 from jaxbandit.decide.sessions.filling import require
 from jaxbandit.decide.sessions.log import context_of, plain_context
@@ -39,7 +40,7 @@ def with_asks(fresh: Session, about: Json, arrays: dict[str, np.ndarray]) -> Ses
     programs, end = fresh.programs, about[NAME]["end"]
     require("end", type(end) is int and 0 <= end < 2**31 - 1, "must be an integer >= 0")
     form = context_of(about[NAME]["context"], True)
-    choice = None if form is None else programs.choice_form(form)
+    choice = None if form is None else choice_form(programs, fresh.words, form)
     taken = set()
 
     def take(name: str, like: Any, rows: int | None = None) -> np.ndarray:

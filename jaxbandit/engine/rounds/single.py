@@ -108,6 +108,8 @@ class SingleRun:
         """The functions that determine every number of the run, with examples of their arguments."""
         run = (self.arguments, self.world, self.state, self.tally)
         more: list = [(self.replanned, (self.arguments, self.state, self.flag))] if self.replans else []
+        if self.given:
+            more.append((self.recorder.empty, ()))
         if self.measures:
             more += [(self.measured, run), (self.report, (self.arguments, self.state, self.tally, self.round))]
         return [

@@ -15,7 +15,7 @@ from jaxbandit.base.numerics import as_float, get_at
 from jaxbandit.base.refusals import python
 from jaxbandit.base.types import Array, ArrayLike
 from jaxbandit.environments import data_sets
-from jaxbandit.environments.contextual.rows import Order, entry, environment_of
+from jaxbandit.environments.contextual.row_orders import Order, entry, environment_of
 
 Dataset = Literal["digits", "iris", "wine", "breast_cancer"]
 EXAMPLE = ((0.1, 2.0), (0.3, -1.0), (0.9, 0.5), (0.8, 1.5), (0.2, -2.0))

@@ -15,7 +15,7 @@ from jaxbandit.base.declaration import declare
 from jaxbandit.base.numerics import as_float, get_at
 from jaxbandit.base.refusals import python
 from jaxbandit.base.types import Array, ArrayLike, PyTree
-from jaxbandit.environments.contextual.rows import Order, entry, environment_of
+from jaxbandit.environments.contextual.row_orders import Order, entry, environment_of
 
 CONTEXTS = ((1.0, 0.0), (0.6, 0.8), (0.0, -1.0), (0.5, 0.5))
 REWARDS = ((0.0, 1.0), (0.5, 0.25), (1.0, 0.0), (0.25, 0.75))

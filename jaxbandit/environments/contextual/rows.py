@@ -1,93 +1,123 @@
-"""What environments have in common whose rounds are the rows of a table: in which order they come.
+"""The rows of a file as a contextual bandit: its columns are contexts and classes, or contexts and rewards."""
 
-The regret of a round needs its row, which the noise of the round is not passed to; so the state knows the row. The
-tables are leaves of the state that do not change, and all runs share them.
-"""
+import zipfile
+from pathlib import Path
+from typing import Any
 
-from collections.abc import Callable
-from typing import Literal, NamedTuple
-
-import jax
-import jax.numpy as jnp
+import numpy as np
 
 from jaxbandit.base import checks
-from jaxbandit.base.contract import Arms, Environment, Rewards
-from jaxbandit.base.numerics import get_at
-from jaxbandit.base.types import Array, Key, PyTree
-from jaxbandit.environments.contextual.laws import row_numbers
-from jaxbandit.environments.means import arm_order
+from jaxbandit.base.columns import Table, cells, numbers, read_columns
+from jaxbandit.base.contract import Environment
+from jaxbandit.base.declaration import declare
+from jaxbandit.base.refusals import BadInput, nearest, python, reason
+from jaxbandit.environments import data_sets
+from jaxbandit.environments.contextual.classes import classes
+from jaxbandit.environments.contextual.rewards_table import rewards_table
+from jaxbandit.environments.contextual.row_orders import Order
 
-Order = Literal["shuffle", "draw", "as_is"]
-
-
-class RowsState(NamedTuple):
-    """The row of one run's round, and the tables, which all runs share."""
-
-    tables: PyTree  # each leaf [rows, ...]
-    place: Array  # int32[], number of rounds played, or the row itself if every round draws one
-    order: Array | None = None  # int32[rows], the row of every round of a run that has an order of its own
+Names = str | tuple[str, ...]
 
 
-def row_of(state: RowsState) -> Array:
-    """Return the row of this round, int32[]."""
-    return state.place if state.order is None else get_at(state.order, state.place)
-
-
-def entry(table: Array, row: Array) -> Array:
-    """Return a row of a table."""
-    return jax.lax.dynamic_index_in_dim(table, row, 0, keepdims=False)
-
-
-def environment_of(
-    where: str,
-    num_rows: int,
-    order: Order,
-    tables: Callable[[], PyTree],
-    context: Callable[[PyTree, Array], PyTree],
-    reward: Callable[[PyTree, Array, Array], Array],
-    regret: Callable[[PyTree, Array, Array], Array],
+@declare(
+    settings=(
+        {"contexts": ("x", "y"), "label": "kind"},
+        {"contexts": "x", "rewards": ("u", "v"), "available": ("a", "b")},
+    ),
+)
+def rows(
+    file: str | Path,
     *,
-    arms: Arms,
-    rewards: Rewards,
-    sigma: float,
+    contexts: Names | None = None,
+    rewards: Names | None = None,
+    label: str | None = None,
+    available: Names | None = None,
+    order: Order = "shuffle",
+    standardize: bool = True,
 ) -> Environment:
-    """Return the environment whose rounds are rows, in an order of each run, drawn, or as they are.
+    """The rows of a CSV or NPZ file, with the reward of every arm or the right class.
+
+    Return the contextual bandit whose rounds are the rows of a file.
+
+    Either `label` is given, and the arm of the row's class pays 1 (`classes`), or `rewards`, with the reward of every
+    arm (`rewards_table`).
 
     Args:
-      where: name of the environment.
-      num_rows: number of rows.
-      order: "shuffle", a permutation for each run; "draw", one row in each round, with replacement; or "as_is".
-      tables: returns the tables in the current precision.
-      context: `(tables, row) -> context`.
-      reward: `(tables, row, action) -> float[]`.
-      regret: `(tables, row, action) -> float[]`.
-      arms: the action space.
-      rewards: their range.
-      sigma: sub-Gaussian scale that algorithms may know.
+      file: path of a CSV file with a line of names, or of an NPZ file with an array for each name; static.
+      contexts: names of columns of numbers; or of one array of an NPZ file, float[rows, dim] or float[rows, num_arms,
+        dim]. None without contexts. Static.
+      rewards: names of the columns with the rewards of the arms, in the order of the arms; or of one array, float[rows,
+        num_arms]. Static.
+      label: name of the column with the class of each row, texts or numbers; arms are the classes in ascending order.
+        Static.
+      available: names of the columns that say, by 1 and 0 or yes and no, whether an arm may be pulled in a row; or of
+        one array, bool[rows, num_arms]. Only with `rewards`. Static.
+      order: as in `classes`: "shuffle", "draw" or "as_is"; static.
+      standardize: whether columns of contexts are put on one scale, as in `classes`; contexts with a row for each arm
+        are used as they are. Static.
+
+    Returns:
+      An Environment as `classes` or `rewards_table`.
+
+    Raises:
+      ValueError: the file cannot be read, a column is missing, a cell is not a number, or both or neither of `label`
+        and `rewards` are given.
     """
-    checks.choice(where, "order", order, ("shuffle", "draw", "as_is"))
+    where = "rows"
+    if (label is None) == (rewards is None):
+        given = "both are given" if label is not None else "neither is given"
+        raise ValueError(f"{where}: label and rewards: {given}, must be one of them: the right class, or all rewards")
+    if label is not None and contexts is None:
+        raise ValueError(f"{where}: contexts = None, must be the names of columns of numbers, with label")
+    if label is not None and available is not None:
+        raise ValueError(f"{where}: available = {python(available)}, must be left out with label")
+    asked = {"contexts": contexts, "rewards": rewards, "label": label, "available": available}
+    for name, some in asked.items():
+        if some is not None and not _is_names(some):
+            raise ValueError(f"{where}: {name} = {python(some)}, must be the name of a column, or a list of names")
+    try:
+        table = _table(Path(file), [name for some in asked.values() if some is not None for name in _listed(some)])
+        seen, paid, offered = (None if x is None else _array(table, x) for x in (contexts, rewards, available))
+        kinds = None if label is None else np.asarray(cells(table.cells[label]))
+    except BadInput as error:
+        raise ValueError(f"{where}: {error}") from None
+    if checks.boolean(where, "standardize", standardize) and seen is not None and seen.ndim == 2:
+        seen = data_sets.with_ones(data_sets.standardized(checks.array(where, "contexts", seen, ndim=2)))
+    if label is not None:
+        return classes(seen, kinds, order=order, standardize=False)._replace(name=where)
+    return rewards_table(seen, paid, available=offered, order=order)._replace(name=where)
 
-    def init(key: Key) -> RowsState:
-        if order == "draw":
-            return RowsState(tables(), row_numbers(key, (), num_rows))
-        return RowsState(tables(), jnp.zeros((), jnp.int32), arm_order(key, num_rows) if order == "shuffle" else None)
 
-    def noise(key: Key) -> Array | None:
-        return row_numbers(key, (), num_rows) if order == "draw" else None
-
-    def transition(state: RowsState, context: PyTree, action: Array, noise: Array | None) -> RowsState:
-        return state._replace(place=state.place + 1 if noise is None else noise)
-
-    return Environment(
-        init=init,
-        noise=noise,
-        observe=lambda state, noise: context(state.tables, row_of(state)),
-        reward=lambda state, context, action, noise: reward(state.tables, row_of(state), action),
-        regret=lambda state, context, action: regret(state.tables, row_of(state), action),
-        transition=transition,
-        arms=arms,
-        rewards=rewards,
-        known=lambda: {"sigma": sigma},
-        length=None if order == "draw" else num_rows,
-        name=where,
+def _is_names(value: Any) -> bool:
+    return isinstance(value, str) or (
+        isinstance(value, list | tuple) and len(value) > 0 and all(isinstance(name, str) for name in value)
     )
+
+
+def _listed(value: Names) -> list[str]:
+    return [value] if isinstance(value, str) else list(value)
+
+
+def _table(file: Path, names: list[str]) -> Table:
+    """Return the columns or arrays with these names."""
+    if file.suffix != ".npz":
+        return read_columns(str(file), file, list(dict.fromkeys(names)))
+    try:
+        with file.open("rb") as data, np.load(data, allow_pickle=False) as arrays:
+            for name in names:
+                if name not in arrays:
+                    held = ", ".join(map(repr, arrays.files[:20]))
+                    raise BadInput(f"{file}: has no array {name!r}, its arrays are {held}{nearest(name, arrays.files)}")
+            return read_columns(str(file), {name: arrays[name] for name in names}, names)
+    except BadInput:
+        raise
+    except (OSError, EOFError, TypeError, ValueError, zipfile.BadZipFile) as error:  # an object array, or no archive
+        raise BadInput(f"{file}: cannot be read ({reason(error)}); give an NPZ file") from None
+
+
+def _array(table: Table, names: Names) -> np.ndarray:
+    """Return columns side by side, or one array as it is; NaN where a cell is empty."""
+    if isinstance(names, str) and getattr(table.cells[names], "ndim", 1) > 1:
+        return np.asarray(table.cells[names], np.float64)
+    columns = [numbers(table.cells[name], table.place(name), "a number") for name in _listed(names)]
+    return np.column_stack(columns)

@@ -28,7 +28,8 @@ def convert(where: str, value: Any, parameter: Parameter, base: Path) -> Any:
       where: location of the value, for error messages.
       value: the value as read from TOML; the string "none" stands for None where the parameter allows it.
       parameter: the parameter of the factory.
-      base: directory that relative paths of CSV files start from.
+      base: directory that relative paths start from; those of files and directories that are not there start from
+        the working directory.
 
     Raises:
       BadInput: the value is not of the kind that the parameter takes.
@@ -38,12 +39,15 @@ def convert(where: str, value: Any, parameter: Parameter, base: Path) -> Any:
     match parameter.kind:
         case "number" if type(value) in (int, float):
             return check(where, value, NUMBER)
+        case "array" if parameter.choices and isinstance(value, str) and not Path(value).suffix:
+            return check(where, value, choice(parameter.choices))
         case "array" | "number":
             return read_csv(where, base / value) if isinstance(value, str) else array(where, value)
         case "scalar":
             return check(where, value, NUMBER)
         case "path":
-            return value if isinstance(value, str) and value else wrong(where, value, "the name of a file or directory")
+            path = value if isinstance(value, str) and value else wrong(where, value, "the name of a file or directory")
+            return str(base / path) if (base / path).exists() else path
         case "integer":
             return check(where, value, integer(-(2**31), 2**31 - 1))
         case "boolean":

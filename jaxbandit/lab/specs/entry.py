@@ -63,4 +63,6 @@ class Entry(Declaration):
         """Return the names of those of the given arguments that can change without recompilation."""
         still = self.concrete if not self.concrete_rule or given.get("rule") == self.concrete_rule else ()
         parameters = self.parameters()
-        return {k for k, v in given.items() if parameters[k].traced and v is not None and k not in still}
+        return {
+            k for k, v in given.items() if parameters[k].traced and not isinstance(v, str | None) and k not in still
+        }

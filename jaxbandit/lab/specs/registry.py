@@ -30,5 +30,6 @@ KNOWABLE = (
     "theta_norm",
     "m",
     "k",
+    "num_resources",
 )  # what an algorithm may know about an instance
 FILLED = (*KNOWABLE, "horizon")  # arguments of an algorithm that are filled unless they are given

@@ -104,7 +104,7 @@ def plot(
             ax.set_ylim(top=max(ax.get_ylim()[1], 1.05 * bound[-1]))
         ends.append((float(bound[-1]), text, line))
     _name_ends(ax, ends)
-    footnotes(ax, results, notes)
+    footnotes(ax, results, notes, what)
     return ax
 
 
@@ -150,7 +150,7 @@ def plot_one(result: RegretDrawable, ax: Axes | None = None, *, what: str | None
     named = [line for line in ax.get_lines() if not str(line.get_label()).startswith("_")]
     named.sort(key=lambda line: line.get_gid() != CURVE)  # the curves first
     ax.legend(handles=named, frameon=False, loc="upper left" if what in ("regret", "hindsight") else "best")
-    footnotes(ax, [result], notes)
+    footnotes(ax, [result], notes, what)
     return ax
 
 

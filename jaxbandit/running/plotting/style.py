@@ -113,11 +113,14 @@ def titled(result: Drawable, text: str) -> str:
     return text[:1].upper() + text[1:] if result.instance == UNNAMED else f"{result.instance}: {text}"
 
 
-def footnotes(ax: Axes, results: Sequence[Drawable], also: Sequence[str] = ()) -> None:
-    """Write the notes of the results and the lines of `also` under the axes, after the lines that are there already."""
+def footnotes(ax: Axes, results: Sequence[Drawable], also: Sequence[str] = (), what: str | None = None) -> None:
+    """Write the notes of the results and the lines of `also` under the axes, after the lines that are there already.
+
+    `what` is the one curve that is shown, if it is one of several.
+    """
     note = next((text for text in ax.texts if text.get_gid() == FOOT), None)
     lines = note.get_text().split("\n") if note else []
-    lines = list(dict.fromkeys([*lines, *(note for result in results for note in result.notes()), *also]))
+    lines = list(dict.fromkeys([*lines, *(note for result in results for note in result.notes(what)), *also]))
     if note:
         note.remove()
     if lines:

@@ -114,14 +114,16 @@ class Result:
         """Return the numbers of single runs whose mean has a Student interval, float64[...]; none if not kept."""
         return np.zeros(0)
 
-    def notes(self) -> list[str]:
-        """Return notes for the foot of a table or a figure, one line each."""
+    def doubts(self, what: str | None = None) -> list[str]:
+        """Return why a mean or its interval is doubtful, one line each; `what` is as for `notes`."""
+        return skewed(self.averaged(), self.counted)
+
+    def notes(self, what: str | None = None) -> list[str]:
+        """Return notes for the foot of a table or a figure, one line each; `what` is the one curve that is shown."""
         lines = [f"{self.algorithm} was run on rewards that it is not designed for"] if self.any_rewards else []
         lines += [f"{self.algorithm} ignored the context"] if self.any_context else []
         lines += [f"{self.algorithm}: runs of different machines, {kind}" for kind in self.identity.get("mixed", [])]
-        skewness, enough = intervals.enough_runs(self.averaged())
-        if enough > self.counted:
-            lines.append(f"{self.algorithm}: skewed ({skewness:.1f}), the interval is right from {enough:,.0f} runs on")
+        lines += [f"{self.algorithm}: {line}" for line in self.doubts(what)]
         return [f"{self.algorithm}: {self.left_out}", *lines] if self.left_out else lines
 
     def headline(self) -> str:
@@ -263,6 +265,13 @@ def left_out(runs: int, outcomes: Mapping[str, int], faults: Mapping[Outcome, st
         return ""
     why = [words if len(given) == 1 else f"{count:,} {words}" for words, count in given.items()]
     return f"{sum(given.values()):,} of {runs:,} runs left out: {', '.join(why)}"
+
+
+def skewed(values: np.ndarray, runs: int, name: str = "") -> list[str]:
+    """Return a line that says from how many runs on the interval of a skewed mean is right, if there are fewer."""
+    skewness, enough = intervals.enough_runs(values)
+    is_skewed = f"{name} is skewed" if name else "skewed"
+    return [f"{is_skewed} ({skewness:.1f}), the interval is right from {enough:,.0f} runs on"] if enough > runs else []
 
 
 def versions() -> dict[str, str]:

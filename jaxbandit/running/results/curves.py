@@ -1,6 +1,5 @@
 """Curves of runs with a fixed horizon: what is recorded at checkpoints, with its mean and interval over the runs."""
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -9,7 +8,7 @@ from jaxbandit.base import domains, refusals
 from jaxbandit.base.refusals import BadInput
 from jaxbandit.engine.rounds.metrics import COUNTED, MEAN, METRIC, VARIANCE, included
 from jaxbandit.engine.rounds.states import STATE
-from jaxbandit.running.results.base import Result
+from jaxbandit.running.results.base import Result, skewed
 from jaxbandit.theory import intervals
 
 
@@ -61,9 +60,8 @@ class CurvesResult(Result):
         return self.arrays.get(METRIC + what, self.arrays.get(what))
 
     def averaged(self) -> np.ndarray:
-        """Return the measure of each run at the last checkpoint."""
-        rows = self.per_run()
-        return np.zeros(0) if rows is None else rows[self.counts(self.measure), -1].astype(np.float64)
+        """Return the regret, or mean feedback, of each run at the last checkpoint."""
+        return self._last(self.arrays.get(self.measure), self.counts())
 
     def interval(self, confidence: float = intervals.CONFIDENCE, *, what: str | None = None) -> intervals.Interval:
         """Return the mean of a curve at the checkpoints with its Student interval.
@@ -105,14 +103,19 @@ class CurvesResult(Result):
             raise BadInput(f"{where}: has no checkpoint at {checkpoint}; the last is {int(rounds[-1])}")
         return int(places[0])
 
-    def notes(self) -> list[str]:
-        """Return notes for the foot of a table or a figure, one line each."""
-        return [*super().notes(), *(f"{self.algorithm}: {line}" for line in self.left_out_of().values())]
+    def doubts(self, what: str | None = None) -> list[str]:
+        """Return why the mean of a curve, by default of any, or its interval is doubtful, one line each."""
+        lines = [] if what in self.metrics else super().doubts()
+        for name in self.metrics:
+            if what in (None, name):
+                counted = self.counted_in(name)
+                if lacking := self.counted - counted:
+                    lines.append(f"{lacking:,} of {self.runs:,} runs left out of {name}: not finite")
+                lines += skewed(self._last(self.arrays.get(METRIC + name), self.counts(name)), counted, name)
+        return lines
 
-    def left_out_of(self) -> Mapping[str, str]:
-        """Return by metric how many runs are left out of it alone, "3 of 500 runs left out of cost: not finite"."""
-        lacking = {name: self.counted - self.counted_in(name) for name in self.metrics}
-        return {k: f"{n:,} of {self.runs:,} runs left out of {k}: not finite" for k, n in lacking.items() if n}
+    def _last(self, rows: np.ndarray | None, counts: np.ndarray) -> np.ndarray:
+        return np.zeros(0) if rows is None else rows[counts, -1].astype(np.float64)
 
     def known(self, what: str) -> np.ndarray:
         """Return which checkpoints have a finite mean and interval, because JSON cannot hold other numbers."""

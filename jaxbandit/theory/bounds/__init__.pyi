@@ -20,6 +20,7 @@ from .full_bandit import rho as rho
 from .full_bandit import rho_prime as rho_prime
 from .full_bandit import saqm_sample_bound as saqm_sample_bound
 from .full_bandit import uniform_design_matrix as uniform_design_matrix
+from .knapsack import knapsack_bound as knapsack_bound
 from .late_feedback import delay_regret_bound as delay_regret_bound
 from .linear_regret import linear_regret_constant as linear_regret_constant
 from .linear_regret import minimax_linear_regret as minimax_linear_regret

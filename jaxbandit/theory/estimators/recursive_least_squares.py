@@ -33,9 +33,12 @@ class RecursiveLeastSquares(NamedTuple):
         return product(self.root, self.root.T)
 
 
-def init(dim: int, regularization: Scalar | None = None) -> RecursiveLeastSquares:
-    """Return the estimate without rows; regularization is lambda > 0, or None for ordinary least squares."""
-    theta, square = jnp.zeros(dim), jnp.zeros((dim, dim))
+def init(dim: int, regularization: Scalar | None = None, columns: int | None = None) -> RecursiveLeastSquares:
+    """Return the estimate without rows; regularization is lambda > 0, or None for ordinary least squares.
+
+    With `columns`, theta is float[dim, columns], one column for each of several rewards of a row.
+    """
+    theta, square = jnp.zeros(dim if columns is None else (dim, columns)), jnp.zeros((dim, dim))
     gained = None if square.dtype != jnp.float32 else (square, theta, jnp.zeros(()))
     if regularization is None:
         return RecursiveLeastSquares(square, theta, jnp.zeros(()), jnp.eye(dim), jnp.zeros((), jnp.int32), gained)
@@ -99,18 +102,19 @@ def update(estimate: RecursiveLeastSquares, x: Array, reward: Array) -> Recursiv
 
 
 def weighted_update(
-    estimate: RecursiveLeastSquares, x: Array, weight: Scalar, residual: Scalar
+    estimate: RecursiveLeastSquares, x: Array, weight: Scalar, residual: Array
 ) -> RecursiveLeastSquares:
     """Return the estimate after one more row x: V gains weight x x', and then theta gains V^-1 x residual.
 
-    It must be regularized. With weight 1 and the residual reward - x' theta it is `update`; residual 0 leaves theta.
+    It must be regularized. With weight 1 and the residual reward - x' theta it is `update`; residual 0 leaves theta. A
+    vector of residuals is for a theta with a column for each of them.
     """
     weights = total(estimate.root * x[:, None])  # F' x
     squared = weight * total(weights * weights)
     den = 1 + squared
     gain = total(estimate.root.T * weights[:, None]) / den
     shrink = gain * (weight * den / (den + jnp.sqrt(den)))  # Potter's root as above, with a = sqrt(weight) F' x
-    return _added(estimate, (-shrink[:, None] * weights[None], gain * residual, jnp.log1p(squared)))
+    return _added(estimate, (-shrink[:, None] * weights[None], jnp.multiply.outer(gain, residual), jnp.log1p(squared)))
 
 
 def _added(estimate: RecursiveLeastSquares, changes: Iterable[Array]) -> RecursiveLeastSquares:

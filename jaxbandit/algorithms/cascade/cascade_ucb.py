@@ -1,0 +1,78 @@
+"""CascadeUCB1 for cascading bandits: Kveton, Szepesvari, Wen and Ashkan (2015), Algorithm 1 with the index of UCB1.
+
+Difference: the paper begins with one reward of each item from outside; here the first lists are filled with items that
+nobody has read yet, the lowest-numbered first.
+"""
+
+import jax
+import jax.numpy as jnp
+
+from jaxbandit.algorithms.combinatorial import teams
+from jaxbandit.algorithms.combinatorial.teams import TeamState
+from jaxbandit.base import checks
+from jaxbandit.base.contract import Algorithm, Arms
+from jaxbandit.base.declaration import declare
+from jaxbandit.base.numerics import as_float
+from jaxbandit.base.types import Array, Scalar
+
+
+@declare(
+    question="regret",
+    setting="cascade",
+    rewards="a click or none",
+    finds="k",
+    cost="O(K k)",
+    memory="O(K)",
+    tries={"c": (1.5, 0.5)},
+    settings=({"k": 2},),
+)
+def cascade_ucb(num_arms: int, *, k: int, c: Scalar = 1.5) -> Algorithm:
+    """Cascades, the list of the k items with the largest indices, Kveton et al. 2015.
+
+    Return CascadeUCB1, which lists the k items with the largest upper confidence bounds, in descending order.
+
+    The index of an item that was read N times is its share of clicks plus sqrt(c log(t - 1) / N). Items below the click
+    were not read.
+
+    Guarantee: Regret O(K log T / gap), where gap is the smallest difference between the weight of an item of the best
+    list and one outside.
+
+    Args:
+      num_arms: number of items, an integer >= 1; static.
+      k: length of a list, an integer in [1, num_arms]; static.
+      c: factor of log(t - 1), > 0; traced. The paper's value is 1.5.
+
+    Returns:
+      An Algorithm with actions int32[k], different items, and feedback int32[], the position of the click, from 0, or k
+      without a click. It recommends the k items that were read most, int32[k].
+
+    Raises:
+      ValueError: an argument is out of range.
+
+    Source:
+      Kveton, Szepesvari, Wen and Ashkan (2015), Cascading bandits: learning to rank in the cascade model, ICML,
+      Algorithm 1.
+    """
+    num_arms = checks.integer("cascade_ucb", "num_arms", num_arms, 1)
+    k = checks.integer("cascade_ucb", "k", k, 1, num_arms)
+    checks.number("cascade_ucb", "c", c, low=0.0, open_low=True)
+
+    def select(noise: None, state: TeamState, context: None) -> Array:
+        before = as_float(jnp.maximum(state.round - 1, 1))
+        width = jnp.sqrt(as_float(c) * jnp.log(before) / as_float(jnp.maximum(state.counts, 1)))
+        return teams.ranked(teams.unseen_first(state, state.means + width), k)
+
+    def update(state: TeamState, context: None, items: Array, click: Array) -> TeamState:
+        at = items[:, None] == jnp.arange(num_arms, dtype=jnp.int32)[None]
+        places = jnp.arange(k, dtype=jnp.int32)[:, None]
+        read = jnp.any(at & (places <= click), axis=0)
+        return teams.update(state, read, as_float(jnp.any(at & (places == click), axis=0)))
+
+    return Algorithm(
+        init=lambda key: teams.init(num_arms),
+        select=select,
+        update=update,
+        recommend=lambda state: teams.ranked(as_float(state.counts), k),
+        arms=Arms(num_arms, action=jax.ShapeDtypeStruct((k,), jnp.int32), ordered=True),
+        name="cascade_ucb",
+    )

@@ -1,0 +1,1 @@
+"""Dueling bandits: the action is a pair of arms, and only the winner is observed."""

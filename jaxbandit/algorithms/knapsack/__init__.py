@@ -1,0 +1,1 @@
+"""Bandits with knapsacks: pulls cost, and a spent budget ends the run."""

@@ -1,0 +1,91 @@
+"""What a rule chooses in several contexts, and with which probability, on the host's CPU, in float64."""
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxbandit.base.contract import action_of
+from jaxbandit.base.types import Array, PyTree
+from jaxbandit.decide.sessions.rule_programs import IMPLEMENTATION, RulePrograms, form_of
+from jaxbandit.engine.rounds import keys
+from jaxbandit.engine.rounds.step import without_notes
+
+MOST_AT_ONCE = 1024  # contexts that are decided together
+MOST_DRAWN = 2**17  # draws of several contexts that are made together
+
+
+def select_each(programs: RulePrograms, words: np.ndarray, round: int, state: PyTree, contexts: PyTree) -> Any:
+    """What `select` returns in one state for several contexts, each in a round of its own, from `round` on.
+
+    Every leaf of the result, as of the contexts, has a leading axis with an entry for each context.
+    """
+    n = len(jax.tree.leaves(contexts)[0])
+    if n == 1:
+        choice = programs.select(words, round, state, jax.tree.map(lambda x: x[0], contexts))
+        return jax.tree.map(lambda x: np.asarray(x)[None], choice)
+    each = jax.vmap(programs.selected, (None, 0, None, 0))
+    parts = []
+    for rows, size in _padded(n, MOST_AT_ONCE):
+        given = words, (round + rows).astype(np.int32), state, _at(contexts, rows)
+        with programs.scope():
+            parts.append(_at(programs.call(("each", form_of(given[-1])), each, *given), slice(0, size)))
+    return jax.tree.map(lambda *leaves: np.concatenate(leaves), *parts)
+
+
+def shares(
+    programs: RulePrograms, run: tuple[int, int], ids: np.ndarray, state: PyTree, rows: tuple[PyTree, PyTree], draws: int
+) -> np.ndarray:
+    """How many of so many fresh draws of the rule, in one state, are the action of each ask, int[n].
+
+    Args:
+      programs: the programs of the rule.
+      run: seed and run of the session.
+      ids: the asks, int64[n].
+      state: the state in which they were decided.
+      rows: their contexts and their choices.
+      draws: number of draws for each.
+    """
+
+    def words(seed: Array, run: Array) -> Array:
+        """Key words of the run's environment, which a session has not."""
+        return keys.run_words(jax.random.fold_in(jax.random.key(seed, impl=IMPLEMENTATION), run))[0]
+
+    def share(words: Array, id_: Array, state: PyTree, context: PyTree, choice: PyTree) -> Array:
+        def equal(i: Array) -> Array:
+            own = words.at[0].add(i.astype(jnp.uint32))  # as good a key as a fold_in, and compiled sooner
+            drawn = action_of(programs.selected(own, id_, state, context))
+            return jnp.all(drawn == action_of(choice))
+
+        return jnp.sum(jax.vmap(equal)(jnp.arange(draws)))
+
+    found, each = [], jax.vmap(share, (None, 0, None, 0, 0))
+    with programs.scope():
+        own = np.asarray(programs.call("words", words, np.uint32(run[0]), np.int32(run[1])))
+    for at, size in _padded(len(ids), max(MOST_DRAWN // draws, 1)):
+        some = _at(rows, at)
+        given = own, ids[at].astype(np.int32), state, *some
+        with programs.scope():
+            found.append(np.asarray(programs.call(("shares", draws, form_of(some)), each, *given))[:size])
+    return np.concatenate(found)
+
+
+def choice_form(programs: RulePrograms, words: np.ndarray, context: PyTree) -> Any:
+    """What `select` returns in such a context, without its values."""
+    with programs.scope(), without_notes():
+        return jax.eval_shape(programs.selected, words, np.int32(1), programs.state, context)
+
+
+def _padded(n: int, most: int) -> list[tuple[np.ndarray, int]]:
+    """Positions 0 to n - 1 in parts, each padded to a power of two so that there are few compilations, and its size."""
+    starts = range(0, n, most)
+    sizes = [min(most, n - start) for start in starts]
+    return [
+        (start + np.minimum(np.arange(1 << (size - 1).bit_length()), size - 1), size)
+        for start, size in zip(starts, sizes, strict=True)
+    ]
+
+
+def _at(rows: PyTree, at: Any) -> PyTree:
+    return jax.tree.map(lambda x: np.asarray(x)[at], rows)

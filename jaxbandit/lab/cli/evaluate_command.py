@@ -1,0 +1,154 @@
+"""The command `evaluate`, which says what policies would have earned on the rows of a log."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+from tyro.conf import Positional, UseAppendAction, arg
+
+from jaxbandit.lab.cli import streams
+from jaxbandit.lab.cli.endings import DONE, bad_input
+
+WHERE = "--policy"
+
+
+@dataclass(frozen=True)
+class Evaluate:
+    """Estimate what policies would have earned on the rows of a log that another policy wrote."""
+
+    log: Annotated[Positional[Path], arg(metavar="LOG")]
+    """CSV file with a line of names and one row for each decision, in the order in which they were taken."""
+    policy: Annotated[UseAppendAction[tuple[str, ...]], arg(metavar="[NAME=]POLICY")] = ()
+    """uniform; arm:2, always this arm; column:NAME, a column with the arm that the policy takes; column:P0,P1,..,
+    columns with the probability of each arm; or module:function, a Python function from the context of a row to the
+    probabilities of all arms. Repeatable; default: uniform."""
+    action: Annotated[str, arg(metavar="COLUMN")] = "action"
+    """Column with the arm that was pulled, a whole number from 0."""
+    reward: Annotated[str, arg(metavar="COLUMN")] = "reward"
+    """Column with the rewards: numbers, yes and no, or true and false."""
+    propensity: Annotated[str | None, arg(metavar="COLUMN")] = None
+    """Column with the probability with which the action was taken. Without it there are no intervals."""
+    context: Annotated[tuple[str, ...], arg(metavar="COLUMN ..")] = ()
+    """Columns with the numbers that describe the decision; for the model and for functions."""
+    probabilities: Annotated[tuple[str, ...], arg(metavar="COLUMN ..")] = ()
+    """Columns with the probability with which each arm would have been taken, if they are known, instead of
+    --propensity."""
+    available: Annotated[tuple[str, ...], arg(metavar="COLUMN ..")] = ()
+    """Columns that say of each arm whether it could be taken; default: all could."""
+    num_arms: Annotated[int | None, arg(metavar="K")] = None
+    """Number of arms; default: the largest action plus one."""
+    rewards: Annotated[tuple[float, float], arg(metavar="LOW HIGH")] = (0.0, 1.0)
+    """The least and the largest possible reward."""
+    least_propensity: Annotated[float | None, arg(metavar="P")] = None
+    """A number below which no propensity ever is, whatever the context; with it the betting interval is proved."""
+    largest_weight: Annotated[float | None, arg(metavar="W")] = None
+    """The largest probability of a policy over that of logging, of any context and arm; instead of
+    --least-propensity."""
+    adaptive: bool = False
+    """The log was written by a rule that learned from it."""
+    clip: Annotated[float, arg(metavar="M")] = 10.0
+    """The largest weight of the clipped estimate."""
+    confidence: Annotated[float, arg(metavar="C")] = 0.95
+    """Confidence level of the intervals."""
+    html: Annotated[Path | None, arg(metavar="FILE", aliases=("-o",))] = None
+    """Also write a page of HTML, in one file. An existing report is replaced; any other file is kept, with an error."""
+    json: bool = False
+    """Print one JSON document instead of the text."""
+
+    def __call__(self) -> int:
+        """Evaluate, and print the result."""
+        from jaxbandit.base.refusals import refuse
+        from jaxbandit.decide.logs.evaluate import evaluate
+        from jaxbandit.decide.logs.read_log import read_log
+
+        with bad_input():
+            log = read_log(
+                self.log,
+                action=self.action,
+                reward=self.reward,
+                context=list(self.context) or None,
+                propensity=self.propensity,
+                probabilities=list(self.probabilities) or None,
+                available=list(self.available) or None,
+                num_arms=self.num_arms,
+                rewards=self.rewards,
+                least_propensity=self.least_propensity,
+                adaptive=self.adaptive,
+            )
+            policies = {}
+            for given in self.policy or ("uniform",):
+                name, policy = _named(given)
+                if name in policies:
+                    refuse(f"{WHERE} {given}", f" is the second policy {name!r}, must have a name of its own, NAME=..")
+                policies[name] = _policy(self.log, policy, log.num_arms)
+            result = evaluate(
+                log, policies, largest_weight=self.largest_weight, clip=self.clip, confidence=self.confidence
+            )
+            if self.html is not None:
+                from jaxbandit.lab.report import evaluations
+                from jaxbandit.lab.report.write import write_page
+
+                write_page(evaluations.page_of(result, self.log.stem), self.html)
+        if self.json:
+            streams.document(result.to_json())
+        else:
+            print(result)
+        return DONE
+
+
+def _named(given: str) -> tuple[str, str]:
+    """Return the name of a policy and what it is."""
+    name, equals, policy = given.partition("=")
+    return (name.strip(), policy) if equals else (given, given)
+
+
+def _policy(path: Path, given: str, num_arms: int) -> Any:
+    """Return a policy as `evaluate` takes it; a name such as uniform stays a name, which it knows."""
+    from jaxbandit.base.refusals import nearest, wrong
+
+    kind, colon, rest = given.partition(":")
+    if kind == "column" and colon:
+        return _columns(path, rest.split(","), num_arms)
+    if kind == "arm" or given == "uniform":
+        return given
+    if not colon:
+        wrong(WHERE, given, f"uniform, arm:0, column:NAME or module:function{nearest(given, ['uniform'])}")
+    return _function(given)
+
+
+def _columns(path: Path, names: list[str], num_arms: int) -> Any:
+    """Return probabilities from one column with the arm that is taken, or from a column for each arm."""
+    import numpy as np
+
+    from jaxbandit.base.columns import numbers, read_columns
+    from jaxbandit.base.refusals import refuse, wrong
+
+    if len(names) not in (1, num_arms):
+        refuse(f"{WHERE} column:{','.join(names)}", f" names {len(names)} columns, must name 1, with the arm that the "
+               f"policy takes, or {num_arms}, with the probability of each arm")  # fmt: skip
+    table = read_columns(str(path), path, names)
+    found = np.stack([numbers(table.cells[name], table.place(name), "a number") for name in names], axis=1)
+    if len(names) > 1:
+        return found
+    arms = found[:, 0]
+    bad = ~((arms >= 0) & (arms < num_arms) & (arms == np.floor(arms)))
+    if bad.any():
+        row = int(np.argmax(bad))
+        wrong(table.place(names[0])(row), float(arms[row]), f"an arm: a whole number in [0, {num_arms - 1}]")
+    return np.eye(num_arms)[arms.astype(int)]
+
+
+def _function(reference: str) -> Callable[[Any], Any]:
+    """Return the function that a reference names, whose errors are raised as those of the user's code."""
+    from jaxbandit.base.refusals import BadInput, refuse
+    from jaxbandit.lab.specs import references
+
+    try:
+        found = references.found(reference)[2]
+    except BadInput as error:
+        refuse(f"{WHERE} {reference}", f": {error}")
+    if not callable(found):
+        wanted = "a function from a context to the probabilities of the arms"
+        refuse(f"{WHERE} {reference}", f": is a {type(found).__name__}, must be {wanted}")
+    return lambda context: references.call(WHERE, reference, lambda: found(context))
