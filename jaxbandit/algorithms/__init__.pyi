@@ -85,6 +85,8 @@ from .non_stationary.sw_ucb import sw_ucb as sw_ucb
 from .regret.bayes_ucb import bayes_ucb as bayes_ucb
 from .regret.dmed import dmed as dmed
 from .regret.epsilon_greedy import epsilon_greedy as epsilon_greedy
+from .regret.gp_ts import gp_ts as gp_ts
+from .regret.gp_ucb import gp_ucb as gp_ucb
 from .regret.greedy import greedy as greedy
 from .regret.imed import imed as imed
 from .regret.index_policy import IndexState as IndexState

@@ -15,6 +15,7 @@ from jaxbandit.base.types import Array, ArrayLike, Key, PyTree, Scalar
 _LAPACK = threading.RLock()
 _COLUMNS = 8  # number of columns processed together by matrix_vector
 UNROLLED = 8  # loops of at most this length are unrolled; unrolling 25 steps took half a minute to compile
+_SLICES = 16  # number of slices that a turn of weighted_sum adds; with 8, XLA's CPU compiler does not use vectors
 _ROOT_HALF = 0x3FE6A09E667F3BCD  # the bits of sqrt(1/2) in float64
 _LOG_2_HIGH = float.fromhex("0x1.62e42fee00000p-1")  # its product with an exponent is exact
 _LOG_2_LOW = float.fromhex("0x1.a39ef35793c76p-33")
@@ -229,6 +230,51 @@ def product(left: Array, right: Array) -> Array:
         return slice_at(left, k, 1)[:, None] * slice_at(right, k, 0)[None]
 
     return short_loop(1, right.shape[0], lambda k, total: total + term(k), term(0))
+
+
+def weighted_sum(matrix: Array, weights: Array, axis: int) -> Array:
+    """Return sum_k weights[k] times slice k of the matrix along `axis`: for axis 1, matrix @ weights.
+
+    Long sums have a loop of their own, in which the runs of a batch come last, whatever vmap does. A fused sum has no
+    vector instructions on a CPU, and `product` of more than 8 terms transposes a matrix that differs between runs.
+    """
+    if weights.shape[0] > UNROLLED:
+        return _WEIGHTED_SUMS[axis](matrix, weights)
+    return product(matrix, weights[:, None])[:, 0] if axis else product(weights[None], matrix)[0]
+
+
+def _weighted_sum(axis: int) -> Callable[[Array, Array], Array]:
+    def in_turns(matrix: Array, weights: Array) -> Array:
+        def add(total: Array, matrix: Array, weights: Array) -> Array:
+            for k in range(weights.shape[0]):
+                total = total + slice_at(matrix, k, axis) * weights[k][None]
+            return total
+
+        def turn(i: Array, total: Array) -> Array:
+            some = (lax.dynamic_slice_in_dim(x, i * _SLICES, _SLICES, a) for x, a in ((matrix, axis), (weights, 0)))
+            return add(total, *some)
+
+        number, runs = weights.shape[0], max(matrix.shape[2], weights.shape[1])
+        total, whole = jnp.zeros((matrix.shape[1 - axis], runs), weights.dtype), number // _SLICES * _SLICES
+        total = lax.fori_loop(0, whole // _SLICES, turn, total) if whole else total
+        return add(total, lax.slice_in_dim(matrix, whole, number, axis=axis), weights[whole:])
+
+    def at_once(matrix: Array, weights: Array) -> Array:
+        return jnp.sum(matrix * jnp.expand_dims(weights, 1 - axis), axis)
+
+    @custom_vmap
+    def total(matrix: Array, weights: Array) -> Array:
+        return in_turns(matrix[..., None], weights[..., None])[:, 0]
+
+    @total.def_vmap
+    def _(size: int, batched: list[bool], *operands: Array) -> tuple[Array, bool]:
+        last = [jnp.moveaxis(x, 0, -1) if flag else x[..., None] for x, flag in zip(operands, batched, strict=True)]
+        return jnp.moveaxis(lax.platform_dependent(*last, cpu=in_turns, default=at_once), -1, 0), True
+
+    return total
+
+
+_WEIGHTED_SUMS = _weighted_sum(0), _weighted_sum(1)
 
 
 def short_loop(first: int, end: int, step: Callable[[int | Array, PyTree], PyTree], start: PyTree) -> PyTree:

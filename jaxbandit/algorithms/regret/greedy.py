@@ -5,7 +5,7 @@ After the initial pulls of OAM (Hao, Lattimore and Szepesvari 2020), which span 
 
 import numpy as np
 
-from jaxbandit.algorithms.regret.action_sets import action_sets
+from jaxbandit.algorithms.regret import action_sets
 from jaxbandit.algorithms.regret.linear_policy import LinearState, linear_policy
 from jaxbandit.base.contract import Algorithm
 from jaxbandit.base.declaration import declare
@@ -51,9 +51,9 @@ def greedy(features: ArrayLike, *, mask: np.ndarray | None = None) -> Algorithm:
       The initial pulls are those of Hao, Lattimore and Szepesvari (2020), Adaptive exploration in linear contextual
       bandit, AISTATS, Algorithm 1.
     """
-    sets = action_sets("greedy", features, mask, spanning=True)
+    sets = action_sets.action_sets("greedy", features, mask, spanning=True)
 
-    def score(noise: PyTree, state: LinearState, rows: Array) -> Array:
-        return estimator.means(state.estimate, rows)
+    def score(noise: PyTree, state: LinearState, context: Array | None) -> Array:
+        return estimator.means(state.estimate, action_sets.round_rows(sets, context))
 
     return linear_policy("greedy", sets, score, regularization=None)

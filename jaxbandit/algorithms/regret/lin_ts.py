@@ -13,12 +13,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxbandit.algorithms.regret.action_sets import action_sets
+from jaxbandit.algorithms.regret import action_sets
 from jaxbandit.algorithms.regret.linear_policy import LinearState, checked_horizon, linear_policy
 from jaxbandit.base import checks
 from jaxbandit.base.contract import Algorithm, Rewards
 from jaxbandit.base.declaration import declare
-from jaxbandit.base.numerics import as_float, product, standard_normal
+from jaxbandit.base.numerics import as_float, standard_normal, weighted_sum
 from jaxbandit.base.types import Array, ArrayLike, Key, Scalar
 from jaxbandit.theory.estimators import recursive_least_squares as estimator
 
@@ -78,7 +78,7 @@ def lin_ts(
       Lattimore and Szepesvari (2020), Adaptive exploration in linear contextual bandit, AISTATS, Appendix D.2.
     """
     checks.choice("lin_ts", "variant", variant, ("heuristic", "theory"))
-    sets = action_sets("lin_ts", features, mask, spanning=False)
+    sets = action_sets.action_sets("lin_ts", features, mask, spanning=False)
     if horizon is not None:
         horizon = checked_horizon("lin_ts", horizon, sets.dim)
     if delta is not None:
@@ -95,13 +95,13 @@ def lin_ts(
         # Drawn one by one, because drawing a vector costs up to twice as much (measured for dim 2 to 12).
         return jnp.stack([standard_normal(jax.random.fold_in(key, i)) for i in range(sets.dim)])
 
-    def score(noise: Array, state: LinearState, rows: Array) -> Array:
-        scale = as_float(sigma)
+    def score(noise: Array, state: LinearState, context: Array | None) -> Array:
+        rows, scale = action_sets.round_rows(sets, context), as_float(sigma)
         if variant == "theory":
             log_inverse_delta = log_horizon if delta is None else -jnp.log(as_float(delta))
             scale = scale * jnp.sqrt(9 * sets.dim * (jnp.log(as_float(state.round)) + log_inverse_delta))
-        drawn = product(state.estimate.root, noise[:, None])
-        return estimator.means(state.estimate, rows) + scale * product(rows, drawn)[:, 0]
+        drawn = weighted_sum(rows, weighted_sum(state.estimate.root, noise, 1), 1)
+        return estimator.means(state.estimate, rows) + scale * drawn
 
     prior = sigma * sigma if variant == "heuristic" else 1.0
     return linear_policy("lin_ts", sets, score, regularization=prior, noise=noise, rewards=Rewards(sigma=sigma))

@@ -12,13 +12,18 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxbandit.algorithms.regret.action_sets import action_sets
-from jaxbandit.algorithms.regret.linear_policy import LinearState, checked_horizon, linear_level, linear_policy
+from jaxbandit.algorithms.regret.linear_policy import (
+    LinearState,
+    checked_horizon,
+    linear_level,
+    linear_policy,
+    means_and_variances,
+)
 from jaxbandit.base import checks
 from jaxbandit.base.contract import Algorithm, Rewards
 from jaxbandit.base.declaration import declare
 from jaxbandit.base.numerics import as_float
 from jaxbandit.base.types import Array, ArrayLike, PyTree, Scalar
-from jaxbandit.theory.estimators import recursive_least_squares as estimator
 
 
 @declare(
@@ -109,9 +114,9 @@ def lin_ucb(
         grown = state.estimate.logdet - sets.dim * jnp.log(prior)
         return as_float(sigma) * jnp.sqrt(grown + 2 * log_inverse_delta) + jnp.sqrt(prior) * as_float(theta_norm)
 
-    def score(noise: PyTree, state: LinearState, rows: Array) -> Array:
-        widths = jnp.sqrt(estimator.variances(state.estimate, rows))
-        return estimator.means(state.estimate, rows) + radius(state) * widths
+    def score(noise: PyTree, state: LinearState, context: Array | None) -> Array:
+        means, variances = means_and_variances(sets, state, context)
+        return means + radius(state) * jnp.sqrt(variances)
 
     prior = None if variant == "fn" else regularization
-    return linear_policy("lin_ucb", sets, score, regularization=prior, rewards=Rewards(sigma=sigma))
+    return linear_policy("lin_ucb", sets, score, regularization=prior, widths=True, rewards=Rewards(sigma=sigma))

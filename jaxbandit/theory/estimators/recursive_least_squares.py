@@ -13,7 +13,7 @@ from typing import NamedTuple
 import jax.numpy as jnp
 from jax import lax
 
-from jaxbandit.base.numerics import as_float, product, total
+from jaxbandit.base.numerics import UNROLLED, as_float, product, slice_at, total, weighted_sum
 from jaxbandit.base.types import Array, PyTree, Scalar
 
 
@@ -48,12 +48,12 @@ def init(dim: int, regularization: Scalar | None = None, columns: int | None = N
 
 def variances(estimate: RecursiveLeastSquares, rows: Array) -> Array:
     """Return x' G^+ x for each row x of float[rows, dim]; outside the span, that of its component inside."""
-    return _norms(product(rows, estimate.root))
+    return _image_norms(rows, estimate.root)
 
 
 def means(estimate: RecursiveLeastSquares, rows: Array) -> Array:
     """Return x' theta_hat for each row x, float[rows]."""
-    return product(rows, estimate.theta[:, None])[:, 0]
+    return weighted_sum(rows, estimate.theta, 1)
 
 
 def residuals(estimate: RecursiveLeastSquares, rows: Array) -> Array:
@@ -62,7 +62,7 @@ def residuals(estimate: RecursiveLeastSquares, rows: Array) -> Array:
     It counts as inside up to a relative distance of tolerance().
     """
     # The barrier stores the lengths, which XLA would recompute for each use, at a multiple of a round's cost.
-    lengths = lax.optimization_barrier(_norms(product(rows, estimate.outside)))
+    lengths = lax.optimization_barrier(_image_norms(rows, estimate.outside))
     return _beyond(lengths, _norms(rows))
 
 
@@ -74,22 +74,21 @@ def tolerance() -> float:
     return float(jnp.finfo(jnp.result_type(float)).eps) ** 0.4
 
 
+def gain(estimate: RecursiveLeastSquares, x: Array) -> tuple[Array, Array, Array]:
+    """Return F' x, float[dim], G^+ x, float[dim], and x' G^+ x, float[]."""
+    weights = weighted_sum(estimate.root, x, 0)
+    return weights, weighted_sum(estimate.root, weights, 1), _total(weights * weights)
+
+
 def update(estimate: RecursiveLeastSquares, x: Array, reward: Array) -> RecursiveLeastSquares:
     """Return the estimate after one more row x, float[dim], and its reward."""
-    root, dim = estimate.root, x.shape[0]
-    weights = product(x[None], root)[0]  # F' x
-    squared = _total(weights * weights)
-    den = 1 + squared
-    gain = product(root, weights[:, None])[:, 0] / den
-    # I - a a' / (den + sqrt(den)) is the square root of I - a a' / den (Potter 1963).
-    shrink = gain * (den / (den + jnp.sqrt(den)))
+    dim = x.shape[0]
+    weights, moved, squared = gain(estimate, x)
     innovation = reward - _total(x * estimate.theta)
-    changes = -shrink[:, None] * weights[None], gain * innovation, jnp.log1p(squared)
+    changes = _changes(weights, moved, squared, innovation)
     if estimate.outside is None:
         return _added(estimate, changes)
-    # The second projection removes what rounding left of x inside the span.
-    beyond = product(estimate.outside, product(estimate.outside, x[:, None]))[:, 0]
-    length = _beyond(_total(beyond * beyond), _total(x * x))
+    beyond, length = direction(estimate, x)
     grows = length > 0
     # x' h = 1 and h is orthogonal to the span: (I - h x') G^+ (I - x h') + h h' inverts G + x x' on the new span.
     new = jnp.where(grows, beyond / jnp.where(grows, length, 1.0), 0.0)
@@ -110,11 +109,26 @@ def weighted_update(
     vector of residuals is for a theta with a column for each of them.
     """
     weights = total(estimate.root * x[:, None])  # F' x
-    squared = weight * total(weights * weights)
+    moved = total(estimate.root.T * weights[:, None])
+    return _added(estimate, _changes(weights, moved, weight * total(weights * weights), residual, weight))
+
+
+def direction(estimate: RecursiveLeastSquares, x: Array) -> tuple[Array, Array]:
+    """Return the part of x outside the span, float[dim], and its squared length, exactly 0 if x counts as inside."""
+    # The second projection removes what rounding left of x inside the span.
+    beyond = weighted_sum(estimate.outside, weighted_sum(estimate.outside, x, 1), 1)
+    return beyond, _beyond(_total(beyond * beyond), _total(x * x))
+
+
+def _changes(
+    weights: Array, moved: Array, squared: Array, residual: Array, weight: Scalar = 1.0
+) -> tuple[Array, Array, Array]:
+    """Return what a row inside the span adds to root, theta and logdet, given F' x, G^+ x and weight x' G^+ x."""
     den = 1 + squared
-    gain = total(estimate.root.T * weights[:, None]) / den
-    shrink = gain * (weight * den / (den + jnp.sqrt(den)))  # Potter's root as above, with a = sqrt(weight) F' x
-    return _added(estimate, (-shrink[:, None] * weights[None], jnp.multiply.outer(gain, residual), jnp.log1p(squared)))
+    gain = moved / den
+    # I - a a' / (den + sqrt(den)) is the square root of I - a a' / den, here with a = sqrt(weight) F' x (Potter 1963).
+    shrink = gain * (weight * den / (den + jnp.sqrt(den)))
+    return -shrink[:, None] * weights[None], jnp.multiply.outer(gain, residual), jnp.log1p(squared)
 
 
 def _added(estimate: RecursiveLeastSquares, changes: Iterable[Array]) -> RecursiveLeastSquares:
@@ -134,11 +148,29 @@ def _beyond(length: Array, norm: Array) -> Array:
     return jnp.where(length > tolerance() ** 2 * norm, length, 0.0)
 
 
+def _image_norms(rows: Array, matrix: Array) -> Array:
+    """Return the squared norm of each row of rows @ matrix, a column of the matrix at a time if there are many."""
+    if matrix.shape[0] <= UNROLLED:
+        return _norms(product(rows, matrix))
+    if rows.shape[0] == 1:
+        return _norms(weighted_sum(matrix, rows[0], 0)[None])
+
+    def add(k: Array, total: Array) -> Array:
+        image = weighted_sum(rows, slice_at(matrix, k, 1), 1)
+        return total + image * image
+
+    return lax.fori_loop(0, matrix.shape[1], add, jnp.zeros(rows.shape[0], rows.dtype))
+
+
 def _norms(rows: Array) -> Array:
     """Return the squared norm of each row."""
+    if rows.shape[1] > UNROLLED:
+        return jnp.sum(rows * rows, 1)
     return product(rows * rows, jnp.ones((rows.shape[1], 1), rows.dtype))[:, 0]
 
 
 def _total(terms: Array) -> Array:
-    """Return the sum of a vector, unrolled."""
+    """Return the sum of a vector, unrolled if it is short."""
+    if terms.shape[0] > UNROLLED:
+        return jnp.sum(terms)
     return product(terms[None], jnp.ones((terms.shape[0], 1), terms.dtype))[0, 0]

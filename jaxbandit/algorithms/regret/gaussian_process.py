@@ -1,0 +1,116 @@
+"""The common frame of rules on the posterior of a Gaussian process: prior, update, and the arm with the best score."""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import jax.numpy as jnp
+import numpy as np
+
+from jaxbandit.base import checks
+from jaxbandit.base.contract import Algorithm, Arms, Offer, Rewards, none
+from jaxbandit.base.numerics import argmax, as_float, get_at, set_at
+from jaxbandit.base.offers import among_available, available_of
+from jaxbandit.base.types import Array, ArrayLike, Key, PyTree, Scalar
+from jaxbandit.theory.estimators import gaussian_process as estimator
+from jaxbandit.theory.estimators.gaussian_process import Posterior
+
+MOST_ARMS = 1000  # of which a run's matrix has 4 MB in float32
+KERNELS = (*estimator.KERNELS, "matrix")
+
+
+class ProcessState(NamedTuple):
+    """Pull counts and the posterior of the arms' means."""
+
+    round: Array  # int32[], the round about to be played, from 1
+    counts: Array  # int32[num_arms]
+    posterior: Posterior
+
+
+def process_policy(
+    name: str,
+    features: ArrayLike,
+    score: Callable[[PyTree, ProcessState], Array],
+    *,
+    kernel: str,
+    lengthscale: Scalar,
+    variance: Scalar,
+    sigma: Scalar,
+    root: bool,
+    noise: Callable[[Key], PyTree] | None = None,
+) -> Algorithm:
+    """Return the policy that pulls the arm with the best score, by the posterior after the rewards so far.
+
+    Args:
+      name: name of the policy in results and error messages.
+      features: float[num_arms, dim] points, or with the kernel "matrix" the prior covariance float[num_arms, num_arms].
+      score: function from the noise of a round and the state to the scores of the arms, float[num_arms].
+      kernel: one of KERNELS; static.
+      lengthscale: of the kernel, > 0.
+      variance: of the prior at every point, > 0.
+      sigma: standard deviation of the noise, > 0.
+      root: whether the posterior has a root of the covariance, instead of the covariance.
+      noise: function that draws the noise of a round; None draws nothing.
+    """
+    update_posterior = estimator.update_root if root else estimator.update_covariance
+
+    def init(key: Key) -> ProcessState:
+        given = as_float(features)
+        prior = given if kernel == "matrix" else estimator.kernel_matrix(kernel, given, lengthscale, variance)
+        posterior = (estimator.with_root if root else estimator.with_covariance)(prior)
+        return ProcessState(jnp.ones((), jnp.int32), jnp.zeros(given.shape[0], jnp.int32), posterior)
+
+    def select(noise: PyTree, state: ProcessState, context: Offer | None) -> Array:
+        return argmax(among_available(available_of(context), score(noise, state)))
+
+    def update(state: ProcessState, context: Offer | None, action: Array, reward: Array) -> ProcessState:
+        counts = set_at(state.counts, action, get_at(state.counts, action) + 1)
+        posterior = update_posterior(state.posterior, action, as_float(reward), as_float(sigma) ** 2)
+        return ProcessState(state.round + 1, counts, posterior)
+
+    return Algorithm(
+        init=init,
+        select=select,
+        update=update,
+        pulls=lambda state: state.counts,
+        noise=noise or none(),
+        arms=Arms(np.shape(features)[0]),
+        rewards=Rewards(sigma=sigma),
+        name=name,
+    )
+
+
+def checked_process(
+    where: str, features: ArrayLike, kernel: str, lengthscale: Scalar, variance: Scalar, sigma: Scalar
+) -> Any:
+    """Return the points or the prior covariance; raise ValueError if an argument is out of range."""
+    checks.choice(where, "kernel", kernel, KERNELS)
+    features = checks.array(where, "features", features, ndim=2)
+    num_arms = features.shape[0]
+    if num_arms > MOST_ARMS:
+        raise ValueError(
+            f"{where}: features has {num_arms} rows, must have at most {MOST_ARMS}: a round updates their square"
+        )
+    if kernel == "matrix":
+        _check_covariance(where, features)
+    checks.number(where, "lengthscale", lengthscale, low=0.0, open_low=True)
+    checks.number(where, "variance", variance, low=0.0, open_low=True)
+    checks.number(where, "sigma", sigma, low=0.0, open_low=True)
+    return features
+
+
+def _check_covariance(where: str, matrix: Any) -> None:
+    if matrix.shape[0] != matrix.shape[1]:
+        raise ValueError(f'{where}: features is float{list(matrix.shape)}, must be square with kernel = "matrix"')
+    if not isinstance(matrix, np.ndarray):
+        return
+    if not np.allclose(matrix, matrix.T):
+        i, j = (int(k) for k in np.argwhere(~np.isclose(matrix, matrix.T))[0])
+        raise ValueError(
+            f"{where}: features[{i}, {j}] = {matrix[i, j]!s} and features[{j}, {i}] = {matrix[j, i]!s}, must be equal, "
+            'a covariance, with kernel = "matrix"'
+        )
+    least = float(np.linalg.eigvalsh(matrix)[0])
+    if least < -1e-8 * max(float(np.abs(matrix).max()), np.finfo(float).tiny):
+        raise ValueError(
+            f'{where}: features has the eigenvalue {least:.3g}, must have none below 0 with kernel = "matrix"'
+        )
