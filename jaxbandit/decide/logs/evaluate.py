@@ -179,11 +179,11 @@ def _estimates(
     width = high - low
 
     def scaled(estimator: str, interval: str, found: Interval, about: str, shown: bool = True) -> Estimate:
-        ends = [low + width * x if shown else math.nan for x in (found.low - rows.mass, found.high + rows.mass)]
+        first, last = (low + width * x if shown else math.nan for x in (found.low - rows.mass, found.high + rows.mass))
         if interval in (BETTING, BERNSTEIN):  # the value is in the range for certain
-            ends = [min(max(end, low), high) for end in ends]
+            first, last = min(max(first, low), high), min(max(last, low), high)
         longer = f"; longer by {width * rows.mass:.3g} on each side" if rows.mass and shown else ""
-        return Estimate(estimator, interval, low + width * found.value, width * found.se, *ends, about + longer)
+        return Estimate(estimator, interval, low + width * found.value, width * found.se, first, last, about + longer)
 
     wide = rows.bound
     normally = "approximate: for many rows, none of which dominates; nothing is proved"
