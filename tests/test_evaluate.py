@@ -213,6 +213,7 @@ def test_support_and_arms_that_nobody_pulled():
     assert wide.high - wide.low > narrow.high - narrow.low + 0.38 and "longer by 0.2 on each side" in wide.about
     certain = jb.read_log(action=log.action, reward=log.reward, probabilities=np.tile([0.499, 0.499, 0.002], (400, 1)))
     assert jb.evaluate(certain, "uniform").only.rows.mass == 0  # it might have been pulled: the interval knows
+    assert diagnose(unknown[:3], np.eye(3), np.array([1.0, 2.0, 5.0])).top_share == 5 / 8
     peak = np.where(np.arange(400) == 7, 10.0, 0.1)
     assert diagnose(unknown, np.tile([1.0, 0, 0], (400, 1)), peak).top_share == pytest.approx(10.3 / 49.9)
 
