@@ -100,6 +100,7 @@ EXECUTED = [
     page("write_your_own", pytest.mark.quickly_compiled),
     page("tune", pytest.mark.quickly_compiled),
     page("clock", pytest.mark.quickly_compiled),
+    page("settings"),
     page("contexts", pytest.mark.quickly_compiled),
     page("metrics", pytest.mark.quickly_compiled),
     page("ab"),

@@ -1,14 +1,11 @@
 """Metrics of a run: their values against closed forms and NumPy, what they see, and what is no metric."""
 
-from typing import NamedTuple
-
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
 import jaxbandit as jb
-from jaxbandit.base.types import Array
 
 pytestmark = pytest.mark.quickly_compiled
 
@@ -37,33 +34,6 @@ def paying(reward, **more):
     )
 
 
-class Model(NamedTuple):
-    inverse: Array  # float[num_arms, d, d]
-    theta: Array  # float[num_arms, d]
-
-
-def disjoint(num_arms, dim):
-    """LinUCB with a model for each arm, alpha = lambda = 1."""
-
-    def select(noise, state, x):
-        widths = jnp.sqrt(jnp.einsum("i,aij,j->a", x, state.inverse, x))
-        return jb.numerics.argmax(state.theta @ x + widths)
-
-    def update(state, x, arm, reward):
-        w = state.inverse[arm] @ x
-        scale = 1 + x @ w
-        theta = state.theta.at[arm].add(w * (reward - state.theta[arm] @ x) / scale)
-        return Model(state.inverse.at[arm].add(-jnp.outer(w, w) / scale), theta)
-
-    eye = np.broadcast_to(np.eye(dim), (num_arms, dim, dim))
-    return jb.Algorithm(
-        init=lambda key: Model(jnp.array(eye, float), jnp.zeros((num_arms, dim))),
-        select=select,
-        update=update,
-        name="disjoint",
-    )
-
-
 def test_the_vector_world_has_the_switches_and_rewards_of_an_independent_program():
     """The vector world of the specification of contexts, without chance: 1,000 rounds, five arms, four dimensions."""
     t, root = np.arange(1001)[:, None], np.sqrt([2, 3, 5, 7, 11, 13, 17, 19, 23])
@@ -79,7 +49,7 @@ def test_the_vector_world_has_the_switches_and_rewards_of_an_independent_program
     )
     chosen = {"switches": jb.metrics.switches, "reward": jb.metrics.reward}
     options = {"horizon": 1000, "num_runs": 1, "checkpoints": [10, 100, 1000], "precision": "float64"}
-    found = jb.simulate(disjoint(5, 4), world, **options, metrics=chosen)
+    found = jb.simulate(jb.lin_ucb_disjoint(5, 4), world, **options, metrics=chosen)
     assert found.arrays["metric/switches"].tolist() == [[7, 88, 864]]
     np.testing.assert_allclose(found.arrays["metric/reward"], [[1.198399, 33.322425, 393.984632]], atol=5e-7)
     np.testing.assert_allclose(found.arrays["regret"][0, -1], 21.497856, atol=5e-7)  # metrics change nothing
