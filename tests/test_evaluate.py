@@ -207,12 +207,18 @@ def test_support_and_arms_that_nobody_pulled():
     d = jb.evaluate(unknown, np.tile([0.5, 0.3, 0.2], (400, 1))).only.diagnostics
     assert d.unsupported_mass is None and d.never_pulled == (2,) and np.isnan(d.arm_z[2])
     assert d.wrong and "or in some rows an arm could not be pulled" in d.alarms[0]
+    many = jb.read_log(action=log.action, reward=log.reward, propensity=log.propensity, num_arms=8)
+    assert any("the arm 2, 3, 4, 5, 6, .., which" in note for note in jb.evaluate(many, "uniform").notes)
+    assert any(
+        "the arm 2, 3, 4, 5, 6, which" in note for note in jb.evaluate(many, np.eye(8)[[2, 3, 4, 5, 6] * 80]).notes
+    )
     nothing = jb.evaluate(unknown, "arm:2")
     assert nothing.only.diagnostics.ess == 0 and (nothing.low, nothing.high) == (0, 1) and str(nothing)
     wide, narrow = found["a"].betting, jb.evaluate(log, np.tile([0.6, 0.4, 0.0], (400, 1))).only.betting
     assert wide.high - wide.low > narrow.high - narrow.low + 0.38 and "longer by 0.2 on each side" in wide.about
     certain = jb.read_log(action=log.action, reward=log.reward, probabilities=np.tile([0.499, 0.499, 0.002], (400, 1)))
     assert jb.evaluate(certain, "uniform").only.rows.mass == 0  # it might have been pulled: the interval knows
+    assert diagnose(unknown[:3], np.eye(3), np.array([1.0, 2.0, 5.0])).top_share == 5 / 8
     peak = np.where(np.arange(400) == 7, 10.0, 0.1)
     assert diagnose(unknown, np.tile([1.0, 0, 0], (400, 1)), peak).top_share == pytest.approx(10.3 / 49.9)
 
@@ -247,6 +253,8 @@ REFUSED = {
     "negative": (POLICY + np.array([-0.03, 0.03, 0, 0, 0]), "has the probability -0.01, must be at least 0"),
     "nan": (np.full((ROWS, 5), np.nan), "row 0"),
     "function": (lambda x: [0.5, 0.5], r"row 0: the function returns shape \(2,\), must return float\[5\]"),
+    "ragged": (lambda x: [[0.5], 0.5], r"row 0: the function returns \[\[0.5\], 0.5\], must return float\[5\]"),
+    "number": (lambda x: 0.5, r"row 0: the function returns 0.5, must return float\[5\]"),
     "name": ("unifrom", "'unifrom', must be uniform, or arm:0 to arm:4"),
     "arm": ("arm:5", "'arm:5', must be uniform, or arm:0 to arm:4"),
     "words": (["a", "b"], "must be float"),
@@ -322,8 +330,33 @@ def test_the_policy_of_a_deterministic_rule():
     jb.evaluate(LOG[100:], jb.policy_of(rule, state, trained_on=[LOG[:200]], in_sample=True))
     with pytest.raises(ValueError, match="ucb1 has 5 arms, must have 3, as the log"):
         policy.on_log(jb.read_log(action=[0, 1], reward=[0, 1], num_arms=3))
+    for arguments, message in (({"draws": 0}, "draws = 0"), ({"seed": -1}, "seed = -1"), ({"seed": 2**32}, "seed = ")):
+        with pytest.raises(ValueError, match=message):
+            jb.policy_of(rule, state, **arguments)
     with pytest.raises(ValueError, match="trained_on = 3, must be a Log"):
         jb.policy_of(rule, state, trained_on=3)  # pyright: ignore[reportArgumentType]
+
+
+def test_the_policy_of_a_rule_for_known_action_sets():
+    """Its context is the index of the action set, the only column of the log."""
+    features = np.random.default_rng(0).normal(size=(3, 5, 2))
+    rule = jb.lin_ucb(features, horizon=100)
+    state = rule.init(jax.random.key(0))
+    context = np.arange(30) % 3
+    log = jb.read_log(context=context, action=np.arange(30) % 5, reward=np.zeros(30))
+    wanted = [int(rule.select(None, state, jax.numpy.int32(m))) for m in range(3)]
+    assert jb.policy_of(rule, state).on_log(log).argmax(axis=1).tolist() == [wanted[m] for m in context]
+    other = jb.read_log(context=np.zeros((2, 2)), action=[0, 4], reward=[0, 1])
+    for bad in (other, jb.read_log(action=[0, 4], reward=[0, 1])):
+        with pytest.raises(ValueError, match="needs the index of an action set below 3, so the log must have one"):
+            jb.policy_of(rule, state).on_log(bad)
+    for wrong in (3, -1, 0.5):
+        log = jb.read_log(context=[0, wrong], action=[0, 4], reward=[0, 1])
+        with pytest.raises(ValueError, match=rf"row 1: context = {wrong}, must be the index .* in \[0, 2\]"):
+            jb.policy_of(rule, state).on_log(log)
+    vectors = jb.lin_ucb_disjoint(5, 3)
+    with pytest.raises(ValueError, match=r"needs contexts float\[3\], the log has contexts float\[2\]"):
+        jb.policy_of(vectors, vectors.init(jax.random.key(0))).on_log(other)
 
 
 @pytest.mark.statistical

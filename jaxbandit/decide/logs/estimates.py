@@ -8,6 +8,7 @@ its propensity, and q a model of mean rewards, the rows whose mean is the estima
 Rows of DR are in [-W, 1 + W] if q is in [0, 1] and no weight exceeds W.
 """
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -78,18 +79,20 @@ def clipped(rows: Rows, clip: float, bias: float | None, confidence: float) -> I
 
 def betting(rows: np.ndarray, low: float, high: float, confidence: float) -> Interval:
     """Return the mean of rows in [low, high] with its betting interval."""
-    unit = betting_interval(_unit(rows, low, high), confidence)
-    return Interval(*(low + (high - low) * end if i != 1 else (high - low) * end for i, end in enumerate(unit)))
+    return _bounded(betting_interval, rows, low, high, confidence)
 
 
 def bernstein(rows: np.ndarray, low: float, high: float, confidence: float) -> Interval:
     """Return the mean of rows in [low, high] with its empirical Bernstein interval."""
-    unit = empirical_bernstein(_unit(rows, low, high), confidence)
-    return Interval(*(low + (high - low) * end if i != 1 else (high - low) * end for i, end in enumerate(unit)))
+    return _bounded(empirical_bernstein, rows, low, high, confidence)
 
 
-def _unit(rows: np.ndarray, low: float, high: float) -> np.ndarray:
-    return np.clip((rows - low) / (high - low), 0.0, 1.0)  # beyond the range by rounding only
+def _bounded(
+    interval: Callable[[np.ndarray, float], Interval], rows: np.ndarray, low: float, high: float, confidence: float
+) -> Interval:
+    width = high - low
+    unit = interval(np.clip((rows - low) / width, 0.0, 1.0), confidence)  # beyond the range by rounding only
+    return Interval(low + width * unit.value, width * unit.se, low + width * unit.low, low + width * unit.high)
 
 
 def effective_rows(weight: np.ndarray) -> float:

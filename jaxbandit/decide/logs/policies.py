@@ -80,9 +80,9 @@ def _row(where: str, given: Any, num_arms: int, row: int) -> np.ndarray:
     try:
         chances = np.asarray(given, np.float64)
     except (TypeError, ValueError):
-        chances = np.zeros(0)
-    if chances.shape != (num_arms,):
-        got = f"shape {chances.shape}" if chances.ndim else python(given)
+        chances = None
+    if chances is None or chances.shape != (num_arms,):
+        got = python(given) if chances is None or not chances.ndim else f"shape {chances.shape}"
         refuse(where, f": row {row}: the function returns {got}, must return float[{num_arms}], a probability for each "
                "arm")  # fmt: skip
     return chances

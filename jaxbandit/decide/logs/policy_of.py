@@ -145,5 +145,10 @@ def contexts_of(algorithm: Algorithm, log: Log, where: str = WHERE) -> PyTree:
         if context is None or context.shape[1:] != (1,):
             refuse(where, f": {algorithm.name or 'the algorithm'} needs the index of an action set below "
                    f"{arms.num_contexts}, so the log must have one context column")  # fmt: skip
-        context = context[:, 0].astype(np.int32)
+        given, context = context[:, 0], context[:, 0].astype(np.int32)
+        bad = (given != context) | (given < 0) | (given >= arms.num_contexts)
+        if bad.any():
+            row = int(np.argmax(bad))
+            refuse(where, f": row {row}: context = {given[row]:g}, must be the index of an action set of "
+                   f"{algorithm.name or 'the algorithm'}, a whole number in [0, {arms.num_contexts - 1}]")  # fmt: skip
     return context if log.available is None else Offer(log.available, context)  # pyright: ignore[reportArgumentType]

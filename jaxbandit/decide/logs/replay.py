@@ -91,7 +91,9 @@ def replay(
     world = _environment(algorithm, log, rows.context)
     fit.check_pair(algorithm, world, any_rewards)
     blind = contexts.check_used(algorithm, world, any_context)
-    horizon = checks.integer("replay", "horizon", _default(len(log), least) if horizon is None else horizon, 1, len(log))
+    horizon = checks.integer(
+        "replay", "horizon", _default(len(log), least) if horizon is None else horizon, 1, len(log)
+    )
     marks = _checkpoints(checkpoints, horizon)
     start = time.perf_counter()
     runs, sound = replayed(algorithm, rows, log.num_arms, marks, order, seed, num_runs)
