@@ -92,8 +92,10 @@ def _compiled(
     def begin(own: Array, drawn: Array) -> tuple[Replayed, Array]:
         """A run before its first row, and the order of its rows."""
         state = called("algorithm.init", algorithm.init, keys.round_key(drawn, jnp.uint32(0), IMPLEMENTATION))
-        key = keys.round_key(own, jnp.uint32(0), IMPLEMENTATION)
-        places = jax.random.permutation(key, n).astype(jnp.int32) if order == "shuffle" else jnp.zeros((), jnp.int32)
+        places = jnp.zeros((), jnp.int32)
+        if order == "shuffle":  # not jax.random.permutation, whose splits take minutes to compile
+            key = keys.round_key(own, jnp.uint32(0), IMPLEMENTATION)
+            places = jnp.argsort(jax.random.bits(key, (n,), jnp.uint64)).astype(jnp.int32)
         nothing, zero = jnp.full(len(marks), jnp.nan), jnp.zeros((), jnp.int32)
         return Replayed(state, zero, zero, jnp.zeros(()), nothing, jnp.zeros(num_arms, jnp.int32)), places
 
@@ -110,7 +112,8 @@ def _compiled(
         """A run after one more row, which changes nothing unless it is accepted."""
         key = keys.round_key(own, i + 1, IMPLEMENTATION)
         if order == "bootstrap":
-            at = jax.random.randint(jax.random.fold_in(key, 1), (), 0, n, jnp.int32)
+            other = keys.round_key(own.at[0].add(jnp.uint32(1)), i + 1, IMPLEMENTATION)
+            at = jnp.minimum(jnp.floor(jax.random.uniform(other) * n).astype(jnp.int32), n - 1)
         else:
             at = places[i] if order == "shuffle" else i
         row = jax.tree.map(lambda x: x[at], rows)
