@@ -124,11 +124,11 @@ def _compiled(
         taken = (action_of(choice) == row.action) & (jax.random.uniform(key) < row.chance) & active
         after = called("algorithm.update", algorithm.update, run.state, row.context, choice, row.reward)
         same_state("algorithm.update", "state", run.state, after)
-        accepted, total = run.accepted + taken, run.total + jnp.where(taken, row.reward, 0.0)
+        accepted, total = run.accepted + taken.astype(jnp.int32), run.total + jnp.where(taken, row.reward, 0.0)
         return Replayed(
             state=jax.tree.map(lambda new, old: jnp.where(taken, new, old), after, run.state),
             accepted=accepted,
-            rows=run.rows + active,
+            rows=run.rows + active.astype(jnp.int32),
             total=total,
             sums=jnp.where(taken & (marks == accepted), total, run.sums),
             pulls=run.pulls.at[row.action].add(taken.astype(jnp.int32)),
