@@ -2,6 +2,7 @@ from . import adversarial as adversarial
 from . import allocation as allocation
 from . import best_arm as best_arm
 from . import cluster as cluster
+from . import contexts as contexts
 from . import coverage as coverage
 from . import decisions as decisions
 from . import first_command as first_command

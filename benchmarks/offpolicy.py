@@ -43,7 +43,7 @@ class Cell(NamedTuple):
     covered: dict[str, float]
     width: dict[str, float]  # mean, of betting and empirical Bernstein over that of the normal interval of IPS
     normal: float  # in which the normal interval is the headline
-    bets: dict[str, float]  # mean width of the betting intervals
+    ends: dict[str, float]  # mean widths of intervals; the headline is cut off at the range of the rewards
 
 
 def measure(quick: bool) -> dict[str, Any]:
@@ -67,7 +67,7 @@ def cell(name: str, world: worlds.World, rows: int, logs: int, seed: int) -> Cel
         {k: float(v.mean()) for k, v in inside.items()},
         {k: long[k] / long["IPS"] for k in ("betting IPS", "Bernstein")},
         float(ends["normal"].mean()),
-        {k: long[k] for k in ("betting IPS", "betting DR")},
+        {k: long[k] for k in ("DR", "betting IPS", "betting DR", "headline")},
     )  # fmt: skip
 
 

@@ -45,6 +45,8 @@ STARTS = (0, 2_000, 4_000, 6_000, 8_000)
 ANGLE = 0.5
 FEATURES = np.vstack([np.eye(4), [[np.cos(ANGLE), np.sin(ANGLE), 0.0, 0.0]]])
 THETA = [1.0, 0.0, 0.0, 0.0]
+VECTORS = np.sin(1 + 3 * np.arange(10)[:, None] + 7 * np.arange(8))  # theta of each of ten arms
+ROW = np.cos(1 + 2 * np.arange(10)) / np.linalg.norm(np.cos(1 + 2 * np.arange(10)))  # theta of all arms
 LINEAR = {"features": FEATURES, "theta": THETA, "theta_norm": 1.0}
 PREFERENCES = 1 / (1 + np.exp(-0.3 * (np.arange(10)[None] - np.arange(10)[:, None])))
 KNAPSACK = {"rewards": [0.7, 0.5, 0.3], "costs": [0.9, 0.4, 0.1], "budget": 3_000}
@@ -72,6 +74,26 @@ INSTANCES = {
         lambda: jb.linear(FEATURES, THETA),
         {**LINEAR, "horizon": 10_000},
         10_000,
+    ),
+    "vectors": Instance(
+        "ten arms with a linear model each of a normal context in eight dimensions, Gaussian noise of scale 0.5, and "
+        "5,000 rounds",
+        lambda: jb.linear_vectors(VECTORS, sigma=0.5),
+        {"num_arms": 10, "dim": 8, "shape": (8,), "sigma": 0.5, "arm_features": np.ones((10, 1))},
+        5_000,
+    ),
+    "rows": Instance(
+        "twenty arms, each with a normal row in ten dimensions and one linear model, Gaussian noise of scale 0.5, and "
+        "5,000 rounds",
+        lambda: jb.linear_matrix(ROW, 20, sigma=0.5),
+        {"num_arms": 20, "dim": 10, "sigma": 0.5},
+        5_000,
+    ),
+    "clicks": Instance(
+        "twenty arms, each with a normal row x in ten dimensions, rewards 1 with log-odds 5 x'theta, and 2,000 rounds",
+        lambda: jb.logistic_matrix(ROW, 20, slope=5.0),
+        {"num_arms": 20, "shape": (20, 10), "horizon": 2_000},
+        2_000,
     ),
     "teams": Instance(
         "teams of three of eight Bernoulli arms of means 0.9, 0.8, 0.7, 0.5, 0.45, 0.4, 0.35, 0.3, 10,000 rounds",
@@ -155,6 +177,8 @@ def instance_of(name: str) -> str:
     if known.question == "confidence":
         by_setting = {"features": "linear", "full-bandit": "sums", "semi-bandit": "members"}
         return by_setting.get(known.setting, "gaussian" if known.rewards in UNKNOWN else "bernoulli")
+    if known.setting == "contexts":
+        return "clicks" if known.rewards.startswith("in [0, 1]") else "rows" if "shared" in name else "vectors"
     by_setting = {"changing": "changing", "adversarial": "adversarial", "features": "linear regret"}
     by_setting |= {"semi-bandit": "teams", "dueling": "duels", "knapsack": "knapsack", "cascade": "cascade"}
     return by_setting.get(known.setting, "regret")

@@ -24,6 +24,7 @@ from benchmarks import (  # noqa: E402
     allocation,
     best_arm,
     compiled_loops,
+    contexts,
     first_command,
     full_bandit,
     goals,
@@ -85,6 +86,20 @@ def test_linear_contextual():
     row = linear.measure_case("plane", linear.sphere(3, 2, 1), 4, 20)
     assert row["lin_ucb_ns"] == pytest.approx(row["lin_ucb_seconds"] / 80 * 1e9)
     assert "plane" in linear.table([row])
+
+
+def test_contexts_of_floats():
+    rules, shared = contexts.rules(3, 2), contexts.shared_rules(3, 2)
+    assert {"lin_ucb_disjoint", "lin_ucb_hybrid", "ridge_softmax"} < set(rules) and "lin_ucb_shared" in shared
+    rows = [
+        contexts.measure_rule(name, *of[name], is_shared, 3, 2, 4, 20)
+        for name, of, is_shared in (("lin_ucb_hybrid", rules, False), ("lin_ucb_shared", shared, True))
+    ]
+    assert rows[0]["ns"] > 0 and rows[0]["numpy_ns"] is None and rows[1]["numpy_ns"] > 0
+    assert "lin_ucb_hybrid" in contexts.table(rows)
+    for is_shared, of in ((False, rules), (True, shared)):
+        for _, score in of.values():
+            assert score is None or contexts.numpy_seconds(is_shared, 3, 2, score, 20) > 0
 
 
 def test_runs_that_stop():

@@ -1,14 +1,11 @@
 """Metrics of a run: their values against closed forms and NumPy, what they see, and what is no metric."""
 
-from typing import NamedTuple
-
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
 import jaxbandit as jb
-from jaxbandit.base.types import Array
 
 pytestmark = pytest.mark.quickly_compiled
 
@@ -37,33 +34,6 @@ def paying(reward, **more):
     )
 
 
-class Model(NamedTuple):
-    inverse: Array  # float[num_arms, d, d]
-    theta: Array  # float[num_arms, d]
-
-
-def disjoint(num_arms, dim):
-    """LinUCB with a model for each arm, alpha = lambda = 1."""
-
-    def select(noise, state, x):
-        widths = jnp.sqrt(jnp.einsum("i,aij,j->a", x, state.inverse, x))
-        return jb.numerics.argmax(state.theta @ x + widths)
-
-    def update(state, x, arm, reward):
-        w = state.inverse[arm] @ x
-        scale = 1 + x @ w
-        theta = state.theta.at[arm].add(w * (reward - state.theta[arm] @ x) / scale)
-        return Model(state.inverse.at[arm].add(-jnp.outer(w, w) / scale), theta)
-
-    eye = np.broadcast_to(np.eye(dim), (num_arms, dim, dim))
-    return jb.Algorithm(
-        init=lambda key: Model(jnp.array(eye, float), jnp.zeros((num_arms, dim))),
-        select=select,
-        update=update,
-        name="disjoint",
-    )
-
-
 def test_the_vector_world_has_the_switches_and_rewards_of_an_independent_program():
     """The vector world of the specification of contexts, without chance: 1,000 rounds, five arms, four dimensions."""
     t, root = np.arange(1001)[:, None], np.sqrt([2, 3, 5, 7, 11, 13, 17, 19, 23])
@@ -79,7 +49,7 @@ def test_the_vector_world_has_the_switches_and_rewards_of_an_independent_program
     )
     chosen = {"switches": jb.metrics.switches, "reward": jb.metrics.reward}
     options = {"horizon": 1000, "num_runs": 1, "checkpoints": [10, 100, 1000], "precision": "float64"}
-    found = jb.simulate(disjoint(5, 4), world, **options, metrics=chosen)
+    found = jb.simulate(jb.lin_ucb_disjoint(5, 4), world, **options, metrics=chosen)
     assert found.arrays["metric/switches"].tolist() == [[7, 88, 864]]
     np.testing.assert_allclose(found.arrays["metric/reward"], [[1.198399, 33.322425, 393.984632]], atol=5e-7)
     np.testing.assert_allclose(found.arrays["regret"][0, -1], 21.497856, atol=5e-7)  # metrics change nothing
@@ -97,6 +67,7 @@ def test_metrics_are_those_that_numpy_computes_of_a_rollout(precision):
         "best": jb.metrics.best_arm,
         "second": lambda r: r.action == 1,
         "regret so far": lambda r: r.regret,
+        "rounds": jb.Metric(lambda start=0: jnp.int32(start), lambda n, r: n + 1, lambda n: n),
     }
     options = {"horizon": HORIZON, "num_runs": 3, "checkpoints": marks, "precision": precision, "any_rewards": True}
     found = jb.simulate(rule._replace(rewards=None), world, **options, metrics=chosen)
@@ -109,7 +80,7 @@ def test_metrics_are_those_that_numpy_computes_of_a_rollout(precision):
         got = {name: found.arrays[f"metric/{name}"][run] for name in chosen}
         switched = np.append(False, arms[1:] != arms[:-1])
         for i, t in enumerate(marks):
-            assert got["switches"][i] == switched[:t].sum()
+            assert (got["switches"][i], got["rounds"][i]) == (switched[:t].sum(), t)
             assert (got["best"][i], got["second"][i]) == ((arms[:t] == 2).sum(), (arms[:t] == 1).sum())
             np.testing.assert_allclose(got["reward"][i], rewards[:t].sum(), rtol=close)
             np.testing.assert_allclose(got["variance"][i], rewards[:t].var(), atol=1000 * close)
@@ -201,6 +172,17 @@ def test_what_a_round_holds():
     assert {name: found.moments(name)[0][-1] for name in right} == dict.fromkeys(right, 20)
 
 
+def test_a_round_after_the_end_of_a_run_counts_in_no_metric():
+    world = paying(lambda t, arm: jnp.where(t < 7, 1.0, jnp.nan), over=lambda t: t >= 7)
+    chosen = {"reward": jb.metrics.reward, "switches": jb.metrics.switches, "rounds": lambda r: 1.0}
+    found = jb.simulate(in_turn(2), world, horizon=20, num_runs=1, checkpoints=[5, 20], metrics=chosen)
+    assert {name: found.arrays[f"metric/{name}"].tolist() for name in chosen} == {
+        "reward": [[5, 7]],
+        "switches": [[4, 6]],
+        "rounds": [[5, 7]],
+    }
+
+
 def metric(step, init=lambda: jnp.zeros(()), value=lambda carry: carry):
     return jb.Metric(init, step, value)
 
@@ -245,9 +227,10 @@ def test_a_cost_that_is_not_there():
     [
         (
             {"regret": jb.metrics.reward},
-            r"^simulate: metrics: 'regret' is the name of another curve of a result; choose",
+            r"^simulate: metrics: 'regret' is the name of something else in results; choose",
         ),
-        ({"x": 3}, r"^simulate: metrics: 'x' is a int, must be a function of a Round or a Metric$"),
+        ({"mean": jb.metrics.reward}, r"^simulate: metrics: .mean. is the name of something else in results"),
+        ({"x": 3}, r"^simulate: metrics: 'x' is of type int, must be a function of a Round or a Metric$"),
         ({"": jb.metrics.reward}, r"^simulate: metrics: name = \"\", must be a non-empty string of one line"),
         (["reward"], r"^simulate: metrics is a list, must be a dictionary of functions or Metrics by name$"),
     ],

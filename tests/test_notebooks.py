@@ -48,6 +48,7 @@ def _notebook(*sources):
 def test_all_notebooks_are_found():
     names = [
         "first_steps",
+        "from_a_log_to_a_decision",
         "full_bandit",
         "lingape",
         "non_stationary",

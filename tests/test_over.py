@@ -98,6 +98,15 @@ def test_rollout_says_which_rounds_count(hands):
     assert jb.rollout(jb.run_key(0, run), UCB, CASINO._replace(over=None), HORIZON).counts is None
 
 
+def test_metrics_stop_with_the_run(hands):
+    """The rounds and the rewards of the rounds that count."""
+    given = {"rounds": lambda r: jnp.ones(()), "reward": jb.metrics.reward}
+    result = jb.simulate(UCB, CASINO, horizon=HORIZON, num_runs=RUNS, metrics=given)
+    lasted = np.array([lasted for lasted, *_ in hands])
+    np.testing.assert_array_equal(result.arrays["metric/rounds"][:, -1], lasted)
+    np.testing.assert_array_equal(result.arrays["metric/reward"][:, -1], lasted - 10)  # all but ten rounds earn 1
+
+
 def stops_after(rounds):
     """UCB1 that stops after a number of rounds."""
     return UCB._replace(stop=lambda state: state.counts.sum() >= rounds, promise=jb.Promise(0.1))

@@ -1,11 +1,15 @@
 """The rows of a file as an environment, from Python and from TOML; names in place of arrays; each error is one line."""
 
+import re
+from pathlib import Path
+
 import jax
 import numpy as np
 import pytest
 
 import jaxbandit as jb
 from jaxbandit.environments.contextual.rows import rows
+from jaxbandit.lab import cli
 
 TEXT = "x,y,kind,u,v,a,b\n0.5,1,cat,1,0,1,1\n2,-1,dog,,1,no,yes\n1,0,cat,0.5,0.2,1,1\n"
 VALUES = np.array([[0.5, 1.0], [2.0, -1.0], [1.0, 0.0]])
@@ -139,3 +143,12 @@ def test_a_toml_file_names_the_columns_of_a_file_beside_it(file, tmp_path, monke
         with pytest.raises(ValueError) as caught:
             jb.run(path, tmp_path / "wrong")
         assert words in str(caught.value) and "\n" not in str(caught.value)
+
+
+def test_the_file_of_the_guide_is_an_experiment(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    page = (Path(__file__).parents[1] / "docs" / "contexts.md").read_text(encoding="utf-8")
+    for language, name in (("toml", "visits.toml"), ("csv", "visits.csv")):
+        [text] = re.findall(rf"^```{language}\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+        Path(name).write_text(text, encoding="utf-8")
+    assert cli.main(["run", "visits.toml", "--dry-run"]) == 0

@@ -42,7 +42,7 @@ GROUPS = (
         "contracts",
         "Contracts",
         "What an algorithm and an environment are, and checks of your own.",
-        "base.contract base.truth base.declaration base.metrics lab.conformance",
+        "base.contract base.batches base.truth base.declaration base.metrics lab.conformance",
     ),
     (
         "algorithms",
@@ -56,6 +56,12 @@ GROUPS = (
         "Sessions",
         "One run of an algorithm that decides about real rewards.",
         "decide.sessions",
+    ),
+    (
+        "logs",
+        "Logged data",
+        "What policies would have earned, from the rows of a log that another one wrote.",
+        "decide.logs",
     ),
     ("variants", "Variants", "Decisions between variants from a log of visitors.", "decide.variants"),
     ("tuning", "Tuning", "Searches among configurations of your own program.", "decide.tuning"),
@@ -120,7 +126,8 @@ def _pages() -> Iterator[tuple[str, str]]:
     yield "bounds", f"# Bounds\n\n{about}\n\n{listing}{_module('bounds')}"
     for page in ("numerics", "intervals", "style", "metrics"):
         members = f".. automodule:: {getattr(jaxbandit, page).__name__}\n   :members:\n   :member-order: bysource\n"
-        members += "   :exclude-members: Metric, Round\n" if page == "metrics" else ""  # they have pages of their own
+        if page == "metrics":  # Metric and Round have pages of their own, and the value of a Metric says nothing
+            members += "   :exclude-members: Metric, Round\n   :no-value:\n"
         yield page, f"# {page.capitalize()}\n\n```{{eval-rst}}\n{members}```\n"
     path = f"../../{Path(jaxbandit.types.__file__).relative_to(HERE.parents[1])}"
     yield "types", f"# Types\n\n```{{literalinclude}} {path}\n:language: python\n```\n"

@@ -102,16 +102,16 @@ switches = Metric(
 
 
 class _Welford(NamedTuple):
-    count: Array  # int32[]
+    rounds: Array  # int32[]
     mean: Array  # float[2], with its rounding error
     squares: Array  # float[2], sum of the squared deviations from the mean, with its rounding error
 
 
 def _welford(carry: _Welford, r: Round) -> _Welford:
-    count, x = carry.count + 1, reward(r)
+    rounds, x = carry.rounds + 1, reward(r)
     apart = x - carry.mean[0]
-    mean = kahan(carry.mean, apart / as_float(count))
-    return _Welford(count, mean, kahan(carry.squares, apart * (x - mean[0])))
+    mean = kahan(carry.mean, apart / as_float(rounds))
+    return _Welford(rounds, mean, kahan(carry.squares, apart * (x - mean[0])))
 
 
 def mean_variance(rho: Scalar) -> Metric:
@@ -124,7 +124,7 @@ def mean_variance(rho: Scalar) -> Metric:
     return Metric(
         init=lambda: _Welford(jnp.int32(0), jnp.zeros(2), jnp.zeros(2)),
         step=_welford,
-        value=lambda carry: carry.squares[0] / as_float(carry.count) - as_float(rho) * carry.mean[0],
+        value=lambda carry: carry.squares[0] / as_float(carry.rounds) - as_float(rho) * carry.mean[0],
     )
 
 

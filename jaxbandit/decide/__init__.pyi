@@ -3,6 +3,7 @@ from .logs.evaluation import Difference as Difference
 from .logs.evaluation import Evaluation as Evaluation
 from .logs.log import Log as Log
 from .logs.policy_of import policy_of as policy_of
+from .logs.policy_value import PolicyValue as PolicyValue
 from .logs.read_log import read_log as read_log
 from .logs.replay import replay as replay
 from .sessions.ask_tell import ask as ask

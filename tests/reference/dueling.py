@@ -6,6 +6,14 @@ import numpy as np
 from reference.thompson import CLOSE, draw
 from scipy.stats import beta
 
+SCORES = [3, 1, 0, 4, 2]  # a smaller one is better
+
+
+def preferences(scores, slope=0.3):
+    """The probability that the row wins against the column, float[arms, arms], from scores."""
+    s = np.asarray(scores, float)
+    return 1 / (1 + np.exp(-slope * (s[None] - s[:, None])))
+
 
 def bounds(wins, t, alpha):
     """Upper and lower bounds of all pairs; the lower one is 0 without a duel, the upper one inf (2 in the paper)."""

@@ -24,8 +24,8 @@ from jaxbandit.theory.estimators.recursive_least_squares import RecursiveLeastSq
 class HybridState(NamedTuple):
     """The blocks of the joint estimate."""
 
-    # Of each arm, with a leading axis num_arms: the regressions on x of the reward, the first column of theta float[dim,
-    # 1 + m], and of z_a, the other columns.
+    # Of each arm, with a leading axis num_arms, the regressions on x: of the reward, the first column of theta, float[
+    # dim, 1 + m], and of z_a, the other columns.
     arms: RecursiveLeastSquares
     shared: RecursiveLeastSquares  # beta, float[m], and the root of its covariance
 

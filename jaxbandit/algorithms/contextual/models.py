@@ -21,14 +21,14 @@ from jaxbandit.theory.estimators.recursive_least_squares import RecursiveLeastSq
 
 
 class Model(NamedTuple):
-    """What a rule needs of a model. A row x is float[dim]; a field that no rule of the model uses is None."""
+    """What a rule needs of a model. A row x is float[dim]."""
 
     init: Callable[[], PyTree]
     update: Callable[[PyTree, Array, Array], PyTree]  # the state after one more row x and its reward float[]
     mean: Callable[[PyTree, Array], Array]  # x'theta, float[]
-    width: Callable[[PyTree, Array], Array] | None = None  # sqrt(x'P x), the posterior's standard deviation of x'theta
+    width: Callable[[PyTree, Array], Array]  # sqrt(x'P x), the posterior's standard deviation of x'theta
     # The state with theta + F z for theta, where F F' = P; z float[dim] are standard normals times their scale.
-    draw: Callable[[PyTree, Array], PyTree] | None = None
+    draw: Callable[[PyTree, Array], PyTree]
 
 
 class Models(NamedTuple):

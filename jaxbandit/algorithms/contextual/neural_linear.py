@@ -106,7 +106,7 @@ def neural_linear(
       Riquelme, Tucker and Snoek (2018), Deep Bayesian bandits showdown, ICLR, Section 2, "NeuralLinear".
     """
     where = "neural_linear"
-    own = models(where, lambda dim: ridge(dim, sigma), num_arms, shape)
+    own = models(where, lambda dim: ridge(dim, 1.0), num_arms, shape)
     num_arms, shape, shared = own.num_arms, own.shape, own.shared
     if not isinstance(hidden, tuple | list) or not hidden:
         raise ValueError(f"{where}: hidden = {hidden!r}, must be a tuple of at least one number of units")
@@ -117,6 +117,7 @@ def neural_linear(
     steps = checks.integer(where, "steps", steps, 0)
     batch_size = checks.integer(where, "batch_size", batch_size, 1)
     linear = (lin_ts_shared if shared else lin_ts_disjoint)(num_arms, units[-1], sigma=sigma)
+    regression = ridge(units[-1], sigma * sigma)  # that of the linear rule
 
     def phi_of(network: Network, context: Context) -> Context:
         available, features = offered(where, shape, context)
@@ -154,6 +155,25 @@ def neural_linear(
         outputs = dot(hidden_units(network, x, dot), network.outputs)
         return jnp.mean((jnp.take_along_axis(outputs, arms[:, None], 1)[:, 0] - rewards) ** 2)
 
+    def posterior(phi: Array, state: NeuralLinearState, seen: Array) -> PyTree:
+        """The models of the linear rule after the rows that are kept, each arm's in the order of their places."""
+
+        def of(rows: Array, first: Array, end: Array) -> PyTree:
+            def add(i: Array, one: PyTree) -> PyTree:
+                row = get_at(rows, i)
+                return regression.update(one, get_at(phi, row), get_at(state.rewards, row))
+
+            return lax.fori_loop(first, end, add, regression.init())
+
+        places = jnp.arange(buffer, dtype=jnp.int32)
+        if shared:
+            return of(places, jnp.zeros((), jnp.int32), seen)
+        arms = jnp.where(places < seen, state.arms, num_arms)
+        pulled = arms[None] == jnp.arange(num_arms, dtype=jnp.int32)[:, None]
+        ends = jnp.cumsum(jnp.sum(pulled, 1, dtype=jnp.int32), dtype=jnp.int32)
+        rows = jnp.argsort(arms, stable=True).astype(jnp.int32)
+        return lax.map(lambda ends: of(rows, *ends), (jnp.concatenate([jnp.zeros(1, jnp.int32), ends[:-1]]), ends))
+
     def train(state: NeuralLinearState) -> NeuralLinearState:
         rounds = state.policy.round - 1
         seen = jnp.minimum(rounds, buffer)
@@ -166,15 +186,7 @@ def neural_linear(
 
         places = jax.random.randint(key, (steps, batch_size), 0, seen, jnp.int32)
         network, optimizer = lax.scan(step, (state.network, state.optimizer), places)[0]
-        phi = hidden_units(network, state.rows, dot)
-
-        def seen_again(i: Array, policy: ContextualState) -> ContextualState:
-            row = lax.dynamic_index_in_dim(phi, i, 0, keepdims=False)
-            context = jnp.broadcast_to(row, (num_arms, *row.shape)) if shared else row
-            return linear.update(policy, context, get_at(state.arms, i), get_at(state.rewards, i))
-
-        fresh = linear.init(key)
-        models = lax.fori_loop(0, seen, seen_again, fresh).models
+        models = posterior(hidden_units(network, state.rows, dot), state, seen)
         policy = state.policy._replace(models=models)
         return state._replace(policy=policy, network=network, optimizer=optimizer, trained=rounds)
 

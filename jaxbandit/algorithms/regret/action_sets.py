@@ -15,7 +15,7 @@ from jax import lax
 
 from jaxbandit.base import checks
 from jaxbandit.base.contract import Arms
-from jaxbandit.base.numerics import as_float, get_at
+from jaxbandit.base.numerics import argmax, as_float, get_at, weighted_sum
 from jaxbandit.base.types import Array
 from jaxbandit.theory.estimators import recursive_least_squares
 from jaxbandit.theory.estimators.recursive_least_squares import RecursiveLeastSquares
@@ -165,15 +165,36 @@ def with_start(
 
 
 def _spanning_order(sets: ActionSets) -> Array:
-    """Return the order of the initial pulls of a single set, int32[dim]; it depends on the features alone."""
+    """Return the order of the initial pulls of a single set, int32[dim]; it depends on the features alone.
+
+    Each pull is the lowest-numbered arm outside the span of those before it. Which arms may be is known from what is
+    left of all rows, at O(num_arms dim) a pull, and whether one is, from the estimate, as in the rounds.
+    """
     rows, real = round_rows(sets, None), _real(sets, None)
+    arms = jnp.arange(rows.shape[0], dtype=jnp.int32)
+    least = recursive_least_squares.tolerance() ** 2 * jnp.sum(rows * rows, 1)
 
-    def pull(estimate: RecursiveLeastSquares, _: None) -> tuple[RecursiveLeastSquares, Array]:
-        outside = recursive_least_squares.residuals(estimate, rows) > 0
-        arm = jnp.argmax(outside if real is None else outside & real).astype(jnp.int32)
-        return recursive_least_squares.update(estimate, get_at(rows, arm), jnp.zeros(())), arm
+    def outside(left: Array, candidates: Array) -> Array:
+        return candidates & (jnp.sum(left * left, 1) > least)
 
-    return lax.scan(pull, recursive_least_squares.init(sets.dim), length=sets.dim)[1]
+    def searching(carry: tuple[RecursiveLeastSquares, Array, Array, Array]) -> Array:
+        estimate, left, candidates, _ = carry
+        return (estimate.rank < sets.dim) & jnp.any(outside(left, candidates))
+
+    def pull(carry: tuple[RecursiveLeastSquares, Array, Array, Array]) -> Any:
+        estimate, left, candidates, order = carry
+        arm = argmax(outside(left, candidates))
+        x = get_at(rows, arm)
+        beyond, length = recursive_least_squares.direction(estimate, x)
+        after = recursive_least_squares.update(estimate, x, jnp.zeros(()))
+        along = weighted_sum(left, beyond / jnp.where(length > 0, length, 1.0), 1) * as_float(length > 0)
+        left = left - along[:, None] * beyond[None]
+        order = jnp.where(jnp.arange(sets.dim, dtype=jnp.int32) == estimate.rank, arm, order)
+        return after, left, candidates & (arms != arm), order
+
+    candidates = jnp.ones(rows.shape[0], bool) if real is None else real
+    start = recursive_least_squares.init(sets.dim), rows, candidates, jnp.zeros(sets.dim, jnp.int32)
+    return lax.while_loop(searching, pull, start)[3]
 
 
 def _single(sets: ActionSets) -> bool:

@@ -65,7 +65,7 @@ def diagnose(log: Log, chances: np.ndarray, weight: np.ndarray) -> Diagnostics:
         reachable = possible
     pulled = np.bincount(log.action, minlength=arms)
     means, z, alarms = np.zeros(arms), np.full(arms, np.nan), _Alarms()
-    weight_z = alarms.look("weight", weight, expected)
+    weight_z = alarms.look("w", weight, expected)
     for k in np.flatnonzero(pulled):
         inverse = np.where(log.action == k, 1 / log.propensity, 0.0)
         means[k], z[k] = inverse.mean(), alarms.look(f"1{{a = {k}}}/p", inverse, reachable[:, k])

@@ -106,16 +106,14 @@ def _as_it_was(log: Log, unit: np.ndarray, confidence: float) -> PolicyValue:
 
 def _bounds(given: Any, names: list[str], log: Log) -> dict[str, float | None]:
     """Return W of each policy, None where it is unknown."""
-    if given is None:
-        known = None if log.least_propensity is None else 1 / log.least_propensity
-        return dict.fromkeys(names, known)
+    known = None if log.least_propensity is None else 1 / log.least_propensity
     if not isinstance(given, Mapping):
-        given = dict.fromkeys(names, given)
+        given = {} if given is None else dict.fromkeys(names, given)
     for name in given:
         if name not in names:
             refuse(f"{WHERE}: largest_weight", f" names {name!r}, must name policies: {', '.join(names)}")
     return {
-        name: checks.number(WHERE, f"largest_weight of {name!r}", given[name], low=1.0) if name in given else None
+        name: checks.number(WHERE, f"largest_weight of {name!r}", given[name], low=1.0) if name in given else known
         for name in names
     }
 
@@ -181,11 +179,11 @@ def _estimates(
     width = high - low
 
     def scaled(estimator: str, interval: str, found: Interval, about: str, shown: bool = True) -> Estimate:
-        ends = [low + width * x if shown else math.nan for x in (found.low - rows.mass, found.high + rows.mass)]
+        first, last = (low + width * x if shown else math.nan for x in (found.low - rows.mass, found.high + rows.mass))
         if interval in (BETTING, BERNSTEIN):  # the value is in the range for certain
-            ends = [min(max(end, low), high) for end in ends]
+            first, last = min(max(first, low), high), min(max(last, low), high)
         longer = f"; longer by {width * rows.mass:.3g} on each side" if rows.mass and shown else ""
-        return Estimate(estimator, interval, low + width * found.value, width * found.se, *ends, about + longer)
+        return Estimate(estimator, interval, low + width * found.value, width * found.se, first, last, about + longer)
 
     wide = rows.bound
     normally = "approximate: for many rows, none of which dominates; nothing is proved"

@@ -79,7 +79,7 @@ class Evaluation:
     @property
     def only(self) -> PolicyValue:
         """The value of the policy, if there is one only."""
-        if len(self.policies) > 1:
+        if len(self.policies) != 1:
             names = ", ".join(p.name for p in self.policies)
             refuse("evaluation", f" has {len(self.policies)} policies, choose one by its name: {names}")
         return self.policies[0]
@@ -133,10 +133,9 @@ class Evaluation:
         if self.adaptive or min(map(estimates.enough, (a, b))) < estimates.ENOUGH:
             return Difference(one.name, two.name, bets, bets, self.confidence)
         apart = estimates.normal(a.fitted - b.fitted, self.confidence)
-        found = [width * x for x in (*apart[:2], apart.low - mass, apart.high + mass)]
-        return Difference(
-            one.name, two.name, Estimate("DR", NORMAL, *found, "approximate, paired"), bets, self.confidence
-        )
+        low, high = width * (apart.low - mass), width * (apart.high + mass)
+        found = Estimate("DR", NORMAL, width * apart.value, width * apart.se, low, high, "approximate, paired")
+        return Difference(one.name, two.name, found, bets, self.confidence)
 
     def differences(self) -> list[Difference]:
         """Return what each policy differs by from the log; from the first policy if the log is adaptive."""

@@ -112,8 +112,7 @@ def check_rows(log: Log, where: str, place: Callable[[str], Place]) -> Log:
 def _check_probabilities(log: Log, place: Place) -> None:
     given = log.probabilities
     assert given is not None
-    bad = ~(given >= 0).all(axis=1)
-    _refuse_first(bad, place, given.min(axis=1), "at least 0")
+    _refuse_first(np.asarray((~(given >= 0)).any(axis=1)), place, given.min(axis=1), "at least 0")
     total = given.sum(axis=1)
     if (bad := ~(np.abs(total - 1) <= SUM)).any():
         row = int(np.argmax(bad))

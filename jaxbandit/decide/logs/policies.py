@@ -47,7 +47,9 @@ def distribution(where: str, log: Log, policy: Any) -> np.ndarray:
     if chances.shape != (len(log), log.num_arms):
         refuse(where, f" has shape {chances.shape}, must be float[{len(log)}, {log.num_arms}], a probability for each "
                "row and arm")  # fmt: skip
-    _refuse_first(where, ~(chances >= 0).all(axis=1), chances.min(axis=1), "has the probability", "at least 0")
+    _refuse_first(
+        where, np.asarray((~(chances >= 0)).any(axis=1)), chances.min(axis=1), "has the probability", "at least 0"
+    )
     total = chances.sum(axis=1)
     _refuse_first(where, ~(np.abs(total - 1) <= SUM), total, "has probabilities that sum to", "1")
     if log.available is not None:

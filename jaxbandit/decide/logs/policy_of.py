@@ -76,7 +76,7 @@ def policy_of(
       BadInput: an argument is wrong; when it is evaluated, the policy was trained on rows of that log.
     """
     checks.boolean(WHERE, "in_sample", in_sample)
-    logs = tuple(trained_on) if isinstance(trained_on, list | tuple) else (trained_on,)
+    logs: tuple[Any, ...] = tuple(trained_on) if isinstance(trained_on, list | tuple) else (trained_on,)
     for each in logs:
         if not isinstance(each, Log):
             refuse(f"{WHERE}: trained_on", f" = {python(each)}, must be a Log or a list of them")
@@ -105,10 +105,10 @@ def _probabilities(policy: AlgorithmPolicy, log: Log) -> np.ndarray:
     drawn = policy.draws if jax.tree.leaves(jax.eval_shape(algorithm.noise, key)) else 1
 
     def row(number: Array, context: PyTree, offered: Array) -> Array:
-        def one(key: Array) -> tuple[Array, Array]:
-            chosen = algorithm.select(algorithm.noise(key), state, context)
+        def one(key: Array) -> tuple[Any, Any]:
+            chosen: Any = algorithm.select(algorithm.noise(key), state, context)
             known = isinstance(chosen, Choice) and isinstance(chosen.info, Chosen)
-            return action_of(chosen), chosen.info.probability if known else jnp.nan  # pyright: ignore[reportAttributeAccessIssue]
+            return action_of(chosen), chosen.info.probability if known else jnp.nan
 
         actions, chances = jax.vmap(one)(jax.random.split(jax.random.fold_in(key, number), drawn))
         if actions.shape != (drawn,):

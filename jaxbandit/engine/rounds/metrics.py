@@ -19,6 +19,7 @@ from jaxbandit.engine.rounds.step import ContractError, Played, called, same_sta
 METRIC = "metric/"
 MEAN, VARIANCE, COUNTED = "metric_mean/", "metric_variance/", "metric_runs/"  # over the runs, and how many these are
 MEASURES = ("regret", "feedback", "hindsight")  # names of the other curves of a result
+COLUMNS = ("round", "mean", "se", "low", "high", "runs")  # of a table of curves, in which metrics are columns too
 
 Given = Mapping[str, Metric | Callable[[Round], Array]]
 
@@ -65,7 +66,8 @@ class Metrics(NamedTuple):
 
     def _begun(self, i: int) -> PyTree:
         init, where = self.each[i].init, f"metrics.{self.names[i]}"
-        shapes = (self.example,) if inspect.signature(init).parameters else ()
+        required = [p for p in inspect.signature(init).parameters.values() if p.default is p.empty]
+        shapes = (self.example,) if required else ()
         return jax.tree.map(lambda x: jnp.array(x, jnp.result_type(x)), called(where, init, *shapes))
 
 
@@ -100,10 +102,10 @@ def checked(where: str, given: Given | None) -> dict[str, Any]:
         refuse(where, f" is a {type(given).__name__}, must be a dictionary of functions or Metrics by name")
     for name, metric in given.items():
         check(f"{where}: name", name, NAME)
-        if name in MEASURES:
-            refuse(where, f": {name!r} is the name of another curve of a result; choose another name")
+        if name in (*MEASURES, *COLUMNS):
+            refuse(where, f": {name!r} is the name of something else in results; choose another name")
         if not callable(metric) and not isinstance(metric, Metric):
-            refuse(where, f": {name!r} is a {type(metric).__name__}, must be a function of a Round or a Metric")
+            refuse(where, f": {name!r} is of type {type(metric).__name__}, must be a function of a Round or a Metric")
     return dict(given)
 
 

@@ -19,6 +19,7 @@ class CurvesResult(Result):
     """
 
     measure: str
+    states_like: Any
 
     @property
     def metrics(self) -> tuple[str, ...]:

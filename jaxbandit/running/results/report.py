@@ -63,7 +63,7 @@ def _regret(results: Sequence[Any]) -> Rows:
     lines = [f"{runs} runs, {measure} after {rounds} rounds"]
     if any(result.measure == "feedback" for result in results):
         lines.append("mean feedback: per round, because the environment defines no regret")
-    if any(result.moves for result in results):
+    if any(result.moves and result.measure == "regret" for result in results):
         lines.append("regret: against the best arm of each round, because the means change")
     if any("hindsight_mean" in result.arrays for result in results):
         lines.append("hindsight: regret against the best fixed arm in hindsight")
