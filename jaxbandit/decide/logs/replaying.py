@@ -92,8 +92,10 @@ def _compiled(
     def begin(own: Array, drawn: Array) -> tuple[Replayed, Array]:
         """A run before its first row, and the order of its rows."""
         state = called("algorithm.init", algorithm.init, keys.round_key(drawn, jnp.uint32(0), IMPLEMENTATION))
-        key = keys.round_key(own, jnp.uint32(0), IMPLEMENTATION)
-        places = jax.random.permutation(key, n).astype(jnp.int32) if order == "shuffle" else jnp.zeros((), jnp.int32)
+        places = jnp.zeros((), jnp.int32)
+        if order == "shuffle":  # not jax.random.permutation, whose splits take minutes to compile
+            key = keys.round_key(own, jnp.uint32(0), IMPLEMENTATION)
+            places = jnp.argsort(jax.random.bits(key, (n,), jnp.uint64)).astype(jnp.int32)
         nothing, zero = jnp.full(len(marks), jnp.nan), jnp.zeros((), jnp.int32)
         return Replayed(state, zero, zero, jnp.zeros(()), nothing, jnp.zeros(num_arms, jnp.int32)), places
 
@@ -110,7 +112,8 @@ def _compiled(
         """A run after one more row, which changes nothing unless it is accepted."""
         key = keys.round_key(own, i + 1, IMPLEMENTATION)
         if order == "bootstrap":
-            at = jax.random.randint(jax.random.fold_in(key, 1), (), 0, n, jnp.int32)
+            other = keys.round_key(own.at[0].add(jnp.uint32(1)), i + 1, IMPLEMENTATION)
+            at = jnp.minimum(jnp.floor(jax.random.uniform(other) * n).astype(jnp.int32), n - 1)
         else:
             at = places[i] if order == "shuffle" else i
         row = jax.tree.map(lambda x: x[at], rows)
@@ -121,11 +124,11 @@ def _compiled(
         taken = (action_of(choice) == row.action) & (jax.random.uniform(key) < row.chance) & active
         after = called("algorithm.update", algorithm.update, run.state, row.context, choice, row.reward)
         same_state("algorithm.update", "state", run.state, after)
-        accepted, total = run.accepted + taken, run.total + jnp.where(taken, row.reward, 0.0)
+        accepted, total = run.accepted + taken.astype(jnp.int32), run.total + jnp.where(taken, row.reward, 0.0)
         return Replayed(
             state=jax.tree.map(lambda new, old: jnp.where(taken, new, old), after, run.state),
             accepted=accepted,
-            rows=run.rows + active,
+            rows=run.rows + active.astype(jnp.int32),
             total=total,
             sums=jnp.where(taken & (marks == accepted), total, run.sums),
             pulls=run.pulls.at[row.action].add(taken.astype(jnp.int32)),
