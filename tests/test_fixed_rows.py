@@ -153,7 +153,10 @@ def test_actions_are_the_references_over_many_rounds(x64, dim):
     An arm may be another one if its index is as good up to 1e-9 of it in float64, and 2e-5 in float32.
     """
     rows, rounds = unit_vectors(1000, dim, 1).astype(np.float32).astype(np.float64), 10_000
-    normals, theta = np.random.default_rng(2).standard_normal(rounds).astype(np.float32).astype(np.float64), np.eye(dim)[0]
+    normals, theta = (
+        np.random.default_rng(2).standard_normal(rounds).astype(np.float32).astype(np.float64),
+        np.eye(dim)[0],
+    )
     algorithm = lin_ucb(rows, horizon=rounds, variant="oful", sigma=0.5)
     arms = plays(algorithm, (rows @ theta)[None], normals, np.zeros(rounds), x64)
     inverse, moment, logdet, other, worst = np.eye(dim), np.zeros(dim), 0.0, 0, 0.0
@@ -165,7 +168,11 @@ def test_actions_are_the_references_over_many_rounds(x64, dim):
         column, den, reward = inverse @ rows[arm], 1 + variances[arm], (rows @ theta)[arm] + normals[t]
         common = rows @ column
         means, variances = means + common * (reward - means[arm]) / den, variances - common**2 / den
-        inverse, moment, logdet = inverse - np.outer(column, column) / den, moment + rows[arm] * reward, logdet + np.log(den)
+        inverse, moment, logdet = (
+            inverse - np.outer(column, column) / den,
+            moment + rows[arm] * reward,
+            logdet + np.log(den),
+        )
         if t % 100 == 99:
             inverse = np.linalg.inv(np.eye(dim) + rows[arms[: t + 1]].T @ rows[arms[: t + 1]])
             means, variances = rows @ (inverse @ moment), ((rows @ inverse) * rows).sum(1)

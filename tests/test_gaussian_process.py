@@ -101,7 +101,9 @@ def test_kernels_are_those_of_matern(kernel, order):
     points = np.random.default_rng(0).uniform(size=(7, 3))
     r = np.linalg.norm(points[:, None] - points[None], axis=2)
     scaled = np.sqrt(2 * order) * np.where(r > 0, r, 1.0) / 0.4
-    expected = 1.7 * np.where(r > 0, 2 ** (1 - order) / special.gamma(order) * scaled**order * special.kv(order, scaled), 1)
+    expected = 1.7 * np.where(
+        r > 0, 2 ** (1 - order) / special.gamma(order) * scaled**order * special.kv(order, scaled), 1
+    )
     with jax.enable_x64(True):
         found = estimator.kernel_matrix(kernel, jnp.asarray(points), 0.4, 1.7)
     np.testing.assert_allclose(found, expected, rtol=1e-12)

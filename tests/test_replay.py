@@ -116,14 +116,18 @@ def test_runs_that_end_early_are_counted_and_left_out_of_the_means(tmp_path):
     reached = ~np.isnan(result.arrays["feedback"][:, -1])
     assert reached.sum() == result.counted and (result.arrays["rows"][~reached] == N).all()
     np.testing.assert_allclose(result.arrays["mean"], result.arrays["feedback"][reached].mean(axis=0), rtol=1e-12)
-    np.testing.assert_allclose(result.arrays["variance"], result.arrays["feedback"][reached].var(axis=0, ddof=1), rtol=1e-9)
+    np.testing.assert_allclose(
+        result.arrays["variance"], result.arrays["feedback"][reached].var(axis=0, ddof=1), rtol=1e-9
+    )
     result.save(tmp_path / "r")
     [loaded] = jb.load(tmp_path / "r")
     for each in (result, loaded):
         line = repr(each)
         assert "\n" not in line and f"{early} of 70 runs left out: ended before the last checkpoint" in line
         assert "which is taken for one of a uniform policy because it has no propensities" in line
-        assert any("over orders and coins of one log of 300 rows, and says nothing about other" in x for x in each.notes())
+        assert any(
+            "over orders and coins of one log of 300 rows, and says nothing about other" in x for x in each.notes()
+        )
     assert jb.replay(RULE, UNIFORM, num_runs=70).outcomes()["max_rounds"] == 0  # the default horizon is reached
 
 
@@ -132,7 +136,9 @@ def test_rare_work_is_done_once_before_a_row_and_skipped_rows_change_nothing():
     due = lambda s: s[1][0] > s[2]  # noqa: E731
     rule = ucb(K, jb.Replan(due, lambda s: (s[0], s[1], s[2] + 1)))
     watched = rule._replace(
-        select=lambda noise, s, context: jnp.where(s[2] == s[1][0], rule.select(noise, s, context), K - 1).astype(jnp.int32)
+        select=lambda noise, s, context: jnp.where(s[2] == s[1][0], rule.select(noise, s, context), K - 1).astype(
+            jnp.int32
+        )
     )
     rewards, pulls, rows = by_hand(ACTION, REWARD, 60)
     result = jb.replay(watched, UNIFORM, num_runs=3, horizon=60, order="as_is", checkpoints=[])

@@ -356,7 +356,7 @@ def test_asks_with_contexts_of_floats_from_the_shell(shell):
     assert len(json.loads(shell("ask news --json")[1])["pulls"]) == 4  # those that are open
     assert shell("tell news 2=0.5 0=1")[1] == "2 pulls told, 2 pending\n"
     for text, message in {
-        "abc": "--context = \"abc\", must be an index, numbers such as 0.1,0.2",
+        "abc": '--context = "abc", must be an index, numbers such as 0.1,0.2',
         "1,2": "ask: context has shape [2], must be [2, 3], a row per arm",
         "[[1, 0, 0], [0, NaN, 0]]": "ask: context[1, 1] = nan, must be finite",
         '{"available": [true, false], "features": [[1, 0, 0], [0, 1, 0]]}': "must be float64[2, 3] like those of the asks",

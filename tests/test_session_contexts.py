@@ -400,7 +400,9 @@ def test_a_directory_holds_asks_and_rewards_in_their_order_and_is_replayed_to_th
             done -= 1
     assert kills >= 2
     entries = [json.loads(line) for line in (tmp_path / LOG).read_text().splitlines()]
-    assert [e["id"] for e in entries if "ask" in e] == np.cumsum([0] + [len(e["ask"]) for e in entries if "ask" in e])[:-1].tolist()
+    assert [e["id"] for e in entries if "ask" in e] == np.cumsum([0] + [len(e["ask"]) for e in entries if "ask" in e])[
+        :-1
+    ].tolist()
     monkeypatch.undo()
     with jb.session_directory(tmp_path, RULE, seed=3) as store:
         assert leaves(store.session) == before
@@ -482,7 +484,9 @@ def test_the_log_of_a_session_has_exact_propensities_in_the_order_of_ids():
         jb.tell(after(3, told=0)[0], 1, 0.5).log()
     silent, pulls = jb.ask(jb.session(SILENT), contexts=x)
     assert jb.tell(silent, pulls.id, np.zeros(40)).log().propensity is None
-    sure = RULE._replace(noise=lambda key: None, select=lambda u, state, x: jnp.argmax(x).astype(jnp.int32), name="sure")
+    sure = RULE._replace(
+        noise=lambda key: None, select=lambda u, state, x: jnp.argmax(x).astype(jnp.int32), name="sure"
+    )
     sure = sure._replace(update=lambda state, context, action, reward: state)
     s, pulls = jb.ask(jb.session(sure), contexts=x)
     with pytest.raises(ValueError, match="propensity_draws = 9, must be left out: sure is deterministic"):

@@ -47,7 +47,9 @@ class Asks(NamedTuple):
     def form(self) -> PyTree:
         """A context of this session, without its values; None if there is none."""
         rows = next(iter((*self.open.values(), *self.told.values())), None)
-        return None if rows is None else jax.tree.map(lambda x: jax.ShapeDtypeStruct(x.shape[1:], x.dtype), rows.context)
+        return (
+            None if rows is None else jax.tree.map(lambda x: jax.ShapeDtypeStruct(x.shape[1:], x.dtype), rows.context)
+        )
 
     @property
     def pending(self) -> np.ndarray:

@@ -35,7 +35,12 @@ def select_each(programs: RulePrograms, words: np.ndarray, round: int, state: Py
 
 
 def shares(
-    programs: RulePrograms, run: tuple[int, int], ids: np.ndarray, state: PyTree, rows: tuple[PyTree, PyTree], draws: int
+    programs: RulePrograms,
+    run: tuple[int, int],
+    ids: np.ndarray,
+    state: PyTree,
+    rows: tuple[PyTree, PyTree],
+    draws: int,
 ) -> np.ndarray:
     """How many of so many fresh draws of the rule, in one state, are the action of each ask, int[n].
 

@@ -29,9 +29,7 @@ def begun(session: Session, context: PyTree, several: PyTree) -> Session:
     return replace(session, asks=no_asks(session.num_arms))
 
 
-def ask(
-    session: Session, asks: Asks, limit: int | None, context: PyTree, several: PyTree
-) -> tuple[Session, Pulls]:
+def ask(session: Session, asks: Asks, limit: int | None, context: PyTree, several: PyTree) -> tuple[Session, Pulls]:
     """As `ask_tell.ask`, for a session with contexts."""
     rule, name = session.rule, session.rule.name or "the rule"
     if context is not None and several is not None or several is not None and limit is not None:
@@ -162,6 +160,8 @@ def counts_of_arms(actions: np.ndarray, num_arms: int) -> np.ndarray:
 
 def _pulls(session: Session, rows: Any) -> Pulls:
     if rows is None:
-        return Pulls(np.zeros(0, np.int64), no_actions(session.num_arms, session.programs.set_size), np.zeros(0, np.int32))
+        return Pulls(
+            np.zeros(0, np.int64), no_actions(session.num_arms, session.programs.set_size), np.zeros(0, np.int32)
+        )
     actions = np.asarray(action_of(rows.choice))
     return Pulls(rows.id, actions if actions.dtype == bool else actions.astype(np.int32), rows.pull)

@@ -148,7 +148,9 @@ def close_arms(session: Session, arms: ArrayLike) -> Session:
     programs, name = session.programs, session.rule.name or "the rule"
     if programs.kind != "draws" or programs.set_size is not None or session.asks is not None:
         if session.asks is not None:
-            raise ValueError(f"close_arms: {name} has contexts; give an Offer with the arms that are available as context")
+            raise ValueError(
+                f"close_arms: {name} has contexts; give an Offer with the arms that are available as context"
+            )
         why = {"batch": "plans batches, of which it needs every pull", "single": "is deterministic, and would insist"}
         reason = why.get(programs.kind, "does not act on single arms")
         raise ValueError(

@@ -86,6 +86,7 @@ class _Given:
 
     def own(self, value: Any) -> PyTree:
         """Return the context of a rule that declares none, whatever it is made of."""
+
         def leaf(x: Any) -> np.ndarray:
             array = np.asarray(x)
             if array.dtype.kind not in NUMBERS or array.shape[: len(self.lead)] != self.lead:

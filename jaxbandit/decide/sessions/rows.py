@@ -56,9 +56,7 @@ def rows_of(
     )
 
 
-def _estimated(
-    programs: RulePrograms, run: tuple[int, int], told: Told, order: np.ndarray, draws: int
-) -> np.ndarray:
+def _estimated(programs: RulePrograms, run: tuple[int, int], told: Told, order: np.ndarray, draws: int) -> np.ndarray:
     """The share of the actions of the asks, in this order of ids, among so many fresh draws and the action itself.
 
     The rule is played again: each ask was decided after the rewards that had been told before it.

@@ -197,7 +197,20 @@ class Session:
 
 
 STATIC = ("programs", "seed", "run", "paired", "on_failure")
-ARRAYS = ("words", "state", "stopped", "round", "batch", "totals", "history", "arms", "rounds", "outside", "closed", "asks")
+ARRAYS = (
+    "words",
+    "state",
+    "stopped",
+    "round",
+    "batch",
+    "totals",
+    "history",
+    "arms",
+    "rounds",
+    "outside",
+    "closed",
+    "asks",
+)
 jax.tree_util.register_dataclass(Session, ARRAYS, STATIC)
 
 

@@ -56,7 +56,9 @@ def summary(stored: Stored, entries: list[Json], book: Book) -> Summary:
 def _from_log(stored: Stored, entries: list[Json], book: Book) -> Certificate:
     """The pulls and means of the rewards in the log; of sets of arms, and with contexts, arms have no mean."""
     num_arms = stored.about["identity"]["num_arms"]
-    single = not any(entry.keys() & {"context", "contexts"} for entry in entries) and not any(isinstance(a, list) for a in book.arms)
+    single = not any(entry.keys() & {"context", "contexts"} for entry in entries) and not any(
+        isinstance(a, list) for a in book.arms
+    )
     pulls, sums = np.zeros(num_arms, np.int64), np.zeros(num_arms)
     for id_, reward in book.rewards.items():
         arms = book.arms[id_]
