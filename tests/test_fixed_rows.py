@@ -1,4 +1,4 @@
-"""Least squares on a fixed matrix of features: sums over the dimension, what is carried from round to round, its drift."""
+"""Least squares on a fixed matrix of features: sums over the dimension, what a round carries on, its drift."""
 
 import jax
 import jax.numpy as jnp

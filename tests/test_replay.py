@@ -1,4 +1,4 @@
-"""Replay on logged data: against a loop in NumPy, against the online value where the log is not uniform, and its words."""
+"""Replay on logged data: against a loop in NumPy, against the online value, and its words."""
 
 import jax.numpy as jnp
 import numpy as np
@@ -11,7 +11,13 @@ pytestmark = pytest.mark.quickly_compiled
 N, K = 300, 3
 RNG = np.random.default_rng(0)
 ACTION, REWARD = RNG.integers(0, K, N), RNG.random(N)
-UNIFORM = jb.read_log(action=ACTION, reward=REWARD, num_arms=K)
+
+
+def log_of(**more):
+    return jb.read_log(**({"action": ACTION, "reward": REWARD, "num_arms": K} | more))
+
+
+UNIFORM = log_of()
 
 
 def ucb(num_arms, replan=None):
@@ -80,7 +86,7 @@ def test_masks_and_contexts_reach_the_rule():
         select=lambda noise, state, context: jnp.where(context[0] < context[1], 1, 0).astype(jnp.int32),
         arms=jb.Arms(K, context=(2,)), name="told",
     )  # fmt: skip
-    match = ACTION == np.where(context[:, 0] < context[:, 1], 1, 0)
+    match = np.where(context[:, 0] < context[:, 1], 1, 0) == ACTION
     log = jb.read_log(context=context, action=ACTION, reward=REWARD, num_arms=K)
     result = jb.replay(told, log, num_runs=1, horizon=int(match.sum()), order="as_is", checkpoints=[])
     assert result.arrays["feedback"][0, -1] == pytest.approx(REWARD[match].mean(), rel=1e-12)
@@ -140,7 +146,7 @@ def test_rare_work_is_done_once_before_a_row_and_skipped_rows_change_nothing():
             jnp.int32
         )
     )
-    rewards, pulls, rows = by_hand(ACTION, REWARD, 60)
+    _rewards, pulls, rows = by_hand(ACTION, REWARD, 60)
     result = jb.replay(watched, UNIFORM, num_runs=3, horizon=60, order="as_is", checkpoints=[])
     assert result.arrays["pulls"].tolist() == [pulls] * 3 and result.arrays["rows"].tolist() == [rows] * 3
 
@@ -156,7 +162,10 @@ def test_a_run_whose_state_is_not_finite_is_left_out():
 REFUSED = {
     "log": (lambda: jb.replay(RULE, REWARD, num_runs=2), "replay: log = .*, must be a Log"),
     "runs": (lambda: jb.replay(RULE, UNIFORM, num_runs=0), "num_runs = 0, must be an integer"),
-    "horizon": (lambda: jb.replay(RULE, UNIFORM, num_runs=1, horizon=301), r"horizon = 301, must be an integer in \[1, 300\]"),
+    "horizon": (
+        lambda: jb.replay(RULE, UNIFORM, num_runs=1, horizon=301),
+        r"horizon = 301, must be an integer in \[1, 300\]",
+    ),
     "order": (lambda: jb.replay(RULE, UNIFORM, num_runs=1, order="sorted"), "order = .*sorted"),
     "checkpoint": (lambda: jb.replay(RULE, UNIFORM, num_runs=1, horizon=9, checkpoints=[10]), r"checkpoints\[0\] = 10"),
     "arms": (lambda: jb.replay(ucb(4), UNIFORM, num_runs=1), "ucb is made for .*4.*the log has .*3"),
@@ -165,11 +174,11 @@ REFUSED = {
         r"replay: lin_ucb_disjoint needs contexts float\[2\], the log has no contexts",
     ),
     "ignored": (
-        lambda: jb.replay(RULE, jb.read_log(action=ACTION, reward=REWARD, context=RNG.random((N, 2)), num_arms=K), num_runs=1),
+        lambda: jb.replay(RULE, log_of(context=RNG.random((N, 2))), num_runs=1),
         r"ucb ignores the context float\[2\] of the log: choose lin_ucb_disjoint; any_context = true",
     ),
     "rewards": (
-        lambda: jb.replay(jb.ucb1(K), jb.read_log(action=ACTION, reward=3 * REWARD, num_arms=K, rewards=(0, 3)), num_runs=1),
+        lambda: jb.replay(jb.ucb1(K), log_of(reward=3 * REWARD, rewards=(0, 3)), num_runs=1),
         "ucb1",
     ),
 }  # fmt: skip

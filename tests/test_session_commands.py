@@ -359,7 +359,7 @@ def test_asks_with_contexts_of_floats_from_the_shell(shell):
         "abc": '--context = "abc", must be an index, numbers such as 0.1,0.2',
         "1,2": "ask: context has shape [2], must be [2, 3], a row per arm",
         "[[1, 0, 0], [0, NaN, 0]]": "ask: context[1, 1] = nan, must be finite",
-        '{"available": [true, false], "features": [[1, 0, 0], [0, 1, 0]]}': "must be float64[2, 3] like those of the asks",
+        '{"available": [true, false], "features": [[1, 0, 0], [0, 1, 0]]}': "must be float64[2, 3] like those of",
         '{"available": [true], "features": 1}': "available is bool[1], must be bool[2]",
     }.items():
         status, _, err = shell("ask news --context", text)

@@ -142,7 +142,7 @@ def after(users, seed=3, told=0.7):
     rng, s = np.random.default_rng(1), jb.session(RULE, seed=seed)
     x = rng.normal(size=(users, D))
     for row in x:
-        s, pulls = jb.ask(s, context=row)
+        s, _pulls = jb.ask(s, context=row)
     for id_ in rng.permutation(users)[: int(told * users)].tolist():
         s = jb.tell(s, id_, id_ * 37 % 101 / 100)
     return s, x
@@ -304,7 +304,10 @@ def test_an_offer_masks_arms_and_rules_that_ignore_it_are_refused():
     assert log.available.shape == (12, K) and log.context.shape == (12, D)
     with pytest.raises(ValueError, match="paired_race ignores which arms are available in the session"):
         jb.ask(jb.session(jb.paired_race(K, delta=0.1, epsilon=0.1)), context=Offer(np.ones(K, bool)))
-    seen = lambda context: jnp.argmin(context.available) + jnp.argmax(context.features)
+
+    def seen(context):
+        return jnp.argmin(context.available) + jnp.argmax(context.features)
+
     blind = RULE._replace(select=lambda u, state, context: (2 + 0 * seen(context)).astype(jnp.int32), name="blind")
     with pytest.raises(ValueError, match=r"blind chose 2, must be available, but only \[0 1\] are"):
         jb.ask(jb.session(blind), context=Offer(np.array([True, True, False, False]), np.ones(D)))
@@ -354,7 +357,7 @@ def test_a_damaged_file_is_refused_in_one_line(tmp_path):
     damages |= {str(change): {"about": np.asarray(json.dumps(about | change))} for change in changes}
     for name, damage in damages.items():
         files.write_arrays(tmp_path / "b.npz", whole | damage)
-        with pytest.raises(ValueError, match="b.npz: damaged, [a-z].*; restore it from a copy") as refusal:
+        with pytest.raises(ValueError, match=r"b\.npz: damaged, [a-z].*; restore it from a copy") as refusal:
             jb.load_session(tmp_path / "b.npz", RULE)
         assert "\n" not in str(refusal.value), name
     del about["asks"]
@@ -445,14 +448,14 @@ def test_logs_of_versions_that_waited_are_read_or_refused_in_one_line(tmp_path):
     arm = jb.ask(s, context=1)[1].arm.tolist()
     again = [*entries, {"ask": arm, "context": 1}, {"withdraw": [8]}, {"ask": [], "context": 1}]
     old_log(tmp_path / "b", rule, again)
-    with pytest.raises(ValueError, match="line 19: a version that waited for each reward asked here again") as refusal:
-        with jb.session_directory(tmp_path / "b", rule, seed=3):
-            pass
+    waited = "line 19: a version that waited for each reward asked here again"
+    with pytest.raises(ValueError, match=waited) as refusal, jb.session_directory(tmp_path / "b", rule, seed=3):
+        pass
     assert "\n" not in str(refusal.value)
     old_log(tmp_path / "c", rule, [*entries, {"ask": arm, "context": 1, "id": 9}])
-    with pytest.raises(ValueError, match="line 17: the rule asks for other pulls than it did"):
-        with jb.session_directory(tmp_path / "c", rule, seed=3):
-            pass
+    other = "line 17: the rule asks for other pulls than it did"
+    with pytest.raises(ValueError, match=other), jb.session_directory(tmp_path / "c", rule, seed=3):
+        pass
 
 
 def test_a_certificate_with_contexts_says_nothing_about_the_means_of_arms(tmp_path):

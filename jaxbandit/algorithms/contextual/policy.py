@@ -6,7 +6,7 @@ those of a round without a mask. Ties go to the lowest-numbered arm.
 
 import math
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -40,7 +40,7 @@ class ContextualState(NamedTuple):
     models: PyTree  # as `Models.init` returns them
 
 
-Each = Callable[[Callable[[PyTree, Array], Array]], Array]  # each(f) is f(state of its model, its row) of every arm
+Each = Callable[[Callable[[PyTree, Any], Array]], Array]  # each(f) is f(state of its model, its row) of every arm
 Choose = Callable[[PyTree, Array, Array | None], Action]  # from noise, scores and bool[num_arms] or None
 
 

@@ -135,10 +135,9 @@ def _environment(algorithm: Algorithm, log: Log, rows: Any) -> Environment:
     indexed = None if algorithm.arms is None else algorithm.arms.num_contexts
     shape = None if log.context is None or indexed is not None else log.context.shape[1:]
     first = jax.tree.map(lambda x: x[0], rows)
-    more = {} if log.context is None and log.available is None else {"observe": lambda state, noise: first}
     arms = Arms(log.num_arms, num_contexts=indexed, context=shape, available=isinstance(rows, Offer))
-    return Environment(lambda key: (), lambda *given: 0.0, arms=arms, rewards=Rewards(*log.rewards), name="the log",
-                       **more)  # fmt: skip
+    world = Environment(lambda key: (), lambda *_: 0.0, arms=arms, rewards=Rewards(*log.rewards), name="the log")
+    return world if log.context is None and log.available is None else world._replace(observe=lambda *_: first)
 
 
 def _default(n: int, least: float) -> int:

@@ -24,20 +24,20 @@ class Rows(NamedTuple):
     """The rows of a log, as a program reads them; every leaf has a leading axis."""
 
     context: PyTree
-    action: Array  # int32[n]
-    reward: Array  # float64[n]
-    chance: Array  # float64[n], with which a row whose action the algorithm chooses is accepted
+    action: Any  # int32[n]
+    reward: Any  # float64[n]
+    chance: Any  # float64[n], with which a row whose action the algorithm chooses is accepted
 
 
 class Replayed(NamedTuple):
-    """One run so far."""
+    """One run so far; all runs, with a leading axis and in NumPy, when they have ended."""
 
     state: PyTree
-    accepted: Array  # int32[]
-    rows: Array  # int32[], rows that were looked at
-    total: Array  # float64[], sum of the rewards that were accepted
-    sums: Array  # float64[C], `total` at the checkpoints that were reached, else NaN
-    pulls: Array  # int32[num_arms]
+    accepted: Any  # int32[]
+    rows: Any  # int32[], rows that were looked at
+    total: Any  # float64[], sum of the rewards that were accepted
+    sums: Any  # float64[C], `total` at the checkpoints that were reached, else NaN
+    pulls: Any  # int32[num_arms]
 
 
 def replayed(
@@ -72,22 +72,21 @@ def _compiled(
 
     def play(root: Any, runs: Array, rows: Rows, marks: Array) -> tuple[Replayed, Array]:
         own, drawn = (words.T for words in keys.run_keys(root, runs))
-        begun = jax.vmap(begin)(own, drawn)
+        begun, places = jax.vmap(begin)(own, drawn)
 
         def goes_on(carry: tuple) -> Array:
-            i, runs, _ = carry
+            i, runs = carry
             return (i < n) & jnp.any(runs.accepted < marks[-1])
 
         def step(carry: tuple) -> tuple:
-            i, runs, places = carry
+            i, runs = carry
             runs = planned(runs, runs.accepted < marks[-1])
-            runs = jax.vmap(look, (None, 0, 0, 0, 0, None, None))(i, runs, places, own, drawn, rows, marks)
-            return i + 1, runs, places
+            return i + 1, jax.vmap(look, (None, 0, 0, 0, 0, None, None))(i, runs, places, own, drawn, rows, marks)
 
-        _, runs, _ = jax.lax.while_loop(goes_on, step, (jnp.int32(0), *begun))
-        floats = [x for x in jax.tree.leaves(runs.state) if jnp.issubdtype(x.dtype, jnp.floating)]
+        ended: Any = jax.lax.while_loop(goes_on, step, (jnp.int32(0), begun))[1]
+        floats = [x for x in jax.tree.leaves(ended.state) if jnp.issubdtype(x.dtype, jnp.floating)]
         sound = [~jnp.any(jnp.isnan(x), axis=tuple(range(1, x.ndim))) for x in floats]
-        return runs, jnp.all(jnp.stack([jnp.isfinite(runs.total), *sound]), axis=0)
+        return ended, jnp.all(jnp.stack([jnp.isfinite(ended.total), *sound]), axis=0)
 
     def begin(own: Array, drawn: Array) -> tuple[Replayed, Array]:
         """A run before its first row, and the order of its rows."""

@@ -32,7 +32,7 @@ def begun(session: Session, context: PyTree, several: PyTree) -> Session:
 def ask(session: Session, asks: Asks, limit: int | None, context: PyTree, several: PyTree) -> tuple[Session, Pulls]:
     """As `ask_tell.ask`, for a session with contexts."""
     rule, name = session.rule, session.rule.name or "the rule"
-    if context is not None and several is not None or several is not None and limit is not None:
+    if (context is not None and several is not None) or (several is not None and limit is not None):
         other = "context" if context is not None else "limit"
         raise ValueError(f"ask: {other} and contexts, both are given, must be one of them")
     if session.stopped:
@@ -149,8 +149,8 @@ def _check(name: str, actions: np.ndarray, num_arms: int, available: np.ndarray 
         bad = bad if available is None else ~available[np.arange(len(actions)), actions]
     if bad.any():
         row = int(np.argwhere(bad)[0][0])
-        raise ValueError(f"ask: {name} chose {actions[row]}, must be available, but only "
-                         f"{np.flatnonzero(np.ones(num_arms) if available is None else available[row])} are")  # fmt: skip
+        allowed = np.flatnonzero(np.ones(num_arms) if available is None else available[row])
+        raise ValueError(f"ask: {name} chose {actions[row]}, must be available, but only {allowed} are")
 
 
 def counts_of_arms(actions: np.ndarray, num_arms: int) -> np.ndarray:

@@ -72,7 +72,7 @@ class SessionDirectory:
         return self._now.session
 
     def ask(self, limit: int | None = None, *, context: PyTree = None, contexts: PyTree = None) -> Pulls:
-        """Return the pulls to make now, as for `jaxbandit.ask`. Those with a context are on the disk when it returns."""
+        """Return the pulls to make now, as `jaxbandit.ask`. Those with a context are on the disk when it returns."""
         with self._turn:
             before = self.session
             after, pulls = ask(before, limit=limit, context=context, contexts=contexts)

@@ -55,13 +55,13 @@ def parameters_of(where: str, theta: ArrayLike | None, num_arms: int | None, dim
             if name not in given:
                 raise ValueError(f"{where}: {name} = None, must be an integer >= 1, unless theta is given")
         return Parameters(tuple(given.values()))
-    theta = checks.array(where, "theta", theta, ndim=ndim)
-    if not theta.shape[-1]:
-        raise ValueError(f"{where}: theta has shape {theta.shape}, must have at least one column")
-    for name, size in zip(sizes, theta.shape, strict=True):
+    checked = checks.array(where, "theta", theta, ndim=ndim)
+    if not checked.shape[-1]:
+        raise ValueError(f"{where}: theta has shape {checked.shape}, must have at least one column")
+    for name, size in zip(sizes, checked.shape, strict=True):
         if given.get(name, size) != size:
             raise ValueError(f"{where}: {name} = {given[name]}, must be {size}, as theta has it, or be left out")
-    return Parameters(theta.shape, theta)
+    return Parameters(checked.shape, checked)
 
 
 def environment_of(

@@ -26,7 +26,7 @@ def read_context(text: str) -> Any:
             return Offer(value["available"], value.get("features"))
         if type(value) is int or isinstance(value, list):
             return value
-    wrong("--context", text, FORMS)
+    return wrong("--context", text, FORMS)
 
 
 def read_contexts(path: Path, rule: Any) -> Any:

@@ -95,7 +95,7 @@ def _only(prior: Posterior, arm: Array) -> Array:
 
 
 def _moved(prior: Posterior, common: Array, arm: Array, reward: Array, noise: Scalar) -> tuple[Array, Array, Array]:
-    """Return means and variances after the reward of an arm with the covariances `common`, and the reward's variance."""
+    """Return means and variances after a reward of an arm with the covariances `common`, and its variance."""
     den = as_float(noise) + jnp.maximum(get_at(common, arm), 0.0)
     means = prior.means + common * ((reward - get_at(prior.means, arm)) / den)
     return means, prior.variances - common * (common / den), den
