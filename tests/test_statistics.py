@@ -164,7 +164,7 @@ def test_regret_that_is_equal_in_all_runs_has_no_interval_of_width_zero():
     assert report.rows([unknown]).rows[1][3] == f"[{40 * (1 - unseen):.2f}, ?]"
     feedback = dataclasses.replace(unknown, measure="feedback")  # its first round alone has no interval here
     early = dataclasses.replace(feedback, arrays={k: v[..., :2] for k, v in unknown.arrays.items() if k in CURVE})
-    curve = dataclasses.replace(early, arrays=early.arrays | {"outcome": unknown.arrays["outcome"]})._curve("feedback")
+    curve = dataclasses.replace(early, arrays=early.arrays | {"outcome": unknown.arrays["outcome"]}).curve("feedback")
     assert curve["equal"].tolist() == [10] and curve["low"][0] == curve["high"][0] == 3 and curve["low"][1] < 5.95
     sets = result(rows, checkpoints=[10, 20, 100], pulls_mean=np.array([60.0, 60.0, 80.0]))
     assert sets.interval().high[2] == np.inf  # two arms a round cost more than the largest gap
