@@ -1,4 +1,8 @@
-"""Adam (Kingma and Ba 2015, Algorithm 1) with the paper's constants."""
+"""Adam (Kingma and Ba 2015, Algorithm 1) with the paper's constants.
+
+Optax's is not used because it promotes dtypes implicitly, which is refused here, and because the bytes of a run would
+depend on one more package.
+"""
 
 from typing import NamedTuple
 
