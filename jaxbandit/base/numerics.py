@@ -202,6 +202,11 @@ def normal_of_words(words: Array) -> Array:
     return jnp.where(twice_tail < 0, -normal, normal)
 
 
+def normal_noise(number: int) -> Callable[[Key], Array]:
+    """Return a `noise` function that draws standard normals, float[number], one random word each."""
+    return lambda key: normal_of_words(jax.random.bits(key, (number,), jnp.uint32))
+
+
 def normal_quantile(tail: Array) -> Array:
     """Return z with P(Z > z) = tail for tail in [1e-10, 0.55], to 1e-9; jax.lax.erf_inv costs six times as much here.
 

@@ -6,7 +6,7 @@ worst.
 """
 
 from jaxbandit.algorithms.best_arm.racing import Drop, Look, race, unbeaten
-from jaxbandit.algorithms.best_arm.thresholds import ThresholdName, pair_threshold, rewards_of
+from jaxbandit.algorithms.best_arm.thresholds import ThresholdName, pair_threshold
 from jaxbandit.base import checks
 from jaxbandit.base.contract import Algorithm, Promise
 from jaxbandit.base.declaration import declare
@@ -90,7 +90,7 @@ def chernoff_racing(
         num_arms,
         keep,
         promise=Promise(delta, proved=beta.proved),
-        rewards=rewards_of(law),
+        rewards=law.rewards,
         first=2,
         grid=grid,
     )

@@ -11,9 +11,9 @@ from typing import NamedTuple
 
 import jax.numpy as jnp
 
-from jaxbandit.algorithms.best_arm.thresholds import ThresholdName, pair_threshold, rewards_of
+from jaxbandit.algorithms.best_arm.thresholds import ThresholdName, pair_threshold
 from jaxbandit.base.contract import Rewards
-from jaxbandit.base.numerics import argmax, as_float, get_at, set_at, xlogx
+from jaxbandit.base.numerics import argmax, as_float, get_at, normal_of_words, set_at, xlogx
 from jaxbandit.base.types import Array, Scalar
 from jaxbandit.theory.solvers.families import Family, FamilyName, transport
 from jaxbandit.theory.solvers.families import family as family_of
@@ -91,10 +91,10 @@ def known_family(
         weights=lambda arms: optimal_weights(law, arms.means).weights,
         split=split,
         proved=beta.proved,
-        rewards=rewards_of(law),
+        rewards=law.rewards,
         deviations=deviations if name in ("bernoulli", "gaussian") else None,
         part=beta.part,
-        draw=lambda words, arms: law.draw(words, jnp.maximum(arms.counts, 1), arms.means),
+        draw=lambda words, arms: law.posterior(normal_of_words(words), jnp.maximum(arms.counts, 1), arms.means),
     )
 
 

@@ -12,7 +12,6 @@ from typing import NamedTuple
 import jax.numpy as jnp
 
 from jaxbandit.algorithms.best_arm.levels import LevelName, arm_level
-from jaxbandit.algorithms.best_arm.thresholds import rewards_of
 from jaxbandit.algorithms.exploration import gap_indices
 from jaxbandit.base import checks
 from jaxbandit.base.contract import Algorithm, Arms, Choice, Promise
@@ -164,6 +163,6 @@ def kl_lucb(
         stop=stop,
         promise=Promise(delta, epsilon, m, level.proved),
         arms=Arms(num_arms),
-        rewards=rewards_of(law),
+        rewards=law.rewards,
         name=where,
     )

@@ -12,7 +12,6 @@ import jax.numpy as jnp
 
 from jaxbandit.algorithms.best_arm.levels import LevelName, arm_level
 from jaxbandit.algorithms.best_arm.racing import Drop, Look, race, unbeaten
-from jaxbandit.algorithms.best_arm.thresholds import rewards_of
 from jaxbandit.base import checks
 from jaxbandit.base.contract import Algorithm, Promise, Rewards
 from jaxbandit.base.declaration import declare
@@ -107,7 +106,7 @@ def kl_racing(
         num_arms,
         keep,
         promise=Promise(delta, proved=level.proved),
-        rewards=rewards_of(law),
+        rewards=law.rewards,
         first=2,
         grid=grid,
     )

@@ -12,7 +12,6 @@ from typing import Any, Literal, NamedTuple
 import jax.numpy as jnp
 
 from jaxbandit.base import checks
-from jaxbandit.base.contract import Rewards
 from jaxbandit.base.numerics import as_float
 from jaxbandit.base.types import Array, Scalar
 from jaxbandit.theory.solvers import deviations
@@ -85,15 +84,6 @@ def pair_threshold(
         return PairThreshold(lambda t: as_float(constant), lambda n: 2 * _log(4 + _log(n)), True)
     constant = math.log(4) + log_union
     return PairThreshold(lambda t: as_float(constant), lambda n: _log(n) / 2, True)
-
-
-def rewards_of(family: Family) -> Rewards:
-    """Return the rewards that the thresholds of this family assume."""
-    if family.name == "gaussian":
-        return Rewards(sigma=family.sigma)
-    if family.name == "bernoulli":
-        return Rewards(0.0, 1.0)
-    return Rewards(low=0.0, family=family.name)
 
 
 _FAMILY_OF = {"gauss": "gaussian", "kt": "bernoulli"}  # thresholds of one family only

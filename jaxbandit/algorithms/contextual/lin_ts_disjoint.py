@@ -7,11 +7,11 @@ is drawn, instead of a vector for each.
 import functools
 
 from jaxbandit.algorithms.contextual.models import models, ridge
-from jaxbandit.algorithms.contextual.policy import ContextualState, Each, contextual_policy, normal_noise
+from jaxbandit.algorithms.contextual.policy import ContextualState, Each, contextual_policy
 from jaxbandit.base import checks
 from jaxbandit.base.contract import Algorithm, Rewards
 from jaxbandit.base.declaration import declare
-from jaxbandit.base.numerics import as_float
+from jaxbandit.base.numerics import as_float, normal_noise
 from jaxbandit.base.types import Array, Scalar
 
 

@@ -15,12 +15,11 @@ from jaxbandit.algorithms.contextual.policy import (
     Each,
     contextual_policy,
     inverse_delta,
-    normal_noise,
 )
 from jaxbandit.base import checks
 from jaxbandit.base.contract import Algorithm, Rewards
 from jaxbandit.base.declaration import declare
-from jaxbandit.base.numerics import as_float
+from jaxbandit.base.numerics import as_float, normal_noise
 from jaxbandit.base.types import Array, Scalar
 
 

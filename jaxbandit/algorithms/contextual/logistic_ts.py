@@ -7,11 +7,11 @@ Algorithm 3, where the paper processes the rewards in batches and here each come
 from typing import Literal
 
 from jaxbandit.algorithms.contextual.logistic_models import diagonal, logistic_models, online, with_intercept
-from jaxbandit.algorithms.contextual.policy import ContextualState, Each, contextual_policy, normal_noise
+from jaxbandit.algorithms.contextual.policy import ContextualState, Each, contextual_policy
 from jaxbandit.base import checks
 from jaxbandit.base.contract import Algorithm, Rewards
 from jaxbandit.base.declaration import declare
-from jaxbandit.base.numerics import as_float
+from jaxbandit.base.numerics import as_float, normal_noise
 from jaxbandit.base.types import Array, Scalar
 
 

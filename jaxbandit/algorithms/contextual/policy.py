@@ -27,7 +27,7 @@ from jaxbandit.base.contract import (
     action_of,
     none,
 )
-from jaxbandit.base.numerics import argmax, as_float, get_at, normal_of_words, set_at
+from jaxbandit.base.numerics import argmax, as_float, get_at, set_at
 from jaxbandit.base.offers import among_available, available_of, features_of
 from jaxbandit.base.types import Array, Key, PyTree, Scalar
 
@@ -156,11 +156,6 @@ def drawn(u: Array, probabilities: Array) -> Choice:
 def uniform_noise(key: Key) -> Array:
     """Return the noise of a rule that draws its arm, uniform in [0, 1), float[]."""
     return jax.random.uniform(key)
-
-
-def normal_noise(number: int) -> Callable[[Key], Array]:
-    """Return the noise of Thompson sampling, standard normals, float[number]."""
-    return lambda key: normal_of_words(jax.random.bits(key, (number,), jnp.uint32))
 
 
 def inverse_delta(where: str, delta: Scalar | None, horizon: int | None, *, needed: bool) -> Callable[[], Array]:

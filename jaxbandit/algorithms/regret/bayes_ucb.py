@@ -1,8 +1,9 @@
-"""Bayes-UCB: Kaufmann, Cappe and Garivier (2012), Algorithm 1 with c = 0 and Beta posteriors.
+"""Bayes-UCB: Kaufmann, Cappe and Garivier (2012), Algorithm 1 with c = 0 and Beta posteriors; other families too.
 
 Differences from the paper: rewards strictly between 0 and 1 count as fractional successes, without a Bernoulli draw, so
 that the policy stays deterministic; and in round 1 the level 1/2 is used in place of 0, which changes nothing because
-all arms are tied. As in the paper there is no forced initial pull of each arm; the prior makes the policy explore.
+all arms are tied. As in the paper there is no forced initial pull of each arm; the prior makes the policy explore. The
+other families have improper priors and pull each arm once first.
 """
 
 from typing import NamedTuple
@@ -10,14 +11,17 @@ from typing import NamedTuple
 import jax.numpy as jnp
 from jax import lax
 
+from jaxbandit.algorithms.regret.index_policy import IndexState, index_policy
 from jaxbandit.base import checks
 from jaxbandit.base.contract import Algorithm, Arms, Offer, Rewards
 from jaxbandit.base.declaration import declare
-from jaxbandit.base.numerics import argmax, as_float, get_at, set_at
+from jaxbandit.base.numerics import argmax, as_float, get_at, normal_quantile, set_at
 from jaxbandit.base.offers import among_available, available_of
 from jaxbandit.base.types import Array, Key, Scalar
 from jaxbandit.theory.solvers.beta import with_arm
 from jaxbandit.theory.solvers.beta_quantile import QuantileShape, logit_quantile, quantile_shape
+from jaxbandit.theory.solvers.families import FamilyName
+from jaxbandit.theory.solvers.families import family as family_of
 
 
 class BayesUcbState(NamedTuple):
@@ -32,19 +36,27 @@ class BayesUcbState(NamedTuple):
 @declare(
     question="regret",
     setting="arms",
-    rewards="in [0, 1]",
+    rewards="in [0, 1], or of another known one-parameter family",
     cost="O(K), one Beta quantile an arm",
     memory="O(K), 18 K numbers",
-    tries={"prior_alpha": (1.0, 0.5), "prior_beta": (1.0, 2.5)},
+    tries={"prior_alpha": (1.0, 0.5), "prior_beta": (1.0, 2.5), "sigma": (1.0, 0.5)},
+    settings=({}, {"family": "gaussian"}, {"family": "poisson"}, {"family": "exponential"}),
 )
-def bayes_ucb(num_arms: int, *, prior_alpha: Scalar = 1.0, prior_beta: Scalar = 1.0) -> Algorithm:
+def bayes_ucb(
+    num_arms: int,
+    *,
+    prior_alpha: Scalar = 1.0,
+    prior_beta: Scalar = 1.0,
+    family: FamilyName = "bernoulli",
+    sigma: Scalar = 1.0,
+) -> Algorithm:
     """The posterior quantile 1 - 1/t as index, Kaufmann et al. 2012.
 
     Return Bayes-UCB: pull the arm whose posterior mean reward has the largest quantile of level 1 - 1/t.
 
     The mean of each arm has an independent Beta(prior_alpha, prior_beta) prior. In round t the index of arm a is the
     quantile of level 1 - 1/t of Beta(prior_alpha + S_a, prior_beta + N_a - S_a), where S_a is the sum of the N_a
-    rewards of the arm. Ties go to the lowest-numbered arm.
+    rewards of the arm. Ties go to the lowest-numbered arm. The other families have the posteriors of `thompson`.
 
     Guarantee: None for the level 1 - 1 / t that is used, the paper's experimental choice; with a uniform prior and the
     level 1 - 1 / (t log^5 T), asymptotically optimal for Bernoulli rewards (Kaufmann, Cappe and Garivier 2012).
@@ -55,14 +67,18 @@ def bayes_ucb(num_arms: int, *, prior_alpha: Scalar = 1.0, prior_beta: Scalar = 
 
     Args:
       num_arms: number of arms, an integer >= 1; static.
-      prior_alpha: prior number of successes, in [0.5, 1e6]; traced.
-      prior_beta: prior number of failures, in [0.5, 1e6]; traced.
+      prior_alpha: prior number of successes, in [0.5, 1e6]; traced. Used by "bernoulli" only.
+      prior_beta: prior number of failures, in [0.5, 1e6]; traced. Used by "bernoulli" only.
+      family: family of the rewards, "bernoulli", "gaussian", "poisson" or "exponential"; static. "bernoulli" is also
+        valid for any rewards in [0, 1].
+      sigma: standard deviation of "gaussian" rewards, > 0; traced.
 
     Returns:
-      An Algorithm with actions int32[] in [0, num_arms) and rewards float[] in [0, 1].
+      An Algorithm with actions int32[] in [0, num_arms) and rewards float[] of the family.
 
     Raises:
-      ValueError: num_arms is not a positive integer, or a prior parameter is not a number in [0.5, 1e6].
+      ValueError: num_arms is not a positive integer, a prior parameter is not a number in [0.5, 1e6], or family or
+        sigma is out of range.
 
     Source:
       Kaufmann, Cappe and Garivier (2012), On Bayesian upper confidence bounds for bandit problems, AISTATS, Algorithm
@@ -71,6 +87,17 @@ def bayes_ucb(num_arms: int, *, prior_alpha: Scalar = 1.0, prior_beta: Scalar = 
     num_arms = checks.integer("bayes_ucb", "num_arms", num_arms, 1)
     prior_alpha = checks.number("bayes_ucb", "prior_alpha", prior_alpha, low=0.5, high=1e6)
     prior_beta = checks.number("bayes_ucb", "prior_beta", prior_beta, low=0.5, high=1e6)
+    law = family_of(family, sigma, where="bayes_ucb")
+
+    def tail_of(round: Array) -> Array:
+        return 1 / jnp.maximum(as_float(round), 2.0)
+
+    def index(state: IndexState) -> Array:
+        normals = jnp.full(num_arms, normal_quantile(tail_of(state.round)))
+        return law.posterior(normals, state.counts, state.means)
+
+    if family != "bernoulli":
+        return index_policy("bayes_ucb", num_arms, index, rewards=law.rewards)
 
     def posterior(counts: Array, successes: Array) -> QuantileShape:
         failures = jnp.maximum(as_float(counts) - successes, 0.0)
@@ -81,8 +108,7 @@ def bayes_ucb(num_arms: int, *, prior_alpha: Scalar = 1.0, prior_beta: Scalar = 
         return BayesUcbState(jnp.ones((), jnp.int32), counts, successes, posterior(counts, successes))
 
     def select(noise: None, state: BayesUcbState, context: Offer | None) -> Array:
-        tail = 1 / jnp.maximum(as_float(state.round), 2.0)
-        return argmax(among_available(available_of(context), logit_quantile(tail, state.law)))
+        return argmax(among_available(available_of(context), logit_quantile(tail_of(state.round), state.law)))
 
     def update(state: BayesUcbState, context: Offer | None, action: Array, reward: Array) -> BayesUcbState:
         count = get_at(state.counts, action) + 1

@@ -6,14 +6,11 @@ round. The hyperparameters of the kernel are given and not fitted.
 
 from typing import Literal
 
-import jax
-import jax.numpy as jnp
-
 from jaxbandit.algorithms.regret.gaussian_process import ProcessState, checked_process, process_policy
 from jaxbandit.base.contract import Algorithm
 from jaxbandit.base.declaration import declare
-from jaxbandit.base.numerics import normal_of_words
-from jaxbandit.base.types import Array, ArrayLike, Key, Scalar
+from jaxbandit.base.numerics import normal_noise
+from jaxbandit.base.types import Array, ArrayLike, Scalar
 from jaxbandit.theory.estimators import gaussian_process as estimator
 
 
@@ -69,9 +66,6 @@ def gp_ts(
     features = checked_process("gp_ts", features, kernel, lengthscale, variance, sigma)
     num_arms = features.shape[0]
 
-    def noise(key: Key) -> Array:
-        return normal_of_words(jax.random.bits(key, (num_arms,), jnp.uint32))
-
     def score(noise: Array, state: ProcessState) -> Array:
         return estimator.draw(state.posterior, noise)
 
@@ -84,5 +78,5 @@ def gp_ts(
         variance=variance,
         sigma=sigma,
         root=True,
-        noise=noise,
+        noise=normal_noise(num_arms),
     )

@@ -1,55 +1,65 @@
-"""IMED, indexed minimum empirical divergence: Honda and Takemura (2015), Algorithm 1, for Bernoulli arms.
+"""IMED, indexed minimum empirical divergence: Honda and Takemura (2015), Algorithm 1, for one-parameter families.
 
-The divergence is the Bernoulli kl, to which the paper's D_min reduces for rewards in {0, 1}. For other rewards in [0,
-1] it is a lower bound on D_min, and this is not the published IMED.
+For Bernoulli rewards the divergence is kl, to which the paper's D_min reduces for rewards in {0, 1}. For other rewards
+in [0, 1] it is a lower bound on D_min, and this is not the published IMED. The other families have their own divergence
+in place of D_min.
 """
 
 import jax.numpy as jnp
 
 from jaxbandit.algorithms.regret.index_policy import IndexState, index_policy
-from jaxbandit.base.contract import Algorithm, Rewards
+from jaxbandit.base.contract import Algorithm
 from jaxbandit.base.declaration import declare
-from jaxbandit.base.numerics import as_float, bernoulli_kl
-from jaxbandit.base.types import Array
+from jaxbandit.base.numerics import as_float
+from jaxbandit.base.types import Array, Scalar
+from jaxbandit.theory.solvers.families import FamilyName
+from jaxbandit.theory.solvers.families import family as family_of
 
 
 @declare(
     question="regret",
     setting="arms",
-    rewards="0 or 1",
+    rewards="0 or 1, or of another known one-parameter family",
     cost="O(K)",
     memory="O(K)",
+    tries={"sigma": (1.0, 0.5)},
+    settings=({}, {"family": "gaussian"}, {"family": "poisson"}, {"family": "exponential"}),
 )
-def imed(num_arms: int) -> Algorithm:
+def imed(num_arms: int, *, family: FamilyName = "bernoulli", sigma: Scalar = 1.0) -> Algorithm:
     """Indexed minimum empirical divergence, Honda and Takemura 2015.
 
-    Return IMED: pull the arm with the smallest N_a kl(mean_a, best mean) + log N_a.
+    Return IMED: pull the arm with the smallest N_a d(mean_a, best mean) + log N_a.
 
-    The policy needs neither a confidence level nor an inversion of the divergence. Arms that attain the best empirical
-    mean have divergence 0 and index log N_a, so the least pulled of them comes first. While the best empirical mean is
-    1, every arm with a mean below 1 has an infinite index and is not pulled until the best mean has fallen. Each arm is
+    d(x, y) is the divergence between the distributions of the family with means x and y. The policy needs neither a
+    confidence level nor an inversion of the divergence. Arms that attain the best empirical mean have divergence 0 and
+    index log N_a, so the least pulled of them comes first. While the best empirical mean of Bernoulli rewards is 1,
+    every arm with a mean below 1 has an infinite index and is not pulled until the best mean has fallen. Each arm is
     pulled once first, and ties go to the lowest-numbered arm.
 
-    Guarantee: Asymptotically optimal for Bernoulli rewards with a best mean below 1 (Honda and Takemura 2015).
+    Guarantee: Asymptotically optimal for Bernoulli rewards with a best mean below 1 (Honda and Takemura 2015); the
+    other families are not covered by that theorem.
 
     Args:
       num_arms: number of arms, an integer >= 1; static.
+      family: family of the rewards, "bernoulli", "gaussian", "poisson" or "exponential"; static.
+      sigma: standard deviation, or sub-Gaussian scale, of "gaussian" rewards, > 0; traced.
 
     Returns:
-      An Algorithm with actions int32[] in [0, num_arms) and rewards float[] in {0, 1}. Other rewards in [0, 1] are
-      accepted, but the guarantee does not cover them.
+      An Algorithm with actions int32[] in [0, num_arms) and rewards float[] of the family. For "bernoulli" other
+      rewards in [0, 1] are accepted, but the guarantee does not cover them.
 
     Raises:
-      ValueError: num_arms is not a positive integer.
+      ValueError: num_arms, family or sigma is out of range.
 
     Source:
       Honda and Takemura (2015), Non-asymptotic analysis of a new bandit algorithm for semi-bounded rewards, JMLR 16,
       Algorithm 1.
     """
+    law = family_of(family, sigma, where="imed")
 
     def index(state: IndexState) -> Array:
         n = as_float(state.counts)
-        divergence = bernoulli_kl(state.means, jnp.max(state.means))
+        divergence = law.kl(state.means, jnp.max(state.means))
         return -(n * divergence + jnp.log(n))
 
-    return index_policy("imed", num_arms, index, rewards=Rewards(0.0, 1.0))
+    return index_policy("imed", num_arms, index, rewards=law.rewards)

@@ -1,56 +1,65 @@
-"""kl-UCB (Garivier and Cappe 2011, Algorithm 1): the index inverts the Bernoulli divergence kl.
+"""kl-UCB (Garivier and Cappe 2011, Algorithm 1; Cappe et al. 2013, Algorithm 1): the index inverts a divergence.
 
-The inversion takes a fixed number of steps (solvers/kl.py). The index is within 5e-7 of the exact solution, and never
-below it by more than 1e-7.
+The inversion takes a fixed number of steps (solvers/families.py). For Bernoulli rewards the index is within 5e-7 of the
+exact solution, and never below it by more than 1e-7.
 """
 
 from jaxbandit.algorithms.regret.index_policy import IndexState, divergence_budget, index_policy
 from jaxbandit.base import checks
-from jaxbandit.base.contract import Algorithm, Rewards
+from jaxbandit.base.contract import Algorithm
 from jaxbandit.base.declaration import declare
 from jaxbandit.base.types import Array, Scalar
-from jaxbandit.theory.solvers.kl import kl_upper
+from jaxbandit.theory.solvers.families import FamilyName
+from jaxbandit.theory.solvers.families import family as family_of
 
 
 @declare(
     question="regret",
     setting="arms",
-    rewards="in [0, 1]",
+    rewards="in [0, 1], or of another known one-parameter family",
     cost="O(K), one numerical inversion of kl an arm",
     memory="O(K)",
-    tries={"c": (0.0, 3.0)},
+    tries={"c": (0.0, 3.0), "sigma": (1.0, 0.5)},
+    settings=({}, {"family": "gaussian"}, {"family": "poisson"}, {"family": "exponential"}),
 )
-def kl_ucb(num_arms: int, *, c: Scalar = 0.0) -> Algorithm:
-    """UCB with the Bernoulli relative entropy, Garivier and Cappe 2011.
+def kl_ucb(num_arms: int, *, c: Scalar = 0.0, family: FamilyName = "bernoulli", sigma: Scalar = 1.0) -> Algorithm:
+    """UCB with the Bernoulli relative entropy, Garivier and Cappe 2011; or with that of another family.
 
-    Return kl-UCB: the index of arm a is the largest q with kl(mean_a, q) <= (log t + c log log t) / N_a.
+    Return kl-UCB: the index of arm a is the largest q with d(mean_a, q) <= (log t + c log log t) / N_a.
 
-    kl(p, q) is the divergence between Bernoulli distributions with means p and q. Each arm is pulled once first, and
-    ties go to the lowest-numbered arm.
+    d(x, y) is the divergence between the distributions of the family with means x and y. Each arm is pulled once first,
+    and ties go to the lowest-numbered arm.
 
-    Guarantee: With c = 3, asymptotically optimal for Bernoulli rewards, and logarithmic regret for all rewards in [0,
-    1] (Garivier and Cappe 2011); the default c = 0, recommended in practice, is not covered.
+    Guarantee: With c = 3, asymptotically optimal for rewards of the family (Cappe et al. 2013), and for "bernoulli"
+    logarithmic regret for all rewards in [0, 1] (Garivier and Cappe 2011); the default c = 0, recommended in practice,
+    is not covered.
 
-    In detail, with c = 3, for rewards in [0, 1] the expected pulls of a suboptimal arm a are at most log(T) / kl(mu_a,
-    mu_best) to first order. For Bernoulli rewards this matches the lower bound of Lai and Robbins.
+    In detail, with c = 3 the expected pulls of a suboptimal arm a are at most log(T) / d(mu_a, mu_best) to first order,
+    for "bernoulli" and rewards in [0, 1] too. For rewards of the family this matches the lower bound of Lai and
+    Robbins.
 
     Args:
       num_arms: number of arms, an integer >= 1; static.
       c: weight of log log t, >= 0 (the theorem uses 3, and 0 is recommended in practice); traced.
+      family: family of the rewards, "bernoulli", "gaussian", "poisson" or "exponential"; static. "bernoulli" is also
+        valid for any rewards in [0, 1], and "gaussian" for sub-Gaussian rewards.
+      sigma: standard deviation, or sub-Gaussian scale, of "gaussian" rewards, > 0; traced.
 
     Returns:
-      An Algorithm with actions int32[] in [0, num_arms) and rewards float[] in [0, 1].
+      An Algorithm with actions int32[] in [0, num_arms) and rewards float[] of the family.
 
     Raises:
-      ValueError: num_arms or c is out of range.
+      ValueError: num_arms, c, family or sigma is out of range.
 
     Source:
       Garivier and Cappe (2011), The KL-UCB algorithm for bounded stochastic bandits and beyond, COLT, Algorithm 1 and
-      Theorem 1.
+      Theorem 1; Cappe, Garivier, Maillard, Munos and Stoltz (2013), Kullback-Leibler upper confidence bounds for
+      optimal sequential allocation, Annals of Statistics 41, Algorithm 1 and Theorem 1.
     """
     checks.number("kl_ucb", "c", c, low=0.0)
+    law = family_of(family, sigma, where="kl_ucb")
 
     def index(state: IndexState) -> Array:
-        return kl_upper(state.means, divergence_budget(state, c))
+        return law.upper(state.means, divergence_budget(state, c))
 
-    return index_policy("kl_ucb", num_arms, index, rewards=Rewards(0.0, 1.0))
+    return index_policy("kl_ucb", num_arms, index, rewards=law.rewards)

@@ -1,4 +1,4 @@
-"""Thompson sampling for rewards in [0, 1]: Agrawal and Goyal (2012), Algorithms 1 and 2, with Beta posteriors.
+"""Thompson sampling: Agrawal and Goyal (2012), Algorithms 1 and 2, with Beta posteriors; and for other families.
 
 The draws have the right distribution up to 1e-6 in total variation (solvers/beta.py; up to 6e-5 in the first rounds for
 a prior parameter below 1), and they are compared on the logit scale.
@@ -9,13 +9,16 @@ from typing import NamedTuple
 import jax.numpy as jnp
 from jax import lax
 
+from jaxbandit.algorithms.regret.index_policy import index_policy
 from jaxbandit.base import checks
 from jaxbandit.base.contract import Algorithm, Arms, Choice, Offer, Rewards
 from jaxbandit.base.declaration import declare
-from jaxbandit.base.numerics import argmax, as_float, get_at, set_at
+from jaxbandit.base.numerics import argmax, as_float, get_at, normal_noise, set_at
 from jaxbandit.base.offers import among_available, available_of
 from jaxbandit.base.types import Array, Key, Scalar
 from jaxbandit.theory.solvers.beta import BetaShape, beta_shape, draw_logits, draw_pairs, with_arm, words_of_pairs
+from jaxbandit.theory.solvers.families import FamilyName
+from jaxbandit.theory.solvers.families import family as family_of
 
 
 class ThompsonState(NamedTuple):
@@ -29,13 +32,21 @@ class ThompsonState(NamedTuple):
 @declare(
     question="regret",
     setting="arms",
-    rewards="in [0, 1]",
+    rewards="in [0, 1], or of another known one-parameter family",
     cost="O(K), one Beta draw an arm",
     memory="O(K), 17 K numbers",
-    tries={"prior_alpha": (1.0, 0.5), "prior_beta": (1.0, 2.5)},
+    tries={"prior_alpha": (1.0, 0.5), "prior_beta": (1.0, 2.5), "sigma": (1.0, 0.5)},
+    settings=({}, {"family": "gaussian"}, {"family": "poisson"}, {"family": "exponential"}),
 )
-def thompson(num_arms: int, *, prior_alpha: Scalar = 1.0, prior_beta: Scalar = 1.0) -> Algorithm:
-    """Thompson sampling with a Beta posterior.
+def thompson(
+    num_arms: int,
+    *,
+    prior_alpha: Scalar = 1.0,
+    prior_beta: Scalar = 1.0,
+    family: FamilyName = "bernoulli",
+    sigma: Scalar = 1.0,
+) -> Algorithm:
+    """Thompson sampling with a Beta posterior, or with that of another family.
 
     Return Thompson sampling with independent Beta(prior_alpha, prior_beta) priors on the means.
 
@@ -43,27 +54,45 @@ def thompson(num_arms: int, *, prior_alpha: Scalar = 1.0, prior_beta: Scalar = 1
     successes and F_a failures, and pulls the arm with the largest draw. A reward strictly between 0 and 1 is replaced
     by a Bernoulli draw with that success probability (Algorithm 2); rewards 0 and 1 are used as they are.
 
+    The other families pull each arm once first. Their posteriors, after N_a rewards with sum S_a, are N(S_a / N_a,
+    sigma^2 / N_a) of a flat prior for "gaussian", Gamma(1/2 + S_a) / N_a for "poisson" and S_a / Gamma(N_a) for
+    "exponential", of Jeffreys' priors.
+
     Guarantee: With the uniform prior, asymptotically optimal for Bernoulli rewards with a unique best arm (Kaufmann,
-    Korda and Munos 2012), and logarithmic regret for all rewards in [0, 1] (Agrawal and Goyal 2012).
+    Korda and Munos 2012), and logarithmic regret for all rewards in [0, 1] (Agrawal and Goyal 2012); asymptotically
+    optimal for the other families, whose priors are Jeffreys' (Korda, Kaufmann and Munos 2013).
 
     Args:
       num_arms: number of arms, an integer >= 1; static.
-      prior_alpha: prior number of successes, in [0.5, 1e6]; traced.
-      prior_beta: prior number of failures, in [0.5, 1e6]; traced.
+      prior_alpha: prior number of successes, in [0.5, 1e6]; traced. Used by "bernoulli" only.
+      prior_beta: prior number of failures, in [0.5, 1e6]; traced. Used by "bernoulli" only.
+      family: family of the rewards, "bernoulli", "gaussian", "poisson" or "exponential"; static. "bernoulli" is also
+        valid for any rewards in [0, 1].
+      sigma: standard deviation of "gaussian" rewards, > 0; traced.
 
     Returns:
-      An Algorithm with actions int32[] in [0, num_arms) and rewards float[] in [0, 1].
+      An Algorithm with actions int32[] in [0, num_arms) and rewards float[] of the family.
 
     Raises:
-      ValueError: num_arms is not a positive integer, or a prior parameter is not a number in [0.5, 1e6].
+      ValueError: num_arms is not a positive integer, a prior parameter is not a number in [0.5, 1e6], or family or
+        sigma is out of range.
 
     Source:
       Agrawal and Goyal (2012), Analysis of Thompson sampling for the multi-armed bandit problem, COLT, Algorithms 1 and
-      2.
+      2; Korda, Kaufmann and Munos (2013), Thompson sampling for 1-dimensional exponential family bandits, NeurIPS.
     """
     num_arms = checks.integer("thompson", "num_arms", num_arms, 1)
     prior_alpha = checks.number("thompson", "prior_alpha", prior_alpha, low=0.5, high=1e6)
     prior_beta = checks.number("thompson", "prior_beta", prior_beta, low=0.5, high=1e6)
+    law = family_of(family, sigma, where="thompson")
+    if family != "bernoulli":
+        return index_policy(
+            "thompson",
+            num_arms,
+            lambda state, normals: law.posterior(normals, state.counts, state.means),
+            noise=normal_noise(num_arms),
+            rewards=law.rewards,
+        )
 
     def posterior(counts: Array, successes: Array) -> BetaShape:
         return beta_shape(

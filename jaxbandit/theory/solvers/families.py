@@ -1,4 +1,4 @@
-"""One-parameter exponential families of rewards, parametrized by the mean: divergence, its inverses, posterior draws.
+"""One-parameter exponential families of rewards, parametrized by the mean: divergence, its inverses, posteriors.
 
 Each function is elementwise and follows the dtype of its arguments. Divergences are written without cancellation, as
 sums of terms x h(u/x) with h(v) = v - log(1+v) >= 0 and u the difference of the means, so that n d(x, y) has a relative
@@ -11,7 +11,8 @@ from typing import Literal, NamedTuple
 import jax.numpy as jnp
 
 from jaxbandit.base import checks
-from jaxbandit.base.numerics import as_float, bernoulli_kl_apart, normal_of_words, x_minus_log1p
+from jaxbandit.base.contract import Rewards
+from jaxbandit.base.numerics import as_float, bernoulli_kl_apart, x_minus_log1p
 from jaxbandit.base.types import Array, Scalar
 from jaxbandit.theory.solvers.beta import beta_shape, logit_at
 from jaxbandit.theory.solvers.deviations import log_fall, rise
@@ -30,9 +31,10 @@ class Family(NamedTuple):
     apart: Callable[[Array, Array], Array]  # (x, u) -> d(x, x + u), where u is known more accurately than x + u
     upper: Callable[[Array, Array], Array]  # (x, level) -> the largest y >= x with d(x, y) <= level
     lower: Callable[[Array, Array], Array]  # (x, level) -> the smallest y <= x with d(x, y) <= level
-    # (words, counts, means), uint32, int and float[num_arms] -> float[num_arms]: an increasing function, the same for
-    # all arms, of a draw of each arm's mean from its posterior, for counts >= 1. Only comparisons are meaningful.
-    draw: Callable[[Array, Array, Array], Array]
+    # (normals, counts, means), float, int and float[num_arms] -> float[num_arms]: an increasing function, the same for
+    # all arms, of the quantile of each arm's posterior whose level is that of the standard normal z, for counts >= 1.
+    # Only comparisons are meaningful. With random normals it is a draw of the mean.
+    posterior: Callable[[Array, Array, Array], Array]
     variance: Callable[[Array], Array]  # mean -> variance of the rewards
     clip: Callable[[Array], Array]  # moves means away from the ends of their range, by LEAST
     sigma: Scalar  # sub-Gaussian scale of the rewards, a standard deviation for Gaussian ones; inf if there is none
@@ -40,6 +42,13 @@ class Family(NamedTuple):
     def kl(self, x: Array, y: Array) -> Array:
         """The divergence d(x, y) between the members with means x and y; 0 for x = y, also at the ends of the range."""
         return self.apart(x, y - x)
+
+    @property
+    def rewards(self) -> Rewards:
+        """The rewards that are assumed: those of the family, of which a bound or a scale is all that is needed."""
+        if self.name == "gaussian":
+            return Rewards(sigma=self.sigma)
+        return Rewards(0.0, 1.0) if self.name == "bernoulli" else Rewards(low=0.0, family=self.name)
 
 
 def family(name: FamilyName, sigma: Scalar = 1.0, *, where: str = "family") -> Family:
@@ -94,7 +103,7 @@ def _gaussian(sigma: Scalar) -> Family:
         apart=lambda x, u: u * u * (0.5 / as_float(sigma) ** 2),
         upper=lambda x, level: x + width(x, level),
         lower=lambda x, level: x - width(x, level),
-        draw=lambda words, counts, means: means + normal_of_words(words) * as_float(sigma) / jnp.sqrt(as_float(counts)),
+        posterior=lambda normals, counts, means: means + normals * as_float(sigma) / jnp.sqrt(as_float(counts)),
         variance=lambda x: jnp.full_like(x, as_float(sigma) ** 2),
         clip=lambda x: x,
         sigma=sigma,
@@ -107,9 +116,9 @@ def _bernoulli_lower(x: Array, level: Array) -> Array:
     return jnp.where(x > 0, jnp.clip(least, 0.0, x), 0.0)
 
 
-def _bernoulli_draw(words: Array, counts: Array, means: Array) -> Array:
+def _bernoulli_posterior(normals: Array, counts: Array, means: Array) -> Array:
     n = as_float(counts)
-    return logit_at(normal_of_words(words), beta_shape(1 + n * means, 1 + n * (1 - means)))
+    return logit_at(normals, beta_shape(1 + n * means, 1 + n * (1 - means)))
 
 
 def _poisson_apart(x: Array, u: Array) -> Array:
@@ -127,9 +136,9 @@ def _poisson_lower(x: Array, level: Array) -> Array:
     return x * jnp.exp(log_fall(level / jnp.where(x > 0, x, 1.0)))
 
 
-def _poisson_draw(words: Array, counts: Array, means: Array) -> Array:
+def _poisson_posterior(normals: Array, counts: Array, means: Array) -> Array:
     n = as_float(counts)
-    return _log_gamma_draw(words, 0.5 + n * means) - jnp.log(n)
+    return _log_gamma(normals, 0.5 + n * means) - jnp.log(n)
 
 
 def _exponential_apart(x: Array, u: Array) -> Array:
@@ -139,15 +148,15 @@ def _exponential_apart(x: Array, u: Array) -> Array:
     return jnp.where(inside, x_minus_log1p(-u / jnp.where(inside, y, 1.0)), jnp.where(u == 0, 0.0, jnp.inf))
 
 
-def _exponential_draw(words: Array, counts: Array, means: Array) -> Array:
+def _exponential_posterior(normals: Array, counts: Array, means: Array) -> Array:
     n = as_float(counts)
-    return jnp.log(n * means) - _log_gamma_draw(words, n)
+    return jnp.log(n * means) - _log_gamma(-normals, n)
 
 
-def _log_gamma_draw(words: Array, shape: Array) -> Array:
-    """Return logarithms of draws from Gamma(shape), shape >= 1/2: b x / (1 - x) for x from Beta(shape, b), b large."""
+def _log_gamma(normals: Array, shape: Array) -> Array:
+    """Return logs of quantiles of Gamma(shape), shape >= 1/2: b x / (1 - x) for x from Beta(shape, b), b large."""
     b = _FAR * shape
-    return jnp.log(b) + logit_at(normal_of_words(words), beta_shape(shape, b))
+    return jnp.log(b) + logit_at(normals, beta_shape(shape, b))
 
 
 _OTHERS = {
@@ -156,7 +165,7 @@ _OTHERS = {
         apart=bernoulli_kl_apart,
         upper=kl_upper,
         lower=_bernoulli_lower,
-        draw=_bernoulli_draw,
+        posterior=_bernoulli_posterior,
         variance=lambda x: x * (1 - x),
         clip=lambda x: jnp.clip(x, LEAST, 1 - LEAST),
         sigma=0.5,
@@ -166,7 +175,7 @@ _OTHERS = {
         apart=_poisson_apart,
         upper=_poisson_upper,
         lower=_poisson_lower,
-        draw=_poisson_draw,
+        posterior=_poisson_posterior,
         variance=lambda x: x,
         clip=lambda x: jnp.maximum(x, LEAST),
         sigma=float("inf"),
@@ -176,7 +185,7 @@ _OTHERS = {
         apart=_exponential_apart,
         upper=lambda x, level: jnp.where(x > 0, x * jnp.exp(-log_fall(level)), 0.0),  # the factor may overflow
         lower=lambda x, level: x / (1 + rise(level)),
-        draw=_exponential_draw,
+        posterior=_exponential_posterior,
         variance=lambda x: x * x,
         clip=lambda x: jnp.maximum(x, LEAST),
         sigma=float("inf"),
