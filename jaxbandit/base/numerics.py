@@ -207,6 +207,20 @@ def normal_noise(number: int) -> Callable[[Key], Array]:
     return lambda key: normal_of_words(jax.random.bits(key, (number,), jnp.uint32))
 
 
+def gumbel_noise(number: int) -> Callable[[Key], Array]:
+    """Return a `noise` function that draws standard Gumbel numbers, float[number], between -3.2 and 22.9."""
+
+    def noise(key: Key) -> Array:
+        return -jnp.log(-jnp.log1p(-unit_of_words(jax.random.bits(key, (number,), jnp.uint32))))
+
+    return noise
+
+
+def unit_of_words(words: Array) -> Array:
+    """Return uniform numbers strictly between 0 and 1, which are finer near 0 than those of jax.random.uniform."""
+    return jnp.minimum((as_float(words) + 0.5) * 2.0**-32, 1 - 2.0**-24)
+
+
 def normal_quantile(tail: Array) -> Array:
     """Return z with P(Z > z) = tail for tail in [1e-10, 0.55], to 1e-9; jax.lax.erf_inv costs six times as much here.
 

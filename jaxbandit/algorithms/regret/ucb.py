@@ -10,7 +10,7 @@ from jaxbandit.algorithms.regret.index_policy import IndexState, divergence_budg
 from jaxbandit.base import checks
 from jaxbandit.base.contract import Algorithm, Rewards
 from jaxbandit.base.declaration import declare
-from jaxbandit.base.numerics import exploration_level
+from jaxbandit.base.numerics import as_float, exploration_level
 from jaxbandit.base.types import Array, Distance, Scalar
 from jaxbandit.theory.solvers.semidistance import UPPER
 
@@ -109,6 +109,48 @@ def ucb1(num_arms: int, *, c: Scalar = 0.0) -> Algorithm:
     rewards="in [0, 1]",
     cost="O(K)",
     memory="O(K)",
+    tries={"alpha": (1.0, 4.0)},
+)
+def ucb_alpha(num_arms: int, *, alpha: Scalar = 1.0) -> Algorithm:
+    """UCB with a factor alpha of the confidence width, Bubeck and Cesa-Bianchi 2012.
+
+    Return UCB with the index mean_a + sqrt(alpha log t / (2 N_a)).
+
+    alpha = 4 is `ucb1_auer`, and alpha = 1 is `ucb1` without the cut of the index at 1. Each arm is pulled once first,
+    and ties go to the lowest-numbered arm.
+
+    Guarantee: With alpha > 2, regret of at most the sum of 2 alpha log(T) / gap + alpha / (alpha - 2) over the other
+    arms, for rewards of the paper's scale (Bubeck and Cesa-Bianchi 2012, Theorem 2.1); the default is not covered.
+
+    Args:
+      num_arms: number of arms, an integer >= 1; static.
+      alpha: factor, > 0; traced.
+
+    Returns:
+      An Algorithm with actions int32[] in [0, num_arms) and rewards float[] in [0, 1].
+
+    Raises:
+      ValueError: num_arms or alpha is out of range.
+
+    Source:
+      Bubeck and Cesa-Bianchi (2012), Regret analysis of stochastic and nonstochastic multi-armed bandit problems,
+      Section 2.2.
+    """
+    checks.number("ucb_alpha", "alpha", alpha, low=0.0, open_low=True)
+
+    def index(state: IndexState) -> Array:
+        width = jnp.sqrt(as_float(alpha) * exploration_level(state.round) / 2)
+        return state.means + width * state.inverse_sqrt_counts
+
+    return index_policy("ucb_alpha", num_arms, index, rewards=Rewards(0.0, 1.0))
+
+
+@declare(
+    question="regret",
+    setting="arms",
+    rewards="in [0, 1]",
+    cost="O(K)",
+    memory="O(K)",
 )
 def ucb1_auer(num_arms: int) -> Algorithm:
     """UCB1 as published, mean + sqrt(2 log t / N), Auer et al. 2002.
@@ -138,8 +180,4 @@ def ucb1_auer(num_arms: int) -> Algorithm:
       Auer, Cesa-Bianchi and Fischer (2002), Finite-time analysis of the multiarmed bandit problem, Machine Learning 47,
       Figure 1 and Theorem 1.
     """
-
-    def index(state: IndexState) -> Array:
-        return state.means + jnp.sqrt(2 * exploration_level(state.round)) * state.inverse_sqrt_counts
-
-    return index_policy("ucb1_auer", num_arms, index, rewards=Rewards(0.0, 1.0))
+    return ucb_alpha(num_arms, alpha=4.0)._replace(name="ucb1_auer")

@@ -1,0 +1,107 @@
+"""EXP3++: Seldin and Slivkins (2014), with the constants and the gap estimates of Seldin and Lugosi (2017)."""
+
+from typing import NamedTuple
+
+import jax.numpy as jnp
+
+from jaxbandit.algorithms.adversarial.drawing import draw_noise
+from jaxbandit.algorithms.adversarial.exponential_weights import exponential_weights
+from jaxbandit.base import checks
+from jaxbandit.base.contract import Algorithm, Arms, Choice, Chosen, Rewards
+from jaxbandit.base.declaration import declare
+from jaxbandit.base.numerics import argmax, as_float, get_at, set_at
+from jaxbandit.base.types import Array, Key, Scalar
+from jaxbandit.theory.estimators import counts as estimator
+from jaxbandit.theory.estimators import loss_sums
+from jaxbandit.theory.estimators.loss_sums import LossSums, above_least
+
+
+class Exp3PlusPlusState(NamedTuple):
+    """Estimated losses, which an adversary cannot deceive, and observed means, from which gaps are estimated."""
+
+    round: Array  # int32[], the round about to be played, from 1
+    counts: Array  # int32[num_arms]
+    means: Array  # float[num_arms], of the observed losses
+    losses: LossSums  # of the estimated losses; its leaves are float[num_arms]
+
+
+@declare(
+    question="regret",
+    setting="adversarial",
+    rewards="in [0, 1]",
+    cost="O(K)",
+    memory="O(K)",
+    tries={"alpha": (3.0, 1.0), "beta": (256.0, 18.0)},
+)
+def exp3_plus_plus(num_arms: int, *, alpha: Scalar = 3.0, beta: Scalar = 256.0) -> Algorithm:
+    """EXP3 that explores arms less where gaps show, for adversaries and fixed means alike, Seldin and Slivkins 2014.
+
+    Return EXP3++: arm a has probability (1 - sum of epsilon_b) w_a + epsilon_a, w proportional to exp(-e_t L_a).
+
+    L_a are the estimated losses of EXP3, and e_t = sqrt(log K / (t K)) / 2. Epsilon_a is the least of 1 / (2 K), e_t
+    and beta log t / (t G^2), where G is a lower confidence bound on the gap of the arm with widths sqrt((alpha log t +
+    log K) / (2 N)).
+
+    Guarantee: Expected regret O(sqrt(K T log K)) against the best fixed arm for losses fixed in advance, and
+    O(log(T)^2) times the sum of 1 / gap for independent rewards (Seldin and Lugosi 2017).
+
+    Args:
+      num_arms: number of arms K, an integer >= 1; static.
+      alpha: factor of log t in the widths, > 0; traced.
+      beta: weight of the exploration, > 0; traced.
+
+    Returns:
+      An Algorithm with rewards float[] in [0, 1]. Its action is a `Choice` of an arm, int32[] in [0, num_arms), whose
+      info is `Chosen`, with the probability of the arm. It recommends the arm with the smallest estimated loss.
+
+    Raises:
+      ValueError: an argument is out of range.
+
+    Source:
+      Seldin and Slivkins (2014), One practical algorithm for both stochastic and adversarial bandits, ICML, Algorithm
+      1; Seldin and Lugosi (2017), An improved parametrization and analysis of the EXP3++ algorithm for stochastic and
+      adversarial bandits, COLT.
+    """
+    num_arms = checks.integer("exp3_plus_plus", "num_arms", num_arms, 1)
+    checks.number("exp3_plus_plus", "alpha", alpha, low=0.0, open_low=True)
+    checks.number("exp3_plus_plus", "beta", beta, low=0.0, open_low=True)
+
+    def probabilities(state: Exp3PlusPlusState) -> Array:
+        t, n = as_float(state.round), as_float(state.counts)
+        log_arms = jnp.log(as_float(num_arms))
+        rate = jnp.sqrt(log_arms / (t * num_arms)) / 2
+        width = jnp.sqrt((as_float(alpha) * jnp.log(t) + log_arms) / (2 * jnp.maximum(n, 1.0)))
+        low, high = jnp.maximum(state.means - width, 0.0), jnp.minimum(state.means + width, 1.0)
+        gap = jnp.where(n > 0, jnp.maximum(low - jnp.min(jnp.where(n > 0, high, 1.0)), 0.0), 0.0)
+        own = as_float(beta) * jnp.log(t) / (t * jnp.maximum(gap, 1e-6) ** 2)
+        most = jnp.minimum(0.5 / num_arms, rate)
+        explored = jnp.where(gap > 0, jnp.minimum(own, most), most)
+        weights = exponential_weights(above_least(state.losses), rate)
+        return (1 - jnp.sum(explored)) * weights + explored
+
+    def init(key: Key) -> Exp3PlusPlusState:
+        start = estimator.init(num_arms)
+        return Exp3PlusPlusState(jnp.ones((), jnp.int32), *start, losses=loss_sums.init(num_arms))
+
+    def select(noise: Array, state: Exp3PlusPlusState, context: None) -> Choice:
+        p = probabilities(state)
+        arm = jnp.minimum(jnp.sum(jnp.cumsum(p) <= noise, dtype=jnp.int32), num_arms - 1)
+        return Choice(arm, Chosen(get_at(p, arm)))
+
+    def update(state: Exp3PlusPlusState, context: None, choice: Choice, reward: Array) -> Exp3PlusPlusState:
+        arm, loss = choice.action, 1 - reward
+        counts, means, _ = estimator.update(state.counts, state.means, arm, loss)
+        estimates = set_at(jnp.zeros(num_arms), arm, loss / choice.info.probability)
+        return Exp3PlusPlusState(state.round + 1, counts, means, loss_sums.added(state.losses, estimates))
+
+    return Algorithm(
+        init=init,
+        select=select,
+        update=update,
+        pulls=lambda state: state.counts,
+        recommend=lambda state: argmax(-above_least(state.losses)),
+        noise=draw_noise,
+        arms=Arms(num_arms),
+        rewards=Rewards(0.0, 1.0),
+        name="exp3_plus_plus",
+    )

@@ -1,0 +1,222 @@
+"""Explore, then commit: pull the arms in turn, and from some round on the one with the largest mean.
+
+The rules differ in when they commit: after a number of turns (Lattimore and Szepesvari 2020, Chapter 6), or when a test
+says so (Garivier, Lattimore and Kaufmann 2016, Algorithms 1 and 2, for two arms). With more than two arms the best
+empirical mean is compared with the second; that is ours, and no theorem covers it. Rewards after the commitment are
+not used.
+"""
+
+import math
+from collections.abc import Callable
+from typing import NamedTuple
+
+import jax.numpy as jnp
+
+from jaxbandit.base import checks
+from jaxbandit.base.contract import Algorithm, Arms, Rewards
+from jaxbandit.base.declaration import declare
+from jaxbandit.base.numerics import argmax, as_float
+from jaxbandit.base.types import Array, Key, Scalar
+from jaxbandit.theory.estimators import counts as estimator
+
+
+class CommitState(NamedTuple):
+    """Statistics, and the arm that is pulled from now on."""
+
+    counts: Array  # int32[num_arms]
+    means: Array  # float[num_arms], of the rewards before the commitment
+    committed: Array  # int32[], -1 before the commitment
+
+
+@declare(question="regret", setting="arms", rewards="any", cost="O(K)", memory="O(K)", settings=({"pulls": 3},))
+def etc(num_arms: int, pulls: int) -> Algorithm:
+    """Explore then commit after a given number of pulls of each arm.
+
+    Return the rule that pulls each arm `pulls` times in turn, and then always the one with the largest mean.
+
+    Guarantee: Regret of at most `pulls` times the sum of the gaps plus T times the sum of gap exp(-pulls gap^2 / (4
+    sigma^2)), for sub-Gaussian rewards (Lattimore and Szepesvari 2020, Theorem 6.1).
+
+    Args:
+      num_arms: number of arms, an integer >= 1; static.
+      pulls: number of pulls of each arm before the commitment, an integer >= 1; static.
+
+    Returns:
+      An Algorithm with actions int32[] in [0, num_arms) and rewards float[].
+
+    Raises:
+      ValueError: an argument is out of range.
+
+    Source:
+      Lattimore and Szepesvari (2020), Bandit Algorithms, Algorithm 1 and Theorem 6.1.
+    """
+    pulls = checks.integer("etc", "pulls", pulls, 1)
+    return _rule("etc", num_arms, lambda turns, lead: turns >= pulls)
+
+
+@declare(
+    question="regret",
+    setting="arms",
+    rewards="sub-Gaussian, scale given",
+    cost="O(K)",
+    memory="O(K)",
+    tries={"gap": (0.5, 2.0), "sigma": (1.0, 0.5)},
+    settings=({"horizon": 30},),
+)
+def etc_gap(num_arms: int, *, gap: Scalar, horizon: int, sigma: Scalar = 1.0) -> Algorithm:
+    """Explore then commit with the number of pulls that a known gap asks for.
+
+    Return explore-then-commit with max(1, ceil(4 s log(T gap^2 / (4 s)) / gap^2)) pulls of each arm, s = sigma^2.
+
+    If that is more than T / num_arms, the whole run is exploration.
+
+    Guarantee: For two arms with this gap, regret of at most gap + 4 s (1 + max(0, log(T gap^2 / (4 s)))) / gap
+    (Lattimore and Szepesvari 2020, equation 6.6); nothing for more arms, or for another gap.
+
+    Args:
+      num_arms: number of arms, an integer >= 1; static.
+      gap: difference of the best and the second mean, > 0; traced.
+      horizon: number of rounds T, an integer >= 1; static.
+      sigma: sub-Gaussian scale of the rewards, > 0 (1/2 for rewards in [0, 1]); traced.
+
+    Returns:
+      An Algorithm with actions int32[] in [0, num_arms) and rewards float[].
+
+    Raises:
+      ValueError: an argument is out of range.
+
+    Source:
+      Lattimore and Szepesvari (2020), Bandit Algorithms, equations (6.5) and (6.6).
+    """
+    scaled = _scaled_gap("etc_gap", gap, sigma, horizon)
+
+    def due(turns: Array, lead: Array) -> Array:
+        ratio = scaled() / 4
+        return turns >= jnp.maximum(jnp.ceil(jnp.log(horizon * ratio) / ratio), 1.0)
+
+    return _rule("etc_gap", num_arms, due, Rewards(sigma=sigma))
+
+
+@declare(
+    question="regret",
+    setting="arms",
+    rewards="sub-Gaussian, scale given",
+    cost="O(K)",
+    memory="O(K)",
+    tries={"gap": (0.5, 2.0), "sigma": (1.0, 0.5)},
+    settings=({"horizon": 30},),
+)
+def etc_sprt(num_arms: int, *, gap: Scalar, horizon: int, sigma: Scalar = 1.0) -> Algorithm:
+    """Explore until a sequential probability ratio test for a known gap decides, Garivier et al. 2016.
+
+    Return explore-then-commit that commits after n pulls of each arm if gap n D >= s max(0, log(T gap^2 / s)).
+
+    D is the best empirical mean less the second, and s = sigma^2.
+
+    Guarantee: For two Gaussian arms with this gap, regret of (sigma^2 / gap) log T to first order, the least that a
+    rule that commits can have (Garivier, Lattimore and Kaufmann 2016); nothing for more arms.
+
+    Args:
+      num_arms: number of arms, an integer >= 1; static.
+      gap: difference of the best and the second mean, > 0; traced.
+      horizon: number of rounds T, an integer >= 1; static.
+      sigma: standard deviation, or sub-Gaussian scale, of the rewards, > 0; traced.
+
+    Returns:
+      An Algorithm with actions int32[] in [0, num_arms) and rewards float[].
+
+    Raises:
+      ValueError: an argument is out of range.
+
+    Source:
+      Garivier, Lattimore and Kaufmann (2016), On explore-then-commit strategies, NeurIPS, Algorithm 2.
+    """
+    scaled = _scaled_gap("etc_sprt", gap, sigma, horizon)
+
+    def due(turns: Array, lead: Array) -> Array:
+        level = jnp.maximum(jnp.log(horizon * scaled()), 0.0)
+        return as_float(gap) * turns * lead >= as_float(sigma) ** 2 * level
+
+    return _rule("etc_sprt", num_arms, due, Rewards(sigma=sigma))
+
+
+@declare(
+    question="regret",
+    setting="arms",
+    rewards="sub-Gaussian, scale given",
+    cost="O(K)",
+    memory="O(K)",
+    tries={"sigma": (1.0, 0.5)},
+    settings=({"horizon": 30},),
+)
+def etc_bai(num_arms: int, *, horizon: int, sigma: Scalar = 1.0) -> Algorithm:
+    """Explore until the best arm is identified, Garivier et al. 2016.
+
+    Return explore-then-commit that commits after n pulls of each arm if D >= sqrt(4 s max(0, log(T / (2 n))) / n).
+
+    D is the best empirical mean less the second, and s = sigma^2. No gap need be known.
+
+    Guarantee: For two Gaussian arms, regret of (4 sigma^2 / gap) log T to first order (Garivier, Lattimore and Kaufmann
+    2016); nothing for more arms.
+
+    Args:
+      num_arms: number of arms, an integer >= 1; static.
+      horizon: number of rounds T, an integer >= 1; static.
+      sigma: standard deviation, or sub-Gaussian scale, of the rewards, > 0; traced.
+
+    Returns:
+      An Algorithm with actions int32[] in [0, num_arms) and rewards float[].
+
+    Raises:
+      ValueError: an argument is out of range.
+
+    Source:
+      Garivier, Lattimore and Kaufmann (2016), On explore-then-commit strategies, NeurIPS, Algorithm 1.
+    """
+    checks.number("etc_bai", "sigma", sigma, low=0.0, open_low=True)
+    horizon = checks.integer("etc_bai", "horizon", horizon, 1)
+
+    def due(turns: Array, lead: Array) -> Array:
+        level = jnp.maximum(math.log(horizon) - jnp.log(2 * turns), 0.0)
+        return lead >= 2 * as_float(sigma) * jnp.sqrt(level / turns)
+
+    return _rule("etc_bai", num_arms, due, Rewards(sigma=sigma))
+
+
+def _scaled_gap(where: str, gap: Scalar, sigma: Scalar, horizon: int) -> Callable[[], Array]:
+    """Check the arguments; return the function that returns gap^2 / sigma^2."""
+    checks.number(where, "gap", gap, low=0.0, open_low=True)
+    checks.number(where, "sigma", sigma, low=0.0, open_low=True)
+    checks.integer(where, "horizon", horizon, 1)
+    return lambda: (as_float(gap) / as_float(sigma)) ** 2
+
+
+def _rule(name: str, num_arms: int, due: Callable[[Array, Array], Array], rewards: Rewards | None = None) -> Algorithm:
+    """Return the rule that commits after a whole turn if due(number of turns, best mean less second), floats[]."""
+    num_arms = checks.integer(name, "num_arms", num_arms, 1)
+
+    def init(key: Key) -> CommitState:
+        return CommitState(*estimator.init(num_arms), committed=jnp.int32(-1))
+
+    def select(noise: None, state: CommitState, context: None) -> Array:
+        return jnp.where(state.committed < 0, argmax(-state.counts), state.committed)
+
+    def update(state: CommitState, context: None, action: Array, reward: Array) -> CommitState:
+        counts, means, _ = estimator.update(state.counts, state.means, action, reward)
+        best, turns = argmax(means), jnp.min(counts)
+        second = jnp.max(jnp.where(jnp.arange(num_arms, dtype=jnp.int32) == best, -jnp.inf, means))
+        whole = (turns == jnp.max(counts)) & (state.committed < 0)
+        commits = whole & due(as_float(turns), jnp.max(means) - second)
+        means = jnp.where(state.committed < 0, means, state.means)
+        return CommitState(counts, means, jnp.where(commits, best, state.committed))
+
+    return Algorithm(
+        init=init,
+        select=select,
+        update=update,
+        pulls=lambda state: state.counts,
+        recommend=lambda state: jnp.where(state.committed < 0, argmax(state.means), state.committed),
+        arms=Arms(num_arms),
+        rewards=rewards,
+        name=name,
+    )

@@ -1,0 +1,59 @@
+"""One arm in every round: an oracle if it is the best one, and the largest regret that a rule can have if the worst."""
+
+import jax.numpy as jnp
+
+from jaxbandit.base import checks
+from jaxbandit.base.contract import Algorithm, Arms
+from jaxbandit.base.declaration import declare
+from jaxbandit.base.numerics import get_at, set_at
+from jaxbandit.base.types import Array, Key
+
+
+@declare(
+    question="regret",
+    setting="arms",
+    rewards="any",
+    cost="O(1)",
+    memory="O(K)",
+    settings=({"arm": 1},),
+)
+def fixed_arm(num_arms: int, arm: int) -> Algorithm:
+    """The same arm in every round, a yardstick.
+
+    Return the rule that always pulls one arm.
+
+    Guarantee: Regret of the gap of the arm times T, 0 for the best arm.
+
+    Args:
+      num_arms: number of arms, an integer >= 1; static.
+      arm: the arm, an integer in [0, num_arms); static.
+
+    Returns:
+      An Algorithm with actions int32[] in [0, num_arms) and rewards float[].
+
+    Raises:
+      ValueError: an argument is out of range.
+
+    Source:
+      A yardstick; there is no paper to cite.
+    """
+    num_arms = checks.integer("fixed_arm", "num_arms", num_arms, 1)
+    arm = checks.integer("fixed_arm", "arm", arm, 0, num_arms - 1)
+
+    def init(key: Key) -> Array:
+        return jnp.zeros(num_arms, jnp.int32)
+
+    def select(noise: None, state: Array, context: None) -> Array:
+        return jnp.int32(arm)
+
+    def update(state: Array, context: None, action: Array, reward: Array) -> Array:
+        return set_at(state, action, get_at(state, action) + 1)
+
+    return Algorithm(
+        init=init,
+        select=select,
+        update=update,
+        pulls=lambda state: state,
+        arms=Arms(num_arms),
+        name="fixed_arm",
+    )

@@ -1,0 +1,112 @@
+"""Variants of kl-UCB with less exploration: kl-UCB+, kl-UCB-H+ and kl-UCB++.
+
+The inversion is that of `kl_ucb`. For rewards in [0, 1] that are not 0 or 1, the Bernoulli kl is a lower bound of the
+divergence that the papers' rules for bounded rewards have: the index is wider, and no optimality is proved.
+"""
+
+import math
+
+import jax.numpy as jnp
+
+from jaxbandit.algorithms.regret.index_policy import IndexState, index_policy
+from jaxbandit.base import checks
+from jaxbandit.base.contract import Algorithm, Rewards
+from jaxbandit.base.declaration import declare
+from jaxbandit.base.numerics import as_float, exploration_level
+from jaxbandit.base.types import Array, Scalar
+from jaxbandit.theory.solvers.kl import kl_upper
+
+
+@declare(
+    question="regret",
+    setting="arms",
+    rewards="in [0, 1]",
+    cost="O(K), one numerical inversion of kl an arm",
+    memory="O(K)",
+    tries={"c": (0.0, 7.0)},
+    settings=({}, {"horizon": 30}),
+)
+def kl_ucb_plus(num_arms: int, *, c: Scalar = 0.0, horizon: int | None = None) -> Algorithm:
+    """kl-UCB+, which explores an arm less the more often it was pulled; kl-UCB-H+ with a horizon.
+
+    Return kl-UCB+: the index is the largest q with kl(mean_a, q) <= max(0, log(t / N_a) + c log log t) / N_a.
+
+    With a horizon T the rule is kl-UCB-H+, which has T in place of t. Each arm is pulled once first, and ties go to the
+    lowest-numbered arm.
+
+    Guarantee: With c >= 7, asymptotically optimal for Bernoulli rewards (Kaufmann 2018); with the default c = 0 too,
+    without a horizon (Honda 2019).
+
+    Args:
+      num_arms: number of arms, an integer >= 1; static.
+      c: weight of log log t, >= 0; traced.
+      horizon: number of rounds T, an integer >= 1, or None for kl-UCB+; static.
+
+    Returns:
+      An Algorithm with actions int32[] in [0, num_arms) and rewards float[] in [0, 1].
+
+    Raises:
+      ValueError: an argument is out of range.
+
+    Source:
+      Kaufmann (2018), On Bayesian index policies for sequential resource allocation, Annals of Statistics 46, Section
+      4; Honda (2019), A note on KL-UCB+ policy for the stochastic bandit, arXiv:1903.07839.
+    """
+    checks.number("kl_ucb_plus", "c", c, low=0.0)
+    if horizon is not None:
+        checks.integer("kl_ucb_plus", "horizon", horizon, 1)
+
+    def index(state: IndexState) -> Array:
+        n = as_float(state.counts)
+        level = exploration_level(state.round if horizon is None else jnp.int32(horizon), c)
+        return kl_upper(state.means, jnp.maximum(level - jnp.log(n), 0.0) / n)
+
+    return index_policy("kl_ucb_plus", num_arms, index, rewards=Rewards(0.0, 1.0))
+
+
+@declare(
+    question="regret",
+    setting="arms",
+    rewards="in [0, 1]",
+    cost="O(K), one numerical inversion of kl an arm",
+    memory="O(K)",
+    settings=({"horizon": 30},),
+)
+def kl_ucb_plus_plus(num_arms: int, *, horizon: int) -> Algorithm:
+    """kl-UCB++, minimax and asymptotically optimal, Menard and Garivier 2017.
+
+    Return kl-UCB++: the index is the largest q with kl(mean_a, q) <= g(N_a) / N_a.
+
+    g(n) = max(0, log(y (1 + max(0, log y)^2))) with y = T / (K n), for K arms and the horizon T. Each arm is pulled
+    once first, and ties go to the lowest-numbered arm.
+
+    Guarantee: Regret of at most 38 sqrt(K T) + K - 1 for rewards in [0, 1], and asymptotically optimal for Bernoulli
+    rewards (Menard and Garivier 2017, Theorems 1 and 2, with variances of at most 1/4).
+
+    Args:
+      num_arms: number of arms K, an integer >= 1; static.
+      horizon: number of rounds T, an integer >= 1; static.
+
+    Returns:
+      An Algorithm with actions int32[] in [0, num_arms) and rewards float[] in [0, 1].
+
+    Raises:
+      ValueError: an argument is out of range.
+
+    Source:
+      Menard and Garivier (2017), A minimax and asymptotically optimal algorithm for stochastic bandits, ALT, equation
+      (2).
+    """
+    num_arms = checks.integer("kl_ucb_plus_plus", "num_arms", num_arms, 1)
+    horizon = checks.integer("kl_ucb_plus_plus", "horizon", horizon, 1)
+
+    def index(state: IndexState) -> Array:
+        n = as_float(state.counts)
+        return kl_upper(state.means, doubly_logarithmic(math.log(horizon / num_arms) - jnp.log(n)) / n)
+
+    return index_policy("kl_ucb_plus_plus", num_arms, index, rewards=Rewards(0.0, 1.0))
+
+
+def doubly_logarithmic(log_x: Array) -> Array:
+    """Return max(0, log(x (1 + max(0, log x)^2))), which is phi of Garivier et al. (2022), from log x."""
+    return jnp.maximum(log_x + jnp.log1p(jnp.maximum(log_x, 0.0) ** 2), 0.0)

@@ -1,0 +1,151 @@
+"""Rules that add made-up rewards to the history of an arm: PHE and Giro of Kveton et al. (2019).
+
+Both play the arm with the largest mean of its randomized history. Means of different arms are often equal; so they are
+computed as quotients of whole numbers, and ties go to the lowest-numbered arm.
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from jaxbandit.base import checks
+from jaxbandit.base.contract import Algorithm, Arms, Choice, Offer, Rewards
+from jaxbandit.base.declaration import declare
+from jaxbandit.base.numerics import argmax, as_float, get_at, set_at, unit_of_words
+from jaxbandit.base.offers import among_available, available_of
+from jaxbandit.base.types import Array, Key, Scalar
+from jaxbandit.theory.solvers.discrete import binomial_quantile
+
+MARGIN = 1e-4  # by how much a product of a and a count may exceed a whole number by rounding
+
+
+class HistoryState(NamedTuple):
+    """Pull counts and numbers of successes."""
+
+    counts: Array  # int32[num_arms]
+    successes: Array  # int32[num_arms]
+
+
+@declare(
+    question="regret",
+    setting="arms",
+    rewards="in [0, 1]",
+    cost="O(K), a binomial draw an arm",
+    memory="O(K)",
+    tries={"a": (1.1, 2.0)},
+)
+def phe(num_arms: int, *, a: Scalar = 1.1) -> Algorithm:
+    """Perturbed-history exploration, Kveton et al. 2019.
+
+    Return PHE: the index of an arm with S successes in N pulls is (S + U) / (N + M), U ~ Binomial(M, 1/2), M = ceil(a
+    N).
+
+    A reward strictly between 0 and 1 is replaced by a Bernoulli draw with that success probability; rewards 0 and 1
+    are used as they are. Each arm is pulled once first.
+
+    Guarantee: For a > 1 and rewards in [0, 1], regret O(log T) times the sum of 1 / gap (Kveton, Szepesvari,
+    Ghavamzadeh and Boutilier 2019).
+
+    Args:
+      num_arms: number of arms, an integer >= 1; static.
+      a: made-up rewards per pull, > 0; traced.
+
+    Returns:
+      An Algorithm with actions int32[] in [0, num_arms) and rewards float[] in [0, 1]. Its noise is float[num_arms +
+      1], uniform numbers for the arms and one for the Bernoulli draw.
+
+    Raises:
+      ValueError: an argument is out of range.
+
+    Source:
+      Kveton, Szepesvari, Ghavamzadeh and Boutilier (2019), Perturbed-history exploration in stochastic multi-armed
+      bandits, IJCAI, Algorithm 1, with Bernoulli draws of the rewards.
+    """
+    checks.number("phe", "a", a, low=0.0, open_low=True)
+
+    def score(u: Array, n: Array, successes: Array) -> Array:
+        made_up = jnp.ceil(as_float(a) * n - MARGIN)
+        return (successes + binomial_quantile(u, made_up, jnp.full_like(n, 0.5))) / (n + made_up)
+
+    return _rule("phe", num_arms, score)
+
+
+@declare(
+    question="regret",
+    setting="arms",
+    rewards="in [0, 1]",
+    cost="O(K), a binomial draw an arm",
+    memory="O(K)",
+    tries={"a": (1.0, 0.5)},
+)
+def giro(num_arms: int, *, a: Scalar = 1.0) -> Algorithm:
+    """Garbage in, reward out: the bootstrap of a history with made-up rewards, Kveton et al. 2019.
+
+    Return Giro: the index of an arm is the mean of a bootstrap sample of its history with M = ceil(a N) made-up ones
+    and as many zeros.
+
+    The number of ones in that sample is Binomial(w, (S + M) / w), with w = N + 2 M and S the successes in N pulls. A
+    reward strictly between 0 and 1 is replaced by a Bernoulli draw with that success probability. Each arm is pulled
+    once first.
+
+    Guarantee: For a > 1 / sqrt(2), logarithmic regret for Bernoulli rewards (Kveton, Szepesvari, Vaswani, Wen,
+    Lattimore and Ghavamzadeh 2019).
+
+    Args:
+      num_arms: number of arms, an integer >= 1; static.
+      a: made-up ones, and as many zeros, per pull, > 0; traced.
+
+    Returns:
+      An Algorithm with actions int32[] in [0, num_arms) and rewards float[] in [0, 1]. Its noise is float[num_arms +
+      1], uniform numbers for the arms and one for the Bernoulli draw.
+
+    Raises:
+      ValueError: an argument is out of range.
+
+    Source:
+      Kveton, Szepesvari, Vaswani, Wen, Lattimore and Ghavamzadeh (2019), Garbage in, reward out: bootstrapping
+      exploration in multi-armed bandits, ICML, Algorithm 1.
+    """
+    checks.number("giro", "a", a, low=0.0, open_low=True)
+
+    def score(u: Array, n: Array, successes: Array) -> Array:
+        made_up = jnp.ceil(as_float(a) * n - MARGIN)
+        size = jnp.maximum(n + 2 * made_up, 1.0)
+        return binomial_quantile(u, size, (successes + made_up) / size) / size
+
+    return _rule("giro", num_arms, score)
+
+
+def _rule(name: str, num_arms: int, score: Callable[[Array, Array, Array], Array]) -> Algorithm:
+    """Return the rule of a score of uniform numbers, pulls and successes, floats[num_arms]."""
+    num_arms = checks.integer(name, "num_arms", num_arms, 1)
+
+    def init(key: Key) -> HistoryState:
+        return HistoryState(jnp.zeros(num_arms, jnp.int32), jnp.zeros(num_arms, jnp.int32))
+
+    def noise(key: Key) -> Array:
+        return unit_of_words(jax.random.bits(key, (num_arms + 1,), jnp.uint32))
+
+    def select(noise: Array, state: HistoryState, context: Offer | None) -> Choice:
+        scores = score(noise[:num_arms], as_float(state.counts), as_float(state.successes))
+        scores = jnp.where(state.counts > 0, scores, jnp.inf)
+        return Choice(argmax(among_available(available_of(context), scores)), noise[num_arms])
+
+    def update(state: HistoryState, context: Offer | None, choice: Choice, reward: Array) -> HistoryState:
+        arm, coin = choice
+        count = get_at(state.counts, arm) + 1
+        successes = get_at(state.successes, arm) + (coin < reward).astype(jnp.int32)
+        return HistoryState(set_at(state.counts, arm, count), set_at(state.successes, arm, successes))
+
+    return Algorithm(
+        init=init,
+        select=select,
+        update=update,
+        pulls=lambda state: state.counts,
+        noise=noise,
+        arms=Arms(num_arms),
+        rewards=Rewards(0.0, 1.0),
+        name=name,
+    )

@@ -1,0 +1,116 @@
+"""Robust UCB: Bubeck, Cesa-Bianchi and Lugosi (2013), for rewards of which only a second moment is bounded.
+
+The rewards are kept, because estimates are computed anew in each round. The constants are those of the proofs, so wide
+that the first thousand rounds are nearly uniform.
+"""
+
+import math
+from typing import Literal, NamedTuple
+
+import jax.numpy as jnp
+
+from jaxbandit.base import checks
+from jaxbandit.base.contract import Algorithm, Arms
+from jaxbandit.base.declaration import declare
+from jaxbandit.base.numerics import argmax, as_float, get_at, set_at
+from jaxbandit.base.types import Array, Key, Scalar
+
+
+class RobustUcbState(NamedTuple):
+    """All rewards, or for medians of means the sums of the first ones."""
+
+    round: Array  # int32[], the round about to be played, from 1
+    counts: Array  # int32[num_arms]
+    kept: Array  # float[num_arms, horizon + 1], the n-th reward of an arm, or the sum of its first n, at place n
+
+
+@declare(
+    question="regret",
+    setting="arms",
+    rewards="of a bounded second moment",
+    cost="O(K T), or O(K log T) for medians of means",
+    memory="O(K T)",
+    tries={"moment": (4.0, 1.0)},
+    settings=({"horizon": 30}, {"horizon": 30, "estimator": "median of means"}),
+)
+def robust_ucb(
+    num_arms: int, *, moment: Scalar, horizon: int, estimator: Literal["truncated", "median of means"] = "truncated"
+) -> Algorithm:
+    """UCB for heavy tails, with truncated means or medians of means, Bubeck et al. 2013.
+
+    Return robust UCB, whose index is a robust estimate of the mean of the arm plus its confidence width.
+
+    "truncated" is the mean of x_i 1(x_i^2 <= u i / (2 log t)) plus 4 sqrt(2 u log(t) / N), with x_i the i-th of the N
+    rewards of the arm. "median of means" has max(1, floor(min(8 l, N / 2))) blocks of equally many rewards, l = 1/8 + 2
+    log t, and the width sqrt(192 v l / N). Each arm is pulled once first, and ties go to the lowest-numbered arm.
+
+    Guarantee: Logarithmic regret for all rewards of such a moment (Bubeck, Cesa-Bianchi and Lugosi 2013).
+
+    Args:
+      num_arms: number of arms, an integer >= 1; static.
+      moment: a bound, > 0, on u = E[reward^2] of every arm for "truncated", on the variance v for "median of means";
+        traced.
+      horizon: number of rounds, an integer in [1, 10,000]; static. A run must not be longer.
+      estimator: "truncated" or "median of means"; static.
+
+    Returns:
+      An Algorithm with actions int32[] in [0, num_arms) and rewards float[].
+
+    Raises:
+      ValueError: an argument is out of range.
+
+    Source:
+      Bubeck, Cesa-Bianchi and Lugosi (2013), Bandits with heavy tail, IEEE Transactions on Information Theory 59,
+      Section 2.
+    """
+    num_arms = checks.integer("robust_ucb", "num_arms", num_arms, 1)
+    checks.number("robust_ucb", "moment", moment, low=0.0, open_low=True)
+    horizon = checks.integer("robust_ucb", "horizon", horizon, 1, 10_000)
+    checks.choice("robust_ucb", "estimator", estimator, ("truncated", "median of means"))
+    truncated = estimator == "truncated"
+    most = max(math.floor(min(8 * (1 / 8 + 2 * math.log(horizon)), horizon / 2)), 1)  # blocks
+
+    def init(key: Key) -> RobustUcbState:
+        counts = jnp.zeros(num_arms, jnp.int32)
+        return RobustUcbState(jnp.ones((), jnp.int32), counts, jnp.zeros((num_arms, horizon + 1)))
+
+    def of_truncated(state: RobustUcbState, n: Array, log_t: Array) -> Array:
+        i = jnp.arange(horizon + 1, dtype=jnp.int32)[None]
+        small = state.kept**2 * (2 * log_t) <= as_float(moment) * as_float(i)
+        used = small & (i > 0) & (i <= state.counts[:, None])
+        mean = jnp.sum(jnp.where(used, state.kept, 0.0), 1) / n
+        return mean + 4 * jnp.sqrt(2 * as_float(moment) * log_t / n)
+
+    def of_medians(state: RobustUcbState, n: Array, log_t: Array) -> Array:
+        level = 1 / 8 + 2 * log_t
+        blocks = jnp.maximum(jnp.floor(jnp.minimum(8 * level, n / 2)), 1.0)
+        size = jnp.floor(n / blocks)
+        ends = jnp.arange(most + 1, dtype=jnp.int32)[None] * size[:, None].astype(jnp.int32)
+        sums = jnp.take_along_axis(state.kept, jnp.minimum(ends, horizon), 1)
+        means = (sums[:, 1:] - sums[:, :-1]) / size[:, None]
+        number = blocks.astype(jnp.int32)
+        inside = jnp.arange(most, dtype=jnp.int32)[None] < number[:, None]
+        ordered = jnp.sort(jnp.where(inside, means, jnp.inf), 1)
+        middle = jnp.stack([(number - 1) // 2, number // 2], 1)
+        median = jnp.mean(jnp.take_along_axis(ordered, middle, 1), 1)
+        return median + jnp.sqrt(192 * as_float(moment) * level / n)
+
+    def select(noise: None, state: RobustUcbState, context: None) -> Array:
+        n, log_t = as_float(jnp.maximum(state.counts, 1)), jnp.log(as_float(state.round))
+        index = (of_truncated if truncated else of_medians)(state, n, log_t)
+        return argmax(jnp.where(state.counts > 0, index, jnp.inf))
+
+    def update(state: RobustUcbState, context: None, action: Array, reward: Array) -> RobustUcbState:
+        n = get_at(state.counts, action)
+        entry = reward if truncated else reward + state.kept[action, n]
+        kept = state.kept.at[action, n + 1].set(entry, mode="drop")
+        return RobustUcbState(state.round + 1, set_at(state.counts, action, n + 1), kept)
+
+    return Algorithm(
+        init=init,
+        select=select,
+        update=update,
+        pulls=lambda state: state.counts,
+        arms=Arms(num_arms),
+        name="robust_ucb",
+    )
