@@ -1,0 +1,172 @@
+"""Equal arms, round by round, between the baselines of a survey in float64 and NumPy on the same rewards and numbers.
+
+Where two scores agree to 1e-6, rounding or the accuracy of an inversion decides, and the reference goes on with our
+arm; quantiles of Student's t and of gamma distributions are right to 1e-5 of their size.
+"""
+
+import math
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from reference import survey_turns as turns
+from reference.survey import SCORES
+
+import jaxbandit as jb
+from jaxbandit.base.contract import action_of
+
+pytestmark = pytest.mark.quickly_compiled
+K, T, SEEDS = 5, 300, 2
+RNG = np.random.default_rng(11)
+MEANS = np.linspace(0.3, 0.7, K)
+REWARDS = {
+    "coin": (RNG.random((SEEDS, T, K)) < MEANS).astype(float),
+    "real": MEANS + RNG.normal(size=(SEEDS, T, K)),
+    "poisson": RNG.poisson(3 * MEANS, (SEEDS, T, K)).astype(float),
+    "exponential": RNG.exponential(3 * MEANS, (SEEDS, T, K)),
+}
+gaussian, poisson, exponential = ({"family": name} for name in ("gaussian", "poisson", "exponential"))
+INDICES = [  # rule, rewards, reference and its arguments
+    (jb.softmax(K), "coin", "softmax", {}, 1e-6),
+    (jb.softmax(K, schedule="decreasing"), "coin", "softmax decreasing", {}, 1e-6),
+    (jb.boltzmann_gumbel(K, c=0.3), "real", "boltzmann_gumbel", {"c": 0.3}, 1e-6),
+    (jb.ucb_tuned(K), "coin", "ucb_tuned", {}, 1e-6),
+    (jb.ucb_alpha(K, alpha=1.7), "coin", "ucb_alpha", {"alpha": 1.7}, 1e-6),
+    (jb.kl_ucb(K, c=3.0, **gaussian, sigma=0.5), "real", "kl_ucb", {"c": 3.0, **gaussian, "sigma": 0.5}, 1e-6),
+    (jb.kl_ucb(K, **poisson), "poisson", "kl_ucb", poisson, 1e-6),
+    (jb.kl_ucb(K, **exponential), "exponential", "kl_ucb", exponential, 1e-6),
+    (jb.kl_ucb_plus(K, c=7.0), "coin", "kl_ucb_plus", {"c": 7.0}, 1e-6),
+    (jb.kl_ucb_plus(K, horizon=T), "coin", "kl_ucb_plus", {"horizon": T}, 1e-6),
+    (jb.kl_ucb_plus_plus(K, horizon=T), "coin", "kl_ucb_plus_plus", {"horizon": T}, 1e-6),
+    (jb.kl_ucb_switch(K, horizon=32 * K), "coin", "kl_ucb_switch", {"horizon": 32 * K}, 1e-6),
+    (jb.kl_ucb_switch(K), "coin", "kl_ucb_switch", {}, 1e-6),
+    (jb.imed(K, **gaussian, sigma=0.5), "real", "imed", {**gaussian, "sigma": 0.5}, 1e-6),
+    (jb.imed(K, **poisson), "poisson", "imed", poisson, 1e-6),
+    (jb.imed(K, **exponential), "exponential", "imed", exponential, 1e-6),
+    (jb.thompson(K, **gaussian, sigma=0.5), "real", "thompson", {**gaussian, "sigma": 0.5}, 1e-6),
+    (jb.thompson(K, **poisson), "poisson", "thompson", poisson, 1e-3),
+    (jb.thompson(K, **exponential), "exponential", "thompson", exponential, 1e-3),
+    (jb.bayes_ucb(K, **gaussian, sigma=0.5), "real", "bayes_ucb", {**gaussian, "sigma": 0.5}, 1e-6),
+    (jb.bayes_ucb(K, **poisson), "poisson", "bayes_ucb", poisson, 1e-3),
+    (jb.bayes_ucb(K, **exponential), "exponential", "bayes_ucb", exponential, 1e-3),
+    (jb.thompson_gaussian_ag(K), "coin", "thompson_gaussian_ag", {}, 1e-6),
+    (jb.thompson_gaussian_unknown(K), "real", "thompson_gaussian_unknown", {}, 1e-3),
+    (jb.thompson_gaussian_unknown(K, alpha=0.3), "real", "thompson_gaussian_unknown", {"alpha": 0.3}, 1e-3),
+    (jb.bayes_ucb_gaussian_unknown(K), "real", "bayes_ucb_gaussian_unknown", {}, 1e-4),
+    (jb.ada_ucb(K, horizon=T, sigma=0.5), "real", "ada_ucb", {"horizon": T, "sigma": 0.5}, 1e-6),
+    (jb.oc_ucb(K, eta=2.0, rho=0.6, sigma=0.5), "real", "oc_ucb", {"eta": 2.0, "rho": 0.6, "sigma": 0.5}, 1e-6),
+    (jb.phe(K), "coin", "phe", {}, 1e-12),
+    (jb.phe(K, a=2.0), "coin", "phe", {"a_": 2.0}, 1e-12),
+    (jb.giro(K), "coin", "giro", {}, 1e-12),
+    (jb.giro(K, a=0.5), "coin", "giro", {"a_": 0.5}, 1e-12),
+    (jb.raw_ucb(K, horizon=T), "real", "raw_ucb", {}, 1e-6),
+    (jb.robust_ucb(K, moment=1.0, horizon=T), "real", "robust_ucb", {"moment": 1.0}, 1e-6),
+    (jb.robust_ucb(K, moment=0.01, horizon=T, estimator="median of means"), "real", "robust_ucb median",
+     {"moment": 0.01}, 1e-6),
+]  # fmt: skip
+
+
+def played(rule, rewards):
+    """The arms of a run and the random numbers of its rounds."""
+
+    def one(state, given):
+        noise, row = given
+        choice = rule.select(noise, state, None)
+        return rule.update(state, None, choice, row[action_of(choice)]), action_of(choice)
+
+    def play(rewards, key):
+        noise = jax.vmap(rule.noise)(jax.random.split(key, T))
+        return jax.lax.scan(one, rule.init(key), (noise, rewards))[1], noise
+
+    with jax.enable_x64(True):
+        keys = jax.random.split(jax.random.key(5), len(rewards))
+        return jax.device_get(jax.jit(jax.vmap(play))(jnp.asarray(rewards), keys))
+
+
+@pytest.mark.parametrize("case", INDICES, ids=lambda case: f"{case[2]} {case[3]}")
+def test_indices(case):
+    rule, world, name, given, close = case
+    arms, noise = played(rule, REWARDS[world])
+    differ = 0
+    for seed in range(SEEDS):
+        x = [np.zeros(0) for _ in range(K)]
+        for t in range(1, T + 1):
+            arm = int(arms[seed, t - 1])
+            scores = SCORES[name](x, t, None if noise is None else noise[seed, t - 1], **given)
+            best = int(np.argmax(scores))
+            if arm != best:
+                assert scores[arm] >= scores[best] - close * max(1, abs(scores[best])), (seed, t, scores, arm)
+                differ += 1
+            x[arm] = np.append(x[arm], REWARDS[world][seed, t - 1, arm])
+    assert differ <= 12, differ  # of 600 rounds
+
+
+def log_ratio(gap, sigma, horizon):
+    return max(math.log(horizon * gap**2 / sigma**2), 0.0)
+
+
+TURNS = {
+    "etc": (jb.etc(K, 7), "real", lambda noise: turns.commits(K, lambda n, lead: n >= 7)),
+    "etc_gap": (
+        jb.etc_gap(K, gap=0.8, horizon=T, sigma=0.5),
+        "real",
+        lambda noise: turns.commits(K, lambda n, lead: n >= math.ceil(math.log(T * 0.64) / 0.64)),
+    ),
+    "etc_sprt": (
+        jb.etc_sprt(K, gap=0.2, horizon=T, sigma=0.7),
+        "real",
+        lambda noise: turns.commits(K, lambda n, lead: 0.2 * n * lead >= 0.49 * log_ratio(0.2, 0.7, T)),
+    ),
+    "etc_bai": (
+        jb.etc_bai(K, horizon=T, sigma=0.4),
+        "real",
+        lambda noise: turns.commits(K, lambda n, lead: lead >= math.sqrt(0.64 * max(math.log(T / (2 * n)), 0) / n)),
+    ),
+    "epsilon_first": (
+        jb.epsilon_first(K, horizon=T, epsilon=0.1),
+        "real",
+        lambda noise: turns.explores(K, lambda t: float(t <= 30), noise),
+    ),
+    "epsilon_decreasing": (
+        jb.epsilon_decreasing(K, c=0.3, d=0.3),
+        "real",
+        lambda noise: turns.explores(K, lambda t: 0.3 * K / (0.09 * t), noise),
+    ),
+    "besa": (jb.besa(K), "coin", lambda noise: turns.besa(K, noise)),
+    "besa of three": (
+        jb.besa(3),
+        "coin",
+        lambda noise: turns.besa(3, noise),
+    ),
+    "lb_sda": (jb.lb_sda(K, horizon=T), "coin", lambda noise: turns.sda(K, None)),
+    "lb_sda with a memory": (jb.lb_sda(K, horizon=T, memory=6), "coin", lambda noise: turns.sda(K, None, memory=6)),
+    "lb_sda on floats": (jb.lb_sda(K, horizon=T), "real", lambda noise: turns.sda(K, None)),
+    "rb_sda": (jb.rb_sda(K, horizon=T), "coin", lambda noise: turns.sda(K, noise)),
+    "exp3_plus_plus": (jb.exp3_plus_plus(K), "coin", lambda noise: turns.exp3_plus_plus(K, noise)),
+    "exp3_plus_plus with gaps": (
+        jb.exp3_plus_plus(K, alpha=0.01, beta=0.1),
+        "coin",
+        lambda noise: turns.exp3_plus_plus(K, noise, alpha=0.01, beta=0.1),
+    ),
+    "swa": (jb.swa(K, window=9), "real", lambda noise: turns.swa(K, 9)),
+    "swa of a horizon": (
+        jb.swa(K, horizon=T),
+        "real",
+        lambda noise: turns.swa(K, math.ceil(0.2 * (16 * 0.25 * T**2 * math.log(math.sqrt(2) * T) / K**2) ** (1 / 3))),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", TURNS)
+def test_turns(name):
+    rule, world, reference = TURNS[name]
+    num_arms = rule.arms.num_arms
+    rewards = REWARDS[world][:, :, :num_arms]
+    arms, noise = played(rule, rewards)
+    for seed in range(SEEDS):
+        other = reference(None if noise is None else jax.tree.map(lambda x, seed=seed: x[seed], noise))
+        expected = [next(other)]
+        for t in range(T - 1):
+            expected.append(other.send(rewards[seed, t, expected[-1]]))
+        assert arms[seed].tolist() == expected
