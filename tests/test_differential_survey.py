@@ -150,11 +150,6 @@ TURNS = {
         lambda noise: turns.exp3_plus_plus(K, noise, alpha=0.01, beta=0.1),
     ),
     "swa": (jb.swa(K, window=9), "real", lambda noise: turns.swa(K, 9)),
-    "swa of a horizon": (
-        jb.swa(K, horizon=T),
-        "real",
-        lambda noise: turns.swa(K, math.ceil(0.2 * (16 * 0.25 * T**2 * math.log(math.sqrt(2) * T) / K**2) ** (1 / 3))),
-    ),
 }
 
 

@@ -46,7 +46,7 @@ class Level(NamedTuple):
     question="regret",
     setting="arms",
     rewards="in [0, 1]",
-    cost="O(K), a hypergeometric draw a duel, and a sort",
+    cost="O(K^2) comparisons, a hypergeometric draw a duel",
     memory="O(K)",
 )
 def besa(num_arms: int) -> Algorithm:
@@ -85,7 +85,11 @@ def besa(num_arms: int) -> Algorithm:
 
     def winner(noise: BesaNoise, state: BesaState) -> Array:
         n, good = as_float(state.counts), as_float(state.successes)
-        places = jnp.argsort(noise.order, stable=True).astype(jnp.int32)
+        # Not argsort, which an accelerator or a CPU performs comparison by comparison.
+        earlier = noise.order[None] < noise.order[:, None]
+        arms = jnp.arange(num_arms, dtype=jnp.int32)
+        tied = (noise.order[None] == noise.order[:, None]) & (arms[None] < arms[:, None])
+        places = jnp.zeros(num_arms, jnp.int32).at[jnp.sum(earlier | tied, 1, dtype=jnp.int32)].set(arms)
         for level in levels:
             a, b = places[level.left], places[level.right]
             drawn = jnp.minimum(n[a], n[b])
