@@ -23,13 +23,13 @@ def binomial_quantile(u: Array, n: Array, p: Array) -> Array:
     Args:
       u: level, float[...] in (0, 1).
       n: number of trials, whole, float[...] >= 0.
-      p: probability of success, float[...] in [0, 1].
+      p: probability of success, float[...] in [0, 1).
     """
     q = 1 - p
     spread = n * p * q
 
     def ratio(k: Array) -> Array:
-        return (n - k) * p / ((k + 1) * jnp.maximum(q, jnp.finfo(u.dtype).tiny))
+        return (n - k) * p / ((k + 1) * q)
 
     return _quantile(u, 0 * n, n, n * p, spread, (q - p) * spread, (1 - 6 * p * q) * spread, ratio)
 
