@@ -57,6 +57,12 @@ INSTANCES = {
         {"num_arms": 9, "horizon": 10_000},
         10_000,
     ),
+    "gaussian regret": Instance(
+        "five Gaussian arms of means 0, 0.2, 0.5, 0.8, 1, standard deviation 1 and 10,000 rounds",
+        lambda: jb.gaussian([0.0, 0.2, 0.5, 0.8, 1.0], sigma=1.0),
+        {"num_arms": 5},
+        10_000,
+    ),
     "changing": Instance(
         "three Bernoulli arms whose means 0.3, 0.5 and 0.9 change places every 2,000 of 10,000 rounds",
         lambda: jb.piecewise_bernoulli(JUMPS, STARTS),
@@ -165,7 +171,19 @@ INSTANCES = {
         2_000,
     ),
 }
-OWN = {"kim_nelson": {"epsilon": 0.1}}  # arguments of one algorithm alone
+OWN = {  # arguments of one algorithm alone
+    "kim_nelson": {"epsilon": 0.1},
+    "fixed_arm": {"arm": 7},
+    "etc": {"pulls": 50},
+    "etc_gap": {"gap": 0.1, "sigma": 0.5},
+    "etc_sprt": {"gap": 0.1, "sigma": 0.5},
+    "etc_bai": {"sigma": 0.5},
+    "epsilon_decreasing": {"d": 0.1},
+    "ada_ucb": {"sigma": 0.5},
+    "oc_ucb": {"sigma": 0.5},
+    "robust_ucb": {"moment": 1.0},
+    "swa": {"window": 151},
+}
 UNKNOWN = ("Gaussian, variances unknown", "any law; the best p-quantile is found")
 
 
@@ -177,6 +195,8 @@ def instance_of(name: str) -> str:
     if known.question == "confidence":
         by_setting = {"features": "linear", "full-bandit": "sums", "semi-bandit": "members"}
         return by_setting.get(known.setting, "gaussian" if known.rewards in UNKNOWN else "bernoulli")
+    if known.setting == "arms" and known.rewards == "Gaussian, unknown variances":
+        return "gaussian regret"
     if known.setting == "contexts":
         return "clicks" if known.rewards.startswith("in [0, 1]") else "rows" if "shared" in name else "vectors"
     by_setting = {"changing": "changing", "adversarial": "adversarial", "features": "linear regret"}
