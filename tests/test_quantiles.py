@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import special, stats
 
-from jaxbandit.theory.solvers.discrete import LARGE, binomial_quantile, hypergeometric_quantile
+from jaxbandit.theory.solvers.discrete import LARGE, binomial, hypergeometric, quantile
 from jaxbandit.theory.solvers.student_t import t_at, t_quantile
 
 pytestmark = pytest.mark.quickly_compiled
@@ -34,10 +34,10 @@ def check(found, law, variance, exact, u):
 @pytest.mark.parametrize("x64", [True, False], ids=["float64", "float32"])
 def test_binomial(x64):
     with jax.enable_x64(x64):
-        quantile = jax.jit(binomial_quantile)
+        found_by = jax.jit(lambda u, *law: quantile(u, binomial(*law)))
         u = jnp.asarray(LEVELS, jnp.result_type(float))
         for n, p in BINOMIAL:
-            found = quantile(u, jnp.full_like(u, n), jnp.full_like(u, p))
+            found = found_by(u, jnp.full_like(u, n), jnp.full_like(u, p))
             level = np.asarray(u, float)
             check(found, stats.binom(n, float(u.dtype.type(p))), n * p * (1 - p), 1e-12 if x64 else 2e-6, level)
 
@@ -45,10 +45,10 @@ def test_binomial(x64):
 @pytest.mark.parametrize("x64", [True, False], ids=["float64", "float32"])
 def test_hypergeometric(x64):
     with jax.enable_x64(x64):
-        quantile = jax.jit(hypergeometric_quantile)
+        found_by = jax.jit(lambda u, *law: quantile(u, hypergeometric(*law)))
         u = jnp.asarray(LEVELS, jnp.result_type(float))
         for good, bad, drawn in HYPERGEOMETRIC:
-            found = quantile(u, *(jnp.full_like(u, x) for x in (good, bad, drawn)))
+            found = found_by(u, *(jnp.full_like(u, x) for x in (good, bad, drawn)))
             law = stats.hypergeom(good + bad, good, drawn)
             total = good + bad
             variance = drawn * good * bad * (total - drawn) / total**2 / max(total - 1, 1)

@@ -15,7 +15,7 @@ from jaxbandit.base.contract import Algorithm, Arms, Choice, Rewards
 from jaxbandit.base.declaration import declare
 from jaxbandit.base.numerics import argmax, as_float, get_at, set_at, unit_of_words
 from jaxbandit.base.types import Array, Key
-from jaxbandit.theory.solvers.discrete import hypergeometric_quantile
+from jaxbandit.theory.solvers.discrete import hypergeometric, quantile
 
 
 class BesaState(NamedTuple):
@@ -95,7 +95,7 @@ def besa(num_arms: int) -> Algorithm:
             drawn = jnp.minimum(n[a], n[b])
 
             def total(arm: Array, drawn: Array = drawn, level: Level = level) -> Array:
-                return hypergeometric_quantile(noise.duels[level.number], good[arm], n[arm] - good[arm], drawn)
+                return quantile(noise.duels[level.number], hypergeometric(good[arm], n[arm] - good[arm], drawn))
 
             more = jnp.where(n[a] > n[b], a, b)
             sampled = total(more)
