@@ -82,7 +82,7 @@ def test_bad_input_is_one_line_and_status_2(log, tmp_path, capsys):
         (["--policy", "column:bset"], "has no column 'bset', its columns are 'x', 'arm', 'click'"),
         (["--policy", "column:new0,new1"], "names 2 columns, must name 1, with the arm that the policy takes, or 5"),
         (["--policy", "column:x"], "line 2: x = 0.4"),
-        (["--policy", "column:new0,new1,new2,new3,new3"], "line 2: new0, new1, new2, new3, new3 sum to 0.1, must"),
+        (["--policy", "column:new0,new1,new2,new3,new3"], "line 3: new0, new1, new2, new3, new3 sum to 0.1, must"),
         (["--policy", "=arm:1"], "--policy =arm:1 has no name, must be POLICY or NAME=POLICY"),
         (["--policy", "my_offline_policies:bets"], "has no bets in module my_offline_policies; did you mean 'best'?"),
         (["--policy", "my_offline_policies:THREE"], "is a int, must be a function from a context"),
