@@ -29,7 +29,7 @@ def measure(quick: bool) -> dict[str, list[dict[str, Any]]]:
     costs, drifts = [], []
     for dim in DIMS[:1] if quick else DIMS:
         costs += [beside_numpy.measure_case(case, REPEATS.get(dim, beside_numpy.REPEATS)) for case in cases(dim)]
-    for dim, rounds in (() if quick else DRIFT):
+    for dim, rounds in () if quick else DRIFT:
         drifts += [drift(dim, after, x64) for x64 in (False, True) for after in rounds]
     return {"costs": costs, "drift": drifts}
 
