@@ -1,7 +1,7 @@
 """Rules on one fixed matrix of features, K = 1,000: the cost of a round beside NumPy, and the drift of what is carried.
 
-NumPy carries means, variances and P as ours does, in float32 like ours: O(K d + d^2) a round. `lin_ucb` is "oful", which
-has no initial pulls; greedy has d of them, in which NumPy does nothing, so that it plays d rounds more.
+NumPy carries means, variances and P as ours does, in float32 like ours: O(K d + d^2) a round. `lin_ucb` is "oful",
+which has no initial pulls; greedy has d of them, in which NumPy does nothing, so that it plays d rounds more.
 """
 
 import time

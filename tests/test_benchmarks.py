@@ -28,6 +28,7 @@ from benchmarks import (  # noqa: E402
     contexts,
     contextual_loops,
     first_command,
+    fixed_features,
     full_bandit,
     goals,
     halving,
@@ -115,6 +116,17 @@ def test_the_loops_in_numpy_find_theta(model, shared):
         assert played.seconds > 0
         theta, truth = played.theta.ravel(), played.truth.ravel()
         assert theta @ truth > np.cos(0.2) * np.linalg.norm(theta) * np.linalg.norm(truth)
+
+
+def test_fixed_features():
+    cases = fixed_features.cases(12, num_arms=30, rounds=20)
+    assert [case.rule for case in cases] == ["lin_ucb", "lin_ts", "greedy"] and all(
+        c.numpy(c.rounds) > 0 for c in cases
+    )
+    row = beside_numpy.measure_case(cases[0]._replace(runs=4), repeats=1)
+    drift = fixed_features.drift(12, 30, x64=True, num_arms=30)
+    assert drift["variances"] < 1e-12 and drift["means"] < 1e-12
+    assert "d = 12" in fixed_features.table({"costs": [row], "drift": [drift]})
 
 
 def test_other_settings():
@@ -251,7 +263,7 @@ def test_the_command_line_names_its_parts(capsys):
             __main__.main(argv)
         assert ended.value.code == (0 if "--help" in argv else 2)
     said = capsys.readouterr()
-    assert "adversarial, allocation, best_arm, cluster, coverage, decisions," in " ".join(said.out.split())
+    assert "adversarial, allocation, best_arm, cluster, contexts, coverage, decisions," in " ".join(said.out.split())
     assert "part = 'nothing', must be one of" in said.err
     assert "must be part of one of: ucb1, K = 9;" in said.err
     assert all((ROOT / "benchmarks" / f"{part}.py").exists() for part in __main__.PARTS)
