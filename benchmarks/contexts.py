@@ -60,7 +60,7 @@ def case(name: str, both: Pair, num_arms: int, shape: tuple[int, ...], runs: int
     """Return the case of a rule."""
     algorithm, rule = both
     shared, dim = len(shape) == 2, shape[-1]
-    logistic = algorithm.rewards is not None and algorithm.rewards.high == 1.0
+    logistic = algorithm.rewards is not None and bool(algorithm.rewards.high == 1.0)
     kinds = (jb.logistic_vectors, jb.linear_vectors), (jb.logistic_matrix, jb.linear_matrix)
     environment = kinds[shared][not logistic](num_arms=num_arms, dim=dim)
     loop = None if rule is None else _loop(rule, num_arms, shape, logistic)
