@@ -120,9 +120,8 @@ def test_the_loops_in_numpy_find_theta(model, shared):
 
 def test_fixed_features():
     cases = fixed_features.cases(12, num_arms=30, rounds=20)
-    assert [case.rule for case in cases] == ["lin_ucb", "lin_ts", "greedy"] and all(
-        c.numpy(c.rounds) > 0 for c in cases
-    )
+    assert [case.rule for case in cases] == ["lin_ucb", "lin_ts", "greedy"]
+    assert all(case.numpy and case.numpy(case.rounds) > 0 for case in cases)
     row = beside_numpy.measure_case(cases[0]._replace(runs=4), repeats=1)
     drift = fixed_features.drift(12, 30, x64=True, num_arms=30)
     assert drift["variances"] < 1e-12 and drift["means"] < 1e-12
