@@ -62,6 +62,19 @@ def test_a_z_that_few_heavy_rows_explain_is_doubtful_only():
     assert "may not belong" in d.alarms[0] and "few rows with large weights" in d.alarms[0]
 
 
+@pytest.mark.parametrize("known", ["least", "learned", "nothing"])
+def test_what_a_rule_hardly_ever_does_may_be_in_no_row(known):
+    """Of 100 rows 2 are expected in which arm 1 is taken, with p = .02; there is none with probability .13."""
+    p = np.where(np.arange(100) % 2, 0.98, 0.97)
+    options = {"least_propensity": 0.02 if known == "least" else None, "adaptive": known == "learned"}
+    log = jb.read_log(action=np.zeros(100), reward=np.ones(100), propensity=p, num_arms=2, **options)
+    found = jb.evaluate(log, np.full((100, 2), 0.5))
+    assert found.only.diagnostics.mean_weight_z < -100
+    assert found.only.diagnostics.wrong == (known == "nothing") == str(found).startswith("Do not use")
+    high = jb.read_log(action=np.zeros(100), reward=np.ones(100), propensity=p / 9, num_arms=2, adaptive=True)
+    assert jb.evaluate(high, "arm:0").only.diagnostics.wrong  # 1/p cut at the largest seen is 9 in the mean, not 1
+
+
 def by_hand(log, policy):
     """DR with ridge regression of each arm on (1, x), row after row."""
     n, arms = policy.shape

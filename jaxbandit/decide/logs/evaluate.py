@@ -9,7 +9,7 @@ import numpy as np
 from jaxbandit.base import checks
 from jaxbandit.base.refusals import refuse
 from jaxbandit.decide.logs import estimates, policies, reward_models
-from jaxbandit.decide.logs.diagnostics import Diagnostics, diagnose
+from jaxbandit.decide.logs.diagnostics import Diagnostics, diagnose, largest
 from jaxbandit.decide.logs.estimates import BERNSTEIN, BETTING, NORMAL, Rows
 from jaxbandit.decide.logs.evaluation import LOG, Evaluation
 from jaxbandit.decide.logs.log import Log
@@ -130,8 +130,9 @@ def _value(
         about = "there are no propensities: this is what a model predicts, and nothing bounds its error"
         return PolicyValue(name, dm, (dm,), confidence, (about,))
     weight = chances[np.arange(len(log)), log.action] / log.propensity
-    checked = diagnose(log, chances, weight)
-    seen = _largest_seen(log, chances, weight)
+    checked = diagnose(log, chances, weight, bound)
+    possible = None if log.probabilities is None else largest(log, chances)  # also of arms that no row has
+    seen = max(float(weight.max()), possible or 1.0, 1.0)
     if bound is not None and seen > bound * (1 + 1e-9):
         refuse(f"{WHERE}: policy {name!r}", f" has the weight {seen:.6g}, must be at most {bound:g}, the largest "
                "weight that was given, or 1/least_propensity")  # fmt: skip
@@ -156,14 +157,6 @@ def _unknown_mass(log: Log, checked: Diagnostics) -> float:
     if log.probabilities is None:
         return checked.never_pulled_mass
     return checked.unsupported_mass or 0.0
-
-
-def _largest_seen(log: Log, chances: np.ndarray, weight: np.ndarray) -> float:
-    """Return the largest weight of any row, and of any arm of a row where its probability is known."""
-    if log.probabilities is None:
-        return max(float(weight.max()), 1.0)
-    ratio = np.divide(chances, log.probabilities, out=np.zeros_like(chances), where=log.probabilities > 0)
-    return max(float(ratio.max()), float(weight.max()), 1.0)
 
 
 def _few(rows: Rows) -> str:
