@@ -22,7 +22,7 @@ def unit_vectors(num_arms, dim, seed):
     return drawn / np.linalg.norm(drawn, axis=1, keepdims=True)
 
 
-@pytest.mark.parametrize("number", [3, 9, 16, 37])  # unrolled, a remainder alone, a turn alone, turns and a remainder
+@pytest.mark.parametrize("number", [3, 9, 25, 32, 37])  # unrolled, a reduction, turns with a remainder and without
 @pytest.mark.parametrize("axis", [0, 1])
 def test_weighted_sums_of_one_run_and_of_many(axis, number):
     rng = np.random.default_rng(0)
