@@ -7,7 +7,7 @@ and in float64 1e-11; nothing is computed anew.
 """
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax.numpy as jnp
 from jax import lax
@@ -22,7 +22,7 @@ class Posterior(NamedTuple):
     """What is known of the arms' means after some rewards."""
 
     means: Array  # float[num_arms]
-    variances: Array | None  # float[num_arms], the diagonal of S, with S only; rounding may make it negative
+    variances: Any  # float[num_arms], the diagonal of S, which rounding may make negative; None with F
     matrix: Array  # float[num_arms, num_arms], S or F
 
 
@@ -71,7 +71,6 @@ def update_covariance(prior: Posterior, arm: Array, reward: Array, noise: Scalar
     """Return the posterior after the reward of an arm, whose noise has this variance; the matrix is S."""
     common = weighted_sum(prior.matrix, _only(prior, arm), 0)
     means, den = _moved(prior, common, arm, reward, noise)
-    assert prior.variances is not None
     variances = prior.variances - common * (common / den)
     return Posterior(means, variances, prior.matrix - common[:, None] * (common / den)[None])
 
