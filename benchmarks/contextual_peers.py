@@ -11,7 +11,7 @@ import statistics
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,16 +19,15 @@ import jax
 import numpy as np
 
 import jaxbandit as jb
-from benchmarks import machine, offpolicy_worlds, results_file
+from benchmarks import contextual_peers_logs as logs
+from benchmarks import machine, results_file
 from benchmarks.contextual_peers_side import numpy_play
-from jaxbandit.decide.logs.reward_models import cross_fitted
-from jaxbandit.environments import data_sets
+from jaxbandit.base.contract import action_of
 
 SIDE = Path(__file__).with_name("contextual_peers_side.py")
 PEERS = ("mabwiser", "coba", "obp")
 LAMBDAS, ALPHA, PRODUCTS = (1.0, 0.25, 4.0), 1.0, 300  # rows of coba's model of products of contexts and arms
-ESTIMATORS = ("IPS", "SNIPS", "DR")
-LOGS, REPLAYED = 200, 10_000  # rows of a log that is replayed
+LOGS, REPLAYS = 200, 20
 
 
 def main(argv: Sequence[str]) -> int:
@@ -49,8 +48,8 @@ def main(argv: Sequence[str]) -> int:
 
 def measure(quick: bool, interpreters: Sequence[str]) -> dict[str, Any]:
     """Return what each peer found, None if it is missing, beside ours."""
-    rows, logs = (60, 3) if quick else (1797, LOGS)
-    x, labels = digits(0, rows)
+    rows, runs = (60, 2) if quick else (1797, 40)
+    x, labels = logs.digits(0, rows)
     plays = [session_play(jb.lin_ucb_disjoint(10, 62, alpha=ALPHA, regularization=lam), x, labels) for lam in LAMBDAS]
     history = np.array([choices for choices, _ in plays])
     given = {"x": x, "labels": labels, "alpha": ALPHA}
@@ -58,23 +57,22 @@ def measure(quick: bool, interpreters: Sequence[str]) -> dict[str, Any]:
     products = np.einsum("ab,td->tabd", np.eye(10), x[:short]).reshape(short, 10, -1)
     shared = session_play(jb.lin_ucb_shared(10, products.shape[2], alpha=ALPHA), products, labels[:short])
     peer = functools.partial(_peer, interpreters)
-    drawn = {name: [cell(i) for i in range(logs)] for name, cell in cells(quick).items()}
-    replayed = [offpolicy_worlds.eight("peaked").draw(np.random.default_rng([3, i]), REPLAYED) for i in range(logs)]
-    logged = _arrays(drawn)
-    logged |= {f"replay {key}": np.array([getattr(d.log, key) for d in replayed[:20]]) for key in _KEYS[1:]}
+    drawn = {name: logs.draw(name, 3 if quick else LOGS, 60 if quick else 0) for name in logs.CELLS}
+    replayed = logs.replayed(2 if quick else REPLAYS)
     return {
         "labels": labels, "history": history, "shared": shared[0],
         "seconds": {
             "numpy": numpy_play(x, labels, ALPHA, 1.0)[1], "session": plays[0][1], "shared session": shared[1],
             "jitted": jitted_seconds(jb.lin_ucb_disjoint(10, 62), x, labels),
             "shared jitted": jitted_seconds(jb.lin_ucb_shared(10, 620), products, labels[:short]),
-            "runs": runs_seconds(2 if quick else 40),
+            "runs": runs_seconds(runs),
         },
+        "runs": runs,
         "mabwiser": peer("mabwiser", given | {"lams": np.array(LAMBDAS), "history": history}),
         "coba": peer("coba", given | {"x": x[:short], "labels": labels[:short], "history": shared[0][None]}),
-        "logs": {name: ours(each) for name, each in drawn.items()},
-        "replay": replays([d.log for d in replayed[:20]]),
-        "obp": peer("obp", logged),
+        "logs": {name: logs.ours(name, each) for name, each in drawn.items()},
+        "replay": logs.replays(replayed),
+        "obp": peer("obp", logs.arrays(drawn, replayed)),
     }  # fmt: skip
 
 
@@ -91,13 +89,6 @@ def _peer(interpreters: Sequence[str], name: str, given: dict[str, Any]) -> dict
             with np.load(Path(folder) / "out.npz") as file:
                 return dict(file)
     return None
-
-
-def digits(seed: int, rows: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return the contexts of `jb.classes("digits")`, float64[rows, 62], and the classes, in a random order."""
-    columns, labels = data_sets.load("digits", "digits")
-    order = np.random.default_rng(seed).permutation(len(columns))[:rows]
-    return data_sets.with_ones(columns)[order], labels[order].astype(int)
 
 
 def session_play(rule: jb.Algorithm, x: np.ndarray, labels: np.ndarray) -> tuple[np.ndarray, float]:
@@ -119,7 +110,7 @@ def jitted_seconds(rule: jb.Algorithm, x: np.ndarray, labels: np.ndarray) -> flo
     state, times = rule.init(jax.random.key(0)), []
     for context, label in zip(x.astype(np.float32), labels, strict=True):
         begin = time.perf_counter()
-        arm = int(jb.action_of(select(None, state, context)))
+        arm = int(action_of(select(None, state, context)))
         state = jax.block_until_ready(update(state, context, np.int32(arm), np.float32(arm == label)))
         times.append(time.perf_counter() - begin)
     return statistics.fmean(times[5:])
@@ -133,44 +124,37 @@ def runs_seconds(runs: int) -> float:
     return found.run_seconds / (runs * 1797)
 
 
-_KEYS = ("x", "action", "reward", "propensity")
+def table(found: dict[str, Any]) -> str:
+    """Return what was found as text."""
+    seconds, labels, history = found["seconds"], found["labels"], found["history"]
+    lines = [f"{name}: {'missing' if found[name] is None else found[name]['version']}" for name in PEERS]
+    lines += ["", f"LinUCB with alpha = 1 on {len(labels):,} rows of digits: choices on the same history, own rewards"]
+    lines += [f"{'':<34}{'equal':>14}{'our reward':>12}{'its reward':>12}"]
+    if (peer := found["mabwiser"]) is not None:
+        for i, lam in enumerate(LAMBDAS):
+            equal = int((peer[f"choices {i}"] == history[i])[1:].sum())
+            both = [int((each == labels).sum()) for each in (history[i], peer[f"own {i}"])]
+            lines.append(f"{f'MABWiser, l2_lambda = {lam:g}':<34}{_of(equal, len(labels) - 1)}{both[0]:>12}{both[1]:>12}")
+    if (peer := found["coba"]) is not None:
+        few = labels[: len(found["shared"])]
+        both = [int((each == few).sum()) for each in (found["shared"], peer["own"])]
+        lines.append(f"{'coba, ax: 620 products':<34}{_of(int(peer['agrees'].sum()), len(few))}{both[0]:>12}{both[1]:>12}")
+    lines += ["", "Time of a decision and its update, and over that of a NumPy loop with d = 62 in the same process"]
+    lines += [f"{'':<46}{'us':>9}{'/ NumPy':>10}"]
+    times = [
+        ("a model for each arm, d = 62: MABWiser", found["mabwiser"], "seconds 0"),
+        ("  ours, a session's ask and tell (float64)", seconds, "session"),
+        ("  ours, compiled select and update", seconds, "jitted"),
+        (f"  ours, a round of a run of {found['runs']}", seconds, "runs"),
+        ("one model, d = 620: coba", found["coba"], "seconds"),
+        ("  ours, a session's ask and tell (float64)", seconds, "shared session"),
+        ("  ours, compiled select and update", seconds, "shared jitted"),
+    ]
+    for name, side, key in times:
+        if side is not None:
+            lines.append(f"{name:<46}{1e6 * float(side[key]):>9.1f}{float(side[key] / side['numpy']):>10.2f}")
+    return "\n".join([*lines, *logs.lines(found)])
 
 
-def cells(quick: bool) -> dict[str, Callable[[int], offpolicy_worlds.Drawn]]:
-    """Return, by name, what draws a log with a number."""
-
-    def drawing(world: offpolicy_worlds.World, rows: int, seed: int) -> Callable[[int], offpolicy_worlds.Drawn]:
-        return lambda i: world.draw(np.random.default_rng([seed, i]), 60 if quick else rows)
-
-    eight = offpolicy_worlds.eight
-    return {
-        "peaked 500": drawing(eight("peaked"), 500, 1),
-        "peaked 5,000": drawing(eight("peaked"), 5000, 2),
-        "rare 500": drawing(eight("peaked", 0.04), 500, 3),
-        "digits 2,000": drawing(digits_world(), 2000, 4),
-    }
-
-
-VALUES = {"peaked 500": offpolicy_worlds.eight("peaked").value, "rare 500": 0.04 * offpolicy_worlds.eight("peaked").value}
-
-
-@functools.cache
-def digits_world() -> offpolicy_worlds.World:
-    """Return rows of digits drawn with replacement: a good classifier is the policy, a bad one with .2 chance logs."""
-    x, labels = digits(1, 1797)
-
-    def classifier(rows: int, greedy: float) -> np.ndarray:
-        scores = x @ np.linalg.lstsq(x[:rows], np.eye(10)[labels[:rows]], rcond=None)[0]
-        return (1 - greedy) / 10 + greedy * np.eye(10)[scores.argmax(axis=1)]
-
-    policy, logging = classifier(1797, 0.9), classifier(40, 0.8)
-
-    def draw(rng: np.random.Generator, n: int) -> offpolicy_worlds.Drawn:
-        row = rng.integers(0, len(x), n)
-        action = offpolicy_worlds.drawn_arms(rng, logging[row])
-        reward = (action == labels[row]).astype(float)
-        log = jb.read_log(context=x[row], action=action, reward=reward, probabilities=logging[row])
-        return offpolicy_worlds.Drawn(log, policy[row])
-
-    value = float(policy[np.arange(len(x)), labels].mean())
-    return offpolicy_worlds.World(value, float((policy / logging).max()), draw)
+def _of(count: int, total: int) -> str:
+    return f"{f'{count:,} of {total:,}':>14}"
