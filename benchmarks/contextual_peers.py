@@ -23,6 +23,7 @@ from benchmarks import contextual_peers_logs as logs
 from benchmarks import machine, results_file
 from benchmarks.contextual_peers_side import numpy_play
 from jaxbandit.base.contract import action_of
+from jaxbandit.engine.driver.horizon import simulate_cell
 
 SIDE = Path(__file__).with_name("contextual_peers_side.py")
 PEERS = ("mabwiser", "coba", "obp")
@@ -118,9 +119,8 @@ def jitted_seconds(rule: jb.Algorithm, x: np.ndarray, labels: np.ndarray) -> flo
 
 def runs_seconds(runs: int) -> float:
     """Return the seconds of a round of a run of `simulate`, without compiling: each run has an order of its own."""
-    found = jb.simulate(
-        jb.lin_ucb_disjoint(10, 62), jb.classes("digits"), horizon=1797, num_runs=runs, progress=False, per_run=False
-    )
+    pair = jb.lin_ucb_disjoint(10, 62), jb.classes("digits")
+    found = simulate_cell(lambda _: pair, {}, horizon=1797, num_runs=runs, checkpoints=[1797], per_run=False)
     return found.run_seconds / (runs * 1797)
 
 

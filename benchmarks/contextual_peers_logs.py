@@ -99,7 +99,7 @@ def replays(logs: list[jb.Log]) -> dict[str, float]:
     """Return the mean rewards of Thompson sampling by our replay, and as it would be online for as many rounds."""
     rule = jb.thompson(worlds.NUM_ARMS)
     found = [jb.replay(rule, log, num_runs=20, horizon=150, seed=i, any_context=True) for i, log in enumerate(logs)]
-    means = np.array([each.summary()["reward"]["mean"] for each in found])
+    means = np.array([each.interval().value[-1] for each in found])
     return {"value": float(means.mean()), "se": float(means.std(ddof=1) / len(means) ** 0.5), "rows": 150}
 
 
