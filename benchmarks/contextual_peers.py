@@ -28,7 +28,7 @@ from jaxbandit.engine.driver.horizon import simulate_cell
 SIDE = Path(__file__).with_name("contextual_peers_side.py")
 PEERS = ("mabwiser", "coba", "obp")
 LAMBDAS, ALPHA, PRODUCTS = (1.0, 0.25, 4.0), 1.0, 300  # rows of coba's model of products of contexts and arms
-LOGS, REPLAYS = 200, 20
+LOGS, REPLAYS = 200, 10
 
 
 def main(argv: Sequence[str]) -> int:
@@ -134,11 +134,15 @@ def table(found: dict[str, Any]) -> str:
         for i, lam in enumerate(LAMBDAS):
             equal = int((peer[f"choices {i}"] == history[i])[1:].sum())
             both = [int((each == labels).sum()) for each in (history[i], peer[f"own {i}"])]
-            lines.append(f"{f'MABWiser, l2_lambda = {lam:g}':<34}{_of(equal, len(labels) - 1)}{both[0]:>12}{both[1]:>12}")
+            lines.append(
+                f"{f'MABWiser, l2_lambda = {lam:g}':<34}{_of(equal, len(labels) - 1)}{both[0]:>12}{both[1]:>12}"
+            )
     if (peer := found["coba"]) is not None:
         few = labels[: len(found["shared"])]
         both = [int((each == few).sum()) for each in (found["shared"], peer["own"])]
-        lines.append(f"{'coba, ax: 620 products':<34}{_of(int(peer['agrees'].sum()), len(few))}{both[0]:>12}{both[1]:>12}")
+        lines.append(
+            f"{'coba, ax: 620 products':<34}{_of(int(peer['agrees'].sum()), len(few))}{both[0]:>12}{both[1]:>12}"
+        )
     lines += ["", "Time of a decision and its update, and over that of a NumPy loop with d = 62 in the same process"]
     lines += [f"{'':<46}{'us':>9}{'/ NumPy':>10}"]
     times = [

@@ -135,7 +135,10 @@ def lines(found: dict[str, Any]) -> list[str]:
         rows = zip(obp[f"{first}/value"][0], obp[f"{first}/ends"][0], strict=True)
         lines.append(f"{'OBP':<12}{'':>28}" + "".join(_interval(v, *e) for v, e in rows))
     own = found["replay"]
-    lines += ["", "Replay of Thompson sampling on peaked logs of 10,000 rows: mean reward, and online for as many rounds"]
+    lines += [
+        "",
+        "Replay of Thompson sampling on peaked logs of 10,000 rows: mean reward, and online for as long",
+    ]
     text = f"{own['value']:.3f} +- {own['se']:.3f}"
     lines.append(f"{'ours':<12}{text:>18} in {own['rows']:,} rounds, online {online(own['rows']):.3f}")
     if obp is not None:

@@ -8,7 +8,7 @@ import importlib.metadata
 import io
 import sys
 import time
-from contextlib import redirect_stderr
+from contextlib import redirect_stderr, suppress
 
 import numpy as np
 
@@ -30,7 +30,7 @@ def numpy_play(x, labels, alpha, lam):
 
 def mabwiser(given):
     """Return, for each l2_lambda, its choices on our history and on its own; it must be fitted before it predicts."""
-    from mabwiser.mab import MAB, LearningPolicy
+    from mabwiser.mab import MAB, LearningPolicy  # pyright: ignore[reportMissingImports]
 
     x, labels = given["x"], given["labels"]
     found = {}
@@ -57,7 +57,7 @@ def coba(given):
 
     Its LinUCB has one model of products of features, with lambda = 1; it draws among arms that tie.
     """
-    from coba.learners import LinUCBLearner
+    from coba.learners import LinUCBLearner  # pyright: ignore[reportMissingImports]
 
     x, labels, history = [tuple(row) for row in given["x"].tolist()], given["labels"], given["history"][0]
     arms = [tuple(row) for row in np.eye(10).tolist()]
@@ -91,8 +91,8 @@ def obp(given):
 
 
 def _obp_log(log):
-    from obp.ope import DoublyRobust, InverseProbabilityWeighting, RegressionModel
-    from obp.ope import SelfNormalizedInverseProbabilityWeighting as SelfNormalized
+    from obp.ope import DoublyRobust, InverseProbabilityWeighting, RegressionModel  # pyright: ignore[reportMissingImports]
+    from obp.ope import SelfNormalizedInverseProbabilityWeighting as SelfNormalized  # pyright: ignore[reportMissingImports]
     from sklearn.linear_model import LogisticRegression
 
     policy = log["policy"][:, :, None]
@@ -103,12 +103,10 @@ def _obp_log(log):
     value.append(DoublyRobust().estimate_policy_value(**rows, estimated_rewards_by_reg_model=q))
     model = RegressionModel(n_actions=policy.shape[1], base_model=LogisticRegression(C=100, max_iter=1000))
     fitted = None
-    try:
+    with suppress(ValueError):  # of a fold without a reward of 1, which its classifier refuses
         fitted = model.fit_predict(
             context=log["x"], action=log["action"], reward=log["reward"], n_folds=3, random_state=12345
         )
-    except ValueError:  # a fold without a reward of 1: its classifier refuses
-        pass
     ends = []
     for rule, more in (*both, (DoublyRobust(), {"estimated_rewards_by_reg_model": fitted})):
         if more.get("estimated_rewards_by_reg_model", 0) is None:
@@ -120,9 +118,9 @@ def _obp_log(log):
 
 
 def _obp_replays(given):
-    from obp.ope import ReplayMethod
-    from obp.policy import BernoulliTS
-    from obp.simulator import run_bandit_simulation
+    from obp.ope import ReplayMethod  # pyright: ignore[reportMissingImports]
+    from obp.policy import BernoulliTS  # pyright: ignore[reportMissingImports]
+    from obp.simulator import run_bandit_simulation  # pyright: ignore[reportMissingImports]
 
     value, used = [], []
     for i, action in enumerate(given["replay action"]):
