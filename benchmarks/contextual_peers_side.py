@@ -20,7 +20,7 @@ def numpy_play(x, labels, alpha, lam):
     choices = np.zeros(len(x), int)
     begin = time.perf_counter()
     for t, row in enumerate(x):
-        choices[t] = arm = int(np.argmax(theta @ row + alpha * np.sqrt(np.matmul(inverse, row) @ row)))
+        choices[t] = arm = int(np.argmax(theta @ row + alpha * np.sqrt((np.matmul(inverse, row) * row).sum(axis=1))))
         w = inverse[arm] @ row
         scale = 1 / (1 + row @ w)
         theta[arm] += w * ((float(arm == labels[t]) - row @ theta[arm]) * scale)

@@ -25,6 +25,8 @@ from benchmarks import (  # noqa: E402
     best_arm,
     compiled_loops,
     contexts,
+    contextual_peers,
+    contextual_peers_logs,
     first_command,
     full_bandit,
     goals,
@@ -100,6 +102,22 @@ def test_contexts_of_floats():
     for is_shared, of in ((False, rules), (True, shared)):
         for _, score in of.values():
             assert score is None or contexts.numpy_seconds(is_shared, 3, 2, score, 20) > 0
+
+
+def test_beside_other_libraries():
+    x, labels = contextual_peers_logs.digits(0, 40)
+    choices, seconds = contextual_peers.session_play(jb.lin_ucb_disjoint(10, 62, regularization=4.0), x, labels)
+    plain, once = contextual_peers.numpy_play(x, labels, 1.0, 4.0)
+    assert (choices == plain).all() and min(seconds, once) > 0
+    drawn = {name: contextual_peers_logs.draw(name, 2, 60) for name in contextual_peers_logs.CELLS}
+    given = contextual_peers_logs.arrays(drawn, contextual_peers_logs.replayed(1))
+    own = contextual_peers_logs.ours("digits 2,000", drawn["digits 2,000"])
+    assert own["value"].shape == (2, 3) and own["ends"].shape == (2, 3, 2)
+    weights = np.take_along_axis(given["digits 2,000/policy"], given["digits 2,000/action"][:, :, None], 2)[:, :, 0]
+    weights /= given["digits 2,000/propensity"]
+    assert own["value"][:, 0] == pytest.approx((weights * given["digits 2,000/reward"]).mean(axis=1))
+    for name in contextual_peers.PEERS:
+        assert contextual_peers._peer([], name, {}) is None
 
 
 def test_runs_that_stop():
@@ -228,7 +246,7 @@ def test_the_command_line_names_its_parts(capsys):
             __main__.main(argv)
         assert ended.value.code == (0 if "--help" in argv else 2)
     said = capsys.readouterr()
-    assert "adversarial, allocation, best_arm, cluster, coverage, decisions," in " ".join(said.out.split())
+    assert "adversarial, allocation, best_arm, cluster, contexts, coverage, decisions," in " ".join(said.out.split())
     assert "part = 'nothing', must be one of" in said.err
     assert "must be part of one of: ucb1, K = 9;" in said.err
     assert all((ROOT / "benchmarks" / f"{part}.py").exists() for part in __main__.PARTS)
