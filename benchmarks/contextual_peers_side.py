@@ -91,24 +91,23 @@ def obp(given):
 
 
 def _obp_log(log):
-    from obp.ope import DoublyRobust, InverseProbabilityWeighting, RegressionModel  # pyright: ignore[reportMissingImports]
-    from obp.ope import SelfNormalizedInverseProbabilityWeighting as SelfNormalized  # pyright: ignore[reportMissingImports]
+    from obp import ope  # pyright: ignore[reportMissingImports]
     from sklearn.linear_model import LogisticRegression
 
     policy = log["policy"][:, :, None]
     rows = {"reward": log["reward"], "action": log["action"], "pscore": log["propensity"], "action_dist": policy}
     q = log["q"][:, :, None]
-    both = (InverseProbabilityWeighting(), {}), (SelfNormalized(), {})
+    both = (ope.InverseProbabilityWeighting(), {}), (ope.SelfNormalizedInverseProbabilityWeighting(), {})
     value = [rule.estimate_policy_value(**rows, **more) for rule, more in both]
-    value.append(DoublyRobust().estimate_policy_value(**rows, estimated_rewards_by_reg_model=q))
-    model = RegressionModel(n_actions=policy.shape[1], base_model=LogisticRegression(C=100, max_iter=1000))
+    value.append(ope.DoublyRobust().estimate_policy_value(**rows, estimated_rewards_by_reg_model=q))
+    model = ope.RegressionModel(n_actions=policy.shape[1], base_model=LogisticRegression(C=100, max_iter=1000))
     fitted = None
     with suppress(ValueError):  # of a fold without a reward of 1, which its classifier refuses
         fitted = model.fit_predict(
             context=log["x"], action=log["action"], reward=log["reward"], n_folds=3, random_state=12345
         )
     ends = []
-    for rule, more in (*both, (DoublyRobust(), {"estimated_rewards_by_reg_model": fitted})):
+    for rule, more in (*both, (ope.DoublyRobust(), {"estimated_rewards_by_reg_model": fitted})):
         if more.get("estimated_rewards_by_reg_model", 0) is None:
             ends.append([np.nan, np.nan])
             continue
