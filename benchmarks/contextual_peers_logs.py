@@ -152,10 +152,13 @@ def _row(head: str, side: str, ends: np.ndarray, about: dict[str, Any]) -> str:
     cells = []
     for each in ends.swapaxes(0, 1):
         known = np.isfinite(each).all(axis=1)
+        if not known.any():
+            cells.append("")
+            continue
         low, high = each[known].T
         share = f"{np.mean((low <= about['truth']) & (about['truth'] <= high)):.3f}, {np.mean(high - low):.3f}"
         failed = f" -{int((~known).sum())}" if 0 < known.sum() < len(known) else ""
-        cells.append(share + failed if known.any() else "")
+        cells.append(share + failed)
     return f"{head:<24}{side:<6}" + "".join(f"{cell:>16}" for cell in cells) + f"{about['seconds']:>8.3f}"
 
 
@@ -164,4 +167,5 @@ def _named(gap: np.ndarray) -> str:
 
 
 def _interval(value: float, low: float, high: float) -> str:
-    return f"{f'{value:.3f} [{low:.3f}, {high:.3f}]':>28}"
+    ends = f" [{low:.3f}, {high:.3f}]" if np.isfinite(low) else ", no interval"
+    return f"{f'{value:.3f}{ends}':>28}"

@@ -96,6 +96,12 @@ WRONG = {
         "ucb1 ignores the context float[3, 4] of vectors: choose lin_ucb_shared; any_context = true plays it all the "
         "same",
     ),
+    "ignored by a rule that declares nothing": (
+        jb.ucb1(NUM_ARMS)._replace(arms=None, name=""),
+        world((DIM,)),
+        "the algorithm ignores the context float[4] of vectors: choose lin_ucb_disjoint; any_context = true plays it "
+        "all the same",
+    ),
     "ignored beside a mask": (
         jb.ucb1(NUM_ARMS),
         world((DIM,), available=True),
@@ -136,9 +142,13 @@ def test_a_rule_that_needs_a_mask_is_refused_without_one():
     assert "needs an Offer with the available arms" in refused(needs, world((DIM,)))
 
 
-def test_rollout_refuses_what_simulate_refuses():
+def test_others_refuse_what_simulate_refuses():
     with pytest.raises(ValueError, match="ucb1 ignores the context"):
         jb.rollout(jax.random.key(0), jb.ucb1(NUM_ARMS), world((DIM,)), 5)
+    with pytest.raises(ValueError, match="kl_lucb ignores the context"):
+        jb.identify(jb.kl_lucb(NUM_ARMS, delta=0.1), world((DIM,)), num_runs=3)
+    with pytest.raises(ValueError, match="kl_lucb ignores the context"):
+        jb.run_until_stop(jax.random.key(0), jb.kl_lucb(NUM_ARMS, delta=0.1), world((DIM,)), 5)
     assert jb.rollout(jax.random.key(0), jb.ucb1(NUM_ARMS), world((DIM,)), 5, any_context=True).actions.shape == (5,)
 
 

@@ -22,7 +22,7 @@ def unit_vectors(num_arms, dim, seed):
     return drawn / np.linalg.norm(drawn, axis=1, keepdims=True)
 
 
-@pytest.mark.parametrize("number", [3, 9, 16, 37])  # unrolled, a remainder alone, a turn alone, turns and a remainder
+@pytest.mark.parametrize("number", [3, 9, 25, 32, 37])  # unrolled, a reduction, turns with a remainder and without
 @pytest.mark.parametrize("axis", [0, 1])
 def test_weighted_sums_of_one_run_and_of_many(axis, number):
     rng = np.random.default_rng(0)
@@ -178,4 +178,5 @@ def test_actions_are_the_references_over_many_rounds(x64, dim):
             means, variances = rows @ (inverse @ moment), ((rows @ inverse) * rows).sum(1)
     print(f"dim {dim}, x64 {x64}: {other} other arms, worst {worst:.1e}")
     assert worst <= (1e-9 if x64 else 2e-5)
-    assert other <= (0 if x64 else 0.01 * rounds)
+    # Indices that agree to 1e-9 are ties for both: each has that much rounding before the reference is solved anew.
+    assert other <= (2 if x64 else 0.01 * rounds)

@@ -26,6 +26,12 @@ BOUNDED = np.array([[[1, 0], [0, 1], [0.9, 0.5]], [[0, 1], [-1, 0], [-1, 0]]])
 MASK = np.array([[True, True, True], [True, True, False]])
 
 
+def test_a_draw_of_many_dimensions_is_no_longer_program():
+    """Drawn one by one, 100 normals took half a minute to compile, and 500 more than ten minutes."""
+    short, long = (len(jax.make_jaxpr(lin_ts(np.eye(dim)).noise)(jax.random.key(0)).eqns) for dim in (9, 100))
+    assert short == long < 50
+
+
 @pytest.mark.quickly_compiled
 def test_means_gaps_and_padding():
     with jax.enable_x64(True):

@@ -86,6 +86,11 @@ REFUSED = {
     "reward outside": ({"reward": with_entry(REWARD, 4, 1.5)}, r"row 4: reward = 1.5, must be in \[0, 1\], the range"),
     "reward below": ({"reward": with_entry(REWARD, 4, -0.1)}, "row 4: reward = -0.1"),
     "context not finite": ({"context": with_entry(CONTEXT, (7, 1), np.inf)}, "row 7: context is inf"),
+    "action not finite": ({"action": with_entry(ACTION, 5, np.nan)}, "row 5: action is empty or not a number"),
+    "propensity not finite": ({"propensity": with_entry(PROPENSITY, 6, np.nan)}, "row 6: propensity is empty or not"),
+    "probability not finite": (
+        {"propensity": None, "probabilities": with_entry(CHANCES, (9, 1), np.inf)}, "row 9: probabilities is inf, must"
+    ),
     "action negative": ({"action": with_entry(ACTION, 5, -1)}, r"row 5: action = -1, must be an arm.*\[0, 2\]"),
     "action beyond": ({"num_arms": 2}, r"action = 2, must be an arm: a whole number in \[0, 1\]"),
     "action not whole": ({"action": with_entry(ACTION, 5, 1.5)}, "row 5: action = 1.5"),
