@@ -27,6 +27,8 @@ from benchmarks import (  # noqa: E402
     compiled_loops,
     contexts,
     contextual_loops,
+    contextual_peers,
+    contextual_peers_logs,
     first_command,
     fixed_features,
     full_bandit,
@@ -134,6 +136,22 @@ def test_other_settings():
     assert all(case.numpy and case.numpy(20) > 0 for case in cases.values() if case.size != "K = 1000")
     row = beside_numpy.measure_case(cases["primal_dual_bwk"]._replace(runs=4, rounds=20), repeats=1)
     assert row["numpy_us"] > 0 and "primal_dual_bwk" in other_settings.table([row])
+
+
+def test_beside_other_libraries():
+    x, labels = contextual_peers_logs.digits(0, 40)
+    choices, seconds = contextual_peers.session_play(jb.lin_ucb_disjoint(10, 62, regularization=4.0), x, labels)
+    plain, once = contextual_peers.numpy_play(x, labels, 1.0, 4.0)
+    assert (choices == plain).all() and min(seconds, once) > 0
+    drawn = {name: contextual_peers_logs.draw(name, 2, 60) for name in contextual_peers_logs.CELLS}
+    given = contextual_peers_logs.arrays(drawn, contextual_peers_logs.replayed(1))
+    own = contextual_peers_logs.ours("digits 2,000", drawn["digits 2,000"])
+    assert own["value"].shape == (2, 3) and own["ends"].shape == (2, 3, 2)
+    weights = np.take_along_axis(given["digits 2,000/policy"], given["digits 2,000/action"][:, :, None], 2)[:, :, 0]
+    weights /= given["digits 2,000/propensity"]
+    assert own["value"][:, 0] == pytest.approx((weights * given["digits 2,000/reward"]).mean(axis=1))
+    for name in contextual_peers.PEERS:
+        assert contextual_peers._peer([], name, {}) is None
 
 
 def test_runs_that_stop():
