@@ -403,6 +403,11 @@ def test_the_policy_of_a_rule_that_says_its_probability():
     log = jb.read_log(action=[0, 3] * 20, reward=[0, 1] * 20, num_arms=4)
     chances = jb.policy_of(rule, (), draws=30).on_log(log)
     np.testing.assert_allclose(chances, np.tile([0.7, 0.1, 0.1, 0.1], (40, 1)), rtol=1e-12)
+    pairs = rule._replace(
+        select=lambda noise, state, context: jax.numpy.arange(2), noise=lambda key: None, name="pairs"
+    )
+    with pytest.raises(ValueError, match=r"pairs takes actions of shape \(2,\), must take arms"):
+        jb.policy_of(pairs, ()).on_log(log)
 
 
 @pytest.mark.slow
