@@ -319,7 +319,7 @@ def test_an_offer_masks_arms_and_rules_that_ignore_it_are_refused():
     sets = RULE._replace(select=pairs, pulls=None, arms=arms, update=lambda state, *rest: state, name="pairs")
     s, pulls = jb.ask(jb.session(sets), context=Offer(np.array([True, True, False, False]), np.ones(D)))
     assert pulls.arm.tolist() == [[True, True, False, False]]
-    with pytest.raises(ValueError, match="pairs chose .*must be available, but only .0 2. are"):
+    with pytest.raises(ValueError, match=r"pairs chose .*must be available, but only \[0 2\] are"):
         jb.ask(jb.session(sets), context=Offer(np.array([True, False, True, False]), np.ones(D)))
 
 
