@@ -45,6 +45,8 @@ def algorithm(name, **more):
         own = declared(entry)
         played = {k: some[0] for k, some in own.tries.items()} | dict(*own.settings[:1])
         given |= {k: played[k] for k in missing}
+    if name == "neural_linear":  # a network that is quickly compiled and trained
+        given |= declared(entry).settings[0]
     return entry.factory()(**(given | more))
 
 

@@ -96,7 +96,7 @@ def test_times_and_windows():
         ('variant,outcome\n"A\nand more",1\nB,0,0\n', "line 4: has 3 cells, must have 2"),
         ("variant,outcome\nA,1\nA,0\n", "variant has only 'A', must have at least two variants"),
         ("variant,outcome\n", "variant has no rows, must have at least two"),
-        ("", "has no column 'variant', its columns are"),
+        ("", "has no column 'variant': there is no line of names"),
         ("variants,outcome\nA,1\n", "has no column 'variant', its columns are 'variants', 'outcome'; did you mean"),
         ("variant,outcome,outcome\nA,1,1\n", "has a column 'outcome' twice"),
         (

@@ -22,16 +22,22 @@ from benchmarks import (  # noqa: E402
     accelerators,
     ahead_of_time,
     allocation,
+    beside_numpy,
     best_arm,
     compiled_loops,
     contexts,
+    contextual_loops,
+    contextual_peers,
+    contextual_peers_logs,
     first_command,
+    fixed_features,
     full_bandit,
     goals,
     halving,
     limits,
     linear,
     machine,
+    other_settings,
     regret,
     results_file,
     revision_cases,
@@ -88,18 +94,64 @@ def test_linear_contextual():
     assert "plane" in linear.table([row])
 
 
-def test_contexts_of_floats():
-    rules, shared = contexts.rules(3, 2), contexts.shared_rules(3, 2)
-    assert {"lin_ucb_disjoint", "lin_ucb_hybrid", "ridge_softmax"} < set(rules) and "lin_ucb_shared" in shared
-    rows = [
-        contexts.measure_rule(name, *of[name], is_shared, 3, 2, 4, 20)
-        for name, of, is_shared in (("lin_ucb_hybrid", rules, False), ("lin_ucb_shared", shared, True))
-    ]
-    assert rows[0]["ns"] > 0 and rows[0]["numpy_ns"] is None and rows[1]["numpy_ns"] > 0
-    assert "lin_ucb_hybrid" in contexts.table(rows)
-    for is_shared, of in ((False, rules), (True, shared)):
-        for _, score in of.values():
-            assert score is None or contexts.numpy_seconds(is_shared, 3, 2, score, 20) > 0
+@pytest.mark.parametrize("shape", [(2,), (3, 2)])
+def test_contexts_of_floats(shape):
+    rules = contexts.rules(3, shape, rounds=20)
+    assert {"ridge_softmax", "neural_linear", "logistic_ts", "ucb_glm"} < set(rules) and len(rules) > 11
+    name = "lin_ts_shared" if len(shape) == 2 else "lin_ucb_hybrid"
+    row = beside_numpy.measure_case(contexts.case(name, rules[name], 3, shape, 4, 20), repeats=1)
+    assert row["us"] > 0 and row["one_us"] > 0 and (row["numpy_us"] is None) == (name == "lin_ucb_hybrid")
+    assert name in contexts.table([row])
+    for each, both in rules.items():
+        loop = contexts.case(each, both, 3, shape, 4, 20).numpy
+        assert loop is None or loop(20) > 0
+
+
+@pytest.mark.parametrize("shared", [False, True])
+@pytest.mark.parametrize("model", ["linear", "logistic", "likelihood"])
+def test_the_loops_in_numpy_find_theta(model, shared):
+    """After 4,000 rounds the angle to the truth is below 0.2: a penalty shortens theta, and hardly turns it."""
+    rng = np.random.default_rng(3)
+    contexts = rng.normal(size=(4_000, 2, 2) if shared else (4_000, 2))
+    for draws in (False, True)[: 1 + (shared and model != "likelihood")]:
+        played = contextual_loops.play(contextual_loops.Rule(contextual_loops.greedy, model, draws), contexts, 2)
+        assert played.seconds > 0
+        theta, truth = played.theta.ravel(), played.truth.ravel()
+        assert theta @ truth > np.cos(0.2) * np.linalg.norm(theta) * np.linalg.norm(truth)
+
+
+def test_fixed_features():
+    cases = fixed_features.cases(12, num_arms=30, rounds=20)
+    assert [case.rule for case in cases] == ["lin_ucb", "lin_ts", "greedy"]
+    assert all(case.numpy and case.numpy(case.rounds) > 0 for case in cases)
+    row = beside_numpy.measure_case(cases[0]._replace(runs=4), repeats=1)
+    drift = fixed_features.drift(12, 30, x64=True, num_arms=30)
+    assert drift["variances"] < 1e-12 and drift["means"] < 1e-12
+    assert "d = 12" in fixed_features.table({"costs": [row], "drift": [drift]})
+
+
+def test_other_settings():
+    cases = {case.rule: case for case in other_settings.cases(quick=False)}
+    assert {"gp_ucb", "gp_ts", "rucb", "double_thompson", "primal_dual_bwk", "cascade_ucb"} == set(cases)
+    assert all(case.numpy and case.numpy(20) > 0 for case in cases.values() if case.size != "K = 1000")
+    row = beside_numpy.measure_case(cases["primal_dual_bwk"]._replace(runs=4, rounds=20), repeats=1)
+    assert row["numpy_us"] > 0 and "primal_dual_bwk" in other_settings.table([row])
+
+
+def test_beside_other_libraries():
+    x, labels = contextual_peers_logs.digits(0, 40)
+    choices, seconds = contextual_peers.session_play(jb.lin_ucb_disjoint(10, 62, regularization=4.0), x, labels)
+    plain, once = contextual_peers.numpy_play(x, labels, 1.0, 4.0)
+    assert (choices == plain).all() and min(seconds, once) > 0
+    drawn = {name: contextual_peers_logs.draw(name, 2, 60) for name in contextual_peers_logs.CELLS}
+    given = contextual_peers_logs.arrays(drawn, contextual_peers_logs.replayed(1))
+    own = contextual_peers_logs.ours("digits 2,000", drawn["digits 2,000"])
+    assert own["value"].shape == (2, 3) and own["ends"].shape == (2, 3, 2)
+    weights = np.take_along_axis(given["digits 2,000/policy"], given["digits 2,000/action"][:, :, None], 2)[:, :, 0]
+    weights /= given["digits 2,000/propensity"]
+    assert own["value"][:, 0] == pytest.approx((weights * given["digits 2,000/reward"]).mean(axis=1))
+    for name in contextual_peers.PEERS:
+        assert contextual_peers._peer([], name, {}) is None
 
 
 def test_runs_that_stop():
@@ -228,7 +280,7 @@ def test_the_command_line_names_its_parts(capsys):
             __main__.main(argv)
         assert ended.value.code == (0 if "--help" in argv else 2)
     said = capsys.readouterr()
-    assert "adversarial, allocation, best_arm, cluster, coverage, decisions," in " ".join(said.out.split())
+    assert "adversarial, allocation, best_arm, cluster, contexts, coverage, decisions," in " ".join(said.out.split())
     assert "part = 'nothing', must be one of" in said.err
     assert "must be part of one of: ucb1, K = 9;" in said.err
     assert all((ROOT / "benchmarks" / f"{part}.py").exists() for part in __main__.PARTS)

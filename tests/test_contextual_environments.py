@@ -383,3 +383,9 @@ def test_without_scikit_learn_a_data_set_says_what_to_install(monkeypatch):
         ValueError, match=r"^classes: data = 'wine' comes with scikit-learn \(no sklearn\): pip install"
     ):
         worlds.classes("wine")
+
+
+def test_the_norm_of_theta_is_known_to_rules_that_ask_for_it():
+    """It is that of what is given, and 1 of what each run draws from the sphere."""
+    assert float(jb.linear_matrix([3.0, 4.0], 5).known()["theta_norm"]) == pytest.approx(5.0)
+    assert float(jb.linear_matrix(None, 5, dim=2).known()["theta_norm"]) == 1.0

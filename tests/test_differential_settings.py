@@ -104,6 +104,7 @@ def test_primal_dual_bwk_plays_as_its_reference(c):
     with jax.enable_x64(True):
         world = jb.knapsack(REWARDS, COSTS, budget)
         rule = jb.primal_dual_bwk(3, budget=budget, horizon=horizon, num_resources=2, c=c)
+        assert rule.rewards == jb.Rewards(0.0, 1.0)
         played = rolled(rule, world, horizon)
         every = [rolled(always(arm), world._replace(over=None), horizon) for arm in range(3)]
     rewards = np.stack([one.feedback[0] for one in every], 1)

@@ -62,6 +62,19 @@ def test_a_z_that_few_heavy_rows_explain_is_doubtful_only():
     assert "may not belong" in d.alarms[0] and "few rows with large weights" in d.alarms[0]
 
 
+@pytest.mark.parametrize("known", ["least", "learned", "nothing"])
+def test_what_a_rule_hardly_ever_does_may_be_in_no_row(known):
+    """Of 100 rows 2 are expected in which arm 1 is taken, with p = .02; there is none with probability .13."""
+    p = np.where(np.arange(100) % 2, 0.98, 0.97)
+    options = {"least_propensity": 0.02 if known == "least" else None, "adaptive": known == "learned"}
+    log = jb.read_log(action=np.zeros(100), reward=np.ones(100), propensity=p, num_arms=2, **options)
+    found = jb.evaluate(log, np.full((100, 2), 0.5))
+    assert found.only.diagnostics.mean_weight_z < -100
+    assert found.only.diagnostics.wrong == (known == "nothing") == str(found).startswith("Do not use")
+    high = jb.read_log(action=np.zeros(100), reward=np.ones(100), propensity=p / 9, num_arms=2, adaptive=True)
+    assert jb.evaluate(high, "arm:0").only.diagnostics.wrong  # 1/p cut at the largest seen is 9 in the mean, not 1
+
+
 def by_hand(log, policy):
     """DR with ridge regression of each arm on (1, x), row after row."""
     n, arms = policy.shape
@@ -165,12 +178,13 @@ def test_what_is_shown_depends_on_the_effective_rows_and_on_who_wrote_the_log():
     shown = jb.evaluate(rare, "uniform")
     assert shown.only.headline.interval == "betting" and "(not proved)" in shown.only.by
     assert any("is the largest weight seen, which is no bound" in note for note in shown.notes)
+
     failures = jb.read_log(action=LOG.action, reward=1 - rare.reward, propensity=LOG.propensity)
     assert jb.evaluate(failures, "uniform").only.headline.interval == "betting"
 
 
 def test_the_limit_of_30():
-    rows = estimates.Rows(np.ones(120), np.arange(120) % 2.0, *[np.zeros(120)] * 2, 1.0, True, 0.0)
+    rows = estimates.Rows(np.ones(120), np.arange(120) % 2.0, *[np.zeros(120)] * 2, 1.0, "", 0.0)
     assert estimates.enough(rows) == 60 and estimates.effective_rows(np.array([1.0, 1.0, 2.0])) == pytest.approx(16 / 6)
     for ones, dropped in ((30, False), (29, True), (91, True), (90, False)):
         reward = (np.arange(120) < ones).astype(float)
@@ -389,6 +403,11 @@ def test_the_policy_of_a_rule_that_says_its_probability():
     log = jb.read_log(action=[0, 3] * 20, reward=[0, 1] * 20, num_arms=4)
     chances = jb.policy_of(rule, (), draws=30).on_log(log)
     np.testing.assert_allclose(chances, np.tile([0.7, 0.1, 0.1, 0.1], (40, 1)), rtol=1e-12)
+    pairs = rule._replace(
+        select=lambda noise, state, context: jax.numpy.arange(2), noise=lambda key: None, name="pairs"
+    )
+    with pytest.raises(ValueError, match=r"pairs takes actions of shape \(2,\), must take arms"):
+        jb.policy_of(pairs, ()).on_log(log)
 
 
 @pytest.mark.slow
@@ -412,3 +431,14 @@ def test_coverage_of_small_cells(name):
         assert abs(found.covered[key] - share) <= 4 * error, key
     assert found.covered["headline"] >= 0.93 and found.covered["Bernstein"] >= 0.99
     assert (found.normal > 0.99) == (name == "uniform 500") and (found.normal == 0) == (name != "uniform 500")
+
+
+def test_no_interval_contains_the_error_of_estimated_propensities():
+    """Whatever bound is given: it is one of the weights, if the propensities are right."""
+    log = jb.read_log(action=[0, 1] * 60, reward=[0, 1] * 60, propensity=[0.5] * 120, estimated=True)
+    found = jb.evaluate(log, {"a": "arm:0", "b": "arm:1"}, largest_weight=2.0)
+    words = "the propensities are estimates, and no interval contains their error"
+    assert f"a: {words}" in found.notes and found["a"].betting.about == f"not proved: {words}"
+    assert found.to_dict()["policies"][0]["weight_bound_proved"] is False and words in str(
+        found.compare("a", "b").betting
+    )

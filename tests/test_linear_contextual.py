@@ -11,6 +11,7 @@ from jaxbandit.algorithms.regret.lin_ucb import lin_ucb
 from jaxbandit.algorithms.regret.linear_policy import linear_level
 from jaxbandit.engine.driver.execution import Execution
 from jaxbandit.engine.driver.horizon import simulate_cell
+from jaxbandit.engine.layout import jaxprs
 from jaxbandit.environments.linear_arms.linear import linear
 from jaxbandit.environments.linear_arms.linear_contextual import linear_contextual
 from jaxbandit.environments.linear_arms.linear_contextual_classes import linear_contextual_classes
@@ -24,6 +25,14 @@ FIXED = np.array([[[1, 0], [0, 1], [0.9, 0.5]]])
 CHANGING = np.array([[[1, 0, 0], [0, 1, 0], [0.9, 0.5, 0]], [[0, 1, 0], [0, 0, 1], [0, 0.5, 0.9]]])
 BOUNDED = np.array([[[1, 0], [0, 1], [0.9, 0.5]], [[0, 1], [-1, 0], [-1, 0]]])
 MASK = np.array([[True, True, True], [True, True, False]])
+
+
+def test_a_draw_of_many_dimensions_is_no_longer_program():
+    """Drawn one by one, 100 normals took half a minute to compile, and 500 more than ten minutes."""
+    short, long = (
+        len(jaxprs.read(jaxprs.trace(lin_ts(np.eye(dim)).noise, jax.random.key(0))[0]).equations) for dim in (9, 100)
+    )
+    assert short == long < 50
 
 
 @pytest.mark.quickly_compiled

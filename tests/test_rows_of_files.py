@@ -123,6 +123,7 @@ type = "lin_ucb_disjoint"
 """
 
 
+@pytest.mark.slow
 def test_a_toml_file_names_the_columns_of_a_file_beside_it(file, tmp_path, monkeypatch):
     (tmp_path / "elsewhere").mkdir()
     monkeypatch.chdir(tmp_path / "elsewhere")
@@ -145,10 +146,11 @@ def test_a_toml_file_names_the_columns_of_a_file_beside_it(file, tmp_path, monke
         assert words in str(caught.value) and "\n" not in str(caught.value)
 
 
+@pytest.mark.slow
 def test_the_file_of_the_guide_is_an_experiment(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     page = (Path(__file__).parents[1] / "docs" / "contexts.md").read_text(encoding="utf-8")
-    for language, name in (("toml", "visits.toml"), ("csv", "visits.csv")):
-        [text] = re.findall(rf"^```{language}\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+    for begin, name in (("toml\n", "visits.toml"), ("text\n(?=age,visits)", "visits.csv")):
+        [text] = re.findall(rf"^```{begin}(.*?)^```$", page, re.MULTILINE | re.DOTALL)
         Path(name).write_text(text, encoding="utf-8")
     assert cli.main(["run", "visits.toml", "--dry-run"]) == 0

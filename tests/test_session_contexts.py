@@ -312,6 +312,16 @@ def test_an_offer_masks_arms_and_rules_that_ignore_it_are_refused():
     with pytest.raises(ValueError, match=r"blind chose 2, must be available, but only \[0 1\] are"):
         jb.ask(jb.session(blind), context=Offer(np.array([True, True, False, False]), np.ones(D)))
 
+    def pairs(noise, state, context):
+        return (jnp.arange(K) < 2) | (0 * seen(context) > 0)
+
+    arms = RULE.arms._replace(set_size=2)
+    sets = RULE._replace(select=pairs, pulls=None, arms=arms, update=lambda state, *rest: state, name="pairs")
+    s, pulls = jb.ask(jb.session(sets), context=Offer(np.array([True, True, False, False]), np.ones(D)))
+    assert pulls.arm.tolist() == [[True, True, False, False]]
+    with pytest.raises(ValueError, match=r"pairs chose .*must be available, but only \[0 2\] are"):
+        jb.ask(jb.session(sets), context=Offer(np.array([True, False, True, False]), np.ones(D)))
+
 
 def test_a_rule_that_can_do_without_takes_an_offer_from_the_first_ask_on():
     """An arm that comes later is one that was not available before."""

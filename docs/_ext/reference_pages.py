@@ -127,7 +127,9 @@ def _pages() -> Iterator[tuple[str, str]]:
     for page in ("numerics", "intervals", "style", "metrics"):
         members = f".. automodule:: {getattr(jaxbandit, page).__name__}\n   :members:\n   :member-order: bysource\n"
         if page == "metrics":  # Metric and Round have pages of their own, and the value of a Metric says nothing
-            members += "   :exclude-members: Metric, Round\n   :no-value:\n"
+            members += "   :exclude-members: Metric, Round, switches, variance\n"
+            for name in ("switches", "variance"):
+                members += f"\n.. autodata:: {getattr(jaxbandit, page).__name__}.{name}\n   :no-value:\n"
         yield page, f"# {page.capitalize()}\n\n```{{eval-rst}}\n{members}```\n"
     path = f"../../{Path(jaxbandit.types.__file__).relative_to(HERE.parents[1])}"
     yield "types", f"# Types\n\n```{{literalinclude}} {path}\n:language: python\n```\n"

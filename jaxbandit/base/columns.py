@@ -82,9 +82,12 @@ def _position(where: str, head: Sequence[str], name: str) -> int:
 
 
 def _no_column(where: str, head: Sequence[str], name: str) -> None:
-    several = " twice" if name in head else ""
-    what = f": has a column {name!r}{several}" if several else f": has no column {name!r}"
-    refuse(where, f"{what}, its columns are {', '.join(map(repr, head[:20]))}{nearest(name, head)}")
+    if not any(head):
+        refuse(where, f": has no column {name!r}: there is no line of names")
+    shown = ", ".join(map(repr, head[:20]))
+    if name in head:
+        refuse(where, f": has a column {name!r} twice, its columns are {shown}")
+    refuse(where, f": has no column {name!r}, its columns are {shown}{nearest(name, head)}")
 
 
 def _columns(where: str, source: Any, wanted: Sequence[str]) -> dict[str, Any]:

@@ -45,13 +45,14 @@ class Diagnostics:
         return plain | {"never_pulled": list(self.never_pulled), "alarms": list(self.alarms)}
 
 
-def diagnose(log: Log, chances: np.ndarray, weight: np.ndarray) -> Diagnostics:
+def diagnose(log: Log, chances: np.ndarray, weight: np.ndarray, bound: float | None = None) -> Diagnostics:
     """Return the diagnostics of a policy.
 
     Args:
       log: the rows, with propensities.
       chances: float64[n, num_arms], the probabilities of the policy.
       weight: float64[n], its weights.
+      bound: the largest weight of any context and arm; None if it is unknown.
     """
     n, arms = chances.shape
     assert log.propensity is not None
@@ -65,12 +66,13 @@ def diagnose(log: Log, chances: np.ndarray, weight: np.ndarray) -> Diagnostics:
         reachable = possible
     pulled = np.bincount(log.action, minlength=arms)
     means, z, alarms = np.zeros(arms), np.full(arms, np.nan), _Alarms()
-    weight_z = alarms.look("w", weight, expected)
+    weight_z = alarms.look("w", weight, expected, largest(log, chances) if bound is None else bound)
     for k in np.flatnonzero(pulled):
-        inverse = np.where(log.action == k, 1 / log.propensity, 0.0)
-        means[k], z[k] = inverse.mean(), alarms.look(f"1{{a = {k}}}/p", inverse, reachable[:, k])
+        inverse, own = np.where(log.action == k, 1 / log.propensity, 0.0), np.arange(arms) == k
+        means[k] = inverse.mean()
+        z[k] = alarms.look(f"1{{a = {k}}}/p", inverse, reachable[:, k], largest(log, np.tile(own, (n, 1))))
     never = np.flatnonzero((pulled == 0) & (chances.max(axis=0) > 0))
-    largest = np.sort(weight)[::-1][: max(round(TOP * n), 1)]
+    top = np.sort(weight)[::-1][: max(round(TOP * n), 1)]
     total = float(weight.sum())
     return Diagnostics(
         ess=effective_rows(weight),
@@ -83,10 +85,25 @@ def diagnose(log: Log, chances: np.ndarray, weight: np.ndarray) -> Diagnostics:
         never_pulled_mass=float(chances[:, never].sum(axis=1).mean()),
         unsupported_rows=rows,
         unsupported_mass=mass,
-        top_share=float(largest.sum()) / total if total else 0.0,
+        top_share=float(top.sum()) / total if total else 0.0,
         alarms=alarms.sentences(possible is None),
         wrong=any(certain for _, _, certain in alarms.found),
     )
+
+
+def largest(log: Log, chances: np.ndarray) -> float | None:
+    """Return the largest weight that a policy could have in a row of the log; None if nothing is known of it.
+
+    If neither the probabilities of all arms nor the least one are known, those of the rows are taken, unless a rule
+    wrote the log that learned: it becomes surer, so that what it hardly ever does is in no row.
+    """
+    if log.probabilities is not None:
+        possible = log.probabilities > 0
+        return float(np.divide(chances, log.probabilities, out=np.zeros(chances.shape), where=possible).max())
+    if log.least_propensity is None and log.adaptive:
+        return None
+    assert log.propensity is not None
+    return float(chances.max() / (log.least_propensity or log.propensity.min()))
 
 
 class _Alarms:
@@ -94,19 +111,20 @@ class _Alarms:
 
     A z of modulus above 4 is an alarm. If few rows have large weights, and by chance too few of them are in the log, z
     is so low too often: in 4 of 100 logs of 500 rows with an ESS of 13. So it is certain only if the betting interval
-    with the same error probability says the same.
+    with the same error probability says the same, given the largest value that could have been in the log. Without
+    one, only a mean that is too large is certain: cut at the largest that was seen, it would be larger still.
     """
 
     def __init__(self) -> None:
         self.found: list[tuple[float, str, bool]] = []
 
-    def look(self, name: str, values: np.ndarray, expected: np.ndarray) -> float:
-        """Return the z of the mean of nonnegative values, and remember an alarm."""
+    def look(self, name: str, values: np.ndarray, expected: np.ndarray, most: float | None) -> float:
+        """Return the z of the mean of nonnegative values, of which none exceeds `most`, and remember an alarm."""
         z = _z(values - expected)
         if abs(z) > ALARM:
-            top = max(float(values.max()), 1.0)
-            found = betting_interval(values / top, CERTAIN)
-            certain = not found.low * top <= float(expected.mean()) <= found.high * top
+            top = max(float(values.max()), 1.0, most or 0.0)
+            found, right = betting_interval(values / top, CERTAIN), float(expected.mean())
+            certain = found.low * top > right or (most is not None and found.high * top < right)
             self.found.append((z, f"the mean of {name} is {values.mean():.3g}, z = {z:.1f}", certain))
         return z
 

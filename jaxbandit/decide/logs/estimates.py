@@ -29,8 +29,13 @@ class Rows(NamedTuple):
     fitted: np.ndarray  # float64[n], rows of DR with a model of the other folds
     predictable: np.ndarray  # float64[n], rows of DR with a model in [0, 1] of the rows before
     bound: float  # W: no weight exceeds it
-    proved: bool  # whether that holds for all contexts and arms, and not only for those of the rows
+    doubt: str  # why that is not proved for all contexts and arms; "" if it is
     mass: float  # of the policy on arms about whose rewards the rows say nothing, which bounds the bias
+
+    @property
+    def proved(self) -> bool:
+        """Whether the weights are right and W is their bound, so that a betting interval is proved."""
+        return not self.doubt
 
     @property
     def inverse(self) -> np.ndarray:

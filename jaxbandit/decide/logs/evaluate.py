@@ -9,7 +9,7 @@ import numpy as np
 from jaxbandit.base import checks
 from jaxbandit.base.refusals import refuse
 from jaxbandit.decide.logs import estimates, policies, reward_models
-from jaxbandit.decide.logs.diagnostics import Diagnostics, diagnose
+from jaxbandit.decide.logs.diagnostics import Diagnostics, diagnose, largest
 from jaxbandit.decide.logs.estimates import BERNSTEIN, BETTING, NORMAL, Rows
 from jaxbandit.decide.logs.evaluation import LOG, Evaluation
 from jaxbandit.decide.logs.log import Log
@@ -100,7 +100,7 @@ def _as_it_was(log: Log, unit: np.ndarray, confidence: float) -> PolicyValue:
     if log.adaptive:
         mean = mean._replace(low=math.nan, high=math.nan)
     found = Estimate("mean", "" if log.adaptive else NORMAL, *mean, "the mean reward of the log")
-    rows = Rows(np.ones(len(log)), unit, unit, unit, 1.0, True, 0.0)
+    rows = Rows(np.ones(len(log)), unit, unit, unit, 1.0, "", 0.0)
     return PolicyValue(LOG, found, (found,), confidence, rows=rows)
 
 
@@ -130,8 +130,9 @@ def _value(
         about = "there are no propensities: this is what a model predicts, and nothing bounds its error"
         return PolicyValue(name, dm, (dm,), confidence, (about,))
     weight = chances[np.arange(len(log)), log.action] / log.propensity
-    checked = diagnose(log, chances, weight)
-    seen = _largest_seen(log, chances, weight)
+    checked = diagnose(log, chances, weight, bound)
+    possible = None if log.probabilities is None else largest(log, chances)  # also of arms that no row has
+    seen = max(float(weight.max()), possible or 1.0, 1.0)
     if bound is not None and seen > bound * (1 + 1e-9):
         refuse(f"{WHERE}: policy {name!r}", f" has the weight {seen:.6g}, must be at most {bound:g}, the largest "
                "weight that was given, or 1/least_propensity")  # fmt: skip
@@ -141,14 +142,21 @@ def _value(
         fitted=estimates.doubly_robust(chances, fitted, log.action, weight, unit),
         predictable=estimates.doubly_robust(chances, running, log.action, weight, unit),
         bound=seen if bound is None else bound,
-        proved=bound is not None,
+        doubt=_doubt(log, bound, seen),
         mass=_unknown_mass(log, checked),
     )
     dropped = "the log was written by a rule that learned" if log.adaptive else _few(rows)
     listed = [*_estimates(log, rows, chances, clip, confidence, dropped), dm]
     headline = listed[1 if dropped else 0]
-    warned = _warnings(rows, checked, dropped, headline)
+    warned = _warnings(log, rows, checked, dropped, headline)
     return PolicyValue(name, headline, tuple(listed), confidence, warned, checked, rows)
+
+
+def _doubt(log: Log, bound: float | None, seen: float) -> str:
+    """Return why a betting interval is not proved, or ""."""
+    if log.estimated:
+        return "the propensities are estimates, and no interval contains their error"
+    return f"W = {seen:.4g} is the largest weight seen, which is no bound" if bound is None else ""
 
 
 def _unknown_mass(log: Log, checked: Diagnostics) -> float:
@@ -156,14 +164,6 @@ def _unknown_mass(log: Log, checked: Diagnostics) -> float:
     if log.probabilities is None:
         return checked.never_pulled_mass
     return checked.unsupported_mass or 0.0
-
-
-def _largest_seen(log: Log, chances: np.ndarray, weight: np.ndarray) -> float:
-    """Return the largest weight of any row, and of any arm of a row where its probability is known."""
-    if log.probabilities is None:
-        return max(float(weight.max()), 1.0)
-    ratio = np.divide(chances, log.probabilities, out=np.zeros_like(chances), where=log.probabilities > 0)
-    return max(float(ratio.max()), float(weight.max()), 1.0)
 
 
 def _few(rows: Rows) -> str:
@@ -189,8 +189,7 @@ def _estimates(
     normally = "approximate: for many rows, none of which dominates; nothing is proved"
     about = f"dropped: {dropped}" if dropped else normally
     sure = f"proved for every number of rows, given W = {wide:.4g}"
-    unsure = f"not proved: W = {wide:.4g} is the largest weight seen, which is no bound"
-    bet = sure if rows.proved else unsure
+    bet = sure if rows.proved else f"not proved: {rows.doubt}"
     bias = None
     if log.probabilities is not None:
         bias = float(np.maximum(chances - clip * log.probabilities, 0).sum(axis=1).mean())
@@ -208,7 +207,7 @@ def _estimates(
     ]
 
 
-def _warnings(rows: Rows, checked: Diagnostics, dropped: str, headline: Estimate) -> tuple[str, ...]:
+def _warnings(log: Log, rows: Rows, checked: Diagnostics, dropped: str, headline: Estimate) -> tuple[str, ...]:
     lines = list(checked.alarms)
     if checked.unsupported_mass:
         lines.append(
@@ -224,9 +223,9 @@ def _warnings(rows: Rows, checked: Diagnostics, dropped: str, headline: Estimate
         )
     if dropped:
         lines.append(f"the normal interval is dropped, because {dropped}; the betting interval is shown")
-    if headline.interval == BETTING and not rows.proved:
-        lines.append(
-            f"the betting interval is not proved: {rows.bound:.4g} is the largest weight seen, which is no bound; give "
-            "least_propensity with the log, or largest_weight"
-        )
+    if log.estimated:
+        lines.append(rows.doubt)
+    elif headline.interval == BETTING and not rows.proved:
+        remedy = "give least_propensity with the log, or largest_weight"
+        lines.append(f"the betting interval is not proved: {rows.doubt}; {remedy}")
     return tuple(lines)

@@ -126,7 +126,8 @@ class Evaluation:
         width = self.rewards[1] - self.rewards[0]
         wide = 1 + max(a.bound, b.bound)
         bet = estimates.betting(a.predictable - b.predictable, -wide, wide, self.confidence)
-        proved = "proved, given the largest weights" if a.proved and b.proved else "not proved: weights have no bound"
+        doubt = a.doubt or b.doubt
+        proved = f"not proved: {doubt}" if doubt else "proved, given the largest weights"
         mass = a.mass + b.mass
         ends = (max(width * (bet.low - mass), -width), min(width * (bet.high + mass), width))
         bets = Estimate("DR", BETTING, width * bet.value, width * bet.se, *ends, proved)

@@ -12,15 +12,7 @@ from jaxbandit.base.contract import action_of
 from jaxbandit.base.types import ArrayLike, Key, PyTree
 from jaxbandit.decide.sessions import contextual
 from jaxbandit.decide.sessions.entering import entered
-from jaxbandit.decide.sessions.pulls import (
-    EXPIRED,
-    TOLD,
-    WAITS,
-    WITHDRAWN,
-    Pulls,
-    next_actions,
-    pulls_at,
-)
+from jaxbandit.decide.sessions.pulls import EXPIRED, TOLD, WAITS, WITHDRAWN, Pulls, next_actions, pulls_at
 from jaxbandit.decide.sessions.rewards import check_ids, check_rewards, each_once, require_asked, same, values_of
 from jaxbandit.decide.sessions.session import Session
 from jaxbandit.engine.rounds import fit, keys
@@ -140,8 +132,7 @@ def receive(session: Session, ids: np.ndarray, values: np.ndarray) -> Session:
     ids, values = each_once("tell", ids, values)
     before, expired = known(session, ids)
     if expired.any():
-        reason = "has expired; report its reward with tell_outside"
-        raise ValueError(f"tell: id = {ids[expired][0]} {reason}")
+        raise ValueError(f"tell: id = {ids[expired][0]} has expired; report its reward with tell_outside")
     old = ~np.isnan(before)
     same("tell", ids[old], values[old], before[old], "was reported before; an id has one reward, which amend corrects")
     if old.all():

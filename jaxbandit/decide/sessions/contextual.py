@@ -121,7 +121,7 @@ def _updated(session: Session, told: Told) -> Session:
     for i, reward in enumerate(told.reward.tolist()):
         if stopped:
             break  # the rule does not need the remaining ones
-        context, choice = (jax.tree.map(lambda x: x[i], tree) for tree in (told.context, told.choice))  # noqa: B023
+        context, choice = some((told.context, told.choice), i)
         decision = programs.update(state, context, choice, reward)
         state, stopped = decision.state, bool(decision.stopped)
     return replace(session, state=state, stopped=stopped)

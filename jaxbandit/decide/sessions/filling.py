@@ -47,6 +47,7 @@ def filled(fresh: Session, about: Json, arrays: dict[str, np.ndarray]) -> Sessio
         return len(np.atleast_1d(arrays.get(name, np.zeros(0))))
 
     require("stopped", isinstance(about["stopped"], bool), "must be true or false")
+    require("context", about.get("context") is None, "must be null, because the rule takes none")
     plan, n, stopped = tree("plan", before.plan), size(f"{BATCH}.status"), about["stopped"]
     drawn_sets = sets and plan is None and n > 0
     likes = {name: getattr(before, name) for name in ARRAYS}

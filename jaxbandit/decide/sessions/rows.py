@@ -1,11 +1,9 @@
 """The rows of a session as logged data."""
 
-import jax
 import numpy as np
 
 from jaxbandit.base import checks
 from jaxbandit.base.contract import Choice, Offer, action_of
-from jaxbandit.base.types import PyTree
 from jaxbandit.decide.logs.log import Log
 from jaxbandit.decide.logs.read_log import read_log
 from jaxbandit.decide.sessions.asks import Asks, Told, some, whole
@@ -66,14 +64,10 @@ def _estimated(programs: RulePrograms, run: tuple[int, int], told: Told, order: 
     found = np.empty(len(order))
     for number in np.unique(known).tolist():
         while entered < number and not bool(decision.stopped):
-            context, choice = _row((told.context, told.choice), entered)
+            context, choice = some((told.context, told.choice), entered)
             decision = programs.update(decision.state, context, choice, float(told.reward[entered]))
             entered += 1
         here = order[known == number]
         rows = some((told.context, told.choice), here)
         found[known == number] = shares(programs, run, told.id[here], decision.state, rows, draws)
     return (found + 1) / (draws + 1)
-
-
-def _row(tree: PyTree, i: int) -> PyTree:
-    return jax.tree.map(lambda x: x[i], tree)

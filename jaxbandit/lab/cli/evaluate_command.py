@@ -79,6 +79,8 @@ class Evaluate:
             policies = {}
             for given in self.policy or ("uniform",):
                 name, policy = _named(given)
+                if not name:
+                    refuse(f"{WHERE} {given}", " has no name, must be POLICY or NAME=POLICY")
                 if name in policies:
                     refuse(f"{WHERE} {given}", f" is the second policy {name!r}, must have a name of its own, NAME=..")
                 policies[name] = _policy(self.log, policy, log.num_arms)
@@ -123,6 +125,7 @@ def _columns(path: Path, names: list[str], num_arms: int) -> Any:
 
     from jaxbandit.base.columns import numbers, read_columns
     from jaxbandit.base.refusals import refuse, wrong
+    from jaxbandit.decide.logs.log import SUM
 
     if len(names) not in (1, num_arms):
         refuse(f"{WHERE} column:{','.join(names)}", f" names {len(names)} columns, must name 1, with the arm that the "
@@ -130,6 +133,10 @@ def _columns(path: Path, names: list[str], num_arms: int) -> Any:
     table = read_columns(str(path), path, names)
     found = np.stack([numbers(table.cells[name], table.place(name), "a number") for name in names], axis=1)
     if len(names) > 1:
+        total = found.sum(axis=1)
+        if (odd := ~(np.abs(total - 1) <= SUM)).any():
+            row = int(np.argmax(odd))
+            refuse(table.place(", ".join(names))(row), f" sum to {total[row]:.8g}, must sum to 1")
         return found
     arms = found[:, 0]
     bad = ~((arms >= 0) & (arms < num_arms) & (arms == np.floor(arms)))

@@ -75,8 +75,8 @@ def _diagnostics(result: Evaluation) -> Html | None:
     if not rows:
         return None
     foot = (
-        "The mean weight is 1 up to chance if propensities belong to the log; a z beyond 4 says that they do not. Few "
-        "effective rows say that the policy is too far from the one that wrote the log."
+        "The mean weight is 1 up to chance if propensities belong to the log; a z beyond 4 is a doubt that they do. "
+        "Few effective rows say that the policy is too far from the one that wrote the log."
     )
     return parts.table("Diagnostics of the weights", head, rows, numbers=range(1, len(head)), foot=foot)
 

@@ -43,8 +43,8 @@ def locate(spec: str | Path) -> Path:
         return path
     names = embedded()
     if str(spec) not in names:
-        near = nearest(spec, names)
-        refuse(str(spec), f": no such file; give a TOML file or one of {', '.join(names)}{near}")
+        remedy = "give a TOML file, or an experiment that jaxbandit list --kind experiment names"
+        refuse(str(spec), f": no such file; {remedy}{nearest(spec, names)}")
     return names[str(spec)]
 
 

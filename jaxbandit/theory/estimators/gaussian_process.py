@@ -7,7 +7,7 @@ and in float64 1e-11; nothing is computed anew.
 """
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax.numpy as jnp
 from jax import lax
@@ -22,7 +22,7 @@ class Posterior(NamedTuple):
     """What is known of the arms' means after some rewards."""
 
     means: Array  # float[num_arms]
-    variances: Array  # float[num_arms], the diagonal of S; rounding may make it negative
+    variances: Any  # float[num_arms], the diagonal of S, which rounding may make negative; None with F
     matrix: Array  # float[num_arms, num_arms], S or F
 
 
@@ -64,13 +64,14 @@ def with_root(covariance: Array) -> Posterior:
         return left, lax.dynamic_update_index_in_dim(root, entries, k, 1)
 
     _, root = lax.fori_loop(0, covariance.shape[0], column, (covariance, jnp.zeros_like(covariance)))
-    return Posterior(jnp.zeros(covariance.shape[0]), jnp.diagonal(covariance), root)
+    return Posterior(jnp.zeros(covariance.shape[0]), None, root)
 
 
 def update_covariance(prior: Posterior, arm: Array, reward: Array, noise: Scalar) -> Posterior:
     """Return the posterior after the reward of an arm, whose noise has this variance; the matrix is S."""
     common = weighted_sum(prior.matrix, _only(prior, arm), 0)
-    means, variances, den = _moved(prior, common, arm, reward, noise)
+    means, den = _moved(prior, common, arm, reward, noise)
+    variances = prior.variances - common * (common / den)
     return Posterior(means, variances, prior.matrix - common[:, None] * (common / den)[None])
 
 
@@ -78,10 +79,10 @@ def update_root(prior: Posterior, arm: Array, reward: Array, noise: Scalar) -> P
     """Return the posterior after the reward of an arm, whose noise has this variance; the matrix is F."""
     row = weighted_sum(prior.matrix, _only(prior, arm), 0)
     common = weighted_sum(prior.matrix, row, 1)
-    means, variances, den = _moved(prior, common, arm, reward, noise)
+    means, den = _moved(prior, common, arm, reward, noise)
     # I - w w' / (den + sqrt(noise den)) is the square root of I - w w' / den (Potter 1963).
     shrink = common / (den + jnp.sqrt(as_float(noise) * den))
-    return Posterior(means, variances, prior.matrix - shrink[:, None] * row[None])
+    return Posterior(means, None, prior.matrix - shrink[:, None] * row[None])
 
 
 def draw(posterior: Posterior, normals: Array) -> Array:
@@ -94,8 +95,7 @@ def _only(prior: Posterior, arm: Array) -> Array:
     return as_float(jnp.arange(prior.means.shape[0], dtype=jnp.int32) == arm)
 
 
-def _moved(prior: Posterior, common: Array, arm: Array, reward: Array, noise: Scalar) -> tuple[Array, Array, Array]:
-    """Return means and variances after a reward of an arm with the covariances `common`, and its variance."""
+def _moved(prior: Posterior, common: Array, arm: Array, reward: Array, noise: Scalar) -> tuple[Array, Array]:
+    """Return the means after a reward of an arm with the covariances `common`, and the variance of the reward."""
     den = as_float(noise) + jnp.maximum(get_at(common, arm), 0.0)
-    means = prior.means + common * ((reward - get_at(prior.means, arm)) / den)
-    return means, prior.variances - common * (common / den), den
+    return prior.means + common * ((reward - get_at(prior.means, arm)) / den), den

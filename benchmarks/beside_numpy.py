@@ -1,0 +1,80 @@
+"""The cost of a round beside NumPy: many runs at once, one run alone, and one run of a plain NumPy loop.
+
+The NumPy loop has the mathematics of the rule, in arrays over the arms and updates of rank one, with contexts and noise
+drawn before its time begins; ours draws them within its time. NumPy computes in float64 and ours in float32, as each
+does by itself, unless a table says otherwise. NumPy has one thread, which is faster at these sizes; ours has all cores,
+of which a run alone uses one.
+"""
+
+import statistics
+import sys
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from threadpoolctl import threadpool_limits
+
+import jaxbandit as jb
+from jaxbandit.engine.driver.horizon import simulate_cell
+
+REPEATS = 5
+
+Loop = Callable[[int], float]  # from the number of rounds to the seconds of one run
+
+
+class Case(NamedTuple):
+    """One rule at one size."""
+
+    rule: str
+    size: str
+    algorithm: jb.Algorithm
+    environment: jb.Environment
+    numpy: Loop | None
+    runs: int = 256
+    rounds: int = 1_000
+
+
+def measure_case(case: Case, repeats: int = REPEATS) -> dict[str, Any]:
+    """Return the row of a case, in microseconds a round of a run; the three are measured in turns."""
+
+    def make(_: Any) -> tuple[jb.Algorithm, jb.Environment]:
+        return case.algorithm, case.environment
+
+    def play(runs: int) -> tuple[float, float]:
+        metrics = None if case.environment.regret else {"reward": jb.metrics.reward}
+        found = simulate_cell(
+            make,
+            {},
+            horizon=case.rounds,
+            num_runs=runs,
+            checkpoints=[case.rounds],
+            per_run=False,
+            metrics=metrics,
+        )
+        return found.run_seconds / (runs * case.rounds) * 1e6, found.compile_seconds
+
+    def in_numpy() -> float | None:
+        with threadpool_limits(1, "blas"):
+            return None if case.numpy is None else case.numpy(case.rounds) / case.rounds * 1e6
+
+    compiled = play(case.runs)[1]
+    play(1)
+    turns = [(play(case.runs)[0], play(1)[0], in_numpy()) for _ in range(repeats)]
+    many, one, numpy = (None if x[0] is None else statistics.median(x) for x in zip(*turns, strict=True))
+    row = {"rule": case.rule, "size": case.size, "runs": case.runs, "rounds": case.rounds}
+    row |= {"us": many, "one_us": one, "numpy_us": numpy, "compile_seconds": compiled}
+    print(f"{case.rule}, {case.size}: {many:.2f} us, one run {one:.1f} us, NumPy {numpy}", file=sys.stderr)
+    return row
+
+
+def table(title: str, rows: list[dict[str, Any]]) -> str:
+    """Return the rows as text. A time is what a round of a run costs, in microseconds, and NumPy's is divided by it."""
+    head = f"{title:20s}{'size':20s}{'runs':>5s}{'rounds':>8s}{'us':>9s}{'one run':>9s}{'NumPy':>9s}"
+    lines = [f"{head}{'/ us':>8s}{'/ one run':>11s}{'compile s':>11s}"]
+    for row in rows:
+        numpy = row["numpy_us"]
+        times = ["" if numpy is None else f"{numpy / row[name]:.2f}" for name in ("us", "one_us")]
+        lines.append(
+            f"{row['rule']:20s}{row['size']:20s}{row['runs']:5d}{row['rounds']:8d}{row['us']:9.2f}{row['one_us']:9.1f}"
+            f"{'' if numpy is None else f'{numpy:.1f}':>9s}{times[0]:>8s}{times[1]:>11s}{row['compile_seconds']:11.1f}"
+        )
+    return "\n".join(lines)
