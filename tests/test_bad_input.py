@@ -72,7 +72,7 @@ BAD_FILES = {
     "no type": ('type = "bernoulli"', "", "instance[0].type: missing", "bernoulli, beta"),
     "unknown type": ('"bernoulli"', '"bernouli"', "instance[0].type", "did you mean 'bernoulli'"),
     "unknown algorithm": ('"ucboost"', '"ucbost"', "algorithm[1].type", "did you mean 'ucboost'"),
-    "type not text": ('"ucboost"', "3", "algorithm[1].type = 3", "must be one of batched_elimination, bayes_ucb"),
+    "type not text": ('"ucboost"', "3", "algorithm[1].type = 3", "must be one of ada_ucb, batched_elimination"),
     "unknown argument": ("c = 0.0", "C = 0.0", "algorithm[0].C: unknown key", "must be one of name, type, distance, c"),
     "an argument in capitals": ("c = 0.0", "DISTANC = 0.0", "algorithm[0].DISTANC", "did you mean 'distance'"),
     "a type in capitals": ('"ucboost"', '"UCBoost"', 'type = "UCBoost"', "did you mean 'ucboost'"),
