@@ -181,7 +181,7 @@ OWN = {  # arguments of one algorithm alone
     "epsilon_decreasing": {"d": 0.1},
     "ada_ucb": {"sigma": 0.5},
     "oc_ucb": {"sigma": 0.5},
-    "robust_ucb": {"moment": 1.0},
+    "robust_ucb": {"moment": 0.25, "estimator": "median of means"},
     "swa": {"window": 151},
 }
 UNKNOWN = ("Gaussian, variances unknown", "any law; the best p-quantile is found")

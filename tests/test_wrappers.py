@@ -21,11 +21,11 @@ def resolved(*algorithms, **more):
 
 
 def test_a_wrapped_algorithm_has_the_arguments_of_both():
-    given = {"type": "delayed(kl_ucb)", "mean": {"sweep": [0.0, 5.0]}, "c": {"sweep": [0.0, 3.0]}, "cap": 7}
+    given = {"type": "delayed(ucb1)", "mean": {"sweep": [0.0, 5.0]}, "c": {"sweep": [0.0, 3.0]}, "cap": 7}
     batches = {"type": "batched(moss)", "grid": "geometric"}, {"type": "batched(thompson)", "grid": [9]}
     experiment = resolved(given, *batches)
     cells = list(experiment.cells())
-    assert [cell.algorithm.name for cell in cells] == ["delayed(kl_ucb)"] * 4 + ["batched(moss)", "batched(thompson)"]
+    assert [cell.algorithm.name for cell in cells] == ["delayed(ucb1)"] * 4 + ["batched(moss)", "batched(thompson)"]
     assert cells[1].params == {"mean": 0.0, "cap": 7, "c": 3.0}
     assert cells[4].arguments["horizon"] == 60  # of both
     assert all(isinstance(cell.build(), Algorithm) for cell in cells)
@@ -47,7 +47,7 @@ def test_a_wrapped_algorithm_has_the_arguments_of_both():
 
 
 def test_a_sweep_of_both_is_one_program():
-    given = {"type": "delayed(kl_ucb)", "mean": {"sweep": [0.0, 5.0]}, "c": {"sweep": [0.0, 3.0]}, "cap": 7}
+    given = {"type": "delayed(ucb1)", "mean": {"sweep": [0.0, 5.0]}, "c": {"sweep": [0.0, 3.0]}, "cap": 7}
     cells = list(resolved(given, given | {"name": "other", "cap": 8}).cells())
     makes = {id(program(cell)[0]) for cell in cells[:4]}
     assert len(makes) == 1 and id(program(cells[4])[0]) not in makes
@@ -90,7 +90,7 @@ def test_a_factory_of_the_user_may_be_wrapped(tmp_path, monkeypatch):
         ),
         ({"type": "delayed(kl_ubc)", "delay": 1}, "did you mean 'kl_ucb'"),
         ({"type": "delayed(lucb)", "delay": 1}, '= "lucb", is for kind = "identify"'),
-        ({"type": "delayed()", "delay": 1}, "must be one of batched_elimination"),
+        ({"type": "delayed()", "delay": 1}, "must be a name that jaxbandit list --kind simulate prints"),
         ({"type": "batched(kl_ucb)", "grid": [5, 5]}, r"algorithm\[0\].grid\[1\] = 5 after 5, must be increasing"),
         ({"type": "batched(kl_ucb)", "grid": [500]}, r"grid\[0\] = 500, must be an integer in \[1, 60\]"),
     ],

@@ -186,8 +186,9 @@ def _entry(where: str, table: Mapping[str, Any], entries: Mapping[str, Entry], i
     """Return the entry of the type of a table: registered, for experiments of `kind`, or outside, or a wrapper."""
     at = f"{where}.type"
     eligible = {name: entry for name, entry in entries.items() if not kind or entry.kind == kind}
+    listed = f"a name that jaxbandit list --kind {kind or 'environment'} prints"
     if "type" not in table:
-        refuse(at, f": missing, must be one of {', '.join(eligible)}")
+        refuse(at, f": missing, must be {listed}")
     type_ = table["type"]
     around = None if entries is ENVIRONMENTS else wrappers.parts(type_)
     if around and around[0] not in wrappers.WRAPPERS:
@@ -209,7 +210,7 @@ def _entry(where: str, table: Mapping[str, Any], entries: Mapping[str, Entry], i
         return eligible[type_]
     if isinstance(type_, str) and type_ in entries:
         refuse(at, f' = {show(type_)}, is for kind = "{entries[type_].kind}", not for kind = "{kind}"')
-    return wrong(at, type_, f'one of {", ".join(eligible)}, or "package.module:factory"{nearest(type_, eligible)}')
+    return wrong(at, type_, f'{listed}, or "package.module:factory"{nearest(type_, eligible)}')
 
 
 def _arguments(
