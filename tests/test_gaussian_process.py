@@ -128,7 +128,7 @@ def test_a_variance_below_zero_counts_as_zero():
 @pytest.mark.slow
 @pytest.mark.parametrize("factory", [gp_ucb, gp_ts])
 def test_float32_loses_what_is_stated(factory):
-    """1,000 rounds of 400 arms, noise .1; with 1,000 arms 5e-4 of a standard deviation and 3e-3 of them in a mean are specified."""
+    """1,000 rounds of 400 arms, noise .1; specified, with 1,000 arms: 5e-4 of a standard deviation, 3e-3 in a mean."""
     grid = np.linspace(0, 1, 400)[:, None]
     means = np.sin(13 * grid[:, 0]) * np.sin(27 * grid[:, 0]) / 2 + 0.5
     normals = noises(1000).astype(np.float32).astype(np.float64)
