@@ -33,7 +33,7 @@ def test_a_wrapped_algorithm_has_the_arguments_of_both():
     entry = cells[0].algorithm.entry
     assert entry.traced({"mean": 1.0, "c": 0.0, "cap": 7}) == {"mean", "c"}
     assert entry.factory() is resolved(given).algorithms[0].entry.factory()
-    both = {"type": "delayed(batched(kl_ucb))", "grid": "geometric", "mean": 1.0, "cap": 7}
+    both = {"type": "delayed(batched(ucb1))", "grid": "geometric", "mean": 1.0, "cap": 7}
     assert resolved(both).algorithms[0].entry.arguments == (
         "num_arms",
         "c",
