@@ -195,7 +195,7 @@ def instance_of(name: str) -> str:
     if known.question == "confidence":
         by_setting = {"features": "linear", "full-bandit": "sums", "semi-bandit": "members"}
         return by_setting.get(known.setting, "gaussian" if known.rewards in UNKNOWN else "bernoulli")
-    if known.setting == "arms" and known.rewards == "Gaussian, unknown variances":
+    if known.setting == "arms" and known.rewards in UNKNOWN:
         return "gaussian regret"
     if known.setting == "contexts":
         return "clicks" if known.rewards.startswith("in [0, 1]") else "rows" if "shared" in name else "vectors"

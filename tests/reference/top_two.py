@@ -21,7 +21,7 @@ def posterior(family, level, counts, sums):
         return sums / counts + special.ndtri(level) / np.sqrt(counts)
     if family == "poisson":
         return stats.gamma.ppf(level, 0.5 + sums) / counts
-    return sums / stats.gamma.ppf(level, counts)
+    return sums / stats.gamma.isf(level, counts)
 
 
 def play(rewards, coins, normals, ties, *, leader, challenger, beta, adaptive, family, kind, delta):

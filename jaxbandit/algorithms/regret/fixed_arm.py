@@ -15,7 +15,7 @@ from jaxbandit.base.types import Array, Key
     rewards="any",
     cost="O(1)",
     memory="O(K)",
-    settings=({"arm": 1},),
+    settings=({"arm": 0},),
 )
 def fixed_arm(num_arms: int, arm: int) -> Algorithm:
     """The same arm in every round, a yardstick.

@@ -16,7 +16,7 @@ from jaxbandit.theory.solvers.student_t import t_at, t_quantile
 @declare(
     question="regret",
     setting="arms",
-    rewards="Gaussian, unknown variances",
+    rewards="Gaussian, variances unknown",
     cost="O(K), a draw of Student's t an arm",
     memory="O(K)",
     tries={"alpha": (-0.5, 0.0)},
@@ -53,16 +53,13 @@ def thompson_gaussian_unknown(num_arms: int, *, alpha: Scalar = -0.5) -> Algorit
         return state.means + jnp.sqrt(state.squares / degrees) * state.inverse_sqrt_counts * t_at(normals, degrees)
 
     noise = normal_noise(checks.integer("thompson_gaussian_unknown", "num_arms", num_arms, 1))
-    rewards = Rewards(family="gaussian")
-    return index_policy(
-        "thompson_gaussian_unknown", num_arms, index, first=3, squares=True, noise=noise, rewards=rewards
-    )
+    return index_policy("thompson_gaussian_unknown", num_arms, index, first=3, squares=True, noise=noise)
 
 
 @declare(
     question="regret",
     setting="arms",
-    rewards="Gaussian, unknown variances",
+    rewards="Gaussian, variances unknown",
     cost="O(K), a quantile of Student's t an arm",
     memory="O(K)",
 )
@@ -94,8 +91,7 @@ def bayes_ucb_gaussian_unknown(num_arms: int) -> Algorithm:
         quantile = t_quantile(1 / jnp.maximum(as_float(state.round), 2.0), degrees)
         return state.means + jnp.sqrt(state.squares / degrees) * state.inverse_sqrt_counts * quantile
 
-    rewards = Rewards(family="gaussian")
-    return index_policy("bayes_ucb_gaussian_unknown", num_arms, index, first=2, squares=True, rewards=rewards)
+    return index_policy("bayes_ucb_gaussian_unknown", num_arms, index, first=2, squares=True)
 
 
 @declare(question="regret", setting="arms", rewards="in [0, 1]", cost="O(K), one normal draw an arm", memory="O(K)")
