@@ -79,13 +79,13 @@ def index_policy(
         kept = jnp.zeros(num_arms) if squares else None
         return IndexState(jnp.ones((), jnp.int32), start.counts, start.means, jnp.full(num_arms, jnp.inf), kept)
 
-    def select(noise: PyTree, state: IndexState, context: Offer | None) -> Array:
+    def select(drawn: PyTree, state: IndexState, context: Offer | None) -> Array:
         inverse = state.inverse_sqrt_counts
         ready = inverse < jnp.inf if first == 1 else state.counts >= first
         available = available_of(context)
         if available is not None:  # an index may depend on the largest mean
             state = state._replace(means=jnp.where(available, state.means, -jnp.inf))
-        indices = index(state) if drawn is None else index(state, noise)
+        indices = index(state) if noise is None else index(state, drawn)
         early = jnp.inf if first == 1 else jnp.finfo(indices.dtype).max * inverse
         return argmax(among_available(available, jnp.where(ready, indices, early)))
 
@@ -99,7 +99,6 @@ def index_policy(
             kept = set_at(kept, action, get_at(kept, action) + apart)
         return IndexState(state.round + 1, counts, means, inverse, kept)
 
-    drawn = noise
     return Algorithm(
         init=init,
         select=select,

@@ -117,9 +117,8 @@ def means_and_variances(sets: ActionSets, state: LinearState, context: Array | N
 def _carries(sets: ActionSets, regularization: Scalar | None) -> bool:
     """Return whether the means and variances of all arms of all contexts are in the state."""
     num_contexts = sets.features.shape[0]
-    if (
-        sets.dim <= UNROLLED
-    ):  # the sums are unrolled and part of the scores, which costs no more (benchmarks/RESULTS.md)
+    if sets.dim <= UNROLLED:
+        # The sums are unrolled and part of the scores, which costs no more (benchmarks/RESULTS.md).
         return False
     return num_contexts == 1 or (regularization is not None and num_contexts < sets.dim)
 

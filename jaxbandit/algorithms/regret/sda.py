@@ -53,8 +53,8 @@ def lb_sda(num_arms: int, *, horizon: int, memory: int | None = None) -> Algorit
 
     Args:
       num_arms: number of arms, an integer >= 1; static.
-      horizon: number of rounds, an integer >= 1; static. A longer run is refused a memory: it compares with at most the
-        last `horizon` rewards.
+      horizon: number of rounds, an integer >= 1; static. In a longer run at most the last `horizon` rewards of the
+        leader are compared.
       memory: largest number of the leader's rewards that are compared, an integer >= 1; None means the horizon. Static.
         An arm with more pulls is compared, by the mean of all its rewards, with the leader's last `memory`.
 
