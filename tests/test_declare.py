@@ -217,7 +217,7 @@ for argv in (["list"], ["show", "patient"], ["run", "own.toml", "--out", "there"
 import algorithm_tables, measure, parts, reference_pages, test_conformance
 print(algorithm_tables.tables({}, {}))
 print(algorithm_tables.arguments("environment"))
-print(reference_pages.groups()["algorithms"]["Regret: arms without features"])
+print("grouped", "steady" in reference_pages.groups()["algorithms"]["Regret: arms without features"])
 print("instance of", measure.instance_of("patient"))
 parts.pair("steady"), parts.pair("patient")
 print("played", len(list(parts.environments(__import__("pathlib").Path("."), ["spread"]))))
@@ -251,7 +251,7 @@ def test_a_file_and_a_line_are_all_that_a_new_one_of_ours_needs(tmp_path):
         "  spread                     Rewards uniform around the means",
         "[`steady`](reference/generated/jaxbandit.steady.rst) | in [0, 1] | None: it is an example.",
         "| [`spread`](reference/generated/jaxbandit.spread.rst) | `means` t, `width` t = 0.1 |",
-        "'moss', 'steady'",
+        "grouped True",
         "instance of bernoulli",
         "played 1",
         "conforms steady",
