@@ -333,6 +333,22 @@ def test_one_entry_of_short_and_long_vectors(vector):
         np.testing.assert_array_equal(g, w)
 
 
+@pytest.mark.parametrize("vector", [VECTOR, LONG], ids=["select", "gather"])
+def test_several_entries_of_short_and_long_vectors(vector):
+    """A list of places, that of a run or of all, in a vector of a run or of all; nothing is moved."""
+    places = np.random.default_rng(1).integers(-2, len(vector) + 2, (7, LANES)).astype(np.int32)
+
+    def function(v, w, i):
+        return v[i], w[i], v[jnp.array([2, 0, 2])], v.at[i].get(mode="clip"), w.at[i].get(mode="fill")
+
+    inputs, own = (vector, vector[:, 0], places), (True, False, True)
+    batched = batching.batch_last(function, (vector[:, 0], vector[:, 0], places[:, 0]), own, True, LANES)
+    for g, w in zip(batched(*inputs), jax.vmap(function, (-1, None, -1), -1)(*map(jnp.asarray, inputs)), strict=True):
+        np.testing.assert_array_equal(g, w)
+    lookup = batching.batch_last(lambda v, i: v[i], (vector[:, 0], places[:, 0]), (True, True), True, LANES)
+    assert "transpose" not in str(jax.make_jaxpr(lookup)(vector, places))
+
+
 @pytest.mark.parametrize("arms", [17, 20, 33])
 def test_many_arms_are_searched_one_by_one(arms):
     """As argmax of the whole vector: ties to the lowest, infinities, scalars and shared vectors, any rest of turns."""

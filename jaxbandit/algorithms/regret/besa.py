@@ -8,14 +8,14 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
-import numpy as np
+from jax import lax
 
 from jaxbandit.base import checks
 from jaxbandit.base.contract import Algorithm, Arms, Choice, Rewards
 from jaxbandit.base.declaration import declare
 from jaxbandit.base.numerics import argmax, as_float, get_at, set_at, unit_of_words
 from jaxbandit.base.types import Array, Key
-from jaxbandit.theory.solvers.discrete import hypergeometric, quantile
+from jaxbandit.theory.solvers.discrete import hypergeometric_quantile
 
 
 class BesaState(NamedTuple):
@@ -31,15 +31,6 @@ class BesaNoise(NamedTuple):
     order: Array  # float[num_arms], whose order is that of the arms in the tournament
     duels: Array  # float[num_arms - 1]
     coin: Array  # float[], for the Bernoulli draw of the reward
-
-
-class Level(NamedTuple):
-    """Duels that are fought at the same time; all arrays are int[duels], and places count arms and winners."""
-
-    left: np.ndarray
-    right: np.ndarray
-    number: np.ndarray  # of each duel, in the order in which Algorithm 2 fights them
-    place: np.ndarray  # of the winner
 
 
 @declare(
@@ -74,7 +65,7 @@ def besa(num_arms: int) -> Algorithm:
       Baransi, Maillard and Mannor (2014), Sub-sampling for multi-armed bandits, ECML PKDD, Algorithms 1 and 2.
     """
     num_arms = checks.integer("besa", "num_arms", num_arms, 1)
-    levels = tournament(num_arms)
+    left, right = (jnp.asarray(places, jnp.int32) for places in tournament(num_arms))
 
     def init(key: Key) -> BesaState:
         return BesaState(jnp.zeros(num_arms, jnp.int32), jnp.zeros(num_arms, jnp.int32))
@@ -85,25 +76,28 @@ def besa(num_arms: int) -> Algorithm:
 
     def winner(noise: BesaNoise, state: BesaState) -> Array:
         n, good = as_float(state.counts), as_float(state.successes)
+        arms = jnp.arange(num_arms, dtype=jnp.int32)
+        if num_arms == 1:
+            return arms[0]
         # Not argsort, which an accelerator or a CPU performs comparison by comparison.
         earlier = noise.order[None] < noise.order[:, None]
-        arms = jnp.arange(num_arms, dtype=jnp.int32)
         tied = (noise.order[None] == noise.order[:, None]) & (arms[None] < arms[:, None])
         places = jnp.zeros(num_arms, jnp.int32).at[jnp.sum(earlier | tied, 1, dtype=jnp.int32)].set(arms)
-        for level in levels:
-            a, b = places[level.left], places[level.right]
-            drawn = jnp.minimum(n[a], n[b])
+        places = jnp.concatenate([places, jnp.zeros(num_arms - 1, jnp.int32)])
 
-            def total(arm: Array, drawn: Array = drawn, level: Level = level) -> Array:
-                return quantile(noise.duels[level.number], hypergeometric(good[arm], n[arm] - good[arm], drawn))
+        # A loop over the duels and not over the levels of the tournament, because it is compiled once, and its operands
+        # are then computed once.
+        def duel(i: Array, places: Array) -> Array:
+            a, b = get_at(places, get_at(left, i)), get_at(places, get_at(right, i))
+            of_a, of_b, good_a, good_b = (get_at(x, arm) for x in (n, good) for arm in (a, b))
+            more, drawn = jnp.maximum(of_a, of_b), jnp.minimum(of_a, of_b)
+            good_more = jnp.where(of_a > of_b, good_a, good_b)
+            sampled = hypergeometric_quantile(get_at(noise.duels, i), good_more, more - good_more, drawn)
+            sum_a, sum_b = jnp.where(of_a > of_b, sampled, good_a), jnp.where(of_a < of_b, sampled, good_b)
+            wins = (sum_a > sum_b) | ((sum_a == sum_b) & (of_a <= of_b))
+            return set_at(places, num_arms + i, jnp.where(wins, a, b))
 
-            more = jnp.where(n[a] > n[b], a, b)
-            sampled = total(more)
-            left = jnp.where(n[a] > n[b], sampled, good[a])
-            right = jnp.where(n[a] > n[b], good[b], jnp.where(n[a] < n[b], sampled, good[b]))
-            wins = (left > right) | ((left == right) & (n[a] <= n[b]))
-            places = jnp.concatenate([places, jnp.where(wins, a, b)])
-        return places[-1]
+        return lax.fori_loop(0, num_arms - 1, duel, places)[-1]
 
     def select(noise: BesaNoise, state: BesaState, context: None) -> Choice:
         fresh = state.counts == 0
@@ -127,28 +121,22 @@ def besa(num_arms: int) -> Algorithm:
     )
 
 
-def tournament(num_arms: int) -> list[Level]:
-    """Return the duels of a knock-out by halves, of which the left one has floor(n / 2), by levels.
+def tournament(num_arms: int) -> tuple[list[int], list[int]]:
+    """Return the places that fight in each duel of a knock-out by halves, of which the left one has floor(n / 2).
 
-    Place i < num_arms is arm i of the order; the winners of the levels take the places that follow.
+    Place i < num_arms is arm i of the order, and place num_arms + i the winner of duel i.
     """
-    duels: list[tuple[int, int, int]] = []  # level, and the numbers of the two sides: arms, or num_arms + a duel's
+    left, right = [], []
 
-    def fight(first: int, size: int) -> tuple[int, int]:
-        """Return the number of the winner of a half, and on how many levels it fought."""
+    def fight(first: int, size: int) -> int:
+        """Return the place of the winner among `size` arms."""
         if size == 1:
-            return first, 0
-        left, before = fight(first, size // 2)
-        right, beside = fight(first + size // 2, size - size // 2)
-        duels.append((max(before, beside), left, right))
-        return num_arms + len(duels) - 1, max(before, beside) + 1
+            return first
+        half = size // 2
+        sides = fight(first, half), fight(first + half, size - half)
+        left.append(sides[0])
+        right.append(sides[1])
+        return num_arms + len(left) - 1
 
     fight(0, num_arms)
-    order = sorted(range(len(duels)), key=lambda i: duels[i][0])
-    place = {i: i for i in range(num_arms)} | {num_arms + duel: num_arms + at for at, duel in enumerate(order)}
-    levels = []
-    for depth in range(max((duel[0] for duel in duels), default=-1) + 1):
-        own = [i for i in order if duels[i][0] == depth]
-        left, right = ([place[duels[i][side]] for i in own] for side in (1, 2))
-        levels.append(Level(*map(np.array, (left, right, own, [place[num_arms + i] for i in own]))))
-    return levels
+    return left, right

@@ -9,7 +9,6 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
-from jax import lax
 
 from jaxbandit.base import checks
 from jaxbandit.base.contract import Algorithm, Arms, Choice, Offer, Rewards
@@ -17,18 +16,16 @@ from jaxbandit.base.declaration import declare
 from jaxbandit.base.numerics import argmax, as_float, get_at, set_at, unit_of_words
 from jaxbandit.base.offers import among_available, available_of
 from jaxbandit.base.types import Array, Key, Scalar
-from jaxbandit.theory.solvers.beta import with_arm
-from jaxbandit.theory.solvers.discrete import Lattice, binomial, quantile
+from jaxbandit.theory.solvers.discrete import binomial_quantile
 
 MARGIN = 1e-4  # by how much a product of a and a count may exceed a whole number by rounding
 
 
 class HistoryState(NamedTuple):
-    """Pull counts, and the law of the ones that are drawn for each arm. A round changes that of the pulled arm only."""
+    """Pull counts and numbers of successes."""
 
     counts: Array  # int32[num_arms]
     successes: Array  # int32[num_arms]
-    law: Lattice  # its leaves are float[num_arms] and float[WINDOW, num_arms]
 
 
 @declare(
@@ -36,7 +33,7 @@ class HistoryState(NamedTuple):
     setting="arms",
     rewards="in [0, 1]",
     cost="O(K), a binomial draw an arm",
-    memory="O(K), 75 K numbers",
+    memory="O(K)",
     tries={"a": (1.1, 2.0)},
 )
 def phe(num_arms: int, *, a: Scalar = 1.1) -> Algorithm:
@@ -68,13 +65,11 @@ def phe(num_arms: int, *, a: Scalar = 1.1) -> Algorithm:
     """
     checks.number("phe", "a", a, low=0.0, open_low=True)
 
-    def law(n: Array, successes: Array) -> Lattice:
-        return binomial(made_up(a, n), jnp.full_like(n, 0.5))
-
-    def score(drawn: Array, n: Array, successes: Array) -> Array:
+    def score(u: Array, n: Array, successes: Array) -> Array:
+        drawn = binomial_quantile(u, made_up(a, n), jnp.full_like(n, 0.5))
         return (successes + drawn) / (n + made_up(a, n))
 
-    return _rule("phe", num_arms, law, score)
+    return _rule("phe", num_arms, score)
 
 
 @declare(
@@ -82,7 +77,7 @@ def phe(num_arms: int, *, a: Scalar = 1.1) -> Algorithm:
     setting="arms",
     rewards="in [0, 1]",
     cost="O(K), a binomial draw an arm",
-    memory="O(K), 75 K numbers",
+    memory="O(K)",
     tries={"a": (1.0, 0.5)},
 )
 def giro(num_arms: int, *, a: Scalar = 1.0) -> Algorithm:
@@ -115,16 +110,11 @@ def giro(num_arms: int, *, a: Scalar = 1.0) -> Algorithm:
     """
     checks.number("giro", "a", a, low=0.0, open_low=True)
 
-    def size(n: Array) -> Array:
-        return jnp.maximum(n + 2 * made_up(a, n), 1.0)
+    def score(u: Array, n: Array, successes: Array) -> Array:
+        size = jnp.maximum(n + 2 * made_up(a, n), 1.0)
+        return binomial_quantile(u, size, (successes + made_up(a, n)) / size) / size
 
-    def law(n: Array, successes: Array) -> Lattice:
-        return binomial(size(n), (successes + made_up(a, n)) / size(n))
-
-    def score(drawn: Array, n: Array, successes: Array) -> Array:
-        return drawn / size(n)
-
-    return _rule("giro", num_arms, law, score)
+    return _rule("giro", num_arms, score)
 
 
 def made_up(a: Scalar, n: Array) -> Array:
@@ -132,25 +122,18 @@ def made_up(a: Scalar, n: Array) -> Array:
     return jnp.ceil(as_float(a) * n - MARGIN)
 
 
-def _rule(
-    name: str,
-    num_arms: int,
-    law: Callable[[Array, Array], Lattice],
-    score: Callable[[Array, Array, Array], Array],
-) -> Algorithm:
-    """Return the rule of a law of pulls and successes, and of a score of what is drawn from it, pulls and successes."""
+def _rule(name: str, num_arms: int, score: Callable[[Array, Array, Array], Array]) -> Algorithm:
+    """Return the rule of a score of uniform numbers, pulls and successes."""
     num_arms = checks.integer(name, "num_arms", num_arms, 1)
 
     def init(key: Key) -> HistoryState:
-        zeros = jnp.zeros(num_arms, jnp.int32)
-        return HistoryState(zeros, zeros, law(as_float(zeros), as_float(zeros)))
+        return HistoryState(jnp.zeros(num_arms, jnp.int32), jnp.zeros(num_arms, jnp.int32))
 
     def noise(key: Key) -> Array:
         return unit_of_words(jax.random.bits(key, (num_arms + 1,), jnp.uint32))
 
     def select(noise: Array, state: HistoryState, context: Offer | None) -> Choice:
-        drawn = quantile(noise[:num_arms], state.law)
-        scores = score(drawn, as_float(state.counts), as_float(state.successes))
+        scores = score(noise[:num_arms], as_float(state.counts), as_float(state.successes))
         scores = jnp.where(state.counts > 0, scores, jnp.inf)
         return Choice(argmax(among_available(available_of(context), scores)), noise[num_arms])
 
@@ -158,12 +141,7 @@ def _rule(
         arm, coin = choice
         count = get_at(state.counts, arm) + 1
         successes = get_at(state.successes, arm) + (coin < reward).astype(jnp.int32)
-        changed = lax.optimization_barrier(law(as_float(count), as_float(successes)))
-        return HistoryState(
-            counts=set_at(state.counts, arm, count),
-            successes=set_at(state.successes, arm, successes),
-            law=with_arm(state.law, arm, changed),
-        )
+        return HistoryState(set_at(state.counts, arm, count), set_at(state.successes, arm, successes))
 
     return Algorithm(
         init=init,

@@ -27,7 +27,8 @@ class SdaState(NamedTuple):
     leader: Array  # int32[], of the last comparison
     counts: Array  # int32[num_arms]
     sums: Array  # float[num_arms]
-    # float[num_arms, length], the sum of the first n rewards of an arm at place n % length
+    # float[num_arms * length], the sum of the first n rewards of an arm at place arm * length + n % length: a vector,
+    # because a round then reads and writes a few entries in place, where it would copy a matrix
     first: Array
 
 
@@ -129,7 +130,7 @@ def _rule(
 ) -> Algorithm:
     """Return the rule whose duels take the leader's rewards from start(noise, pulls of the leader, number) on."""
     num_arms = checks.integer(name, "num_arms", num_arms, 1)
-    length = memory + 1
+    length = 1 + checks.integer(name, "horizon or memory", memory, 1, (2**31 - 1) // num_arms - 1)
 
     def init(key: Key) -> SdaState:
         zeros = jnp.zeros(num_arms)
@@ -139,7 +140,7 @@ def _rule(
             leader=jnp.zeros((), jnp.int32),
             counts=jnp.zeros(num_arms, jnp.int32),
             sums=zeros,
-            first=jnp.zeros((num_arms, length)),
+            first=jnp.zeros(num_arms * length),
         )
 
     def leads(state: SdaState) -> Array:
@@ -152,8 +153,8 @@ def _rule(
         pulls = get_at(state.counts, leader)
         size = jnp.minimum(state.counts, memory)
         begin = start(noise, pulls, size)
-        row = get_at(state.first, leader)
-        mean = (row[(begin + size) % length] - row[begin % length]) / as_float(jnp.maximum(size, 1))
+        first, last = (get_at(state.first, leader * length + n % length) for n in (begin, begin + size))
+        mean = (last - first) / as_float(jnp.maximum(size, 1))
         own = state.sums / as_float(jnp.maximum(state.counts, 1))
         forced = as_float(state.counts) < jnp.sqrt(jnp.log(as_float(state.turn + 1)))
         won = (state.counts < pulls) & (forced | (own >= mean))
@@ -176,7 +177,7 @@ def _rule(
             leader=leader,
             counts=set_at(state.counts, arm, count),
             sums=set_at(state.sums, arm, total),
-            first=state.first.at[arm, count % length].set(total, mode="promise_in_bounds"),
+            first=set_at(state.first, arm * length + count % length, total),
         )
 
     rule = Algorithm(

@@ -8,9 +8,10 @@ mixed layouts through the loop, and a round costs many times more. Here a functi
 operations are replayed on arrays whose last axis is the run, so that a pass over one arm of all runs is contiguous. A
 lookup or update of one entry of a vector becomes a gather, or a select over all entries if there are few.
 
-Fast, because they have a rule in `replay.py`: elementwise operations, broadcasts and reductions along the arms; `x[i]`
-and `x.at[i].set(v)` of a vector (`get_at` and `set_at` omit the wrapping of negative indices); a row of a matrix by
-`lax.dynamic_index_in_dim(matrix, arm, 0, keepdims=False)`; `argmax`, as two reductions; and whatever all runs share.
+Fast, because they have a rule in `replay.py`: elementwise operations, broadcasts and reductions along the arms; `x[i]`,
+also of a list i, and `x.at[i].set(v)` of a vector (`get_at` and `set_at` omit the wrapping of negative indices), which
+needs no copy of a long one; a row of a matrix by `lax.dynamic_index_in_dim(matrix, arm, 0, keepdims=False)`; `argmax`,
+as two reductions; and whatever all runs share.
 Equal operations in `stop` and `select` are recognized and done once. Slow are chains of selects unrolled over the arms,
 which are computed again for each output, sorting, scatters of several entries, and `cond` and `while_loop`, whose
 branches are all executed and which run until the slowest run ends.

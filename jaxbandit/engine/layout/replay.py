@@ -49,6 +49,7 @@ REWRITTEN = {
     "concatenate": "dimension",
     "dynamic_slice": "slice_sizes",
     "dynamic_update_slice": "",
+    "gather": "dimension_numbers slice_sizes indices_are_sorted unique_indices mode",
     "reshape": "new_sizes",
     "scatter": "update_jaxpr update_consts dimension_numbers indices_are_sorted unique_indices mode",
     "scatter-add": "update_jaxpr update_consts dimension_numbers indices_are_sorted unique_indices mode",
@@ -149,9 +150,11 @@ def _rule(equation: Equation, operands: tuple, marks: tuple, lanes: int, known: 
     if name == "dynamic_update_slice" and not any(marks[2:]):  # vmap would make it a scatter and transpose
         return [lax.dynamic_update_slice(full(0), full(1), [*operands[2:], jnp.zeros_like(operands[2])])]
     if name == "dynamic_slice" and _is_entry(equation.inputs[0], params["slice_sizes"]):
-        return [_entry(operands[0], full(1), marks[0])[None]]
+        return [_entry(operands[0], full(1), marks[0], True)[None]]
     if name == "dynamic_slice" and _is_row(equation, marks) and equation.inputs[0].shape[0] <= LOOKUP_LIMIT:
         return [_row(full(0), full(1))[None]]
+    if name == "gather" and _is_entry(equation.inputs[0], params["slice_sizes"]) and _in_range(equation):
+        return [_entry(operands[0], operands[1][:, 0], *marks)]
     if name in ("scatter", "scatter-add") and _is_entry(out, (1,)) and equation.inputs[2].shape == ():
         vector, index, value = map(full, everything)
         return [_with_entry(vector, index[0], value, name == "scatter-add", params["mode"])]
@@ -198,6 +201,12 @@ def _is_entry(vector: Array | ShapeDtype, sizes: tuple[int, ...]) -> bool:
     return len(vector.shape) == 1 and tuple(sizes) == (1,)
 
 
+def _in_range(equation: Equation) -> bool:
+    """Whether a gather is a lookup by a list of numbers that are in range, or are clipped."""
+    modes = lax.GatherScatterMode.PROMISE_IN_BOUNDS, lax.GatherScatterMode.CLIP
+    return equation.params["mode"] in modes and len(equation.outputs[0].shape) == 1
+
+
 def _is_row(equation: Equation, marks: tuple) -> bool:
     """Whether a dynamic_slice is the lookup of one row of a matrix."""
     shape = equation.inputs[0].shape
@@ -239,13 +248,20 @@ def _first_extreme(vector: Array, largest: bool, dtype: np.dtype) -> Array:
     return jnp.min(jnp.where(hit, index, vector.shape[0] - 1), axis=0)
 
 
-def _entry(vector: Array, index: Array, varies: bool) -> Array:
-    """vector[index] for each run, clamped as by dynamic_slice; vector is [entries] or [entries, lanes]."""
+def _entry(vector: Array, index: Array, own: bool, varies: bool) -> Array:
+    """vector[index] for each run, clamped as by dynamic_slice.
+
+    Args:
+      vector: [entries], or [entries, lanes] if runs have vectors of their `own`.
+      index: int[lanes], or int[numbers, lanes] for as many entries at once; without lanes if it does not vary.
+    """
     index = jnp.clip(index, 0, vector.shape[0] - 1)
-    if vector.shape[0] <= LOOKUP_LIMIT:
-        hit = jnp.arange(vector.shape[0], dtype=index.dtype)[:, None] == index[None]
-        return _only(hit, vector if varies else vector[:, None])
-    place = (index, _lane_numbers(index)) if varies else (index,)
+    if varies and vector.shape[0] <= LOOKUP_LIMIT:
+        entries = jnp.arange(vector.shape[0], dtype=index.dtype)
+        between = range(1, index.ndim)
+        hit = jnp.expand_dims(entries, (*between, index.ndim)) == index[None]
+        return _only(hit, jnp.expand_dims(vector if own else vector[:, None], tuple(between)))
+    place = (index, jnp.broadcast_to(_lane_numbers(index), index.shape)) if varies and own else (index,)
     return vector.at[place].get(mode="promise_in_bounds")
 
 
@@ -262,4 +278,4 @@ def _with_entry(vector: Array, index: Array, value: Array, add: bool, mode: lax.
 
 
 def _lane_numbers(index: Array) -> Array:
-    return jnp.arange(index.shape[0], dtype=index.dtype)
+    return jnp.arange(index.shape[-1], dtype=index.dtype)

@@ -3,14 +3,10 @@
 Of a small variance, probabilities relative to a first one are multiplied and added over a window of WINDOW numbers that
 leaves out less than 1e-12 of the distribution. Of a large one, the expansion of Cornish and Fisher with four cumulants
 and Sheppard's corrections is used; its distribution is right up to 1e-5 in total variation.
-
-A `Lattice` has what quantiles of one distribution need. It is far more work to make one than to take a quantile.
 """
 
 from collections.abc import Callable
-from typing import NamedTuple
 
-import jax
 import jax.numpy as jnp
 
 from jaxbandit.base.numerics import normal_quantile
@@ -20,24 +16,11 @@ WINDOW = 64
 LARGE = 14.0  # variance from which on the expansion is used; of a smaller one the window has 8 standard deviations
 
 
-class Lattice(NamedTuple):
-    """Distributions on whole numbers, each array float[...] with the same shape but for `sums`."""
-
-    low: Array
-    high: Array
-    start: Array  # first number of the window
-    sums: Array  # float[WINDOW, ...], sums of probabilities from there on, relative to the first
-    mean: Array
-    deviation: Array
-    skew: Array  # standardized third and fourth cumulants
-    excess: Array
-    large: Array  # 1 where the expansion is used, else 0
-
-
-def binomial(n: Array, p: Array) -> Lattice:
-    """Return Binomial(n, p).
+def binomial_quantile(u: Array, n: Array, p: Array) -> Array:
+    """Return the smallest k with P(X <= k) >= u for X ~ Binomial(n, p), a whole number in floats.
 
     Args:
+      u: levels in (0, 1), float[...].
       n: number of trials, whole, float[...] >= 0.
       p: probability of success, float[...] in [0, 1).
     """
@@ -47,13 +30,14 @@ def binomial(n: Array, p: Array) -> Lattice:
     def ratio(k: Array) -> Array:
         return (n - k) * p / ((k + 1) * q)
 
-    return _lattice(jnp.zeros_like(n), n, n * p, spread, (q - p) * spread, (1 - 6 * p * q) * spread, ratio)
+    return _quantile(u, jnp.zeros_like(n), n, n * p, spread, (q - p) * spread, (1 - 6 * p * q) * spread, ratio)
 
 
-def hypergeometric(good: Array, bad: Array, drawn: Array) -> Lattice:
-    """Return the distribution of the good ones among `drawn` of good + bad, without replacement.
+def hypergeometric_quantile(u: Array, good: Array, bad: Array, drawn: Array) -> Array:
+    """Return the same for the number X of good ones among `drawn` of good + bad, without replacement.
 
     Args:
+      u: levels in (0, 1), float[...].
       good: whole, float[...] >= 0.
       bad: whole, float[...] >= 0.
       drawn: whole, float[...] in [0, good + bad].
@@ -70,22 +54,11 @@ def hypergeometric(good: Array, bad: Array, drawn: Array) -> Lattice:
         return (good - k) * (drawn - k) / ((k + 1) * jnp.maximum(bad - drawn + k + 1, 1.0))
 
     low, high = jnp.maximum(drawn - bad, 0.0), jnp.minimum(drawn, good)
-    return _lattice(low, high, drawn * p, spread, third, fourth, ratio)
+    return _quantile(u, low, high, drawn * p, spread, third, fourth, ratio)
 
 
-def quantile(u: Array, law: Lattice) -> Array:
-    """Return the smallest k with P(X <= k) >= u for levels u in (0, 1), a whole number in floats."""
-    passed = jnp.sum((law.sums < u[None] * law.sums[-1:]).astype(u.dtype), 0)
-    exact = law.start + jnp.minimum(passed, WINDOW - 1)
-    z = jnp.where(u < 0.5, -1, 1) * normal_quantile(jnp.clip(jnp.minimum(u, 1 - u), 1e-10, 0.5))
-    square = z * z
-    bent = law.excess * (square - 3) / 24 - law.skew * law.skew * (2 * square - 5) / 36
-    bent = z + law.skew * (square - 1) / 6 + z * bent
-    expanded = jnp.clip(jnp.ceil(law.mean + law.deviation * bent - 0.5), law.low, law.high)
-    return jnp.where(law.large > 0, expanded, exact)
-
-
-def _lattice(
+def _quantile(
+    u: Array,
     low: Array,
     high: Array,
     mean: Array,
@@ -93,22 +66,22 @@ def _lattice(
     third: Array,
     fourth: Array,
     ratio: Callable[[Array], Array],
-) -> Lattice:
-    """Return a distribution on [low, high] from its cumulants; ratio(k) is the probability of k + 1 over that of k."""
+) -> Array:
+    """Return the quantile on [low, high] from the cumulants; ratio(k) is the probability of k + 1 over that of k."""
     large = variance >= LARGE
     start = jnp.clip(jnp.floor(mean - 8 * jnp.sqrt(jnp.minimum(variance, LARGE)) - 3), low, high)
-    k = start[None] + jnp.arange(WINDOW - 1, dtype=mean.dtype).reshape(-1, *[1] * mean.ndim)
-    factors = jnp.where((k < high[None]) & ~large[None], jax.vmap(ratio)(k), 0.0)
-    weights = jnp.concatenate([jnp.ones_like(start)[None], jnp.cumprod(factors, 0)])
+    weight = jnp.ones_like(start)
+    sums = [weight]
+    # Written out, because a CPU then keeps all sums in registers; cumprod and cumsum take thirty times as long.
+    for k in range(WINDOW - 1):
+        number = start + k
+        weight = weight * jnp.where((number < high) & ~large, ratio(number), 0.0)
+        sums.append(sums[-1] + weight)
+    level = u * sums[-1]
+    exact = start + sum((x < level).astype(u.dtype) for x in sums[:-1])
     wide = jnp.maximum(variance, LARGE) - 1 / 12
-    return Lattice(
-        low=low,
-        high=high,
-        start=start,
-        sums=jnp.cumsum(weights, 0),
-        mean=mean,
-        deviation=jnp.sqrt(wide),
-        skew=third / wide**1.5,
-        excess=(fourth + 1 / 120) / wide**2,
-        large=large.astype(mean.dtype),
-    )
+    skew, excess = third / wide**1.5, (fourth + 1 / 120) / wide**2
+    z = jnp.where(u < 0.5, -1, 1) * normal_quantile(jnp.clip(jnp.minimum(u, 1 - u), 1e-10, 0.5))
+    square = z * z
+    bent = z + skew * (square - 1) / 6 + z * (excess * (square - 3) / 24 - skew * skew * (2 * square - 5) / 36)
+    return jnp.where(large, jnp.clip(jnp.ceil(mean + jnp.sqrt(wide) * bent - 0.5), low, high), exact)
