@@ -8,9 +8,11 @@ from jaxbandit.theory.bounds.regret import (
     bernoulli_kl,
     bernoulli_regret_constant,
     beta_regret_constant,
+    exponential_regret_constant,
     gaussian_kl,
     gaussian_regret_constant,
     k_inf,
+    poisson_regret_constant,
     regret_lower_bound,
     table_regret_constant,
 )
@@ -72,6 +74,36 @@ def test_gaussian_constant():
     assert gaussian_regret_constant([-3.0]) == 0
     # As sigma doubles, four times the pulls.
     assert close(gaussian_regret_constant([0.0, 1.0], 2.0), 4 * gaussian_regret_constant([0.0, 1.0], 1.0))
+
+
+def divergence(law, other):
+    """The Kullback-Leibler divergence between two laws of scipy.stats, by summation or quadrature."""
+    if hasattr(law, "logpmf"):
+        k = np.arange(200)
+        return float(np.sum(law.pmf(k) * (law.logpmf(k) - other.logpmf(k))))
+    return integrate.quad(lambda x: law.pdf(x) * (law.logpdf(x) - other.logpdf(x)), 0, 60, epsabs=1e-13)[0]
+
+
+@pytest.mark.parametrize(
+    ("constant", "law"),
+    [(poisson_regret_constant, stats.poisson), (exponential_regret_constant, lambda mean: stats.expon(scale=mean))],
+    ids=["poisson", "exponential"],
+)
+def test_constants_of_poisson_and_exponential_arms(constant, law):
+    means = np.array([0.5, 2.0, 1.9, 2.0, 1.0])
+    expected = sum((2.0 - mean) / divergence(law(mean), law(2.0)) for mean in (0.5, 1.9, 1.0))
+    assert close(constant(means), expected, rtol=1e-9)  # that of the quadrature
+    assert constant([0.7]) == constant([0.7, 0.7]) == 0
+    variance = 2.0 if constant is poisson_regret_constant else 4.0
+    gap = 1e-7  # so near, the divergence is gap^2 / (2 variance), up to 1e-7 of it
+    assert close(constant([2.0 - gap, 2.0]), 2 * variance / gap, rtol=1e-6)
+
+
+def test_a_poisson_arm_that_never_rewards_is_told_by_one_reward():
+    assert close(poisson_regret_constant([0.0, 3.0]), 1.0)  # the divergence is the mean of the best arm
+    assert poisson_regret_constant([0.0, 0.0]) == 0
+    with pytest.raises(ValueError, match="exponential_regret_constant: means"):
+        exponential_regret_constant([0.0, 1.0])
 
 
 @pytest.mark.parametrize("unit", [1e-10, 1e10])

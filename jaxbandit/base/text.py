@@ -5,11 +5,12 @@ import math
 import shutil
 import sys
 import textwrap
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 LEAST_WIDTH = 80
 
 
+MANY = 16  # different names, from which on rows are sorted by their numbers
 INTERVAL = "95 % interval"  # the heading of a column that belongs to the one before it
 
 
@@ -33,6 +34,11 @@ def printable(text: str) -> str:
     if text.isprintable():
         return text
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+
+
+def is_ranking(names: Iterable[str]) -> bool:
+    """Return whether rows with these names, such as algorithms, are sorted by their numbers: there are many."""
+    return len(set(names)) >= MANY
 
 
 def room() -> int:

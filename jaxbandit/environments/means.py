@@ -1,5 +1,6 @@
 """What environments with one mean per arm share: the order of the arms in a run, simple regret, and the truth."""
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import jax
@@ -71,7 +72,7 @@ def means_of_state(state: PyTree) -> Array:
 
 def bernoulli_arms(means: ArrayLike) -> Truth:
     """Return the truth of Bernoulli arms with these means, in any order that a run may draw."""
-    return family_arms(means, "bernoulli")._replace(regret_constant=lambda: bounds.bernoulli_regret_constant(means))
+    return _family_arms(means, "bernoulli", lambda: bounds.bernoulli_regret_constant(means))
 
 
 def gaussian_arms(means: ArrayLike, sigma: Numbers) -> Truth:
@@ -83,6 +84,20 @@ def gaussian_arms(means: ArrayLike, sigma: Numbers) -> Truth:
     )
 
 
-def family_arms(means: ArrayLike, family: "FamilyName") -> Truth:
-    """Return the truth of arms of a family in which the mean determines the distribution, with T* only."""
-    return Truth(means=means_of_state, characteristic_time=lambda: bounds.characteristic_time(means, family=family))
+def poisson_arms(means: ArrayLike) -> Truth:
+    """Return the truth of Poisson arms with these means."""
+    return _family_arms(means, "poisson", lambda: bounds.poisson_regret_constant(means))
+
+
+def exponential_arms(means: ArrayLike) -> Truth:
+    """Return the truth of exponential arms with these means."""
+    return _family_arms(means, "exponential", lambda: bounds.exponential_regret_constant(means))
+
+
+def _family_arms(means: ArrayLike, family: "FamilyName", regret_constant: Callable[[], float]) -> Truth:
+    """Return the truth of arms of a family in which the mean determines the distribution."""
+    return Truth(
+        means=means_of_state,
+        regret_constant=regret_constant,
+        characteristic_time=lambda: bounds.characteristic_time(means, family=family),
+    )

@@ -11,7 +11,7 @@ from jaxbandit.base.contract import Arms, Environment, Rewards
 from jaxbandit.base.declaration import declare
 from jaxbandit.base.numerics import as_float, get_at, log
 from jaxbandit.base.types import Array, ArrayLike, Key
-from jaxbandit.environments.means import family_arms, means_of_run, simple_regret
+from jaxbandit.environments.means import exponential_arms, means_of_run, simple_regret
 
 
 class ExponentialState(NamedTuple):
@@ -66,7 +66,7 @@ def exponential(means: ArrayLike, *, permute: bool = False) -> Environment:
         batch=BatchRewards(lambda key: key, sums),
         arms=Arms(len(means)),
         rewards=Rewards(low=0.0, family="exponential"),
-        truth=family_arms(means, "exponential"),
+        truth=exponential_arms(means),
         name="exponential",
     )
 

@@ -11,7 +11,7 @@ from jaxbandit.base.contract import Arms, Environment, Rewards
 from jaxbandit.base.declaration import declare
 from jaxbandit.base.numerics import as_float, get_at
 from jaxbandit.base.types import Array, ArrayLike, Key
-from jaxbandit.environments.means import family_arms, means_of_run, simple_regret
+from jaxbandit.environments.means import means_of_run, poisson_arms, simple_regret
 from jaxbandit.environments.stationary.poisson_law import poisson_draw, poisson_inverse
 
 
@@ -70,6 +70,6 @@ def poisson(means: ArrayLike, *, permute: bool = False) -> Environment:
         batch=BatchRewards(lambda key: key, sums),
         arms=Arms(len(means)),
         rewards=Rewards(low=0.0, family="poisson"),
-        truth=family_arms(means, "poisson"),
+        truth=poisson_arms(means),
         name="poisson",
     )

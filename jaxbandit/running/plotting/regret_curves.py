@@ -13,8 +13,8 @@ import numpy as np
 
 from jaxbandit.base.domains import check, choice
 from jaxbandit.base.refusals import BadInput
-from jaxbandit.base.text import with_interval
-from jaxbandit.running.plotting import theory
+from jaxbandit.base.text import is_ranking, with_interval
+from jaxbandit.running.plotting import ranking, theory
 from jaxbandit.running.plotting.style import (
     INK,
     SIZE,
@@ -58,6 +58,8 @@ def plot(
 ) -> Axes:
     """Draw the mean regret of several algorithms on one instance, each labeled at the end of its curve.
 
+    Of 16 algorithms or more, a row for each shows its final mean instead, the smallest first.
+
     Args:
       results: at least one Result, all of one instance and measure.
       ax: matplotlib Axes; default: those of a new figure, made with pyplot so that a notebook shows it.
@@ -81,6 +83,9 @@ def plot(
     if len(instances) != 1:
         raise BadInput(f"plot: instances = {sorted(instances)}, must be one; draw each in its own figure")
     what = _measure(results, what)
+    if is_ranking(r.algorithm for r in results):
+        words = _words(results[0], what)
+        return ranking.plot_ranking(results, ax, what=what, words=words, bands=bands, minimax=minimax)
     ax = ax or new_axes(SIZE)
     names = labels(results)
     ends = []
@@ -168,7 +173,7 @@ def drawn(results: Sequence[RegretDrawable], **look: Any) -> Iterator[tuple[str,
             measured = what == some[0].measure and what not in some[0].metrics
             if not measured and not all(what in r.curves for r in some):
                 continue
-            figure = canvas(SIZE)
+            figure = canvas(ranking.size(some) if is_ranking(r.algorithm for r in some) else SIZE)
             # Regret alone is never negative.
             how = look if measured else look | {"what": what, "log": False}
             plot(some, figure.add_subplot(), **how)
@@ -222,11 +227,16 @@ def _dress(ax: Axes, result: RegretDrawable, what: str, bands: Bands = "95 %", l
         _fit_shown(ax)
     ax.yaxis.set_major_formatter("{x:,.10g}")
     ax.set_xlabel("round")
-    title, axis = WORDS.get(what, (f"mean {what}", what))
+    words, axis = _words(result, what)
     ax.set_ylabel(axis)
     text = "95 % bands" if bands == "95 %" else "bands of one standard error"
-    words = DYNAMIC if result.moves and what == "regret" else title
     quiet(ax, titled(result, f"{words} of {result.runs:,} runs, {text}"))
+
+
+def _words(result: RegretDrawable, what: str) -> tuple[str, str]:
+    """Return what a quantity is called in the title and at the axis."""
+    title, axis = WORDS.get(what, (f"mean {what}", what))
+    return DYNAMIC if result.moves and what == "regret" else title, axis
 
 
 def _fit_shown(ax: Axes) -> None:

@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from jaxbandit.base.text import align, number, with_interval
+from jaxbandit.base.text import align, is_ranking, number, with_interval
 from jaxbandit.running.results import names
 
 
@@ -51,6 +51,12 @@ def early(bound: float, rounds: int) -> str:
 
 
 def _regret(results: Sequence[Any]) -> Rows:
+    if is_ranking(r.algorithm for r in results):
+        from jaxbandit.running.plotting import ranking  # not above, because a few results need no figures
+
+        places = dict.fromkeys(result.instance for result in results)
+        own = [[r for r in results if r.instance == instance] for instance in places]
+        results = [some[i] for some in own for i in ranking.order(some, some[0].measure)]
     bounds = [result.lower_bound() for result in results]
     ends = [(float(r.moments()[0][-1]), float(b[-1])) for r, b in zip(results, bounds, strict=True) if b is not None]
     below = [pair for pair in ends if pair[0] < pair[1]]

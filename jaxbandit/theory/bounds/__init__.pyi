@@ -29,8 +29,10 @@ from .non_stationary import restarting_regret as restarting_regret
 from .regret import bernoulli_kl as bernoulli_kl
 from .regret import bernoulli_regret_constant as bernoulli_regret_constant
 from .regret import beta_regret_constant as beta_regret_constant
+from .regret import exponential_regret_constant as exponential_regret_constant
 from .regret import gaussian_kl as gaussian_kl
 from .regret import gaussian_regret_constant as gaussian_regret_constant
 from .regret import k_inf as k_inf
+from .regret import poisson_regret_constant as poisson_regret_constant
 from .regret import regret_lower_bound as regret_lower_bound
 from .regret import table_regret_constant as table_regret_constant

@@ -2,9 +2,9 @@
 
 A policy whose regret is o(t^a) on every instance of a class, for every a > 0, pulls a suboptimal arm at least about
 log(t) / K times, where K is the smallest divergence from the arm's distribution to one of the class with a mean above
-the best arm's. The class is that of the one-parameter family for `bernoulli` and `gaussian`, and of all distributions
-on [0, 1] for `beta` and `table`, because no policy here knows more. Concrete numbers are computed by NumPy in float64;
-they cannot be traced.
+the best arm's. The class is that of the one-parameter family for `bernoulli`, `gaussian`, `poisson` and `exponential`,
+and of all distributions on [0, 1] for `beta` and `table`, because no policy here knows more. Concrete numbers are
+computed by NumPy in float64; they cannot be traced.
 """
 
 from typing import Any
@@ -108,6 +108,21 @@ def gaussian_regret_constant(means: Any, sigma: Any = 1.0) -> float:
     elif checks.array(where, "sigma", sigma, low=0.0, open_low=True).shape != means.shape:
         raise ValueError(f"{where}: sigma has {np.size(sigma)} entries, must be a number or have {means.size}")
     return _sum(means, gaussian_kl(means, means.max(), sigma))
+
+
+def poisson_regret_constant(means: Any) -> float:
+    """Return the sum of gap / (best - mean - mean log(best / mean)) over suboptimal arms, for float[num_arms] >= 0."""
+    means = checks.array("poisson_regret_constant", "means", means, low=0.0)
+    gaps = means.max() - means
+    parts = gaps / np.where(means > 0, means, 1.0)
+    return _sum(means, np.where(means > 0, means * (parts - np.log1p(parts)), gaps))
+
+
+def exponential_regret_constant(means: Any) -> float:
+    """Return the sum of gap / (mean / best - 1 - log(mean / best)) over suboptimal arms, for float[num_arms] > 0."""
+    means = checks.array("exponential_regret_constant", "means", means, low=0.0, open_low=True)
+    parts = (means - means.max()) / means.max()
+    return _sum(means, parts - np.log1p(parts))
 
 
 def beta_regret_constant(alpha: Any, beta: Any) -> float:

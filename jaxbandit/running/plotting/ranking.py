@@ -1,0 +1,93 @@
+"""The figure of many algorithms on one instance: a row for each, with its final mean and interval, the best one first.
+
+Curves of so many algorithms could not be told apart. matplotlib is imported only when something is drawn.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+from jaxbandit.running.plotting import theory
+from jaxbandit.running.plotting.style import COLORS, INK, footnotes, labels, new_axes, quiet, scale, titled
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from jaxbandit.running.plotting.drawable import RegretDrawable
+
+WIDTH, HEIGHT, ROW = 8.4, 1.4, 0.2  # inches: width, height without rows, and height of a row
+
+
+def order(results: Sequence[RegretDrawable], what: str = "regret") -> list[int]:
+    """Return the numbers of the results by increasing final mean; those without a valid run come last."""
+    ends = [float(r.moments(what)[0][-1]) if r.counted_in(what) else np.inf for r in results]
+    return sorted(range(len(results)), key=lambda i: (not np.isfinite(ends[i]), ends[i]))
+
+
+def size(results: Sequence[RegretDrawable]) -> tuple[float, float]:
+    """Return the size of the figure in inches."""
+    return WIDTH, HEIGHT + ROW * len(results)
+
+
+def plot_ranking(
+    results: Sequence[RegretDrawable],
+    ax: Axes | None,
+    *,
+    what: str,
+    words: tuple[str, str],
+    bands: Literal["95 %", "standard error"],
+    minimax: bool,
+) -> Axes:
+    """Draw the final means with their intervals, the smallest first, and the lower bound; return the Axes.
+
+    The axis is logarithmic if the means are far apart and positive.
+
+    Args:
+      results: of one instance and with the curve `what`.
+      ax: matplotlib Axes; default: those of a new figure.
+      what: the curve whose last value is drawn.
+      words: what it is called, in the title and at the axis.
+      bands: the intervals: "95 %" confidence intervals, or one "standard error" to either side.
+      minimax: whether to draw the minimax regret too.
+    """
+    ax = ax or new_axes(size(results))
+    names = labels(results)
+    ranks = order(results, what)
+    ends = []
+    for row, i in enumerate(ranks):
+        result = results[i]
+        if not result.counted_in(what):
+            continue
+        mean = float(result.moments(what)[0][-1])
+        ends.append(mean)
+        if result.counted_in(what) > 1:
+            interval = result.interval(what=what)
+            half = float(interval.se[-1])
+            both = (mean - half, mean + half) if bands == "standard error" else (interval.low[-1], interval.high[-1])
+            low, high = map(float, both)
+            if np.isfinite(low) and np.isfinite(high):
+                ax.plot([low, high], [row, row], color=COLORS[0], linewidth=2.4, alpha=0.6, solid_capstyle="butt")
+                ends += [end for end in (low, high) if end > 0]
+        ax.plot([mean], [row], "o", color=INK, markersize=3.6)
+        ax.annotate(f"{mean:,.1f}", (1.01, row), xycoords=("axes fraction", "data"), fontsize=8.5, color=INK,
+                    va="center", annotation_clip=False)  # fmt: skip
+    notes = []
+    for name, text, bound, style in theory.lines(results, what, minimax):
+        if bound[-1] > 0:
+            ax.axvline(bound[-1], color=INK, linewidth=1.1, linestyle=style, zorder=1.5)
+            ends.append(float(bound[-1]))
+            notes += [f"Vertical line: {text}.", *theory.notes(results, name, bound)]
+    ax.set_yticks(range(len(ranks)), [names[i] for i in ranks], fontsize=8.5)
+    ax.set_ylim(len(ranks) - 0.4, -0.6)
+    if ends:
+        scale(ax.xaxis, ends)
+    rounds = int(results[0].arrays["checkpoints"][-1])
+    ax.set_xlabel(f"{words[1]} after {rounds:,} rounds")
+    text = "95 % intervals" if bands == "95 %" else "one standard error to either side"
+    quiet(ax, titled(results[0], f"{words[0]} of {results[0].runs:,} runs, {text}"), along="x")
+    ax.tick_params(axis="y", length=0)
+    footnotes(ax, results, notes, what)
+    return ax
