@@ -38,6 +38,7 @@ from benchmarks import (  # noqa: E402
     linear,
     machine,
     other_settings,
+    peers,
     regret,
     results_file,
     revision_cases,
@@ -151,7 +152,7 @@ def test_beside_other_libraries():
     weights /= given["digits 2,000/propensity"]
     assert own["value"][:, 0] == pytest.approx((weights * given["digits 2,000/reward"]).mean(axis=1))
     for name in contextual_peers.PEERS:
-        assert contextual_peers._peer([], name, {}) is None
+        assert peers.answer([], contextual_peers.SIDE, name, {}) is None
 
 
 def test_runs_that_stop():
