@@ -2,8 +2,8 @@
 
 `revisions REV_A REV_B` measures two revisions of the library in alternation, as `jaxbandit bench` does.
 `ahead_of_time --target h100` compiles every algorithm for an accelerator without one; `devices` measures the
-memory of four devices at an accelerator's sizes. `contextual_peers --peers PYTHON` measures beside other libraries, if
-that interpreter has them.
+memory of four devices at an accelerator's sizes. `contextual_peers --peers PYTHON` measures beside other libraries, and
+`baseline_peers --peers PYTHON` beside SMPyBandits, if that interpreter has them.
 """
 
 import argparse
@@ -22,10 +22,10 @@ def main(argv: Sequence[str]) -> int:
     for other in (revisions, ahead_of_time, devices):
         if argv[:1] == [other.__name__.split(".")[-1]]:
             return other.main(argv[1:])
-    if argv[:1] == ["contextual_peers"]:
-        from benchmarks import contextual_peers  # imports JAX, which `--help` does without
+    if argv[:1] in (["contextual_peers"], ["baseline_peers"]):
+        from benchmarks import baseline_peers, contextual_peers  # import JAX, which `--help` does without
 
-        return contextual_peers.main(argv[1:])
+        return {"contextual_peers": contextual_peers, "baseline_peers": baseline_peers}[argv[0]].main(argv[1:])
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("part", nargs="*", help=f"{', '.join(PARTS)}; all: run and write every one; or: revisions A B")
     parser.add_argument("--quick", action="store_true", help="fewer sizes")

@@ -5,11 +5,8 @@ installed; the option may be repeated. Each peer runs in a process of its own an
 interpreters has is said to be missing.
 """
 
-import argparse
 import functools
 import statistics
-import subprocess
-import tempfile
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -20,7 +17,7 @@ import numpy as np
 
 import jaxbandit as jb
 from benchmarks import contextual_peers_logs as logs
-from benchmarks import machine, results_file
+from benchmarks import peers
 from benchmarks.contextual_peers_side import numpy_play
 from jaxbandit.base.contract import action_of
 from jaxbandit.engine.driver.horizon import simulate_cell
@@ -33,18 +30,7 @@ LOGS, REPLAYS = 200, 10
 
 def main(argv: Sequence[str]) -> int:
     """Measure, print and perhaps write the table; return the exit status."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks contextual_peers", description=__doc__)
-    parser.add_argument("--peers", action="append", default=[], metavar="PYTHON", help="an interpreter that has peers")
-    parser.add_argument("--quick", action="store_true", help="fewer rows and logs")
-    parser.add_argument("--write", action="store_true", help="write the table into RESULTS.md")
-    asked = parser.parse_args(argv)
-    if asked.write and asked.quick:
-        parser.error("quick = True with write, must be without: what is written is measured in full")
-    text = table(measure(asked.quick, asked.peers))
-    print(text)
-    if asked.write:
-        results_file.write("contextual_peers", machine.text(machine.machine()), text)
-    return 0
+    return peers.command("contextual_peers", __doc__, measure, table, argv)
 
 
 def measure(quick: bool, interpreters: Sequence[str]) -> dict[str, Any]:
@@ -57,7 +43,7 @@ def measure(quick: bool, interpreters: Sequence[str]) -> dict[str, Any]:
     short = min(PRODUCTS, rows)
     products = np.einsum("ab,td->tabd", np.eye(10), x[:short]).reshape(short, 10, -1)
     shared = session_play(jb.lin_ucb_shared(10, products.shape[2], alpha=ALPHA), products, labels[:short])
-    peer = functools.partial(_peer, interpreters)
+    peer = functools.partial(peers.answer, interpreters, SIDE)
     drawn = {name: logs.draw(name, 3 if quick else LOGS, 60 if quick else 0) for name in logs.CELLS}
     replayed = logs.replayed(2 if quick else REPLAYS)
     return {
@@ -75,21 +61,6 @@ def measure(quick: bool, interpreters: Sequence[str]) -> dict[str, Any]:
         "replay": logs.replays(replayed),
         "obp": peer("obp", logs.arrays(drawn, replayed)),
     }  # fmt: skip
-
-
-def _peer(interpreters: Sequence[str], name: str, given: dict[str, Any]) -> dict[str, Any] | None:
-    """Return the arrays of a peer, of the first interpreter that has it."""
-    for python in interpreters:
-        probe = f"import importlib.util as u; raise SystemExit(u.find_spec({name!r}) is None)"
-        if subprocess.run([python, "-c", probe], check=False).returncode:
-            continue
-        with tempfile.TemporaryDirectory() as folder:
-            np.savez(Path(folder) / "in.npz", **given)
-            command = [python, str(SIDE), name, "in.npz", "out.npz"]
-            subprocess.run(command, cwd=folder, check=True, stdout=subprocess.DEVNULL)
-            with np.load(Path(folder) / "out.npz") as file:
-                return dict(file)
-    return None
 
 
 def session_play(rule: jb.Algorithm, x: np.ndarray, labels: np.ndarray) -> tuple[np.ndarray, float]:

@@ -22,6 +22,9 @@ from benchmarks import (  # noqa: E402
     accelerators,
     ahead_of_time,
     allocation,
+    baseline_peers,
+    baseline_peers_pairs,
+    baseline_peers_rules,
     beside_numpy,
     best_arm,
     compiled_loops,
@@ -38,6 +41,7 @@ from benchmarks import (  # noqa: E402
     linear,
     machine,
     other_settings,
+    peers,
     regret,
     results_file,
     revision_cases,
@@ -151,7 +155,35 @@ def test_beside_other_libraries():
     weights /= given["digits 2,000/propensity"]
     assert own["value"][:, 0] == pytest.approx((weights * given["digits 2,000/reward"]).mean(axis=1))
     for name in contextual_peers.PEERS:
-        assert contextual_peers._peer([], name, {}) is None
+        assert peers.answer([], contextual_peers.SIDE, name, {}) is None
+
+
+def test_beside_smpybandits(monkeypatch):
+    """Without it: the table of ours, its formulas, and of what it might have found."""
+    assert set(baseline_peers_pairs.WHY) <= {pair.name for pair in baseline_peers_pairs.PAIRS}
+    for pair in baseline_peers_pairs.PAIRS:
+        if callable(pair.formula):
+            regrets = baseline_peers_rules.play(pair.formula, 20, 9)
+            assert np.all((regrets >= 0) & (regrets <= 9 * 0.8)), pair.name
+    found = baseline_peers.measure(True, [])
+    assert found["theirs"] is None and set(found["formulas"]) == {"oc_ucb(1.1)", "ucb_tuned"}
+    assert "missing" in baseline_peers.table(found)
+    found["theirs"] = {"version": "1", "ucb_tuned/regrets": np.array([30.0, 31.0]), "ucb_tuned/us": 2.5}
+    lines = baseline_peers.table(found).splitlines()
+    assert "30.5 +- 6.4" in next(
+        line for line in lines if line.startswith("ucb_tuned ")
+    )  # Student's 12.7 with one degree
+    assert "fails" in next(line for line in lines if line.startswith("oc_ucb(1.1) "))
+
+
+@pytest.mark.statistical
+def test_the_formulas_beside_play_ucb1():
+    """As above for a loop in NumPy, its index of UCB1 and ours."""
+    mean = baseline_peers_rules.index(lambda rng, t, n, m: m + np.sqrt(2 * np.log(t) / n))
+    theirs = baseline_peers_rules.play(mean, 1_000, 200)
+    pair = next(pair for pair in baseline_peers_pairs.PAIRS if pair.name == "ucb1_auer")
+    ours = baseline_peers.play(pair, 200, 1_000)["regrets"]
+    assert abs(baseline_peers.apart(theirs, ours)) < 5
 
 
 def test_runs_that_stop():
