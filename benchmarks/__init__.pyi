@@ -1,5 +1,6 @@
 from . import adversarial as adversarial
 from . import allocation as allocation
+from . import baselines as baselines
 from . import best_arm as best_arm
 from . import cluster as cluster
 from . import contexts as contexts
