@@ -80,7 +80,7 @@ def kl_ucb_plus_plus(num_arms: int, *, horizon: int) -> Algorithm:
     g(n) = max(0, log(y (1 + max(0, log y)^2))) with y = T / (K n), for K arms and the horizon T. Each arm is pulled
     once first, and ties go to the lowest-numbered arm.
 
-    Guarantee: Regret of at most 38 sqrt(K T) + K - 1 for rewards in [0, 1], and asymptotically optimal for Bernoulli
+    Guarantee: Regret of at most 38 sqrt(K T) + K for rewards in [0, 1], and asymptotically optimal for Bernoulli
     rewards (Menard and Garivier 2017, Theorems 1 and 2, with variances of at most 1/4).
 
     Args:

@@ -1,0 +1,105 @@
+"""The papers of sub-sampling duels and of kl-UCB++: their claims name cells and fit the printed numbers and bounds."""
+
+import itertools
+import math
+
+import pytest
+from results_by_hand import noisy
+
+from jaxbandit.lab.papers import figure_experiments, own_instances, paper, verdict
+from jaxbandit.lab.papers.measures import Quantity
+from jaxbandit.lab.specs.spec import parse
+from jaxbandit.running.results.base import ResultSet
+
+pytestmark = pytest.mark.quickly_compiled
+
+PAPERS = ("sda", "kl_ucb_plus_plus")
+
+
+def read(name):
+    data, about, source = paper._read(name)
+    about["published"] = own_instances.one_each(about["published"])
+    return data, about, source
+
+
+@pytest.mark.parametrize("name", PAPERS)
+@pytest.mark.parametrize("quick", [False, True])
+def test_each_figure_is_an_experiment(name, quick):
+    data, about, source = read(name)
+    run, shown = figure_experiments.experiments(figure_experiments.figures_of(about), quick=quick)
+    assert len(run) == len(shown) == len(about["figures"])
+    for figure in run:
+        experiment = parse(figure_experiments.experiment(data, figure), source)
+        assert len(list(experiment.cells())) == len(figure.instances) * len(figure.algorithms)
+        told = [cell.arguments["horizon"] for cell in experiment.cells() if "horizon" in cell.arguments]
+        assert set(told) <= {experiment.horizon}
+
+
+@pytest.mark.parametrize("name", PAPERS)
+def test_each_claim_and_number_is_of_a_cell(name):
+    data, about, _ = read(name)
+    cells = {}
+    for figure in figure_experiments.figures_of(about).values():
+        rounds = figure.horizon or data["horizon"]
+        cells |= dict.fromkeys(itertools.product(figure.instances, figure.algorithms), rounds)
+    for claim in about["claim"]:
+        for check in verdict.checks_of(claim):
+            named = [side for side in (check.left, check.right) if isinstance(side, Quantity)]
+            assert named and all((side.instance, side.algorithm) in cells for side in named)
+        assert "reason" in claim or not {"factor", "margin", "within"} & claim.keys()
+    for entry in about["published"]:
+        assert cells[entry["instance"], entry["algorithm"]] == entry["horizon"]
+
+
+def test_claims_about_duels_agree_with_the_printed_means_and_not_with_reversed_ones():
+    """The text and the tables of one paper fit each other, with the factors and margins that were chosen."""
+    _, about, _ = read("sda")
+    printed = {(e["instance"], e["algorithm"]): e["value"] for e in about["published"]}
+
+    def judged(means):
+        cells = (noisy(1000 * m, seed=i, algorithm=a, instance=w) for i, ((w, a), m) in enumerate(means.items()))
+        return {c["id"]: c["verdict"] for c in verdict.judge(about["claim"], ResultSet("sda", tuple(cells)))}
+
+    assert set(judged(printed).values()) == {"agrees"}
+    backward = {(w, a): (max(v for (i, _), v in printed.items() if i == w) / m) ** 12 for (w, a), m in printed.items()}
+    not_reversed = {"2.1", "4.2", "5.2"}  # what these praise is printed as slightly worse
+    judged_backward = judged(backward)
+    assert {c for c, v in judged_backward.items() if v == "agrees"} == not_reversed
+    assert {v for c, v in judged_backward.items() if c not in not_reversed} == {"disagrees"}
+
+
+def kl(p, q):
+    return p * math.log(p / q) + (1 - p) * math.log((1 - p) / (1 - q))
+
+
+def test_bounds_of_kl_ucb_plus_plus_are_those_of_the_theorems():
+    data, about, _ = read("kl_ucb_plus_plus")
+    claims = {claim["id"]: claim for claim in about["claim"]}
+    rounds, best, other, variance = about["figures"]["far"]["horizon"], 0.9, 0.1, 0.25
+    for number, arms in enumerate((2, 10), 1):
+        minimax = 76 * math.sqrt(variance * arms * rounds) + arms
+        assert claims[f"1.{number}"]["value"] == pytest.approx(minimax, rel=1e-5)
+        assert minimax < rounds * (best - other) * (1 - 1 / arms)  # uniformly random arms violate it
+        delta = (best - other) / 3
+        assert math.sqrt(22 * variance * arms / rounds) <= delta  # the smallest delta that the theorem allows
+        least = kl(other + delta, best - delta)
+        pulls = (math.log(rounds) + math.log((1 + math.log(rounds / arms) ** 2) / arms)) / least
+        pulls += (16 * math.e**2 + 2) * 2 * variance * arms / delta**2 + 1
+        assert claims[f"2.{number}"]["value"] == math.floor(pulls) < rounds / arms
+    assert claims["1.3"]["value"] == claims["1.1"]["value"]
+    means = {table["name"]: table["means"] for table in data["instance"] if "means" in table}
+    assert means["far-2"] == [best, other] and means["far-10"] == [best, *9 * [other]]
+    for arms, (name, factor) in itertools.product((2, 10), (("critical", 1), ("double", 2))):
+        gap = factor * math.sqrt(arms / data["horizon"])
+        assert means[f"{name}-{arms}"] == pytest.approx([0.5 + gap, *(arms - 1) * [0.5]], abs=1e-9)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "figure", "claims"),
+    [("sda", "gaussian", {"1.2", "3.2"}), ("kl_ucb_plus_plus", "clear", {"3.3", "ours-4"})],
+)
+def test_reproduce_one_figure(tmp_path, name, figure, claims):
+    found = paper.reproduce(name, figure, out=tmp_path / "out", runs=64, horizon=500, progress=False)
+    assert {claim["id"] for claim in found.summary["claims"]} == claims
+    assert found.summary["published"] == [] and len(found.figures) == len(read(name)[1]["figures"][figure]["instances"])
