@@ -165,3 +165,21 @@ def test_turns(name):
         for t in range(T - 1):
             expected.append(other.send(rewards[seed, t, expected[-1]]))
         assert arms[seed].tolist() == expected
+
+
+@pytest.mark.parametrize("rule", ["raw_ucb", "rb_sda", "robust_ucb"])
+def test_a_run_for_which_there_is_no_room_is_refused(rule):
+    """These rules keep every reward; one more than they have room for would make all that follows wrong."""
+    algorithm = getattr(jb, rule)(2, horizon=5, **({"moment": 1.0} if rule == "robust_ucb" else {}))
+    world, message = jb.bernoulli([0.2, 0.8]), r"= 6, must be at most 5, the rounds for which the algorithm keeps"
+    jb.simulate(algorithm, world, horizon=5, num_runs=2)
+    with pytest.raises(ValueError, match="horizon " + message):
+        jb.simulate(algorithm, world, horizon=6, num_runs=2)
+    with pytest.raises(ValueError, match="rollout: horizon " + message):
+        jb.rollout(jax.random.key(0), algorithm, world, horizon=6)
+    session = jb.session(algorithm, seed=0)
+    for _ in range(5):
+        session, pulls = jb.ask(session)
+        session = jb.tell(session, pulls.id, [1.0])
+    with pytest.raises(ValueError, match=f"ask: {rule} keeps the rewards of 5 pulls, and this would be pull 6"):
+        jb.ask(session)

@@ -180,6 +180,8 @@ class Algorithm(NamedTuple):
       arms: the action space. None if not declared; `num_arms` is then the length of `pulls`.
       rewards: the rewards that the algorithm is designed for. None if not declared.
       assumptions: sentences that certificates show, what the promise assumes beyond `rewards` and independent pulls.
+      length: number of rounds for which the state has room, of a rule that keeps rewards; a longer horizon is an error.
+        None if there is no limit.
       name: name used in results and figures.
     """
 
@@ -200,6 +202,7 @@ class Algorithm(NamedTuple):
     arms: Arms | None = None
     rewards: Rewards | None = None
     assumptions: tuple[str, ...] = ()
+    length: int | None = None
     name: str = ""
 
     def __repr__(self) -> str:

@@ -14,6 +14,7 @@ def algorithm(value: Any) -> str:
         "stops": "when its budget is spent" if value.budget is not None else "by its own rule" if stops else "never",
         "guarantee": _guarantee(value.promise),
         "budget": "none" if value.budget is None else f"{_number(value.budget)} pulls",
+        "rounds": _rounds(value.length),
         "pulls": "in batches" if value.batch is not None else "one at a time",
     }
     return view(repr(value), html_table((), facts.items()))
@@ -28,9 +29,13 @@ def environment(value: Any) -> str:
         "means change": moving,
         "regret": "not known" if value.regret is None else "known",
         "identification": "not evaluated" if value.simple_regret is None else "evaluated by simple regret",
-        "rounds": "any number" if value.length is None else f"at most {value.length:,}",
+        "rounds": _rounds(value.length),
     }
     return view(repr(value), html_table((), facts.items()))
+
+
+def _rounds(length: int | None) -> str:
+    return "any number" if length is None else f"at most {length:,}"
 
 
 def _number(value: Any) -> str:

@@ -39,7 +39,7 @@ class SwaState(NamedTuple):
     cost="O(K T)",
     memory="O(K T)",
     tries={"alpha": (1.4, 4.5), "sigma": (0.5, 1.0)},
-    settings=({"horizon": 30},),
+    settings=({"horizon": 100},),
 )
 def raw_ucb(num_arms: int, *, horizon: int, alpha: Scalar = 1.4, sigma: Scalar = 0.5) -> Algorithm:
     """Rotting-adaptive-window UCB, Seznec et al. 2020.
@@ -54,7 +54,7 @@ def raw_ucb(num_arms: int, *, horizon: int, alpha: Scalar = 1.4, sigma: Scalar =
 
     Args:
       num_arms: number of arms, an integer >= 1; static.
-      horizon: number of rounds, an integer >= 1; static. A run must not be longer.
+      horizon: number of rounds, an integer >= 1; static. A longer run is an error.
       alpha: factor of the squared width, > 0; traced.
       sigma: sub-Gaussian scale of the rewards, > 0 (1/2 for rewards in [0, 1]); traced.
 
@@ -102,6 +102,7 @@ def raw_ucb(num_arms: int, *, horizon: int, alpha: Scalar = 1.4, sigma: Scalar =
         pulls=lambda state: state.counts,
         arms=Arms(num_arms),
         rewards=Rewards(sigma=sigma),
+        length=horizon,
         name="raw_ucb",
     )
 

@@ -21,7 +21,9 @@ class RobustUcbState(NamedTuple):
 
     round: Array  # int32[], the round about to be played, from 1
     counts: Array  # int32[num_arms]
-    kept: Array  # float[num_arms, horizon + 1], the n-th reward of an arm, or the sum of its first n, at place n
+    # float[num_arms * length], the n-th reward of an arm, or the sum of its first n, at place arm * length + n: a
+    # vector, of which a round writes one entry in place, where it would copy a matrix
+    kept: Array
 
 
 @declare(
@@ -31,7 +33,7 @@ class RobustUcbState(NamedTuple):
     cost="O(K T), or O(K log T) for medians of means",
     memory="O(K T)",
     tries={"moment": (4.0, 1.0)},
-    settings=({"horizon": 30}, {"horizon": 30, "estimator": "median of means"}),
+    settings=({"horizon": 100}, {"horizon": 100, "estimator": "median of means"}),
 )
 def robust_ucb(
     num_arms: int, *, moment: Scalar, horizon: int, estimator: Literal["truncated", "median of means"] = "truncated"
@@ -50,7 +52,7 @@ def robust_ucb(
       num_arms: number of arms, an integer >= 1; static.
       moment: a bound, > 0, on u = E[reward^2] of every arm for "truncated", on the variance v for "median of means";
         traced.
-      horizon: number of rounds, an integer in [1, 10,000]; static. A run must not be longer.
+      horizon: number of rounds, an integer in [1, 10,000]; static. A longer run is an error.
       estimator: "truncated" or "median of means"; static.
 
     Returns:
@@ -68,17 +70,19 @@ def robust_ucb(
     horizon = checks.integer("robust_ucb", "horizon", horizon, 1, 10_000)
     checks.choice("robust_ucb", "estimator", estimator, ("truncated", "median of means"))
     truncated = estimator == "truncated"
+    length = horizon + 1
     most = max(math.floor(min(8 * (1 / 8 + 2 * math.log(horizon)), horizon / 2)), 1)  # blocks
 
     def init(key: Key) -> RobustUcbState:
         counts = jnp.zeros(num_arms, jnp.int32)
-        return RobustUcbState(jnp.ones((), jnp.int32), counts, jnp.zeros((num_arms, horizon + 1)))
+        return RobustUcbState(jnp.ones((), jnp.int32), counts, jnp.zeros(num_arms * length))
 
     def of_truncated(state: RobustUcbState, n: Array, log_t: Array) -> Array:
-        i = jnp.arange(horizon + 1, dtype=jnp.int32)[None]
-        small = state.kept**2 * (2 * log_t) <= as_float(moment) * as_float(i)
+        i = jnp.arange(length, dtype=jnp.int32)[None]
+        kept = state.kept.reshape(num_arms, length)
+        small = kept**2 * (2 * log_t) <= as_float(moment) * as_float(i)
         used = small & (i > 0) & (i <= state.counts[:, None])
-        mean = jnp.sum(jnp.where(used, state.kept, 0.0), 1) / n
+        mean = jnp.sum(jnp.where(used, kept, 0.0), 1) / n
         return mean + 4 * jnp.sqrt(2 * as_float(moment) * log_t / n)
 
     def of_medians(state: RobustUcbState, n: Array, log_t: Array) -> Array:
@@ -86,7 +90,8 @@ def robust_ucb(
         blocks = jnp.maximum(jnp.floor(jnp.minimum(8 * level, n / 2)), 1.0)
         size = jnp.floor(n / blocks)
         ends = jnp.arange(most + 1, dtype=jnp.int32)[None] * size[:, None].astype(jnp.int32)
-        sums = jnp.take_along_axis(state.kept, jnp.minimum(ends, horizon), 1)
+        places = jnp.minimum(ends, horizon) + length * jnp.arange(num_arms, dtype=jnp.int32)[:, None]
+        sums = get_at(state.kept, places.reshape(-1)).reshape(places.shape)
         means = (sums[:, 1:] - sums[:, :-1]) / size[:, None]
         number = blocks.astype(jnp.int32)
         inside = jnp.arange(most, dtype=jnp.int32)[None] < number[:, None]
@@ -102,8 +107,9 @@ def robust_ucb(
 
     def update(state: RobustUcbState, context: None, action: Array, reward: Array) -> RobustUcbState:
         n = get_at(state.counts, action)
-        entry = reward if truncated else reward + state.kept[action, n]
-        kept = state.kept.at[action, n + 1].set(entry, mode="drop")
+        place = action * length + n
+        entry = reward if truncated else reward + get_at(state.kept, place)
+        kept = set_at(state.kept, place + 1, entry)
         return RobustUcbState(state.round + 1, set_at(state.counts, action, n + 1), kept)
 
     return Algorithm(
@@ -112,5 +118,6 @@ def robust_ucb(
         update=update,
         pulls=lambda state: state.counts,
         arms=Arms(num_arms),
+        length=horizon,
         name="robust_ucb",
     )

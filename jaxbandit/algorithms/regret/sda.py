@@ -84,7 +84,7 @@ def lb_sda(num_arms: int, *, horizon: int, memory: int | None = None) -> Algorit
     rewards="of one unknown one-parameter family",
     cost="O(K)",
     memory="O(K T)",
-    settings=({"horizon": 30},),
+    settings=({"horizon": 100},),
 )
 def rb_sda(num_arms: int, *, horizon: int) -> Algorithm:
     """Random-block sub-sampling duels, Baudry et al. 2020.
@@ -100,7 +100,7 @@ def rb_sda(num_arms: int, *, horizon: int) -> Algorithm:
 
     Args:
       num_arms: number of arms, an integer >= 1; static.
-      horizon: number of rounds, an integer >= 1; static. A run must not be longer.
+      horizon: number of rounds, an integer >= 1; static. A longer run is an error.
 
     Returns:
       An Algorithm with actions int32[] in [0, num_arms) and rewards float[]. Its noise is float[num_arms], uniform
@@ -188,4 +188,4 @@ def _rule(
         arms=Arms(num_arms),
         name=name,
     )
-    return rule if noise is None else rule._replace(noise=noise)
+    return rule if noise is None else rule._replace(noise=noise, length=memory)

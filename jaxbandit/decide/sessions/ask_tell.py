@@ -57,14 +57,14 @@ def ask(
       The next session, and the pulls, of which there are none once the rule has stopped.
 
     Raises:
-      ValueError: an argument is out of range, a context is missing or superfluous, or a rule that draws at random
-        insists on closed arms.
+      ValueError: an argument is out of range, a context is missing or superfluous, a rule that draws at random insists
+        on closed arms, or the rule has no room for so many pulls (`Algorithm.length`).
     """
     programs, batch = session.programs, session.batch
     most = checks.integer("ask", "limit", LIMIT if limit is None else limit, 1, 2**31 - 1)
     session = contextual.begun(session, context, contexts)
     if session.asks is not None:
-        return contextual.ask(session, session.asks, limit, context, contexts)
+        return _within_length(*contextual.ask(session, session.asks, limit, context, contexts))
     if context is not None or contexts is not None:
         given = f"context = {context!r}" if contexts is None else f"contexts = {contexts!r}"
         raise ValueError(f"ask: {given}, must be left out: {session.rule.name or 'the rule'} does not use contexts")
@@ -90,7 +90,18 @@ def ask(
     status = batch.status.copy()
     status[waiting] = WAITS
     session = replace(session, batch=batch._replace(status=status))
-    return session, _pulls(session, waiting)
+    return _within_length(session, _pulls(session, waiting))
+
+
+def _within_length(session: Session, pulls: Pulls) -> tuple[Session, Pulls]:
+    """Return both; raise if there are more pulls than the rule has room for."""
+    if (length := session.rule.length) is not None and session.end > length:
+        name = session.rule.name or "the rule"
+        raise ValueError(
+            f"ask: {name} keeps the rewards of {length} pulls, and this would be pull {session.end}; make it with a "
+            "longer horizon"
+        )
+    return session, pulls
 
 
 def tell(session: Session, ids: ArrayLike, rewards: ArrayLike) -> Session:

@@ -93,7 +93,7 @@ class Program(ABC):
 
     def _check(self) -> None:
         """Raise an error if the traced loop cannot play what is asked for."""
-        fit.check_length(self.where, *self.length, self.loop.run.length)
+        fit.check_length(self.where, *self.length, self.loop.run.lengths)
 
     def _record(self, rows: Rows) -> None:
         """Record the results of ended runs; called by one thread at a time."""

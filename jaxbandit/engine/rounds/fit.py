@@ -1,6 +1,7 @@
 """Checks that an algorithm fits an environment: the actions agree, and the rewards are those it is designed for."""
 
 import math
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -107,18 +108,38 @@ def check_clock(algorithm: Algorithm, environment: Environment) -> None:
         )
 
 
-def check_length(where: str, name: str, rounds: Scalar, length: int | None) -> None:
-    """Raise a one-line error if a run may have more rounds than the environment; a traced number is not checked.
+class Lengths(NamedTuple):
+    """Largest numbers of rounds; None without a limit."""
+
+    algorithm: int | None
+    environment: int | None
+
+
+def lengths(algorithm: Algorithm, environment: Environment) -> Lengths:
+    """Return for how many rounds the state of an algorithm has room, and how many an environment has."""
+    return Lengths(algorithm.length, environment.length)
+
+
+def check_length(where: str, name: str, rounds: Scalar, limits: Lengths) -> None:
+    """Raise a one-line error if a run may have more rounds than its algorithm and its environment; not if it is traced.
 
     Args:
       where: name of the function that reports the error, or "".
       name: name of the argument whose value is `rounds`, "horizon" or "max_rounds".
       rounds: largest number of rounds of a run.
-      length: number of rounds of the environment; None if it is unlimited.
+      limits: of the algorithm and the environment.
     """
-    if length is not None and not checks.is_traced(rounds) and rounds > length:
-        who = f"{where}: " if where else ""
-        raise ValueError(f"{who}{name} = {rounds}, must be at most {length}, the environment's number of rounds")
+    if checks.is_traced(rounds):
+        return
+    who = f"{where}: " if where else ""
+    if limits.environment is not None and rounds > limits.environment:
+        most = limits.environment
+        raise ValueError(f"{who}{name} = {rounds}, must be at most {most}, the environment's number of rounds")
+    if limits.algorithm is not None and rounds > limits.algorithm:
+        raise ValueError(
+            f"{who}{name} = {rounds}, must be at most {limits.algorithm}, the rounds for which the algorithm keeps "
+            "rewards; make it with a longer horizon"
+        )
 
 
 def check_rewards(algorithm: Algorithm, environment: Environment, lift: str) -> None:

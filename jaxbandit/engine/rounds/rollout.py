@@ -79,7 +79,7 @@ def rollout(
     """
     horizon = checks.integer("rollout", "horizon", horizon, 1, 2**31 - 1)
     words, implementation = _prepared("rollout", key, algorithm, environment, any_context)
-    fit.check_length("rollout", "horizon", horizon, environment.length)
+    fit.check_length("rollout", "horizon", horizon, fit.lengths(algorithm, environment))
     world, state = rounds.begin(algorithm, environment, words, implementation)
 
     def one_round(carry: tuple[PyTree, PyTree], t: Array) -> tuple:
@@ -121,7 +121,7 @@ def run_until_stop(
     if not checks.is_traced(max_rounds):
         checks.integer("run_until_stop", "max_rounds", max_rounds, 1)
     words, implementation = _prepared("run_until_stop", key, algorithm, environment, any_context)
-    fit.check_length("run_until_stop", "max_rounds", max_rounds, environment.length)
+    fit.check_length("run_until_stop", "max_rounds", max_rounds, fit.lengths(algorithm, environment))
     world, state = rounds.begin(algorithm, environment, words, implementation)
     batches = rounds.plays_batches(algorithm, environment)
     dtype = rounds.count_dtype() if batches else jnp.int32

@@ -44,7 +44,7 @@ class SingleRun:
         self.round = jax.ShapeDtypeStruct((), jnp.int32)
         self.flag = jax.ShapeDtypeStruct((), bool)
         algorithm, environment = self._pair(any_rewards)
-        self.length = environment.length
+        self.lengths = fit.lengths(algorithm, environment)
         self.replans, self.moves = algorithm.replan is not None, environment.transition is not None
         self.phases = algorithm.phases.names if algorithm.phases else ()
         self.world, self.state = jax.eval_shape(self.begin, self.arguments, self.words)
