@@ -19,8 +19,9 @@ from jaxbandit.engine.driver.horizon import simulate_cell
 
 REPEATS = 5
 COSTLY = 20.0  # rounds of ucb1
-ROUNDS, RUNS = 1_000, 256  # of a measurement of costs
+ROUNDS, RUNS, FEW = 1_000, 256, 64  # of a measurement of costs; FEW runs of rules that take microseconds
 AUDITED = (10_000, 100_000)  # rounds between which the slope over log t is measured
+SLOW = ("raw_ucb", "robust_ucb")
 REASONS = {
     "besa": "K - 1 duels, each with a hypergeometric draw, one after the other",
     "phe": "a binomial draw for each arm",
@@ -97,30 +98,35 @@ def audited(name: str, instance: str, rule: Callable[[int], jb.Algorithm], const
 
 def costs(num_arms: int, names: list[str], quick: bool) -> list[dict]:
     """Return nanoseconds per round of each rule, and their ratio to those of ucb1: medians of several repeats."""
-    rounds = 200 if quick else ROUNDS
+    rounds = 100 if quick else ROUNDS
     family = {"poisson": jb.poisson, "exponential": jb.exponential}
     means = np.arange(1, num_arms + 1) / (num_arms + 1)
 
-    def play(rule: Callable[[Told], jb.Algorithm], world: Callable[..., jb.Environment]) -> tuple[float, float]:
-        own = told("nine", num_arms, rounds)._replace(gap=0.1)
+    own = told("nine", num_arms, rounds)._replace(gap=0.1)
+
+    def maker(rule: Callable[[Told], jb.Algorithm], world: Callable[..., jb.Environment]) -> Callable[..., Any]:
+        """Return a function that is one object for all repeats, so that they are compiled once."""
+        return lambda mu: (rule(own), world(mu))
+
+    def play(make: Callable[..., Any], runs: int) -> tuple[float, float]:
         record = simulate_cell(
-            lambda mu: (rule(own), world(mu)), means, horizon=rounds, num_runs=32 if quick else RUNS,
-            checkpoints=[rounds], any_rewards=True,
-        )  # fmt: skip
+            make, means, horizon=rounds, num_runs=32 if quick else runs, checkpoints=[rounds], any_rewards=True
+        )
         return record.run_seconds / record.run_steps * 1e9, record.compile_seconds
 
-    rows = []
+    rows, yardstick = [], maker(lambda w: jb.ucb1(w.arms), jb.bernoulli)
     for name in names:
-        rule = RULES[name][0]
-        world = family.get(name.split(", ")[-1], jb.bernoulli)
-        _, compiled = play(rule, world)
-        own, base = [], []
-        for _ in range(2 if quick else REPEATS):
-            own.append(play(rule, world)[0])
-            base.append(play(lambda w: jb.ucb1(w.arms), jb.bernoulli)[0])
-        times = statistics.median(a / b for a, b in zip(own, base, strict=True))
+        made = maker(RULES[name][0], family.get(name.split(", ")[-1], jb.bernoulli))
+        slow = name.startswith(SLOW)
+        runs = FEW if slow else RUNS
+        _, compiled = play(made, runs)
+        ours, base = [], []
+        for _ in range(2 if quick or slow else REPEATS):
+            ours.append(play(made, runs)[0])
+            base.append(play(yardstick, RUNS)[0])
+        times = statistics.median(a / b for a, b in zip(ours, base, strict=True))
         reason = REASONS.get(name, "") if times > COSTLY else ""
-        rows.append({"rule": name, "arms": num_arms, "ns": statistics.median(own), "times": times,
+        rows.append({"rule": name, "arms": num_arms, "ns": statistics.median(ours), "times": times,
                      "compile": compiled, "reason": reason})  # fmt: skip
         print(f"{num_arms} arms: {name} {rows[-1]['ns']:.1f} ns, {times:.1f} times ucb1", file=sys.stderr)
     return rows
