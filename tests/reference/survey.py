@@ -58,15 +58,16 @@ def kl(a, x, t, z, c=0.0, family="bernoulli", sigma=1.0):
     return scale * upper(x[a].mean() / scale, level(t, c) / len(x[a]), family)
 
 
-def kl_plus(a, x, t, z, c=0.0, horizon=None):
+def kl_plus(a, x, t, z, c=0.0, horizon=None, family="bernoulli", sigma=1.0):
     n, rounds = len(x[a]), horizon or t
     twice = c * math.log(math.log(rounds)) if rounds >= 3 else 0.0
-    return upper(x[a].mean(), (math.log(rounds / n) + twice) / n)
+    scale = sigma if family == "gaussian" else 1.0
+    return scale * upper(x[a].mean() / scale, (math.log(rounds / n) + twice) / n, family)
 
 
-def kl_plus_plus(a, x, t, z, horizon):
-    n = len(x[a])
-    return upper(x[a].mean(), doubled(horizon / len(x) / n) / n)
+def kl_plus_plus(a, x, t, z, horizon, family="bernoulli", sigma=1.0):
+    n, scale = len(x[a]), sigma if family == "gaussian" else 1.0
+    return scale * upper(x[a].mean() / scale, doubled(horizon / len(x) / n) / n, family)
 
 
 def kl_switch(a, x, t, z, horizon=None):

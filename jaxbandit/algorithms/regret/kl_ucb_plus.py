@@ -1,7 +1,8 @@
 """Variants of kl-UCB with less exploration: kl-UCB+, kl-UCB-H+ and kl-UCB++.
 
-The inversion is that of `kl_ucb`. For rewards in [0, 1] that are not 0 or 1, the Bernoulli kl is a lower bound of the
-divergence that the papers' rules for bounded rewards have: the index is wider, and no optimality is proved.
+The inversion and the families are those of `kl_ucb`. For rewards in [0, 1] that are not 0 or 1, the Bernoulli kl is a
+lower bound of the divergence that the papers' rules for bounded rewards have: the index is wider, and no optimality is
+proved.
 """
 
 import math
@@ -10,40 +11,51 @@ import jax.numpy as jnp
 
 from jaxbandit.algorithms.regret.index_policy import IndexState, index_policy
 from jaxbandit.base import checks
-from jaxbandit.base.contract import Algorithm, Rewards
+from jaxbandit.base.contract import Algorithm
 from jaxbandit.base.declaration import declare
 from jaxbandit.base.numerics import as_float, exploration_level
 from jaxbandit.base.types import Array, Scalar
-from jaxbandit.theory.solvers.kl import kl_upper
+from jaxbandit.theory.solvers.families import FamilyName
+from jaxbandit.theory.solvers.families import family as family_of
 
 
 @declare(
     question="regret",
     setting="arms",
-    rewards="in [0, 1]",
+    rewards="in [0, 1], or of another known one-parameter family",
     cost="O(K), one numerical inversion of kl an arm",
     memory="O(K)",
-    tries={"c": (0.0, 7.0)},
-    settings=({}, {"horizon": 30}),
+    tries={"c": (0.0, 7.0), "sigma": (1.0, 0.5)},
+    settings=({}, {"horizon": 30}, {"family": "gaussian"}, {"family": "poisson"}, {"family": "exponential"}),
 )
-def kl_ucb_plus(num_arms: int, *, c: Scalar = 0.0, horizon: int | None = None) -> Algorithm:
+def kl_ucb_plus(
+    num_arms: int,
+    *,
+    c: Scalar = 0.0,
+    horizon: int | None = None,
+    family: FamilyName = "bernoulli",
+    sigma: Scalar = 1.0,
+) -> Algorithm:
     """kl-UCB+, which explores an arm less the more often it was pulled; kl-UCB-H+ with a horizon.
 
-    Return kl-UCB+: the index is the largest q with kl(mean_a, q) <= max(0, log(t / N_a) + c log log t) / N_a.
+    Return kl-UCB+: the index is the largest q with d(mean_a, q) <= max(0, log(t / N_a) + c log log t) / N_a.
 
-    With a horizon T the rule is kl-UCB-H+, which has T in place of t. Each arm is pulled once first, and ties go to the
-    lowest-numbered arm.
+    d(x, y) is the divergence between the distributions of the family with means x and y. With a horizon T the rule is
+    kl-UCB-H+, which has T in place of t. Each arm is pulled once first, and ties go to the lowest-numbered arm.
 
-    Guarantee: With c >= 7, asymptotically optimal for Bernoulli rewards (Kaufmann 2018); with the default c = 0 too,
-    without a horizon (Honda 2019).
+    Guarantee: With c >= 7, asymptotically optimal for rewards of the family (Kaufmann 2018); with the default c = 0 for
+    Bernoulli rewards and without a horizon (Honda 2019).
 
     Args:
       num_arms: number of arms, an integer >= 1; static.
       c: weight of log log t, >= 0; traced.
       horizon: number of rounds T, an integer >= 1, or None for kl-UCB+; static.
+      family: family of the rewards, "bernoulli", "gaussian", "poisson" or "exponential"; static. "bernoulli" is also
+        valid for any rewards in [0, 1].
+      sigma: standard deviation, or sub-Gaussian scale, of "gaussian" rewards, > 0; traced.
 
     Returns:
-      An Algorithm with actions int32[] in [0, num_arms) and rewards float[] in [0, 1].
+      An Algorithm with actions int32[] in [0, num_arms) and rewards float[] of the family.
 
     Raises:
       ValueError: an argument is out of range.
@@ -55,40 +67,48 @@ def kl_ucb_plus(num_arms: int, *, c: Scalar = 0.0, horizon: int | None = None) -
     checks.number("kl_ucb_plus", "c", c, low=0.0)
     if horizon is not None:
         checks.integer("kl_ucb_plus", "horizon", horizon, 1)
+    law = family_of(family, sigma, where="kl_ucb_plus")
 
     def index(state: IndexState) -> Array:
         n = as_float(state.counts)
         level = exploration_level(state.round if horizon is None else jnp.int32(horizon), c)
-        return kl_upper(state.means, jnp.maximum(level - jnp.log(n), 0.0) / n)
+        return law.upper(state.means, jnp.maximum(level - jnp.log(n), 0.0) / n)
 
-    return index_policy("kl_ucb_plus", num_arms, index, rewards=Rewards(0.0, 1.0))
+    return index_policy("kl_ucb_plus", num_arms, index, rewards=law.rewards)
 
 
 @declare(
     question="regret",
     setting="arms",
-    rewards="in [0, 1]",
+    rewards="in [0, 1], or of another known one-parameter family",
     cost="O(K), one numerical inversion of kl an arm",
     memory="O(K)",
-    settings=({"horizon": 30},),
+    tries={"sigma": (1.0, 0.5)},
+    settings=({"horizon": 30}, {"horizon": 30, "family": "gaussian"}, {"horizon": 30, "family": "poisson"}),
 )
-def kl_ucb_plus_plus(num_arms: int, *, horizon: int) -> Algorithm:
+def kl_ucb_plus_plus(
+    num_arms: int, *, horizon: int, family: FamilyName = "bernoulli", sigma: Scalar = 1.0
+) -> Algorithm:
     """kl-UCB++, minimax and asymptotically optimal, Menard and Garivier 2017.
 
-    Return kl-UCB++: the index is the largest q with kl(mean_a, q) <= g(N_a) / N_a.
+    Return kl-UCB++: the index is the largest q with d(mean_a, q) <= g(N_a) / N_a.
 
-    g(n) = max(0, log(y (1 + max(0, log y)^2))) with y = T / (K n), for K arms and the horizon T. Each arm is pulled
-    once first, and ties go to the lowest-numbered arm.
+    d(x, y) is the divergence between the distributions of the family with means x and y, and g(n) = max(0, log(y (1 +
+    max(0, log y)^2))) with y = T / (K n), for K arms and the horizon T. Each arm is pulled once first, and ties go to
+    the lowest-numbered arm.
 
-    Guarantee: Regret of at most 38 sqrt(K T) + K for rewards in [0, 1], and asymptotically optimal for Bernoulli
-    rewards (Menard and Garivier 2017, Theorems 1 and 2, with variances of at most 1/4).
+    Guarantee: Regret of at most 38 sqrt(K T) + K for rewards in [0, 1], and asymptotically optimal for rewards of the
+    family if its variances are bounded (Menard and Garivier 2017, Theorems 1 and 2).
 
     Args:
       num_arms: number of arms K, an integer >= 1; static.
       horizon: number of rounds T, an integer >= 1; static.
+      family: family of the rewards, "bernoulli", "gaussian", "poisson" or "exponential"; static. "bernoulli" is also
+        valid for any rewards in [0, 1].
+      sigma: standard deviation, or sub-Gaussian scale, of "gaussian" rewards, > 0; traced.
 
     Returns:
-      An Algorithm with actions int32[] in [0, num_arms) and rewards float[] in [0, 1].
+      An Algorithm with actions int32[] in [0, num_arms) and rewards float[] of the family.
 
     Raises:
       ValueError: an argument is out of range.
@@ -99,12 +119,13 @@ def kl_ucb_plus_plus(num_arms: int, *, horizon: int) -> Algorithm:
     """
     num_arms = checks.integer("kl_ucb_plus_plus", "num_arms", num_arms, 1)
     horizon = checks.integer("kl_ucb_plus_plus", "horizon", horizon, 1)
+    law = family_of(family, sigma, where="kl_ucb_plus_plus")
 
     def index(state: IndexState) -> Array:
         n = as_float(state.counts)
-        return kl_upper(state.means, doubly_logarithmic(math.log(horizon / num_arms) - jnp.log(n)) / n)
+        return law.upper(state.means, doubly_logarithmic(math.log(horizon / num_arms) - jnp.log(n)) / n)
 
-    return index_policy("kl_ucb_plus_plus", num_arms, index, rewards=Rewards(0.0, 1.0))
+    return index_policy("kl_ucb_plus_plus", num_arms, index, rewards=law.rewards)
 
 
 def doubly_logarithmic(log_x: Array) -> Array:
