@@ -98,10 +98,11 @@ def judge(where: str, cell: Cell, environment: Any, experiment: Experiment) -> N
     try:
         fit.check_pair(algorithm, environment, experiment.any_rewards)
         contexts.check_used(algorithm, environment, experiment.any_context)
+        limits = fit.lengths(algorithm, environment)
         if experiment.kind == "simulate":
-            fit.check_length("", "horizon", experiment.horizon, environment.length)
+            fit.check_length("", "horizon", experiment.horizon, limits)
         elif not experiment.budget:
-            fit.check_length("", "max_rounds", experiment.max_rounds, environment.length)
+            fit.check_length("", "max_rounds", experiment.max_rounds, limits)
     except ValueError as error:
         refuse(where, f": {error}")
     if experiment.kind == "simulate":
