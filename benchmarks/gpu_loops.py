@@ -86,7 +86,7 @@ def rounds(rule: str, num_arms: int, runs: int, seconds: float, unroll: int = 0)
         "run_steps_per_s": runs / seconds_a_round,
         "compile_s": ended - between,
         "start_compile_s": between - begun,
-        **_said(advance, unroll or 1),
+        **_said(advance, program.block_steps if unroll else 0),
         "least_bytes_per_round": runs * _least(program),
         "predicted_bytes": runs * program.run_bytes,
         "compiler_bytes": total_memory(advance),
@@ -156,17 +156,26 @@ def call(rule: str, num_arms: int, runs: int, horizon: int) -> dict[str, Any]:
     }
 
 
-def _said(compiled: Any, rounds_an_iteration: int) -> dict[str, Any]:
-    """Return what the text of the compiled program says about a round; nothing if it cannot be read."""
+def _said(compiled: Any, block: int) -> dict[str, Any]:
+    """Return what the text of the compiled program says about a round; nothing if it cannot be read.
+
+    Args:
+      compiled: the program.
+      block: number of rounds of its only loop of known length, of which XLA may play several in an iteration; 0 if it
+        plays one round in an iteration.
+    """
     try:
-        found = compiled_loops.read(compiled.as_text())
+        text = compiled.as_text()
+        found, turns = compiled_loops.read(text), set(compiled_loops.TRIPS.findall(text))
+        rounds = block / int(turns.pop()) if block and len(turns) == 1 else None if block else 1
     except Exception as error:  # a text of another form, or none, costs these figures and not the row
         return {"unread": f"{type(error).__name__}: {error}".splitlines()[0][:100]}
-    moved = None if found.bytes is None else found.bytes / rounds_an_iteration
+    if rounds is None:
+        return {"unread": f"its loops have {len(turns)} known lengths"}
     return {
-        "kernels_per_round": found.kernels / rounds_an_iteration,
+        "kernels_per_round": found.kernels / rounds,
         "open_loops": found.open_loops,
-        "compiler_bytes_per_round": moved,
+        "compiler_bytes_per_round": None if found.bytes is None else found.bytes / rounds,
     }
 
 

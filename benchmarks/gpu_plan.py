@@ -62,7 +62,7 @@ def plan(platform: str, tiny: bool, directory: Path) -> list[Session]:
         Task("limits", "copy", "copy", {"mebibytes": 1 if tiny else 1024}),
         Task("limits", "launches", "launches", {"trips": 20 if tiny else 2000, "chain": 20 if tiny else 200}, 60),
         *(_round("rounds", "ucb1", num_arms, n, seconds) for num_arms, some in runs.items() for n in some),
-        *(_call(n, horizon) for n, horizon in ([(64, 100)] if tiny else [(1000, 10_000), (2**20, 1000)])),
+        *(_call(n, horizon) for n, horizon in ([(64, 100)] if tiny else [(1000, 10_000), (2**17, 1000)])),
     ]
     loops = [_round("loops", "ucb1", 9, n, seconds, unroll) for n in few for unroll in UNROLLED]
     cells = [(64, 0)] if tiny else [(2**10, 0), (2**10, 1), (2**10, 16), (2**17, 0)]

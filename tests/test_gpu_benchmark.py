@@ -8,6 +8,7 @@ import sysconfig
 import textwrap
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -16,7 +17,7 @@ ROOT = Path(__file__).parents[1]
 sys.path.append(str(ROOT))  # last: an installed package stays the one under test
 
 import jaxbandit as jb  # noqa: E402
-from benchmarks import __main__, gpu, gpu_agreement, gpu_table  # noqa: E402
+from benchmarks import __main__, gpu, gpu_agreement, gpu_loops, gpu_table  # noqa: E402
 from benchmarks.gpu_plan import FLAGS, UNROLLED, Session, Task, plan  # noqa: E402
 from benchmarks.gpu_process import Ended, Process  # noqa: E402
 
@@ -41,6 +42,7 @@ def test_all_of_it_on_a_cpu(tmp_path, capsys):
     # The loops that are written out, and those compiled with other flags, play what the engine plays.
     assert all(row["same_bytes"] for row in timed)
     assert {row["given"]["unroll"] for row in timed} == {0, *UNROLLED[:2]}
+    assert all(row["kernels_per_round"] > 0 and "unread" not in row for row in timed)
     for row in rows:
         if row["group"] == "agreement":
             assert row["runs_with_equal_pulls"] == row["runs"] == 64 and row["runs_that_part"] == 0
@@ -163,6 +165,23 @@ def test_units_in_the_last_place(tmp_path):
     np.savez(paths[1], it=x + np.array([0, 3 * 2.0**-22, 0, 0], np.float32))  # floats in [2, 4) are 2^-22 apart
     found = gpu_agreement.compare_arithmetic(*paths)["values"]["it"]
     assert (found["compared"], found["different"], found["largest_units_in_the_last_place"]) == (4, 1, 3)
+
+
+def test_the_rounds_of_an_iteration_are_those_of_the_block_over_its_turns():
+    """XLA may play two iterations in one: 12 kernels in each of 4 turns are 1.5 in each of 32 rounds."""
+    name = 'metadata={op_name="jit(advance)/while/body/round/add"}'
+    lines = [f"  %n{i} = f32[8]{{0}} fusion(%x), kind=kLoop, {name}" for i in range(12)]
+    body = "\n".join(["%body (x: f32[8]) -> f32[8] {", *lines, "}"])
+    loop = '  ROOT %w = f32[8]{0} while(%x), condition=%c, body=%body, backend_config={"known_trip_count":{"n":"4"}}'
+    text = f"HloModule advance\n\n{body}\n\nENTRY %main (x: f32[8]) -> f32[8] {{\n{loop}\n}}\n"
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(gpu_loops.compiled_loops, "_cost", lambda *_: {"bytes accessed": 64.0})
+        said = gpu_loops._said(SimpleNamespace(as_text=lambda: text), 32)
+        alone = gpu_loops._said(SimpleNamespace(as_text=lambda: text), 0)
+    assert (said["kernels_per_round"], said["compiler_bytes_per_round"]) == (1.5, 8)
+    assert alone["kernels_per_round"] == 12
+    assert "unread" in gpu_loops._said(SimpleNamespace(as_text=lambda: text.replace("round/", "")), 32)
+    assert "unread" in gpu_loops._said(SimpleNamespace(as_text=lambda: text.replace('"n":"4"', "")), 32)
 
 
 def rounds_row(runs, us, digest="a", group="rounds", unroll=0, **more):
