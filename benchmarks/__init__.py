@@ -4,6 +4,10 @@ Run `python -m benchmarks` from the repository. The installed package does not c
 parts that `python -m benchmarks` runs; they are imported on first use, since they import JAX.
 """
 
-import lazy_loader
+from benchmarks import bare
+
+bare.stand_in()
+
+import lazy_loader  # noqa: E402
 
 __getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

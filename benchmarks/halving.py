@@ -31,6 +31,7 @@ SPACE = {
     "scale": jb.loguniform(1e-2, 10.0),
 }
 ANEW = 1000  # the seeds of the new trainings begin here
+Images = Callable[[], dict[str, tuple[jax.Array, jax.Array]]]  # images and labels by part
 
 
 @functools.cache
@@ -54,9 +55,9 @@ def logits(weights: Any, x: jax.Array) -> jax.Array:
 
 
 @functools.cache
-def trainee(part: str = "validation") -> jb.Trainee:
-    """Train by SGD with momentum; the score is the accuracy on a part of the images."""
-    images, labels = digits()["train"]
+def trainee(part: str = "validation", data: Images = digits) -> jb.Trainee:
+    """Train by SGD with momentum; the score is the accuracy on a part of the images, which `data` returns."""
+    images, labels = data()["train"]
 
     def loss(weights: Any, at: jax.Array) -> jax.Array:
         said = jax.nn.log_softmax(logits(weights, images[at]))
@@ -85,7 +86,7 @@ def trainee(part: str = "validation") -> jb.Trainee:
         return jax.lax.fori_loop(0, INNER, one, state)
 
     def score(state: Any, config: Any) -> Any:
-        x, y = digits()[part]
+        x, y = data()[part]
         found = logits(state[0], x)
         right = jnp.mean((jnp.argmax(found, -1) == y).astype(jnp.float32))
         return jnp.where(jnp.all(jnp.isfinite(found)), right, jnp.nan)
