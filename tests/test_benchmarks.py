@@ -25,6 +25,8 @@ from benchmarks import (  # noqa: E402
     baseline_peers,
     baseline_peers_pairs,
     baseline_peers_rules,
+    baselines,
+    baselines_cells,
     beside_numpy,
     best_arm,
     compiled_loops,
@@ -306,13 +308,37 @@ def test_a_table_is_written_into_its_place_and_nowhere_else(tmp_path, monkeypatc
     assert "quick" in capsys.readouterr().err
 
 
+def test_baselines(monkeypatch):
+    """The columns are what they say: differences in standard errors, slopes over the bound, ratios of times."""
+    found = baselines_cells.compared("ucb_tuned", ("nine", 50, 10.0, 2.0), 40)
+    regret = jb.simulate(jb.ucb_tuned(9), jb.bernoulli(baselines_cells.NINE), horizon=50, num_runs=40, seed=5)
+    ends = regret.arrays["regret"][:, -1]
+    assert found["mean"] == pytest.approx(ends.mean())
+    assert found["off"] == pytest.approx((ends.mean() - 10) / np.hypot(ends.std(ddof=1) / np.sqrt(40), 2.0))
+    audit = baselines.audited("kl_ucb", "two", lambda k: jb.kl_ucb(k, family="gaussian"), 10.0, quick=True)
+    assert audit["bound"] == pytest.approx(10 * np.log(1000)) and 0 < audit["mean"] < 0.2 * 1000
+    assert baselines.unknown_variance([0.0, 1.0, 0.5]) == pytest.approx(2 / np.log(2) + 1 / np.log(1.25))
+    assert baselines_cells.window(baselines_cells.Told(2, 100, 0.1, 1.0)) == 12  # .2 (4 10^4 log 141)^(1/3) = 11.7
+    noise = jax.vmap(baselines_cells.heavy().noise)(jax.random.split(jax.random.key(0), 20_000))
+    assert np.mean(np.abs(noise) > 3.182) == pytest.approx(0.05, abs=0.006)  # 4 standard errors; that of t(3) is .05
+    monkeypatch.setattr(baselines, "ROUNDS", 50)
+    rows = baselines.costs(3, ["ucb_tuned", "kl_ucb, poisson"], quick=True)
+    assert [row["rule"] for row in rows] == ["ucb_tuned", "kl_ucb, poisson"] and all(row["times"] > 0 for row in rows)
+    text = baselines.table({"regret": [found], "audits": [audit], "costs": rows})
+    assert f"1 cells: |z| > 2 in {int(abs(found['off']) > 2)} (0.0 expected)" in text and "a round at 3 arms" in text
+    families = {cell[0] for cell in baselines.families().values()}
+    assert families == {"five", "two", "poisson", "exponential", "nine"}
+
+
 def test_the_command_line_names_its_parts(capsys):
     for argv in (["--help"], ["nothing"], ["revisions", "--help"], ["revisions", "a", "b", "--only", "nothing"]):
         with pytest.raises(SystemExit) as ended:
             __main__.main(argv)
         assert ended.value.code == (0 if "--help" in argv else 2)
     said = capsys.readouterr()
-    assert "adversarial, allocation, best_arm, cluster, contexts, coverage, decisions," in " ".join(said.out.split())
+    assert "adversarial, allocation, baselines, best_arm, cluster, contexts, coverage, decisions," in " ".join(
+        said.out.split()
+    )
     assert "part = 'nothing', must be one of" in said.err
     assert "must be part of one of: ucb1, K = 9;" in said.err
     assert all((ROOT / "benchmarks" / f"{part}.py").exists() for part in __main__.PARTS)
