@@ -14,6 +14,7 @@ from reference import survey_turns as turns
 from reference.survey import SCORES
 
 import jaxbandit as jb
+from jaxbandit.algorithms.regret.kl_ucb_plus import doubly_logarithmic
 from jaxbandit.base.contract import action_of
 
 pytestmark = pytest.mark.quickly_compiled
@@ -188,3 +189,39 @@ def test_a_run_for_which_there_is_no_room_is_refused(rule):
         session = jb.tell(session, pulls.id, [1.0])
     with pytest.raises(ValueError, match=f"ask: {rule} keeps the rewards of 5 pulls, and this would be pull 6"):
         jb.ask(session)
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [
+        jb.etc(1, 1),
+        jb.etc_gap(1, gap=0.01, horizon=1),
+        jb.etc_sprt(1, gap=0.01, horizon=1, sigma=0.01),
+        jb.etc_bai(1, horizon=1, sigma=0.01),
+        jb.phe(1, a=0.01),
+        jb.giro(1, a=0.01),
+        jb.besa(1),
+        jb.lb_sda(1, horizon=1, memory=1),
+        jb.rb_sda(1, horizon=1),
+        jb.kl_ucb_plus(1, horizon=1),
+        jb.kl_ucb_plus_plus(1, horizon=1),
+        jb.kl_ucb_switch(1, horizon=1),
+        jb.raw_ucb(1, horizon=1, alpha=0.01, sigma=0.01),
+        jb.swa(1, 1),
+        jb.robust_ucb(1, moment=0.01, horizon=1),
+    ],
+    ids=lambda rule: rule.name,
+)
+def test_the_smallest_arguments_are_allowed(rule):
+    """One arm and one round: the arm is pulled, and its reward is taken."""
+    state = rule.init(jax.random.key(0))
+    choice = rule.select(rule.noise(jax.random.key(1)), state, None)
+    assert int(action_of(choice)) == 0
+    assert np.asarray(rule.pulls(rule.update(state, None, choice, jnp.asarray(1.0)))).tolist() == [1]
+
+
+def test_the_level_of_kl_ucb_plus_plus():
+    """log+(y (1 + log+(y)^2)): 0 up to y = 1, and by hand beyond."""
+    found = doubly_logarithmic(jnp.log(jnp.array([0.2, 1.0, 2.0, np.e])))
+    expected = [0.0, 0.0, np.log(2 * (1 + np.log(2) ** 2)), 1 + np.log(2)]
+    np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-7)
