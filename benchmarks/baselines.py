@@ -23,6 +23,8 @@ ROUNDS, RUNS, FEW = 1_000, 256, 64  # of a measurement of costs; FEW runs of rul
 AUDITED = (10_000, 100_000)  # rounds between which the slope over log t is measured
 SLOW = ("raw_ucb", "robust_ucb")
 REASONS = {
+    "ada_ucb": "a sum over all pairs of arms, O(K^2)",
+    "oc_ucb": "a sum over all pairs of arms, O(K^2)",
     "besa": "K - 1 duels, each with a hypergeometric draw, one after the other",
     "phe": "a binomial draw for each arm",
     "giro": "a binomial draw for each arm",
@@ -151,12 +153,12 @@ def table(result: dict[str, Any]) -> str:
     )
     lines += ["", "rules of families beside the lower bound of their family, with 95 % intervals"]
     lines.append(
-        f"{'rule':34s}{'instance':13s}{'rounds':>7s}{'runs':>5s}{'regret':>18s}{'bound':>9s}{'slope / bound':>16s}"
+        f"{'rule':36s}{'instance':13s}{'rounds':>7s}{'runs':>5s}{'regret':>18s}{'bound':>9s}{'slope / bound':>16s}"
     )
     for r in result["audits"]:
         mean, slope = f"{r['mean']:.1f} +- {r['half']:.1f}", f"{r['slope']:.2f} +- {r['slope_half']:.2f}"
         lines.append(
-            f"{r['rule']:34s}{r['instance']:13s}{r['rounds']:7d}{r['runs']:5d}{mean:>18s}{r['bound']:9.1f}{slope:>16s}"
+            f"{r['rule']:36s}{r['instance']:13s}{r['rounds']:7d}{r['runs']:5d}{mean:>18s}{r['bound']:9.1f}{slope:>16s}"
         )
     for num_arms in dict.fromkeys(r["arms"] for r in result["costs"]):
         lines += ["", f"a round at {num_arms} arms, {RUNS} runs at once"]
