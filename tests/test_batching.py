@@ -338,8 +338,11 @@ def test_several_entries_of_short_and_long_vectors(vector):
     """A list of places, that of a run or of all, in a vector of a run or of all; nothing is moved."""
     places = np.random.default_rng(1).integers(-2, len(vector) + 2, (7, LANES)).astype(np.int32)
 
+    table = np.asarray(vector[:, 0])  # a constant of the program, which JAX may keep as an array of NumPy
+
     def function(v, w, i):
-        return v[i], w[i], v[jnp.array([2, 0, 2])], v.at[i].get(mode="clip"), w.at[i].get(mode="fill")
+        constant = jnp.asarray(table)[i]
+        return v[i], w[i], v[jnp.array([2, 0, 2])], v.at[i].get(mode="clip"), w.at[i].get(mode="fill"), constant
 
     inputs, own = (vector, vector[:, 0], places), (True, False, True)
     batched = batching.batch_last(function, (vector[:, 0], vector[:, 0], places[:, 0]), own, True, LANES)

@@ -255,7 +255,7 @@ def _entry(vector: Array, index: Array, own: bool, varies: bool) -> Array:
       vector: [entries], or [entries, lanes] if runs have vectors of their `own`.
       index: int[lanes], or int[numbers, lanes] for as many entries at once; without lanes if it does not vary.
     """
-    index = jnp.clip(index, 0, vector.shape[0] - 1)
+    vector, index = jnp.asarray(vector), jnp.clip(index, 0, vector.shape[0] - 1)
     if varies and vector.shape[0] <= LOOKUP_LIMIT:
         entries = jnp.arange(vector.shape[0], dtype=index.dtype)
         between = range(1, index.ndim)
