@@ -16,12 +16,13 @@ import numpy as np
 import jaxbandit as jb
 from benchmarks.baselines_cells import FIVE, INSTANCES, NINE, RULES, Told, arms_of, compared, told
 from jaxbandit.engine.driver.horizon import simulate_cell
+from jaxbandit.theory.intervals import student_of
 
 REPEATS = 5
 COSTLY = 20.0  # rounds of ucb1
-ROUNDS, RUNS, FEW = 1_000, 256, 64  # of a measurement of costs; FEW runs of rules that take microseconds
+ROUNDS, RUNS, FEW = 1_000, 256, 64  # of a measurement of costs
 AUDITED = (10_000, 100_000)  # rounds between which the slope over log t is measured
-SLOW = ("raw_ucb", "robust_ucb")
+SLOW = ("raw_ucb", "robust_ucb")  # rules that take microseconds, measured with FEW runs
 REASONS = {
     "ada_ucb": "a sum over all pairs of arms, O(K^2)",
     "oc_ucb": "a sum over all pairs of arms, O(K^2)",
@@ -29,8 +30,6 @@ REASONS = {
     "phe": "a binomial draw for each arm",
     "giro": "a binomial draw for each arm",
     "raw_ucb": "the definition compares all numbers of last rewards, O(K T)",
-    "rb_sda": "K lookups at places of each run's own among K T numbers, which leave the cache",
-    "lb_sda": "K lookups at places of each run's own among K T numbers, which leave the cache",
     "robust_ucb, truncated": "the threshold moves with t, so that all rewards are read again, O(K T)",
     "robust_ucb, medians": "up to 111 means of blocks for each arm are sorted",
     "thompson_gaussian_unknown": "a quantile of Student's t for each arm",
@@ -91,8 +90,8 @@ def audited(name: str, instance: str, rule: Callable[[int], jb.Algorithm], const
     )  # fmt: skip
     ends = np.asarray(found.arrays["regret"], float)
     slopes = (ends[:, 1] - ends[:, 0]) / math.log(rounds[1] / rounds[0]) / constant
-    mean, half = ends[:, 1].mean(), 1.97 * ends[:, 1].std(ddof=1) / math.sqrt(len(ends))
-    slope, wide = slopes.mean(), 1.97 * slopes.std(ddof=1) / math.sqrt(len(ends))
+    mean, slope = ends[:, 1].mean(), slopes.mean()
+    half, wide = (float(student_of(values).high) - values.mean() for values in (ends[:, 1], slopes))
     print(f"{name}: slope {slope:.2f} +- {wide:.2f} of the lower bound", file=sys.stderr)
     return {"rule": name, "instance": instance, "rounds": rounds[1], "runs": len(ends), "mean": mean, "half": half,
             "bound": constant * math.log(rounds[1]), "slope": slope, "slope_half": wide}  # fmt: skip

@@ -77,6 +77,9 @@ def test_the_figure_has_a_row_for_each_with_mean_and_interval(axes):
         np.testing.assert_allclose(bar.get_xdata(), [interval.low[-1], interval.high[-1]])
     bound = [line for line in axes.get_lines() if len(set(line.get_ydata())) == 2]
     np.testing.assert_allclose([line.get_xdata()[0] for line in bound], 2 * np.log(100))
+    written = [text.get_text() for text in axes.texts if "±" in text.get_text()]
+    halves = [float(results[i].interval().high[-1]) - ends(results)[i] for i in ranks]
+    assert written == [f"{ends(results)[i]:,.1f} ± {half:,.1f}" for i, half in zip(ranks, halves, strict=True)]
     assert axes.get_xscale() == "log" and axes.get_xlabel() == "regret after 100 rounds"
     assert any("asymptotic slope 2 log t" in text.get_text() for text in axes.texts)
 

@@ -6,12 +6,12 @@ Curves of so many algorithms could not be told apart. matplotlib is imported onl
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from jaxbandit.running.plotting import theory
-from jaxbandit.running.plotting.style import COLORS, INK, footnotes, labels, new_axes, quiet, scale, titled
+from jaxbandit.running.plotting.style import COLORS, INK, Bands, band, footnotes, labels, new_axes, quiet, scale, titled
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -24,7 +24,7 @@ WIDTH, HEIGHT, ROW = 8.4, 1.4, 0.2  # inches: width, height without rows, and he
 def order(results: Sequence[RegretDrawable], what: str = "regret") -> list[int]:
     """Return the numbers of the results by increasing final mean; those without a valid run come last."""
     ends = [float(r.moments(what)[0][-1]) if r.counted_in(what) else np.inf for r in results]
-    return sorted(range(len(results)), key=lambda i: (not np.isfinite(ends[i]), ends[i]))
+    return sorted(range(len(results)), key=lambda i: ends[i])
 
 
 def size(results: Sequence[RegretDrawable]) -> tuple[float, float]:
@@ -34,11 +34,11 @@ def size(results: Sequence[RegretDrawable]) -> tuple[float, float]:
 
 def plot_ranking(
     results: Sequence[RegretDrawable],
+    values: Sequence[str],
     ax: Axes | None,
-    *,
     what: str,
     words: tuple[str, str],
-    bands: Literal["95 %", "standard error"],
+    bands: Bands,
     minimax: bool,
 ) -> Axes:
     """Draw the final means with their intervals, the smallest first, and the lower bound; return the Axes.
@@ -47,6 +47,7 @@ def plot_ranking(
 
     Args:
       results: of one instance and with the curve `what`.
+      values: the final mean of each as text.
       ax: matplotlib Axes; default: those of a new figure.
       what: the curve whose last value is drawn.
       words: what it is called, in the title and at the axis.
@@ -64,15 +65,12 @@ def plot_ranking(
         mean = float(result.moments(what)[0][-1])
         ends.append(mean)
         if result.counted_in(what) > 1:
-            interval = result.interval(what=what)
-            half = float(interval.se[-1])
-            both = (mean - half, mean + half) if bands == "standard error" else (interval.low[-1], interval.high[-1])
-            low, high = map(float, both)
+            low, high = (float(end[-1]) for end in band(mean, result.interval(what=what), bands))
             if np.isfinite(low) and np.isfinite(high):
                 ax.plot([low, high], [row, row], color=COLORS[0], linewidth=2.4, alpha=0.6, solid_capstyle="butt")
                 ends += [end for end in (low, high) if end > 0]
         ax.plot([mean], [row], "o", color=INK, markersize=3.6)
-        ax.annotate(f"{mean:,.1f}", (1.01, row), xycoords=("axes fraction", "data"), fontsize=8.5, color=INK,
+        ax.annotate(values[i], (1.01, row), xycoords=("axes fraction", "data"), fontsize=8.5, color=INK,
                     va="center", annotation_clip=False)  # fmt: skip
     notes = []
     for name, text, bound, style in theory.lines(results, what, minimax):

@@ -7,7 +7,7 @@ matplotlib is imported only when something is drawn.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
 
@@ -18,6 +18,8 @@ from jaxbandit.running.plotting import ranking, theory
 from jaxbandit.running.plotting.style import (
     INK,
     SIZE,
+    Bands,
+    band,
     canvas,
     footnotes,
     labels,
@@ -36,7 +38,6 @@ if TYPE_CHECKING:
 
     from jaxbandit.running.plotting.drawable import RegretDrawable
 
-Bands = Literal["95 %", "standard error"]
 WORDS = {
     "regret": ("mean regret", "regret"),
     "feedback": ("mean feedback per round", "mean feedback per round"),
@@ -84,12 +85,11 @@ def plot(
         raise BadInput(f"plot: instances = {sorted(instances)}, must be one; draw each in its own figure")
     what = _measure(results, what)
     if is_ranking(r.algorithm for r in results):
-        words = _words(results[0], what)
-        return ranking.plot_ranking(results, ax, what=what, words=words, bands=bands, minimax=minimax)
+        own = [_value(result, what, bands) for result in results]
+        return ranking.plot_ranking(results, own, ax, what, _words(results[0], what), bands, minimax)
     ax = ax or new_axes(SIZE)
-    names = labels(results)
     ends = []
-    for i, (result, name) in enumerate(zip(results, names, strict=True)):
+    for i, (result, name) in enumerate(zip(results, labels(results), strict=True)):
         line = _curve(ax, result, name, i, what, bands)
         if result.counted_in(what):
             ends.append((float(result.moments(what)[0][-1]), f"{name}  {_value(result, what, bands)}", line))
@@ -187,7 +187,7 @@ def _curve(ax: Axes, result: RegretDrawable, name: str, order: int, what: str, b
     (line,) = ax.plot(rounds, mean, color=color, linestyle=style, linewidth=1.6, label=name, gid=CURVE, **dot)
     if result.counted_in(what) > 1:
         interval = result.interval(intervals.CONFIDENCE, what=what)
-        low, high = (mean - interval.se, mean + interval.se) if bands == "standard error" else interval[-2:]
+        low, high = band(mean, interval, bands)
         known = np.isfinite(low) & np.isfinite(high)
         ax.fill_between(rounds, low, high, where=known, color=color, alpha=0.22, linewidth=0)
         if len(rounds) == 1 and known.all():

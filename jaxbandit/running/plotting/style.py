@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from jaxbandit.base.extras import lab
 from jaxbandit.engine.storage.files import replacing
+from jaxbandit.theory.intervals import Interval
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -27,6 +28,7 @@ COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
 DASHES = ("-", (0, (3.5, 1.2)), (0, (1.2, 0.9)))
 INK, GRAY, PALE = "#222222", "#777777", "#dddddd"
 SIZE = (8.4, 4.8)  # inches
+Bands = Literal["95 %", "standard error"]
 UNNAMED = "environment"  # the label of an instance without a name
 FOOT = "footnotes"
 
@@ -34,6 +36,11 @@ FOOT = "footnotes"
 def look(order: int) -> tuple[str, LineStyle]:
     """Return the color and the line style of curve number `order`."""
     return COLORS[order % len(COLORS)], DASHES[order // len(COLORS) % len(DASHES)]
+
+
+def band(mean: Any, interval: Interval, bands: Bands) -> tuple[Any, Any]:
+    """Return the ends of a band around a mean: of its interval, or one standard error to either side."""
+    return (mean - interval.se, mean + interval.se) if bands == "standard error" else interval[-2:]
 
 
 def single(points: int) -> dict[str, Any]:
