@@ -18,7 +18,7 @@ FLAGS = {
     # A loop becomes part of a graph, so that neither its kernels nor its condition wait for the host.
     "graphs of loops": GRAPHS,
     # Copies of slices, such as the noise of a round, may be part of it too; without that, one of them keeps a loop out.
-    "graphs of loops and slices": f"{GRAPHS},+DYNAMIC_SLICE_FUSION,+DYNAMIC_SLICE_COPY_FUSION",
+    "graphs of loops and slices": f"{GRAPHS},+DYNAMIC_SLICE_FUSION",
     # A loop of known length is written out while the graph is recorded.
     "graphs of loops, written out": f"{GRAPHS} --xla_gpu_command_buffer_unroll_loops=true",
     # No graph at all: what a kernel costs that is started by itself.
