@@ -15,7 +15,7 @@ from jaxbandit import bernoulli, epsilon_greedy, lucb, ucb1
 from jaxbandit.engine.driver.horizon import simulate_cell
 from jaxbandit.engine.driver.identify import identify_cell
 from jaxbandit.engine.driver.lanes import LaneLoop
-from jaxbandit.engine.driver.program import TileLoop
+from jaxbandit.engine.driver.program import TileLoop, apart
 from jaxbandit.engine.layout import sizes
 from jaxbandit.engine.layout.compiled import total_memory
 from jaxbandit.engine.rounds import keys
@@ -46,9 +46,9 @@ def test_tiles_of_an_accelerator():
         return sizes.tile("gpu", memory, run_bytes, num_runs, 1, devices, given)
 
     assert tile(80 * GIB, 1024, 2**17) == 2**17
-    assert tile(80 * GIB, 1024, 2**20) == 2**20
-    assert tile(80 * GIB, 1024, 2**22) == 2**20  # four tiles
-    assert tile(80 * GIB, 1024, 2**22, devices=4) == 2**22  # each device has 2^20
+    assert tile(80 * GIB, 1024, 2**18) == 2**18
+    assert tile(80 * GIB, 1024, 2**20) == 2**18  # four tiles
+    assert tile(80 * GIB, 1024, 2**20, devices=4) == 2**20  # each device has 2^18
     assert tile(80 * GIB, 1024, 100) == 112  # whole vectors
     assert tile(80 * GIB, 1024, 2**20, given=1000) == 1008
     for memory in (GIB, 16 * GIB, 80 * GIB):
@@ -114,6 +114,16 @@ def test_no_number_depends_on_the_sizes(monkeypatch):
         for x, y in zip(ours, played(), strict=True):
             assert jnp.array_equal(x, y) and x.dtype == y.dtype
         assert found == expected  # the runs of a tile, and the lanes
+
+
+def test_what_could_be_rounded_is_stored_between_two_rounds():
+    inner = jnp.zeros(3), jnp.zeros(()), jnp.zeros(3, jnp.int32), jnp.zeros((), jnp.int32), jnp.zeros((), bool)
+    stored = []
+    for equation in jax.make_jaxpr(apart)(inner).eqns:
+        assert equation.primitive.name == "optimization_barrier"
+        stored += equation.outvars
+    assert [(x.aval.shape, x.aval.dtype) for x in stored] == [((3,), "float32"), ((), "float32"), ((3,), "int32")]
+    assert jax.tree.structure(apart((inner, None))) == jax.tree.structure((inner, None))
 
 
 @pytest.mark.slow
