@@ -1,6 +1,6 @@
 """Write the numbers of paper.md, each of which stands between <!--NAME--> and <!---->.
 
-`python docs/paper/write_numbers.py` takes them from benchmarks/RESULTS.md, and counts what the package has.
+`python docs/paper/write_numbers.py` takes them from benchmarks/RESULTS.md.
 """
 
 import re
@@ -24,15 +24,12 @@ PLACES = {
 
 def numbers() -> dict[str, str]:
     """Return the numbers by name."""
-    from jaxbandit.lab.specs.registry import ALGORITHMS, ENVIRONMENTS
-
     results = RESULTS.read_text(encoding="utf-8")
     found = {name: re.findall(place, results, re.MULTILINE) for name, place in PLACES.items()}
     for name, matches in found.items():
         if len(matches) != 1:
             raise SystemExit(f"{name} = {matches}, must be one number of RESULTS.md: correct its place here")
-    read = {name: match for name, (match,) in found.items()}
-    return read | {"algorithms": str(len(ALGORITHMS)), "environments": str(len(ENVIRONMENTS))}
+    return {name: match for name, (match,) in found.items()}
 
 
 def written(text: str) -> str:
