@@ -127,17 +127,18 @@ def invert_deviance(s: Array, minor: Array, skew: Array) -> tuple[Array, Array]:
 
 def logit_at(w: Array, shape: BetaShape) -> Array:
     """Return logit(x) for the quantile x of Beta(a, b) at the normal's level at w; elementwise."""
-    return logit_and_ratio(w, shape)[0]
+    return logit_slope_and_ratio(w, shape)[0]
 
 
-def logit_and_ratio(w: Array, shape: BetaShape) -> tuple[Array, Array]:
-    """Return logit_at(w), and the ratio of the density of w to the normal's for x from Beta(a, b), up to a constant."""
+def logit_slope_and_ratio(w: Array, shape: BetaShape) -> tuple[Array, Array, Array]:
+    """Return logit_at(w), its derivative, and the ratio of the density of w to the normal's up to a constant factor."""
     r, slope = root_of_normal(w, shape.root)
     s = r * shape.inverse_spread
     mirrored = shape.skew < 0
     u, derivative = invert_deviance(jnp.where(mirrored, -s, s), shape.minor, jnp.abs(shape.skew))
-    ratio = slope * derivative * jnp.exp((w * w - r * r) / 2)
-    return shape.logit_mean + jnp.where(mirrored, -u, u), ratio
+    slope = slope * derivative
+    logit = shape.logit_mean + jnp.where(mirrored, -u, u)
+    return logit, slope * shape.inverse_spread, slope * jnp.exp((w * w - r * r) / 2)
 
 
 def draw_noise(key: Key, num_arms: int) -> Array:
