@@ -105,7 +105,8 @@ def test_no_number_depends_on_the_sizes(monkeypatch):
         return simulated.regret, simulated.pulls, identified.samples, identified.recommendation, identified.pulls
 
     ours, fitting = played(), sizes.fitting
-    few = sizes.ACCELERATOR._replace(noise=64, slots=2, tile_most=128, lanes_most=128)
+    # Blocks of four rounds, of which three are played together, two of them written out.
+    few = sizes.ACCELERATOR._replace(noise=64, slots=2, tile_most=128, lanes_most=128, together=3, unroll=2)
     monkeypatch.setattr(sizes, "PLATFORMS", {"cpu": few})
     for needs, expected in ((0, [80, 128]), (2**40, [64, 64])):
         found = []
@@ -114,6 +115,20 @@ def test_no_number_depends_on_the_sizes(monkeypatch):
         for x, y in zip(ours, played(), strict=True):
             assert jnp.array_equal(x, y) and x.dtype == y.dtype
         assert found == expected  # the runs of a tile, and the lanes
+
+
+def test_rounds_are_kept_apart_only_where_they_are_written_out():
+    root, number = keys.root_key(0), jax.ShapeDtypeStruct((), jnp.int32)
+    runs, marks = jax.ShapeDtypeStruct((64,), jnp.int32), jax.ShapeDtypeStruct((2,), jnp.int32)
+    run = SingleRun(lambda _: (ucb1(3), bernoulli(MEANS)), (), "threefry4x32")
+
+    def barriers(platform):
+        loop = TileLoop(run, 2, platform=platform)
+        carry = jax.eval_shape(loop.start, (), root, runs)
+        text = jax.jit(loop.advance).trace((), carry, number, marks).lower(lowering_platforms=("cuda",)).as_text()
+        return text.count("optimization_barrier")
+
+    assert barriers("cpu") == 0 and barriers("cuda") > 0
 
 
 def test_what_could_be_rounded_is_stored_between_two_rounds():
