@@ -191,6 +191,8 @@ def test_what_two_ways_to_play_have_in_common(tmp_path, capsys):
     """A process for each core plays its share; what differs, fails or is not reached is named."""
     assert __main__.main(["gpu_bytes", "--algorithms", "ucb1", "lucb", "--processes", "2", "--out", str(tmp_path)]) == 0
     assert "2 of 2 algorithms have the same bytes" in capsys.readouterr().out
+    __main__.main(["gpu_bytes", "--algorithms", "ucb1", "--seconds", "0", "--out", str(tmp_path)])
+    assert "not reached: ucb1" in capsys.readouterr().out
     rows = [{"algorithm": "a", "same": True, "other": []}, {"algorithm": "b", "same": False, "other": ["pulls"]}]
     text = gpu_bytes.text("abcd", [*rows, {"algorithm": "c", "error": "why"}])
     assert text.splitlines() == [
