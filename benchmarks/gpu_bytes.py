@@ -61,6 +61,7 @@ def _played(names: Sequence[str], processes: int, seconds: float, path: Path) ->
                 player.wait(max(begun + seconds - time.monotonic(), 0.1))
             except subprocess.TimeoutExpired:
                 player.kill()
+                player.wait()
     for line in path.read_text(encoding="utf-8").splitlines():
         yield json.loads(line)
 
