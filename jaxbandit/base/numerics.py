@@ -286,7 +286,7 @@ def _weighted_sum(axis: int) -> Callable[[Array, Array], Array]:
 
     @custom_vmap
     def total(matrix: Array, weights: Array) -> Array:
-        return in_turns(matrix[..., None], weights[..., None])[:, 0]
+        return dot(matrix, weights) if axis else dot(weights, matrix)
 
     @total.def_vmap
     def _(size: int, batched: list[bool], *operands: Array) -> tuple[Array, bool]:

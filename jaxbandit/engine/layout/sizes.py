@@ -10,8 +10,11 @@ A TPU has no float64 units, so XLA emulates them: a step of `lucb` then takes tw
 times as many kernels.
 """
 
+import contextlib
 import math
+import os
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import NamedTuple
 
 import jax
@@ -22,7 +25,19 @@ from jaxbandit.engine.layout.compiled import total_memory
 LANE_MULTIPLE = 16  # one 512-bit vector of float32, which avoids a scalar remainder loop with different rounding
 LANES_LEAST = 64  # shorter loops may be unrolled and rounded differently, and would not be faster
 NOISE_STEPS = 64  # largest number of steps of a block, for which noise is drawn at once
+CACHE_FILE = Path("/sys/devices/system/cpu/cpu0/cache/index2/size")  # "1024K", where sysconf has no answer
 BATCH_STEPS = 2  # the same for batches: a run may have only five, and its lane is idle until the end of the block
+
+
+def _cache() -> int:
+    """The size of a core's second-level cache in bytes, 1 MiB if the system does not tell; no number depends on it."""
+    found = 0
+    with contextlib.suppress(ValueError, OSError, AttributeError):
+        found = os.sysconf("SC_LEVEL2_CACHE_SIZE")
+    if found <= 0:
+        with contextlib.suppress(ValueError, OSError):
+            found = 1024 * int(CACHE_FILE.read_text(encoding="ascii").strip().removesuffix("K"))
+    return min(max(found, 1 << 18), 1 << 22) if found > 0 else 1 << 20
 
 
 class Sizes(NamedTuple):
@@ -35,16 +50,18 @@ class Sizes(NamedTuple):
     noise: int  # largest number of bytes of one run's noise in a block
     slots: int  # largest number of write-outs of results in a call
     pack: int  # number of runs that are replanned together, the same in every tile for identical rounding
+    heavy: int | None = None  # number of elementary operations of a step from which runs are played one at a time
 
 
 CPU = Sizes(
-    cache=1 << 20,  # the size of a core's second-level cache (benchmarks/RESULTS.md)
+    cache=_cache(),
     tile_most=2048,
     lanes_most=256,  # more lanes are not faster, and more of them are idle at the end
     refills=8,  # because lanes are idle while the last runs are played
     noise=2048,  # it must fit into the cache together with the state
     slots=32,
     pack=32,  # whole vectors
+    heavy=1 << 16,  # below, a run alone takes more than four times its share of 64 (benchmarks/RESULTS.md)
 )
 # Estimated for an H100 and a v5e, and timed on neither (benchmarks/RESULTS.md, ahead of time).
 ACCELERATOR = Sizes(
@@ -72,10 +89,25 @@ def memory(device: Device) -> int:
     return int((device.memory_stats() or {}).get("bytes_limit", 0)) or UNKNOWN
 
 
-def block_steps(platform: str, noise_bytes: int, *, batches: bool = False) -> int:
-    """The number of steps whose noise, of `noise_bytes` per run and step, is drawn at once: a power of two."""
+def alone(platform: str, operations: int) -> bool:
+    """Whether runs are played one at a time: a property of the program, so that no number depends on other runs.
+
+    A tile costs as much as all its lanes, whether they have a run or not. With so many `operations` in a step, one run
+    by itself fills vectors with its arms, and starting kernels costs little beside their work.
+    """
+    heavy = of(platform).heavy
+    return heavy is not None and operations >= heavy
+
+
+def block_steps(platform: str, noise_bytes: int, *, batches: bool = False, alone: bool = False) -> int:
+    """The number of steps whose noise, of `noise_bytes` per run and step, is drawn at once: a power of two.
+
+    A run that is played alone has the room of LANES_LEAST. Its blocks have at least four steps, because of axes of
+    length one or two XLA's CPU compiler makes loops that compute parts of the generator again and again.
+    """
     steps = BATCH_STEPS if batches else NOISE_STEPS
-    while steps > 1 and steps * noise_bytes > of(platform).noise:
+    noise, least = of(platform).noise * (LANES_LEAST if alone else 1), 4 if alone else 1
+    while steps > least and steps * noise_bytes > noise:
         steps //= 2
     return steps
 
