@@ -69,14 +69,6 @@ class TileLoop:
             (run.world_varies, run.state_varies),
             lanes,
         )
-        world, state = begin(arguments, words)
-        if first is not None:  # the compiler drops what `begin` computes of leaves that are equal in all runs
-
-            def chosen(new: Array, first: Array, varies: bool, new_varies: bool) -> Array:
-                return new if new_varies else first[..., None] if varies else first
-
-            flags = (run.world_varies, run.state_varies), run.begin_varies
-            world, state = jax.tree.map(chosen, (world, state), first, *flags)
         rows = jnp.zeros((self.num_checkpoints, lanes))
 
         def leaf(x: Array, varies: bool) -> Array:
@@ -85,6 +77,13 @@ class TileLoop:
         def spread(x: Array, varies: bool) -> Array:
             return jnp.broadcast_to(x[..., None], (*x.shape, lanes)) if varies else x
 
+        def chosen(new: Array, first: Array, varies: bool, new_varies: bool) -> Array:
+            return new if new_varies else spread(first, varies)
+
+        world, state = begin(arguments, words)
+        if first is not None:  # the compiler drops what `begin` computes of leaves that are equal in all runs
+            flags = (run.world_varies, run.state_varies), run.begin_varies
+            world, state = jax.tree.map(chosen, (world, state), first, *flags)
         tally = jax.tree.map(leaf, run.tally, run.tally_varies)
         own = jax.tree.map(spread, run.recorder.metrics.empty(), run.tally_varies.metrics)
         return Carry(

@@ -29,7 +29,7 @@ CACHE_FILE = Path("/sys/devices/system/cpu/cpu0/cache/index2/size")  # "1024K", 
 BATCH_STEPS = 2  # the same for batches: a run may have only five, and its lane is idle until the end of the block
 
 
-def _cache() -> int:
+def cache() -> int:
     """The size of a core's second-level cache in bytes, 1 MiB if the system does not tell; no number depends on it."""
     found = 0
     with contextlib.suppress(ValueError, OSError, AttributeError):
@@ -54,7 +54,7 @@ class Sizes(NamedTuple):
 
 
 CPU = Sizes(
-    cache=_cache(),
+    cache=cache(),
     tile_most=2048,
     lanes_most=256,  # more lanes are not faster, and more of them are idle at the end
     refills=8,  # because lanes are idle while the last runs are played
