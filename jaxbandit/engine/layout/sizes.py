@@ -3,7 +3,8 @@
 Both depend on the platform, the memory of the device and the bytes of a run. They do not change results, because every
 round has its own key, and runs do not interact in compiled code.
 
-The core of a CPU plays as many runs as fit into its second-level cache, tile after tile. On a GPU or TPU each kernel
+The core of a CPU plays as many runs as fit into its second-level cache, tile after tile, and only one if a round of it
+is long. On a GPU or TPU each kernel
 launch has a cost that does not depend on the number of runs, so as many runs are played as fill the device.
 
 A TPU has no float64 units, so XLA emulates them: a step of `lucb` then takes twelve times the operations, in three
@@ -61,7 +62,7 @@ CPU = Sizes(
     noise=2048,  # it must fit into the cache together with the state
     slots=32,
     pack=32,  # whole vectors
-    heavy=1 << 16,  # below, a run alone takes more than four times its share of 64 (benchmarks/RESULTS.md)
+    heavy=1 << 16,  # from here on 64 runs take at most about four times as long alone as in a tile, one run a ninth
 )
 # Estimated for an H100 and a v5e, and timed on neither (benchmarks/RESULTS.md, ahead of time).
 ACCELERATOR = Sizes(
@@ -102,8 +103,9 @@ def alone(platform: str, operations: int) -> bool:
 def block_steps(platform: str, noise_bytes: int, *, batches: bool = False, alone: bool = False) -> int:
     """The number of steps whose noise, of `noise_bytes` per run and step, is drawn at once: a power of two.
 
-    A run that is played alone has the room of LANES_LEAST. Its blocks have at least four steps, because of axes of
-    length one or two XLA's CPU compiler makes loops that compute parts of the generator again and again.
+    A run that is played alone has the room of LANES_LEAST. Its blocks have at least four steps: for axes of length one
+    or two XLA's CPU compiler makes loops that compute parts of the generator again and again, 10 ms a round of
+    `thompson` with 1,000 arms.
     """
     steps = BATCH_STEPS if batches else NOISE_STEPS
     noise, least = of(platform).noise * (LANES_LEAST if alone else 1), 4 if alone else 1
