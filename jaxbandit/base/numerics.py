@@ -255,8 +255,9 @@ def product(left: Array, right: Array) -> Array:
 def weighted_sum(matrix: Array, weights: Array, axis: int) -> Array:
     """Return sum_k weights[k] times slice k of the matrix along `axis`: for axis 1, matrix @ weights.
 
-    Long sums have a loop of their own, in which the runs of a batch come last, whatever vmap does. A fused sum has no
-    vector instructions on a CPU, and `product` of more than 8 terms transposes a matrix that differs between runs.
+    Long sums have a loop of their own, in which the runs of a batch come last, whatever vmap does; a run that is not
+    batched has the product of matrices. A fused sum has no vector instructions on a CPU, and `product` of more than 8
+    terms transposes a matrix that differs between runs.
     """
     if weights.shape[0] > _SHORT:
         return _WEIGHTED_SUMS[axis](matrix, weights)
@@ -286,7 +287,7 @@ def _weighted_sum(axis: int) -> Callable[[Array, Array], Array]:
 
     @custom_vmap
     def total(matrix: Array, weights: Array) -> Array:
-        return in_turns(matrix[..., None], weights[..., None])[:, 0]
+        return dot(matrix, weights) if axis else dot(weights, matrix)
 
     @total.def_vmap
     def _(size: int, batched: list[bool], *operands: Array) -> tuple[Array, bool]:

@@ -35,7 +35,8 @@ class Execution(NamedTuple):
       send_back: whether the executor's workers send their results back instead of writing them into the caller's
         directory, which need then not be shared.
       width: number of runs that a worker plays side by side, >= 1, rounded up to whole vectors and to at least 64.
-        Default: as many as fit into the cache of a core or the memory of a device.
+        Default: as many as fit into the cache of a core or the memory of a device. A CPU plays a program of long
+        rounds one run at a time in any case.
       chunk: number of steps in one call of the compiled loop, >= 1, rounded up to whole blocks of at most 64. Default:
         as many as take about a second or less.
       checkpoint_dir: directory in which interrupted runs save their state, and from which the same call resumes, also

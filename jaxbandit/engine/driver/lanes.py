@@ -16,9 +16,9 @@ from jax import lax
 
 from jaxbandit.base.contract import Outcome
 from jaxbandit.base.types import Array, Key, PyTree
-from jaxbandit.engine.driver.program import ROUND, apart
+from jaxbandit.engine.driver.program import ROUND, apart, drawn
 from jaxbandit.engine.layout import sizes
-from jaxbandit.engine.layout.batching import RUNS, batch_last, constant_flags, without_splits
+from jaxbandit.engine.layout.batching import batch_last, constant_flags
 from jaxbandit.engine.rounds import keys
 from jaxbandit.engine.rounds.recorder import Tally
 from jaxbandit.engine.rounds.stopping import EMPTY, LIVE, StoppingRun
@@ -57,7 +57,8 @@ class LaneLoop:
     def __init__(self, run: StoppingRun, platform: str = "cpu"):
         self.run = run
         noise_bytes = max(run.bytes(run.noise, constant_flags(run.noise, True)), 1)
-        self.block_steps = sizes.block_steps(platform, noise_bytes, batches=run.batches)
+        self.alone = sizes.alone(platform, run.operations())
+        self.block_steps = sizes.block_steps(platform, noise_bytes, batches=run.batches, alone=self.alone)
         self.slots = sizes.of(platform).slots
         self.unroll = 1 if run.replans else sizes.of(platform).unroll
         self.lane_bytes = run.bytes(run.state, run.state_varies) + self.block_steps * noise_bytes
@@ -71,13 +72,6 @@ class LaneLoop:
         slot = 4 * 4 + sum(leaf.size * leaf.dtype.itemsize for leaf in ended)
         own = run.bytes(run.world, run.world_varies) + run.bytes(run.tally, run.tally_varies)
         return self.lane_bytes + own + run.bytes(run.words, (True, True)) + self.slots * slot
-
-    def first(self, arguments: PyTree) -> PyTree:
-        """Environment and state of some run before its first step, for leaves that are equal in all runs.
-
-        An optimal design, for example, is then computed here and not at every refill.
-        """
-        return self.run.begin(arguments, tuple(jnp.zeros(w.shape, jnp.uint32) for w in self.run.words))  # pyright: ignore[reportArgumentType]
 
     def empty(self, first: PyTree, next: Array, width: int) -> Lanes:
         """`width` lanes without runs; the queue starts at run `next`. NumPy avoids a compilation of each operation."""
@@ -118,9 +112,7 @@ class LaneLoop:
             (*varies, True, True, True),
             width,
         )
-        draw = jax.vmap(
-            without_splits(run.draw, (run.arguments, run.words, run.round)), (None, RUNS, 0), RUNS, axis_size=width
-        )
+        draw = drawn(run, 0, width)
         broken = batch_last(run.broken, (run.state, run.tally), (run.state_varies, run.tally_varies), True, width)
 
         def block(inner: tuple[Lanes, Array]) -> tuple[Lanes, Array]:

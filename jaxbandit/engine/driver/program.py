@@ -60,7 +60,8 @@ class TileLoop:
         self.run, self.num_checkpoints, self.replan_late = run, num_checkpoints, replan_late
         self.measured = jax.eval_shape(run.measured, run.arguments, run.world, run.state, run.tally)
         noise_bytes = max(run.bytes(run.noise, run.noise_varies), 1)
-        self.block_steps = sizes.block_steps(platform, noise_bytes)
+        self.alone = sizes.alone(platform, run.operations())
+        self.block_steps = sizes.block_steps(platform, noise_bytes, alone=self.alone)
         chosen = sizes.of(platform)
         self.pack = chosen.pack
         # A rule that replans asks the host in every round anyway.
@@ -74,8 +75,8 @@ class TileLoop:
             (False, False, (True, True), run.world_varies, run.state_varies, run.tally_varies, stuck, measured)
         )
 
-    def start(self, arguments: PyTree, root: Key, runs: Array) -> Carry:
-        """The carry before round 1 of the runs with indices `runs`, int32[B]."""
+    def start(self, arguments: PyTree, root: Key, runs: Array, first: PyTree = None) -> Carry:
+        """The carry before round 1 of the runs with indices `runs`, int32[B]; `first` is `run.first`, or None."""
         run, lanes = self.run, runs.shape[0]
         words = keys.run_keys(root, runs)
         begin = batch_last(
@@ -85,7 +86,6 @@ class TileLoop:
             (run.world_varies, run.state_varies),
             lanes,
         )
-        world, state = begin(arguments, words)
         rows = jnp.zeros((self.num_checkpoints, lanes))
 
         def leaf(x: Array, varies: bool) -> Array:
@@ -94,6 +94,13 @@ class TileLoop:
         def spread(x: Array, varies: bool) -> Array:
             return jnp.broadcast_to(x[..., None], (*x.shape, lanes)) if varies else x
 
+        def chosen(new: Array, first: Array, varies: bool, new_varies: bool) -> Array:
+            return new if new_varies else spread(first, varies)
+
+        world, state = begin(arguments, words)
+        if first is not None:  # the compiler drops what `begin` computes of leaves that are equal in all runs
+            flags = (run.world_varies, run.state_varies), run.begin_varies
+            world, state = jax.tree.map(chosen, (world, state), first, *flags)
         tally = jax.tree.map(leaf, run.tally, run.tally_varies)
         own = jax.tree.map(spread, run.recorder.metrics.empty(), run.tally_varies.metrics)
         return Carry(
@@ -113,12 +120,7 @@ class TileLoop:
         flags = (run.shared, run.world_varies, run.state_varies, run.tally_varies)
         example = (run.arguments, run.world, run.state, run.tally)
         play = batch_last(run.play, (*example, run.noise), (*flags, run.noise_varies), flags[1:], lanes)
-        draw = jax.vmap(
-            without_splits(run.draw, (run.arguments, run.words, run.round)),
-            (None, RUNS, None),
-            RUNS,
-            axis_size=lanes,
-        )
+        draw = drawn(run, None, lanes)
         measured = batch_last(run.measured, example, flags, True, lanes)
         replanned = self._replanned(arguments, lanes) if run.replans else None
 
@@ -194,7 +196,14 @@ class TileLoop:
         example = (run.arguments, run.state, run.flag)
         flags = (run.shared, run.state_varies, True)
         waits = batch_last(run.waits, example, flags, True, lanes)
-        replan = batch_last(run.replanned, example, flags, (run.state_varies, True), self.pack)
+        replan = batch_last(run.replanned, example, flags, (run.state_varies, True), min(self.pack, lanes))
+
+        def alone(state: PyTree, stuck: Array, t: Array) -> tuple[PyTree, Array]:
+            due = waits(arguments, state, ~stuck)[0] & ((t - 1) % every == 0)
+            return lax.cond(due, lambda: replan(arguments, state, ~stuck), lambda: (state, stuck))
+
+        if lanes == 1:  # of the loop below XLA would compute what does not change in it before it, in every round
+            return alone
 
         def go_on(inner: tuple[PyTree, Array, Array]) -> Array:
             state, stuck, t = inner
@@ -236,6 +245,12 @@ class TileLoop:
         return result | curves | dict(zip(names, metrics, strict=True))
 
 
+def drawn(run: SingleRun, round_axis: int | None, lanes: int) -> Callable[[PyTree, tuple[Array, Array], Array], PyTree]:
+    """`run.draw` for all lanes, whose rounds are equal (round_axis None) or not; the lane axis comes last."""
+    draw = without_splits(run.draw, (run.arguments, run.words, run.round))
+    return jax.vmap(draw, (None, RUNS, round_axis), RUNS, axis_size=lanes)
+
+
 class Functions(NamedTuple):
     """`start`, `advance` and `finish` of a TileLoop."""
 
@@ -263,7 +278,7 @@ def sharded(loop: TileLoop, arguments: PyTree, root: Key, lanes: int, devices: S
         return jax.shard_map(function, mesh=mesh, in_specs=in_specs, out_specs=out_specs, check_vma=False)
 
     return Functions(
-        start=shard(loop.start, (whole, whole, runs), carry),
+        start=shard(loop.start, (whole, whole, runs, whole), carry),
         advance=shard(loop.advance, (whole, carry, whole, whole), carry),
         finish=shard(loop.finish, (whole, carry), report),
     )

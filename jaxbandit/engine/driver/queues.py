@@ -58,6 +58,8 @@ class UntilStop(Program):
 
     def _lanes(self, memory: int, run_bytes: int) -> int:
         given = self.call.execution.width
+        if self.loop.alone:
+            return 1
         return sizes.lanes(self.platform, memory, run_bytes, self.left(), len(self.queues), given)
 
     def _fitting(self, width: int, memory: int) -> int:
@@ -72,7 +74,7 @@ class UntilStop(Program):
             each = self.loop.run.recorder.sizes
             self.pulls_of_a_round = each[0] if len(each) == 1 and "pulls" in self._names() else None
             # Computed once for all devices by one program: a run's numbers must not depend on the number of devices.
-            first, device = self.loop.first, jax.local_devices()[0]
+            first, device = self.loop.run.first, jax.local_devices()[0]
             self.first = remember((*self.key, "first"), lambda: compile_program(first, device, self.arguments))(
                 self.arguments
             )
@@ -85,7 +87,7 @@ class UntilStop(Program):
     def shapes(self, width: int) -> Lanes:
         """The shapes of this number of lanes."""
         loop, number = self.loop, jax.ShapeDtypeStruct((), jnp.int32)
-        return jax.eval_shape(lambda a, n: loop.empty(loop.first(a), n, width), self.arguments, number)
+        return jax.eval_shape(lambda a, n: loop.empty(loop.run.first(a), n, width), self.arguments, number)
 
     def empty(self, width: int, device: Device) -> Lanes:
         """Lanes without runs."""

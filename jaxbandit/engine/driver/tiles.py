@@ -58,6 +58,7 @@ class FixedHorizon(Program):
         self.moments: dict[str, Moments] = {}  # exact sums of the curves over these runs
         self.totals: dict[str, np.ndarray] = {}  # int64, sums over these runs
         self.compiled: dict[int, Functions] = {}  # by the number of lanes of a tile
+        self.first: PyTree = None  # `run.first`, where runs are played one at a time
 
     def _trace(self) -> TileLoop:
         call, recorded = self.call, self.recorded
@@ -79,6 +80,8 @@ class FixedHorizon(Program):
 
     def _lanes(self, memory: int, run_bytes: int) -> int:
         given = self.call.execution.width
+        if self.loop.alone:
+            return len(self.devices)
         return sizes.tile(self.platform, memory, run_bytes, self.left(), self.workers, len(self.devices), given)
 
     def _fitting(self, width: int, memory: int) -> int:
@@ -98,13 +101,17 @@ class FixedHorizon(Program):
             run = run[~known[run - self.first_run]]
             known[run - self.first_run] = True
             own = -(-int(segment["lanes"]) // unit) * unit
-            lanes = width if own > width // 2 else own
+            lanes = width if self.loop.alone or own > width // 2 else own
             for start in range(0, len(run), lanes):
                 part = _part(segment, run[start : start + lanes])
                 resumed.append(Tile(self, len(resumed), part["run"], lanes, part))
                 resumed[-1].hold()
         missing = [(self.first_run + first, self.first_run + end) for first, end in unknown(known)]
         widths = {tile.lanes for tile in resumed} | ({width} if missing else set())
+        if self.loop.alone and self.left():  # by one program: no number may depend on the number of devices
+            first, device = self.loop.run.first, jax.local_devices()[0]
+            begun = remember((*self.key, "first"), lambda: compile_program(first, device, self.arguments))
+            self.first = jax.tree.map(np.asarray, begun(self.arguments))
         self.compiled = {each: self.functions(each) for each in sorted(widths)}
 
         def tiles() -> Iterator[Tile]:
@@ -126,7 +133,7 @@ class FixedHorizon(Program):
             carry, more = self._carry(chosen, lanes), {"whole": loop.run.whole_loops, "searches": True}
             runs, given = jax.ShapeDtypeStruct((lanes,), jnp.int32), (self.arguments, carry, last, marks)
             return Functions(
-                start=compile_program(chosen.start, device, self.arguments, self.root, runs),
+                start=compile_program(chosen.start, device, self.arguments, self.root, runs, self.first),
                 advance=compile_program(chosen.advance, device, *given, donate=(1,), **more),
                 finish=compile_program(chosen.finish, device, self.arguments, carry),
             )
@@ -192,7 +199,7 @@ class Tile(Player):
 
     def _begun(self, functions: Functions) -> Any:
         if not self.saved:
-            return functions.start(self.program.arguments, self.program.root, self._padded())
+            return functions.start(self.program.arguments, self.program.root, self._padded(), self.program.first)
         part, structure = _part(self.saved, self._padded()), jax.tree.structure(self.program.loop.varying)
         return jax.tree.unflatten(structure, [part[f"leaf{i}"] for i in range(structure.num_leaves)])
 

@@ -28,7 +28,7 @@ import jax
 import jax.numpy as jnp
 
 from jaxbandit.base.types import Array, PyTree
-from jaxbandit.engine.layout import analysis, jaxprs
+from jaxbandit.engine.layout import analysis, jaxprs, work
 from jaxbandit.engine.layout.compiled import warn_once
 from jaxbandit.engine.layout.replay import RUNS, replay, with_runs
 
@@ -102,6 +102,12 @@ def is_from_boolean(function: Callable[..., Array], *arguments: PyTree) -> bool:
     return _read(lambda: analysis.is_from_boolean(jaxprs.read(traced)), lambda: False)
 
 
+def operations(function: Callable[..., PyTree], *arguments: PyTree) -> int:
+    """Return the number of elementary operations of function(*arguments), as `work.py` counts; 0 if it is unknown."""
+    traced, _ = jaxprs.trace(function, *arguments)
+    return _read(lambda: work.operations(jaxprs.read(traced)), lambda: 0)
+
+
 def constant_flags(tree: PyTree, flag: bool) -> PyTree:
     """Return a tree of the same structure with `flag` at every leaf."""
     return jax.tree.map(lambda _: flag, tree)
@@ -123,7 +129,7 @@ def batch_last(
       varying: for each argument, a tree of bools with the structure of the argument.
       out: a tree of bools with the structure of the output, or a single bool; True where the output is to have a run
         axis. False is allowed where the output does not depend on a varying input.
-      lanes: number of runs.
+      lanes: number of runs; a single one is computed without a run axis, so that branches and loops are its own.
     """
     traced, shape = jaxprs.trace(function, *arguments)
     structure = jax.tree.structure(shape)
@@ -133,7 +139,15 @@ def batch_last(
     def batched(*inputs: PyTree) -> PyTree:
         leaves = [jnp.asarray(x) for x in jax.tree.leaves(inputs)]
 
+        def alone() -> list:
+            """One run: its axes of length one are removed before the function and added after it."""
+            own = [x[..., 0] if flag else x for x, flag in zip(leaves, flags, strict=True)]
+            outputs, _ = replay(jaxprs.read(traced), own, [False] * len(own), lanes, {})
+            return [x[..., None] if w else x for x, w in zip(outputs, wanted, strict=True)]
+
         def replayed() -> list:
+            if lanes == 1:
+                return alone()
             outputs, varies = replay(jaxprs.read(traced), leaves, flags, lanes, {})
             assert all(w or not v for v, w in zip(varies, wanted, strict=True)), "a varying output needs its run axis"
             return [with_runs(x, lanes) if w and not v else x for x, v, w in zip(outputs, varies, wanted, strict=True)]

@@ -94,6 +94,9 @@ def _operation(equation: Equation, operands: tuple, marks: tuple, lanes: int, kn
         parts = range(math.prod(equation.params["shape"]))
         keys = jnp.stack([jax.random.fold_in(operands[0], i) for i in parts])
         return [(keys.reshape(equation.params["shape"]), False)]
+    if not any(marks) and equation.name in ("argmax", "argmin") and len(equation.inputs[0].shape) == 1:
+        column = jnp.asarray(operands[0])[:, None]
+        return [(_first_extreme(column, equation.name == "argmax", equation.params["index_dtype"])[0], False)]
     results = _rule(equation, operands, marks, lanes, known) if any(marks) else equation.bind(operands)
     return [(x, any(marks)) for x in results]
 

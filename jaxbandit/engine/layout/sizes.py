@@ -3,15 +3,19 @@
 Both depend on the platform, the memory of the device and the bytes of a run. They do not change results, because every
 round has its own key, and runs do not interact in compiled code.
 
-The core of a CPU plays as many runs as fit into its second-level cache, tile after tile. On a GPU or TPU each kernel
-launch has a cost that does not depend on the number of runs, so as many runs are played as fill the device.
+The core of a CPU plays as many runs as fit into its second-level cache, tile after tile, and only one if its rounds
+are long. On a GPU or TPU each kernel has a cost that does not depend on the number of runs, so as many runs are played
+as fill the device.
 
 A TPU has no float64 units, so XLA emulates them: a step of `lucb` then takes twelve times the operations, in three
 times as many kernels.
 """
 
+import contextlib
 import math
+import os
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import NamedTuple
 
 import jax
@@ -22,7 +26,19 @@ from jaxbandit.engine.layout.compiled import total_memory
 LANE_MULTIPLE = 16  # one 512-bit vector of float32, which avoids a scalar remainder loop with different rounding
 LANES_LEAST = 64  # shorter loops may be unrolled and rounded differently, and would not be faster
 NOISE_STEPS = 64  # largest number of steps of a block, for which noise is drawn at once
+CACHE_FILE = Path("/sys/devices/system/cpu/cpu0/cache/index2/size")  # "1024K", where sysconf has no answer
 BATCH_STEPS = 2  # the same for batches: a run may have only five, and its lane is idle until the end of the block
+
+
+def cache() -> int:
+    """The size of a core's second-level cache in bytes, 1 MiB if the system does not tell; no number depends on it."""
+    found = 0
+    with contextlib.suppress(ValueError, OSError, AttributeError):
+        found = os.sysconf("SC_LEVEL2_CACHE_SIZE")
+    if found <= 0:
+        with contextlib.suppress(ValueError, OSError):
+            found = 1024 * int(CACHE_FILE.read_text(encoding="ascii").strip().removesuffix("K"))
+    return min(max(found, 1 << 18), 1 << 22) if found > 0 else 1 << 20
 
 
 class Sizes(NamedTuple):
@@ -37,10 +53,11 @@ class Sizes(NamedTuple):
     pack: int  # number of runs that are replanned together, the same in every tile for identical rounding
     together: int  # number of rounds of a loop of known length, in which the host is not asked whether to go on
     unroll: int  # number of rounds written out in an iteration of that loop, which saves copies of the state
+    heavy: int | None = None  # number of elementary operations of a step from which runs are played one at a time
 
 
 CPU = Sizes(
-    cache=1 << 20,  # the size of a core's second-level cache (benchmarks/RESULTS.md)
+    cache=cache(),
     tile_most=2048,
     lanes_most=256,  # more lanes are not faster, and more of them are idle at the end
     refills=8,  # because lanes are idle while the last runs are played
@@ -49,6 +66,7 @@ CPU = Sizes(
     pack=32,  # whole vectors
     together=1,
     unroll=1,
+    heavy=1 << 16,  # from here on 64 runs take at most about four times as long alone as in a tile, one run a ninth
 )
 # Measured on an H100 (benchmarks/RESULTS.md, GPU), but for noise, slots and pack; estimated for a TPU.
 ACCELERATOR = Sizes(
@@ -78,10 +96,26 @@ def memory(device: Device) -> int:
     return int((device.memory_stats() or {}).get("bytes_limit", 0)) or UNKNOWN
 
 
-def block_steps(platform: str, noise_bytes: int, *, batches: bool = False) -> int:
-    """The number of steps whose noise, of `noise_bytes` per run and step, is drawn at once: a power of two."""
+def alone(platform: str, operations: int) -> bool:
+    """Whether runs are played one at a time: a property of the program, so that no number depends on other runs.
+
+    A tile costs as much as all its lanes, whether they have a run or not. With so many `operations` in a step, one run
+    by itself fills vectors with its arms, and starting kernels costs little beside their work.
+    """
+    heavy = of(platform).heavy
+    return heavy is not None and operations >= heavy
+
+
+def block_steps(platform: str, noise_bytes: int, *, batches: bool = False, alone: bool = False) -> int:
+    """The number of steps whose noise, of `noise_bytes` per run and step, is drawn at once: a power of two.
+
+    A run that is played alone has the room of LANES_LEAST. Its blocks have at least four steps: for axes of length one
+    or two XLA's CPU compiler makes loops that compute parts of the generator again and again, 10 ms a round of
+    `thompson` with 1,000 arms.
+    """
     steps = BATCH_STEPS if batches else NOISE_STEPS
-    while steps > 1 and steps * noise_bytes > of(platform).noise:
+    noise, least = of(platform).noise * (LANES_LEAST if alone else 1), 4 if alone else 1
+    while steps > least and steps * noise_bytes > noise:
         steps //= 2
     return steps
 

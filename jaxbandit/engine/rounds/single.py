@@ -65,6 +65,13 @@ class SingleRun:
         """States of the environment and of the algorithm before the first round."""
         return rounds.begin(*self.make(arguments), words, self.implementation)
 
+    def first(self, arguments: PyTree) -> tuple[PyTree, PyTree]:
+        """The states before the first round of some run, for leaves that are equal in all runs.
+
+        An optimal design, for example, is then computed once and not for every run.
+        """
+        return self.begin(arguments, tuple(jnp.zeros(w.shape, jnp.uint32) for w in self.words))  # pyright: ignore[reportArgumentType]
+
     def draw(self, arguments: PyTree, words: tuple[Array, Array], round: Array) -> tuple[PyTree, PyTree]:
         """All randomness of one round, of the environment and of the algorithm."""
         return rounds.draw(*self.make(arguments), words, round, self.implementation)
@@ -103,6 +110,10 @@ class SingleRun:
         if self.keep is not None:
             results |= states.kept(rounds.called("keep_states", self.keep, state))
         return self.recorder.judged(results, state, tally, played)
+
+    def operations(self) -> int:
+        """The number of elementary operations of a step, without its noise, which is drawn for many steps at once."""
+        return batching.operations(self.play, self.arguments, self.world, self.state, self.tally, self.noise)
 
     def examples(self) -> list[tuple[Callable, tuple]]:
         """The functions that determine every number of the run, with examples of their arguments."""
