@@ -47,7 +47,7 @@ def run_simulate(
     results: int = 1,
     **options: Any,
 ) -> RegretResult:
-    """Run one cell for a fixed horizon; it is one of so many `results` that the caller keeps."""
+    """Run one cell for a fixed horizon; it is the first of so many `results` that the caller keeps, or 0 for others."""
     checks.untraced("simulate", "rollout")
     failures.check_share("simulate", max_failed)
     horizon = checks.integer("simulate", "horizon", horizon, 1)
@@ -61,7 +61,7 @@ def run_simulate(
     needed = results * (sizes.of_runs(width, number, curves, _num_arms(pair), per_run) + state_bytes)
     more = bool(metrics or keep)
     _check_size("simulate", num_runs, needed, execution, "per_run = False keeps only means, or ask", half=more)
-    if isinstance(num_runs, int):
+    if results and isinstance(num_runs, int):
         state_sizes.check(f"simulate: num_runs = {num_runs}", pair.environment, num_runs)
     engine = {"horizon": horizon, "num_runs": num_runs, "seed": seed, "precision": chosen, **options}
     with (
@@ -104,7 +104,7 @@ def run_identify(
     max_failed: float = MAX_FAILED,
     results: int = 1,
 ) -> StoppingResult:
-    """Run one cell until each run stops or has spent its budget; it is one of so many `results`."""
+    """Run one cell until each run stops or has spent its budget; `results` is as for `run_simulate`."""
     checks.untraced("identify", "run_until_stop")
     failures.check_share("identify", max_failed)
     algorithm = pair.algorithm

@@ -4,8 +4,9 @@ import warnings
 from collections.abc import Sequence
 
 from jaxbandit.base.contract import Outcome
-from jaxbandit.base.refusals import BadInput, RunsLeftOut
+from jaxbandit.base.refusals import SHOWN, BadInput, RunsLeftOut
 from jaxbandit.running.results.base import Result
+from jaxbandit.running.results.names import shown
 
 FAILED = (Outcome.NONFINITE, Outcome.OUT_OF_RANGE)  # a run with outcome PRECISION has not failed; float64 solves it
 
@@ -22,8 +23,13 @@ def judge(results: Sequence[Result], max_failed: float) -> None:
         failed = int(result.ended(*FAILED).sum())
         if failed > max_failed * result.runs:
             share = "none" if max_failed == 0 else f"a fraction of {max_failed:g}"
-            raise BadInput(
-                f"{result.instance}/{result.algorithm}: {result.left_out}; max_failed = {max_failed:g} allows {share}"
-            )
+            raise BadInput(f"{_place(result)}: {result.left_out}; max_failed = {max_failed:g} allows {share}")
         if result.left_out:
-            warnings.warn(f"{result.instance}/{result.algorithm}: {result.left_out}", RunsLeftOut, stacklevel=2)
+            warnings.warn(f"{_place(result)}: {result.left_out}", RunsLeftOut, stacklevel=2)
+
+
+def _place(result: Result) -> str:
+    """Return instance/algorithm, with the parameters that the call or the experiment gave, as in it/kl?c=3."""
+    given = "&".join(f"{name}={shown(value)}" for name, value in result.params.items())
+    given = given if len(given) <= SHOWN else given[: SHOWN - 3] + "..."
+    return f"{result.instance}/{result.algorithm}" + ("?" + given if given else "")

@@ -197,6 +197,14 @@ class Program(ABC):
                         return
                     player.play()
 
+        if threads == 1 and threading.current_thread() is not threading.main_thread():
+            # Ctrl-C is raised in the main thread only, so that the runs need no other thread than this one.
+            with interrupts.heard(self.checkpoint.save):
+                try:
+                    work()
+                finally:
+                    self.checkpoint.save()
+            return
         with interrupts.heard(self.checkpoint.save), ThreadPoolExecutor(threads) as pool:
             futures = [pool.submit(work) for _ in range(threads)]
             try:
