@@ -83,7 +83,7 @@ def run_simulate(
         states_like=states_like,
         **labels,
     )
-    failures.judge([result], max_failed)
+    failures.judge([result], max_failed, pair.params)
     return result
 
 
@@ -139,7 +139,7 @@ def run_identify(
         max_rounds=most,
         **labels,
     )
-    failures.judge([result], max_failed)
+    failures.judge([result], max_failed, pair.params)
     return result
 
 
