@@ -16,7 +16,7 @@ import numpy as np
 
 from jaxbandit.base import checks
 from jaxbandit.base.types import PyTree
-from jaxbandit.engine.driver import interrupts
+from jaxbandit.engine.driver import ahead, interrupts
 from jaxbandit.engine.driver.execution import Execution, Progress
 from jaxbandit.engine.layout import compiling, sizes
 from jaxbandit.engine.layout.compiled import remember, scopes_of_thread
@@ -135,6 +135,7 @@ class Program(ABC):
                 begun = time.perf_counter()
                 players, threads = self._players(self._width())
                 self.compile_seconds += time.perf_counter() - begun
+                ahead.compiled()
                 begun = time.perf_counter()
                 self._play(players, threads)
                 self.run_seconds = time.perf_counter() - begun
