@@ -215,7 +215,8 @@ def bar(
     name = (first.name if len(experiments) == 1 else "all") + label
     runs = [e.runs * len(list(e.cells())) for e in experiments]
     unit, steps = ("step", first.horizon) if first.kind == "simulate" else ("run", 1)
-    return progress_bar(round(share * sum(n * steps for n in runs)), name, unit, show, progress is True)
+    alike = sum(len(list(e.cells())) for e in experiments) == 1
+    return progress_bar(round(share * sum(n * steps for n in runs)), name, unit, show, progress is True, alike)
 
 
 def run_experiments(
