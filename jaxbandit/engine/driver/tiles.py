@@ -43,7 +43,7 @@ class FixedHorizon(Program):
 
     def __init__(self, call: Call, marks: np.ndarray, recorded: Recorded):
         super().__init__(call)
-        self.marks, self.horizon = jnp.asarray(marks, jnp.int32), int(marks[-1])
+        self.marks, self.horizon = marks.astype(np.int32), int(marks[-1])
         self.recorded = recorded
         named = tuple((name, Same(metric)) for name, metric in recorded.metrics.items())
         self.options = (len(marks), recorded.replan_late, recorded.hindsight, named, Same(recorded.keep))
@@ -179,7 +179,7 @@ class Tile(Player):
             self.round, self.saved = int(self.carry.round), {}
         last = min(self.round + blocks * program.loop.block_steps - 1, program.horizon)
         begun = time.monotonic()
-        advanced = functions.advance(program.arguments, self.carry, jnp.int32(last), program.marks)
+        advanced = functions.advance(program.arguments, self.carry, np.int32(last), program.marks)
         self.carry = jax.block_until_ready(advanced)
         seconds = time.monotonic() - begun
         rounds, self.round = last + 1 - self.round, last + 1
