@@ -21,7 +21,7 @@ STORED = Path(__file__).with_name("peers.json")
 PAGE = Path(__file__).parents[1] / "docs" / "beside.md"
 SIDES = {name: Path(__file__).with_name(f"peers_{name}_side.py") for name in ("arms", "contexts", "grid")}
 MEANS, HORIZON = np.linspace(0.1, 0.9, 9), 10_000
-SECONDS = 20.0  # of each rule of a library, which sets the number of its runs
+SECONDS = 20.0  # of each rule of a library for plain arms, which sets the number of its runs
 RUNS, WORLDS, REPETITIONS = 1_000, 20, 20
 ABSENT = "not installed"
 
@@ -59,6 +59,7 @@ LIBRARIES = [
     ),
     Library("Optuna", "optuna", ("grid",), "the best value; no interval"),
 ]  # fmt: skip
+OWN = "jaxbandit"
 OURS = "Student intervals of means, paired differences, and a certificate of a choice with the assumptions it needs"
 
 
@@ -78,32 +79,36 @@ def measure(quick: bool, interpreters: Sequence[str]) -> dict[str, Any]:
     rounds, repetitions, seconds = (300, 2, 0.0) if quick else (worlds.ROUNDS, REPETITIONS, SECONDS)
     given = worlds.linear(2 if quick else WORLDS, rounds)
     digits = [worlds.digits(i) for i in range(repetitions)]
+    best = [max(worlds.worth(CONFIGS, i)) for i in range(repetitions)]
     asked: dict[str, dict[str, Any]] = {
         "arms": {"means": MEANS, "horizon": 100 if quick else HORIZON, "seconds": seconds},
-        "contexts": given | {"seconds": seconds},
+        "contexts": given,
         "grid": {"x": np.array([x for x, *_ in digits]), "y": np.array([y for _, y, *_ in digits]), **worlds.GRID},
     }
     versions: dict[str, str | None] = {library.name: None for library in LIBRARIES}
-    best = [max(worlds.worth(CONFIGS, i)) for i in range(repetitions)]
+    random = (given["means"].max(axis=2) - given["means"].mean(axis=2)).sum(axis=1)
     rows = []
-    for problem in asked:
+    for problem, told in asked.items():
+        found = []
         for library in LIBRARIES:
             if problem in library.problems:
-                found = peers_shared.answer(interpreters, SIDES[problem], library.module, asked[problem])
-                if found is not None:
-                    versions[library.name] = str(found["version"])
-                rows += [row(problem, library.name, each, best) for each in unpacked(found)]
+                answer = peers_shared.answer(interpreters, SIDES[problem], library.module, told)
+                found += [(library.name, each) for each in unpacked(answer)]
+                versions[library.name] = versions[library.name] if answer is None else str(answer["version"])
         if problem == "arms":
-            own = peers_ours.arms(MEANS, asked["arms"]["horizon"], 20 if quick else RUNS)
+            own = peers_ours.arms(MEANS, told["horizon"], 20 if quick else RUNS)
         elif problem == "contexts":
-            uniform = (given["means"].max(axis=2) - given["means"].mean(axis=2)).sum(axis=1)
-            rows.append(row(problem, "no library", {"ran": "an arm at random", "values": uniform}, best))
-            own = peers_ours.contexts(given, seconds)
+            found.append(("no library", {"ran": "an arm at random", "values": random}))
+            own = peers_ours.contexts(given)
+            for _, each in [*found, *((OWN, each) for each in own[1:])]:
+                if "values" in each:  # all in the same worlds
+                    each["less"] = each["values"] - own[0]["values"]
         else:
             own = peers_ours.grid(repetitions)
-        rows += [row(problem, "jaxbandit", each, best) for each in own]
+        found += [(OWN, each) for each in own]
+        rows += [row(problem, name, each, best) for name, each in found]
     about = f"{machine.text(machine.machine())}; {results_file.today()}"
-    return {"about": about, "versions": versions | {"jaxbandit": jaxbandit.__version__}, "rows": rows}
+    return {"about": about, "versions": versions | {OWN: jaxbandit.__version__}, "rows": rows}
 
 
 CONFIGS: list[dict[str, Any]] = [
@@ -128,6 +133,7 @@ def row(problem: str, library: str, found: dict[str, Any], best: Sequence[float]
     kept: dict[str, Any] = {"problem": problem, "library": library, "ran": found["ran"]}
     if "values" in found:
         kept |= {"count": len(found["values"]), "regret": interval(found["values"])}
+        kept |= {"less": interval(found["less"])} if "less" in found else {}
         kept |= {key: float(f"{float(found[key]):.3g}") for key in ("us", "us of many") if key in found}
     if "rows" in found:
         cost, gamma, claim, fits, seconds = np.asarray(found["rows"]).T
@@ -140,9 +146,10 @@ def row(problem: str, library: str, found: dict[str, Any], best: Sequence[float]
 
 
 def interval(values: Any) -> list[float]:
-    """Return the mean and the ends of its Student interval of 95 %."""
+    """Return the mean and the ends of its Student interval of 95 %; the mean alone if all values are equal."""
     found = student_of(np.asarray(values, float))
-    return [round(float(x), 5) for x in (found.value, found.low, found.high)]
+    ends = (found.value, found.low, found.high) if np.ptp(values) > 1e-9 else (found.value,)
+    return [round(float(x), 5) + 0.0 for x in ends]
 
 
 def table(found: dict[str, Any]) -> str:
@@ -150,11 +157,14 @@ def table(found: dict[str, Any]) -> str:
     versions, rows = found["versions"], found["rows"]
     lines = [f"Measured on {found['about']}.", "", "### Who was measured", ""]
     lines += ["| library | version | what it says about uncertainty |", "|---|---|---|"]
-    says = {library.name: library.says for library in LIBRARIES} | {"jaxbandit": OURS}
+    says = {library.name: library.says for library in LIBRARIES} | {OWN: OURS}
     lines += [f"| {name} | {versions[name] or ABSENT} | {text} |" for name, text in says.items()]
     heads = {
-        "arms": ("Nine Bernoulli arms", "runs | regret after 10,000 rounds | us a round | us, 1,000 runs at once"),
-        "contexts": ("Contexts", "worlds | regret after 2,000 decisions | us a decision | us, 100 runs at once"),
+        "arms": ("Nine Bernoulli arms", "runs | regret | us a round | us, many runs at once"),
+        "contexts": (
+            "Contexts",
+            "worlds | regret | less our first | us a decision | us, many runs at once",
+        ),
         "grid": (
             "A configuration of a support vector machine",
             "accuracy on unseen digits | below the best of the grid | it claimed | fits | seconds | in its own words",
@@ -171,7 +181,8 @@ def _line(row: dict[str, Any], width: int) -> str:
     cells = [row["library"], row["ran"]]
     if "regret" in row:
         times = (f"{row[key]:.3g}" if key in row else "" for key in ("us", "us of many"))
-        cells += [f"{row['count']:,}", _text(row["regret"], 1), *times]
+        less = [_text(row["less"], 1) if "less" in row else ""] if row["problem"] == "contexts" else []
+        cells += [f"{row['count']:,}", _text(row["regret"], 1), *less, *times]
     elif "worth" in row:
         cells += [_text(row["worth"], 4), _text(row["below"], 4), f"{row['claim']:.4f}", f"{row['fits']}"]
         cells += [f"{row['seconds']:.2g}", row["said"]]
@@ -179,5 +190,5 @@ def _line(row: dict[str, Any], width: int) -> str:
 
 
 def _text(ends: Sequence[float], digits: int) -> str:
-    value, low, high = (f"{x:.{digits}f}" for x in ends)
-    return f"{value} [{low}, {high}]"
+    value, *rest = (f"{x:.{digits}f}" for x in ends)
+    return f"{value} [{', '.join(rest)}]" if rest else value

@@ -30,7 +30,7 @@ def main(peer, given_path, found_path):
 
 
 def measure(make, given, whole):
-    """Return the sums of gaps of as many runs as fit into the time, and the median of their microseconds a round."""
+    """Return the sums of gaps of as many runs as fit into the time, and the microseconds a round of the fastest."""
     means, horizon = given["means"], int(given["horizon"])
     regrets, times, runs = [], [], RUNS[0]
     while len(regrets) < runs:
@@ -41,7 +41,7 @@ def measure(make, given, whole):
         times.append(seconds)
         if len(regrets) == RUNS[0]:  # decided once, so that it does not depend on the regrets
             runs = int(np.clip(float(given["seconds"]) / np.median(times), *RUNS))
-    return {"values": np.array(regrets), "us": 1e6 * float(np.median(times)) / horizon}
+    return {"values": np.array(regrets), "us": 1e6 * min(times) / horizon}
 
 
 def play(choose, learn, paid):
