@@ -190,5 +190,5 @@ def _line(row: dict[str, Any], width: int) -> str:
 
 
 def _text(ends: Sequence[float], digits: int) -> str:
-    value, *rest = (f"{x:.{digits}f}" for x in ends)
+    value, *rest = (f"{round(x, digits) + 0.0:.{digits}f}" for x in ends)
     return f"{value} [{', '.join(rest)}]" if rest else value
