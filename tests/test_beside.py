@@ -33,6 +33,7 @@ CANNED = {
 def _ours_is_canned(monkeypatch):
     for name, rows in CANNED.items():
         monkeypatch.setattr(peers_ours, name, lambda *_, rows=rows: rows)
+    monkeypatch.setattr(peers_worlds, "worth", lambda configs, repetition: [0.8] * len(configs))
 
 
 @pytest.mark.usefixtures("_ours_is_canned")
@@ -46,7 +47,7 @@ def test_without_any_library_the_command_says_so(capsys):
         assert all("| not installed |" in line for line in lines), library.name
     half = student.ppf(0.975, 2) / np.sqrt(3)
     assert f"| 3 | 2.0 [{2 - half:.1f}, {2 + half:.1f}] | 2 | 0.0123 |" in printed
-    assert "| 0.9000 | 60 | 0.5 | it is the best |" in printed
+    assert "| 0.8000 | 0.0000 | 0.9000 | 60 | 0.5 | it is the best |" in printed
 
 
 @pytest.mark.usefixtures("_ours_is_canned")
