@@ -3,9 +3,9 @@
 `revisions REV_A REV_B` measures two revisions of the library in alternation, as `jaxbandit bench` does.
 `ahead_of_time --target h100` compiles every algorithm for an accelerator without one; `devices` measures the
 memory of four devices at an accelerator's sizes; `gpu` measures on a GPU, for which it needs only JAX and
-NumPy, and `gpu_bytes` plays every algorithm there in two ways that must have the same bytes. `contextual_peers
---peers PYTHON` measures beside other libraries, and `baseline_peers --peers PYTHON` beside
-SMPyBandits, if that interpreter has them.
+NumPy, and `gpu_bytes` plays every algorithm there in two ways that must have the same bytes. `peers
+--peers PYTHON` measures beside seven other libraries, for docs/beside.md, `contextual_peers` what some of them say of
+contexts and logs, and `baseline_peers` each rule of SMPyBandits, if that interpreter has them.
 """
 
 import argparse
@@ -24,10 +24,12 @@ def main(argv: Sequence[str]) -> int:
     for other in (revisions, ahead_of_time, devices, gpu, gpu_bytes):
         if argv[:1] == [other.__name__.split(".")[-1]]:
             return other.main(argv[1:])
-    if argv[:1] in (["contextual_peers"], ["baseline_peers"]):
-        from benchmarks import baseline_peers, contextual_peers  # import JAX, which `--help` does without
+    if argv[:1] in (["peers"], ["contextual_peers"], ["baseline_peers"]):
+        from benchmarks import baseline_peers, contextual_peers, peers  # import JAX, which `--help` does without
 
-        return {"contextual_peers": contextual_peers, "baseline_peers": baseline_peers}[argv[0]].main(argv[1:])
+        return {"peers": peers, "contextual_peers": contextual_peers, "baseline_peers": baseline_peers}[argv[0]].main(
+            argv[1:]
+        )
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("part", nargs="*", help=f"{', '.join(PARTS)}; all: run and write every one; or: revisions A B")
     parser.add_argument("--quick", action="store_true", help="fewer sizes")

@@ -18,7 +18,7 @@ import numpy as np
 
 import jaxbandit as jb
 from benchmarks import baseline_peers_rules as rules
-from benchmarks import peers
+from benchmarks import peers_shared
 from benchmarks.baseline_peers_pairs import PAIRS, WHY, Pair
 from benchmarks.baseline_peers_rules import HORIZON, MEANS
 from jaxbandit.engine.driver.horizon import simulate_cell
@@ -32,7 +32,7 @@ APART = 3.0  # standard errors of a difference from which a reason is due
 
 def main(argv: Sequence[str]) -> int:
     """Measure, print and perhaps write the table; return the exit status."""
-    return peers.command("baseline_peers", __doc__, measure, table, argv)
+    return peers_shared.command("baseline_peers", __doc__, measure, table, argv)
 
 
 def measure(quick: bool, interpreters: Sequence[str]) -> dict[str, Any]:
@@ -47,7 +47,7 @@ def measure(quick: bool, interpreters: Sequence[str]) -> dict[str, Any]:
         "horizon": horizon,
         "seconds": 0.0 if quick else SECONDS,
     }
-    theirs = peers.answer(interpreters, SIDE, "SMPyBandits", given)
+    theirs = peers_shared.answer(interpreters, SIDE, "SMPyBandits", given)
     ours = {pair.name: play(pair, horizon, runs) for pair in pairs}
     formulas = {}
     for pair in pairs:

@@ -17,7 +17,7 @@ import numpy as np
 
 import jaxbandit as jb
 from benchmarks import contextual_peers_logs as logs
-from benchmarks import peers
+from benchmarks import peers_shared
 from benchmarks.contextual_peers_side import numpy_play
 from jaxbandit.base.contract import action_of
 from jaxbandit.engine.driver.horizon import simulate_cell
@@ -30,7 +30,7 @@ LOGS, REPLAYS = 200, 10
 
 def main(argv: Sequence[str]) -> int:
     """Measure, print and perhaps write the table; return the exit status."""
-    return peers.command("contextual_peers", __doc__, measure, table, argv)
+    return peers_shared.command("contextual_peers", __doc__, measure, table, argv)
 
 
 def measure(quick: bool, interpreters: Sequence[str]) -> dict[str, Any]:
@@ -43,7 +43,7 @@ def measure(quick: bool, interpreters: Sequence[str]) -> dict[str, Any]:
     short = min(PRODUCTS, rows)
     products = np.einsum("ab,td->tabd", np.eye(10), x[:short]).reshape(short, 10, -1)
     shared = session_play(jb.lin_ucb_shared(10, products.shape[2], alpha=ALPHA), products, labels[:short])
-    peer = functools.partial(peers.answer, interpreters, SIDE)
+    peer = functools.partial(peers_shared.answer, interpreters, SIDE)
     drawn = {name: logs.draw(name, 3 if quick else LOGS, 60 if quick else 0) for name in logs.CELLS}
     replayed = logs.replayed(2 if quick else REPLAYS)
     return {

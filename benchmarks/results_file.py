@@ -1,4 +1,4 @@
-"""Write a table of RESULTS.md between its two marks, and leave the prose around it unchanged."""
+"""Write a table of RESULTS.md, or of another page, between its two marks, and leave the prose around it unchanged."""
 
 import datetime
 import os
@@ -29,13 +29,21 @@ def parts(path: Path | None = None) -> list[str]:
 
 def write(part: str, about: str, text: str, path: Path | None = None) -> None:
     """Replace the text between a part's marks by this table and a line with the machine, the date and the load."""
-    path = path or RESULTS
+    replace(part, f"```text\n{about}; {today()}\n\n{text}\n```", path or RESULTS)
+
+
+def today() -> str:
+    """Return the date and the load, which stand beside every measurement."""
+    return f"{datetime.date.today()}; load {os.getloadavg()[0]:.1f}"
+
+
+def replace(part: str, block: str, path: Path) -> None:
+    """Replace what is between a part's marks in a file by a block of Markdown."""
     old = path.read_text(encoding="utf-8")
     before, first, rest = old.partition(begin(part))
     _, last, after = rest.partition(end(part))
     if not (first and last):
         raise NoPlace(f"{path.name}: no place for {part}, must hold {begin(part)} and {end(part)}")
-    found = f"{first}\n```text\n{about}; {datetime.date.today()}; load {os.getloadavg()[0]:.1f}\n\n{text}\n```\n{last}"
     replacement = path.with_suffix(".tmp")
-    replacement.write_text(before + found + after, encoding="utf-8")
+    replacement.write_text(f"{before}{first}\n{block}\n{last}{after}", encoding="utf-8")
     replacement.replace(path)

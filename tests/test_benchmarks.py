@@ -43,7 +43,7 @@ from benchmarks import (  # noqa: E402
     linear,
     machine,
     other_settings,
-    peers,
+    peers_shared,
     regret,
     results_file,
     revision_cases,
@@ -158,7 +158,7 @@ def test_beside_other_libraries():
     weights /= given["digits 2,000/propensity"]
     assert own["value"][:, 0] == pytest.approx((weights * given["digits 2,000/reward"]).mean(axis=1))
     for name in contextual_peers.PEERS:
-        assert peers.answer([], contextual_peers.SIDE, name, {}) is None
+        assert peers_shared.answer([], contextual_peers.SIDE, name, {}) is None
 
 
 def test_beside_smpybandits(monkeypatch):
