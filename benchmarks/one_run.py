@@ -25,7 +25,7 @@ from jaxbandit.engine.rounds.single import SingleRun
 from jaxbandit.engine.rounds.stopping import StoppingRun
 from jaxbandit.lab.specs.registry import ALGORITHMS
 
-RUNS, REPEATS, SECONDS = 64, 3, 0.08  # SECONDS: of 64 runs, about
+RUNS, REPEATS, SECONDS = 64, 3, 2.0  # SECONDS: of 64 runs, about, so that beginning and end of one run do not count
 ARMS, DIM, POINTS = 1000, 20, 100
 TRIAL = 3e7  # operations of a run of a first trial
 GOAL = 8.0  # shares that one run of a heavy program may cost
