@@ -19,6 +19,7 @@ from . import other_settings as other_settings
 from . import regret as regret
 from . import scaling as scaling
 from . import stopping as stopping
+from . import sweeps as sweeps
 from . import teams as teams
 from . import tune as tune
 from . import worlds as worlds

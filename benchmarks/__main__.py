@@ -3,7 +3,8 @@
 `revisions REV_A REV_B` measures two revisions of the library in alternation, as `jaxbandit bench` does.
 `ahead_of_time --target h100` compiles every algorithm for an accelerator without one; `devices` measures the
 memory of four devices at an accelerator's sizes; `gpu` measures on a GPU, for which it needs only JAX and
-NumPy. `contextual_peers --peers PYTHON` measures beside other libraries, and `baseline_peers --peers PYTHON` beside
+NumPy, and `gpu_bytes` plays every algorithm there in two ways that must have the same bytes. `contextual_peers
+--peers PYTHON` measures beside other libraries, and `baseline_peers --peers PYTHON` beside
 SMPyBandits, if that interpreter has them.
 """
 
@@ -13,14 +14,14 @@ import sys
 from collections.abc import Sequence
 
 import benchmarks
-from benchmarks import ahead_of_time, devices, gpu, results_file, revisions
+from benchmarks import ahead_of_time, devices, gpu, gpu_bytes, results_file, revisions
 
 PARTS = benchmarks.__all__
 
 
 def main(argv: Sequence[str]) -> int:
     """Run what `argv` asks for, print a table or JSON, and return the exit status."""
-    for other in (revisions, ahead_of_time, devices, gpu):
+    for other in (revisions, ahead_of_time, devices, gpu, gpu_bytes):
         if argv[:1] == [other.__name__.split(".")[-1]]:
             return other.main(argv[1:])
     if argv[:1] in (["contextual_peers"], ["baseline_peers"]):

@@ -52,7 +52,7 @@ def _device(target: str) -> Any:
     return topologies.get_topology_desc(platform="cuda", target_config=H100, topology="1x1x1").devices[0]
 
 
-def _pair(name: str) -> tuple[Any, Any]:
+def small_pair(name: str) -> tuple[Any, Any]:
     """Return the algorithm and its small instance in the tests, or nine Bernoulli arms for algorithms of plain arms."""
     from jaxbandit.environments.stationary.bernoulli import bernoulli
     from jaxbandit.lab.specs.registry import ALGORITHMS
@@ -97,7 +97,7 @@ def compiled_row(target_name: str, name: str, precision: str | None, known: str)
         return jax.tree.map(lambda x: jax.ShapeDtypeStruct(x.shape, x.dtype, sharding=place), tree)
 
     with jax.enable_x64(precision == "float64"):
-        pair, root, number = _pair(name), keys.root_key(0), jax.ShapeDtypeStruct((), jnp.int32)
+        pair, root, number = small_pair(name), keys.root_key(0), jax.ShapeDtypeStruct((), jnp.int32)
         if stops:
             run = StoppingRun(lambda _: pair, (), "threefry4x32", any_rewards=True)
             program: Any = LaneLoop(run, target.platform)

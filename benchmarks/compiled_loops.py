@@ -66,7 +66,8 @@ def _body(parts: dict[str, list[str]]) -> str:
     def own(name: str) -> int:
         return len({match[1] for line in parts[name] if (match := inside.search(line))})
 
-    best = max(bodies, key=own, default=None)
+    # Of a loop of single rounds and one with several in an iteration, the longer one is played for most of the time.
+    best = max(bodies, key=lambda name: (own(name), len(parts[name])), default=None)
     if best is None or not own(best):
         raise ValueError("no loop of rounds in the compiled program")
     return best

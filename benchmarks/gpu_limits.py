@@ -15,13 +15,11 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from benchmarks import bare, compiled_loops, machine
-from jaxbandit.engine.driver.program import ROUND
+from benchmarks import bare, machine
 from jaxbandit.engine.layout import sizes
 
 REPEATS = 5
 WIDTH = 1024  # floats that a kernel of a chain reads
-SHORT, LONG = 1, 9  # kernels of an iteration
 PACKAGES = (
     "jax-cuda13-plugin jax-cuda13-pjrt jax-cuda12-plugin jax-cuda12-pjrt jax-rocm7-plugin scipy lazy_loader filelock"
 ).split()
@@ -75,44 +73,26 @@ def copy(mebibytes: int) -> dict[str, Any]:
 
 
 def launches(trips: int, chain: int) -> dict[str, Any]:
-    """Return the time that a kernel costs whose work is negligible.
+    """Return the time that a kernel costs whose work is negligible, and that an iteration of a loop costs.
 
-    Each kernel of a chain is the mean of the maximum of a number and a small array, and needs the one before it. A loop
-    with a chain of one and of nine kernels in an iteration separates the time of a kernel from that of an iteration:
-    in a loop whose length is an argument, as the engine's loop over rounds is, and in one of known length. `straight`
-    is a chain of `chain` kernels without a loop, which XLA may turn into a graph, a command buffer.
+    Each kernel of a chain is the mean of the maximum of a number and a small array, and needs the one before it.
+    `straight` is a chain of `chain` kernels without a loop, which XLA turns into a graph, a command buffer. A loop has
+    one kernel of the chain in an iteration; its length is an argument, as that of the engine's loop over rounds, or
+    known.
     """
     values = jnp.linspace(0.0, 1.0, WIDTH, dtype=jnp.float32)
 
     def once(s: Any, values: Any) -> Any:
         return jnp.sum(jnp.maximum(values, s)) / WIDTH
 
-    def loop(length: int, known: bool) -> tuple[float, int]:
-        """Return the seconds of an iteration and its kernels."""
+    def iteration(known: bool) -> float:
+        """Return the seconds of an iteration of a loop."""
 
         def play(values: Any, turns: Any) -> Any:
-            @jax.named_scope(ROUND)
-            def one(_: Any, s: Any) -> Any:
-                for _ in range(length):
-                    s = once(s, values)
-                return s
-
-            return lax.fori_loop(0, trips if known else turns, one, jnp.float32(0))
+            return lax.fori_loop(0, trips if known else turns, lambda _, s: once(s, values), jnp.float32(0))
 
         compiled = jax.jit(play).lower(values, jnp.int32(trips)).compile()
-        seconds = _seconds(lambda: compiled(values, jnp.int32(trips))) / trips
-        try:
-            return seconds, compiled_loops.read(compiled.as_text() or "").kernels
-        except ValueError:  # unrolled, or in another form
-            return seconds, length
-
-    found: dict[str, Any] = {"trips": trips}
-    for name, known in (("open", False), ("known", True)):
-        (short, few), (long, many) = loop(SHORT, known), loop(LONG, known)
-        kernels = many - few if many > few else LONG - SHORT
-        kernel = (long - short) / kernels
-        found |= {f"{name}_loop_kernels": [few, many], f"{name}_loop_kernel_us": kernel * 1e6}
-        found |= {f"{name}_loop_iteration_us": (short - max(few, 1) * kernel) * 1e6}
+        return _seconds(lambda: compiled(values, jnp.int32(trips))) / trips
 
     def straight(values: Any) -> Any:
         s = jnp.float32(0)
@@ -122,8 +102,14 @@ def launches(trips: int, chain: int) -> dict[str, Any]:
 
     compiled, tiny = jax.jit(straight).lower(values).compile(), jax.jit(lambda x: x + 1).lower(values).compile()
     call = _seconds(lambda: tiny(values))
-    found |= {"straight_kernels": chain, "straight_kernel_us": _seconds(lambda: compiled(values)) / chain * 1e6}
-    return found | {"call_us": call * 1e6}
+    return {
+        "trips": trips,
+        "open_loop_iteration_us": iteration(known=False) * 1e6,
+        "known_loop_iteration_us": iteration(known=True) * 1e6,
+        "straight_kernels": chain,
+        "straight_kernel_us": (_seconds(lambda: compiled(values)) - call) / chain * 1e6,
+        "call_us": call * 1e6,
+    }
 
 
 def _seconds(work: Callable[[], Any]) -> float:

@@ -86,7 +86,7 @@ def rounds(rule: str, num_arms: int, runs: int, seconds: float, unroll: int = 0)
         "run_steps_per_s": runs / seconds_a_round,
         "compile_s": ended - between,
         "start_compile_s": between - begun,
-        **_said(advance, program.block_steps if unroll else 0),
+        **_said(advance, program.block_steps if unroll else 0, program.unroll),
         "least_bytes_per_round": runs * _least(program),
         "predicted_bytes": runs * program.run_bytes,
         "compiler_bytes": total_memory(advance),
@@ -156,18 +156,19 @@ def call(rule: str, num_arms: int, runs: int, horizon: int) -> dict[str, Any]:
     }
 
 
-def _said(compiled: Any, block: int) -> dict[str, Any]:
+def _said(compiled: Any, block: int, together: int) -> dict[str, Any]:
     """Return what the text of the compiled program says about a round; nothing if it cannot be read.
 
     Args:
       compiled: the program.
-      block: number of rounds of its only loop of known length, of which XLA may play several in an iteration; 0 if it
-        plays one round in an iteration.
+      block: number of rounds of its only loop of known length, of which XLA may play several in an iteration; 0 for
+        the engine's own program.
+      together: number of rounds in an iteration of the engine's own program.
     """
     try:
         text = compiled.as_text()
         found, turns = compiled_loops.read(text), set(compiled_loops.TRIPS.findall(text))
-        rounds = block / int(turns.pop()) if block and len(turns) == 1 else None if block else 1
+        rounds = block / int(turns.pop()) if block and len(turns) == 1 else None if block else together
     except Exception as error:  # a text of another form, or none, costs these figures and not the row
         return {"unread": f"{type(error).__name__}: {error}".splitlines()[0][:100]}
     if rounds is None:

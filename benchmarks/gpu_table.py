@@ -17,7 +17,7 @@ EXPECTED = {
 }
 WORDS = {
     "kernels_per_round": "kernels of a round of ucb1, K = 9",
-    "kernel_us": "microseconds of a kernel in a loop of the engine's form",
+    "kernel_us": "microseconds of a kernel in a graph",
     "round_us_up_to_131072_runs": "largest and smallest microseconds of a round, 2^10 to 2^17 runs",
     "run_steps_per_s_of_1000_runs": "run-steps a second, 10^3 runs",
     "run_steps_per_s_of_1048576_runs": "run-steps a second, 2^20 runs",
@@ -37,7 +37,7 @@ def document(rows: Sequence[Row]) -> dict[str, Any]:
         if "round_us" not in row:
             continue
         given = row["given"]
-        launch = launches.get("known_loop_kernel_us" if given["unroll"] else "open_loop_kernel_us")
+        launch = launches.get("straight_kernel_us")
         if launch is not None and row.get("kernels_per_round"):
             row["launches_us"] = row["kernels_per_round"] * launch
         if bandwidth:
@@ -68,7 +68,7 @@ def _measured(rows: Sequence[Row], launches: Row) -> dict[str, Any]:
     even = [row["round_us"] for runs, row in of.items() if 2**10 <= runs <= 2**17]
     return {
         "kernels_per_round": next((row.get("kernels_per_round") for row in own), None),
-        "kernel_us": launches.get("open_loop_kernel_us"),
+        "kernel_us": launches.get("straight_kernel_us"),
         "round_us_up_to_131072_runs": [max(even), min(even)] if even else None,
         "run_steps_per_s_of_1000_runs": of.get(2**10, {}).get("run_steps_per_s"),
         "run_steps_per_s_of_1048576_runs": of.get(2**20, {}).get("run_steps_per_s"),
@@ -213,7 +213,7 @@ def said(row: Row) -> str:
     forms = {
         "device_kind": "{}",
         "copied_bytes_per_s": "{:.3g} bytes a s",
-        "open_loop_kernel_us": "{:.3g} us a kernel",
+        "straight_kernel_us": "{:.3g} us a kernel",
         "round_us": "{:.4g} us a round",
         "run_steps_per_s": "{:.3g} run-steps a s",
         "utilisation": "lanes busy {:.1%}",

@@ -36,7 +36,7 @@ extensions = [
     "reference_pages",
     "repository_files",
 ]
-exclude_patterns = ["_build", "**/.ipynb_checkpoints"]
+exclude_patterns = ["_build", "paper", "**/.ipynb_checkpoints"]
 nitpicky = True
 
 html_theme = "furo"

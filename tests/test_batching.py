@@ -314,6 +314,18 @@ def test_a_callback_is_called_as_often_as_it_is_written():
     assert len(calls) == 2 and (got == 1).all()
 
 
+def test_argmax_on_a_gpu_is_one_reduction_of_what_is_not_stored():
+    """And the same result as the two reductions on a CPU, with ties and NaN: `test_argmax_of_ties_and_nan`."""
+    batched = batching.batch_last(lambda v: jnp.argmax(v * 2), (jnp.zeros(3),), (True,), True, 8)
+    traced = jax.jit(batched).trace(jnp.zeros((3, 8)))
+    texts = {name: traced.lower(lowering_platforms=(name,)).as_text() for name in ("cpu", "cuda")}
+    counts = {
+        name: [text.count(f"stablehlo.{op}") for op in ("optimization_barrier", "reduce")]
+        for name, text in texts.items()
+    }
+    assert counts == {"cpu": [1, 2], "cuda": [0, 1]}
+
+
 def test_argmax_of_ties_and_nan():
     """Ties go to the lowest entry, a NaN wins, as without a batch."""
     x = np.array([[0, 1, 1], [2, 2, 2], [-np.inf] * 3, [0.0, -0.0, 0.0], [1, np.nan, np.nan]], np.float32).T

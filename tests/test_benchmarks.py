@@ -51,6 +51,7 @@ from benchmarks import (  # noqa: E402
     revisions,
     scaling,
     stopping,
+    sweeps,
     yardstick,
 )
 from jaxbandit.lab import cli  # noqa: E402
@@ -262,6 +263,16 @@ def test_scaling(tmp_path, monkeypatch):
     monkeypatch.setattr(scaling, "FIGURE", tmp_path / "figures" / "scaling.png")
     [path] = scaling.figures(found)
     assert path.stat().st_size > 10_000
+
+
+def test_what_a_value_of_a_sweep_costs(monkeypatch):
+    monkeypatch.setattr(sweeps, "HORIZON", 20)
+    rows = sweeps.measure(quick=True)
+    assert [row["what"] for row in rows] == ["c, 1 run", "c, 10 runs", "c, 200 runs", "means, 10 runs"]
+    assert all(row["seconds"] > 0 and row["cpu"] > 0 and row["values"] == 20 for row in rows)
+    assert sweeps.table([{"what": "c", "values": 10, "seconds": 0.02, "cpu": 0.05}]).endswith(
+        "      10    2.00    5.00             0.0"
+    )
 
 
 def test_the_first_command(monkeypatch, capfd):

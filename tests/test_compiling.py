@@ -128,6 +128,13 @@ def test_identify_and_sessions_say_it(monkeypatch, capsys):
     assert said == {LINE.format("ucb1")}
 
 
+def test_a_sweep_says_it_once(monkeypatch, capsys):
+    slow(monkeypatch)
+    arms, values = jb.bernoulli([0.4, 0.6]), {"c": [0.0, 1.0, 2.0]}
+    jb.sweep(lambda c: jb.ucb1(2, c=c), arms, values, horizon=4, num_runs=1, name="mine", instance="two")
+    assert capsys.readouterr().err == LINE.format("mine on two")
+
+
 def test_each_cell_of_an_experiment_says_it(monkeypatch, capsys, tmp_path):
     slow(monkeypatch)
     path = tmp_path / "a.toml"
@@ -140,7 +147,7 @@ def test_each_cell_of_an_experiment_says_it(monkeypatch, capsys, tmp_path):
     run_experiment(experiment, None, execution=Execution(progress=False))
     assert capsys.readouterr().err == ""
     compiled.forget()
-    run_experiment(experiment, None)
+    run_experiment(experiment, None, alone=False)  # otherwise nobody may have to wait for the other cell
     assert capsys.readouterr().err == LINE.format("one on two") + LINE.format("other on two")
 
 

@@ -17,9 +17,10 @@ ROOT = Path(__file__).parents[1]
 sys.path.append(str(ROOT))  # last: an installed package stays the one under test
 
 import jaxbandit as jb  # noqa: E402
-from benchmarks import __main__, gpu, gpu_agreement, gpu_loops, gpu_table  # noqa: E402
+from benchmarks import __main__, compiled_loops, gpu, gpu_agreement, gpu_bytes, gpu_loops, gpu_table  # noqa: E402
 from benchmarks.gpu_plan import FLAGS, UNROLLED, Session, Task, plan  # noqa: E402
 from benchmarks.gpu_process import Ended, Process  # noqa: E402
+from jaxbandit.engine.driver import horizon  # noqa: E402
 
 
 @pytest.mark.slow
@@ -142,7 +143,10 @@ def test_a_session_that_cannot_start_is_tried_once(tmp_path, monkeypatch):
 
 
 def test_runs_that_part(tmp_path):
-    """Four runs of three rounds; the second plays another arm from round 2 on, the third one in round 3 only."""
+    """Four runs of three rounds; the second plays another arm from round 2 on, the third one in round 3 only.
+
+    In the fourth, only the sum is rounded differently.
+    """
     regret = np.array([[0.1, 0.2, 0.3]] * 4, np.float32)
     other = regret + np.array([[0, 0, 0], [0, 0.4, 0.5], [0, 0, -0.1], [0, 0, 1e-6]], np.float32)
     pulls = np.array([[3, 0]] * 4)
@@ -156,6 +160,60 @@ def test_runs_that_part(tmp_path):
     # Differences 0, -0.5, 0.1, 0: mean -0.1, standard deviation 0.2708, so 0.7385 standard errors.
     assert found["standard_errors_apart"] == pytest.approx(0.7385, abs=1e-3)
     assert not list(tmp_path.iterdir())
+
+
+def test_sums_that_are_rounded_differently_are_no_difference_of_means(tmp_path):
+    paths = [str(tmp_path / name) for name in ("one.npz", "other.npz")]
+    regret, pulls = np.array([[0.1, 0.2]] * 4), np.array([[2, 0]] * 4)
+    np.savez(paths[0], regret=regret, pulls=pulls)
+    np.savez(paths[1], regret=regret + np.array([[1e-6], [1.1e-6], [1e-6], [0.9e-6]]), pulls=pulls)
+    found = gpu_agreement.compare_pulls(*paths)
+    assert (found["runs_with_equal_pulls"], found["runs_that_part"], found["standard_errors_apart"]) == (4, 0, 0)
+
+
+def test_the_longer_of_two_loops_of_rounds_is_read():
+    """A loop of two rounds in an iteration stands beside one of single rounds, with the same operations."""
+    name = 'metadata={op_name="jit(advance)/while/body/round/add"}'
+
+    def body(label, kernels):
+        lines = [f"  %n{i} = f32[8]{{0}} fusion(%x), kind=kLoop, {name}" for i in range(kernels)]
+        return "\n".join([f"%{label} (x: f32[8]) -> f32[8] {{", *lines, "}"])
+
+    loops = [f"  %w{label} = f32[8]{{0}} while(%x), condition=%c, body=%{label}" for label in ("single", "two")]
+    main = "\n".join(["ENTRY %main (x: f32[8]) -> f32[8] {", *loops, "}"])
+    text = f"HloModule advance\n\n{body('single', 3)}\n\n{body('two', 5)}\n\n{main}\n"
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(compiled_loops, "_cost", lambda *_: {})
+        assert compiled_loops.read(text).kernels == 5
+
+
+def test_what_two_ways_to_play_have_in_common(tmp_path, capsys):
+    """A process for each core plays its share; what differs, fails or is not reached is named."""
+    assert __main__.main(["gpu_bytes", "--algorithms", "ucb1", "lucb", "--processes", "2", "--out", str(tmp_path)]) == 0
+    assert "2 of 2 algorithms have the same bytes" in capsys.readouterr().out
+    __main__.main(["gpu_bytes", "--algorithms", "ucb1", "--seconds", "0", "--out", str(tmp_path)])
+    assert "not reached: ucb1" in capsys.readouterr().out
+    rows = [{"algorithm": "a", "same": True, "other": []}, {"algorithm": "b", "same": False, "other": ["pulls"]}]
+    text = gpu_bytes.text("abcd", [*rows, {"algorithm": "c", "error": "why"}])
+    assert text.splitlines() == [
+        "1 of 4 algorithms have the same bytes",
+        "other bytes: b (pulls)",
+        "failed: c (why)",
+        "not reached: d",
+    ]
+
+
+def test_other_bytes_are_found(monkeypatch):
+    """Runs of another seed among many are other runs."""
+    played = horizon.simulate_cell
+    monkeypatch.setattr(gpu_bytes, "MANY", 128)
+    assert gpu_bytes.row("ucb1")["same"]
+    monkeypatch.setattr(
+        horizon, "simulate_cell", lambda *given, **more: played(*given, **more, seed=int(more["num_runs"] > 64))
+    )
+    assert set(gpu_bytes.row("ucb1")["other"]) == {"regret", "pulls", "recommendation"}
+    monkeypatch.setattr(gpu_bytes, "differing", lambda name: 1 / 0)
+    assert gpu_bytes.row("ucb1")["error"] == "ZeroDivisionError: division by zero"
 
 
 def test_units_in_the_last_place(tmp_path):
@@ -176,12 +234,13 @@ def test_the_rounds_of_an_iteration_are_those_of_the_block_over_its_turns():
     text = f"HloModule advance\n\n{body}\n\nENTRY %main (x: f32[8]) -> f32[8] {{\n{loop}\n}}\n"
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(gpu_loops.compiled_loops, "_cost", lambda *_: {"bytes accessed": 64.0})
-        said = gpu_loops._said(SimpleNamespace(as_text=lambda: text), 32)
-        alone = gpu_loops._said(SimpleNamespace(as_text=lambda: text), 0)
+        said = gpu_loops._said(SimpleNamespace(as_text=lambda: text), 32, 2)
+        alone = gpu_loops._said(SimpleNamespace(as_text=lambda: text), 0, 1)
+        together = gpu_loops._said(SimpleNamespace(as_text=lambda: text), 0, 4)
     assert (said["kernels_per_round"], said["compiler_bytes_per_round"]) == (1.5, 8)
-    assert alone["kernels_per_round"] == 12
-    assert "unread" in gpu_loops._said(SimpleNamespace(as_text=lambda: text.replace("round/", "")), 32)
-    assert "unread" in gpu_loops._said(SimpleNamespace(as_text=lambda: text.replace('"n":"4"', "")), 32)
+    assert alone["kernels_per_round"] == 12 and together["kernels_per_round"] == 3
+    assert "unread" in gpu_loops._said(SimpleNamespace(as_text=lambda: text.replace("round/", "")), 32, 1)
+    assert "unread" in gpu_loops._said(SimpleNamespace(as_text=lambda: text.replace('"n":"4"', "")), 32, 1)
 
 
 def rounds_row(runs, us, digest="a", group="rounds", unroll=0, **more):
@@ -195,7 +254,7 @@ def test_the_bounds_beside_a_round():
     """Eight kernels of 3 us are 24; 500 bytes of 2^20 runs at 4 TB/s are 131 us, and of 2^10 runs 0.128 us."""
     limits = [
         {"group": "limits", "name": "copy", "copied_bytes_per_s": 4e12},
-        {"group": "limits", "name": "launches", "open_loop_kernel_us": 3.0, "known_loop_kernel_us": 2.0},
+        {"group": "limits", "name": "launches", "straight_kernel_us": 3.0},
     ]
     rows = [rounds_row(2**10, 30.0), rounds_row(2**20, 150.0)]
     loops = [rounds_row(2**10, 10.0, group="loops", unroll=8), rounds_row(2**10, 15.0, "b", group="loops")]
@@ -204,7 +263,7 @@ def test_the_bounds_beside_a_round():
     assert small["launches_us"] == 24 and small["compiler_bytes_us"] == pytest.approx(0.128, abs=1e-3)
     assert large["launches_us"] == 24 and large["compiler_bytes_us"] == pytest.approx(131, abs=0.1)
     assert gpu_table._bound(small) == "launches" and gpu_table._bound(large) == "memory"
-    assert faster["times_as_fast_as_the_engine"] == 3 and faster["launches_us"] == 16 and faster["same_bytes"]
+    assert faster["times_as_fast_as_the_engine"] == 3 and faster["launches_us"] == 24 and faster["same_bytes"]
     assert other["times_as_fast_as_the_engine"] == 2 and not other["same_bytes"]
     measured = found["measured"]
     assert measured["kernels_per_round"] == 8 and measured["kernel_us"] == 3

@@ -120,7 +120,7 @@ def test_what_an_instance_knows_fills_what_is_not_given():
 
 def test_angles_deltas_and_instances_share_one_program(calls):
     algorithms = [{"type": "lingape", "delta": {"sweep": [0.05, 0.2]}}]
-    running.run_experiment(experiment(instance=SOARE, algorithm=algorithms), None)
+    running.run_experiment(experiment(instance=SOARE, algorithm=algorithms), None, alone=False)
     assert len(calls) == 4 and len({id(call.make) for call in calls}) == 1
     for call, angle in zip(calls, (0.2, 0.2, 0.4, 0.4), strict=True):
         assert call.arguments["environment"]["angle"] == angle
@@ -130,7 +130,9 @@ def test_angles_deltas_and_instances_share_one_program(calls):
     assert [float(call.arguments["algorithm"]["delta"]) for call in calls] == [0.05, 0.2] * 2
     assert calls[0].options["max_rounds"] == 100 and calls[0].options["precision"] == "float64"
     calls.clear()
-    running.run_experiment(experiment(instance=SOARE, algorithm=[{"type": "lingape", "rule": "optimized"}]), None)
+    running.run_experiment(
+        experiment(instance=SOARE, algorithm=[{"type": "lingape", "rule": "optimized"}]), None, alone=False
+    )
     assert len({id(call.make) for call in calls}) == 2  # its table of representations is exact for concrete features
     assert "features" not in calls[0].arguments["algorithm"]
 

@@ -5,7 +5,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from jaxbandit.engine.rounds.moments import BLOCK, Moments
+from jaxbandit.engine.rounds.moments import BLOCK, UNIT, Moments
 
 
 def moments_of(values, keep=None, sizes=(10**9,)):
@@ -83,6 +83,14 @@ def test_the_ends_of_the_floats():
     moments = moments_of(np.array([[subnormal, 3 * subnormal], [largest, largest], [largest, -largest], [0.0, -0.0]]))
     assert moments.mean().tolist() == [2 * subnormal, largest, 0.0, 0.0]
     assert moments.variance().tolist() == [0.0, 0.0, np.inf, 0.0]
+
+
+def test_values_further_apart_than_a_float_can_scale():
+    values = np.array([[1e300, -3e-300, 2.0**-1074, 7e-10], [5e-320, 1e300, 0.0, 1e308]])
+    moments = moments_of(values)
+    sums = [[sum((Fraction(float(x)) ** power for x in row), Fraction(0)) for row in values] for power in (1, 2)]
+    assert [n * Fraction(1, 2**UNIT) for n in moments.total] == sums[0]
+    assert [n * Fraction(1, 4**UNIT) for n in moments.square] == sums[1]
 
 
 def test_runs_that_do_not_count_are_left_out_as_a_whole():

@@ -85,7 +85,7 @@ def test_the_extra_docs_has_what_documented_modules_import():
 
 def test_the_sdist_passes_its_own_tests(unpacked):
     """Those that read what lies beside the package: documents, notebooks, sources, benchmarks."""
-    files = [f"tests/test_{name}.py" for name in ("docs", "layers", "notebooks", "registry")]
+    files = [f"tests/test_{name}.py" for name in ("docs", "layers", "notebooks", "registry", "release")]
     files.append("tests/test_benchmarks.py::test_the_command_line_names_its_parts")
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-n", "0", "-q", "-m", "not slow", "-p", "no:cacheprovider", *files],

@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 
 import jaxbandit
+from jaxbandit.algorithms import lucb, sequential_halving
 from jaxbandit.algorithms.regret.ucb import ucb1
 from jaxbandit.engine.driver.execution import Progress
 from jaxbandit.environments.stationary.bernoulli import bernoulli
-from jaxbandit.running import progress
+from jaxbandit.running import progress, sizes
 from jaxbandit.running.identify import identify
 from jaxbandit.running.progress import progress_bar
 from jaxbandit.running.results.compare import compare
@@ -83,7 +84,8 @@ def test_sweep_refuses_what_cannot_be_swept_in_one_line(values, said):
 
 def test_progress_only_on_a_terminal(capsys, monkeypatch):
     with progress_bar(10, "x", "step") as advance:
-        assert advance is None
+        advance(Progress(0, 10))
+    assert capsys.readouterr().err == ""
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
     with progress_bar(10, "x", "step") as advance:
         assert advance is not None
@@ -97,10 +99,77 @@ def test_progress_as_lines_without_a_terminal(capsys, monkeypatch):
         assert advance is None
     clock = iter([0.0, 4.0, 11.0, 12.0, 22.0])
     monkeypatch.setattr(progress.time, "monotonic", lambda: next(clock))
-    with progress_bar(2_000_000, "x", "step", lines=True) as advance:
+    with progress_bar(2_000_000, "x", "step", lines=True, alike=False) as advance:
         for _ in range(4):
             advance(Progress(0, 500_000))
     assert capsys.readouterr().err.splitlines() == ["x: 50 % of 2M steps after 11 s", "x: 100 % of 2M steps after 22 s"]
+
+
+@pytest.mark.parametrize(
+    ("total", "said"),
+    [
+        (10**9, "jaxbandit: x: 1G steps take about 7 min\n"),  # 10^9 / (5 * 10^6 steps in 2 s) = 400 s
+        (10**11, "jaxbandit: x: 100G steps take about 11 h\n"),
+        (10**8, ""),  # 40 s
+    ],
+)
+def test_an_estimate_for_what_takes_long(total, said, capsys, monkeypatch):
+    clock = iter([90.0, 90.5, 92.0, 93.0])
+    monkeypatch.setattr(progress.time, "monotonic", lambda: next(clock))
+    with progress_bar(total, "x", "step") as advance:
+        for steps in (10**6, 10**6, 4 * 10**6, 10**9):  # the first was played while the program was compiled
+            advance(Progress(0, steps))
+    assert capsys.readouterr().err == said
+
+
+@pytest.mark.parametrize("given", [{"show": False}, {"alike": False}])
+def test_no_estimate_for_who_wants_none_or_steps_of_several_kinds(given):
+    with progress_bar(10**12, "x", "step", **given) as advance:
+        assert advance is None
+    with progress_bar(10**12, "x", "run") as advance:
+        assert advance is None
+
+
+GIB = 2**30
+
+
+@pytest.mark.parametrize(
+    ("play", "said"),
+    [
+        (  # 4 bytes * (1 checkpoint + pulls of 2 arms) + 1 byte of outcome = 13 bytes
+            lambda: simulate(ucb1(2), bernoulli(MEANS), horizon=9, num_runs=10**9, checkpoints=[9]),
+            r"^simulate: num_runs = 1000000000: KEPT 12.1 GiB in all, and this machine has",
+        ),
+        (
+            lambda: sweep(
+                functools.partial(ucb1, 2),
+                bernoulli(MEANS),
+                {"c": range(1000)},
+                horizon=9,
+                num_runs=10**6,
+                checkpoints=[9],
+            ),
+            r"^simulate: num_runs = 1000000 in each of 1,000 results: KEPT 12.1 GiB .* results$",
+        ),
+        (  # 16 bytes and pulls of 2 arms
+            lambda: identify(lucb(2), bernoulli(MEANS), num_runs=10**9),
+            r"^identify: num_runs = 1000000000: KEPT 22.4 GiB in all",
+        ),
+        (
+            lambda: identify(
+                functools.partial(sequential_halving, 2), bernoulli(MEANS), budget=[100, 200], num_runs=5 * 10**8
+            ),
+            r"^identify: num_runs = 500000000 in each of 2 results: KEPT 22.4 GiB in all",
+        ),
+    ],
+    ids=["simulate", "sweep", "identify", "budgets"],
+)
+def test_results_that_do_not_fit_are_refused_with_their_size(play, said, monkeypatch):
+    said = said.replace("KEPT", "what is kept of each run takes about")
+    monkeypatch.setattr(sizes, "memory", lambda: 8 * GIB)
+    with pytest.raises(ValueError, match=said) as error:
+        play()
+    assert "\n" not in str(error.value) and "8.0 GiB of memory" in str(error.value)
 
 
 @pytest.mark.parametrize(("play", "instead"), [(simulate, "rollout"), (identify, "run_until_stop")])

@@ -15,7 +15,7 @@ from jaxbandit import bernoulli, epsilon_greedy, lucb, ucb1
 from jaxbandit.engine.driver.horizon import simulate_cell
 from jaxbandit.engine.driver.identify import identify_cell
 from jaxbandit.engine.driver.lanes import LaneLoop
-from jaxbandit.engine.driver.program import TileLoop
+from jaxbandit.engine.driver.program import TileLoop, apart
 from jaxbandit.engine.layout import sizes
 from jaxbandit.engine.layout.compiled import total_memory
 from jaxbandit.engine.rounds import keys
@@ -46,9 +46,9 @@ def test_tiles_of_an_accelerator():
         return sizes.tile("gpu", memory, run_bytes, num_runs, 1, devices, given)
 
     assert tile(80 * GIB, 1024, 2**17) == 2**17
-    assert tile(80 * GIB, 1024, 2**20) == 2**20
-    assert tile(80 * GIB, 1024, 2**22) == 2**20  # four tiles
-    assert tile(80 * GIB, 1024, 2**22, devices=4) == 2**22  # each device has 2^20
+    assert tile(80 * GIB, 1024, 2**18) == 2**18
+    assert tile(80 * GIB, 1024, 2**20) == 2**18  # four tiles
+    assert tile(80 * GIB, 1024, 2**20, devices=4) == 2**20  # each device has 2^18
     assert tile(80 * GIB, 1024, 100) == 112  # whole vectors
     assert tile(80 * GIB, 1024, 2**20, given=1000) == 1008
     for memory in (GIB, 16 * GIB, 80 * GIB):
@@ -105,7 +105,8 @@ def test_no_number_depends_on_the_sizes(monkeypatch):
         return simulated.regret, simulated.pulls, identified.samples, identified.recommendation, identified.pulls
 
     ours, fitting = played(), sizes.fitting
-    few = sizes.ACCELERATOR._replace(noise=64, slots=2, tile_most=128, lanes_most=128)
+    # Blocks of four rounds, of which three are played together, two of them written out.
+    few = sizes.ACCELERATOR._replace(noise=64, slots=2, tile_most=128, lanes_most=128, together=3, unroll=2)
     monkeypatch.setattr(sizes, "PLATFORMS", {"cpu": few})
     for needs, expected in ((0, [80, 128]), (2**40, [64, 64])):
         found = []
@@ -114,6 +115,30 @@ def test_no_number_depends_on_the_sizes(monkeypatch):
         for x, y in zip(ours, played(), strict=True):
             assert jnp.array_equal(x, y) and x.dtype == y.dtype
         assert found == expected  # the runs of a tile, and the lanes
+
+
+def test_rounds_are_kept_apart_only_where_they_are_written_out():
+    root, number = keys.root_key(0), jax.ShapeDtypeStruct((), jnp.int32)
+    runs, marks = jax.ShapeDtypeStruct((64,), jnp.int32), jax.ShapeDtypeStruct((2,), jnp.int32)
+    run = SingleRun(lambda _: (ucb1(3), bernoulli(MEANS)), (), "threefry4x32")
+
+    def barriers(platform):
+        loop = TileLoop(run, 2, platform=platform)
+        carry = jax.eval_shape(loop.start, (), root, runs)
+        text = jax.jit(loop.advance).trace((), carry, number, marks).lower(lowering_platforms=("cuda",)).as_text()
+        return text.count("optimization_barrier")
+
+    assert barriers("cpu") == 0 and barriers("cuda") > 0
+
+
+def test_what_could_be_rounded_is_stored_between_two_rounds():
+    inner = jnp.zeros(3), jnp.zeros(()), jnp.zeros(3, jnp.int32), jnp.zeros((), jnp.int32), jnp.zeros((), bool)
+    stored = []
+    for equation in jax.make_jaxpr(apart)(inner).eqns:
+        assert equation.primitive.name == "optimization_barrier"
+        stored += equation.outvars
+    assert [(x.aval.shape, x.aval.dtype) for x in stored] == [((3,), "float32"), ((), "float32"), ((3,), "int32")]
+    assert jax.tree.structure(apart((inner, None))) == jax.tree.structure((inner, None))
 
 
 @pytest.mark.slow

@@ -444,7 +444,7 @@ def test_results_beyond_memory_are_refused_with_their_size(here, capsys):
     with pytest.raises(ValueError, match=r"^identify: num_runs = .* about 3\.9 TiB in all"):
         jb.identify(jb.lucb(1000, sigma=1.0), jb.gaussian(np.linspace(0, 1, 1000)), num_runs=2**30)
     # ten results of 37 GiB each
-    with pytest.raises(ValueError, match=r"num_runs = 100000: .* about 372\.5 GiB"):
+    with pytest.raises(ValueError, match=r"num_runs = 100000 in each of 10 results: .* about 372\.5 GiB"):
         jb.sweep(
             lambda c: jb.ucb1(2, c=c),
             arguments()[1],

@@ -47,7 +47,7 @@ def run_simulate(
     results: int = 1,
     **options: Any,
 ) -> RegretResult:
-    """Run one cell for a fixed horizon; it is one of so many `results` that the caller keeps."""
+    """Run one cell for a fixed horizon; it is the first of so many `results` that the caller keeps, or 0 for others."""
     checks.untraced("simulate", "rollout")
     failures.check_share("simulate", max_failed)
     horizon = checks.integer("simulate", "horizon", horizon, 1)
@@ -60,8 +60,9 @@ def run_simulate(
     state_bytes, states_like = named_states("simulate", pair.algorithm, keep, chosen)
     needed = results * (sizes.of_runs(width, number, curves, _num_arms(pair), per_run) + state_bytes)
     more = bool(metrics or keep)
-    _check_size("simulate", num_runs, needed, execution, "per_run = False keeps only means, or ask", half=more)
-    if isinstance(num_runs, int):
+    remedy = "per_run = False keeps only means, or ask"
+    _check_size("simulate", num_runs, needed, execution, remedy, results, half=more)
+    if results and isinstance(num_runs, int):
         state_sizes.check(f"simulate: num_runs = {num_runs}", pair.environment, num_runs)
     engine = {"horizon": horizon, "num_runs": num_runs, "seed": seed, "precision": chosen, **options}
     with (
@@ -83,7 +84,7 @@ def run_simulate(
         states_like=states_like,
         **labels,
     )
-    failures.judge([result], max_failed)
+    failures.judge([result], max_failed, pair.params)
     return result
 
 
@@ -104,7 +105,7 @@ def run_identify(
     max_failed: float = MAX_FAILED,
     results: int = 1,
 ) -> StoppingResult:
-    """Run one cell until each run stops or has spent its budget; it is one of so many `results`."""
+    """Run one cell until each run stops or has spent its budget; `results` is as for `run_simulate`."""
     checks.untraced("identify", "run_until_stop")
     failures.check_share("identify", max_failed)
     algorithm = pair.algorithm
@@ -114,7 +115,7 @@ def run_identify(
     max_rounds = MAX_ROUNDS if max_rounds is None else max_rounds
     most = max_rounds if budget is None else int(budget)
     labels = _labels(pair, name, instance, any_rewards, any_context)
-    _check_size("identify", num_runs, results * sizes.of_stopped(_num_arms(pair)), execution, "ask")
+    _check_size("identify", num_runs, results * sizes.of_stopped(_num_arms(pair)), execution, "ask", results)
     guarantee = guarantee_of(algorithm, delta=delta, epsilon=epsilon)
     engine = {"max_rounds": most, "num_runs": num_runs, "seed": seed, "precision": precision}
     with (
@@ -139,7 +140,7 @@ def run_identify(
         max_rounds=most,
         **labels,
     )
-    failures.judge([result], max_failed)
+    failures.judge([result], max_failed, pair.params)
     return result
 
 
@@ -149,12 +150,21 @@ def _num_arms(pair: Pair) -> int:
 
 
 def _check_size(
-    where: str, num_runs: Any, bytes_per_run: int, execution: Execution, remedy: str, *, half: bool = False
+    where: str,
+    num_runs: Any,
+    bytes_per_run: int,
+    execution: Execution,
+    remedy: str,
+    results: int,
+    *,
+    half: bool = False,
 ) -> None:
     """Raise BadInput if the results would not fit; the engine checks the number of runs itself."""
     if isinstance(num_runs, int) and num_runs > 0:
-        place = f"{where}: num_runs = {num_runs}"
-        sizes.check(place, num_runs * bytes_per_run, execution.checkpoint_dir, f"{remedy} for fewer runs", half=half)
+        place, fewer = f"{where}: num_runs = {num_runs}", f"{remedy} for fewer runs"
+        if results > 1:
+            place, fewer = f"{place} in each of {results:,} results", f"{fewer} or results"
+        sizes.check(place, num_runs * bytes_per_run, execution.checkpoint_dir, fewer, half=half)
 
 
 def _labels(pair: Pair, name: str | None, instance: str | None, any_rewards: bool, any_context: bool) -> dict[str, Any]:

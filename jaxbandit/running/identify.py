@@ -121,8 +121,8 @@ def identify(
     world: Any = built(environment)
     traced = _takes_budget(factory)
     single = not isinstance(budget, list | tuple | range | np.ndarray)
-    results = []
-    for pulls in _budgets(budget):
+    results, budgets = [], _budgets(budget)
+    for pulls in budgets:
         rule, params = factory(budget=pulls), {"budget": pulls}
         if rule.budget is None:
             name = rule.name or "the algorithm"
@@ -134,7 +134,8 @@ def identify(
             given = functools.partial(factory, budget=pulls), environment
             pair = Pair(fixed(rule, world), {}, rule, world, given, params)
         folder = None if execution.checkpoint_dir is None else Path(execution.checkpoint_dir) / f"{pulls}"
-        results.append(run_identify(pair, execution._replace(checkpoint_dir=folder), **options))
+        execution_here = execution._replace(checkpoint_dir=folder)
+        results.append(run_identify(pair, execution_here, results=len(budgets), **options))
     return results[0] if single else ResultSet(f"{results[0].instance}", tuple(results))
 
 

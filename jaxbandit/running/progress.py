@@ -1,6 +1,7 @@
 """Progress on stderr, which counts run-steps for a fixed horizon and finished runs for algorithms that stop.
 
-It is a bar on a terminal. Elsewhere it is a line every ten seconds, if the caller asks for it.
+It is a bar on a terminal. Elsewhere it is a line every ten seconds, if the caller asks for it. Without a bar, which
+shows the time that is left, a line says after a second how long a fixed horizon takes, if that is over a minute.
 """
 
 import sys
@@ -9,16 +10,23 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from jaxbandit.base import extras
+from jaxbandit.base import extras, text
 from jaxbandit.engine.driver.execution import Progress
 from jaxbandit.engine.layout import compiling
 
 LINE_SECONDS = 10.0
+LOOK_SECONDS = 1.0  # after the first report, until which the program was compiled
+LONG_SECONDS = 60.0
 
 
 @contextmanager
 def progress_bar(
-    total: int, label: str, unit: str, show: bool | Callable[[Progress], None] | None = None, lines: bool = False
+    total: int,
+    label: str,
+    unit: str,
+    show: bool | Callable[[Progress], None] | None = None,
+    lines: bool = False,
+    alike: bool = True,
 ) -> Iterator[Callable[[Progress], None] | None]:
     """Yield a function that receives the engine's progress, from any thread, or None if nothing is shown.
 
@@ -30,12 +38,13 @@ def progress_bar(
       show: whether to show a bar on stderr. None shows one if stderr is a terminal and tqdm is installed. A function is
         yielded as it is. False also leaves out the line about a compilation that takes long.
       lines: whether to print a line every ten seconds if no bar is shown.
+      alike: whether all steps take about as long as the first ones, so that their time can be told from these.
     """
     if callable(show):
         yield show
         return
     played = 0
-    with compiling.quietly(show is False), _shown(total, label, unit, show, lines) as shown:
+    with compiling.quietly(show is False), _shown(total, label, unit, show, lines, alike) as shown:
 
         def advance(progress: Progress) -> None:
             nonlocal played
@@ -51,19 +60,22 @@ def progress_bar(
 
 @contextmanager
 def _shown(
-    total: int, label: str, unit: str, show: bool | None, lines: bool
+    total: int, label: str, unit: str, show: bool | None, lines: bool, alike: bool
 ) -> Iterator[Callable[[int, str], None] | None]:
     """Yield a function of the work done since its last call and a note; it may be called from any thread."""
     tqdm, lock = extras.bar(show), threading.Lock()
     if tqdm is None:
-        if not lines or show is False:
+        told = [_Lines(total, label, unit)] if lines else []
+        told += [_Estimate(total, label)] if alike and unit == "step" else []
+        if not told or show is False:
             yield None
             return
-        printed = _Lines(total, label, unit)
 
         def one_line(done: int, note: str) -> None:
             with lock:
-                printed.add(done, note)
+                now = time.monotonic()
+                for each in told:
+                    each.add(done, note, now)
 
         yield one_line
         return
@@ -87,16 +99,47 @@ class _Lines:
         self.done = 0
         self.begun = self.last = time.monotonic()
 
-    def add(self, done: int, note: str) -> None:
+    def add(self, done: int, note: str, now: float) -> None:
         """Add the work done, and print a line if the last one is at least ten seconds old."""
         self.done += done
-        now = time.monotonic()
         if now - self.last < LINE_SECONDS:
             return
         self.last = now
         share = 100 * self.done / max(self.total, 1)
         line = f"{self.label}: {share:.0f} % of {_rounded(self.total)} {self.unit}s after {now - self.begun:.0f} s"
         print(f"{line}, {note}" if note else line, file=sys.stderr, flush=True)
+
+
+class _Estimate:
+    """One line on stderr about how long the steps take, if that is long."""
+
+    def __init__(self, total: int, label: str):
+        self.total, self.label = total, label
+        self.done = 0
+        self.first: float | None = None  # when the first report came
+        self.ended = False
+
+    def add(self, done: int, note: str, now: float) -> None:
+        """Add the work done, and print the line once enough of it has been timed."""
+        if self.first is None:
+            self.first = now
+            return
+        self.done += done
+        elapsed = now - self.first
+        if self.ended or elapsed < LOOK_SECONDS or not self.done:
+            return
+        self.ended = True
+        seconds = self.total * elapsed / self.done
+        if seconds > LONG_SECONDS:
+            text.say(f"{self.label}: {_rounded(self.total)} steps take about {_duration(seconds)}")
+
+
+def _duration(seconds: float) -> str:
+    """Return a time of more than a minute in words."""
+    for name, size in (("days", 86400), ("h", 3600)):
+        if seconds >= 2 * size:
+            return f"{seconds / size:.0f} {name}"
+    return f"{seconds / 60:.0f} min"
 
 
 def _rounded(number: int) -> str:

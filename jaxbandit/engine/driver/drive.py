@@ -16,7 +16,7 @@ import numpy as np
 
 from jaxbandit.base import checks
 from jaxbandit.base.types import PyTree
-from jaxbandit.engine.driver import interrupts
+from jaxbandit.engine.driver import ahead, interrupts
 from jaxbandit.engine.driver.execution import Execution, Progress
 from jaxbandit.engine.layout import compiling, sizes
 from jaxbandit.engine.layout.compiled import remember, scopes_of_thread
@@ -135,6 +135,7 @@ class Program(ABC):
                 begun = time.perf_counter()
                 players, threads = self._players(self._width())
                 self.compile_seconds += time.perf_counter() - begun
+                ahead.compiled()
                 begun = time.perf_counter()
                 self._play(players, threads)
                 self.run_seconds = time.perf_counter() - begun
@@ -197,6 +198,14 @@ class Program(ABC):
                         return
                     player.play()
 
+        if threads == 1 and threading.current_thread() is not threading.main_thread():
+            # Ctrl-C is raised in the main thread only, so that the runs need no other thread than this one.
+            with interrupts.heard(self.checkpoint.save):
+                try:
+                    work()
+                finally:
+                    self.checkpoint.save()
+            return
         with interrupts.heard(self.checkpoint.save), ThreadPoolExecutor(threads) as pool:
             futures = [pool.submit(work) for _ in range(threads)]
             try:

@@ -3,6 +3,7 @@
 Memory is proportional to runs times checkpoints, not to the horizon. The numbers of a run depend only on (seed, run).
 """
 
+import functools
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, Literal, NamedTuple
@@ -53,9 +54,12 @@ class Record(NamedTuple):
     more: Mapping[str, np.ndarray] = MappingProxyType({})
 
 
+@functools.lru_cache(maxsize=8)  # because every value of a sweep asks for the same
 def default_checkpoints(horizon: int) -> np.ndarray:
-    """Return about 100 logarithmically spaced rounds from 1 to the horizon, int64."""
-    return np.unique(np.rint(np.geomspace(1, horizon, 121)).astype(np.int64))
+    """Return about 100 logarithmically spaced rounds from 1 to the horizon, int64, not writable."""
+    marks = np.unique(np.rint(np.geomspace(1, horizon, 121)).astype(np.int64))
+    marks.setflags(write=False)
+    return marks
 
 
 def simulate_cell(

@@ -16,7 +16,7 @@ from jax import lax
 
 from jaxbandit.base.contract import Outcome
 from jaxbandit.base.types import Array, Key, PyTree
-from jaxbandit.engine.driver.program import ROUND, drawn
+from jaxbandit.engine.driver.program import ROUND, apart, drawn
 from jaxbandit.engine.layout import sizes
 from jaxbandit.engine.layout.batching import batch_last, constant_flags
 from jaxbandit.engine.rounds import keys
@@ -60,6 +60,7 @@ class LaneLoop:
         self.alone = sizes.alone(platform, run.operations())
         self.block_steps = sizes.block_steps(platform, noise_bytes, batches=run.batches, alone=self.alone)
         self.slots = sizes.of(platform).slots
+        self.unroll = 1 if run.replans else sizes.of(platform).unroll
         self.lane_bytes = run.bytes(run.state, run.state_varies) + self.block_steps * noise_bytes
 
     @property
@@ -121,7 +122,7 @@ class LaneLoop:
 
             @jax.named_scope(ROUND)
             def one(i: Array, inner: tuple) -> tuple:
-                world, state, tally, status, pulls, steps = inner
+                world, state, tally, status, pulls, steps = inner if self.unroll == 1 else apart(inner)
                 others, own = status, jnp.ones((), bool)
                 if run.replans:
                     # The noise is drawn for the steps of this block, so a run that has waited for `replan` in this
@@ -141,7 +142,9 @@ class LaneLoop:
 
             world = lanes.world if run.moves else None
             start = (world, lanes.state, lanes.tally, lanes.status, lanes.pulls, lanes.steps)
-            world, state, tally, status, pulls, steps = lax.fori_loop(0, self.block_steps, one, start)
+            world, state, tally, status, pulls, steps = lax.fori_loop(
+                0, self.block_steps, one, start, unroll=self.unroll
+            )
             status = jnp.where((status == LIVE) & broken(state, tally), int(Outcome.NONFINITE), status)
             world = world if run.moves else lanes.world
             after = lanes._replace(world=world, state=state, tally=tally, status=status, pulls=pulls, steps=steps)

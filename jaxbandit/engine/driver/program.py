@@ -39,6 +39,20 @@ class Carry(NamedTuple):
     measured: Measured  # float[checkpoints, B] each
 
 
+def apart(inner: PyTree) -> PyTree:
+    """Keep a GPU's compiler from fusing two rounds that are written out one after the other.
+
+    It may contract a product and a sum in a kernel into one operation with one rounding. Were the product of one round
+    and the sum of the next in a kernel, numbers would depend on which rounds are written out together. A number that
+    all runs share and that is an integer cannot be rounded, and does not need a kernel of its own.
+    """
+
+    def stored(x: Array) -> Array:
+        return lax.optimization_barrier(x) if x.ndim or jnp.issubdtype(x.dtype, jnp.floating) else x
+
+    return jax.tree.map(stored, inner)
+
+
 class TileLoop:
     """The functions of a tile of runs, ready to be compiled."""
 
@@ -48,7 +62,10 @@ class TileLoop:
         noise_bytes = max(run.bytes(run.noise, run.noise_varies), 1)
         self.alone = sizes.alone(platform, run.operations())
         self.block_steps = sizes.block_steps(platform, noise_bytes, alone=self.alone)
-        self.pack = sizes.of(platform).pack
+        chosen = sizes.of(platform)
+        self.pack = chosen.pack
+        # A rule that replans asks the host in every round anyway.
+        self.together, self.unroll = (1, 1) if run.replans else (chosen.together, chosen.unroll)
         # The bytes that the rounds of a block read and write, and all bytes of a run on the device.
         self.lane_bytes = run.bytes(run.state, run.state_varies) + self.block_steps * noise_bytes
         self.run_bytes = self.lane_bytes + self._kept_bytes()
@@ -58,7 +75,7 @@ class TileLoop:
             (False, False, (True, True), run.world_varies, run.state_varies, run.tally_varies, stuck, measured)
         )
 
-    def start(self, arguments: PyTree, root: Key, runs: Array, first: PyTree) -> Carry:
+    def start(self, arguments: PyTree, root: Key, runs: Array, first: PyTree = None) -> Carry:
         """The carry before round 1 of the runs with indices `runs`, int32[B]; `first` is `run.first`, or None."""
         run, lanes = self.run, runs.shape[0]
         words = keys.run_keys(root, runs)
@@ -115,7 +132,7 @@ class TileLoop:
 
             @jax.named_scope(ROUND)
             def one_round(t: Array, inner: tuple) -> tuple:
-                world, state, tally, stuck = inner
+                world, state, tally, stuck = inner if self.unroll == 1 else apart(inner)
                 if replanned is not None:
                     state, stuck = replanned(state, stuck, t)
                 now = jax.tree.map(lambda x: lax.dynamic_index_in_dim(x, t - first, 0, keepdims=False), noise)
@@ -123,11 +140,26 @@ class TileLoop:
                 moved, state, tally = play(arguments, met, state, tally, now)
                 return moved if run.moves else None, state, tally, stuck
 
+            def play_rounds(first: Array, end: Array, inner: tuple) -> tuple:
+                if self.together == 1:
+                    return lax.fori_loop(first, end + 1, one_round, inner)
+
+                # A GPU's host is asked after each iteration whether to go on, unless the length of the loop is known.
+                def several(i: Array, inner: tuple) -> tuple:
+                    def play(j: Array, inner: tuple) -> tuple:
+                        return one_round(first + i * self.together + j, inner)
+
+                    return lax.fori_loop(0, self.together, play, inner, unroll=self.unroll)
+
+                number = (end + 1 - first) // self.together
+                inner = lax.fori_loop(0, number, several, inner)
+                return lax.fori_loop(first + number * self.together, end + 1, one_round, inner)
+
             def segment(carry: Carry) -> Carry:
                 due = checkpoints[carry.row]
                 end = jnp.minimum(due, end_of_block)
                 inner = (carry.world if run.moves else None, carry.state, carry.tally, carry.stuck)
-                world, state, tally, stuck = lax.fori_loop(carry.round, end + 1, one_round, inner)
+                world, state, tally, stuck = play_rounds(carry.round, end, inner)
                 world = world if run.moves else carry.world
                 now = measured(arguments, world, state, tally)
 
@@ -234,7 +266,7 @@ def sharded(loop: TileLoop, arguments: PyTree, root: Key, lanes: int, devices: S
     """
     mesh = Mesh(np.array(devices), (AXIS,))
     runs, whole = PartitionSpec(AXIS), PartitionSpec()
-    shapes = jax.eval_shape(loop.start, arguments, root, jax.ShapeDtypeStruct((lanes,), jnp.int32), None)
+    shapes = jax.eval_shape(loop.start, arguments, root, jax.ShapeDtypeStruct((lanes,), jnp.int32))
 
     def spec(leaf: Any, varies: bool) -> PartitionSpec:
         return PartitionSpec(*[None] * (leaf.ndim - 1), AXIS) if varies else whole

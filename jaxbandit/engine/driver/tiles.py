@@ -43,7 +43,7 @@ class FixedHorizon(Program):
 
     def __init__(self, call: Call, marks: np.ndarray, recorded: Recorded):
         super().__init__(call)
-        self.marks, self.horizon = jnp.asarray(marks, jnp.int32), int(marks[-1])
+        self.marks, self.horizon = marks.astype(np.int32), int(marks[-1])
         self.recorded = recorded
         named = tuple((name, Same(metric)) for name, metric in recorded.metrics.items())
         self.options = (len(marks), recorded.replan_late, recorded.hindsight, named, Same(recorded.keep))
@@ -156,7 +156,7 @@ class FixedHorizon(Program):
         return self.totals[name] / max(self.counted, 1) if name in self.totals else None
 
     def _carry(self, loop: Any, lanes: int) -> Any:
-        return jax.eval_shape(loop.start, self.arguments, self.root, jax.ShapeDtypeStruct((lanes,), jnp.int32), None)
+        return jax.eval_shape(loop.start, self.arguments, self.root, jax.ShapeDtypeStruct((lanes,), jnp.int32))
 
 
 class Tile(Player):
@@ -179,7 +179,7 @@ class Tile(Player):
             self.round, self.saved = int(self.carry.round), {}
         last = min(self.round + blocks * program.loop.block_steps - 1, program.horizon)
         begun = time.monotonic()
-        advanced = functions.advance(program.arguments, self.carry, jnp.int32(last), program.marks)
+        advanced = functions.advance(program.arguments, self.carry, np.int32(last), program.marks)
         self.carry = jax.block_until_ready(advanced)
         seconds = time.monotonic() - begun
         rounds, self.round = last + 1 - self.round, last + 1

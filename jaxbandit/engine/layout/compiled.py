@@ -49,6 +49,7 @@ OF_XLA = frozenset(
 PYTHON = "python_cpu_callback"  # suffix of the targets that call Python
 
 _programs: OrderedDict[Hashable, Any] = OrderedDict()  # least recently used first
+_constructed: dict[Hashable, threading.Event] = {}  # what some thread is constructing; set when that has ended
 _lock = threading.Lock()
 _warnings: set[str] = set()  # those already issued
 _contexts = itertools.count()
@@ -68,18 +69,33 @@ class Same:
 
 
 def remember(key: Hashable, construct: Callable[[], Any]) -> Any:
-    """Return the cached value for this key in the current trace context, or call construct() and cache its result."""
+    """Return the cached value for this key in the current trace context, or call construct() and cache its result.
+
+    What another thread is constructing is waited for. If that fails, it is constructed here.
+    """
     key = (key, trace_context())
-    with _lock:
-        if key in _programs:
-            _programs.move_to_end(key)
-            return _programs[key]
-    with compiling.said():
-        value = construct()
-    with _lock:
-        _programs[key] = value
-        while len(_programs) > MOST:
-            _programs.popitem(last=False)
+    while True:
+        with _lock:
+            if key in _programs:
+                _programs.move_to_end(key)
+                return _programs[key]
+            others = _constructed.get(key)
+            if others is None:
+                ended = _constructed[key] = threading.Event()
+                break
+        with compiling.said():
+            others.wait()
+    try:
+        with compiling.said():
+            value = construct()
+        with _lock:
+            _programs[key] = value
+            while len(_programs) > MOST:
+                _programs.popitem(last=False)
+    finally:
+        with _lock:
+            del _constructed[key]
+        ended.set()
     return value
 
 

@@ -4,7 +4,6 @@ Common operations have a batching rule here. An operation without a rule, or wit
 batched by vmap on its own, so that every function works.
 """
 
-import functools
 import math
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any
@@ -24,7 +23,6 @@ RUNS = -1  # the batch axis comes last, so that a pass over one arm of all runs 
 # Up to this many entries, a select over all of them is faster than one store per run (benchmarks/RESULTS.md).
 SELECT_LIMIT = 64
 CONSTANT_LIMIT = 4096  # largest number of entries of a constant that is compared by value
-SLICES = 32  # number of parts of a vector of one run that are combined as vectors
 LOOKUP_LIMIT = 16  # largest number of entries of a vector, or rows of a matrix, for a lookup by selects
 
 ELEMENTWISE = frozenset(
@@ -97,7 +95,7 @@ def _operation(equation: Equation, operands: tuple, marks: tuple, lanes: int, kn
         keys = jnp.stack([jax.random.fold_in(operands[0], i) for i in parts])
         return [(keys.reshape(equation.params["shape"]), False)]
     if not any(marks) and equation.name in ("argmax", "argmin") and len(equation.inputs[0].shape) == 1:
-        return [(_first_extreme(operands[0], equation.name == "argmax", equation.params["index_dtype"]), False)]
+        return [(search.first_extreme(operands[0], equation.name == "argmax", equation.params["index_dtype"]), False)]
     results = _rule(equation, operands, marks, lanes, known) if any(marks) else equation.bind(operands)
     return [(x, any(marks)) for x in results]
 
@@ -136,7 +134,7 @@ def _rule(equation: Equation, operands: tuple, marks: tuple, lanes: int, known: 
             position = search.first_largest(operands[0], known, name == "argmax", params["index_dtype"])
             if position is not None:
                 return [position]
-        return [_first_extreme(operands[0], name == "argmax", params["index_dtype"])]
+        return [search.first_extreme(operands[0], name == "argmax", params["index_dtype"])]
     if name in ALONG_AXES:
         return equation.bind([full(0)])
     if name == "reduce" and not any(marks[len(operands) // 2 :]):
@@ -237,34 +235,6 @@ def _only(hit: Array, x: Array) -> Array:
         return (hit & x).any(0)
     low = -jnp.inf if jnp.issubdtype(x.dtype, jnp.floating) else jnp.iinfo(x.dtype).min
     return jnp.max(jnp.where(hit, x, jnp.asarray(low, x.dtype)), axis=0)
-
-
-def _first_extreme(vector: Array, largest: bool, dtype: np.dtype) -> Array:
-    """Argmax or argmin over the entries of [entries, lanes] or [entries]; as in JAX, the first NaN is the extreme.
-
-    XLA's CPU compiler fuses the computation of the entries into a pairwise argmax and does not vectorize it. With 10
-    and 20 arms, this was three to six times slower than two plain reductions of a stored vector.
-    """
-    vector = lax.optimization_barrier(vector)
-    extreme = _reduced(vector, jnp.maximum if largest else jnp.minimum)
-    index = lax.expand_dims(jnp.arange(vector.shape[0], dtype=dtype), range(1, vector.ndim))
-    hit = (vector == extreme[None]) | (vector != vector)
-    return _reduced(jnp.where(hit, index, vector.shape[0] - 1), jnp.minimum)
-
-
-def _reduced(x: Array, combine: Callable) -> Array:
-    """The largest or smallest entry of [entries, lanes] or [entries], which `combine` returns of two numbers.
-
-    XLA's CPU compiler reduces the entries of one run number by number; slices take a quarter of the time with 10^5.
-    """
-    reduce = jnp.max if combine is jnp.maximum else jnp.min
-    size = x.shape[0] // SLICES
-    if x.ndim > 1 or size < 2:
-        return reduce(x, axis=0)
-    x = lax.optimization_barrier(x)
-    slices = (x[i * size : (i + 1) * size] for i in range(SLICES))
-    most = reduce(lax.optimization_barrier(functools.reduce(combine, slices)))
-    return combine(most, reduce(x[SLICES * size :])) if x.shape[0] % SLICES else most
 
 
 def _entry(vector: Array, index: Array, own: bool, varies: bool) -> Array:

@@ -3,9 +3,9 @@
 Both depend on the platform, the memory of the device and the bytes of a run. They do not change results, because every
 round has its own key, and runs do not interact in compiled code.
 
-The core of a CPU plays as many runs as fit into its second-level cache, tile after tile, and only one if a round of it
-is long. On a GPU or TPU each kernel
-launch has a cost that does not depend on the number of runs, so as many runs are played as fill the device.
+The core of a CPU plays as many runs as fit into its second-level cache, tile after tile, and only one if its rounds
+are long. On a GPU or TPU each kernel has a cost that does not depend on the number of runs, so as many runs are played
+as fill the device.
 
 A TPU has no float64 units, so XLA emulates them: a step of `lucb` then takes twelve times the operations, in three
 times as many kernels.
@@ -51,6 +51,8 @@ class Sizes(NamedTuple):
     noise: int  # largest number of bytes of one run's noise in a block
     slots: int  # largest number of write-outs of results in a call
     pack: int  # number of runs that are replanned together, the same in every tile for identical rounding
+    together: int  # number of rounds of a loop of known length, in which the host is not asked whether to go on
+    unroll: int  # number of rounds written out in an iteration of that loop, which saves copies of the state
     heavy: int | None = None  # number of elementary operations of a step from which runs are played one at a time
 
 
@@ -62,17 +64,21 @@ CPU = Sizes(
     noise=2048,  # it must fit into the cache together with the state
     slots=32,
     pack=32,  # whole vectors
+    together=1,
+    unroll=1,
     heavy=1 << 16,  # from here on 64 runs take at most about four times as long alone as in a tile, one run a ninth
 )
-# Estimated for an H100 and a v5e, and timed on neither (benchmarks/RESULTS.md, ahead of time).
+# Measured on an H100 (benchmarks/RESULTS.md, GPU), but for noise, slots and pack; estimated for a TPU.
 ACCELERATOR = Sizes(
     cache=None,
-    tile_most=1 << 20,  # from about 10^5 runs on, memory traffic costs more than kernel launches
+    tile_most=1 << 18,  # the states of a few arms then fit into the second-level cache
     lanes_most=1 << 17,
     refills=1,  # an idle lane costs nothing until the device is full
     noise=1 << 14,  # blocks of 64 steps up to 256 bytes per step; each block launches additional kernels
     slots=8,  # each slot holds all lanes and is copied to the host
     pack=4096,
+    together=16,  # a loop asks the host once for 16 rounds, which takes as long as a few rounds
+    unroll=4,
 )
 PLATFORMS: Mapping[str, Sizes] = {"cpu": CPU}  # all other platforms are accelerators
 SHARE = 0.25  # share of an accelerator's memory for the carry, which a loop may hold twice besides temporary buffers

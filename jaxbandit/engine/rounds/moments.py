@@ -1,8 +1,8 @@
 """Means and variances over runs from exact sums, independent of the order of the runs and rounded once at the end.
 
-A float is an integer times a power of two. The integer is split into three limbs of 18 bits. For all values with the
-same exponent, sums of limbs and of products of two limbs are then exact in float64, and Python's integers combine
-them. Hence results do not depend on tiles, workers or resuming, and doubling all values doubles the mean exactly.
+At each point, the values of all runs are written as sums of integers of 18 bits times powers of two that they share.
+Sums of these integers and of their products are exact in float64, and Python's integers combine them. Hence results do
+not depend on tiles, workers or resuming, and doubling all values doubles the mean exactly.
 """
 
 from collections.abc import Mapping
@@ -10,9 +10,10 @@ from typing import Any
 
 import numpy as np
 
-LIMB = 18  # bits; a product of two limbs has at most 36, and 2^14 sums of three products fit in the 53 of a float64
+LIMB = 18  # bits; a product of two limbs has at most 36, and 2^14 of them fit in the 53 of a float64
 BLOCK = 1 << 14  # largest number of runs processed at a time
-VALUES = 1 << 16  # approximate number of values processed at a time, each of which needs a dozen temporary float64
+VALUES = 1 << 14  # approximate number of values processed at a time, so that all temporary arrays stay in a cache
+REACH = 900  # bits below the largest value within which a value can be scaled without underflow
 LEAST = -1073  # exponent of the smallest subnormal number in the convention of np.frexp
 UNIT = 3 * LIMB - LEAST  # every float64 is a multiple of 2^-UNIT, the unit of sums; that of squares is 2^-(2 * UNIT)
 
@@ -53,28 +54,23 @@ class Moments:
         self.square += np.array([int(n) for n in sums["square"]], object)
 
     def _add(self, values: np.ndarray) -> None:
-        mantissa, exponent = np.frexp(values)
-        lowest = int(exponent.min())
-        width = int(exponent.max()) - lowest + 1
-        place = (np.arange(len(values))[:, None] * width + (exponent - lowest)).ravel()  # index of (point, exponent)
-        used = np.flatnonzero(np.bincount(place))
-        point, shift = used // width, (used % width + (lowest - LEAST)).astype(object)
-
-        def joined(*parts: np.ndarray) -> np.ndarray:
-            """Sums of the parts at each index in use as Python integers; the first part is the most significant."""
-            whole = np.zeros(len(used), object)
-            for part in parts:
-                whole = (whole << LIMB) + np.bincount(place, part)[used].astype(np.int64).astype(object)
-            return whole
-
-        limbs, rest = [], mantissa.ravel()
-        for _ in range(3):
-            rest = rest * 2.0**LIMB
+        size = np.abs(values)
+        top = np.frexp(size.max(1))[1]  # every value is below 2^top
+        tiny = size < np.ldexp(1.0, top - REACH)[:, None]
+        if size[tiny].any():
+            self._add(np.where(tiny, values, 0.0))
+            values = np.where(tiny, 0.0, values)
+        limbs, rest = [], np.ldexp(values, -top[:, None])
+        while rest.any():
+            rest *= 2.0**LIMB
             limbs.append(np.rint(rest))
-            rest = rest - limbs[-1]
-        a, b, c = limbs
-        np.add.at(self.total, point, joined(a, b, c) << shift)
-        np.add.at(self.square, point, joined(a * a, 2 * a * b, 2 * a * c + b * b, 2 * b * c, c * c) << 2 * shift)
+            rest -= limbs[-1]
+        unit = (top + UNIT).astype(object)
+        for i, limb in enumerate(limbs, 1):
+            self.total += _integers(limb.sum(1)) << unit - LIMB * i
+            for j, other in enumerate(limbs[:i], 1):
+                products = _integers(np.einsum("pr,pr->p", limb, other)) * (1 if i == j else 2)
+                self.square += products << 2 * unit - LIMB * (i + j)
 
     def mean(self) -> np.ndarray:
         """Mean over the included runs, float64[points], correctly rounded; nan if there are none."""
@@ -87,6 +83,11 @@ class Moments:
     def _ratio(self, above: np.ndarray, below: int) -> np.ndarray:
         known = self.finite & (below > 0)
         return np.array([_nearest(n, below) if flag else np.nan for n, flag in zip(above, known, strict=True)])
+
+
+def _integers(values: np.ndarray) -> np.ndarray:
+    """Return whole numbers as Python's integers."""
+    return values.astype(np.int64).astype(object)
 
 
 def _nearest(above: int, below: int) -> float:

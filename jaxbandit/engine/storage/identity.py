@@ -10,7 +10,6 @@ import functools
 import hashlib
 import re
 from collections.abc import Callable, Mapping, Sequence
-from importlib import metadata
 from typing import Any
 
 import jax
@@ -18,7 +17,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxbandit.base.types import PyTree
-from jaxbandit.base.version import __version__
+from jaxbandit.base.version import __version__, version_of
 from jaxbandit.engine.layout import jaxprs
 
 Identity = Mapping[str, Any]  # plain data, because it is stored as JSON
@@ -39,7 +38,7 @@ _FOLLOWS = {
 
 def surroundings(platform: str) -> dict[str, str]:
     """The part of an identity that does not depend on arguments; `platform` is that of the devices, such as "cpu"."""
-    versions = {"jax": jax.__version__, "jaxlib": metadata.version("jaxlib"), "jaxbandit": __version__}
+    versions = {"jax": jax.__version__, "jaxlib": version_of("jaxlib"), "jaxbandit": __version__}
     return {"platform": platform, **versions}
 
 

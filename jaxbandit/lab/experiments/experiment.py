@@ -3,6 +3,8 @@
 Several experiments may run at once: while one compiles, which uses one core, others run or compile as well.
 """
 
+import functools
+import itertools
 import shutil
 import threading
 from collections.abc import Callable, Sequence
@@ -15,7 +17,7 @@ from jaxbandit.engine.driver import parts
 from jaxbandit.engine.driver.execution import DEFAULT, Execution
 from jaxbandit.engine.layout import compiling
 from jaxbandit.engine.storage.checkpoint import Finished
-from jaxbandit.lab.experiments import beginning, directory, forecast, playing, tasks
+from jaxbandit.lab.experiments import ahead, beginning, directory, forecast, playing, tasks
 from jaxbandit.lab.experiments.truth import seeks_best_arm, truth_of
 from jaxbandit.lab.specs.spec import Cell, Experiment
 from jaxbandit.running import failures
@@ -35,6 +37,7 @@ def run_experiment(
     *,
     max_failed: float | None = None,
     execution: Execution = SHOWN,
+    alone: bool = True,
 ) -> list[Any]:
     """Run or resume every cell of an experiment. A cell is one algorithm on one instance.
 
@@ -46,6 +49,7 @@ def run_experiment(
         kept. Default: the value of the experiment.
       execution: how the runs are played; `out` holds the checkpoints. With progress True, a line is printed every ten
         seconds if stderr is not a terminal.
+      alone: whether no other experiment runs beside this one. The next cell is then compiled while one is played.
 
     Returns:
       One Result per cell, in the order of `experiment.cells()`.
@@ -75,10 +79,15 @@ def run_experiment(
             job = Job(experiment, out, numbers, done, execution._replace(progress=advance))
             if crew is not None:
                 job.divide(crew)
-            for cell in cells:
-                if cell.index in job.shares:
-                    done[cell.index] = job.finish(cell)
-                failures.judge([done[cell.index]], max_failed)
+            played = [cell for cell in cells if cell.index in job.shares] if alone and crew is None else []
+            following = {one.index: other for one, other in itertools.pairwise(played)}
+            with ahead.compiler() as compile:
+                for cell in cells:
+                    if cell.index in following:
+                        compile(functools.partial(job.compile, following[cell.index]))
+                    if cell.index in job.shares:
+                        done[cell.index] = job.finish(cell)
+                    failures.judge([done[cell.index]], max_failed)
         results = [done[cell.index] for cell in cells]
         if out is not None:
             about = (experiment.name, results[0].kind, experiment.seed, experiment.precision)
@@ -130,6 +139,11 @@ class Job:
             some.append(parts.part_of(record, first, "the runs played here"))
         return self.join(cell, some)
 
+    def compile(self, cell: Cell) -> None:
+        """Begin to play a cell, inside `only_compiling`."""
+        execution = self.execution._replace(progress=None)
+        playing.record_of(self.experiment, cell, execution=execution, finished=self._finished(cell))
+
     def join(self, cell: Cell, some: Sequence[parts.Part], mixed: bool = False) -> Result:
         """Store the result of a cell's parts, including its first runs if they were finished before."""
         before = self._before(cell)
@@ -141,12 +155,9 @@ class Job:
 
     def _at_once(self, cell: Cell) -> Result:
         """Play or resume a cell that is not divided into parts."""
-        before = self._before(cell)
-        options: dict[str, Any] = {"execution": self._saved(cell)}
-        checkpoint = options["execution"].checkpoint_dir
-        stored = "" if self.out is None else str(cell_paths(self.out, self.numbers[cell.index])[0])
-        if before is not None and _kept(before):  # otherwise all runs are played again
-            options["finished"] = Finished(stored, before.identity, before.arrays)
+        execution = self._saved(cell)
+        checkpoint, stored = execution.checkpoint_dir, self._file(cell)
+        options = {"execution": execution, "finished": self._finished(cell)}
         try:
             return self._stored(cell, playing.play(self.experiment, cell, self._truth(cell), **options))
         except BadInput:
@@ -169,6 +180,14 @@ class Job:
 
     def _before(self, cell: Cell) -> Result | None:
         return self.done.get(cell.index)
+
+    def _finished(self, cell: Cell) -> Finished | None:
+        """Return the runs of a cell that an earlier call has finished; None if all are played again."""
+        before = self._before(cell)
+        return Finished(self._file(cell), before.identity, before.arrays) if before and _kept(before) else None
+
+    def _file(self, cell: Cell) -> str:
+        return "" if self.out is None else str(cell_paths(self.out, self.numbers[cell.index])[0])
 
     def _place(self, name: str, cell: Cell) -> Path | None:
         return None if self.out is None else self.out / name / f"{self.numbers[cell.index]:03d}"
@@ -196,7 +215,8 @@ def bar(
     name = (first.name if len(experiments) == 1 else "all") + label
     runs = [e.runs * len(list(e.cells())) for e in experiments]
     unit, steps = ("step", first.horizon) if first.kind == "simulate" else ("run", 1)
-    return progress_bar(round(share * sum(n * steps for n in runs)), name, unit, show, progress is True)
+    alike = sum(len(list(e.cells())) for e in experiments) == 1
+    return progress_bar(round(share * sum(n * steps for n in runs)), name, unit, show, progress is True, alike)
 
 
 def run_experiments(
@@ -232,7 +252,7 @@ def run_experiments(
 
         def run(experiment: Experiment, directory: Path, quiet: bool = execution.progress is False) -> None:
             with compiling.quietly(quiet):
-                run_experiment(experiment, directory, execution=execution, **options)
+                run_experiment(experiment, directory, execution=execution, alone=False, **options)
 
         execution = execution._replace(progress=heard)
         with ThreadPoolExecutor(at_once) as pool:

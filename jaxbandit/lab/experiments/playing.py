@@ -5,6 +5,7 @@ nothing else share one compilation.
 """
 
 import functools
+import threading
 from collections.abc import Mapping
 from typing import Any
 
@@ -99,8 +100,12 @@ def program(cell: Cell) -> tuple[Make, PyTree]:
     fixed_world, moving_world = _split(environment, cell.instance.arguments)
     factories = algorithm.factory(), environment.factory()  # these change if a module is reloaded
     still = tuple(fixed.items()), tuple(fixed_world.items())
-    make = _make(factories, algorithm, environment, *still, bool(moving_world))
+    with _making:  # two threads that ask at once must get the same function
+        make = _make(factories, algorithm, environment, *still, bool(moving_world))
     return make, {"algorithm": _arrays(moving), "environment": _arrays(moving_world)}
+
+
+_making = threading.Lock()
 
 
 # The engine compiles once per `make` object and shapes, so an equal structure must get the same object again.

@@ -5,7 +5,6 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from importlib import metadata
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -14,6 +13,7 @@ import numpy as np
 from jaxbandit.base.contract import Outcome
 from jaxbandit.base.extras import lab
 from jaxbandit.base.markup import html_table, view
+from jaxbandit.base.version import __version__, version_of
 from jaxbandit.engine.storage.json_files import plain
 from jaxbandit.running.results import frames, names, report, saving
 from jaxbandit.theory import intervals
@@ -276,6 +276,4 @@ def skewed(values: np.ndarray, runs: int, name: str = "") -> list[str]:
 
 def versions() -> dict[str, str]:
     """Return the versions of the packages on which results may depend."""
-    from jaxbandit.base.version import __version__
-
-    return {"jaxbandit": __version__, "jax": metadata.version("jax"), "numpy": np.__version__}
+    return {"jaxbandit": __version__, "jax": version_of("jax"), "numpy": np.__version__}

@@ -11,13 +11,14 @@ def addresses(results: Sequence[Any]) -> list[str]:
 
 def algorithms(results: Sequence[Any], *, but: str = "") -> list[str]:
     """Return the algorithm of each result with the values of its swept parameters except `but`, as in kl?c=3."""
+    first: dict[str, Any] = {}
+    for result in results:
+        first.setdefault(result.algorithm, result.params)
     swept = {
         (r.algorithm, name)
         for r in results
-        for other in results
-        if other.algorithm == r.algorithm
-        for name in r.params
-        if name != but and other.params.get(name) != r.params[name]
+        for name in {*r.params, *first[r.algorithm]} - {but}
+        if first[r.algorithm].get(name) != r.params.get(name)
     }
     labels = []
     for result in results:
