@@ -14,6 +14,7 @@ from . import halving as halving
 from . import linear as linear
 from . import non_stationary as non_stationary
 from . import offpolicy as offpolicy
+from . import one_run as one_run
 from . import other_settings as other_settings
 from . import regret as regret
 from . import scaling as scaling

@@ -140,6 +140,23 @@ def test_a_single_run_takes_only_its_own_branch():
     assert one == -2.0 and not taken
 
 
+@pytest.mark.parametrize("entries", [1, 5, 31, 63, 64, 100, 1000])
+def test_the_largest_entry_of_one_run(entries):
+    """The lowest index among ties, and the first NaN, as NumPy finds them; vectors of 64 and more are cut in slices."""
+    rng = np.random.default_rng(entries)
+    rows = [rng.integers(0, 4, entries).astype(np.float32) for _ in range(20)]
+    rows += [np.where(np.arange(entries) == entries - 1, 9, row) for row in rows[:3]]
+    rows += [np.where(rng.random(entries) < 0.1, np.nan, row) for row in rows[:5]]
+
+    def function(x):
+        return jnp.argmax(x), jnp.argmin(x), argmax(x > 2)
+
+    play = jax.jit(batching.batch_last(function, (jnp.zeros(entries),), (True,), True, 1))
+    for row in rows:
+        largest, least, first = (int(found[0]) for found in play(jnp.asarray(row, jnp.float32)[:, None]))
+        assert (largest, least, first) == (np.argmax(row), np.argmin(row), np.argmax(row > 2))
+
+
 def test_operations_are_counted_by_hand():
     def twice(x):
         return jax.lax.fori_loop(0, 7, lambda i, x: x * 2, x)

@@ -42,6 +42,7 @@ from benchmarks import (  # noqa: E402
     limits,
     linear,
     machine,
+    one_run,
     other_settings,
     peers_shared,
     regret,
@@ -135,6 +136,13 @@ def test_fixed_features():
     drift = fixed_features.drift(12, 30, x64=True, num_arms=30)
     assert drift["variances"] < 1e-12 and drift["means"] < 1e-12
     assert "d = 12" in fixed_features.table({"costs": [row], "drift": [drift]})
+
+
+def test_one_run():
+    heavy, light = one_run.measure_rule("lin_ucb"), one_run.measure_rule("ucb1")
+    assert heavy["alone"] and 0 < heavy["one_us"] < 50 * heavy["share_us"]  # 64 and more in tiles
+    assert not light["alone"] and "one_us" not in light
+    assert "alone" in one_run.table([heavy, light, {"rule": "other", "error": "why"}])
 
 
 def test_other_settings():
