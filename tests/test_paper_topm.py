@@ -302,7 +302,8 @@ class _Parts:
 def test_when_one_experiment_fails_the_others_end(monkeypatch, tmp_path):
     started, ended = threading.Event(), []
 
-    def run(part, directory, *, execution):
+    def run(part, directory, *, execution, alone):
+        assert not alone
         if part.fails:
             started.wait(10)
             raise OSError("disk")
