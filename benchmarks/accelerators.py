@@ -102,10 +102,10 @@ def compiled_row(target_name: str, name: str, precision: str | None, known: str)
             run = StoppingRun(lambda _: pair, (), "threefry4x32", any_rewards=True)
             program: Any = LaneLoop(run, target.platform)
             runs = sizes.lanes(target.platform, target.memory, program.run_bytes, NUM_RUNS, 1)
-            lanes = jax.eval_shape(lambda n: program.empty(program.first(()), n, runs), number)
+            lanes = jax.eval_shape(lambda n: program.empty(program.run.first(()), n, runs), number)
             count = program.run.count
             advance = (program.advance, ((), root, lanes, number, count, number, number), (2,))
-            others = [(program.first, ((),))]
+            others = [(program.run.first, ((),))]
         else:
             run = SingleRun(lambda _: pair, (), "threefry4x32", any_rewards=True)
             program = TileLoop(run, CHECKPOINTS, 0, target.platform)

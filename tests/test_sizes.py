@@ -155,7 +155,7 @@ def test_the_bytes_of_a_run_are_those_of_the_compiled_program(monkeypatch):
     first = reserved(simulated.advance, 1, (), carry, number, marks)
     with jax.enable_x64(True):
         stopped = LaneLoop(StoppingRun(lambda _: (lucb(3), bernoulli(MEANS)), (), "threefry4x32"))
-        lanes = jax.eval_shape(lambda n: stopped.empty(stopped.first(()), n, runs), number)
+        lanes = jax.eval_shape(lambda n: stopped.empty(stopped.run.first(()), n, runs), number)
         second = reserved(stopped.advance, 2, (), root, lanes, number, stopped.run.count, number, number)
         predicted = [runs * simulated.run_bytes, runs * stopped.run_bytes]
     assert [first, second] == pytest.approx(predicted, rel=0.2)

@@ -156,7 +156,8 @@ class FixedHorizon(Program):
         return self.totals[name] / max(self.counted, 1) if name in self.totals else None
 
     def _carry(self, loop: Any, lanes: int) -> Any:
-        return jax.eval_shape(loop.start, self.arguments, self.root, jax.ShapeDtypeStruct((lanes,), jnp.int32))
+        runs = jax.ShapeDtypeStruct((lanes,), jnp.int32)
+        return jax.eval_shape(loop.start, self.arguments, self.root, runs, None)
 
 
 class Tile(Player):
