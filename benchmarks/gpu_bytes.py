@@ -39,6 +39,8 @@ def main(argv: Sequence[str]) -> int:
     from jaxbandit.lab.specs.registry import ALGORITHMS
 
     names = asked.algorithms or list(ALGORITHMS)
+    if unknown := [name for name in names if name not in ALGORITHMS]:
+        parser.error(f"algorithms: {unknown[0]!r} is not registered")
     asked.out.mkdir(parents=True, exist_ok=True)
     rows = list(_played(names, asked.processes, asked.seconds, asked.out / "gpu_bytes.jsonl"))
     print(text(names, rows))

@@ -149,3 +149,9 @@ def test_our_half_measures():
     for row in ours[9:]:
         assert 0.9 < row["worth"][0] <= 1 and row["fits"] >= 20 and row["said"]
     assert "with certainty" in ours[9]["said"] and "no guarantee" in ours[11]["said"]
+
+
+def test_an_interpreter_that_is_not_there_is_named(capsys):
+    with pytest.raises(SystemExit):
+        __main__.main(["peers", "--peers", "/no/such/python"])
+    assert "peers: /no/such/python is not an interpreter that can be started" in capsys.readouterr().err

@@ -193,6 +193,9 @@ def test_what_two_ways_to_play_have_in_common(tmp_path, capsys):
     assert "2 of 2 algorithms have the same bytes" in capsys.readouterr().out
     __main__.main(["gpu_bytes", "--algorithms", "ucb1", "--seconds", "0", "--out", str(tmp_path)])
     assert "not reached: ucb1" in capsys.readouterr().out
+    with pytest.raises(SystemExit):
+        __main__.main(["gpu_bytes", "--algorithms", "ucbb"])
+    assert "algorithms: 'ucbb' is not registered" in capsys.readouterr().err
     rows = [{"algorithm": "a", "same": True, "other": []}, {"algorithm": "b", "same": False, "other": ["pulls"]}]
     text = gpu_bytes.text("abcd", [*rows, {"algorithm": "c", "error": "why"}])
     assert text.splitlines() == [
