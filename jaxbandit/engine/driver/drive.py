@@ -19,7 +19,7 @@ from jaxbandit.base.types import PyTree
 from jaxbandit.engine.driver import ahead, interrupts
 from jaxbandit.engine.driver.execution import Execution, Progress
 from jaxbandit.engine.layout import compiling, sizes
-from jaxbandit.engine.layout.compiled import remember, scopes_of_thread
+from jaxbandit.engine.layout.compiled import compile_program, remember, scopes_of_thread
 from jaxbandit.engine.rounds import fit, keys
 from jaxbandit.engine.rounds.single import Make
 from jaxbandit.engine.rounds.step import without_notes
@@ -143,6 +143,15 @@ class Program(ABC):
     def left(self) -> int:
         """Number of runs that have not ended."""
         return int(np.count_nonzero(self.outcome == NOT_ENDED))
+
+    def first_states(self) -> PyTree:
+        """The states that all runs begin with, `run.first`.
+
+        They are computed by one program for all devices, because a run's numbers must not depend on their number.
+        """
+        first, device = self.loop.run.first, jax.local_devices()[0]
+        program = remember((*self.key, "first"), lambda: compile_program(first, device, self.arguments))
+        return program(self.arguments)
 
     def stops(self) -> bool:
         """Whether players must save their states and stop."""

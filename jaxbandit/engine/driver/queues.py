@@ -73,11 +73,7 @@ class UntilStop(Program):
             self.varies = [few.shape != many.shape for few, many in zip(*leaves, strict=True)]  # True with a lane axis
             each = self.loop.run.recorder.sizes
             self.pulls_of_a_round = each[0] if len(each) == 1 and "pulls" in self._names() else None
-            # Computed once for all devices by one program: a run's numbers must not depend on the number of devices.
-            first, device = self.loop.run.first, jax.local_devices()[0]
-            self.first = remember((*self.key, "first"), lambda: compile_program(first, device, self.arguments))(
-                self.arguments
-            )
+            self.first = self.first_states()
         for device in dict.fromkeys(self.queues[:number]):
             self.advance(width, device)
         dealt = zip(self._deal(number), self.queues, strict=False)

@@ -108,10 +108,8 @@ class FixedHorizon(Program):
                 resumed[-1].hold()
         missing = [(self.first_run + first, self.first_run + end) for first, end in unknown(known)]
         widths = {tile.lanes for tile in resumed} | ({width} if missing else set())
-        if self.loop.alone and self.left():  # by one program: no number may depend on the number of devices
-            first, device = self.loop.run.first, jax.local_devices()[0]
-            begun = remember((*self.key, "first"), lambda: compile_program(first, device, self.arguments))
-            self.first = jax.tree.map(np.asarray, begun(self.arguments))
+        if self.loop.alone and self.left():
+            self.first = jax.tree.map(np.asarray, self.first_states())
         self.compiled = {each: self.functions(each) for each in sorted(widths)}
 
         def tiles() -> Iterator[Tile]:
