@@ -14,7 +14,7 @@ from scipy import stats
 import jaxbandit as jb
 from jaxbandit.base.contract import Outcome
 from jaxbandit.base.refusals import RunsLeftOut
-from jaxbandit.engine.driver import queues as engine
+from jaxbandit.engine.driver import drive, queues
 from jaxbandit.lab.cli.command_line import main
 from jaxbandit.running.results.budget import BudgetResult
 from jaxbandit.running.results.report import table
@@ -65,8 +65,14 @@ def played():
 def test_a_list_of_budgets_is_a_result_each_of_one_compilation(monkeypatch):
     results, compiled = played(), []
     assert [r.budget for r in results] == BUDGETS and all(isinstance(r, BudgetResult) for r in results)
-    factory, world, first = rejects(), jb.table(ROWS), engine.compile_program
-    monkeypatch.setattr(engine, "compile_program", lambda *a, **o: compiled.append(a[0].__name__) or first(*a, **o))
+    factory, world, compile_program = rejects(), jb.table(ROWS), queues.compile_program
+
+    def count(function, *examples, **more):
+        compiled.append(function.__name__)
+        return compile_program(function, *examples, **more)
+
+    for module in (drive, queues):
+        monkeypatch.setattr(module, "compile_program", count)
     again = jb.identify(factory, world, budget=8, num_runs=RUNS)
     once = list(compiled)
     jb.identify(factory, world, budget=BUDGETS, num_runs=RUNS)
