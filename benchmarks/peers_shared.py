@@ -1,6 +1,7 @@
 """What every benchmark beside other libraries has: its command, and the answer of a library in a process of its own."""
 
 import argparse
+import os
 import shutil
 import subprocess
 import tempfile
@@ -27,11 +28,14 @@ def command(
     parser.add_argument("--quick", action="store_true", help="smaller sizes")
     parser.add_argument("--write", action="store_true", help="write the table into its page")
     asked = parser.parse_args(argv)
-    if missing := [python for python in asked.peers if shutil.which(python) is None]:
-        parser.error(f"peers: {missing[0]} is not an interpreter that can be started")
+    interpreters = []
+    for python in asked.peers:
+        if (path := shutil.which(python)) is None:
+            parser.error(f"peers: {python} is not an interpreter that can be started")
+        interpreters.append(os.path.abspath(path))  # peers run in other directories
     if asked.write and asked.quick:
         parser.error("quick = True with write, must be without: what is written is measured in full")
-    found = measure(asked.quick, asked.peers)
+    found = measure(asked.quick, interpreters)
     text = table(found)
     print(text)
     if asked.write and write is not None:

@@ -1,4 +1,4 @@
-"""Write a table of RESULTS.md, or of another page, between its two marks, and leave the prose around it unchanged."""
+"""Write a table between its two marks in RESULTS.md, in results/ or in another page, and leave the prose unchanged."""
 
 import datetime
 import os
@@ -9,7 +9,7 @@ RESULTS = Path(__file__).with_name("RESULTS.md")
 
 
 class NoPlace(Exception):
-    """RESULTS.md has no marks for a part; the message is one line."""
+    """No page has marks for a part; the message is one line."""
 
 
 def begin(part: str) -> str:
@@ -22,14 +22,21 @@ def end(part: str) -> str:
     return f"<!-- end of {part} -->"
 
 
-def parts(path: Path | None = None) -> list[str]:
-    """Return the parts that have marks in the file, in its order."""
-    return re.findall(r"^<!-- (\w+): written by ", (path or RESULTS).read_text(encoding="utf-8"), re.MULTILINE)
+def pages() -> list[Path]:
+    """Return RESULTS.md and the pages in results/."""
+    return [RESULTS, *sorted(RESULTS.with_name("results").glob("*.md"))]
 
 
-def write(part: str, about: str, text: str, path: Path | None = None) -> None:
+def parts() -> list[str]:
+    """Return the parts that have marks in a page."""
+    texts = (path.read_text(encoding="utf-8") for path in pages())
+    return [part for text in texts for part in re.findall(r"^<!-- (\w+): written by ", text, re.MULTILINE)]
+
+
+def write(part: str, about: str, table: str) -> None:
     """Replace the text between a part's marks by this table and a line with the machine, the date and the load."""
-    replace(part, f"```text\n{about}; {today()}\n\n{text}\n```", path or RESULTS)
+    path = next((path for path in pages() if begin(part) in path.read_text(encoding="utf-8")), RESULTS)
+    replace(part, f"```text\n{about}; {today()}\n\n{table}\n```", path)
 
 
 def today() -> str:

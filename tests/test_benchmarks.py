@@ -305,25 +305,31 @@ def test_every_part_has_a_place_in_the_results_and_none_is_left():
 
 
 def test_a_table_is_written_into_its_place_and_nowhere_else(tmp_path, monkeypatch, capsys):
-    file = tmp_path / "RESULTS.md"
-    places = [f"{results_file.begin(part)}\nold {part}\n{results_file.end(part)}\n" for part in ("one", "two")]
-    file.write_text("before\n" + "between\n".join(places) + "after\n", encoding="utf-8")
-    results_file.write("two", "a machine", "a | table", file)
-    text = file.read_text(encoding="utf-8")
-    assert text.startswith("before\n" + places[0]) and text.endswith(results_file.end("two") + "\nafter\n")
+    file, below = tmp_path / "RESULTS.md", tmp_path / "results" / "below.md"
+    below.parent.mkdir()
+    zero, one, two = (
+        f"{results_file.begin(part)}\nold {part}\n{results_file.end(part)}\n" for part in ("zero", "one", "two")
+    )
+    file.write_text(f"before\n{zero}", encoding="utf-8")
+    below.write_text(f"before\n{one}between\n{two}after\n", encoding="utf-8")
+    monkeypatch.setattr(results_file, "RESULTS", file)
+    assert results_file.parts() == ["zero", "one", "two"]
+    results_file.write("two", "a machine", "a | table")
+    text = below.read_text(encoding="utf-8")
+    assert text.startswith(f"before\n{one}between\n") and text.endswith(results_file.end("two") + "\nafter\n")
     assert "a machine" in text and "a | table" in text and "old two" not in text
     with pytest.raises(results_file.NoPlace, match="no place for three"):
-        results_file.write("three", "", "", file)
+        results_file.write("three", "", "")
+    assert file.read_text(encoding="utf-8") == f"before\n{zero}"
     # From the command line, through a part that measures nothing.
     part = SimpleNamespace(measure=lambda quick: 1, table=lambda found: "one row", figures=lambda found: [file])
-    monkeypatch.setattr(__main__, "PARTS", ["one"])
-    monkeypatch.setattr(results_file, "RESULTS", file)
-    monkeypatch.setattr(benchmarks, "one", part, raising=False)
-    assert __main__.main(["one"]) == 0 and "old one" in file.read_text(encoding="utf-8")
+    monkeypatch.setattr(__main__, "PARTS", ["zero"])
+    monkeypatch.setattr(benchmarks, "zero", part, raising=False)
+    assert __main__.main(["zero"]) == 0 and "old zero" in file.read_text(encoding="utf-8")
     assert __main__.main(["all"]) == 0
-    assert "old one" not in file.read_text(encoding="utf-8") and "one row" in file.read_text(encoding="utf-8")
+    assert "old zero" not in file.read_text(encoding="utf-8") and "one row" in file.read_text(encoding="utf-8")
     with pytest.raises(SystemExit):
-        __main__.main(["one", "--quick", "--write"])
+        __main__.main(["zero", "--quick", "--write"])
     assert "quick" in capsys.readouterr().err
 
 

@@ -19,6 +19,7 @@ from jaxbandit.lab.specs.spec import KEYS
 
 ROOT = Path(__file__).parent.parent
 DOCUMENTS = ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", "RELEASING.md", "SECURITY.md", "benchmarks/RESULTS.md"]
+DOCUMENTS += sorted(f"benchmarks/results/{path.name}" for path in (ROOT / "benchmarks" / "results").glob("*.md"))
 DOCUMENTS += sorted(f"docs/{path.name}" for path in (ROOT / "docs").glob("*.md"))
 RECIPES = sorted(path.stem for path in (ROOT / "docs" / "recipes").glob("*.md") if path.stem != "index")
 DOCUMENTS += [f"docs/recipes/{name}.md" for name in ("index", *RECIPES)]

@@ -27,7 +27,8 @@ import repository_files  # noqa: E402
 
 PAGES = "index start choose tune reproduce write_your_own cluster promises gallery cli benchmarks faq changelog clock "
 PAGES += "reference/index reference/algorithms reference/generated/jaxbandit.Algorithm "
-PAGES += "reference/generated/jaxbandit.kl_ucb notebooks/lingape"
+PAGES += "reference/generated/jaxbandit.kl_ucb notebooks/lingape "
+PAGES += "arguments results/engine results/accelerators beside gpu contexts evaluate ab metrics settings recipes/index"
 LEGIBLE = 4.5  # contrast of text and what is behind it, the least that WCAG 2 (level AA) allows
 
 # Text whose contrast with its background is too small: what is behind it is that of the nearest element that is opaque.
@@ -139,7 +140,7 @@ def test_every_algorithm_was_measured_on_the_instance_of_its_question():
     "entry", [*ALGORITHMS.values(), *WRAPPERS.values(), *ENVIRONMENTS.values()], ids=lambda e: e.name
 )
 def test_every_registered_name_and_argument_is_in_a_table_of_the_reference(entry):
-    page = (DOCS / "cli.md").read_text(encoding="utf-8")
+    page = (DOCS / "arguments.md").read_text(encoding="utf-8")
     groups = re.findall(algorithm_tables.ARGUMENTS, page)
     assert groups == ["regret", "wrapper", "confidence", "budget", "environment"]
     tables = "".join(algorithm_tables.arguments(group) for group in groups)
@@ -196,6 +197,17 @@ def test_internal_links_of_the_site_lead_somewhere(site):
             if not to.exists() or (anchor and to in pages and unquote(anchor) not in pages[to].anchors):
                 broken.append(f"{path.relative_to(site)}: {target}")
     assert not broken, broken[:20]
+
+
+@pytest.mark.slow
+def test_no_page_is_large(site):
+    sizes = {path.relative_to(site).as_posix(): path.stat().st_size for path in site.rglob("*.html")}
+    assert {name: size for name, size in sizes.items() if size > 200_000} == {}
+
+
+def test_every_page_of_results_is_listed():
+    assert {path.stem for path in (ROOT / "benchmarks" / "results").glob("*.md")} == {*repository_files.RESULTS}
+    assert len(repository_files.RESULTS) == len(set(repository_files.RESULTS))
 
 
 @pytest.mark.slow

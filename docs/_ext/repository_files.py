@@ -12,13 +12,18 @@ from sphinx.application import Sphinx
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
+# The pages of benchmarks/results/, in the order in which RESULTS.md lists them.
+RESULTS = re.findall(r"\]\(results/(\w+)\.md\)", (ROOT / "benchmarks" / "RESULTS.md").read_text(encoding="utf-8"))
 # Pages whose text is a file outside docs/, by page.
 SHOWN = {"benchmarks": "benchmarks/RESULTS.md", "changelog": "CHANGELOG.md", "contributing": "CONTRIBUTING.md"}
+SHOWN |= {f"results/{name}": f"benchmarks/results/{name}.md" for name in RESULTS}
 PAGES = {path: f"{page}.md" for page, path in SHOWN.items()} | {"README.md": "index.md", "notebooks": "gallery.md"}
 # Pages below another in the table of contents, by that page: written here, so that the Markdown stays plain.
 BELOW = {
     "ab": ("recipes/ab_log",),
+    "benchmarks": tuple(f"results/{name}" for name in RESULTS),
     "choose": ("clock",),
+    "cli": ("arguments",),
     "tune": ("halving", "sessions", "integrations"),
     "write_your_own": ("contributing", "design"),
 }
@@ -52,6 +57,17 @@ def rewrite(text: str, home: Path, page: Path, repository_url: str = "") -> str:
     return "".join([*parts, LINK.sub(link, text[end:])])
 
 
+def write_pages(app: Sphinx, config: object) -> None:
+    """Write docs/results/, pages without text of their own, and delete those that RESULTS.md no longer lists."""
+    place = DOCS / "results"
+    place.mkdir(exist_ok=True)
+    for path in place.glob("*.md"):
+        if path.stem not in RESULTS:
+            path.unlink()
+    for name in RESULTS:
+        (place / f"{name}.md").touch()
+
+
 def read(app: Sphinx, page: str, content: list[str]) -> None:
     """Replace a page's source by the file that it shows, and its links by those of the site."""
     if page.startswith(("notebooks/", "reference/")):
@@ -69,5 +85,6 @@ def read(app: Sphinx, page: str, content: list[str]) -> None:
 def setup(app: Sphinx) -> dict[str, bool]:
     """Connect to Sphinx."""
     app.add_config_value("repository_url", "", "env", str)
+    app.connect("config-inited", write_pages)
     app.connect("source-read", read)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,14 +1,14 @@
 """Write the numbers of paper.md, each of which stands between <!--NAME--> and <!---->.
 
-`python docs/paper/write_numbers.py` takes them from benchmarks/RESULTS.md.
+`python docs/paper/write_numbers.py` takes them from benchmarks/RESULTS.md and the pages that it lists.
 """
 
 import re
 from pathlib import Path
 
 PAPER = Path(__file__).parent / "paper.md"
-RESULTS = PAPER.parents[2] / "benchmarks" / "RESULTS.md"
-# Where RESULTS.md has a number: the first group.
+BENCHMARKS = PAPER.parents[2] / "benchmarks"
+# Where these pages have a number: the first group.
 PLACES = {
     "ucb1_ns": r"^\| ucb1, K = 9, over C \|.*\(([\d.]+) and",
     "ucb1_over_c": r"^\| ucb1, K = 9, over C \| [\d.]+ \| ([\d.]+) ",
@@ -24,11 +24,12 @@ PLACES = {
 
 def numbers() -> dict[str, str]:
     """Return the numbers by name."""
-    results = RESULTS.read_text(encoding="utf-8")
+    pages = [BENCHMARKS / "RESULTS.md", *sorted((BENCHMARKS / "results").glob("*.md"))]
+    results = "\n".join(path.read_text(encoding="utf-8") for path in pages)
     found = {name: re.findall(place, results, re.MULTILINE) for name, place in PLACES.items()}
     for name, matches in found.items():
         if len(matches) != 1:
-            raise SystemExit(f"{name} = {matches}, must be one number of RESULTS.md: correct its place here")
+            raise SystemExit(f"{name} = {matches}, must be one number of benchmarks/: correct its place here")
     return {name: match for name, (match,) in found.items()}
 
 
