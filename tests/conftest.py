@@ -7,6 +7,7 @@ for the next run of the tests, which takes half the time; `--cache-clear` of pyt
 import gc
 import os
 import shutil
+import sys
 from pathlib import Path
 
 import pytest
@@ -83,6 +84,22 @@ def _drop_compiled_code():
     yield
     compiled.forget()
     jax.clear_caches()
+
+
+@pytest.fixture(autouse=True)
+def _close_figures():
+    yield
+    if "matplotlib.pyplot" in sys.modules:
+        sys.modules["matplotlib.pyplot"].close("all")
+
+
+@pytest.fixture
+def axes():
+    """Axes of a figure that no screen shows."""
+    pytest.importorskip("matplotlib").use("agg")
+    import matplotlib.pyplot as plt
+
+    return plt.subplots()[1]
 
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")

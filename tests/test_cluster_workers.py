@@ -6,6 +6,7 @@ import shlex
 import socket
 import subprocess
 import sys
+import textwrap
 import time
 from pathlib import Path
 
@@ -63,6 +64,25 @@ def test_every_command_of_the_page_leaves_the_same_bytes(shell, tmp_path):
     assert len(alone) > 4
     for name in ("processes", "python", "local", "client", "jobs", "merged"):
         assert numbers(tmp_path / name) == alone, name
+
+
+def test_a_worker_of_a_local_cluster_logs_nothing(shell, tmp_path):
+    """When it ends, its last heartbeat may have no answer, which Dask logs as an error with a traceback."""
+    script = """
+        import logging
+        from jaxbandit.running.distribution.executors import open_executor
+
+        def log():
+            logging.getLogger("distributed.worker").error("no answer")
+            return "done"
+
+        if __name__ == "__main__":
+            with open_executor("dask") as executor:
+                print(executor.submit(log).result())
+        """
+    (tmp_path / "script.py").write_text(textwrap.dedent(script), encoding="utf-8")
+    done = shell(f"{shlex.quote(sys.executable)} script.py")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "done\n", "")
 
 
 def numbers(directory):

@@ -72,7 +72,6 @@ def test_readme_code_prints_what_it_shows(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert sum(language == "python" for language, _ in fenced("README.md")) >= 5
     prints_what_it_shows("README.md")
-    matplotlib.pyplot.close("all")
     assert (tmp_path / "regret.png").stat().st_size > 10_000
 
 
@@ -121,7 +120,6 @@ def test_code_of_a_page_prints_what_it_shows(document, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert any(language == "python" for language, _ in fenced(document))
     prints_what_it_shows(document)
-    plt.close("all")
 
 
 @pytest.mark.slow

@@ -109,17 +109,6 @@ def test_a_rule_that_stops_is_warned_of_where_no_arm_is_the_best():
     )
 
 
-@pytest.fixture
-def axes():
-    matplotlib = pytest.importorskip("matplotlib")
-    matplotlib.use("Agg")
-    import matplotlib.pyplot as plt
-
-    figure, ax = plt.subplots()
-    yield ax
-    plt.close(figure)
-
-
 def _changes(ax):
     return [float(line.get_xdata()[0]) for line in ax.get_lines() if line.get_gid() == theory.CHANGE]
 

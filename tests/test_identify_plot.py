@@ -19,15 +19,6 @@ EXACT = {"delta": 0.05, "epsilon": 0.0}
 SPREAD = [10 * i for i in range(1, 101)]
 
 
-@pytest.fixture
-def axes():
-    import matplotlib.pyplot as plt
-
-    figure, ax = plt.subplots()
-    yield ax
-    plt.close(figure)
-
-
 def lines(ax, label):
     return [line for line in ax.get_lines() if line.get_label().startswith(label)]
 

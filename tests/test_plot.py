@@ -17,15 +17,6 @@ matplotlib = pytest.importorskip("matplotlib")
 matplotlib.use("Agg")
 
 
-@pytest.fixture
-def axes():
-    import matplotlib.pyplot as plt
-
-    figure, ax = plt.subplots()
-    yield ax
-    plt.close(figure)
-
-
 def _line(ax, label):
     return next(line for line in ax.get_lines() if line.get_label() == label)
 
@@ -79,7 +70,6 @@ def test_what_has_no_name_in_the_picture_is_not_drawn(axes):
 
 @pytest.mark.parametrize("what", ["legend", "ends", "samples", "stopping"])
 def test_nothing_is_cut_off_at_the_edges_of_a_figure(what):
-    import matplotlib.pyplot as plt
 
     name = "an algorithm of a rather long name"
     if what in ("legend", "ends"):
@@ -87,14 +77,11 @@ def test_nothing_is_cut_off_at_the_edges_of_a_figure(what):
         ax = results[0].plot() if what == "legend" else plot(results)
     else:
         ax = plot(stopping([10, 20, 99_999], algorithm=name), what=what)
-    try:
-        figure = ax.figure
-        figure.canvas.draw()
-        drawn = figure.get_tightbbox().extents * figure.dpi
-        assert drawn[0] >= -1 and drawn[1] >= -1
-        assert drawn[2] <= figure.bbox.width + 1 and drawn[3] <= figure.bbox.height + 1
-    finally:
-        plt.close(ax.figure)
+    figure = ax.figure
+    figure.canvas.draw()
+    drawn = figure.get_tightbbox().extents * figure.dpi
+    assert drawn[0] >= -1 and drawn[1] >= -1
+    assert drawn[2] <= figure.bbox.width + 1 and drawn[3] <= figure.bbox.height + 1
 
 
 def test_a_title_names_the_instance_if_it_has_a_name(axes):

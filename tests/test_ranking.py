@@ -31,15 +31,6 @@ def ends(results):
     return [float(r.moments()[0][-1]) for r in results]
 
 
-@pytest.fixture
-def axes():
-    import matplotlib.pyplot as plt
-
-    figure, ax = plt.subplots()
-    yield ax
-    plt.close(figure)
-
-
 def test_the_table_of_many_algorithms_is_sorted_within_each_instance():
     results = [*many(), *many(instance="other", seed=4)]
     body = report.rows(results).rows[1:]

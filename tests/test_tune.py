@@ -298,7 +298,6 @@ def test_the_figure_shows_what_was_found(found):
     assert means.get_yticklabels()[0].get_text() == "act = b, x = 0.3"
     assert spent.patches[0].get_width() == found.table["pulls"][3]
     assert means.get_ylim() == spent.get_ylim()
-    matplotlib.pyplot.close(figure)
 
 
 def test_files_and_frames_hold_it(found, tmp_path):
