@@ -1,6 +1,7 @@
 """Beta draws and quantiles against SciPy's law. Statistical tests: fixed seed, false-alarm rate stated at each."""
 
 import math
+from functools import partial
 
 import jax
 import jax.numpy as jnp
@@ -74,13 +75,12 @@ def test_draws_have_the_law_of_beta(draws, i):
 @pytest.mark.quickly_compiled
 @pytest.mark.parametrize("number", [9, 10])
 @pytest.mark.parametrize("implementation", ["threefry4x32", "threefry2x32"])
-def test_pairs_hold_each_word_of_the_blocks_once(implementation, number, monkeypatch):
+def test_pairs_hold_each_word_of_the_blocks_once(implementation, number):
     """Drawn one by one and at once; the words by NumPy, from keys that are made by fold_in."""
     key = jax.random.key(7, impl=implementation)
     words = np.concatenate([np.asarray(jax.random.key_data(jax.random.fold_in(key, i))) for i in range(number)])
-    for stacked in (solver.STACKED_WORDS, 0):
-        monkeypatch.setattr(solver, "STACKED_WORDS", stacked)
-        pairs = jax.jit(lambda key: solver.draw_pairs(key, number))(key)
+    for one_by_one in (solver.STACKED_WORDS, 0):
+        pairs = jax.jit(partial(solver.draw_pairs, number=number, one_by_one=one_by_one))(key)
         found = np.asarray(jax.jit(solver.words_of_pairs)(pairs))
         assert len(found) == 10
         np.testing.assert_array_equal(found, np.concatenate([words[0:10:2], words[1:10:2]]))

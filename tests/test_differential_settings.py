@@ -16,6 +16,8 @@ from scipy.stats import beta
 
 import jaxbandit as jb
 from jaxbandit.base.contract import action_of
+from jaxbandit.base.numerics import numbered_key
+from jaxbandit.theory.solvers.beta import draw_pairs
 
 quickly = pytest.mark.quickly_compiled
 DRIFT = preferences(SCORES)
@@ -87,6 +89,14 @@ def test_double_thompson_plays_as_its_reference():
     np.testing.assert_array_equal(pairs, expected)
     np.testing.assert_array_equal(wins, counts)
     assert best == np.argmax((counts > counts.T).sum(1))
+
+
+@quickly
+def test_the_words_of_double_thompson_are_not_drawn_from_a_chain_of_keys():
+    """After a split, XLA's CPU compiler computed the chain for each word again: 5 ms a round of 70 arms, not 40 us."""
+    key = jax.random.key(0, impl="threefry4x32")
+    _, _, words = jb.double_thompson(70).noise(key)
+    np.testing.assert_array_equal(words, draw_pairs(numbered_key(key, 3), 70))
 
 
 def rolled(rule, world, horizon):

@@ -16,7 +16,7 @@ from jaxbandit.algorithms.dueling import duels
 from jaxbandit.base import checks
 from jaxbandit.base.contract import Algorithm, Rewards
 from jaxbandit.base.declaration import declare
-from jaxbandit.base.numerics import argmax, as_float
+from jaxbandit.base.numerics import argmax, as_float, numbered_key
 from jaxbandit.base.offers import uniform_arm
 from jaxbandit.base.types import Array, Key, Scalar
 from jaxbandit.theory.solvers.beta import beta_shape, draw_logits, draw_pairs, words_of_pairs
@@ -76,7 +76,8 @@ def double_thompson(num_arms: int, *, alpha: Scalar = 0.51) -> Algorithm:
 
     def noise(key: Key) -> tuple[Array, Array, Array]:
         """Coins for the pairs, a uniform number for ties, and random words for the draws of the second arm."""
-        coins, tie, words = jax.random.split(key, 3)
+        # No split: from words of a chain of keys, XLA's CPU compiler computes the chain again for every word.
+        coins, tie, words = (numbered_key(key, part) for part in (1, 2, 3))
         return jax.random.uniform(coins, shape), jax.random.uniform(tie), draw_pairs(words, num_arms)
 
     def select(noise: tuple[Array, Array, Array], state: DoubleThompsonState, context: None) -> Array:

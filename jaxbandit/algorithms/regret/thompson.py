@@ -20,6 +20,8 @@ from jaxbandit.theory.solvers.beta import BetaShape, beta_shape, draw_logits, dr
 from jaxbandit.theory.solvers.families import FamilyName
 from jaxbandit.theory.solvers.families import family as family_of
 
+SIDE_BY_SIDE = 256  # up to about this number of arms, a CPU plays several runs at once
+
 
 class ThompsonState(NamedTuple):
     """The posterior of each arm with what a draw from it needs. A round changes the entries of the pulled arm only."""
@@ -105,7 +107,7 @@ def thompson(
 
     def noise(key: Key) -> Array:
         """Random words for the arms and one more for the Bernoulli draw, two to a complex number."""
-        return draw_pairs(key, num_arms + 1)
+        return draw_pairs(key, num_arms + 1, one_by_one=SIDE_BY_SIDE)
 
     def select(noise: Array, state: ThompsonState, context: Offer | None) -> Choice:
         words = words_of_pairs(noise)

@@ -161,13 +161,16 @@ def draw_noise(key: Key, num_arms: int) -> Array:
     )
 
 
-def draw_pairs(key: Key, number: int) -> Array:
+def draw_pairs(key: Key, number: int, one_by_one: int = STACKED_WORDS) -> Array:
     """Return `number` random words or one more, two to a complex number, complex64[ceil(number / 2)].
 
     A Threefry block has as many words as its key. XLA's CPU compiler computes a block anew for every array into which
     a part of it is stored, and JAX has no wider type for bits in every scope; with two words stored together, a
     round of nine arms takes a sixth less time (measured). The parts are only stored and loaded, never calculated
     with, so that all bit patterns survive (tested on CPUs; 10,000 runs on an H100 had the same pulls).
+
+    Up to `one_by_one` words are drawn one by one on a CPU, which is faster where runs are played side by side, and
+    takes longer to compile. The words are the same.
     """
 
     def words_of(key: Key, i: Scalar) -> Array:
@@ -177,7 +180,7 @@ def draw_pairs(key: Key, number: int) -> Array:
         parts = [lax.bitcast_convert_type(words[j], jnp.float32) for j in range(size)]
         return [lax.complex(*parts[j : j + 2]) for j in range(0, size, 2)]
 
-    def one_by_one(key: Key) -> Array:
+    def separately(key: Key) -> Array:
         return jnp.stack([pair for i in range(blocks) for pair in paired(words_of(key, i))][:pairs])
 
     def at_once(key: Key, store: bool = False) -> Array:
@@ -189,7 +192,7 @@ def draw_pairs(key: Key, number: int) -> Array:
     pairs, blocks = -(-number // 2), -(-number // size)
     # A GPU's compiler takes twenty seconds for a kernel that computes the words where they are paired.
     stored = partial(at_once, store=True)
-    return lax.platform_dependent(key, cpu=at_once if number > STACKED_WORDS else one_by_one, default=stored)
+    return lax.platform_dependent(key, cpu=at_once if number > one_by_one else separately, default=stored)
 
 
 def words_of_pairs(pairs: Array) -> Array:
