@@ -321,6 +321,10 @@ def test_a_table_is_written_into_its_place_and_nowhere_else(tmp_path, monkeypatc
     with pytest.raises(results_file.NoPlace, match="no place for three"):
         results_file.write("three", "", "")
     assert file.read_text(encoding="utf-8") == f"before\n{zero}"
+    file.write_text(f"before\n{results_file.begin('four')}\n", encoding="utf-8")  # without the mark after the table
+    with pytest.raises(results_file.NoPlace, match="no place for four"):
+        results_file.write("four", "", "")
+    file.write_text(f"before\n{zero}", encoding="utf-8")
     # From the command line, through a part that measures nothing.
     part = SimpleNamespace(measure=lambda quick: 1, table=lambda found: "one row", figures=lambda found: [file])
     monkeypatch.setattr(__main__, "PARTS", ["zero"])

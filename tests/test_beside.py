@@ -106,7 +106,7 @@ def test_a_rule_is_asked_and_told_in_turns():
     given = {"means": np.array([0.25, 0.5, 1.0]), "horizon": 8, "seconds": 0.0}
     found = peers_arms_side.measure(lambda seed: (lambda: 2, lambda *each: told.append(each)), given, False)
     assert found["values"] == pytest.approx(np.zeros(peers_arms_side.RUNS[0])) and set(told) == {(2, 1.0)}
-    assert len(told) == 8 * peers_arms_side.RUNS[0] and found["us"] > 0
+    assert len(told) == 8 * peers_arms_side.RUNS[0] and 0 < found["us"] < 1e6
     found = peers_arms_side.measure(lambda seed: (lambda: 0, lambda *_: None), given, False)
     assert found["values"] == pytest.approx(6.0)
 
