@@ -77,7 +77,7 @@ def same(few, more, names):
         assert left.dtype == right.dtype and left.tobytes() == right.tobytes(), name
 
 
-@pytest.mark.parametrize(("make", "horizon"), [(linear, 50), (many, 12)])
+@pytest.mark.parametrize(("make", "horizon"), [(linear, 50), pytest.param(many, 12, marks=pytest.mark.slow)])
 def test_numbers_do_not_depend_on_how_many_runs_there_are(make, horizon):
     assert operations(make) >= sizes.CPU.heavy
     options = {"horizon": horizon, "keep_states": True}  # the floats of the last states show every rounding
@@ -91,7 +91,7 @@ def test_numbers_do_not_depend_on_how_many_runs_there_are(make, horizon):
     assert len(np.unique(played[-1].regret[:, -1])) > 50  # of 100 runs
 
 
-@pytest.mark.parametrize("make", [race, chaotic])
+@pytest.mark.parametrize("make", [pytest.param(race, marks=pytest.mark.slow), chaotic])
 def test_numbers_of_runs_that_stop_do_not_depend_on_how_many_there_are(make):
     with jax.enable_x64(True):
         assert operations(make) >= sizes.CPU.heavy

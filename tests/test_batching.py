@@ -197,7 +197,8 @@ def test_a_form_that_is_not_known_goes_through_vmap_with_one_warning():
     options = {"horizon": 100, "num_runs": 70}
     with pytest.warns(RuntimeWarning, match="form that this version does not know .* by jax.vmap") as said:
         found = simulate_cell(strange, means, **options)
-    assert len(said) == 1 and "\n" not in str(said[0].message)
+    [warning] = [each for each in said if each.category is RuntimeWarning]  # JAX may warn of its cache
+    assert "\n" not in str(warning.message)
     whole = simulate_cell(plain, means, **options)
     assert found.pulls.tobytes() == whole.pulls.tobytes()
     np.testing.assert_allclose(found.regret, whole.regret, rtol=1e-6)

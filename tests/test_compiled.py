@@ -45,7 +45,8 @@ def test_an_option_that_the_compiler_lacks_is_dropped_with_one_warning():
     compiled.MORE_OPTIONS["xla_no_such_option"] = 7
     with pytest.warns(RuntimeWarning, match="does not know xla_no_such_option: compiled without") as said:
         found = simulate_cell(make, MEANS, horizon=50, num_runs=10)
-    assert len(said) == 1 and "\n" not in str(said[0].message)
+    [warning] = [each for each in said if each.category is RuntimeWarning]  # JAX may warn of its cache
+    assert "\n" not in str(warning.message)
     assert found.regret.tobytes() == whole.regret.tobytes()
 
 

@@ -187,6 +187,7 @@ def test_the_longer_of_two_loops_of_rounds_is_read():
         assert compiled_loops.read(text).kernels == 5
 
 
+@pytest.mark.slow
 def test_what_two_ways_to_play_have_in_common(tmp_path, capsys):
     """A process for each core plays its share; what differs, fails or is not reached is named."""
     assert __main__.main(["gpu_bytes", "--algorithms", "ucb1", "lucb", "--processes", "2", "--out", str(tmp_path)]) == 0
