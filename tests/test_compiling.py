@@ -135,6 +135,7 @@ def test_a_sweep_says_it_once(monkeypatch, capsys):
     assert capsys.readouterr().err == LINE.format("mine on two")
 
 
+@pytest.mark.slow
 def test_each_cell_of_an_experiment_says_it(monkeypatch, capsys, tmp_path):
     slow(monkeypatch)
     path = tmp_path / "a.toml"

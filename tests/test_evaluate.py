@@ -373,6 +373,7 @@ def test_the_policy_of_a_rule_for_known_action_sets():
         jb.policy_of(vectors, vectors.init(jax.random.key(0))).on_log(other)
 
 
+@pytest.mark.slow
 @pytest.mark.statistical
 def test_the_policy_of_a_rule_that_draws():
     """Thompson sampling on two Bernoulli arms: shares of 4,000 draws within 5 standard errors of the integral."""

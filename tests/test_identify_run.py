@@ -308,6 +308,7 @@ def test_command_line(tmp_path, monkeypatch, capsys):
     assert capsys.readouterr().err.startswith("jaxbandit: warning: easy/lucb: sigma = 0.1")
 
 
+@pytest.mark.slow
 def test_a_sigma_larger_than_the_rewards_have_is_noted(tmp_path, calls):
     """Rewards in [0, 1] are sub-Gaussian with 1/2 (Hoeffding); a note breaks nothing, and warnings stay as they are."""
     coins = {"name": "coins", "type": "bernoulli", "means": [0.2, 0.8]}

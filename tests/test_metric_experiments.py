@@ -108,6 +108,7 @@ def test_an_experiment_with_metrics_resumes_grows_and_is_divided(folder, tmp_pat
         assert results[0].moments(name)[0].tobytes() == jb.load(tmp_path / "whole")[0].moments(name)[0].tobytes()
 
 
+@pytest.mark.slow
 def test_a_directory_belongs_to_its_metrics(folder, tmp_path):
     run_experiment(experiment(folder, runs=2), tmp_path / "a")
     with pytest.raises(BadInput, match=r"belongs to another experiment: metrics is .* there, \[\"reward\"\] here"):

@@ -52,7 +52,8 @@ def played(algorithm, contexts, rewards, masks, masked):
     return jax.device_get(run(jnp.asarray(contexts), jnp.asarray(rewards), jnp.asarray(masks), keys))
 
 
-@pytest.mark.parametrize(("shared", "masked"), [pytest.param(True, False, marks=pytest.mark.slow), (False, True)])
+@pytest.mark.slow
+@pytest.mark.parametrize(("shared", "masked"), [(True, False), (False, True)])
 def test_without_training_it_is_linear_thompson_sampling_on_the_hidden_layer(shared, masked):
     """Byte by byte, the posterior included, operation by operation: compiled together, others would be contracted."""
     contexts, rewards, masks = (x[:15] for x in world(shared, masked))

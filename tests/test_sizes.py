@@ -95,6 +95,7 @@ def test_a_program_that_does_not_fit_is_compiled_for_fewer_runs(monkeypatch):
         sizes.fitting(lambda runs: (_ for _ in ()).throw(jax.errors.JaxRuntimeError("INTERNAL")), 512, 10**6)
 
 
+@pytest.mark.slow
 @pytest.mark.quickly_compiled
 def test_no_number_depends_on_the_sizes(monkeypatch):
     def played():
