@@ -1,4 +1,4 @@
-"""`python -m benchmarks all` runs every benchmark and writes each table into RESULTS.md; parts can be named.
+"""`python -m benchmarks all` runs every benchmark and writes each table into its page; parts can be named.
 
 `revisions REV_A REV_B` measures two revisions of the library in alternation, as `jaxbandit bench` does.
 `ahead_of_time --target h100` compiles every algorithm for an accelerator without one; `devices` measures the

@@ -31,7 +31,7 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument("--rows", type=Path, help="file of JSON lines; the rows of unchanged programs are kept")
     parser.add_argument("--limit", type=float, default=240, help="seconds that an algorithm may take, default 240")
     parser.add_argument("--memory", type=float, default=16, help="GiB that a process may take, default 16")
-    parser.add_argument("--write", action="store_true", help="write the table into benchmarks/RESULTS.md")
+    parser.add_argument("--write", action="store_true", help="write the table into its page")
     parser.add_argument("--known", metavar="PROGRAMS", help="compile one algorithm here, unless it has these programs")
     asked = parser.parse_args(argv)
     # Set before JAX is imported: it looks for no device, and a TPU's compiler does not ask the cloud where it runs.

@@ -22,7 +22,7 @@ def command(
     argv: Sequence[str],
     write: Callable[[dict[str, Any]], None] | None = None,
 ) -> int:
-    """Measure, print and perhaps write the table of a part, into RESULTS.md by default; return the exit status."""
+    """Measure, print and perhaps write the table of a part, into its page by default; return the exit status."""
     parser = argparse.ArgumentParser(prog=f"python -m benchmarks {part}", description=about)
     parser.add_argument("--peers", action="append", default=[], metavar="PYTHON", help="an interpreter that has peers")
     parser.add_argument("--quick", action="store_true", help="smaller sizes")

@@ -70,7 +70,6 @@ def test_what_has_no_name_in_the_picture_is_not_drawn(axes):
 
 @pytest.mark.parametrize("what", ["legend", "ends", "samples", "stopping"])
 def test_nothing_is_cut_off_at_the_edges_of_a_figure(what):
-
     name = "an algorithm of a rather long name"
     if what in ("legend", "ends"):
         results = [noisy(99_999.0, algorithm=name, checkpoints=(1, 100, 10_000), outcome=[2] + [0] * 199)]

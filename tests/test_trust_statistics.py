@@ -1,4 +1,4 @@
-"""The coverage of every printed interval by simulation: the program that writes the table of benchmarks/RESULTS.md."""
+"""The coverage of every printed interval by simulation: the program that writes the table in benchmarks/results/."""
 
 import sys
 from pathlib import Path

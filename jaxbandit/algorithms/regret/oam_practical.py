@@ -1,8 +1,8 @@
 """OAM adapted to practical horizons: optimism decides when to explore, and the optimal allocation decides how.
 
 This is `oam` of Hao, Lattimore and Szepesvari (2020) with three changes and without forced exploration, found by sweeps
-over the paper's instances (benchmarks/RESULTS.md). It is not in the paper. The code is that of oam.py with `exploit_if`
-= "optimism".
+over the paper's instances (benchmarks/results/papers.md). It is not in the paper. The code is that of oam.py with
+`exploit_if` = "optimism".
 """
 
 import numpy as np
@@ -61,9 +61,9 @@ def oam_practical(
     costs O(log n / D) times (d log n)^(-c d / 2), which is o(log n) only for c > 0.
 
     Measured on the paper's instances with 1,000 runs of a seed that was not used for any choice
-    (benchmarks/RESULTS.md): the mean regret is below that of LinUCB on all instances at n = 10^4 and 10^6, by a factor
-    of up to 5.6. It is below that of OAM except on Section 5.3 and, at n = 10^6, with 100 arms. It is above that of
-    heuristic Thompson sampling on most instances, by up to 18 % at 10^4 and 60 % at 10^6; its 99 % quantile is lower on
+    (benchmarks/results/papers.md): the mean regret is below that of LinUCB on all instances at n = 10^4 and 10^6, by
+    a factor of up to 5.6. It is below that of OAM except on Section 5.3 and, at n = 10^6, with 100 arms. It is above
+    that of heuristic Thompson sampling on most instances, by up to 18 % at 10^4 and 60 % at 10^6; its 99 % quantile is lower on
     eight of nine instances at n = 10^4, but on only three of nine at 10^6.
 
     Args:

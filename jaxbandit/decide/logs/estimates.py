@@ -18,7 +18,8 @@ from jaxbandit.theory.betting_interval import betting_interval, empirical_bernst
 from jaxbandit.theory.intervals import Interval
 
 NORMAL, BETTING, BERNSTEIN = "normal", "betting", "empirical Bernstein"
-ENOUGH = 30.0  # least ESS min(v, 1 - v) for a normal interval, v = SNIPS: measured, benchmarks/RESULTS.md, not proved
+# Least ESS min(v, 1 - v) for a normal interval, v = SNIPS: measured (benchmarks/results/contexts.md), not proved.
+ENOUGH = 30.0
 
 
 class Rows(NamedTuple):

@@ -40,9 +40,9 @@ def evaluate(
     The headline is the doubly robust estimate with its normal interval. If the log was written by a rule that learned,
     or ESS min(v, 1 - v) < 30, where ESS = (sum w)^2/sum w^2 and v is the self-normalized estimate in units of the
     range, the normal interval is dropped, and the headline is the betting interval of the doubly robust rows with a
-    model that is predictable. The rule is measured, not proved: benchmarks/RESULTS.md. Betting holds for every number
-    of rows, if no weight of any context and arm exceeds W: `largest_weight`, or 1/`log.least_propensity`; otherwise
-    the largest weight of the rows is taken for W, and the interval is marked as not proved.
+    model that is predictable. The rule is measured, not proved: benchmarks/results/contexts.md. Betting holds for every
+    number of rows, if no weight of any context and arm exceeds W: `largest_weight`, or 1/`log.least_propensity`;
+    otherwise the largest weight of the rows is taken for W, and the interval is marked as not proved.
 
     Args:
       log: the rows, as `read_log` and `session.log()` return them.

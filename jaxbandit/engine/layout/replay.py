@@ -20,7 +20,7 @@ from jaxbandit.engine.layout.jaxprs import Equation, Literal, Program, ShapeDtyp
 
 RUNS = -1  # the batch axis comes last, so that a pass over one arm of all runs is contiguous
 
-# Up to this many entries, a select over all of them is faster than one store per run (benchmarks/RESULTS.md).
+# Up to this many entries, a select over all of them is faster than one store per run (benchmarks/results/engine.md).
 SELECT_LIMIT = 64
 CONSTANT_LIMIT = 4096  # largest number of entries of a constant that is compared by value
 LOOKUP_LIMIT = 16  # largest number of entries of a vector, or rows of a matrix, for a lookup by selects

@@ -17,7 +17,7 @@ from jaxbandit.base.types import Array, ArrayLike
 from jaxbandit.engine.layout.jaxprs import Equation
 
 LEAST = 17  # smallest number of entries for which the loop is faster
-UNROLLED = 2  # number of arms per iteration if the computation of an index is short (benchmarks/RESULTS.md)
+UNROLLED = 2  # number of arms per iteration if the computation of an index is short (benchmarks/results/engine.md)
 SHORT = 16  # largest number of operations of a short computation
 REPEATS = frozenset(("broadcast_in_dim", "reshape"))  # operations that repeat a scalar or keep the vector
 TRANSCENDENTAL = frozenset("exp exp2 expm1 log log1p logistic pow sin cos tan tanh erf erf_inv erfc lgamma".split())

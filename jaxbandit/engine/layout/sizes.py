@@ -68,7 +68,7 @@ CPU = Sizes(
     unroll=1,
     heavy=1 << 16,  # from here on 64 runs take at most about four times as long alone as in a tile, one run a ninth
 )
-# Measured on an H100 (benchmarks/RESULTS.md, GPU), but for noise, slots and pack; estimated for a TPU.
+# Measured on an H100 (benchmarks/results/accelerators.md), but for noise, slots and pack; estimated for a TPU.
 ACCELERATOR = Sizes(
     cache=None,
     tile_most=1 << 18,  # the states of a few arms then fit into the second-level cache

@@ -15,8 +15,8 @@ import jax
 
 BY_XLA = jax.__version_info__ >= (0, 12)  # whether XLA compiles loops whole without being asked
 ALLOWED = True  # if False, loops are compiled as XLA does by itself, and nothing is searched arm by arm; for comparison
-# Largest state of one run for which this is faster (measured in benchmarks/RESULTS.md): with many arms nothing is
-# gained, and batches that compare all pairs of twelve arms become a tenth slower.
+# Largest state of one run for which this is faster (measured in benchmarks/results/engine.md): with many arms nothing
+# is gained, and batches that compare all pairs of twelve arms become a tenth slower.
 STATE_BYTES, BATCH_STATE_BYTES = 40960, 1024
 
 _thread = threading.local()

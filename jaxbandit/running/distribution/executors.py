@@ -106,14 +106,16 @@ def _dask(address: str) -> Iterator[Any]:
             )
         yield client
         return
-    # A worker that is told to end may log an error because it hears no answer to its last heartbeat; what goes wrong in
-    # a task comes back as the error of a call.
-    quiet = logging.CRITICAL
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     with (
         config.set({"distributed.scheduler.allowed-failures": DEATHS - 1}),  # the next failure abandons the task
         distributed.LocalCluster(
-            n_workers=cores, threads_per_worker=1, dashboard_address="", silence_logs=quiet
+            n_workers=cores,
+            threads_per_worker=1,
+            dashboard_address="",
+            # A worker that is told to end may log an error because its last heartbeat has no answer; what goes wrong in
+            # a task comes back as the error of a call.
+            silence_logs=logging.CRITICAL,
         ) as cluster,
         distributed.Client(cluster, set_as_default=False) as client,
     ):
