@@ -63,8 +63,8 @@ def oam_practical(
     Measured on the paper's instances with 1,000 runs of a seed that was not used for any choice
     (benchmarks/results/papers.md): the mean regret is below that of LinUCB on all instances at n = 10^4 and 10^6, by
     a factor of up to 5.6. It is below that of OAM except on Section 5.3 and, at n = 10^6, with 100 arms. It is above
-    that of heuristic Thompson sampling on most instances, by up to 18 % at 10^4 and 60 % at 10^6; its 99 % quantile is lower on
-    eight of nine instances at n = 10^4, but on only three of nine at 10^6.
+    that of heuristic Thompson sampling on most instances, by up to 18 % at 10^4 and 60 % at 10^6; its 99 % quantile is
+    lower on eight of nine instances at n = 10^4, but on only three of nine at 10^6.
 
     Args:
       features: float[num_contexts, num_arms, dim], or float[num_arms, dim] for one set; finite, together spanning
