@@ -24,6 +24,7 @@ cache.use()  # before JAX is imported
 import jax  # noqa: E402
 from xla_options import QUICKLY, flags, of_every_program  # noqa: E402
 
+from jaxbandit.engine.driver import drive, queues, tiles  # noqa: E402
 from jaxbandit.engine.layout import compiled, compiling, whole_loops  # noqa: E402
 
 FLAGS = os.environ.get("XLA_FLAGS", "")
@@ -100,6 +101,20 @@ def axes():
     import matplotlib.pyplot as plt
 
     return plt.subplots()[1]
+
+
+@pytest.fixture
+def compilations(monkeypatch):
+    """Names of the functions that the engine's driver compiles from here on."""
+    names, compile_program = [], compiled.compile_program
+
+    def count(function, *examples, **more):
+        names.append(function.__name__)
+        return compile_program(function, *examples, **more)
+
+    for module in (drive, queues, tiles):
+        monkeypatch.setattr(module, "compile_program", count)
+    return names
 
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")

@@ -14,7 +14,6 @@ from scipy import stats
 import jaxbandit as jb
 from jaxbandit.base.contract import Outcome
 from jaxbandit.base.refusals import RunsLeftOut
-from jaxbandit.engine.driver import drive, queues
 from jaxbandit.lab.cli.command_line import main
 from jaxbandit.running.results.budget import BudgetResult
 from jaxbandit.running.results.report import table
@@ -62,21 +61,15 @@ def played():
     return jb.identify(rejects(), jb.table(ROWS), budget=BUDGETS, num_runs=RUNS, name="sr", instance="rows")
 
 
-def test_a_list_of_budgets_is_a_result_each_of_one_compilation(monkeypatch):
-    results, compiled = played(), []
+def test_a_list_of_budgets_is_a_result_each_of_one_compilation(compilations):
+    results = played()
     assert [r.budget for r in results] == BUDGETS and all(isinstance(r, BudgetResult) for r in results)
-    factory, world, compile_program = rejects(), jb.table(ROWS), queues.compile_program
-
-    def count(function, *examples, **more):
-        compiled.append(function.__name__)
-        return compile_program(function, *examples, **more)
-
-    for module in (drive, queues):
-        monkeypatch.setattr(module, "compile_program", count)
+    factory, world = rejects(), jb.table(ROWS)
+    compilations.clear()
     again = jb.identify(factory, world, budget=8, num_runs=RUNS)
-    once = list(compiled)
+    once = list(compilations)
     jb.identify(factory, world, budget=BUDGETS, num_runs=RUNS)
-    assert compiled == once == ["first", "advance"]
+    assert compilations == once == ["first", "advance"]
     for name, array in again.arrays.items():
         np.testing.assert_array_equal(array, results[1].arrays[name])
 

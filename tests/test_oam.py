@@ -106,16 +106,8 @@ def test_an_interrupted_run_ends_with_the_same_bytes(contextual, tmp_path, monke
 
 @pytest.mark.quickly_compiled
 @pytest.mark.slow
-def test_a_phase_diagram_is_one_compilation(monkeypatch):
+def test_a_phase_diagram_is_one_compilation(compilations):
     """u moves the features that algorithm and environment share, c the level: compiled once each, start to finish."""
-    compiled = []
-
-    def count(function, *examples, **more):
-        compiled.append(function.__name__)
-        return compile_program(function, *examples, **more)
-
-    compile_program = tiles.compile_program
-    monkeypatch.setattr(tiles, "compile_program", count)
 
     def make(u, c):
         features = (
@@ -125,7 +117,7 @@ def test_a_phase_diagram_is_one_compilation(monkeypatch):
 
     us, cs = [0.01, 0.1, 0.5, 0.5], [1.0, 1.0, 1.0, 0.0]
     found = sweep(make, None, {"u": us, "c": cs}, horizon=200, num_runs=64)
-    assert compiled == ["start", "advance", "finish"]
+    assert compilations == ["start", "advance", "finish"]
     for u, result in zip(us, found, strict=True):
         gaps = np.array([0, 1, u])
         # Regret is the pulls times the gaps of this u: both ends have it.
