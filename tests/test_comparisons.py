@@ -335,7 +335,13 @@ def test_what_is_achieved_for_m_arms_is_as_by_hand(m):
         rivals = [i for i in range(6) if i not in arms and not out[i]]
         sure = [b for b in arms if m > 1 and below[:, b].sum() >= 6 - m]
         pairs = [(i, b) for i in rivals for b in arms if b not in sure and not (m > 1 and below[i, b])]
-        expected = max([0.0] + [bounds[i, b] for i, b in pairs])
+        best = [b for b in range(6) if below[:, b].sum() >= 6 - m]
+        nobody = out.count(False) < m or len(best) > m
+        if nobody:  # then no m arms are such that no other arm exceeds one of them
+            sets = map(list, itertools.combinations(range(6), m))
+            assert all(below[np.ix_(some, np.setdiff1d(range(6), some))].any() for some in sets)
+        assert achieved.nobody_left(comparison, m) == nobody
+        expected = math.inf if nobody else max([0.0] + [bounds[i, b] for i, b in pairs])
         assert achieved.achieved_epsilon(comparison, arms) == expected
     assert achieved.achieved_epsilon(comparison, 0) == achieved.achieved_epsilon(comparison, [0])
 

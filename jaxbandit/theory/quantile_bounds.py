@@ -82,12 +82,18 @@ def quantile_sequence(scores: Iterable[float], p: float, alpha: float) -> tuple[
 
 
 class QuantileBounds:
-    """The bounds of `quantile_sequence` for scores that arrive one after the other."""
+    """The bounds of `quantile_sequence` for scores that arrive one after the other.
+
+    Attributes:
+      low: the lower bound.
+      high: the upper bound.
+      crossed: whether a bound would have crossed the other, so that one of them is false.
+    """
 
     def __init__(self, p: float, alpha: float):
         """Begin without scores; the arguments are those of `quantile_sequence`."""
         _check("quantile_sequence", p, alpha)
-        self.low, self.high = -math.inf, math.inf
+        self.low, self.high, self.crossed = -math.inf, math.inf, False
         self._p, self._alpha = p, alpha
         self._ordered: list[float] = []
 
@@ -101,8 +107,10 @@ class QuantileBounds:
                 raise ValueError(f"quantile_sequence: scores[{n - 1}] = nan, must be a number")
             bisect.insort(ordered, score)
             if ranks.low[n] >= 0:
+                self.crossed |= ordered[ranks.low[n]] > self.high
                 self.low = min(max(self.low, ordered[ranks.low[n]]), self.high)
             if ranks.high[n] <= n:
+                self.crossed |= ordered[ranks.high[n] - 1] < self.low
                 self.high = max(min(self.high, ordered[ranks.high[n] - 1]), self.low)
 
 

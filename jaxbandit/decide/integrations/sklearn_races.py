@@ -16,9 +16,9 @@ from jaxbandit.decide.tuning.criterion import RARE, Criterion, Stage
 from jaxbandit.decide.tuning.evidence import Evidence
 from jaxbandit.decide.tuning.rules import DELTA, chosen
 from jaxbandit.engine.rounds import fit
-from jaxbandit.theory.comparisons.achieved import Comparison
 from jaxbandit.theory.comparisons.arms import normal_arms
 from jaxbandit.theory.comparisons.betting import mixture_upper
+from jaxbandit.theory.comparisons.contradiction import Differences
 
 SPLITS = (
     "each score comes from one random split of this data set; the means are over all its splits, and nothing is "
@@ -37,7 +37,7 @@ RELIABLE = "a configuration whose fits have not failed never fails; those that f
 class _Without:
     """A comparison that takes no notice of some configurations, which are excluded."""
 
-    def __init__(self, comparison: Comparison, ignored: np.ndarray):
+    def __init__(self, comparison: Differences, ignored: np.ndarray):
         """Ignore some configurations, bool[K]."""
         self._comparison, self._ignored, self.num_arms = comparison, ignored, comparison.num_arms
 
@@ -50,6 +50,10 @@ class _Without:
     def claims(self) -> np.ndarray:
         return self._comparison.claims() & ~self._ignored
 
+    def differences(self, arm: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        low, estimates, high = self._comparison.differences(arm)
+        return np.where(self._ignored, -np.inf, low), estimates, np.where(self._ignored, np.inf, high)
+
 
 class SplitEvidence(Evidence):
     """The scores on random splits. A configuration with a failed fit is neither recommended nor a rival.
@@ -59,7 +63,7 @@ class SplitEvidence(Evidence):
     of its own comparisons with another of them is wrong.
     """
 
-    def comparison(self) -> Comparison:
+    def comparison(self) -> Differences:
         """Return the comparison of the configurations that have not failed."""
         full = super().comparison()
         return _Without(full, self.failures > 0) if self.failures.any() else full

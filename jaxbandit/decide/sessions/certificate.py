@@ -1,5 +1,6 @@
 """A certificate: a recommendation, what is known of it, its guarantee, confidence intervals, unchecked assumptions."""
 
+import functools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -9,6 +10,8 @@ import numpy as np
 
 from jaxbandit.base import text
 from jaxbandit.base.markup import html_table, view
+from jaxbandit.decide.sessions.digits import above, number, percent
+from jaxbandit.theory.comparisons.contradiction import contradiction, contradictory
 from jaxbandit.theory.confidence_sequence import unseen
 
 _UNKNOWN = {"mean": math.nan, "low": -math.inf, "high": math.inf}  # of an arm, where its JSON has no such key
@@ -29,6 +32,10 @@ class Certificate:
     range or sigma, this is proved for normal rewards only: an arm whose rare event has not occurred yet has an interval
     that does not contain its mean. The rule's guarantee is a separate statement and does not depend on these intervals,
     and so is `unseen`.
+
+    If the data contradict an assumption, `contradiction` says so, which is the first line of every text. Then nothing
+    is claimed: `achieved` is inf, no arm is excluded, and an interval that is empty or lacks its estimate is not shown.
+    The certificate sees this by itself if every arm is excluded, or by its intervals.
     """
 
     rule: str
@@ -52,10 +59,35 @@ class Certificate:
     statistic: str = "mean"  # what `means`, `low`, `high`, `achieved` and `epsilon` are about
     remarks: tuple[str, ...] = ()  # that belong to the numbers
     names: tuple[str, ...] | None = None  # of the arms, for texts
+    contradiction: str = ""  # what the data contradict, in a line; "" if nothing
+
+    def __post_init__(self) -> None:
+        """Withdraw what is claimed from data that contradict an assumption."""
+        low, high = self.low, self.high
+        m = 1 if self.recommendation is None else len(self.recommendation)
+        error = None if self.coverage is None else 1 - self.coverage
+        shown = {"low": low, "high": high, "estimates": self.means, "names": self.names, "delta": error}
+        line = self.contradiction or contradiction(excluded=self.excluded, m=m, **shown)
+        if not line:
+            return
+        change = functools.partial(object.__setattr__, self)
+        change("contradiction", line)
+        if self.achieved is not None:
+            change("achieved", math.inf)
+        if self.excluded is not None:
+            change("excluded", np.zeros(len(self.pulls), bool))
+        if self.survivors is not None and not self.survivors.any():
+            change("survivors", np.ones(len(self.pulls), bool))
+        if low is not None and high is not None:
+            bad = contradictory(low, high, self.means)
+            change("low", np.where(bad, -math.inf, low))
+            change("high", np.where(bad, math.inf, high))
 
     @property
     def known(self) -> str:
         """What is known of the recommendation at this moment, in a sentence; "" if nothing of this kind is said."""
+        if self.contradiction:
+            return self.contradiction
         if self.achieved is None or self.coverage is None or self.recommendation is None:
             return ""
         one = len(self.recommendation) == 1
@@ -65,14 +97,16 @@ class Certificate:
             return f"no guarantee: nothing is known of the distance of {arms} from the best{least}"
         best = "the best" if one else f"the {len(self.recommendation)} best"
         what = "" if self.statistic == "mean" else f" by the {self.statistic}"
-        place = f"{best}{what}" if self.achieved == 0 else f"within {_above(self.achieved)} of {best}{what}"
+        place = f"{best}{what}" if self.achieved == 0 else f"within {above(self.achieved)} of {best}{what}"
         return f"{arms} {verb} {place} with probability at least {self.coverage:g}"
 
     @property
     def promise(self) -> str:
-        """The rule's guarantee in a sentence; "none" if there is none."""
+        """The rule's guarantee in a sentence; "none" if there is none, or none any more."""
         if self.delta is None:
             return "none"
+        if self.contradiction:
+            return "none, because the data contradict an assumption"
         best = "the best" if self.m == 1 else f"the {self.m} best"
         arm = f"{best} or within {self.epsilon:g} of {'it' if self.m == 1 else 'them'}" if self.epsilon else best
         words = f"the recommended arm is {arm}" if self.m == 1 else f"the recommended arms are {arm}"
@@ -112,13 +146,15 @@ class Certificate:
             arms = np.flatnonzero(shown & (self.pulls == n))
             named = ", ".join(f"arm {a}" if names is None else str(names[a]) for a in arms[:_NAMED].tolist())
             named += f" and {len(arms) - _NAMED:,} more" if len(arms) > _NAMED else ""
-            share = _percent(float(shares[arms[0]]))
+            share = percent(float(shares[arms[0]]))
             lines.append(f"{named}: {n:,} {pulls}: what happens in fewer than {share} of them may not have been seen")
         return lines
 
     def to_json(self) -> dict[str, Any]:
         """Return the certificate as plain data; keys that do not apply are absent."""
         content: dict[str, Any] = {"schema": 1, "rule": self.rule, "promise": self.promise, "stopped": self.stopped}
+        if self.contradiction:
+            content = {"schema": 1, "contradiction": self.contradiction, **content}
         if self.delta is not None:
             content |= {"delta": self.delta, "epsilon": self.epsilon, "m": self.m, "proved": self.proved}
         if self.recommendation is not None:
@@ -176,6 +212,7 @@ class Certificate:
             statistic=data.get("statistic", "mean"),
             remarks=tuple(data.get("remarks", ())),
             names=tuple(str(arm["name"]) for arm in arms) if "name" in arms[0] else None,
+            contradiction=data.get("contradiction", ""),
         )
 
     def _rows(self, names: Sequence[str] | None) -> list[list[str]]:
@@ -186,10 +223,10 @@ class Certificate:
         rows = [header]
         for arm, pulls in enumerate(self.pulls.tolist()):
             row = [str(arm) if names is None else names[arm], f"{pulls:,}"]
-            row += [_shown(self.means[arm])] if self.means is not None else []
+            row += [number(self.means[arm])] if self.means is not None else []
             if self.low is not None and self.high is not None:
                 known = math.isfinite(self.low[arm]) or math.isfinite(self.high[arm])
-                row += [f"[{_shown(self.low[arm])}, {_shown(self.high[arm])}]" if known else "-"]
+                row += [f"[{number(self.low[arm])}, {number(self.high[arm])}]" if known else "-"]
             row += [("yes" if self.survivors[arm] else "no")] if self.survivors is not None else []
             rows.append(row)
         return rows
@@ -215,8 +252,10 @@ class Certificate:
         )
 
     def _statements(self) -> list[str]:
-        """The rule, its guarantee, and what is known now."""
+        """The rule, its guarantee, and what is known now, after what the data contradict."""
         lines = [f"rule: {self.rule}", f"guarantee: {self.promise}"]
+        if self.contradiction:
+            return [self.contradiction, *lines]
         return lines + ([f"known now: {self.known}"] if self.known else [])
 
     def __str__(self) -> str:
@@ -227,14 +266,15 @@ class Certificate:
         arms = () if self.recommendation is None else self.recommendation.tolist()
         named = ", ".join(str(arm) if self.names is None else self.names[arm] for arm in arms) or "none"
         table = html_table(head, rows, right=range(1, 3 if self.means is not None else 2))
+        heading = f"recommended: {named}"
         notes = [
-            *self._statements(),
+            *([heading, *self._statements()[1:]] if self.contradiction else self._statements()),
             *([f"{rare_heading(self.coverage)}:", *rare] if (rare := self.rare_events()) else []),
             *self.remarks,
             "assumptions that nobody has checked:",
             *self.assumptions,
         ]
-        return view(f"recommended: {named}", table, notes=notes)
+        return view(self.contradiction or heading, table, notes=notes)
 
 
 def statistic_name(quantile: float | None) -> str:
@@ -250,20 +290,3 @@ def rare_heading(coverage: float | None) -> str:
         f"rare events that may be unseen (events fixed in advance, such as a failure; with probability {coverage:g} "
         "for all arms at once)"
     )
-
-
-def _percent(share: float) -> str:
-    """A share as a percentage of two digits, rounded up so that it remains a bound."""
-    places = max(1 - math.floor(math.log10(100 * share)), 0)
-    return f"{math.ceil(100 * share * 10**places - 1e-9) / 10**places:.{places}f} %"
-
-
-def _above(epsilon: float) -> str:
-    """An epsilon with two significant digits, rounded up so that the statement remains true."""
-    places = 1 - math.floor(math.log10(epsilon))
-    scaled = math.ceil(epsilon * 10.0**places * (1 - 1e-12)) if places < 300 else epsilon
-    return f"{scaled / 10.0**places:.2g}" if places < 300 else f"{epsilon:g}"
-
-
-def _shown(value: float) -> str:
-    return f"{value:.4g}" if math.isfinite(value) else "-"

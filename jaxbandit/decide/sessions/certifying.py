@@ -11,9 +11,9 @@ from jaxbandit.decide.sessions.certificate import Certificate, statistic_name
 from jaxbandit.decide.sessions.session import Session, samples
 from jaxbandit.engine.rounds import fit
 from jaxbandit.theory.comparisons import achieved, betting, pairs
-from jaxbandit.theory.comparisons.achieved import Comparison
 from jaxbandit.theory.comparisons.arms import ArmBounds, normal_arms
-from jaxbandit.theory.quantile_bounds import quantile_sequence
+from jaxbandit.theory.comparisons.contradiction import Differences, of_comparison
+from jaxbandit.theory.quantile_bounds import QuantileBounds
 
 NO_LIMITS = (-math.inf, math.inf)
 COVERAGE = 0.95  # of the intervals of a rule without a guarantee
@@ -43,11 +43,13 @@ def certificate(session: Session) -> Certificate:
     low = high = epsilon = excluded = needed = None
     means, statistic = (totals.means if single else None), "mean"
     quantile = None if promise is None or promise.quantile is None else float(promise.quantile)
+    contradicted = ""
     rewards = samples(session) if single and quantile is not None else None
     if rewards is not None and arms is not None and quantile is not None:
         statistic = statistic_name(quantile)
         means, low, high, comparison = _quantiles(rewards, quantile, 1 - coverage)
         epsilon, excluded = achieved.achieved_epsilon(comparison, arms), achieved.excluded(comparison, len(arms))
+        contradicted = of_comparison(comparison, arms, delta=1 - coverage)
     elif single and quantile is None:
         low, high, taken = intervals(totals, rule.rewards, coverage)
         assumptions += taken
@@ -55,6 +57,7 @@ def certificate(session: Session) -> Certificate:
             comparison, needed, taken = _comparison(session, low, high, 1 - coverage, len(arms))
             epsilon, excluded = achieved.achieved_epsilon(comparison, arms), achieved.excluded(comparison, len(arms))
             assumptions += taken
+            contradicted = of_comparison(comparison, arms, delta=1 - coverage)
     if rule.rewards is not None:
         if rule.rewards.sigma is not None:
             assumptions.append(f"noise is sub-Gaussian with sigma = {_sigma(rule.rewards.sigma)}")
@@ -87,14 +90,20 @@ def certificate(session: Session) -> Certificate:
         excluded=excluded,
         needed=needed,
         statistic=statistic,
+        contradiction=contradicted,
     )
 
 
 def _quantiles(
     rewards: list[np.ndarray], quantile: float, delta: float
-) -> tuple[np.ndarray, np.ndarray, np.ndarray, Comparison]:
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, Differences]:
     """Estimates of the arms' quantiles, intervals that contain all of them, and the comparison of the arms."""
-    one, two = ([quantile_sequence(x, quantile, delta / len(rewards) / sides) for x in rewards] for sides in (1, 2))
+    one, two = [], []
+    for sides, ends in ((1, one), (2, two)):
+        for x in rewards:
+            bounds = QuantileBounds(quantile, delta / len(rewards) / sides)
+            bounds.add(x)
+            ends.append((math.inf, -math.inf) if bounds.crossed else (bounds.low, bounds.high))
     estimates = [np.quantile(x, quantile, method="inverted_cdf") if len(x) else math.nan for x in rewards]
     low, high = np.array(two).T
     return np.array(estimates), low, high, ArmBounds(*np.array(one).T)
@@ -102,7 +111,7 @@ def _quantiles(
 
 def _comparison(
     session: Session, low: np.ndarray, high: np.ndarray, delta: float, m: int
-) -> tuple[Comparison, int | None, list[str]]:
+) -> tuple[Differences, int | None, list[str]]:
     """The comparison of all arms, the pulls that it needs of each of them, and the assumptions that it adds."""
     count, totals = session.num_arms, session.totals
     least, most = fit.limits(session.rule.rewards)

@@ -11,8 +11,8 @@ import numpy as np
 
 from jaxbandit.decide.tuning.criterion import Criterion, Stage
 from jaxbandit.theory.comparisons import achieved
-from jaxbandit.theory.comparisons.achieved import Comparison
 from jaxbandit.theory.comparisons.arms import ArmBounds, normal_arms
+from jaxbandit.theory.comparisons.contradiction import Differences
 from jaxbandit.theory.comparisons.outliers import outlier
 from jaxbandit.theory.proportions import rate_bounds, upper_rate
 from jaxbandit.theory.quantile_bounds import QuantileBounds
@@ -79,7 +79,7 @@ class Evidence:
         self.criterion = criterion
         self._begin()
 
-    def comparison(self) -> Comparison:
+    def comparison(self) -> Differences:
         """Return the comparison of all configurations with the rewards so far."""
         if not self._apart:
             if self._changed:

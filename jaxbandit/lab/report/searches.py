@@ -84,6 +84,8 @@ def promise(certificate: Table) -> list[Html | None]:
     entries |= {name: certificate.get(name) for name in ("delta", "epsilon", "m")}
     entries |= {"stopped": "yes" if certificate["stopped"] else "not yet"}
     shown: list[Html | None] = [provenance.definitions(entries)]
+    if line := certificate.get("contradiction"):
+        shown.insert(0, parts.tag("p", parts.tag("strong", line)))
     if lines := certificate.get("rare_events"):
         heading = rare_heading(certificate.get("coverage"))
         shown += [parts.tag("h3", "Rare events"), parts.tag("p", f"{heading}:"), parts.bullets(lines)]

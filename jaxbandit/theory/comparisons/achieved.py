@@ -11,6 +11,10 @@ all other j. On E no other arm exceeds one of the m best, not by a chain of boun
 would lead from another arm to one of the m best. So an arm that m arms exceed, by chains, is excluded, one that exceeds
 K - m arms by chains is among the m best, and the maximum is over the other recommended arms b and the arms l that are
 neither recommended nor excluded and that b does not exceed by a chain.
+
+If every arm is excluded, the maximum would be over nobody. Then E has not occurred, or an assumption is wrong, and
+nothing is known: the achieved epsilon is inf. The same if no m arms can be the m best, because fewer than m are not
+excluded or more than m exceed K - m others by chains. The module `contradiction` has the words for it.
 """
 
 from collections.abc import Sequence
@@ -42,6 +46,14 @@ def excluded(comparison: Comparison, m: int = 1) -> np.ndarray:
     return comparison.excluded() if m == 1 else _chains(comparison).sum(axis=1) >= m
 
 
+def nobody_left(comparison: Comparison, m: int = 1) -> bool:
+    """Return whether no m arms can be the m best ones, so that a bound is false or an assumption is wrong."""
+    if m == 1:
+        return bool(comparison.excluded().all())
+    below, rest = _chains(comparison), comparison.num_arms - m
+    return bool((below.sum(axis=1) < m).sum() < m or (below.sum(axis=0) >= rest).sum() > m)
+
+
 def _chains(comparison: Comparison) -> np.ndarray:
     """Return which arms are exceeded by which other ones, directly or by a chain, bool[K, K]."""
     below = comparison.claims() | np.eye(comparison.num_arms, dtype=bool)
@@ -54,12 +66,16 @@ def _chains(comparison: Comparison) -> np.ndarray:
 def achieved_epsilon(comparison: Comparison, arms: Sequence[int] | np.ndarray) -> float:
     """Return by how much at most the mean of the worst of these m arms is below the m-th best mean; inf if unknown.
 
+    It is unknown, too, if the bounds contradict each other (`nobody_left`).
+
     Args:
       comparison: bounds at level delta/(m (K - m)) a pair, which hold at all times at once.
       arms: the recommended arms, int[m].
     """
     arms = np.atleast_1d(np.asarray(arms, np.int64))
     m, num_arms = len(arms), comparison.num_arms
+    if nobody_left(comparison, m):
+        return np.inf
     rivals = np.repeat(~excluded(comparison, m)[:, None], m, axis=1)  # of each recommended arm
     rivals[arms] = False
     if m > 1:

@@ -15,7 +15,8 @@ class ArmBounds:
 
     def __init__(self, low: np.ndarray, high: np.ndarray):
         """Compare arms with these bounds, float64[K] each; -inf and inf where nothing is known."""
-        self.num_arms, self._low, self._high = len(low), np.asarray(low), np.asarray(high)
+        self.num_arms = len(low)
+        self._low, self._high = np.asarray(low, np.float64), np.asarray(high, np.float64)
 
     def excluded(self) -> np.ndarray:
         """Return which arms some arm exceeds with certainty at the stated level, bool[K]."""
@@ -30,7 +31,20 @@ class ArmBounds:
 
     def claims(self) -> np.ndarray:
         """Return which arms are exceeded by which, bool[K, K]: [l, i] if mu_l < mu_i is certain at the stated level."""
-        return np.asarray(self._high[:, None] < self._low)
+        claims = np.asarray(self._high[:, None] < self._low)
+        np.fill_diagonal(claims, False)  # an empty interval does not make an arm worse than itself
+        return claims
+
+    def differences(self, arm: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return (low, estimate, high) of mu_l - mu_arm for all l, float64[K] each; estimates are not known here, NaN.
+
+        Where the interval of an arm is empty, so are all of its differences.
+        """
+        empty = (self._low > self._high) | (self._low[arm] > self._high[arm])
+        with np.errstate(invalid="ignore"):
+            low, high = self._low - self._high[arm], self._high - self._low[arm]
+        low[arm] = high[arm] = 0.0
+        return np.where(empty, np.inf, low), np.full(self.num_arms, np.nan), np.where(empty, -np.inf, high)
 
 
 def normal_arms(

@@ -151,15 +151,27 @@ class BoundedDifferences:
 
     def upper(self, arm: int) -> np.ndarray:
         """Return the upper bounds of mu_l - mu_arm for all l, float64[K]; 0 for the arm itself."""
-        bounds = np.zeros(self.num_arms)
-        for other in range(self.num_arms):
-            if other != arm:
-                start, end = self._first[other, arm], self._next[other, arm]
-                one, two = (np.asarray(self._samples[i][start:end], np.float64) for i in (other, arm))
-                apart = (one - two) / self._width
-                alpha = math.exp(-self._enough[other, arm])
-                bounds[other] = self._width * mixture_upper(apart, alpha, min_size=self._min_size)
-        return bounds
+        return np.array([self._upper(other, arm) for other in range(self.num_arms)])
+
+    def _upper(self, one: int, other: int) -> float:
+        """Return the upper bound of mu_one - mu_other."""
+        if one == other:
+            return 0.0
+        alpha = math.exp(-self._enough[one, other])
+        return self._width * mixture_upper(self._apart(one, other), alpha, min_size=self._min_size)
+
+    def _apart(self, one: int, other: int) -> np.ndarray:
+        """Return the differences of two arms, float64[rows], in units of the range."""
+        start, end = self._first[one, other], self._next[one, other]
+        scores, others = (np.asarray(self._samples[i][start:end], np.float64) for i in (one, other))
+        return (scores - others) / self._width
+
+    def differences(self, arm: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return (low, estimate, high) of mu_l - mu_arm for all l, float64[K] each; NaN without a common row."""
+        low = np.array([-self._upper(arm, other) for other in range(self.num_arms)])
+        apart = [self._apart(other, arm) for other in range(self.num_arms)]
+        means = np.array([self._width * x.mean() if len(x) else np.nan for x in apart])
+        return low, means, self.upper(arm)
 
     def claims(self) -> np.ndarray:
         """Return which arms are exceeded by which, bool[K, K]: [l, i] if mu_l < mu_i is certain at the stated level."""

@@ -163,3 +163,9 @@ class PairedDifferences:
     def claims(self) -> np.ndarray:
         """Return which arms are exceeded by which, bool[K, K]: [l, i] if mu_l < mu_i is certain at the stated level."""
         return np.asarray(self.bounds < 0)
+
+    def differences(self, arm: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return (low, estimate, high) of mu_l - mu_arm for all l, float64[K] each; NaN without a common row."""
+        low, high = -self.bounds[arm], self.bounds[:, arm].copy()
+        low[arm] = high[arm] = 0.0
+        return low, np.where(self.sizes[:, arm] > 0, self.means[:, arm], np.nan), high

@@ -1,0 +1,137 @@
+"""Data that contradict what is assumed of them: whether they do, and the line with which a result then begins.
+
+Bounds that hold together with probability 1 - delta cannot all be true if one excludes what another one states. Then
+either an event of probability delta has occurred, or an assumption is wrong, and data cannot tell which: nothing may be
+claimed from these bounds, and no interval that is empty, or that lacks its own estimate, may be shown. There are three
+signs: nobody is left who could be the best, a lower bound is above its upper bound, and an estimate has left the
+interval that earlier data gave it. By chance an estimate leaves such an interval about as often as the interval misses
+the mean: of 4,000 samples of normal numbers, with a level of .05 on each side, 470 and 296 at some time up to 3,000.
+
+To use it:
+
+- `contradiction(...)` returns the first line of a result, "" if nothing is contradicted. Give it what the result has:
+  which arms are excluded, intervals with their estimates, or a sentence of another finding.
+- `of_comparison(comparison, arms)` returns the same for bounds of differences and the arms that are recommended.
+- `contradictory(low, high, estimates)` returns which intervals must not be shown.
+- A `Certificate` calls the first and the third by itself, withdraws its claims and prints the line.
+"""
+
+from collections.abc import Sequence
+from typing import Protocol
+
+import numpy as np
+
+from jaxbandit.theory.comparisons.achieved import Comparison, nobody_left
+
+CHECK = "check the order of the rows, changes over time, and repeated rows"
+_ROUNDINGS = 64  # of an estimate and of an end of its interval, relative to their size, that are no contradiction
+_NAMED = 3  # intervals that are named, of which only the number follows
+
+
+class Differences(Comparison, Protocol):
+    """A comparison that also has intervals of differences with their estimates."""
+
+    def differences(self, arm: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return (low, estimate, high) of mu_l - mu_arm for all l, float64[K] each, an estimate that is unknown NaN."""
+        ...
+
+
+def contradiction(
+    *,
+    excluded: np.ndarray | None = None,
+    m: int = 1,
+    low: np.ndarray | None = None,
+    high: np.ndarray | None = None,
+    estimates: np.ndarray | None = None,
+    found: str = "",
+    names: Sequence[str] | None = None,
+    noun: str = "arm",
+    when: str = "",
+    delta: float | None = None,
+) -> str:
+    """Return the line with which a result begins whose data contradict an assumption, "" if they do not.
+
+    Args:
+      excluded: bool[K], which arms cannot be among the m best, by bounds that hold together.
+      m: how many best arms are looked for.
+      low: float64[K], lower ends of intervals; -inf where nothing is known.
+      high: float64[K], upper ends.
+      estimates: float64[K], the numbers that are shown beside the intervals; NaN where there is none.
+      found: a contradiction that was found elsewhere, as a sentence without a full stop.
+      names: names of the arms. Default: the noun and a number.
+      noun: what an arm is: "arm", "configuration", "variant".
+      when: the look at which it was found, such as "after 1,240 visitors".
+      delta: the probability with which the bounds may contradict each other although all assumptions are right.
+    """
+    what = [found] if found else []
+    if excluded is not None and (~np.asarray(excluded)).sum() < m:
+        left = f"every {noun} is excluded" if np.all(excluded) else f"fewer than {m} {noun}s are not excluded"
+        what.append(f"{left}, also the best one" if m == 1 else left)
+    if low is not None and high is not None:
+        bad = np.flatnonzero(contradictory(low, high, estimates))
+        if len(bad):
+            named = ", ".join(f"{noun} {i}" if names is None else names[i] for i in map(int, bad[:_NAMED]))
+            named += f" and {len(bad) - _NAMED:,} more" if len(bad) > _NAMED else ""
+            empty = bool((np.asarray(low)[bad] > np.asarray(high)[bad]).any())
+            what.append(f"{'an interval is empty' if empty else 'an estimate is outside of its interval'} ({named})")
+    if not what:
+        return ""
+    chance = "" if delta is None else f", or what has a probability of {delta:.3g} has happened"
+    found = f"{' and '.join(what)}{when and f', {when}'}"
+    return f"the data contradict an assumption{chance}: {found}; nothing is claimed; {CHECK}"
+
+
+def contradictory(low: np.ndarray, high: np.ndarray, estimates: np.ndarray | None = None) -> np.ndarray:
+    """Return which intervals are empty, or lack their estimate by more than rounding, bool[K].
+
+    Args:
+      low: float64[K], lower ends; -inf where nothing is known.
+      high: float64[K], upper ends.
+      estimates: float64[K], NaN where there is none. None: only empty intervals are contradictory.
+    """
+    low, high = np.asarray(low, np.float64), np.asarray(high, np.float64)
+    bad = low > high
+    if estimates is not None:
+        values = np.asarray(estimates, np.float64)
+        ends = [np.where(np.isfinite(end), np.abs(end), 0.0) for end in (low, high, values)]
+        rounding = _ROUNDINGS * np.finfo(np.float64).eps * np.maximum.reduce(ends)
+        bad = bad | (values < low - rounding) | (values > high + rounding)  # False beside a NaN
+    return bad
+
+
+def of_comparison(
+    comparison: Differences,
+    arms: Sequence[int] | np.ndarray,
+    *,
+    names: Sequence[str] | None = None,
+    noun: str = "arm",
+    when: str = "",
+    delta: float | None = None,
+) -> str:
+    """Return the line with which a result begins whose bounds of differences contradict each other, or "".
+
+    They do if nobody is left who could be the best, or if the interval of the difference between a recommended arm and
+    another arm is empty or lacks the difference of their means.
+
+    Args:
+      comparison: bounds of the differences.
+      arms: the recommended arms.
+      names: names of the arms. Default: the noun and a number.
+      noun: what an arm is.
+      when: the look at which it was found.
+      delta: the probability with which one of the bounds may be false.
+    """
+    arms = np.atleast_1d(np.asarray(arms, np.int64))
+    m, found = len(arms), ""
+    if nobody_left(comparison, m):
+        found = f"every {noun} is excluded, also the best one" if m == 1 else f"no {m} {noun}s can be the {m} best ones"
+    for arm in arms.tolist() if not found else []:
+        low, estimates, high = comparison.differences(arm)
+        bad = np.flatnonzero(contradictory(low, high, estimates))
+        if len(bad):
+            empty = low[bad[0]] > high[bad[0]]
+            state = "is empty" if empty else "lacks the difference of their means"
+            pair = " and ".join(f"{noun} {i}" if names is None else names[i] for i in (int(bad[0]), arm))
+            found = f"the interval of the difference between {pair} {state}"
+            break
+    return contradiction(found=found, when=when, delta=delta)
