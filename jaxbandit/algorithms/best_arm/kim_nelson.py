@@ -112,7 +112,7 @@ def kim_nelson(
     checks.number(where, "delta", delta, low=0.0, high=most, open_low=True, open_high=True)
 
     def keep(squares: Array, look: Look) -> Array:
-        r, means, zone = look.rounds, look.means, as_float(epsilon)
+        r, zone = look.rounds, as_float(epsilon)
         if independent:
             q = -jnp.expm1(jnp.log1p(-as_float(delta)) / (num_arms - 1))
         else:
@@ -122,7 +122,7 @@ def kim_nelson(
         pairs = squares[:, None] + squares[None] if per_arm else squares
         spread = jnp.expm1(-2 * (math.log(2) + jnp.log(q)) / freedom) * pairs
         width = jnp.maximum(spread / zone - r * zone, 0.0) / (2 * r)
-        lead = means[:, None] - means[None]  # of arm l over arm i, at [l, i]
+        lead = look.leads  # of arm l over arm i, at [l, i]
         order = jnp.arange(num_arms, dtype=jnp.int32)
         tied = (lead == 0) & (width == 0) & (order[:, None] < order[None])
         beaten = ((lead > width) | tied) & look.survivors[:, None]
@@ -144,4 +144,5 @@ def kim_nelson(
         assumptions=ASSUMPTIONS,
         begin=lambda: jnp.zeros(num_arms if per_arm else (num_arms, num_arms)),
         observe=observe,
+        deviations=True,
     )

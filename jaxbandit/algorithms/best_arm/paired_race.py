@@ -19,7 +19,7 @@ from jaxbandit.algorithms.exploration import gap_indices
 from jaxbandit.base import checks
 from jaxbandit.base.contract import Algorithm, Promise, Rewards
 from jaxbandit.base.declaration import declare
-from jaxbandit.base.numerics import as_float, get_at
+from jaxbandit.base.numerics import as_float
 from jaxbandit.base.types import Array, Scalar
 from jaxbandit.theory.solvers import student
 
@@ -97,7 +97,8 @@ def paired_race(
 
     Under normality two equal differences imply sigma = 0. So where all differences of a pair are equal, v = 0 and their
     common value c is the true difference with certainty, and it counts as such once R_n is finite: an arm that is
-    behind is eliminated, and arms that tie end the race, which recommends the lowest-numbered. What normality hides
+    behind is eliminated, and arms that tie end the race, which recommends the lowest-numbered. Differences that are not
+    exactly equal may be so by rounding: what it may have changed counts as a `resolution`. What normality hides
     here is what has not occurred yet: if another difference occurs with probability p, n rounds do not show it with
     probability (1 - p)^n. R_n is finite from n = 6 (K = 2), 7 (K = 12) or 9 (K = 1,000) on, for delta = 0.05. With
     `min_pulls` nothing is eliminated or ended before that many rounds, which costs pulls and no part of the guarantee:
@@ -158,30 +159,43 @@ def paired_race(
     checks.number(where, "min_pulls", min_pulls, low=1.0)
     checks.number(where, "resolution", resolution, low=0.0)
 
-    def compare(look: Look, squares: Array, one: Array, other: Array, bound: Array) -> tuple[Array, Array]:
-        """Return whether the lower confidence bound for a difference of means is above, or at least, `bound`."""
+    def compare(look: Look, squares: Array, lead: Array, size: Array, bound: Array) -> tuple[Array, Array]:
+        """Return whether the lower confidence bound for a difference of means is above, or at least, `bound`.
+
+        Args:
+          look: what is known in this round.
+          squares: float[...], sums of squared deviations of the differences.
+          lead: float[...], mean differences.
+          size: float[...], sums of the moduli of the two means.
+          bound: float[].
+        """
         n = look.rounds
         log_alpha = jnp.log(as_float(delta)) - math.log(m * (num_arms - m))
         c2 = student.default_c2(log_alpha)
         radius = student.squared_radius(n, student.one_sided(n, log_alpha, c2), c2)
         known = jnp.isfinite(radius) & (n >= as_float(min_pulls))
-        rounding = jnp.where(known, as_float(resolution) * (1 + jnp.sqrt(radius)), 0.0)
-        excess = one - other - bound - rounding
-        varies = student.varies(squares, n, jnp.abs(one) + jnp.abs(other))
-        reach = jnp.where(varies, squares / n, 0.0) * radius
+        step = as_float(resolution) + student.resolution(squares, size)
+        excess = lead - bound - jnp.where(known, step * (1 + jnp.sqrt(radius)), 0.0)
+        reach = squares / n * radius
         square = excess * excess
         return known & (excess > 0) & (square > reach), known & (excess >= 0) & (square >= reach)
 
+    def sizes(look: Look) -> Array:
+        size = jnp.abs(look.places)
+        return size[:, None] + size[None]
+
     def beats(look: Look, squares: Array) -> Array:
-        return compare(look, squares, look.means[:, None], look.means[None], jnp.zeros(()))[0]
+        return compare(look, squares, look.leads, sizes(look), jnp.zeros(()))[0]
 
     def keep(squares: Array, look: Look) -> Array:
         beaten = beats(look, squares) & look.survivors[:, None]
         survivors = look.survivors & ~jnp.any(beaten, 0)
-        leader = best(look.means, survivors)
+        leader = best(look.places, survivors)
         only = jnp.arange(num_arms, dtype=jnp.int32) == leader
-        row = lax.dynamic_index_in_dim(squares, leader, 0, keepdims=False)
-        close = compare(look, row, get_at(look.means, leader), look.means, -as_float(epsilon))[1]
+        row, lead, size = (
+            lax.dynamic_index_in_dim(each, leader, 0, keepdims=False) for each in (squares, look.leads, sizes(look))
+        )
+        close = compare(look, row, lead, size, -as_float(epsilon))[1]
         return jnp.where(jnp.all(close | only | ~survivors), only, survivors)
 
     def decide(statistic: TopStatistic, look: Look) -> TopStatistic:
@@ -189,9 +203,9 @@ def paired_race(
         undecided = ~statistic.accepted & ~statistic.rejected
         found, lost = decided(beats(look, squares), undecided, m - jnp.sum(statistic.accepted, dtype=jnp.int32))
         accepted, undecided = statistic.accepted | found, undecided & ~found & ~lost
-        inside = undecided & leading(accepted, undecided, look.means)
+        inside = undecided & leading(accepted, undecided, look.places)
         outside = undecided & ~inside
-        close = compare(look, squares, look.means[:, None], look.means[None], -as_float(epsilon))[1]
+        close = compare(look, squares, look.leads, sizes(look), -as_float(epsilon))[1]
         over = jnp.all(close | ~(inside[:, None] & outside[None]))
         return TopStatistic(squares, accepted | (inside & over), statistic.rejected | lost | (outside & over))
 
@@ -201,13 +215,21 @@ def paired_race(
 
     def recommend(state: RaceState) -> Array:
         accepted, rejected = state.statistic.accepted, state.statistic.rejected
-        means = state.sums / as_float(jnp.maximum(jnp.where(state.survivors, state.rounds, state.counts), 1))
+        rounds = jnp.where(state.survivors, state.rounds, state.counts)
+        assert state.origin is not None
+        means = state.origin + state.sums / as_float(jnp.maximum(rounds, 1))
         chosen = leading(accepted, ~accepted & ~rejected, means)
         return gap_indices.best_first(jnp.where(chosen, means, -jnp.inf), m, None)
 
     nothing = functools.partial(jnp.zeros, num_arms, bool)
     frame = functools.partial(
-        race, where, num_arms, promise=Promise(delta, epsilon, m), rewards=Rewards(), assumptions=(ASSUMPTION,)
+        race,
+        where,
+        num_arms,
+        promise=Promise(delta, epsilon, m),
+        rewards=Rewards(),
+        assumptions=(ASSUMPTION,),
+        deviations=True,
     )
     if m == 1:
         return frame(keep, begin=lambda: jnp.zeros((num_arms, num_arms)), observe=more_squares)

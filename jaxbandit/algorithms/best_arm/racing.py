@@ -39,11 +39,16 @@ class RaceState(NamedTuple):
     # float[num_arms], sums of rewards up to then; sums and not means, so that equal totals tie in whatever order
     sums: Array
     fresh: Array  # float[num_arms], sums of rewards since then
+    # float[num_arms], the first reward of each arm, from which `sums` and `fresh` are deviations; None: they are not
+    origin: Array | None
     statistic: PyTree  # further statistics of the rule; None if there are none
 
 
 class Look(NamedTuple):
-    """What a rule sees when it compares the survivors."""
+    """What a rule sees when it compares the survivors.
+
+    In a race on deviations, `rewards`, `before` and `means` are relative to each arm's `origin`.
+    """
 
     survivors: Array  # bool[num_arms]
     rounds: Array  # float[], pulls of each survivor, r
@@ -51,6 +56,18 @@ class Look(NamedTuple):
     rewards: Array  # float[num_arms], sums of rewards since the last comparison
     before: Array  # float[num_arms], mean rewards at the last comparison
     means: Array  # float[num_arms], mean rewards now; for an eliminated arm, those at its elimination
+    origin: Array | None = None
+
+    @property
+    def places(self) -> Array:
+        """Mean rewards now, float[num_arms]."""
+        return self.means if self.origin is None else self.origin + self.means
+
+    @property
+    def leads(self) -> Array:
+        """Mean of arm l minus mean of arm i at [l, i], float[num_arms, num_arms], as exact as the difference allows."""
+        leads = self.means[:, None] - self.means[None]
+        return leads if self.origin is None else (self.origin[:, None] - self.origin[None]) + leads
 
 
 def race(
@@ -65,6 +82,7 @@ def race(
     observe: Callable[[PyTree, Look], PyTree] = lambda statistic, look: statistic,
     first: int = 1,
     grid: Scalar = 1.0,
+    deviations: bool = False,
 ) -> Algorithm:
     """Return the race that is defined by these parts.
 
@@ -81,6 +99,9 @@ def race(
       first: number of rounds before the first comparison of the survivors, an integer >= 1; static.
       grid: ratio between successive numbers of rounds after which they are compared, >= 1; 1 compares after every
         round. Traced.
+      deviations: whether deviations of the rewards from the first reward of each arm are added up. They are exact where
+        rewards of an arm are within a factor of 2 of each other, so that rounding does not grow with their size and
+        number; static.
 
     Returns:
       An Algorithm with actions int32[] in [0, num_arms), rewards float[] and recommendations int32[1].
@@ -94,7 +115,8 @@ def race(
     def init(key: Key) -> RaceState:
         count = jnp.zeros((), int)
         nothing = jnp.zeros(num_arms)
-        return RaceState(jnp.ones(num_arms, bool), jnp.zeros(num_arms, int), count, nothing, nothing, begin())
+        origin = nothing if deviations else None
+        return RaceState(jnp.ones(num_arms, bool), jnp.zeros(num_arms, int), count, nothing, nothing, origin, begin())
 
     def next_look(rounds: Array) -> Array:
         """Return the number of rounds after which the survivors are compared next, int[]."""
@@ -105,15 +127,23 @@ def race(
         return argmax(jnp.where(state.survivors, -as_float(state.counts), -jnp.inf))
 
     def update(state: RaceState, context: None, action: Array, reward: Array) -> RaceState:
-        counts = set_at(state.counts, action, get_at(state.counts, action) + 1)
+        before, origin = get_at(state.counts, action), state.origin
+        if origin is not None:
+            first = jnp.where(before > 0, get_at(origin, action), reward)
+            origin, reward = set_at(origin, action, first), reward - first
+        counts = set_at(state.counts, action, before + 1)
         fresh = set_at(state.fresh, action, get_at(state.fresh, action) + reward)
-        return looked(state._replace(counts=counts, fresh=fresh))
+        return looked(state._replace(counts=counts, fresh=fresh, origin=origin))
 
     def plan(state: RaceState) -> Array:
         return jnp.where(state.survivors, next_look(state.rounds) - state.counts, 0)
 
     def absorb(state: RaceState, pulls: Array, sums: Array) -> RaceState:
-        return looked(state._replace(counts=state.counts + pulls, fresh=state.fresh + sums))
+        origin = state.origin
+        if origin is not None:
+            origin = jnp.where((state.counts == 0) & (pulls > 0), sums / as_float(jnp.maximum(pulls, 1)), origin)
+            sums = jnp.where(pulls > 0, sums - as_float(pulls) * origin, 0.0)
+        return looked(state._replace(counts=state.counts + pulls, fresh=state.fresh + sums, origin=origin))
 
     def looked(state: RaceState) -> RaceState:
         """Return the state after a comparison if all survivors have the pulls it requires, else unchanged."""
@@ -133,20 +163,30 @@ def race(
             rewards=state.fresh,
             before=state.sums / as_float(jnp.maximum(earlier, 1)),
             means=sums / as_float(jnp.maximum(state.counts, 1)),
+            origin=state.origin,
         )
         statistic = observe(state.statistic, look)
         survivors = state.survivors & keep(statistic, look)
         survivors = jnp.where(
-            jnp.any(survivors), survivors, jnp.arange(num_arms, dtype=jnp.int32) == best(sums, state.survivors)
+            jnp.any(survivors),
+            survivors,
+            jnp.arange(num_arms, dtype=jnp.int32) == best(places(state._replace(sums=sums)), state.survivors),
         )
-        return RaceState(survivors, state.counts, end, sums, jnp.zeros(num_arms), statistic)
+        return RaceState(survivors, state.counts, end, sums, jnp.zeros(num_arms), state.origin, statistic)
+
+    def places(state: RaceState) -> Array:
+        """Return the sums of rewards, or the means where deviations are added up, float[num_arms]."""
+        if state.origin is None:
+            return state.sums
+        earlier = jnp.where(state.survivors, state.rounds, state.counts)
+        return state.origin + state.sums / as_float(jnp.maximum(earlier, 1))
 
     return Algorithm(
         init=init,
         select=select,
         update=update,
         pulls=lambda state: state.counts,
-        recommend=lambda state: best(state.sums, state.survivors)[None],
+        recommend=lambda state: best(places(state), state.survivors)[None],
         stop=lambda state: jnp.sum(state.survivors, dtype=jnp.int32) <= 1,
         batch=Batch(plan, absorb),
         survivors=lambda state: state.survivors,

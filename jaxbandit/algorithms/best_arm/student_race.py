@@ -69,9 +69,10 @@ def student_race(num_arms: int, *, delta: Scalar = 0.05) -> Algorithm:
     Under normality two equal rewards of an arm imply sigma = 0 with certainty. So once R_n is finite, an arm whose
     rewards have all been equal has that value as its interval, for as long as they are. Then equal ends are possible,
     and a survivor whose upper bound equals the largest lower bound is eliminated too: of constant arms that tie, the
-    lowest-numbered one is recommended. What normality hides here is what has not occurred yet: if a reward is
-    different with probability p, n equal ones have probability (1 - p)^n. The race runs in float64 only, because it
-    cannot verify float32 runs.
+    lowest-numbered one is recommended. Rewards that are not exactly equal may be so by rounding: what it may have
+    changed (`student.resolution`) makes their interval wider, so that nothing is decided below it. What normality hides
+    here is what has not occurred yet: if a reward is different with probability p, n equal ones have probability
+    (1 - p)^n. The race runs in float64 only, because it cannot verify float32 runs.
 
     Args:
       num_arms: number of arms K, an integer >= 2; static.
@@ -101,16 +102,19 @@ def student_race(num_arms: int, *, delta: Scalar = 0.05) -> Algorithm:
         return student.squared_radius(n, student.one_sided(n, log_alpha, c2), c2)
 
     def observe(statistic: StudentStatistic, look: Look) -> StudentStatistic:
-        n, ratio = look.rounds, squared_radius(look.rounds)
+        ratio, center = squared_radius(look.rounds), look.places
         squares = statistic.squares + (look.rewards - look.before) * (look.rewards - look.means)
-        varies = student.varies(squares, n, jnp.abs(look.means))
-        radius = jnp.where(varies, jnp.sqrt(jnp.where(varies, squares / n, 1.0) * ratio), jnp.inf)
-        return StudentStatistic(squares, narrowed(statistic.interval, look, look.means, radius))
+        rounding = student.resolution(squares, jnp.abs(center))
+        known = (squares > 0) & jnp.isfinite(ratio)
+        reach = (jnp.sqrt(squares / look.rounds) + rounding) * jnp.sqrt(jnp.where(known, ratio, 0.0))
+        radius = jnp.where(known, rounding + reach, jnp.inf)
+        return StudentStatistic(squares, narrowed(statistic.interval, look, center, radius))
 
     def keep(statistic: StudentStatistic, look: Look) -> Array:
-        varies = student.varies(statistic.squares, look.rounds, jnp.abs(look.means))
-        constant = ~varies & jnp.isfinite(squared_radius(look.rounds))
-        interval = Interval(*(jnp.where(constant, look.means, end) for end in statistic.interval))
+        center, squares = look.places, statistic.squares
+        certain = (squares == 0) & (student.resolution(squares, jnp.abs(center)) == 0)
+        constant = certain & jnp.isfinite(squared_radius(look.rounds))
+        interval = Interval(*(jnp.where(constant, center, end) for end in statistic.interval))
         leader = best(interval.low, look.survivors)
         only = jnp.arange(num_arms, dtype=jnp.int32) == leader
         return undominated(interval, look) & (only | (interval.high > get_at(interval.low, leader)))
@@ -124,4 +128,5 @@ def student_race(num_arms: int, *, delta: Scalar = 0.05) -> Algorithm:
         assumptions=(ASSUMPTION,),
         begin=begin,
         observe=observe,
+        deviations=True,
     )

@@ -8,6 +8,7 @@ from jaxbandit.base.contract import Rewards
 from jaxbandit.base.types import Numbers
 from jaxbandit.decide.sessions.rewards import Totals
 from jaxbandit.engine.rounds import fit
+from jaxbandit.theory.comparisons.arms import normal_reach
 from jaxbandit.theory.solvers import student
 
 _TYPICAL = 20  # pulls at which an interval is as narrow as it can be
@@ -36,9 +37,7 @@ def intervals(totals: Totals, rewards: Rewards | None, coverage: float) -> tuple
     if sigma is None:
         sizes, log_level = n.astype(np.float64), np.float64(np.log(level))
         ratio = student.squared_radius(sizes, log_level, student.default_c2(log_level))
-        known = student.varies(n * totals.variances, sizes, np.abs(means)) & np.isfinite(ratio)
-        radius = np.full(len(n), np.inf)
-        radius[known] = np.sqrt(totals.variances[known] * ratio[known])
+        radius = normal_reach(totals.variances, np.abs(means), np.sqrt(ratio))
         assumed = [_NORMAL]
     else:
         radius, assumed = mixture_radius(n, sigma, level), []

@@ -37,7 +37,8 @@ class Evidence:
         self.trainings = np.zeros(self.count, np.int64)  # with an outcome
         self.failures = np.zeros(self.count, np.int64)  # with or without a reward
         self._rewarded = np.zeros(self.count, np.int64)
-        self._means, self._squares = np.zeros(self.count), np.zeros(self.count)  # of rewards; squared deviations
+        # the first reward, the mean deviation from it, and squared deviations from the mean
+        self._origin, self._means, self._squares = np.zeros((3, self.count))
         self._begin()
 
     def _begin(self) -> None:
@@ -70,9 +71,12 @@ class Evidence:
             self.trainings[arm] += 1
             if not math.isnan(reward):
                 self._rewarded[arm] += 1
-                apart = reward - self._means[arm]
+                if self._rewarded[arm] == 1:
+                    self._origin[arm] = reward
+                deviation = reward - self._origin[arm]
+                apart = deviation - self._means[arm]
                 self._means[arm] += apart / self._rewarded[arm]
-                self._squares[arm] += apart * (reward - self._means[arm])
+                self._squares[arm] += apart * (deviation - self._means[arm])
 
     def decide_by(self, criterion: Criterion) -> None:
         """Change the criterion, which is valid only where the change has probability 0 if the old one is right."""
@@ -117,7 +121,8 @@ class Evidence:
         """Return the number, mean and variance (divisor n) of the rewards of each configuration."""
         n = self._rewarded.copy()
         known = n > 0
-        return n, np.where(known, self._means, math.nan), np.where(known, self._squares / np.maximum(n, 1), math.nan)
+        means = self._origin + self._means
+        return n, np.where(known, means, math.nan), np.where(known, self._squares / np.maximum(n, 1), math.nan)
 
     def location(self) -> np.ndarray:
         """Return what the criterion compares, by its estimates, float64[K]: means, or quantiles of the rewards."""

@@ -63,7 +63,20 @@ def normal_arms(
     """
     sizes = np.maximum(np.asarray(n, np.float64), 1)
     r = radius(sizes, log_alpha)
-    known = np.isfinite(r) & (np.asarray(n) > 0) & student.varies(variances * sizes, sizes, np.abs(means))
-    half = np.where(known, np.sqrt(np.where(known, variances, 0.0)) * np.where(known, r, 0.0), np.inf)
     center = np.where(np.isfinite(means), means, 0.0)
+    half = np.where(np.asarray(n) > 0, normal_reach(variances, np.abs(center), r), np.inf)
     return center - half, center + half
+
+
+def normal_reach(variances: np.ndarray, size: np.ndarray, r: np.ndarray) -> np.ndarray:
+    """Return how far the mean of normal scores may be from their average, inf where they are all equal.
+
+    Args:
+      variances: float64[K], with divisor n; NaN without a score.
+      size: float64[K], moduli of the averages, by which scores may have been rounded.
+      r: float64[K], the radius in units of the standard deviation, inf if there is none.
+    """
+    known = np.isfinite(r) & (variances > 0)
+    rounding = student.resolution(np.where(known, variances, 0.0), size)
+    reach = rounding + (np.sqrt(np.where(known, variances, 0.0)) + rounding) * np.where(known, r, 0.0)
+    return np.where(known, reach, np.inf)

@@ -7,7 +7,7 @@ import numpy as np
 
 from jaxbandit.theory.solvers import student
 
-MOST_ARMS = 5000  # whose pairs are compared: four numbers for each pair, 800 MB
+MOST_ARMS = 5000  # whose pairs are compared: five numbers for each pair, 1 GB
 _CHUNK = 2**22  # entries of a temporary matrix
 
 
@@ -66,12 +66,13 @@ class PairedDifferences:
 
     After m rows the bound of a pair is U = mean(D) + sd(D) r_m with the one-sided `radius` r_m at the pair's level and
     the divisor m in sd; the least of the bounds so far is kept, because each holds for all m at once. If all m
-    differences are equal to c up to rounding, U = c from row M on, where M is the larger of `min_size` and the first m
-    with a finite r_m: under normality, two equal differences have variance 0 with certainty. This is what a rare event
-    hides most easily.
+    differences are exactly equal to c, U = c from row M on, where M is the larger of `min_size` and the first m with a
+    finite r_m: under normality, two equal differences have variance 0 with certainty. This is what a rare event hides
+    most easily.
 
     With `resolution` h, a score is known up to h/2. Then U = mean(D) + h + (sd(D) + h) r_m bounds the difference of the
-    means before rounding, if their differences are normal, also where all differences are equal.
+    means before rounding, if their differences are normal, also where all differences are equal. To h comes what
+    rounding to float64 may have changed, where the differences are not exactly equal (`student.resolution`).
 
     Source: the module `theory.solvers.student`, where the bound is proved.
     """
@@ -96,14 +97,19 @@ class PairedDifferences:
         """
         shape = num_arms, num_arms
         self.num_arms = num_arms
-        self.means, self.squares = np.zeros(shape), np.zeros(shape)
+        self.squares = np.zeros(shape)
+        self._origin, self._apart = np.zeros(shape), np.zeros(shape)  # first difference, mean deviation from it
         self.bounds = np.full(shape, np.inf)  # of mu_l - mu_i at [l, i]
         self._first = np.asarray(first, np.int32)
         self._next = np.array(np.broadcast_to(self._first, shape))  # row that each pair needs next
         self._log_alpha = np.asarray(log_alpha, np.float64)
         self._min_size, self._resolution = min_size, resolution
-        self._size = np.zeros(num_arms)  # largest modulus of an arm's scores
         self._excluded = np.zeros(num_arms, bool)
+
+    @property
+    def means(self) -> np.ndarray:
+        """Mean difference of each pair, float64[K, K]; 0 without a common row."""
+        return self._origin + self._apart
 
     @property
     def sizes(self) -> np.ndarray:
@@ -118,7 +124,6 @@ class PairedDifferences:
           changed: the arms that may have new rows. None means all.
         """
         for row, one, other, scores in new_rows(self._next, samples, changed):
-            self._size[other] = np.maximum(self._size[other], np.abs(scores[other]))
             self._enter_pairs(row, one, other, scores)
 
     def _enter_pairs(self, row: int, one: np.ndarray, other: np.ndarray, scores: np.ndarray) -> None:
@@ -127,17 +132,19 @@ class PairedDifferences:
         due = self._next[at] == row
         first = self._first if self._first.ndim == 0 else self._first[at]
         n = np.maximum(row - first + 1, 1).astype(np.float64)
-        deviation = scores[one][:, None] - scores[other] - self.means[at]
-        means = self.means[at] + np.where(due, deviation / n, 0.0)
+        apart = scores[one][:, None] - scores[other]
+        origin = np.where(due & (row == first), apart, self._origin[at])
+        deviation = apart - origin - self._apart[at]
+        mean = self._apart[at] + np.where(due, deviation / n, 0.0)
         squares = self.squares[at] + np.where(due, deviation * (deviation - deviation / n), 0.0)
-        self.means[at], self.squares[at] = means, squares
+        self._origin[at], self._apart[at], self.squares[at] = origin, mean, squares
         self._next[at] += due
         due &= n >= self._min_size
         if due.any():
-            size = self._size[one][:, None] + self._size[other]
+            size = np.abs(scores[one])[:, None] + np.abs(scores[other])  # others differ by standard deviations
             level = self._log_alpha if self._log_alpha.ndim == 0 else self._log_alpha[at]
             bounds = np.where(
-                due, np.minimum(self.bounds[at], self._bound(n, means, squares, size, level)), self.bounds[at]
+                due, np.minimum(self.bounds[at], self._bound(n, origin + mean, squares, size, level)), self.bounds[at]
             )
             self.bounds[at] = bounds
             self._excluded[one] |= (bounds < 0).any(axis=1)
@@ -145,10 +152,9 @@ class PairedDifferences:
     def _bound(
         self, n: np.ndarray, means: np.ndarray, squares: np.ndarray, size: np.ndarray, log_alpha: np.ndarray
     ) -> np.ndarray:
-        r, h = radius(n, log_alpha), self._resolution
+        r, h = radius(n, log_alpha), self._resolution + student.resolution(squares, size)
         known = np.isfinite(r)
-        sd = np.sqrt(np.where(student.varies(squares, n, size), squares / n, 0.0))
-        return np.where(known, means + h + (sd + h) * np.where(known, r, 0.0), np.inf)
+        return np.where(known, means + h + (np.sqrt(squares / n) + h) * np.where(known, r, 0.0), np.inf)
 
     def excluded(self) -> np.ndarray:
         """Return which arms some arm exceeds with certainty at the stated level, bool[K]; it never becomes False."""

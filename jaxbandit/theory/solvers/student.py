@@ -30,11 +30,29 @@ _ROUNDINGS = 16  # rounding errors allowed in a reward, before those of the sum
 _LARGEST = 1e24  # largest variance relative to the squared difference of means; there the statistic is 0 to all digits
 
 
+def resolution(squares: Any, size: Any) -> Any:
+    """Return the resolution of rewards of that size, elementwise: rounding may have changed each by half of it.
+
+    Below it nothing is certain: with a resolution h, a bound is mean + h + (sd + h) sqrt(R), because rounding changes
+    the mean and the standard deviation of differences by at most h each. If the rewards, or differences, are exactly
+    equal, it is 0, as then no rounding has been seen, and their common value counts as the mean.
+
+    Args:
+      squares: float[...], sums of squared deviations from the mean, computed from deviations from a first reward, so
+        that they are 0 if all rewards are equal and have relative errors of rounding otherwise.
+      size: float[...], largest modulus of the rewards, or sum of the two moduli of a difference.
+    """
+    xp = deviations.library(squares)
+    h = _ROUNDINGS * xp.finfo(squares.dtype).eps * size
+    vanishes = (h > 0) & (h * h == 0)  # so may the squares of deviations that are not 0
+    return xp.where(squares > 0, h, xp.where(vanishes, xp.inf, 0.0))
+
+
 def varies(squares: Any, n: Any, size: Any) -> Any:
     """Return whether squared deviations add up to more than what rounding leaves for n equal rewards of that size.
 
-    If they do not, the variance counts as 0 and decides nothing. Means from sums have errors of up to n rounding
-    errors.
+    If they do not, the variance counts as 0 and decides nothing. This is for means from sums of rewards, which have
+    errors of up to n rounding errors; with deviations from a first reward take `resolution`.
     """
     return squares > n * ((_ROUNDINGS + n) * jnp.finfo(squares.dtype).eps * size) ** 2
 
