@@ -141,14 +141,14 @@ def unreadable(folder):
 
 
 UNREADABLE = {
-    "truncated.gz": "must be a click log that can be read (Compressed file ended",
-    "damaged.gz": "must be a click log that can be read (Error -3 while decompressing data: invalid block type)",
-    "plain.gz": "must be a click log that can be read (Not a gzipped file",
-    "empty": "must contain visits; it contains none (no line at all)",
-    "empty.gz": "must contain visits; it contains none (no line at all)",
-    "binary": "must contain visits; it contains none (read 11, bad_width 11)",
-    "folder": "must be a click log that can be read (Is a directory)",
-    "missing": "must be a click log that can be read (No such file or directory)",
+    "truncated.gz": ", must be a click log that can be read (Compressed file ended",
+    "damaged.gz": ", must be a click log that can be read (Error -3 while decompressing data: invalid block type)",
+    "plain.gz": ", must be a click log that can be read (Not a gzipped file",
+    "empty": ", must contain visits; it contains none (no line at all)",
+    "empty.gz": ", must contain visits; it contains none (no line at all)",
+    "binary": ", must contain visits; it contains none (read 11, bad_width 11)",
+    "folder": ": cannot be read (Is a directory)",
+    "missing": ": cannot be read (No such file or directory)",
 }
 
 
@@ -159,7 +159,7 @@ def test_unreadable_files_are_refused_in_one_line(tmp_path, name):
         with pytest.raises(ValueError) as refusal:
             read(tmp_path / name)
         message = str(refusal.value)
-        assert message.startswith(f"r6a: path = {str(tmp_path / name)!r}, {UNREADABLE[name]}")
+        assert message.startswith(f"r6a: path = {str(tmp_path / name)!r}{UNREADABLE[name]}")
         assert "\n" not in message
 
 

@@ -155,7 +155,11 @@ def test_a_spec_is_judged_before_anything_is_written(shell, name):
 
 @pytest.mark.parametrize(
     ("text", "message"),
-    [("lr,lr\n1,2\n", "must be names that are all different"), ("lr\n", "no configuration"), ("a,b\n1\n", "row 2")],
+    [
+        ("lr,lr\n1,2\n", "must be names that are all different"),
+        ("lr\n", "no configuration"),
+        ("a,b\n1\n", "line 2: has 1 cells, must have 2"),
+    ],
 )
 def test_a_bad_table_of_configurations_is_refused(shell, text, message):
     Path("configs.csv").write_text(text)

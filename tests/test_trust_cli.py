@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 import jaxbandit as jb
+from jaxbandit.base import reading
 from jaxbandit.lab import cli
 from jaxbandit.lab.specs import source
 
@@ -303,16 +304,19 @@ def test_other_text_is_refused_in_one_line(argv, kind, here, capsys):
     "argv", [["run"], ["ask", "d"], ["tune", "own:train"], ["tell", "d"]], ids=lambda argv: argv[0]
 )
 def test_what_is_no_file_is_refused_in_one_line(argv, here, capsys, monkeypatch):
-    monkeypatch.setattr(source, "LARGEST", 2**20)
-    monkeypatch.setattr(source, "PIPE_SECONDS", 0.05)
+    monkeypatch.setattr(reading, "LARGEST", 2**20)
+    monkeypatch.setattr(reading, "PIPE_SECONDS", 0.05)
     if argv[0] == "tell":
         assert cli.main(["ask", "d", "e.toml"]) == 0
         capsys.readouterr()
     os.mkfifo("pipe")
+    Path("long").touch()
+    os.truncate("long", 2**40)
     for path, said in (
         (".", "cannot be read (Is a directory)"),
-        ("/dev/full", "has more than 1 MiB"),
-        ("/dev/zero", "has more than 1 MiB"),
+        ("/dev/full", "is a device"),
+        ("/dev/zero", "is a device"),
+        ("long", "has more than 1 MiB"),
         ("pipe", "nobody has written"),
         ("x" * 5000, "no such file" if argv[0] == "run" else "cannot be read (File name too long)"),
         ("y\0.toml", "null"),

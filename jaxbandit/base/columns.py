@@ -1,7 +1,5 @@
 """Columns of a table by name: from a CSV file with a line of names, a DataFrame, or a dictionary."""
 
-import csv
-import io
 import math
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -9,12 +7,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from jaxbandit.base.refusals import BadInput, nearest, python, reason, refuse, wrong
+from jaxbandit.base import csv_rows, decimals
+from jaxbandit.base.refusals import nearest, python, refuse, wrong
 
 LARGEST = 1e150  # modulus of a number, so that sums of squares are finite
 WORDS = {"true": 1.0, "yes": 1.0, "false": 0.0, "no": 0.0}
 MISSING = ("", "nan", "none", "<na>", "nat")
-DELIMITERS = ",;\t"
 
 Place = Callable[[int], str]  # from a row, counted from 0, to where the cell of a column is, for error messages
 
@@ -47,31 +45,16 @@ def read_columns(where: str, source: Any, wanted: Sequence[str]) -> Table:
 
 def _file(path: Path, wanted: Sequence[str]) -> tuple[dict[str, list[str]], list[int]]:
     """Return the wanted columns of a CSV file, and the line of each row."""
-    try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            text = file.read()
-    except UnicodeDecodeError:
-        refuse(str(path), ": is not text in UTF-8, must be a CSV file")
-    except OSError as error:
-        refuse(str(path), f": cannot be read ({reason(error)}); give a CSV file")
-    begins = text.partition("\n")[0]
-    delimiter = max(DELIMITERS, key=begins.count)
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
-    try:
-        head = [name.strip() for name in next(reader, [])]
-        at = [_position(str(path), head, name) for name in wanted]
-        columns: list[list[str]] = [[] for _ in at]
-        lines, line, pairs = [], reader.line_num, list(zip(columns, at, strict=True))
-        for row in reader:
-            if len(row) == len(head):
-                for column, i in pairs:
-                    column.append(row[i])
-                lines.append(line + 1)
-            elif row:
-                refuse(f"{path}: line {line + 1}", f": has {len(row)} cells, must have {len(head)}, as the first line")
-            line = reader.line_num
-    except csv.Error as error:
-        raise BadInput(f"{path}: line {reader.line_num}: not CSV ({error})") from None
+    rows = csv_rows.read(str(path), path, "a CSV file")
+    head = [name.strip() for name in next(rows, (0, []))[1]]
+    csv_rows.require_distinct(str(path), head)
+    at = [_position(str(path), head, name) for name in wanted]
+    columns: list[list[str]] = [[] for _ in at]
+    lines, pairs = [], list(zip(columns, at, strict=True))
+    for line, row in rows:
+        for column, i in pairs:
+            column.append(row[i])
+        lines.append(line)
     return dict(zip(wanted, columns, strict=True)), lines
 
 
@@ -139,10 +122,7 @@ def _number(cell: Any, row: int, place: Place, allowed: str) -> float:
         return math.nan
     if text in WORDS:
         return WORDS[text]
-    try:
-        number = float(text) if "_" not in text else math.nan
-    except ValueError:
-        number = math.nan
-    if not abs(number) <= LARGEST:
+    number = decimals.number(text)
+    if number is None or not abs(number) <= LARGEST:
         wrong(place(row), str(cell), allowed)
     return number

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from jaxbandit.base import reading
 from jaxbandit.base.contract import Offer
 from jaxbandit.base.refusals import BadInput
 from jaxbandit.base.types import Json, PyTree
@@ -144,21 +145,13 @@ def entry_of(path: Path, number: int, body: bytes, forms: Forms = FORMS) -> Json
       BadLog: it is not such a line.
     """
     try:
-        entry = json.loads(body, object_pairs_hook=_distinct)
-    except (ValueError, RecursionError):
+        entry = reading.json_of(body)
+    except ValueError:
         entry = {}
     for lists, more in forms if isinstance(entry, dict) else ():
         if lists <= entry.keys() <= lists | more and all(isinstance(entry[name], list) for name in lists):
             return entry
     raise BadLog(path, number, "not a line that a session has written")
-
-
-def _distinct(pairs: list[tuple[str, Any]]) -> Json:
-    """Return the object of these pairs; of two equal keys nobody could say which one counts."""
-    table = dict(pairs)
-    if len(table) < len(pairs):
-        raise ValueError("a key is given twice")
-    return table
 
 
 def plain_context(context: PyTree) -> Any:

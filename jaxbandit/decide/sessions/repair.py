@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 from typing import NamedTuple
 
+from jaxbandit.base import reading
 from jaxbandit.base.contract import Algorithm
 from jaxbandit.decide.sessions import stored as files
 from jaxbandit.decide.sessions.directory import replay
@@ -95,8 +96,8 @@ def _count(data: bytes) -> int:
     number = 0
     for line in data.split(b"\n"):
         try:
-            entry = json.loads(line)
+            entry = reading.json_of(line)
             number += len(entry["tell"] if "tell" in entry else entry["outside"])
-        except (ValueError, KeyError, TypeError, RecursionError):
+        except (ValueError, KeyError, TypeError):
             continue
     return number

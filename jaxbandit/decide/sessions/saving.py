@@ -8,6 +8,7 @@ from typing import Any
 import jax
 import numpy as np
 
+from jaxbandit.base import reading
 from jaxbandit.base.contract import Algorithm
 from jaxbandit.base.refusals import BadInput, refuse, show
 from jaxbandit.base.types import Json
@@ -133,8 +134,8 @@ def read_saved(path: Path) -> tuple[Json, dict[str, np.ndarray]]:
     """
     arrays = storage.read_arrays(path)
     text, about = arrays.pop("about", np.zeros(0)), None
-    with contextlib.suppress(ValueError, RecursionError):
-        about = json.loads(str(text)) if text.dtype.kind == "U" and not text.shape else None
+    with contextlib.suppress(ValueError):
+        about = reading.json_of(str(text)) if text.dtype.kind == "U" and not text.shape else None
     if not isinstance(about, dict) or not isinstance(about.get("identity"), dict):
         refuse(str(path), ": not a session")
     for name in (*NUMBERS, *EARLY_NUMBERS, "round", "told", "pending"):

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from jaxbandit.base import durations
+from jaxbandit.base import decimals, durations
 from jaxbandit.base.refusals import BadInput, wrong
 
 DATE = "a date such as 2026-01-31 or 2026-01-31T12:00"
@@ -33,7 +33,7 @@ def column(values: Any, place: Any) -> tuple[np.ndarray, bool]:
         times, naive = np.empty(len(cells)), None
         for row, cell in enumerate(cells):
             try:
-                times[row], zone = _date(cell) if dated else (float(cell), None)
+                times[row], zone = _date(cell) if dated else (_number(cell), None)
             except ValueError:
                 wrong(place(row), cell, kind)
             if naive is not None and naive != (zone is None):
@@ -87,10 +87,15 @@ def text(value: float, dated: bool) -> str:
 
 
 def _is_number(cell: str) -> bool:
-    try:
-        return math.isfinite(float(cell))
-    except ValueError:
-        return False
+    return decimals.number(cell) is not None
+
+
+def _number(cell: str) -> float:
+    """Return a number; raise a ValueError if the text is none."""
+    number = decimals.number(cell)
+    if number is None or math.isnan(number):
+        raise ValueError(cell)
+    return number
 
 
 def _date(cell: str) -> tuple[float, Any]:

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from jaxbandit.base import reading
 from jaxbandit.base.contract import Outcome
 from jaxbandit.engine.driver.horizon import Record, means
 from jaxbandit.engine.driver.horizon import more as more_of
@@ -93,7 +94,7 @@ def decoded(data: bytes, where: str) -> Part:
     """Return the part with these bytes; invalid bytes raise a one-line ValueError."""
     try:
         arrays = npz.decode(data)
-        about = json.loads(arrays.pop("about").tobytes())
+        about = reading.json_of(arrays.pop("about").tobytes())
         outcome, number = arrays["outcome"], about["num_runs"]
         count = np.bincount(outcome, minlength=len(Outcome)).tolist()
         if len(outcome) != number or count != list(about["outcomes"].values()):

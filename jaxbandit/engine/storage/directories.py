@@ -11,7 +11,7 @@ from pathlib import Path
 import filelock
 
 from jaxbandit.base.refusals import BadInput
-from jaxbandit.engine.storage.files import TEMPORARY, require_regular
+from jaxbandit.engine.storage.files import TEMPORARY, read_bytes, require_regular
 
 LOCK = ".lock"
 _HOLDER = re.compile(r"(process \d+ on .*)?", re.DOTALL)  # what a lock file contains, or nothing if it is just created
@@ -69,7 +69,7 @@ def locked(directory: Path, *marks: str) -> Iterator[None]:
     try:
         lock.acquire(blocking=False)
     except filelock.Timeout:
-        holder = path.read_text(errors="replace") if path.exists() else ""
+        holder = _holder(path) if path.exists() else ""
         raise BadInput(
             f"{directory}: in use by {holder or 'another process'}; wait until it has ended, or give another directory"
         ) from None
@@ -104,11 +104,16 @@ def _require_plain(path: Path) -> None:
         raise BadInput(f"{path}: is {kind}, which no call of ours writes; remove it or give another directory")
 
 
+def _holder(path: Path) -> str:
+    """Return what a lock file says about the process that holds it."""
+    return read_bytes(path).decode(errors="replace")
+
+
 def _passing(path: Path) -> bool:
     """Whether this is a file that exists only while a directory is begun: the lock, or a temporary file."""
     if path.name != LOCK:
         return bool(_TEMPORARY.fullmatch(path.name))
     try:
-        return bool(_HOLDER.fullmatch(path.read_text(errors="replace")))
+        return bool(_HOLDER.fullmatch(_holder(path)))
     except OSError:
         return False

@@ -17,6 +17,8 @@ from jaxbandit.base.refusals import BadInput
 from jaxbandit.engine.storage import npz
 
 TEMPORARY = ".jaxbandit-{}.tmp"  # name of a file that is being written
+LARGEST = 2**32  # bytes of a file that is read as a whole
+_AT_ONCE = getattr(os, "O_NONBLOCK", 0)  # opens a pipe that has taken the place of a file without waiting
 _HERE = getattr(os, "O_NOFOLLOW", 0)  # Windows has no such flag; there only the check before opening protects
 
 
@@ -35,7 +37,19 @@ def write_arrays(path: Path, arrays: Mapping[str, np.ndarray]) -> None:
 def read_bytes(path: Path) -> bytes:
     """Return the content of a regular file; a link, a directory or a device raises a ValueError of one line."""
     with _opened(path) as file:
+        if (size := os.fstat(file.fileno()).st_size) > LARGEST:
+            raise BadInput(
+                f"{path}: has {size / 2**30:,.1f} GiB, must have at most {LARGEST / 2**30:g}; it is not ours"
+            )
         return file.read()
+
+
+def read_text(path: Path) -> str:
+    """Return the content of a regular file that is text in UTF-8; anything else raises a ValueError of one line."""
+    try:
+        return read_bytes(path).decode()
+    except UnicodeDecodeError:
+        raise BadInput(f"{path}: damaged, not text in UTF-8; restore it, or delete it and run again") from None
 
 
 def read_arrays(path: Path, digest: str | None = None) -> dict[str, np.ndarray]:
@@ -112,5 +126,5 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
 def _opened(path: Path) -> Iterator[BinaryIO]:
     """Yield the file, open for reading, if it is a regular one."""
     require_regular(path)
-    with open(path, "rb", opener=lambda name, flags: os.open(name, flags | _HERE)) as file:
+    with open(path, "rb", opener=lambda name, flags: os.open(name, flags | _HERE | _AT_ONCE)) as file:
         yield file

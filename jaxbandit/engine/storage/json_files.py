@@ -5,6 +5,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+from jaxbandit.base import reading
 from jaxbandit.base.refusals import BadInput
 from jaxbandit.engine.storage import files as storage
 
@@ -28,8 +29,8 @@ def read_json(path: Path, *, early: frozenset[str] = frozenset()) -> dict[str, A
     except OSError as error:
         raise BadInput(f"{path}: cannot be read ({error.strerror})") from None
     try:
-        content = json.loads(data.decode())
-    except (ValueError, RecursionError):
+        content = reading.json_of(data)
+    except ValueError:
         raise BadInput(f"{path}: damaged, not JSON; delete it and run again") from None
     if not isinstance(content, dict):
         raise BadInput(f"{path}: damaged, not a JSON object; delete it and run again")

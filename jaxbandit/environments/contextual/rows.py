@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from jaxbandit.base import checks
+from jaxbandit.base import checks, csv_rows, reading
 from jaxbandit.base.columns import Table, cells, numbers, read_columns
 from jaxbandit.base.contract import Environment
 from jaxbandit.base.declaration import declare
@@ -103,7 +103,11 @@ def _table(file: Path, names: list[str]) -> Table:
     if file.suffix != ".npz":
         return read_columns(str(file), file, list(dict.fromkeys(names)))
     try:
-        with file.open("rb") as data, np.load(data, allow_pickle=False) as arrays:
+        with (
+            reading.opened(str(file), file, "an NPZ file") as data,
+            np.load(data, allow_pickle=False) as arrays,
+        ):
+            csv_rows.require_distinct(str(file), arrays.files)
             for name in names:
                 if name not in arrays:
                     held = ", ".join(map(repr, arrays.files[:20]))

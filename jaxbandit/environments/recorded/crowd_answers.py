@@ -5,7 +5,6 @@ github.com/garfieldpigljy/CrowdLabelwithTextContent (commit 6716cff, CC BY 4.0);
 10.1145/3132847.3132971). `crowd` has the same means and independent workers.
 """
 
-import csv
 import functools
 from pathlib import Path
 from typing import Literal
@@ -14,7 +13,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxbandit.base import checks
+from jaxbandit.base import checks, csv_rows
 from jaxbandit.base.batches import BatchRewards, SetPulls
 from jaxbandit.base.contract import Environment
 from jaxbandit.base.declaration import declare
@@ -132,17 +131,10 @@ def _read(path: str | Path) -> np.ndarray:
 
 
 def _rows(path: Path) -> list[list[str]]:
-    try:
-        with path.open(newline="", encoding="utf-8-sig") as file:
-            rows = [[cell.strip() for cell in row] for row in csv.reader(file) if any(row)][1:]
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
-        reason = getattr(error, "strerror", None) or type(error).__name__
-        raise ValueError(f"crowd_answers: path: {str(path)!r} cannot be read ({reason})") from None
-    for i, row in enumerate(rows):
-        if len(row) != len(rows[0]) or len(row) < 2:
-            raise ValueError(
-                f"crowd_answers: path: row {i + 1} of {str(path)!r} has {len(row)} cells, must have {len(rows[0])}"
-            )
-    if not rows:
-        raise ValueError(f"crowd_answers: path: {str(path)!r} contains no task")
-    return rows
+    where = f"crowd_answers: path: {str(path)!r}"
+    rows = [[cell.strip() for cell in row] for _, row in csv_rows.read(where, path, "the files of a task") if any(row)]
+    if len(rows) < 2:
+        raise ValueError(f"{where} contains no task")
+    if len(rows[0]) < 2:
+        raise ValueError(f"{where} has 1 column, must have at least 2")
+    return rows[1:]

@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from jaxbandit.base import checks
+from jaxbandit.base import checks, decimals, reading
 from jaxbandit.base.contract import Environment
 from jaxbandit.base.declaration import declare
 from jaxbandit.base.types import Scalar
@@ -27,6 +27,7 @@ from jaxbandit.environments.recorded.r6a_like import choose, products
 _PLACE = {b"%d" % fid: fid - 1 for fid in range(1, 7)}  # feature identifier -> position; the first is the constant 1
 _LOST = ("bad_width", "bad_token", "displayed_not_in_pool")
 _BATCH = 1 << 16  # number of pairs whose 36 products are held in memory at once
+_LONGEST = 2**20  # bytes of a line
 _HEAD, _ARTICLE = 10, 7  # number of tokens before the articles, and per article (its identifier and six features)
 
 
@@ -59,9 +60,15 @@ def read_click_log(path: str | os.PathLike[str]) -> ClickLog:
         raise ValueError(f"r6a: path = {path!r}, must be the name of a click log")
     counts: dict[str, int] = dict.fromkeys(("read", "kept", *_LOST, "windows_line_ends"), 0)
     whole, user, article = array("q"), array("d"), array("d")
+    where = f"r6a: path = {str(path)!r}"
     try:
-        with gzip.open(path) if str(path).endswith(".gz") else open(path, "rb") as lines:
-            for line in lines:
+        with (
+            reading.opened(where, Path(path), "a click log") as file,
+            gzip.open(file) if str(path).endswith(".gz") else file as lines,
+        ):
+            while line := lines.readline(_LONGEST):
+                if len(line) == _LONGEST:
+                    raise ValueError(f"{where}: line {counts['read'] + 1}: is longer than that of a click log can be")
                 counts["read"] += 1
                 counts["windows_line_ends"] += line.endswith(b"\r\n")
                 tokens = line.split()
@@ -75,11 +82,10 @@ def read_click_log(path: str | os.PathLike[str]) -> ClickLog:
                 article.extend(shown)
                 counts["kept"] += 1
     except (OSError, EOFError, zlib.error) as error:
-        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-        raise ValueError(f"r6a: path = {str(path)!r}, must be a click log that can be read ({reason})") from None
+        raise ValueError(f"{where}, must be a click log that can be read ({error})") from None
     if not counts["kept"]:
         entries = ", ".join(f"{name} {n}" for name, n in counts.items() if n) or "no line at all"
-        raise ValueError(f"r6a: path = {str(path)!r}, must contain visits; it contains none ({entries})")
+        raise ValueError(f"{where}, must contain visits; it contains none ({entries})")
     timestamp, displayed, click = np.frombuffer(whole, np.int64).reshape(-1, 3).T
     visitor, shown = (np.frombuffer(values).reshape(-1, len(_PLACE)) for values in (user, article))
     return ClickLog(timestamp, displayed, click == 1, visitor, shown, counts)
@@ -121,11 +127,12 @@ def _features(tokens: tuple[bytes, ...]) -> tuple[float, ...]:
     for token in tokens:
         identifier, _, value = token.partition(b":")
         try:
-            values[_PLACE[identifier]] = float(value)
+            number = decimals.number(value.decode("ascii"))
+            values[_PLACE[identifier]] = math.nan if number is None else number
         except (KeyError, ValueError):
             raise _Dirt("bad_token") from None
     # A feature that is missing, because another one occurred twice, is still NaN.
-    if not all(map(math.isfinite, values.values())) or b"_" in b"".join(tokens):
+    if not all(map(math.isfinite, values.values())):
         raise _Dirt("bad_token")
     return tuple(values.values())
 

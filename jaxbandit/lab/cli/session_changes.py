@@ -1,6 +1,6 @@
 """The commands that change a session: report rewards, correct them, wait no longer for them, close and open arms."""
 
-import json as json_module
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from tyro.conf import Positional, arg
 
-from jaxbandit.base.refusals import BadInput, refuse, show
+from jaxbandit.base import decimals, reading
+from jaxbandit.base.refusals import refuse, show
 from jaxbandit.lab.cli.endings import DONE, bad_input
 from jaxbandit.lab.cli.session_commands import DIRECTORY, IMPORT, spec_of
-from jaxbandit.lab.specs import source
 
 if TYPE_CHECKING:
     from jaxbandit.decide.sessions.directory import SessionDirectory
@@ -161,12 +161,11 @@ def _scores(arguments: Sequence[str]) -> tuple[list[int], list[float]]:
 
 def _scores_of_file(path: Path) -> tuple[list[int], list[float]]:
     shape = 'must be {"ID": VALUE, ...} or [{"id": ID, "reward": VALUE}, ...]'
+    content = reading.text(str(path), path, "a JSON file, or ID=VALUE")
     try:
-        data = json_module.loads(source.text(path, "a JSON file, or ID=VALUE"))
-    except BadInput:
-        raise
-    except (ValueError, RecursionError):
-        refuse(str(path), f": not valid JSON; {shape}")
+        data = reading.json_of(content, nan=True)
+    except ValueError as error:
+        refuse(str(path), f": not valid JSON ({error}); {shape}")
     if isinstance(data, dict):
         items = list(data.items())
     elif isinstance(data, list) and all(isinstance(x, dict) and x.keys() == {"id", "reward"} for x in data):
@@ -177,15 +176,20 @@ def _scores_of_file(path: Path) -> tuple[list[int], list[float]]:
 
 
 def _id(where: str, value: int | str) -> int:
-    whole = type(value) is int or (isinstance(value, str) and value.isdecimal() and len(value) < 19)
-    return int(value) if whole else refuse(where, f": id = {show(value)}, must be a whole number, as ID=VALUE")
+    whole = decimals.integer(value) if isinstance(value, str) else value
+    if type(whole) is int and abs(whole) < 2**62:
+        return whole
+    return refuse(where, f": id = {show(value)}, must be a whole number, as ID=VALUE")
 
 
 def _reward(where: str, value: float | str | None) -> float:
     """Return a reward as a number; null and nan mean that there is none, which the session handles."""
-    if value is None:
-        return float("nan")
-    try:
+    if value is None or str(value).strip().casefold() == "nan":
+        return math.nan
+    if isinstance(value, str):
+        number = decimals.number(value.strip())
+        if number is not None and not math.isnan(number):
+            return number
+    elif isinstance(value, int | float) and abs(value) < 2**1000:
         return float(value)
-    except (TypeError, ValueError, OverflowError):
-        raise BadInput(f"{where}: reward = {show(value)}, must be a number") from None
+    return refuse(where, f": reward = {show(value)}, must be a number that a float64 can hold")

@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from jaxbandit.base import reading
 from jaxbandit.base.refusals import BadInput, Unfinished, reason, refuse, show
 from jaxbandit.engine.storage import directories, identity, json_files
 from jaxbandit.engine.storage import files as storage
@@ -103,7 +104,7 @@ def provenance(experiment: Experiment) -> dict[str, Any]:
 def _digest(path: Path) -> str:
     """Return the SHA-256 digest of a file, or that of the names and digests of the files in a directory."""
     if not path.is_dir():
-        with path.open("rb") as file:
+        with reading.opened(str(path), path, "the file of an experiment", pipes=False) as file:
             return hashlib.file_digest(file, "sha256").hexdigest()
     inner = sorted(item for item in path.rglob("*") if item.is_file())
     return hashlib.sha256("".join(f"{p.relative_to(path)} {_digest(p)}\n" for p in inner).encode()).hexdigest()

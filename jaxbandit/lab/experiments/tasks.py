@@ -6,10 +6,10 @@ A factory outside the package is imported where the task is played.
 import functools
 import json
 import socket
-import tomllib
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from jaxbandit.base import reading
 from jaxbandit.base.refusals import BadInput
 from jaxbandit.engine.layout import compiling
 from jaxbandit.engine.storage import identity
@@ -43,10 +43,10 @@ def _experiment(text: str, name: str, provenance: str) -> Experiment:
     """Return the experiment of a task; raise BadInput if versions, sources or files differ from those of the caller."""
     host = f"worker on {socket.gethostname()}"
     try:
-        experiment = spec.parse(tomllib.loads(text), name)
+        experiment = spec.parse(reading.toml_of(text), name)
     except BadInput as error:
         raise BadInput(f"{error} ({host})") from None
-    here, wanted = directory.provenance(experiment), json.loads(provenance)
+    here, wanted = directory.provenance(experiment), reading.json_of(provenance)
     differences = identity.differences(here["versions"], wanted["versions"])
     for what, key in (("the source of module", "sources"), ("the content of", "files")):
         differences += [f"{what} {n}" for n, digest in here[key].items() if wanted[key].get(n) != digest]

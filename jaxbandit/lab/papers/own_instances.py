@@ -6,12 +6,12 @@ algorithms of its figures if the environment itself does not specify it, and `te
 algorithms. Without the directory, the figures of recorded data are left out.
 """
 
-import csv
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
 
+from jaxbandit.base import csv_rows
 from jaxbandit.base.refusals import BadInput, refuse
 from jaxbandit.base.types import Json, Table
 from jaxbandit.lab.papers.figure_experiments import Figure
@@ -41,8 +41,8 @@ def add_instances(data: Json, paper: Table, directory: Path | None) -> dict[str,
 def read_columns(where: str, path: Path, without: list[str]) -> np.ndarray:
     """Return the numbers of a CSV file as `arguments.read_csv` does, without the named columns."""
     numbers = np.array(arguments.read_csv(where, path))
-    with path.open(newline="", encoding="utf-8-sig") as file:
-        head = [name.strip() for name in next(csv.reader(file))]
+    _, head = arguments.text_rows(where, path, "a CSV file of numbers")[0]
+    csv_rows.require_distinct(f"{where}: {path}", head)
     offset = len(head) - numbers.shape[1]  # 1 if the first column holds labels
     left_out = [head.index(name) - offset for name in without if name in head]
     return np.delete(numbers, left_out, axis=1)

@@ -10,6 +10,7 @@ from jaxbandit.base import text
 from jaxbandit.base.markup import Html
 from jaxbandit.base.refusals import BadInput
 from jaxbandit.base.types import Table
+from jaxbandit.engine.storage import files as storage
 from jaxbandit.engine.storage.json_files import read_json
 from jaxbandit.lab.auditing.cell import CONSERVATIVE, CONSISTENT, UNDECIDED, VIOLATES, Finding
 from jaxbandit.lab.report import charts, comparisons, parts, provenance
@@ -114,7 +115,7 @@ def _page(directory: Path, name: str, cells: Sequence[_Cell]) -> Page:
     provenance.warnings_of(page, cells)
     spec = directory / "spec.toml"
     shown: Any = tuple(cells)  # they have the attributes of a result that a page reads
-    results = ResultSet(name, shown, spec.read_text(encoding="utf-8") if spec.exists() else "")
+    results = ResultSet(name, shown, storage.read_text(spec) if spec.exists() else "")
     page.add("Provenance", *provenance.of_results(results, directory))
     return page
 

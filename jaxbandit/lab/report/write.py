@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from jaxbandit.base import reading
 from jaxbandit.base.refusals import BadInput, reason, refuse
 from jaxbandit.engine.storage import files as storage
 from jaxbandit.engine.storage.json_files import read_json
@@ -67,13 +68,10 @@ def _replaceable(path: Path) -> None:
     """Raise BadInput if the path exists and is not a report."""
     if path.is_dir():
         refuse(str(path), ": is a directory, must be a file; give another -o")
-    try:
-        with path.open("rb") as file:
-            there = file.read(len(MARK))
-    except FileNotFoundError:
+    if not path.exists():
         return
-    except OSError as error:
-        refuse(str(path), f": cannot be read ({reason(error)}); give another -o")
+    with reading.opened(str(path), path, "another -o") as file:
+        there = file.read(len(MARK))
     if there != MARK.encode():
         refuse(str(path), ": is not a report, so it is not replaced; give another -o or delete it")
 

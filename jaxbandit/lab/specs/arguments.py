@@ -4,15 +4,15 @@ Arrays become nested tuples of floats, so that a resolved experiment can be comp
 In every function below, `where` is the location of the value as it appears in error messages: file, table and key.
 """
 
-import csv
 import math
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from jaxbandit.base import csv_rows, decimals
 from jaxbandit.base.domains import BOOLEAN, Domain, check, choice, integer, number, several
 from jaxbandit.base.parameters import Parameter
-from jaxbandit.base.refusals import known, reason, refuse, show, wrong
+from jaxbandit.base.refusals import known, refuse, show, wrong
 
 NUMBER = number()
 
@@ -122,59 +122,45 @@ def plain(value: Any) -> Any:
     return [plain(v) for v in value] if isinstance(value, tuple | list) else value
 
 
-def csv_rows(at: str, path: Path, wanted: str) -> list[list[str]]:
-    """Return the cells of a CSV file without its empty rows.
-
-    Args:
-      at: location and name of the file, for error messages.
-      path: path of the file.
-      wanted: what the error message asks the user to give instead.
-
-    Raises:
-      BadInput: the file cannot be read or is not valid CSV in UTF-8.
-    """
-    try:
-        with path.open(newline="", encoding="utf-8-sig") as file:
-            return [[cell.strip() for cell in row] for row in csv.reader(file, strict=True) if any(row)]
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
-        refuse(at, f": cannot be read ({reason(error)}); give {wanted}")
-
-
 def read_csv(where: str, path: Path) -> tuple[tuple[float, ...], ...]:
     """Return the numbers of a CSV file, row by row.
 
     A first row without any number is taken as a header, and a first column without any number as labels. Both are left
-    out.
+    out, and so are rows without any text.
 
     Raises:
       BadInput: the file cannot be read, contains no numbers, has rows of different lengths, or a cell is not a number.
     """
     at = f'{where} = "{path}"'
-    rows = csv_rows(at, path, "a CSV file of numbers or a nested list")
+    rows = text_rows(at, path, "a CSV file of numbers or a nested list")
     first_row, first_column = 0, 0
-    if rows and not any(map(_is_number, rows[0])):
+    if rows and not any(map(_is_number, rows[0][1])):
         first_row = 1
-    if len(rows) > first_row and not any(_is_number(row[0]) for row in rows[first_row:]):
+    if len(rows) > first_row and not any(_is_number(row[0]) for _, row in rows[first_row:]):
         first_column = 1
-    body = [row[first_column:] for row in rows[first_row:]]
-    if not body or not body[0]:
+    body = [(line, row[first_column:]) for line, row in rows[first_row:]]
+    if not body or not body[0][1]:
         refuse(at, ": contains no numbers; give a CSV file of numbers or a nested list")
-    for i, row in enumerate(body):
-        line, width = i + first_row + 1, len(body[0])
-        if len(row) != width:
-            refuse(at, f": row {line} has {len(row)} numbers, must have {width} like the first row")
+    for line, row in body:
         for j, cell in enumerate(row):
             if not _is_number(cell):
                 column = j + first_column + 1
-                refuse(at, f": row {line}, column {column} is {show(cell)}, must be a finite number")
-    return tuple(tuple(map(float, row)) for row in body)
+                refuse(at, f": line {line}, column {column} is {show(cell)}, must be a finite number")
+    return tuple(tuple(map(float, row)) for _, row in body)
+
+
+def text_rows(at: str, path: Path, wanted: str) -> list[tuple[int, list[str]]]:
+    """Return the line and the cells of each row of a CSV file that has any text, without spaces around a cell.
+
+    Raises:
+      BadInput: the file cannot be read, or is not CSV in UTF-8.
+    """
+    return [(line, [cell.strip() for cell in row]) for line, row in csv_rows.read(at, path, wanted) if any(row)]
 
 
 def _is_number(cell: str) -> bool:
-    try:
-        return math.isfinite(float(cell))
-    except ValueError:
-        return False
+    value = decimals.number(cell)
+    return value is not None and math.isfinite(value)
 
 
 def call(where: str, names: Mapping[str, Any], build: Callable[[], Any]) -> Any:

@@ -4,10 +4,10 @@ A name may be followed by arguments in parentheses; it is then that of a functio
 """
 
 import functools
-import json
 from collections.abc import Sequence
 from typing import Any
 
+from jaxbandit.base import reading
 from jaxbandit.base.refusals import BadInput, nearest, refuse, show
 from jaxbandit.lab.specs import references
 
@@ -75,7 +75,7 @@ def _metric(text: str) -> Any:
     if not opened:
         return thing
     try:
-        given = json.loads(f"[{rest.removesuffix(')')}]")
+        given = reading.json_of(f"[{rest.removesuffix(')')}]")
     except ValueError:
         given = None
     if given is None or not rest.endswith(")"):

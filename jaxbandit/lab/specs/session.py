@@ -8,11 +8,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from jaxbandit.base import decimals
 from jaxbandit.base.domains import BOOLEAN, NAME, Domain, check, choice, integer, number, several
 from jaxbandit.base.refusals import refuse, wrong
 from jaxbandit.base.text import printable
 from jaxbandit.lab.specs import keys, references, source, tables
-from jaxbandit.lab.specs.arguments import csv_rows
+from jaxbandit.lab.specs.arguments import text_rows
 from jaxbandit.lab.specs.entry import Entry
 from jaxbandit.lab.specs.experiment import SEED, AlgorithmSpec
 from jaxbandit.lab.specs.keys import ANY, SCALAR, Key, key, keys_of
@@ -173,25 +174,24 @@ def configurations(where: str, value: Any, base: Path) -> tuple[dict[str, Any], 
 
 def _rows(where: str, path: Path) -> list[dict[str, Any]]:
     at = f'{where} = "{path}"'
-    rows = csv_rows(at, path, "a CSV file with a header and one configuration per row")
+    rows = text_rows(at, path, "a CSV file with a header and one configuration per row")
     if len(rows) < 2:
         refuse(
             at, ": contains no configuration; the first row must be the header, and each further row a configuration"
         )
-    header = rows[0]
+    (_, header), *body = rows
     if not all(header) or len(set(header)) < len(header):
         refuse(at, f": its header is {', '.join(header)}, must be names that are all different")
-    for line, row in enumerate(rows[1:], 2):
-        if len(row) != len(header):
-            refuse(at, f": row {line} has {len(row)} cells, must have {len(header)} like the header")
-    return [dict(zip(header, map(_cell, row), strict=True)) for row in rows[1:]]
+    return [
+        {name: _cell(f"{at}: line {line}: {name}", cell) for name, cell in zip(header, row, strict=True)}
+        for line, row in body
+    ]
 
 
-def _cell(cell: str) -> Any:
+def _cell(where: str, cell: str) -> Any:
     """Return a cell as an integer or a float if it is one, and otherwise as text."""
-    for kind in (int, float):
-        try:
-            return kind(cell)
-        except ValueError:
-            continue
-    return cell
+    if decimals.is_ambiguous(cell):
+        wrong(where, cell, "a decimal number that a float64 can hold, or a text that is none")
+    whole = decimals.integer(cell)
+    number = decimals.number(cell) if whole is None else whole
+    return cell if number is None else number

@@ -3,10 +3,10 @@
 Every error is a BadInput with a message of one line.
 """
 
-import json
 from pathlib import Path
 from typing import Any
 
+from jaxbandit.base import reading
 from jaxbandit.base.refusals import refuse, wrong
 from jaxbandit.lab.specs.arguments import read_csv
 
@@ -19,8 +19,8 @@ def read_context(text: str) -> Any:
 
     for written in (text, f"[{text}]"):
         try:
-            value = json.loads(written)
-        except (ValueError, RecursionError):
+            value = reading.json_of(written, nan=True)  # the session says which number is none
+        except ValueError:
             continue
         if isinstance(value, dict) and "available" in value and value.keys() <= {"available", "features"}:
             return Offer(value["available"], value.get("features"))

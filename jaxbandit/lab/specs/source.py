@@ -1,18 +1,13 @@
 """Reading the TOML of an experiment from a file or from the package, and changing it with `--set`."""
 
 import os
-import select
-import tomllib
 from collections.abc import Mapping
 from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from jaxbandit.base.refusals import SHOWN, nearest, reason, refuse
-
-LARGEST = 2**28  # bytes of a text file; a device such as /dev/zero has no end
-CHUNK = 2**20  # bytes
-PIPE_SECONDS = 5.0  # within which somebody must write into a pipe
+from jaxbandit.base import decimals, reading
+from jaxbandit.base.refusals import SHOWN, nearest, refuse
 
 
 def embedded() -> dict[str, Path]:
@@ -54,54 +49,11 @@ def read(path: Path) -> dict[str, Any]:
     Raises:
       BadInput: the file cannot be read or is not valid TOML.
     """
-    content = text(path, "a TOML file")
+    content = reading.text(str(path), path, "a TOML file")
     try:
-        return tomllib.loads(content)
-    except (ValueError, RecursionError) as error:
-        refuse(str(path), f": not valid TOML: {_fault(error)}")
-
-
-def text(path: Path, wanted: str) -> str:
-    """Return the content of a text file in UTF-8, with or without a byte-order mark.
-
-    Args:
-      path: path of a file, or of a pipe or terminal.
-      wanted: what the error message asks the user to give instead.
-
-    Raises:
-      BadInput: the file cannot be read, has no end, or is not text in UTF-8; or nobody writes into the pipe.
-    """
-    try:
-        with open(_open_pipe(path) if path.is_fifo() else path, "rb") as file:
-            data = b""
-            while (part := file.read(CHUNK)) and len(data) <= LARGEST:  # a larger read would allocate as much at once
-                data += part
-    except OSError as error:
-        refuse(str(path), f": cannot be read ({reason(error)}); give {wanted}")
-    except ValueError as error:  # a null character
-        refuse(ascii(str(path)), f": cannot be read ({error}); give {wanted}")
-    if len(data) > LARGEST:
-        refuse(str(path), f": has more than {LARGEST // 2**20} MiB; give {wanted}")
-    try:
-        return data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        fault = f"byte 0x{data[error.start]:02x} at position {error.start}"
-        refuse(str(path), f": is not text in UTF-8 ({fault}); save it as UTF-8, or give {wanted}")
-
-
-def _open_pipe(path: Path) -> int:
-    """Return the descriptor of a named pipe; opening it in the usual way would wait forever for a writer."""
-    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
-    try:
-        if not select.select([descriptor], [], [], PIPE_SECONDS)[0] and not os.read(descriptor, 1):
-            refuse(str(path), f": is a pipe into which nobody has written for {PIPE_SECONDS:g} seconds; give a file")
-    except BlockingIOError:  # somebody has opened it, and will write
-        pass
-    except BaseException:
-        os.close(descriptor)
-        raise
-    os.set_blocking(descriptor, True)
-    return descriptor
+        return reading.toml_of(content)
+    except ValueError as error:
+        refuse(str(path), f": not valid TOML: {error}")
 
 
 def override(data: dict[str, Any], text: str) -> None:
@@ -123,9 +75,9 @@ def override(data: dict[str, Any], text: str) -> None:
     if word.replace("_", "").isalnum() and word[:1].isalpha() and not _is_toml(f"x={word}"):
         value = f'"{word}"'
     try:
-        tree = tomllib.loads(f"{key}={value}")
-    except (ValueError, RecursionError) as error:
-        refuse(where, f": not valid TOML: {_fault(error)}; write for instance 3, 0.5 or [1, 2]")
+        tree = reading.toml_of(f"{key}={value}")
+    except ValueError as error:
+        refuse(where, f": not valid TOML: {error}; write for instance 3, 0.5 or [1, 2]")
     [(top, rest)] = tree.items() if len(tree) == 1 else refuse(where, ": must set one key")
     if top not in ("instance", "algorithm"):
         data[top] = rest
@@ -137,8 +89,8 @@ def override(data: dict[str, Any], text: str) -> None:
     names = [default_name(item) if isinstance(item, dict) else "" for item in items]
     if name in names:
         at = names.index(name)
-    elif name.isdecimal() and int(name) < len(items):
-        at = int(name)
+    elif (number := decimals.integer(name)) is not None and 0 <= number < len(items):
+        at = number
     else:
         refuse(where, f": no {top} {name!r}, must be one of {', '.join(names)}{nearest(name, names)}")
     if not isinstance(keys, dict) or not isinstance(items[at], dict):
@@ -154,14 +106,7 @@ def default_name(table: Mapping[str, Any]) -> str:
 
 def _is_toml(text: str) -> bool:
     try:
-        tomllib.loads(text)
-    except (ValueError, RecursionError):
+        reading.toml_of(text)
+    except ValueError:
         return False
     return True
-
-
-def _fault(error: Exception) -> str:
-    """Return what is wrong with a TOML text; messages of the parser that are about Python are replaced."""
-    if isinstance(error, RecursionError):
-        return "tables or lists are nested too deep"
-    return str(error) if isinstance(error, tomllib.TOMLDecodeError) else "an integer has thousands of digits"

@@ -70,4 +70,4 @@ def load(directory: str | Path) -> ResultSet:
         missing = next((number for number, result in loaded.items() if result is None), 0)
         raise BadInput(f"{cell_paths(directory, missing)[1]}: missing, {count} cells are expected; run again")
     spec = directory / "spec.toml"
-    return ResultSet(name, tuple(results), storage.read_bytes(spec).decode() if spec.exists() else "")
+    return ResultSet(name, tuple(results), storage.read_text(spec) if spec.exists() else "")
