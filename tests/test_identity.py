@@ -17,6 +17,7 @@ import pytest
 from jax.extend.core import Jaxpr
 
 from jaxbandit.algorithms import ucb1
+from jaxbandit.base.refusals import NoLocks
 from jaxbandit.engine.driver.execution import Execution
 from jaxbandit.engine.driver.horizon import simulate_cell
 from jaxbandit.engine.storage import checkpoint, directories, identity
@@ -128,7 +129,11 @@ def test_a_file_system_without_locks_excludes_nobody(code, tmp_path, monkeypatch
         raise OSError(code, os.strerror(code))
 
     monkeypatch.setattr("fcntl.flock", flock)
-    with directories.locked(tmp_path), directories.locked(tmp_path):
+    with (
+        pytest.warns(NoLocks, match="its file system has no locks; see to it"),
+        directories.locked(tmp_path),
+        directories.locked(tmp_path),
+    ):
         pass
 
 

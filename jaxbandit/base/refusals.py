@@ -25,6 +25,10 @@ class RunsLeftOut(UserWarning):
     """Warning that some runs of a result failed, so that its means are taken over the remaining runs."""
 
 
+class NoLocks(UserWarning):
+    """Warning that a file system has no locks, so that nothing keeps other processes out of a directory."""
+
+
 MAX_FAILED = 0.1  # default fraction of the runs that may fail: means over the others say little if many are left out
 
 

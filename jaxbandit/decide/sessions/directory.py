@@ -29,13 +29,13 @@ from jaxbandit.decide.sessions.corrections import (
     received_outside,
     tell_outside,
 )
-from jaxbandit.decide.sessions.log import LOG, BadLog, OpenLog, Place, context_of, entry_of, line_of, plain_context
+from jaxbandit.decide.sessions.log import LOG, BadLog, Place, context_of, entry_of, line_of, plain_context
 from jaxbandit.decide.sessions.pulls import WITHDRAWN, Pulls
 from jaxbandit.decide.sessions.saving import identity_of, require_same, session_of
 from jaxbandit.decide.sessions.session import Session, session
 from jaxbandit.decide.sessions.stored import ABOUT, Stored
 from jaxbandit.engine.storage import directories
-from jaxbandit.engine.storage import files as storage
+from jaxbandit.engine.storage.appending import OpenLog
 
 AGAIN = "a version that waited for each reward asked here again for a withdrawn pull, whose context is now forgotten"
 CALLS = {"withdraw": withdraw, "expire": expire, "close": close_arms, "open": open_arms}  # by the name in the log
@@ -134,6 +134,12 @@ class SessionDirectory:
             after = open_arms(self.session, arms)
             self._write({"open": np.atleast_1d(arms).tolist()}, after)
 
+    def store_place(self) -> None:
+        """Store where the log ends, so that lines that are lost later on are missed."""
+        with self._turn, contextlib.suppress(OSError):
+            self._log.sync()
+            files.write_certificate(self.path, self.session, self._now.end, shown=False)
+
     def store_certificate(self) -> None:
         """Store where the log ends, and the certificate if reports cannot rebuild the session."""
         with self._turn, contextlib.suppress(OSError):  # the log is complete, and the next close writes the file
@@ -153,7 +159,7 @@ class SessionDirectory:
         now = self._now
         del self.asked[now.asks :]  # of a call that was interrupted
         line, end = line_of(entry, now.end)
-        self._log.append(line, now.end, sync="rewards" in entry or "id" in entry)
+        self._log.append(line, now.end.size, sync="rewards" in entry or "id" in entry)
         self.asked += [new] if new else []
         self._now = _Now(after, end, len(self.asked))
 
@@ -195,9 +201,11 @@ def session_directory(
         if meta is not None and stored.about["meta"] != json.loads(json.dumps(meta)):
             raise BadInput(f"{path}: of another session: the description of its arms differs; give another path")
         replayed = _replayed(stored, fresh)  # before anything is changed
-        log = storage.open_in_place(path / LOG)
-        store = SessionDirectory(path, OpenLog(path / LOG, log), stored.about["meta"], *replayed, stored.end)
+        log = OpenLog(path / LOG, len(stored.data), stored.end.size)
+        store = SessionDirectory(path, log, stored.about["meta"], *replayed, stored.end)
         try:
+            if stored.end.lines > stored.closed.get("lines", 0):  # the last process did not close it
+                store.store_place()
             yield store
             store.store_certificate()
         finally:

@@ -7,7 +7,6 @@ Sessions that were begun before there were checksums go on without them.
 
 import hashlib
 import json
-import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -183,47 +182,3 @@ def context_of(plain: Any, chained: bool) -> PyTree:
     if plain.keys() == {"tuple"}:
         return tuple(context_of(value, chained) for value in plain["tuple"])
     return {key: context_of(value, chained) for key, value in plain.items()}
-
-
-class OpenLog:
-    """The log of a session while its directory is open."""
-
-    def __init__(self, path: Path, descriptor: int):
-        self.path = path
-        self._descriptor: int | None = descriptor
-        self._process = os.getpid()
-
-    def append(self, data: bytes, at: Place, sync: bool) -> None:
-        """Write a line at the end of a log that goes to `at`; a line after that, which was interrupted, is removed.
-
-        Raises:
-          OSError: the line cannot be written; what was written of it is removed, now or by the next call.
-          ValueError: the directory was closed, or is open in the process from which this one was forked.
-        """
-        if self._descriptor is None or os.getpid() != self._process:
-            reason = "was closed" if self._descriptor is None else f"is open in process {self._process}"
-            raise ValueError(f"{self.path.parent}: {reason}, so that nothing can be written; open it again")
-        if (size := os.fstat(self._descriptor).st_size) < at.size:
-            raise ValueError(f"{self.path}: has {size} bytes, must have {at.size}: it was cut while it was open")
-        if size > at.size:
-            os.ftruncate(self._descriptor, at.size)
-        try:
-            written = os.write(self._descriptor, data)
-            if written < len(data):
-                raise OSError(f"{self.path}: {written} of {len(data)} bytes written")
-            if sync:
-                os.fsync(self._descriptor)
-        except OSError:
-            os.ftruncate(self._descriptor, at.size)
-            raise
-
-    def sync(self) -> None:
-        """Wait until all lines are on the disk."""
-        assert self._descriptor is not None
-        os.fsync(self._descriptor)
-
-    def close(self) -> None:
-        """Close the file, so that nothing is written to another one that gets its descriptor."""
-        descriptor, self._descriptor = self._descriptor, None
-        if descriptor is not None:
-            os.close(descriptor)

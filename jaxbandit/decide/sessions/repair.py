@@ -57,7 +57,8 @@ def repair_session(path: str | Path, rule: Algorithm | None = None) -> str:
         lost = _count(stored.data) - sound.rewards - len(sound.second)
         whole = stored.lines.fault is None
         missing = stored.closed["lines"] - stored.end.lines if whole and not stored.continues() else 0
-        if sound.bodies == stored.lines.bodies and whole and stored.continues():
+        torn = whole and stored.end.size < len(stored.data)
+        if sound.bodies == stored.lines.bodies and whole and stored.continues() and not torn:
             return f"{path}: nothing to repair, the log of {len(sound.bodies)} lines is sound"
         name = DAMAGED.format(next(i for i in range(1, 10**6) if not (path / DAMAGED.format(i)).exists()))
         storage.write_bytes(path / name, stored.data)
@@ -68,6 +69,8 @@ def repair_session(path: str | Path, rule: Algorithm | None = None) -> str:
     if sound.second:
         ids = ", ".join(map(str, sound.second[:5])) + ", ..." * (len(sound.second) > 5)
         changes.append(f"a second, different reward is dropped {len(sound.second)} times (id {ids})")
+    if torn:
+        changes.append("an unfinished line at the end is removed")
     if lost:
         changes.append(f"{lost} rewards in damaged lines or after them are lost")
     if missing > 0:

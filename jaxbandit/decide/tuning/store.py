@@ -22,6 +22,7 @@ from jaxbandit.decide.sessions.rewards import LARGEST
 from jaxbandit.decide.tuning.criterion import Stage
 from jaxbandit.engine.storage import directories, json_files
 from jaxbandit.engine.storage import files as storage
+from jaxbandit.engine.storage.appending import OpenLog
 
 ABOUT, LOG = "scores.json", "scores.jsonl"
 SCHEMA = 1
@@ -143,11 +144,11 @@ class DirectoryStore(Store):
                 raise
             except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
                 raise log.BadLog(path / LOG, number, f"cannot be read ({error})", REMEDY) from None
-        self._end, self._file = lines.end, log.OpenLog(path / LOG, storage.open_in_place(path / LOG))
+        self._end, self._file = lines.end, OpenLog(path / LOG, len(data), lines.end.size)
 
     def _write(self, line: Json) -> None:
         data, end = log.line_of(line, self._end)
-        self._file.append(data, self._end, sync=True)
+        self._file.append(data, self._end.size, sync=True)
         self._end = end
         self._take(line)
 
@@ -203,7 +204,7 @@ def repair(path: Path) -> str:
     with directories.locked(path, ABOUT):
         data = storage.read_bytes(path / LOG) if (path / LOG).exists() else b""
         lines = log.split(path / LOG, data, _start(about))
-        if lines.fault is None:
+        if lines.fault is None and lines.end.size == len(data):
             return f"{path}: nothing to repair, the log of {len(lines.bodies)} lines is sound"
         name = DAMAGED.format(next(i for i in range(1, 10**6) if not (path / DAMAGED.format(i)).exists()))
         storage.write_bytes(path / name, data)

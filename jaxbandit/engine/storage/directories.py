@@ -5,12 +5,13 @@ import os
 import re
 import socket
 import stat
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 
 import filelock
 
-from jaxbandit.base.refusals import BadInput
+from jaxbandit.base.refusals import BadInput, NoLocks
 from jaxbandit.engine.storage.files import TEMPORARY, read_bytes, require_regular
 
 LOCK = ".lock"
@@ -56,7 +57,8 @@ def locked(directory: Path, *marks: str) -> Iterator[None]:
     """Hold an exclusive lock on a directory that `require_ours` permits, and create the directory if it is missing.
 
     The system releases the lock when the process ends, even if it is killed. On file systems without locks, other
-    processes are not excluded. Temporary files that a killed process has left in the directory are removed.
+    processes are not excluded, and a warning says so (NoLocks). Temporary files that a killed process has left in the
+    directory are removed.
 
     Raises:
       ValueError: another process holds the lock, or the directory may not be written. The message has one line.
@@ -76,6 +78,8 @@ def locked(directory: Path, *marks: str) -> Iterator[None]:
     except OSError as error:
         if error.filename is not None:  # the file cannot be opened; otherwise it cannot be locked
             raise
+        remedy = "see to it that no other process uses it at the same time"
+        warnings.warn(f"{directory}: its file system has no locks; {remedy}", NoLocks, stacklevel=3)
     try:
         path.write_text(f"process {os.getpid()} on {socket.gethostname()}")
         require_ours(directory, *marks)

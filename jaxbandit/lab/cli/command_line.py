@@ -46,7 +46,7 @@ def _printed() -> int:
 
 def _run(argv: list[str], own_process: bool = False) -> int:
     from jaxbandit.base.extras import MissingExtra
-    from jaxbandit.base.refusals import BadInput, RunsLeftOut, Unfinished, reason
+    from jaxbandit.base.refusals import BadInput, NoLocks, RunsLeftOut, Unfinished, reason
 
     try:
         command = _parse(argv)
@@ -56,7 +56,7 @@ def _run(argv: list[str], own_process: bool = False) -> int:
             return command
         alone = getattr(command, "json", False) and not getattr(command, "replaces_process", False)
         reserved = streams.only_a_document(own_process) if alone else contextlib.nullcontext()
-        with _warnings_as_lines(RunsLeftOut), reserved:
+        with _warnings_as_lines(RunsLeftOut, NoLocks), reserved:
             return command()
     except (BadInput, MissingExtra) as error:
         return _say(str(error), BAD_INPUT)
@@ -69,20 +69,21 @@ def _run(argv: list[str], own_process: bool = False) -> int:
 
 
 @contextlib.contextmanager
-def _warnings_as_lines(category: type[Warning]) -> Iterator[None]:
-    """Print every warning of this category as one line on stderr, without the line of code that issued it.
+def _warnings_as_lines(*categories: type[Warning]) -> Iterator[None]:
+    """Print every warning of these categories as one line on stderr, without the line of code that issued it.
 
     Warnings about unusable entries of the compilation cache are dropped, because the programs are compiled again.
     """
 
     def show(message: Warning | str, kind: type[Warning], *rest: Any) -> None:
-        if issubclass(kind, category):
+        if issubclass(kind, categories):
             print(f"jaxbandit: warning: {message}", file=sys.stderr)
         elif not cache.warns_of_entry(str(message)):
             usual(message, kind, *rest)
 
     with warnings.catch_warnings():
-        warnings.simplefilter("always", category)
+        for category in categories:
+            warnings.simplefilter("always", category)
         warnings.filterwarnings("always", cache.UNUSABLE.pattern)
         usual, warnings.showwarning = warnings.showwarning, show
         yield
