@@ -19,6 +19,7 @@ from jaxbandit.decide.integrations.sklearn_races import RuleSearch, SplitSearch
 from jaxbandit.decide.integrations.sklearn_ranges import NO_RANGE, Range, range_of
 from jaxbandit.decide.integrations.sklearn_results import Evaluation, scores_of
 from jaxbandit.decide.integrations.sklearn_splits import Chosen, FixedFolds, RandomSplits, draws_at_random
+from jaxbandit.decide.integrations.sklearn_versions import Fitting
 from jaxbandit.decide.sessions.certificate import Certificate
 from jaxbandit.decide.sessions.rewards import as_float, usable
 from jaxbandit.decide.tuning.criterion import UNSEEN, Criterion
@@ -73,8 +74,9 @@ class BaseBanditSearch(BaseSearchCV):
 
     def _run_search(self, evaluate_candidates: Callable, *, callback_ctx: Any = None) -> None:
         where, configs = type(self).__name__, self._configs()
-        num_folds, self.n_splits_ = self.n_splits_, 0  # from now on the number of splits of a call
-        random = self.cv is None or draws_at_random(self._checked_cv_orig)
+        fitting = Fitting(self, evaluate_candidates)
+        num_folds, fitting.num_splits = fitting.num_splits, 0  # from now on the number of splits of a call
+        random = self.cv is None or draws_at_random(fitting.cv)
         if not configs or not (random or num_folds):
             evaluate_candidates([], cv=Chosen(FixedFolds(where, None, 0), ()))  # raises scikit-learn's own error
         seed = int(check_random_state(self.random_state).randint(2**31))
@@ -86,14 +88,14 @@ class BaseBanditSearch(BaseSearchCV):
             if isinstance(search, RuleSearch):
                 limits, because = search.range, f"for which {search.rule.name} is made"
         else:
-            splits = FixedFolds(where, self._checked_cv_orig, num_folds)
+            splits = FixedFolds(where, fitting.cv, num_folds)
             num_folds = min(num_folds, max_splits or num_folds)
             search = self._fold_search(where, len(configs), num_folds, limits, max_fits, seed)
         context = None
         if callback_ctx is not None:
             context = callback_ctx.subcontext(task_name="search", max_subtasks=None)
             context.call_on_fit_task_begin(estimator=self)
-        fits = Fits(self, evaluate_candidates, context, splits)
+        fits = Fits(self, fitting, evaluate_candidates, context, splits)
         ended = None
         for request in search.requests():
             pulls = pulls_of(request, search)

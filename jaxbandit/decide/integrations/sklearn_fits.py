@@ -13,6 +13,7 @@ from jaxbandit.decide.integrations.sklearn_folds import FoldSearch
 from jaxbandit.decide.integrations.sklearn_races import SplitSearch
 from jaxbandit.decide.integrations.sklearn_results import Evaluation
 from jaxbandit.decide.integrations.sklearn_splits import Chosen, FixedFolds, RandomSplits
+from jaxbandit.decide.integrations.sklearn_versions import Fitting
 from jaxbandit.decide.tuning.allocation import Request
 
 with extra("sklearn"):
@@ -25,9 +26,12 @@ ALL_FAILED = "All the "  # how scikit-learn begins to say that no fit of a call 
 class Fits:
     """The fits of a search, made by scikit-learn."""
 
-    def __init__(self, owner: Any, evaluate: Callable, context: Any, splits: FixedFolds | RandomSplits):
+    def __init__(
+        self, owner: Any, fitting: Fitting, evaluate: Callable, context: Any, splits: FixedFolds | RandomSplits
+    ):
         """Begin without fits of the search estimator `owner`, whose function `evaluate` makes them."""
-        self._owner, self._evaluate, self._context, self._splits = owner, evaluate, context, splits
+        self._owner, self._fitting, self._evaluate = owner, fitting, evaluate
+        self._context, self._splits = context, splits
         self.arms: list[int] = []
         self.splits: list[int] = []
         self.evaluations: list[Evaluation] = []
@@ -50,8 +54,8 @@ class Fits:
             yield here, list(indices) * len(arms), found
 
     def _call(self, candidates: list[dict[str, Any]], indices: tuple[int, ...]) -> list[Evaluation]:
-        number = self._owner.n_splits_ = len(indices)
-        number *= len(candidates)
+        self._fitting.num_splits = len(indices)
+        number = len(indices) * len(candidates)
         options, context = {}, None
         if self._context is not None:
             context = self._context.subcontext(task_name="round", max_subtasks=number, sequential_subtasks=False)
