@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
-from jaxbandit.base.numerics import as_float, kahan
+from jaxbandit.base.numerics import as_float, kahan_pair
 from jaxbandit.base.types import Array, PyTree, Scalar
 
 
@@ -110,8 +110,8 @@ class _Welford(NamedTuple):
 def _welford(carry: _Welford, r: Round) -> _Welford:
     rounds, x = carry.rounds + 1, reward(r)
     apart = x - carry.mean[0]
-    mean = kahan(carry.mean, apart / as_float(rounds))
-    return _Welford(rounds, mean, kahan(carry.squares, apart * (x - mean[0])))
+    mean = kahan_pair(carry.mean, apart / as_float(rounds))
+    return _Welford(rounds, mean, kahan_pair(carry.squares, apart * (x - mean[0])))
 
 
 def mean_variance(rho: Scalar) -> Metric:

@@ -99,11 +99,24 @@ def one_by_one(function: Callable[..., PyTree]) -> Callable[..., PyTree]:
     return in_turn
 
 
-def kahan(total: Array, value: Array) -> Array:
-    """Return a sum and its rounding error, float[2, ...], after adding a number by Kahan's compensated summation."""
-    addend = value - total[1]
-    summed = total[0] + addend
-    return jnp.stack([summed, (summed - total[0]) - addend])
+def kahan(total: Array, error: Array | None, value: Array) -> tuple[Array, Array | None]:
+    """Return a sum and its rounding error after adding a number by Kahan's compensated summation.
+
+    The sum minus its error has about twice the digits of one number. Without an error, None, it is a plain addition:
+    what is summed over the rounds of a run is compensated in float32, whose digits end within a run, and need not be in
+    float64.
+    """
+    if error is None:
+        return total + value, None
+    addend = value - error
+    summed = total + addend
+    return summed, (summed - total) - addend
+
+
+def kahan_pair(pair: Array, value: Array) -> Array:
+    """Return a sum and its rounding error, stacked in float[2, ...], after adding a number."""
+    total, error = kahan(pair[0], pair[1], value)
+    return jnp.stack([total, error])  # pyright: ignore[reportArgumentType]
 
 
 def log(x: Array) -> Array:

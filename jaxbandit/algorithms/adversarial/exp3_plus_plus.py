@@ -13,6 +13,7 @@ from jaxbandit.base.numerics import argmax, as_float, get_at, set_at
 from jaxbandit.base.types import Array, Key, Scalar
 from jaxbandit.theory.estimators import counts as estimator
 from jaxbandit.theory.estimators import loss_sums
+from jaxbandit.theory.estimators.counts import Counts
 from jaxbandit.theory.estimators.loss_sums import LossSums, above_least
 
 
@@ -20,8 +21,7 @@ class Exp3PlusPlusState(NamedTuple):
     """Estimated losses, which an adversary cannot deceive, and observed means, from which gaps are estimated."""
 
     round: Array  # int32[], the round about to be played, from 1
-    counts: Array  # int32[num_arms]
-    means: Array  # float[num_arms], of the observed losses
+    arms: Counts  # of the observed losses
     losses: LossSums  # of the estimated losses; its leaves are float[num_arms]
 
 
@@ -67,11 +67,11 @@ def exp3_plus_plus(num_arms: int, *, alpha: Scalar = 3.0, beta: Scalar = 256.0) 
     checks.number("exp3_plus_plus", "beta", beta, low=0.0, open_low=True)
 
     def probabilities(state: Exp3PlusPlusState) -> Array:
-        t, n = as_float(state.round), as_float(state.counts)
+        t, n = as_float(state.round), as_float(state.arms.counts)
         log_arms = jnp.log(as_float(num_arms))
         rate = jnp.sqrt(log_arms / (t * num_arms)) / 2
         width = jnp.sqrt((as_float(alpha) * jnp.log(t) + log_arms) / (2 * jnp.maximum(n, 1.0)))
-        low, high = jnp.maximum(state.means - width, 0.0), jnp.minimum(state.means + width, 1.0)
+        low, high = jnp.maximum(state.arms.means - width, 0.0), jnp.minimum(state.arms.means + width, 1.0)
         gap = jnp.where(n > 0, jnp.maximum(low - jnp.min(jnp.where(n > 0, high, 1.0)), 0.0), 0.0)
         own = as_float(beta) * jnp.log(t) / (t * jnp.maximum(gap, 1e-6) ** 2)
         most = jnp.minimum(0.5 / num_arms, rate)
@@ -80,8 +80,7 @@ def exp3_plus_plus(num_arms: int, *, alpha: Scalar = 3.0, beta: Scalar = 256.0) 
         return (1 - jnp.sum(explored)) * weights + explored
 
     def init(key: Key) -> Exp3PlusPlusState:
-        start = estimator.init(num_arms)
-        return Exp3PlusPlusState(jnp.ones((), jnp.int32), *start, losses=loss_sums.init(num_arms))
+        return Exp3PlusPlusState(jnp.ones((), jnp.int32), estimator.init(num_arms), loss_sums.init(num_arms))
 
     def select(noise: Array, state: Exp3PlusPlusState, context: None) -> Choice:
         p = probabilities(state)
@@ -90,15 +89,15 @@ def exp3_plus_plus(num_arms: int, *, alpha: Scalar = 3.0, beta: Scalar = 256.0) 
 
     def update(state: Exp3PlusPlusState, context: None, choice: Choice, reward: Array) -> Exp3PlusPlusState:
         arm, loss = choice.action, 1 - reward
-        counts, means, _ = estimator.update(state.counts, state.means, arm, loss)
+        arms, _ = estimator.update(state.arms, arm, loss)
         estimates = set_at(jnp.zeros(num_arms), arm, loss / choice.info.probability)
-        return Exp3PlusPlusState(state.round + 1, counts, means, loss_sums.added(state.losses, estimates))
+        return Exp3PlusPlusState(state.round + 1, arms, loss_sums.added(state.losses, estimates))
 
     return Algorithm(
         init=init,
         select=select,
         update=update,
-        pulls=lambda state: state.counts,
+        pulls=lambda state: state.arms.counts,
         recommend=lambda state: argmax(-above_least(state.losses)),
         noise=draw_noise,
         arms=Arms(num_arms),

@@ -19,6 +19,7 @@ from jaxbandit.base.declaration import declare
 from jaxbandit.base.numerics import argmax, as_float, get_at, log
 from jaxbandit.base.types import Array, Key, Scalar
 from jaxbandit.theory.estimators import counts as statistics
+from jaxbandit.theory.estimators.counts import Counts
 from jaxbandit.theory.solvers.families import FamilyName
 from jaxbandit.theory.solvers.families import family as family_of
 
@@ -30,8 +31,7 @@ class KLLUCBState(NamedTuple):
     """Sufficient statistics, and the second pull of a turn."""
 
     pulls: Array  # int32[], of all arms together
-    counts: Array  # int32[num_arms]
-    means: Array  # float[num_arms]
+    arms: Counts
     pending: Array  # int32[], the arm that this turn still has to pull, -1 if there is none
 
 
@@ -113,22 +113,22 @@ def kl_lucb(
     level = arm_level(threshold, num_arms, delta, law, theory, where=where)
 
     def init(key: Key) -> KLLUCBState:
-        counts, means = statistics.init(num_arms)
-        return KLLUCBState(jnp.zeros((), jnp.int32), counts, means, jnp.full((), -1, jnp.int32))
+        arms = statistics.init(num_arms, from_first=law.invariant)
+        return KLLUCBState(jnp.zeros((), jnp.int32), arms, jnp.full((), -1, jnp.int32))
 
     def turn(state: KLLUCBState) -> Turn:
-        n = jnp.maximum(state.counts, 1)
+        n = jnp.maximum(state.arms.counts, 1)
         allowed = level.level(n, jnp.maximum(state.pulls, 1)) / as_float(n)
         if m == 1:
-            weakest = argmax(state.means)
+            weakest = argmax(state.arms.means)
             inside = jnp.arange(num_arms, dtype=jnp.int32) == weakest
-            low = law.lower(get_at(state.means, weakest), get_at(allowed, weakest))
+            low = law.lower(get_at(state.arms.means, weakest), get_at(allowed, weakest))
         else:
-            inside = gap_indices.ranks(state.means, None) < m
-            lower = law.lower(state.means, allowed)
+            inside = gap_indices.ranks(state.arms.means, None) < m
+            lower = law.lower(state.arms.means, allowed)
             weakest = argmax(jnp.where(inside, -lower, -jnp.inf))
             low = get_at(lower, weakest)
-        upper = jnp.where(inside, -jnp.inf, law.upper(state.means, allowed))
+        upper = jnp.where(inside, -jnp.inf, law.upper(state.arms.means, allowed))
         return Turn(weakest, argmax(upper), jnp.max(upper) - low < as_float(epsilon))
 
     def starting(state: KLLUCBState) -> Array:
@@ -142,14 +142,14 @@ def kl_lucb(
 
     def update(state: KLLUCBState, context: None, choice: Choice, reward: Array) -> KLLUCBState:
         action, rival = choice
-        counts, means, _ = statistics.update(state.counts, state.means, action, reward)
+        arms, _ = statistics.update(state.arms, action, reward)
         pending = jnp.where((state.pending < 0) & ~starting(state), rival, -1)
-        return KLLUCBState(state.pulls + 1, counts, means, pending)
+        return KLLUCBState(state.pulls + 1, arms, pending)
 
     def recommend(state: KLLUCBState) -> Array:
         if m == 1:
-            return argmax(state.means)[None]
-        return gap_indices.best_first(state.means, m, None)
+            return argmax(state.arms.means)[None]
+        return gap_indices.best_first(state.arms.means, m, None)
 
     def stop(state: KLLUCBState) -> Array:
         return ~starting(state) & (state.pending < 0) & turn(state).apart
@@ -158,7 +158,7 @@ def kl_lucb(
         init=init,
         select=select,
         update=update,
-        pulls=lambda state: state.counts,
+        pulls=lambda state: state.arms.counts,
         recommend=recommend,
         stop=stop,
         promise=Promise(delta, epsilon, m, level.proved),

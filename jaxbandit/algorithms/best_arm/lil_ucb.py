@@ -14,6 +14,7 @@ from jaxbandit.base.declaration import declare
 from jaxbandit.base.numerics import argmax, as_float, get_at, set_at
 from jaxbandit.base.types import Array, Key, Scalar
 from jaxbandit.theory.estimators import counts as statistics
+from jaxbandit.theory.estimators.counts import Counts
 
 Variant = Literal["theory", "heuristic"]
 
@@ -22,8 +23,7 @@ class LilUCBState(NamedTuple):
     """Sufficient statistics, and the index of each arm, which changes only when the arm is pulled."""
 
     pulls: Array  # int32[], of all arms together
-    counts: Array  # int32[num_arms]
-    means: Array  # float[num_arms]
+    arms: Counts
     upper: Array  # float[num_arms], the indices, inf before the first pull
 
 
@@ -85,21 +85,21 @@ def lil_ucb(num_arms: int, *, variant: Variant = "theory", delta: Scalar = 0.05,
         return math.log(4) + log_c - 2 * jnp.log(root)
 
     def init(key: Key) -> LilUCBState:
-        counts, means = statistics.init(num_arms)
-        return LilUCBState(jnp.zeros((), jnp.int32), counts, means, jnp.full(num_arms, jnp.inf))
+        arms = statistics.init(num_arms, from_first=True)
+        return LilUCBState(jnp.zeros((), jnp.int32), arms, jnp.full(num_arms, jnp.inf))
 
     def select(noise: None, state: LilUCBState, context: None) -> Array:
         return argmax(state.upper)
 
     def update(state: LilUCBState, context: None, action: Array, reward: Array) -> LilUCBState:
-        counts, means, n = statistics.update(state.counts, state.means, action, reward)
+        arms, n = statistics.update(state.arms, action, reward)
         level = jnp.log(jnp.log((1 + e) * n + 2)) + log_inverse()
         width = (1 + beta) * (1 + math.sqrt(e)) * as_float(sigma) * jnp.sqrt(2 * (1 + e) * level / n)
-        upper = set_at(state.upper, action, get_at(means, action) + width)
-        return LilUCBState(state.pulls + 1, counts, means, upper)
+        upper = set_at(state.upper, action, get_at(arms.means, action) + width)
+        return LilUCBState(state.pulls + 1, arms, upper)
 
     def stop(state: LilUCBState) -> Array:
-        most = jnp.max(state.counts)
+        most = jnp.max(state.arms.counts)
         rules = as_float(most) >= 1 + ratio * as_float(state.pulls - most)
         return (state.pulls >= num_arms) & rules
 
@@ -107,8 +107,8 @@ def lil_ucb(num_arms: int, *, variant: Variant = "theory", delta: Scalar = 0.05,
         init=init,
         select=select,
         update=update,
-        pulls=lambda state: state.counts,
-        recommend=lambda state: argmax(state.counts)[None],
+        pulls=lambda state: state.arms.counts,
+        recommend=lambda state: argmax(state.arms.counts)[None],
         stop=stop,
         promise=Promise(delta, proved=False),
         arms=Arms(num_arms),

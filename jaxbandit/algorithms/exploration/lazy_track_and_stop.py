@@ -15,8 +15,9 @@ from jaxbandit.base.contract import Algorithm, Arms, Choice, Promise, Replan, Re
 from jaxbandit.base.declaration import declare
 from jaxbandit.base.numerics import argmax, as_float, get_at
 from jaxbandit.base.types import Array, ArrayLike, Key, Scalar
-from jaxbandit.theory.estimators import counts as one_pull
+from jaxbandit.theory.estimators import counts as estimator
 from jaxbandit.theory.estimators import ordinary_least_squares as least_squares
+from jaxbandit.theory.estimators.counts import Counts
 from jaxbandit.theory.solvers.best_arm import best_arm_design
 
 
@@ -24,8 +25,7 @@ class LazyTrackAndStopState(NamedTuple):
     """Statistics, the design being tracked, and the basis of forced exploration."""
 
     pulls: Array  # int32[], of all arms together
-    counts: Array  # int32[num_arms]
-    means: Array  # float[num_arms], mean reward of each arm, 0 if never pulled
+    arms: Counts
     targets: Array  # float[num_arms], sum of the designs of the rounds so far
     weights: Array  # float[num_arms], the current design, on the simplex
     solved: Array  # int32[], number of pulls at which the design was solved last
@@ -98,12 +98,11 @@ def lazy_track_and_stop(
 
     def init(key: Key) -> LazyTrackAndStopState:
         basis = _basis(as_float(features))
-        counts, zero = jnp.zeros(num_arms, jnp.int32), jnp.zeros((), jnp.int32)
-        once = counts.at[basis].add(1)
+        zero = jnp.zeros((), jnp.int32)
+        once = jnp.zeros(num_arms, jnp.int32).at[basis].add(1)
         return LazyTrackAndStopState(
             pulls=zero,
-            counts=counts,
-            means=jnp.zeros(num_arms),
+            arms=estimator.init(num_arms),
             targets=jnp.zeros(num_arms),
             weights=as_float(once) / dim,
             solved=zero,
@@ -118,7 +117,7 @@ def lazy_track_and_stop(
 
     def replan(state: LazyTrackAndStopState) -> LazyTrackAndStopState:
         x = as_float(features)
-        means = least_squares.fit(x, state.counts, state.means).means
+        means = least_squares.fit(x, state.arms.counts, state.arms.means).means
         return state._replace(weights=best_arm_design(x, means, sigma=sigma).weights, solved=state.pulls)
 
     def explores(state: LazyTrackAndStopState) -> Array:
@@ -128,41 +127,40 @@ def lazy_track_and_stop(
         """
         least = state.floor * jnp.sqrt(as_float(state.pulls) / dim)
         least = least * (1 - jnp.sqrt(jnp.finfo(least.dtype).eps))
-        above = least_squares.pivots(design_matrix(state.counts) - least * jnp.eye(dim)) > 0
+        above = least_squares.pivots(design_matrix(state.arms.counts) - least * jnp.eye(dim)) > 0
         return (state.pulls < dim) | ~jnp.all(above)
 
     def select(noise: None, state: LazyTrackAndStopState, context: None) -> Choice:
         """Return the arm to pull, and whether it is forced exploration."""
         targets = state.targets + state.weights
-        behind = argmax(jnp.where(targets > 0, targets - as_float(state.counts), -jnp.inf))
+        behind = argmax(jnp.where(targets > 0, targets - as_float(state.arms.counts), -jnp.inf))
         forced = explores(state)
         return Choice(jnp.where(forced, get_at(state.basis, state.forced % dim), behind), forced)
 
     def update(state: LazyTrackAndStopState, context: None, choice: Choice, reward: Array) -> LazyTrackAndStopState:
         action, forced = choice
-        counts, means, _ = one_pull.update(state.counts, state.means, action, reward)
+        arms, _ = estimator.update(state.arms, action, reward)
         return state._replace(
             pulls=state.pulls + 1,
-            counts=counts,
-            means=means,
+            arms=arms,
             targets=state.targets + state.weights,
             forced=state.forced + forced.astype(jnp.int32),
         )
 
     def recommend(state: LazyTrackAndStopState) -> Array:
-        return argmax(least_squares.fit(as_float(features), state.counts, state.means).means)[None]
+        return argmax(least_squares.fit(as_float(features), state.arms.counts, state.arms.means).means)[None]
 
     def level(state: LazyTrackAndStopState) -> Array:
         """Return sqrt(2 beta), the number of standard deviations that a gap must exceed."""
         if threshold == "heuristic":
             return thresholds.heuristic_threshold(state.pulls, delta=delta)
         u = as_float(slack)
-        pivots = least_squares.pivots(design_matrix(state.counts) / (u * state.floor) + jnp.eye(dim))
+        pivots = least_squares.pivots(design_matrix(state.arms.counts) / (u * state.floor) + jnp.eye(dim))
         return jnp.sqrt((1 + u) * (jnp.sum(jnp.log(pivots)) - 2 * jnp.log(as_float(delta))))
 
     def stop(state: LazyTrackAndStopState) -> Array:
         x = as_float(features)
-        fit = least_squares.fit(x, state.counts, state.means)
+        fit = least_squares.fit(x, state.arms.counts, state.arms.means)
         best = argmax(fit.means)
         squares = least_squares.squared_norms(least_squares.differences(x, best), fit.inverse)
         widths = level(state) * as_float(sigma) * jnp.sqrt(squares)
@@ -172,7 +170,7 @@ def lazy_track_and_stop(
         init=init,
         select=select,
         update=update,
-        pulls=lambda state: state.counts,
+        pulls=lambda state: state.arms.counts,
         recommend=recommend,
         stop=stop,
         replan=Replan(due, replan),

@@ -15,8 +15,8 @@ from jaxbandit.base.batches import Batch
 from jaxbandit.base.contract import Algorithm, Arms, Promise, Replan, Rewards
 from jaxbandit.base.numerics import as_float
 from jaxbandit.base.types import Array, Key, Scalar
-from jaxbandit.theory.estimators import counts as one_pull
-from jaxbandit.theory.estimators import ordinary_least_squares as least_squares
+from jaxbandit.theory.estimators import counts as estimator
+from jaxbandit.theory.estimators.counts import Counts
 
 
 class PhasedState(NamedTuple):
@@ -29,8 +29,17 @@ class PhasedState(NamedTuple):
     precision: Array  # float[], the largest y' A^-1 y over active differences y at the end of the last phase
     weights: Array  # float[num_arms], the design, on the simplex
     length: Array  # int[], number of pulls of the phase
-    phase_counts: Array  # int[num_arms], pulls in the phase so far
-    means: Array  # float[num_arms], mean rewards in the phase, 0 if never pulled
+    arms: Counts  # of the phase so far; counts are int[num_arms]
+
+    @property
+    def phase_counts(self) -> Array:
+        """Pulls in the phase so far, int[num_arms]."""
+        return self.arms.counts
+
+    @property
+    def means(self) -> Array:
+        """Mean rewards in the phase, float[num_arms], 0 where never pulled."""
+        return self.arms.means
 
 
 Plan = Callable[[Array, Array, Array], tuple[Array, Array]]
@@ -56,8 +65,8 @@ def phased_design(
 
     def begin(counts: Array, phase: Array, active: Array, leader: Array, precision: Array) -> PhasedState:
         weights, length = plan(active, phase, precision)
-        nothing = jnp.zeros(num_arms, int), jnp.zeros(num_arms)
-        return PhasedState(counts, phase, active, leader, precision, weights, length, *nothing)
+        arms = estimator.init(num_arms, dtype=int)
+        return PhasedState(counts, phase, active, leader, precision, weights, length, arms)
 
     def init(key: Key) -> PhasedState:
         one, zero = jnp.ones((), jnp.int32), jnp.zeros((), jnp.int32)
@@ -74,16 +83,14 @@ def phased_design(
         return tracking.next_arm(state.weights, state.phase_counts)
 
     def update(state: PhasedState, context: None, action: Array, reward: Array) -> PhasedState:
-        phase_counts, means, _ = one_pull.update(state.phase_counts, state.means, action, reward)
-        pulled = phase_counts - state.phase_counts
-        return state._replace(counts=state.counts + pulled, phase_counts=phase_counts, means=means)
+        arms, _ = estimator.update(state.arms, action, reward)
+        return state._replace(counts=state.counts + (arms.counts - state.phase_counts), arms=arms)
 
     def rest(state: PhasedState) -> Array:
         return tracking.followed(state.weights, state.phase_counts, state.length) - state.phase_counts
 
     def absorb(state: PhasedState, pulls: Array, sums: Array) -> PhasedState:
-        phase_counts, means = least_squares.with_pulls(state.phase_counts, state.means, pulls, sums)
-        return state._replace(counts=state.counts + pulls, phase_counts=phase_counts, means=means)
+        return state._replace(counts=state.counts + pulls, arms=estimator.add(state.arms, pulls, sums))
 
     def stop(state: PhasedState) -> Array:
         return jnp.sum(state.active, dtype=jnp.int32) <= 1

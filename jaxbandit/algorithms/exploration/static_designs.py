@@ -18,18 +18,23 @@ from jaxbandit.base.contract import Algorithm, Arms, Promise, Rewards
 from jaxbandit.base.declaration import declare
 from jaxbandit.base.numerics import argmax, as_float
 from jaxbandit.base.types import Array, ArrayLike, Key, Scalar
-from jaxbandit.theory.estimators import counts as one_pull
+from jaxbandit.theory.estimators import counts as estimator
 from jaxbandit.theory.estimators import ordinary_least_squares as least_squares
+from jaxbandit.theory.estimators.counts import Counts
 from jaxbandit.theory.solvers.design import g_design, pair_differences, transductive_design
 
 
 class StaticDesignState(NamedTuple):
     """The statistics of the estimate, and when to evaluate the stopping rule next."""
 
-    counts: Array  # int[num_arms]
-    means: Array  # float[num_arms], mean reward of each arm, 0 if never pulled
+    arms: Counts  # counts are int[num_arms]
     look: Array  # int[], number of pulls at which the stopping rule is evaluated next
     weights: Array  # float[num_arms], the design, on the simplex
+
+    @property
+    def counts(self) -> Array:
+        """Pulls of each arm, int[num_arms]."""
+        return self.arms.counts
 
 
 @declare(
@@ -129,31 +134,30 @@ def _static_design(
 
     def init(key: Key) -> StaticDesignState:
         weights = solve(as_float(features))
-        return StaticDesignState(jnp.zeros(num_arms, int), jnp.zeros(num_arms), first_look(weights), weights)
+        return StaticDesignState(estimator.init(num_arms, dtype=int), first_look(weights), weights)
 
     def select(noise: None, state: StaticDesignState, context: None) -> Array:
         return tracking.next_arm(state.weights, state.counts)
 
     def update(state: StaticDesignState, context: None, action: Array, reward: Array) -> StaticDesignState:
-        counts, means, _ = one_pull.update(state.counts, state.means, action, reward)
-        return StaticDesignState(counts, means, next_look(state, grid), state.weights)
+        arms, _ = estimator.update(state.arms, action, reward)
+        return StaticDesignState(arms, next_look(state, grid), state.weights)
 
     def plan(state: StaticDesignState) -> Array:
         return tracking.followed(state.weights, state.counts, next_look(state, grid)) - state.counts
 
     def absorb(state: StaticDesignState, pulls: Array, sums: Array) -> StaticDesignState:
-        counts, means = least_squares.with_pulls(state.counts, state.means, pulls, sums)
-        return StaticDesignState(counts, means, next_look(state, grid), state.weights)
+        return StaticDesignState(estimator.add(state.arms, pulls, sums), next_look(state, grid), state.weights)
 
     def recommend(state: StaticDesignState) -> Array:
-        return argmax(least_squares.fit(as_float(features), state.counts, state.means).means)[None]
+        return argmax(least_squares.fit(as_float(features), state.counts, state.arms.means).means)[None]
 
     def stop(state: StaticDesignState) -> Array:
         # The rule is "some x beats every x'". Such an x has no negative estimated gap, so it is empirically best. If b
         # is another empirically best arm, its gap to x is 0, so its width is 0 and b duplicates x and beats every x'
         # too. Hence it suffices to test the first empirically best arm.
         x = as_float(features)
-        fit = least_squares.fit(x, state.counts, state.means)
+        fit = least_squares.fit(x, state.counts, state.arms.means)
         best = argmax(fit.means)
         squares = least_squares.squared_norms(least_squares.differences(x, best), fit.inverse)
         pulls = jnp.sum(state.counts, dtype=state.counts.dtype)

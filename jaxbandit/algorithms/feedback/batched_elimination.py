@@ -19,6 +19,7 @@ from jaxbandit.base.declaration import declare
 from jaxbandit.base.numerics import argmax, as_float, get_at
 from jaxbandit.base.types import Array, Key, Scalar
 from jaxbandit.theory.estimators import counts as estimator
+from jaxbandit.theory.estimators.counts import Counts
 
 
 class BatchedEliminationState(NamedTuple):
@@ -27,8 +28,7 @@ class BatchedEliminationState(NamedTuple):
     round: Array  # int32[], rounds played
     batch: Array  # int32[], completed batches
     active: Array  # bool[num_arms]
-    counts: Array  # int32[num_arms]
-    means: Array  # float[num_arms]
+    arms: Counts
 
 
 @declare(
@@ -97,8 +97,8 @@ def batched_elimination(
     spreads = np.array([math.log(horizon * num_arms / t) / t for t in points])  # in float64, on the host
 
     def init(key: Key) -> BatchedEliminationState:
-        zero, begin = jnp.zeros((), jnp.int32), estimator.init(num_arms)
-        return BatchedEliminationState(zero, zero, jnp.ones(num_arms, bool), begin.counts, begin.means)
+        zero, begin = jnp.zeros((), jnp.int32), estimator.init(num_arms, from_first=True)
+        return BatchedEliminationState(zero, zero, jnp.ones(num_arms, bool), begin)
 
     def select(noise: None, state: BatchedEliminationState, context: None) -> Array:
         place = jnp.cumsum(state.active.astype(jnp.int32), dtype=jnp.int32)
@@ -106,22 +106,21 @@ def batched_elimination(
         in_turn = argmax(place > turn)
         if radius == "code":
             return in_turn
-        best = argmax(jnp.where(state.active, state.means, -jnp.inf))
+        best = argmax(jnp.where(state.active, state.arms.means, -jnp.inf))
         # With a single batch there is no earlier feedback to commit by.
         commits = (state.batch >= len(points) - 1) & (state.batch > 0)
         return jnp.where(commits, best, in_turn)
 
     def update(state: BatchedEliminationState, context: None, action: Array, reward: Array) -> BatchedEliminationState:
-        counts, means, _ = estimator.update(state.counts, state.means, action, reward)
+        arms, _ = estimator.update(state.arms, action, reward)
         played, last = state.round + 1, len(points) - 1
         ends = (state.batch < last) & (played == get_at(jnp.asarray(points, jnp.int32), jnp.minimum(state.batch, last)))
-        below = jnp.max(jnp.where(state.active, means, -jnp.inf)) - means
+        below = jnp.max(jnp.where(state.active, arms.means, -jnp.inf)) - arms.means
         return BatchedEliminationState(
             round=played,
             batch=state.batch + ends.astype(jnp.int32),
-            active=state.active & ~(ends & (below >= width(state, counts))),
-            counts=counts,
-            means=means,
+            active=state.active & ~(ends & (below >= width(state, arms.counts))),
+            arms=arms,
         )
 
     def width(state: BatchedEliminationState, counts: Array) -> Array:
@@ -135,7 +134,7 @@ def batched_elimination(
         init=init,
         select=select,
         update=update,
-        pulls=lambda state: state.counts,
+        pulls=lambda state: state.arms.counts,
         arms=Arms(num_arms),
         rewards=Rewards(sigma=1.0),
         name=where,

@@ -71,7 +71,7 @@ def ucb_e(
     def index(state: IndexState) -> Array:
         return state.means + jnp.sqrt(exploration()) * state.inverse_sqrt_counts
 
-    return index_policy(where, num_arms, index)._replace(
+    return index_policy(where, num_arms, index, invariant=True)._replace(
         recommend=lambda state: argmax(state.means)[None],
         stop=lambda state: budgets.spent(state.round - 1, budget),
         budget=budget,

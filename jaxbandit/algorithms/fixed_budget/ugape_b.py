@@ -15,13 +15,13 @@ from jaxbandit.base.declaration import declare
 from jaxbandit.base.numerics import argmax, as_float, get_at
 from jaxbandit.base.types import Array, Key, Scalar
 from jaxbandit.theory.estimators import counts as estimator
+from jaxbandit.theory.estimators.counts import Counts
 
 
 class UGapEbState(NamedTuple):
     """Statistics, the arm to pull next, and the most reliable recommendation so far."""
 
-    counts: Array  # int32[num_arms]
-    means: Array  # float[num_arms]
+    arms: Counts
     next: Array  # int32[], the arm to pull
     least: Array  # float[], the smallest value of max_{i in J} B_i so far; inf at first
     named: Array  # int32[m], J in the round in which that value was attained
@@ -77,12 +77,13 @@ def ugape_b(num_arms: int, *, m: int = 1, budget: Scalar, a: Scalar) -> Algorith
     checks.number(where, "a", a, low=0.0, open_low=True)
 
     def init(key: Key) -> UGapEbState:
-        start = estimator.init(num_arms)
+        start = estimator.init(num_arms, from_first=True)
         named = jnp.arange(m, dtype=jnp.int32)
-        return UGapEbState(*start, jnp.zeros((), jnp.int32), jnp.full((), jnp.inf, jnp.result_type(float)), named)
+        return UGapEbState(start, jnp.zeros((), jnp.int32), jnp.full((), jnp.inf, jnp.result_type(float)), named)
 
     def update(state: UGapEbState, context: None, action: Array, reward: Array) -> UGapEbState:
-        counts, means, _ = estimator.update(state.counts, state.means, action, reward)
+        arms, _ = estimator.update(state.arms, action, reward)
+        counts, means = arms.counts, arms.means
         known = jnp.min(counts) > 0
         n = jnp.maximum(as_float(counts), 1.0)
         width = jnp.sqrt(as_float(a) / n)
@@ -92,13 +93,12 @@ def ugape_b(num_arms: int, *, m: int = 1, budget: Scalar, a: Scalar) -> Algorith
         one = argmax(jnp.where(inside, -lower, -jnp.inf))
         other = argmax(jnp.where(inside, -jnp.inf, upper))
         fewest = jnp.minimum(get_at(counts, one), get_at(counts, other))
-        arms = jnp.arange(num_arms, dtype=jnp.int32)
-        pair = ((arms == one) | (arms == other)) & (counts == fewest)
+        numbers = jnp.arange(num_arms, dtype=jnp.int32)
+        pair = ((numbers == one) | (numbers == other)) & (counts == fewest)
         doubt = jnp.max(jnp.where(inside, gaps, -jnp.inf))
         better = known & (doubt < state.least)
         return UGapEbState(
-            counts,
-            means,
+            arms,
             next=argmax(jnp.where(known, pair, counts == 0).astype(jnp.int32)),
             least=jnp.where(better, doubt, state.least),
             named=jnp.where(better, named, state.named),
@@ -108,9 +108,9 @@ def ugape_b(num_arms: int, *, m: int = 1, budget: Scalar, a: Scalar) -> Algorith
         init=init,
         select=lambda noise, state, context: state.next,
         update=update,
-        pulls=lambda state: state.counts,
+        pulls=lambda state: state.arms.counts,
         recommend=lambda state: state.named,
-        stop=lambda state: budgets.spent(jnp.sum(state.counts, dtype=jnp.int32), budget),
+        stop=lambda state: budgets.spent(jnp.sum(state.arms.counts, dtype=jnp.int32), budget),
         budget=budget,
         arms=Arms(num_arms),
         name=where,

@@ -53,4 +53,4 @@ def ada_ucb(num_arms: int, *, horizon: int, sigma: Scalar = 1.0) -> Algorithm:
         level = jnp.log(x) + jnp.log(jnp.log(x)) / 2
         return state.means + as_float(sigma) * jnp.sqrt(2 * level) * state.inverse_sqrt_counts
 
-    return index_policy("ada_ucb", num_arms, index, rewards=Rewards(sigma=sigma))
+    return index_policy("ada_ucb", num_arms, index, invariant=True, rewards=Rewards(sigma=sigma))

@@ -97,7 +97,7 @@ def bayes_ucb(
         return law.posterior(normals, state.counts, state.means)
 
     if family != "bernoulli":
-        return index_policy("bayes_ucb", num_arms, index, rewards=law.rewards)
+        return index_policy("bayes_ucb", num_arms, index, invariant=law.invariant, rewards=law.rewards)
 
     def posterior(counts: Array, successes: Array) -> QuantileShape:
         failures = jnp.maximum(as_float(counts) - successes, 0.0)

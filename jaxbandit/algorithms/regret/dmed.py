@@ -16,6 +16,7 @@ from jaxbandit.base.declaration import declare
 from jaxbandit.base.numerics import argmax, as_float, bernoulli_kl, set_at
 from jaxbandit.base.types import Array, Key
 from jaxbandit.theory.estimators import counts as estimator
+from jaxbandit.theory.estimators.counts import Counts
 
 
 class DmedState(NamedTuple):
@@ -26,8 +27,7 @@ class DmedState(NamedTuple):
     """
 
     round: Array  # int32[], the round about to be played, from 1
-    counts: Array  # int32[num_arms]
-    means: Array  # float[num_arms]
+    arms: Counts
     remaining: Array  # bool[num_arms], L_R: arms of the current list still to be pulled; never empty
     following: Array  # bool[num_arms], L_N: arms of the next list
 
@@ -69,18 +69,17 @@ def dmed(num_arms: int) -> Algorithm:
     num_arms = checks.integer("dmed", "num_arms", num_arms, 1)
 
     def init(key: Key) -> DmedState:
-        start = estimator.init(num_arms)
         full, empty = jnp.ones(num_arms, bool), jnp.zeros(num_arms, bool)
-        return DmedState(jnp.ones((), jnp.int32), start.counts, start.means, full, empty)
+        return DmedState(jnp.ones((), jnp.int32), estimator.init(num_arms), full, empty)
 
     def select(noise: None, state: DmedState, context: None) -> Array:
         lowest = argmax(state.remaining)
         return jnp.where(state.round <= num_arms, state.round - 1, lowest)
 
     def update(state: DmedState, context: None, action: Array, reward: Array) -> DmedState:
-        counts, means, _ = estimator.update(state.counts, state.means, action, reward)
-        n = as_float(counts)
-        divergence = bernoulli_kl(means, jnp.max(means))
+        arms, _ = estimator.update(state.arms, action, reward)
+        n = as_float(arms.counts)
+        divergence = bernoulli_kl(arms.means, jnp.max(arms.means))
         # The logarithm of the quotient, because the difference of two logarithms could be rounded below 0, and then
         # the best arm would not be listed.
         listed = n * divergence <= jnp.log(as_float(state.round) / n)
@@ -92,8 +91,7 @@ def dmed(num_arms: int) -> Algorithm:
         first = state.round <= num_arms  # one initial pull of each arm; afterwards the first list contains all arms
         return DmedState(
             round=state.round + 1,
-            counts=counts,
-            means=means,
+            arms=arms,
             remaining=first | jnp.where(over, following, remaining),
             following=following & ~(first | over),
         )
@@ -102,7 +100,7 @@ def dmed(num_arms: int) -> Algorithm:
         init=init,
         select=select,
         update=update,
-        pulls=lambda state: state.counts,
+        pulls=lambda state: state.arms.counts,
         arms=Arms(num_arms),
         rewards=Rewards(0.0, 1.0),
         name="dmed",

@@ -5,8 +5,6 @@ Auer et al. requires a known lower bound d on the gap and is not implemented. Di
 first, and ties between greedy arms go to the lowest-numbered arm instead of a random one.
 """
 
-from typing import NamedTuple
-
 import jax
 import jax.numpy as jnp
 
@@ -17,13 +15,7 @@ from jaxbandit.base.numerics import argmax, as_float
 from jaxbandit.base.offers import among_available, available_of, uniform_arm
 from jaxbandit.base.types import Array, Key, Scalar
 from jaxbandit.theory.estimators import counts as estimator
-
-
-class EpsilonGreedyState(NamedTuple):
-    """Pull counts and empirical means."""
-
-    counts: Array  # int32[num_arms]
-    means: Array  # float[num_arms]
+from jaxbandit.theory.estimators.counts import Counts
 
 
 @declare(
@@ -61,10 +53,6 @@ def epsilon_greedy(num_arms: int, *, epsilon: Scalar = 0.1) -> Algorithm:
     num_arms = checks.integer("epsilon_greedy", "num_arms", num_arms, 1)
     epsilon = checks.number("epsilon_greedy", "epsilon", epsilon, low=0.0, high=1.0)
 
-    def init(key: Key) -> EpsilonGreedyState:
-        start = estimator.init(num_arms)
-        return EpsilonGreedyState(start.counts, start.means)
-
     def noise(key: Key) -> Array:
         """Return a uniform number in [0, 1) that selects the arm to explore, float[], or -1 in a round that exploits.
 
@@ -76,21 +64,20 @@ def epsilon_greedy(num_arms: int, *, epsilon: Scalar = 0.1) -> Algorithm:
         bound = as_float(epsilon)
         return jnp.where(u < bound, jnp.minimum(u / jnp.maximum(bound, 2.0**-32), below_one), -1.0)
 
-    def select(noise: Array, state: EpsilonGreedyState, context: Offer | None) -> Array:
+    def select(noise: Array, state: Counts, context: Offer | None) -> Array:
         score = jnp.where(state.counts > 0, state.means, jnp.inf)  # an arm without a reward comes first
         drawn = jnp.where(noise < 0, -1, uniform_arm(available_of(context), noise, num_arms))
         explored = (jnp.arange(num_arms, dtype=jnp.int32) == drawn) & (score < jnp.inf)
         return argmax(among_available(available_of(context), jnp.where(explored, jnp.finfo(score.dtype).max, score)))
 
-    def update(state: EpsilonGreedyState, context: Offer | None, action: Array, reward: Array) -> EpsilonGreedyState:
-        counts, means, _ = estimator.update(state.counts, state.means, action, reward)
-        return EpsilonGreedyState(counts, means)
+    def update(state: Counts, context: Offer | None, action: Array, reward: Array) -> Counts:
+        return estimator.update(state, action, reward)[0]
 
-    def recommend(state: EpsilonGreedyState) -> Array:
+    def recommend(state: Counts) -> Array:
         return argmax(jnp.where(state.counts > 0, state.means, -jnp.inf))
 
     return Algorithm(
-        init=init,
+        init=lambda key: estimator.init(num_arms, from_first=True),
         select=select,
         update=update,
         pulls=lambda state: state.counts,

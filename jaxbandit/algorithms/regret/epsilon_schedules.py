@@ -17,14 +17,14 @@ from jaxbandit.base.numerics import argmax, as_float
 from jaxbandit.base.offers import among_available, available_of, uniform_arm
 from jaxbandit.base.types import Array, Key, Scalar
 from jaxbandit.theory.estimators import counts as estimator
+from jaxbandit.theory.estimators.counts import Counts
 
 
 class ScheduleState(NamedTuple):
-    """The round, pull counts and empirical means."""
+    """The round, and what is known of the arms."""
 
     round: Array  # int32[], the round about to be played, from 1
-    counts: Array  # int32[num_arms]
-    means: Array  # float[num_arms]
+    arms: Counts
 
 
 @declare(
@@ -113,7 +113,7 @@ def _rule(name: str, num_arms: int, probability: Callable[[Array], Array]) -> Al
     num_arms = checks.integer(name, "num_arms", num_arms, 1)
 
     def init(key: Key) -> ScheduleState:
-        return ScheduleState(jnp.ones((), jnp.int32), *estimator.init(num_arms))
+        return ScheduleState(jnp.ones((), jnp.int32), estimator.init(num_arms, from_first=True))
 
     def noise(key: Key) -> Array:
         """Return two uniform numbers in [0, 1): whether to explore, and which arm."""
@@ -121,20 +121,19 @@ def _rule(name: str, num_arms: int, probability: Callable[[Array], Array]) -> Al
 
     def select(noise: Array, state: ScheduleState, context: Offer | None) -> Array:
         available = available_of(context)
-        greedy = argmax(among_available(available, jnp.where(state.counts > 0, state.means, jnp.inf)))
+        greedy = argmax(among_available(available, jnp.where(state.arms.counts > 0, state.arms.means, jnp.inf)))
         explores = noise[0] < probability(state.round)
         return jnp.where(explores, uniform_arm(available, noise[1], num_arms), greedy)
 
     def update(state: ScheduleState, context: Offer | None, action: Array, reward: Array) -> ScheduleState:
-        counts, means, _ = estimator.update(state.counts, state.means, action, reward)
-        return ScheduleState(state.round + 1, counts, means)
+        return ScheduleState(state.round + 1, estimator.update(state.arms, action, reward)[0])
 
     return Algorithm(
         init=init,
         select=select,
         update=update,
-        pulls=lambda state: state.counts,
-        recommend=lambda state: argmax(jnp.where(state.counts > 0, state.means, -jnp.inf)),
+        pulls=lambda state: state.arms.counts,
+        recommend=lambda state: argmax(jnp.where(state.arms.counts > 0, state.arms.means, -jnp.inf)),
         noise=noise,
         arms=Arms(num_arms),
         name=name,

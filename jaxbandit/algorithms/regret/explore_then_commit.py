@@ -18,13 +18,14 @@ from jaxbandit.base.declaration import declare
 from jaxbandit.base.numerics import argmax, as_float
 from jaxbandit.base.types import Array, Key, Scalar
 from jaxbandit.theory.estimators import counts as estimator
+from jaxbandit.theory.estimators.counts import Counts
 
 
 class CommitState(NamedTuple):
     """Statistics, and the arm that is pulled from now on."""
 
-    counts: Array  # int32[num_arms]
-    means: Array  # float[num_arms], of the rewards before the commitment
+    arms: Counts
+    means: Array  # float[num_arms], of the rewards before the commitment, minus the first one
     committed: Array  # int32[], -1 before the commitment
 
 
@@ -196,25 +197,25 @@ def _rule(name: str, num_arms: int, due: Callable[[Array, Array], Array], reward
     num_arms = checks.integer(name, "num_arms", num_arms, 1)
 
     def init(key: Key) -> CommitState:
-        return CommitState(*estimator.init(num_arms), committed=jnp.int32(-1))
+        return CommitState(estimator.init(num_arms, from_first=True), jnp.zeros(num_arms), jnp.int32(-1))
 
     def select(noise: None, state: CommitState, context: None) -> Array:
-        return jnp.where(state.committed < 0, argmax(-state.counts), state.committed)
+        return jnp.where(state.committed < 0, argmax(-state.arms.counts), state.committed)
 
     def update(state: CommitState, context: None, action: Array, reward: Array) -> CommitState:
-        counts, means, _ = estimator.update(state.counts, state.means, action, reward)
-        best, turns = argmax(means), jnp.min(counts)
+        arms, _ = estimator.update(state.arms, action, reward)
+        means, best, turns = arms.means, argmax(arms.means), jnp.min(arms.counts)
         second = jnp.max(jnp.where(jnp.arange(num_arms, dtype=jnp.int32) == best, -jnp.inf, means))
-        whole = (turns == jnp.max(counts)) & (state.committed < 0)
+        whole = (turns == jnp.max(arms.counts)) & (state.committed < 0)
         commits = whole & due(as_float(turns), jnp.max(means) - second)
         means = jnp.where(state.committed < 0, means, state.means)
-        return CommitState(counts, means, jnp.where(commits, best, state.committed))
+        return CommitState(arms, means, jnp.where(commits, best, state.committed))
 
     return Algorithm(
         init=init,
         select=select,
         update=update,
-        pulls=lambda state: state.counts,
+        pulls=lambda state: state.arms.counts,
         recommend=lambda state: jnp.where(state.committed < 0, argmax(state.means), state.committed),
         arms=Arms(num_arms),
         rewards=rewards,

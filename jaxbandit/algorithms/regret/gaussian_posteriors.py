@@ -53,7 +53,9 @@ def thompson_gaussian_unknown(num_arms: int, *, alpha: Scalar = -0.5) -> Algorit
         return state.means + jnp.sqrt(state.squares / degrees) * state.inverse_sqrt_counts * t_at(normals, degrees)
 
     noise = normal_noise(checks.integer("thompson_gaussian_unknown", "num_arms", num_arms, 1))
-    return index_policy("thompson_gaussian_unknown", num_arms, index, first=3, squares=True, noise=noise)
+    return index_policy(
+        "thompson_gaussian_unknown", num_arms, index, first=3, squares=True, invariant=True, noise=noise
+    )
 
 
 @declare(
@@ -91,7 +93,7 @@ def bayes_ucb_gaussian_unknown(num_arms: int) -> Algorithm:
         quantile = t_quantile(1 / jnp.maximum(as_float(state.round), 2.0), degrees)
         return state.means + jnp.sqrt(state.squares / degrees) * state.inverse_sqrt_counts * quantile
 
-    return index_policy("bayes_ucb_gaussian_unknown", num_arms, index, first=2, squares=True)
+    return index_policy("bayes_ucb_gaussian_unknown", num_arms, index, first=2, squares=True, invariant=True)
 
 
 @declare(question="regret", setting="arms", rewards="in [0, 1]", cost="O(K), one normal draw an arm", memory="O(K)")

@@ -62,4 +62,4 @@ def imed(num_arms: int, *, family: FamilyName = "bernoulli", sigma: Scalar = 1.0
         divergence = law.kl(state.means, jnp.max(state.means))
         return -(n * divergence + jnp.log(n))
 
-    return index_policy("imed", num_arms, index, rewards=law.rewards)
+    return index_policy("imed", num_arms, index, invariant=law.invariant, rewards=law.rewards)

@@ -15,10 +15,11 @@ import jax.numpy as jnp
 
 from jaxbandit.base import checks
 from jaxbandit.base.contract import Algorithm, Arms, Offer, Rewards, none
-from jaxbandit.base.numerics import argmax, exploration_level, get_at, set_at
+from jaxbandit.base.numerics import argmax, exploration_level, set_at
 from jaxbandit.base.offers import among_available, available_of
 from jaxbandit.base.types import Array, Key, PyTree, Scalar
 from jaxbandit.theory.estimators import counts as estimator
+from jaxbandit.theory.estimators.counts import Counts, Squares
 
 
 class IndexState(NamedTuple):
@@ -29,17 +30,26 @@ class IndexState(NamedTuple):
     """
 
     round: Array  # int32[], the round about to be played, from 1
-    counts: Array  # int32[num_arms]
-    means: Array  # float[num_arms]
+    arms: Counts
     inverse_sqrt_counts: Array  # float[num_arms], 1 / sqrt(counts), inf at 0; cached, one entry changes per round
-    deviations: Array | None = None  # float[num_arms], `squares` if they are kept
+    deviations: Squares | None = None  # `squares` if they are kept, and their rounding errors
+
+    @property
+    def counts(self) -> Array:
+        """Pulls of each arm, int32[num_arms]."""
+        return self.arms.counts
+
+    @property
+    def means(self) -> Array:
+        """Empirical means, float[num_arms]; of rewards minus the first one of the run if the policy is `invariant`."""
+        return self.arms.means
 
     @property
     def squares(self) -> Array:
         """Sums of (reward - mean)^2, float[num_arms], never negative; raise TypeError if they are not kept."""
         if self.deviations is None:
             raise TypeError("the index reads `squares`, which are not kept: declare index_policy(.., squares=True)")
-        return self.deviations
+        return self.deviations[0]
 
 
 def divergence_budget(state: IndexState, c: Scalar) -> Array:
@@ -54,6 +64,7 @@ def index_policy(
     *,
     first: int = 1,
     squares: bool = False,
+    invariant: bool = False,
     noise: Callable[[Key], PyTree] | None = None,
     rewards: Rewards | None = None,
 ) -> Algorithm:
@@ -69,35 +80,38 @@ def index_policy(
         IndexState and the noise of the round.
       first: number of rewards that an index needs, an integer >= 1; static.
       squares: whether the state keeps `squares`; static.
+      invariant: whether all indices change by the same number if all means do, so that decisions do not depend on the
+        zero of the rewards; static. The index then reads means of rewards minus the first reward of the run, which in
+        float32 differ as exactly for rewards about 10^6 as about 0.
       noise: function that draws the noise of a round from its key; None for a deterministic policy.
       rewards: the rewards that the policy is made for; None leaves this unspecified.
     """
     num_arms = checks.integer(name, "num_arms", num_arms, 1)
 
     def init(key: Key) -> IndexState:
-        start = estimator.init(num_arms)
-        kept = jnp.zeros(num_arms) if squares else None
-        return IndexState(jnp.ones((), jnp.int32), start.counts, start.means, jnp.full(num_arms, jnp.inf), kept)
+        arms = estimator.init(num_arms, from_first=invariant)
+        kept = estimator.no_squares(arms) if squares else None
+        return IndexState(jnp.ones((), jnp.int32), arms, jnp.full(num_arms, jnp.inf), kept)
 
     def select(drawn: PyTree, state: IndexState, context: Offer | None) -> Array:
         inverse = state.inverse_sqrt_counts
         ready = inverse < jnp.inf if first == 1 else state.counts >= first
         available = available_of(context)
         if available is not None:  # an index may depend on the largest mean
-            state = state._replace(means=jnp.where(available, state.means, -jnp.inf))
+            means = jnp.where(available, state.means, -jnp.inf)
+            state = state._replace(arms=state.arms._replace(means=means))
         indices = index(state) if noise is None else index(state, drawn)
         early = jnp.inf if first == 1 else jnp.finfo(indices.dtype).max * inverse
         return argmax(among_available(available, jnp.where(ready, indices, early)))
 
     def update(state: IndexState, context: Offer | None, action: Array, reward: Array) -> IndexState:
-        counts, means, n = estimator.update(state.counts, state.means, action, reward)
+        arms, n = estimator.update(state.arms, action, reward)
         # Not 1 / sqrt(n), which XLA turns into a reciprocal square root whose rounding depends on the vector's length.
         inverse = set_at(state.inverse_sqrt_counts, action, jnp.sqrt(1 / n))
         kept = state.deviations
-        if kept is not None:  # Welford's recursion
-            apart = (reward - get_at(state.means, action)) * (reward - get_at(means, action))
-            kept = set_at(kept, action, get_at(kept, action) + apart)
-        return IndexState(state.round + 1, counts, means, inverse, kept)
+        if kept is not None:
+            kept = estimator.add_square(kept, state.arms, arms, action, reward)
+        return IndexState(state.round + 1, arms, inverse, kept)
 
     return Algorithm(
         init=init,

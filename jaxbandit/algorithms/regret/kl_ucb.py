@@ -62,4 +62,4 @@ def kl_ucb(num_arms: int, *, c: Scalar = 0.0, family: FamilyName = "bernoulli", 
     def index(state: IndexState) -> Array:
         return law.upper(state.means, divergence_budget(state, c))
 
-    return index_policy("kl_ucb", num_arms, index, rewards=law.rewards)
+    return index_policy("kl_ucb", num_arms, index, invariant=law.invariant, rewards=law.rewards)

@@ -74,7 +74,7 @@ def kl_ucb_plus(
         level = exploration_level(state.round if horizon is None else jnp.int32(horizon), c)
         return law.upper(state.means, jnp.maximum(level - jnp.log(n), 0.0) / n)
 
-    return index_policy("kl_ucb_plus", num_arms, index, rewards=law.rewards)
+    return index_policy("kl_ucb_plus", num_arms, index, invariant=law.invariant, rewards=law.rewards)
 
 
 @declare(
@@ -125,7 +125,7 @@ def kl_ucb_plus_plus(
         n = as_float(state.counts)
         return law.upper(state.means, doubly_logarithmic(math.log(horizon / num_arms) - jnp.log(n)) / n)
 
-    return index_policy("kl_ucb_plus_plus", num_arms, index, rewards=law.rewards)
+    return index_policy("kl_ucb_plus_plus", num_arms, index, invariant=law.invariant, rewards=law.rewards)
 
 
 def doubly_logarithmic(log_x: Array) -> Array:

@@ -57,4 +57,4 @@ def oc_ucb(num_arms: int, *, eta: Scalar = 1.1, rho: Scalar = 1.0, sigma: Scalar
         width = jnp.sqrt(2 * as_float(eta) * level)
         return state.means + as_float(sigma) * width * state.inverse_sqrt_counts
 
-    return index_policy("oc_ucb", num_arms, index, rewards=Rewards(sigma=sigma))
+    return index_policy("oc_ucb", num_arms, index, invariant=True, rewards=Rewards(sigma=sigma))

@@ -67,7 +67,7 @@ def softmax(
             scale = scale / jnp.sqrt(as_float(state.round))
         return state.means + scale * gumbels
 
-    return index_policy("softmax", num_arms, index, noise=gumbel_noise(num_arms))
+    return index_policy("softmax", num_arms, index, invariant=True, noise=gumbel_noise(num_arms))
 
 
 @declare(
@@ -108,4 +108,4 @@ def boltzmann_gumbel(num_arms: int, *, c: Scalar = 0.5) -> Algorithm:
         return state.means + as_float(c) * gumbels * state.inverse_sqrt_counts
 
     noise = gumbel_noise(checks.integer("boltzmann_gumbel", "num_arms", num_arms, 1))
-    return index_policy("boltzmann_gumbel", num_arms, index, noise=noise, rewards=Rewards(sigma=c))
+    return index_policy("boltzmann_gumbel", num_arms, index, invariant=True, noise=noise, rewards=Rewards(sigma=c))

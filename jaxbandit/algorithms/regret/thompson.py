@@ -13,7 +13,7 @@ from jaxbandit.algorithms.regret.index_policy import index_policy
 from jaxbandit.base import checks
 from jaxbandit.base.contract import Algorithm, Arms, Choice, Offer, Rewards
 from jaxbandit.base.declaration import declare
-from jaxbandit.base.numerics import argmax, as_float, get_at, normal_noise, set_at
+from jaxbandit.base.numerics import argmax, as_float, get_at, normal_noise
 from jaxbandit.base.offers import among_available, available_of
 from jaxbandit.base.types import Array, Key, Scalar
 from jaxbandit.theory.solvers.beta import BetaShape, beta_shape, draw_logits, draw_pairs, with_arm, words_of_pairs
@@ -92,6 +92,7 @@ def thompson(
             "thompson",
             num_arms,
             lambda state, normals: law.posterior(normals, state.counts, state.means),
+            invariant=law.invariant,
             noise=normal_noise(num_arms),
             rewards=law.rewards,
         )
@@ -123,11 +124,7 @@ def thompson(
         success = (coin < reward).astype(jnp.int32)
         successes = get_at(state.successes, action) + success
         changed = lax.optimization_barrier(posterior(count + 1, successes))
-        return ThompsonState(
-            counts=set_at(state.counts, action, count + 1),
-            successes=set_at(state.successes, action, successes),
-            shapes=with_arm(state.shapes, action, changed),
-        )
+        return with_arm(state, action, ThompsonState(count + 1, successes, changed))
 
     return Algorithm(
         init=init,

@@ -142,7 +142,7 @@ def ucb_alpha(num_arms: int, *, alpha: Scalar = 1.0) -> Algorithm:
         width = jnp.sqrt(as_float(alpha) * exploration_level(state.round) / 2)
         return state.means + width * state.inverse_sqrt_counts
 
-    return index_policy("ucb_alpha", num_arms, index, rewards=Rewards(0.0, 1.0))
+    return index_policy("ucb_alpha", num_arms, index, invariant=True, rewards=Rewards(0.0, 1.0))
 
 
 @declare(

@@ -14,6 +14,7 @@ from jaxbandit.base.numerics import argmax, as_float, get_at, set_at
 from jaxbandit.base.offers import among_available, available_of
 from jaxbandit.base.types import Array, Key, Scalar
 from jaxbandit.theory.estimators import counts as estimator
+from jaxbandit.theory.estimators.counts import Counts, Squares
 
 
 class UcbVState(NamedTuple):
@@ -23,9 +24,8 @@ class UcbVState(NamedTuple):
     """
 
     round: Array  # int32[], the round about to be played, from 1
-    counts: Array  # int32[num_arms]
-    means: Array  # float[num_arms]
-    squares: Array  # float[num_arms], sum of (reward - mean)^2 by Welford's recursion: never negative, 0 if constant
+    arms: Counts
+    squares: Squares
     spread: Array  # float[num_arms], sqrt(2 V / counts)
     inverse_counts: Array  # float[num_arms], 1 / counts, inf where never pulled
 
@@ -72,28 +72,25 @@ def ucb_v(num_arms: int, *, zeta: Scalar = 1.2, c: Scalar = 1.0) -> Algorithm:
     c = checks.number("ucb_v", "c", c, low=0.0)
 
     def init(key: Key) -> UcbVState:
-        start = estimator.init(num_arms)
-        zeros = jnp.zeros(num_arms)
-        return UcbVState(jnp.ones((), jnp.int32), start.counts, start.means, zeros, zeros, jnp.full(num_arms, jnp.inf))
+        arms, never = estimator.init(num_arms), jnp.full(num_arms, jnp.inf)
+        return UcbVState(jnp.ones((), jnp.int32), arms, estimator.no_squares(arms), jnp.zeros(num_arms), never)
 
     def select(noise: None, state: UcbVState, context: Offer | None) -> Array:
         exploration = as_float(zeta) * jnp.log(as_float(state.round))
         spread = state.spread * jnp.sqrt(exploration)
-        index = state.means + (spread + state.inverse_counts * (3 * as_float(c) * exploration))
+        index = state.arms.means + (spread + state.inverse_counts * (3 * as_float(c) * exploration))
         return argmax(
-            among_available(available_of(context), jnp.where(state.counts > 0, index, jnp.inf))
+            among_available(available_of(context), jnp.where(state.arms.counts > 0, index, jnp.inf))
         )  # the index of an arm without a reward may be NaN
 
     def update(state: UcbVState, context: Offer | None, action: Array, reward: Array) -> UcbVState:
-        counts, means, n = estimator.update(state.counts, state.means, action, reward)
-        before, after = get_at(state.means, action), get_at(means, action)
-        squares = get_at(state.squares, action) + (reward - before) * (reward - after)
+        arms, n = estimator.update(state.arms, action, reward)
+        squares = estimator.add_square(state.squares, state.arms, arms, action, reward)
         return UcbVState(
             round=state.round + 1,
-            counts=counts,
-            means=means,
-            squares=set_at(state.squares, action, squares),
-            spread=set_at(state.spread, action, jnp.sqrt(2 * squares) / n),
+            arms=arms,
+            squares=squares,
+            spread=set_at(state.spread, action, jnp.sqrt(2 * get_at(squares[0], action)) / n),
             inverse_counts=set_at(state.inverse_counts, action, 1 / n),
         )
 
@@ -101,7 +98,7 @@ def ucb_v(num_arms: int, *, zeta: Scalar = 1.2, c: Scalar = 1.0) -> Algorithm:
         init=init,
         select=select,
         update=update,
-        pulls=lambda state: state.counts,
+        pulls=lambda state: state.arms.counts,
         arms=Arms(num_arms),
         rewards=Rewards(0.0, 1.0),
         name="ucb_v",

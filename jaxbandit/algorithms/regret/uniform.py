@@ -50,15 +50,14 @@ def uniform(num_arms: int) -> Algorithm:
         return uniform_arm(available_of(context), noise, num_arms)
 
     def update(state: Counts, context: Offer | None, action: Array, reward: Array) -> Counts:
-        counts, means, _ = estimator.update(state.counts, state.means, action, reward)
-        return Counts(counts, means)
+        return estimator.update(state, action, reward)[0]
 
     def recommend(state: Counts) -> Array:
         # An arm never pulled has mean 0, which would beat negative means.
         return argmax(jnp.where(state.counts > 0, state.means, -jnp.inf))
 
     return Algorithm(
-        init=lambda key: estimator.init(num_arms),
+        init=lambda key: estimator.init(num_arms, from_first=True),
         select=select,
         update=update,
         pulls=lambda state: state.counts,

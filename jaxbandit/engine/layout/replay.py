@@ -22,6 +22,7 @@ RUNS = -1  # the batch axis comes last, so that a pass over one arm of all runs 
 
 # Up to this many entries, a select over all of them is faster than one store per run (benchmarks/results/engine.md).
 SELECT_LIMIT = 64
+WHOLE_SELECT_LIMIT = 4  # the same in a loop that is compiled whole, where a store has no cost of its own
 CONSTANT_LIMIT = 4096  # largest number of entries of a constant that is compared by value
 LOOKUP_LIMIT = 16  # largest number of entries of a vector, or rows of a matrix, for a lookup by selects
 
@@ -258,7 +259,7 @@ def _with_entry(vector: Array, index: Array, value: Array, add: bool, mode: lax.
     """Set or add `value` at vector[index] in each run; vector is [entries, lanes], index int[lanes], value [lanes]."""
     if mode == lax.GatherScatterMode.CLIP:
         index = jnp.clip(index, 0, vector.shape[0] - 1)
-    if vector.shape[0] <= SELECT_LIMIT:
+    if vector.shape[0] <= (WHOLE_SELECT_LIMIT if whole_loops.searches_arms() else SELECT_LIMIT):
         hit = jnp.arange(vector.shape[0], dtype=index.dtype)[:, None] == index[None]
         return jnp.where(hit, vector + value[None] if add else value[None], vector)
     place = vector.at[index, _lane_numbers(index)]

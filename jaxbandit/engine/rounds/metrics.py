@@ -10,7 +10,7 @@ import numpy as np
 
 from jaxbandit.base.domains import NAME, check
 from jaxbandit.base.metrics import Metric, Round
-from jaxbandit.base.numerics import as_float, kahan
+from jaxbandit.base.numerics import as_float, kahan_pair
 from jaxbandit.base.refusals import refuse
 from jaxbandit.base.types import Array, PyTree
 from jaxbandit.engine.rounds.step import ContractError, Played, called, same_state
@@ -126,7 +126,7 @@ def _summed(where: str, function: Callable[[Round], Array]) -> Metric:
     """The metric of the sum of a function over the rounds."""
     return Metric(
         init=lambda: jnp.zeros(2),
-        step=lambda total, r: kahan(total, as_float(_number(where, function(r)))),
+        step=lambda total, r: kahan_pair(total, as_float(_number(where, function(r)))),
         value=lambda total: total[0],
     )
 

@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 
 from jaxbandit.base.contract import Algorithm, Environment, Offer
-from jaxbandit.base.numerics import kahan
+from jaxbandit.base.numerics import kahan_pair
 from jaxbandit.base.types import Array, PyTree
 from jaxbandit.engine.rounds import actions, fit
 from jaxbandit.engine.rounds.metrics import Carries, Metrics
@@ -80,11 +80,11 @@ class Recorder(NamedTuple):
             unavailable = _continued(unavailable, _is_available(played.context, played.action))
         total, pulls, always, metrics = tally.total, tally.pulls, tally.always, tally.metrics
         if total is not None:
-            total = kahan(total, played.feedback if played.regret is None else played.regret)
+            total = kahan_pair(total, played.feedback if played.regret is None else played.regret)
         if pulls is not None:
             pulls = pulls + self._pulled(played)
         if always is not None:
-            always = kahan(always, self._gaps(environment, world, played.context))
+            always = kahan_pair(always, self._gaps(environment, world, played.context))
         if metrics is not None:
             metrics = self.metrics.after(metrics, state, world, played)
         lasted = None if tally.lasted is None else tally.lasted + 1

@@ -1,35 +1,95 @@
-"""Pull counts and empirical means: the sufficient statistics of most K-armed algorithms here."""
+"""Pull counts and empirical means: the sufficient statistics of most K-armed algorithms here.
 
-from typing import NamedTuple
+A mean is the sum of the rewards divided by their number, both of which are kept. So the means of arms whose rewards
+have equal sums are equal, in whatever order the rewards came; rewards of 0 and 1 have exact sums. In float32 what
+rounding leaves out of a sum is kept beside it: without that, an update of the mean by (reward - mean) / n loses every
+success of an arm of mean 0.99 after some 3 10^5 pulls, but no failure, and a plain sum rounds 0.1 to 0.125 after 10^6.
+
+A rule whose decisions do not change if all rewards are shifted asks for means `from_first`: of rewards minus the first
+reward of the run. Rewards about 10^6 then leave as many digits to the differences between the means as rewards about 0.
+"""
+
+from typing import Any, NamedTuple
 
 import jax.numpy as jnp
 
-from jaxbandit.base.numerics import as_float, get_at, set_at
+from jaxbandit.base.numerics import as_float, get_at, kahan, set_at
 from jaxbandit.base.types import Array
 
 
 class Counts(NamedTuple):
-    """Sufficient statistics of num_arms arms, as fields to include in an algorithm's state."""
+    """Sufficient statistics of num_arms arms, to include in an algorithm's state."""
 
     counts: Array  # int32[num_arms]
-    means: Array  # float[num_arms], 0 where never pulled
+    means: Array  # float[num_arms], 0 where never pulled; minus `first` if it is kept
+    sums: Array  # float[num_arms], of the rewards; minus `first` if it is kept
+    rest: Array | None  # float[num_arms], by how much rounding made `sums` too large; in float32 only
+    first: Array | None  # float[], the first reward of the run, NaN before it; None if means are those of the rewards
 
 
-def init(num_arms: int) -> Counts:
-    """Return the statistics before the first pull."""
-    return Counts(jnp.zeros(num_arms, jnp.int32), jnp.zeros(num_arms))
+#: Sums of (reward - mean)^2 of each arm, float[num_arms], never negative; and, in float32, their rounding errors.
+Squares = tuple[Array, Array | None]
 
 
-def update(counts: Array, means: Array, arm: Array, reward: Array) -> tuple[Array, Array, Array]:
-    """Return counts and means after one more reward of `arm`, and the arm's new number of pulls as a float.
+def init(num_arms: int, *, from_first: bool = False, dtype: Any = jnp.int32) -> Counts:
+    """Return the statistics before the first pull; `dtype` is that of the counts, `int` for a rule with batches."""
+    zeros = jnp.zeros(num_arms)
+    rest = zeros if zeros.dtype == jnp.float32 else None
+    first = jnp.full((), jnp.nan) if from_first else None
+    return Counts(jnp.zeros(num_arms, dtype), zeros, zeros, rest, first)
 
-    Only the entries of the pulled arm are recomputed. The running-mean form keeps the mean of constant rewards exact,
-    so that empirical means of 0 and 1 stay 0 and 1. Its rounding error is about eps sqrt(n / 3), far below the sampling
-    error 1 / sqrt(n), until float32 no longer changes with further rewards at n near 2^24; use float64 for longer
-    horizons.
+
+def update(arms: Counts, arm: Array, reward: Array) -> tuple[Counts, Array]:
+    """Return the statistics after one more reward of `arm`, and the arm's new number of pulls as a float.
+
+    Only the entries of the pulled arm are recomputed. Means of constant rewards of 0 or 1 are exact. In float32 a sum
+    has about 48 bits, and a mean is within two rounding errors of the exact one up to 2^24 pulls.
     """
-    n = get_at(counts, arm) + 1
+    first = arms.first
+    if first is not None:
+        first = jnp.where(jnp.isnan(first), reward, first)
+        reward = reward - first
+    n = get_at(arms.counts, arm) + 1
     n_float = as_float(n)
-    mean = get_at(means, arm)
-    mean = mean + (reward - mean) / n_float
-    return set_at(counts, arm, n), set_at(means, arm, mean), n_float
+    total, rest = kahan(get_at(arms.sums, arm), None if arms.rest is None else get_at(arms.rest, arm), reward)
+    return Counts(
+        counts=set_at(arms.counts, arm, n),
+        means=set_at(arms.means, arm, total / n_float),
+        sums=set_at(arms.sums, arm, total),
+        rest=None if arms.rest is None else set_at(arms.rest, arm, rest),
+        first=first,
+    ), n_float
+
+
+def add(arms: Counts, pulls: Array, sums: Array) -> Counts:
+    """Return the statistics after `pulls`, int[num_arms], more rewards, which add up to `sums`, float[num_arms]."""
+    counts = arms.counts + pulls
+    total, rest = kahan(arms.sums, arms.rest, sums)
+    return Counts(counts, total / as_float(jnp.maximum(counts, 1)), total, rest, arms.first)
+
+
+def add_square(squares: Squares, before: Counts, after: Counts, arm: Array, reward: Array) -> Squares:
+    """Return the sums of (reward - mean)^2 after the reward that led from `before` to `after`: Welford's recursion."""
+    if after.first is not None:
+        reward = reward - after.first
+    sums, rest = squares
+    more = (reward - get_at(before.means, arm)) * (reward - get_at(after.means, arm))
+    total, error = kahan(get_at(sums, arm), None if rest is None else get_at(rest, arm), more)
+    return set_at(sums, arm, total), None if rest is None else set_at(rest, arm, error)
+
+
+def no_squares(arms: Counts) -> Squares:
+    """Return the sums of squared deviations before the first pull."""
+    zeros = jnp.zeros_like(arms.means)
+    return zeros, None if arms.rest is None else zeros
+
+
+def forget(arms: Counts, which: Array) -> Counts:
+    """Return the statistics when the arms in `which`, bool[num_arms], or bool[] for all, have no rewards again."""
+    return Counts(
+        counts=jnp.where(which, 0, arms.counts),
+        means=jnp.where(which, 0.0, arms.means),
+        sums=jnp.where(which, 0.0, arms.sums),
+        rest=None if arms.rest is None else jnp.where(which, 0.0, arms.rest),
+        first=arms.first,
+    )

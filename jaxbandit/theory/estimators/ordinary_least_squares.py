@@ -36,13 +36,6 @@ def fit(features: Array, counts: Array, means: Array) -> Fit:
     return Fit(product(features, theta)[:, 0], inverse_matrix)
 
 
-def with_pulls(counts: Array, means: Array, pulls: Array, sums: Array) -> tuple[Array, Array]:
-    """Return counts and mean rewards after `pulls`, int32[num_arms], more pulls whose rewards add up to `sums`."""
-    after = counts + pulls
-    change = (sums - as_float(pulls) * means) / as_float(jnp.maximum(after, 1))
-    return after, means + change
-
-
 def design_matrix(features: Array, weights: Array) -> Array:
     """Return sum_a w_a x_a x_a', float[dim, dim], exactly symmetric."""
     return jnp.sum(weights[:, None, None] * (features[:, :, None] * features[:, None]), 0)

@@ -44,6 +44,11 @@ class Family(NamedTuple):
         return self.apart(x, y - x)
 
     @property
+    def invariant(self) -> bool:
+        """Whether d, its inverses and the posteriors depend on differences of means only, up to their own shift."""
+        return self.name == "gaussian"
+
+    @property
     def rewards(self) -> Rewards:
         """The rewards that are assumed: those of the family, of which a bound or a scale is all that is needed."""
         if self.name == "gaussian":
