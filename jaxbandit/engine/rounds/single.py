@@ -6,6 +6,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
+from jaxbandit.base import side_by_side
 from jaxbandit.base.contract import Algorithm, Environment
 from jaxbandit.base.types import Array, PyTree
 from jaxbandit.engine.layout import batching, whole_loops
@@ -74,7 +75,8 @@ class SingleRun:
 
     def draw(self, arguments: PyTree, words: tuple[Array, Array], round: Array) -> tuple[PyTree, PyTree]:
         """All randomness of one round, of the environment and of the algorithm."""
-        return rounds.draw(*self.make(arguments), words, round, self.implementation)
+        with side_by_side.declared():
+            return rounds.draw(*self.make(arguments), words, round, self.implementation)
 
     def play(
         self, arguments: PyTree, world: PyTree, state: PyTree, tally: Tally, noise: tuple[PyTree, PyTree]
