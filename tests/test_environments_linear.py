@@ -100,6 +100,23 @@ def test_simple_regret_is_the_definition():
         state = GaussianState(jnp.asarray(means), jnp.asarray(means.max() - means))
         assert float(compiled(state, jnp.asarray(arms, jnp.int32))) == expected
     assert float(simple_regret(truth(gaussian([0.25, 1.0])), jnp.int32(0))) == 0.75
+    beside = truth(gaussian([0.49, 0.5, -1e11]))  # an arm that is far away makes no others tie
+    assert float(simple_regret(beside, jnp.int32(0))) == pytest.approx(0.01, rel=1e-5)
+    assert np.isnan(simple_regret(beside, jnp.array([1, 1], jnp.int32)))
+
+
+def test_computed_means_that_differ_by_rounding_are_equal_and_others_are_not():
+    """The rounding of an arm is that of its own products: 0.1 + 0.2 ties with 0.3 beside any arm, 0.49 with no 0.5."""
+    features = np.array([[1.0, 1.0, 0.0], [0.0, 0.0, 1.0], [0.0, 0.0, 1.0 - 1e-13], [-1e11, 0.0, 0.0]])
+    with jax.enable_x64(True):
+        means = np.asarray(truth(linear(features, np.array([0.1, 0.2, 0.3]))).means)
+        traced = jax.jit(lambda theta: truth(linear(features, theta)).means)(jnp.array([0.1, 0.2, 0.3]))
+    assert 0.1 + 0.2 != 0.3 and means[0] == means[1] > means[2]
+    np.testing.assert_array_equal(means, traced)
+    turned = np.array([[0.1, 0.3], [0.2, 0.2], [0.3, 0.1]])  # the same rewards in another order of the rows
+    assert (0.1 + 0.2) + 0.3 != (0.3 + 0.2) + 0.1
+    with jax.enable_x64(True):
+        assert len(np.unique(truth(table(turned)).means)) == 1
 
 
 @pytest.mark.parametrize("scale", [1e-6, 1e6])
@@ -108,7 +125,7 @@ def test_ties_on_paper_are_ties(scale):
     for seed in range(20):  # how a product is rounded is the machine's: on paper all are scale^2
         rotation = np.linalg.qr(np.random.default_rng(seed).standard_normal((36, 36)))[0] * scale
         features, theta = known["features"] @ rotation, known["theta"] @ rotation
-        if len(np.unique(truth(linear(features, theta)).means[:9])) > 1:
+        if len(np.unique((features * theta).sum(axis=1)[:9])) > 1:
             break
     else:
         raise AssertionError("no rotation makes the means differ")

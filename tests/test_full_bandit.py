@@ -84,11 +84,12 @@ def test_single_pulls_and_regret():
 
 @pytest.mark.quickly_compiled
 def test_ties_at_rank_k_are_right():
-    environment = jb.full_bandit(np.array([0.3, 0.1 + 0.2, 0.7]), 2)
+    environment = jb.full_bandit(np.array([0.3, 0.3, 0.7, -1e11]), 2)
     with jax.enable_x64(True):
         state = environment.init(jax.random.key(0))
         for arms in ([0, 2], [1, 2]):
             assert environment.simple_regret(state, jnp.array(arms)) == 0
+        assert environment.simple_regret(state, jnp.array([0, 1])) == pytest.approx(0.4)
 
 
 @pytest.mark.quickly_compiled
@@ -277,7 +278,10 @@ def test_a_decision_class_is_what_recommendations_are_judged_by():
     assert (result.arrays["recommendation"] == [0, 3]).all() and not result.errors().any()
     state = environment.init(jax.random.key(0))
     assert environment.simple_regret(state, jnp.array([1, 3])) == pytest.approx(0.1, abs=1e-6)
-    assert environment.simple_regret(state, jnp.array([0, 1])) == 0
+    assert np.isnan(environment.simple_regret(state, jnp.array([0, 1])))  # better than all that is allowed
+    other = jb.identify(jb.icb(6, k=2, sigma=0.1, delta=0.05), environment, num_runs=3, max_rounds=100_000)
+    assert (other.arrays["recommendation"] == [0, 1]).all() and other.unjudged == 3 and other.errors() is None
+    assert "error unknown (3 of the recommendations cannot be judged)" in other.headline()
 
 
 BLOCKS_OF_TWO = [[1, 1, 0, 0], [0, 0, 1, 1], [1, 1, 0, 0]]

@@ -97,13 +97,52 @@ def test_only_runs_that_stopped_can_err():
     assert r.summary()["error"]["rate"] == 0.0
 
 
-def test_errors_are_shortfalls_beyond_epsilon_up_to_rounding():
-    short = 0.9 - 0.8  # 0.1 in float64, one unit in the last place off
-    assert short != 0.1
-    r = stopping([5, 5, 5], shortfall=[short, 0.1 + 1e-9, 0.0])
+def test_errors_are_exact_in_the_decimals_that_are_declared():
+    """0.9 - 0.8 in float64 is another number than 0.1, and so is 0.8 - 0.7, which is larger."""
+    truth = {"means": [0.9, 0.8, 0.8 - 1e-13, 0.7]}
+    gaps = [0.9 - mean for mean in truth["means"]]
+    assert gaps[1] != 0.1 and 0.8 - 0.7 > 0.1
+    for precision in ("float32", "float64"):
+        exact = np.asarray(0.9, precision) - np.asarray(truth["means"], precision)
+        r = stopping([5] * 4, shortfall=exact, truth=truth, precision=precision)
+        assert r.judged().tolist()[::3] == [0, 1]
+        middle = [0, 1] if precision == "float64" else [np.nan] * 2  # which of the two it was, float32 cannot tell
+        np.testing.assert_array_equal(r.judged()[1:3], middle)
+    up = stopping([5, 5], shortfall=[0.8 - 0.7, 0.0], truth={"means": [0.8, 0.7]})
+    assert up.errors().tolist() == [False, False]
+    # Without declared means a simple regret is what it is.
+    r = stopping([5] * 3, shortfall=[0.1, 0.1 + 1e-9, 0.0], truth={})
     assert r.errors().tolist() == [False, True, False]
-    single = stopping([5, 5], shortfall=[0.1 + 1e-7, 0.1 + 1e-4], precision="float32")
-    assert single.errors().tolist() == [False, True]
+
+
+def test_another_arm_makes_no_difference_between_two_a_tie():
+    """With an arm of -10^11, rules that are wrong in half of the runs were once called right in all."""
+    means = [0.49, 0.5, -1e11]
+    r = stopping([5] * 4, shortfall=[0.5 - 0.49, 0, 0.5 - 0.49, 0], truth={"means": means}, params={"epsilon": 0.0})
+    assert r.errors().tolist() == [True, False] * 2
+    ordered = {"sorted_means": sorted(means, reverse=True)}
+    assert stopping([5], shortfall=[0.5 - 0.49], truth=ordered, params={"epsilon": 0.0}).errors().tolist() == [True]
+
+
+def test_what_cannot_be_judged_is_unknown_and_never_right():
+    """The shortest decimals of 0.3 and 0.1 + 0.2 differ in the last place: nobody knows whether these arms tie."""
+    means, exact = [0.1 + 0.2, 0.3], {"epsilon": 0.0, "delta": 0.05}
+    short = [0.1 + 0.2 - 0.3, 0.0, 0.0]
+    r = stopping([5] * 3, shortfall=short, truth={"means": means}, params=exact)
+    np.testing.assert_array_equal(r.judged(), [np.nan, 0, 0])
+    assert r.errors() is None and r.error() is None and r.unjudged == 1
+    assert "error unknown (1 of the recommendations cannot be judged)" in r.headline()
+    assert r.content()["unjudged"] == 1 and "error" not in r.content()
+    assert "unknown" in report.table([r]) and "error unknown" in report.table([r])
+    given = stopping([5] * 3, shortfall=[np.nan, 0.2, 0.0], truth={}, params=exact)
+    np.testing.assert_array_equal(given.judged(), [np.nan, 1, 0])
+    budgeted = BudgetResult(**vars(given))
+    assert budgeted.simple_regret() is None and budgeted.headline().split(": ")[1].startswith("error unknown (1 of")
+    with pytest.raises(ValueError, match=r"^compare: it/kl: 1 of its recommendations cannot be judged$"):
+        compare(budgeted, budgeted)
+    # Ties in declared means are right, in whatever order.
+    tied = stopping([5], shortfall=[0.0], truth={"means": [0.3, 0.5, 0.5]}, params=exact)
+    assert tied.errors().tolist() == [False]
 
 
 @pytest.mark.parametrize("unit", [1e-6, 1.0, 1e6])
@@ -112,7 +151,8 @@ def test_errors_do_not_depend_on_the_unit_of_rewards(unit, known):
     truth = {"means": [0.9 * unit, 0.8 * unit]} if known else {}
     told = {"epsilon": 0.1 * unit, "delta": 0.05}
     short = [0.9 * unit - 0.8 * unit, (0.1 + 1e-12) * unit, 0.0]
-    assert stopping([5, 5, 5], shortfall=short, truth=truth, params=told).errors().tolist() == [False, True, False]
+    r = stopping([5, 5, 5], shortfall=short, truth=truth, params=told)
+    assert r.judged()[0] != 1 and r.judged()[1:].tolist() == [1, 0]
     told = {"epsilon": 0.0, "delta": 0.05}
     tiny = stopping([5, 5], shortfall=[1e-9 * unit, 0.0], truth=truth, params=told)
     assert tiny.errors().tolist() == [True, False]

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from jaxbandit.base.numerics import as_float, get_at
 from jaxbandit.base.truth import Truth
@@ -30,11 +31,11 @@ def means_of_run(key: Key, means: ArrayLike, permute: bool) -> Array:
 
 
 def simple_regret(state: PyTree, recommendation: Array) -> Array:
-    """Return max(0, mu_(m) - smallest mean of the m recommended arms), float[], exactly 0 for ties.
+    """Return mu_(m) - smallest mean of the m recommended arms, float[] >= 0, and 0 for equal means only.
 
-    Means are compared, never sets of arms. Means that are mathematically equal differ by rounding errors if they are
-    inner products, so a difference within 1e-12 of the largest absolute mean is a tie (2e-6 in float32, which is 16
-    rounding errors).
+    Means are compared, never sets of arms, and without a tolerance: one would have to be relative to something, and an
+    arm of -10^11 would make all others tie. Means that an environment computes are therefore made equal where they
+    differ by rounding only (`equal_if_rounded`). NaN, unknown, if an arm is recommended twice in place of another.
 
     Args:
       state: state of an environment, with a field `means`, float[num_arms].
@@ -43,26 +44,51 @@ def simple_regret(state: PyTree, recommendation: Array) -> Array:
     mu = state.means
     arms = recommendation.reshape(-1)
     missing = jax.lax.top_k(mu, arms.size)[0][-1] - jnp.min(get_at(mu, arms))
-    tie = (1e-12 if mu.dtype == jnp.float64 else 2e-6) * jnp.max(jnp.abs(mu))
-    return jnp.where(missing <= tie, 0.0, missing)
+    return jnp.where(missing >= 0, missing, jnp.nan)
 
 
 def sum_simple_regret(state: PyTree, recommendation: Array, *, best: Array | None = None) -> Array:
-    """Return max(0, best - sum of the means of the m recommended arms), float[].
+    """Return the sum of the means of the best m arms minus that of the m recommended ones, float[] >= 0.
 
-    This is for a set of arms that is evaluated as a whole. Ties are as in `simple_regret`, within 1e-12 of m times the
-    largest absolute mean.
+    This is for a set of arms that is evaluated as a whole. Arms that are in both sets count nothing, so that no mean of
+    theirs rounds the difference. Two sets of other arms tie if they differ by no more than the rounding of these sums.
+    A recommended set that is better than the best one that is allowed is none of the allowed sets: NaN, unknown.
 
     Args:
       state: state of an environment, with a field `means`, float[num_arms].
       recommendation: int32[m], different arms; its shape determines m.
-      best: float[], the largest sum that is allowed; None means the sum of the m largest means.
+      best: bool[num_arms], the best set that is allowed; None means m arms with the largest means.
     """
-    mu = state.means
-    most = jnp.sum(jax.lax.top_k(mu, recommendation.size)[0]) if best is None else best
-    missing = most - jnp.sum(get_at(mu, recommendation))
-    tie = (1e-12 if mu.dtype == jnp.float64 else 2e-6) * recommendation.size * jnp.max(jnp.abs(mu))
-    return jnp.where(missing <= tie, 0.0, missing)
+    mu, m = state.means, recommendation.size
+    given = jnp.sort(get_at(mu, recommendation))
+    if best is None:  # sorted by rank no term is negative, and the sum is 0 for equal means only
+        terms = jnp.sort(jax.lax.top_k(mu, m)[0]) - given
+        return jnp.where(jnp.min(terms) >= 0, jnp.sum(terms), jnp.nan)
+    chosen = jnp.any(recommendation[:, None] == jnp.arange(len(mu), dtype=recommendation.dtype)[None], axis=0)
+    apart = jnp.where(best & ~chosen, mu, jnp.where(chosen & ~best, -mu, 0.0))
+    missing, rounding = jnp.sum(apart), 2 * m * jnp.finfo(mu.dtype).eps * jnp.sum(jnp.abs(apart))
+    return jnp.where(jnp.abs(missing) <= rounding, 0.0, jnp.where(missing > 0, missing, jnp.nan))
+
+
+def equal_if_rounded(means: ArrayLike, rounding: ArrayLike) -> ArrayLike:
+    """Return computed means of which those that differ by rounding only are equal numbers, float[num_arms].
+
+    Means that are equal on paper differ in the last places if they are sums of different products, and only the
+    environment knows by how much the rounding of its own sums may change each of them. Of means that follow each other
+    in order and differ by no more than the rounding of both, each becomes the largest.
+
+    Args:
+      means: float[num_arms], as computed; NumPy or traced.
+      rounding: float[num_arms] >= 0, the largest rounding error of each.
+    """
+    numpy = isinstance(means, np.ndarray) and isinstance(rounding, np.ndarray)
+    xp = np if numpy else jnp
+    order = xp.argsort(-means)
+    mu, errors = means[order], rounding[order]
+    apart = mu[:-1] - mu[1:] > errors[:-1] + errors[1:]
+    starts = xp.where(xp.concatenate([xp.ones(1, bool), apart]), xp.arange(len(mu)), 0)
+    leaders = np.maximum.accumulate(starts) if numpy else jax.lax.cummax(starts)
+    return mu[leaders][xp.argsort(order)]
 
 
 def means_of_state(state: PyTree) -> Array:

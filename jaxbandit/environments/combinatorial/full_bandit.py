@@ -60,8 +60,8 @@ def full_bandit(
         noise, and one binomial per member for Bernoulli noise. "normal" draws Bernoulli sums as normal numbers with the
         same mean and variance, ten to fifty times faster, which is correct in the limit of many pulls.
       decision_class: a DecisionClass of the sets of k arms that may be recommended, or None for all; static. The simple
-        regret is relative to the best of these sets. Any k arms may be pulled, and the regret of a pull is relative to
-        the k best arms.
+        regret is relative to the best of these sets, and NaN, unknown, for a better set, which is none of them. Any k
+        arms may be pulled, and the regret of a pull is relative to the k best arms.
 
     Returns:
       An Environment with actions bool[num_arms], k of them True, and rewards float[]. Its noise is one standard normal
@@ -90,8 +90,7 @@ def full_bandit(
     checks.decision_class(where, decision_class, means.shape[0], k)
 
     def simple_regret(state: FullBanditState, recommendation: Array) -> Array:
-        best = jnp.sum(jnp.where(decision_class.best(state.means), state.means, 0.0))
-        return sum_simple_regret(state, recommendation, best=best)
+        return sum_simple_regret(state, recommendation, best=decision_class.best(state.means))
 
     return environment._replace(simple_regret=simple_regret)
 

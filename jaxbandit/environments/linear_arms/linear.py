@@ -18,7 +18,7 @@ from jaxbandit.base.numerics import as_float, get_at
 from jaxbandit.base.truth import Truth
 from jaxbandit.base.types import Array, ArrayLike, Key, Scalar
 from jaxbandit.environments.linear_arms.linear_truth import linear_known, linear_truth
-from jaxbandit.environments.means import means_of_state, simple_regret
+from jaxbandit.environments.means import equal_if_rounded, means_of_state, simple_regret
 from jaxbandit.environments.stationary.binomial import binomial
 from jaxbandit.environments.stationary.gaussian import gaussian
 
@@ -75,14 +75,21 @@ def linear(
 
 
 def linear_means(where: str, features: Array, theta: Array) -> ArrayLike:
-    """Return features @ theta, float[num_arms], in float64 NumPy if both are concrete, so that ties are kept."""
+    """Return features @ theta, float[num_arms], in float64 NumPy if both are concrete; ties on paper are equal numbers.
+
+    Inner products tie if they differ by no more than the rounding of their own products.
+    """
     x = checks.array(where, "features", features, ndim=2)
     weights = checks.array(where, "theta", theta)
     if x.shape[1] != weights.shape[0]:
         raise ValueError(f"{where}: theta has {weights.shape[0]} entries, must have {x.shape[1]}, as rows of features")
-    if all(isinstance(array, np.ndarray) for array in (x, weights)):
-        return (x * weights).sum(axis=1)
-    return jnp.sum(as_float(x) * as_float(weights)[None], axis=1)
+    if not all(isinstance(array, np.ndarray) for array in (x, weights)):
+        x, weights = as_float(x), as_float(weights)
+    products = x * weights[None]
+    # A sum of n terms is within n - 1 rounding errors of their absolute values, and each term has one to three more:
+    # its own, and those of its two factors, which may be rounded already.
+    rounding = (x.shape[1] + 2) * jnp.finfo(x.dtype).eps / 2 * abs(products).sum(axis=1)
+    return equal_if_rounded(products.sum(axis=1), rounding)
 
 
 def from_means(where: str, means: Array, noise: Literal["gaussian", "sign"], sigma: Scalar) -> Environment:

@@ -19,7 +19,7 @@ from jaxbandit.base.numerics import as_float, get_at
 from jaxbandit.base.truth import Truth, nothing
 from jaxbandit.base.types import Array, ArrayLike, Key, Scalar
 from jaxbandit.environments.linear_arms.linear_truth import linear_known
-from jaxbandit.environments.means import arm_order, means_of_state, simple_regret
+from jaxbandit.environments.means import arm_order, equal_if_rounded, means_of_state, simple_regret
 
 
 class TableState(NamedTuple):
@@ -156,5 +156,9 @@ def _recorded(rewards: Array, features: Array | None) -> tuple[ArrayLike, Any]:
 
 
 def _means(rewards: ArrayLike) -> ArrayLike:
-    # In float64 if the table is concrete, because float32 sums over many rows would separate tied arms.
-    return (rewards if isinstance(rewards, np.ndarray) else as_float(rewards)).mean(axis=0)
+    if not isinstance(rewards, np.ndarray):
+        return as_float(rewards).mean(axis=0)
+    # In float64, because float32 sums over many rows would separate tied arms. A sum is within num_rows rounding errors
+    # of the absolute values in whatever order it is taken, so that columns with the same entries tie.
+    rounding = len(rewards) * np.finfo(rewards.dtype).eps / 2 * abs(rewards).mean(axis=0)
+    return equal_if_rounded(rewards.mean(axis=0), rounding)

@@ -18,7 +18,7 @@ from jaxbandit.base.declaration import declare
 from jaxbandit.base.numerics import as_float, get_at
 from jaxbandit.base.truth import Truth
 from jaxbandit.base.types import Array, ArrayLike, Key
-from jaxbandit.environments.means import means_of_state, simple_regret
+from jaxbandit.environments.means import equal_if_rounded, means_of_state, simple_regret
 
 _CELL_BITS = 4  # 2^4 cells per octave; each further bit reduces the error of the cubics 16-fold
 _OCTAVES = 32  # levels are odd multiples of 2^-33 in (0, 1/2), scaled to half-integers from 2^-1 to 2^31
@@ -91,6 +91,7 @@ def beta(alpha: ArrayLike, beta: ArrayLike) -> Environment:
 
     def init(key: Key) -> BetaState:
         mu = as_float(a) / (as_float(a) + as_float(b))
+        mu = equal_if_rounded(mu, 2 * jnp.finfo(mu.dtype).eps * mu)  # a sum and a quotient of rounded parameters
         return BetaState(mu, jnp.max(mu) - mu)
 
     def noise(key: Key) -> Array:

@@ -14,7 +14,7 @@ from jaxbandit.base.declaration import declare
 from jaxbandit.base.numerics import as_float, get_at
 from jaxbandit.base.truth import Truth
 from jaxbandit.base.types import Array, ArrayLike, Key, Numbers, Scalar
-from jaxbandit.environments.means import means_of_state, simple_regret
+from jaxbandit.environments.means import equal_if_rounded, means_of_state, simple_regret
 from jaxbandit.environments.stationary.binomial import binomial
 
 
@@ -80,7 +80,10 @@ def rare_events(
 
     def init(key: Key) -> RareState:
         often = by_arm(typical)
-        mu = often + by_arm(chance) * (by_arm(rare) - often)
+        parts = often, by_arm(chance) * (by_arm(rare) - often)
+        # Two roundings of each part and one of the sum; the parameters may be rounded already.
+        rounding = 2 * jnp.finfo(often.dtype).eps * (abs(parts[0]) + abs(parts[1]))
+        mu = equal_if_rounded(parts[0] + parts[1], rounding)
         return RareState(mu, jnp.max(mu) - mu)
 
     def noise(key: Key) -> Array:

@@ -25,7 +25,7 @@ class Batch(NamedTuple):
     """The counts that a batch of runs adds to a cell."""
 
     errors: int  # runs that stopped and were wrong
-    unjudged: int  # runs that were not stopped by the rule: max_rounds, nonfinite, precision
+    unjudged: int  # not stopped by the rule (max_rounds, nonfinite, precision), or a recommendation of unknown worth
     seconds: float
 
 

@@ -30,7 +30,7 @@ from jaxbandit.running.results.base import Result
 from jaxbandit.running.results.loading import load_cell
 from jaxbandit.running.results.saving import save_cell, summary
 from jaxbandit.running.results.stopping import StoppingResult
-from jaxbandit.running.truth import means_of
+from jaxbandit.running.truth import means_of, sorted_means_of
 from jaxbandit.theory.confidence_sequence import confidence_sequence
 from jaxbandit.theory.intervals import CONFIDENCE
 
@@ -117,9 +117,8 @@ def table(results: Sequence[AuditedResult]) -> str:
     """Return the audit as a table."""
     rows = [("instance", "algorithm", "delta", "wrong", "runs", "error rate", "verdict")]
     for name, result in zip(names.algorithms(results), results, strict=True):
-        finding, errors = result.finding, result.errors()
-        wrong = 0 if errors is None else int(errors.sum())
-        unjudged = result.runs - result.outcomes()["stopped"]
+        finding = result.finding
+        wrong, unjudged = _counts(result)
         rows.append(
             (
                 result.instance,
@@ -135,6 +134,8 @@ def table(results: Sequence[AuditedResult]) -> str:
     text += f"\nAll intervals hold simultaneously with confidence {results[0].finding.confidence:g}"
     if any(result.runs > result.outcomes()["stopped"] for result in results):
         text += "\nRuns that did not stop by their rule count as right in the lower bound, as wrong in the upper"
+    if any(result.unjudged for result in results):
+        text += "\nRecommendations that cannot be judged count as right in the lower bound, as wrong in the upper"
     return text
 
 
@@ -149,8 +150,9 @@ class _Batches:
         execution: Execution,
     ):
         self.experiment, self.cell, self.execution = experiment, cell, execution
-        means = means_of(cell.instance.build())
-        self.truth = {} if means is None else {"means": means}
+        environment = cell.instance.build()
+        self.truth = {"means": means_of(environment), "sorted_means": sorted_means_of(environment)}
+        self.truth = {name: means for name, means in self.truth.items() if means is not None}
         self.folder = None if out is None else out / "audit" / f"{cell.index:03d}"
         self.batches: list[StoppingResult] = []
 
@@ -169,9 +171,7 @@ class _Batches:
         else:
             batch = self._play(index, first, number)
         self.batches.append(dataclasses.replace(batch, arrays={name: batch.arrays[name] for name in IN_MEMORY}))
-        errors = batch.errors()
-        assert errors is not None  # `_check` requires environments that check recommendations
-        return Batch(int(errors.sum()), number - len(errors), batch.seconds["run"])
+        return Batch(*_counts(batch), batch.seconds["run"])
 
     def _play(self, index: int, first: int, number: int) -> StoppingResult:
         part = dataclasses.replace(self.experiment, runs=number)
@@ -217,6 +217,13 @@ class _Batches:
             "lane_utilization": None,
         }
         return AuditedResult(**labels, finding=finding)
+
+
+def _counts(result: StoppingResult) -> tuple[int, int]:
+    """Return how many runs are wrong, and of how many it is not known."""
+    verdicts = result.judged()
+    assert verdicts is not None  # `_check` requires environments that check recommendations
+    return int((verdicts == 1).sum()), result.runs - int(np.isfinite(verdicts).sum())
 
 
 def _check(experiment: Experiment, cells: Sequence[Cell]) -> None:

@@ -47,10 +47,11 @@ class BudgetResult(StoppingResult):
         return self.ended(Outcome.STOPPED)
 
     def shortfalls(self) -> np.ndarray | None:
-        """Return the simple regret of each included run, float64; None if it is unknown."""
+        """Return the simple regret of each included run, float64; None if it is unknown, if only of one of them."""
         if "shortfall" not in self.arrays:
             return None
-        return self.arrays["shortfall"][self.counts()].astype(np.float64)
+        short = self.arrays["shortfall"][self.counts()].astype(np.float64)
+        return None if np.isnan(short).any() else short
 
     def simple_regret(self, confidence: float = intervals.CONFIDENCE) -> intervals.Interval | None:
         """Return the mean simple regret with its interval, whose lower end is at least 0; None if unknown.
@@ -95,6 +96,7 @@ class BudgetResult(StoppingResult):
                 ends = {"se": interval.se or np.inf, "low": interval.low, "high": interval.high}
                 content[name] = {"rate" if name == "error" else "mean": interval.value, "runs": len(used)}
                 content[name] |= {key: value for key, value in ends.items() if np.isfinite(value)}
+        content |= {"unjudged": self.unjudged} if self.unjudged else {}
         hardness = self.hardness()
         if hardness is not None and np.isfinite(hardness).all():
             content["hardness"] = dict(zip(("h1", "h2"), hardness, strict=True))
@@ -106,6 +108,7 @@ class BudgetResult(StoppingResult):
         error, regret = self.error(), self.simple_regret()
         if error is not None:
             text = f"error {error.value:.4f} [{error.low:.4f}, {error.high:.4f}]"
+        text = self._unknown_error.removeprefix(", ") or text
         if regret is not None:
             text += f", simple regret {regret.value:.3g}"
         runs = f"{self.runs:,} run{'s' * (self.runs != 1)}"

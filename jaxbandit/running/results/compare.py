@@ -212,7 +212,9 @@ def _errors(a: StoppingResult, b: StoppingResult) -> tuple[str, None, _Sample, _
     def sample(result: StoppingResult) -> _Sample:
         errors = result.errors()
         if errors is None:
-            raise BadInput(f"compare: {result.instance}/{result.algorithm}: its environment defines no simple_regret")
+            why = f"{result.unjudged:,} of its recommendations cannot be judged" if result.unjudged else ""
+            why = why or "its environment defines no simple_regret"
+            raise BadInput(f"compare: {result.instance}/{result.algorithm}: {why}")
         every = np.zeros(result.runs)
         every[result.counts()] = errors
         variance = float(errors.var(ddof=1)) if len(errors) > 1 else 0.0

@@ -177,7 +177,7 @@ def _stopping(results: Sequence[Any]) -> Rows:
                 number(samples["q50"]) if "q50" in samples else beyond,
                 ends(samples, "q50_low", "q50_high", beyond),
                 *(_mean(content.get(name, {})) for name in batched),
-                f"{error['rate']:.4f}" if error else "",
+                f"{error['rate']:.4f}" if error else "unknown" * ("unjudged" in content),
                 f"[{error['low']:.4f}, {error['high']:.4f}]" if error else "",
                 result.promised,
                 ", ".join(f"{count} {name}" for name, count in outcomes.items()),
@@ -189,6 +189,7 @@ def _stopping(results: Sequence[Any]) -> Rows:
     lines = ["samples: mean over runs; error: fraction of stopped runs whose simple regret exceeds epsilon"]
     if any(not result.guarantee.get("proved", True) for result in results):
         lines.append("heuristic: it is not proved that the rule keeps its delta")
+    lines += _unjudged(results)
     limits = sorted({r.max_rounds for r in results if r.censored})
     if limits:
         most = ", ".join(f"{limit:,}" for limit in limits)
@@ -196,6 +197,13 @@ def _stopping(results: Sequence[Any]) -> Rows:
             f"> and its interval: mean of min(samples, {most}), because runs reached max_rounds (right-censored)"
         )
     return Rows(rows, right, [*lines, *foot(results)])
+
+
+def _unjudged(results: Sequence[Any]) -> list[str]:
+    """Return a line on the results whose error is unknown, if there are any."""
+    some = [f"{r.algorithm} ({r.unjudged:,} of {r.runs:,} runs)" for r in results if r.unjudged]
+    what = "recommendations that cannot be judged, because an arm is beyond epsilon by rounding only, or is not allowed"
+    return [f"error unknown: {what}: {', '.join(some)}"] if some else []
 
 
 def _budget(results: Sequence[Any]) -> Rows:
@@ -210,7 +218,7 @@ def _budget(results: Sequence[Any]) -> Rows:
                 name,
                 f"{result.budget:,}",
                 number(content["samples"]["mean"]) if "samples" in content else "",
-                f"{error['rate']:.4f}" if error else "",
+                f"{error['rate']:.4f}" if error else "unknown" * ("unjudged" in content),
                 f"[{error['low']:.4f}, {error['high']:.4f}]" if error else "",
                 f"{regret['mean']:.3g}" if regret else "",
                 f"[{regret['low']:.3g}, {regret['high']:.3g}]"

@@ -16,11 +16,11 @@ from jaxbandit.base.refusals import BadInput
 from jaxbandit.base.text import with_interval
 from jaxbandit.running.results import frames
 from jaxbandit.running.results.base import Result
+from jaxbandit.running.results.judging import judged
 from jaxbandit.theory import intervals
 from jaxbandit.theory.bounded_mean import bounded_mean
 
 QUANTILES = {"q05": 0.05, "q25": 0.25, "q50": 0.5, "q75": 0.75, "q95": 0.95}
-ROUNDING = 100  # a simple regret below this many units in the last place of epsilon and the means counts as a tie
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -129,17 +129,36 @@ class StoppingResult(Result):
             int(times[high - 1]) if high <= len(times) and np.isfinite(times[high - 1]) else None,
         )
 
-    def errors(self) -> np.ndarray | None:
-        """Return which of the stopped runs recommend an arm more than epsilon below the m-th best, bool.
+    def judged(self) -> np.ndarray | None:
+        """Return 1 for each stopped run whose recommendation is wrong, 0 if it is right, NaN if unknown, float64.
 
-        Any of several arms with equal means is correct. Returns None if the environment defines no simple regret.
+        It is wrong if an arm is more than epsilon below the m-th best. Means are compared exactly, as the decimals that
+        they are printed as (`judging`), so that any of several arms with equal means is right. Returns None if the
+        environment defines no simple regret.
         """
         if "shortfall" not in self.arrays:
             return None
-        scale = max([self.guarantee["epsilon"], *(abs(mean) for mean in self.means() or [])])
-        slack = ROUNDING * float(np.finfo(self.precision).eps) * scale
-        short = self.arrays["shortfall"][self.ended(Outcome.STOPPED)].astype(np.float64)
-        return short > self.guarantee["epsilon"] + slack
+        short = self.arrays["shortfall"][self.ended(Outcome.STOPPED)].astype(self.precision)
+        recommended = self.arrays.get("recommendation")
+        m = self.guarantee["m"] if recommended is None else recommended[0].size
+        return judged(short, self.guarantee["epsilon"], self.means(), m)
+
+    def errors(self) -> np.ndarray | None:
+        """Return which of the stopped runs recommend an arm more than epsilon below the m-th best, bool.
+
+        Returns None if this is unknown of one of them: see `judged`.
+        """
+        verdicts = self.judged()
+        return None if verdicts is None or np.isnan(verdicts).any() else verdicts > 0
+
+    @property
+    def unjudged(self) -> int:
+        """Number of stopped runs of which it is unknown whether their recommendation is right; the error is then too.
+
+        0 if the environment defines no simple regret at all.
+        """
+        verdicts = self.judged()
+        return 0 if verdicts is None else int(np.isnan(verdicts).sum())
 
     def error(self, confidence: float = intervals.CONFIDENCE) -> intervals.Interval | None:
         """Return the error rate of the stopped runs with its Clopper-Pearson interval; None if it is unknown."""
@@ -160,7 +179,10 @@ class StoppingResult(Result):
         return time * max(float(np.log(1 / (2.4 * delta))), 0.0)
 
     def content(self) -> dict[str, Any]:
-        """Return `samples`, `batches`, `error`, `outcomes`, `pulls`, `lane_utilization`; what is unknown is absent."""
+        """Return `samples`, `batches`, `error`, `outcomes`, `pulls`, `lane_utilization`; what is unknown is absent.
+
+        `unjudged` is how many recommendations cannot be judged, if there are any, so that the error is absent.
+        """
         times = self.samples()
         mean = "restricted_mean" if self.censored else "mean"
         content: dict[str, Any] = {}
@@ -189,6 +211,7 @@ class StoppingResult(Result):
             content["error"] = {"rate": error.value, "low": error.low, "high": error.high}
             content["error"] |= {"runs": int(self.ended(Outcome.STOPPED).sum())}
             content["error"] |= {k: v for k, v in self.guarantee.items() if k == "delta" or (k == "proved" and not v)}
+        content |= {"unjudged": self.unjudged} if self.unjudged else {}
         return content | self._ends(mean) | ({"warnings": self.warnings} if self.warnings else {})
 
     def _ends(self, mean: str) -> dict[str, Any]:
@@ -220,9 +243,16 @@ class StoppingResult(Result):
             stopped = int(self.ended(Outcome.STOPPED).sum())
             text += f" of {stopped:,} of {self.runs:,} runs" if stopped < self.runs else ""
             text += f" (delta = {self.promised})" if self.promised else ""
+        text += self._unknown_error
         runs = f"{self.runs:,} run{'s' * (self.runs != 1)}"
         censored = f", {self.censored:,} of them censored at {self.max_rounds:,}" if self.censored else ""
         return f"{self.algorithm} on {self.instance}: {text}, {runs}{censored}"
+
+    @property
+    def _unknown_error(self) -> str:
+        """That the error is unknown and why, or "" if it is not."""
+        number = self.unjudged
+        return f", error unknown ({number:,} of the recommendations cannot be judged)" if number else ""
 
     def to_dataframe(self) -> Any:
         """Return a pandas DataFrame with one row per run: labels, samples, outcome, recommendation and shortfall."""
