@@ -40,6 +40,8 @@ class Truth(NamedTuple):
       characteristic_time: `() -> float > 0`, T*, the number of pulls per unit of log(1/delta) that every rule needs to
         identify the best arm; inf if two arms are best.
       dim: dimension d of the parameter of linear means, on which the worst-case regret d sqrt(n) depends.
+      rates: `() -> float[...]` in [0, 1], the probabilities that uniform numbers are compared with, of environments
+        whose means do not tell them; those of the families "bernoulli" and "sign" are their means.
       parameters: `() -> dict`, the true parameters by name, such as theta, for bounds and for declared oracles.
       costly: whether `regret_constant` takes seconds, because it solves an optimization problem. `simulate` then leaves
         it out; experiments from files include it.
@@ -49,5 +51,6 @@ class Truth(NamedTuple):
     regret_constant: Callable[[], float] | None = None
     characteristic_time: Callable[[], float] | None = None
     dim: int | None = None
+    rates: Callable[[], ArrayLike] | None = None
     parameters: Callable[[], dict[str, Any]] = nothing
     costly: bool = False

@@ -112,7 +112,8 @@ def gaussian_arms(means: ArrayLike, sigma: Numbers) -> Truth:
 
 def poisson_arms(means: ArrayLike) -> Truth:
     """Return the truth of Poisson arms with these means."""
-    return _family_arms(means, "poisson", lambda: bounds.poisson_regret_constant(means))
+    truth = _family_arms(means, "poisson", lambda: bounds.poisson_regret_constant(means))
+    return truth._replace(rates=lambda: -np.expm1(-np.asarray(means)))  # of another reward than 0
 
 
 def exponential_arms(means: ArrayLike) -> Truth:

@@ -17,7 +17,7 @@ from jaxbandit.engine.layout import compiling
 from jaxbandit.engine.rounds import contexts, fit
 from jaxbandit.engine.rounds.metrics import checked
 from jaxbandit.engine.rounds.states import named_states
-from jaxbandit.running import failures, remote, sizes, state_sizes
+from jaxbandit.running import failures, remote, resolution, sizes, state_sizes
 from jaxbandit.running.factories import Pair
 from jaxbandit.running.progress import progress_bar
 from jaxbandit.running.promises import guarantee_of
@@ -51,7 +51,7 @@ def run_simulate(
     checks.untraced("simulate", "rollout")
     failures.check_share("simulate", max_failed)
     horizon = checks.integer("simulate", "horizon", horizon, 1)
-    chosen = checks.precision("simulate", precision, "horizon", horizon)
+    chosen = resolution.precision_for("simulate", pair.environment, precision, "horizon", horizon)
     labels = _labels(pair, name, instance, any_rewards, any_context)
     marks = options.get("checkpoints")
     width, number = 4 if chosen == "float32" else 8, len(default_checkpoints(horizon)) if marks is None else len(marks)
@@ -117,6 +117,7 @@ def run_identify(
     labels = _labels(pair, name, instance, any_rewards, any_context)
     _check_size("identify", num_runs, results * sizes.of_stopped(_num_arms(pair)), execution, "ask", results)
     guarantee = guarantee_of(algorithm, delta=delta, epsilon=epsilon)
+    resolution.precision_for("identify", pair.environment, precision, "max_rounds", most)
     engine = {"max_rounds": most, "num_runs": num_runs, "seed": seed, "precision": precision}
     with (
         _named(labels),

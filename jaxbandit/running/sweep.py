@@ -16,6 +16,7 @@ from jaxbandit.base.types import ArrayLike
 from jaxbandit.engine.driver.execution import DEFAULT, Execution, Progress
 from jaxbandit.engine.layout import compiling
 from jaxbandit.engine.layout.compiled import scopes_of_thread
+from jaxbandit.running import resolution
 from jaxbandit.running.cell import run_identify, run_simulate
 from jaxbandit.running.factories import Pair, built, swept
 from jaxbandit.running.progress import progress_bar
@@ -79,7 +80,7 @@ def sweep(
     precision = options.get("precision")
     if "horizon" in options:
         horizon = checks.integer("sweep", "horizon", options["horizon"], 1)
-        run, precision = run_simulate, checks.precision("sweep", precision, "horizon", horizon)
+        run = run_simulate
         unit, work = "step", horizon
     else:
         run, precision = run_identify, precision or "float64"
@@ -88,6 +89,8 @@ def sweep(
         workers=workers, devices=devices, executor=executor, checkpoint_dir=checkpoint_dir, progress=progress
     )
     world = built(environment)
+    if "horizon" in options:
+        precision = resolution.precision_for("sweep", world, precision, "horizon", horizon)
     make, given = swept(factory, world), (factory, environment)
     number = np.float64 if precision == "float64" else np.float32
 

@@ -61,6 +61,21 @@ def sorted_means_of(environment: Environment) -> list[float] | None:
     return means[0].tolist() if same else None
 
 
+def means_of_rows(environment: Environment) -> list[np.ndarray]:
+    """Return the declared means that are the same in all runs, up to the order of the arms, by segment or context.
+
+    An empty list if they are not declared, or are drawn anew in each run.
+    """
+    schedule = environment.schedule
+    if schedule is not None:
+        return [] if checks.is_traced(schedule.means) else list(np.asarray(schedule.means, np.float64))
+    means = _shared_means(environment)
+    if means is not None:
+        return list(np.atleast_2d(means))
+    ordered = sorted_means_of(environment)
+    return [] if ordered is None else [np.asarray(ordered)]
+
+
 def characteristic_time_of(environment: Environment) -> float | None:
     """Return T*, of which a lower bound is certified; None if it is not declared or two arms are best."""
     means = _shared_means(environment)

@@ -9,6 +9,7 @@ from jaxbandit.base import checks
 from jaxbandit.base.contract import Arms, Environment
 from jaxbandit.base.declaration import declare
 from jaxbandit.base.numerics import argmax, as_float
+from jaxbandit.base.truth import Truth
 from jaxbandit.base.types import Array, ArrayLike, Key
 
 
@@ -76,5 +77,6 @@ def cascade(weights: ArrayLike, k: int) -> Environment:
         simple_regret=lambda state, items: regret(state, None, items),
         arms=Arms(num_arms, action=jax.ShapeDtypeStruct((k,), jnp.int32), ordered=True),
         known=lambda: {"k": k},
+        truth=Truth(rates=lambda: weights),
         name="cascade",
     )

@@ -14,6 +14,7 @@ from jaxbandit.base import checks
 from jaxbandit.base.contract import Arms, Environment, Rewards
 from jaxbandit.base.declaration import declare
 from jaxbandit.base.numerics import argmax, as_float, get_at
+from jaxbandit.base.truth import Truth
 from jaxbandit.base.types import Array, ArrayLike, Key
 
 TIE = 1e-6  # p_ij + p_ji may differ from 1, and p_ij from 1/2, by rounding errors of float32
@@ -80,6 +81,7 @@ def dueling(preferences: ArrayLike) -> Environment:
         simple_regret=lambda state, arm: get_at(state.gaps, arm),
         arms=Arms(num_arms, action=jax.ShapeDtypeStruct((2,), jnp.int32)),
         rewards=Rewards(0.0, 1.0, sigma=0.5, family="bernoulli"),
+        truth=Truth(rates=lambda: preferences),
         name="dueling",
     )
 

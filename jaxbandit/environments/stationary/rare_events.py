@@ -115,7 +115,7 @@ def rare_events(
         batch=BatchRewards(batch_noise, sums),
         arms=Arms(len(typical)),
         rewards=Rewards(low, high, sigma=(high - low) / 2 if bounded else None),
-        truth=Truth(means=means_of_state),
+        truth=Truth(means=means_of_state, rates=lambda: chance),
         name=where,
     )
 

@@ -88,6 +88,7 @@ def judge(where: str, cell: Cell, environment: Any, experiment: Experiment) -> N
     from jaxbandit.base.contract import Algorithm
     from jaxbandit.engine.rounds import contexts, fit
     from jaxbandit.engine.rounds.step import plays_batches
+    from jaxbandit.running.resolution import beyond_float32
 
     entry = cell.algorithm.entry
     _complete(where, entry, cell.arguments, cell.instance)
@@ -105,6 +106,8 @@ def judge(where: str, cell: Cell, environment: Any, experiment: Experiment) -> N
             fit.check_length("", "max_rounds", experiment.max_rounds, limits)
     except ValueError as error:
         refuse(where, f": {error}")
+    if experiment.precision == "float32" and (reason := beyond_float32(environment)):
+        refuse(where, f': precision = "float32", must be "float64" for this instance: {reason}')
     if experiment.kind == "simulate":
         return
     if algorithm.stop is None:
