@@ -60,7 +60,7 @@ def test_the_command_prints_what_python_returns(log, capsys):
     full = json.loads(capsys.readouterr().out)
     assert full["rewards"] == [-1, 2] and full["policies"][0]["diagnostics"]["unsupported_mass"] == 0
     assert asked(log, "--json", "--least-propensity", "0.02", "--available", *chances) == 0
-    assert json.loads(capsys.readouterr().out)["policies"][0]["weight_bound"] == pytest.approx(50)
+    assert json.loads(capsys.readouterr().out)["policies"][0]["weight_bound"] == pytest.approx(25)
 
 
 def test_policies_by_name(log, capsys):
@@ -77,8 +77,8 @@ def test_policies_by_name(log, capsys):
 
 def test_bad_input_is_one_line_and_status_2(log, tmp_path, capsys):
     for arguments, message in (
-        (["--policy", "unifrom"], 'unifrom", must be uniform, arm:0, column:NAME or module:function; did you mean'),
-        (["--policy", "arm:5"], "must be uniform, or arm:0 to arm:4"),
+        (["--policy", "unifrom"], 'unifrom", must be uniform, arm:LABEL, column:NAME or module:function; did you mean'),
+        (["--policy", "arm:5"], "must be uniform, or arm:LABEL with one of the arms 0, 1, 2, 3, 4"),
         (["--policy", "column:bset"], "has no column 'bset', its columns are 'x', 'arm', 'click'"),
         (["--policy", "column:new0,new1"], "names 2 columns, must name 1, with the arm that the policy takes, or 5"),
         (["--policy", "column:x"], "line 2: x = 0.4"),

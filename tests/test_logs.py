@@ -91,10 +91,11 @@ REFUSED = {
     "probability not finite": (
         {"propensity": None, "probabilities": with_entry(CHANCES, (9, 1), np.inf)}, "row 9: probabilities is inf, must"
     ),
-    "action negative": ({"action": with_entry(ACTION, 5, -1)}, r"row 5: action = -1, must be an arm.*\[0, 2\]"),
+    "action negative": ({"action": with_entry(ACTION, 5, -1), "num_arms": 3}, r"row 5: action = -1, must be an arm.*\[0, 2\]"),
     "action beyond": ({"num_arms": 2}, r"action = 2, must be an arm: a whole number in \[0, 1\]"),
-    "action not whole": ({"action": with_entry(ACTION, 5, 1.5)}, "row 5: action = 1.5"),
-    "propensity 0": ({"propensity": with_entry(PROPENSITY, 6, 0)}, r"row 6: propensity = 0.0, must be in \(0, 1\]"),
+    "action not whole": ({"action": with_entry(ACTION, 5, 1.5), "num_arms": 3}, "row 5: action = 1.5"),
+    "propensity 0": ({"propensity": with_entry(PROPENSITY, 6, 0)}, r"row 6: propensity = 0.0, must be in \[1e-150, 1\]"),
+    "propensity tiny": ({"propensity": with_entry(PROPENSITY, 6, 1e-300)}, "row 6: propensity = 1e-300, must be in"),
     "propensity above 1": ({"propensity": with_entry(PROPENSITY, 6, 1.01)}, "row 6: propensity = 1.01"),
     "propensity below the least": ({"least_propensity": 0.4}, "row 0: propensity = 0.33.*least_propensity = 0.4"),
     "least propensity": ({"least_propensity": 0}, r"least_propensity = 0, must be a number in \(0"),
@@ -140,8 +141,8 @@ def test_errors_in_files_name_the_line_and_the_nearest_column(tmp_path):
     refused("action,reward\n0,1\n\n1,\n", r"line 4: reward is empty or not a number, must be a finite number$")
     refused("action,reward\n0,1\n1,maybe\n", 'line 3: reward = "maybe", must be a finite number$')
     refused("action,rewrd\n0,1\n", "has no column 'reward', its columns are 'action', 'rewrd'; did you mean 'rewrd'")
-    refused("action,reward,p\n0,1,.5\n1,1,1.5\n", r"line 3: p = 1.5, must be in \(0, 1\]$", propensity="p")
+    refused("action,reward,p\n0,1,.5\n1,1,1.5\n", r"line 3: p = 1.5, must be in \[1e-150, 1\]$", propensity="p")
     refused("action,reward\n", "log.csv: has 0 rows, must have at least 2$")
-    refused("action,reward\n0,1\n2,1\n", r"line 3: action = 2, must be an arm.*\[0, 1\]$", num_arms=2)
+    refused("action,reward\n0,1\n2,1\n", r"line 3: action = 2, must be an arm.*\[0, 1\];", num_arms=2)
     with pytest.raises(BadInput, match=r"context = .*, must be a list of names, or lists of equally many names"):
         jb.read_log(dict.fromkeys("ab", ACTION) | {"action": ACTION, "reward": REWARD}, context=[["a", "b"], ["a"]])

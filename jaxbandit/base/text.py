@@ -94,12 +94,15 @@ def number(value: float) -> str:
 def with_interval(value: float, low: float | None = None, high: float | None = None) -> str:
     """Return a number as text, with its interval if it has one; the width of the interval sets the decimals.
 
-    An end that is not finite is unknown and shown as "?".
+    A number below 1 % keeps two digits that mean something, however wide the interval is: 0.0030 and not 0.00. An end
+    that is not finite is unknown and shown as "?".
     """
     if low is None or high is None or not (math.isfinite(low) or math.isfinite(high)):
         return f"{value:,.1f}" if abs(value) >= 1000 else f"{value:.4g}"
     half = (high - low) / 2 if math.isfinite(high - low) else min(abs(value - low), abs(value - high))
     places = 1 - round(math.log10(half)) if math.isfinite(half) and half > 0 else 1
+    if 0 < abs(value) < 0.01:
+        places = max(places, 1 - math.floor(math.log10(abs(value))))
     places = min(max(places, 0), 12)
     ends = [f"{end:,.{places}f}" if math.isfinite(end) else "?" for end in (low, high)]
     return f"{value:,.{places}f} [{', '.join(ends)}]"

@@ -1,7 +1,8 @@
 """Estimates of the value of a policy from the rows of a log, each with its interval or the reason that it has none.
 
-All of it is in units in which rewards are in [0, 1]. With w_i the probability of row i's action under the policy over
-its propensity, and q a model of mean rewards, the rows whose mean is the estimate are
+Rewards are in [0, 1] here; only IPS, which changes with their origin, is of the rewards as they are. With w_i the
+probability of row i's action under the policy over its propensity, and q a model of mean rewards, the rows whose mean
+is the estimate are
 
     IPS  w_i r_i          DR  sum_a e(a|x_i) q(x_i, a) + w_i (r_i - q(x_i, a_i)).
 
@@ -32,6 +33,7 @@ class Rows(NamedTuple):
     bound: float  # W: no weight exceeds it
     doubt: str  # why that is not proved for all contexts and arms; "" if it is
     mass: float  # of the policy on arms about whose rewards the rows say nothing, which bounds the bias
+    best: str = "SNIPS"  # the estimator of the headline where no normal interval is shown: "SNIPS" or "DR"
 
     @property
     def proved(self) -> bool:
@@ -40,8 +42,13 @@ class Rows(NamedTuple):
 
     @property
     def inverse(self) -> np.ndarray:
-        """The rows of IPS, float64[n]."""
+        """The rows of IPS for rewards in [0, 1], float64[n]."""
         return self.weight * self.reward
+
+    @property
+    def center(self) -> float:
+        """The best estimate where no normal interval is shown; NaN if all weights are 0."""
+        return float(self.fitted.mean()) if self.best == "DR" else self_normalized(self, 0.5).value
 
 
 def doubly_robust(chances: np.ndarray, model: np.ndarray, actions: np.ndarray, weight: np.ndarray, reward: np.ndarray):
@@ -63,24 +70,9 @@ def self_normalized(rows: Rows, confidence: float) -> Interval:
     if total == 0:
         return Interval(np.nan, np.nan, np.nan, np.nan)
     value = float(rows.inverse.sum()) / total
-    se = float(np.sqrt(np.sum(rows.weight**2 * (rows.reward - value) ** 2))) / total
+    se = float(np.sqrt(np.sum((rows.weight / total * (rows.reward - value)) ** 2)))
     half = _quantile(confidence) * se
     return Interval(value, se, value - half, value + half)
-
-
-def clipped(rows: Rows, clip: float, bias: float | None, confidence: float) -> Interval:
-    """Return the mean of min(w, clip) r, with its normal interval extended by the most by which it may be too low.
-
-    Args:
-      rows: the rows.
-      clip: the largest weight.
-      bias: bound of the bias, None if it is unknown; there is no interval then.
-      confidence: confidence level.
-    """
-    found = normal(np.minimum(rows.weight, clip) * rows.reward, confidence)
-    if bias is None:
-        return Interval(found.value, found.se, np.nan, np.nan)
-    return found._replace(high=found.high + bias)
 
 
 def betting(rows: np.ndarray, low: float, high: float, confidence: float) -> Interval:
@@ -98,13 +90,13 @@ def _bounded(
 ) -> Interval:
     width = high - low
     unit = interval(np.clip((rows - low) / width, 0.0, 1.0), confidence)  # beyond the range by rounding only
-    return Interval(low + width * unit.value, width * unit.se, low + width * unit.low, low + width * unit.high)
+    return Interval(float(rows.mean()), width * unit.se, low + width * unit.low, low + width * unit.high)
 
 
 def effective_rows(weight: np.ndarray) -> float:
     """Return the effective sample size (sum w)^2/sum w^2, 0 if all weights are 0."""
-    squares = float(np.sum(weight**2))
-    return float(weight.sum()) ** 2 / squares if squares else 0.0
+    largest = float(weight.max(initial=0.0))
+    return float(np.sum(weight / largest)) ** 2 / float(np.sum((weight / largest) ** 2)) if largest else 0.0
 
 
 def enough(rows: Rows) -> float:

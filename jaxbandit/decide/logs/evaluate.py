@@ -8,12 +8,13 @@ import numpy as np
 
 from jaxbandit.base import checks
 from jaxbandit.base.refusals import refuse
-from jaxbandit.decide.logs import estimates, policies, reward_models
-from jaxbandit.decide.logs.diagnostics import Diagnostics, diagnose, largest
+from jaxbandit.decide.logs import estimates, policies, propensity_test, reward_models
+from jaxbandit.decide.logs.diagnostics import MISSING, Diagnostics, diagnose, largest
 from jaxbandit.decide.logs.estimates import BERNSTEIN, BETTING, NORMAL, Rows
 from jaxbandit.decide.logs.evaluation import LOG, Evaluation
 from jaxbandit.decide.logs.log import Log
-from jaxbandit.decide.logs.policy_value import Estimate, PolicyValue
+from jaxbandit.decide.logs.policy_value import Estimate, PolicyValue, stated
+from jaxbandit.decide.logs.propensity_test import Evidence
 from jaxbandit.decide.logs.reward_models import Model
 from jaxbandit.theory.intervals import CONFIDENCE, Interval
 
@@ -39,16 +40,18 @@ def evaluate(
 
     The headline is the doubly robust estimate with its normal interval. If the log was written by a rule that learned,
     or ESS min(v, 1 - v) < 30, where ESS = (sum w)^2/sum w^2 and v is the self-normalized estimate in units of the
-    range, the normal interval is dropped, and the headline is the betting interval of the doubly robust rows with a
-    model that is predictable. The rule is measured, not proved: benchmarks/results/contexts.md. Betting holds for every
-    number of rows, if no weight of any context and arm exceeds W: `largest_weight`, or 1/`log.least_propensity`;
-    otherwise the largest weight of the rows is taken for W, and the interval is marked as not proved.
+    range, the normal interval is dropped. The headline is then the self-normalized estimate, or the doubly robust one
+    if a `model` is given, with the betting interval of the doubly robust rows with a model that is predictable. The
+    rule is measured, not proved: benchmarks/results/contexts.md. Betting holds for every number of rows, if no weight
+    of any context and arm exceeds W: `largest_weight`; or the largest probability of the policy, 1/num_arms of
+    "uniform" and otherwise 1, over `log.least_propensity`; else the largest weight of the rows is taken for W, and the
+    interval is marked as not proved. An estimate outside of its interval is not stated, nor is the interval.
 
     Args:
       log: the rows, as `read_log` and `session.log()` return them.
       policy: what to evaluate: float[n, num_arms], the probability of each arm in each row; a function from the context
         of a row to float[num_arms] (where the log has `available`, from an `Offer`); `policy_of(algorithm, state)`;
-        "uniform"; "arm:2". Or a dictionary of several by name.
+        "uniform"; "arm:2", the arm with the label 2. Or a dictionary of several by name.
       model: `model(contexts, actions, rewards)` returns a function from contexts to mean rewards, float[m, num_arms],
         in units of the rewards; it is fitted to two thirds of the rows and predicts the others. Default: ridge
         regression of each arm on (1, x) with penalty 1; one for all arms where each arm has a row of the context.
@@ -75,8 +78,9 @@ def evaluate(
     given = dict(policy) if isinstance(policy, Mapping) else {policies.name_of(policy): policy}
     if not given:
         refuse(f"{WHERE}: policy", " is empty, must be a policy or a dictionary of policies")
-    bounds = _bounds(largest_weight, list(given), log)
+    bounds = _bounds(largest_weight, given, log)
     low, high = log.rewards
+    evidence = None if log.propensity is None else propensity_test.of_log(log)
     unit = (log.reward - low) / (high - low)
     fitted = reward_models.cross_fitted(log, log.reward if model else unit, model)
     fitted = (fitted - low) / (high - low) if model else fitted
@@ -84,13 +88,14 @@ def evaluate(
     found = []
     for name, one in given.items():
         chances = policies.distribution(f"{WHERE}: policy {name!r}", log, one)
-        found.append(_value(name, log, unit, chances, fitted, running, bounds[name], clip, confidence))
+        options = isinstance(one, str), bounds[name], "SNIPS" if model is None else "DR"
+        found.append(_value(name, log, unit, chances, fitted, running, evidence, *options, clip, confidence))
     assumed = [SAME, *([RIGHT] if log.propensity is not None else []), FIXED]
     if log.estimated:
         assumed.append("estimated propensities are taken for exact ones")
     return Evaluation(
-        tuple(found), _as_it_was(log, unit, confidence), len(log), log.num_arms, log.rewards, log.adaptive, confidence,
-        tuple(assumed),
+        tuple(found), _as_it_was(log, unit, confidence), len(log), log.arms, log.rewards, log.costs, log.adaptive,
+        confidence, tuple(assumed),
     )  # fmt: skip
 
 
@@ -104,23 +109,25 @@ def _as_it_was(log: Log, unit: np.ndarray, confidence: float) -> PolicyValue:
     return PolicyValue(LOG, found, (found,), confidence, rows=rows)
 
 
-def _bounds(given: Any, names: list[str], log: Log) -> dict[str, float | None]:
+def _bounds(given: Any, named: Mapping[str, Any], log: Log) -> dict[str, float | None]:
     """Return W of each policy, None where it is unknown."""
-    known = None if log.least_propensity is None else 1 / log.least_propensity
     if not isinstance(given, Mapping):
-        given = {} if given is None else dict.fromkeys(names, given)
+        given = {} if given is None else dict.fromkeys(named, given)
     for name in given:
-        if name not in names:
-            refuse(f"{WHERE}: largest_weight", f" names {name!r}, must name policies: {', '.join(names)}")
-    return {
-        name: checks.number(WHERE, f"largest_weight of {name!r}", given[name], low=1.0) if name in given else known
-        for name in names
-    }
+        if name not in named:
+            refuse(f"{WHERE}: largest_weight", f" names {name!r}, must name policies: {', '.join(named)}")
+    bounds: dict[str, float | None] = dict.fromkeys(named)
+    for name, policy in named.items():
+        if name in given:
+            bounds[name] = checks.number(WHERE, f"largest_weight of {name!r}", given[name], low=1.0)
+        elif log.least_propensity is not None:
+            bounds[name] = max(policies.largest_chance(log, policy) / log.least_propensity, 1.0)
+    return bounds
 
 
 def _value(
     name: str, log: Log, unit: np.ndarray, chances: np.ndarray, fitted: np.ndarray, running: np.ndarray,
-    bound: float | None, clip: float, confidence: float,
+    known: list[list[Evidence]] | None, named: bool, bound: float | None, best: str, clip: float, confidence: float,
 ) -> PolicyValue:  # fmt: skip
     low, high = log.rewards
     direct = float(np.einsum("ij,ij->i", chances, fitted).mean())
@@ -130,12 +137,12 @@ def _value(
         about = "there are no propensities: this is what a model predicts, and nothing bounds its error"
         return PolicyValue(name, dm, (dm,), confidence, (about,))
     weight = chances[np.arange(len(log)), log.action] / log.propensity
-    checked = diagnose(log, chances, weight, bound)
     possible = None if log.probabilities is None else largest(log, chances)  # also of arms that no row has
     seen = max(float(weight.max()), possible or 1.0, 1.0)
     if bound is not None and seen > bound * (1 + 1e-9):
         refuse(f"{WHERE}: policy {name!r}", f" has the weight {seen:.6g}, must be at most {bound:g}, the largest "
                "weight that was given, or 1/least_propensity")  # fmt: skip
+    checked = diagnose(log, chances, weight, bound, known)
     rows = Rows(
         weight=weight,
         reward=unit,
@@ -144,12 +151,12 @@ def _value(
         bound=seen if bound is None else bound,
         doubt=_doubt(log, bound, seen),
         mass=_unknown_mass(log, checked),
+        best=best,
     )
     dropped = "the log was written by a rule that learned" if log.adaptive else _few(rows)
-    listed = [*_estimates(log, rows, chances, clip, confidence, dropped), dm]
-    headline = listed[1 if dropped else 0]
-    warned = _warnings(log, rows, checked, dropped, headline)
-    return PolicyValue(name, headline, tuple(listed), confidence, warned, checked, rows)
+    headline, *listed = _estimates(log, rows, chances, clip, confidence, dropped)
+    warned = _warnings(log, rows, checked, dropped, headline, named)
+    return PolicyValue(name, headline, (*listed, dm), confidence, warned, checked, rows)
 
 
 def _doubt(log: Log, bound: float | None, seen: float) -> str:
@@ -174,41 +181,71 @@ def _few(rows: Rows) -> str:
 def _estimates(
     log: Log, rows: Rows, chances: np.ndarray, clip: float, confidence: float, dropped: str
 ) -> list[Estimate]:
-    """Return the estimates in units of the rewards: DR with its normal and its betting interval, then the others."""
+    """Return the headline, and the estimates: DR with its normal and its betting interval, then the others."""
     low, high = log.rewards
-    width = high - low
+    width, wide = high - low, rows.bound
+    least, most = min(low, 0.0), max(high, 0.0)  # IPS takes what is not there for 0
+    size = max(-least, most)
+    inverse = rows.weight * (log.reward / size)
 
     def scaled(estimator: str, interval: str, found: Interval, about: str, shown: bool = True) -> Estimate:
-        first, last = (low + width * x if shown else math.nan for x in (found.low - rows.mass, found.high + rows.mass))
-        if interval in (BETTING, BERNSTEIN):  # the value is in the range for certain
-            first, last = min(max(first, low), high), min(max(last, low), high)
-        longer = f"; longer by {width * rows.mass:.3g} on each side" if rows.mass and shown else ""
-        return Estimate(estimator, interval, low + width * found.value, width * found.se, first, last, about + longer)
+        ends = (low + width * (found.low - rows.mass), low + width * (found.high + rows.mass))
+        return made(estimator, interval, low + width * found.value, width * found.se, ends, about, width, shown)
 
-    wide = rows.bound
+    def textbook(estimator: str, interval: str, found: Interval, about: str, bias: float, shown: bool = True):
+        ends = size * found.low + bias * least, size * found.high + bias * most
+        return made(estimator, interval, size * found.value, size * found.se, ends, about, most - least, shown)
+
+    def made(
+        estimator: str, interval: str, value: float, se: float, ends: tuple[float, float], about: str, unit: float,
+        shown: bool,
+    ) -> Estimate:  # fmt: skip
+        first, last = ends if shown else (math.nan, math.nan)
+        longer = f"; longer by {unit * rows.mass:.3g} on each side" if rows.mass and shown else ""
+        limits = None if interval == NORMAL else (low, high)  # the value is in the range for certain
+        return stated(estimator, interval, Interval(value, se, first, last), about + longer, limits)
+
     normally = "approximate: for many rows, none of which dominates; nothing is proved"
     about = f"dropped: {dropped}" if dropped else normally
     sure = f"proved for every number of rows, given W = {wide:.4g}"
     bet = sure if rows.proved else f"not proved: {rows.doubt}"
-    bias = None
+    lost = None
     if log.probabilities is not None:
-        bias = float(np.maximum(chances - clip * log.probabilities, 0).sum(axis=1).mean())
-    lost = "bias unknown: it needs the whole logging distribution" if bias is None else (
-        f"too low by at most {width * bias:.3g}, by which its interval is longer")  # fmt: skip
-    cut = estimates.clipped(rows, clip, bias, confidence)
-    return [
-        scaled("DR", NORMAL, estimates.normal(rows.fitted, confidence), about, not dropped),
-        scaled("DR", BETTING, estimates.betting(rows.predictable, -wide, 1 + wide, confidence), bet),
-        scaled("IPS", NORMAL, estimates.normal(rows.inverse, confidence), about, not dropped),
-        scaled("IPS", BETTING, estimates.betting(rows.inverse, 0.0, wide, confidence), bet),
-        scaled("IPS", BERNSTEIN, estimates.bernstein(rows.inverse, 0.0, wide, confidence), f"{bet}; rows independent"),
+        lost = float(np.maximum(chances - clip * log.probabilities, 0).sum(axis=1).mean())
+    cut = estimates.normal(np.minimum(rows.weight, clip) * (log.reward / size), confidence)
+    bets = estimates.betting(rows.predictable, -wide, 1 + wide, confidence)
+    dr, ips = estimates.normal(rows.fitted, confidence), estimates.normal(inverse, confidence)
+    between = wide * least / size, wide * most / size
+    listed = [
+        scaled("DR", NORMAL, dr, about, not dropped),
+        scaled("DR", BETTING, bets, bet),
+        textbook("IPS", NORMAL, ips, about, rows.mass, not dropped),
+        textbook("IPS", BETTING, estimates.betting(inverse, *between, confidence), bet, rows.mass),
+        textbook("IPS", BERNSTEIN, estimates.bernstein(inverse, *between, confidence), f"{bet}; rows independent",
+                 rows.mass),
         scaled("SNIPS", NORMAL, estimates.self_normalized(rows, confidence), about, not dropped),
-        scaled(f"clipped at {clip:g}", NORMAL if bias is not None else "", cut, lost, not dropped),
-    ]
+    ]  # fmt: skip
+    if lost is None:
+        listed.append(textbook(f"clipped at {clip:g}", "", cut, "bias unknown: it needs the whole logging distribution",
+                               0.0, False))  # fmt: skip
+    else:
+        biased = f"too close to 0 by at most {(most - least) * lost:.3g}, by which its interval is longer"
+        listed.append(textbook(f"clipped at {clip:g}", NORMAL, cut, biased, lost, not dropped))
+    if not dropped:
+        return [listed[0], *listed]
+    best = Interval(rows.center, dr.se if rows.best == "DR" else listed[5].se / width, bets.low, bets.high)
+    return [scaled(rows.best, BETTING, best, f"{bet}; the interval is that of DR"), *listed]
 
 
-def _warnings(log: Log, rows: Rows, checked: Diagnostics, dropped: str, headline: Estimate) -> tuple[str, ...]:
-    lines = list(checked.alarms)
+def _warnings(
+    log: Log, rows: Rows, checked: Diagnostics, dropped: str, headline: Estimate, named: bool
+) -> tuple[str, ...]:
+    lines = [*([headline.about] if headline.contradicted else []), *checked.alarms]
+    if not checked.alarms and checked.mean_weight < MISSING * checked.expected_weight:
+        lines.append(
+            f"the mean weight is {checked.mean_weight:.3g}, and {checked.expected_weight:.3g} is expected: rows with "
+            "large weights are missing, by chance or because an arm could not be pulled, and IPS misses their rewards"
+        )
     if checked.unsupported_mass:
         lines.append(
             f"in {checked.unsupported_rows:,} rows the policy takes arms that logging never takes, with a mean "
@@ -222,10 +259,13 @@ def _warnings(log: Log, rows: Rows, checked: Diagnostics, dropped: str, headline
             f"{checked.never_pulled_mass:.3g}: nothing is known of its reward, so that intervals are longer"
         )
     if dropped:
-        lines.append(f"the normal interval is dropped, because {dropped}; the betting interval is shown")
+        shown = "" if headline.contradicted else "; the betting interval is shown"
+        lines.append(f"the normal interval is dropped, because {dropped}{shown}")
     if log.estimated:
         lines.append(rows.doubt)
     elif headline.interval == BETTING and not rows.proved:
-        remedy = "give least_propensity with the log, or largest_weight"
+        remedy = "give largest_weight, the largest probability of this policy over that of logging"
+        if named:
+            remedy = "give least_propensity with the log, below which no propensity ever is, except 0"
         lines.append(f"the betting interval is not proved: {rows.doubt}; {remedy}")
     return tuple(lines)

@@ -10,9 +10,11 @@ from jaxbandit.base.domains import check, choice
 from jaxbandit.base.markup import html_table, view
 from jaxbandit.base.refusals import python, refuse
 from jaxbandit.decide.logs import estimates
+from jaxbandit.decide.logs.arms import Label, count_of
 from jaxbandit.decide.logs.estimates import BETTING, NORMAL, Rows
-from jaxbandit.decide.logs.policy_value import Estimate, PolicyValue, cells, percent
+from jaxbandit.decide.logs.policy_value import Estimate, PolicyValue, cells, percent, stated
 from jaxbandit.running.plotting.policy_values import plot_values
+from jaxbandit.theory.intervals import Interval
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -65,11 +67,17 @@ class Evaluation:
     policies: tuple[PolicyValue, ...]
     log: PolicyValue  # the rewards as they were: their mean, which has no interval if the log is adaptive
     num_rows: int
-    num_arms: int
+    arms: tuple[Label, ...]
     rewards: tuple[float, float]
+    costs: bool  # whether rewards are the costs of the log times -1
     adaptive: bool
     confidence: float
     assumptions: tuple[str, ...]
+
+    @property
+    def num_arms(self) -> int:
+        """The number of arms."""
+        return len(self.arms)
 
     def __getitem__(self, name: str) -> PolicyValue:
         names = [p.name for p in self.policies]
@@ -129,13 +137,15 @@ class Evaluation:
         doubt = a.doubt or b.doubt
         proved = f"not proved: {doubt}" if doubt else "proved, given the largest weights"
         mass = a.mass + b.mass
-        ends = (max(width * (bet.low - mass), -width), min(width * (bet.high + mass), width))
-        bets = Estimate("DR", BETTING, width * bet.value, width * bet.se, *ends, proved)
+        ends = width * (bet.low - mass), width * (bet.high + mass)
+        bets = stated("DR", BETTING, Interval(width * bet.value, width * bet.se, *ends), proved, (-width, width))
         if self.adaptive or min(map(estimates.enough, (a, b))) < estimates.ENOUGH:
-            return Difference(one.name, two.name, bets, bets, self.confidence)
+            best = Interval(width * (a.center - b.center), width * bet.se, *ends)
+            found = stated(a.best, BETTING, best, f"{proved}; the interval is that of DR", (-width, width))
+            return Difference(one.name, two.name, found, bets, self.confidence)
         apart = estimates.normal(a.fitted - b.fitted, self.confidence)
         low, high = width * (apart.low - mass), width * (apart.high + mass)
-        found = Estimate("DR", NORMAL, width * apart.value, width * apart.se, low, high, "approximate, paired")
+        found = stated("DR", NORMAL, Interval(width * apart.value, width * apart.se, low, high), "approximate, paired")
         return Difference(one.name, two.name, found, bets, self.confidence)
 
     def differences(self) -> list[Difference]:
@@ -157,24 +167,26 @@ class Evaluation:
     @property
     def first_line(self) -> str:
         """What was evaluated, and the mean reward of the log."""
-        wrong = [p for p in self.policies if p.diagnostics is not None and p.diagnostics.wrong]
-        about = f"{self.num_rows:,} rows, {self.num_arms} arms; the mean reward of the log is {self.log.headline.words}"
+        wrong = [p for p in self.policies if p.headline.contradicted or (p.diagnostics and p.diagnostics.wrong)]
+        about = (
+            f"{self.num_rows:,} rows, {count_of(self.arms)}; the mean reward of the log is {self.log.headline.words}"
+        )
         if self.policies[0].rows is None:
             return f"No propensities: only the direct method, whose error nothing bounds. {about}"
-        about = f"{about}, written by a rule that learned" if self.adaptive else about
+        about += ", written by a rule that learned" * self.adaptive + "; rewards are costs times -1" * self.costs
         return f"Do not use these values: see the notes. {about}" if wrong else about
 
     def table(self) -> tuple[list[str], list[list[str]]]:
         """Return headings and rows of the table of values, one row for each policy."""
         sure = f"{percent(self.confidence)} interval"
-        head = ["policy", "value", sure, "by", "betting", "ESS", "largest w", "mean w", "z"]
+        head = ["policy", "value", sure, "by", "betting", "ESS", "largest w", "mean w", "p"]
         rows = []
         for p in self.policies:
             found = [p.name, *cells(p.headline.words), p.by]
             if p.diagnostics is not None and p.betting is not None:
                 d = p.diagnostics
                 found += [cells(p.betting.words)[1], f"{d.ess:.4g}", f"{d.largest_weight:.3g}"]
-                found += [f"{d.mean_weight:.3f}", f"{d.mean_weight_z:.1f}"]
+                found += [f"{d.mean_weight:.3f}", f"{d.p:.2g}"]
             rows.append(found + [""] * (len(head) - len(found)))
         if all(row[-1] == "" for row in rows):
             return head[:4], [row[:4] for row in rows]
@@ -210,6 +222,8 @@ class Evaluation:
             "schema": 1,
             "rows": self.num_rows,
             "num_arms": self.num_arms,
+            "arms": list(self.arms),
+            "costs": self.costs,
             "rewards": list(self.rewards),
             "confidence": self.confidence,
             "adaptive": self.adaptive,

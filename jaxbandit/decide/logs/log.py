@@ -8,9 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from jaxbandit.base.columns import Place
+from jaxbandit.base.columns import LARGEST, Place
 from jaxbandit.base.refusals import refuse, wrong
+from jaxbandit.decide.logs.arms import Label, count_of
 
+LEAST = 1 / LARGEST  # a propensity, so that squares of weights are finite
 SUM = 1e-6  # by how much probabilities of a row may differ from 1 in total
 
 
@@ -23,18 +25,24 @@ class Log:
     """
 
     context: np.ndarray | None  # float64[n, ..], the context of each row; None without contexts
-    action: np.ndarray  # int32[n], the arm that was pulled
+    action: np.ndarray  # int32[n], the number of the arm that was pulled
     reward: np.ndarray  # float64[n]
     propensity: np.ndarray | None  # float64[n] in (0, 1], the probability with which the action was taken
     probabilities: np.ndarray | None  # float64[n, num_arms], with which each arm would have been taken
     available: np.ndarray | None  # bool[n, num_arms], which arms could be taken; None: all
-    num_arms: int
+    arms: tuple[Label, ...]  # what the actions are called: arm k of `action` and of every array is arms[k]
     rewards: tuple[float, float] = (0.0, 1.0)  # the least and the largest possible reward
     least_propensity: float | None = None  # below which no action of any context is ever taken, except never
+    costs: bool = False  # rewards are the costs of the source times -1
     adaptive: bool = False  # the logging policy learned from the rows
     estimated: bool = False  # propensities are estimates, such as shares of simulated choices
     _origin: str | None = field(default=None, repr=False)  # digest of the log of which these are some rows
     _rows: np.ndarray | None = field(default=None, repr=False)  # int64[n], which
+
+    @property
+    def num_arms(self) -> int:
+        """The number of arms K, also of those that no row has."""
+        return len(self.arms)
 
     def __len__(self) -> int:
         return len(self.action)
@@ -73,8 +81,8 @@ class Log:
         given = "no propensities" if self.propensity is None else "propensities"
         low, high = self.rewards
         marks = ", written by a rule that learned" * self.adaptive + ", estimated" * self.estimated
-        range_ = f"rewards in [{low:g}, {high:g}]"
-        return f"<Log of {len(self):,} rows: {self.num_arms} arms, {context}, {range_}, {given}{marks}>"
+        range_ = f"rewards in [{low:g}, {high:g}]{', which are costs times -1' * self.costs}"
+        return f"<Log of {len(self):,} rows: {count_of(self.arms)}, {context}, {range_}, {given}{marks}>"
 
 
 OPTIONAL = ("propensity", "probabilities", "available")
@@ -93,15 +101,18 @@ def check_rows(log: Log, where: str, place: Callable[[str], Place]) -> Log:
         refuse(where, f": has {n} row{'s' * (n != 1)}, must have at least 2")
     low, high = log.rewards
     outside = ~((log.reward >= low) & (log.reward <= high))
-    allowed = f"in [{low:g}, {high:g}], the range of rewards; if it is another one, give rewards = (low, high)"
-    _refuse_first(outside, place("reward"), log.reward, allowed)
+    allowed = (
+        f"in [{low:g}, {high:g}], the range of rewards{', which are costs times -1' * log.costs}; if it is another "
+    )
+    _refuse_first(outside, place("reward"), log.reward, f"{allowed}one, give rewards = (low, high)")
     if log.available is not None:
         bad = ~log.available[at, log.action]
         _refuse_first(bad, place("action"), log.action, "an arm that is available in this row")
     if log.probabilities is not None:
         _check_probabilities(log, place("probabilities"))
     if log.propensity is not None:
-        _refuse_first(~((log.propensity > 0) & (log.propensity <= 1)), place("propensity"), log.propensity, "in (0, 1]")
+        bad = ~((log.propensity >= LEAST) & (log.propensity <= 1))
+        _refuse_first(bad, place("propensity"), log.propensity, f"in [{LEAST:g}, 1]")
         least = log.least_propensity
         if least is not None:
             bad = log.propensity < least * (1 - 1e-9)

@@ -1,11 +1,13 @@
 """Policies to evaluate: the probability of each arm in each row of a log."""
 
+from collections.abc import Mapping
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
 from jaxbandit.base.contract import Offer
 from jaxbandit.base.refusals import python, refuse, wrong
+from jaxbandit.decide.logs import arms
 from jaxbandit.decide.logs.log import SUM, Log
 
 
@@ -24,9 +26,10 @@ def distribution(where: str, log: Log, policy: Any) -> np.ndarray:
     Args:
       where: the policy, for error messages.
       log: the rows.
-      policy: float[n, num_arms]; or a function from the context of a row to float[num_arms]; or a `RowPolicy`; or
-        "uniform", over the available arms; or "arm:2". Where a log says which arms are available, the function receives
-        an `Offer`, as algorithms do.
+      policy: float[n, num_arms], in the order of `log.arms`; or a function from the context of a row to float[
+        num_arms], or to a dictionary from labels of arms to their probabilities, 0 for the others; or a `RowPolicy`; or
+        "uniform", over the available arms; or "arm:2", the arm with the label 2. Where a log says which arms are
+        available, the function receives an `Offer`, as algorithms do.
 
     Raises:
       BadInput: the shape is another one, a probability is negative, those of a row do not sum to 1 within 1e-6, or an
@@ -46,7 +49,7 @@ def distribution(where: str, log: Log, policy: Any) -> np.ndarray:
         wrong(where, given, f"float[{len(log)}, {log.num_arms}], a function or policy_of(..)", written=python)
     if chances.shape != (len(log), log.num_arms):
         refuse(where, f" has shape {chances.shape}, must be float[{len(log)}, {log.num_arms}], a probability for each "
-               "row and arm")  # fmt: skip
+               f"row and arm; the arms of the log are {arms.listed(log.arms)}")  # fmt: skip
     _refuse_first(
         where, np.asarray((~(chances >= 0)).any(axis=1)), chances.min(axis=1), "has the probability", "at least 0"
     )
@@ -67,16 +70,22 @@ def _refuse_first(where: str, bad: np.ndarray, values: np.ndarray, what: str, al
 
 def _of_function(where: str, log: Log, policy: Any) -> np.ndarray:
     if log.context is None and log.available is None:
-        return np.broadcast_to(_row(where, policy(None), log.num_arms, 0), (len(log), log.num_arms))
+        return np.broadcast_to(_row(where, policy(None), log, 0), (len(log), log.num_arms))
     rows = []
     for i in range(len(log)):
         context = None if log.context is None else log.context[i]
         offered = context if log.available is None else Offer(log.available[i], context)  # pyright: ignore[reportArgumentType]
-        rows.append(_row(where, policy(offered), log.num_arms, i))
+        rows.append(_row(where, policy(offered), log, i))
     return np.stack(rows)
 
 
-def _row(where: str, given: Any, num_arms: int, row: int) -> np.ndarray:
+def _row(where: str, given: Any, log: Log, row: int) -> np.ndarray:
+    num_arms = log.num_arms
+    if isinstance(given, Mapping):
+        chances = np.zeros(num_arms)
+        for label, chance in given.items():
+            chances[arms.number_of(f"{where}: row {row}: the function returns the arm", log.arms, label)] = chance
+        return chances
     try:
         chances = np.asarray(given, np.float64)
     except (TypeError, ValueError):
@@ -92,12 +101,22 @@ def _of_name(where: str, log: Log, name: str) -> np.ndarray:
     if name == "uniform":
         offered = np.ones((len(log), log.num_arms)) if log.available is None else log.available.astype(np.float64)
         return offered / offered.sum(axis=1, keepdims=True)
-    kind, _, arm = name.partition(":")
-    if kind != "arm" or not arm.isdecimal() or int(arm) >= log.num_arms:
-        wrong(where, name, f"uniform, or arm:0 to arm:{log.num_arms - 1}", written=python)
+    kind, _, label = name.partition(":")
+    if kind != "arm" or label.strip() not in map(str, log.arms):
+        wrong(where, name, f"uniform, or arm:LABEL with one of the arms {arms.listed(log.arms)}", written=python)
     chances = np.zeros((len(log), log.num_arms))
-    chances[:, int(arm)] = 1.0
+    chances[:, arms.number_of(where, log.arms, label)] = 1.0
     return chances
+
+
+def largest_chance(log: Log, policy: Any) -> float:
+    """Return a bound of the probability of any arm in any context in which logging has a choice.
+
+    Where only one arm is available, it is taken with probability 1, and its weight is 1.
+    """
+    if isinstance(policy, str) and policy == "uniform":
+        return 1 / log.num_arms if log.available is None else 0.5
+    return 1.0
 
 
 def name_of(policy: Any) -> str:

@@ -12,6 +12,7 @@ from jaxbandit.base import checks
 from jaxbandit.base.contract import Algorithm, Choice, Chosen, Offer, action_of
 from jaxbandit.base.refusals import python, refuse
 from jaxbandit.base.types import Array, PyTree
+from jaxbandit.decide.logs.arms import listed
 from jaxbandit.decide.logs.log import Log
 
 WHERE = "policy_of"
@@ -95,7 +96,9 @@ def _probabilities(policy: AlgorithmPolicy, log: Log) -> np.ndarray:
     arms = algorithm.arms
     if arms is not None and arms.num_arms != log.num_arms:
         refuse(
-            WHERE, f": {policy.name or 'the algorithm'} has {arms.num_arms} arms, must have {log.num_arms}, as the log"
+            WHERE,
+            f": {policy.name or 'the algorithm'} has {arms.num_arms} arms, must have {log.num_arms}, as the log "
+            f"has: {listed(log.arms)}; if these are not all, read it with arms or num_arms",
         )
     state = jax.tree.map(_widened, policy.state)
     if algorithm.replan is not None and bool(algorithm.replan.due(state)):

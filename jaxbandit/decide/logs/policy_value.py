@@ -7,6 +7,12 @@ from typing import Any
 from jaxbandit.base import text
 from jaxbandit.decide.logs.diagnostics import Diagnostics
 from jaxbandit.decide.logs.estimates import BETTING, Rows
+from jaxbandit.theory.intervals import Interval
+
+CONTRADICTION = "the estimate and its interval contradict each other"
+CHECK = (
+    "check the propensities, the order of the rows, whether rewards change in time, and whether rows are there twice"
+)
 
 
 @dataclass(frozen=True)
@@ -26,11 +32,40 @@ class Estimate:
         """The number with its interval."""
         if math.isnan(self.value):
             return "?"
-        return text.with_interval(self.value, self.low, self.high) if self.low == self.low else f"{self.value:.4g}"
+        return text.with_interval(self.value, self.low, self.high)
+
+    @property
+    def contradicted(self) -> bool:
+        """Whether the estimate was outside of its interval, so that neither is stated."""
+        return self.about.startswith(CONTRADICTION)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the estimate as plain data; what is not known is absent."""
         return known(vars(self))
+
+
+def stated(
+    estimator: str, interval: str, found: Interval, about: str, limits: tuple[float, float] | None = None
+) -> Estimate:
+    """Return an estimate with its interval, or only what is wrong if the estimate is outside of it.
+
+    Args:
+      estimator: name of the estimator.
+      interval: kind of the interval.
+      found: the estimate and its interval.
+      about: what is assumed or not proved.
+      limits: between which the value is for certain, and where the interval ends unless the estimate is beyond.
+    """
+    value, low, high = found.value, found.low, found.high
+    if limits is not None and not (value < limits[0] or value > limits[1]):
+        low, high = min(max(low, limits[0]), limits[1]), min(max(high, limits[0]), limits[1])
+    slack = 1e-9 * (abs(low) + abs(high))  # of sums in another order, where an interval has no width
+    if value < low - slack or value > high + slack or low > high:
+        what = f"{CONTRADICTION}: {value:.4g} is not in the {interval} interval, {low:.4g} to {high:.4g}; {CHECK}"
+        return Estimate(estimator, "", math.nan, math.nan, math.nan, math.nan, what)
+    if value == value and low == low:
+        low, high = min(low, value), max(high, value)
+    return Estimate(estimator, interval, value, found.se, low, high, about)
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,6 +102,8 @@ class PolicyValue:
     def by(self) -> str:
         """The estimator and the kind of interval of the headline."""
         found = self.headline
+        if found.contradicted:
+            return "a contradiction"
         sure = " (not proved)" if found.interval == BETTING and self.rows is not None and not self.rows.proved else ""
         return f"{found.estimator}, {found.interval or 'no interval'}{sure}"
 

@@ -75,7 +75,11 @@ def _with_ones(contexts: np.ndarray) -> np.ndarray:
 
 
 def _solve(features: np.ndarray, rewards: np.ndarray) -> np.ndarray:
-    return np.linalg.solve(features.T @ features + PENALTY * np.eye(features.shape[1]), features.T @ rewards)
+    """Return the coefficients of ridge regression, whatever the units of the columns, and also of equal columns."""
+    unit = np.abs(features).max(axis=0, initial=0.0)
+    unit[unit == 0] = 1.0
+    scaled = features / unit
+    return np.linalg.lstsq(scaled.T @ scaled + np.diag(PENALTY / unit / unit), scaled.T @ rewards)[0] / unit
 
 
 def running_means(log: Log, rewards: np.ndarray) -> np.ndarray:

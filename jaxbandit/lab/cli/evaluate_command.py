@@ -3,12 +3,15 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from tyro.conf import Positional, UseAppendAction, arg
 
 from jaxbandit.lab.cli import streams
 from jaxbandit.lab.cli.endings import DONE, bad_input
+
+if TYPE_CHECKING:
+    from jaxbandit.decide.logs.log import Log
 
 WHERE = "--policy"
 
@@ -18,28 +21,37 @@ class Evaluate:
     """Estimate what policies would have earned on the rows of a log that another policy wrote."""
 
     log: Annotated[Positional[Path], arg(metavar="LOG")]
-    """CSV file with a line of names and one row for each decision, in the order in which they were taken."""
+    """CSV file with a line of names and one row for each decision, in the order in which they were taken; or a file of
+    another --format."""
     policy: Annotated[UseAppendAction[tuple[str, ...]], arg(metavar="[NAME=]POLICY")] = ()
-    """uniform; arm:2, always this arm; column:NAME, a column with the arm that the policy takes; column:P0,P1,..,
+    """uniform; arm:LABEL, always this arm; column:NAME, a column with the arm that the policy takes; column:P0,P1,..,
     columns with the probability of each arm; or module:function, a Python function from the context of a row to the
-    probabilities of all arms. Repeatable; default: uniform."""
+    probabilities of all arms, or to a dictionary of probabilities by label. Repeatable; default: uniform."""
+    format: Literal["columns", "jsonl", "vw", "dsjson"] = "columns"
+    """Format of LOG: columns, a CSV file; jsonl, a JSON object in each line; vw or dsjson of Vowpal Wabbit, which say
+    themselves where everything is, and have costs."""
     action: Annotated[str, arg(metavar="COLUMN")] = "action"
-    """Column with the arm that was pulled, a whole number from 0."""
+    """Column with the arm that was pulled: a number or a word."""
     reward: Annotated[str, arg(metavar="COLUMN")] = "reward"
     """Column with the rewards: numbers, yes and no, or true and false."""
+    cost: Annotated[str | None, arg(metavar="COLUMN")] = None
+    """Column with costs, in place of rewards, which are their negatives."""
     propensity: Annotated[str | None, arg(metavar="COLUMN")] = None
     """Column with the probability with which the action was taken. Without it there are no intervals."""
     context: Annotated[tuple[str, ...], arg(metavar="COLUMN ..")] = ()
-    """Columns with the numbers that describe the decision; for the model and for functions."""
+    """Columns with the numbers that describe the decision; for the model and for functions. features: all of vw and
+    dsjson."""
     probabilities: Annotated[tuple[str, ...], arg(metavar="COLUMN ..")] = ()
     """Columns with the probability with which each arm would have been taken, if they are known, instead of
     --propensity."""
     available: Annotated[tuple[str, ...], arg(metavar="COLUMN ..")] = ()
     """Columns that say of each arm whether it could be taken; default: all could."""
+    arms: Annotated[tuple[str, ...], arg(metavar="LABEL ..")] = ()
+    """Labels of all arms, in the order of columns with an entry for each arm; default: the actions that LOG has."""
     num_arms: Annotated[int | None, arg(metavar="K")] = None
-    """Number of arms; default: the largest action plus one."""
-    rewards: Annotated[tuple[float, float], arg(metavar="LOW HIGH")] = (0.0, 1.0)
-    """The least and the largest possible reward."""
+    """Number of arms, if their labels are 0 to K - 1, also of those that no row has."""
+    rewards: Annotated[tuple[float, float] | None, arg(metavar="LOW HIGH")] = None
+    """The least and the largest possible reward; default: 0 1, and for costs -1 0."""
     least_propensity: Annotated[float | None, arg(metavar="P")] = None
     """A number below which no propensity ever is, whatever the context; with it the betting interval is proved."""
     largest_weight: Annotated[float | None, arg(metavar="W")] = None
@@ -60,17 +72,21 @@ class Evaluate:
         """Evaluate, and print the result."""
         from jaxbandit.base.refusals import refuse
         from jaxbandit.decide.logs.evaluate import evaluate
+        from jaxbandit.decide.logs.formats import FEATURES
         from jaxbandit.decide.logs.read_log import read_log
 
         with bad_input():
             log = read_log(
                 self.log,
+                format=self.format,
                 action=self.action,
                 reward=self.reward,
-                context=list(self.context) or None,
+                cost=self.cost,
+                context=FEATURES if self.context == (FEATURES,) else list(self.context) or None,
                 propensity=self.propensity,
                 probabilities=list(self.probabilities) or None,
                 available=list(self.available) or None,
+                arms=list(self.arms) or None,
                 num_arms=self.num_arms,
                 rewards=self.rewards,
                 least_propensity=self.least_propensity,
@@ -83,7 +99,7 @@ class Evaluate:
                     refuse(f"{WHERE} {given}", " has no name, must be POLICY or NAME=POLICY")
                 if name in policies:
                     refuse(f"{WHERE} {given}", f" is the second policy {name!r}, must have a name of its own, NAME=..")
-                policies[name] = _policy(self.log, policy, log.num_arms)
+                policies[name] = _policy(self.log, policy, log)
             result = evaluate(
                 log, policies, largest_weight=self.largest_weight, clip=self.clip, confidence=self.confidence
             )
@@ -105,45 +121,42 @@ def _named(given: str) -> tuple[str, str]:
     return (name.strip(), policy) if equals else (given, given)
 
 
-def _policy(path: Path, given: str, num_arms: int) -> Any:
+def _policy(path: Path, given: str, log: "Log") -> Any:
     """Return a policy as `evaluate` takes it; a name such as uniform stays a name, which it knows."""
     from jaxbandit.base.refusals import nearest, wrong
 
     kind, colon, rest = given.partition(":")
     if kind == "column" and colon:
-        return _columns(path, rest.split(","), num_arms)
+        return _columns(path, rest.split(","), log)
     if kind == "arm" or given == "uniform":
         return given
     if not colon:
-        wrong(WHERE, given, f"uniform, arm:0, column:NAME or module:function{nearest(given, ['uniform'])}")
+        wrong(WHERE, given, f"uniform, arm:LABEL, column:NAME or module:function{nearest(given, ['uniform'])}")
     return _function(given)
 
 
-def _columns(path: Path, names: list[str], num_arms: int) -> Any:
+def _columns(path: Path, names: list[str], log: "Log") -> Any:
     """Return probabilities from one column with the arm that is taken, or from a column for each arm."""
     import numpy as np
 
     from jaxbandit.base.columns import numbers, read_columns
-    from jaxbandit.base.refusals import refuse, wrong
+    from jaxbandit.base.refusals import refuse
+    from jaxbandit.decide.logs.arms import actions_of
     from jaxbandit.decide.logs.log import SUM
 
+    num_arms = log.num_arms
     if len(names) not in (1, num_arms):
         refuse(f"{WHERE} column:{','.join(names)}", f" names {len(names)} columns, must name 1, with the arm that the "
                f"policy takes, or {num_arms}, with the probability of each arm")  # fmt: skip
     table = read_columns(str(path), path, names)
+    if len(names) == 1:
+        return np.eye(num_arms)[actions_of(WHERE, table.cells[names[0]], table.place(names[0]), log.arms, None)[1]]
     found = np.stack([numbers(table.cells[name], table.place(name), "a number") for name in names], axis=1)
-    if len(names) > 1:
-        total = found.sum(axis=1)
-        if (odd := ~(np.abs(total - 1) <= SUM)).any():
-            row = int(np.argmax(odd))
-            refuse(table.place(", ".join(names))(row), f" sum to {total[row]:.8g}, must sum to 1")
-        return found
-    arms = found[:, 0]
-    bad = ~((arms >= 0) & (arms < num_arms) & (arms == np.floor(arms)))
-    if bad.any():
-        row = int(np.argmax(bad))
-        wrong(table.place(names[0])(row), float(arms[row]), f"an arm: a whole number in [0, {num_arms - 1}]")
-    return np.eye(num_arms)[arms.astype(int)]
+    total = found.sum(axis=1)
+    if (odd := ~(np.abs(total - 1) <= SUM)).any():
+        row = int(np.argmax(odd))
+        refuse(table.place(", ".join(names))(row), f" sum to {total[row]:.8g}, must sum to 1")
+    return found
 
 
 def _function(reference: str) -> Callable[[Any], Any]:

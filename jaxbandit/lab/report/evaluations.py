@@ -2,6 +2,7 @@
 
 from jaxbandit.base.markup import Html
 from jaxbandit.base.version import __version__
+from jaxbandit.decide.logs.arms import count_of
 from jaxbandit.decide.logs.evaluation import Evaluation
 from jaxbandit.decide.logs.policy_value import PolicyValue, cells, percent
 from jaxbandit.lab.report import parts, provenance
@@ -25,7 +26,7 @@ def page_of(result: Evaluation, name: str) -> Page:
     page.add("How to read this page", parts.bullets(_reading(result)))
     settings = {
         "rows": f"{result.num_rows:,}",
-        "arms": result.num_arms,
+        "arms": count_of(result.arms),
         "rewards": "{:g} to {:g}".format(*result.rewards),
     }
     page.add("Provenance", provenance.definitions(settings | {"jaxbandit": __version__}))
@@ -53,15 +54,16 @@ def _differences(result: Evaluation) -> Html | None:
     if not found:
         return None
     head = ("difference", "value", f"{percent(result.confidence)} interval", "by", "what it rests on")
-    rows = [
-        (f"{d.policy} minus {d.other}", *cells(d.headline.words), f"DR, {d.headline.interval}", d.headline.about)
-        for d in found
-    ]
+    rows = []
+    for d in found:
+        e = d.headline
+        by = f"{e.estimator}, {e.interval or 'no interval'}"
+        rows.append((f"{d.policy} minus {d.other}", *cells(e.words), by, e.about))
     return parts.table("Differences over the same rows", head, rows, numbers=(1,))
 
 
 def _diagnostics(result: Evaluation) -> Html | None:
-    head = ("policy", "effective rows", "largest weight", "mean weight", "z", "share of the largest 1 %",
+    head = ("policy", "effective rows", "largest weight", "mean weight", "p", "share of the largest 1 %",
             "mass without support", "mass on arms never pulled")  # fmt: skip
     rows = []
     for p in result.policies:
@@ -69,13 +71,14 @@ def _diagnostics(result: Evaluation) -> Html | None:
         if d is not None:
             beyond = "not known" if d.unsupported_mass is None else f"{d.unsupported_mass:.3g}"
             rows.append((
-                p.name, f"{d.ess:,.4g}", f"{d.largest_weight:.3g}", f"{d.mean_weight:.4g}", f"{d.mean_weight_z:.2f}",
+                p.name, f"{d.ess:,.4g}", f"{d.largest_weight:.3g}", f"{d.mean_weight:.4g}", f"{d.p:.2g}",
                 f"{100 * d.top_share:.3g} %", beyond, f"{d.never_pulled_mass:.3g}",
             ))  # fmt: skip
     if not rows:
         return None
     foot = (
-        "The mean weight is 1 up to chance if propensities belong to the log; a z beyond 4 is a doubt that they do. "
+        "Right propensities look like these, or worse, with a probability of at most p, also with few rows and heavy "
+        "weights. "
         "Few effective rows say that the policy is too far from the one that wrote the log."
     )
     return parts.table("Diagnostics of the weights", head, rows, numbers=range(1, len(head)), foot=foot)

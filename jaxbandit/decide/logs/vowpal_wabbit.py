@@ -1,0 +1,155 @@
+"""Logs of Vowpal Wabbit: its text for contextual bandits, and its JSON of decisions. Both have costs.
+
+Source: the pages "Contextual bandit algorithms", "Input format" and "DSJSON" of the wiki of Vowpal Wabbit.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from jaxbandit.base.refusals import refuse, show
+from jaxbandit.decide.logs.formats import FEATURES, Form, matrix, objects
+
+LABEL = "action:cost:probability"
+ROLES = {"action": "action", "cost": "cost", "propensity": "propensity"}
+
+
+def text(where: str, lines: Sequence[tuple[int, str]], wanted: Sequence[str]) -> Form:
+    """Text with a label `action:cost:probability` for each decision.
+
+    Either each line is a decision, `2:0.5:0.25 | features`, whose actions are labels; or a blank line ends each, one
+    line for each arm, of which one has the label, and before them perhaps one that begins with `shared`. Arms are then
+    numbered by their lines, from 0, whatever action the label names.
+    """
+    blocks = list(_blocks(lines))
+    if all(len(block) == 1 or all(_label(line) for _, line in block) for block in blocks):
+        return _single(where, [line for block in blocks for line in block], wanted)
+    return _by_arm(where, blocks, wanted)
+
+
+def _blocks(lines: Sequence[tuple[int, str]]) -> Iterator[list[tuple[int, str]]]:
+    block: list[tuple[int, str]] = []
+    for number, line in [*lines, (0, "")]:
+        if line.strip():
+            block.append((number, line))
+        elif block:
+            yield block
+            block = []
+
+
+def _label(line: str) -> list[str]:
+    """Return the labels before the features."""
+    return [word for word in line.partition("|")[0].split() if ":" in word and not word.startswith("'")]
+
+
+def _chosen(where: str, number: int, label: Sequence[str]) -> tuple[str, float, float]:
+    """Return the action, cost and probability of a line."""
+    parts = label[0].split(":") if len(label) == 1 else []
+    try:
+        action, cost, probability = parts
+        return action, float(cost), float(probability)
+    except ValueError:
+        return refuse(f"{where}: line {number}", f": has the label {show(' '.join(label))}, must have one {LABEL}")
+
+
+def _features(where: str, number: int, line: str) -> dict[str, float]:
+    """Return the features of a line, by namespace^name; one without a value is 1."""
+    found: dict[str, float] = {}
+    for part in line.split("|")[1:]:
+        words = part.split()
+        named = words and not part[:1].isspace()
+        space, _, scale = words.pop(0).partition(":") if named else ("", "", "")
+        for word in words:
+            name, _, value = word.partition(":")
+            try:
+                entry = float(value or 1) * float(scale or 1)
+            except ValueError:
+                refuse(f"{where}: line {number}", f": has the feature {show(word)}, must be a name, or name:number")
+            key = f"{space}^{name}" if space else name
+            found[key] = found.get(key, 0.0) + entry
+    return found
+
+
+def _single(where: str, lines: Sequence[tuple[int, str]], wanted: Sequence[str]) -> Form:
+    for number, line in lines:
+        if any(word.isdecimal() for word in line.partition("|")[0].split()):
+            refuse(f"{where}: line {number}", f": names actions without a cost, must have one {LABEL} only; name the "
+                   "arms by arms = [..], or use the format with a line for each arm")  # fmt: skip
+    rows = [_chosen(where, number, _label(line)) for number, line in lines]
+    columns: dict[str, Any] = dict(zip(ROLES.values(), map(list, zip(*rows, strict=True)), strict=False))
+    if FEATURES in wanted:
+        columns[FEATURES] = matrix(where, [_features(where, number, line) for number, line in lines])
+    return Form(columns, [number for number, _ in lines], ROLES)
+
+
+def _by_arm(where: str, blocks: Sequence[Sequence[tuple[int, str]]], wanted: Sequence[str]) -> Form:
+    actions, costs, chances, arms, shared = [], [], [], [], []
+    for block in blocks:
+        own = [pair for pair in block if not pair[1].startswith("shared")]
+        common = [pair for pair in block if pair[1].startswith("shared")]
+        taken = [at for at, (_, line) in enumerate(own) if _label(line)]
+        if len(taken) != 1 or len(common) > 1:
+            refuse(f"{where}: line {block[0][0]}", f": {len(taken)} of the {len(own)} lines of this decision have a "
+                   f"label, must be one with {LABEL}")  # fmt: skip
+        number, line = own[taken[0]]
+        _, cost, chance = _chosen(where, number, _label(line))
+        actions.append(taken[0])
+        costs.append(cost)
+        chances.append(chance)
+        arms.append(own)
+        shared.append(common)
+    most = max(map(len, arms))
+    columns: dict[str, Any] = {"action": actions, "cost": costs, "propensity": chances}
+    roles: dict[str, Any] = {**ROLES, "arms": range(most)}
+    if any(len(own) < most for own in arms):
+        columns["available"] = np.array([np.arange(most) < len(own) for own in arms])
+        roles["available"] = "available"
+    if FEATURES in wanted:
+        rows = []
+        for own, common in zip(arms, shared, strict=True):
+            begin = {k: v for number, line in common for k, v in _features(where, number, line).items()}
+            rows += [begin | _features(where, number, line) for number, line in own] + [{}] * (most - len(own))
+        columns[FEATURES] = matrix(where, rows).reshape(len(arms), most, -1)
+    return Form(columns, [block[0][0] for block in blocks], roles)
+
+
+def decisions(where: str, lines: Sequence[tuple[int, str]], wanted: Sequence[str]) -> Form:
+    """JSON of decisions: `_label_cost`, `_label_probability`, `_label_Action` (from 1), and `a`, `p` of all arms.
+
+    Arms are the actions 1, 2, .. of `_label_Action`. Lines without a decision, such as outcomes that came later, are
+    refused.
+    """
+    rows = objects(where, lines)
+    for number, row in rows:
+        for key in ("_label_cost", "_label_probability", "_label_Action"):
+            if not isinstance(row.get(key), int | float):
+                refuse(f"{where}: line {number}", f": has no number {key!r}, must be a decision with its cost")
+    labels = [row["_label_Action"] for _, row in rows]
+    columns: dict[str, Any] = {
+        "action": labels,
+        "cost": [row["_label_cost"] for _, row in rows],
+        "propensity": [row["_label_probability"] for _, row in rows],
+    }
+    roles: dict[str, Any] = dict(ROLES)
+    offered: list[Any] = [row.get("a") for _, row in rows]
+    if all(isinstance(own, list) and all(type(arm) is int and arm > 0 for arm in own) for own in offered):
+        roles["arms"] = range(1, max(max(own, default=1) for own in offered) + 1)
+        columns["available"] = np.array([[arm in own for arm in roles["arms"]] for own in offered])
+        roles["available"] = "available"
+    if FEATURES in wanted:
+        columns[FEATURES] = matrix(where, [_flat(row.get("c", {})) for _, row in rows])
+    return Form(columns, [number for number, _ in rows], roles)
+
+
+def _flat(content: Mapping[str, Any], begin: str = "") -> dict[str, float]:
+    """Return numbers, truths and words (name=word is 1) of nested JSON by path; lists, as of the arms, are left out."""
+    found: dict[str, float] = {}
+    for name, value in content.items():
+        if isinstance(value, bool | int | float):
+            found[begin + name] = float(value)
+        elif isinstance(value, str):
+            found[f"{begin}{name}={value}"] = 1.0
+        elif isinstance(value, Mapping):
+            found |= _flat(value, f"{begin}{name}.")
+    return found
