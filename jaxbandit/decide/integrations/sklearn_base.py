@@ -34,7 +34,7 @@ with extra("sklearn"):
 
 MOST_SPLITS = 200  # default of max_splits for a search that ends by itself
 EACH = 20  # fits for each configuration in a search with neither a goal nor a budget
-ROUNDING = 1e-9  # by which a score may be outside of its range, as sums are rounded
+ROUNDING = 1e-9  # relative to its ends, by which a score may be outside of its range, as sums are rounded
 
 
 class BaseBanditSearch(BaseSearchCV):
@@ -265,7 +265,8 @@ class BaseBanditSearch(BaseSearchCV):
                 refuse(where, f"{the_score}, must be finite with |score| <= 1e150{remedy}")
             return math.nan
         low, high = limits
-        slack = ROUNDING * max(1.0, *(abs(end) for end in limits if math.isfinite(end)), 0.0)
+        ends = [abs(end) for end in limits if math.isfinite(end)]
+        slack = ROUNDING * (max(ends) if len(ends) == 2 else max(1.0, *ends, 0.0))
         if metric is not None and not low - slack <= score <= high + slack:
             refuse(where, f"{the_score}, must be in {domains.interval(low, high)}, {because}")
         return min(max(score, low), high) if metric is not None else score

@@ -23,7 +23,7 @@ from jaxbandit.decide.integrations.sklearn_ranges import Range
 from jaxbandit.decide.sessions.certificate import Certificate
 from jaxbandit.decide.tuning.allocation import DRAW, Request
 
-TOLERANCE = 1e-12  # relative; sums of scores are rounded
+TOLERANCE = 1e-12  # relative to the scores; their sums are rounded
 FOLDS = (
     "the means are over these {} folds of this data set alone; folds are neither independent nor a random sample, so "
     "nothing is guaranteed for other splits or other data"
@@ -143,10 +143,15 @@ class FoldSearch:
         most = low[leader]
         if not math.isfinite(most):
             return self.failed.copy()
-        below = high < most - TOLERANCE * max(abs(most), 1.0)
+        below = high < most - TOLERANCE * self._size()
         # Nobody can exceed the end of the range, and the first of equal configurations is recommended.
         later = np.arange(len(low)) > leader if most >= self._high else np.zeros(len(low), bool)
         return self.failed | below | later
+
+    def _size(self) -> float:
+        """The largest modulus of what is summed, to which rounding is relative: a metric may be of any scale."""
+        known = float(np.nanmax(np.abs(self.scores), initial=0.0))
+        return max(known, abs(self._high)) if math.isfinite(self._high) else known
 
     @property
     def best(self) -> int:

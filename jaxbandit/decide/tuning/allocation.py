@@ -30,7 +30,8 @@ Allocation = Iterator[Request]
 def race(evidence: Evidence, present: np.ndarray) -> Allocation:
     """Train every configuration that is not dropped at the next seed, until the achieved epsilon is small enough.
 
-    With an epsilon of None the race ends once the best is known, with an achieved epsilon of 0.
+    With an epsilon of None the race ends once the best is known, with an achieved epsilon of 0. It ends as well when
+    `evidence.pool` has no more scores of those that are left.
 
     Args:
       evidence: the scores, which are entered between two requests.
@@ -45,7 +46,9 @@ def race(evidence: Evidence, present: np.ndarray) -> Allocation:
             good = bool(evidence.allowed()[best])
             if not left.any() or (good and (left.sum() < 2 or evidence.achieved(best) <= (criterion.epsilon or 0.0))):
                 return
-        arms = np.flatnonzero(left & (seed >= first))
+        arms = np.flatnonzero(left & (seed >= first) & (seed < evidence.pool))
+        if (seed >= evidence.pool[left]).all():
+            return
         yield Request(arms, np.full(len(arms), seed))
         seed += 1
 
@@ -79,7 +82,8 @@ def halving(evidence: Evidence, survivors: np.ndarray, budget: int, seed: int) -
         each = max(budget // (len(alive) * rounds), 1)
         arms = np.tile(alive, each)
         seeds = first[arms] + spent[arms] + np.repeat(np.arange(each), len(alive))
-        yield Request(arms, seeds)
+        inside = seeds < evidence.pool[arms]
+        yield Request(arms[inside], seeds[inside])
         spent[alive] += each
         location = evidence.location()[alive]
         order = np.argsort(-np.where(np.isnan(location), -math.inf, location), kind="stable")

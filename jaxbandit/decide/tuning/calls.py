@@ -25,6 +25,23 @@ NUMBERS = itertools.count()  # numbers all calls of this process, so that no res
 NO_NUMBERS = "cmMSU"  # kinds of dtypes that `float` would accept or cut
 
 
+# Exceptions that only a mistake in the program can raise: to give them a score would hide it.
+MISTAKES = (
+    "IndexError KeyError LookupError TypeError NameError UnboundLocalError AttributeError ImportError "
+    "ModuleNotFoundError NotImplementedError SyntaxError IndentationError RecursionError"
+).split()
+SET_ON_FAILURE = (
+    'set on_failure to the score that such a training should have, or to "separate", or retries= to try it again'
+)
+MEND = "mend train: this is a mistake in a program, and no failure of a training that should have a score"
+
+
+def remedy(reason: str) -> str:
+    """Return what to do about a failed training, given what it says: "raises" with an exception, or "returns nan"."""
+    kind = reason.removeprefix("raises ").partition(":")[0]
+    return MEND if reason.startswith("raises ") and kind in MISTAKES else SET_ON_FAILURE
+
+
 class Part(NamedTuple):
     """Some of the requested trainings, which have ended."""
 

@@ -13,9 +13,9 @@ import numpy as np
 from jaxbandit.base import domains
 from jaxbandit.base.refusals import BadInput
 from jaxbandit.decide.sessions.rewards import usable
-from jaxbandit.decide.tuning.calls import Part
+from jaxbandit.decide.tuning.calls import Part, remedy
 from jaxbandit.decide.tuning.configs import failed
-from jaxbandit.decide.tuning.searching import SET_ON_FAILURE, Evaluate
+from jaxbandit.decide.tuning.searching import Evaluate
 from jaxbandit.decide.tuning.seeds import pull_words
 from jaxbandit.decide.tuning.settings import Settings
 from jaxbandit.decide.tuning.store import Outcome, Store
@@ -111,7 +111,7 @@ class OwnSeeds(NamedTuple):
                 reason = part.reason or f"returns {score}{'' if np.isnan(score) else ', |score| > 1e150'}"
                 outcome = Outcome(np.nan, max(part.attempts, self.retries + 1), reason)
                 if part.fatal or given.on_failure == "stop":
-                    refusal = reason if part.fatal else f"{reason}; {SET_ON_FAILURE}"
+                    refusal = reason if part.fatal else f"{reason}; {remedy(reason)}"
             if refusal:
                 break
             rows.append(row)

@@ -21,12 +21,16 @@ from jaxbandit.decide.tuning.settings import Settings
 
 BINARY = "all first scores were 0 or 1, so that the search assumed scores in [0, 1] and not normal ones"
 
+LARGE = 1e3  # of scores whose neighbors in float32 are 6e-5 apart, and not too close for anybody to see
+
 
 class Found(NamedTuple):
     """How a search has ended."""
 
     arm: int  # number of the chosen configuration in the evidence
-    why: str  # "epsilon", "max_trainings", "timeout", "rule", or "alone" if all others that are given are excluded
+    # "epsilon", "max_trainings", "timeout", "rule", "alone" if all others that are given are excluded, or "table" if the
+    # table has no more scores
+    why: str
     survivors: np.ndarray  # bool[configurations that were given]
     certificate: Certificate
     notes: list[str]
@@ -67,15 +71,13 @@ def _by_default(
         requests = allocation.race(evidence, search.present)
     why = search.play(requests, _watch(search, evidence, numbers))
     if why == "done" and not halves and _normal(evidence.criterion) and not evidence.varies():
-        what = (
-            f"has the same score at all {evidence.trainings.max()} seeds; train must draw its random numbers from its"
-        )
-        refuse(where, f": every configuration {what} seed")
+        if (seeds := int(evidence.trainings.max())) > 1:
+            refuse(where, f": every configuration has the same score at all {seeds} seeds; {_cause(evidence)}")
     if why == "done":
         why = "max_trainings" if halves else "epsilon"
     arm = evidence.best(survivors) if halves else evidence.recommended(search.present)
     if why == "epsilon" and evidence.achieved(arm) > (evidence.criterion.epsilon or 0.0):
-        why = "alone"
+        why = "table" if (evidence.pool <= evidence.trainings).any() else "alone"
     certificate = search_certificate(
         evidence,
         arm,
@@ -91,6 +93,18 @@ def _by_default(
 def _normal(criterion: Criterion) -> bool:
     """Whether scores are assumed to be normal, and known exactly."""
     return criterion.score_range is None and not criterion.by_arms and not criterion.resolution
+
+
+def _cause(evidence: Evidence) -> str:
+    """What may have made all scores of each configuration equal, and what to do about it."""
+    size = max(abs(x) for sample in evidence.samples for x in sample)
+    single = all(float(np.float32(x)) == x for sample in evidence.samples for x in sample)
+    remedy = "if the scores are rounded or constant, give resolution= or quantile="
+    if single and size >= LARGE:
+        step = f"{np.spacing(np.float32(size)):.1g}"
+        what = f"scores of {size:.3g} differ by less than float32 can show ({step}) if they are computed in float32"
+        return f"{what}: return differences, or enable x64; or train does not draw from its seed; {remedy}"
+    return f"train must draw its random numbers from its seed; {remedy}"
 
 
 def _watch(search: Search, evidence: Evidence, numbers: np.ndarray) -> Callable[[], None]:

@@ -149,6 +149,8 @@ def _price(evidence: Evidence, arm: int) -> list[str]:
     if criterion.score_range is not None or criterion.by_arms or criterion.resolution or not inside:
         return []
     rivals = np.delete(means, arm)
+    if np.isnan(rivals).all():
+        return []
     gap = max(float(means[arm] - np.nanmax(rivals)), criterion.epsilon or 0.0)
     if not gap > 0:
         return []

@@ -51,7 +51,8 @@ class TuneResult:
     notes: tuple[str, ...]  # remarks that belong to the numbers
     seconds: dict[str, float]  # "total", and "trainings" as a part of it
     # What ended `tune`: "epsilon", "max_trainings", "timeout", "rule" if the rule has stopped, or "alone" if all other
-    # configurations that were given are excluded, but some of the directory are not.
+    # configurations that were given are excluded, but some of the directory are not, or "table" if a table of scores
+    # has no more of them.
     why: str = ""
     reused: int = 0  # trainings whose scores were in the directory before
     versions: dict[str, str] = field(default_factory=versions)

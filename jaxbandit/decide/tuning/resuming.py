@@ -15,4 +15,5 @@ def resumable(directory: str | Path | None) -> Iterator[None]:
         with refusals.resumable(directory, "directory"):
             yield
     except Unfinished as error:
-        raise Unfinished(f"{error}; {refusals.what_is_saved(directory, 'directory')}") from error.__cause__
+        error.args = (f"{error}; {refusals.what_is_saved(directory, 'directory')}",)
+        raise

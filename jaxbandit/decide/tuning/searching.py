@@ -11,7 +11,7 @@ from jaxbandit.base import domains
 from jaxbandit.base.refusals import BadInput
 from jaxbandit.decide.sessions.rewards import usable
 from jaxbandit.decide.tuning.allocation import Allocation, Request
-from jaxbandit.decide.tuning.calls import Part
+from jaxbandit.decide.tuning.calls import Part, remedy
 from jaxbandit.decide.tuning.configs import Configs, failed
 from jaxbandit.decide.tuning.evidence import Evidence
 from jaxbandit.decide.tuning.progress import Progress
@@ -104,7 +104,7 @@ class Search:
           after: function that is called after each request that was answered.
 
         Returns:
-          "done" if the allocation has ended, "max_trainings" or "timeout".
+          "done" if the allocation has ended, "max_trainings", "timeout", or "table" if it asks for more than there is.
 
         Raises:
           BadInput: a training failed. All outcomes are stored first.
@@ -112,6 +112,8 @@ class Search:
         """
         with interrupts.heard(lambda: None):
             for request in allocation:
+                if (request.seeds >= self._evidence.pool[request.arms]).any():
+                    return "table"
                 done = 0
                 while done < len(request.arms) and not interrupts.asked():
                     part, attempts = self._affordable(Request(request.arms[done:], request.seeds[done:]))
@@ -203,7 +205,7 @@ class Search:
         """The reward of an outcome; raise an error if it is not one that the search allows."""
         score, terms = self._score(outcome), self.terms
         if np.isnan(score) and terms.on_failure == "stop":
-            self._refuse(arm, f"{outcome.reason}; {SET_ON_FAILURE}")
+            self._refuse(arm, f"{outcome.reason}; {remedy(outcome.reason)}")
         if not np.isnan(score) and not terms.low <= score <= terms.high:
             allowed = domains.interval(terms.low, terms.high)
             self._refuse(arm, f"returns {score}, must be in {allowed}, {terms.whose}")
@@ -255,7 +257,7 @@ class Search:
             limit = "" if np.isnan(score) else ", |score| > 1e150"
             reason = part.reason or f"returns {score}{limit}"
             if part.fatal or self.terms.on_failure == "stop":
-                refusal = refusal or (int(arms[place]), reason if part.fatal else f"{reason}; {SET_ON_FAILURE}")
+                refusal = refusal or (int(arms[place]), reason if part.fatal else f"{reason}; {remedy(reason)}")
             elif attempts > self.terms.retries:  # else the budget has ended before all attempts were made
                 ended.append((place, Outcome(np.nan, part.attempts, reason)))
             else:
@@ -277,8 +279,3 @@ class Search:
         score = float(known[best]) if np.isfinite(known[best]) else float("nan")
         score = score if self.terms.maximize else -score
         return Progress(self.spent, int(left.sum()), int(self.places[best]), score)
-
-
-SET_ON_FAILURE = (
-    'set on_failure to the score that such a training should have, or to "separate", or retries= to try it again'
-)

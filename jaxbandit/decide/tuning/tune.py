@@ -1,5 +1,6 @@
 """The function `tune`, which finds the best configuration over random seeds within a budget or to a tolerance."""
 
+import math
 import time
 from collections.abc import Callable
 from concurrent.futures import Executor
@@ -9,9 +10,10 @@ import numpy as np
 
 from jaxbandit.base import checks, durations
 from jaxbandit.base.contract import Algorithm
-from jaxbandit.base.types import PyTree, Scalar
+from jaxbandit.base.refusals import BadInput, Unfinished, refuse
+from jaxbandit.base.types import ArrayLike, PyTree, Scalar
 from jaxbandit.decide.tuning import configs as search_space
-from jaxbandit.decide.tuning import training
+from jaxbandit.decide.tuning import recorded, training
 from jaxbandit.decide.tuning.calls import Train
 from jaxbandit.decide.tuning.evidence import Evidence
 from jaxbandit.decide.tuning.playing import play
@@ -26,8 +28,8 @@ from jaxbandit.running.distribution.executors import crew_of
 
 
 def tune(
-    train: Train,
-    configs: PyTree,
+    train: Train | ArrayLike,
+    configs: PyTree | None = None,
     rule: Algorithm | None = None,
     *,
     delta: Scalar | None = None,
@@ -36,6 +38,7 @@ def tune(
     timeout: float | str | None = None,
     seed: int = 0,
     paired: bool = True,
+    scores: ArrayLike | None = None,
     batch: int | None = None,
     directory: str | Path | None = None,
     executor: Executor | None = None,
@@ -74,12 +77,18 @@ def tune(
     belong to (train, configuration, seed): a search with more configurations, another epsilon, rule or budget uses
     those that are there. The certificate says what that costs.
 
+    In the place of `train` there may be a table of recorded scores. It is a finite pool in which every score can be had
+    once, column by column: the search ends at the latest with what the table has, and says so. Its seeds are taken for
+    independent draws from an infinite population, and the statements are about the means over that population.
+
     Args:
       train: function (key, config) -> score, or (seed: int, config) -> score; a single number. `config` has the
         structure of `configs`. Its numbers are traced, or Python numbers if `train` is called directly; static values
-        are passed unchanged.
+        are passed unchanged. Or scores[configs, seeds], as a DataFrame, an array or a list of lists, NaN where there is
+        no score; then neither a tolerance nor a budget is needed.
       configs: a list of dictionaries; or a pytree whose leaves have one entry per configuration along their first axis,
         such as `grid` and `random_configs` return. Leaves of strings or objects are static, as `static` explains.
+        With a table None names its rows by the index of the DataFrame, or by their numbers.
       rule: an Algorithm with one arm per configuration that decides what is trained; without a stopping rule it needs a
         budget. None uses the allocation above.
       delta: error probability of all statements together, in (0, 1). None means 0.05, or that of the rule.
@@ -90,6 +99,9 @@ def tune(
         then does not count. With 0 only the scores of the directory are used.
       seed: seed of all trainings and of the rule's random draws, in [0, 2^32).
       paired: whether all configurations share the same seeds (common random numbers).
+      scores: known scores of `train`, scores[configs, seeds], NaN where there is none: column j takes the place of
+        trainings at seed number j, so that all of them must be draws that are independent of each other's columns. An
+        error that ends a search has those so far as its attribute `scores`.
       batch: number of trainings side by side on one device, >= 1. None uses as many as the memory of the compiled
         program allows, but not more than are useful. If it is given and `train` cannot be traced, an error is raised.
       directory: directory in which every score is stored before it is used. If the search is interrupted or killed,
@@ -139,7 +151,18 @@ def tune(
     deadline = None if timeout is None else time.monotonic() + durations.seconds("tune", "timeout", timeout)
     if executor is not None:
         crew_of(executor)
+    table = None
+    if not callable(train):
+        recorded.check_alone(
+            scores=scores, batch=batch, directory=directory, executor=executor, retries=retries, traced=traced
+        )
+        table, configs = recorded.table(train, configs)
+    elif configs is None:
+        refuse("tune", ": configs is missing, must be given, such as jb.grid(lr=[0.1, 0.01])")
     space = search_space.read("tune", configs)
+    known = table if scores is None else recorded.known_scores("scores", scores)
+    if known is not None:
+        recorded.check_count("train" if scores is None else "scores", known, space)
     seed = checks.integer("tune", "seed", seed, 0, 2**32 - 1)
     if max_trainings is not None:
         max_trainings = checks.integer("tune", "max_trainings", max_trainings, 1)
@@ -151,7 +174,7 @@ def tune(
         delta=delta,
         epsilon=epsilon,
         max_trainings=max_trainings,
-        timeout=timeout,
+        timeout=math.inf if timeout is None and table is not None else timeout,  # what the table has is a budget
         on_failure=on_failure,
         max_failure_rate=max_failure_rate,
         min_trainings=min_trainings,
@@ -162,13 +185,20 @@ def tune(
         maximize=maximize,
     )
     path = None if directory is None else Path(directory)
-    stored = path is not None
-    trained = training.read(train, space, batch=batch, executor=executor, tracing=traced, stored=stored)
+    if table is None:
+        stored = path is not None
+        trained = training.read(train, space, batch=batch, executor=executor, tracing=traced, stored=stored)
+    else:
+        trained, chosen = training.of_table(space), table.limited(chosen, min_trainings)
     about = {"kind": "tune", "seed": seed, "paired": bool(paired)}
     with resumable(path), opened(path, about) as store, reporting(progress, 0) as report:
         given = {"blind": bool(blind), "delta": chosen.criterion.delta, "same_train": same_train}
         numbers = training.enter(store, trained, **given)
+        if known is not None:
+            known.enter(store, numbers, space, whole=table is None)
         evidence = Evidence(chosen.criterion, store.stages)
+        if table is not None:
+            evidence.pool[numbers] = table.pool
         terms = Terms(
             maximize=maximize,
             paired=bool(paired),
@@ -183,20 +213,28 @@ def tune(
             deadline=deadline,
         )
         search = Search(store, evidence, space, numbers, trained.evaluate(store, batch), terms, report)
-        found = play("tune", search, evidence, chosen, numbers, seed=seed, paired=bool(paired))
+        try:
+            found = play("tune", search, evidence, chosen, numbers, seed=seed, paired=bool(paired))
+        except (BadInput, Unfinished, KeyboardInterrupt) as error:
+            recorded.keep(error, store, numbers, path)
+            raise
         first_delta = store.delta
+    rows, notes = search.rows.arrays(), (*trained.notes, *found.notes)
+    if table is not None:
+        rows["seed"] = table.columns[rows["seed"]]
+        notes = (*notes, *table.notes(found.why, int(found.survivors.sum()), len(rows["id"])))
     certificate, low, high = found.certificate, *score_bounds(evidence)
     return tune_result(
         space,
         int(search.places[found.arm]),
-        search.rows.arrays(),
+        rows,
         survivors=found.survivors,
         certificate=certificate,
         intervals=(low[numbers], high[numbers]),
         location=None if quantile is None else np.asarray(certificate.means)[numbers],
         maximize=maximize,
-        notes=(*trained.notes, *found.notes, *search_notes(evidence, found.arm, space, numbers, first_delta)),
+        notes=(*notes, *search_notes(evidence, found.arm, space, numbers, first_delta)),
         seconds={"total": time.perf_counter() - start, "trainings": search.waited},
         why=found.why,
-        reused=search.reused,
+        reused=search.reused if table is None else 0,
     )
