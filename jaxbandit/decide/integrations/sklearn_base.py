@@ -280,7 +280,10 @@ class BaseBanditSearch(BaseSearchCV):
         max_splits: int | None,
         names: tuple[str, ...],
     ) -> None:
-        fixed = isinstance(search, FoldSearch)
+        fixed, what = isinstance(search, FoldSearch), search.certificate(search.best, names, ()).contradiction
+        if what:
+            warnings.warn(f"{where}: {what}", ConvergenceWarning, stacklevel=2)
+            return
         if search.stopped or ended is None or not (fixed or self.epsilon is not None or self.rule is not None):
             return
         what = f"max_fits = {max_fits}"

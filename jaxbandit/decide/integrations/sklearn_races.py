@@ -14,11 +14,12 @@ from jaxbandit.decide.sessions.session import Session, session
 from jaxbandit.decide.tuning.allocation import Played, Request, halving, race
 from jaxbandit.decide.tuning.criterion import RARE, Criterion, Stage
 from jaxbandit.decide.tuning.evidence import Evidence
+from jaxbandit.decide.tuning.reporting import withdrawn
 from jaxbandit.decide.tuning.rules import DELTA, chosen
 from jaxbandit.engine.rounds import fit
 from jaxbandit.theory.comparisons.arms import normal_arms
 from jaxbandit.theory.comparisons.betting import mixture_upper
-from jaxbandit.theory.comparisons.contradiction import Differences
+from jaxbandit.theory.comparisons.contradiction import Differences, of_comparison
 
 SPLITS = (
     "each score comes from one random split of this data set; the means are over all its splits, and nothing is "
@@ -138,7 +139,7 @@ class SplitSearch:
         excluded, race = self.evidence.excluded(), self.halving is None
         low, high = self._intervals()
         outliers = self.evidence.outliers(arm) if self.count > 1 else []
-        return Certificate(
+        made = Certificate(
             rule=self.criterion.rule if race else "sequential_halving",
             delta=self.criterion.delta if race else None,
             epsilon=self.criterion.epsilon or 0.0 if race else None,
@@ -158,7 +159,14 @@ class SplitSearch:
             needed=self.needed if self.criterion.score_range is None else None,
             names=names,
             remarks=remarks + self._outliers(arm, names),
+            contradiction=self._contradiction(arm, names),
         )
+        return withdrawn(made)
+
+    def _contradiction(self, arm: int, names: tuple[str, ...]) -> str:
+        """What the scores contradict, "" if nothing."""
+        comparison, delta = self.evidence.comparison(), self.criterion.delta
+        return of_comparison(comparison, [arm], names=names, noun="configuration", delta=delta)
 
     def _outliers(self, arm: int, names: tuple[str, ...]) -> tuple[str, ...]:
         """Remarks on differences that are not normal."""
@@ -234,7 +242,7 @@ class RuleSearch(SplitSearch):
         low, high = own.low, own.high
         assert low is not None and high is not None
         assumptions = [line for line in own.assumptions if "common key" not in line]
-        return dataclasses.replace(
+        made = dataclasses.replace(
             own,
             recommendation=np.array([arm], np.int32),
             pulls=self.fits.copy(),
@@ -246,4 +254,6 @@ class RuleSearch(SplitSearch):
             excluded=self.evidence.excluded(),
             names=names,
             remarks=remarks + self._outliers(arm, names),
+            contradiction=own.contradiction or self._contradiction(arm, names),
         )
+        return withdrawn(made)

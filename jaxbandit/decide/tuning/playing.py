@@ -28,8 +28,8 @@ class Found(NamedTuple):
     """How a search has ended."""
 
     arm: int  # number of the chosen configuration in the evidence
-    # "epsilon", "max_trainings", "timeout", "rule", "alone" if all others that are given are excluded, or "table" if the
-    # table has no more scores
+    # "epsilon", "max_trainings", "timeout", "rule", "alone" if all others that are given are excluded, "table" if the
+    # table has no more scores, or "contradiction" if the data contradict an assumption
     why: str
     survivors: np.ndarray  # bool[configurations that were given]
     certificate: Certificate
@@ -86,8 +86,11 @@ def _by_default(
         ended=why == "epsilon",
         on_failure=given.on_failure,
     )
+    if certificate.contradiction and why in ("epsilon", "alone"):
+        why = "contradiction"
     binary = evidence.criterion.score_range is not None and given.criterion.score_range is None
-    return Found(arm, why, ~evidence.excluded()[numbers], certificate, [BINARY] if binary else [])
+    assert certificate.survivors is not None
+    return Found(arm, why, certificate.survivors[numbers], certificate, [BINARY] if binary else [])
 
 
 def _normal(criterion: Criterion) -> bool:
@@ -162,8 +165,8 @@ def _by_rule(
         delta=None if promise is None else float(promise.delta),
         epsilon=None if promise is None else float(promise.epsilon),
         m=None if promise is None else promise.m,
-        proved=promise is not None and promise.proved,
-        stopped=end.stopped,
+        proved=promise is not None and promise.proved and not base.contradiction,
+        stopped=end.stopped and not base.contradiction,
         survivors=base.survivors if end.survivors is None or not whole else end.survivors,
         assumptions=tuple(dict.fromkeys((*base.assumptions, *(() if promise is None else rule.assumptions)))),
     )

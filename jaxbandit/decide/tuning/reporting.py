@@ -1,5 +1,6 @@
 """The certificate of a search, and the remarks that belong to its numbers."""
 
+import dataclasses
 import math
 from collections.abc import Sequence
 
@@ -13,6 +14,7 @@ from jaxbandit.decide.tuning.criterion import Criterion
 from jaxbandit.decide.tuning.evidence import Evidence, Outlier
 from jaxbandit.theory.comparisons.achieved import achieved_epsilon
 from jaxbandit.theory.comparisons.betting import mixture_upper
+from jaxbandit.theory.comparisons.contradiction import of_comparison
 from jaxbandit.theory.proportions import rate_bounds
 
 MEANING = {  # of a mean, by what happens to failed trainings
@@ -80,7 +82,8 @@ def search_certificate(
     numbers = isinstance(on_failure, float)
     assumptions.append(f"a failed training counts as the score {on_failure:g}" if numbers else MEANING[str(on_failure)])
     excluded = comparison.excluded()
-    return Certificate(
+    found = of_comparison(comparison, [arm], names=names, noun="configuration", delta=error)
+    made = Certificate(
         rule=criterion.rule,
         delta=error,
         epsilon=criterion.epsilon or 0.0,
@@ -101,7 +104,14 @@ def search_certificate(
         statistic=statistic(criterion),
         remarks=tuple(remarks),
         names=tuple(names),
+        contradiction=found,
     )
+    return withdrawn(made)
+
+
+def withdrawn(certificate: Certificate) -> Certificate:
+    """Return a certificate that neither calls its choice proved nor its search ended if the data contradict it."""
+    return dataclasses.replace(certificate, proved=False, stopped=False) if certificate.contradiction else certificate
 
 
 def statistic(criterion: Criterion) -> str:

@@ -51,8 +51,8 @@ class TuneResult:
     notes: tuple[str, ...]  # remarks that belong to the numbers
     seconds: dict[str, float]  # "total", and "trainings" as a part of it
     # What ended `tune`: "epsilon", "max_trainings", "timeout", "rule" if the rule has stopped, or "alone" if all other
-    # configurations that were given are excluded, but some of the directory are not, or "table" if a table of scores
-    # has no more of them.
+    # configurations that were given are excluded, but some of the directory are not, "table" if a table of scores has
+    # no more of them, or "contradiction" if the data contradict an assumption.
     why: str = ""
     reused: int = 0  # trainings whose scores were in the directory before
     versions: dict[str, str] = field(default_factory=versions)
@@ -61,6 +61,11 @@ class TuneResult:
     def known(self) -> str:
         """What is known of the choice, in a sentence; "" without a certificate."""
         return "" if self.certificate is None else self.certificate.known
+
+    @property
+    def contradiction(self) -> str:
+        """What the data contradict, in a line with which every text of the result begins; "" if nothing."""
+        return "" if self.certificate is None else self.certificate.contradiction
 
     def columns(self) -> dict[str, np.ndarray]:
         """Return the table with the hyperparameters of each configuration, as `config.NAME`."""
@@ -96,6 +101,7 @@ class TuneResult:
         return plain(
             {
                 "kind": "tune",
+                **({"contradiction": self.contradiction} if self.contradiction else {}),
                 **{name: version for name, version in self.versions.items() if name != "numpy"},
                 "chosen": self._row(self.index),
                 "trainings": self._trainings(),
@@ -132,13 +138,14 @@ class TuneResult:
         return {"history": self.history, "table": self.columns()}
 
     def __repr__(self) -> str:
-        return f"{self._chosen()} after {self._spent()}"
+        first = f"{self.contradiction}; " if self.contradiction else ""
+        return f"{first}{self._chosen()} after {self._spent()}"
 
     def __str__(self) -> str:
         rows, more = self._rows()
         table = align(rows, right=range(len(rows[0]) - 2)) + (f"\n{more}" if more else "")
         notes = ["", *self.notes] if self.notes else []
-        return "\n".join([self._chosen(), *self._promise(), self._spent(), "", table, *notes])
+        return "\n".join([*self._headings(), *self._promise(), self._spent(), "", table, *notes])
 
     def _repr_html_(self) -> str:
         rows, more = self._rows()
@@ -148,8 +155,13 @@ class TuneResult:
             "seconds": ", ".join(f"{seconds:,.2f} {name}" for name, seconds in self.seconds.items()),
         }
         table = html_table(rows[0], rows[1:], right=range(len(rows[0]) - 2))
-        notes = [*self._promise(), self._spent(), *([more] if more else []), *self.notes]
-        return view(self._chosen(), table, notes=notes, about=about, summary="where these numbers come from")
+        first, *others = self._headings()
+        notes = [*others, *self._promise(), self._spent(), *([more] if more else []), *self.notes]
+        return view(first, table, notes=notes, about=about, summary="where these numbers come from")
+
+    def _headings(self) -> list[str]:
+        """What the data contradict, if they do, and the choice."""
+        return [self.contradiction, self._chosen()] if self.contradiction else [self._chosen()]
 
     def _chosen(self) -> str:
         row, name = self._row(self.index), self._statistic()
@@ -174,7 +186,7 @@ class TuneResult:
             return []
         certificate, rare = self.certificate, self._rare_events(self.certificate)
         heading = [f"{rare_heading(certificate.coverage)}:"] if rare else []
-        lines = [certificate.known] if certificate.known else []
+        lines = [certificate.known] if certificate.known and not self.contradiction else []
         if self.why in ("", "rule"):  # else what is known now is the guarantee
             lines += [f"{certificate.rule}: {certificate.promise}"]
         return [*lines, *heading, *rare, *certificate.remarks]

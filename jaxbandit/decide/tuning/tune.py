@@ -18,7 +18,7 @@ from jaxbandit.decide.tuning.calls import Train
 from jaxbandit.decide.tuning.evidence import Evidence
 from jaxbandit.decide.tuning.playing import play
 from jaxbandit.decide.tuning.progress import Progress, reporting
-from jaxbandit.decide.tuning.reporting import score_bounds, search_notes
+from jaxbandit.decide.tuning.reporting import search_notes
 from jaxbandit.decide.tuning.result import TuneResult, tune_result
 from jaxbandit.decide.tuning.resuming import resumable
 from jaxbandit.decide.tuning.searching import Search, Terms
@@ -223,14 +223,15 @@ def tune(
     if table is not None:
         rows["seed"] = table.columns[rows["seed"]]
         notes = (*notes, *table.notes(found.why, int(found.survivors.sum()), len(rows["id"])))
-    certificate, low, high = found.certificate, *score_bounds(evidence)
+    certificate = found.certificate
+    assert certificate.low is not None and certificate.high is not None
     return tune_result(
         space,
         int(search.places[found.arm]),
         rows,
         survivors=found.survivors,
         certificate=certificate,
-        intervals=(low[numbers], high[numbers]),
+        intervals=(certificate.low[numbers], certificate.high[numbers]),
         location=None if quantile is None else np.asarray(certificate.means)[numbers],
         maximize=maximize,
         notes=(*notes, *search_notes(evidence, found.arm, space, numbers, first_delta)),

@@ -46,7 +46,8 @@ def page_of(directory: Path, summary: Table) -> Page:
     of = f"{search['proposals']:,} proposals by {search['proposer']}, and of finalists" if search else ""
     spent = f"{summary['trainings']:,} training runs of {of or f'{count:,} configurations'}"
     ended = f", ended by {summary['ended_by']}" if "ended_by" in summary else ""
-    page = Page(directory.resolve().name, [f"Search for the best configuration. {spent}{ended}.", best])
+    first = [f"{summary['contradiction'].capitalize()}."] if "contradiction" in summary else []
+    page = Page(directory.resolve().name, [*first, f"Search for the best configuration. {spent}{ended}.", best])
     certificate = summary.get("certificate")
     page.add("Certificate", *(promise(certificate) if certificate else ()), parts.bullets(summary["notes"]))
     page.add("Configurations by batch", *_by_batch(page, history, count))
