@@ -72,7 +72,7 @@ def test_a_data_frame_names_its_configurations_and_gaps_come_last():
         (TABLE.T, {"configs": jb.grid(a=[1.0, 2.0, 3.0])}, "give the transposed table"),
         (TABLE[0], {}, r"train has shape \[30\], must be scores\[configs, seeds\]"),
         ([["x", 1.0], [2.0, 3.0]], {}, "train is not a table of numbers"),
-        (np.where(TABLE == TABLE[1, 2], np.inf, TABLE), {}, r"train\[1, 2\] = inf, must be a finite number"),
+        (np.where(TABLE[1, 2] == TABLE, np.inf, TABLE), {}, r"train\[1, 2\] = inf, must be a finite number"),
         (TABLE, {"directory": "somewhere"}, "directory is given with a table of scores"),
         (TABLE, {"retries": 2}, "retries is given with a table of scores"),
         (7, {}, "tune: train = 7, must be a function"),
@@ -140,7 +140,10 @@ def test_a_mistake_in_a_program_is_not_advised_to_be_counted_as_a_failure(error)
     ("score", "said"),
     [
         (0.5, "train must draw its random numbers from its seed; if the scores are rounded or constant, give reso"),
-        (1e6, "scores of 1e+06 differ by less than float32 can show (0.06) if they are computed in float32: return diff"),
+        (
+            1e6,
+            "scores of 1e+06 differ by less than float32 can show (0.06) if they are computed in float32: ret",
+        ),
         (1e6 + 0.01, "train must draw its random numbers from its seed"),  # is no float32
     ],
 )

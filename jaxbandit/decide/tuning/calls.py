@@ -15,6 +15,7 @@ from jaxbandit.base.refusals import BadInput, Unfinished, error_line
 from jaxbandit.base.types import PyTree, Scalar
 from jaxbandit.decide.sessions.rewards import as_float, usable
 from jaxbandit.decide.tuning.configs import Configs, failed
+from jaxbandit.decide.tuning.limits import LateError, within
 from jaxbandit.decide.tuning.values import copied
 from jaxbandit.engine.rounds import keys
 from jaxbandit.running.distribution import driving
@@ -55,10 +56,21 @@ class Part(NamedTuple):
 class Calls:
     """Trainings as direct calls of train, with Python numbers in the configuration."""
 
-    def __init__(self, train: Train, configs: Configs, executor: Executor | None, *, integer: bool = False):
-        """Prepare the calls of train, on an executor or here, with keys or with integers as seeds."""
+    def __init__(
+        self,
+        train: Train,
+        configs: Configs,
+        executor: Executor | None,
+        *,
+        integer: bool = False,
+        timeout: float | None = None,
+    ):
+        """Prepare the calls of train, on an executor or here, with keys or with integers as seeds.
+
+        A call that has not returned after `timeout` seconds is left behind on its thread, and has failed.
+        """
         self._train = train
-        self._integer = integer
+        self._integer, self._timeout = integer, timeout
         self._configs = configs
         self._executor = executor
         self._losses = 0  # requests without any result, one after the other
@@ -83,7 +95,7 @@ class Calls:
           BadInput: the executor cannot run a training.
           Unfinished: the executor has lost its workers, has given up or cancelled a training, or returns no results.
         """
-        options = self._integer, attempts
+        options = self._integer, attempts, self._timeout
         if self._executor is None:
             for place, arm in enumerate(arms):
                 if deadline is not None and time.monotonic() >= deadline:
@@ -135,21 +147,34 @@ class Calls:
         return part
 
 
-def _call(number: int, train: Train, words: np.ndarray, config: PyTree, integer: bool, attempts: int) -> Part:
+def _call(
+    number: int,
+    train: Train,
+    words: np.ndarray,
+    config: PyTree,
+    integer: bool,
+    attempts: int,
+    timeout: float | None,
+) -> Part:
     """One training, in any process, begun again while it fails. Its place in the result is the number of the call."""
-    part = _attempt(number, train, words, config, integer)
+    part = _attempt(number, train, words, config, integer, timeout)
     for attempt in range(2, attempts + 1):
         if part.fatal or usable(part.scores).all():
             break
-        part = _attempt(number, train, words, config, integer)._replace(attempts=attempt)
+        part = _attempt(number, train, words, config, integer, timeout)._replace(attempts=attempt)
     return part
 
 
-def _attempt(number: int, train: Train, words: np.ndarray, config: PyTree, integer: bool) -> Part:
+def _attempt(
+    number: int, train: Train, words: np.ndarray, config: PyTree, integer: bool, timeout: float | None
+) -> Part:
     at, nothing = np.array([number]), np.array([np.nan])
     seed = int(words[1]) if integer else jax.random.wrap_key_data(jnp.asarray(words), impl=keys.OF_PULLS)
     try:
-        score = train(seed, copied(config))
+        own = copied(config)
+        score = train(seed, own) if timeout is None else within(timeout, train, seed, own)
+    except LateError as error:
+        return Part(at, nothing, str(error))
     except (Exception, SystemExit, GeneratorExit) as error:
         return Part(at, nothing, f"raises {error_line(error)}")
     value, shape = _number(score)

@@ -1,6 +1,7 @@
 """The progress that a search reports while it runs, and the progress bar or the lines that show it."""
 
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -13,6 +14,7 @@ from jaxbandit.base.text import say
 # Seconds before the first line, so that short searches, as in tests and notebooks, are silent. Each line comes
 # after twice as many seconds as the one before it, but not more than LONGEST after it.
 FIRST, LONGEST = 10.0, 600.0
+SILENT = 60.0  # seconds without a training that has ended, after which a line says so; the next ones as above
 
 
 class Progress(NamedTuple):
@@ -25,7 +27,43 @@ class Progress(NamedTuple):
 
 
 @contextmanager
+def watched(report: Callable[[Progress], None]) -> Iterator[Callable[[Progress], None]]:
+    """Yield a function like `report`, and print a line if it has not been called for long: something may hang."""
+    over, last = threading.Event(), [time.monotonic()]
+
+    def watch() -> None:
+        due, since = SILENT, last[0]
+        while not over.wait(max(since + due - time.monotonic(), 0.0)):
+            if last[0] != since:
+                due, since = SILENT, last[0]
+            elif (passed := time.monotonic() - since) >= due:
+                say(f"tune: no training has ended for {passed:,.0f} s; see 'A search hangs' in the FAQ")
+                due = passed + min(passed, LONGEST)
+
+    def heard(now: Progress) -> None:
+        last[0] = time.monotonic()
+        report(now)
+
+    threading.Thread(target=watch, name="watch", daemon=True).start()
+    try:
+        yield heard
+    finally:
+        over.set()
+
+
+@contextmanager
 def reporting(progress: bool | Callable[[Progress], None] | None, begun: int) -> Iterator[Callable[[Progress], None]]:
+    """Yield a function that receives the progress, as `_shown`; unless it is False, silence is reported, too."""
+    with _shown(progress, begun) as report:
+        if progress is False:
+            yield report
+            return
+        with watched(report) as heard:
+            yield heard
+
+
+@contextmanager
+def _shown(progress: bool | Callable[[Progress], None] | None, begun: int) -> Iterator[Callable[[Progress], None]]:
     """Yield a function that receives the progress: the caller's, one that shows it on stderr, or one without effect.
 
     Args:

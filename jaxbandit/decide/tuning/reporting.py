@@ -150,6 +150,12 @@ def failure_remarks(evidence: Evidence, arm: int, names: Sequence[str], on_failu
     return lines
 
 
+def late_notes(late: Sequence[str]) -> list[str]:
+    """Return which trainings did not end within the time that each of them has."""
+    more = f" and {len(late) - SHOWN} more" if len(late) > SHOWN else ""
+    return [f"did not end within timeout_each: {', '.join(late[:SHOWN])}{more}"] if late else []
+
+
 def _price(evidence: Evidence, arm: int) -> list[str]:
     """Return what a proof without normal scores would cost, if all scores are in [0, 1]."""
     criterion, (_, means, _) = evidence.criterion, evidence.moments()

@@ -13,7 +13,9 @@ from jaxbandit.base import checks, durations
 from jaxbandit.base.refusals import refuse
 from jaxbandit.base.types import PyTree
 from jaxbandit.decide.tuning import configs as search_space
+from jaxbandit.decide.tuning import isolated
 from jaxbandit.decide.tuning.calls import Train
+from jaxbandit.decide.tuning.limits import each_of
 from jaxbandit.decide.tuning.own_seeds import PROPOSALS, OwnSeeds
 from jaxbandit.decide.tuning.progress import Progress, reporting
 from jaxbandit.decide.tuning.proposals import Best, First, further, propose, ranking
@@ -46,6 +48,8 @@ def search(
     delta: float | None = None,
     epsilon: float | None = None,
     timeout: float | str | None = None,
+    timeout_each: float | str | None = None,
+    isolate: bool = False,
     seed: int = 0,
     paired: bool = True,
     batch: int | None = None,
@@ -98,6 +102,7 @@ def search(
       delta, epsilon, min_trainings, score_range, quantile, resolution, paired: of the race, as for `tune`.
       timeout: seconds after which no training begins, or a text such as "2h". Proposals get the same share of it as of
         the trainings.
+      timeout_each, isolate: as for `tune`; the proposer must be picklable, too.
       seed: seed of all trainings and proposals, in [0, 2^32).
       batch, executor, retries, on_failure, max_failure_rate, traced, progress, maximize: as for `tune`. A failed
         proposal is no finalist unless on_failure is a number.
@@ -119,6 +124,8 @@ def search(
     Source: the race is that of `tune`; Bergstra, Bardenet, Bengio and Kegl (2011), Algorithms for hyper-parameter
     optimization, NeurIPS, has the tree-structured Parzen estimator.
     """
+    if checks.boolean(WHERE, "isolate", isolate):
+        return isolated.play(WHERE, search, locals())
     start, began = time.perf_counter(), time.monotonic()
     limit = None if timeout is None else durations.seconds(WHERE, "timeout", timeout)
     if executor is not None:
@@ -149,7 +156,8 @@ def search(
     if at_once is None:
         at_once = AT_ONCE if source.name == "random" else 1 if executor is None else ON_EXECUTOR
     path = None if directory is None else Path(directory)
-    options = {"batch": batch, "executor": executor, "tracing": traced, "stored": path is not None}
+    each = each_of(WHERE, timeout_each)
+    options = {"batch": batch, "executor": executor, "tracing": traced, "stored": path is not None, "timeout": each}
     about = {"kind": "search", "seed": seed, "proposer": source.name, "at_once": at_once}
     with resumable(path), opened(path, about) as store:
         with reporting(progress, 0) as report:
@@ -168,6 +176,7 @@ def search(
                 rows,
                 max_trainings=max(total - spent, 1),
                 timeout=None if limit is None else max(began + limit - time.monotonic(), 0.0),
+                timeout_each=each,
                 seed=seed,
                 paired=paired,
                 batch=batch,

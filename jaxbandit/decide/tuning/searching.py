@@ -14,6 +14,7 @@ from jaxbandit.decide.tuning.allocation import Allocation, Request
 from jaxbandit.decide.tuning.calls import Part, remedy
 from jaxbandit.decide.tuning.configs import Configs, failed
 from jaxbandit.decide.tuning.evidence import Evidence
+from jaxbandit.decide.tuning.limits import LATE
 from jaxbandit.decide.tuning.progress import Progress
 from jaxbandit.decide.tuning.seeds import pull_words
 from jaxbandit.decide.tuning.store import Outcome, Store
@@ -89,6 +90,7 @@ class Search:
         self._store, self._evidence, self._space = store, evidence, space
         self._evaluate, self.terms, self._report = evaluate, terms, report
         self._requests, self._reported = 0, time.perf_counter()
+        self.late: list[str] = []  # trainings that did not end within timeout_each
         for arm in np.flatnonzero(~self.present).tolist():  # they stay rivals, with all that is known of them
             known = list(store.all_of(arm, store.next_seed()))
             self.spent += sum(outcome.attempts for _, outcome in known)
@@ -188,6 +190,8 @@ class Search:
             self.reused += i not in trained
             self.spent += outcome.attempts
             place, missed = int(self.places[arm]), bool(np.isnan(outcome.score))
+            if outcome.reason.startswith(LATE):
+                self.late.append(f"configuration {place} at seed {seed}")
             lost.append(missed)
             row = place, seed, self._score(outcome), self._requests, outcome.attempts, missed
             for column, value in zip(vars(self.rows).values(), row, strict=True):

@@ -5,10 +5,13 @@ copies, whose results are dropped. The reason is that XLA may round differently 
 with its default options on a CPU, the score of one network in 64 differed between batches of 1, 2 and 8. If the batch
 size followed the number of survivors, a score would depend on which other configurations are left. With a fixed batch
 size, it depends on the seed and the configuration alone.
+
+On a CPU, a program that calls LAPACK trains one configuration after another. Each call of LAPACK with a batch of
+matrices is split among the threads of the process and waits for them on one of these; so two of them in one program,
+such as two layers with orthogonal initial weights, wait for each other for ever (jaxlib 0.10.2, two cores).
 """
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from typing import NamedTuple
 
@@ -21,6 +24,7 @@ from jaxbandit.base.refusals import error_line, refuse
 from jaxbandit.base.types import Array, Device, PyTree, Scalar
 from jaxbandit.decide.tuning.calls import Part, Train
 from jaxbandit.decide.tuning.configs import TRACED, Configs, Group
+from jaxbandit.decide.tuning.limits import daemons
 from jaxbandit.engine.layout import analysis, compiled, jaxprs, sizes
 from jaxbandit.engine.rounds import keys
 from jaxbandit.engine.storage import identity
@@ -34,6 +38,11 @@ MOST = {"cpu": 64}  # largest number of trainings in a batch
 MOST_ELSEWHERE = 4096
 SHARE = 0.6  # largest fraction of an accelerator's memory that a batch may use
 AXIS = "trainings"
+# Operations that XLA leaves to LAPACK, or to BLAS, on a CPU.
+LIBRARY = frozenset(
+    "cholesky eig eigh geqp3 geqrf hessenberg householder_product lu qr schur svd triangular_solve tridiagonal "
+    "tridiagonal_solve".split()
+)
 REAL = jnp.floating, jnp.integer, jnp.bool_  # kinds of a score
 
 
@@ -45,6 +54,7 @@ class Traced(NamedTuple):
     groups: list[Group]
     integer: bool  # whether train receives an integer as its seed, and not a key
     digests: list[str]  # of the program of each group, including the data that it closes over
+    library: list[bool]  # whether the program of each group calls LAPACK
 
 
 class NotTraceable(Exception):
@@ -67,7 +77,7 @@ def trace(train: Train, configs: Configs, *, integer: bool = False) -> Traced:
         arguments, because Python has computed it.
       BadInput: train returns something other than one number, or a score that does not depend on its key.
     """
-    groups, digests = configs.groups(), []
+    groups, digests, library = configs.groups(), [], []
     for group in groups:
         _representable(configs, group)
         function, example = _one(train, configs, group, integer), _example(configs, group, 1)
@@ -80,7 +90,8 @@ def trace(train: Train, configs: Configs, *, integer: bool = False) -> Traced:
         if len(leaves) != 1 or leaves[0].shape or not any(jnp.issubdtype(leaves[0].dtype, kind) for kind in REAL):
             outputs = ", ".join(f"{leaf.dtype}{list(leaf.shape)}" for leaf in leaves) or "nothing"
             refuse("tune", f": train returns {outputs}, must return one number, the score")
-        needed = analysis.needed_inputs(jaxprs.read(program))
+        read = jaxprs.read(program)
+        needed = analysis.needed_inputs(read)
         if not any(needed):
             raise NotTraceable("JAX finds that its score does not depend on its arguments")
         if not needed[0]:
@@ -90,7 +101,21 @@ def trace(train: Train, configs: Configs, *, integer: bool = False) -> Traced:
                 "must draw its random numbers from it, with jax.random",
             )
         digests.append(identity.of_program([(function, single)]))
-    return Traced(train, configs, groups, integer, digests)
+        library.append(_calls_library(read))
+    return Traced(train, configs, groups, integer, digests, library)
+
+
+def _calls_library(program: jaxprs.Program) -> bool:
+    """Whether an operation of a program, or of a loop or a branch in it, is left to LAPACK."""
+    return any(
+        equation.name in LIBRARY or any(map(_calls_library, equation.programs)) for equation in program.equations
+    )
+
+
+def _one_by_one(traced: Traced, group: Group) -> bool:
+    """Whether the trainings of a batch run one after another."""
+    number = next(i for i, each in enumerate(traced.groups) if each is group)
+    return traced.library[number] and devices()[0].platform == "cpu"
 
 
 def devices() -> list[Device]:
@@ -118,7 +143,7 @@ def _batch(traced: Traced, group: Group) -> int:
     device = devices()[0]
     cpu = device.platform == "cpu"
     most = min(_power_of_two(len(group.rows), up=True), MOST.get(device.platform, MOST_ELSEWHERE))
-    if most == 1:
+    if most == 1 or _one_by_one(traced, group):
         return 1
     function, (small, large) = _batched(traced, group), PROBED
     used = []
@@ -171,25 +196,18 @@ class Trainings:
 
         If JAX has a single CPU device, every core trains a batch of its own. A training that fails is not repeated,
         because it would fail again, so `attempts` has no effect. At the deadline, a time of time.monotonic(), and when
-        the iterator is closed, no further batch begins, and batches that are computed on other cores are not waited
-        for.
+        the iterator is closed, no further batch begins, and batches that are still computed are not waited for.
         """
         parts = []
         for number, (_, _, wide) in enumerate(self._programs):
             places = np.flatnonzero(self._group[arms] == number)
             parts += [(number, places[i : i + wide]) for i in range(0, len(places), wide)]
-        if len(parts) == 1:
-            yield self._trained(words, arms, *parts[0])
-            return
         workers = compiled.cores() if self._platform == "cpu" and len(self._devices) == 1 else 1
-        pool = ThreadPoolExecutor(workers, "train")
         calls = ((self._trained, words, arms, number, places) for number, places in parts)
-        try:
-            with closing(completed(pool, calls, 2 * workers, deadline)) as ended:
-                for _, future in ended:
-                    yield future.result()
-        finally:
-            pool.shutdown(wait=False, cancel_futures=True)
+        # On threads that nobody waits for, also for one batch, because a program may never end.
+        with daemons(min(workers, len(parts))) as pool, closing(completed(pool, calls, 2 * workers, deadline)) as ended:
+            for _, future in ended:
+                yield future.result()
 
     def _trained(self, words: np.ndarray, arms: np.ndarray, number: int, places: np.ndarray) -> Part:
         program, columns, wide = self._programs[number]
@@ -228,9 +246,11 @@ def _one(train: Train, configs: Configs, group: Group, integer: bool) -> Callabl
 
 def _batched(traced: Traced, group: Group) -> Callable[..., Array]:
     one = _one(traced.train, traced.configs, group, traced.integer)
+    apart = _one_by_one(traced, group)
 
     def function(columns: tuple[Array, ...], words: Array, rows: Array) -> Array:
-        scores = jax.vmap(one)(words, *(column[rows] for column in columns))
+        numbers = words, *(column[rows] for column in columns)
+        scores = jax.lax.map(lambda each: one(*each), numbers) if apart else jax.vmap(one)(*numbers)
         return jnp.asarray(jax.tree.leaves(scores)[0], float)
 
     return function

@@ -60,6 +60,7 @@ def read(
     executor: Executor | None,
     tracing: bool | None,
     stored: bool,
+    timeout: float | None = None,
 ) -> Training:
     """Return the training function of a search.
 
@@ -70,6 +71,7 @@ def read(
       executor: where train is called, or None.
       tracing: whether JAX traces train; None to try it if train uses JAX.
       stored: whether its scores are stored, so that train and the configurations have to be identified.
+      timeout: seconds after which a call of train is left behind, or None.
 
     Raises:
       BadInput: train is no function, or cannot be traced although this is asked for.
@@ -95,9 +97,13 @@ def read(
                 given = "traced = True" if tracing else f"batch = {batch}"
                 refuse("tune", f": {given}, but train cannot be traced ({error}); leave it out")
             notes = (f"trainings ran one at a time, because train cannot be traced: {error}",)
+    if program is not None and timeout is not None:
+        what = f": timeout_each = {timeout:g}, but JAX traces train, and a compiled program cannot be left one by one"
+        refuse("tune", f"{what}; leave it out, or give traced=False")
     keys = [space.key(i) if stored else str(i) for i in range(space.count)]
     if program is None:
-        digest, calls = function_digest(train) if stored else "", Calls(train, space, executor, integer=integer)
+        digest = function_digest(train) if stored else ""
+        calls = Calls(train, space, executor, integer=integer, timeout=timeout)
         return Training(train, space, integer, None, calls, [Entry(key, digest) for key in keys], notes)
     pairs = zip(program.digests, program.groups, strict=True)
     programs = {row: digest for digest, group in pairs for row in group.rows.tolist()}

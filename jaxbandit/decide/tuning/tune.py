@@ -13,12 +13,13 @@ from jaxbandit.base.contract import Algorithm
 from jaxbandit.base.refusals import BadInput, Unfinished, refuse
 from jaxbandit.base.types import ArrayLike, PyTree, Scalar
 from jaxbandit.decide.tuning import configs as search_space
-from jaxbandit.decide.tuning import recorded, training
+from jaxbandit.decide.tuning import isolated, recorded, training
 from jaxbandit.decide.tuning.calls import Train
 from jaxbandit.decide.tuning.evidence import Evidence
+from jaxbandit.decide.tuning.limits import each_of
 from jaxbandit.decide.tuning.playing import play
 from jaxbandit.decide.tuning.progress import Progress, reporting
-from jaxbandit.decide.tuning.reporting import search_notes
+from jaxbandit.decide.tuning.reporting import late_notes, search_notes
 from jaxbandit.decide.tuning.result import TuneResult, tune_result
 from jaxbandit.decide.tuning.resuming import resumable
 from jaxbandit.decide.tuning.searching import Search, Terms
@@ -36,6 +37,8 @@ def tune(
     epsilon: float | None = None,
     max_trainings: int | None = None,
     timeout: float | str | None = None,
+    timeout_each: float | str | None = None,
+    isolate: bool = False,
     seed: int = 0,
     paired: bool = True,
     scores: ArrayLike | None = None,
@@ -96,7 +99,14 @@ def tune(
         configurations are compared until the budget ends. None means 0, and needs a budget.
       max_trainings: number of trainings, failed attempts and scores from the directory included, >= 1.
       timeout: seconds after which no training begins, >= 0, or a text such as "2h"; a training that has not ended by
-        then does not count. With 0 only the scores of the directory are used.
+        then does not count. With 0 only the scores of the directory are used. Nobody waits for a traced training that
+        never ends, but it computes on until the process ends; a `train` that is called directly, without an executor,
+        is waited for. `isolate` and `timeout_each` end both.
+      timeout_each: seconds, > 0, after which a call of `train` is left behind on its thread, also on an executor; it
+        has failed, with what `on_failure` says, and a note lists it as one that did not end. Not if JAX traces `train`.
+      isolate: whether to search in a process of its own, which is ended if it does not return in time, 5 s after
+        `timeout`, or if it is interrupted twice. `train`, of a module and not of a notebook, must be picklable, as all
+        other arguments, and a script needs `if __name__ == "__main__":`.
       seed: seed of all trainings and of the rule's random draws, in [0, 2^32).
       paired: whether all configurations share the same seeds (common random numbers).
       scores: known scores of `train`, scores[configs, seeds], NaN where there is none: column j takes the place of
@@ -147,6 +157,8 @@ def tune(
     Source: `theory.comparisons` has the statements and their proofs; Karnin, Koren and Somekh (2013), Almost optimal
     exploration in multi-armed bandits, ICML, has sequential halving.
     """
+    if checks.boolean("tune", "isolate", isolate):
+        return isolated.play("tune", tune, locals())
     start = time.perf_counter()
     deadline = None if timeout is None else time.monotonic() + durations.seconds("tune", "timeout", timeout)
     if executor is not None:
@@ -187,7 +199,9 @@ def tune(
     path = None if directory is None else Path(directory)
     if table is None:
         stored = path is not None
-        trained = training.read(train, space, batch=batch, executor=executor, tracing=traced, stored=stored)
+        each = each_of("tune", timeout_each)
+        options = {"batch": batch, "executor": executor, "tracing": traced, "stored": stored, "timeout": each}
+        trained = training.read(train, space, **options)
     else:
         trained, chosen = training.of_table(space), table.limited(chosen, min_trainings)
     about = {"kind": "tune", "seed": seed, "paired": bool(paired)}
@@ -219,7 +233,7 @@ def tune(
             recorded.keep(error, store, numbers, path)
             raise
         first_delta = store.delta
-    rows, notes = search.rows.arrays(), (*trained.notes, *found.notes)
+    rows, notes = search.rows.arrays(), (*trained.notes, *found.notes, *late_notes(search.late))
     if table is not None:
         rows["seed"] = table.columns[rows["seed"]]
         notes = (*notes, *table.notes(found.why, int(found.survivors.sum()), len(rows["id"])))

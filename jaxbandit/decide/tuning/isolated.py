@@ -1,0 +1,135 @@
+"""A search in a process of its own, which can be ended although a training in it never ends."""
+
+import contextlib
+import math
+import multiprocessing
+import pickle
+import tempfile
+import time
+from collections.abc import Callable
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from jaxbandit.base import durations
+from jaxbandit.base.refusals import BadInput, Unfinished, error_line, refuse
+from jaxbandit.decide.tuning import recorded
+from jaxbandit.decide.tuning.store import LOG, opened, read_about
+
+GRACE = 5.0  # seconds after its timeout, or after an interrupt, in which the process may end by itself
+LOOK = 0.1  # seconds between two looks at the process
+ENDED = "the process of the search was ended {:.0f} s after its timeout, because a training did not end"
+
+
+def play(where: str, search: Callable[..., Any], arguments: dict[str, Any]) -> Any:
+    """Return what search(**arguments) returns, from a process that is ended when its time is over.
+
+    If it has to be ended, the result is made here of the scores that it has stored, without a training.
+
+    Args:
+      where: name of the caller, for messages.
+      search: `tune` or `search`.
+      arguments: its arguments, among them isolate = True.
+
+    Raises:
+      BadInput, Unfinished: what the process has raised; or an argument cannot be pickled, or no training has ended.
+      KeyboardInterrupt: the search was interrupted. At the second interrupt the process is ended at once.
+    """
+    arguments = {**arguments, "isolate": False}
+    if arguments["executor"] is not None:
+        refuse(where, ": isolate = True and executor are both given, which exclude each other; give timeout_each")
+    for name, value in arguments.items():
+        try:
+            pickle.dumps(value)
+        except Exception as error:
+            what = f"{name} cannot be pickled ({error_line(error)})"
+            refuse(where, f": isolate = True, but {what}; define it at the top level of a module")
+    timeout = arguments["timeout"]
+    limit = None if timeout is None else durations.seconds(where, "timeout", timeout)
+    with contextlib.ExitStack() as stack:
+        own = arguments["directory"] is None
+        if own:
+            arguments["directory"] = stack.enter_context(tempfile.TemporaryDirectory(prefix="jaxbandit-"))
+        path = Path(arguments["directory"])
+        try:
+            result = _played(where, search, arguments, limit)
+        except (BadInput, Unfinished, KeyboardInterrupt) as error:
+            if own and where == "tune":
+                _keep(error, path)
+            raise
+        if result is not None:
+            return result
+        if not any(file.stat().st_size for file in path.rglob(LOG)):
+            raise Unfinished(f"{where}: no training has ended within timeout = {timeout}, and its process was ended")
+        # Neither traced nor called, so that nothing can hang here: the scores are those of this function.
+        known = {"timeout": 0, "traced": False, "batch": None, "same_train": True}
+        result = search(**arguments | known)
+        object.__setattr__(result, "notes", (ENDED.format(GRACE), *result.notes))
+        return result
+
+
+def _played(where: str, search: Callable[..., Any], arguments: dict[str, Any], limit: float | None) -> Any:
+    """What the process returns; None if it had to be ended."""
+    context = multiprocessing.get_context("spawn")
+    here, there = context.Pipe(duplex=False)
+    process = context.Process(target=_run, args=(there, search, arguments), name=f"{where}-search")
+    process.start()
+    there.close()
+    try:
+        ends = math.inf
+        while time.monotonic() < ends:
+            if not here.poll(LOOK):
+                continue
+            try:
+                kind, content = here.recv()
+            except EOFError:
+                process.join(GRACE)
+                code = process.exitcode
+                raise Unfinished(f"{where}: the process of the search has ended with exit status {code}") from None
+            except Exception as error:  # of a class that cannot be made here
+                raise Unfinished(f"{where}: the process returns what cannot be read ({error_line(error)})") from error
+            if kind == "begun":
+                ends = math.inf if limit is None else time.monotonic() + limit + GRACE
+            elif kind == "result":
+                return content
+            else:
+                raise _error(kind, *content)
+        return None
+    except KeyboardInterrupt:
+        with contextlib.suppress(KeyboardInterrupt):  # the second one
+            process.join(GRACE)
+        raise
+    finally:
+        process.kill()
+        process.join()
+        here.close()
+
+
+def _error(kind: str, message: str, notes: list[str], scores: np.ndarray | None) -> BaseException:
+    error = {"BadInput": BadInput, "Unfinished": Unfinished, "KeyboardInterrupt": KeyboardInterrupt}[kind](message)
+    for note in notes:
+        error.add_note(note)
+    if scores is not None:
+        error.scores = scores  # pyright: ignore[reportAttributeAccessIssue]
+    return error
+
+
+def _run(there: Connection, search: Callable[..., Any], arguments: dict[str, Any]) -> None:
+    """Search, in the process."""
+    there.send(("begun", None))
+    try:
+        there.send(("result", search(**arguments)))
+    except BaseException as error:
+        kind = next((k.__name__ for k in (BadInput, Unfinished, KeyboardInterrupt) if isinstance(error, k)), None)
+        message = str(error) if kind else f"the search raises {error_line(error)}"
+        there.send((kind or "Unfinished", (message, getattr(error, "__notes__", []), getattr(error, "scores", None))))
+    finally:
+        there.close()
+
+
+def _keep(error: BaseException, path: Path) -> None:
+    """Give an error the scores of a directory that is about to be deleted."""
+    with contextlib.suppress(ValueError, OSError), opened(path, read_about(path)) as store:
+        recorded.keep(error, store, np.arange(len(store.entries)), None)
