@@ -9,14 +9,13 @@ from scipy.special import betaln, xlogy
 
 import jaxbandit as jb
 from jaxbandit.decide.variants import stages as staging
-from jaxbandit.decide.variants.bounds import Kind, mean_interval, normal_upper, upper
+from jaxbandit.decide.variants.bounds import Sides, difference, mean_interval
+from jaxbandit.decide.variants.outcomes import Kind
 from jaxbandit.theory.comparisons import looks
 from jaxbandit.theory.comparisons.betting import mixture_upper
-from jaxbandit.theory.comparisons.pairs import PairedDifferences
 
 BINARY = Kind(True, 0.0, 1.0)
 RATES = Kind(False, 0.0, 1.0)
-NUMBERS = Kind(False, -math.inf, math.inf)
 
 
 def outcomes(rng, rate, n):
@@ -35,19 +34,21 @@ def a_log(rates, n, seed, late=None):
 # Bounds
 
 
-def test_the_running_bound_is_that_of_all_prefixes():
-    """At no look is it below the bound over all prefixes, and over few rows, where every size is a look, it is it."""
+def test_the_bound_at_a_look_is_that_of_so_many_pairs():
+    """At every look it is the bound of those rows alone, in any order, and never below their mean."""
     rng = np.random.default_rng(1)
     d = outcomes(rng, 0.6, 60) - outcomes(rng, 0.3, 60)
-    sizes, bounds = looks.running_upper(d[:40], math.log(0.05))
+    sizes = looks.sample_sizes(40)
+    bounds = looks.upper_bounds(d[:40], math.log(0.05), sizes)
     assert sizes.tolist() == list(range(1, 41))
     for n, bound in zip(sizes[::7], bounds[::7], strict=True):
-        assert bound == pytest.approx(mixture_upper(d[:n], 0.05), abs=1e-9)
+        assert bound == pytest.approx(mixture_upper(d[:n], 0.05, min_size=n), abs=1e-9)
     long = outcomes(rng, 0.3, 5000) - outcomes(rng, 0.4, 5000)
-    sizes, bounds = looks.running_upper(long, math.log(0.05))
-    assert sizes[-1] == 5000 and len(sizes) < 400 and np.all(np.diff(bounds) <= 0)
-    direct = min(mixture_upper(long[:n], 0.05, min_size=n) for n in sizes[:: len(sizes) // 6])
-    assert bounds[-1] <= direct + 1e-9 and abs(bounds[-1] - mixture_upper(long, 0.05)) < 2e-3
+    sizes = looks.sample_sizes(5000)
+    bounds = looks.upper_bounds(long, math.log(0.05), sizes)
+    assert sizes[-1] == 5000 and len(sizes) < 400 and np.all(bounds > np.cumsum(long)[sizes - 1] / sizes)
+    alone = looks.upper_bounds(np.sort(long), math.log(0.05), np.array([5000]))
+    assert alone.tolist() == bounds[-1:].tolist() and bounds[-1] <= mixture_upper(long, 0.05, min_size=5000) + 1e-9
 
 
 @pytest.mark.slow
@@ -55,9 +56,10 @@ def test_many_values_are_divided_among_the_points_of_a_grid():
     """The bound is never below that of the values themselves at the looks, and above it by very little."""
     rng = np.random.default_rng(13)
     d = rng.beta(2, 5, 800) - rng.beta(2, 4, 800)
-    sizes, bounds = looks.running_upper(d, math.log(0.05))
+    sizes = looks.sample_sizes(800)
+    bounds = looks.upper_bounds(d, math.log(0.05), sizes)
     for at in (40, 120, len(sizes) - 1):
-        direct = min(mixture_upper(d[:n], 0.05, min_size=n) for n in sizes[: at + 1])
+        direct = mixture_upper(d[: sizes[at]], 0.05, min_size=int(sizes[at]))
         assert direct - 1e-9 <= bounds[at] <= direct + 1e-4
     values, counts = looks._counted(d, sizes)
     assert counts.sum(axis=1) == pytest.approx(sizes) and counts @ values == pytest.approx(np.cumsum(d)[sizes - 1])
@@ -68,27 +70,10 @@ def test_looks_do_not_depend_on_the_length_but_for_the_last():
     assert set(looks.sample_sizes(900)[:-1]) <= set(looks.sample_sizes(5000)) and len(looks.sample_sizes(0)) == 0
 
 
-@pytest.mark.parametrize("mean", [0.0, 0.01])
-def test_the_first_sample_size_below_a_mean(mean, monkeypatch):
-    rng = np.random.default_rng(2)
-    d = outcomes(rng, 0.2, 800) - outcomes(rng, 0.4, 800)
-    first = looks.first_below(d, mean, math.log(0.05))
-    assert mixture_upper(d[:first], 0.05) < mean < mixture_upper(d[: first - 1], 0.05)
-    monkeypatch.setattr(looks, "_ROWS", 7)  # in several parts
-    assert looks.first_below(d, mean, math.log(0.05)) == first
-    assert looks.first_below(d[: first - 1], mean, math.log(0.05)) is None
-
-
-def test_normal_bounds_are_those_of_paired_differences():
-    rng = np.random.default_rng(3)
-    x, y = rng.normal(5, 1, 30), rng.normal(4, 2, 30)
-    ours = normal_upper(y - x, 0.02)
-    race = PairedDifferences(2, math.log(0.02))
-    race.enter([x, y])
-    assert ours[-1] == pytest.approx(race.bounds[1, 0], rel=1e-9) and np.isinf(ours[0])
-    assert np.all(np.isinf(normal_upper(np.full(30, 0.1), 0.02)))  # equal numbers say nothing
-    found = upper(y - x, NUMBERS, 0.02)
-    assert found.last == ours[-1] and found.negative == bool(ours[-1] < 0)
+def last(d, kind, alpha):
+    """The upper bound of the mean of differences, as the outcomes of one variant against zeros."""
+    one, other = d[:, None], np.zeros((len(d), 1))
+    return difference(Sides((one, other), (one, other)), kind, alpha, ("B", "A"), history=False).ends[1]
 
 
 def test_numbers_in_a_range_do_not_depend_on_its_unit():
@@ -97,15 +82,16 @@ def test_numbers_in_a_range_do_not_depend_on_its_unit():
     low, high = mean_interval(x, x, RATES, 0.05)
     scaled = mean_interval(50 + 10 * x, 50 + 10 * x, Kind(False, 50.0, 60.0), 0.05)
     assert scaled == pytest.approx((50 + 10 * low, 50 + 10 * high), abs=1e-6)
-    assert low == pytest.approx(1 - mixture_upper(1 - x, 0.025), abs=1e-3) and low < x.mean() < high
+    assert low == pytest.approx(1 - mixture_upper(1 - x, 0.025, min_size=300), abs=1e-3) and low < x.mean() < high
     d = rng.beta(2, 5, 300) - x
-    assert upper(10 * d, Kind(False, 50.0, 60.0), 0.05).last == pytest.approx(10 * mixture_upper(d, 0.05), abs=1e-2)
+    direct = mixture_upper(d, 0.05, min_size=300)
+    assert last(10 * d, Kind(False, 50.0, 60.0), 0.05) == pytest.approx(10 * direct, abs=1e-2)
 
 
 def test_without_visitors_nothing_is_known():
     none = np.zeros(0)
-    assert upper(none, BINARY, 0.05).last == 1 and upper(none, RATES, 0.05).last == 1
-    assert math.isinf(upper(none, NUMBERS, 0.05).last) and not upper(none, NUMBERS, 0.05).negative
+    assert last(none, BINARY, 0.05) == 1 and last(none, RATES, 0.05) == 1
+    assert math.isinf(last(none, Kind(False, -math.inf, math.inf), 0.05))
     assert mean_interval(none, none, BINARY, 0.05) == (0, 1)
 
 
@@ -138,7 +124,7 @@ def test_the_cost_is_the_largest_bound_of_a_variant_that_is_left():
 
     def u(one, other):
         n = min(len(of[one]), len(of[other]))
-        return looks.running_upper(of[one][:n] - of[other][:n], math.log(0.05 / 2))[1][-1]
+        return mixture_upper(of[one][:n] - of[other][:n], 0.05 / 2, min_size=n)
 
     found = {v.name: v for v in result.variants}
     assert found["C"].excluded and not found["A"].excluded and not found["B"].excluded
@@ -158,9 +144,9 @@ def test_both_ends_of_a_difference_share_delta_among_the_variants():
     of = [log["outcome"][log["variant"] == name] for name in "AB"]
     n = min(map(len, of))
     b = jb.ab(log, control="A").variants[1]
-    level = math.log(0.05 / 4)  # two variants, two ends
-    assert b.difference_high == pytest.approx(looks.running_upper(of[1][:n] - of[0][:n], level)[1][-1])
-    assert b.difference_low == pytest.approx(-looks.running_upper(of[0][:n] - of[1][:n], level)[1][-1])
+    level = 0.05 / 4  # two variants, two ends
+    assert b.difference_high == pytest.approx(mixture_upper(of[1][:n] - of[0][:n], level, min_size=n))
+    assert b.difference_low == pytest.approx(-mixture_upper(of[0][:n] - of[1][:n], level, min_size=n))
     assert b.path[-1].tolist() == [n, b.difference, b.difference_low, b.difference_high]
     assert jb.ab(log, control="A").variants[0].pairs == len(of[0])
 
@@ -185,32 +171,6 @@ def test_a_removed_variant_is_not_chosen_but_is_compared_with():
     assert jb.ab(log, control="A").choice == "B"
 
 
-def test_numbers_without_a_range_are_taken_as_normal_and_with_one_by_bets():
-    rng = np.random.default_rng(8)
-    variant = np.array(list("AB"))[rng.integers(0, 2, 400)]
-    outcome = np.clip(rng.normal(5, 1, 400), 0, 10) + (variant == "B")
-    normal = jb.ab({"variant": variant, "outcome": outcome}, control="A")
-    assert normal.outcomes == "numbers" and normal.choice == "B" and normal.decision == "ship"
-    assert any("normal" in line for line in normal.assumptions)
-    bounded = jb.ab({"variant": variant, "outcome": outcome}, control="A", outcome_range=(0, 11))
-    assert bounded.outcomes == "in [0, 11]" and not any("normal" in line for line in bounded.assumptions)
-    assert (
-        bounded.variants[1].difference_low < normal.variants[1].difference_low < 1 < normal.variants[1].difference_high
-    )
-    few = jb.ab({"variant": variant[:6], "outcome": outcome[:6]}, control="A")
-    assert few.words == "Go on: there are too few visitors to say anything." and "?" in str(few)
-    assert "costs_at_most" not in few.to_json()
-
-
-def test_if_each_variant_is_excluded_by_another_one_the_result_says_so():
-    """B is better for long, then A for longer: both claims are made, and one of them is false."""
-    outcome = [0, 1] * 30 + [1, 0] * 600
-    result = jb.ab({"variant": ["A", "B"] * 630, "outcome": outcome}, control="A")
-    assert not any(v.excluded for v in result.variants) and "each variant was found worse" in result.notes[0]
-    assert all(v.costs_at_most == 0 for v in result.variants) and result.choice == "A"  # the larger mean
-    assert not jb.ab({"variant": ["A", "B"] * 30, "outcome": outcome[:60]}, control="A").notes
-
-
 # Stages
 
 
@@ -218,11 +178,13 @@ def test_pairs_of_a_newcomer_begin_at_its_entry():
     """A's 100 visitors before D enters all convert; the pairs of D and A are with A's later ones, who do not."""
     variant = ["A", "B"] * 100 + ["A", "B", "D"] * 50
     outcome = [1, 0] * 100 + [0, 0, 0] * 50
-    log = {"variant": variant, "outcome": outcome}
-    result = jb.ab(log, control="A")
+    log = {"variant": variant, "outcome": outcome, "t": range(350)}
+    result = jb.ab(log, control="A", time="t")
     d = {v.name: v for v in result.variants}["D"]
     assert (d.stage, d.entry, d.pairs, d.difference) == (1, 202, 49, 0)
-    fixed = {v.name: v for v in jb.ab(log, control="A", late=()).variants}["D"]  # the list was fixed in advance
+    fixed = {v.name: v for v in jb.ab(log, control="A", time="t", late=()).variants}[
+        "D"
+    ]  # the list was fixed in advance
     assert (fixed.stage, fixed.pairs, fixed.difference) == (0, 50, -1)
     assert any("D came later, with visitor 203" in note for note in result.notes)
 
@@ -271,9 +233,12 @@ def test_a_window_compares_visitors_that_are_older_all_of_them():
     result = jb.ab(log, control="A", time="t", window=100, now=400)
     a, b = result.variants
     assert (a.open, b.open, b.pairs) == (49, 50, 150)  # times up to 300
-    assert b.mean == 0 and b.difference == 0 and not a.excluded
+    assert b.mean == 0 and b.difference == 0 and not a.excluded and math.isinf(b.low)
+    assert "what newer ones show" in result.alerts[0] and result.decision == "go on"  # a rate of 0, then of 1
+    outcome[:300] = np.array([0, 1, 0, 0, 0, 1] * 50)
+    b = jb.ab(log | {"outcome": outcome}, control="A", time="t", window=100, now=400).variants[1]
     old = jb.ab({"variant": variant[:300], "outcome": outcome[:300]}, control="A").variants[1]
-    assert b.high == pytest.approx(old.high, rel=0.02) and b.low > old.low == 0
+    assert b.high == pytest.approx(old.high, rel=0.02) and b.low > old.low
     assert jb.ab({"variant": variant, "outcome": outcome}, control="A").variants[0].excluded
 
 
@@ -293,16 +258,6 @@ def test_an_outcome_that_is_not_known_is_taken_at_its_worst():
     assert any("10 visitors have no outcome yet" in note for note in result.notes)
 
 
-def test_numbers_without_a_range_end_where_an_outcome_is_open():
-    rng = np.random.default_rng(10)
-    outcome = rng.normal(size=80)
-    outcome[41] = np.nan
-    log = {"variant": ["A", "B"] * 40, "outcome": outcome}
-    b = jb.ab(log, control="A").variants[1]
-    assert b.pairs == 20 and b.open == 1
-    assert b.high == pytest.approx(normal_upper(outcome[1:40:2], 0.0125)[-1])
-
-
 def test_blocks_are_compared_within():
     """A rate that rises and falls from block to block; B is worse in every block in which they differ."""
     order = np.random.default_rng(11).permutation(300)
@@ -318,10 +273,17 @@ def test_blocks_are_compared_within():
 # Figures of simulations, which are those of the literature on bets, and errors
 
 
+def first_below(d, mean, log_alpha):
+    """The first look at which the upper bound is below a mean, or None: at most 2 % later than the first pair."""
+    sizes = looks.sample_sizes(len(d))
+    known = looks.upper_bounds(d, log_alpha, sizes) < mean
+    return int(sizes[np.argmax(known)]) if known.any() else None
+
+
 def rounds(rates, alpha, seed, n=60_000):
     rng = np.random.default_rng(seed)
     d = outcomes(rng, rates[0], n) - outcomes(rng, rates[1], n)
-    first = looks.first_below(d, 0.0, math.log(alpha))
+    first = first_below(d, 0.0, math.log(alpha))
     return n if first is None else first
 
 
@@ -377,10 +339,8 @@ def visitors_until_decided(rates, delta, epsilon, seed, n):
     for i in range(count):
         for j in range(count):
             if i != j:
-                first[0, i, j] = looks.first_below(y[i] - y[j], 0.0, log_alpha) or never
-                first[1, i, j] = (
-                    looks.first_below(y[i] - y[j], epsilon, log_alpha) or never if epsilon else first[0, i, j]
-                )
+                first[0, i, j] = first_below(y[i] - y[j], 0.0, log_alpha) or never
+                first[1, i, j] = first_below(y[i] - y[j], epsilon, log_alpha) or never if epsilon else first[0, i, j]
     end = np.full(count, n)  # visitors of each variant
     alive = set(range(count))
     while True:
@@ -434,11 +394,11 @@ def test_late_conversions():
     for seed in range(300):
         rng = np.random.default_rng(seed)
         control, other = outcomes(rng, 0.1, 5000), outcomes(rng, 0.1, 5000)
-        wrong["matured"] += looks.first_below(control[:3500] - other[:3500], 0.0, math.log(0.05)) is not None
+        wrong["matured"] += first_below(control[:3500] - other[:3500], 0.0, math.log(0.05)) is not None
         if seed < 20:
             known = np.arange(5000) + rng.integers(0, 1500, 5000)
             wrong["zeros"] += any(
-                looks.first_below(control[:t] * (known[:t] <= t) - other[:t], 0.0, math.log(0.05)) is not None
+                first_below(control[:t] * (known[:t] <= t) - other[:t], 0.0, math.log(0.05)) is not None
                 for t in range(50, 5001, 250)
             )
     assert wrong["zeros"] == 20 and wrong["matured"] <= 9

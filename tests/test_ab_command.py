@@ -80,7 +80,7 @@ def test_the_page_says_what_is_decided(log, tmp_path, capsys):
     assert table[1][1] == f"{result.variants[0].visitors:,}"
     apart = found.table("Differences from the control")
     b = result.variants[1]
-    assert apart[0][2] == "95 % interval" and apart[1][3:] == [f"{b.pairs:,}", f"{b.visitors - b.pairs:,}"]
+    assert apart[0][2] == "95 % interval" and apart[1][3:] == [f"{b.pairs:,}"]
     rates, chart = found.data
     assert [curve["x"] for curve in rates["curves"]] == [[1, 2], [0]]  # the control has a color of its own
     curve = chart["curves"][0]

@@ -52,7 +52,7 @@ def test_data_frames():
         "t": pandas.to_datetime(["2026-01-02", "2026-01-01", "2026-01-03"]),
     })  # fmt: skip
     log = visitor_log.read(frame, Columns("variant", "outcome", "t", None))
-    assert log.names == ("B", "A") and log.variant.tolist() == [0, 1, 1] and log.resorted
+    assert log.names == ("B", "A") and log.variant.tolist() == [0, 1, 1] and "sorted" in log.notes[0]
     assert np.isnan(log.outcome[0]) and log.outcome[1:].tolist() == [1, 0]
     assert np.diff(log.time).tolist() == [86400, 86400] and log.dated
     frame["t"] = frame["t"].dt.tz_localize("Europe/Berlin")
@@ -63,8 +63,10 @@ def test_rows_are_sorted_by_time_and_ties_keep_their_order():
     log = {"variant": list("ABBA"), "outcome": [1, 0, 1, 0], "t": [2, 1, 2, 1], "b": [0, 0, 1, 1]}
     found = visitor_log.read(log, Columns("variant", "outcome", "t", "b"))
     assert found.names == ("B", "A") and found.variant.tolist() == [0, 1, 1, 0]
-    assert found.outcome.tolist() == [0, 0, 1, 1] and found.block.tolist() == [0, 1, 0, 1] and found.resorted
-    assert not visitor_log.read({**log, "t": [1, 1, 2, 2]}, Columns("variant", "outcome", "t", "b")).resorted
+    assert (
+        found.outcome.tolist() == [0, 0, 1, 1] and found.block.tolist() == [0, 1, 0, 1] and "sorted" in found.notes[0]
+    )
+    assert not visitor_log.read({**log, "t": [1, 1, 2, 2]}, Columns("variant", "outcome", "t", "b")).notes
     result = jb.ab(log, control="A", time="t")
     assert any("sorted" in note for note in result.notes)
 
@@ -159,7 +161,29 @@ def test_files_that_cannot_be_read(tmp_path):
         ({"time": "bad"}, 'row 1: bad = "x", must be a number, as in the first row'),
         ({"time": "mixed"}, 'row 1: mixed = "2026-01-02T00:00Z", must be with a time zone in all rows or in none'),
         ({"time": "hole"}, 'row 2: hole = "nan", must be a time'),
-        ({"block": "b"}, "row 2: b: its block has another visitor of the same variant"),
+        ({"block": "b", "unit": "b"}, "ab: block has one row for each variant and block; leave it or unit= out"),
+        ({"visitors": "t", "unit": "b"}, "ab: unit is about single visitors, not counts"),
+        ({"conversions": "t"}, "ab: conversions needs the number of visitors"),
+        ({"visitors": "t", "conversions": "bad"}, 'row 1: bad = "x", must be a whole number >= 0'),
+        ({"visitors": "halves"}, 'row 0: halves = "1.5", must be a whole number >= 0'),
+        ({"visitors": "t", "conversions": "d3"}, 'row 0: d3 = "3", must be at most 0, the visitors of the row'),
+        ({"visitors": "only_b"}, "row 0: only_b: only B has visitors, must be at least two variants"),
+        ({"visitors": "many"}, "the column adds up to 4,000,000,000, must be in [1, 100,000,000]"),
+        ({"of_unit": "mean"}, "ab: of_unit = 'mean', must be one of sum, any, last"),
+        ({"unit": "one"}, "ab: unit: fewer than two variants have units that were shown no other"),
+        ({"planned": {"A": 1}}, "ab: planned has no share for B"),
+        ({"planned": {"A": 1, "C": 1}}, 'ab: planned = "C", must be one of A, B'),
+        ({"planned": {"A": 1, "B": 0}}, "ab: planned['B'] = 0, must be a number > 0"),
+        ({"planned": {"A": 1, "B": "x"}}, "ab: planned['B'] = 'x', must be a number > 0"),
+        ({"planned": "even"}, "ab: planned = 'even', must be a share for each variant"),
+        ({"quantile": 1}, "ab: quantile = 1, must be a number in (0, 1)"),
+        ({"quantile": 0.5, "cap": 1}, "ab: cap is not needed for quantile="),
+        ({"quantile": 0.5, "outcome_range": (0, 1)}, "ab: outcome_range is not needed for quantile="),
+        ({"cap": 0}, "ab: cap = 0, must be above 0"),
+        ({"cap": "x"}, "ab: cap = 'x', must be a finite number"),
+        ({"cap": 5, "outcome": "below"}, "below = -1.0, must be at least 0 beside a cap; give cap=(low, high)"),
+        ({"cap": (0, 1), "outcome_range": (0, 1)}, "ab: outcome_range is not needed beside a pair of caps"),
+        ({"cap": (1, 0)}, "ab: cap = (1, 0), must be two finite numbers, the smaller one first"),
         ({"outcome": "huge"}, "row 3: huge = 1e+200, must be a number of modulus at most 1e+150"),
     ],
 )
@@ -168,7 +192,10 @@ def test_arguments_that_are_refused(change, message):
         "variant": list("ABAB"), "outcome": [0, 1, 1, 0], "t": [0, 1, 2, 3],
         "d": ["2026-01-01", "2026-01-02", "2026-01-03", "2026-01-04"], "bad": ["1", "x", "2", "3"],
         "mixed": ["2026-01-01", "2026-01-02T00:00Z", "2026-01-03", "2026-01-04"], "hole": np.array([0, 1, np.nan, 3]),
-        "b": [0, 0, 0, 1], "huge": np.array([1.0, 2.0, 3.0, 1e200]),
+        "b": [0, 0, 0, 1],
+        "only_b": [0, 5, 0, 0], "halves": [1.5, 1, 1, 1], "d3": [3, 0, 0, 0], "many": [1e9] * 4, "below": [-1, 0, 2, 3],
+        "one": [7] * 4,
+        "huge": np.array([1.0, 2.0, 3.0, 1e200]),
     }  # fmt: skip
     with pytest.raises(ValueError) as error:
         jb.ab(change.pop("log", log), **{"control": "A", **change})

@@ -25,7 +25,9 @@ class Table(NamedTuple):
     place: Callable[[str], Place]  # of the cells of a column, by its name
 
 
-def read_columns(where: str, source: Any, wanted: Sequence[str]) -> Table:
+def read_columns(
+    where: str, source: Any, wanted: Sequence[str], also: Callable[[str], bool] = lambda name: False
+) -> Table:
     """Return the wanted columns of a table.
 
     Args:
@@ -33,21 +35,25 @@ def read_columns(where: str, source: Any, wanted: Sequence[str]) -> Table:
       source: the path of a CSV file, whose cells are separated by commas, semicolons or tabs; or a DataFrame, a
         dictionary, or anything else with columns by name.
       wanted: names of the columns.
+      also: whether a column of this name is returned too, if there is one.
 
     Raises:
       BadInput: a column is missing or there twice, columns have different lengths, or the file is not CSV in UTF-8.
     """
     if not isinstance(source, str | Path):
-        return Table(where, _columns(where, source, wanted), lambda name: lambda row: f"{where}: row {row}: {name}")
-    found, lines = _file(Path(source), wanted)
+        return Table(
+            where, _columns(where, source, wanted, also), lambda name: lambda row: f"{where}: row {row}: {name}"
+        )
+    found, lines = _file(Path(source), wanted, also)
     return Table(str(source), found, lambda name: lambda row: f"{source}: line {lines[row]}: {name}")
 
 
-def _file(path: Path, wanted: Sequence[str]) -> tuple[dict[str, list[str]], list[int]]:
+def _file(path: Path, wanted: Sequence[str], also: Callable[[str], bool]) -> tuple[dict[str, list[str]], list[int]]:
     """Return the wanted columns of a CSV file, and the line of each row."""
     rows = csv_rows.read(str(path), path, "a CSV file")
     head = [name.strip() for name in next(rows, (0, []))[1]]
     csv_rows.require_distinct(str(path), head)
+    wanted = _with_others(head, wanted, also)
     at = [_position(str(path), head, name) for name in wanted]
     columns: list[list[str]] = [[] for _ in at]
     lines, pairs = [], list(zip(columns, at, strict=True))
@@ -56,6 +62,10 @@ def _file(path: Path, wanted: Sequence[str]) -> tuple[dict[str, list[str]], list
             column.append(row[i])
         lines.append(line)
     return dict(zip(wanted, columns, strict=True)), lines
+
+
+def _with_others(head: Sequence[str], wanted: Sequence[str], also: Callable[[str], bool]) -> list[str]:
+    return [*wanted, *(name for name in head if name not in wanted and head.count(name) == 1 and also(name))]
 
 
 def _position(where: str, head: Sequence[str], name: str) -> int:
@@ -73,7 +83,7 @@ def _no_column(where: str, head: Sequence[str], name: str) -> None:
     refuse(where, f": has no column {name!r}, its columns are {shown}{nearest(name, head)}")
 
 
-def _columns(where: str, source: Any, wanted: Sequence[str]) -> dict[str, Any]:
+def _columns(where: str, source: Any, wanted: Sequence[str], also: Callable[[str], bool]) -> dict[str, Any]:
     """Return the wanted columns of a DataFrame or a dictionary, of equal length."""
     if not (isinstance(source, Mapping) or (hasattr(source, "columns") and hasattr(source, "__getitem__"))):
         refuse(where, f" = {python(source)}, must be a path, a DataFrame or a dictionary of columns")
@@ -81,7 +91,8 @@ def _columns(where: str, source: Any, wanted: Sequence[str]) -> dict[str, Any]:
     for name in wanted:
         if head.count(name) != 1:
             _no_column(where, head, name)
-    table = {name: source[name] if hasattr(source[name], "__array__") else list(source[name]) for name in wanted}
+    names = _with_others(head, wanted, also)
+    table = {name: source[name] if hasattr(source[name], "__array__") else list(source[name]) for name in names}
     if len({len(column) for column in table.values()}) > 1:
         sizes = ", ".join(f"{name!r} {len(column):,}" for name, column in table.items())
         refuse(where, f": the columns have different lengths, {sizes}; must have one cell for each row")

@@ -1,37 +1,17 @@
 """The decision between variants from a log of visitors."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
-from pathlib import Path
-from typing import Any
-
-import numpy as np
+from typing import Any, Literal
 
 from jaxbandit.base import domains
 from jaxbandit.base.refusals import python, refuse, wrong
-from jaxbandit.decide.variants import bounds, comparing, times, visitor_log
+from jaxbandit.decide.variants import preparing, remarks, visitor_log
 from jaxbandit.decide.variants import stages as staging
-from jaxbandit.decide.variants.bounds import Kind
-from jaxbandit.decide.variants.comparing import AllPairs, Difference, Pairs
-from jaxbandit.decide.variants.result import ABResult, Variant
-from jaxbandit.decide.variants.stages import Stages
-from jaxbandit.decide.variants.visitor_log import Columns, Log
-from jaxbandit.theory.comparisons import achieved
-
-SAME = (
-    "visitors do not change over time: the outcomes of each variant are independent and identically distributed in the "
-    "order of arrival (any split of the visitors among variants is allowed, also one that looks at outcomes)"
-)
-BLOCKS = (
-    "each block has one visitor of each variant, in random order; visitors may change from block to block, if the "
-    "differences between variants do not (the intervals of the single variants assume that visitors do not change)"
-)
-NORMAL = "the outcomes of a variant are normal: nothing else is known of outcomes whose range is not given"
-CONTRADICTION = (
-    "each variant was found worse than another one, so a bound was false, which has probability at most delta, or an "
-    "assumption is wrong; no variant is excluded because of it"
-)
-FINAL = "the outcomes in the log are final, since no window was given"
+from jaxbandit.decide.variants.deciding import Question, decided
+from jaxbandit.decide.variants.result import ABResult
+from jaxbandit.decide.variants.split import planned_shares
+from jaxbandit.decide.variants.units import HOW
 
 
 def ab(
@@ -42,9 +22,16 @@ def ab(
     outcome: str = "outcome",
     time: str | None = None,
     block: str | None = None,
+    unit: str | None = None,
+    of_unit: Literal["sum", "any", "last"] = "sum",
+    visitors: str | None = None,
+    conversions: str | None = None,
+    planned: Mapping[str, float] | Literal["equal", "adaptive"] = "equal",
     delta: float = 0.05,
     epsilon: float = 0.0,
     outcome_range: tuple[float, float] | None = None,
+    cap: float | tuple[float, float] | None = None,
+    quantile: float | None = None,
     maximize: bool = True,
     window: float | str | timedelta | None = None,
     now: float | str | datetime | None = None,
@@ -60,26 +47,44 @@ def ab(
     The i-th visitor of one variant is compared with the i-th of the other. Variant b costs at most
     eps(b) = max over variants l, not excluded, of U(l - b) against the best variant, where U(l - b) is an upper bound
     of the difference of the means at level delta/(V - 1) for V variants; the decision is made once eps(b) <= epsilon.
-    Outcomes of 0 and 1 or in a known range are compared by bets, without another assumption; other numbers as normal.
+    Outcomes of 0 and 1 or in a known range are compared by bets, without another assumption. Of other numbers nothing
+    is stated before each variant has 100 outcomes other than its commonest one, there are 1,000 pairs, and as many as
+    the skewness of their differences asks for; the bounds are then those of the central limit theorem, for all times.
+
+    Nothing is decided if bounds contradict each other, or if visitors were not divided as planned; `alerts` says so.
+    Rows that are sorted or grouped by variant or outcome are not in the order of arrival: what is stated then holds for
+    one look at an ended log.
 
     Args:
       log: path of a CSV file whose first line has the names of the columns, or a DataFrame, or a dictionary of columns.
-        One row for each visitor, in the order of arrival.
+        One row for each visitor, in the order of arrival, unless `unit`, `block` or `visitors` says otherwise.
       control: name of the variant that is in use now.
       variant: name of the column with the variant of each visitor; at most 30 variants.
       outcome: name of the column with the outcomes: 0 and 1, numbers, yes and no, or true and false. An empty one is
         not known yet; it is taken at its worst wherever this makes a bound larger.
       time: name of the column with the time of each visitor, a number or a date such as 2026-01-31T12:00. The rows are
         sorted by it.
-      block: name of the column with the block of each visitor, if visitors were assigned in blocks that have one
-        visitor of each variant in random order; the visitors of a block are then compared.
+      block: name of the column with the block of each visitor, if visitors were assigned in blocks that have visitors
+        of each variant in random order; those of a block are compared, by their means if there are several.
+      unit: name of the column that tells who a row is about, if the rows of a user are not independent. A unit counts
+        once, by its first row; units that were shown several variants are left out.
+      of_unit: the outcome of a unit: the "sum" of those of its rows, whether "any" of them is not 0, or the "last".
+      visitors: name of the column with how many visitors a row stands for, in a table of counts. Without `time` the
+        counts are looked at once. At most 10^8 visitors.
+      conversions: name of the column with how many of those visitors converted, in place of `outcome`.
+      planned: the planned share of each variant, up to a factor, which is tested; if two are not equal, several
+        visitors of one are compared with one of the other. "adaptive" if shares look at outcomes, as with a bandit.
       delta: probability with which the decision may be wrong at some time, in (0, 1).
       epsilon: what the decision may cost, in units of an outcome, >= 0; 0.005 is half a percentage point of a rate.
       outcome_range: the least and the largest possible outcome, fixed before looking at the log. Default: 0 and 1 if
         all outcomes are, otherwise unknown.
+      cap: the number as which larger outcomes count, fixed before looking at the log: all statements are about outcomes
+        after that. No outcome may then be below the lower end of outcome_range, or below 0 without it; or give a pair
+        for both ends.
+      quantile: the probability, in (0, 1), of the quantile that is compared in place of the mean, such as 0.5.
       maximize: whether a larger outcome is better.
       window: how long after the visit an outcome may still change, such as "7d", "12h" or, if times are numbers, a
-        number. Only visitors that are older are compared, all of them.
+        number. Only visitors that are older are compared, all of them. Of a unit, only the rows within it count.
       now: the time at which the log was written. Default: that of its last visitor.
       late: names of variants that were added after outcomes could have been looked at. Default: those whose first
         visitor comes after more than 50 visitors per earlier variant without a new variant. () if the list was fixed
@@ -95,187 +100,39 @@ def ab(
     Raises:
       ValueError: the log or an argument cannot be used. The message has one line and names the line of the file.
 
-    Source: Ramdas and Wang (2025), "Hypothesis testing with e-values", for bets; the module
-      `theory.comparisons.achieved` for the decision.
+    Source: Ramdas and Wang (2025), "Hypothesis testing with e-values", for bets; the modules
+      `theory.comparisons.asymptotic` for numbers without a range, and `theory.comparisons.achieved` for the decision.
     """
     delta = domains.check("ab: delta", delta, domains.number(0, 1, open_low=True, open_high=True), written=python)
     epsilon = domains.check("ab: epsilon", epsilon, domains.number(0), written=python)
     for name, value in (("maximize", maximize), ("growth", growth)):
         domains.check(f"ab: {name}", value, domains.BOOLEAN, written=python)
+    domains.check("ab: of_unit", of_unit, domains.choice(HOW), written=python)
     if window is None and now is not None:
         refuse("ab: now", " is used only with a window; give window=, or leave now out")
     if window is not None and time is None:
         refuse("ab: window", " needs the times of the visitors; give time=, the name of their column")
-    visitors = visitor_log.read(log, Columns(variant, outcome, time, block))
-    where = str(log) if isinstance(log, str | Path) else "ab"
-    kind = _kind(where, outcome, visitors, outcome_range)
-    c = visitor_log.names_among(f"{where}: control", [control], visitors.names)[0]
-    gone = visitor_log.names_among(f"{where}: removed", removed, visitors.names)
-    after = None if late is None else visitor_log.names_among(f"{where}: late", late, visitors.names)
-    if len(set(gone)) == len(visitors.names):
+    columns = preparing.columns_of(
+        variant=variant, outcome=outcome, time=time, block=block, unit=unit, visitors=visitors, conversions=conversions
+    )
+    data = preparing.prepared(log, columns, of_unit, (outcome_range, cap, quantile), window, now)
+    names, first = data.log.names, data.log.variant[0]
+    c = visitor_log.names_among(f"{data.where}: control", [control], names)[0]
+    gone = visitor_log.names_among(f"{data.where}: removed", removed, names)
+    after = None if late is None else visitor_log.names_among(f"{data.where}: late", late, names)
+    if len(set(gone)) == len(names):
         refuse("ab: removed", " has all variants, must leave one that can be shown")
-    if after and visitors.variant[0] in after:
-        wrong("ab: late", visitors.names[visitors.variant[0]], "a variant that entered after another one")
-    final, until = _final(where, visitors, window, now)
-    stages = staging.stages(visitors.variant, len(visitors.names), delta, after, growth)
-    pairs = Pairs(visitors, stages, final, kind)
-    size = np.array([(stages.stage <= g).sum() - 1 for g in range(len(stages.level))])
-    comparison = AllPairs(pairs, staging.pair_levels(stages, size), maximize)
-    cost = np.array([achieved.achieved_epsilon(comparison, [v]) for v in range(len(visitors.names))])
-    excluded = comparison.excluded()
-    means = [_mean(pairs, v) for v in range(len(visitors.names))]
-    allowed = [v for v in range(len(means)) if v not in gone]
-    sign = 1 if maximize else -1
-    choice = min(
-        allowed, key=lambda v: (bool(excluded[v]), cost[v], -sign * np.nan_to_num(means[v], nan=-np.inf * sign))
+    if after and first in after:
+        wrong("ab: late", names[first], "a variant that entered after another one")
+    if after and not data.log.ordered:
+        refuse(
+            "ab: late", " needs the order of arrival, which the rows do not have; give time=, the column of the times"
+        )
+    stages = staging.stages(data.log.variant, len(names), delta, after if data.log.ordered else [], growth)
+    return decided(
+        Question(c, delta, epsilon, maximize, gone, planned_shares(planned, names)),
+        data,
+        stages,
+        remarks.assumptions(data.log, data.kind, window, cap),
+        remarks.notes(data.log, stages, data.final, data.until, delta, growth, data.kind),
     )
-    decided = bool(cost[choice] <= epsilon)
-    shown = [choice] if decided else [v for v in allowed if not excluded[v]] or [choice]
-    apart = _differences(pairs, stages, c)
-    interval = _intervals(visitors, pairs, stages, kind, final)
-    variants = tuple(
-        Variant(
-            name=name,
-            visitors=int((visitors.variant == v).sum()),
-            open=int(((visitors.variant == v) & ~(final & np.isfinite(visitors.outcome))).sum()),
-            mean=means[v],
-            low=interval[v][0],
-            high=interval[v][1],
-            pairs=apart[v].pairs,
-            difference=apart[v].value,
-            difference_low=apart[v].low,
-            difference_high=apart[v].high,
-            costs_at_most=float(cost[v]),
-            excluded=bool(excluded[v]),
-            removed=v in gone,
-            stage=int(stages.stage[v]),
-            entry=int(stages.entry[v]),
-            share=1 / len(shown) if v in shown else 0.0,
-            path=apart[v].path,
-        )
-        for v, name in enumerate(visitors.names)
-    )
-    order = sorted(range(len(variants)), key=lambda v: (v != c, variants[v].stage, variants[v].name))
-    return ABResult(
-        variants=tuple(variants[v] for v in order),
-        control=visitors.names[c],
-        choice=visitors.names[choice],
-        decision="go on" if not decided else "keep" if choice == c else "ship",
-        costs_at_most=float(cost[choice]),
-        delta=delta,
-        epsilon=epsilon,
-        maximize=maximize,
-        outcomes="0 or 1" if kind.binary else f"in [{kind.low:g}, {kind.high:g}]" if kind.bounded else "numbers",
-        assumptions=_assumptions(visitors, kind, window),
-        notes=((CONTRADICTION,) * comparison.contradiction) + _notes(visitors, stages, final, until, delta, growth),
-    )
-
-
-def _kind(where: str, column: str, log: Log, outcome_range: Any) -> Kind:
-    known = log.outcome[np.isfinite(log.outcome)]
-    if not len(known):
-        refuse(f"{where}: {column}", " is empty in all rows, must have some outcomes")
-    if outcome_range is None:
-        binary = bool(np.isin(known, (0.0, 1.0)).all())
-        return Kind(True, 0.0, 1.0) if binary else Kind(False, -np.inf, np.inf)
-    try:
-        low, high = (float(end) for end in outcome_range)
-    except (TypeError, ValueError):
-        low = high = 0.0
-    if not (np.isfinite([low, high]).all() and low < high):
-        wrong("ab: outcome_range", outcome_range, "two finite numbers, the smaller one first", written=python)
-    if known.min() < low or known.max() > high:
-        worst = known.min() if known.min() < low else known.max()
-        wrong(f"{where}: {column}", float(worst), f"in [{low:g}, {high:g}], the range that was given")
-    return Kind((low, high) == (0, 1) and bool(np.isin(known, (0.0, 1.0)).all()), low, high)
-
-
-def _final(where: str, log: Log, window: Any, now: Any) -> tuple[np.ndarray, float | None]:
-    """Return whether the outcome of each visitor is final, and the time of the last visitor of whom it is."""
-    if window is None or log.time is None:
-        return np.ones(len(log.variant), bool), None
-    length = times.window("ab: window", window, log.dated)
-    last = float(log.time[-1])
-    present = last if now is None else times.moment("ab: now", now, log.dated)
-    if present < last:
-        shown = times.text(last, log.dated)
-        wrong("ab: now", python(now), f"at or after {shown}, the time of the last visitor of {where}", written=str)
-    return log.time <= present - length, present - length
-
-
-def _mean(pairs: Pairs, v: int) -> float:
-    values = pairs.low[pairs.rows[v]]
-    values = values[np.isfinite(values)]
-    return float(values.mean()) if len(values) else np.nan
-
-
-def _differences(pairs: Pairs, stages: Stages, control: int) -> list[Difference]:
-    """Return the difference of each variant from the control, all intervals together at level delta."""
-    others = [v for v in range(len(stages.stage)) if v != control]
-    later = np.maximum(stages.stage[others], stages.stage[control])
-    level = staging.pair_levels(stages, np.bincount(later, minlength=len(stages.level)))
-    none = Difference(len(pairs.rows[control]), 0.0, 0.0, 0.0, np.zeros((0, 4)))
-    return [
-        none if v == control else comparing.difference(pairs, v, control, float(level[v, control]))
-        for v in range(len(stages.stage))
-    ]
-
-
-def _intervals(log: Log, pairs: Pairs, stages: Stages, kind: Kind, final: np.ndarray) -> list[tuple[float, float]]:
-    """Return the interval of the mean of each variant, all of them together at level delta."""
-    together = np.bincount(stages.stage)
-    found = []
-    for v in range(len(log.names)):
-        alpha = float(stages.level[stages.stage[v]] / together[stages.stage[v]])
-        rows = pairs.rows[v]
-        if not kind.bounded:
-            known = np.isfinite(log.outcome[rows])
-            rows = rows if known.all() else rows[: int(np.argmin(known))]
-        low, high = bounds.mean_interval(pairs.low[rows], pairs.high[rows], kind, alpha)
-        if kind.binary and not final.all():  # today's zeros may only rise, so they may be used for the lower end
-            today = pairs.low[log.variant == v]
-            low = max(low, bounds.mean_interval(today, today, kind, alpha)[0])
-        found.append((low, high))
-    return found
-
-
-def _assumptions(log: Log, kind: Kind, window: Any) -> tuple[str, ...]:
-    lines = [SAME if log.block is None else BLOCKS]
-    if not kind.bounded:
-        lines.append(NORMAL)
-    if window is None:
-        lines.append(FINAL)
-    else:
-        rise = "; a 1 never becomes 0 again" if kind.binary else ""
-        lines.append(f"outcomes are final {window} after the visit{rise}")
-    return tuple(lines)
-
-
-def _notes(
-    log: Log, stages: Stages, final: np.ndarray, until: float | None, delta: float, growth: bool
-) -> tuple[str, ...]:
-    lines = []
-    if log.resorted:
-        lines.append("the rows were not in the order of their times, and were sorted by them")
-    if until is not None:
-        lines.append(
-            f"visitors until {times.text(until, log.dated)} are compared, {final.sum():,} of {len(final):,}; the "
-            "others are open"
-        )
-    empty = int(np.isnan(log.outcome[final]).sum())
-    if empty:
-        lines.append(f"{empty:,} visitors have no outcome yet, which is taken at its worst in every bound")
-    for g in range(1, len(stages.level)):
-        names = ", ".join(log.names[v] for v in np.flatnonzero(stages.stage == g))
-        entry = int(stages.entry[stages.stage == g].min())
-        lines.append(
-            f"{names} came later, with visitor {entry + 1:,}: compared with those who came from then on, at the level "
-            f"{stages.level[g]:.3g}, and earlier variants among each other at {stages.level[0]:.3g}"
-        )
-    if len(stages.level) > 1 and not growth:
-        total = delta + stages.level[1:].sum()
-        lines.append(
-            f"before the addition, statements had the whole delta, so all statements ever made are true together with "
-            f"probability at least {1 - total:.4g}; announce additions in advance (growth) for {1 - delta:g}"
-        )
-    return tuple(lines)

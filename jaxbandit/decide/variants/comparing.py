@@ -1,24 +1,30 @@
 """Comparisons of all pairs of variants of a log: which visitors are paired, and the bounds of the differences."""
 
+from collections.abc import Collection
+from fractions import Fraction
 from typing import NamedTuple
 
 import numpy as np
 
 from jaxbandit.decide.variants import bounds
-from jaxbandit.decide.variants.bounds import Kind, Upper
+from jaxbandit.decide.variants.bounds import Bounds, Sides
+from jaxbandit.decide.variants.outcomes import Kind
 from jaxbandit.decide.variants.stages import Stages
 from jaxbandit.decide.variants.visitor_log import Log
+
+MOST_OF_FEWER = 4  # visitors of the smaller variant in a pair, if the planned shares are not equal
 
 
 class Pairs:
     """The visitors of a log whose outcomes are final, in pairs of two variants.
 
     Without blocks, the i-th visitor of one variant is paired with the i-th of the other, counted from the later entry
-    if they are of different stages; with blocks, the two visitors of a block. An open outcome is at least the least
+    if they are of different stages; with blocks, the two visitors of a block. If the planned shares of two variants are
+    as p to q, the mean of the i-th p visitors is paired with that of the i-th q. An open outcome is at least the least
     and at most the largest possible value; without a range, pairs end where an outcome is open.
     """
 
-    def __init__(self, log: Log, stages: Stages, final: np.ndarray, kind: Kind):
+    def __init__(self, log: Log, stages: Stages, final: np.ndarray, kind: Kind, planned: np.ndarray | None = None):
         """Prepare the pairs.
 
         Args:
@@ -26,35 +32,58 @@ class Pairs:
           stages: when the variants entered.
           final: bool[rows], whether the outcome of a visitor cannot change any more, as far as time says.
           kind: what the outcomes are.
+          planned: float64[variants], shares that were fixed in advance; None: equal, or not fixed.
         """
-        self._log, self._stages, self._kind = log, stages, kind
+        self.log, self.kind, self._stages, self._planned = log, kind, stages, planned
         self.rows = [np.flatnonzero((log.variant == v) & final) for v in range(len(log.names))]
         self.low, self.high = (filled(log.outcome, end) for end in (kind.low, kind.high))
 
     def rows_of(self, one: int, other: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return the rows of the paired visitors of two variants, int64[pairs] each."""
+        """Return the rows of the paired visitors of two variants, int64[pairs, p] and int64[pairs, q]."""
         i, j = self.rows[one], self.rows[other]
         if self._stages.stage[one] != self._stages.stage[other]:
             start = max(self._stages.entry[one], self._stages.entry[other])
             i, j = i[i >= start], j[j >= start]
-        if self._log.block is None:
-            pairs = min(len(i), len(j))
-            i, j = i[:pairs], j[:pairs]
+        if self.log.block is None:
+            p, q = (1, 1) if self._planned is None else numbers_of(self._planned[one], self._planned[other])
+            pairs = min(len(i) // p, len(j) // q)
+            i, j = i[: p * pairs].reshape(pairs, p), j[: q * pairs].reshape(pairs, q)
         else:
-            _, at_i, at_j = np.intersect1d(self._log.block[i], self._log.block[j], return_indices=True)
+            _, at_i, at_j = np.intersect1d(self.log.block[i], self.log.block[j], return_indices=True)
             i, j = i[at_i], j[at_j]
             order = np.argsort(np.maximum(i, j))
-            i, j = i[order], j[order]
-        if not self._kind.bounded:
-            known = np.isfinite(self._log.outcome[i]) & np.isfinite(self._log.outcome[j])
-            end = len(known) if known.all() else int(np.argmin(known))
+            i, j = i[order][:, None], j[order][:, None]
+        if not self.kind.bounded:
+            open_ = np.isnan(self.log.outcome[i]).any(axis=1) | np.isnan(self.log.outcome[j]).any(axis=1)
+            end = int(np.argmax(open_)) if open_.any() else len(i)
             i, j = i[:end], j[:end]
         return i, j
 
-    def upper(self, one: int, other: int, alpha: float) -> Upper:
-        """Return upper bounds of the mean outcome of one variant minus that of another."""
+    def sides(self, one: int, other: int) -> Sides:
+        """Return the outcomes of the paired visitors of two variants."""
         i, j = self.rows_of(one, other)
-        return bounds.upper(self.high[i] - self.low[j], self._kind, alpha)
+        return Sides((self.low[i], self.low[j]), (self.high[i], self.high[j]))
+
+    def difference(self, one: int, other: int, alpha: float, *, history: bool) -> Bounds:
+        """Return the mean outcome of one variant minus that of another, with bounds at level alpha each.
+
+        With `history`, also those at smaller numbers of pairs, if visitors are in the order of arrival.
+        """
+        names = self.log.names[one], self.log.names[other]
+        return bounds.difference(self.sides(one, other), self.kind, alpha, names, history and self.log.ordered)
+
+
+def numbers_of(one: float, other: float) -> tuple[int, int]:
+    """Return how many visitors of two variants with these planned shares are compared as a pair.
+
+    The smaller number is at most 4, and the other one is not rounded up if it is large, so that visitors of the smaller
+    variant, which are scarce, are all used.
+    """
+    ratio = Fraction(max(one, other) / min(one, other)).limit_denominator(MOST_OF_FEWER)
+    if ratio > MOST_OF_FEWER:
+        ratio = Fraction(int(max(one, other) / min(one, other) + 1e-9))
+    many, few = ratio.numerator, ratio.denominator
+    return (many, few) if one >= other else (few, many)
 
 
 def filled(outcome: np.ndarray, end: float) -> np.ndarray:
@@ -63,28 +92,38 @@ def filled(outcome: np.ndarray, end: float) -> np.ndarray:
 
 
 class AllPairs:
-    """Bounds of all pairs at a moment, with the interface that `theory.comparisons.achieved` reads.
+    """Bounds of all pairs at present, with the interface that `theory.comparisons.achieved` reads.
 
-    The best variant is excluded only if a bound is false. So if every variant is, which has probability at most delta,
-    nobody is excluded, and `contradiction` is True.
+    If every variant is worse than another one, nobody has any bounds: then one is false, which has probability at most
+    delta, or an assumption is wrong.
     """
 
-    def __init__(self, pairs: Pairs, level: np.ndarray, maximize: bool):
+    def __init__(self, pairs: Pairs, level: np.ndarray, maximize: bool, withdrawn: Collection[tuple[int, int]] = ()):
         """Compute the bounds.
 
         Args:
           pairs: the paired visitors.
-          level: float64[variants, variants], error probability of each pair in one direction.
+          level: float64[variants, variants], error probability of each pair in one direction; in both directions for
+            outcomes without a range, whose bounds hold in the limit only.
           maximize: whether larger outcomes are better; otherwise the differences change their signs.
+          withdrawn: pairs of which nothing is known, because their bounds contradict each other.
         """
-        self.num_arms = len(level)
-        self._upper, self._claims = np.zeros(level.shape), np.zeros(level.shape, bool)
-        for i, j in np.argwhere(~np.eye(self.num_arms, dtype=bool)).tolist():
-            found = pairs.upper(i, j, float(level[i, j]))
-            at = (i, j) if maximize else (j, i)
-            self._upper[at], self._claims[at] = found.last, found.negative
-        self.contradiction = bool(self._claims.any(axis=1).all())
-        self._claims &= not self.contradiction
+        self.num_arms, self.missing = len(level), ""
+        self._upper = np.zeros(level.shape)
+        for i, j in np.argwhere(np.triu(np.ones(level.shape, bool), 1)).tolist():
+            one, other = (i, j) if maximize else (j, i)
+            if (i, j) in withdrawn or (j, i) in withdrawn:
+                self._upper[i, j] = self._upper[j, i] = np.inf
+                continue
+            alpha = level[i, j] if pairs.kind.bounded else level[i, j] / 2  # two equal ones are apart with level[i, j]
+            found = pairs.difference(i, j, float(alpha), history=False)
+            self._upper[one, other], self._upper[other, one] = found.ends[1], -found.ends[0]
+            self.missing = self.missing or found.missing
+        self._claims = self._upper < 0
+        self.cycle = bool(self._claims.any(axis=1).all())
+        if self.cycle:
+            self._claims[:] = False
+            self._upper[~np.eye(self.num_arms, dtype=bool)] = np.inf
 
     def excluded(self) -> np.ndarray:
         """Return which variants are worse than another one for sure, bool[variants]."""
@@ -103,18 +142,18 @@ class Difference(NamedTuple):
     """The difference between a variant and the control, with its interval."""
 
     pairs: int
-    value: float  # mean over the pairs, NaN without one; open outcomes count as the least value
-    low: float
+    value: float  # over the pairs, NaN without one; open outcomes count as the least value
+    low: float  # -inf and inf where nothing is stated
     high: float
     path: np.ndarray  # float64[looks, 4]: pairs, value, low, high
+    contradicted: int = 0  # number of pairs at which a bound is first beyond another one, 0: never
 
 
 def difference(pairs: Pairs, v: int, control: int, alpha: float) -> Difference:
     """Return the mean outcome of a variant minus that of the control, which is outside the interval with alpha."""
-    i, j = pairs.rows_of(v, control)
-    above, below = pairs.upper(v, control, alpha / 2), pairs.upper(control, v, alpha / 2)
-    if not len(i):
-        return Difference(0, np.nan, -below.last, above.last, np.zeros((0, 4)))
-    means = np.cumsum(pairs.low[i] - pairs.low[j])[above.sizes - 1] / above.sizes
-    path = np.stack([above.sizes, means, -below.bounds, above.bounds], axis=1)
-    return Difference(len(i), float(means[-1]), -below.last, above.last, path)
+    found, shown = pairs.difference(v, control, alpha / 2, history=True), pairs.sides(v, control).shown
+    path = (
+        np.stack([found.sizes, found.value, found.low, found.high], axis=1) if pairs.log.ordered else np.zeros((0, 4))
+    )
+    value = float(shown.mean()) if len(shown) else np.nan
+    return Difference(len(shown), value, *found.ends, path, found.contradicted)

@@ -17,12 +17,14 @@ class Variant:
     name: str
     visitors: int
     open: int  # visitors whose outcome may still change or is not known, and is not used for upper bounds
-    mean: float  # of the visitors whose outcomes are final; an outcome that is not known counts as the least value
-    low: float  # interval of the mean, which holds for all variants and at all times at once
+    mean: (
+        float  # or quantile, of the visitors whose outcomes are final; one that is not known counts as the least value
+    )
+    low: float  # interval of it, which holds for all variants and at all times at once; infinite if nothing is stated
     high: float
-    pairs: int  # visitors that are compared with as many of the control
+    pairs: int  # visitors, or groups of them if planned shares differ, that are compared with as many of the control
     difference: float  # mean minus that of the control, over the pairs; 0 for the control
-    difference_low: float  # interval of the difference, for all variants and at all times at once
+    difference_low: float  # interval of the difference, for all variants and at all times; infinite as above
     difference_high: float
     costs_at_most: float  # how much worse than the best variant it is at most, inf if nothing is known
     excluded: bool  # another variant is better for sure, at the stated level
@@ -40,7 +42,8 @@ class ABResult:
     `decision` is "ship" (another variant than the control), "keep" (the control) or "go on"; `choice` is the variant
     that costs at most `costs_at_most` against the best one, with probability at least 1 - delta, at this moment and at
     all others at which the log is looked at. The intervals of the means, those of the differences, and the decision are
-    three statements, each of which is true with probability at least 1 - delta.
+    three statements, each of which is true with probability at least 1 - delta. If there are `alerts`, nothing is
+    decided.
     """
 
     variants: tuple[Variant, ...]
@@ -52,6 +55,10 @@ class ABResult:
     epsilon: float
     maximize: bool
     outcomes: str  # "0 or 1", "in [low, high]" or "numbers"
+    statistic: str  # what is compared: "rate", "mean" or such as "0.9-quantile"
+    alerts: tuple[str, ...]  # why nothing is decided: what contradicts the assumptions, or the plan of the split
+    missing: str  # what has to come before anything is stated, "" if something is
+    split_p: float | None  # p-value of the visitors' division if it is as planned; None if no shares were planned
     assumptions: tuple[str, ...]  # that nobody has checked
     notes: tuple[str, ...]
 
@@ -62,7 +69,9 @@ class ABResult:
 
     @property
     def words(self) -> str:
-        """The decision in a sentence or two."""
+        """The decision in a sentence or two, after what forbids one."""
+        if self.alerts:
+            return " ".join(f"{line[0].upper()}{line[1:]}." for line in (*self.alerts, "go on: nothing is decided"))
         sure = f"with probability at least {1 - self.delta:g}"
         cost = f"at most {self.amount(self.costs_at_most, above=True)} against the best variant, {sure}"
         why = f"{self.choice} is the best variant {sure}" if self.costs_at_most == 0 else f"this costs {cost}"
@@ -72,7 +81,8 @@ class ABResult:
             case "keep":
                 return f"Keep the control {self.choice}: {why}."
         if math.isinf(self.costs_at_most):
-            return "Go on: there are too few visitors to say anything."
+            helps = "; outcome_range=, cap= or quantile= can say more" if self.statistic == "mean" else ""
+            return f"Go on: too few to say: {self.missing}{helps}."
         needed = f"at most {self._limit}" if self.epsilon else "to know the best variant"
         return f"Go on. To choose {self.choice} now would cost {cost}; the decision needs {needed}."
 
@@ -103,21 +113,29 @@ class ABResult:
             return "?"
         return f"{100 * value:.2f} %" if self.outcomes == "0 or 1" else f"{value:.4g}"
 
+    def ends(self, low: float, high: float, *, difference: bool = False) -> str:
+        """Return an interval of a mean or of a difference as text; "?" if nothing is stated."""
+        if not (math.isfinite(low) or math.isfinite(high)):
+            return "?"
+        shown = [self.amount(x, unit=False) if difference else self.mean(x) for x in (low, high)]
+        return " to ".join(shown)
+
     def rows(self) -> tuple[list[str], list[list[str]]]:
         """Return headings and rows of a table of the variants."""
         sure, binary = f"{100 * (1 - self.delta):g} % interval", self.outcomes == "0 or 1"
-        head = ["variant", "visitors", "open", "rate" if binary else "mean", sure,
+        head = ["variant", "visitors", "open", self.statistic, sure,
                 "difference, points" if binary else "difference", sure, "pairs", "costs at most", "next"]  # fmt: skip
         rows = []
         for v in self.variants:
             control = v.name == self.control
-            amount = [self.amount(x, unit=False) for x in (v.difference, v.difference_low, v.difference_high)]
-            signed = amount[0] if control or v.difference < 0 or amount[0] == "?" else f"+{amount[0]}"
+            amount = self.amount(v.difference, unit=False)
+            signed = amount if control or v.difference < 0 or amount == "?" else f"+{amount}"
             state = "removed" if v.removed else "excluded" if v.excluded else self.amount(v.costs_at_most, above=True)
             rows.append([
                 v.name, f"{v.visitors:,}", f"{v.open:,}", self.mean(v.mean),
-                f"{self.mean(v.low)} to {self.mean(v.high)}", "control" if control else signed,
-                "" if control else f"{amount[1]} to {amount[2]}", "" if control else f"{v.pairs:,}", state,
+                self.ends(v.low, v.high), "control" if control else signed,
+                "" if control else self.ends(v.difference_low, v.difference_high, difference=True),
+                "" if control else f"{v.pairs:,}", state,
                 f"{100 * v.share:.3g} %",
             ])  # fmt: skip
         return head, rows
@@ -137,8 +155,9 @@ class ABResult:
     def to_json(self) -> dict[str, Any]:
         """Return the result as plain data; what is not known is absent."""
         content: dict[str, Any] = {"schema": 1, "decision": self.decision, "choice": self.choice, "words": self.words}
-        content |= _finite({"costs_at_most": self.costs_at_most})
-        content |= {name: getattr(self, name) for name in ("control", "delta", "epsilon", "maximize", "outcomes")}
+        content |= {"alerts": list(self.alerts)} | _finite({"costs_at_most": self.costs_at_most})
+        names = ("control", "delta", "epsilon", "maximize", "outcomes", "statistic", "missing", "split_p")
+        content |= {name: x for name in names if (x := getattr(self, name)) not in (None, "")}
         variants = []
         for v in self.variants:
             entry = {name: value for name, value in vars(v).items() if name != "path"}

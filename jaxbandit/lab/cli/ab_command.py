@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 from tyro.conf import Positional, UseAppendAction, arg
 
@@ -29,13 +29,29 @@ class AB:
     now: Annotated[str | None, arg(metavar="TIME")] = None
     """The time at which the log was written; default: that of its last visitor."""
     block: Annotated[str | None, arg(metavar="COLUMN")] = None
-    """Column with the block of each visitor, if each block has one visitor of each variant in random order."""
+    """Column with the block of each visitor, if each block has visitors of each variant in random order."""
+    unit: Annotated[str | None, arg(metavar="COLUMN")] = None
+    """Column that tells who a row is about, such as a user: one who has several rows counts once, by the first."""
+    of_unit: Literal["sum", "any", "last"] = "sum"
+    """The outcome of a unit: the sum of those of its rows, whether any of them is not 0, or the last one."""
+    visitors: Annotated[str | None, arg(metavar="COLUMN")] = None
+    """Column with how many visitors a row stands for, in a table of counts."""
+    conversions: Annotated[str | None, arg(metavar="COLUMN")] = None
+    """Column with how many of those visitors converted, in place of an outcome."""
+    planned: Annotated[UseAppendAction[tuple[str, ...]], arg(metavar="VARIANT=SHARE")] = ()
+    """The planned share of a variant. Repeatable; default: equal shares."""
+    adaptive: bool = False
+    """No shares were planned: they look at outcomes, as with a bandit."""
     delta: Annotated[float, arg(metavar="D")] = 0.05
     """Probability with which the decision may be wrong."""
     epsilon: Annotated[float, arg(metavar="E")] = 0.0
     """What the decision may cost, in units of an outcome: 0.005 is half a percentage point of a rate."""
     range: Annotated[tuple[float, float] | None, arg(metavar="LOW HIGH")] = None
     """The least and the largest possible outcome, if outcomes are not 0 and 1."""
+    cap: Annotated[float | None, arg(metavar="C")] = None
+    """Larger outcomes count as this number, which is fixed before looking at the log."""
+    quantile: Annotated[float | None, arg(metavar="P")] = None
+    """Compare this quantile of the outcomes instead of their mean: 0.5 is the median."""
     minimize: bool = False
     """Smaller outcomes are better."""
     late: Annotated[UseAppendAction[tuple[str, ...]], arg(metavar="VARIANT")] = ()
@@ -59,6 +75,8 @@ class AB:
         with bad_input():
             if self.late and self.none_late:
                 refuse("--none-late", " says the opposite of --late; give one of them")
+            if self.planned and self.adaptive:
+                refuse("--adaptive", " says the opposite of --planned; give one of them")
             late = () if self.none_late else self.late or None
             result = ab(
                 self.log,
@@ -67,9 +85,16 @@ class AB:
                 outcome=self.outcome,
                 time=self.time,
                 block=self.block,
+                unit=self.unit,
+                of_unit=self.of_unit,
+                visitors=self.visitors,
+                conversions=self.conversions,
+                planned="adaptive" if self.adaptive else _shares(self.planned) or "equal",
                 delta=self.delta,
                 epsilon=self.epsilon,
                 outcome_range=self.range,
+                cap=self.cap,
+                quantile=self.quantile,
                 maximize=not self.minimize,
                 window=self.window,
                 now=self.now,
@@ -87,3 +112,19 @@ class AB:
         else:
             print(result)
         return DONE
+
+
+def _shares(planned: tuple[str, ...]) -> dict[str, float]:
+    """Return the share of each variant by its name; raise BadInput for what is not a name and a share."""
+    from jaxbandit.base.refusals import wrong
+
+    shares = {}
+    for text in planned:
+        name, sign, share = text.rpartition("=")
+        try:
+            shares[name] = float(share) if sign else float("nan")
+        except ValueError:
+            shares[name] = float("nan")
+        if not shares[name] > 0:
+            wrong("--planned", text, "a variant and its share, such as B=0.05")
+    return shares

@@ -30,6 +30,8 @@ def page_of(result: ABResult, name: str) -> Page:
     page.add("Notes", parts.bullets(result.notes))
     page.add("How to read this page", parts.bullets(_reading(result)))
     settings = {"delta": result.delta, "epsilon": result.epsilon, "outcomes": result.outcomes}
+    if result.split_p is not None:
+        settings["p-value of the split"] = f"{result.split_p:.2g}"
     better = {"better": "larger outcomes" if result.maximize else "smaller outcomes", "jaxbandit": __version__}
     page.add("Provenance", provenance.definitions(settings | better))
     return page
@@ -55,22 +57,21 @@ def _means(result: ABResult) -> Chart:
         some = [(i, v) for i, v in enumerate(result.variants) if (v.name == result.control) == control]
         ends = ([scale * getattr(v, end) for _, v in some] for end in ("mean", "low", "high"))
         curves.append(Curve(label, order, [i for i, _ in some], *ends))
-    what = "rate, %" if scale == 100 else "mean outcome"
-    title = f"{'Rate' if scale == 100 else 'Mean outcome'} of each variant with its interval"
+    what = "rate, %" if scale == 100 else f"{result.statistic} of outcomes"
+    title = f"{result.statistic.capitalize()} of each variant with its interval"
     names = [v.name for v in result.variants]
     return Chart(title, "variant", what, curves, shape="marks", log_x=None, log_y=None, names=names)
 
 
 def _variants(result: ABResult) -> Html:
-    rate = "rate" if result.outcomes == "0 or 1" else "mean"
-    head = ("variant", "visitors", "open", rate, _sure(result), "costs at most", "next")
+    head = ("variant", "visitors", "open", result.statistic, _sure(result), "costs at most", "next")
     rows = []
     for v in result.variants:
         cost = "excluded" if v.excluded else result.amount(v.costs_at_most, above=True)
         share = "removed" if v.removed else f"{100 * v.share:.3g} %"
         rows.append((
             v.name + " (control)" * (v.name == result.control), f"{v.visitors:,}", f"{v.open:,}", result.mean(v.mean),
-            f"{result.mean(v.low)} to {result.mean(v.high)}", cost, share,
+            result.ends(v.low, v.high), cost, share,
         ))  # fmt: skip
     return parts.table("Visitors, and what is known of each variant", head, rows, numbers=range(1, 7))
 
@@ -91,20 +92,20 @@ def _differences(page: Page, result: ABResult) -> list[Html | None]:
         ends = [min(c.x[0] for c in curves), max(c.x[-1] for c in curves)]
         curves.append(Curve("no difference", None, ends, [0.0, 0.0]))
     title = "Difference from the control, with its interval, as visitors came"
-    chart = Chart(title, "visitors of each of the two variants", f"difference, {unit}", curves)
-    head = ("variant", f"difference, {unit}", _sure(result), "visitors compared", "not compared")
+    chart = Chart(title, "pairs of visitors", f"difference, {unit}", curves)
+    head = ("variant", f"difference, {unit}", _sure(result), "pairs")
     rows = [_difference(result, v) for v in others]
     foot = (
-        "As many visitors of a variant are compared with as many of the control; the other visitors of whichever has "
-        "more are not compared, and neither are open ones."
+        "A pair has one visitor of the variant and one of the control, or several of one of them if the planned shares "
+        "are not equal. Visitors without a partner are not compared, and neither are open ones."
     )
-    return [page.chart(chart), parts.table("Differences from the control", head, rows, numbers=range(1, 5), foot=foot)]
+    return [page.chart(chart), parts.table("Differences from the control", head, rows, numbers=range(1, 4), foot=foot)]
 
 
 def _difference(result: ABResult, v: Variant) -> tuple[str, ...]:
-    value, low, high = (result.amount(x, unit=False) for x in (v.difference, v.difference_low, v.difference_high))
     sign = "+" if v.difference > 0 else ""
-    return (v.name, f"{sign}{value}", f"{low} to {high}", f"{v.pairs:,}", f"{v.visitors - v.pairs:,}")
+    interval = result.ends(v.difference_low, v.difference_high, difference=True)
+    return (v.name, f"{sign}{result.amount(v.difference, unit=False)}", interval, f"{v.pairs:,}")
 
 
 def _sure(result: ABResult) -> str:
@@ -115,7 +116,7 @@ def _reading(result: ABResult) -> list[str]:
     sure = f"{1 - result.delta:g}"
     return [
         "You may look at any time, as often as you like, and stop because of what you see: everything here is true at "
-        "all times at once.",
+        "all times at once, unless the notes say that the rows have no order.",
         "\u201cCosts at most\u201d is how much worse than the best of all variants one can be, if it is chosen.",
         f"Three statements are made, each true with probability at least {sure}: the decision with all costs; the "
         "intervals of all variants; and the intervals of all differences. An interval of a difference is not the "

@@ -14,7 +14,6 @@ from jaxbandit.theory.comparisons.betting import STAKES, log_mixture
 _HALVINGS = 40  # of (-1, 1)
 _RATIO = 1.02  # of two successive sample sizes
 GRID = 129  # points among which more distinct values than that are divided
-_ROWS = 2**16  # whose wealth is computed at once
 
 
 def sample_sizes(n: int) -> np.ndarray:
@@ -23,17 +22,18 @@ def sample_sizes(n: int) -> np.ndarray:
     return np.unique(np.append(grid[grid <= n], n)) if n else np.zeros(0, np.int64)
 
 
-def running_upper(differences: np.ndarray, log_alpha: float) -> tuple[np.ndarray, np.ndarray]:
-    """Return the least upper bound of the mean so far, at each look.
+def upper_bounds(differences: np.ndarray, log_alpha: float, sizes: np.ndarray) -> np.ndarray:
+    """Return the upper bound of the mean at each look, float64[looks] in (-1, 1].
+
+    It is never below the mean of the differences that have been seen. The least of the bounds so far would hold too,
+    but could be: an estimate moves away from a bound that was true by little in one of seven samples without a change.
 
     Args:
       differences: float64[n] <= 1, in units of the range of a score.
       log_alpha: log of the probability with which a bound may be wrong at some look.
-
-    Returns:
-      (sizes, bounds): int64[looks] and float64[looks] in (-1, 1].
+      sizes: int64[looks], increasing, of which the last is n: those of `sample_sizes`, or n alone, whose bound does not
+        depend on the order of the differences.
     """
-    sizes = sample_sizes(len(differences))
     values, counts = _counted(differences, sizes)
     low, high = np.full(len(sizes), -1.0), np.ones(len(sizes))
     for _ in range(_HALVINGS):
@@ -41,7 +41,7 @@ def running_upper(differences: np.ndarray, log_alpha: float) -> tuple[np.ndarray
         logs = np.log1p(STAKES * ((middle[:, None] - values) / (1 - middle)[:, None])[..., None])
         enough = log_mixture(np.einsum("lj,ljg->lg", counts, logs)) >= -log_alpha
         low, high = np.where(enough, low, middle), np.where(enough, middle, high)
-    return sizes, np.minimum.accumulate(high)
+    return high
 
 
 def _counted(differences: np.ndarray, sizes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -59,23 +59,3 @@ def _counted(differences: np.ndarray, sizes: np.ndarray) -> tuple[np.ndarray, np
     np.add.at(counts, (look, left), 1 - right_share)
     np.add.at(counts, (look, left + 1), right_share)
     return values, np.cumsum(counts, axis=0)
-
-
-def first_below(differences: np.ndarray, mean: float, log_alpha: float) -> int | None:
-    """Return the first of all sample sizes, not only of the looks, at which the upper bound is below a mean, or None.
-
-    Args:
-      differences: float64[n] <= 1.
-      mean: in (-1, 1).
-      log_alpha: log of the probability with which the claim may be wrong for some n.
-    """
-    rows = np.flatnonzero(differences) if mean == 0 else np.arange(len(differences))  # others change nothing at 0
-    wealth = np.zeros(len(STAKES))
-    for start in range(0, len(rows), _ROWS):
-        some = rows[start : start + _ROWS]
-        sums = wealth + np.cumsum(np.log1p(STAKES * ((mean - differences[some]) / (1 - mean))[:, None]), axis=0)
-        enough = log_mixture(sums) > -log_alpha
-        if enough.any():
-            return int(some[np.argmax(enough)]) + 1
-        wealth = sums[-1]
-    return None

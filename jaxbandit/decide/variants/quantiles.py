@@ -1,0 +1,71 @@
+"""Comparisons of the same quantile of all variants, by order statistics: for any outcomes, without a range.
+
+Each variant has a lower and an upper bound of its quantile, for all numbers of visitors at once, and all of them hold
+together with probability at least 1 - delta. So do all that follow: intervals of differences, and the decision.
+"""
+
+import numpy as np
+
+from jaxbandit.decide.variants.comparing import Difference, Pairs
+from jaxbandit.theory.comparisons.arms import ArmBounds
+from jaxbandit.theory.comparisons.looks import sample_sizes
+from jaxbandit.theory.quantile_bounds import quantile_ranks
+
+
+class Quantiles:
+    """A quantile of each variant with its interval, at several numbers of visitors.
+
+    Only the bounds at present count, so that the quantile of the sample is never outside. An open outcome may be any
+    number.
+    """
+
+    def __init__(self, pairs: Pairs, p: float, level: np.ndarray, maximize: bool):
+        """Compute the quantiles.
+
+        Args:
+          pairs: the visitors; they are not compared in pairs.
+          p: probability of the quantile.
+          level: float64[variants], probability with which the interval of a variant may be wrong at some time.
+          maximize: whether larger outcomes are better.
+        """
+        self._ordered = pairs.log.ordered
+        self._paths = [
+            _path(pairs.log.outcome[rows], p, float(alpha), ordered=self._ordered)
+            for rows, alpha in zip(pairs.rows, level, strict=True)
+        ]
+        ends = np.array([path[-1, 1:] if len(path) else (np.nan, -np.inf, np.inf) for path in self._paths])
+        self.value, self.low, self.high = ends.T
+        self.comparison = ArmBounds(self.low, self.high) if maximize else ArmBounds(-self.high, -self.low)
+
+    def difference(self, v: int, control: int) -> Difference:
+        """Return the quantile of a variant minus that of the control."""
+        one, other = self._paths[v], self._paths[control]
+        looks = min(len(one), len(other))
+        if not looks:
+            return Difference(0, np.nan, -np.inf, np.inf, np.zeros((0, 4)))
+        both = int(min(one[-1, 0], other[-1, 0]))
+        common = np.intersect1d(one[:, 0], other[:, 0])
+        i, j = np.searchsorted(one[:, 0], common), np.searchsorted(other[:, 0], common)
+        with np.errstate(invalid="ignore"):  # of infinite bounds
+            apart = [one[i, 1] - other[j, 1], one[i, 2] - other[j, 3], one[i, 3] - other[j, 2]]
+            now = self.value[v] - self.value[control]
+            low, high = self.low[v] - self.high[control], self.high[v] - self.low[control]
+        path = np.stack([common, *apart], axis=1) if self._ordered else np.zeros((0, 4))
+        return Difference(both, float(now), float(low), float(high), path)
+
+
+def _path(outcome: np.ndarray, p: float, alpha: float, *, ordered: bool) -> np.ndarray:
+    """Return the quantile of the first visitors with its bounds, float64[looks, 4]: visitors, quantile, low, high."""
+    n = len(outcome)
+    if not n:
+        return np.zeros((0, 4))
+    sizes = sample_sizes(n) if ordered else np.array([n])
+    ranks, path = quantile_ranks(n, p, alpha / 2), np.empty((len(sizes), 4))
+    for look, size in enumerate(sizes.tolist()):
+        least, most = (np.sort(np.where(np.isnan(outcome[:size]), end, outcome[:size])) for end in (-np.inf, np.inf))
+        low = least[ranks.low[size]] if ranks.low[size] >= 0 else -np.inf
+        high = most[ranks.high[size] - 1] if ranks.high[size] <= size else np.inf
+        known = np.isfinite(outcome[:size])
+        middle = np.quantile(outcome[:size][known], p, method="inverted_cdf") if known.any() else np.nan
+        path[look] = size, middle, low, high
+    return path

@@ -1,0 +1,145 @@
+"""What a result assumes, what is remarkable about its log, and what contradicts it: sentences."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy import special
+
+from jaxbandit.decide.variants import times
+from jaxbandit.decide.variants.comparing import Pairs
+from jaxbandit.decide.variants.outcomes import Kind
+from jaxbandit.decide.variants.stages import Stages
+from jaxbandit.decide.variants.visitor_log import Log
+from jaxbandit.theory.comparisons import asymptotic
+from jaxbandit.theory.comparisons.contradiction import contradiction
+
+SAME = (
+    "visitors do not change over time: the outcomes of each variant are independent and identically distributed in the "
+    "order of arrival (any split of the visitors among variants is allowed, also one that looks at outcomes)"
+)
+BLOCKS = (
+    "each block has visitors of each variant, in random order; visitors may change from block to block, if the "
+    "differences between variants do not (the intervals of the single variants assume that visitors do not change)"
+)
+ENDED = (
+    "outcomes are independent, those of a variant are identically distributed, and the numbers of visitors do not "
+    "depend on them; the log is looked at once: if it is looked at L times, give delta divided by L"
+)
+ASYMPTOTIC = (
+    "the numbers of visitors are large enough for the central limit theorem (nothing else is known of outcomes whose "
+    "range is not given): the error probability is that of the limit, and is not proved for these numbers"
+)
+FINAL = "the outcomes in the log are final, since no window was given"
+CHANGED = 1e-3  # a change of a difference over time is remarked on below this probability
+FEWEST = 200  # pairs without which no change is looked for
+
+
+def assumptions(log: Log, kind: Kind, window: Any, cap: Any) -> tuple[str, ...]:
+    """Return what nobody has checked."""
+    lines = [ENDED if not log.ordered else SAME if log.block is None else BLOCKS]
+    if not kind.bounded and kind.p is None:
+        lines.append(ASYMPTOTIC)
+    if kind.capped and kind.low == 0 and not isinstance(cap, tuple | list | np.ndarray):
+        lines.append("no outcome is below 0")
+    if window is None:
+        lines.append(FINAL)
+    else:
+        rise = "; a 1 never becomes 0 again" if kind.binary else ""
+        lines.append(f"outcomes are final {window} after the visit{rise}")
+    return tuple(lines)
+
+
+def notes(
+    log: Log, stages: Stages, final: np.ndarray, until: float | None, delta: float, growth: bool, kind: Kind
+) -> tuple[str, ...]:
+    """Return what was done to the rows, which of them are open, and which variants came later."""
+    lines = list(log.notes)
+    if until is not None:
+        lines.append(
+            f"visitors until {times.text(until, log.dated)} are compared, {final.sum():,} of {len(final):,}; the "
+            "others are open"
+        )
+    empty = int(np.isnan(log.outcome[final]).sum())
+    if empty:
+        worst = "; pairs end at the first of them" if not kind.bounded and kind.p is None else ""
+        worst = worst or ", which is taken at its worst in every bound"
+        lines.append(f"{empty:,} visitors have no outcome yet{worst}")
+    for g in range(1, len(stages.level)):
+        names = ", ".join(log.names[v] for v in np.flatnonzero(stages.stage == g))
+        entry = int(stages.entry[stages.stage == g].min())
+        lines.append(
+            f"{names} came later, with visitor {entry + 1:,}: compared with those who came from then on, at the level "
+            f"{stages.level[g]:.3g}, and earlier variants among each other at {stages.level[0]:.3g}"
+        )
+    if len(stages.level) > 1 and not growth:
+        total = delta + stages.level[1:].sum()
+        lines.append(
+            f"before the addition, statements had the whole delta, so all statements ever made are true together with "
+            f"probability at least {1 - total:.4g}; announce additions in advance (growth) for {1 - delta:g}"
+        )
+    return tuple(lines)
+
+
+def contradicted(names: tuple[str, ...], pairs: dict[tuple[int, int], int], cycle: bool, means: list[int]) -> str:
+    """Return the first line of a result whose bounds contradict each other, or "".
+
+    Args:
+      names: of the variants.
+      pairs: by two variants, the number of pairs after which the bounds of their difference first exclude each other.
+      cycle: whether every variant is worse than another one.
+      means: variants whose interval lacks their mean.
+    """
+    if pairs:
+        (i, j), size = min(pairs.items(), key=lambda item: item[1])
+        what = f"bounds of the difference between {names[j]} and {names[i]} exclude each other"
+        return contradiction(found=what, when=f"first after {size:,} pairs")
+    if cycle:
+        return contradiction(found="every variant is worse than another one")
+    if means:
+        shown = ", ".join(names[v] for v in means)
+        return contradiction(found=f"the rate of {shown} among old visitors is below what newer ones show")
+    return ""
+
+
+def split(p: float) -> str:
+    """Return the first line of a result whose visitors were not divided as planned."""
+    return (
+        f"the split is not as planned (p = {p:.2g}): do not decide before you know why; give planned= if shares other "
+        "than equal ones were planned, or if they look at outcomes"
+    )
+
+
+class Change(NamedTuple):
+    """A change of the difference between a variant and the control over time."""
+
+    p: float  # probability of one that is at least as large if nothing changes
+    words: str
+
+
+def change(pairs: Pairs, v: int, control: int) -> Change | None:
+    """Return the change of the difference of a variant from the control over time if its probability is below 1e-3.
+
+    The largest deviation of the partial sums from a straight line is that of a Brownian bridge if nothing changes.
+
+    Source: Ploberger and Kraemer (1992), "The CUSUM test with OLS residuals".
+    """
+    i, j = pairs.rows_of(v, control)
+    y = pairs.low if pairs.log.ordered else pairs.log.given
+    n = len(i)
+    if n < FEWEST or y is None or pairs.kind.p is not None:
+        return None
+    apart = np.nan_to_num(y[i]).mean(axis=1) - np.nan_to_num(y[j]).mean(axis=1)
+    sd = apart.std()
+    if np.isinf(asymptotic.moments(apart, np.array([n]))[2][0]):  # they do not vary
+        return None
+    bridge = np.abs(np.cumsum(apart - apart.mean())[:-1])
+    at = int(np.argmax(bridge)) + 1
+    p = float(special.kolmogorov(bridge[at - 1] / (sd * np.sqrt(n))))
+    if p >= CHANGED:
+        return None
+    scale, unit = (100, " points") if pairs.kind.binary else (1, "")
+    before, after = (f"{scale * x.mean():+.3g}{unit}" for x in (apart[:at], apart[at:]))
+    return Change(p, (
+        f"the difference between {pairs.log.names[v]} and {pairs.log.names[control]} changed over time (p = {p:.2g}): "
+        f"{before} in the first {at:,} pairs, {after} in the other {n - at:,}"
+    ))  # fmt: skip

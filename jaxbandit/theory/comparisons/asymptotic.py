@@ -1,0 +1,77 @@
+"""Bounds of the mean of any variable with a variance, for all sample sizes at once, in the limit of large samples.
+
+Let S be the sum of n standardized numbers. Were they normal, then exp(s S - s^2 n/2) would be a martingale for every s,
+and so would be its mixture over |s| if s is normal with variance rho^2,
+2 Phi(x) exp(x^2/2) / sqrt(n rho^2 + 1) with x = rho S / sqrt(n rho^2 + 1). It ever reaches 1/alpha with probability at
+most alpha. It has done so if x^2 >= 2 log(1 + sqrt(n rho^2 + 1)/(2 alpha)), because 1 - Phi(x) < exp(-x^2/2). For other
+numbers with the standard deviation of the sample this is true in the limit: the error probability at all sample
+sizes from m on tends to at most alpha as m grows, if rho^2 is inversely proportional to m log m.
+
+How large m must be depends on the law, and no rule that looks at the data is right for all laws: a sample that has not
+met its rare large numbers does not show that there are any. So nothing is stated before a sample has shown enough:
+at least 1,000 numbers, at least 100 of them other than the commonest one, and at least 355 times the squared skewness,
+which is a rule of thumb for the error of the normal approximation on one side. A large number that comes later must be
+able to widen a bound, so only the bound at present counts, and never the least so far.
+
+Source: Waudby-Smith, Arbour, Sinha, Kennedy and Ramdas (2021), "Time-uniform central limit theory and asymptotic
+confidence sequences", for the sequence. benchmarks/results/decisions.md has how often it is wrong.
+"""
+
+import numpy as np
+
+FEWEST = 1000  # numbers, m
+FEWEST_UNCOMMON = 100  # of them, other than the commonest one
+PER_SKEW = 355  # numbers for each unit of the squared skewness
+_TIGHT = FEWEST * np.log(FEWEST)  # sample size at which the bounds are about as narrow as they can be
+_ROUNDING = 1e-12  # of the largest modulus: a standard deviation below it may be that of rounding errors
+
+
+def radius(n: np.ndarray, log_alpha: float) -> np.ndarray:
+    """Return r such that mean + r sd is a one-sided bound of the mean, float64[...].
+
+    Args:
+      n: float64[...], sample sizes >= 1.
+      log_alpha: log of the probability with which a bound may be wrong at some sample size, in the limit.
+    """
+    rho2 = (1 - 2 * log_alpha + np.log1p(-2 * log_alpha)) / _TIGHT
+    reach = n * rho2 + 1
+    return np.sqrt(2 * reach / rho2 * np.logaddexp(0.0, np.log(reach) / 2 - np.log(2) - log_alpha)) / n
+
+
+def moments(values: np.ndarray, sizes: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return the mean, the standard deviation and the squared skewness of the first numbers of a sample.
+
+    Args:
+      values: float64[n], finite.
+      sizes: int64[looks], how many of them, 1 to n.
+
+    Returns:
+      float64[looks] each; the squared skewness is inf where the numbers do not vary.
+    """
+    if not len(sizes):
+        return np.zeros(0), np.zeros(0), np.zeros(0)
+    center = values.mean()
+    apart = values - center
+    first, second, third = (np.cumsum(apart**power)[sizes - 1] / sizes for power in (1, 2, 3))
+    variance = np.maximum(second - first**2, 0.0)
+    varies = np.sqrt(variance) > _ROUNDING * np.maximum.accumulate(np.abs(values))[sizes - 1]
+    skewness = (third - 3 * first * second + 2 * first**3) / np.where(varies, variance, 1.0) ** 1.5
+    return center + first, np.sqrt(variance), np.where(varies, skewness**2, np.inf)
+
+
+def uncommon(values: np.ndarray, sizes: np.ndarray) -> np.ndarray:
+    """Return how many of the first numbers of a sample are other than the commonest of them, int64[looks]."""
+    _, first, places = np.unique(values, return_index=True, return_inverse=True)
+    number = np.argsort(np.argsort(first))[places]  # of distinct ones, in the order in which they come
+    return np.array([size - np.bincount(number[:size]).max() for size in sizes.tolist()], np.int64)
+
+
+def enough(sizes: np.ndarray, uncommon_numbers: np.ndarray, skew2: np.ndarray) -> np.ndarray:
+    """Return where bounds are stated, bool[looks].
+
+    Args:
+      sizes: int64[looks], sample sizes.
+      uncommon_numbers: int64[looks], numbers other than the commonest one, the fewest of all samples that are compared.
+      skew2: float64[looks], the squared skewness.
+    """
+    return np.asarray((sizes >= FEWEST) & (uncommon_numbers >= FEWEST_UNCOMMON) & (sizes >= PER_SKEW * skew2))
