@@ -18,6 +18,7 @@ from . import one_run as one_run
 from . import other_settings as other_settings
 from . import regret as regret
 from . import scaling as scaling
+from . import skewed as skewed
 from . import stopping as stopping
 from . import sweeps as sweeps
 from . import teams as teams
