@@ -8,14 +8,17 @@ from jaxbandit.base.contract import Algorithm, Rewards
 from jaxbandit.base.types import Numbers
 from jaxbandit.decide.sessions.arm_intervals import intervals
 from jaxbandit.decide.sessions.certificate import Certificate, statistic_name
+from jaxbandit.decide.sessions.rewards import joined
 from jaxbandit.decide.sessions.session import Session, samples
 from jaxbandit.engine.rounds import fit
 from jaxbandit.theory.comparisons import achieved, betting, pairs
 from jaxbandit.theory.comparisons.arms import ArmBounds, normal_arms
-from jaxbandit.theory.comparisons.contradiction import Differences, of_comparison
+from jaxbandit.theory.comparisons.constancy import changes
+from jaxbandit.theory.comparisons.contradiction import Differences, contradiction, of_comparison
 from jaxbandit.theory.quantile_bounds import QuantileBounds
 
 NO_LIMITS = (-math.inf, math.inf)
+_NAMED = 3  # arms of whose pulls some expired that are named
 COVERAGE = 0.95  # of the intervals of a rule without a guarantee
 PAIRED = "for what is known now, the differences between two arms' rewards with the same index are normal"
 
@@ -30,7 +33,8 @@ def certificate(session: Session) -> Certificate:
     The intervals are confidence sequences of each arm's rewards, at level (1 - coverage) / num_arms each, which remain
     valid under optional stopping and adaptive sampling. For bounded rewards or a known sigma, they are those of the
     normal mixture for sub-Gaussian rewards (Robbins 1970), and otherwise those of the martingale of the t-test (Lai
-    1976).
+    1976). What the order of the rewards says against the assumption that they are independent and alike
+    (`theory.comparisons.constancy`) is a remark, or the first line.
     """
     rule, totals = session.rule, session.totals
     whose = "the rewards of an arm are independent and identically distributed"
@@ -58,6 +62,11 @@ def certificate(session: Session) -> Certificate:
             epsilon, excluded = achieved.achieved_epsilon(comparison, arms), achieved.excluded(comparison, len(arms))
             assumptions += taken
             contradicted = of_comparison(comparison, arms, delta=1 - coverage)
+    remarks = _lost(session) if single else []
+    if rewards is not None or (single and (rewards := samples(session)) is not None):
+        found = changes(rewards, order=None if session.paired else _order(session))
+        contradicted = contradicted or contradiction(found=found.contradiction)
+        remarks = [*found.remarks, *remarks]
     if rule.rewards is not None:
         if rule.rewards.sigma is not None:
             assumptions.append(f"noise is sub-Gaussian with sigma = {_sigma(rule.rewards.sigma)}")
@@ -90,6 +99,7 @@ def certificate(session: Session) -> Certificate:
         excluded=excluded,
         needed=needed,
         statistic=statistic,
+        remarks=tuple(remarks),
         contradiction=contradicted,
     )
 
@@ -131,6 +141,26 @@ def _comparison(
     level = math.log(delta / count)
     bounds = normal_arms(totals.counts, totals.means, totals.variances, level)
     return ArmBounds(*bounds), pairs.smallest_sample(level), []
+
+
+def _order(session: Session) -> np.ndarray:
+    """The arm of each reward, in the order of ids."""
+    arms, values = joined(session.arms, np.int32), joined(session.history, np.float64)
+    return arms[~np.isnan(values)]
+
+
+def _lost(session: Session) -> list[str]:
+    """The share of the pulls of each arm that expired, in sentences, the largest first."""
+    arms, values = joined(session.arms, np.int32), joined(session.history, np.float64)
+    asked, lost = (np.bincount(of[of >= 0], minlength=session.num_arms) for of in (arms, arms[np.isnan(values)]))
+    share = lost / np.maximum(asked, 1)
+    worst = np.argsort(-share, kind="stable")[:_NAMED]
+    return [
+        f"arm {a}: {lost[a]:,} of {asked[a]:,} pulls ({share[a]:.0%}) expired; the statements are about rewards that "
+        "arrive, whose mean is another one if late rewards are worse or better"
+        for a in worst.tolist()
+        if lost[a]
+    ]
 
 
 def _undeclared(rule: Algorithm) -> tuple[str, ...]:
