@@ -8,7 +8,8 @@ import numpy as np
 
 from jaxbandit.base.contract import action_of
 from jaxbandit.base.types import Array, PyTree
-from jaxbandit.decide.sessions.rule_programs import IMPLEMENTATION, RulePrograms, form_of
+from jaxbandit.decide.sessions.forms import form_of
+from jaxbandit.decide.sessions.rule_programs import IMPLEMENTATION, RulePrograms
 from jaxbandit.engine.rounds import keys
 from jaxbandit.engine.rounds.step import without_notes
 

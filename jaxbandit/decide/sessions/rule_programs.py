@@ -1,6 +1,7 @@
 """The programs of a session: an algorithm's functions for one run, on the host's CPU, in float64, compiled once."""
 
 import functools
+import pickle
 from collections.abc import Callable
 from typing import Any, Literal, NamedTuple
 
@@ -10,7 +11,8 @@ import numpy as np
 
 from jaxbandit.base.batches import SetPulls
 from jaxbandit.base.contract import Algorithm, Choice, Offer, action_of
-from jaxbandit.base.types import Array, Device, PyTree
+from jaxbandit.base.types import Array, PyTree
+from jaxbandit.decide.sessions.forms import as_array, device, form_of
 from jaxbandit.engine.layout import compiling
 from jaxbandit.engine.layout.compiled import Same, compile_program, remember
 from jaxbandit.engine.rounds import actions, fit, keys
@@ -56,6 +58,21 @@ class RulePrograms:
             self.arm_dtype = self._arm_dtype(noise)
             if self.algorithm.replan is not None:
                 same_state("algorithm.replan.apply", "state", self.state, jax.eval_shape(self._replanned, self.state))
+
+    def __deepcopy__(self, memo: object) -> "RulePrograms":
+        """Itself, because compiled functions are shared by all sessions of the rule, and nothing changes them."""
+        return self
+
+    def __reduce__(self) -> Any:
+        """The rule, from which they are compiled again, if pickle knows its functions by name."""
+        try:
+            pickle.dumps(self.algorithm)
+        except (pickle.PicklingError, AttributeError, TypeError):
+            raise pickle.PicklingError(
+                f"a session of {self.algorithm.name or 'the rule'} cannot be pickled, because its rule is made of "
+                "functions; write it with save_session(path, session), and read it with load_session(path, rule)"
+            ) from None
+        return rule_programs, (self.algorithm,)
 
     @staticmethod
     def scope() -> Any:
@@ -257,8 +274,8 @@ class RulePrograms:
         """Call the compiled function, compiling it once per key: its name and, with contexts, their form."""
         compiled = self._compiled.get(key)
         if compiled is None:
-            with compiling.named(self.algorithm.name or "the rule"), without_notes(), jax.default_device(_device()):
-                compiled = self._compiled[key] = compile_program(function, _device(), *jax.tree.map(_as_array, given))
+            with compiling.named(self.algorithm.name or "the rule"), without_notes(), jax.default_device(device()):
+                compiled = self._compiled[key] = compile_program(function, device(), *jax.tree.map(as_array, given))
         return compiled(*given)
 
 
@@ -271,21 +288,3 @@ def rule_programs(algorithm: Algorithm) -> RulePrograms:
 def counts_of(plan: Any) -> Any:
     """The pulls of each arm, or of each set, that a result of `Batch.plan` has."""
     return plan.counts if isinstance(plan, SetPulls) else plan
-
-
-def form_of(context: PyTree) -> Any:
-    """The structure, shapes and dtypes of a context."""
-    leaves, structure = jax.tree.flatten(context)
-    return structure, tuple((x.shape, x.dtype) for x in map(_as_array, leaves))
-
-
-def _as_array(x: Any) -> Any:
-    return x if isinstance(x, jax.Array) else np.asarray(x)
-
-
-def _device() -> Device:
-    """A CPU if there is one, because a decision is a small computation and the host waits for it."""
-    try:
-        return jax.local_devices(backend="cpu")[0]
-    except RuntimeError:
-        return jax.local_devices()[0]

@@ -1,0 +1,27 @@
+"""With what the programs of a session are called: arrays of which form, and on which device."""
+
+from typing import Any
+
+import jax
+import numpy as np
+
+from jaxbandit.base.types import Device, PyTree
+
+
+def form_of(context: PyTree) -> Any:
+    """The structure, shapes and dtypes of a context."""
+    leaves, structure = jax.tree.flatten(context)
+    return structure, tuple((x.shape, x.dtype) for x in map(as_array, leaves))
+
+
+def as_array(x: Any) -> Any:
+    """A leaf of what a program is given as an array."""
+    return x if isinstance(x, jax.Array) else np.asarray(x)
+
+
+def device() -> Device:
+    """A CPU if there is one, because a decision is a small computation and the host waits for it."""
+    try:
+        return jax.local_devices(backend="cpu")[0]
+    except RuntimeError:
+        return jax.local_devices()[0]
