@@ -8,24 +8,25 @@ from dataclasses import replace
 import numpy as np
 
 from jaxbandit.base import checks
-from jaxbandit.base.contract import action_of
 from jaxbandit.base.types import ArrayLike, Key, PyTree
 from jaxbandit.decide.sessions import contextual
+from jaxbandit.decide.sessions.choosing import with_choices
 from jaxbandit.decide.sessions.entering import entered
-from jaxbandit.decide.sessions.pulls import EXPIRED, TOLD, WAITS, WITHDRAWN, Pulls, next_actions, pulls_at
+from jaxbandit.decide.sessions.pulls import EXPIRED, OUTSIDE, TOLD, WAITS, WITHDRAWN, Pulls, next_actions, pulls_at
 from jaxbandit.decide.sessions.rewards import check_ids, check_rewards, each_once, require_asked, same, values_of
 from jaxbandit.decide.sessions.session import Session
 from jaxbandit.engine.rounds import fit, keys
 
 LIMIT = 1024  # default of `ask` for the number of pulls of a batch
 MOST_AHEAD = 2**20  # most pulls that a race is asked for at once
-MOST_DRAWS = 10_000  # draws of a rule in a row that may fall on closed arms
 
 
 def ask(
     session: Session, *, limit: int | None = None, context: PyTree = None, contexts: PyTree = None
 ) -> tuple[Session, Pulls]:
     """Return the next session and the pulls to make now: first those without a reward, in order of ids, then new ones.
+
+    A rule that draws at random returns a new one at each call, unless a limit is given or pulls were withdrawn.
 
     A rule that plans batches returns the rest of its plan; the next plan is made when the rewards of this one are
     known. A race returns exactly `limit` pulls, which fill a plate or all workers: after the rest of its plan come
@@ -36,8 +37,12 @@ def ask(
     rule that has `survivors` and neither a budget nor rare work (`replan`). Sequential halving, for example, is none,
     because its next plan is another one that depends on the results of this one, and its budget counts every pull.
 
-    A rule that draws at random, such as `thompson`, returns `limit` independent draws from its current state and
-    receives their rewards together. A deterministic rule decides on one pull at a time, whatever the limit.
+    A rule that draws at random, such as `thompson`, returns a new draw from its current state at each call, so that
+    visitors do not wait for each other, and receives the rewards in the order of ids, as far as all earlier ones have
+    come: pulls that will have no reward hold it up until `expire` is called. With a limit it returns the pulls that
+    have no reward, or, if there are none, `limit` independent draws. If what it learns from a pull depends on the state
+    (`Choice.info`), or a pull was told from outside meanwhile, it draws anew only once all rewards have come. A
+    deterministic rule decides on one pull at a time, whatever the limit.
 
     With a context, each call makes a new ask: the rule decides in its state after all rewards so far, whichever asks
     are open, and nobody waits. Each reward updates it at once, with the context and the choice of its own ask.
@@ -70,10 +75,15 @@ def ask(
         raise ValueError(f"ask: {given}, must be left out: {session.rule.name or 'the rule'} does not use contexts")
     if session.stopped:
         return session, _pulls(session, np.zeros(0, np.int64))
-    if programs.kind != "batch" and not batch.choices:
-        session = _with_choices(session, most if limit is not None and programs.kind == "draws" else 1)
+    # Pulls that were told from outside have ids after those of all choices.
+    alone = limit is None and programs.each_asks and OUTSIDE not in batch.status
+    back = alone and WITHDRAWN in batch.status
+    if programs.kind != "batch" and ((alone and not back) or not batch.choices):
+        session = with_choices(session, most if limit is not None and programs.kind == "draws" else 1)
         batch = session.batch
     waiting = batch.waiting[:most]
+    if alone:
+        waiting = np.flatnonzero(batch.status == WITHDRAWN)[:1] if back else batch.waiting[-1:]
     if programs.kind == "batch" and len(waiting) < most:
         ahead = limit is not None and programs.repeats
         if ahead and most > MOST_AHEAD:
@@ -274,30 +284,6 @@ def pull_keys(session: Session, pulls: Pulls) -> Key:
     shared = session.paired or session.programs.set_size is not None
     arms = np.zeros(len(pulls.id), np.int32) if shared else pulls.arm
     return keys.pull_keys(session.seed, session.run, pulls.index, arms, shared)
-
-
-def _with_choices(session: Session, number: int) -> Session:
-    """The session after choosing `number` pulls from the rule's current state."""
-    programs, batch = session.programs, session.batch
-    round, choices, actions, rounds, misses = session.round, [], [], [], 0
-    while len(choices) < number:
-        choice = programs.select(session.words, round, session.state, None)
-        round, action = round + 1, np.asarray(action_of(choice))
-        if session.closed.any() and session.closed[action]:
-            misses += 1
-            if misses == MOST_DRAWS:
-                name = session.rule.name or "the rule"
-                raise ValueError(f"ask: {name} drew closed arms {misses:,} times in a row; open them, or an arm more")
-            continue
-        misses = 0
-        choices.append(choice)
-        actions.append(action)
-        rounds.append(round - 1)
-    batch = batch._replace(choices=tuple(choices), rounds=np.array(rounds, np.int64))
-    batch = batch.more(np.stack(actions), WAITS)
-    if programs.set_size is None:
-        batch = batch._replace(asked=batch.asked + np.bincount(batch.actions, minlength=session.num_arms))
-    return replace(session, round=round, batch=batch)
 
 
 def _pulls(session: Session, positions: np.ndarray) -> Pulls:

@@ -68,19 +68,24 @@ def absorbed(session: Session) -> Session:
 
 
 def _updated(session: Session) -> Session:
-    """The session after its rule has received the rewards of the pulls that it chose, once all have entered."""
+    """The session after its rule has received the rewards of the pulls that it chose, once all have entered.
+
+    A rule whose visitors do not wait for each other receives those that have entered.
+    """
     batch, programs = session.batch, session.programs
     chosen = len(batch.choices)
     if batch.first < batch.given + chosen and not session.stopped:
-        return session
+        if not programs.each_asks:
+            return session
+        chosen = batch.first - batch.given
     ids = np.arange(batch.given, batch.first, dtype=np.int64)
-    rounds, after = batch.rounds, session.round
+    rounds, after = batch.rounds[:chosen], session.round
     if programs.arm_dtype is not None:  # a pull that was told from outside has its id after those that were chosen
         after += len(ids) - chosen
         rounds = np.concatenate([rounds, np.arange(session.round, after)])
         session = replace(session, round=after, rounds=longer(session.rounds, rounds.astype(np.int32)))
-    decision = None if session.stopped else folded(session, session.state, ids, batch.choices)
-    given = batch._replace(given=batch.first, choices=(), rounds=batch.rounds[:0])
+    decision = None if session.stopped else folded(session, session.state, ids, batch.choices[:chosen])
+    given = batch._replace(given=batch.first, choices=batch.choices[chosen:], rounds=batch.rounds[chosen:])
     session = replace(session, batch=given)
     return session if decision is None else replace(session, state=decision.state, stopped=bool(decision.stopped))
 

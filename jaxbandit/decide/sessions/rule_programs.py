@@ -218,6 +218,11 @@ class RulePrograms:
         rule = self.algorithm
         return self.kind == "batch" and rule.survivors is not None and rule.budget is None and rule.replan is None
 
+    @property
+    def each_asks(self) -> bool:
+        """Whether each ask gets a draw of its own: the rule draws, and learns from any arm, in whatever state drawn."""
+        return self.kind == "draws" and self.arm_dtype is not None
+
     def with_arm(self, words: np.ndarray, round: int, state: PyTree, arm: int) -> Any:
         """What `update` takes for a pull of this arm in a round, if `arm_dtype` is not None."""
         assert self.arm_dtype is not None
