@@ -3,6 +3,7 @@
 An error is one line that names the place, the key or argument, the value and what is allowed.
 """
 
+import errno
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import NoReturn
@@ -30,6 +31,26 @@ class NoLocks(UserWarning):
 
 
 MAX_FAILED = 0.1  # default fraction of the runs that may fail: means over the others say little if many are left out
+
+
+FULL = (errno.ENOSPC, errno.EDQUOT)  # the errors of a disk that is full
+
+
+def unwritable(where: str, error: OSError, remedy: str) -> NoReturn:
+    """Raise the error of a file or directory that cannot be written.
+
+    Args:
+      where: the file or directory as the message names it.
+      error: what happened.
+      remedy: what to do, unless the disk is full.
+
+    Raises:
+      Unfinished: the disk is full, so that the same call succeeds once there is room.
+      BadInput: otherwise, because the same call fails again.
+    """
+    if error.errno in FULL:
+        raise Unfinished(f"{where}: cannot be written ({reason(error)}); make room, and run the same command again")
+    refuse(where, f": cannot be written ({reason(error)}); {remedy}")
 
 
 def nearest(value: object, allowed: Iterable[object]) -> str:

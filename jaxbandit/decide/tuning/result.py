@@ -9,7 +9,7 @@ import numpy as np
 
 from jaxbandit.base import extras
 from jaxbandit.base.markup import html_table, view
-from jaxbandit.base.refusals import BadInput
+from jaxbandit.base.refusals import unwritable
 from jaxbandit.base.text import align
 from jaxbandit.base.types import ArrayLike, PyTree
 from jaxbandit.decide.sessions.certificate import Certificate, rare_heading
@@ -121,6 +121,7 @@ class TuneResult:
 
         Raises:
           ValueError: a file cannot be written.
+          Unfinished: the disk is full.
         """
         directory = Path(directory)
         try:
@@ -131,7 +132,7 @@ class TuneResult:
                 for name, arrays in self._arrays().items():
                     storage.write_arrays(directory / f"{name}.npz", arrays)
         except OSError as error:
-            raise BadInput(f"{directory}: the result cannot be written ({error.strerror})") from None
+            unwritable(f"{directory}: the result", error, "give another directory")
 
     def _arrays(self) -> dict[str, dict[str, np.ndarray]]:
         """The arrays that are saved, by the name of the file."""

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from jaxbandit.base import text
-from jaxbandit.lab.cli import cache, signals, streams
+from jaxbandit.lab.cli import cache, jax_settings, signals, streams
 from jaxbandit.lab.cli.endings import BAD_INPUT, DONE, INTERRUPTED
 
 LONGEST = 300  # characters of a word of an error message, such as a path
@@ -46,7 +46,7 @@ def _printed() -> int:
 
 def _run(argv: list[str], own_process: bool = False) -> int:
     from jaxbandit.base.extras import MissingExtra
-    from jaxbandit.base.refusals import BadInput, NoLocks, RunsLeftOut, Unfinished, reason
+    from jaxbandit.base.refusals import FULL, BadInput, NoLocks, RunsLeftOut, Unfinished, reason
 
     try:
         command = _parse(argv)
@@ -61,11 +61,17 @@ def _run(argv: list[str], own_process: bool = False) -> int:
     except (BadInput, MissingExtra) as error:
         return _say(str(error), BAD_INPUT)
     except OSError as error:
+        if error.errno in FULL:
+            return _say(f"{error}; what was stored is kept; make room, and run the same command again", INTERRUPTED)
         if error.errno != errno.ENAMETOOLONG:
             raise
         return _say(f"{error.filename}: cannot be used ({reason(error)}); give a shorter path", BAD_INPUT)
     except Unfinished as error:
         return _say(str(error), INTERRUPTED)
+    except Exception as error:
+        if said := jax_settings.fault(error):
+            return _say(said, BAD_INPUT)
+        raise
 
 
 @contextlib.contextmanager

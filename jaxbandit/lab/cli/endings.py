@@ -1,18 +1,15 @@
 """The exit statuses of commands, and context managers that turn errors into messages of one line."""
 
-import errno
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from jaxbandit.base.refusals import BadInput, Unfinished, reason
+from jaxbandit.base.refusals import FULL, BadInput, Unfinished, reason
 from jaxbandit.lab.cli.leaving import INTERRUPTED as INTERRUPTED
 
 DONE = 0
 BUG = 1
 BAD_INPUT = 2
-
-FULL = (errno.ENOSPC, errno.EDQUOT)  # the errors of a disk that is full
 
 
 @contextmanager
@@ -22,7 +19,7 @@ def bad_input() -> Iterator[None]:
         yield
     except (ValueError, OSError) as error:
         if getattr(error, "errno", None) in FULL:
-            raise Unfinished(f"{error}; the results are kept; run the same command to resume") from None
+            raise Unfinished(f"{error}; what was stored is kept; make room, and run the same command again") from None
         if isinstance(error, BadInput) or "\n" in str(error):
             raise
         raise BadInput(str(error)) from None

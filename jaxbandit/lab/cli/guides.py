@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 from tyro.conf import Positional, arg
 
-from jaxbandit.base.refusals import BadInput, reason
+from jaxbandit.base.refusals import BadInput, unwritable
 from jaxbandit.lab.cli import listing, showing, streams
 from jaxbandit.lab.cli.endings import DONE
 
@@ -69,6 +69,6 @@ class New:
         except FileExistsError:
             raise BadInput(f"new: {self.path} already exists and is not changed; give another name") from None
         except OSError as error:
-            raise BadInput(f"new: {self.path}: cannot be written ({reason(error)}); give another path") from None
+            unwritable(f"new: {self.path}", error, "give another path")
         print(self.path)
         return DONE

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from jaxbandit.base import reading
-from jaxbandit.base.refusals import BadInput, Unfinished, reason, refuse, show
+from jaxbandit.base.refusals import BadInput, Unfinished, reason, refuse, show, unwritable
 from jaxbandit.engine.storage import directories, identity, json_files
 from jaxbandit.engine.storage import files as storage
 from jaxbandit.lab.specs import metrics, references, source
@@ -38,7 +38,7 @@ def lock(out: Path | None) -> Iterator[None]:
         try:
             stack.enter_context(directories.locked(out, PROVENANCE))
         except OSError as error:
-            refuse(str(out), f": cannot be written ({reason(error)}); give another --out")
+            unwritable(str(out), error, "give another --out")
         yield
 
 
@@ -74,7 +74,7 @@ def claim(out: Path, experiment: Experiment, *, grows: bool = True) -> tuple[lis
         json_files.write_json(about, {**here, "cells": known, "order": numbers})
         storage.write_bytes(path, experiment.to_toml().encode())
     except OSError as error:
-        refuse(str(out), f": cannot be written ({reason(error)}); give another --out")
+        unwritable(str(out), error, "give another --out")
     return numbers, found
 
 

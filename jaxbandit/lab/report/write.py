@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from jaxbandit.base import reading
-from jaxbandit.base.refusals import BadInput, reason, refuse
+from jaxbandit.base.refusals import refuse, unwritable
 from jaxbandit.engine.storage import files as storage
 from jaxbandit.engine.storage.json_files import read_json
 from jaxbandit.lab.report import experiments, parts, provenance
@@ -60,7 +60,7 @@ def write_page(page: Page, path: Path) -> Path:
     try:
         storage.write_bytes(path, page.render())
     except OSError as error:
-        raise BadInput(f"{path}: cannot be written ({reason(error)}); give another -o") from None
+        unwritable(str(path), error, "give another -o")
     return path
 
 

@@ -13,7 +13,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from jaxbandit.base.refusals import BadInput, reason
+from jaxbandit.base.refusals import BadInput, reason, unwritable
 from jaxbandit.base.types import Table
 
 SIGNATURE = "signature"  # name of a signature in files
@@ -42,6 +42,8 @@ def sign(spec: Table) -> str:
             _make(path)
         return _signature(_secret(path), spec)
     except (OSError, RuntimeError) as error:  # RuntimeError: there is no home directory
+        if isinstance(error, OSError):
+            unwritable(str(path), error, "give a directory of yours as XDG_STATE_HOME")
         raise BadInput(f"{path}: cannot be written ({reason(error)})") from None
 
 

@@ -1,0 +1,37 @@
+"""Settings of JAX in the environment with which no command can work, told in one line in place of JAX's traceback."""
+
+import os
+
+from jaxbandit.base.refusals import error_line, show
+
+PLATFORMS, NO_JIT = "JAX_PLATFORMS", "JAX_DISABLE_JIT"
+
+
+def fault(error: Exception) -> str | None:
+    """Return in one line which setting has caused an error of a command; None if none has."""
+    said = error_line(error)
+    if "for environment 'JAX_" in said:  # a value that JAX cannot read
+        return f"{said.partition(': ')[2]}; unset it, or give a value that JAX takes"
+    platforms = os.environ.get(PLATFORMS)
+    if platforms and (reason := _no_platform()):
+        return f"{PLATFORMS} = {show(platforms)}: JAX cannot start it here ({reason}); unset it, or install JAX for it"
+    if _jit_is_off():
+        return f"{NO_JIT} = {show(os.environ[NO_JIT])}: jaxbandit plays compiled programs only ({said}); unset it"
+    return None
+
+
+def _no_platform() -> str:
+    """Return why JAX has none of its platforms, '' if it has one."""
+    import jax
+
+    try:
+        jax.default_backend()
+    except Exception as error:  # of any type, also a bare AssertionError
+        return error_line(error)
+    return ""
+
+
+def _jit_is_off() -> bool:
+    import jax
+
+    return NO_JIT in os.environ and bool(jax.config.jax_disable_jit)
