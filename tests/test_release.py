@@ -46,9 +46,9 @@ def test_the_conda_recipe_has_the_requirements_of_the_package():
     recipe = read("recipe/recipe.yaml")
     lowest = PROJECT["requires-python"].removeprefix(">=")
     assert recipe["context"] == {"version": __version__, "python_min": lowest}
-    needs = {re.sub(r"(?<=\w)(?=[>=<])", " ", name) for name in PROJECT["dependencies"]}
-    lab = {"matplotlib-base" if name == "matplotlib" else name for name in PROJECT["optional-dependencies"]["lab"]}
-    assert set(recipe["requirements"]["run"]) == needs | lab | {"python >=${{ python_min }}"}
+    names = [*PROJECT["dependencies"], *PROJECT["optional-dependencies"]["lab"]]
+    needs = {re.sub(r"(?<=\w)(?=[>=<])", " ", name).replace("matplotlib ", "matplotlib-base ") for name in names}
+    assert set(recipe["requirements"]["run"]) == needs | {"python >=${{ python_min }}"}
     assert recipe["build"]["python"]["entry_points"] == [f"{k} = {v}" for k, v in PROJECT["scripts"].items()]
     assert recipe["about"]["summary"] == PROJECT["description"] and recipe["about"]["license"] == PROJECT["license"]
 

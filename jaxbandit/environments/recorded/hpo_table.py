@@ -155,7 +155,7 @@ def _store(name: str, scores: np.ndarray) -> None:
             return
         temporary = directory / f".{name}.{os.getpid()}.npz"
         try:
-            np.savez(temporary, allow_pickle=False, scores=scores)
+            np.savez(temporary, scores=scores)
             os.replace(temporary, directory / name)
         except OSError:
             temporary.unlink()
