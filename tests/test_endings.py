@@ -70,5 +70,6 @@ def test_a_setting_of_jax_that_prevents_every_run_is_one_line(name, value, said,
         [sys.executable, "-m", "jaxbandit", "run", "s.toml", "--no-cache"],
         capture_output=True, text=True, timeout=120, env=environment(**{name: value}),
     )  # fmt: skip
-    assert done.returncode == 2 and done.stderr.count("\n") == 1
-    assert name in done.stderr and said in done.stderr
+    *others, line = done.stderr.splitlines()
+    assert done.returncode == 2 and name in line and said in line
+    assert all(": more than 2 s so far" in other for other in others)  # on a machine that is busy

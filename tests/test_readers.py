@@ -336,6 +336,7 @@ MAY = {
     "base/reading.py": "the reader of text, JSON and TOML",
     "base/csv_rows.py": "the reader of tables",
     "engine/storage/files.py": "the reader of files of ours",
+    "engine/storage/appending.py": "what this process itself has just written",
     "engine/storage/npz.py": "an archive that is open",
     "engine/driver/parts.py": MACHINE,
     "engine/layout/sizes.py": MACHINE,
