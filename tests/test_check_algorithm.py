@@ -469,3 +469,13 @@ def test_hyperparameter_ignored_in_a_batch():
 
     with pytest.raises(CheckFailed, match="side by side: actions of a run differs run alone"):
         check_algorithm(ignored_in_batch, 3, traced={"bonus": [0.0, 5.0]})
+
+
+def test_libraries_that_rely_on_promotion_pass_without_the_strict_check_of_it():
+    """An int32 of a library becomes a float in a product; the dtypes of the state are checked all the same."""
+    make, property_, _ = BROKEN["silent promotion"]
+    with pytest.raises(CheckFailed, match=property_):
+        check_algorithm(make, 3)
+    assert check_algorithm(make, 3, strict=False)
+    with pytest.raises(CheckFailed, match=r"state\.sums is float32"):
+        check_algorithm(BROKEN["float32 fixed"][0], 3, strict=False)

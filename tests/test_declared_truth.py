@@ -8,10 +8,10 @@ import re
 import jax
 import jax.numpy as jnp
 import numpy as np
+import parts
 import pytest
 
 import jaxbandit as jb
-import parts
 from jaxbandit.lab.specs.registry import ENVIRONMENTS
 from jaxbandit.running.resolution import beyond_float32
 from jaxbandit.running.truth import means_of
@@ -22,7 +22,7 @@ DRAWS = 4000
 
 def of_single_arms(environment):
     arms, plain = environment.arms, environment.transition is None and environment.truth.means is not None
-    single = (None,) * 4 == (arms.set_size, arms.num_contexts, arms.context, arms.action) if arms else False
+    single = (arms.set_size, arms.num_contexts, arms.context, arms.action) == (None,) * 4 if arms else False
     return plain and single and 1 < arms.num_arms <= 50
 
 

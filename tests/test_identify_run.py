@@ -334,3 +334,18 @@ def test_a_sigma_larger_than_the_rewards_have_is_noted(tmp_path, calls):
     assert identify(lucb(2), gaussian([0.2, 0.8]), num_runs=2).warnings == []
     bounded = bernoulli([0.2, 0.8])._replace(rewards=Rewards(0.0, 3.0))
     assert "sigma = 1.5 suffices" in identify(lucb(2, sigma=2.0), bounded, num_runs=2).warnings[0]
+
+
+def test_a_rule_that_never_stops_is_refused_unless_max_rounds_is_given():
+    """10^7 rounds of each run were played in silence."""
+    from jaxbandit.algorithms.regret.ucb import ucb1
+
+    why = "ucb1 has no stopping rule, so that each run would play 10,000,000 rounds; give max_rounds, take a rule that"
+    for play in (
+        lambda: identify(ucb1(3), bernoulli([0.1, 0.5, 0.9]), num_runs=2, execution=QUIET),
+        lambda: sweep(lambda c: ucb1(3, c=c), bernoulli([0.1, 0.5, 0.9]), {"c": [1.0]}, num_runs=2, execution=QUIET),
+    ):
+        with pytest.raises(BadInput, match=f"^identify: {why} stops, or call simulate with a horizon$"):
+            play()
+    censored = identify(ucb1(3), bernoulli([0.1, 0.5, 0.9]), num_runs=2, max_rounds=9, execution=QUIET)
+    assert censored.censored == 2

@@ -213,3 +213,14 @@ def test_curves_far_apart_on_a_logarithmic_axis(axes):
     regret_curves.plot(high_up, axes, log=True)  # a bound that leaves the picture has its name at the top
     above = next(text for text in axes.texts if "asymptotic slope 5,000 log t" in text.get_text())
     assert axes.get_ylim()[1] < 5000 * np.log(100) and 0.9 < above.get_position()[1] <= 1
+
+
+def test_a_falling_quantity_does_not_turn_a_logarithmic_axis_upside_down(axes):
+    """The axis went from 0.8 times the first value to 1.6 times the last one, which is below it."""
+    falling = [result([[50.0, 5.0, 0.04], [52.0, 6.0, 0.05]], algorithm=name, truth={}) for name in ("a", "b")]
+    regret_curves.plot(falling, axes, log=True)
+    low, high = axes.get_ylim()
+    assert 0.02 < low < 0.045 and 6.0 < high < 12  # of what is shown, from round 10 on
+    axes.clear()
+    with pytest.raises(ValueError, match=r"^plot: log = True, but no regret is above 0; leave it out$"):
+        regret_curves.plot([result([[-1.0, -2.0, -3.0]] * 2, truth={})], axes, log=True)

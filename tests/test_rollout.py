@@ -1,5 +1,11 @@
 """rollout and run_until_stop: one run as a traced function, equal to the engine's run of the same (seed, run)."""
 
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import NamedTuple
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -155,3 +161,73 @@ def test_the_gradient_through_a_choice_is_zero_and_that_of_the_gaps_is_not():
 
     of_c, of_means = jax.jit(jax.grad(regret, (0, 1)))(1.0, jnp.array([0.2, 0.6]))
     assert of_c == 0.0 and of_means[0] == -of_means[1] < 0.0
+
+
+class Planned(NamedTuple):
+    round: jax.Array  # int32[]
+    plan: jax.Array  # int32[], the arm of the next rounds
+    counts: jax.Array  # int32[3]
+
+
+def planner():
+    """Pulls arm 0 until its first plan, which is due every third round and moves on to the next arm."""
+    zero = jnp.zeros((), jnp.int32)
+
+    def update(state, context, action, feedback):
+        return Planned(state.round + 1, state.plan, state.counts.at[action].add(1))
+
+    def apply(state):
+        return state._replace(round=jnp.zeros((), jnp.int32), plan=(state.plan + 1) % 3)
+
+    return jb.Algorithm(
+        init=lambda key: Planned(zero, zero, jnp.zeros(3, jnp.int32)),
+        select=lambda noise, state, context: jb.Choice(state.plan, state.counts),
+        update=lambda state, context, choice, feedback: update(state, context, choice.action, feedback),
+        pulls=lambda state: state.counts,
+        replan=jb.Replan(lambda state: state.round == 3, apply),
+        name="planner",
+    )
+
+
+def test_steps_by_hand_are_those_of_a_rollout_with_its_plans():
+    """Without `replan`, which is easily forgotten, the rule pulls arm 0 for ever."""
+    algorithm, key = planner(), jb.run_key(0, 0)
+    expected = [0, 0, 0, 1, 1, 1, 2, 2, 2, 0]
+    assert jb.rollout(key, algorithm, jb.bernoulli(MEANS), 10).actions.tolist() == expected
+
+    def one(state, t):
+        played = jb.step(algorithm, state, lambda action: 10.0 * action.astype(float), jax.random.fold_in(key, t))
+        return played.state, (played.action, played.feedback)
+
+    state, (actions, feedback) = jax.lax.scan(one, algorithm.init(key), jnp.arange(10))
+    assert actions.tolist() == expected and feedback.tolist() == [10.0 * a for a in expected]
+    assert state.counts.tolist() == [4, 3, 3]
+    with pytest.raises(ValueError, match=r"^respond fails on \(int32\[\]\): TypeError: "):
+        jb.step(algorithm, state, lambda action: action + "", key)
+
+
+SHARDED = """
+import jax, jax.numpy as jnp, numpy as np
+from jax.sharding import Mesh, PartitionSpec
+import jaxbandit as jb
+from test_rollout import planner
+
+mesh, shard = Mesh(np.array(jax.devices()), ("d",)), PartitionSpec("d")
+rule, arms = planner(), jb.bernoulli([0.2, 0.5, 0.9])
+stops = rule._replace(stop=lambda state: jnp.sum(state.counts) == 7)
+for play in (
+    lambda run: jb.rollout(jb.run_key(0, run), rule, arms, 20).feedback,
+    lambda run: jb.run_until_stop(jb.run_key(0, run), stops, arms, 300).samples,
+):
+    apart = jax.jit(jax.shard_map(jax.vmap(play), mesh=mesh, in_specs=shard, out_specs=shard))(jnp.arange(4))
+    np.testing.assert_array_equal(apart, jax.jit(jax.vmap(play))(jnp.arange(4)))
+print(len(jax.devices()))
+"""
+
+
+def test_runs_are_divided_among_devices_by_shard_map():
+    """A loop's first state was equal on all devices, and that after a round was not: JAX refused the loop."""
+    told = os.environ | {"XLA_FLAGS": "--xla_force_host_platform_device_count=2", "JAX_PLATFORMS": "cpu"}
+    told |= {"PYTHONPATH": str(Path(__file__).parent)}
+    done = subprocess.run([sys.executable, "-c", SHARDED], env=told, capture_output=True, text=True, check=False)
+    assert done.stdout == "2\n", done.stderr

@@ -112,6 +112,10 @@ def run_identify(
     budget = algorithm.budget
     if budget is not None and max_rounds is not None:
         refuse("identify", f": max_rounds = {max_rounds}, but budget = {int(budget)} ends every run; leave it out")
+    if algorithm.stop is None and max_rounds is None:
+        name = algorithm.name or "the algorithm"
+        why = f"{name} has no stopping rule, so that each run would play {MAX_ROUNDS:,} rounds"
+        refuse("identify", f": {why}; give max_rounds, take a rule that stops, or call simulate with a horizon")
     max_rounds = MAX_ROUNDS if max_rounds is None else max_rounds
     most = max_rounds if budget is None else int(budget)
     labels = _labels(pair, name, instance, any_rewards, any_context)

@@ -61,7 +61,8 @@ def identify(
       name: label of the algorithm in tables and figures. Default: its own name.
       instance: label of the environment in tables and figures. Default: its own name.
       max_rounds: a run that reaches this number of rounds is right-censored; it is never averaged as if it had
-        stopped. Default: 10,000,000. Not allowed with a budget, which ends every run.
+        stopped. Default: 10,000,000, for an algorithm with a stopping rule; without one it must be given. Not allowed
+        with a budget, which ends every run.
       epsilon: a recommendation is an error if its simple regret exceeds epsilon, in units of the reward. The
         algorithm's guarantee sets it, and a value given here must agree. Default for an algorithm without a guarantee:
         0.
@@ -72,8 +73,8 @@ def identify(
       any_context: whether to allow an algorithm that ignores the floats of the context, or which arms are available, as
         a baseline; the result says so.
       max_failed: fraction of the runs that may fail, in [0, 1]. If more fail, an error is raised.
-      precision: "float64" or "float32". The latter flags runs that fail the float64 check and is limited to a
-        `max_rounds` of 2^24.
+      precision: "float64" or "float32". The latter flags runs that fail the float64 check, is limited to a `max_rounds`
+        of 2^24, and is refused for instances whose gaps or rates it cannot hold.
       workers: number of threads, as for `simulate`; and so are the other arguments of how the runs are played.
       devices: JAX devices among which the runs are divided.
       executor: a PEP 3148 executor on whose workers the runs are played.
@@ -88,9 +89,9 @@ def identify(
       recompile.
 
     Raises:
-      ValueError: an argument is out of range, the algorithm takes no budget or the budget is too small for it, the
-        algorithm does not fit the environment, `delta` or `epsilon` differs from the algorithm's guarantee, or more
-        runs failed than allowed. The message has one line.
+      ValueError: an argument is out of range, the algorithm does not stop by itself and there is no `max_rounds`, it
+        takes no budget or the budget is too small for it, it does not fit the environment, `delta` or `epsilon` differs
+        from its guarantee, or more runs failed than allowed. The message has one line.
     """
     options: dict[str, Any] = {
         "num_runs": num_runs,

@@ -59,7 +59,7 @@ def beyond_float32(environment: Environment) -> str:
             )
             if lost.size:
                 near = means[lost[0]]
-                return f"means of {near!s} and {best!s} differ by {best - near:.3g}, which float32 cannot hold"
+                return f"means of {near!s} and {best!s} differ by {gaps[lost[0]]:.3g}, which float32 cannot hold"
     return ""
 
 

@@ -72,7 +72,8 @@ def simulate(
       any_context: whether to allow an algorithm that ignores the floats of the context, or which arms are available, as
         a baseline; the result says so.
       max_failed: fraction of the runs that may fail, in [0, 1]. If more fail, an error is raised.
-      precision: "float32", the default up to a horizon of 2^24, or "float64", which longer horizons require.
+      precision: "float32", the default up to a horizon of 2^24, or "float64", which longer horizons require, and
+        instances whose gaps or rates float32 cannot hold, such as means of 1e5 and 1e5 + 1e-3; it is their default.
       per_run: whether to keep the regret and the pulls of each run. Otherwise only the mean and the variance are kept,
         which needs less memory.
       regret_constant: factor of log(t) in the lower bound on regret that tables and figures show; see

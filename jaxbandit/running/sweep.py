@@ -80,25 +80,25 @@ def sweep(
     precision = options.get("precision")
     if "horizon" in options:
         horizon = checks.integer("sweep", "horizon", options["horizon"], 1)
-        run = run_simulate
-        unit, work = "step", horizon
+        run, unit, work = run_simulate, "step", horizon
     else:
-        run, precision = run_identify, precision or "float64"
-        unit, work = "run", 1
+        horizon, precision = 0, precision or "float64"
+        run, unit, work = run_identify, "run", 1
     execution = execution.updated(
         workers=workers, devices=devices, executor=executor, checkpoint_dir=checkpoint_dir, progress=progress
     )
     world = built(environment)
-    if "horizon" in options:
-        precision = resolution.precision_for("sweep", world, precision, "horizon", horizon)
     make, given = swept(factory, world), (factory, environment)
-    number = np.float64 if precision == "float64" else np.float32
 
     def pair(i: int) -> Pair:
-        arguments = {name: number(column[i]) for name, column in columns.items()}
         params = {name: column[i].tolist() for name, column in columns.items()}
         concrete = {name: column[i] if column.ndim > 1 else params[name] for name, column in columns.items()}
-        return Pair(make, arguments, *make(concrete), given, params)
+        objects, chosen = make(concrete), precision
+        if "horizon" in options:  # of each value by itself, so that its numbers do not depend on the others
+            chosen = resolution.precision_for("sweep", objects[1], precision, "horizon", horizon)
+        number = np.float64 if chosen == "float64" else np.float32
+        arguments = {name: number(column[i]) for name, column in columns.items()}
+        return Pair(make, arguments, *objects, given, params)
 
     pairs = [pair(i) for i in range(next(iter(lengths.values())))]  # a value that its factory refuses is found here
 

@@ -1,8 +1,10 @@
 """One run as a plain traced function, `rollout` and `run_until_stop`, for use under the caller's jit, vmap and grad.
 
-For many runs, `simulate` and `identify` are faster. These two functions are meant for composition with other code.
+`step` is one round with feedback of the caller's own. For many runs, `simulate` and `identify` are faster. These
+functions are meant for composition with other code.
 """
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import jax
@@ -10,9 +12,9 @@ import jax.numpy as jnp
 from jax import lax
 
 from jaxbandit.base import checks
-from jaxbandit.base.contract import Algorithm, Environment, Outcome
+from jaxbandit.base.contract import Algorithm, Environment, Outcome, action_of
 from jaxbandit.base.types import Array, Key, PyTree
-from jaxbandit.engine.rounds import actions, contexts, fit, keys
+from jaxbandit.engine.rounds import actions, contexts, fit, keys, manual_axes
 from jaxbandit.engine.rounds import step as rounds
 from jaxbandit.engine.rounds.recorder import has_nan
 
@@ -93,7 +95,8 @@ def rollout(
         return after, (played.action, *earned, played.context, None if over is None else ~over)
 
     numbers = jnp.arange(1, horizon + 1, dtype=jnp.int32)
-    (_, state), (actions, feedback, regret, contexts, counts) = lax.scan(one_round, (world, state), numbers)
+    start = manual_axes.as_after(lambda carry: one_round(carry, jnp.int32(1))[0], (world, state))
+    (_, state), (actions, feedback, regret, contexts, counts) = lax.scan(one_round, start, numbers)
     return Rollout(actions, feedback, regret, contexts, rounds.recommendation(algorithm, state), state, counts)
 
 
@@ -153,6 +156,7 @@ def run_until_stop(
         return world, state, t + 1, jnp.where(played, samples + count, samples), watch, outcome
 
     start = (world, state, jnp.int32(1), jnp.zeros((), dtype), jnp.zeros(()), jnp.int32(-1))
+    start = manual_axes.as_after(body, start)
     world, state, _, samples, watch, outcome = lax.while_loop(lambda carry: carry[-1] < 0, body, start)
     outside = (watch > 0) & (outcome != int(Outcome.NONFINITE))  # inf is also outside, but NONFINITE takes precedence
     outcome = jnp.where(outside, int(Outcome.OUT_OF_RANGE), outcome).astype(jnp.int32)
@@ -166,6 +170,49 @@ def run_until_stop(
         simple_regret=None if judge is None or recommended is None else judge(world, recommended),
         state=state,
     )
+
+
+class Step(NamedTuple):
+    """The result of `step`."""
+
+    state: PyTree  # the algorithm's state after the round
+    action: PyTree  # int32[], bool[num_arms] where an action is a set, or as `Arms.action` declares
+    feedback: PyTree
+
+
+def step(
+    algorithm: Algorithm,
+    state: PyTree,
+    respond: Callable[[PyTree], PyTree],
+    key: Key,
+    context: PyTree = None,
+) -> Step:
+    """Play one round of an algorithm on feedback of your own; a traced function, usable under jit, vmap and scan.
+
+    It does all that a round is: `replan` if it is due, `noise`, `select`, `respond`, and `update`. Whoever calls these
+    by hand and forgets `replan` plays with the plan of the first round for ever, and nothing says so.
+
+    Args:
+      algorithm: the algorithm.
+      state: its state before the round: at first `algorithm.init(key)`, then `Step.state` of the round before.
+      respond: `(action) -> feedback`, a float[] or what the algorithm accepts. It is called once, and traced if this
+        function is.
+      key: a typed key of this round, such as `jax.random.fold_in(key, t)`.
+      context: the context of the round, None without contexts.
+
+    Returns:
+      A Step.
+
+    Raises:
+      ValueError: a function of the algorithm, or `respond`, fails. The message has one line.
+    """
+    state = _replanned(algorithm, state)
+    noise = rounds.called("algorithm.noise", algorithm.noise, key)
+    selected = rounds.called("algorithm.select", algorithm.select, noise, state, context)
+    action = action_of(selected)
+    feedback = rounds.called("respond", respond, action)
+    after = rounds.called("algorithm.update", algorithm.update, state, context, selected, feedback)
+    return Step(after, action, feedback)
 
 
 def _prepared(
@@ -194,4 +241,7 @@ def _prepared(
 
 def _replanned(algorithm: Algorithm, state: PyTree) -> PyTree:
     replan = algorithm.replan
-    return state if replan is None else lax.cond(replan.due(state), replan.apply, lambda same: same, state)
+    if replan is None:
+        return state
+    state = manual_axes.as_after(replan.apply, state)  # both branches must have the same marks
+    return lax.cond(replan.due(state), replan.apply, lambda same: same, state)

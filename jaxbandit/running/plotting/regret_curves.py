@@ -196,15 +196,19 @@ def _curve(ax: Axes, result: RegretDrawable, name: str, order: int, what: str, b
 
 
 def _log_regret(ax: Axes, results: Sequence[RegretDrawable], what: str) -> None:
-    """Make the axis of regret logarithmic, starting at the smallest regret in the first decade of rounds shown."""
+    """Make the axis of regret logarithmic, from the smallest value of the first decade of rounds shown, or of the last.
+
+    Curves that rise begin at the bottom, whatever the noise of earlier rounds, and curves that fall end above it.
+    """
     rounds = results[0].arrays["checkpoints"]
     first = max(ax.get_xlim()[0], 1)
-    shown = np.concatenate([r.moments(what)[0][(rounds >= first) & (rounds <= 10 * first)] for r in results])
-    shown = shown[shown > 0]
+    means = np.stack([r.moments(what)[0][rounds >= first] for r in results])
+    ends = np.concatenate([means[:, rounds[rounds >= first] <= 10 * first], means[:, -1:]], axis=1)
+    if not (ends > 0).any():
+        raise BadInput(f"plot: log = True, but no {what} is above 0; leave it out")
     ax.set_yscale("log")
     ax.yaxis.set_major_formatter("{x:,.15g}")
-    last = max(float(r.moments(what)[0][-1]) for r in results)
-    ax.set_ylim(0.8 * shown.min() if len(shown) else None, 1.6 * last)
+    ax.set_ylim(0.8 * ends[ends > 0].min(), 1.6 * np.nanmax(means))
 
 
 def _dress(ax: Axes, result: RegretDrawable, what: str, bands: Bands = "95 %", log: bool = False) -> None:

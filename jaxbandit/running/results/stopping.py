@@ -140,7 +140,7 @@ class StoppingResult(Result):
             return None
         short = self.arrays["shortfall"][self.ended(Outcome.STOPPED)].astype(self.precision)
         recommended = self.arrays.get("recommendation")
-        m = self.guarantee["m"] if recommended is None else recommended[0].size
+        m = self.guarantee.get("m", 1) if recommended is None else recommended[0].size
         return judged(short, self.guarantee["epsilon"], self.means(), m)
 
     def errors(self) -> np.ndarray | None:
