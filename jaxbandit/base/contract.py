@@ -126,7 +126,8 @@ class Replan(NamedTuple):
     """Expensive work that a run needs only in rare rounds, such as recomputing an optimal design.
 
     A run whose work is due plays no further round until the engine has applied it. After `apply`, `due` must be False.
-    Who calls `select` and `update` by hand has to do so before each round; `jb.step` does. With a fixed horizon, the option `replan_late` allows a run to play a few more rounds with the old plan.
+    Whoever calls `select` and `update` by hand has to do so before each round, as `jb.step` does. With a fixed horizon,
+    the option `replan_late` allows a run to play a few more rounds with the old plan.
     """
 
     due: Callable[[State], Array]  # bool[]

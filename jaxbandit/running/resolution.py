@@ -54,9 +54,8 @@ def beyond_float32(environment: Environment) -> str:
         for played in versions:
             if not np.isfinite(played).all():
                 return f"a mean is {means[~np.isfinite(played)][0]!s}, beyond the largest number of float32"
-            lost = np.flatnonzero(
-                np.abs(played.max(initial=-np.inf) - played - (best - means)) > SHARE * (best - means)
-            )
+            gaps, held = best - means, played.max(initial=-np.inf) - played
+            lost = np.flatnonzero(np.abs(held - gaps) > SHARE * gaps)
             if lost.size:
                 near = means[lost[0]]
                 return f"means of {near!s} and {best!s} differ by {gaps[lost[0]]:.3g}, which float32 cannot hold"
