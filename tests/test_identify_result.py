@@ -309,3 +309,10 @@ def test_the_notes_say_of_how_many_skewed_runs_the_interval_of_a_mean_would_be_r
     assert stopping(([10] * 9 + [1000]) * 18).notes() == []
     censored = stopping([10] * 9 + [1000], outcome=[Outcome.STOPPED] * 9 + [Outcome.MAX_ROUNDS])
     assert not any("skewed" in note for note in censored.notes())
+
+
+def test_parameters_that_are_arrays_stay_in_tables_as_text():
+    """They vanished, so that the rows of a sweep over vectors could not be told apart."""
+    frame = stopping([30, 40], params={"epsilon": 0.1, "means": [0.5, 0.25], "rows": [[1.0], [2.0]]}).to_dataframe()
+    assert frame["means"].tolist() == ["[0.5, 0.25]"] * 2 and frame["rows"].tolist() == ["[[1.0], [2.0]]"] * 2
+    assert json.loads(frame["means"][0]) == [0.5, 0.25] and len(frame.groupby("means")) == 1

@@ -78,6 +78,24 @@ def test_nothing_is_read_off_a_name_or_a_field_of_the_state():
     assert stopped.truth == {}
 
 
+def test_runs_that_stop_have_the_lower_bound_that_is_declared():
+    """Only of rules that promise the best arm, and not where it takes seconds."""
+    rule, time = jb.lucb(3, delta=0.05, sigma=0.5), jb.bounds.characteristic_time(MEANS)
+    stops = {"num_runs": 2, "progress": False}
+    for environment in (jb.bernoulli(MEANS), coins(MEANS), jb.bernoulli(MEANS, permute=True)):
+        result = jb.identify(rule, environment, **stops)
+        bound = time * np.log(1 / (2.4 * 0.05))
+        assert result.summary()["samples"]["lower_bound"] == pytest.approx(bound, rel=1e-6)
+        assert f"lower bound on the mean  {bound:.1f}" in [line.get_label() for line in result.plot().get_lines()]
+    costly = coins(MEANS)._replace(truth=coins(MEANS).truth._replace(costly=True))
+    for other in (
+        jb.identify(rule, costly, **stops),
+        jb.identify(jb.lucb(3, delta=0.05, epsilon=0.1, sigma=0.5), jb.bernoulli(MEANS), **stops),
+        jb.identify(jb.ucb1(3), jb.bernoulli(MEANS), max_rounds=9, **stops),
+    ):
+        assert "characteristic_time" not in other.truth
+
+
 def test_runs_with_their_own_order_of_the_arms_have_the_constant_too():
     result = jb.simulate(jb.ucb1(3), jb.bernoulli(MEANS, permute=True), **SMALL)
     assert result.truth == {"sorted_means": MEANS[::-1], "regret_constant": CONSTANT}

@@ -43,8 +43,8 @@ class Truth(NamedTuple):
       rates: `() -> float[...]` in [0, 1], the probabilities that uniform numbers are compared with, of environments
         whose means do not tell them; those of the families "bernoulli" and "sign" are their means.
       parameters: `() -> dict`, the true parameters by name, such as theta, for bounds and for declared oracles.
-      costly: whether `regret_constant` takes seconds, because it solves an optimization problem. `simulate` then leaves
-        it out; experiments from files include it.
+      costly: whether these constants take seconds, because they solve optimization problems. `simulate` and `identify`
+        then leave them out; experiments from files include them.
     """
 
     means: Callable[[PyTree], Array] | None = None

@@ -10,6 +10,7 @@ from contextlib import AbstractContextManager
 from typing import Any, Literal
 
 from jaxbandit.base import checks
+from jaxbandit.base.contract import Environment
 from jaxbandit.base.refusals import MAX_FAILED, refuse, resumable
 from jaxbandit.engine.driver.execution import Execution
 from jaxbandit.engine.driver.horizon import default_checkpoints
@@ -24,7 +25,7 @@ from jaxbandit.running.promises import guarantee_of
 from jaxbandit.running.results.budget import BudgetResult
 from jaxbandit.running.results.regret import RegretResult
 from jaxbandit.running.results.stopping import StoppingResult
-from jaxbandit.running.truth import truth_of
+from jaxbandit.running.truth import characteristic_time_of, truth_of
 
 Precision = Literal["float32", "float64"]
 MAX_ROUNDS = 10_000_000
@@ -141,12 +142,20 @@ def run_identify(
         params=dict(pair.params),
         seed=seed,
         precision=precision,
-        truth=truth_of(pair.environment, stops=True),
+        truth=_truth_of_stops(pair.environment, guarantee),
         max_rounds=most,
         **labels,
     )
     failures.judge([result], max_failed, pair.params)
     return result
+
+
+def _truth_of_stops(environment: Environment, guarantee: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what is true of an instance, with T* if the rule promises the best arm and T* does not take seconds."""
+    truth = truth_of(environment, stops=True)
+    best_arm = "delta" in guarantee and guarantee["m"] == 1 and guarantee["epsilon"] == 0
+    time = characteristic_time_of(environment) if best_arm and not environment.truth.costly else None
+    return truth if time is None else truth | {"characteristic_time": time}
 
 
 def _num_arms(pair: Pair) -> int:

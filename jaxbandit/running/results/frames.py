@@ -115,6 +115,9 @@ def budget(result: Any) -> Any:
 
 
 def _labels(result: Any) -> dict[str, Any]:
-    """Return the columns that all rows share: instance, algorithm and parameters."""
-    numbers = {name: value for name, value in result.params.items() if not isinstance(value, list)}
-    return {"instance": result.instance, "algorithm": result.algorithm, **numbers}
+    """Return the columns that all rows share: instance, algorithm and parameters, an array of them as JSON text.
+
+    A text keeps apart what a sweep over vectors varied, groups rows, and can be stored in any table.
+    """
+    some = {name: json.dumps(x) if isinstance(x, list | tuple) else x for name, x in result.params.items()}
+    return {"instance": result.instance, "algorithm": result.algorithm, **some}

@@ -4,14 +4,23 @@ Garivier and Kaufmann (2016), Theorem 1: for a rule that is correct with probabi
 family, the expected number of pulls is at least T* log(1 / (2.4 delta)). Concrete numbers in, NumPy float64 out.
 """
 
+import functools
+
 import jax
 import numpy as np
 
 from jaxbandit.base import checks
-from jaxbandit.base.types import ArrayLike
+from jaxbandit.base.types import Array, ArrayLike
 from jaxbandit.theory.solvers.families import FamilyName
 from jaxbandit.theory.solvers.families import family as family_of
-from jaxbandit.theory.solvers.optimal_weights import gaussian_weights, optimal_weights
+from jaxbandit.theory.solvers.optimal_weights import Weights, gaussian_weights, optimal_weights
+
+_gaussian_weights = jax.jit(gaussian_weights)
+
+
+@functools.partial(jax.jit, static_argnames="family")  # compiled once for each number of arms, in a second or so
+def _weights(means: Array, sigma: Array, family: FamilyName) -> Weights:
+    return optimal_weights(family_of(family, sigma), means)
 
 
 def characteristic_time(means: ArrayLike, *, family: FamilyName = "bernoulli", sigma: ArrayLike = 1.0) -> float:
@@ -40,10 +49,11 @@ def characteristic_time(means: ArrayLike, *, family: FamilyName = "bernoulli", s
             sigma = checks.array(where, "sigma", sigma, low=0.0, open_low=True)
             if family != "gaussian" or sigma.shape != means.shape:
                 raise ValueError(f"{where}: sigma has shape {sigma.shape}, must be a number or, if Gaussian, theirs")
-            optimum = jax.jit(gaussian_weights)(means, sigma**2)
+            optimum = _gaussian_weights(means, sigma**2)
         else:
-            law = family_of(family, float(checks.number(where, "sigma", sigma, low=0.0, open_low=True)), where=where)
-            optimum = jax.jit(lambda mu: optimal_weights(law, mu))(means)
+            sigma = float(checks.number(where, "sigma", sigma, low=0.0, open_low=True))
+            family_of(family, sigma, where=where)  # refuses other names
+            optimum = _weights(means, sigma, family)
         return float(optimum.time * (1 - optimum.spread))
 
 
