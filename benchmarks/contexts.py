@@ -28,22 +28,23 @@ Pair = tuple[jb.Algorithm, Rule | None]
 def rules(num_arms: int, shape: tuple[int, ...], rounds: int = ROUNDS) -> dict[str, Pair]:
     """Return each rule for contexts of this shape, and what NumPy plays; None if NumPy plays nothing."""
     shared, dim = len(shape) == 2, shape[-1]
+    plain: dict[str, Any] = {"intercept": False}  # as what NumPy plays
     arms = np.cos(np.arange(num_arms * FEATURES).reshape(num_arms, FEATURES)) / 2
     own: dict[str, Pair] = {
-        "lin_ucb_disjoint": (jb.lin_ucb_disjoint(num_arms, dim), Rule(ucb)),
-        "lin_ts_disjoint": (jb.lin_ts_disjoint(num_arms, dim), Rule(thompson)),
-        "lin_ucb_hybrid": (jb.lin_ucb_hybrid(arms, dim), None),
+        "lin_ucb_disjoint": (jb.lin_ucb_disjoint(num_arms, dim, **plain), Rule(ucb)),
+        "lin_ts_disjoint": (jb.lin_ts_disjoint(num_arms, dim, **plain), Rule(thompson)),
+        "lin_ucb_hybrid": (jb.lin_ucb_hybrid(arms, dim, **plain), None),
     }
     one: dict[str, Pair] = {
-        "lin_ucb_shared": (jb.lin_ucb_shared(num_arms, dim), Rule(ucb)),
-        "lin_ts_shared": (jb.lin_ts_shared(num_arms, dim), Rule(greedy, draws=True)),
+        "lin_ucb_shared": (jb.lin_ucb_shared(num_arms, dim, **plain), Rule(ucb)),
+        "lin_ts_shared": (jb.lin_ts_shared(num_arms, dim, **plain), Rule(greedy, draws=True)),
     }
     return {
         **(one if shared else own),
-        "ridge_greedy": (jb.ridge_greedy(num_arms, shape), Rule(greedy)),
-        "ridge_epsilon": (jb.ridge_epsilon(num_arms, shape), Rule(epsilon)),
-        "ridge_softmax": (jb.ridge_softmax(num_arms, shape), Rule(softmax)),
-        "neural_linear": (jb.neural_linear(num_arms, shape), None),
+        "ridge_greedy": (jb.ridge_greedy(num_arms, shape, **plain), Rule(greedy)),
+        "ridge_epsilon": (jb.ridge_epsilon(num_arms, shape, **plain), Rule(epsilon)),
+        "ridge_softmax": (jb.ridge_softmax(num_arms, shape, **plain), Rule(softmax)),
+        "neural_linear": (jb.neural_linear(num_arms, shape, **plain), None),
         "logistic_ts": (
             jb.logistic_ts(num_arms, shape),
             Rule(greedy if shared else thompson, "logistic", draws=shared),
@@ -60,6 +61,7 @@ def case(name: str, both: Pair, num_arms: int, shape: tuple[int, ...], runs: int
     """Return the case of a rule."""
     algorithm, rule = both
     shared, dim = len(shape) == 2, shape[-1]
+    plain: dict[str, Any] = {"intercept": False}  # as what NumPy plays
     logistic = algorithm.rewards is not None and bool(algorithm.rewards.high == 1.0)
     kinds = (jb.logistic_vectors, jb.linear_vectors), (jb.logistic_matrix, jb.linear_matrix)
     environment = kinds[shared][not logistic](num_arms=num_arms, dim=dim)

@@ -53,11 +53,12 @@ def fastest(rule: jb.Algorithm, world: jb.Environment, rounds: int, runs: int) -
 
 def contexts(given: dict[str, np.ndarray]) -> list[dict[str, Any]]:
     """Return a row for each rule: a session is asked and told in turns, as the peers are."""
+    without: dict[str, Any] = {"intercept": False}  # the contexts have a column of ones
     rules = {
-        "`lin_ucb_disjoint(alpha=1)`": jb.lin_ucb_disjoint(worlds.ARMS, DIM),
-        "`lin_ucb_disjoint(alpha=0.25)`": jb.lin_ucb_disjoint(worlds.ARMS, DIM, alpha=0.25),
-        "`lin_ts_disjoint(sigma=1)`": jb.lin_ts_disjoint(worlds.ARMS, DIM),
-        "`lin_ts_disjoint(sigma=0.5)`": jb.lin_ts_disjoint(worlds.ARMS, DIM, sigma=0.5),
+        "`lin_ucb_disjoint(alpha=1)`": jb.lin_ucb_disjoint(worlds.ARMS, DIM, **without),
+        "`lin_ucb_disjoint(alpha=0.25)`": jb.lin_ucb_disjoint(worlds.ARMS, DIM, alpha=0.25, **without),
+        "`lin_ts_disjoint(sigma=1)`": jb.lin_ts_disjoint(worlds.ARMS, DIM, **without),
+        "`lin_ts_disjoint(sigma=0.5)`": jb.lin_ts_disjoint(worlds.ARMS, DIM, sigma=0.5, **without),
     }
     table = jb.rewards_table(with_ones(given["contexts"][0]), given["rewards"][0])
     rows = []

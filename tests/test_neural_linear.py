@@ -58,10 +58,10 @@ def test_without_training_it_is_linear_thompson_sampling_on_the_hidden_layer(sha
     """Byte by byte, the posterior included, operation by operation: compiled together, others would be contracted."""
     contexts, rewards, masks = (x[:15] for x in world(shared, masked))
     with jax.enable_x64(True), jax.disable_jit():
-        rule = neural_linear(ARMS, contexts.shape[1:], hidden=(6, 5), sigma=0.4, steps=0)
+        rule = neural_linear(ARMS, contexts.shape[1:], hidden=(6, 5), sigma=0.4, steps=0, intercept=False)
         start, _, actions, end = played(rule, contexts, rewards, masks, masked)
         phi = hidden_units(start.network, jnp.asarray(contexts.reshape(-1, DIM)), product)
-        linear = (lin_ts_shared if shared else lin_ts_disjoint)(ARMS, 5, sigma=0.4)
+        linear = (lin_ts_shared if shared else lin_ts_disjoint)(ARMS, 5, sigma=0.4, intercept=False)
         seen = np.asarray(phi).reshape(*contexts.shape[:-1], 5)
         _, _, expected, last = played(linear, seen, rewards, masks, masked)
     assert rule.replan is None and len(np.unique(actions)) > 1
@@ -69,14 +69,15 @@ def test_without_training_it_is_linear_thompson_sampling_on_the_hidden_layer(sha
     jax.tree.map(np.testing.assert_array_equal, end.policy, last)
 
 
-@pytest.mark.parametrize("shared", [True, False])
-def test_plays_as_its_reference(shared):
+@pytest.mark.parametrize(("shared", "intercept"), [(True, True), (False, True), (False, False)])
+def test_plays_as_its_reference(shared, intercept):
     """Two hidden layers, a buffer that forgets, and four trainings."""
     contexts, rewards, masks = world(shared, not shared)
     hyper = {"sigma": 0.4, "learning_rate": 0.02, "buffer": 70, "every": 25}
+    more = {"hidden": (6, 5), "intercept": intercept}
     steps, size = 12, 8
     with jax.enable_x64(True):
-        rule = neural_linear(ARMS, contexts.shape[1:], hidden=(6, 5), steps=steps, batch_size=size, **hyper)
+        rule = neural_linear(ARMS, contexts.shape[1:], steps=steps, batch_size=size, **more, **hyper)
         start, noise, actions, end = played(rule, contexts, rewards, masks, not shared)
 
         def minibatches(rounds):

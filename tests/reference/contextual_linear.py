@@ -53,6 +53,7 @@ class Arms:
         count = 1 if shared else num_arms
         self.matrix = np.stack([regularization * np.eye(dim)] * count)
         self.moment = np.zeros((count, dim))
+        self.pulls = np.zeros(num_arms, int)
 
     def estimates(self, rows):
         """x' theta and sqrt(x' V^-1 x) of each arm, given its row."""
@@ -64,6 +65,7 @@ class Arms:
 
     def add(self, arm, x, reward):
         m = 0 if self.shared else arm
+        self.pulls[arm] += 1
         self.matrix[m] += np.outer(x, x)
         self.moment[m] += reward * x
 
@@ -81,6 +83,11 @@ def play(contexts, rewards, decide, regularization=1.0, available=None):
         played.append((arm, probability))
     actions, probabilities = zip(*played, strict=True)
     return np.array(actions), np.array(probabilities)
+
+
+def with_ones(contexts):
+    """The contexts with the constant 1 behind each row."""
+    return np.concatenate([contexts, np.ones((*contexts.shape[:-1], 1))], axis=-1)
 
 
 def best(scores, available):
@@ -121,10 +128,19 @@ def thompson(scale, normals):
     return decide
 
 
+def candidates(arms, rows, available):
+    """With a model for each arm, the available ones that were never pulled; if there are none, all that are best."""
+    new = available & (arms.pulls == 0)
+    if new.any() and not arms.shared:
+        return new
+    scores = np.where(available, arms.estimates(rows)[0], -np.inf)
+    return scores == scores.max()
+
+
 def epsilon_greedy(epsilon, uniforms):
     def decide(t, arms, rows, available):
-        greedy = np.arange(len(rows)) == best(arms.estimates(rows)[0], available)[0]
-        return drawn(epsilon * available / available.sum() + (1 - epsilon) * greedy, uniforms[t])
+        greedy = candidates(arms, rows, available)
+        return drawn(epsilon * available / available.sum() + (1 - epsilon) * greedy / greedy.sum(), uniforms[t])
 
     return decide
 
@@ -132,6 +148,8 @@ def epsilon_greedy(epsilon, uniforms):
 def softmax(temperature, uniforms):
     def decide(t, arms, rows, available):
         weights = np.exp(np.where(available, arms.estimates(rows)[0], -np.inf) / temperature)
+        if not arms.shared and (available & (arms.pulls == 0)).any():
+            weights = 1.0 * candidates(arms, rows, available)
         return drawn(weights / weights.sum(), uniforms[t])
 
     return decide

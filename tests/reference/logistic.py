@@ -104,15 +104,18 @@ def inverse_cdf(probabilities, u):
 
 def epsilon_greedy(epsilon):
     def choose(scores, available, u):
-        best = int(np.argmax(np.where(available, scores, -np.inf)))
-        return inverse_cdf(epsilon * available / available.sum() + (1 - epsilon) * (np.arange(len(scores)) == best), u)
+        best = available & (scores == scores[available].max())
+        return inverse_cdf(epsilon * available / available.sum() + (1 - epsilon) * best / best.sum(), u)
 
     return choose
 
 
 def softmax(temperature):
     def choose(scores, available, u):
-        weights = np.where(available, np.exp((scores - scores[available].max()) / temperature), 0.0)
+        best = available & (scores == scores[available].max())
+        if np.isinf(scores[best]).any():
+            return inverse_cdf(best / best.sum(), u)
+        weights = np.where(available, np.exp((scores - scores[best][0]) / temperature), 0.0)
         return inverse_cdf(weights / weights.sum(), u)
 
     return choose
@@ -131,13 +134,16 @@ def fits_after(rounds, every):
 def play(kind, contexts, rewards, masks, noise, score, choose=largest, prior=1.0, intercept=True, every=1, random=0):
     """Actions and their probabilities."""
     num_arms, shared, played = rewards.shape[1], contexts.ndim == 3, []
-    dim = contexts.shape[-1] + intercept
+    dim, pulls = contexts.shape[-1] + intercept, np.zeros(num_arms, int)
     models = [kind(dim, prior)] * num_arms if shared else [kind(dim, prior) for _ in range(num_arms)]
     for t, context in enumerate(contexts):
         rows = context if shared else np.repeat(context[None], num_arms, 0)
         rows = np.concatenate([rows, np.ones((num_arms, 1))], 1) if intercept else rows
         scores = noise[t] if t < random else score(t, rows, models, noise[t])
+        if choose is not largest and not shared:  # arms without rewards come first
+            scores = np.where(pulls == 0, np.inf, scores)
         arm, probability = choose(scores, masks[t], noise[t])
+        pulls[arm] += 1
         models[arm].update(rows[arm], rewards[t, arm])
         if kind is Glm and fits_after(t + 1, every):
             for model in set(models):

@@ -34,7 +34,7 @@ class Adam:
 
 
 class Network:
-    """Weights W_1, b_1, .., W_L, b_L of layers of rectified linear units, and the outputs without a constant."""
+    """Weights W_1, b_1, .., W_L, b_L of rectified linear layers, and outputs, whose last row may be a constant's."""
 
     def __init__(self, weights):
         self.weights = [np.array(w) for w in weights]
@@ -43,6 +43,8 @@ class Network:
         found = [x]
         for i in range(0, len(self.weights) - 1, 2):
             found.append(np.maximum(found[-1] @ self.weights[i] + self.weights[i + 1], 0))
+        if len(self.weights[-1]) > found[-1].shape[-1]:
+            found[-1] = np.concatenate([found[-1], np.ones((*found[-1].shape[:-1], 1))], axis=-1)
         return found
 
     def gradients(self, x, arms, y):
@@ -52,7 +54,7 @@ class Network:
         error[rows, arms] = 2 * ((layers[-1] @ outputs)[rows, arms] - y) / len(x)
         found, back = [layers[-1].T @ error], error @ outputs.T
         for i in range(len(self.weights) - 3, -1, -2):
-            back = back * (layers[i // 2 + 1] > 0)
+            back = (back * (layers[i // 2 + 1] > 0))[:, : len(self.weights[i + 1])]
             found = [layers[i // 2].T @ back, back.sum(0), *found]
             back = back @ self.weights[i].T
         return found

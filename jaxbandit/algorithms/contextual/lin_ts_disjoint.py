@@ -7,7 +7,7 @@ is drawn, instead of a vector for each.
 import functools
 
 from jaxbandit.algorithms.contextual.models import models, ridge
-from jaxbandit.algorithms.contextual.policy import ContextualState, Each, contextual_policy
+from jaxbandit.algorithms.contextual.policy import ContextualState, Each, contextual_policy, with_intercept
 from jaxbandit.base import checks
 from jaxbandit.base.contract import Algorithm, Rewards
 from jaxbandit.base.declaration import declare
@@ -24,7 +24,14 @@ from jaxbandit.base.types import Array, Scalar
     tries={"sigma": (0.5, 1.0), "regularization": (0.25, 1.0)},
     settings=({"dim": 2},),
 )
-def lin_ts_disjoint(num_arms: int, dim: int, *, sigma: Scalar = 1.0, regularization: Scalar | None = None) -> Algorithm:
+def lin_ts_disjoint(
+    num_arms: int,
+    dim: int,
+    *,
+    sigma: Scalar = 1.0,
+    regularization: Scalar | None = None,
+    intercept: bool = True,
+) -> Algorithm:
     """Linear Thompson sampling for a context that all arms share, with a linear model for each arm.
 
     Return linear Thompson sampling with disjoint models.
@@ -40,6 +47,8 @@ def lin_ts_disjoint(num_arms: int, dim: int, *, sigma: Scalar = 1.0, regularizat
       dim: dimension of the context, an integer >= 1; static. The prior is meant for contexts of norm about 1.
       sigma: standard deviation of the noise, > 0; traced.
       regularization: lambda, > 0; None means sigma^2, the prior N(0, I). The prior is N(0, I sigma^2 / lambda). Traced.
+      intercept: whether a constant 1 is appended to the context. Without it the mean of every arm is 0 at x = 0, and
+        rewards whose level is far from 0 cost linear regret. Static.
 
     Returns:
       An Algorithm with contexts float[dim], or an Offer of them, actions int32[] in [0, num_arms) and rewards float[].
@@ -58,9 +67,10 @@ def lin_ts_disjoint(num_arms: int, dim: int, *, sigma: Scalar = 1.0, regularizat
     if regularization is not None:
         checks.number(where, "regularization", regularization, low=0.0, open_low=True)
     prior = sigma * sigma if regularization is None else regularization
-    own = models(where, functools.partial(ridge, regularization=prior), num_arms, (dim,))
+    own = models(where, functools.partial(ridge, regularization=prior), num_arms, (dim,), intercept)
 
     def score(noise: Array, state: ContextualState, each: Each) -> Array:
         return each(own.model.mean) + as_float(sigma) * noise * each(own.model.width)
 
-    return contextual_policy(where, own, score, noise=normal_noise(num_arms), rewards=Rewards(sigma=sigma))
+    rule = contextual_policy(where, own, score, noise=normal_noise(num_arms), rewards=Rewards(sigma=sigma))
+    return with_intercept(rule, intercept)

@@ -15,6 +15,7 @@ from jaxbandit.algorithms.contextual.policy import (
     Each,
     contextual_policy,
     inverse_delta,
+    with_intercept,
 )
 from jaxbandit.base import checks
 from jaxbandit.base.contract import Algorithm, Rewards
@@ -41,6 +42,7 @@ def lin_ts_shared(
     regularization: Scalar | None = None,
     horizon: int | None = None,
     delta: Scalar | None = None,
+    intercept: bool = True,
 ) -> Algorithm:
     """Linear Thompson sampling for a context with a row of floats for each arm, with one linear model.
 
@@ -61,10 +63,12 @@ def lin_ts_shared(
       regularization: lambda, > 0; None means sigma^2 for "heuristic", the prior N(0, I), and 1 for "theory". Traced.
       horizon: number of rounds, an integer >= 2; only for the default delta of "theory". Static.
       delta: probability with which the bound of "theory" may fail, in (0, 1); None means 1 / horizon. Traced.
+      intercept: whether a constant 1 is appended to each row: rows of norm at most 1 are then of norm at most sqrt(2),
+        and theta has one more entry. Without it the mean at x = 0 is 0. Static.
 
     Returns:
       An Algorithm with contexts float[num_arms, dim], or an Offer of them, actions int32[] in [0, num_arms) and rewards
-      float[]. Its noise is float[dim], the normals of the round.
+      float[]. Its noise is a normal for each entry of theta.
 
     Raises:
       ValueError: an argument is out of range, or "theory" has neither a delta nor a horizon.
@@ -80,12 +84,13 @@ def lin_ts_shared(
         checks.number(where, "regularization", regularization, low=0.0, open_low=True)
     log_inverse_delta = inverse_delta(where, delta, horizon, needed=variant == "theory")
     prior = regularization if regularization is not None else sigma * sigma if variant == "heuristic" else 1.0
-    own = models(where, functools.partial(ridge, regularization=prior), num_arms, (num_arms, dim))
+    own = models(where, functools.partial(ridge, regularization=prior), num_arms, (num_arms, dim), intercept)
 
     def score(noise: Array, state: ContextualState, each: Each) -> Array:
         scale = as_float(sigma)
         if variant == "theory":
-            scale = scale * jnp.sqrt(9 * dim * (jnp.log(as_float(state.round)) + log_inverse_delta()))
+            scale = scale * jnp.sqrt(9 * own.shape[-1] * (jnp.log(as_float(state.round)) + log_inverse_delta()))
         return each(lambda state, x: own.model.mean(own.model.draw(state, scale * noise), x))
 
-    return contextual_policy(where, own, score, noise=normal_noise(dim), rewards=Rewards(sigma=sigma))
+    noise = normal_noise(own.shape[-1])
+    return with_intercept(contextual_policy(where, own, score, noise=noise, rewards=Rewards(sigma=sigma)), intercept)

@@ -1,14 +1,15 @@
 """LinUCB with disjoint models: Li, Chu, Langford and Schapire (2010), Algorithm 1.
 
 The inverse is carried by a root, so that no matrix is factorized in a round. alpha is an argument, where the paper
-derives 1 + sqrt(log(2 / delta) / 2), and so is the regularization, which is 1 there. Ties, among them those of all arms
-that were never pulled, go to the lowest-numbered arm instead of a random one.
+derives 1 + sqrt(log(2 / delta) / 2), and so is the regularization, which is 1 there. The paper's contexts have a
+constant feature; here it is appended. Ties, among them those of all arms that were never pulled, go to the
+lowest-numbered arm instead of a random one.
 """
 
 import functools
 
 from jaxbandit.algorithms.contextual.models import models, ridge
-from jaxbandit.algorithms.contextual.policy import ContextualState, Each, contextual_policy
+from jaxbandit.algorithms.contextual.policy import ContextualState, Each, contextual_policy, with_intercept
 from jaxbandit.base import checks
 from jaxbandit.base.contract import Algorithm
 from jaxbandit.base.declaration import declare
@@ -25,7 +26,9 @@ from jaxbandit.base.types import Array, Scalar
     tries={"alpha": (1.0, 0.0, 2.0), "regularization": (1.0, 0.01)},
     settings=({"dim": 2},),
 )
-def lin_ucb_disjoint(num_arms: int, dim: int, *, alpha: Scalar = 1.0, regularization: Scalar = 1.0) -> Algorithm:
+def lin_ucb_disjoint(
+    num_arms: int, dim: int, *, alpha: Scalar = 1.0, regularization: Scalar = 1.0, intercept: bool = True
+) -> Algorithm:
     """LinUCB for a context that all arms share, with a linear model for each arm.
 
     Return LinUCB with disjoint linear models.
@@ -41,6 +44,8 @@ def lin_ucb_disjoint(num_arms: int, dim: int, *, alpha: Scalar = 1.0, regulariza
       dim: dimension of the context, an integer >= 1; static. The defaults are meant for contexts of norm at most 1.
       alpha: weight of the width, >= 0, in units of the rewards; traced.
       regularization: lambda, > 0; traced.
+      intercept: whether a constant 1 is appended to the context. Without it the mean of every arm is 0 at x = 0, and
+        rewards whose level is far from 0 cost linear regret. Static.
 
     Returns:
       An Algorithm with contexts float[dim], or an Offer of them, actions int32[] in [0, num_arms) and rewards float[].
@@ -56,9 +61,9 @@ def lin_ucb_disjoint(num_arms: int, dim: int, *, alpha: Scalar = 1.0, regulariza
     checks.number("lin_ucb_disjoint", "alpha", alpha, low=0.0)
     checks.number("lin_ucb_disjoint", "regularization", regularization, low=0.0, open_low=True)
     of = functools.partial(ridge, regularization=regularization)
-    own = models("lin_ucb_disjoint", of, num_arms, (dim,))
+    own = models("lin_ucb_disjoint", of, num_arms, (dim,), intercept)
 
     def score(noise: None, state: ContextualState, each: Each) -> Array:
         return each(own.model.mean) + as_float(alpha) * each(own.model.width)
 
-    return contextual_policy("lin_ucb_disjoint", own, score)
+    return with_intercept(contextual_policy("lin_ucb_disjoint", own, score), intercept)

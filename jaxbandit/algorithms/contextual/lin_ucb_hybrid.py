@@ -6,7 +6,7 @@ regularization, which is 1 there, are arguments. Ties go to the lowest-numbered 
 
 from jaxbandit.algorithms.contextual import hybrid_models
 from jaxbandit.algorithms.contextual.hybrid_models import HybridModels
-from jaxbandit.algorithms.contextual.policy import ContextualState, Each, contextual_policy
+from jaxbandit.algorithms.contextual.policy import ContextualState, Each, contextual_policy, with_intercept
 from jaxbandit.base import checks
 from jaxbandit.base.contract import Algorithm
 from jaxbandit.base.declaration import declare
@@ -24,7 +24,12 @@ from jaxbandit.base.types import Array, ArrayLike, Scalar
     settings=({"dim": 2},),
 )
 def lin_ucb_hybrid(
-    arm_features: ArrayLike, dim: int, *, alpha: Scalar = 1.0, regularization: Scalar = 1.0
+    arm_features: ArrayLike,
+    dim: int,
+    *,
+    alpha: Scalar = 1.0,
+    regularization: Scalar = 1.0,
+    intercept: bool = True,
 ) -> Algorithm:
     """LinUCB for a context that all arms share, with a linear model for each arm and one in known features of the arms.
 
@@ -42,6 +47,8 @@ def lin_ucb_hybrid(
         at most 1.
       alpha: weight of the width, >= 0, in units of the rewards; traced.
       regularization: lambda, > 0, of all theta_a and beta; traced.
+      intercept: whether a constant 1 is appended to the context, so that arms and their features count also at x = 0.
+        Static.
 
     Returns:
       An Algorithm with contexts float[dim], or an Offer of them, actions int32[] in [0, num_arms) and rewards float[].
@@ -62,4 +69,5 @@ def lin_ucb_hybrid(
     def score(noise: None, state: ContextualState, each: Each) -> Array:
         return each(hybrid_models.mean) + as_float(alpha) * each(hybrid_models.width)
 
-    return contextual_policy(where, HybridModels(arm_features, dim, regularization), score)
+    own = HybridModels(arm_features, dim + int(checks.boolean(where, "intercept", intercept)), regularization)
+    return with_intercept(contextual_policy(where, own, score), intercept)

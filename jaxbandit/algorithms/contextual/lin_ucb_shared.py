@@ -10,7 +10,13 @@ from typing import Literal
 import jax.numpy as jnp
 
 from jaxbandit.algorithms.contextual.models import models, ridge
-from jaxbandit.algorithms.contextual.policy import ContextualState, Each, contextual_policy, inverse_delta
+from jaxbandit.algorithms.contextual.policy import (
+    ContextualState,
+    Each,
+    contextual_policy,
+    inverse_delta,
+    with_intercept,
+)
 from jaxbandit.base import checks
 from jaxbandit.base.contract import Algorithm, Rewards
 from jaxbandit.base.declaration import declare
@@ -44,6 +50,7 @@ def lin_ucb_shared(
     delta: Scalar | None = None,
     sigma: Scalar = 1.0,
     theta_norm: Scalar = 1.0,
+    intercept: bool = True,
 ) -> Algorithm:
     """LinUCB for a context with a row of floats for each arm, with one linear model.
 
@@ -66,6 +73,8 @@ def lin_ucb_shared(
       delta: probability with which the bound of "oful" may fail, in (0, 1); None means 1 / horizon. Traced.
       sigma: sub-Gaussian scale of the noise, > 0; traced. Used by "oful" only.
       theta_norm: upper bound on the Euclidean norm of theta, >= 0; traced. Used by "oful" only.
+      intercept: whether a constant 1 is appended to each row: rows of norm at most 1 are then of norm at most sqrt(2),
+        and theta has one more entry. Without it the mean at x = 0 is 0. Static.
 
     Returns:
       An Algorithm with contexts float[num_arms, dim], or an Offer of them, actions int32[] in [0, num_arms) and rewards
@@ -87,16 +96,18 @@ def lin_ucb_shared(
     log_inverse_delta = inverse_delta(where, delta, horizon, needed=variant == "oful")
     checks.number(where, "sigma", sigma, low=0.0, open_low=True)
     checks.number(where, "theta_norm", theta_norm, low=0.0)
-    own = models(where, functools.partial(ridge, regularization=regularization), num_arms, (num_arms, dim))
+    shape = (num_arms, dim)
+    own = models(where, functools.partial(ridge, regularization=regularization), num_arms, shape, intercept)
 
     def radius(state: ContextualState) -> Array:
         if variant == "alpha":
             return as_float(alpha)
         prior = as_float(regularization)
-        grown = state.models.logdet - dim * jnp.log(prior)
+        grown = state.models.logdet - own.shape[-1] * jnp.log(prior)
         return as_float(sigma) * jnp.sqrt(grown + 2 * log_inverse_delta()) + jnp.sqrt(prior) * as_float(theta_norm)
 
     def score(noise: None, state: ContextualState, each: Each) -> Array:
         return each(own.model.mean) + radius(state) * each(own.model.width)
 
-    return contextual_policy(where, own, score, rewards=Rewards(sigma=sigma) if variant == "oful" else None)
+    rule = contextual_policy(where, own, score, rewards=Rewards(sigma=sigma) if variant == "oful" else None)
+    return with_intercept(rule, intercept)

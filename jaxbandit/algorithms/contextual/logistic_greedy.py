@@ -1,18 +1,22 @@
 """Greedy, epsilon-greedy and softmax on the online Laplace estimate of logistic regression.
 
 They differ in how the arm follows from the scores x' theta. The last two draw it and return its probability, so that a
-log of their rounds can be evaluated for other policies.
+log of their rounds can be evaluated for other policies. With a model for each arm, arms that were never pulled come
+first, in a random order: a model without rewards says 1/2, which is a good arm or a bad one.
 """
 
-from jaxbandit.algorithms.contextual.logistic_models import logistic_models, online, with_intercept
+from jaxbandit.algorithms.contextual.logistic_models import logistic_models, online
 from jaxbandit.algorithms.contextual.policy import (
     Choose,
     ContextualState,
     Each,
     contextual_policy,
     epsilon_choice,
+    greedy_choice,
     softmax_choice,
     uniform_noise,
+    untried_first,
+    with_intercept,
 )
 from jaxbandit.base.contract import Algorithm, Rewards
 from jaxbandit.base.declaration import declare
@@ -35,8 +39,9 @@ def logistic_greedy(
 
     Return the greedy rule on the online Laplace estimate of logistic regression.
 
-    Each round pulls the arm with the largest x' theta; see `logistic_ucb` for theta. It explores only by the variety of
-    the contexts.
+    Each round pulls the arm with the largest x' theta, any of those that tie; see `logistic_ucb` for theta. With a
+    model for each arm, one that was never pulled comes first, any of them with equal probability. Beyond that it
+    explores only by the variety of the contexts.
 
     Guarantee: None: regret may grow linearly.
 
@@ -58,7 +63,7 @@ def logistic_greedy(
       Chapelle and Li (2011), An empirical evaluation of Thompson sampling, NeurIPS, Section 4, the baseline "exploit",
       here with the online estimate.
     """
-    return _rule("logistic_greedy", num_arms, shape, regularization, intercept, None)
+    return _rule("logistic_greedy", num_arms, shape, regularization, intercept, greedy_choice)
 
 
 @declare(
@@ -82,8 +87,9 @@ def logistic_epsilon(
 
     Return epsilon-greedy on the online Laplace estimate of logistic regression.
 
-    With probability epsilon the arm is uniform among those that are available, else the one with the largest x' theta;
-    see `logistic_ucb` for theta.
+    With probability epsilon the arm is uniform among those that are available, else the one with the largest x' theta,
+    any of those that tie; see `logistic_ucb` for theta. With a model for each arm, one that was never pulled takes the
+    place of the best, any of them with equal probability.
 
     Guarantee: None: regret grows linearly, because epsilon is constant.
 
@@ -132,7 +138,8 @@ def logistic_softmax(
     Return softmax, or Boltzmann exploration, on the online Laplace estimate of logistic regression.
 
     The arm is drawn with probability proportional to exp(x' theta / temperature) among those that are available; see
-    `logistic_ucb` for theta. Scores are on the scale of log-odds.
+    `logistic_ucb` for theta. Scores are on the scale of log-odds. With a model for each arm, those that were never
+    pulled come first, any of them with equal probability.
 
     Guarantee: None: regret grows linearly, because the temperature is constant.
 
@@ -165,13 +172,13 @@ def _rule(
     shape: tuple[int, ...],
     regularization: Scalar,
     intercept: bool,
-    choose: Choose | None,
+    choose: Choose,
 ) -> Algorithm:
     own = logistic_models(where, online, num_arms, shape, regularization, intercept)
 
-    def score(noise: Array | None, state: ContextualState, each: Each) -> Array:
-        return each(own.model.mean)
+    def score(noise: Array, state: ContextualState, each: Each) -> Array:
+        scores = each(own.model.mean)
+        return scores if own.shared else untried_first(scores, state.counts)
 
-    noise = None if choose is None else uniform_noise
-    rule = contextual_policy(where, own, score, choose=choose, noise=noise, rewards=Rewards(0.0, 1.0))
+    rule = contextual_policy(where, own, score, choose=choose, noise=uniform_noise, rewards=Rewards(0.0, 1.0))
     return with_intercept(rule, intercept)

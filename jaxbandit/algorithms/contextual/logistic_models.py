@@ -8,9 +8,7 @@ from collections.abc import Callable
 import jax.numpy as jnp
 
 from jaxbandit.algorithms.contextual.models import Model, Models, models, ridge
-from jaxbandit.algorithms.contextual.policy import offered
 from jaxbandit.base import checks
-from jaxbandit.base.contract import Algorithm, Context, Offer
 from jaxbandit.base.numerics import total
 from jaxbandit.base.types import Array, Scalar
 from jaxbandit.theory.estimators import logistic_diagonal, logistic_laplace
@@ -31,31 +29,7 @@ def logistic_models(
       ValueError: an argument is out of range.
     """
     checks.number(where, "regularization", regularization, low=0.0, open_low=True)
-    checks.boolean(where, "intercept", intercept)
-    own = models(where, lambda dim: of(dim + int(intercept), regularization), num_arms, shape)
-    return own._replace(shape=(*own.shape[:-1], own.shape[-1] + int(intercept)))
-
-
-def with_intercept(rule: Algorithm, intercept: bool) -> Algorithm:
-    """Return the rule with contexts to whose rows it appends the constant 1, or the rule itself.
-
-    A logistic model needs the constant: without it the probability at x = 0 is 1/2 whatever the rewards are.
-    """
-    arms = rule.arms
-    if not intercept or arms is None or arms.context is None:
-        return rule
-    shape = (*arms.context[:-1], arms.context[-1] - 1)
-
-    def extended(context: Context) -> Context:
-        available, features = offered(rule.name, shape, context)
-        features = jnp.concatenate([features, jnp.ones((*shape[:-1], 1), features.dtype)], -1)
-        return features if available is None else Offer(available, features)
-
-    return rule._replace(
-        select=lambda noise, state, context: rule.select(noise, state, extended(context)),
-        update=lambda state, context, action, reward: rule.update(state, extended(context), action, reward),
-        arms=arms._replace(context=shape),
-    )
+    return models(where, lambda dim: of(dim, regularization), num_arms, shape, intercept)
 
 
 def online(dim: int, regularization: Scalar) -> Model:

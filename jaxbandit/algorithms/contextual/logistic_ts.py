@@ -6,8 +6,8 @@ Algorithm 3, where the paper processes the rewards in batches and here each come
 
 from typing import Literal
 
-from jaxbandit.algorithms.contextual.logistic_models import diagonal, logistic_models, online, with_intercept
-from jaxbandit.algorithms.contextual.policy import ContextualState, Each, contextual_policy
+from jaxbandit.algorithms.contextual.logistic_models import diagonal, logistic_models, online
+from jaxbandit.algorithms.contextual.policy import ContextualState, Each, contextual_policy, with_intercept
 from jaxbandit.base import checks
 from jaxbandit.base.contract import Algorithm, Rewards
 from jaxbandit.base.declaration import declare

@@ -1,7 +1,7 @@
 """UCB for logistic regression with the online Laplace posterior: x' theta + alpha sqrt(x' P x)."""
 
-from jaxbandit.algorithms.contextual.logistic_models import logistic_models, online, with_intercept
-from jaxbandit.algorithms.contextual.policy import ContextualState, Each, contextual_policy
+from jaxbandit.algorithms.contextual.logistic_models import logistic_models, online
+from jaxbandit.algorithms.contextual.policy import ContextualState, Each, contextual_policy, with_intercept
 from jaxbandit.base import checks
 from jaxbandit.base.contract import Algorithm, Rewards
 from jaxbandit.base.declaration import declare

@@ -1,7 +1,7 @@
 """Neural-linear: Thompson sampling on the last hidden layer of a network that is trained every hundred rounds.
 
 Riquelme, Tucker and Snoek (2018), "NeuralLinear". The noise's scale is given and not drawn from its posterior, the
-regression has the paper's prior but no intercept, and only the last rows are kept. Between two trainings it is linear
+regression has the paper's prior, and only the last rows are kept. Between two trainings it is linear
 Thompson sampling on fixed features; after one, the posterior is that of all rows that are kept, with their new
 features.
 """
@@ -29,7 +29,7 @@ KIND = "threefry2x32"  # the generator of minibatches
 
 
 class Network(NamedTuple):
-    """Layers of rectified linear units, and linear outputs without a constant."""
+    """Layers of rectified linear units, and linear outputs, with a constant if they have one more row than units."""
 
     weights: tuple[Array, ...]  # float[inputs, units] of each hidden layer
     biases: tuple[Array, ...]  # float[units]
@@ -69,6 +69,7 @@ def neural_linear(
     every: int = 100,
     steps: int = 100,
     batch_size: int = 64,
+    intercept: bool = True,
 ) -> Algorithm:
     """Linear Thompson sampling on features that a network learns, Riquelme et al. 2018.
 
@@ -94,6 +95,7 @@ def neural_linear(
       steps: number of minibatches of a training, an integer >= 0; static. With 0 nothing is ever trained or forgotten,
         and the features remain those of the random network.
       batch_size: number of rows of a minibatch, which are drawn with replacement, an integer >= 1; static.
+      intercept: whether a constant 1 is appended to phi, as in the paper; the network's outputs have it, too. Static.
 
     Returns:
       An Algorithm with contexts float[shape], or an Offer of them, actions int32[] in [0, num_arms) and rewards
@@ -116,8 +118,9 @@ def neural_linear(
     every = checks.integer(where, "every", every, 1)
     steps = checks.integer(where, "steps", steps, 0)
     batch_size = checks.integer(where, "batch_size", batch_size, 1)
-    linear = (lin_ts_shared if shared else lin_ts_disjoint)(num_arms, units[-1], sigma=sigma)
-    regression = ridge(units[-1], sigma * sigma)  # that of the linear rule
+    width = units[-1] + int(checks.boolean(where, "intercept", intercept))
+    linear = (lin_ts_shared if shared else lin_ts_disjoint)(num_arms, width, sigma=sigma, intercept=False)
+    regression = ridge(width, sigma * sigma)  # that of the linear rule
 
     def phi_of(network: Network, context: Context) -> Context:
         available, features = offered(where, shape, context)
@@ -126,6 +129,8 @@ def neural_linear(
 
     def init(key: Key) -> NeuralLinearState:
         network = random_network(jax.random.fold_in(key, 1), (shape[-1], *units), 1 if shared else num_arms)
+        if intercept:
+            network = network._replace(outputs=jnp.pad(network.outputs, ((0, 1), (0, 0))))
         return NeuralLinearState(
             policy=linear.init(jax.random.fold_in(key, 2)),
             network=network,
@@ -211,7 +216,8 @@ def random_network(key: Key, sizes: tuple[int, ...], outputs: int) -> Network:
 
 
 def hidden_units(network: Network, x: Array, times: Callable[[Array, Array], Array]) -> Array:
-    """Return phi(x) of each row of x, float[rows, units], with `times` for products of matrices."""
+    """Return phi(x) of each row of x, float[rows, dimension of phi], with `times` for products of matrices."""
     for weights, biases in zip(network.weights, network.biases, strict=True):
         x = jax.nn.relu(times(x, weights) + biases[None])
-    return x
+    constants = network.outputs.shape[0] - x.shape[1]  # 1 with an intercept, else 0
+    return jnp.concatenate([x, jnp.ones((x.shape[0], constants), x.dtype)], axis=1)

@@ -1,7 +1,7 @@
 """The common frame of rules whose context is floats: a score for each arm from its model, then the choice of an arm.
 
 The context may be an `Offer`: an arm that is not available is then never pulled, while models, draws and clocks are
-those of a round without a mask. Ties go to the lowest-numbered arm.
+those of a round without a mask. Ties go to the lowest-numbered arm, but those of rules that draw go to any.
 """
 
 import math
@@ -22,6 +22,7 @@ from jaxbandit.base.contract import (
     Choice,
     Chosen,
     Context,
+    Offer,
     Replan,
     Rewards,
     action_of,
@@ -107,6 +108,28 @@ def offered(name: str, shape: tuple[int, ...], context: Context) -> tuple[Array 
     return available, as_float(features)
 
 
+def with_intercept(rule: Algorithm, intercept: bool) -> Algorithm:
+    """Return the rule with contexts to whose rows it appends the constant 1, or the rule itself.
+
+    Without the constant the mean reward at x = 0 is 0, or 1/2 of a logistic model, whatever the rewards are.
+    """
+    arms = rule.arms
+    if not intercept or arms is None or arms.context is None:
+        return rule
+    shape = (*arms.context[:-1], arms.context[-1] - 1)
+
+    def extended(context: Context) -> Context:
+        available, features = offered(rule.name, shape, context)
+        features = jnp.concatenate([features, jnp.ones((*shape[:-1], 1), features.dtype)], -1)
+        return features if available is None else Offer(available, features)
+
+    return rule._replace(
+        select=lambda noise, state, context: rule.select(noise, state, extended(context)),
+        update=lambda state, context, action, reward: rule.update(state, extended(context), action, reward),
+        arms=arms._replace(context=shape),
+    )
+
+
 def written(x: Array, place: Array, entry: Array) -> Array:
     """Return x with x[place] = entry. It is in place on many runs, because the place is the same in all of them."""
     return lax.dynamic_update_index_in_dim(x, entry, place, 0)
@@ -117,15 +140,35 @@ def best(scores: Array, available: Array | None) -> Array:
     return argmax(among_available(available, scores))
 
 
+def untried_first(scores: Array, counts: Array) -> Array:
+    """Return the scores with inf for arms that were never pulled, so that a rule that draws its arm takes one of them.
+
+    Otherwise a model of zeros would say of such an arm that its rewards are 0, and whichever arm came first would be
+    pulled for as long as its own look better than nothing.
+    """
+    return jnp.where(counts == 0, jnp.inf, scores)
+
+
+def ties(scores: Array, available: Array | None) -> Array:
+    """Return the uniform distribution over the available arms with the largest score, float[num_arms]."""
+    scores = among_available(available, scores)
+    equal = as_float(scores == jnp.max(scores))
+    return equal / jnp.sum(equal)
+
+
+def greedy_choice(noise: Array, scores: Array, available: Array | None) -> Array:
+    """Return the best of the available arms, any of several that tie, int32[]; noise is uniform."""
+    return drawn(noise, ties(scores, available)).action
+
+
 def epsilon_choice(where: str, epsilon: Scalar) -> Choose:
     """Return the choice of a uniform available arm with probability epsilon, else of the best; noise is uniform."""
     checks.number(where, "epsilon", epsilon, low=0.0, high=1.0)
 
     def choose(noise: Array, scores: Array, available: Array | None) -> Choice:
         real = as_float(jnp.ones(scores.shape, bool) if available is None else available)
-        greedy = jnp.arange(scores.shape[0], dtype=jnp.int32) == best(scores, available)
         explored = as_float(epsilon)
-        return drawn(noise, explored * real / jnp.sum(real) + (1 - explored) * as_float(greedy))
+        return drawn(noise, explored * real / jnp.sum(real) + (1 - explored) * ties(scores, available))
 
     return choose
 
@@ -136,7 +179,9 @@ def softmax_choice(where: str, temperature: Scalar) -> Choose:
 
     def choose(noise: Array, scores: Array, available: Array | None) -> Choice:
         scores = among_available(available, scores)
-        weights = jnp.exp((scores - jnp.max(scores)) / as_float(temperature))
+        top = jnp.max(scores)
+        below = jnp.where(scores == top, 0.0, scores - top)  # 0 and not NaN if arms that were never pulled have inf
+        weights = jnp.exp(below / as_float(temperature))
         return drawn(noise, weights / jnp.sum(weights))
 
     return choose

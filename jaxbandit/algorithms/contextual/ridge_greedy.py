@@ -1,7 +1,8 @@
 """Greedy, epsilon-greedy and softmax on ridge regression.
 
 They differ in how the arm follows from the scores x' theta. The last two draw it and return its probability, so that a
-log of their rounds can be evaluated for other policies.
+log of their rounds can be evaluated for other policies. With a model for each arm, arms that were never pulled come
+first, in a random order: a model without rewards says 0, which is a good arm or a bad one, depending on the unit.
 """
 
 import functools
@@ -13,8 +14,11 @@ from jaxbandit.algorithms.contextual.policy import (
     Each,
     contextual_policy,
     epsilon_choice,
+    greedy_choice,
     softmax_choice,
     uniform_noise,
+    untried_first,
+    with_intercept,
 )
 from jaxbandit.base import checks
 from jaxbandit.base.contract import Algorithm
@@ -31,13 +35,16 @@ from jaxbandit.base.types import Array, Scalar
     tries={"regularization": (1.0, 0.01)},
     settings=({"shape": (2,)}, {"shape": (3, 2)}),
 )
-def ridge_greedy(num_arms: int, shape: tuple[int, ...], *, regularization: Scalar = 1.0) -> Algorithm:
+def ridge_greedy(
+    num_arms: int, shape: tuple[int, ...], *, regularization: Scalar = 1.0, intercept: bool = True
+) -> Algorithm:
     """The arm with the largest mean by ridge regression.
 
     Return the greedy rule on ridge regression.
 
-    Each round pulls the arm with the largest x' theta, where theta is the ridge estimate. It explores only by the
-    variety of the contexts.
+    Each round pulls the arm with the largest x' theta, where theta is the ridge estimate; ties go to any of the arms.
+    With a model for each arm, one that was never pulled comes first, any of them with equal probability. Beyond that it
+    explores only by the variety of the contexts.
 
     Guarantee: None: regret may grow linearly.
 
@@ -46,10 +53,11 @@ def ridge_greedy(num_arms: int, shape: tuple[int, ...], *, regularization: Scala
       shape: shape of the context, static: (dim,) for a vector that all arms share, with a model for each arm, or
         (num_arms, dim) for a row for each arm, with one model.
       regularization: lambda, > 0; traced.
+      intercept: whether a constant 1 is appended to each row, so that means need not be 0 at x = 0. Static.
 
     Returns:
       An Algorithm with contexts float[shape], or an Offer of them, actions int32[] in [0, num_arms) and rewards
-      float[].
+      float[]. Its noise is uniform in [0, 1), for ties.
 
     Raises:
       ValueError: an argument is out of range.
@@ -57,7 +65,7 @@ def ridge_greedy(num_arms: int, shape: tuple[int, ...], *, regularization: Scala
     Source:
       A standard baseline; there is no paper to cite.
     """
-    return _rule("ridge_greedy", num_arms, shape, regularization, None)
+    return _rule("ridge_greedy", num_arms, shape, regularization, intercept, greedy_choice)
 
 
 @declare(
@@ -70,14 +78,20 @@ def ridge_greedy(num_arms: int, shape: tuple[int, ...], *, regularization: Scala
     settings=({"shape": (2,)}, {"shape": (3, 2)}),
 )
 def ridge_epsilon(
-    num_arms: int, shape: tuple[int, ...], *, epsilon: Scalar = 0.05, regularization: Scalar = 1.0
+    num_arms: int,
+    shape: tuple[int, ...],
+    *,
+    epsilon: Scalar = 0.05,
+    regularization: Scalar = 1.0,
+    intercept: bool = True,
 ) -> Algorithm:
     """The arm with the largest mean by ridge regression, a random one with probability epsilon.
 
     Return epsilon-greedy on ridge regression.
 
     With probability epsilon the arm is uniform among those that are available, else the one with the largest x' theta,
-    where theta is the ridge estimate.
+    where theta is the ridge estimate, or any that ties. With a model for each arm, one that was never pulled takes the
+    place of the best, any of them with equal probability.
 
     Guarantee: None: regret grows linearly, because epsilon is constant.
 
@@ -87,6 +101,7 @@ def ridge_epsilon(
         (num_arms, dim) for a row for each arm, with one model.
       epsilon: probability of exploring, in [0, 1]; traced. An exploring round may also draw the greedy arm.
       regularization: lambda, > 0; traced.
+      intercept: whether a constant 1 is appended to each row, so that means need not be 0 at x = 0. Static.
 
     Returns:
       An Algorithm with contexts float[shape], or an Offer of them, and rewards float[]. Its action is a `Choice` of an
@@ -98,7 +113,7 @@ def ridge_epsilon(
     Source:
       Sutton and Barto (2018), Reinforcement Learning: An Introduction, Section 2.4, here with ridge regression.
     """
-    return _rule("ridge_epsilon", num_arms, shape, regularization, epsilon_choice("ridge_epsilon", epsilon))
+    return _rule("ridge_epsilon", num_arms, shape, regularization, intercept, epsilon_choice("ridge_epsilon", epsilon))
 
 
 @declare(
@@ -111,14 +126,20 @@ def ridge_epsilon(
     settings=({"shape": (2,)}, {"shape": (3, 2)}),
 )
 def ridge_softmax(
-    num_arms: int, shape: tuple[int, ...], *, temperature: Scalar = 0.1, regularization: Scalar = 1.0
+    num_arms: int,
+    shape: tuple[int, ...],
+    *,
+    temperature: Scalar = 0.1,
+    regularization: Scalar = 1.0,
+    intercept: bool = True,
 ) -> Algorithm:
     """An arm with probability proportional to exp(x' theta / temperature), by ridge regression.
 
     Return softmax, or Boltzmann exploration, on ridge regression.
 
     The arm is drawn with probability proportional to exp(x' theta / temperature) among those that are available, where
-    theta is the ridge estimate.
+    theta is the ridge estimate. With a model for each arm, those that were never pulled come first, any of them with
+    equal probability.
 
     Guarantee: None: regret grows linearly, because the temperature is constant.
 
@@ -128,6 +149,7 @@ def ridge_softmax(
         (num_arms, dim) for a row for each arm, with one model.
       temperature: > 0, in units of the rewards; traced.
       regularization: lambda, > 0; traced.
+      intercept: whether a constant 1 is appended to each row, so that means need not be 0 at x = 0. Static.
 
     Returns:
       An Algorithm with contexts float[shape], or an Offer of them, and rewards float[]. Its action is a `Choice` of an
@@ -140,16 +162,19 @@ def ridge_softmax(
       Sutton and Barto (2018), Reinforcement Learning: An Introduction, Section 2.3, exercise 2.6 and equation (2.11),
       here with ridge regression.
     """
-    return _rule("ridge_softmax", num_arms, shape, regularization, softmax_choice("ridge_softmax", temperature))
+    return _rule(
+        "ridge_softmax", num_arms, shape, regularization, intercept, softmax_choice("ridge_softmax", temperature)
+    )
 
 
 def _rule(
-    where: str, num_arms: int, shape: tuple[int, ...], regularization: Scalar, choose: Choose | None
+    where: str, num_arms: int, shape: tuple[int, ...], regularization: Scalar, intercept: bool, choose: Choose
 ) -> Algorithm:
     checks.number(where, "regularization", regularization, low=0.0, open_low=True)
-    own = models(where, functools.partial(ridge, regularization=regularization), num_arms, shape)
+    own = models(where, functools.partial(ridge, regularization=regularization), num_arms, shape, intercept)
 
-    def score(noise: Array | None, state: ContextualState, each: Each) -> Array:
-        return each(own.model.mean)
+    def score(noise: Array, state: ContextualState, each: Each) -> Array:
+        scores = each(own.model.mean)
+        return scores if own.shared else untried_first(scores, state.counts)
 
-    return contextual_policy(where, own, score, choose=choose, noise=None if choose is None else uniform_noise)
+    return with_intercept(contextual_policy(where, own, score, choose=choose, noise=uniform_noise), intercept)

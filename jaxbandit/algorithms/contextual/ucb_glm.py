@@ -11,9 +11,16 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from jaxbandit.algorithms.contextual.logistic_models import logistic_models, with_intercept
+from jaxbandit.algorithms.contextual.logistic_models import logistic_models
 from jaxbandit.algorithms.contextual.models import Model, ridge
-from jaxbandit.algorithms.contextual.policy import ContextualState, Each, contextual_policy, offered, written
+from jaxbandit.algorithms.contextual.policy import (
+    ContextualState,
+    Each,
+    contextual_policy,
+    offered,
+    with_intercept,
+    written,
+)
 from jaxbandit.base import checks
 from jaxbandit.base.contract import Action, Algorithm, Context, Replan, Rewards, action_of
 from jaxbandit.base.declaration import declare
