@@ -61,7 +61,6 @@ def case(name: str, both: Pair, num_arms: int, shape: tuple[int, ...], runs: int
     """Return the case of a rule."""
     algorithm, rule = both
     shared, dim = len(shape) == 2, shape[-1]
-    plain: dict[str, Any] = {"intercept": False}  # as what NumPy plays
     logistic = algorithm.rewards is not None and bool(algorithm.rewards.high == 1.0)
     kinds = (jb.logistic_vectors, jb.linear_vectors), (jb.logistic_matrix, jb.linear_matrix)
     environment = kinds[shared][not logistic](num_arms=num_arms, dim=dim)

@@ -193,3 +193,14 @@ def test_other_sources_are_refused():
         jb.read_log({"action": [1]}, format="vw")
     with pytest.raises(ValueError, match="format = 'wv', must be"):
         jb.read_log("log.csv", format="wv")  # pyright: ignore[reportArgumentType]
+
+
+def test_formats_use_the_strict_reader(tmp_path):
+    twice = '{"action": 1, "reward": 0, "reward": 1}\n{"action": 2, "reward": 0}\n'
+    with pytest.raises(BadInput, match=r'line 1: not JSON .*"reward" is given twice'):
+        read(tmp_path, twice, "jsonl")
+    with pytest.raises(BadInput, match="line 1: has the label"):
+        read(tmp_path, "1:1_0:0.5 | a\n1:1:0.5 | a", "vw")
+    (tmp_path / "zero").symlink_to("/dev/zero")
+    with pytest.raises(BadInput, match="is a device, must be a regular file"):
+        jb.read_log(tmp_path / "zero", format="vw")

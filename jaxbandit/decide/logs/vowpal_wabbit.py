@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from jaxbandit.base import decimals
 from jaxbandit.base.refusals import refuse, show
-from jaxbandit.decide.logs.formats import FEATURES, Form, matrix, objects
+from jaxbandit.decide.logs.forms import FEATURES, Form, matrix, objects
 
 LABEL = "action:cost:probability"
 ROLES = {"action": "action", "cost": "cost", "propensity": "propensity"}
@@ -46,11 +47,10 @@ def _label(line: str) -> list[str]:
 def _chosen(where: str, number: int, label: Sequence[str]) -> tuple[str, float, float]:
     """Return the action, cost and probability of a line."""
     parts = label[0].split(":") if len(label) == 1 else []
-    try:
-        action, cost, probability = parts
-        return action, float(cost), float(probability)
-    except ValueError:
-        return refuse(f"{where}: line {number}", f": has the label {show(' '.join(label))}, must have one {LABEL}")
+    cost, probability = map(decimals.number, parts[1:]) if len(parts) == 3 else (None, None)
+    if cost is None or probability is None:
+        refuse(f"{where}: line {number}", f": has the label {show(' '.join(label))}, must have one {LABEL}")
+    return parts[0], cost, probability
 
 
 def _features(where: str, number: int, line: str) -> dict[str, float]:
@@ -62,12 +62,11 @@ def _features(where: str, number: int, line: str) -> dict[str, float]:
         space, _, scale = words.pop(0).partition(":") if named else ("", "", "")
         for word in words:
             name, _, value = word.partition(":")
-            try:
-                entry = float(value or 1) * float(scale or 1)
-            except ValueError:
+            entry, factor = decimals.number(value or "1"), decimals.number(scale or "1")
+            if entry is None or factor is None:
                 refuse(f"{where}: line {number}", f": has the feature {show(word)}, must be a name, or name:number")
             key = f"{space}^{name}" if space else name
-            found[key] = found.get(key, 0.0) + entry
+            found[key] = found.get(key, 0.0) + entry * factor
     return found
 
 

@@ -72,7 +72,7 @@ class Evaluate:
         """Evaluate, and print the result."""
         from jaxbandit.base.refusals import refuse
         from jaxbandit.decide.logs.evaluate import evaluate
-        from jaxbandit.decide.logs.formats import FEATURES
+        from jaxbandit.decide.logs.forms import FEATURES
         from jaxbandit.decide.logs.read_log import read_log
 
         with bad_input():
