@@ -1,4 +1,4 @@
-"""Scores that contradict what is assumed of them: searches and adapters say so in their first line, and claim nothing."""
+"""Scores that contradict what is assumed of them: searches and adapters say so first, and claim nothing."""
 
 import json
 

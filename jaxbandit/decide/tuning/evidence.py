@@ -9,6 +9,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from scipy.stats import beta
+
 from jaxbandit.decide.tuning.criterion import Criterion, Stage
 from jaxbandit.theory.comparisons import achieved
 from jaxbandit.theory.comparisons.arms import ArmBounds, normal_arms
@@ -16,6 +18,8 @@ from jaxbandit.theory.comparisons.contradiction import Differences
 from jaxbandit.theory.comparisons.outliers import outlier
 from jaxbandit.theory.proportions import rate_bounds, upper_rate
 from jaxbandit.theory.quantile_bounds import QuantileBounds
+
+PROBABLE = 0.9  # that a configuration meets the constraint on failures, to be recommended although nothing is certain
 
 
 class Outlier(NamedTuple):
@@ -142,6 +146,17 @@ class Evidence:
         most = self.criterion.max_failure_rate
         return np.ones(self.count, bool) if most is None else self.failure_rates() <= most
 
+    def _reliable(self, present: np.ndarray) -> np.ndarray:
+        """The configurations that are the least likely to miss the constraint on failures, bool[K]."""
+        most, k, n = self.criterion.max_failure_rate, self.failures, self.trainings
+        if most is None or not n[present].any():
+            return present
+        likely = present & (beta.cdf(most, 1 + k, 1 + n - k) >= PROBABLE)  # all rates are equally likely before
+        if likely.any():
+            return likely
+        rates = np.where(present & (n > 0), k / np.maximum(n, 1), np.inf)
+        return rates == rates.min()
+
     def achieved(self, arm: int) -> float:
         """Return the epsilon that a configuration achieves; inf if nothing is known."""
         return achieved.achieved_epsilon(self.comparison(), [arm])
@@ -162,8 +177,13 @@ class Evidence:
         return (self.comparison().claims() & self.allowed()).any(axis=1) | (least > most)
 
     def recommended(self, present: np.ndarray) -> int:
-        """Return the configuration to recommend, of those that are present and meet the constraint on failures."""
+        """Return the configuration to recommend, of those that are present and meet the constraint on failures.
+
+        If none is known to meet it, it is one of those that probably do, or else of those that have failed least.
+        """
         allowed = present & self.allowed()
+        if not allowed.any():
+            allowed = self._reliable(present)
         left = allowed & ~self.dropped()
         allowed = left if left.any() else allowed
         # Seeds before the last stage had only the older configurations.

@@ -70,9 +70,9 @@ def _by_default(
     else:
         requests = allocation.race(evidence, search.present)
     why = search.play(requests, _watch(search, evidence, numbers))
-    if why == "done" and not halves and _normal(evidence.criterion) and not evidence.varies():
-        if (seeds := int(evidence.trainings.max())) > 1:
-            refuse(where, f": every configuration has the same score at all {seeds} seeds; {_cause(evidence)}")
+    seeds = int(evidence.trainings.max())
+    if why == "done" and not halves and _normal(evidence.criterion) and not evidence.varies() and seeds > 1:
+        refuse(where, f": every configuration has the same score at all {seeds} seeds; {_cause(evidence)}")
     if why == "done":
         why = "max_trainings" if halves else "epsilon"
     arm = evidence.best(survivors) if halves else evidence.recommended(search.present)

@@ -146,7 +146,8 @@ def failure_remarks(evidence: Evidence, arm: int, names: Sequence[str], on_failu
         lines.append(f"and {more} more configurations with failures")
     most = evidence.criterion.max_failure_rate
     if rates is not None and most is not None and not rates[arm] <= most:
-        lines.append(f"no configuration is known to fail in at most {most:.0%} of its trainings")
+        what = f"no configuration is known to fail in at most {most:.0%} of its trainings"
+        lines.append(f"{what}; the recommended one is of those that have failed least")
     return lines
 
 

@@ -124,7 +124,8 @@ def tune(
       on_failure: what happens if a training raises an exception, or returns a number that is not finite or of modulus
         above 1e150. None, or "stop", ends the search with an error. A number is the score of such a training.
         "separate" means that the mean is that over the other trainings, and that only configurations are recommended
-        that are known to fail in at most a share `max_failure_rate` of their trainings.
+        that are known to fail in at most a share `max_failure_rate` of their trainings; as long as this is known of
+        none, only those that do so with a probability of 0.9 a posteriori, or else those that have failed least.
       max_failure_rate: largest tolerated failure rate for "separate", in (0, 1).
       min_trainings: number of common seeds before which no configuration is dropped and the search does not end by
         epsilon, >= 1. None means 14, or fewer where max_trainings does not allow it. It bounds the rare events that the
