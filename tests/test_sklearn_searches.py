@@ -93,6 +93,40 @@ def test_what_is_said_of_fixed_folds_is_certain(limits):
     assert (saved > 300) == (limits[1] == 1.0)
 
 
+def choices(scale, limits):
+    """The fits, exclusions and choices of searches over fixed folds, with all scores multiplied by a power of two."""
+    rng, made = np.random.default_rng(2), []
+    for _ in range(40):
+        scores = scale * np.round(-rng.random((5, 6)) * rng.random((5, 1)) ** 2, 2)
+        own = tuple(end * scale if np.isfinite(end) and end else end for end in limits)
+        search = FoldSearch(5, 6, own, epsilon=None, max_fits=None, everything=False, seed=0)
+        for _ in played(search, scores):
+            pass
+        made.append((search.best, search.fits.tolist(), search.excluded().tolist()))
+    return made
+
+
+@pytest.mark.parametrize("limits", [(-np.inf, 0.0), (-1.0, 0.0)])
+def test_fixed_folds_do_not_depend_on_the_scale_of_a_metric(limits):
+    one = choices(1.0, limits)
+    assert sum(sum(fits) for _, fits, _ in one) < 0.9 * 40 * 30  # fits are saved
+    for power in (-83, -60, 100):  # 1e-25, 1e-18 and 1e30; a power of two rounds nothing
+        assert choices(2.0**power, limits) == one
+
+
+def test_a_score_outside_a_small_range_is_refused():
+    search = BanditSearchCV(Formula(), {"level": [1e-18, 2e-18]}, cv=2, score_range=(0.0, 1e-17), scoring=fixed(1e-10))
+    with pytest.raises(ValueError, match=r"is 1e-10, must be in \[0, 1e-17\]"):
+        search.fit(np.zeros((8, 1)), np.arange(8) % 2)
+
+
+def fixed(value):
+    def scorer(estimator, X, y):
+        return value
+
+    return scorer
+
+
 def test_everything_is_scored_on_request_and_a_failure_is_no_best():
     scores = np.array([[0.9, 0.9], [0.1, 0.1], [1.0, np.nan]])
     search = FoldSearch(3, 2, (0.0, 1.0), epsilon=None, max_fits=None, everything=True, seed=0)

@@ -126,6 +126,7 @@ KEYS = {  # in TOML -> the argument of `tune`
     "max_trainings = 80": 80,
     'timeout = "2h"': "2h",
     "timeout = 90": 90,
+    'timeout_each = "5min"': "5min",
     "retries = 2": 2,
     "on_failure = 0": 0,
     'on_failure = "separate"': "separate",

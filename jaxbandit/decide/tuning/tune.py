@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable
 from concurrent.futures import Executor
 from pathlib import Path
+from typing import cast
 
 import numpy as np
 
@@ -202,7 +203,7 @@ def tune(
         stored = path is not None
         each = each_of("tune", timeout_each)
         options = {"batch": batch, "executor": executor, "tracing": traced, "stored": stored, "timeout": each}
-        trained = training.read(train, space, **options)
+        trained = training.read(cast("Train", train), space, **options)
     else:
         trained, chosen = training.of_table(space), table.limited(chosen, min_trainings)
     about = {"kind": "tune", "seed": seed, "paired": bool(paired)}

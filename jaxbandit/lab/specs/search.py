@@ -21,6 +21,10 @@ _LENGTH = values(
     'a number of seconds >= 0, or a text such as "90s" or "2h"',
     lambda value: durations.seconds(KIND, "timeout", value) >= 0,  # raises a ValueError for another value
 )
+_LIMIT = values(
+    'a number of seconds > 0, or a text such as "90s" or "2h"',
+    lambda value: durations.seconds(KIND, "timeout_each", value) > 0,
+)
 _FAILURE = values(
     'a number, "stop" or "separate"',
     lambda value: value in ("stop", "separate") or (type(value) in (int, float) and math.isfinite(value)),
@@ -48,6 +52,7 @@ class SearchSpec:
     epsilon: float | None = key(number(), None)
     max_trainings: int | None = key(integer(1), None)
     timeout: float | str | None = key(_LENGTH, None)
+    timeout_each: float | str | None = key(_LIMIT, None)
     seed: int = key(SEED, 0)
     paired: bool = key(BOOLEAN, True)
     batch: int | None = key(integer(1, 2**20), None)
