@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 
-from jaxbandit.base.refusals import BadInput, refuse, wrong
+from jaxbandit.base.refusals import BadInput, refuse, what_is_saved, wrong
 from jaxbandit.base.types import PyTree
 from jaxbandit.decide.sessions.rewards import LARGEST
 from jaxbandit.decide.tuning.configs import Configs, objects
@@ -152,7 +152,8 @@ def keep(error: BaseException, store: Store, numbers: np.ndarray, path: Path | N
             scores[row, seed] = outcome.score
     error.scores = scores  # pyright: ignore[reportAttributeAccessIssue]
     if path is None and (count := int((~np.isnan(scores)).sum())):
-        error.add_note(f"the {count:,} scores so far are the attribute scores of this error: tune(..., scores=)")
+        what = f"the {count:,} scores so far are the attribute scores of this error, for tune(..., scores=)"
+        error.add_note(f"{what_is_saved(None, 'directory')}; {what}")
 
 
 def check_count(name: str, known: Recorded, space: Configs) -> None:
