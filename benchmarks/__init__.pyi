@@ -16,6 +16,7 @@ from . import non_stationary as non_stationary
 from . import offpolicy as offpolicy
 from . import one_run as one_run
 from . import other_settings as other_settings
+from . import precision as precision
 from . import regret as regret
 from . import scaling as scaling
 from . import skewed as skewed

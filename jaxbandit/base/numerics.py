@@ -113,6 +113,14 @@ def kahan(total: Array, error: Array | None, value: Array) -> tuple[Array, Array
     return summed, (summed - total) - addend
 
 
+def kahan_at(totals: Array, errors: Array | None, index: Array, value: Array) -> tuple[Array, Array | None, Array]:
+    """Return vectors of sums and their rounding errors after adding a number to one of them, and its new sum."""
+    total, error = kahan(get_at(totals, index), None if errors is None else get_at(errors, index), value)
+    if errors is None or error is None:
+        return set_at(totals, index, total), None, total
+    return set_at(totals, index, total), set_at(errors, index, error), total
+
+
 def kahan_pair(pair: Array, value: Array) -> Array:
     """Return a sum and its rounding error, stacked in float[2, ...], after adding a number."""
     total, error = kahan(pair[0], pair[1], value)

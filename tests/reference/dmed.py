@@ -12,13 +12,13 @@ def kl(p, q):
 
 def play(rewards):
     rounds, num_arms = rewards.shape
-    pulls, means, actions = np.zeros(num_arms), np.zeros(num_arms), []
+    pulls, sums, means, actions = np.zeros(num_arms), np.zeros(num_arms), np.zeros(num_arms), []
 
     def pull(arm):
         if len(actions) < rounds:
-            reward = rewards[len(actions), arm]
             pulls[arm] += 1
-            means[arm] += (reward - means[arm]) / pulls[arm]
+            sums[arm] += rewards[len(actions), arm]
+            means[arm] = sums[arm] / pulls[arm]
             actions.append(arm)
 
     for arm in range(num_arms):

@@ -19,7 +19,7 @@ def explored(words, epsilon=0.1):
 
 def play(rewards, noise, epsilon=0.1):
     rounds, num_arms = rewards.shape
-    pulls, means = np.zeros(num_arms), np.zeros(num_arms)
+    pulls, sums, means = np.zeros(num_arms), np.zeros(num_arms), np.zeros(num_arms)
     actions = []
     for t in range(rounds):
         if t < num_arms:
@@ -29,6 +29,7 @@ def play(rewards, noise, epsilon=0.1):
         else:
             arm = int(np.argmax(means))
         pulls[arm] += 1
-        means[arm] += (rewards[t, arm] - means[arm]) / pulls[arm]  # a running mean, because ties depend on its rounding
+        sums[arm] += rewards[t, arm]
+        means[arm] = sums[arm] / pulls[arm]
         actions.append(arm)
     return np.array(actions)

@@ -13,7 +13,7 @@ def kl(p, q):
 
 def play(rewards, ties=None):
     rounds, num_arms = rewards.shape
-    pulls, means = np.zeros(num_arms), np.zeros(num_arms)
+    pulls, sums, means = np.zeros(num_arms), np.zeros(num_arms), np.zeros(num_arms)
     actions = []
     for t in range(rounds):
         if t < num_arms:
@@ -24,6 +24,7 @@ def play(rewards, ties=None):
             if ties is not None and index[ties[t]] < index[arm] + 1e-9:
                 arm = int(ties[t])
         pulls[arm] += 1
-        means[arm] += (rewards[t, arm] - means[arm]) / pulls[arm]
+        sums[arm] += rewards[t, arm]
+        means[arm] = sums[arm] / pulls[arm]
         actions.append(arm)
     return np.array(actions)

@@ -8,7 +8,7 @@ import numpy as np
 
 def play(rewards, horizon=None, ties=None):
     rounds, num_arms = rewards.shape
-    pulls, means = np.zeros(num_arms), np.zeros(num_arms)
+    pulls, sums, means = np.zeros(num_arms), np.zeros(num_arms), np.zeros(num_arms)
     actions = []
     for t in range(1, rounds + 1):
         if t <= num_arms:
@@ -20,6 +20,7 @@ def play(rewards, horizon=None, ties=None):
             if ties is not None and index[ties[t - 1]] > index[arm] - 1e-9:
                 arm = int(ties[t - 1])
         pulls[arm] += 1
-        means[arm] += (rewards[t - 1, arm] - means[arm]) / pulls[arm]
+        sums[arm] += rewards[t - 1, arm]
+        means[arm] = sums[arm] / pulls[arm]
         actions.append(arm)
     return np.array(actions)

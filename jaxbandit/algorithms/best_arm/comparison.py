@@ -13,7 +13,7 @@ import jax.numpy as jnp
 
 from jaxbandit.algorithms.best_arm.thresholds import ThresholdName, pair_threshold
 from jaxbandit.base.contract import Rewards
-from jaxbandit.base.numerics import argmax, as_float, get_at, normal_of_words, set_at, xlogx
+from jaxbandit.base.numerics import argmax, as_float, get_at, kahan_at, normal_of_words, set_at, xlogx
 from jaxbandit.base.types import Array, Scalar
 from jaxbandit.theory.solvers.families import Family, FamilyName, transport
 from jaxbandit.theory.solvers.families import family as family_of
@@ -112,13 +112,9 @@ def nothing_seen(comparison: Comparison, num_arms: int) -> ArmStatistics:
 
 def seen(comparison: Comparison, arms: ArmStatistics, arm: Array, reward: Array) -> ArmStatistics:
     """Return the statistics after one more reward: sums (compensated in float32) and Welford's sums of squares."""
-    count, total, addend = get_at(arms.counts, arm) + 1, get_at(arms.sums[0], arm), reward
-    if len(arms.sums) == 2:
-        addend = reward - get_at(arms.sums[1], arm)
-    after = total + addend
-    sums = [set_at(arms.sums[0], arm, after)]
-    if len(arms.sums) == 2:
-        sums.append(set_at(arms.sums[1], arm, (after - total) - addend))
+    count = get_at(arms.counts, arm) + 1
+    totals, errors, after = kahan_at(arms.sums[0], arms.sums[1] if len(arms.sums) == 2 else None, arm, reward)
+    sums = totals[None] if errors is None else jnp.stack([totals, errors])
     mean, squares = after / as_float(count), arms.squares
     if squares is not None:
         more = (reward - get_at(arms.means, arm)) * (reward - mean)
@@ -127,7 +123,7 @@ def seen(comparison: Comparison, arms: ArmStatistics, arm: Array, reward: Array)
     if comparison.part is not None and parts is not None:
         parts = set_at(parts, arm, comparison.part(as_float(count)))
     counts, means = set_at(arms.counts, arm, count), set_at(arms.means, arm, mean)
-    return ArmStatistics(counts, means, jnp.stack(sums), squares, parts)
+    return ArmStatistics(counts, means, sums, squares, parts)
 
 
 def separated(comparison: Comparison, arms: ArmStatistics, pulls: Array, slack: float = 0.0) -> Array:

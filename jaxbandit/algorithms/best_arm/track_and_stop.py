@@ -15,7 +15,7 @@ from jaxbandit.algorithms.best_arm.unknown_variance import LawName, LawThreshold
 from jaxbandit.base import checks
 from jaxbandit.base.contract import Algorithm, Arms, Promise, Replan
 from jaxbandit.base.declaration import declare
-from jaxbandit.base.numerics import argmax, as_float
+from jaxbandit.base.numerics import argmax, as_float, kahan_pair
 from jaxbandit.base.types import Array, Key, Scalar
 
 
@@ -26,7 +26,8 @@ class TrackAndStopState(NamedTuple):
     arms: ArmStatistics
     weights: Array  # float[num_arms], the proportions that the pulls track
     next: Array  # int32[], number of pulls at which they are solved again
-    targets: Array | None  # float[num_arms], 1 / num_arms plus the proportions of all rounds; None with D-tracking
+    # float[2, num_arms], 1 / num_arms plus the proportions of all rounds, and the rounding error; None with D-tracking
+    targets: Array | None
 
 
 @declare(
@@ -105,7 +106,7 @@ def track_and_stop(
             arms=compare.nothing_seen(law, num_arms),
             weights=uniform,
             next=jnp.full((), start, jnp.int32),
-            targets=uniform if tracking == "C" else None,
+            targets=jnp.stack([uniform, jnp.zeros(num_arms)]) if tracking == "C" else None,
         )
 
     def due(state: TrackAndStopState) -> Array:
@@ -117,7 +118,7 @@ def track_and_stop(
 
     def select(noise: None, state: TrackAndStopState, context: None) -> Array:
         counts, t = as_float(state.arms.counts), as_float(state.pulls)
-        wanted = t * state.weights if state.targets is None else state.targets + state.weights
+        wanted = t * state.weights if state.targets is None else state.targets[0] + state.weights
         starved = jnp.min(counts) <= jnp.maximum(jnp.sqrt(t) - num_arms / 2, 0.0)
         tracked = argmax(jnp.where(starved, 0.0, wanted) - counts)
         return jnp.where(state.pulls < start, state.pulls % num_arms, tracked)
@@ -125,7 +126,7 @@ def track_and_stop(
     def update(state: TrackAndStopState, context: None, action: Array, reward: Array) -> TrackAndStopState:
         targets = state.targets
         if targets is not None:
-            targets = jnp.where(state.pulls < start, targets, targets + state.weights)
+            targets = jnp.where(state.pulls < start, targets, kahan_pair(targets, state.weights))
         return state._replace(
             pulls=state.pulls + 1, arms=compare.seen(law, state.arms, action, reward), targets=targets
         )

@@ -8,26 +8,36 @@ import jax.numpy as jnp
 from jaxbandit.base.contract import Algorithm, Arms, Rewards
 from jaxbandit.base.numerics import argmax, as_float, set_at, short_loop
 from jaxbandit.base.types import Array
+from jaxbandit.theory.estimators import counts as estimator
+from jaxbandit.theory.estimators.counts import Counts
 
 
 class TeamState(NamedTuple):
     """Pull counts and means of the single arms."""
 
     round: Array  # int32[], the round about to be played, from 1
-    counts: Array  # int32[num_arms], number of teams pulled with each arm as a member
-    means: Array  # float[num_arms], 0 where never pulled
+    arms: Counts
+
+    @property
+    def counts(self) -> Array:
+        """Number of teams pulled with each arm as a member, int32[num_arms]."""
+        return self.arms.counts
+
+    @property
+    def means(self) -> Array:
+        """Empirical means, float[num_arms], 0 where never pulled."""
+        return self.arms.means
 
 
 def init(num_arms: int) -> TeamState:
     """Return the state before the first pull."""
-    return TeamState(jnp.ones((), jnp.int32), jnp.zeros(num_arms, jnp.int32), jnp.zeros(num_arms))
+    return TeamState(jnp.ones((), jnp.int32), estimator.init(num_arms))
 
 
 def update(state: TeamState, team: Array, rewards: Array) -> TeamState:
     """Return the state after one more team, bool[num_arms], with the members' rewards, float[num_arms]."""
-    counts = state.counts + team.astype(jnp.int32)
-    step = (rewards - state.means) / as_float(jnp.maximum(counts, 1))
-    return TeamState(state.round + 1, counts, state.means + jnp.where(team, step, 0.0))
+    arms = estimator.add(state.arms, team.astype(jnp.int32), jnp.where(team, rewards, 0.0))
+    return TeamState(state.round + 1, arms)
 
 
 def unseen_first(state: TeamState, index: Array) -> Array:

@@ -19,7 +19,7 @@ from jaxbandit.algorithms.exploration import gap_indices, thresholds
 from jaxbandit.algorithms.exploration.gap_indices import Candidates, Decision, Leader, Stop
 from jaxbandit.base import checks
 from jaxbandit.base.contract import Algorithm, Arms, Choice, Promise, Rewards
-from jaxbandit.base.numerics import as_float, get_at, set_at
+from jaxbandit.base.numerics import as_float, get_at, kahan_at, set_at
 from jaxbandit.base.types import Array, ArrayLike, Key, Scalar
 from jaxbandit.theory.estimators import arm_means, least_squares, square_root_least_squares
 from jaxbandit.theory.estimators.arm_means import ArmMeans
@@ -242,10 +242,8 @@ def _form(state: GapIndexState) -> ModuleType:
 
 def _added(sums: Array, arm: Array, reward: Array) -> Array:
     """Return the sums and their rounding errors after one more reward, by Kahan's compensated summation."""
-    total = get_at(sums[0], arm)
-    addend = reward - get_at(sums[1], arm)
-    after = total + addend
-    return jnp.stack([set_at(sums[0], arm, after), set_at(sums[1], arm, (after - total) - addend)])
+    totals, errors, _ = kahan_at(sums[0], sums[1], arm, reward)
+    return jnp.stack([totals, errors])  # pyright: ignore[reportArgumentType]
 
 
 def _check_parts(where: str, features: Array | np.ndarray, parts: Parts) -> None:

@@ -13,7 +13,7 @@ from jaxbandit.algorithms.exploration.static_designs import spanning_features
 from jaxbandit.base import checks
 from jaxbandit.base.contract import Algorithm, Arms, Choice, Promise, Replan, Rewards
 from jaxbandit.base.declaration import declare
-from jaxbandit.base.numerics import argmax, as_float, get_at
+from jaxbandit.base.numerics import argmax, as_float, get_at, kahan_pair
 from jaxbandit.base.types import Array, ArrayLike, Key, Scalar
 from jaxbandit.theory.estimators import counts as estimator
 from jaxbandit.theory.estimators import ordinary_least_squares as least_squares
@@ -26,12 +26,17 @@ class LazyTrackAndStopState(NamedTuple):
 
     pulls: Array  # int32[], of all arms together
     arms: Counts
-    targets: Array  # float[num_arms], sum of the designs of the rounds so far
+    targets: Array  # float[2, num_arms], sum of the designs of the rounds so far, and its rounding error
     weights: Array  # float[num_arms], the current design, on the simplex
     solved: Array  # int32[], number of pulls at which the design was solved last
     forced: Array  # int32[], number of pulls of forced exploration so far
     basis: Array  # int32[dim], A_0
     floor: Array  # float[], the smallest eigenvalue of sum_{a in A_0} x_a x_a'
+
+    @property
+    def counts(self) -> Array:
+        """Pulls of each arm, int32[num_arms]."""
+        return self.arms.counts
 
 
 @declare(
@@ -103,7 +108,7 @@ def lazy_track_and_stop(
         return LazyTrackAndStopState(
             pulls=zero,
             arms=estimator.init(num_arms),
-            targets=jnp.zeros(num_arms),
+            targets=jnp.zeros((2, num_arms)),
             weights=as_float(once) / dim,
             solved=zero,
             forced=zero,
@@ -132,7 +137,7 @@ def lazy_track_and_stop(
 
     def select(noise: None, state: LazyTrackAndStopState, context: None) -> Choice:
         """Return the arm to pull, and whether it is forced exploration."""
-        targets = state.targets + state.weights
+        targets = state.targets[0] + state.weights
         behind = argmax(jnp.where(targets > 0, targets - as_float(state.arms.counts), -jnp.inf))
         forced = explores(state)
         return Choice(jnp.where(forced, get_at(state.basis, state.forced % dim), behind), forced)
@@ -143,7 +148,7 @@ def lazy_track_and_stop(
         return state._replace(
             pulls=state.pulls + 1,
             arms=arms,
-            targets=state.targets + state.weights,
+            targets=kahan_pair(state.targets, state.weights),
             forced=state.forced + forced.astype(jnp.int32),
         )
 

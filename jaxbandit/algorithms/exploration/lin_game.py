@@ -14,7 +14,7 @@ from jaxbandit.algorithms.exploration import thresholds
 from jaxbandit.base import checks
 from jaxbandit.base.contract import Algorithm, Arms, Choice, Promise, Rewards
 from jaxbandit.base.declaration import declare
-from jaxbandit.base.numerics import argmax, as_float, get_at, product, set_at
+from jaxbandit.base.numerics import argmax, as_float, get_at, kahan_pair, product, set_at
 from jaxbandit.base.types import Array, ArrayLike, Key, Scalar
 from jaxbandit.theory.estimators import least_squares
 from jaxbandit.theory.estimators import ordinary_least_squares as designs
@@ -32,7 +32,7 @@ class LinGameState(NamedTuple):
     estimate: LeastSquares
     gains: Array  # float[num_arms, num_arms], row i has the cumulative gains of the learner for answer i
     mix_gaps: Array  # float[num_arms], cumulative mixability gap of each learner
-    targets: Array  # float[num_arms], sum of the weights played
+    targets: Array  # float[2, num_arms], sum of the weights played, and its rounding error
 
 
 class Turn(NamedTuple):
@@ -113,7 +113,7 @@ def lin_game(
             estimate=least_squares.init(features, regularization),
             gains=jnp.zeros((num_arms, num_arms)),
             mix_gaps=jnp.full(num_arms, as_float(FIRST_GAP)),
-            targets=jnp.ones(num_arms),  # for the initial pulls
+            targets=jnp.stack([jnp.ones(num_arms), jnp.zeros(num_arms)]),  # for the initial pulls
         )
 
     def turn(state: LinGameState) -> Turn:
@@ -147,7 +147,7 @@ def lin_game(
 
     def select(noise: None, state: LinGameState, context: None) -> Choice:
         played = turn(state)
-        behind = argmax(state.targets + played.weights - as_float(state.counts))
+        behind = argmax(state.targets[0] + played.weights - as_float(state.counts))
         return Choice(jnp.where(starting(state), state.pulls, behind), played)
 
     def update(state: LinGameState, context: None, choice: Choice, reward: Array) -> LinGameState:
@@ -159,7 +159,7 @@ def lin_game(
             estimate=least_squares.update(state.estimate, action, reward),
             gains=state.gains + jnp.where(chosen[:, None], played.gains[None], 0.0),
             mix_gaps=state.mix_gaps + jnp.where(chosen, played.mix_gap, 0.0),
-            targets=state.targets + jnp.where(game, played.weights, 0.0),
+            targets=kahan_pair(state.targets, jnp.where(game, played.weights, 0.0)),
         )
 
     def recommend(state: LinGameState) -> Array:

@@ -12,7 +12,7 @@ import jax.numpy as jnp
 from jaxbandit.algorithms.best_arm.racing import best, worst
 from jaxbandit.base.batches import Batch
 from jaxbandit.base.contract import Algorithm, Arms
-from jaxbandit.base.numerics import argmax, as_float, get_at, set_at
+from jaxbandit.base.numerics import argmax, as_float, get_at, kahan, set_at
 from jaxbandit.base.types import Array, Key, Scalar
 
 SORTED = 1000  # with more arms a sort is cheaper than n passes over them; for 100 arms it took eight times as long
@@ -23,6 +23,7 @@ class EliminationState(NamedTuple):
 
     counts: Array  # int[num_arms]
     sums: Array  # float[num_arms], sums of the rewards that are compared at the end of the round
+    rest: Array | None  # float[num_arms], by how much rounding made `sums` too large; in float32 only
     alive: Array  # bool[num_arms], neither rejected nor accepted
     target: Array  # int[], number of pulls of a survivor at the end of the round
     schedule: Array  # int[num_arms], at s - 1 the target of the round with s survivors, 0 if there is no such round
@@ -63,7 +64,8 @@ def elimination(
         table = schedule()
         return EliminationState(
             counts=jnp.zeros(num_arms, int),
-            sums=jnp.zeros(num_arms),
+            sums=(zeros := jnp.zeros(num_arms)),
+            rest=zeros if zeros.dtype == jnp.float32 else None,
             alive=jnp.ones(num_arms, bool),
             target=table[num_arms - 1],
             schedule=table,
@@ -76,14 +78,17 @@ def elimination(
 
     def update(state: EliminationState, context: None, action: Array, reward: Array) -> EliminationState:
         counts = set_at(state.counts, action, get_at(state.counts, action) + 1)
-        sums = set_at(state.sums, action, get_at(state.sums, action) + reward)
-        return eliminated(state._replace(counts=counts, sums=sums))
+        return with_sums(state._replace(counts=counts), set_at(jnp.zeros(num_arms), action, reward))
 
     def plan(state: EliminationState) -> Array:
         return jnp.where(state.alive, state.target - state.counts, 0)
 
     def absorb(state: EliminationState, pulls: Array, sums: Array) -> EliminationState:
-        return eliminated(state._replace(counts=state.counts + pulls, sums=state.sums + sums))
+        return with_sums(state._replace(counts=state.counts + pulls), sums)
+
+    def with_sums(state: EliminationState, more: Array) -> EliminationState:
+        sums, rest = kahan(state.sums, state.rest, more)
+        return eliminated(state._replace(sums=sums, rest=rest))
 
     def eliminated(state: EliminationState) -> EliminationState:
         """Return the state with fewer survivors if this is the end of a round, else the state as it is."""
@@ -101,6 +106,7 @@ def elimination(
         return EliminationState(
             counts=state.counts,
             sums=jnp.where(goes_on, 0.0, state.sums) if fresh else state.sums,
+            rest=jnp.where(goes_on, 0.0, state.rest) if fresh and state.rest is not None else state.rest,
             alive=alive,
             target=jnp.where(goes_on, get_at(state.schedule, jnp.maximum(fewer - 1, 0)), state.target),
             schedule=state.schedule,

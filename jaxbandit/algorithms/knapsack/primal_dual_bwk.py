@@ -12,18 +12,18 @@ import jax.numpy as jnp
 from jaxbandit.base import checks
 from jaxbandit.base.contract import Algorithm, Arms, Rewards
 from jaxbandit.base.declaration import declare
-from jaxbandit.base.numerics import argmax, as_float, get_at
+from jaxbandit.base.numerics import argmax, as_float, get_at, kahan_pair
 from jaxbandit.base.types import Array, Key, Scalar
 
 
 class BwkState(NamedTuple):
-    """Pull counts, means of rewards and costs, and the logarithms of the dual weights."""
+    """Pull counts, sums of rewards and costs, and the logarithms of the dual weights."""
 
     round: Array  # int32[], the round about to be played, from 1
     counts: Array  # int32[num_arms]
-    rewards: Array  # float[num_arms], means, 0 where never pulled
-    costs: Array  # float[num_arms, num_resources], means, 0 where never pulled
-    weights: Array  # float[num_resources + 1], logarithms; the last is that of time
+    rewards: Array  # float[2, num_arms], sums and their rounding errors
+    costs: Array  # float[2, num_arms, num_resources], sums and their rounding errors
+    weights: Array  # float[2, num_resources + 1], logarithms and their rounding errors; the last is that of time
 
 
 @declare(
@@ -75,8 +75,8 @@ def primal_dual_bwk(
     checks.number(where, "c", c, low=0.0, open_low=True)
 
     def init(key: Key) -> BwkState:
-        means, costs = jnp.zeros(num_arms), jnp.zeros((num_arms, resources))
-        return BwkState(jnp.ones((), jnp.int32), jnp.zeros(num_arms, jnp.int32), means, costs, jnp.zeros(resources + 1))
+        rewards, costs, weights = (jnp.zeros((2, *n)) for n in ((num_arms,), (num_arms, resources), (resources + 1,)))
+        return BwkState(jnp.ones((), jnp.int32), jnp.zeros(num_arms, jnp.int32), rewards, costs, weights)
 
     def radius(means: Array, counts: Array) -> Array:
         n = as_float(jnp.maximum(counts, 1))
@@ -90,27 +90,27 @@ def primal_dual_bwk(
         return as_float(budget) / as_float(horizon)
 
     def select(noise: None, state: BwkState, context: None) -> Array:
-        prices = jax.nn.softmax(state.weights)
-        paid = jnp.sum(cheapest(state.costs, state.counts[:, None]) * prices[None, :resources], axis=1)
-        ratio = jnp.minimum(state.rewards + radius(state.rewards, state.counts), 1.0)
+        prices, n = jax.nn.softmax(state.weights[0]), as_float(jnp.maximum(state.counts, 1))
+        paid = jnp.sum(cheapest(state.costs[0] / n[:, None], state.counts[:, None]) * prices[None, :resources], axis=1)
+        rewards = state.rewards[0] / n
+        ratio = jnp.minimum(rewards + radius(rewards, state.counts), 1.0)
         ratio /= paid + prices[resources] * a_round()
         return argmax(jnp.where(state.counts > 0, ratio, jnp.inf))
 
     def update(state: BwkState, context: None, action: Array, feedback: tuple[Array, Array]) -> BwkState:
         reward, costs = feedback
-        own = jax.lax.dynamic_index_in_dim(state.costs, action, 0, keepdims=False)
-        spent = jnp.append(cheapest(own, get_at(state.counts, action)), a_round())
+        own = jax.lax.dynamic_index_in_dim(state.costs[0], action, 0, keepdims=False)
+        count = get_at(state.counts, action)
+        spent = jnp.append(cheapest(own / as_float(jnp.maximum(count, 1)), count), a_round())
         eps = jnp.sqrt(jnp.log(as_float(resources + 1)) / as_float(budget))
         known = state.round > num_arms
         pulled = jnp.arange(num_arms, dtype=jnp.int32) == action
-        counts = state.counts + pulled.astype(jnp.int32)
-        step = jnp.where(pulled, 1 / as_float(jnp.maximum(counts, 1)), 0.0)
         return BwkState(
             round=state.round + 1,
-            counts=counts,
-            rewards=state.rewards + step * (reward - state.rewards),
-            costs=state.costs + step[:, None] * (costs[None] - state.costs),
-            weights=state.weights + jnp.where(known, jnp.log1p(eps) * spent, 0.0),
+            counts=state.counts + pulled.astype(jnp.int32),
+            rewards=kahan_pair(state.rewards, jnp.where(pulled, reward, 0.0)),
+            costs=kahan_pair(state.costs, jnp.where(pulled[:, None], costs[None], 0.0)),
+            weights=kahan_pair(state.weights, jnp.where(known, jnp.log1p(eps) * spent, 0.0)),
         )
 
     return Algorithm(

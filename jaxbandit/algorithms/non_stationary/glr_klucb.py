@@ -39,7 +39,6 @@ class GlrKlUcbState(NamedTuple):
     round: Array  # int32[], the round about to be played, from 1
     recent: RecentMeans
     restarts: Array  # int32[num_arms], rounds completed at the arm's last restart
-    sums: Array  # float[num_arms], sums of rewards since then
     marks: Array  # float[num_arms * C], for each arm the sum of its first (j + 1) split_every rewards at j
     spacing: Array | None  # int32[num_arms], current split_every if marks can be thinned out; None if they cannot
     bounded: Array  # int32[num_arms], number of rewards for which the bound holds, those at the last split or scan
@@ -156,7 +155,6 @@ def glr_klucb(
             round=jnp.ones((), jnp.int32),
             recent=estimator.init(num_arms),
             restarts=none,
-            sums=zeros,
             marks=jnp.zeros(num_arms * size),
             spacing=jnp.full(num_arms, split_every, jnp.int32) if thins else None,
             bounded=none,
@@ -184,7 +182,7 @@ def glr_klucb(
 
     def update(state: GlrKlUcbState, context: None, action: Array, reward: Array) -> GlrKlUcbState:
         recent = estimator.update(state.recent, action, reward)
-        count, total = get_at(recent.counts, action), get_at(state.sums, action) + reward
+        count, total = get_at(recent.counts, action), get_at(recent.arms.sums, action)
         spacing = spacing_of(state, action)
         # The mark after the last complete one holds the sum so far; it is complete at the next split.
         mark = (count - 1) // spacing
@@ -204,7 +202,6 @@ def glr_klucb(
             round=state.round + 1,
             recent=recent,
             restarts=state.restarts,
-            sums=set_at(state.sums, action, total),
             marks=state.marks.at[place].set(total, mode="drop", wrap_negative_indices=False),
             spacing=state.spacing,
             bounded=set_at(state.bounded, action, jnp.where(split, count, since[0])),
@@ -218,7 +215,8 @@ def glr_klucb(
     def apply(state: GlrKlUcbState) -> GlrKlUcbState:
         """Scan the splits of one arm and act on the result, and thin out its marks if they are full."""
         arm = jnp.maximum(state.waiting, 0)
-        count, total, spacing = get_at(state.recent.counts, arm), get_at(state.sums, arm), spacing_of(state, arm)
+        recent, spacing = state.recent.arms, spacing_of(state, arm)
+        count, total = get_at(recent.counts, arm), get_at(recent.sums, arm)
         live = jnp.where(state.waiting >= 0, count, 0)
 
         def scanned(carry: tuple[Array, Array]) -> tuple[Array, Array]:
@@ -239,7 +237,6 @@ def glr_klucb(
         state = state._replace(
             recent=estimator.forget(state.recent, restarted),
             restarts=jnp.where(restarted, state.round - 1, state.restarts),
-            sums=state.sums * cleared,
             bounded=jnp.where(restarted, 0, set_at(state.bounded, arm, count)),
             bounded_sums=set_at(state.bounded_sums, arm, total) * cleared,
             bounds=set_at(state.bounds, arm, largest) * cleared,

@@ -15,9 +15,11 @@ from jaxbandit.algorithms.regret.index_policy import IndexState, index_policy
 from jaxbandit.base import checks
 from jaxbandit.base.contract import Algorithm, Arms, Offer, Rewards
 from jaxbandit.base.declaration import declare
-from jaxbandit.base.numerics import argmax, as_float, get_at, normal_quantile, set_at
+from jaxbandit.base.numerics import argmax, as_float, get_at, normal_quantile
 from jaxbandit.base.offers import among_available, available_of
 from jaxbandit.base.types import Array, Key, Scalar
+from jaxbandit.theory.estimators import counts as estimator
+from jaxbandit.theory.estimators.counts import Counts
 from jaxbandit.theory.solvers.beta import with_arm
 from jaxbandit.theory.solvers.beta_quantile import QuantileShape, logit_quantile, quantile_shape
 from jaxbandit.theory.solvers.families import FamilyName
@@ -28,8 +30,7 @@ class BayesUcbState(NamedTuple):
     """The posterior of each arm with what its quantile needs. A round changes the entries of the pulled arm only."""
 
     round: Array  # int32[], the round about to be played, from 1
-    counts: Array  # int32[num_arms]
-    successes: Array  # float[num_arms], sum of rewards
+    arms: Counts
     law: QuantileShape  # of float[num_arms] each
 
 
@@ -104,28 +105,22 @@ def bayes_ucb(
         return quantile_shape(as_float(prior_alpha) + successes, as_float(prior_beta) + failures)
 
     def init(key: Key) -> BayesUcbState:
-        counts, successes = jnp.zeros(num_arms, jnp.int32), jnp.zeros(num_arms)
-        return BayesUcbState(jnp.ones((), jnp.int32), counts, successes, posterior(counts, successes))
+        arms = estimator.init(num_arms)
+        return BayesUcbState(jnp.ones((), jnp.int32), arms, posterior(arms.counts, arms.sums))
 
     def select(noise: None, state: BayesUcbState, context: Offer | None) -> Array:
         return argmax(among_available(available_of(context), logit_quantile(tail_of(state.round), state.law)))
 
     def update(state: BayesUcbState, context: Offer | None, action: Array, reward: Array) -> BayesUcbState:
-        count = get_at(state.counts, action) + 1
-        successes = get_at(state.successes, action) + reward
-        changed = lax.optimization_barrier(posterior(count, successes))
-        return BayesUcbState(
-            round=state.round + 1,
-            counts=set_at(state.counts, action, count),
-            successes=set_at(state.successes, action, successes),
-            law=with_arm(state.law, action, changed),
-        )
+        arms, _ = estimator.update(state.arms, action, reward)
+        changed = lax.optimization_barrier(posterior(get_at(arms.counts, action), get_at(arms.sums, action)))
+        return BayesUcbState(state.round + 1, arms, with_arm(state.law, action, changed))
 
     return Algorithm(
         init=init,
         select=select,
         update=update,
-        pulls=lambda state: state.counts,
+        pulls=lambda state: state.arms.counts,
         arms=Arms(num_arms),
         rewards=Rewards(0.0, 1.0),
         name="bayes_ucb",

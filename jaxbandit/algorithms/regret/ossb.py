@@ -17,7 +17,7 @@ from jaxbandit.algorithms.regret.action_sets import Start
 from jaxbandit.base import checks
 from jaxbandit.base.contract import Algorithm, Choice, Phases, Replan, Rewards
 from jaxbandit.base.declaration import declare
-from jaxbandit.base.numerics import as_float, get_at
+from jaxbandit.base.numerics import as_float, get_at, kahan_pair
 from jaxbandit.base.types import Array, ArrayLike, Key, Scalar
 from jaxbandit.theory.estimators import recursive_least_squares as least_squares
 from jaxbandit.theory.estimators.recursive_least_squares import RecursiveLeastSquares
@@ -34,7 +34,8 @@ class OssbState(NamedTuple):
     counts: Array  # int32[N]
     start: Start
     shared: Start | None  # pulls per feature vector if there is one set; with several sets they are in `start`
-    sums: Array | None  # float[N], sums of rewards per feature vector, for the estimator "arm_means"
+    # float[2, N], sums of rewards per feature vector, and their rounding errors, for the estimator "arm_means"
+    sums: Array | None
     kinds: Array  # int32[4], rounds by kind, as in KINDS
     targets: Array  # float[N], the allocation per unit of log t
     solved: Array  # int32[], round in which the allocation was solved last, 0 if never
@@ -109,13 +110,13 @@ def ossb(
     checks.number("ossb", "sigma", sigma, low=0.0, open_low=True)
 
     def init(key: Key) -> OssbState:
-        sums = jnp.zeros(sets.size) if estimator == "arm_means" else None
+        sums = jnp.zeros((2, sets.size)) if estimator == "arm_means" else None
         return OssbState(**matching.init_fields(sets, len(KINDS)), sums=sums)
 
     def all_means(state: OssbState) -> Array:
         if state.sums is None:
             return least_squares.means(state.estimate, action_sets.all_rows(sets))
-        return state.sums / as_float(jnp.maximum(matching.vector_pulls(state).pulls, 1))
+        return state.sums[0] / as_float(jnp.maximum(matching.vector_pulls(state).pulls, 1))
 
     def due(state: OssbState) -> Array:
         return matching.is_due(state, zeta)
@@ -146,7 +147,7 @@ def ossb(
         if state.sums is None:
             return after
         owners, index = matching.vector_pulls(state).owners, action_sets.flat_index(sets, context, choice.action)
-        return after._replace(sums=state.sums + jnp.where(owners == get_at(owners, index), reward, 0.0))
+        return after._replace(sums=kahan_pair(state.sums, jnp.where(owners == get_at(owners, index), reward, 0.0)))
 
     return Algorithm(
         init=init,

@@ -15,7 +15,7 @@ import jax.numpy as jnp
 from jaxbandit.base import checks
 from jaxbandit.base.contract import Algorithm, Arms, Choice
 from jaxbandit.base.declaration import declare
-from jaxbandit.base.numerics import argmax, as_float, get_at, set_at
+from jaxbandit.base.numerics import argmax, as_float, get_at, kahan_at, set_at
 from jaxbandit.base.types import Array, Key
 
 
@@ -26,7 +26,9 @@ class SdaState(NamedTuple):
     pending: Array  # bool[num_arms], which arms of the turn are still to be pulled
     leader: Array  # int32[], of the last comparison
     counts: Array  # int32[num_arms]
-    sums: Array  # float[num_arms]
+    sums: Array  # float[num_arms], of the rewards minus the first one of the run
+    rest: Array | None  # float[num_arms], by how much rounding made `sums` too large; in float32 only
+    origin: Array  # float[], the first reward of the run, NaN before it
     # float[num_arms * length], the sum of the first n rewards of an arm at place arm * length + n % length: a vector,
     # because a round then reads and writes a few entries in place, where it would copy a matrix
     first: Array
@@ -140,6 +142,8 @@ def _rule(
             leader=jnp.zeros((), jnp.int32),
             counts=jnp.zeros(num_arms, jnp.int32),
             sums=zeros,
+            rest=zeros if zeros.dtype == jnp.float32 else None,
+            origin=jnp.full((), jnp.nan),
             first=jnp.zeros(num_arms * length),
         )
 
@@ -170,13 +174,16 @@ def _rule(
 
     def update(state: SdaState, context: None, choice: Choice, reward: Array) -> SdaState:
         arm, (turn, pending, leader) = choice
-        count, total = get_at(state.counts, arm) + 1, get_at(state.sums, arm) + reward
+        origin, count = jnp.where(jnp.isnan(state.origin), reward, state.origin), get_at(state.counts, arm) + 1
+        sums, rest, total = kahan_at(state.sums, state.rest, arm, reward - origin)
         return SdaState(
             turn=turn,
             pending=pending,
             leader=leader,
             counts=set_at(state.counts, arm, count),
-            sums=set_at(state.sums, arm, total),
+            sums=sums,
+            rest=rest,
+            origin=origin,
             first=set_at(state.first, arm * length + count % length, total),
         )
 

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import jax.numpy as jnp
 
-from jaxbandit.base.numerics import as_float, get_at, set_at
+from jaxbandit.base.numerics import as_float, kahan_at, set_at
 from jaxbandit.base.types import Array, Scalar
 
 
@@ -13,18 +13,22 @@ class ArmMeans(NamedTuple):
 
     means: Array  # float[num_arms], 0 if never pulled
     variances: Array  # float[num_arms], 1 / pulls, inf if never pulled
+    sums: Array  # float[num_arms], of the rewards
+    rest: Array | None  # float[num_arms], by how much rounding made `sums` too large; in float32 only
 
 
 def init(features: Array, regularization: Scalar) -> ArmMeans:
     """Return the estimate before the first pull, for as many arms as `features` has rows."""
     num_arms = features.shape[0]
-    return ArmMeans(jnp.zeros(num_arms), jnp.full(num_arms, jnp.inf))
+    zeros = jnp.zeros(num_arms)
+    return ArmMeans(zeros, jnp.full(num_arms, jnp.inf), zeros, zeros if zeros.dtype == jnp.float32 else None)
 
 
 def fit(features: Array, regularization: Scalar, counts: Array, sums: Array) -> ArmMeans:
     """Return the estimate from int32[num_arms] pulls with sums of rewards float[num_arms]."""
     pulls = as_float(counts)
-    return ArmMeans(sums / jnp.maximum(pulls, 1.0), 1 / pulls)
+    rest = jnp.zeros_like(sums) if sums.dtype == jnp.float32 else None
+    return ArmMeans(sums / jnp.maximum(pulls, 1.0), 1 / pulls, sums, rest)
 
 
 def means(estimate: ArmMeans) -> Array:
@@ -39,5 +43,11 @@ def variances(estimate: ArmMeans) -> Array:
 
 def update(estimate: ArmMeans, arm: Array, reward: Array, pulls: Array) -> ArmMeans:
     """Return the estimate after one more reward of `arm`, which has now been pulled `pulls` times, int32[]."""
-    n, mean = as_float(pulls), get_at(estimate.means, arm)
-    return ArmMeans(set_at(estimate.means, arm, mean + (reward - mean) / n), set_at(estimate.variances, arm, 1 / n))
+    n = as_float(pulls)
+    sums, rest, total = kahan_at(estimate.sums, estimate.rest, arm, reward)
+    return ArmMeans(
+        means=set_at(estimate.means, arm, total / n),
+        variances=set_at(estimate.variances, arm, 1 / n),
+        sums=sums,
+        rest=rest,
+    )

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import jax.numpy as jnp
 
-from jaxbandit.base.numerics import as_float, get_at, kahan, set_at
+from jaxbandit.base.numerics import as_float, get_at, kahan, kahan_at, set_at
 from jaxbandit.base.types import Array
 
 
@@ -51,12 +51,12 @@ def update(arms: Counts, arm: Array, reward: Array) -> tuple[Counts, Array]:
         reward = reward - first
     n = get_at(arms.counts, arm) + 1
     n_float = as_float(n)
-    total, rest = kahan(get_at(arms.sums, arm), None if arms.rest is None else get_at(arms.rest, arm), reward)
+    sums, rest, total = kahan_at(arms.sums, arms.rest, arm, reward)
     return Counts(
         counts=set_at(arms.counts, arm, n),
         means=set_at(arms.means, arm, total / n_float),
-        sums=set_at(arms.sums, arm, total),
-        rest=None if arms.rest is None else set_at(arms.rest, arm, rest),
+        sums=sums,
+        rest=rest,
         first=first,
     ), n_float
 
@@ -72,10 +72,8 @@ def add_square(squares: Squares, before: Counts, after: Counts, arm: Array, rewa
     """Return the sums of (reward - mean)^2 after the reward that led from `before` to `after`: Welford's recursion."""
     if after.first is not None:
         reward = reward - after.first
-    sums, rest = squares
     more = (reward - get_at(before.means, arm)) * (reward - get_at(after.means, arm))
-    total, error = kahan(get_at(sums, arm), None if rest is None else get_at(rest, arm), more)
-    return set_at(sums, arm, total), None if rest is None else set_at(rest, arm, error)
+    return kahan_at(*squares, arm, more)[:2]
 
 
 def no_squares(arms: Counts) -> Squares:

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import jax.numpy as jnp
 
-from jaxbandit.base.numerics import as_float, get_at, weighted_sum
+from jaxbandit.base.numerics import as_float, get_at, kahan, weighted_sum
 from jaxbandit.base.types import Array, PyTree
 from jaxbandit.theory.estimators import recursive_least_squares
 from jaxbandit.theory.estimators.recursive_least_squares import RecursiveLeastSquares
@@ -61,11 +61,8 @@ def update(
     common, den = weighted_sum(rows, moved, 1), 1 + squared
     addend = common * ((reward - get_at(known.means, index)) / den)
     variances = jnp.maximum(known.variances - common * (common / den), 0.0)
-    if known.gained is None:
-        return FixedRows(known.means + addend, variances, None, known.gap, known.left - 1)
-    addend = addend - known.gained
-    means = known.means + addend
-    return FixedRows(means, variances, (means - known.means) - addend, known.gap, known.left - 1)
+    means, gained = kahan(known.means, known.gained, addend)
+    return FixedRows(means, variances, gained, known.gap, known.left - 1)
 
 
 def _spans(estimate: RecursiveLeastSquares) -> Array:

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import jax.numpy as jnp
 from jax import lax
 
-from jaxbandit.base.numerics import UNROLLED, as_float, product, slice_at, total, weighted_sum
+from jaxbandit.base.numerics import UNROLLED, as_float, kahan, product, slice_at, total, weighted_sum
 from jaxbandit.base.types import Array, PyTree, Scalar
 
 
@@ -137,9 +137,8 @@ def _added(estimate: RecursiveLeastSquares, changes: Iterable[Array]) -> Recursi
     if estimate.gained is None:
         root, theta, logdet = (a + b for a, b in zip(before, changes, strict=True))
         return estimate._replace(root=root, theta=theta, logdet=logdet)
-    addends = [a - b for a, b in zip(changes, estimate.gained, strict=True)]
-    root, theta, logdet = after = [a + b for a, b in zip(before, addends, strict=True)]
-    gained = tuple((a - b) - c for a, b, c in zip(after, before, addends, strict=True))
+    pairs = [kahan(*x) for x in zip(before, estimate.gained, changes, strict=True)]
+    (root, theta, logdet), gained = zip(*pairs, strict=True)
     return estimate._replace(root=root, theta=theta, logdet=logdet, gained=gained)
 
 

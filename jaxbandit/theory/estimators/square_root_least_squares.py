@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import jax.numpy as jnp
 
-from jaxbandit.base.numerics import as_float, get_at
+from jaxbandit.base.numerics import as_float, get_at, kahan
 from jaxbandit.base.types import Array, Scalar
 
 
@@ -89,7 +89,7 @@ def update(estimate: SquareRootLeastSquares, arm: Array, reward: Array) -> Squar
     )
     if estimate.gained is None:
         return SquareRootLeastSquares(Sums(*(a + b for a, b in zip(sums, addends, strict=True))), None)
-    pairs = [_added(*x) for x in zip(sums, estimate.gained, addends, strict=True)]
+    pairs = [kahan(*x) for x in zip(sums, estimate.gained, addends, strict=True)]
     return SquareRootLeastSquares(*(Sums(*x) for x in zip(*pairs, strict=True)))
 
 
@@ -99,10 +99,3 @@ def _total(terms: list[Array]) -> Array:
     for term in terms[1:]:
         total = total + term
     return total
-
-
-def _added(total: Array, gained: Array, addend: Array) -> tuple[Array, Array]:
-    """Return the sum and its rounding error after one more addend, by Kahan's compensated summation."""
-    addend = addend - gained
-    after = total + addend
-    return after, (after - total) - addend
