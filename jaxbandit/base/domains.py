@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from jaxbandit.base.refusals import BadInput, nearest, show, wrong
 
-FLOAT32_COUNTS = 2**24  # float32 has no larger odd number, and adding one more reward no longer changes a mean
+FLOAT32_COUNTS = 2**24  # float32 has no larger odd number, and adding one to a count no longer changes it
 NAME_BYTES = 100  # so that two names and that of an argument fit into a file name of 255 bytes
 
 
@@ -134,7 +134,7 @@ def precision(name: str, rounds: int) -> Domain:
     """Return the precisions of a run whose argument `name` allows up to `rounds` rounds."""
     if rounds <= FLOAT32_COUNTS:
         return choice(("float32", "float64"))
-    why = f"in float32 further rewards no longer change a mean after {FLOAT32_COUNTS} rounds"
+    why = f"in float32 counts are not exact beyond {FLOAT32_COUNTS}"
     return values(f'"float64" for {name} = {rounds}, because {why}', lambda value: value == "float64")
 
 

@@ -68,8 +68,7 @@ def sw_ucb(
       num_arms: number of arms, an integer >= 1; static.
       window: number of rounds remembered, an integer >= num_arms; None means the paper's floor(2 B sqrt(T log T / Y))
         for the horizon T and Y changes, and at least num_arms. Static. If it is at least the horizon, nothing is
-        forgotten: the indices are those of UCB, or kl-UCB for the kl form, up to rounding, because means are quotients
-        of sums here and running means there.
+        forgotten: the indices are those of UCB, or kl-UCB for the kl form, up to the rounding of sums.
       index: "ucb", or "kl" for rewards in [0, 1]; static.
       xi: factor of the logarithm in the UCB index, > 0; traced.
       bound: largest reward B, > 0, and 1 for the kl index; traced if window is given.

@@ -27,7 +27,7 @@ from jaxbandit.theory.solvers.semidistance import UPPER
 def ucb(num_arms: int, *, distance: Distance = "kl", c: Scalar = 0.0) -> Algorithm:
     """The largest mean within a confidence radius of a semi-distance, Liu et al. 2018.
 
-    Return UCB(d): the index of arm a is the largest q with d(mean_a, q) <= (log t + c log log t) / N_a.
+    Return UCB(d): the index of arm a is the largest q <= 1 with d(mean_a, q) <= (log t + c log log t) / N_a.
 
     d is one of six semi-distances on [0, 1]. Most have closed-form indices, and "kl" gives kl-UCB. Each arm is pulled
     once first, and ties go to the lowest-numbered arm.
@@ -81,7 +81,10 @@ def ucb1(num_arms: int, *, c: Scalar = 0.0) -> Algorithm:
 
     Return UCB1, that is, UCB(d_sq): the index is mean_a + sqrt((log t + c log log t) / (2 N_a)), and at most 1.
 
-    Each arm is pulled once first, and ties go to the lowest-numbered arm.
+    Each arm is pulled once first, and ties go to the lowest-numbered arm. Where means are near 1, all indices are cut
+    at 1 for a long time and tie, so that the regret depends on the order of the arms: after 3 10^5 rounds with means
+    .999 and .996 it is .003 if the better arm comes first and 900 if it comes second. `ucb_alpha`, without the cut, has
+    267 in either order.
 
     Guarantee: With c = 3, regret of at most log T times the sum over the other arms of 1 / (2 gap), to first order (Liu
     et al. 2018); the default c = 0, the paper's experimental choice, is not covered.
