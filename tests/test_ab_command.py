@@ -54,11 +54,34 @@ def test_stages_removal_and_ranges(log, capsys):
     assert found("--range", "0", "50")["B"]["difference_high"] > found()["B"]["difference_high"]
 
 
+def test_options_of_outcomes_units_counts_and_shares(log, capsys):
+    """Each is the argument of the same name; the column t, of which every value is there once, stands for units."""
+    for arguments, options in (
+        (["--outcome", "t", "--cap", "900"], {"outcome": "t", "cap": 900}),
+        (["--outcome", "t", "--quantile", "0.25"], {"outcome": "t", "quantile": 0.25}),
+        (["--outcome", "converted", "--unit", "t", "--of-unit", "any"],
+         {"outcome": "converted", "unit": "t", "of_unit": "any"}),
+        (["--outcome", "converted", "--planned", "A=2", "--planned", "B=1", "--planned", "C=1"],
+         {"outcome": "converted", "planned": {"A": 2, "B": 1, "C": 1}}),
+        (["--visitors", "t", "--conversions", "converted", "--adaptive"],
+         {"visitors": "t", "conversions": "converted", "planned": "adaptive"}),
+    ):  # fmt: skip
+        if "visitors" in options:  # the first row has no visitor
+            text = log.read_text().splitlines()
+            log.write_text("\n".join([text[0], *text[2:40]]) + "\n")
+        assert cli.main(["ab", str(log), "--control", "A", "--json", *arguments]) == 0
+        result = jb.ab(log, control="A", **options)
+        assert json.loads(capsys.readouterr().out) == json.loads(json.dumps(result.to_json()))
+
+
 def test_bad_input_is_one_line_and_status_2(log, tmp_path, capsys):
     for arguments, message in (
         (["--control", "Z", "--outcome", "converted"], 'control = "Z", must be one of'),
         (["--control", "A"], "has no column 'outcome'"),
         (["--control", "A", "--outcome", "converted", "--late", "B", "--none-late"], "says the opposite of --late"),
+        (["--control", "A", "--outcome", "converted", "--adaptive", "--planned", "A=1"], "the opposite of --planned"),
+        (["--control", "A", "--outcome", "converted", "--planned", "A"], '--planned = "A", must be a variant'),
+        (["--control", "A", "--outcome", "converted", "--planned", "A=-1"], "must be a variant and its share"),
         (["--control", "A", "--outcome", "converted", "--html", str(log)], "is not a report, so it is not replaced"),
         (["--control", "A", "--outcome", "converted", "--html", str(tmp_path)], "is a directory"),
     ):

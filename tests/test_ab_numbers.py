@@ -204,7 +204,7 @@ def test_a_flip_and_a_random_walk_never_end_in_a_false_decision(runs):
 
 
 @pytest.mark.statistical
-@pytest.mark.parametrize("runs", [20, pytest.param(300, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("runs", [10, pytest.param(100, marks=pytest.mark.slow)])
 def test_no_interval_is_empty_or_lacks_its_estimate(runs):
     """Any outcomes, changes over time, holes, orders and options."""
     for seed in range(runs):
