@@ -18,7 +18,9 @@ CLOSE = np.array([0.5, 0.7, 0.7001])[:, None] + NOISE
 
 def entered(result):
     """The scores that entered a search, by configuration and column."""
-    return {(c, s): x for c, s, x in zip(*(result.history[k].tolist() for k in ("config", "seed", "score")), strict=True)}
+    return {
+        (c, s): x for c, s, x in zip(*(result.history[k].tolist() for k in ("config", "seed", "score")), strict=True)
+    }
 
 
 def test_a_table_is_searched_column_by_column_until_the_best_is_known():

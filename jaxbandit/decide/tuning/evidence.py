@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-
 from scipy.stats import beta
 
 from jaxbandit.decide.tuning.criterion import Criterion, Stage
