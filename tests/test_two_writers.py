@@ -17,6 +17,7 @@ import jaxbandit as jb
 from jaxbandit.base.refusals import BadInput, NoLocks
 from jaxbandit.decide.sessions.repair import repair_session
 from jaxbandit.decide.tuning import store
+from jaxbandit.engine.storage.appending import OpenLog
 from jaxbandit.engine.storage.directories import LOCK
 
 RULE = jb.uniform(3)
@@ -139,6 +140,15 @@ def test_nothing_is_told_to_a_log_that_was_removed_or_replaced(tmp_path):
         assert d.session.num_told == 0
         d.tell(0, 0.75)
     assert logged(tmp_path) == {0: 0.75}
+
+
+def test_a_log_that_grew_between_reading_and_opening_is_refused(tmp_path):
+    log = tmp_path / "log.jsonl"
+    log.write_bytes(b"a\nb\n")
+    for read in (2, 6):
+        with pytest.raises(BadInput, match="another process has just written it; open it again"):
+            OpenLog(log, read, 2)
+    assert log.read_bytes() == b"a\nb\n"
 
 
 def test_a_log_that_is_replaced_while_it_is_written(tmp_path, monkeypatch):
