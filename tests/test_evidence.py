@@ -114,3 +114,11 @@ def test_without_enough_trainings_those_that_failed_least_are_recommended():
     assert evidence.recommended(np.array([True, False, False])) == 0
     evidence = entered(Criterion(0.05, None, max_failure_rate=0.5), scores)
     assert evidence.recommended(np.ones(3, bool)) == 2  # 1 of 4 is above a half with a probability of 0.19
+
+
+def test_a_configuration_that_rarely_fails_may_be_recommended():
+    scores = np.full((12, 30), 0.8) + 0.01 * np.random.default_rng(0).standard_normal((12, 30))
+    scores[3] += 0.1
+    scores[3, 7] = np.nan  # with 1 failure of 30, at most 20 % fail with a probability of 0.99 a posteriori
+    evidence = entered(Criterion(0.05, None, max_failure_rate=0.2), scores)
+    assert not evidence.allowed().any() and evidence.recommended(np.ones(12, bool)) == 3

@@ -164,3 +164,11 @@ def test_a_traced_training_that_float32_rounds_to_a_constant_names_float32():
 
     with pytest.raises(BadInput, match=r"scores of 1e\+06 differ by less than float32 can show \(0\.06\)"):
         jb.tune(train, GRID, epsilon=1e-9)
+
+
+def test_a_small_table_needs_no_more_columns_than_it_has_and_halving_goes_on_without_those_it_lacks():
+    ten = jb.tune(TABLE[:, :10])
+    assert ten.index == 2 and np.isfinite(ten.certificate.achieved)  # 14 columns would be needed by default
+    with pytest.warns(UserWarning, match="sequential halving"):
+        halved = jb.tune(TABLE[:, :2], max_trainings=20)
+    assert halved.why == "max_trainings" and halved.index == 2 and len(entered(halved)) == 6
