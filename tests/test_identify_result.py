@@ -140,6 +140,10 @@ def test_what_cannot_be_judged_is_unknown_and_never_right():
     assert budgeted.simple_regret() is None and budgeted.headline().split(": ")[1].startswith("error unknown (1 of")
     with pytest.raises(ValueError, match=r"^compare: it/kl: 1 of its recommendations cannot be judged$"):
         compare(budgeted, budgeted)
+    # Of two recommended arms, the worse one is compared with the second best.
+    told, two = {"means": [0.9, 0.8, 0.7, 0.8 - 1e-13]}, {"epsilon": 0.1, "delta": 0.05}
+    both = stopping([5] * 2, shortfall=[0.8 - 0.7, 0.8 - 0.65], truth=told, params=two, m=2)
+    assert both.errors().tolist() == [False, True]
     # Ties in declared means are right, in whatever order.
     tied = stopping([5], shortfall=[0.0], truth={"means": [0.3, 0.5, 0.5]}, params=exact)
     assert tied.errors().tolist() == [False]

@@ -87,7 +87,7 @@ def equal_if_rounded(means: ArrayLike, rounding: ArrayLike) -> ArrayLike:
     mu, errors = means[order], rounding[order]
     apart = mu[:-1] - mu[1:] > errors[:-1] + errors[1:]
     starts = xp.where(xp.concatenate([xp.ones(1, bool), apart]), xp.arange(len(mu)), 0)
-    leaders = np.maximum.accumulate(starts) if numpy else jax.lax.cummax(starts)
+    leaders = np.maximum.accumulate(starts) if numpy else jax.lax.cummax(jnp.asarray(starts))
     return mu[leaders][xp.argsort(order)]
 
 
