@@ -249,3 +249,14 @@ def test_tiny_propensities_are_finite():
 ])  # fmt: skip
 def test_rates_below_a_percent_have_digits_that_mean_something(numbers, words):
     assert with_interval(*numbers) == words
+
+
+def test_bets_on_weights_alone_are_fair():
+    """Over all 27 logs of three rows whose arms are all possible, the wealth is 1 in the mean, and not only at most."""
+    chances = np.array([[0.01, 0.19, 0.8], [0.5, 0.25, 0.25], [0.3, 0.3, 0.4]])
+    policy, total = np.array([[0.2, 0.3, 0.5], [1.0, 0, 0], [0, 0.5, 0.5]]), 0.0
+    for arms in itertools.product(range(3), repeat=3):
+        own, taken = chances[np.arange(3), arms], policy[np.arange(3), arms]
+        log = jb.read_log(action=np.array(arms), reward=np.zeros(3), num_arms=3, propensity=own)
+        total += own.prod() * np.exp(propensity_test.of_weights(log, policy, taken / own, None)[0].wealth)
+    assert total == pytest.approx(1, rel=1e-12)
