@@ -17,7 +17,7 @@ RULES = {
     "lin_ts_disjoint": lambda d, **o: jb.lin_ts_disjoint(ARMS, d, **o),
     "lin_ucb_hybrid": lambda d, **o: jb.lin_ucb_hybrid(FEATURES, d, **o),
     "lin_ucb_shared": lambda d, **o: jb.lin_ucb_shared(ARMS, d, **o),
-    "oful": lambda d, **o: jb.lin_ucb_shared(ARMS, d, variant="oful", delta=0.1, **o),
+    "oful": lambda d, **o: jb.lin_ucb_shared(ARMS, d, variant="oful", delta=0.1, regularization=0.01, **o),
     "lin_ts_shared": lambda d, **o: jb.lin_ts_shared(ARMS, d, **o),
     "theory": lambda d, **o: jb.lin_ts_shared(ARMS, d, variant="theory", delta=0.1, sigma=0.1, **o),
     "ridge_greedy": lambda d, **o: jb.ridge_greedy(ARMS, (d,), **o),
