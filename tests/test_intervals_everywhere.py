@@ -121,9 +121,26 @@ def evaluated(scores):
         rewards=(low, high if high > low else low + 1),
         num_arms=2,
     )
-    values = jb.evaluate(log, "uniform", "arm:1").values
-    sides = [(each.headline.low, each.headline.value, each.headline.high) for each in values]
+    found = [jb.evaluate(log, policy).only.headline for policy in ("uniform", "arm:1")]
+    sides = [(each.low, each.value, each.high) for each in found]
     return [Shown(*map(np.array, zip(*sides, strict=True)))]
+
+
+def studied(scores):
+    optuna = pytest.importorskip("optuna")
+    from jaxbandit.decide.integrations.optuna import BanditSampler, certificate
+
+    optuna.logging.set_verbosity(optuna.logging.ERROR)
+    scores, taken = scores[:, ::5], [0, 0]
+
+    def objective(trial):
+        arm = trial.suggest_categorical("arm", [0, 1])
+        taken[arm] += 1
+        return float(scores[arm, (taken[arm] - 1) % scores.shape[1]])
+
+    study = optuna.create_study(direction="maximize", sampler=BanditSampler([{"arm": 0}, {"arm": 1}]))
+    study.optimize(objective, n_trials=2 * scores.shape[1])
+    return of_certificate(certificate(study))
 
 
 SESSIONS = {
@@ -135,10 +152,12 @@ PRODUCERS = {
     **SESSIONS,
     "tune": tuned,
     "tune, apart": functools.partial(tuned, paired=False),
+    "evaluate": evaluated,
+    "Optuna": studied,
     "tune, median": functools.partial(tuned, quantile=0.5),
 }
 # Producers whose remedy belongs to another change; each is moved to PRODUCERS by it.
-WAITING = {"ab": ab, "evaluate": evaluated}
+WAITING = {"ab": ab}
 
 
 def check(shown: Shown) -> None:
