@@ -318,6 +318,16 @@ class Claimed:
         return self.bounds[:, arm]
 
 
+def test_more_than_m_arms_cannot_be_among_the_m_best():
+    """Two pairs of arms that exceed each other: no three of the four can be the three best, and none is excluded."""
+    bounds = np.zeros((4, 4))
+    bounds[0, 1] = bounds[1, 0] = bounds[2, 3] = bounds[3, 2] = -1.0
+    comparison = Claimed(bounds)
+    assert not achieved.excluded(comparison, 3).any() and achieved.nobody_left(comparison, 3)
+    assert achieved.achieved_epsilon(comparison, [0, 1, 2]) == math.inf
+    assert not achieved.nobody_left(comparison, 2) and achieved.achieved_epsilon(comparison, [0, 1]) == 0
+
+
 @pytest.mark.parametrize("m", [1, 2, 3])
 def test_what_is_achieved_for_m_arms_is_as_by_hand(m):
     rng = np.random.default_rng(m)
