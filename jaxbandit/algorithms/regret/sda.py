@@ -143,7 +143,7 @@ def _rule(
             counts=jnp.zeros(num_arms, jnp.int32),
             sums=zeros,
             rest=zeros if zeros.dtype == jnp.float32 else None,
-            origin=jnp.full((), jnp.nan),
+            origin=as_float(jnp.nan),
             first=jnp.zeros(num_arms * length),
         )
 

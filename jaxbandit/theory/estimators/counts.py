@@ -35,7 +35,7 @@ def init(num_arms: int, *, from_first: bool = False, dtype: Any = jnp.int32) -> 
     """Return the statistics before the first pull; `dtype` is that of the counts, `int` for a rule with batches."""
     zeros = jnp.zeros(num_arms)
     rest = zeros if zeros.dtype == jnp.float32 else None
-    first = jnp.full((), jnp.nan) if from_first else None
+    first = as_float(jnp.nan) if from_first else None
     return Counts(jnp.zeros(num_arms, dtype), zeros, zeros, rest, first)
 
 
