@@ -1,4 +1,4 @@
-"""Long runs in float32: sums lose no reward, equal sums give equal means, and a shift of the rewards changes nothing."""
+"""Long runs in float32 lose no reward, equal sums give equal means, and a shift of all rewards changes nothing."""
 
 import pathlib
 import sys
