@@ -134,6 +134,8 @@ def test_clone_parameters_and_joblib(fitted):
     assert str(loaded.certificate_) == str(fitted.certificate_)
 
 
+# Accuracies of neighboring smoothings tie on many splits, so that they are not normal, and one of the three says so.
+@pytest.mark.filterwarnings("ignore:BanditSearchCV. the data contradict:sklearn.exceptions.ConvergenceWarning")
 def test_a_certain_part_of_a_pipeline_and_of_a_cross_validation():
     scores = cross_val_score(make_pipeline(StandardScaler(), search()), X, Y, cv=3)
     assert scores.min() > 0.8
