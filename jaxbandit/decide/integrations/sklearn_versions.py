@@ -14,7 +14,7 @@ class Fitting:
         """Look where this version of scikit-learn keeps them; `evaluate` is what `_run_search` is given."""
         self._owner = owner
         code = getattr(evaluate, "__code__", None)
-        names = () if code is None else code.co_freevars
+        names: tuple[str, ...] = () if code is None else code.co_freevars
         self._cells = dict(zip(names, evaluate.__closure__ or (), strict=False))
 
     @property

@@ -30,7 +30,7 @@ def write(file: BinaryIO, arrays: Mapping[str, np.ndarray]) -> None:
     """Write named arrays to an empty file that is open for reading and writing. Equal arrays give equal bytes."""
     if names := [name for name, array in arrays.items() if np.asarray(array).dtype.hasobject]:
         raise ValueError(f"{names[0]} holds objects, which only pickle could write")
-    np.savez(file, **arrays)  # `allow_pickle` would be an array of this name in NumPy below 2.2
+    np.savez(file, **arrays)  # pyright: ignore[reportArgumentType]  # `allow_pickle` would be an array of this name in NumPy below 2.2
     end = file.seek(0, io.SEEK_END) - _LENGTH  # NumPy has written an empty comment
     digest = _digest(file, end)
     file.seek(end)
