@@ -34,4 +34,4 @@ def _no_platform() -> str:
 def _jit_is_off() -> bool:
     import jax
 
-    return NO_JIT in os.environ and bool(jax.config.read("jax_disable_jit"))
+    return NO_JIT in os.environ and bool(jax.config.jax_disable_jit)  # pyright: ignore[reportAttributeAccessIssue]
