@@ -163,8 +163,8 @@ def test_a_shift_of_all_rewards_changes_no_action(name):
     assert len(set(plain.tolist())) == 2 or name == "fixed_arm"
 
 
-# Rules of different kinds, each on the instance that showed it: with running means, the regret in float32 was 8 times
-# (kl_ucb), 5 times (ucb_v, imed) and 6 times (bayes_ucb_gaussian_unknown) that of float64.
+# Rules of different kinds. With running means the regret after 3 10^5 rounds with .999/.996 was 111 for 13 in float64
+# (kl_ucb), 75 for 4 (imed) and 141 for 23 (bayes_ucb_gaussian_unknown).
 SLICE = [
     ("kl_ucb", ".999/.996", 300_000),
     ("ucb_v", ".999/.996", 300_000),
