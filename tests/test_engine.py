@@ -338,8 +338,8 @@ def test_float64_leaves_the_process_alone():
 
 def test_a_state_that_changes_its_type_is_named():
     good = ucb1(3)
-    bad = good._replace(update=lambda s, c, a, r: good.update(s, c, a, r)._replace(counts=s.means))
-    with pytest.raises(ValueError, match=r"state\.counts from int32\[3\] to float32\[3\]"):
+    bad = good._replace(update=lambda s, c, a, r: s._replace(round=s.means[0]))
+    with pytest.raises(ValueError, match=r"state\.round from int32\[\] to float32\[\]"):
         simulate_cell(lambda m: (bad, bernoulli(m)), MEANS, horizon=10, num_runs=2)
 
 
