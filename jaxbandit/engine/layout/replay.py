@@ -4,6 +4,7 @@ Common operations have a batching rule here. An operation without a rule, or wit
 batched by vmap on its own, so that every function works.
 """
 
+import functools
 import math
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any
@@ -22,7 +23,7 @@ RUNS = -1  # the batch axis comes last, so that a pass over one arm of all runs 
 
 # Up to this many entries, a select over all of them is faster than one store per run (benchmarks/results/engine.md).
 SELECT_LIMIT = 64
-WHOLE_SELECT_LIMIT = 4  # the same in a loop that is compiled whole, where a store has no cost of its own
+WHOLE_SELECT_LIMIT = 3  # the same in a loop that is compiled whole, where a store has no cost of its own
 CONSTANT_LIMIT = 4096  # largest number of entries of a constant that is compared by value
 LOOKUP_LIMIT = 16  # largest number of entries of a vector, or rows of a matrix, for a lookup by selects
 
@@ -231,9 +232,18 @@ def _row(matrix: Array, index: Array) -> Array:
 
 
 def _only(hit: Array, x: Array) -> Array:
-    """The entry along axis 0 of x at which `hit` is True, exactly, computed as a masked maximum."""
+    """The entry along axis 0 of x at which `hit` is True, exactly: by selects of few, else by a reduction.
+
+    Bits are faster to combine than a maximum, which must pass on NaN. A TPU has none of numbers of 64 bits.
+    """
     if x.dtype == bool:
         return (hit & x).any(0)
+    if x.shape[0] <= WHOLE_SELECT_LIMIT:
+        last = jnp.broadcast_to(x[-1], hit.shape[1:])
+        return functools.reduce(lambda entry, k: jnp.where(hit[k], x[k], entry), range(x.shape[0] - 1), last)
+    if x.dtype.itemsize == 4:
+        bits = jnp.where(hit, lax.bitcast_convert_type(x, jnp.uint32), jnp.uint32(0))
+        return lax.bitcast_convert_type(lax.reduce(bits, jnp.uint32(0), lax.bitwise_or, (0,)), x.dtype)
     low = -jnp.inf if jnp.issubdtype(x.dtype, jnp.floating) else jnp.iinfo(x.dtype).min
     return jnp.max(jnp.where(hit, x, jnp.asarray(low, x.dtype)), axis=0)
 
@@ -251,8 +261,8 @@ def _entry(vector: Array, index: Array, own: bool, varies: bool) -> Array:
         between = range(1, index.ndim)
         hit = jnp.expand_dims(entries, (*between, index.ndim)) == index[None]
         return _only(hit, jnp.expand_dims(vector if own else vector[:, None], tuple(between)))
-    place = (index, jnp.broadcast_to(_lane_numbers(index), index.shape)) if varies and own else (index,)
-    return vector.at[place].get(mode="promise_in_bounds")
+    entries, place = _places(vector, index) if varies and own else (vector, (index,))
+    return entries.at[place].get(mode="promise_in_bounds", wrap_negative_indices=False)
 
 
 def _with_entry(vector: Array, index: Array, value: Array, add: bool, mode: lax.GatherScatterMode) -> Array:
@@ -262,10 +272,20 @@ def _with_entry(vector: Array, index: Array, value: Array, add: bool, mode: lax.
     if vector.shape[0] <= (WHOLE_SELECT_LIMIT if whole_loops.searches_arms() else SELECT_LIMIT):
         hit = jnp.arange(vector.shape[0], dtype=index.dtype)[:, None] == index[None]
         return jnp.where(hit, vector + value[None] if add else value[None], vector)
-    place = vector.at[index, _lane_numbers(index)]
-    options: Mapping[str, Any] = {"mode": "drop", "unique_indices": True}
-    return place.add(value, **options) if add else place.set(value, **options)
+    # What is out of range stays so, and next to it, so that its place among the entries of all runs does not overflow.
+    index = jnp.clip(index.astype(jnp.result_type(index, jnp.int32)), -1, vector.shape[0])
+    entries, place = _places(vector, index)
+    options: Mapping[str, Any] = {"mode": "drop", "unique_indices": True, "wrap_negative_indices": False}
+    changed = entries.at[place].add(value, **options) if add else entries.at[place].set(value, **options)
+    return changed.reshape(vector.shape)
 
 
-def _lane_numbers(index: Array) -> Array:
-    return jnp.arange(index.shape[-1], dtype=index.dtype)
+def _places(vector: Array, index: Array) -> tuple[Array, tuple[Array, ...]]:
+    """The entries of all runs, [entries, lanes] or in one row, and the indices of vector[index] of each run in them.
+
+    In a loop that is compiled whole, one number for each run is cheaper than two (benchmarks/results/engine.md).
+    """
+    lane = jnp.arange(index.shape[-1], dtype=index.dtype)
+    if whole_loops.searches_arms() and vector.size < 2**31:
+        return vector.reshape(-1), (index.astype(jnp.int32) * vector.shape[1] + lane.astype(jnp.int32),)
+    return vector, (index, jnp.broadcast_to(lane, index.shape))
