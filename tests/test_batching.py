@@ -346,6 +346,28 @@ def test_one_entry_of_short_and_long_vectors(vector):
         np.testing.assert_array_equal(g, w)
 
 
+@pytest.mark.parametrize("whole", [False, True])
+@pytest.mark.parametrize("entries", [3, 4, 16, 100])
+def test_entries_are_found_to_the_bit_and_those_out_of_range_are_not_set(entries, whole, monkeypatch):
+    vector = np.resize(np.array([-0.0, 0.0, 1e-3, -np.inf, np.inf, -7], np.float32), (entries, 8))
+    inside = np.array([0, entries - 1, 1, 1, 0, 2, 1, 2], np.int32)
+    index = np.array([0, entries - 1, -1, -entries, -entries - 1, entries, -(2**31), 2**31 - 1], np.int32)
+
+    def function(x, i, j):
+        return x[i], x.at[j].set(5.0), x.at[j].add(5.0)
+
+    if whole:
+        monkeypatch.setattr(whole_loops, "searches_arms", lambda: True)
+    batched = batching.batch_last(function, (vector[:, 0], inside[0], index[0]), (True, True, True), True, 8)
+    found, replaced, added = map(np.asarray, jax.jit(batched)(vector, inside, index))
+    np.testing.assert_array_equal(found.view(np.int32), vector[inside, range(8)].view(np.int32))
+    want, more = vector.copy(), vector.copy()
+    for lane, k in enumerate([0, entries - 1, entries - 1, 0]):  # a negative index counts from the end, once
+        want[k, lane], more[k, lane] = 5.0, more[k, lane] + 5.0
+    np.testing.assert_array_equal(replaced, want)
+    np.testing.assert_array_equal(added, more)
+
+
 @pytest.mark.parametrize("vector", [VECTOR, LONG], ids=["select", "gather"])
 def test_several_entries_of_short_and_long_vectors(vector):
     """A list of places, that of a run or of all, in a vector of a run or of all; nothing is moved."""
