@@ -73,3 +73,4 @@ def test_a_setting_of_jax_that_prevents_every_run_is_one_line(name, value, said,
     *others, line = done.stderr.splitlines()
     assert done.returncode == 2 and name in line and said in line
     assert all(": more than 2 s so far" in other for other in others)  # on a machine that is busy
+    assert not list(Path().glob("*-result"))  # nothing was begun

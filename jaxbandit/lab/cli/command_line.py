@@ -54,6 +54,8 @@ def _run(argv: list[str], own_process: bool = False) -> int:
             cache.use()
         if isinstance(command, int):
             return command
+        if hasattr(command, "no_cache") and (said := jax_settings.without_jit()):  # before it begins a directory
+            return _say(said, BAD_INPUT)
         alone = getattr(command, "json", False) and not getattr(command, "replaces_process", False)
         reserved = streams.only_a_document(own_process) if alone else contextlib.nullcontext()
         with _warnings_as_lines(RunsLeftOut, NoLocks), reserved:

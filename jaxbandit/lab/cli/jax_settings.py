@@ -15,9 +15,18 @@ def fault(error: Exception) -> str | None:
     platforms = os.environ.get(PLATFORMS)
     if platforms and (reason := _no_platform()):
         return f"{PLATFORMS} = {show(platforms)}: JAX cannot start it here ({reason}); unset it, or install JAX for it"
-    if _jit_is_off():
-        return f"{NO_JIT} = {show(os.environ[NO_JIT])}: jaxbandit plays compiled programs only ({said}); unset it"
-    return None
+    return without_jit()
+
+
+def without_jit() -> str | None:
+    """Return in one line that programs cannot be compiled; None if they can. JAX is imported only if it was told so."""
+    if NO_JIT not in os.environ:
+        return None
+    import jax
+
+    if not jax.config.jax_disable_jit:  # pyright: ignore[reportAttributeAccessIssue]
+        return None
+    return f"{NO_JIT} = {show(os.environ[NO_JIT])}: jaxbandit plays compiled programs only; unset it"
 
 
 def _no_platform() -> str:
@@ -29,9 +38,3 @@ def _no_platform() -> str:
     except Exception as error:  # of any type, also a bare AssertionError
         return error_line(error)
     return ""
-
-
-def _jit_is_off() -> bool:
-    import jax
-
-    return NO_JIT in os.environ and bool(jax.config.jax_disable_jit)  # pyright: ignore[reportAttributeAccessIssue]
