@@ -52,6 +52,31 @@ def test_an_intercept_is_a_one_behind_each_row_and_the_default(name):
         make(DIM, intercept=1)
 
 
+def test_the_radius_of_oful_counts_the_intercept_as_a_dimension():
+    """Theorem 2 by NumPy: the actions are its own, and those of a radius with `dim` dimensions are others."""
+    delta, prior, sigma, norm, rounds = 0.1, 0.01, 0.5, 1.5, 300
+    rng = np.random.default_rng(5)
+    contexts = rng.normal(size=(rounds, ARMS, DIM))
+    rows = np.concatenate([contexts, np.ones((rounds, ARMS, 1))], -1)
+    rewards = 0.5 + contexts @ np.array([0.3, -0.2]) + 0.1 * rng.normal(size=(rounds, ARMS))
+
+    def by_numpy(dimensions):
+        matrix, total, actions = prior * np.eye(DIM + 1), np.zeros(DIM + 1), []
+        for x, y in zip(rows, rewards, strict=True):
+            grown = np.linalg.slogdet(matrix)[1] - dimensions * np.log(prior)
+            radius = sigma * np.sqrt(grown + 2 * np.log(1 / delta)) + np.sqrt(prior) * norm
+            inverse = np.linalg.inv(matrix)
+            width = np.sqrt(np.einsum("ai,ij,aj->a", x, inverse, x))
+            actions.append(a := int(np.argmax(x @ inverse @ total + radius * width)))
+            matrix, total = matrix + np.outer(x[a], x[a]), total + y[a] * x[a]
+        return actions
+
+    options = {"delta": delta, "regularization": prior, "sigma": sigma, "theta_norm": norm}
+    found = played(jb.lin_ucb_shared(ARMS, DIM, variant="oful", **options), contexts, rewards)
+    np.testing.assert_array_equal(found, by_numpy(DIM + 1))
+    assert (found != by_numpy(DIM)).any()
+
+
 @pytest.mark.parametrize("rule", [jb.lin_ucb_disjoint, jb.lin_ts_disjoint])
 def test_a_level_that_no_context_shows_is_learned(rule):
     """Arm 1 is better by .4 for everybody, and contexts are noise: without an intercept nobody could see it."""
