@@ -93,4 +93,5 @@ def chernoff_racing(
         rewards=law.rewards,
         first=2,
         grid=grid,
+        invariant=law.invariant,
     )

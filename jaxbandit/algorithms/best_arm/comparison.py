@@ -15,6 +15,7 @@ from jaxbandit.algorithms.best_arm.thresholds import ThresholdName, pair_thresho
 from jaxbandit.base.contract import Rewards
 from jaxbandit.base.numerics import argmax, as_float, get_at, kahan_at, normal_of_words, set_at, xlogx
 from jaxbandit.base.types import Array, Scalar
+from jaxbandit.theory.estimators.counts import deviation
 from jaxbandit.theory.solvers.families import Family, FamilyName, transport
 from jaxbandit.theory.solvers.families import family as family_of
 from jaxbandit.theory.solvers.optimal_weights import optimal_weights
@@ -28,12 +29,13 @@ class ArmStatistics(NamedTuple):
     """Sufficient statistics of num_arms arms."""
 
     counts: Array  # int32[num_arms]
-    means: Array  # float[num_arms], 0 where never pulled
-    # Sums of rewards, float[1, num_arms]; in float32 float[2, num_arms], where the second row is what rounding added.
-    # Sums rather than running means, so that equal empirical means compare as equal.
+    means: Array  # float[num_arms], 0 where never pulled; minus `first` if it is kept
+    # Sums of rewards, minus `first` if it is kept, float[1, num_arms]; in float32 float[2, num_arms], where the second
+    # row is what rounding added. Sums rather than running means, so that equal empirical means compare as equal.
     sums: Array
     squares: Array | None  # float[num_arms], sums of squared deviations from the mean; None if they are not needed
     parts: Array | None  # float[num_arms], each arm's part of the threshold (`Comparison.part`), cached between pulls
+    first: Array | None  # float[], the first reward of the run, NaN before it; None: means are those of the rewards
 
 
 class Comparison(NamedTuple):
@@ -50,6 +52,7 @@ class Comparison(NamedTuple):
     deviations: Callable[[ArmStatistics], Array] | None = None  # scale of one reward, float[num_arms]; None: unknown
     first: int = 1  # pulls of each arm before arms are compared
     assumptions: tuple[str, ...] = ()  # of the proof, beyond `rewards`
+    invariant: bool = False  # whether nothing above changes if all means are shifted; then means are minus `first`
     squares: bool = False  # whether the sums of squared deviations are needed
     part: Callable[[Array], Array] | None = None  # pulls >= 1 of one arm -> its part of the threshold
 
@@ -93,6 +96,7 @@ def known_family(
         proved=beta.proved,
         rewards=law.rewards,
         deviations=deviations if name in ("bernoulli", "gaussian") else None,
+        invariant=law.invariant,
         part=beta.part,
         draw=lambda words, arms: law.posterior(normal_of_words(words), jnp.maximum(arms.counts, 1), arms.means),
     )
@@ -107,11 +111,13 @@ def nothing_seen(comparison: Comparison, num_arms: int) -> ArmStatistics:
         sums=jnp.zeros((2 if rough else 1, num_arms)),
         squares=jnp.zeros(num_arms) if comparison.squares else None,
         parts=None if comparison.part is None else comparison.part(jnp.ones(num_arms)),
+        first=as_float(jnp.nan) if comparison.invariant else None,
     )
 
 
 def seen(comparison: Comparison, arms: ArmStatistics, arm: Array, reward: Array) -> ArmStatistics:
     """Return the statistics after one more reward: sums (compensated in float32) and Welford's sums of squares."""
+    first, reward = deviation(arms.first, reward)
     count = get_at(arms.counts, arm) + 1
     totals, errors, after = kahan_at(arms.sums[0], arms.sums[1] if len(arms.sums) == 2 else None, arm, reward)
     sums = totals[None] if errors is None else jnp.stack([totals, errors])
@@ -123,7 +129,7 @@ def seen(comparison: Comparison, arms: ArmStatistics, arm: Array, reward: Array)
     if comparison.part is not None and parts is not None:
         parts = set_at(parts, arm, comparison.part(as_float(count)))
     counts, means = set_at(arms.counts, arm, count), set_at(arms.means, arm, mean)
-    return ArmStatistics(counts, means, sums, squares, parts)
+    return ArmStatistics(counts, means, sums, squares, parts, first)
 
 
 def separated(comparison: Comparison, arms: ArmStatistics, pulls: Array, slack: float = 0.0) -> Array:

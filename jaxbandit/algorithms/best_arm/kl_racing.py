@@ -109,6 +109,7 @@ def kl_racing(
         rewards=law.rewards,
         first=2,
         grid=grid,
+        invariant=law.invariant,
     )
 
 
@@ -165,4 +166,5 @@ def successive_elimination(
         width = as_float(sigma) * jnp.sqrt(2 * level / look.rounds)
         return unbeaten(look, "all", lambda leader, other: leader - other >= 2 * width)
 
-    return race(where, num_arms, keep, promise=Promise(delta), rewards=Rewards(sigma=sigma), grid=grid)
+    rewards = Rewards(sigma=sigma)
+    return race(where, num_arms, keep, promise=Promise(delta), rewards=rewards, grid=grid, invariant=True)

@@ -23,6 +23,7 @@ from jaxbandit.base.batches import Batch
 from jaxbandit.base.contract import Algorithm, Arms, Promise, Rewards
 from jaxbandit.base.numerics import argmax, as_float, get_at, set_at
 from jaxbandit.base.types import Array, Key, PyTree, Scalar
+from jaxbandit.theory.estimators.counts import deviation
 
 Drop = Literal["worst", "all"]
 # With more arms than this, a run played alone skips the comparison, which may be of all pairs, in rounds where it is
@@ -42,6 +43,7 @@ class RaceState(NamedTuple):
     # float[num_arms], the first reward of each arm, from which `sums` and `fresh` are deviations; None: they are not
     origin: Array | None
     statistic: PyTree  # further statistics of the rule; None if there are none
+    first: Array | None = None  # float[], the first reward of the run, which is subtracted from all; None: it is not
 
 
 class Look(NamedTuple):
@@ -83,6 +85,7 @@ def race(
     first: int = 1,
     grid: Scalar = 1.0,
     deviations: bool = False,
+    invariant: bool = False,
 ) -> Algorithm:
     """Return the race that is defined by these parts.
 
@@ -102,6 +105,9 @@ def race(
       deviations: whether deviations of the rewards from the first reward of each arm are added up. They are exact where
         rewards of an arm are within a factor of 2 of each other, so that rounding does not grow with their size and
         number; static.
+      invariant: whether `keep` does not change if all means are shifted: the first reward of the run is then subtracted
+        from all of them, so that a shift by what floats hold changes nothing. Of a batch it is the first mean, and the
+        sums of its rewards, which are given, have been rounded at their own size. Static.
 
     Returns:
       An Algorithm with actions int32[] in [0, num_arms), rewards float[] and recommendations int32[1].
@@ -116,7 +122,9 @@ def race(
         count = jnp.zeros((), int)
         nothing = jnp.zeros(num_arms)
         origin = nothing if deviations else None
-        return RaceState(jnp.ones(num_arms, bool), jnp.zeros(num_arms, int), count, nothing, nothing, origin, begin())
+        base = as_float(jnp.nan) if invariant else None
+        survivors, counts = jnp.ones(num_arms, bool), jnp.zeros(num_arms, int)
+        return RaceState(survivors, counts, count, nothing, nothing, origin, begin(), base)
 
     def next_look(rounds: Array) -> Array:
         """Return the number of rounds after which the survivors are compared next, int[]."""
@@ -128,22 +136,27 @@ def race(
 
     def update(state: RaceState, context: None, action: Array, reward: Array) -> RaceState:
         before, origin = get_at(state.counts, action), state.origin
+        base, reward = deviation(state.first, reward)
         if origin is not None:
-            first = jnp.where(before > 0, get_at(origin, action), reward)
-            origin, reward = set_at(origin, action, first), reward - first
+            own = jnp.where(before > 0, get_at(origin, action), reward)
+            origin, reward = set_at(origin, action, own), reward - own
         counts = set_at(state.counts, action, before + 1)
         fresh = set_at(state.fresh, action, get_at(state.fresh, action) + reward)
-        return looked(state._replace(counts=counts, fresh=fresh, origin=origin))
+        return looked(state._replace(counts=counts, fresh=fresh, origin=origin, first=base))
 
     def plan(state: RaceState) -> Array:
         return jnp.where(state.survivors, next_look(state.rounds) - state.counts, 0)
 
     def absorb(state: RaceState, pulls: Array, sums: Array) -> RaceState:
-        origin = state.origin
+        origin, base = state.origin, state.first
+        if base is not None:
+            mean = jnp.sum(sums) / as_float(jnp.maximum(jnp.sum(pulls), 1))
+            base = jnp.where(jnp.isnan(base) & jnp.any(pulls > 0), mean, base)
+            sums = jnp.where(pulls > 0, sums - as_float(pulls) * base, 0.0)
         if origin is not None:
             origin = jnp.where((state.counts == 0) & (pulls > 0), sums / as_float(jnp.maximum(pulls, 1)), origin)
             sums = jnp.where(pulls > 0, sums - as_float(pulls) * origin, 0.0)
-        return looked(state._replace(counts=state.counts + pulls, fresh=state.fresh + sums, origin=origin))
+        return looked(state._replace(counts=state.counts + pulls, fresh=state.fresh + sums, origin=origin, first=base))
 
     def looked(state: RaceState) -> RaceState:
         """Return the state after a comparison if all survivors have the pulls it requires, else unchanged."""
@@ -172,7 +185,8 @@ def race(
             survivors,
             jnp.arange(num_arms, dtype=jnp.int32) == best(places(state._replace(sums=sums)), state.survivors),
         )
-        return RaceState(survivors, state.counts, end, sums, jnp.zeros(num_arms), state.origin, statistic)
+        fresh = jnp.zeros(num_arms)
+        return RaceState(survivors, state.counts, end, sums, fresh, state.origin, statistic, state.first)
 
     def places(state: RaceState) -> Array:
         """Return the sums of rewards, or the means where deviations are added up, float[num_arms]."""

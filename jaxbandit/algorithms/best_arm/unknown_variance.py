@@ -107,6 +107,7 @@ def unknown_variance(threshold: str, num_arms: int, delta: Scalar, *, where: str
         deviations=lambda arms: jnp.sqrt(_variances(arms)),
         draw=lambda words, arms: student.posterior_draw(words, _pulls(arms), arms.means, _variances(arms)),
         first=3 if threshold in ("interval", "tbox") else 10,
+        invariant=True,
         squares=True,
     )
 
@@ -119,5 +120,7 @@ def _pulls(arms: ArmStatistics) -> Array:
 def _variances(arms: ArmStatistics) -> Array:
     """Return the variances with divisor n, float[num_arms]; 0 if the rewards differ by no more than rounding errors."""
     squares, n = arms.squares, _pulls(arms)
-    assert squares is not None
-    return jnp.where(student.varies(squares, n, jnp.abs(arms.means)), squares / n, 0.0)
+    assert squares is not None and arms.first is not None
+    rounding = student.resolution(squares, jnp.abs(arms.first + arms.means))  # of each reward, before the sums
+    varies = student.varies(squares, n, jnp.abs(arms.means)) & (squares > n * rounding * rounding)
+    return jnp.where(varies, squares / n, 0.0)

@@ -23,6 +23,7 @@ from jaxbandit.base.numerics import as_float, get_at, kahan_at, set_at
 from jaxbandit.base.types import Array, ArrayLike, Key, Scalar
 from jaxbandit.theory.estimators import arm_means, least_squares, square_root_least_squares
 from jaxbandit.theory.estimators.arm_means import ArmMeans
+from jaxbandit.theory.estimators.counts import deviation
 from jaxbandit.theory.estimators.least_squares import LeastSquares
 from jaxbandit.theory.estimators.square_root_least_squares import SquareRootLeastSquares
 from jaxbandit.theory.solvers.l1 import pair_weights
@@ -80,7 +81,9 @@ class GapIndexState(NamedTuple):
     pulls: Array  # int32[], of all arms together
     counts: Array  # int32[num_arms]
     estimate: ArmMeans | LeastSquares | SquareRootLeastSquares
-    sums: Array | None  # float[2, num_arms], sums of rewards of each arm, and their rounding errors; in float32 only
+    # float[2, num_arms], sums of rewards of each arm (of the classical index minus the first reward of the run), and
+    # their rounding errors; in float32 only
+    sums: Array | None
     weights: Array | None  # float[num_arms^2, num_arms], row i num_arms + j is |w*| of x_i - x_j; optimized rule only
     pending: Array | None  # int32[], the arm still to pull for the last pair, -1 if none; rule "both" only
     priority: Array | None  # int32[num_arms] >= 0, among tied arms the largest value wins; random ties only
@@ -185,7 +188,8 @@ def gap_index_policy(where: str, features: ArrayLike, parts: Parts, problem: Pro
         n = get_at(state.counts, action) + 1
         more = (n,) if parts.index == "classical" else ()
         estimate = _form(state).update(state.estimate, action, reward, *more)
-        sums = None if state.sums is None else _added(state.sums, action, reward)
+        moved = deviation(estimate.first, reward)[1] if isinstance(estimate, ArmMeans) else reward
+        sums = None if state.sums is None else _added(state.sums, action, moved)
         pending = state.pending
         if pending is not None:
             pending = jnp.where((pending < 0) & ~starting(state), challenger, -1)

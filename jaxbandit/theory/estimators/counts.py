@@ -45,10 +45,7 @@ def update(arms: Counts, arm: Array, reward: Array) -> tuple[Counts, Array]:
     Only the entries of the pulled arm are recomputed. Means of constant rewards of 0 or 1 are exact. In float32 a sum
     has about 48 bits, and a mean is within two rounding errors of the exact one up to 2^24 pulls.
     """
-    first = arms.first
-    if first is not None:
-        first = jnp.where(jnp.isnan(first), reward, first)
-        reward = reward - first
+    first, reward = deviation(arms.first, reward)
     n = get_at(arms.counts, arm) + 1
     n_float = as_float(n)
     sums, rest, total = kahan_at(arms.sums, arms.rest, arm, reward)
@@ -59,6 +56,14 @@ def update(arms: Counts, arm: Array, reward: Array) -> tuple[Counts, Array]:
         rest=rest,
         first=first,
     ), n_float
+
+
+def deviation(first: Array | None, reward: Array) -> tuple[Array | None, Array]:
+    """Return the first reward of the run, this one if it was NaN, and the reward minus it; None leaves the reward."""
+    if first is None:
+        return None, reward
+    first = jnp.where(jnp.isnan(first), reward, first)
+    return first, reward - first
 
 
 def add(arms: Counts, pulls: Array, sums: Array) -> Counts:
