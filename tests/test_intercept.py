@@ -71,8 +71,8 @@ def test_the_radius_of_oful_counts_the_intercept_as_a_dimension():
             matrix, total = matrix + np.outer(x[a], x[a]), total + y[a] * x[a]
         return actions
 
-    options = {"delta": delta, "regularization": prior, "sigma": sigma, "theta_norm": norm}
-    found = played(jb.lin_ucb_shared(ARMS, DIM, variant="oful", **options), contexts, rewards)
+    rule = jb.lin_ucb_shared(ARMS, DIM, variant="oful", delta=delta, regularization=prior, sigma=sigma, theta_norm=norm)
+    found = played(rule, contexts, rewards)
     np.testing.assert_array_equal(found, by_numpy(DIM + 1))
     assert (found != by_numpy(DIM)).any()
 
