@@ -222,3 +222,12 @@ def test_float32_equals_float64_within_the_sampling_error(name, label, rounds):
     instance = precision.INSTANCES[label]
     found = precision.compare(name, instance, rounds)
     assert found["standard_errors"] <= precision.LIMIT, found
+
+
+def test_sums_of_batches_are_minus_one_base_for_the_whole_race():
+    """The base is the first batch's mean, 12 / 4 = 3; two batches leave the sums 3 + 50 and 9 + 10, minus 4 times 3."""
+    rule = jb.successive_elimination(2)
+    state = rule.init(jax.random.key(0))
+    for sums in ([3.0, 9.0], [50.0, 10.0]):
+        state = rule.batch.absorb(state, jnp.array([2, 2]), jnp.array(sums))
+    assert (state.sums + state.fresh).tolist() == [41.0, 7.0]
