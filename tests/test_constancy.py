@@ -5,6 +5,9 @@ import pytest
 from scipy import stats
 
 import jaxbandit as jb
+from jaxbandit.decide.tuning import reporting
+from jaxbandit.decide.tuning.criterion import Criterion, Stage
+from jaxbandit.decide.tuning.evidence import Evidence
 from jaxbandit.theory.comparisons import constancy
 from jaxbandit.theory.comparisons.constancy import changes
 
@@ -103,6 +106,41 @@ def test_shares_that_move_with_the_rate_are_remarked():
     mixed = rng.permutation(arm)
     rates = changes([outcome[mixed == 0], outcome[mixed == 1]], order=mixed).remarks
     assert not any("of the first half of the pulls" in line for line in rates)
+
+
+def test_arms_with_common_random_numbers_are_not_added_up():
+    """Eight arms that share what is random: their sum would have halves that differ, and no arm alone has."""
+    rng = np.random.default_rng(8)
+    found = {True: 0, False: 0}
+    for _ in range(100):
+        shared = list(rng.normal(size=60) + 0.1 * rng.normal(size=(8, 60)))
+        for together in found:
+            found[together] += any("together" in line for line in changes(shared, together=together))
+            found[together] += any("together" in line for line in changes(shared, together=together).remarks)
+    assert found[True] >= 3 and found[False] == 0
+
+
+def test_a_search_remarks_on_a_flip_of_moderate_size_and_on_nothing_else():
+    """60 searches at the level 1e-3: more than 1 remark has a probability of 2e-3."""
+    rng = np.random.default_rng(9)
+    calm = moved = 0
+    for i in range(60):
+        scores = rng.normal(size=60) + 0.3 * rng.normal(size=(4, 60))
+        scores = np.round(scores, 1) if i % 2 else scores
+        calm += bool(remarks_of(scores))
+        moved += bool(remarks_of(scores + np.repeat([0.0, 1.6], 30)))
+    assert calm <= 1 and moved >= 50
+
+
+def remarks_of(scores):
+    """What the certificate of a search with all of these scores says of their order."""
+    criterion = Criterion(0.05, 0.0)
+    evidence = Evidence(criterion, [Stage(len(scores), 0, True)])
+    arms, seeds = np.indices(scores.shape)
+    evidence.enter(arms.ravel(), seeds.ravel(), scores.ravel())
+    names = [f"c{i}" for i in range(len(scores))]
+    made = reporting.search_certificate(evidence, 0, names, paired=True, ended=True, on_failure="stop")
+    return [line for line in (made.contradiction, *made.remarks) if "scores of c" in line]
 
 
 def told(rewards, *, paired=False, batch=100):

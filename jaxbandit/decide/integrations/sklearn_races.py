@@ -14,12 +14,12 @@ from jaxbandit.decide.sessions.session import Session, session
 from jaxbandit.decide.tuning.allocation import Played, Request, halving, race
 from jaxbandit.decide.tuning.criterion import RARE, Criterion, Stage
 from jaxbandit.decide.tuning.evidence import Evidence
-from jaxbandit.decide.tuning.reporting import withdrawn
+from jaxbandit.decide.tuning.reporting import order_of, withdrawn
 from jaxbandit.decide.tuning.rules import DELTA, chosen
 from jaxbandit.engine.rounds import fit
 from jaxbandit.theory.comparisons.arms import normal_arms
-from jaxbandit.theory.comparisons.betting import mixture_upper
-from jaxbandit.theory.comparisons.contradiction import Differences, of_comparison
+from jaxbandit.theory.comparisons.betting import stated_interval
+from jaxbandit.theory.comparisons.contradiction import Differences, contradiction, of_comparison
 
 SPLITS = (
     "each score comes from one random split of this data set; the means are over all its splits, and nothing is "
@@ -54,6 +54,12 @@ class _Without:
     def differences(self, arm: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         low, estimates, high = self._comparison.differences(arm)
         return np.where(self._ignored, -np.inf, low), estimates, np.where(self._ignored, np.inf, high)
+
+    def ever(self) -> np.ndarray:
+        return self._comparison.ever() & ~self._ignored | np.diag(self._ignored)
+
+    def crossed(self, arm: int) -> np.ndarray:
+        return self._comparison.crossed(arm) & ~self._ignored
 
 
 class SplitEvidence(Evidence):
@@ -158,7 +164,7 @@ class SplitSearch:
             excluded=excluded,
             needed=self.needed if self.criterion.score_range is None else None,
             names=names,
-            remarks=remarks + self._outliers(arm, names),
+            remarks=(*order_of(self.evidence, names).remarks, *remarks, *self._outliers(arm, names)),
             contradiction=self._contradiction(arm, names),
         )
         return withdrawn(made)
@@ -166,7 +172,8 @@ class SplitSearch:
     def _contradiction(self, arm: int, names: tuple[str, ...]) -> str:
         """What the scores contradict, "" if nothing."""
         comparison, delta = self.evidence.comparison(), self.criterion.delta
-        return of_comparison(comparison, [arm], names=names, noun="configuration", delta=delta)
+        found = of_comparison(comparison, [arm], names=names, noun="configuration", delta=delta)
+        return found or contradiction(found=order_of(self.evidence, names).contradiction)
 
     def _outliers(self, arm: int, names: tuple[str, ...]) -> tuple[str, ...]:
         """Remarks on differences that are not normal."""
@@ -187,8 +194,8 @@ class SplitSearch:
         ends = []
         for sample in self.evidence.samples:
             x = (np.array([score for score in sample if not math.isnan(score)]) - least) / (most - least)
-            ends.append((1 - mixture_upper(1 - x, level), mixture_upper(x, level)))
-        low, high = least + (most - least) * np.clip(np.array(ends).T, 0.0, 1.0)
+            ends.append(stated_interval(x, level))
+        low, high = least + (most - least) * np.array(ends).T
         return low, high
 
     def _assumptions(self) -> list[str]:
@@ -253,7 +260,7 @@ class RuleSearch(SplitSearch):
             achieved=self.achieved(arm),
             excluded=self.evidence.excluded(),
             names=names,
-            remarks=remarks + self._outliers(arm, names),
+            remarks=(*order_of(self.evidence, names).remarks, *remarks, *self._outliers(arm, names)),
             contradiction=own.contradiction or self._contradiction(arm, names),
         )
         return withdrawn(made)

@@ -62,15 +62,18 @@ class Certificate:
     contradiction: str = ""  # what the data contradict, in a line; "" if nothing
 
     def __post_init__(self) -> None:
-        """Withdraw what is claimed from data that contradict an assumption."""
+        """Withdraw what is claimed from data that contradict an assumption, and intervals that lack their estimates."""
         low, high = self.low, self.high
         m = 1 if self.recommendation is None else len(self.recommendation)
         error = None if self.coverage is None else 1 - self.coverage
-        shown = {"low": low, "high": high, "estimates": self.means, "names": self.names, "delta": error}
+        shown = {"low": low, "high": high, "names": self.names, "delta": error}
         line = self.contradiction or contradiction(excluded=self.excluded, m=m, **shown)
+        change = functools.partial(object.__setattr__, self)
+        if low is not None and high is not None and (bad := contradictory(low, high, self.means)).any():
+            change("low", np.where(bad, -math.inf, low))
+            change("high", np.where(bad, math.inf, high))
         if not line:
             return
-        change = functools.partial(object.__setattr__, self)
         change("contradiction", line)
         if self.achieved is not None:
             change("achieved", math.inf)
@@ -78,10 +81,6 @@ class Certificate:
             change("excluded", np.zeros(len(self.pulls), bool))
         if self.survivors is not None and not self.survivors.any():
             change("survivors", np.ones(len(self.pulls), bool))
-        if low is not None and high is not None:
-            bad = contradictory(low, high, self.means)
-            change("low", np.where(bad, -math.inf, low))
-            change("high", np.where(bad, math.inf, high))
 
     @property
     def known(self) -> str:

@@ -64,7 +64,7 @@ def certificate(session: Session) -> Certificate:
             contradicted = of_comparison(comparison, arms, delta=1 - coverage)
     remarks = _lost(session) if single else []
     if rewards is not None or (single and (rewards := samples(session)) is not None):
-        found = changes(rewards, order=None if session.paired else _order(session))
+        found = changes(rewards, order=None if session.paired else _order(session), together=not session.paired)
         contradicted = contradicted or contradiction(found=found.contradiction)
         remarks = [*found.remarks, *remarks]
     if rule.rewards is not None:

@@ -13,8 +13,9 @@ from jaxbandit.decide.tuning.configs import Configs
 from jaxbandit.decide.tuning.criterion import Criterion
 from jaxbandit.decide.tuning.evidence import Evidence, Outlier
 from jaxbandit.theory.comparisons.achieved import achieved_epsilon
-from jaxbandit.theory.comparisons.betting import mixture_upper
-from jaxbandit.theory.comparisons.contradiction import of_comparison
+from jaxbandit.theory.comparisons.betting import stated_interval
+from jaxbandit.theory.comparisons.constancy import Findings, changes
+from jaxbandit.theory.comparisons.contradiction import contradiction, of_comparison
 from jaxbandit.theory.proportions import rate_bounds
 
 MEANING = {  # of a mean, by what happens to failed trainings
@@ -56,7 +57,7 @@ def _bounded(evidence: Evidence, level: float) -> tuple[np.ndarray, np.ndarray]:
         if np.isin(share, (0.0, 1.0)).all() or len(share) * evidence.count > FEW:
             bounds[:, arm] = np.ravel(rate_bounds(np.clip(share, 0, 1).sum(), len(share), level))
         else:
-            bounds[:, arm] = 1 - mixture_upper(1 - share, level / 2), mixture_upper(share, level / 2)
+            bounds[:, arm] = stated_interval(share, level / 2)
     return least + (most - least) * bounds[0], least + (most - least) * bounds[1]
 
 
@@ -75,14 +76,15 @@ def search_certificate(
     """
     criterion, stages = evidence.criterion, evidence.stages
     error, comparison, location = criterion.error(stages), evidence.comparison(), evidence.location()
-    outliers = evidence.outliers(arm)
-    remarks = [*_outlier_remarks(outliers, names), *failure_remarks(evidence, arm, names, on_failure)]
+    outliers, order = evidence.outliers(arm), order_of(evidence, names)
+    remarks = [*order.remarks, *_outlier_remarks(outliers, names), *failure_remarks(evidence, arm, names, on_failure)]
     low, high = score_bounds(evidence)
     assumptions = criterion.assumptions(stages, paired)
     numbers = isinstance(on_failure, float)
     assumptions.append(f"a failed training counts as the score {on_failure:g}" if numbers else MEANING[str(on_failure)])
     excluded = comparison.excluded()
     found = of_comparison(comparison, [arm], names=names, noun="configuration", delta=error)
+    found = found or contradiction(found=order.contradiction)
     made = Certificate(
         rule=criterion.rule,
         delta=error,
@@ -107,6 +109,16 @@ def search_certificate(
         contradiction=found,
     )
     return withdrawn(made)
+
+
+def order_of(evidence: Evidence, names: Sequence[str]) -> Findings:
+    """Return what the scores of each configuration, in the order of their seeds, say against seeds that are alike.
+
+    Configurations may share seeds, so that no test adds up those of several ones.
+    """
+    sign = 1.0 if evidence.criterion.maximize else -1.0
+    scores = [sign * np.array(sample, np.float64) for sample in evidence.samples]
+    return changes(scores, together=False, names=names, noun="configuration", what="scores")
 
 
 def withdrawn(certificate: Certificate) -> Certificate:

@@ -35,6 +35,15 @@ class ArmBounds:
         np.fill_diagonal(claims, False)  # an empty interval does not make an arm worse than itself
         return claims
 
+    def ever(self) -> np.ndarray:
+        """Return which arms are exceeded by which, bool[K, K], as these bounds are all that is known."""
+        return self.claims()
+
+    def crossed(self, arm: int) -> np.ndarray:
+        """Return for which arms nothing can be the difference from this one, because an interval is empty, bool[K]."""
+        low, _, high = self.differences(arm)
+        return low > high
+
     def differences(self, arm: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return (low, estimate, high) of mu_l - mu_arm for all l, float64[K] each; estimates are not known here, NaN.
 
@@ -78,5 +87,7 @@ def normal_reach(variances: np.ndarray, size: np.ndarray, r: np.ndarray) -> np.n
     """
     known = np.isfinite(r) & (variances > 0)
     rounding = student.resolution(np.where(known, variances, 0.0), size)
+    known &= np.isfinite(rounding)
+    rounding = np.where(known, rounding, 0.0)
     reach = rounding + (np.sqrt(np.where(known, variances, 0.0)) + rounding) * np.where(known, r, 0.0)
     return np.where(known, reach, np.inf)

@@ -6,11 +6,14 @@ initial value 1, and by Ville's inequality it ever reaches 1/alpha with probabil
 So the mean is below U, the least m at which W has reached 1/alpha, with probability at least 1 - alpha at all times.
 Only the mean of D_s given the past is used: means may drift, if their difference does not.
 
+By chance the mean of the sample rises above the least of these bounds now and then: then the bound of the whole
+sample is stated, which holds too, and an arm that was exceeded is no longer said to be.
+
 The rows may be given in any order, because stakes do not depend on earlier rows.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -39,6 +42,28 @@ def mixture_upper(differences: np.ndarray, alpha: float, *, min_size: int = 1) -
     """
     wealth = _Wealth(np.asarray(differences, np.float64), min_size)
     return wealth.upper(-math.log(alpha))
+
+
+def stated_upper(differences: np.ndarray, alpha: float, *, min_size: int = 1) -> float:
+    """Return the bound of `mixture_upper`, or that of the whole sample alone if it were below the sample's mean."""
+    return _raised(mixture_upper(differences, alpha, min_size=min_size), differences, alpha, min_size)
+
+
+def _raised(bound: float, differences: np.ndarray, alpha: float, min_size: int = 1) -> float:
+    if not len(differences) or bound >= np.mean(differences):
+        return bound
+    return mixture_upper(differences, alpha, min_size=max(min_size, len(differences)))
+
+
+def stated_interval(shares: np.ndarray, alpha: float) -> tuple[float, float]:
+    """Return an interval of the mean of scores in [0, 1], each end false with probability alpha at most.
+
+    It has the mean of the sample. If bounds of two times exclude each other, it is (inf, -inf): one of them is false.
+    """
+    below, high = mixture_upper(1 - shares, alpha), mixture_upper(shares, alpha)
+    if 1 - below > high:
+        return math.inf, -math.inf
+    return 1 - _raised(below, 1 - shares, alpha), _raised(high, shares, alpha)
 
 
 class _Wealth:
@@ -113,7 +138,8 @@ class BoundedDifferences:
         shape = num_arms, num_arms
         self.num_arms = num_arms
         self._log_wealth = np.zeros((*shape, len(STAKES)))  # at [l, i] of bets against mu_l >= mu_i
-        self._claims = np.zeros(shape, bool)
+        self._claims = np.zeros(shape, bool)  # at any time
+        self._sums = np.zeros(shape)  # of the differences
         self._first = np.broadcast_to(np.asarray(first, np.int32), shape)
         self._next = self._first.copy()
         self._enough = -np.broadcast_to(np.asarray(log_alpha, np.float64), shape)
@@ -141,24 +167,25 @@ class BoundedDifferences:
         due = (self._next[at] == row) & (one[:, None] != other)
         logs = np.log1p(-STAKES * (((scores[one][:, None] - scores[other]) / self._width)[..., None]))
         self._log_wealth[at] += np.where(due[..., None], logs, 0.0)
+        self._sums[at] += np.where(due, scores[one][:, None] - scores[other], 0.0)
         self._next[at] += due
         due &= self._next[at] - self._first[at] >= self._min_size
         self._claims[at] |= due & (log_mixture(self._log_wealth[at]) >= self._enough[at])
 
     def excluded(self) -> np.ndarray:
-        """Return which arms some arm exceeds with certainty at the stated level, bool[K]; it never becomes False."""
-        return np.asarray(self._claims.any(axis=1))
+        """Return which arms some arm exceeds with certainty at the stated level, bool[K]."""
+        return np.asarray(self.claims().any(axis=1))
 
     def upper(self, arm: int) -> np.ndarray:
         """Return the upper bounds of mu_l - mu_arm for all l, float64[K]; 0 for the arm itself."""
         return np.array([self._upper(other, arm) for other in range(self.num_arms)])
 
-    def _upper(self, one: int, other: int) -> float:
+    def _upper(self, one: int, other: int, bound: Callable[..., float] = stated_upper) -> float:
         """Return the upper bound of mu_one - mu_other."""
         if one == other:
             return 0.0
         alpha = math.exp(-self._enough[one, other])
-        return self._width * mixture_upper(self._apart(one, other), alpha, min_size=self._min_size)
+        return self._width * bound(self._apart(one, other), alpha, min_size=self._min_size)
 
     def _apart(self, one: int, other: int) -> np.ndarray:
         """Return the differences of two arms, float64[rows], in units of the range."""
@@ -174,5 +201,19 @@ class BoundedDifferences:
         return low, means, self.upper(arm)
 
     def claims(self) -> np.ndarray:
-        """Return which arms are exceeded by which, bool[K, K]: [l, i] if mu_l < mu_i is certain at the stated level."""
+        """Return which arms are exceeded by which, bool[K, K]: [l, i] if mu_l < mu_i is certain at the stated level.
+
+        It was certain before, and is not said any more, if the mean of l is not below that of i by now.
+        """
+        return self._claims & (self._sums < 0)
+
+    def ever(self) -> np.ndarray:
+        """Return which arms were exceeded by which at any time, bool[K, K]; it never becomes False."""
         return self._claims.copy()
+
+    def crossed(self, arm: int) -> np.ndarray:
+        """Return for which arms the bounds of mu_l - mu_arm of any two times exclude each other, bool[K]."""
+        bounds = [
+            (self._upper(arm, i, mixture_upper), self._upper(i, arm, mixture_upper)) for i in range(self.num_arms)
+        ]
+        return np.array([-one > other for one, other in bounds])

@@ -3,7 +3,8 @@
 Each test looks at the order of the scores of an arm only, and has its level for any law of the scores, with ties:
 
 - The first half against the second, by the rank sum (Wilcoxon 1945), for each arm, and for all arms together by the sum
-  of their rank sums. With halves of equal length its law is symmetric, with lighter tails than the normal one.
+  of their rank sums, unless arms have common random numbers and so depend on each other. With halves of equal length
+  its law is symmetric, with lighter tails than the normal one.
 - Neighbors, by the correlation of the ranks of successive scores (Wald and Wolfowitz 1943). It is as skewed as
   g^2 / sqrt(n), where g is the skewness of the ranks, and is tested where this is at most 0.1: not with rare events.
 - Repeated rows: a block of scores that occurs twice, so long that n^2/2 q^L <= 1e-6, where q is the share of pairs of
@@ -52,6 +53,7 @@ def changes(
     samples: Sequence[np.ndarray],
     *,
     order: np.ndarray | None = None,
+    together: bool = True,
     names: Sequence[str] | None = None,
     noun: str = "arm",
     what: str = "rewards",
@@ -61,6 +63,7 @@ def changes(
     Args:
       samples: float64[n] of each arm, in the order in which they were observed; NaN is left out.
       order: int[scores], the arm of each score, in the order of all of them. None: the shares are not looked at.
+      together: whether a test adds up the scores of all arms, which needs arms that are independent of each other.
       names: names of the arms. Default: the noun and a number.
       noun: what an arm is.
       what: what the scores are, in the plural.
@@ -84,7 +87,7 @@ def changes(
             r = float(np.corrcoef(ranks[:-1], ranks[1:])[0, 1])
             words = f"successive {what} of {name} depend on each other (rank correlation {r:.2f})"
             found.append((many * _p(r + 1 / len(ranks), 1 / len(ranks)), words))
-    if len(tested) > 1:
+    if together and len(tested) > 1:
         words = f"the {what} of the {noun}s together change from the first half to the second"
         found.append((many * _p(surplus, variance), words))
     found.sort(key=lambda each: each[0])

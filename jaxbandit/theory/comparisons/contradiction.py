@@ -2,15 +2,24 @@
 
 Bounds that hold together with probability 1 - delta cannot all be true if one excludes what another one states. Then
 either an event of probability delta has occurred, or an assumption is wrong, and data cannot tell which: nothing may be
-claimed from these bounds, and no interval that is empty, or that lacks its own estimate, may be shown. There are three
-signs: nobody is left who could be the best, a lower bound is above its upper bound, and an estimate has left the
-interval that earlier data gave it. By chance an estimate leaves such an interval about as often as the interval misses
-the mean: of 4,000 samples of normal numbers, with a level of .05 on each side, 470 and 296 at some time up to 3,000.
+claimed from these bounds, and no interval that is empty, or that lacks its own estimate, may be shown. There are two
+signs: nobody is left who could be the best, and a lower bound is above its upper bound, be it that of another time.
+
+That an estimate has left the interval that earlier data gave it is no sign, because it is not improbable enough: of
+4,000 samples of normal numbers, with a level of .05 on each side, the estimate did so in 470, and the interval missed
+the mean in 296, at some time up to 3,000. Then the bounds of the present are stated, which hold too, or none.
+
+Levels: let a be the best of K arms, and each bound of a difference in one direction have the level delta/(K - 1).
+Those of mu_a - mu_j, and those of mu_j - mu_a, of all j hold together with probability 1 - 2 delta. They are refuted
+only if each arm, as it could be a, was exceeded by another one or has a difference whose bounds exclude each other. The
+latter is looked for only where an arm was never exceeded, so that 2 delta is the probability of a false alarm at most,
+and delta that every arm was exceeded. Of 400 searches with 2 to 8 arms and up to 100 rows of normal scores, and of
+accuracies of 30 cases, at most 14 had one at delta = .05.
 
 To use it:
 
 - `contradiction(...)` returns the first line of a result, "" if nothing is contradicted. Give it what the result has:
-  which arms are excluded, intervals with their estimates, or a sentence of another finding.
+  which arms are excluded, intervals, or a sentence of another finding.
 - `of_comparison(comparison, arms)` returns the same for bounds of differences and the arms that are recommended.
 - `contradictory(low, high, estimates)` returns which intervals must not be shown.
 - A `Certificate` calls the first and the third by itself, withdraws its claims and prints the line.
@@ -35,6 +44,28 @@ class Differences(Comparison, Protocol):
         """Return (low, estimate, high) of mu_l - mu_arm for all l, float64[K] each, an estimate that is unknown NaN."""
         ...
 
+    def ever(self) -> np.ndarray:
+        """Return which arms were exceeded by which at any time, bool[K, K]."""
+        ...
+
+    def crossed(self, arm: int) -> np.ndarray:
+        """Return for which arms the bounds of mu_l - mu_arm of any two times exclude each other, bool[K]."""
+        ...
+
+
+class _AtAnyTime:
+    """What a comparison has ever claimed."""
+
+    def __init__(self, comparison: Differences):
+        """Take the claims of all times."""
+        self.num_arms, self._claims, self.upper = comparison.num_arms, comparison.ever(), comparison.upper
+
+    def excluded(self) -> np.ndarray:
+        return np.asarray(self._claims.any(axis=1))
+
+    def claims(self) -> np.ndarray:
+        return self._claims
+
 
 def contradiction(
     *,
@@ -42,7 +73,6 @@ def contradiction(
     m: int = 1,
     low: np.ndarray | None = None,
     high: np.ndarray | None = None,
-    estimates: np.ndarray | None = None,
     found: str = "",
     names: Sequence[str] | None = None,
     noun: str = "arm",
@@ -56,7 +86,6 @@ def contradiction(
       m: how many best arms are looked for.
       low: float64[K], lower ends of intervals; -inf where nothing is known.
       high: float64[K], upper ends.
-      estimates: float64[K], the numbers that are shown beside the intervals; NaN where there is none.
       found: a contradiction that was found elsewhere, as a sentence without a full stop.
       names: names of the arms. Default: the noun and a number.
       noun: what an arm is: "arm", "configuration", "variant".
@@ -68,12 +97,11 @@ def contradiction(
         left = f"every {noun} is excluded" if np.all(excluded) else f"fewer than {m} {noun}s are not excluded"
         what.append(f"{left}, also the best one" if m == 1 else left)
     if low is not None and high is not None:
-        bad = np.flatnonzero(contradictory(low, high, estimates))
+        bad = np.flatnonzero(contradictory(low, high))
         if len(bad):
             named = ", ".join(f"{noun} {i}" if names is None else names[i] for i in map(int, bad[:_NAMED]))
             named += f" and {len(bad) - _NAMED:,} more" if len(bad) > _NAMED else ""
-            empty = bool((np.asarray(low)[bad] > np.asarray(high)[bad]).any())
-            what.append(f"{'an interval is empty' if empty else 'an estimate is outside of its interval'} ({named})")
+            what.append(f"an interval is empty ({named})")
     if not what:
         return ""
     chance = "" if delta is None else f", or what has a probability of {delta:.3g} has happened"
@@ -110,8 +138,8 @@ def of_comparison(
 ) -> str:
     """Return the line with which a result begins whose bounds of differences contradict each other, or "".
 
-    They do if nobody is left who could be the best, or if the interval of the difference between a recommended arm and
-    another arm is empty or lacks the difference of their means.
+    They do if no arms are left that could be the best, or if each of those that are left has a difference whose bounds,
+    of any two times, exclude each other. Of several recommended arms one such difference is enough.
 
     Args:
       comparison: bounds of the differences.
@@ -119,19 +147,24 @@ def of_comparison(
       names: names of the arms. Default: the noun and a number.
       noun: what an arm is.
       when: the look at which it was found.
-      delta: the probability with which one of the bounds may be false.
+      delta: the probability with which a bound of the differences of the best arms from the others may be false.
     """
     arms = np.atleast_1d(np.asarray(arms, np.int64))
-    m, found = len(arms), ""
-    if nobody_left(comparison, m):
+    m, ever = len(arms), _AtAnyTime(comparison)
+    if nobody_left(ever, m):
         found = f"every {noun} is excluded, also the best one" if m == 1 else f"no {m} {noun}s can be the {m} best ones"
-    for arm in arms.tolist() if not found else []:
-        low, estimates, high = comparison.differences(arm)
-        bad = np.flatnonzero(contradictory(low, high, estimates))
-        if len(bad):
-            empty = low[bad[0]] > high[bad[0]]
-            state = "is empty" if empty else "lacks the difference of their means"
-            pair = " and ".join(f"{noun} {i}" if names is None else names[i] for i in (int(bad[0]), arm))
-            found = f"the interval of the difference between {pair} {state}"
-            break
-    return contradiction(found=found, when=when, delta=delta)
+        return contradiction(found=found, when=when, delta=delta)
+    left = [*arms.tolist(), *np.setdiff1d(np.flatnonzero(~ever.excluded()), arms).tolist()] if m == 1 else arms.tolist()
+    pairs = []
+    for arm in left:
+        if ever.excluded()[arm] and m == 1:
+            continue
+        bad = np.flatnonzero(comparison.crossed(arm))
+        pairs += [(int(bad[0]), arm)] if len(bad) else []
+        if m == 1 and not len(bad):
+            return ""
+    if not pairs:
+        return ""
+    pair = " and ".join(f"{noun} {i}" if names is None else names[i] for i in pairs[0])
+    found = f"bounds of the difference between {pair} exclude each other"
+    return contradiction(found=found, when=when, delta=None if delta is None else min(2 * delta, 1.0))

@@ -65,7 +65,9 @@ class PairedDifferences:
     """Upper bounds of the mean of D = X_l - X_i for all pairs of arms, if the differences are normal.
 
     After m rows the bound of a pair is U = mean(D) + sd(D) r_m with the one-sided `radius` r_m at the pair's level and
-    the divisor m in sd; the least of the bounds so far is kept, because each holds for all m at once. If all m
+    the divisor m in sd; the least of the bounds so far is kept, because each holds for all m at once. By chance a mean
+    difference rises above the least bound now and then: then the bound of the present is stated, which holds too, and
+    an arm that was exceeded is no longer said to be. If all m
     differences are exactly equal to c, U = c from row M on, where M is the larger of `min_size` and the first m with a
     finite r_m: under normality, two equal differences have variance 0 with certainty. This is what a rare event hides
     most easily.
@@ -99,12 +101,12 @@ class PairedDifferences:
         self.num_arms = num_arms
         self.squares = np.zeros(shape)
         self._origin, self._apart = np.zeros(shape), np.zeros(shape)  # first difference, mean deviation from it
-        self.bounds = np.full(shape, np.inf)  # of mu_l - mu_i at [l, i]
+        self.bounds = np.full(shape, np.inf)  # of mu_l - mu_i at [l, i], the least so far
+        self._size = np.zeros(num_arms)  # largest modulus of the scores of each arm
         self._first = np.asarray(first, np.int32)
         self._next = np.array(np.broadcast_to(self._first, shape))  # row that each pair needs next
         self._log_alpha = np.asarray(log_alpha, np.float64)
         self._min_size, self._resolution = min_size, resolution
-        self._excluded = np.zeros(num_arms, bool)
 
     @property
     def means(self) -> np.ndarray:
@@ -139,39 +141,59 @@ class PairedDifferences:
         squares = self.squares[at] + np.where(due, deviation * (deviation - deviation / n), 0.0)
         self._origin[at], self._apart[at], self.squares[at] = origin, mean, squares
         self._next[at] += due
+        self._size[one] = np.maximum(self._size[one], np.abs(scores[one]))
         due &= n >= self._min_size
         if due.any():
             size = np.abs(scores[one])[:, None] + np.abs(scores[other])  # others differ by standard deviations
             level = self._log_alpha if self._log_alpha.ndim == 0 else self._log_alpha[at]
-            bounds = np.where(
+            self.bounds[at] = np.where(
                 due, np.minimum(self.bounds[at], self._bound(n, origin + mean, squares, size, level)), self.bounds[at]
             )
-            self.bounds[at] = bounds
-            self._excluded[one] |= (bounds < 0).any(axis=1)
 
     def _bound(
         self, n: np.ndarray, means: np.ndarray, squares: np.ndarray, size: np.ndarray, log_alpha: np.ndarray
     ) -> np.ndarray:
         r, h = radius(n, log_alpha), self._resolution + student.resolution(squares, size)
-        known = np.isfinite(r)
+        known = np.isfinite(r) & np.isfinite(h)
+        h = np.where(known, h, 0.0)
         return np.where(known, means + h + (np.sqrt(squares / n) + h) * np.where(known, r, 0.0), np.inf)
 
     def excluded(self) -> np.ndarray:
-        """Return which arms some arm exceeds with certainty at the stated level, bool[K]; it never becomes False."""
-        return self._excluded.copy()
+        """Return which arms some arm exceeds with certainty at the stated level, bool[K]."""
+        return np.asarray(self.claims().any(axis=1))
 
     def upper(self, arm: int) -> np.ndarray:
         """Return the upper bounds of mu_l - mu_arm for all l, float64[K]; 0 for the arm itself."""
-        bounds = self.bounds[:, arm].copy()
+        bounds = self._stated(self.bounds[:, arm], self.means[:, arm], arm)
         bounds[arm] = 0.0
         return bounds
 
+    def _stated(self, bounds: np.ndarray, means: np.ndarray, arm: int) -> np.ndarray:
+        """Return bounds for one arm, float64[K], of which those below their estimates are those of the present."""
+        below = bounds < means  # the least bound
+        if not below.any():
+            return bounds.copy()
+        n = np.maximum(self.sizes[:, arm], 1).astype(np.float64)
+        level = self._log_alpha if self._log_alpha.ndim == 0 else self._log_alpha[:, arm]
+        return np.where(below, self._bound(n, means, self.squares[:, arm], self._size + self._size[arm], level), bounds)
+
     def claims(self) -> np.ndarray:
-        """Return which arms are exceeded by which, bool[K, K]: [l, i] if mu_l < mu_i is certain at the stated level."""
+        """Return which arms are exceeded by which, bool[K, K]: [l, i] if mu_l < mu_i is certain at the stated level.
+
+        It was certain before, and is not said any more, if the mean of l is not below that of i by now.
+        """
+        return self.ever() & (self.means < 0)
+
+    def ever(self) -> np.ndarray:
+        """Return which arms were exceeded by which at any time, bool[K, K]; it never becomes False."""
         return np.asarray(self.bounds < 0)
+
+    def crossed(self, arm: int) -> np.ndarray:
+        """Return for which arms the bounds of mu_l - mu_arm of any two times exclude each other, bool[K]."""
+        return np.asarray(-self.bounds[arm] > self.bounds[:, arm])
 
     def differences(self, arm: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return (low, estimate, high) of mu_l - mu_arm for all l, float64[K] each; NaN without a common row."""
-        low, high = -self.bounds[arm], self.bounds[:, arm].copy()
-        low[arm] = high[arm] = 0.0
+        low, high = -self._stated(self.bounds[arm], self.means[arm], arm), self.upper(arm)
+        low[arm] = 0.0
         return low, np.where(self.sizes[:, arm] > 0, self.means[:, arm], np.nan), high
