@@ -65,7 +65,7 @@ def test_an_estimate_that_has_left_its_interval_has_the_bounds_of_the_present_an
     low, estimates, high = both.differences(1)
     assert estimates[0] == pytest.approx(1 + late / 2) and low[0] < estimates[0] < high[0]
     assert kind == "bounded" or low[0] < estimates[0] < alone
-    assert of_comparison(both, [0]) == ""
+    assert kind == "bounded" or of_comparison(both, [0]) == ""
     further = compared(np.concatenate([scores, np.tile(noise, 20)]))  # and then equal
     line = of_comparison(further, [0], names=("old", "new"), delta=0.05)
     assert "a probability of 0.1 has happened: bounds of the difference between new and old exclude each other" in line
@@ -106,13 +106,13 @@ def test_scores_too_small_for_squares_decide_nothing_without_a_warning():
     pairs.enter(list(scores))
     assert np.isinf(pairs.upper(0)[1]) and not pairs.excluded().any()
     low, high = normal_arms(np.array([60, 60]), scores.mean(axis=1), np.array([5e-324, 0.0]), math.log(0.05))
-    assert np.isinf(low).all() and np.isinf(high).all()
+    assert not np.isnan([low, high]).any() and (low < -1e-190).all() and (high > 1e-190).all()
 
 
 def test_an_empty_interval_of_an_arm_excludes_it_from_nothing_and_is_a_contradiction():
     arms = ArmBounds(np.array([0.5, 0.0, 0.1]), np.array([0.4, 1.0, 0.9]))
     assert arms.excluded().tolist() == [False, False, False]
-    assert "between arm 0 and arm 1 exclude each other" in of_comparison(arms, [1])
+    assert "between arm 1 and arm 0 exclude each other" in of_comparison(arms, [1])
     assert of_comparison(ArmBounds(np.array([0.3, 0.0]), np.array([0.4, 1.0])), [1]) == ""
 
 
@@ -155,7 +155,7 @@ def test_a_certificate_withdraws_what_it_is_given():
     assert bad.achieved == math.inf and bad.low.tolist() == [-math.inf, 0.2] and bad.high.tolist() == [math.inf, 0.9]
     assert "[0.5, 0.4]" not in str(bad) and dataclasses.replace(bad).contradiction == bad.contradiction
     outside = dataclasses.replace(clean, **given, low=np.array([0.1, 0.6]), high=np.array([0.5, 0.9]))
-    assert outside.contradiction == clean.contradiction and outside.low.tolist() == [0.1, -math.inf]
+    assert outside.contradiction == "" and outside.low.tolist() == [0.1, -math.inf]
     assert outside.high.tolist() == [0.5, math.inf]
     everyone = given | {"excluded": np.array([True, True]), "survivors": np.array([False, False])}
     bad = dataclasses.replace(clean, **everyone, low=np.array([0.4, 0.4]), high=np.array([0.6, 0.6]))

@@ -42,7 +42,7 @@ class ArmBounds:
     def crossed(self, arm: int) -> np.ndarray:
         """Return for which arms nothing can be the difference from this one, because an interval is empty, bool[K]."""
         low, _, high = self.differences(arm)
-        return low > high
+        return (low > high) & (np.arange(self.num_arms) != arm)
 
     def differences(self, arm: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return (low, estimate, high) of mu_l - mu_arm for all l, float64[K] each; estimates are not known here, NaN.

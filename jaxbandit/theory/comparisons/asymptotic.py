@@ -52,11 +52,13 @@ def moments(values: np.ndarray, sizes: np.ndarray) -> tuple[np.ndarray, np.ndarr
         return np.zeros(0), np.zeros(0), np.zeros(0)
     center = values.mean()
     apart = values - center
+    scale = 2.0 ** min(max(int(np.frexp(np.abs(apart).max())[1]), -1000), 1000)  # whose cubes are within float64
+    apart = apart / scale
     first, second, third = (np.cumsum(apart**power)[sizes - 1] / sizes for power in (1, 2, 3))
     variance = np.maximum(second - first**2, 0.0)
-    varies = np.sqrt(variance) > _ROUNDING * np.maximum.accumulate(np.abs(values))[sizes - 1]
+    varies = scale * np.sqrt(variance) > _ROUNDING * np.maximum.accumulate(np.abs(values))[sizes - 1]
     skewness = (third - 3 * first * second + 2 * first**3) / np.where(varies, variance, 1.0) ** 1.5
-    return center + first, np.sqrt(variance), np.where(varies, skewness**2, np.inf)
+    return center + scale * first, scale * np.sqrt(variance), np.where(varies, skewness**2, np.inf)
 
 
 def uncommon(values: np.ndarray, sizes: np.ndarray) -> np.ndarray:

@@ -154,17 +154,14 @@ def of_comparison(
     if nobody_left(ever, m):
         found = f"every {noun} is excluded, also the best one" if m == 1 else f"no {m} {noun}s can be the {m} best ones"
         return contradiction(found=found, when=when, delta=delta)
-    left = [*arms.tolist(), *np.setdiff1d(np.flatnonzero(~ever.excluded()), arms).tolist()] if m == 1 else arms.tolist()
-    pairs = []
-    for arm in left:
-        if ever.excluded()[arm] and m == 1:
-            continue
+    pairs: list[tuple[int, int]] = []
+    for arm in (np.flatnonzero(~ever.excluded()) if m == 1 else arms).tolist():
         bad = np.flatnonzero(comparison.crossed(arm))
-        pairs += [(int(bad[0]), arm)] if len(bad) else []
         if m == 1 and not len(bad):
             return ""
+        pairs += [(int(other), arm) for other in bad[:1]]
     if not pairs:
         return ""
-    pair = " and ".join(f"{noun} {i}" if names is None else names[i] for i in pairs[0])
+    pair = " and ".join(str(f"{noun} {i}" if names is None else names[i]) for i in pairs[0])
     found = f"bounds of the difference between {pair} exclude each other"
     return contradiction(found=found, when=when, delta=None if delta is None else min(2 * delta, 1.0))
