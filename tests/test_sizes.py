@@ -27,6 +27,12 @@ GIB = 2**30
 MEANS = np.array([0.2, 0.5, 0.6])
 
 
+@pytest.fixture
+def a_mebibyte(monkeypatch):
+    """A core with a second-level cache of 1 MiB, whatever this machine has."""
+    monkeypatch.setattr(sizes, "PLATFORMS", {"cpu": sizes.CPU._replace(cache=1 << 20)})
+
+
 @pytest.mark.parametrize(
     ("run_bytes", "num_runs", "workers", "expected"),
     [
@@ -37,7 +43,7 @@ MEANS = np.array([0.2, 0.5, 0.6])
         (512, 5, 2, 64),
     ],
 )
-def test_tiles_of_a_cpu(run_bytes, num_runs, workers, expected):
+def test_tiles_of_a_cpu(a_mebibyte, run_bytes, num_runs, workers, expected):
     assert sizes.tile("cpu", 0, run_bytes, num_runs, workers, 1) == expected
 
 
@@ -58,7 +64,7 @@ def test_tiles_of_an_accelerator():
             assert within or runs == sizes.LANES_LEAST
 
 
-def test_lanes_and_blocks():
+def test_lanes_and_blocks(a_mebibyte):
     assert sizes.lanes("cpu", 0, 512, 10**6, 2) == 256
     assert sizes.lanes("cpu", 0, 512, 2000, 2) == 64  # 125 lanes would have eight runs each: a power of two
     assert sizes.lanes("cpu", 0, 8192, 10**6, 2) == 128  # 1 MiB
@@ -174,5 +180,6 @@ def test_memory_on_four_devices():
     assert [row["play"] for row in rows] == ["simulate", "identify"]
     for row in rows:
         assert row["devices"] == 4 and row["side_by_side"] == 2**16
-        # And what the allocator keeps: 8.5 MB beyond the factor have been seen, beside other tests.
-        assert row["measured"] < 1.35 * row["predicted"] + 10 * 2**20
+        # And what the allocator keeps: 8.5 MB beyond the factor have been seen, beside other tests. The factor has room
+        # for what a step of `simulate` writes beside the carry: 12 MB more since an entry of each run has one number.
+        assert row["measured"] < 1.6 * row["predicted"] + 10 * 2**20

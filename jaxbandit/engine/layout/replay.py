@@ -232,16 +232,17 @@ def _row(matrix: Array, index: Array) -> Array:
 
 
 def _only(hit: Array, x: Array) -> Array:
-    """The entry along axis 0 of x at which `hit` is True, exactly: by selects of few, else by a reduction.
+    """The entry along axis 0 of x at which `hit` is True, exactly, computed as a masked maximum.
 
-    Bits are faster to combine than a maximum, which must pass on NaN. A TPU has none of numbers of 64 bits.
+    In a loop that is compiled whole, a few selects are faster, and so are bits, because a maximum must pass on NaN.
     """
     if x.dtype == bool:
         return (hit & x).any(0)
-    if x.shape[0] <= WHOLE_SELECT_LIMIT:
+    whole = whole_loops.searches_arms()
+    if whole and x.shape[0] <= WHOLE_SELECT_LIMIT:
         last = jnp.broadcast_to(x[-1], hit.shape[1:])
         return functools.reduce(lambda entry, k: jnp.where(hit[k], x[k], entry), range(x.shape[0] - 1), last)
-    if x.dtype.itemsize == 4:
+    if whole and x.dtype.itemsize == 4:
         bits = jnp.where(hit, lax.bitcast_convert_type(x, jnp.uint32), jnp.uint32(0))
         return lax.bitcast_convert_type(lax.reduce(bits, jnp.uint32(0), lax.bitwise_or, (0,)), x.dtype)
     low = -jnp.inf if jnp.issubdtype(x.dtype, jnp.floating) else jnp.iinfo(x.dtype).min
@@ -272,8 +273,6 @@ def _with_entry(vector: Array, index: Array, value: Array, add: bool, mode: lax.
     if vector.shape[0] <= (WHOLE_SELECT_LIMIT if whole_loops.searches_arms() else SELECT_LIMIT):
         hit = jnp.arange(vector.shape[0], dtype=index.dtype)[:, None] == index[None]
         return jnp.where(hit, vector + value[None] if add else value[None], vector)
-    # What is out of range stays so, and next to it, so that its place among the entries of all runs does not overflow.
-    index = jnp.clip(index.astype(jnp.result_type(index, jnp.int32)), -1, vector.shape[0])
     entries, place = _places(vector, index)
     options: Mapping[str, Any] = {"mode": "drop", "unique_indices": True, "wrap_negative_indices": False}
     changed = entries.at[place].add(value, **options) if add else entries.at[place].set(value, **options)
@@ -285,7 +284,9 @@ def _places(vector: Array, index: Array) -> tuple[Array, tuple[Array, ...]]:
 
     In a loop that is compiled whole, one number for each run is cheaper than two (benchmarks/results/engine.md).
     """
-    lane = jnp.arange(index.shape[-1], dtype=index.dtype)
     if whole_loops.searches_arms() and vector.size < 2**31:
-        return vector.reshape(-1), (index.astype(jnp.int32) * vector.shape[1] + lane.astype(jnp.int32),)
+        # What is out of range stays so, and next to it, so that its place does not overflow.
+        index = jnp.clip(index.astype(jnp.int32), -1, vector.shape[0])
+        return vector.reshape(-1), (index * vector.shape[1] + jnp.arange(index.shape[-1], dtype=jnp.int32),)
+    lane = jnp.arange(index.shape[-1], dtype=index.dtype)
     return vector, (index, jnp.broadcast_to(lane, index.shape))
