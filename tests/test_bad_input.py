@@ -357,9 +357,9 @@ def test_the_good_file_is_good(good, tmp_path):
 @pytest.mark.parametrize(
     "text, place, remedy",
     [
-        ("a,b\n1,2\n3\n", "row 3 has 1 numbers", "must have 2"),
-        ("a,b\n1,2\n3,x\n", 'row 3, column 2 is "x"', "must be a finite number"),
-        ("a,b\n1,2\n3,nan\n", "row 3, column 2", "must be a finite number"),
+        ("a,b\n1,2\n3\n", "line 3: has 1 cells", "must have 2"),
+        ("a,b\n1,2\n3,x\n", 'line 3, column 2 is "x"', "must be a finite number"),
+        ("a,b\n1,2\n3,nan\n", "line 3, column 2", "must be a finite number"),
         ("a,b\n", "contains no numbers", "give a CSV file of numbers"),
         ("", "contains no numbers", "give a CSV file of numbers"),
     ],

@@ -188,7 +188,7 @@ def test_two_that_do_not_fit_are_refused_in_one_line(algorithm, environment, wor
 def test_a_rule_that_recommends_nothing_cannot_identify():
     nothing = in_turn(3, pulls=None)
     with pytest.raises(ValueError, match="nothing is recommended"):
-        jb.identify(nothing, GOOD, num_runs=2)
+        jb.identify(nothing, GOOD, num_runs=2, max_rounds=10)
 
 
 @pytest.mark.quickly_compiled

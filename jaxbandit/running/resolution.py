@@ -40,6 +40,8 @@ def precision_for(where: str, environment: Environment, precision: str | None, n
 
 def beyond_float32(environment: Environment) -> str:
     """Return what of an instance float32 cannot hold, in words, or "" if there is nothing or it is not known."""
+    if not isinstance(environment, Environment):
+        return ""  # the engine says what it is
     rates = _rates(environment)
     if rates is not None:
         inside = rates[(rates > 0) & (rates < 1)]
