@@ -54,7 +54,8 @@ def test_the_arms_are_the_recorded_configurations(dataset, folder, metric, shape
     some = hpo_table(dataset, num_arms=50, instance_seed=3)
     with jax.enable_x64(True):
         drawn = np.asarray(some.init(jax.random.key(0)).means)
-    assert len(drawn) == 50 and np.isin(drawn, means).all()
+    # Means that differ by the rounding of their sums are equal numbers, which depend on the other configurations.
+    assert len(drawn) == 50 and (abs(drawn[:, None] - means).min(axis=1) <= 1e-12 * abs(drawn)).all()
     assert hpo_table(dataset, num_arms=50, instance_seed=3).known()["sigma"] == some.rewards.sigma
 
 

@@ -181,7 +181,8 @@ def test_identify_and_sweep_equal_the_experiment(whole):
     np.testing.assert_array_equal(alone.arrays["samples"], whole[0].arrays["samples"])
     assert (alone.algorithm, alone.instance) == ("lucb", "easy")
     assert alone.guarantee == {"delta": 0.05, "epsilon": 0.0, "m": 1, "proved": False}
-    assert alone.truth == {"means": [1.0, 0.0]}
+    # Two normal arms: 8 sigma^2 / gap^2.
+    assert alone.truth == {"means": [1.0, 0.0], "characteristic_time": pytest.approx(8 * 0.5**2, rel=1e-9)}
     swept = sweep(algorithm, world, {"delta": [0.05, 0.2]}, **options)
     assert [r.params for r in swept] == [{"delta": 0.05}, {"delta": 0.2}]
     assert [r.guarantee["delta"] for r in swept] == [0.05, 0.2]
