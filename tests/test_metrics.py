@@ -49,7 +49,7 @@ def test_the_vector_world_has_the_switches_and_rewards_of_an_independent_program
     )
     chosen = {"switches": jb.metrics.switches, "reward": jb.metrics.reward}
     options = {"horizon": 1000, "num_runs": 1, "checkpoints": [10, 100, 1000], "precision": "float64"}
-    found = jb.simulate(jb.lin_ucb_disjoint(5, 4), world, **options, metrics=chosen)
+    found = jb.simulate(jb.lin_ucb_disjoint(5, 4, intercept=False), world, **options, metrics=chosen)
     assert found.arrays["metric/switches"].tolist() == [[7, 88, 864]]
     np.testing.assert_allclose(found.arrays["metric/reward"], [[1.198399, 33.322425, 393.984632]], atol=5e-7)
     np.testing.assert_allclose(found.arrays["regret"][0, -1], 21.497856, atol=5e-7)  # metrics change nothing
