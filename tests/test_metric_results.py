@@ -185,7 +185,7 @@ def test_what_is_saved_is_read_again(found, tmp_path):
     assert again.summary() == found.summary()
     with np.load(tmp_path / "one" / "cell-000.npz") as file:  # without this package
         np.testing.assert_array_equal(file["metric/cost"], found.arrays["metric/cost"])
-    np.testing.assert_array_equal(again.states["means"], found.states.means)
+    np.testing.assert_array_equal(again.states["arms/means"], found.states.means)
     again.save(tmp_path / "two")
     assert (tmp_path / "two/cell-000.npz").read_bytes() == (tmp_path / "one/cell-000.npz").read_bytes()
 
@@ -196,7 +196,7 @@ def test_frames_have_the_metrics(found):
     np.testing.assert_allclose(frame["cost_high"], found.interval(what="cost").high)
     data = found.to_xarray()
     assert data["metric.cost"].dims == ("run", "checkpoint") and data["metric_mean.cost"].dims == ("checkpoint",)
-    assert data["state.means"].dims[0] == "run"
+    assert data["state.arms.means"].dims[0] == "run"
     assert not any("/" in str(name) for name in (*data.variables, *data.dims))  # netCDF has groups with slashes
 
 
@@ -221,8 +221,8 @@ def test_a_sweep_has_metrics():
 
 
 def test_more_than_half_of_the_memory_is_refused_with_its_size(monkeypatch):
-    """A run takes 1 byte, 4 x 3 for each curve, 4 x 3 of pulls, and 40 of the last state of ucb1."""
-    for more, needed in [({"keep_states": False}, 1 + 6 * 12 + 12), ({"metrics": None}, 1 + 12 + 12 + 40)]:
+    """A run takes 1 byte, 4 x 3 for each curve, 4 x 3 of pulls, and 64 of the last state of ucb1."""
+    for more, needed in [({"keep_states": False}, 1 + 6 * 12 + 12), ({"metrics": None}, 1 + 12 + 12 + 64)]:
         asked = []
 
         def check(*given, asked=asked, **how):

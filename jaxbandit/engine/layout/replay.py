@@ -287,6 +287,9 @@ def _places(vector: Array, index: Array) -> tuple[Array, tuple[Array, ...]]:
     if whole_loops.searches_arms() and vector.size < 2**31:
         # What is out of range stays so, and next to it, so that its place does not overflow.
         index = jnp.clip(index.astype(jnp.int32), -1, vector.shape[0])
-        return vector.reshape(-1), (index * vector.shape[1] + jnp.arange(index.shape[-1], dtype=jnp.int32),)
-    lane = jnp.arange(index.shape[-1], dtype=index.dtype)
-    return vector, (index, jnp.broadcast_to(lane, index.shape))
+        return vector.reshape(-1), (index * vector.shape[1] + _lane_numbers(index),)
+    return vector, (index, _lane_numbers(index))
+
+
+def _lane_numbers(index: Array) -> Array:
+    return jnp.broadcast_to(jnp.arange(index.shape[-1], dtype=index.dtype), index.shape)
