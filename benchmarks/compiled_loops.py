@@ -24,6 +24,7 @@ TRIPS = re.compile(r'"known_trip_count":\{"n":"(\d+)"\}')
 class Round(NamedTuple):
     """The innermost loop of which every round is one iteration."""
 
+    turns: int | None  # its number of iterations, None if the compiler does not know it
     kernels: int
     open_loops: int  # loops inside a round with an unknown number of iterations, each counted as one iteration
     flops: float | None  # XLA counts every loop inside a round as one iteration
@@ -34,10 +35,12 @@ class Round(NamedTuple):
 def read(text: str) -> Round:
     """Return the loop of the rounds in a program's text; ValueError if there is none."""
     parts = _computations(text)
-    body = _body(parts)
+    body, begun = _loop(parts)
+    turns = TRIPS.search(begun)
     kernels, kinds, unknown = _kernels(parts, body)
     cost = _cost(text, parts, body)
-    return Round(kernels, unknown, cost.get("flops"), cost.get("bytes accessed"), dict(kinds))
+    known = int(turns[1]) if turns else None
+    return Round(known, kernels, unknown, cost.get("flops"), cost.get("bytes accessed"), dict(kinds))
 
 
 def _computations(text: str) -> dict[str, list[str]]:
@@ -54,13 +57,14 @@ def _computations(text: str) -> dict[str, list[str]]:
     return found
 
 
-def _body(parts: dict[str, list[str]]) -> str:
-    """Return the body of the loop in which most different operations are those of a round.
+def _loop(parts: dict[str, list[str]]) -> tuple[str, str]:
+    """Return the body of the loop in which most different operations are those of a round, and the line that starts it.
 
     Lines are not counted, because a compiler without a kernel for a factorization writes loops of its own for it, with
     hundreds of lines that all bear the name of one operation.
     """
-    bodies = [m[1] for lines in parts.values() for line in lines if (m := re.search(r"body=%?([\w.\-]+)", line))]
+    lines = [line for lines in parts.values() for line in lines]
+    bodies = {m[1]: line for line in lines if (m := re.search(r"body=%?([\w.\-]+)", line))}
     inside = re.compile(rf'op_name="((?:(?!/{ROUND}/)[^"])*/{ROUND}/(?![^"]*while/body)[^"]*)"')
 
     def own(name: str) -> int:
@@ -70,7 +74,7 @@ def _body(parts: dict[str, list[str]]) -> str:
     best = max(bodies, key=lambda name: (own(name), len(parts[name])), default=None)
     if best is None or not own(best):
         raise ValueError("no loop of rounds in the compiled program")
-    return best
+    return best, bodies[best]
 
 
 def _kernels(parts: dict[str, list[str]], name: str) -> tuple[int, Counter[str], int]:

@@ -161,18 +161,17 @@ def _said(compiled: Any, block: int, together: int) -> dict[str, Any]:
 
     Args:
       compiled: the program.
-      block: number of rounds of its only loop of known length, of which XLA may play several in an iteration; 0 for
-        the engine's own program.
+      block: number of rounds of its inner loop, of which XLA may play several in an iteration; 0 for the engine's own
+        program.
       together: number of rounds in an iteration of the engine's own program.
     """
     try:
-        text = compiled.as_text()
-        found, turns = compiled_loops.read(text), set(compiled_loops.TRIPS.findall(text))
-        rounds = block / int(turns.pop()) if block and len(turns) == 1 else None if block else together
+        found = compiled_loops.read(compiled.as_text())
+        rounds = together if not block else block / found.turns if found.turns else None
     except Exception as error:  # a text of another form, or none, costs these figures and not the row
         return {"unread": f"{type(error).__name__}: {error}".splitlines()[0][:100]}
     if rounds is None:
-        return {"unread": f"its loops have {len(turns)} known lengths"}
+        return {"unread": "the length of its loop is not in its text"}
     return {
         "kernels_per_round": found.kernels / rounds,
         "open_loops": found.open_loops,

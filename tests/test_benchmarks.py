@@ -564,8 +564,9 @@ def test_the_loop_of_the_rounds_is_found_beside_that_of_a_factorization():
     text += computation("%factors", ["householder_product"] * 50 + inner, last)
     trips = ', backend_config={"known_trip_count":{"n":"5"}}'
     text += computation("%rounds", ["add", "mul", "cond/branch_1_fun/sub"], loop("factors", trips))
-    text += computation("ENTRY %main", [], loop("rounds"))
+    text += computation("ENTRY %main", [], loop("rounds", trips.replace("5", "7")))
     found = compiled_loops.read(text)
+    assert found.turns == 7 and compiled_loops.read(text.replace('"7"', "")).turns is None
     assert (found.kernels, found.open_loops) == (3 + 5 * 60, 0)
     assert found.bytes == 63 * 64 and found.flops == 63 * 8  # XLA counts a loop as one iteration
 

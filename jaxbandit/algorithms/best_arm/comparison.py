@@ -35,7 +35,7 @@ class ArmStatistics(NamedTuple):
     sums: Array
     squares: Array | None  # float[num_arms], sums of squared deviations from the mean; None if they are not needed
     parts: Array | None  # float[num_arms], each arm's part of the threshold (`Comparison.part`), cached between pulls
-    first: Array | None  # float[], the first reward of the run, NaN before it; None: means are those of the rewards
+    first: Array | None  # float[], the first reward of the run, inf before it; None: means are those of the rewards
 
 
 class Comparison(NamedTuple):
@@ -111,7 +111,7 @@ def nothing_seen(comparison: Comparison, num_arms: int) -> ArmStatistics:
         sums=jnp.zeros((2 if rough else 1, num_arms)),
         squares=jnp.zeros(num_arms) if comparison.squares else None,
         parts=None if comparison.part is None else comparison.part(jnp.ones(num_arms)),
-        first=as_float(jnp.nan) if comparison.invariant else None,
+        first=as_float(jnp.inf) if comparison.invariant else None,
     )
 
 

@@ -122,7 +122,7 @@ def race(
         count = jnp.zeros((), int)
         nothing = jnp.zeros(num_arms)
         origin = nothing if deviations else None
-        base = as_float(jnp.nan) if invariant else None
+        base = as_float(jnp.inf) if invariant else None
         survivors, counts = jnp.ones(num_arms, bool), jnp.zeros(num_arms, int)
         return RaceState(survivors, counts, count, nothing, nothing, origin, begin(), base)
 
@@ -151,7 +151,7 @@ def race(
         origin, base = state.origin, state.first
         if base is not None:
             mean = jnp.sum(sums) / as_float(jnp.maximum(jnp.sum(pulls), 1))
-            base = jnp.where(jnp.isnan(base) & jnp.any(pulls > 0), mean, base)
+            base = jnp.where(jnp.isinf(base) & jnp.any(pulls > 0), mean, base)
             sums = jnp.where(pulls > 0, sums - as_float(pulls) * base, 0.0)
         if origin is not None:
             origin = jnp.where((state.counts == 0) & (pulls > 0), sums / as_float(jnp.maximum(pulls, 1)), origin)

@@ -28,7 +28,7 @@ class SdaState(NamedTuple):
     counts: Array  # int32[num_arms]
     sums: Array  # float[num_arms], of the rewards minus the first one of the run
     rest: Array | None  # float[num_arms], by how much rounding made `sums` too large; in float32 only
-    origin: Array  # float[], the first reward of the run, NaN before it
+    origin: Array  # float[], the first reward of the run, inf before it
     # float[num_arms * length], the sum of the first n rewards of an arm at place arm * length + n % length: a vector,
     # because a round then reads and writes a few entries in place, where it would copy a matrix
     first: Array
@@ -143,7 +143,7 @@ def _rule(
             counts=jnp.zeros(num_arms, jnp.int32),
             sums=zeros,
             rest=zeros if zeros.dtype == jnp.float32 else None,
-            origin=as_float(jnp.nan),
+            origin=as_float(jnp.inf),
             first=jnp.zeros(num_arms * length),
         )
 
@@ -174,7 +174,7 @@ def _rule(
 
     def update(state: SdaState, context: None, choice: Choice, reward: Array) -> SdaState:
         arm, (turn, pending, leader) = choice
-        origin, count = jnp.where(jnp.isnan(state.origin), reward, state.origin), get_at(state.counts, arm) + 1
+        origin, count = jnp.where(jnp.isinf(state.origin), reward, state.origin), get_at(state.counts, arm) + 1
         sums, rest, total = kahan_at(state.sums, state.rest, arm, reward - origin)
         return SdaState(
             turn=turn,

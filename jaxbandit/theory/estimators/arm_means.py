@@ -19,7 +19,7 @@ class ArmMeans(NamedTuple):
     variances: Array  # float[num_arms], 1 / pulls, inf if never pulled
     sums: Array  # float[num_arms], of the rewards minus `first`
     rest: Array | None  # float[num_arms], by how much rounding made `sums` too large; in float32 only
-    first: Array | None  # float[], the first reward of the run, NaN before it
+    first: Array | None  # float[], the first reward of the run, inf before it
 
 
 def init(features: Array, regularization: Scalar) -> ArmMeans:
@@ -27,7 +27,7 @@ def init(features: Array, regularization: Scalar) -> ArmMeans:
     num_arms = features.shape[0]
     zeros = jnp.zeros(num_arms)
     rest = zeros if zeros.dtype == jnp.float32 else None
-    return ArmMeans(zeros, jnp.full(num_arms, jnp.inf), zeros, rest, as_float(jnp.nan))
+    return ArmMeans(zeros, jnp.full(num_arms, jnp.inf), zeros, rest, as_float(jnp.inf))
 
 
 def fit(features: Array, regularization: Scalar, counts: Array, sums: Array) -> ArmMeans:

@@ -24,7 +24,7 @@ class Counts(NamedTuple):
     means: Array  # float[num_arms], 0 where never pulled; minus `first` if it is kept
     sums: Array  # float[num_arms], of the rewards; minus `first` if it is kept
     rest: Array | None  # float[num_arms], by how much rounding made `sums` too large; in float32 only
-    first: Array | None  # float[], the first reward of the run, NaN before it; None if means are those of the rewards
+    first: Array | None  # float[], the first reward of the run, inf before it; None if means are those of the rewards
 
 
 #: Sums of (reward - mean)^2 of each arm, float[num_arms], never negative; and, in float32, their rounding errors.
@@ -35,7 +35,7 @@ def init(num_arms: int, *, from_first: bool = False, dtype: Any = jnp.int32) -> 
     """Return the statistics before the first pull; `dtype` is that of the counts, `int` for a rule with batches."""
     zeros = jnp.zeros(num_arms)
     rest = zeros if zeros.dtype == jnp.float32 else None
-    first = as_float(jnp.nan) if from_first else None
+    first = as_float(jnp.inf) if from_first else None
     return Counts(jnp.zeros(num_arms, dtype), zeros, zeros, rest, first)
 
 
@@ -59,10 +59,10 @@ def update(arms: Counts, arm: Array, reward: Array) -> tuple[Counts, Array]:
 
 
 def deviation(first: Array | None, reward: Array) -> tuple[Array | None, Array]:
-    """Return the first reward of the run, this one if it was NaN, and the reward minus it; None leaves the reward."""
+    """Return the first reward of the run, this one if it was inf, and the reward minus it; None leaves the reward."""
     if first is None:
         return None, reward
-    first = jnp.where(jnp.isnan(first), reward, first)
+    first = jnp.where(jnp.isinf(first), reward, first)
     return first, reward - first
 
 
