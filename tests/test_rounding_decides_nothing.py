@@ -13,6 +13,8 @@ import numpy as np
 import pytest
 
 import jaxbandit as jb
+from jaxbandit.algorithms.best_arm import unknown_variance
+from jaxbandit.algorithms.best_arm.comparison import ArmStatistics
 from jaxbandit.theory.comparisons.arms import normal_arms
 from jaxbandit.theory.comparisons.pairs import PairedDifferences
 from jaxbandit.theory.solvers import student
@@ -137,3 +139,24 @@ def test_equal_rewards_whose_squares_vanish_are_not_taken_for_equal():
         with jax.enable_x64(True):
             found = np.asarray(student.resolution(jnp.asarray([number]), jnp.asarray([1e12])))
         assert found == student.resolution(np.array([number]), np.array([1e12])) == expected
+
+
+@pytest.mark.parametrize("n", [1, 1000])
+def test_rewards_that_are_equal_up_to_rounding_do_not_vary(n):
+    """Each of n rewards may be off by 16 rounding errors of its own, and their mean by one for each reward."""
+    eps, size = 2.0**-23, 3.0
+    for errors, expected in ((n + 15.5, False), (n + 16.5, True)):
+        squares = jnp.asarray(n * (errors * eps * size) ** 2, jnp.float32)
+        assert bool(student.varies(squares, jnp.float32(n), jnp.float32(size))) is expected
+    assert not student.varies(jnp.float32(0), jnp.float32(n), jnp.float32(0))
+
+
+@pytest.mark.parametrize(
+    ("first", "mean", "errors", "of"), [(0.0, 3.0, 500, 3.0), (1e6, 1e-3, 8, 1e6), (0.0, 3.0, 2000, 3.0)]
+)
+def test_the_variance_of_an_arm_is_above_what_rounding_left_in_its_rewards_and_in_their_sums(first, mean, errors, of):
+    """500 rounding errors of a sum of 1,000 rewards; 8 of each reward beside 10^6; and more than either."""
+    n, at = 1000, jnp.asarray([mean], jnp.float32)
+    squares = n * jnp.square(jnp.asarray([errors * 2.0**-23 * of], jnp.float32))
+    arms = ArmStatistics(jnp.asarray([n], jnp.int32), at, at[None] * n, squares, None, jnp.float32(first))
+    assert (unknown_variance._variances(arms) > 0).item() is (errors == 2000)
