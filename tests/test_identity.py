@@ -159,3 +159,16 @@ def test_saves_are_rarer_where_they_take_long(tmp_path, monkeypatch):
             saves.append(before)
     assert len(saves) == 4 and all(b - a >= 60 for a, b in itertools.pairwise(saves))
     assert [list(segment["run"]) for segment in files.under_way()] == [[0, 1, 2]]
+
+
+def test_a_lock_that_is_removed_while_it_is_read_is_no_error(tmp_path, monkeypatch):
+    """Another process ends between the instants at which its lock file is seen and opened."""
+
+    def gone(path):
+        raise FileNotFoundError(path)
+
+    with directories.locked(tmp_path, "identity.json"):
+        monkeypatch.setattr(directories, "read_bytes", gone)
+        with pytest.raises(ValueError, match="in use by another process; wait"), directories.locked(tmp_path):
+            pass
+        assert not directories.require_ours(tmp_path, "identity.json")

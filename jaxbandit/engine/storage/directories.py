@@ -71,9 +71,8 @@ def locked(directory: Path, *marks: str) -> Iterator[None]:
     try:
         lock.acquire(blocking=False)
     except filelock.Timeout:
-        holder = _holder(path) if path.exists() else ""
         raise BadInput(
-            f"{directory}: in use by {holder or 'another process'}; wait until it has ended, or give another directory"
+            f"{directory}: in use by {_holder(path) or 'another process'}; wait until it has ended, or give another directory"
         ) from None
     except OSError as error:
         if error.filename is not None:  # the file cannot be opened; otherwise it cannot be locked
@@ -109,8 +108,11 @@ def _require_plain(path: Path) -> None:
 
 
 def _holder(path: Path) -> str:
-    """Return what a lock file says about the process that holds it."""
-    return read_bytes(path).decode(errors="replace")
+    """Return what a lock file says about the process that holds it, or nothing if that process has just removed it."""
+    try:
+        return read_bytes(path).decode(errors="replace")
+    except FileNotFoundError:
+        return ""
 
 
 def _passing(path: Path) -> bool:
