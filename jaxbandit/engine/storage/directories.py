@@ -71,9 +71,8 @@ def locked(directory: Path, *marks: str) -> Iterator[None]:
     try:
         lock.acquire(blocking=False)
     except filelock.Timeout:
-        raise BadInput(
-            f"{directory}: in use by {_holder(path) or 'another process'}; wait until it has ended, or give another directory"
-        ) from None
+        holder = _holder(path) or "another process"
+        raise BadInput(f"{directory}: in use by {holder}; wait until it has ended, or give another directory") from None
     except OSError as error:
         if error.filename is not None:  # the file cannot be opened; otherwise it cannot be locked
             raise
