@@ -38,6 +38,7 @@ MADE = [
     lambda: dag_paths(3, [(0, 1), (1, 2), (0, 2)], 0, 2),
     lambda: dag_paths(3, [(0, 1), (1, 2), (1, 2)], 0, 2),
     lambda: dag_paths(3, [(0, 1), (0, 1), (1, 2)], 0, 1),
+    lambda: dag_paths(3, [(0, 1), (0, 1), (1, 2)], 0, 2),
     lambda: assignment(2, 3),
     lambda: assignment(1, 6),
 ]

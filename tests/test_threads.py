@@ -102,7 +102,9 @@ def test_an_exception_goes_to_who_waits_or_is_one_line(capsys):
     assert capsys.readouterr().err == line.format("IndexError: list index out of range")
     threads.start(lambda: (_ for _ in ()).throw(SystemExit(3)), name="test").join(SOON)
     assert capsys.readouterr().err == line.format("SystemExit: 3")
-    threads.start_later(0.01, broken, name="test").join(SOON)
+    timer = threads.start_later(0.01, broken, name="test")
+    assert timer.daemon and threads.start(time.sleep, 0.01, name="test").daemon  # no process waits for its end
+    timer.join(SOON)
     assert capsys.readouterr().err == line.format("ZeroDivisionError: no hope")
 
 
@@ -230,10 +232,29 @@ def test_a_thread_that_is_gone_leaves_nobody_waiting(make, monkeypatch):
     futures = [executor.submit(abs, -1) for _ in range(3)]
     go.set()
     assert [type(outcome(future)) for future in futures] == [ZeroDivisionError] * 3
+    with pytest.raises(IndexError):  # of another thread, when nobody waits any more: it is said, and changes nothing
+        executor._broken(IndexError())
     with pytest.raises(BrokenExecutor, match="a thread of the executor has ended in ZeroDivisionError: no hope"):
         executor.submit(abs, -1)
     executor.shutdown()
     assert not any(thread.is_alive() for thread in executor._threads)
+
+
+def test_a_shutdown_ends_all_threads_and_cancels_what_has_not_begun():
+    executor, go = Daemons(2), threading.Event()
+    begun = [executor.submit(go.wait, SOON) for _ in range(2)]
+    while not all(future.running() for future in begun):
+        time.sleep(0.01)
+    left = executor.submit(abs, -1)
+    executor.shutdown(wait=False, cancel_futures=True)
+    assert left.cancelled() and not any(future.cancelled() for future in begun)
+    go.set()
+    for thread in executor._threads:
+        thread.join(SOON)
+        assert not thread.is_alive()
+    assert [future.result(SOON) for future in begun] == [True, True]
+    with pytest.raises(RuntimeError, match="has been shut down"):
+        executor.submit(abs, -1)
 
 
 def test_an_executor_whose_thread_ends_with_nobody_waiting_says_so(monkeypatch, capsys):

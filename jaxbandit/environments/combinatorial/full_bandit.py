@@ -19,7 +19,6 @@ from jaxbandit.base.truth import Truth
 from jaxbandit.base.types import Array, ArrayLike, Key, Scalar
 from jaxbandit.environments.means import means_of_state, sum_simple_regret
 from jaxbandit.environments.stationary.binomial import binomial
-from jaxbandit.theory.solvers.decision_classes import top_k
 
 
 class FullBanditState(NamedTuple):
@@ -94,8 +93,7 @@ def full_bandit(
     def simple_regret(state: FullBanditState, recommendation: Array) -> Array:
         return sum_simple_regret(state, recommendation, best=decision_class.best(state.means))
 
-    narrower = None if decision_class == top_k(means.shape[0], k) else decision_class
-    arms = Arms(means.shape[0], k, decision_class=narrower)
+    arms = Arms(means.shape[0], k, decision_class=decision_class)
     return environment._replace(simple_regret=simple_regret, arms=arms)
 
 
