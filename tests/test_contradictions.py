@@ -114,6 +114,11 @@ def test_an_empty_interval_of_an_arm_excludes_it_from_nothing_and_is_a_contradic
     assert arms.excluded().tolist() == [False, False, False]
     assert "between arm 1 and arm 0 exclude each other" in of_comparison(arms, [1])
     assert of_comparison(ArmBounds(np.array([0.3, 0.0]), np.array([0.4, 1.0])), [1]) == ""
+    # bounds that have crossed at some time: the statement needs all bounds of all arms, which is twice delta
+    crossed = ArmBounds(np.array([0.5, np.inf, 0.1]), np.array([0.9, -np.inf, 0.4]))
+    assert crossed.excluded().tolist() == [False, False, True]
+    said = of_comparison(crossed, [0], delta=0.05)
+    assert "or what has a probability of 0.1 has happened" in said and "between arm 1 and arm 0 exclude" in said
 
 
 def test_intervals_that_must_not_be_shown():
@@ -165,6 +170,6 @@ def test_a_certificate_withdraws_what_it_is_given():
 def test_quantile_bounds_that_cross_are_a_contradiction():
     bounds = QuantileBounds(0.5, 0.01)
     bounds.add(np.random.default_rng(0).permutation(100))
-    assert not bounds.crossed and bounds.low < 49.5 < bounds.high
+    assert not bounds.crossed and bounds.low < 49.5 < bounds.high and bounds.ends == (bounds.low, bounds.high)
     bounds.add(np.arange(1000.0, 2000.0))
-    assert bounds.crossed and bounds.low == bounds.high
+    assert bounds.crossed and bounds.low == bounds.high and bounds.ends == (np.inf, -np.inf)

@@ -27,6 +27,30 @@ CLASSES = {
     "assignment of one": (assignment(1, 3), 3),
 }
 DRAWS = 200
+MADE = [
+    lambda: top_k(6, 3),
+    lambda: top_k(6, 2),
+    lambda: partition_matroid([0, 0, 1, 1], [1, 1]),
+    lambda: partition_matroid([0, 1, 0, 1], [1, 1]),
+    lambda: partition_matroid([0, 0, 0, 1, 1, 1], [1, 2]),
+    lambda: spanning_trees(3, [(0, 1), (1, 2), (2, 0)]),
+    lambda: spanning_trees(3, [(0, 1), (1, 2), (2, 1)]),
+    lambda: dag_paths(3, [(0, 1), (1, 2), (0, 2)], 0, 2),
+    lambda: dag_paths(3, [(0, 1), (1, 2), (1, 2)], 0, 2),
+    lambda: dag_paths(3, [(0, 1), (0, 1), (1, 2)], 0, 1),
+    lambda: dag_paths(3, [(0, 1), (0, 1), (1, 2)], 0, 2),
+    lambda: assignment(2, 3),
+    lambda: assignment(1, 6),
+]
+
+
+def test_classes_are_equal_if_they_are_made_alike():
+    for i, one in enumerate(MADE):
+        assert [one() == other() for other in MADE] == [i == j for j in range(len(MADE))]
+        assert hash(one()) == hash(one())
+    assert top_k(6, 2) == partition_matroid([0] * 6, [2]) and top_k(6, 2) != "top_k"
+    mine = top_k(6, 2)._replace(made_of=())
+    assert mine == mine and mine != top_k(6, 2)._replace(made_of=())  # of somebody's own functions
 
 
 @functools.cache

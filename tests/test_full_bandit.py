@@ -15,8 +15,9 @@ import jaxbandit as jb
 from jaxbandit.algorithms.exploration import super_arms as support
 from jaxbandit.base.batches import SetPulls
 from jaxbandit.engine.driver.identify import identify_cell
+from jaxbandit.engine.rounds import fit
 from jaxbandit.environments.combinatorial.full_bandit import _pairs
-from jaxbandit.theory.solvers.decision_classes import partition_matroid, spanning_trees
+from jaxbandit.theory.solvers.decision_classes import partition_matroid, spanning_trees, top_k
 from jaxbandit.theory.solvers.decision_paths import dag_paths
 
 CROWD = Path(__file__).parent.parent.parent / "shared" / "data" / "crowd"
@@ -282,6 +283,29 @@ def test_a_decision_class_is_what_recommendations_are_judged_by():
     other = jb.identify(jb.icb(6, k=2, sigma=0.1, delta=0.05), environment, num_runs=3, max_rounds=100_000)
     assert (other.arrays["recommendation"] == [0, 1]).all() and other.unjudged == 3 and other.errors() is None
     assert "error unknown (3 of the recommendations cannot be judged)" in other.headline()
+
+
+def one_of_each(groups=(0, 0, 0, 1, 1, 1)):
+    return partition_matroid(groups, [1, 1])
+
+
+def test_a_rule_is_judged_by_the_class_that_it_recommends_from_or_refused():
+    """Its best answer, 0 and 3, was an error of a rate of 1 beside the two best arms, 0 and 1."""
+    means, other = [0.9, 0.8, 0.1, 0.5, 0.4, 0.3], one_of_each((0, 1, 0, 1, 0, 1))
+    rule, plain = jb.icb(6, k=2, decision_class=one_of_each(), sigma=0.1, delta=0.05), jb.full_bandit(means, 2)
+    said = "^icb recommends the best set of its class, partition_matroid, but full_bandit judges it by the best of "
+    for judge, whose in ((None, "all sets"), (other, "another class, partition_matroid")):
+        environment = jb.full_bandit(means, 2, sigma=0.1, decision_class=judge)
+        with pytest.raises(ValueError, match=said + whose + ": must be the same; give both the same decision_class"):
+            jb.identify(rule, environment, num_runs=3)
+        with pytest.raises(ValueError, match=said + whose):
+            jb.run_until_stop(jax.random.key(0), rule, environment, 100)
+    fit.check_recommendations(rule, jb.full_bandit(means, 2, decision_class=one_of_each()))  # made twice
+    fit.check_recommendations(jb.icb(6, k=2, decision_class=top_k(6, 2)), plain)
+    fit.check_recommendations(jb.icb(6, k=2), jb.full_bandit(means, 2, decision_class=top_k(6, 2)))
+    fit.check_recommendations(jb.icb(6, k=2), jb.full_bandit(means, 2, decision_class=other))  # unknown if it is better
+    fit.check_recommendations(rule, plain._replace(simple_regret=None))  # nobody judges
+    fit.check_pair(rule, jb.full_bandit(means, 2, sigma=0.1))  # the regret of what is pulled is another matter
 
 
 BLOCKS_OF_TWO = [[1, 1, 0, 0], [0, 0, 1, 1], [1, 1, 0, 0]]

@@ -1,10 +1,12 @@
 """sweep: many values in one compilation, each with the bytes that it has alone, and over vectors too."""
 
 import functools
+import inspect
 import signal
 import sys
 import threading
 import time
+import typing
 
 import jax.numpy as jnp
 import numpy as np
@@ -14,7 +16,7 @@ import jaxbandit as jb
 from jaxbandit.base.contract import Outcome
 from jaxbandit.base.refusals import RunsLeftOut
 from jaxbandit.engine.driver.execution import Execution
-from jaxbandit.running import truth
+from jaxbandit.running import options, truth
 from jaxbandit.running.results import names
 
 MEANS = [0.2, 0.5, 0.6]
@@ -115,6 +117,52 @@ def test_what_is_no_list_of_numbers_is_refused_in_one_line(given, said):
     with pytest.raises(ValueError, match=said) as error:
         jb.sweep(lambda means: (jb.ucb1(2), jb.bernoulli(means)), None, {"means": given}, **SMALL)
     assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (
+            {"horizon": 9, "num_rus": 2},
+            r"^sweep: num_rus is no argument, must be one of .*; did you mean 'num_runs'\?$",
+        ),
+        ({"horizn": 9, "num_runs": 2}, r"^sweep: horizn is no argument, .*; did you mean 'horizon'\?$"),
+        ({"num_runs": 2, "max_round": 5}, r"^sweep: max_round is no argument, .*; did you mean 'max_rounds'\?$"),
+        (
+            {"horizon": 9, "num_runs": 2, "max_rounds": 5},
+            "^sweep: max_rounds is an argument of runs that stop by a rule",
+        ),
+        ({"num_runs": 2, "hindsight": True}, "^sweep: hindsight is an argument of a fixed horizon; give horizon, or"),
+        ({"horizon": 9}, "^sweep: num_runs is missing"),
+        ({"num_runs": 2, "budget": 5}, "^sweep: budget is no argument"),
+        ({"horizon": 9, "num_runs": 2, "results": 5}, "^sweep: results is no argument"),
+    ],
+)
+def test_a_wrong_option_is_refused_in_the_name_of_sweep(options, said):
+    with pytest.raises(ValueError, match=said) as error:
+        jb.sweep(functools.partial(jb.ucb1, 3), WORLD, {"c": [1.0]}, **options)
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("verb", "kind", "own"),
+    [(jb.simulate, options.SimulateOptions, "horizon"), (jb.identify, options.IdentifyOptions, "budget")],
+)
+def test_the_options_are_those_of_the_verb(verb, kind, own):
+    arguments = inspect.signature(verb).parameters.values()
+    named = {x.name: x.annotation for x in arguments if x.kind is inspect.Parameter.KEYWORD_ONLY and x.name != own}
+    hints = typing.get_type_hints(verb)
+    assert set(named) == set(kind.__annotations__) == set(typing.get_type_hints(kind))
+    for name, hint in typing.get_type_hints(kind).items():
+        assert hint == hints[name] or (verb, name) == (jb.identify, "precision")  # which None may stand for, too
+
+
+def test_a_sweep_without_a_horizon_has_the_bytes_of_identify():
+    rule, world = functools.partial(jb.lucb, 2, sigma=0.5), jb.gaussian([1.0, 0.0], sigma=0.5)
+    for how in ({}, {"horizon": None, "precision": None}):
+        (found,) = jb.sweep(rule, world, {"delta": [0.1]}, num_runs=6, seed=1, progress=False, **how)
+        single = jb.identify(rule(delta=0.1), world, num_runs=6, seed=1, progress=False)
+        assert found.arrays["pulls"].tobytes() == single.arrays["pulls"].tobytes()
 
 
 def test_a_value_that_its_factory_refuses_is_found_before_the_first_round():

@@ -57,6 +57,7 @@ class Arms(NamedTuple):
       action: shape and dtype of an action that is neither an arm nor a set, as a tree of `jax.ShapeDtypeStruct`: a
         float[] or float[p], an int32[M] of arms that are pulled together, an int32[k] list of arms.
       ordered: whether the entries of an action int32[k] differ, because it is a list in which each arm stands once.
+      decision_class: the sets of arms one of which is recommended, a DecisionClass; None if they are all sets of k.
     """
 
     num_arms: int
@@ -67,6 +68,7 @@ class Arms(NamedTuple):
     available: bool = False
     action: Any = None
     ordered: bool = False
+    decision_class: Any = None
 
 
 class Offer(NamedTuple):

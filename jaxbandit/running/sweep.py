@@ -1,11 +1,12 @@
 """The function `sweep`: an algorithm or an instance at each of several values, in one compilation."""
 
+import functools
 import inspect
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack, overload
 
 import numpy as np
 
@@ -19,18 +20,45 @@ from jaxbandit.engine.layout.compiled import scopes_of_thread
 from jaxbandit.running import resolution
 from jaxbandit.running.cell import run_identify, run_simulate
 from jaxbandit.running.factories import Pair, built, swept
+from jaxbandit.running.options import IdentifyOptions, SimulateOptions, check_names
 from jaxbandit.running.progress import progress_bar
+from jaxbandit.running.results.regret import RegretResult
+from jaxbandit.running.results.stopping import StoppingResult
 
 # Fewer values leave threads idle at the end, unless each has too few runs to keep all threads busy.
 VALUES_PER_THREAD = 4
 RUNS_PER_THREAD = 64
+Values = Mapping[str, Sequence[ArrayLike] | ArrayLike]
+
+
+@overload
+def sweep(
+    factory: Callable[..., Any],
+    environment: Environment | None,
+    values: Values,
+    *,
+    horizon: int,
+    **options: Unpack[SimulateOptions],
+) -> list[RegretResult]: ...
+
+
+@overload
+def sweep(
+    factory: Callable[..., Any],
+    environment: Environment | None,
+    values: Values,
+    *,
+    horizon: None = None,
+    **options: Unpack[IdentifyOptions],
+) -> list[StoppingResult]: ...
 
 
 def sweep(
     factory: Callable[..., Any],
     environment: Environment | None,
-    values: Mapping[str, Sequence[ArrayLike] | ArrayLike],
+    values: Values,
     *,
+    horizon: int | None = None,
     workers: int | None = None,
     devices: Sequence[Any] | None = None,
     executor: Any = None,
@@ -53,6 +81,8 @@ def sweep(
       values: dictionary of hyperparameter -> list of values, or an array float[n, ...] with a value in each row.
         Several lists must have equal length, and result i uses value i of each; for all combinations, give the columns
         of their product.
+      horizon: number of rounds of a run, as for `simulate`. With None, each run plays until its rule stops it, or has
+        spent the budget that the factory gives it, as in `identify`.
       workers: number of threads, as for `simulate`; and so are the other arguments of how the runs are played.
       devices: JAX devices among which the runs are divided.
       executor: a PEP 3148 executor. `factory` and `environment` must then be functools.partial of factories.
@@ -60,14 +90,18 @@ def sweep(
         with more values at the end, resumes from it.
       progress: whether to show a progress bar on stderr. Default: only on a terminal, if tqdm is installed.
       execution: an `Execution`, with all that can be chosen about how the runs are played.
-      **options: as for `simulate` if `horizon` is among them, otherwise as for `identify`.
+      **options: `num_runs`, which is required, and the other arguments of `simulate` with a horizon, and of `identify`
+        without one.
 
     Returns:
-      One Result per value; its `params` holds the values.
+      One RegretResult per value with a horizon, otherwise one StoppingResult or BudgetResult; its `params` holds the
+      values.
 
     Raises:
-      ValueError: there are no values, the lists have unequal lengths, or the factory does not take a name.
+      ValueError: there are no values, the lists have unequal lengths, the factory does not take a name, or there is no
+        such option.
     """
+    check_names("sweep", options, horizon)
     columns = {name: _column(name, column) for name, column in values.items()}
     lengths = {name: len(column) for name, column in columns.items()}
     if len(set(lengths.values())) != 1 or 0 in lengths.values():
@@ -78,11 +112,11 @@ def sweep(
         known = ", ".join(inspect.signature(factory).parameters)
         raise BadInput(f"sweep: {error}, must be arguments of the factory: {known}") from None
     precision = options.get("precision")
-    if "horizon" in options:
-        horizon = checks.integer("sweep", "horizon", options["horizon"], 1)
-        run, unit, work = run_simulate, "step", horizon
+    if horizon is not None:
+        horizon = checks.integer("sweep", "horizon", horizon, 1)
+        run, unit, work = functools.partial(run_simulate, horizon=horizon), "step", horizon
     else:
-        horizon, precision = 0, precision or "float64"
+        precision = options["precision"] = precision or "float64"
         run, unit, work = run_identify, "run", 1
     execution = execution.updated(
         workers=workers, devices=devices, executor=executor, checkpoint_dir=checkpoint_dir, progress=progress
@@ -94,7 +128,7 @@ def sweep(
         params = {name: column[i].tolist() for name, column in columns.items()}
         concrete = {name: column[i] if column.ndim > 1 else params[name] for name, column in columns.items()}
         objects, chosen = make(concrete), precision
-        if "horizon" in options:  # of each value by itself, so that its numbers do not depend on the others
+        if horizon is not None:  # of each value by itself, so that its numbers do not depend on the others
             chosen = resolution.precision_for("sweep", objects[1], precision, "horizon", horizon)
         number = np.float64 if chosen == "float64" else np.float32
         arguments = {name: number(column[i]) for name, column in columns.items()}
@@ -106,8 +140,7 @@ def sweep(
         folder = None if execution.checkpoint_dir is None else Path(execution.checkpoint_dir) / f"{i:03d}"
         return run(pairs[i], execution._replace(checkpoint_dir=folder), results=results, **options)
 
-    runs = options.get("num_runs")
-    runs = runs if isinstance(runs, int) else 1  # the engine refuses what is no number
+    runs = options["num_runs"] if isinstance(options["num_runs"], int) else 1  # the engine refuses what is no number
     with progress_bar(len(pairs) * work * runs, f"{len(pairs)} values", unit, execution.progress) as advance:
         return _played(play, len(pairs), runs, execution, advance)
 

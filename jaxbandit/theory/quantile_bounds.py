@@ -97,6 +97,11 @@ class QuantileBounds:
         self._p, self._alpha = p, alpha
         self._ordered: list[float] = []
 
+    @property
+    def ends(self) -> tuple[float, float]:
+        """(low, high) as long as they can both be true, then (inf, -inf), between which nothing is."""
+        return (math.inf, -math.inf) if self.crossed else (self.low, self.high)
+
     def add(self, scores: Iterable[float]) -> None:
         """Take further scores in the order in which they were observed."""
         observed = np.asarray(scores if isinstance(scores, np.ndarray) else list(scores), np.float64)

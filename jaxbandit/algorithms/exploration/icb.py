@@ -82,8 +82,8 @@ def icb(
       radius: "lemma1" is a union bound over the n intervals of every round, sigma sqrt(2 log(6 t^2 n / (pi^2 delta))).
         "prop1" is a union bound over the K super-arms, and twice as wide in addition. Static.
       decision_class: the sets of k arms that may be recommended, from `theory.solvers`, or None for all sets of k;
-        static. The sets that are pulled need not belong to it. The environment must be given the same class, or it
-        evaluates the recommendation against all sets of k.
+        static. The sets that are pulled need not belong to it. An environment that judges the recommendation must be
+        given the same class.
       delta: allowed error probability, in (0, 1); traced.
       epsilon: tolerated simple regret of the sum, >= 0; traced.
       sigma: bound on the noise of a pull, > 0; traced.

@@ -219,6 +219,7 @@ def static_super_arms(task: Task, rule: Rule, schedule: Schedule, grid: Scalar) 
         due = (state.rounds > 0) & (state.rounds >= state.look)
         return due & rule.stop(Look(rounds, estimate(state), matrix, design, key, due))
 
+    narrower = None if task.family == top_k(num_arms, arms.k) else task.family
     return Algorithm(
         init=init,
         select=select,
@@ -230,7 +231,7 @@ def static_super_arms(task: Task, rule: Rule, schedule: Schedule, grid: Scalar) 
         # A rule that draws random numbers may draw other sets in float64.
         verify=None if rule.draws else lambda state: stop(state._replace(design=prepared())),
         promise=task.promised,
-        arms=Arms(num_arms, arms.k),
+        arms=Arms(num_arms, arms.k, decision_class=narrower),
         rewards=Rewards(sigma=task.sigma),
         assumptions=("a set's mean is the sum of its arms' means",),
         name=where,

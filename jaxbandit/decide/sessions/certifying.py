@@ -113,7 +113,7 @@ def _quantiles(
         for x in rewards:
             bounds = QuantileBounds(quantile, delta / len(rewards) / sides)
             bounds.add(x)
-            ends.append((math.inf, -math.inf) if bounds.crossed else (bounds.low, bounds.high))
+            ends.append(bounds.ends)
     estimates = [np.quantile(x, quantile, method="inverted_cdf") if len(x) else math.nan for x in rewards]
     low, high = np.array(two).T
     return np.array(estimates), low, high, ArmBounds(*np.array(one).T)

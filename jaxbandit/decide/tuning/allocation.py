@@ -31,7 +31,7 @@ def race(evidence: Evidence, present: np.ndarray) -> Allocation:
     """Train every configuration that is not dropped at the next seed, until the achieved epsilon is small enough.
 
     With an epsilon of None the race ends once the best is known, with an achieved epsilon of 0. It ends as well when
-    `evidence.pool` has no more scores of those that are left.
+    `evidence.pool` has no more scores of those that are left, and when bounds contradict each other for good.
 
     Args:
       evidence: the scores, which are entered between two requests.
@@ -44,7 +44,11 @@ def race(evidence: Evidence, present: np.ndarray) -> Allocation:
         if often or seed < 2 * STRIDE or seed % STRIDE == 0:
             left, best = present & ~evidence.dropped(), evidence.recommended(present)
             good = bool(evidence.allowed()[best])
-            if not left.any() or (good and (left.sum() < 2 or evidence.achieved(best) <= (criterion.epsilon or 0.0))):
+            if (
+                not left.any()
+                or evidence.crossed()
+                or (good and (left.sum() < 2 or evidence.achieved(best) <= (criterion.epsilon or 0.0)))
+            ):
                 return
         arms = np.flatnonzero(left & (seed >= first) & (seed < evidence.pool))
         if (seed >= evidence.pool[left]).all():

@@ -102,8 +102,8 @@ class Evidence:
             for i, sample in enumerate(self.samples):
                 self._quantiles[i].add([x for x in sample[self._taken[i] :] if not math.isnan(x)])
                 self._taken[i] = len(sample)
-            bounds = [(each.low, each.high) for each in self._quantiles]
-            return np.array([low for low, _ in bounds]), np.array([high for _, high in bounds])
+            low, high = np.array([each.ends for each in self._quantiles]).T
+            return low, high
         n, means, variances = self.moments()
         share = 1 if self.criterion.max_failure_rate is None else 2  # the other half is for the failure rates
         if self.criterion.score_range is not None:  # too many configurations for their pairs
@@ -120,6 +120,13 @@ class Evidence:
         share = np.clip((np.where(n > 0, means, least) - least) / (most - least), 0.0, 1.0)
         low, high = rate_bounds(n * share, n, self._levels)
         return least + (most - least) * low, least + (most - least) * high
+
+    def crossed(self) -> bool:
+        """Whether bounds of a quantile at two times exclude each other, after which nothing can be known any more."""
+        if self.criterion.quantile is None:
+            return False
+        low, high = self.bounds()
+        return bool((low > high).any())
 
     def moments(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return the number, mean and variance (divisor n) of the rewards of each configuration."""

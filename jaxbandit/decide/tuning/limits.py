@@ -5,48 +5,29 @@ ends, nor does a thread of Python. It can only be left alone. Its thread is a da
 from ending, and until then it computes on.
 """
 
-import queue
-import threading
 from collections.abc import Callable, Iterator
-from concurrent.futures import Executor, Future
+from concurrent.futures import Future, wait
 from contextlib import contextmanager
 from typing import Any
 
-from jaxbandit.base import durations
+from jaxbandit.base import durations, threads
 from jaxbandit.base.refusals import refuse
 from jaxbandit.engine.layout import compiled
+from jaxbandit.running.distribution.service import Service
 
 LATE = "did not end within"  # how the reason of a training begins that nobody has waited for
 
 
-class Daemons(Executor):
+class Daemons(Service):
     """An executor whose threads are daemons: nobody waits for a call that never returns, not even at the end."""
 
-    def __init__(self, workers: int):
-        """Begin with threads that wait for calls."""
-        self._calls: queue.SimpleQueue[tuple[Future, Callable, tuple] | None] = queue.SimpleQueue()
-        self._workers = workers
-        for number in range(workers):
-            threading.Thread(target=self._work, name=f"train-{number}", daemon=True).start()
-
-    def submit(self, fn: Callable, /, *args: Any, **kwargs: Any) -> Future:
-        """Return the future of a call."""
-        future: Future = Future()
-        self._calls.put((future, fn, args))
-        return future
-
-    def shutdown(self, wait: bool = False, *, cancel_futures: bool = False) -> None:
-        """Let the threads end after the calls that they have begun; nobody waits for them."""
-        for _ in range(self._workers):
-            self._calls.put(None)
-
-    def _work(self) -> None:
-        while (call := self._calls.get()) is not None:
-            future, function, arguments = call
+    def _serve(self, place: int) -> None:
+        while (item := self._calls.get()) is not None:
+            future, (function, arguments, options) = item
             if not future.set_running_or_notify_cancel():
                 continue
             try:
-                future.set_result(function(*arguments))
+                future.set_result(function(*arguments, **options))
             except BaseException as error:
                 future.set_exception(error)
 
@@ -65,24 +46,17 @@ class LateError(Exception):
 
 def within(seconds: float, function: Callable, *arguments: Any) -> Any:
     """Return function(*arguments), or raise a LateError if it has not returned after so many seconds."""
-    scope, ended = compiled.scopes_of_thread(), []
+    scope, ended = compiled.scopes_of_thread(), Future()
 
     def run() -> None:
-        try:
-            with scope():
-                ended.append((function(*arguments), None))
-        except BaseException as error:
-            ended.append((None, error))
+        with scope():
+            ended.set_result(function(*arguments))
 
-    thread = threading.Thread(target=run, name="train", daemon=True)
-    thread.start()
-    thread.join(seconds)
-    if not ended:
+    threads.start(run, name="training", failed=ended.set_exception)
+    wait([ended], seconds)
+    if not ended.done():
         raise LateError(f"{LATE} {seconds:g} s")
-    result, error = ended[0]
-    if error is not None:
-        raise error
-    return result
+    return ended.result()
 
 
 @contextmanager
@@ -92,4 +66,4 @@ def daemons(workers: int) -> Iterator[Daemons]:
     try:
         yield pool
     finally:
-        pool.shutdown()
+        pool.shutdown(wait=False)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import NamedTuple
 
-from jaxbandit.base import extras
+from jaxbandit.base import extras, threads
 from jaxbandit.base.refusals import wrong
 from jaxbandit.base.text import say
 
@@ -44,7 +44,7 @@ def watched(report: Callable[[Progress], None]) -> Iterator[Callable[[Progress],
         last[0] = time.monotonic()
         report(now)
 
-    threading.Thread(target=watch, name="watch", daemon=True).start()
+    threads.start(watch, name="watch over the trainings")
     try:
         yield heard
     finally:

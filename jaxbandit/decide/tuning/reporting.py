@@ -17,6 +17,7 @@ from jaxbandit.theory.comparisons.betting import stated_interval
 from jaxbandit.theory.comparisons.constancy import Findings, changes
 from jaxbandit.theory.comparisons.contradiction import contradiction, of_comparison
 from jaxbandit.theory.proportions import rate_bounds
+from jaxbandit.theory.quantile_bounds import QuantileBounds
 
 MEANING = {  # of a mean, by what happens to failed trainings
     "stop": "no training failed",
@@ -34,7 +35,9 @@ def score_bounds(evidence: Evidence) -> tuple[np.ndarray, np.ndarray]:
     """Return simultaneous bounds of what each configuration is judged by, in units of the score, float64[K] each."""
     criterion, (n, means, variances) = evidence.criterion, evidence.moments()
     coverage = 1 - criterion.error(evidence.stages)
-    if criterion.by_arms:
+    if criterion.quantile is not None:
+        low, high = _quantiles(evidence, criterion.quantile)
+    elif criterion.by_arms:
         low, high = evidence.bounds()
     elif criterion.score_range is not None:
         low, high = _bounded(evidence, (1 - coverage) / len(n))
@@ -44,6 +47,17 @@ def score_bounds(evidence: Evidence) -> tuple[np.ndarray, np.ndarray]:
         center = np.where(n > 0, means, 0.0)
         low, high, _ = intervals(Totals(n, center, np.zeros(len(n)), squares), None, coverage)
     return (low, high) if criterion.maximize else (-high, -low)
+
+
+def _quantiles(evidence: Evidence, p: float) -> tuple[np.ndarray, np.ndarray]:
+    """Bounds of quantiles, each at half of the level at which one bound of each configuration compares them."""
+    ends = []
+    for sample, level in zip(evidence.samples, evidence.criterion.arm_levels(evidence.stages), strict=True):
+        bounds = QuantileBounds(p, float(level) / 2)
+        bounds.add([x for x in sample if not math.isnan(x)])
+        ends.append(bounds.ends)
+    low, high = np.array(ends).T
+    return low, high
 
 
 def _bounded(evidence: Evidence, level: float) -> tuple[np.ndarray, np.ndarray]:

@@ -52,8 +52,9 @@ def stopped(seconds: float) -> bool:
 
 
 def save() -> None:
-    """Save the current state of every simulation in progress."""
+    """Save the current state of every simulation in progress, and then raise an error if there was one."""
     with _changed:
         saves = list(_saves.values())
-    for each in saves:
-        each()
+    with contextlib.ExitStack() as stack:  # which calls all of them, also after an error
+        for each in saves:
+            stack.callback(each)

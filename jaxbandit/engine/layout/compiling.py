@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from typing import Any
 
-from jaxbandit.base import text
+from jaxbandit.base import text, threads
 
 SECONDS = 2.0
 
@@ -51,15 +51,15 @@ def said() -> Iterator[None]:
     begun, left = time.monotonic(), max(SECONDS - _thread.spent, 0.0)
     lines = [] if _thread.name == _Thread.name else _thread.lines
     line = f"compiling {_thread.name}: more than {SECONDS:g} s so far ..."
-    timer = threading.Timer(left, _say, (line, lines))
-    timer.daemon = True
-    if not lines and not _thread.quiet:  # the timer of an earlier program may have been cancelled in its last moment
-        timer.start()
+    timer = None
+    if not lines and not _thread.quiet:  # the timer of an earlier program may have been canceled in its last moment
+        timer = threads.start_later(left, _say, line, lines, name="timer of a compilation")
     try:
         with _changed(active=True):
             yield
     finally:
-        timer.cancel()
+        if timer is not None:
+            timer.cancel()
         if _thread.name != _Thread.name:
             _thread.spent += time.monotonic() - begun
 

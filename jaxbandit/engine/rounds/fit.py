@@ -86,6 +86,23 @@ def check_arms(
             raise ValueError(f"{one} is made for {name} {got}, {other} has {name} {allowed}: must be equal")
 
 
+def check_recommendations(algorithm: Algorithm, environment: Environment) -> None:
+    """Raise a one-line error if an algorithm recommends the best set of a class by which nobody judges it.
+
+    An algorithm that may recommend any set of k is judged by the environment's class, to which its answer may not
+    belong; the error is then unknown.
+    """
+    mine, theirs = (None if x.arms is None else x.arms.decision_class for x in (algorithm, environment))
+    if mine is None or environment.simple_regret is None or mine == theirs:
+        return
+    one, other = algorithm.name or "the algorithm", environment.name or "the environment"
+    sets = "all sets" if theirs is None else f"another class, {theirs.name}"
+    raise ValueError(
+        f"{one} recommends the best set of its class, {mine.name}, but {other} judges it by the best of {sets}: must "
+        "be the same; give both the same decision_class, which an environment of your own declares in its Arms"
+    )
+
+
 def check_clock(algorithm: Algorithm, environment: Environment) -> None:
     """Raise a one-line error if batches of pulls are planned or drawn for an environment that changes every round.
 

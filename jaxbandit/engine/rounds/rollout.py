@@ -124,6 +124,7 @@ def run_until_stop(
     if not checks.is_traced(max_rounds):
         checks.integer("run_until_stop", "max_rounds", max_rounds, 1)
     words, implementation = _prepared("run_until_stop", key, algorithm, environment, any_context)
+    fit.check_recommendations(algorithm, environment)
     fit.check_length("run_until_stop", "max_rounds", max_rounds, fit.lengths(algorithm, environment))
     world, state = rounds.begin(algorithm, environment, words, implementation)
     batches = rounds.plays_batches(algorithm, environment)

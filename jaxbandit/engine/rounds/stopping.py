@@ -10,6 +10,7 @@ import jax.numpy as jnp
 from jaxbandit.base.contract import Algorithm, Environment, Outcome
 from jaxbandit.base.types import Array, PyTree
 from jaxbandit.engine.layout import batching
+from jaxbandit.engine.rounds import fit
 from jaxbandit.engine.rounds import step as rounds
 from jaxbandit.engine.rounds.recorder import Recorder, Tally, has_nan
 from jaxbandit.engine.rounds.single import Make, SingleRun
@@ -139,6 +140,7 @@ class StoppingRun(SingleRun):
             name = algorithm.name or "the algorithm"
             raise ContractError(f"identify: precision = 'float32', {name} cannot verify its runs: must be 'float64'")
         self.verifies = rough  # the final states are then verified on the host in float64
+        fit.check_recommendations(algorithm, environment)
         self.judges = environment.simple_regret is not None
         return algorithm, environment
 

@@ -60,8 +60,9 @@ def full_bandit(
         noise, and one binomial per member for Bernoulli noise. "normal" draws Bernoulli sums as normal numbers with the
         same mean and variance, ten to fifty times faster, which is correct in the limit of many pulls.
       decision_class: a DecisionClass of the sets of k arms that may be recommended, or None for all; static. The simple
-        regret is relative to the best of these sets, and NaN, unknown, for a better set, which is none of them. Any k
-        arms may be pulled, and the regret of a pull is relative to the k best arms.
+        regret is relative to the best of these sets, and NaN, unknown, for a better set, which is none of them; an
+        algorithm with a class must have the same. Any k arms may be pulled, and the regret of a pull is relative to the
+        k best arms.
 
     Returns:
       An Environment with actions bool[num_arms], k of them True, and rewards float[]. Its noise is one standard normal
@@ -92,7 +93,8 @@ def full_bandit(
     def simple_regret(state: FullBanditState, recommendation: Array) -> Array:
         return sum_simple_regret(state, recommendation, best=decision_class.best(state.means))
 
-    return environment._replace(simple_regret=simple_regret)
+    arms = Arms(means.shape[0], k, decision_class=decision_class)
+    return environment._replace(simple_regret=simple_regret, arms=arms)
 
 
 _GAUSSIAN = "gaussian"

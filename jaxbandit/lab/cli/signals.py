@@ -10,10 +10,12 @@ import os
 import signal
 import socket
 import sys
-import threading
 import time
 from collections.abc import Callable
+from typing import NoReturn
 
+from jaxbandit.base import threads
+from jaxbandit.base.refusals import error_line
 from jaxbandit.engine.driver import interrupts
 from jaxbandit.lab.cli.leaving import LINE, SIGNALS, leave
 
@@ -34,7 +36,7 @@ def run(command: Callable[[], int]) -> int:
     for number in SIGNALS:
         if signal.getsignal(number) is not signal.SIG_IGN:
             signal.signal(number, lambda *_: None)  # the byte written to the socket reports the signal
-    threading.Thread(target=_listen, args=(receiver,), daemon=True).start()
+    threads.start(_listen, receiver, name="listener to signals")
     try:
         status = command()
     except KeyboardInterrupt:  # raised by a simulation that has saved its state
@@ -49,7 +51,7 @@ def _listen(receiver: socket.socket) -> None:
     receiver.recv(1)
     first = time.monotonic()
     interrupts.ask()
-    threading.Thread(target=_stop, daemon=True).start()
+    threads.start(_stop, name="end on a signal", failed=_not_saved)
     while True:
         receiver.recv(1)
         if time.monotonic() - first > TOGETHER:
@@ -58,11 +60,12 @@ def _listen(receiver: socket.socket) -> None:
 
 def _stop() -> None:
     """Save what is running, then end the process."""
-    line = LINE
     if not interrupts.stopped(GRACE):
-        try:
-            interrupts.save()
-        except OSError as error:
-            line = f"interrupted, but not saved ({error.strerror}); run the same command to resume from the last save"
+        interrupts.save()
     time.sleep(LEAVING)
-    leave(line)
+    leave(LINE)
+
+
+def _not_saved(error: BaseException) -> NoReturn:
+    what = getattr(error, "strerror", None) or error_line(error)
+    leave(f"interrupted, but not saved ({what}); run the same command to resume from the last save")

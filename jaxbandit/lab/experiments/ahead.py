@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+from jaxbandit.base import threads
 from jaxbandit.engine.driver import ahead
 from jaxbandit.engine.layout import compiling
 from jaxbandit.engine.layout.compiled import scopes_of_thread
@@ -23,11 +24,11 @@ def compiler() -> Iterator[Callable[[Callable[[], Any]], None]]:
     pool, scopes = ThreadPoolExecutor(1), scopes_of_thread()
 
     def compiled(call: Callable[[], Any]) -> None:
-        with contextlib.suppress(Exception), scopes(), compiling.quietly(), ahead.only_compiling():
+        with contextlib.suppress(Exception, KeyboardInterrupt), scopes(), compiling.quietly(), ahead.only_compiling():
             call()
 
     def compile(call: Callable[[], Any]) -> None:
-        pool.submit(compiled, call)
+        pool.submit(threads.guarded(compiled, "compilation ahead"), call)
 
     try:
         yield compile

@@ -7,66 +7,39 @@ which call. Here each worker is therefore a pool with a single process.
 import contextlib
 import multiprocessing
 import os
-import queue
 import signal
 import threading
-from collections.abc import Callable, Sequence
-from concurrent.futures import BrokenExecutor, Executor, Future, ProcessPoolExecutor
+from collections.abc import Sequence
+from concurrent.futures import BrokenExecutor, ProcessPoolExecutor
 from multiprocessing.connection import Connection
-from typing import Any
 
+from jaxbandit.base import threads
 from jaxbandit.running.distribution.driving import DEATHS, Lost
+from jaxbandit.running.distribution.service import Service
 
 
-class Processes(Executor):
+class Processes(Service):
     """An executor with `number` worker processes, which divide the cores that this process may use."""
 
     def __init__(self, number: int):
+        super().__init__(number)
         self.cores = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else []
-        self.number = number
-        self._calls: queue.SimpleQueue[tuple[Future, Callable, tuple, dict] | None] = queue.SimpleQueue()
-        self._threads: list[threading.Thread] = []
-        self._closed, self._dismissed = threading.Event(), threading.Event()
+        self._dismissed = threading.Event()
         self._ends: set[Connection] = set()  # our ends of pipes; closing one ends the worker at the other end
-        self._lock = threading.Lock()
 
     @property
     def threads(self) -> int:
         """Number of cores of each worker, at least one."""
         return max(len(self.cores) // self.number, 1)
 
-    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future:
-        """Schedule fn(*args, **kwargs) to be called by the next free worker."""
-        if self._closed.is_set():
-            raise RuntimeError("the executor has been shut down")
-        future: Future = Future()
-        self._calls.put((future, fn, args, kwargs))
-        with self._lock:
-            if len(self._threads) < self.number:
-                thread = threading.Thread(target=self._serve, args=(len(self._threads),), daemon=True)
-                self._threads.append(thread)
-                thread.start()
-        return future
-
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
         """End the workers when all calls are done, or immediately with `cancel_futures`."""
-        self._closed.set()
         if cancel_futures:
             self._dismissed.set()
-            with contextlib.suppress(queue.Empty):
-                while (item := self._calls.get_nowait()) is None or item[0].cancel():
-                    pass
             with self._lock:
                 for end in self._ends:
                     end.close()
-        for _ in self._threads:
-            self._calls.put(None)
-        if wait:
-            for thread in self._threads:
-                thread.join()
-
-    def __exit__(self, kind: type[BaseException] | None, *error: object) -> None:
-        self.shutdown(cancel_futures=kind is not None)
+        super().shutdown(wait, cancel_futures=cancel_futures)
 
     def _serve(self, place: int) -> None:
         """Serve one worker: send it one call at a time, and replace it when it dies."""
@@ -74,7 +47,7 @@ class Processes(Executor):
         with contextlib.ExitStack() as worker:
             pool = None
             while (item := self._calls.get()) is not None:
-                future, fn, args, kwargs = item
+                future, (fn, args, kwargs) = item
                 if not future.set_running_or_notify_cancel():
                     continue
                 for _ in range(DEATHS):
@@ -117,7 +90,7 @@ def begin(end: Connection, cores: Sequence[int]) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     if cores and hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, cores)
-    threading.Thread(target=_watch, args=(end,), daemon=True).start()
+    threads.start(_watch, end, name="watch over the caller", failed=lambda _: os._exit(1))
 
 
 def _watch(end: Connection) -> None:

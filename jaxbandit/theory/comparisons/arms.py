@@ -31,9 +31,8 @@ class ArmBounds:
 
     def claims(self) -> np.ndarray:
         """Return which arms are exceeded by which, bool[K, K]: [l, i] if mu_l < mu_i is certain at the stated level."""
-        claims = np.asarray(self._high[:, None] < self._low)
-        np.fill_diagonal(claims, False)  # an empty interval does not make an arm worse than itself
-        return claims
+        known = self._low <= self._high  # an empty interval makes no arm worse than another one
+        return np.asarray((self._high[:, None] < self._low) & known & known[:, None])
 
     def ever(self) -> np.ndarray:
         """Return which arms are exceeded by which, bool[K, K], as these bounds are all that is known."""

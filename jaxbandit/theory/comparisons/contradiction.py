@@ -17,6 +17,10 @@ and delta that every arm was exceeded. In each of four cells of 400
 searches, of normal scores of 2, 4 and 8 arms in 100, 60 and 40 rows, and of accuracies of 30 cases of 2 arms, at most 1
 had a false alarm at delta = .05.
 
+Where each arm has bounds of its own, for a mean or a quantile, each has the level delta/K. All 2 K of them hold
+together with probability 1 - 2 delta, and the bounds of one arm that exclude each other refute that. For medians of 3
+arms in 200 rows at delta = .05, 3 of 400 searches had a false alarm.
+
 To use it:
 
 - `contradiction(...)` returns the first line of a result, "" if nothing is contradicted. Give it what the result has:

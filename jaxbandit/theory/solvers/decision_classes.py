@@ -9,7 +9,7 @@ decision_paths.py.
 import functools
 import itertools
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import NamedTuple
 
 import jax.numpy as jnp
@@ -24,7 +24,7 @@ _ONE_BY_ONE = 64  # up to this number of members, they are selected one by one
 
 
 class DecisionClass(NamedTuple):
-    """A family of at least two sets of arms, none of which contains another."""
+    """A family of at least two sets of arms, none of which contains another; equal if made alike."""
 
     name: str
     num_arms: int
@@ -33,6 +33,13 @@ class DecisionClass(NamedTuple):
     best: Callable[[Array], Array]  # scores float[n] -> bool[n], a set with the largest total score
     second_best: Callable[[Array, Array], Array]  # scores, a best set -> bool[n], the best of the other sets
     enumerate: Callable[[], np.ndarray]  # bool[K, n], all sets in lexicographic order of members; for small K only
+    made_of: tuple[Hashable, ...] = ()  # its kind and arguments, by which two are equal; () if it equals itself only
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or (isinstance(other, DecisionClass) and self.made_of == other.made_of != ())
+
+    def __hash__(self) -> int:
+        return hash(self.made_of)
 
 
 class Challenger(NamedTuple):
@@ -105,14 +112,13 @@ def partition_matroid(groups: Sequence[int] | np.ndarray, capacities: Sequence[i
     def second_best(scores: Array, best: Array) -> Array:
         return functools.reduce(_better, [_swap(scores, best, np.equal(own, g)) for g in free])[1]
 
-    def choices() -> Iterable[tuple[int, ...]]:
+    def sets() -> np.ndarray:
         each = [itertools.combinations(np.flatnonzero(np.equal(own, g)).tolist(), c) for g, c in enumerate(limits)]
-        return (sum(chosen, ()) for chosen in itertools.product(*each))
+        return as_sets((sum(chosen, ()) for chosen in itertools.product(*each)), own.size)
 
     log_size = sum(map(_log_binomial, sizes, limits))
-    return DecisionClass(
-        where, own.size, sum(limits), log_size, best, second_best, lambda: as_sets(choices(), own.size)
-    )
+    made_of = where, tuple(own.tolist()), tuple(limits)
+    return DecisionClass(where, own.size, sum(limits), log_size, best, second_best, sets, made_of)
 
 
 def spanning_trees(num_vertices: int, edges: Sequence[tuple[int, int]] | np.ndarray) -> DecisionClass:
@@ -168,7 +174,8 @@ def spanning_trees(num_vertices: int, edges: Sequence[tuple[int, int]] | np.ndar
         squares = reduced[:, chosen].transpose(1, 0, 2)
         return as_sets(chosen[np.abs(np.linalg.det(squares)) > 0.5], len(ends))
 
-    return DecisionClass(where, len(ends), num_vertices - 1, float(log_size), best, second_best, enumerate)
+    made_of = where, num_vertices, *ends.ravel().tolist()
+    return DecisionClass(where, len(ends), num_vertices - 1, float(log_size), best, second_best, enumerate, made_of)
 
 
 def _largest(scores: Array, count: int) -> Array:

@@ -93,7 +93,9 @@ def dag_paths(
         return as_sets(paths, num_arms)
 
     length = min(num_vertices - 1, num_arms)
-    return DecisionClass(where, num_arms, rank, math.log(counts[target]), best, _by_exclusion(best, length), enumerate)
+    second, log_size = _by_exclusion(best, length), math.log(counts[target])
+    made_of = where, num_vertices, source, target, *ends.ravel().tolist()
+    return DecisionClass(where, num_arms, rank, log_size, best, second, enumerate, made_of)
 
 
 def assignment(rows: int, columns: int) -> DecisionClass:
@@ -123,7 +125,8 @@ def assignment(rows: int, columns: int) -> DecisionClass:
         return as_sets([first + p for p in itertools.permutations(range(columns), rows)], rows * columns)
 
     log_size = math.lgamma(columns + 1) - math.lgamma(columns - rows + 1)
-    return DecisionClass("assignment", rows * columns, rows, log_size, best, _by_exclusion(best, rows), enumerate)
+    second, made_of = _by_exclusion(best, rows), ("assignment", rows, columns)
+    return DecisionClass("assignment", rows * columns, rows, log_size, best, second, enumerate, made_of)
 
 
 def _by_exclusion(best: Callable[[Array], Array], length: int) -> Callable[[Array, Array], Array]:

@@ -1,0 +1,52 @@
+"""Threads of this package begin here, so that no exception of one is lost and nobody waits for a thread that is gone.
+
+Python prints the traceback of a thread that dies and lets whoever waits for it wait for ever; a timer, a callback and a
+future that nobody reads lose the exception as well. Here it goes to the one who waits, or is one line on stderr.
+"""
+
+import threading
+from collections.abc import Callable
+
+from jaxbandit.base.refusals import error_line
+from jaxbandit.base.text import say
+
+Failed = Callable[[BaseException], object]
+
+
+def guarded(work: Callable[..., object], name: str, failed: Failed | None = None) -> Callable[..., None]:
+    """Return a function that calls `work` with its arguments, and from which no exception comes out.
+
+    Args:
+      work: what a thread is to do.
+      name: what the thread is, in words that can stand on stderr, such as "watch over the trainings".
+      failed: receives the exception that ends `work`, of whatever type: the `set_exception` of the future that somebody
+        waits for, for example. Without it, or if it raises one itself, the exception is one line on stderr.
+    """
+
+    def call(*arguments: object) -> None:
+        try:
+            try:
+                work(*arguments)
+            except BaseException as error:
+                if failed is None:
+                    raise
+                failed(error)
+        except BaseException as error:
+            say(f"the {name} has ended in {error_line(error)}; please report this")
+
+    return call
+
+
+def start(work: Callable[..., object], *arguments: object, name: str, failed: Failed | None = None) -> threading.Thread:
+    """Call work(*arguments) on a new thread, which keeps no process from ending; the rest is as for `guarded`."""
+    thread = threading.Thread(target=guarded(work, name, failed), args=arguments, name=name, daemon=True)
+    thread.start()
+    return thread
+
+
+def start_later(seconds: float, work: Callable[..., object], *arguments: object, name: str) -> threading.Timer:
+    """Call work(*arguments) on a thread after so many seconds, unless the timer that is returned is canceled before."""
+    timer = threading.Timer(seconds, guarded(work, name), arguments)
+    timer.daemon = True
+    timer.start()
+    return timer
