@@ -171,6 +171,7 @@ def bernoulli_kl(p: Array, q: Array) -> Array:
     return bernoulli_kl_apart(p, q - p)
 
 
+@functools.partial(jax.jit, inline=True)
 def bernoulli_kl_apart(p: Array, u: Array) -> Array:
     """Return kl(p, p + u) for p and p + u in [0, 1], where u is known more accurately than p + u; never negative.
 
@@ -182,6 +183,7 @@ def bernoulli_kl_apart(p: Array, u: Array) -> Array:
     return low * x_minus_log1p(u / low) + high * x_minus_log1p(-u / high)
 
 
+@functools.partial(jax.jit, inline=True)
 def x_minus_log1p(x: Array) -> Array:
     """Return x - log(1 + x) for x >= -1, with a relative error of some rounding errors, ten away from 0.
 
@@ -243,6 +245,7 @@ def unit_of_words(words: Array) -> Array:
     return jnp.minimum((as_float(words) + 0.5) * 2.0**-32, 1 - 2.0**-24)
 
 
+@functools.partial(jax.jit, inline=True)
 def normal_quantile(tail: Array) -> Array:
     """Return z with P(Z > z) = tail for tail in [1e-10, 0.55], to 1e-9; jax.lax.erf_inv costs six times as much here.
 
@@ -264,6 +267,7 @@ def total(terms: Array) -> Array:
     return functools.reduce(jnp.add, parts)
 
 
+@functools.partial(jax.jit, inline=True)
 def product(left: Array, right: Array) -> Array:
     """Return left @ right as a sum of outer products."""
 

@@ -102,6 +102,7 @@ def _in_chunks(*problem: Array, steps: int) -> Allocation:
     return jax.tree.map(lambda x: jnp.moveaxis(x, 0, -2).reshape(*x.shape[1:-1], -1)[..., :size], chunks)
 
 
+@partial(jax.jit, static_argnames="steps", inline=True)
 def _allocate(features: Array, gaps: Array, level: Array, mask: Array, *, steps: int) -> Allocation:
     """Solve `allocation` for features[N, d, lanes], gaps[N, lanes], level[lanes] and mask[N, lanes]."""
     best = mask & (gaps <= BEST)

@@ -56,6 +56,7 @@ def beta_shape(a: Array, b: Array) -> BetaShape:
     )
 
 
+@partial(jax.jit, inline=True)
 def _root_coefficients(inverse: Array, odd: Array, square: Array) -> Array:
     """Return the coefficients of r - w.
 

@@ -19,6 +19,7 @@ the multipliers of the constraints as l this is tight at the optimum.
 
 from typing import NamedTuple
 
+import functools
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -57,6 +58,7 @@ def pair_differences(features: Array) -> Array:
     return features[first] - features[second]
 
 
+@functools.partial(jax.jit, static_argnames="steps", inline=True)
 def transductive_design(features: Array, directions: Array, *, mask: Array | None = None, steps: int = 25) -> Design:
     """Return the design that minimizes the largest y' A(w)^-1 y over the directions y.
 
