@@ -29,6 +29,19 @@ SHARES = np.array([0.25, 0.75])
 MEANS = [0.2, 0.5, 0.6]
 
 
+# Rules without loops, solvers or random numbers that another rule has not in the same form: what is about the engine or
+# a wrapper, and not about their formulas, is tested with the others.
+ALIKE = frozenset(
+    (
+        "ada_ucb bayes_ucb_gaussian_unknown dmed epsilon_decreasing epsilon_first etc_bai etc_gap etc_sprt "
+        "fixed_arm imed kl_ucb_plus kl_ucb_plus_plus kl_ucb_switch moss oc_ucb thompson_gaussian_ag ucb ucb1_auer "
+        "ucb_alpha ucb_tuned ucboost_eps ucboost_lb d_ucb m_ucb raw_ucb swa exp3_ix exp3_s exp3_plus_plus gp_ucb "
+        "lin_ucb_disjoint lin_ts_shared ridge_epsilon ridge_softmax logistic_epsilon logistic_greedy "
+        "logistic_softmax logistic_ucb"
+    ).split()
+)
+
+
 def declared(entry):
     """What a registered factory declares, with what tests play of it."""
     return declaration_of(entry.factory())

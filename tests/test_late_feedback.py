@@ -161,7 +161,8 @@ SOLVERS = ("oam", "oam_practical", "ossb")  # of an allocation: they replan
 FIXED = [
     name
     for name, entry in ALGORITHMS.items()
-    if entry.kind == "simulate" and name != "oam_practical" and entry.setting not in (*parts.WORLDS, "contexts")
+    if entry.kind == "simulate" and name not in ("oam_practical", *parts.ALIKE)
+    if entry.setting not in (*parts.WORLDS, "contexts")
 ]  # oam_practical is an oam, and what has an action or feedback of its own cannot be wrapped
 QUICK = ("kl_ucb", "cucb")
 
@@ -186,7 +187,7 @@ def by_hand(algorithm, rewards):
     "name", [pytest.param(name, marks=() if name in QUICK else pytest.mark.slow) for name in FIXED]
 )
 def test_nothing_late_changes_no_byte(name):
-    """Every algorithm for a horizon: alone, with random delays of 0, and in batches of one round."""
+    """Algorithms of every form for a horizon: alone, with random delays of 0, and in batches of one round."""
     rounds = 4 if name in SOLVERS else 12
     plain, rewards = parts.algorithm(name), jnp.asarray(np.random.default_rng(1).random((rounds, 3)), jnp.float32)
     parts_of = {f: jax.jit(getattr(plain, f)) for f in ("init", "noise", "select", "update", "pulls")}
