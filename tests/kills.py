@@ -137,7 +137,7 @@ class Life:
         self.finished = {cell: _file(path) for cell, path in finished.items()}
         ended = set()
         for part in self.out.glob("checkpoint/*/done-*.npz"):
-            ended |= {(part.parent.name, int(run)) for run in storage.read_arrays(part)["run"]}
+            ended |= {(part.parent.name, int(run)) for run in storage.read_arrays(part, storage.RECOMPUTE)["run"]}
         cells = {cell.removeprefix("cell-") for cell in finished}
         lost = {(cell, run) for cell, run in self.ended - ended if cell not in cells}
         assert not lost, f"{self.out}: runs that had ended are gone: {sorted(lost)[:5]}"

@@ -213,7 +213,7 @@ def test_pickled_arrays_are_not_read(tmp_path):
     file = tmp_path / "objects.npz"
     np.savez(file, x=np.array([{}], dtype=object))
     with pytest.raises(ValueError, match="damaged"):
-        storage.read_arrays(file)
+        storage.read_arrays(file, storage.RECOMPUTE)
 
 
 @pytest.mark.slow
@@ -230,7 +230,7 @@ def test_threads_may_read_at_the_same_time(tmp_path):
     gc.set_threshold(5)
     try:
         with ThreadPoolExecutor(4) as pool:
-            list(pool.map(lambda _: [storage.read_arrays(file) for _ in range(100)], range(4)))
+            list(pool.map(lambda _: [storage.read_arrays(file, storage.RECOMPUTE) for _ in range(100)], range(4)))
     finally:
         gc.set_threshold(*before)
         gc.callbacks.remove(give_way)

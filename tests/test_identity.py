@@ -53,7 +53,7 @@ def test_what_differs_is_named(tmp_path):
         make=lambda m: (ucb1(3, c=3.0), bernoulli(m)),
     )
     file = tmp_path / "identity.json"
-    about = read_json(file)
+    about = read_json(file, storage.RECOMPUTE)
     for name in ("platform", "jax", "jaxlib", "jaxbandit"):
         write_json(file, about | {name: "other", "program": "another, for that reason or not"})
         program = "" if name != "platform" else r"the program \(algorithm, environment or their constants\) differs; "

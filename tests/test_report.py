@@ -287,7 +287,7 @@ def test_a_search_shows_survivors_means_and_certificate(tmp_path):
     with pytest.raises(ValueError, match=r"history.npz: damaged"):
         write_report(tmp_path)
     search_files(tmp_path)
-    summary = read_json(tmp_path / "summary.json")
+    summary = read_json(tmp_path / "summary.json", storage.RECOMPUTE)
     write_json(tmp_path / "summary.json", {k: v for k, v in summary.items() if k != "chosen"})
     with pytest.raises(BadInput, match="'chosen' is missing"):
         write_report(tmp_path)
@@ -295,7 +295,7 @@ def test_a_search_shows_survivors_means_and_certificate(tmp_path):
 
 def test_a_search_shows_what_is_known_what_ended_it_and_quantiles(tmp_path):
     search_files(tmp_path)
-    summary = read_json(tmp_path / "summary.json")
+    summary = read_json(tmp_path / "summary.json", storage.RECOMPUTE)
     known = "the recommended arm is within 0.25 of the best by the median"
     more = {"known": known, "statistic": "median", "remarks": ["a remark & more"]}
     rows = [row | {"quantile": row["mean"] + 0.05} for row in summary["configurations"]]
@@ -446,7 +446,7 @@ def test_an_audit_shows_verdicts_error_rates_and_what_was_censored(tmp_path):
 def test_an_audit_that_cannot_be_reported_is_refused_in_one_line(case, tmp_path):
     audited(tmp_path)
     if case == "damaged":
-        content = read_json(tmp_path / "audit.json")
+        content = read_json(tmp_path / "audit.json", storage.RECOMPUTE)
         del content["cells"][1]["outcomes"]
         write_json(tmp_path / "audit.json", content)
     else:

@@ -82,7 +82,7 @@ def test_a_file_of_an_early_version_is_read_and_its_samples_are_unknown(kind, tm
     if kind != "single":
         s = jb.withdraw(jb.tell(s, pulls.id[[0, 2]], [0.5, 0.25]), pulls.id[1])
     jb.save_session(tmp_path / "s.npz", s)
-    arrays = storage.read_arrays(tmp_path / "s.npz")
+    arrays = storage.read_arrays(tmp_path / "s.npz", storage.RECOMPUTE)
     about, arrays = early(s, json.loads(str(arrays.pop("about"))), arrays)
     storage.write_arrays(tmp_path / "s.npz", {"about": np.asarray(json.dumps(about)), **arrays})
     again = jb.load_session(tmp_path / "s.npz", RULES[kind])
@@ -96,7 +96,7 @@ def test_a_file_of_an_early_version_is_read_and_its_samples_are_unknown(kind, tm
 
 def test_a_file_with_other_arms_than_pulls_is_refused(tmp_path):
     jb.save_session(tmp_path / "s.npz", in_order(RULES["batch"]))
-    arrays = storage.read_arrays(tmp_path / "s.npz")
+    arrays = storage.read_arrays(tmp_path / "s.npz", storage.RECOMPUTE)
     for arms in (np.zeros(PULLS, np.int32), np.zeros(3, np.int32), np.full(PULLS, -1, np.int32)):
         storage.write_arrays(tmp_path / "s.npz", {**arrays, "arms": arms})
         with pytest.raises(ValueError, match=r"s.npz: damaged, arms must be"):

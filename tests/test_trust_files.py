@@ -213,7 +213,7 @@ def test_every_flipped_bit_of_an_array_file_is_seen(tmp_path):
         with pytest.raises(ValueError, match="digest"):
             npz.decode(good[:length])
     path.write_bytes(good)
-    assert {name: x.tolist() for name, x in storage.read_arrays(path).items()} == {
+    assert {name: x.tolist() for name, x in storage.read_arrays(path, storage.RECOMPUTE).items()} == {
         name: x.tolist() for name, x in ARRAYS.items()
     }
 
@@ -259,7 +259,7 @@ def test_an_array_file_made_on_purpose_is_refused_in_one_line(data, tmp_path):
     path = tmp_path / "x.npz"
     path.write_bytes(data)
     with pytest.raises(ValueError, match=r"x\.npz: damaged") as error:
-        storage.read_arrays(path)
+        storage.read_arrays(path, storage.RECOMPUTE)
     assert "\n" not in str(error.value) and len(str(error.value)) < 500
 
 
@@ -267,7 +267,7 @@ def test_every_damaged_json_file_is_refused_in_one_line(tmp_path):
     path, chance = tmp_path / "x.json", random.Random(1)
     content = {"name": "a", "cells": [1.5, 2], "more": {"é": [True, None]}}
     write_json(path, content)
-    assert read_json(path) == content and json.loads(path.read_text())["name"] == "a"
+    assert read_json(path, storage.RECOMPUTE) == content and json.loads(path.read_text())["name"] == "a"
     good = path.read_bytes()
     bad = [good[:n] for n in range(len(good))]
     for bit in range(8 * len(good)):
@@ -278,7 +278,7 @@ def test_every_damaged_json_file_is_refused_in_one_line(tmp_path):
     for data in bad:
         path.write_bytes(data)
         with pytest.raises(BadInput, match=r"x\.json: damaged") as error:
-            read_json(path)
+            read_json(path, storage.RECOMPUTE)
         assert "\n" not in str(error.value)
 
 
@@ -293,7 +293,7 @@ def test_only_regular_files_are_read_and_replaced(kind, tmp_path):
     else:
         path.mkdir()
     for action in (
-        lambda: storage.read_arrays(path),
+        lambda: storage.read_arrays(path, storage.RECOMPUTE),
         lambda: storage.read_bytes(path),
         lambda: storage.write_bytes(path, b""),
         lambda: storage.open_in_place(path),
@@ -338,7 +338,10 @@ def test_merge_imports_what_directories_name_only_if_asked(place, capsys):
 
 def test_a_report_of_arrays_that_are_none_of_a_search_is_refused_in_one_line(place, capsys):
     assert cli.main(COMMANDS["tune"]) == 0
-    good, history = storage.read_arrays(Path("d/table.npz")), storage.read_arrays(Path("d/history.npz"))
+    good, history = (
+        storage.read_arrays(Path("d/table.npz"), storage.RECOMPUTE),
+        storage.read_arrays(Path("d/history.npz"), storage.RECOMPUTE),
+    )
     bad = [{k: v for k, v in good.items() if k != name} for name in ("pulls", "survivor")]
     bad += [
         good | {"high": good["high"][:1]},
@@ -368,7 +371,7 @@ def test_files_are_as_open_as_the_user_wants_and_hold_no_nan(tmp_path):
         write_json(tmp_path / "c", {"x": float("nan")})
     (tmp_path / "c").write_text('{"x": NaN, "json_sha256": "0"}', encoding="utf-8")
     with pytest.raises(BadInput, match="damaged, not JSON"):
-        read_json(tmp_path / "c")
+        read_json(tmp_path / "c", storage.RECOMPUTE)
 
 
 @pytest.mark.parametrize("name", ["provenance.json", "summary.json", "cell-000.json", "history.npz"])

@@ -24,6 +24,8 @@ SCHEMA = 1
 OPTIONS = ("seed", "run", "paired", "on_failure")  # of a session, in its identity
 # Entries that may differ between versions although the rule is the same.
 VERSIONS = ("jax", "jaxlib", "jaxbandit", "platform")
+# A file of `save_session` has no log, so that `repair_session` has nothing to read.
+REMEDY = f"{storage.RESTORE}, or read with numpy.load what can still be read of its rewards"
 
 
 def identity_of(session: Session) -> dict[str, Any]:
@@ -123,7 +125,7 @@ def load_session(path: str | Path, rule: Algorithm) -> Session:
         return with_asks(fresh, about, arrays) if NAME in about else filled(fresh, about, arrays)
     except Exception as error:  # also what JAX and a rule make of numbers that no session has saved
         reason = str(error) if isinstance(error, ValueError) else type(error).__name__
-        refuse(str(path), f": damaged, {reason}; restore it from a copy")
+        refuse(str(path), f": damaged, {reason}; {REMEDY}")
 
 
 def read_saved(path: Path) -> tuple[Json, dict[str, np.ndarray]]:
@@ -132,7 +134,7 @@ def read_saved(path: Path) -> tuple[Json, dict[str, np.ndarray]]:
     Raises:
       ValueError: the file cannot be read, or holds something else. The message has one line.
     """
-    arrays = storage.read_arrays(path)
+    arrays = storage.read_arrays(path, REMEDY)
     text, about = arrays.pop("about", np.zeros(0)), None
     with contextlib.suppress(ValueError):
         about = reading.json_of(str(text)) if text.dtype.kind == "U" and not text.shape else None

@@ -170,11 +170,7 @@ def read_about(path: Path) -> Json:
     file = path / ABOUT
     if not file.exists():
         raise BadInput(f"{path}: holds no session")
-    try:
-        about = json_files.read_json(file, early=EARLY_ABOUT)
-    except ValueError as error:
-        reason = str(error).removeprefix(f"{file}: ").partition(";")[0]
-        raise BadInput(f"{file}: {reason}; restore it from a copy") from None
+    about = json_files.read_json(file, storage.RESTORE, early=EARLY_ABOUT)
     identity, meta = about.get("identity"), about.get("meta")
     if not isinstance(identity, dict) or "rule" not in identity or not isinstance(meta, dict):
         raise BadInput(f"{file}: not a file that a session has written")
@@ -204,7 +200,7 @@ def _closed(path: Path) -> Json:
     """Return the content of certificate.json; {} if there is none or it is damaged: the next close writes it again."""
     file = path / CERTIFICATE
     try:
-        content = json_files.read_json(file, early=EARLY_CERTIFICATE)
+        content = json_files.read_json(file, storage.RECOMPUTE, early=EARLY_CERTIFICATE)
     except ValueError:
         return {}
     whole = all(type(content.get(name)) is int for name in ("lines", "log_bytes") if name in content)

@@ -18,6 +18,7 @@ from jaxbandit.engine.storage import identity
 from jaxbandit.engine.storage.json_files import read_json, write_json
 
 FILE, IDENTITY = "rungs.npz", "identity.json"
+REMEDY = f"{storage.RESTORE}, or give another directory to train again"
 
 
 class Bracket(NamedTuple):
@@ -134,13 +135,11 @@ def _read(
     if not path.exists():
         write_json(path, here)
         return None
-    if differences := identity.differences(read_json(path), here):
-        raise BadInput(
-            f"{where}: {store} holds another search: {'; '.join(differences)}; give another directory or delete it"
-        )
+    if differences := identity.differences(read_json(path, REMEDY), here):
+        raise BadInput(f"{where}: {store} holds another search: {'; '.join(differences)}; give another directory")
     if not (store / FILE).exists():
         return None
-    arrays = storage.read_arrays(store / FILE)
+    arrays = storage.read_arrays(store / FILE, REMEDY)
     inputs = trainings.take(_inputs(bracket, np.zeros(1, int)), np.zeros(programs.batch, int))
     leaves, structure = jax.tree.flatten(jax.eval_shape(programs.init, *inputs, trainings.root(bracket.seed)))
     count = len(arrays["alive"]) * bracket.repeats

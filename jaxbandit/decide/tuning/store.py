@@ -222,7 +222,7 @@ def read_about(path: Path) -> dict[str, Any]:
     file = path / ABOUT
     if not file.exists():
         raise BadInput(f"{path}: holds no search")
-    content = json_files.read_json(file)
+    content = json_files.read_json(file, storage.RESTORE)
     if content.get("schema") != SCHEMA:
         raise BadInput(f"{file}: has schema {content.get('schema')}, must have {SCHEMA}; use the version that wrote it")
     return {name: value for name, value in content.items() if name != "schema"}

@@ -86,20 +86,20 @@ class Checkpoint:
             return
         about, parts = self.directory / "identity.json", self._parts()
         if about.exists():
-            require(self.directory, read_json(about), self.about)
+            require(self.directory, read_json(about, storage.RECOMPUTE), self.about)
         elif parts or (self.directory / "live.npz").exists():
             refuse(str(about), f": is missing; delete {self.directory} to compute its runs again")
         else:
             write_json(about, dict(self.about))
         for part in parts:
-            yield storage.read_arrays(part)
+            yield storage.read_arrays(part, storage.RECOMPUTE)
 
     def under_way(self) -> list[Segment]:
         """The segments of the last save."""
         if self.directory is None or not (self.directory / "live.npz").exists():
             return []
         segments: dict[str, Segment] = {}
-        for name, values in storage.read_arrays(self.directory / "live.npz").items():
+        for name, values in storage.read_arrays(self.directory / "live.npz", storage.RECOMPUTE).items():
             number, _, name = name.partition(".")
             segments.setdefault(number, {})[name] = values
         return list(segments.values())

@@ -18,6 +18,9 @@ from jaxbandit.engine.storage import npz
 
 TEMPORARY = ".jaxbandit-{}.tmp"  # name of a file that is being written
 LARGEST = 2**32  # bytes of a file that is read as a whole
+# What a message about a damaged file tells its reader to do. Whoever reads a file says which of the two its content is:
+RECOMPUTE = "delete it to compute it again"  # what follows from something that the reader still has
+RESTORE = "it is kept as it is; restore it from a copy"  # what was measured, of which there may be no other copy
 _AT_ONCE = getattr(os, "O_NONBLOCK", 0)  # opens a pipe that has taken the place of a file without waiting
 _HERE = getattr(os, "O_NOFOLLOW", 0)  # Windows has no such flag; there only the check before opening protects
 
@@ -44,19 +47,25 @@ def read_bytes(path: Path) -> bytes:
         return file.read()
 
 
-def read_text(path: Path) -> str:
-    """Return the content of a regular file that is text in UTF-8; anything else raises a ValueError of one line."""
+def read_text(path: Path, remedy: str) -> str:
+    """Return the content of a regular file that is text in UTF-8; anything else raises a ValueError of one line.
+
+    Args:
+      path: path of the file.
+      remedy: what to do if it is damaged, as for `read_arrays`.
+    """
     try:
         return read_bytes(path).decode()
     except UnicodeDecodeError:
-        raise BadInput(f"{path}: damaged, not text in UTF-8; restore it, or delete it and run again") from None
+        raise BadInput(f"{path}: damaged, not text in UTF-8; {remedy}") from None
 
 
-def read_arrays(path: Path, digest: str | None = None) -> dict[str, np.ndarray]:
+def read_arrays(path: Path, remedy: str, digest: str | None = None) -> dict[str, np.ndarray]:
     """Read a file of `write_arrays`.
 
     Args:
       path: path of the file.
+      remedy: what to do if it is damaged: RECOMPUTE, RESTORE, or a clause that says it more precisely.
       digest: its SHA-256 digest in hexadecimal digits, if it is stored elsewhere.
 
     Raises:
@@ -71,7 +80,7 @@ def read_arrays(path: Path, digest: str | None = None) -> dict[str, np.ndarray]:
     except OSError as error:
         raise BadInput(f"{path}: cannot be read ({error.strerror})") from None
     except ValueError as error:
-        raise BadInput(f"{path}: damaged ({error}); delete it to compute it again") from None
+        raise BadInput(f"{path}: damaged ({error}); {remedy}") from None
 
 
 def require_regular(path: Path, *, alone: bool = False) -> None:

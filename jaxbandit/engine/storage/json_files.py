@@ -17,11 +17,12 @@ def write_json(path: Path, content: dict[str, Any]) -> None:
     storage.write_bytes(path, _encoded({**content, DIGEST: _digest(content)}))
 
 
-def read_json(path: Path, *, early: frozenset[str] = frozenset()) -> dict[str, Any]:
+def read_json(path: Path, remedy: str, *, early: frozenset[str] = frozenset()) -> dict[str, Any]:
     """Return what `write_json` wrote, without the digest; raise a BadInput that names the file if a byte differs.
 
     Args:
       path: path of the file.
+      remedy: what to do if it is damaged, as for `files.read_arrays`.
       early: the keys of such a file in versions that wrote no digest; a file with just these keys is read without one.
     """
     try:
@@ -31,20 +32,20 @@ def read_json(path: Path, *, early: frozenset[str] = frozenset()) -> dict[str, A
     try:
         content = reading.json_of(data)
     except ValueError:
-        raise BadInput(f"{path}: damaged, not JSON; delete it and run again") from None
+        raise BadInput(f"{path}: damaged, not JSON; {remedy}") from None
     if not isinstance(content, dict):
-        raise BadInput(f"{path}: damaged, not a JSON object; delete it and run again")
+        raise BadInput(f"{path}: damaged, not a JSON object; {remedy}")
     digest = content.pop(DIGEST, None)
     if digest is None and early and content.keys() == early:
         return content
     if digest is None:
-        raise BadInput(f"{path}: damaged, it has no digest, or another version wrote it; delete it and run again")
+        raise BadInput(f"{path}: damaged, it has no digest, or another version wrote it; {remedy}")
     try:
         same = data == _encoded({**content, DIGEST: _digest(content)})
     except ValueError:  # NaN, which we do not write
         same = False
     if not same:
-        raise BadInput(f"{path}: damaged, its digest differs from its content; delete it and run again")
+        raise BadInput(f"{path}: damaged, its digest differs from its content; {remedy}")
     return content
 
 

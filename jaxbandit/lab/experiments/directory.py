@@ -64,7 +64,7 @@ def claim(out: Path, experiment: Experiment, *, grows: bool = True) -> tuple[lis
                 refuse(str(path), f": belongs to another experiment: {found}; give another --out or delete {out}")
             known = _same(about, here)
         elif about.exists():  # a call that was killed between its first two files, unless cells say otherwise
-            json_files.read_json(about)
+            json_files.read_json(about, storage.RECOMPUTE)
             if any(out.glob("cell-*")):
                 refuse(str(out), ": has no spec.toml, which says whose results these are; give another --out")
         known += [label(cell) for cell in cells if label(cell) not in known]
@@ -112,7 +112,7 @@ def _digest(path: Path) -> str:
 
 def _same(path: Path, here: Mapping[str, Any]) -> list[Any]:
     """Return the cells that a provenance file lists; raise BadInput if it was written by other versions or sources."""
-    there = json_files.read_json(path)
+    there = json_files.read_json(path, storage.RECOMPUTE)
     parts = {"versions": dict, "sources": dict, "files": dict, "cells": list}
     if not all(isinstance(there.get(name), kind) for name, kind in parts.items()):
         raise BadInput(f"{path}: is damaged, must hold {', '.join(parts)}; give another --out or delete {path.parent}")

@@ -132,7 +132,7 @@ def _experiment(places: Sequence[Path], imports: bool) -> Experiment:
     for (a, one), (b, other) in itertools.pairwise(zip(places, whole, strict=True)):
         if difference := directory.difference(one.to_dict(), other.to_dict()):
             refuse(f"{a} and {b}", f": belong to different experiments: {difference}; merge each separately")
-        first, second = (json_files.read_json(place / PROVENANCE) for place in (a, b))
+        first, second = (json_files.read_json(place / PROVENANCE, storage.RECOMPUTE) for place in (a, b))
         for key, what in (("sources", "the source of module"), ("files", "the content of")):
             changed = [n for n in first.get(key, {}) if second.get(key, {}).get(n) != first[key][n]]
             if changed:
@@ -144,7 +144,7 @@ def _parts(experiment: Experiment, cell: Cell, places: Sequence[Path]) -> list[P
     """Return the parts of a cell in the order of their runs."""
     stored, label = [], directory.label(cell)
     for place in places:
-        known = json_files.read_json(place / PROVENANCE).get("cells", [])
+        known = json_files.read_json(place / PROVENANCE, storage.RECOMPUTE).get("cells", [])
         if label in known:
             folder = place / division.FOLDER / f"{known.index(label):03d}"
             stored += [division.read(folder, *runs) for runs in division.found(folder)]

@@ -165,7 +165,7 @@ def _claimed(directory: Path, paper: str) -> Iterator[None]:
     """Lock a directory for the reproduction of a paper; raise BadInput if it belongs to anything else."""
     path = directory / MARK
     with directories.locked(directory, MARK):
-        if path.exists() and (there := json_files.read_json(path).get("paper")) != paper:
+        if path.exists() and (there := json_files.read_json(path, storage.RECOMPUTE).get("paper")) != paper:
             refuse(str(directory), f": holds a reproduction of {there}; give another --out")
         json_files.write_json(path, {"paper": paper})
         yield

@@ -76,7 +76,7 @@ def page_of(directory: Path) -> Page:
       BadInput: audit.json is damaged.
     """
     path = directory / AUDIT
-    content = read_json(path)
+    content = read_json(path, storage.RECOMPUTE)
     try:
         cells = [_cell(content, cell) for cell in content["cells"]]
         return _page(directory, content["name"], cells)
@@ -115,7 +115,9 @@ def _page(directory: Path, name: str, cells: Sequence[_Cell]) -> Page:
     provenance.warnings_of(page, cells)
     spec = directory / "spec.toml"
     shown: Any = tuple(cells)  # they have the attributes of a result that a page reads
-    results = ResultSet(name, shown, storage.read_text(spec) if spec.exists() else "")
+    results = ResultSet(
+        name, shown, storage.read_text(spec, f"restore it, or {storage.RECOMPUTE}") if spec.exists() else ""
+    )
     page.add("Provenance", *provenance.of_results(results, directory))
     return page
 

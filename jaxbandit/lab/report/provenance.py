@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from jaxbandit.base.markup import Html, tag
+from jaxbandit.engine.storage.files import RECOMPUTE
 from jaxbandit.engine.storage.json_files import read_json
 from jaxbandit.lab.report import parts
 from jaxbandit.lab.report.page import Page
@@ -15,7 +16,7 @@ from jaxbandit.running.results.saving import PROVENANCE
 
 def of_results(results: ResultSet, directory: Path) -> list[Html | None]:
     """Return the provenance of a ResultSet, with what the provenance file of its directory adds."""
-    about = read_json(directory / PROVENANCE) if (directory / PROVENANCE).exists() else {}
+    about = read_json(directory / PROVENANCE, RECOMPUTE) if (directory / PROVENANCE).exists() else {}
     spent = {name: sum(result.seconds.get(name, 0.0) for result in results) for name in ("compile", "run")}
     entries = {
         "seed": _one(str(result.seed) for result in results),

@@ -73,7 +73,7 @@ def _replaceable(path: Path) -> None:
     with reading.opened(str(path), path, "another -o") as file:
         there = file.read(len(MARK))
     if there != MARK.encode():
-        refuse(str(path), ": is not a report, so it is not replaced; give another -o or delete it")
+        refuse(str(path), ": is not a report, so it is not replaced; give another -o")
 
 
 def _page(directory: Path) -> Page:
@@ -111,7 +111,11 @@ def _experiment(directory: Path) -> Page:
     kind = KINDS[results[0].kind]
     what = f"{kind}: {_count(algorithms, 'algorithm')} on {_count(instances, 'instance')}"
     about = [f"{what}, {runs} runs of each, seed {results[0].seed}."]
-    order = read_json(directory / PROVENANCE).get("order", []) if (directory / PROVENANCE).exists() else []
+    order = (
+        read_json(directory / PROVENANCE, storage.RECOMPUTE).get("order", [])
+        if (directory / PROVENANCE).exists()
+        else []
+    )
     if len(order) > len(results):
         about.append(
             f"Not finished: {len(results):,} of {len(order):,} cells are available; run the command again to resume."

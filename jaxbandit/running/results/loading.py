@@ -20,7 +20,7 @@ def load_cell(directory: str | Path, index: int) -> Result | None:
     npz, manifest = cell_paths(directory, index)
     if not manifest.exists():
         return None
-    about = read_json(manifest)
+    about = read_json(manifest, storage.RECOMPUTE)
     cls = KINDS.get(str(about.get("kind")), Result)
     needed = [item.name for item in dataclasses.fields(cls) if item.default is dataclasses.MISSING]
     missing = [name for name in ("schema", "kind", *needed, "sha256") if name not in {*about, "arrays"}]
@@ -31,9 +31,9 @@ def load_cell(directory: str | Path, index: int) -> Result | None:
     if about["kind"] not in KINDS:
         raise BadInput(f"{manifest}: kind = {about['kind']!r}, must be one of {', '.join(KINDS)}")
     try:
-        frozen = storage.read_arrays(npz, str(about["sha256"]))
-    except (OSError, ValueError) as error:
-        raise BadInput(f"{error}; delete {manifest.name} and run again") from None
+        frozen = storage.read_arrays(npz, f"delete it and {manifest.name}, and run again", str(about["sha256"]))
+    except FileNotFoundError:
+        raise BadInput(f"{npz}: missing; delete {manifest.name} and run again") from None
     for array in frozen.values():
         array.setflags(write=False)
     return cls(arrays=frozen, **{name: about[name] for name in manifest_fields(cls) if name in about})
@@ -55,13 +55,13 @@ def load(directory: str | Path) -> ResultSet:
     numbers = list(range(len(list(directory.glob("cell-*.json")))))
     count, path, name = len(numbers), directory / "summary.json", directory.name
     if path.exists():
-        content = read_json(path)
+        content = read_json(path, storage.RECOMPUTE)
         if not {"name", "cells"} <= content.keys():
             raise BadInput(f"{path}: damaged, 'name' or 'cells' is missing; delete it and run again")
         name, count = content["name"], len(content["cells"])
         numbers = list(range(count))
     if (directory / PROVENANCE).exists():  # the experiment may have grown since the summary was written
-        numbers = read_json(directory / PROVENANCE).get("order", [])
+        numbers = read_json(directory / PROVENANCE, storage.RECOMPUTE).get("order", [])
     if not count:
         raise BadInput(f"{directory}: no results here; a directory of results holds cell-000.json")
     loaded = {number: load_cell(directory, number) for number in numbers}
@@ -70,4 +70,6 @@ def load(directory: str | Path) -> ResultSet:
         missing = next((number for number, result in loaded.items() if result is None), 0)
         raise BadInput(f"{cell_paths(directory, missing)[1]}: missing, {count} cells are expected; run again")
     spec = directory / "spec.toml"
-    return ResultSet(name, tuple(results), storage.read_text(spec) if spec.exists() else "")
+    return ResultSet(
+        name, tuple(results), storage.read_text(spec, f"restore it, or {storage.RECOMPUTE}") if spec.exists() else ""
+    )

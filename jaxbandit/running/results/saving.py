@@ -45,7 +45,7 @@ def save(results: Any, directory: str | Path, *, replace: bool = False) -> None:
     name = getattr(results, "name", "") or (some[0].instance if len(some) == 1 else directory.name)
     with directories.locked(directory, MARK):
         for path in directory.glob(MARK):
-            read_json(path)  # raises if it is somebody else's
+            read_json(path, storage.RECOMPUTE)  # raises if it is somebody else's
         for path in there:
             path.unlink()
         for index, result in enumerate(some):

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from jaxbandit.base.types import Json, Table
+from jaxbandit.engine.storage import files as storage
 from jaxbandit.engine.storage import json_files
 from jaxbandit.lab.papers import origins, verdict
 from jaxbandit.lab.papers.tables import complexity, full_bandit_costs, full_bandit_figures, times
@@ -58,7 +59,7 @@ def evaluate(data: Table, paper: Table, directory: Path, sizes: Mapping[str, int
         table = paper["complexity"][name]
         request = json_files.plain({"name": name, "size": size, "confidence": paper["confidence"]} | table)
         path = directory / f"{name}.json"
-        stored = json_files.read_json(path) if path.exists() else {}
+        stored = json_files.read_json(path, storage.RECOMPUTE) if path.exists() else {}
         if stored.get("request") != request:
             start = time.perf_counter()
             instances = {instance["name"]: instance for instance in paper.get("instance", [])}
