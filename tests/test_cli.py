@@ -11,13 +11,13 @@ import pytest
 
 import jaxbandit
 from jaxbandit import __version__
+from jaxbandit.decide.loading import load
 from jaxbandit.engine.storage import files as storage
 from jaxbandit.engine.storage.json_files import read_json
 from jaxbandit.lab import cli
 from jaxbandit.lab.experiments import playing as running
 from jaxbandit.lab.specs.registry import ALGORITHMS, ENVIRONMENTS
 from jaxbandit.running import progress
-from jaxbandit.running.results.loading import load
 
 pytestmark = pytest.mark.quickly_compiled
 

@@ -1,4 +1,4 @@
-"""What was measured is never told to be deleted: the messages about damaged files, and whoever reads them says which."""
+"""What was measured is never told to be deleted: the messages about damaged files, and whoever reads one says which."""
 
 import ast
 from pathlib import Path
@@ -86,7 +86,7 @@ def test_what_was_measured_is_kept_when_its_file_is_damaged(kind, damage, tmp_pa
 @pytest.mark.quickly_compiled
 def test_another_search_in_a_directory_is_not_told_to_be_deleted(tmp_path):
     _halved(tmp_path)
-    with pytest.raises(BadInput, match="holds another search: .*give another directory$"):
+    with pytest.raises(BadInput, match=r"holds another search: .*give another directory$"):
         jb.successive_halving(TRAINEE, {"x": jnp.arange(3.0)}, min_steps=1, max_steps=3, directory=tmp_path)
 
 

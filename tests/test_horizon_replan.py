@@ -13,6 +13,7 @@ import pytest
 from jaxbandit.base.contract import Algorithm, Outcome, Phases, Replan
 from jaxbandit.base.numerics import argmax, as_float, get_at, set_at
 from jaxbandit.base.types import Array
+from jaxbandit.decide.loading import load
 from jaxbandit.engine.driver import drive
 from jaxbandit.engine.driver.execution import Execution
 from jaxbandit.engine.driver.horizon import simulate_cell
@@ -20,7 +21,6 @@ from jaxbandit.engine.layout import compiled
 from jaxbandit.engine.rounds import keys
 from jaxbandit.engine.rounds.single import SingleRun
 from jaxbandit.environments.stationary.gaussian import gaussian
-from jaxbandit.running.results.loading import load
 from jaxbandit.running.simulate import simulate
 
 MEANS = np.array([0.9, 0.3, 0.0])

@@ -9,10 +9,11 @@ from results_by_hand import noisy, stopping
 from scipy import stats
 
 from jaxbandit.base.contract import Outcome
+from jaxbandit.decide.loading import load
 from jaxbandit.running.results import report
 from jaxbandit.running.results.budget import BudgetResult
 from jaxbandit.running.results.compare import compare
-from jaxbandit.running.results.loading import load, load_cell
+from jaxbandit.running.results.loading import load_cell
 from jaxbandit.running.results.places import compare_places
 from jaxbandit.running.results.saving import save_cell
 

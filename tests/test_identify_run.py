@@ -16,6 +16,7 @@ from results_by_hand import stopping
 from jaxbandit.algorithms.exploration.presets import lingape, lucb
 from jaxbandit.base.contract import Rewards
 from jaxbandit.base.refusals import BadInput
+from jaxbandit.decide.loading import load
 from jaxbandit.engine.driver.execution import Execution
 from jaxbandit.engine.driver.identify import Identified
 from jaxbandit.engine.storage import files as storage
@@ -30,7 +31,6 @@ from jaxbandit.lab.specs import spec
 from jaxbandit.running import progress
 from jaxbandit.running.identify import identify
 from jaxbandit.running.progress import progress_bar
-from jaxbandit.running.results.loading import load
 from jaxbandit.running.sweep import sweep
 
 QUIET = Execution(progress=False)

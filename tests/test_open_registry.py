@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 import jaxbandit
+from jaxbandit.decide.loading import load
 from jaxbandit.lab import cli
 from jaxbandit.lab.specs import references, spec
-from jaxbandit.running.results.loading import load
 
 CLI = Path(__file__).parent.parent / "docs" / "cli.md"
 

@@ -8,10 +8,11 @@ from results_by_hand import record, result, stopping
 from scipy import stats
 
 from jaxbandit.base.contract import Outcome
+from jaxbandit.decide.loading import load
 from jaxbandit.engine.storage import files as storage
 from jaxbandit.engine.storage.json_files import read_json
 from jaxbandit.running.results.base import ResultSet
-from jaxbandit.running.results.loading import load, load_cell
+from jaxbandit.running.results.loading import load_cell
 from jaxbandit.running.results.regret import RegretResult
 from jaxbandit.running.results.report import table
 from jaxbandit.running.results.saving import save, save_cell, write_summary

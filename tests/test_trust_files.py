@@ -338,24 +338,25 @@ def test_merge_imports_what_directories_name_only_if_asked(place, capsys):
 
 def test_a_report_of_arrays_that_are_none_of_a_search_is_refused_in_one_line(place, capsys):
     assert cli.main(COMMANDS["tune"]) == 0
-    good, history = (
-        storage.read_arrays(Path("d/table.npz"), storage.RECOMPUTE),
-        storage.read_arrays(Path("d/history.npz"), storage.RECOMPUTE),
-    )
-    bad = [{k: v for k, v in good.items() if k != name} for name in ("pulls", "survivor")]
+    about = {path: path.read_bytes() for path in (Path("d/result.json"), Path("d/table.npz"), Path("d/history.npz"))}
+    good, history = (storage.read_arrays(Path(f"d/{name}.npz"), storage.RESTORE) for name in ("table", "history"))
+    bad = [("table", {k: v for k, v in good.items() if k != name}) for name in ("pulls", "survivor")]
     bad += [
-        good | {"high": good["high"][:1]},
-        good | {"high": good["high"].astype(str)},
-        good | {"low": np.zeros((2, 1))},
+        ("table", good | {"high": good["high"][:1]}),
+        ("table", good | {"high": good["high"].astype(str)}),
+        ("table", good | {"low": np.zeros((2, 1))}),
+        ("history", {"batch": history["batch"], "config": history["config"][:-1]}),
     ]
-    for arrays in bad:
-        storage.write_arrays(Path("d/table.npz"), arrays)
+    for name, arrays in bad:
+        storage.write_arrays(Path(f"d/{name}.npz"), arrays)
         capsys.readouterr()
-        assert "does not belong to summary.json" in refused(capsys, ["report", "d"])
-    storage.write_arrays(Path("d/table.npz"), good)
-    storage.write_arrays(Path("d/history.npz"), {"batch": history["batch"], "config": history["config"][:-1]})
-    assert "does not belong to summary.json" in refused(capsys, ["report", "d"])
-    storage.write_arrays(Path("d/history.npz"), history)
+        assert "its digest differs from the stored one" in refused(capsys, ["report", "d"])
+        content = read_json(Path("d/result.json"), storage.RESTORE)
+        content["sha256"][name] = storage.digest(Path(f"d/{name}.npz"))  # somebody made it on purpose
+        write_json(Path("d/result.json"), content)
+        assert "does not belong to result.json" in refused(capsys, ["report", "d"])
+        for path, data in about.items():
+            path.write_bytes(data)
     assert cli.main(["report", "d"]) == 0
 
 

@@ -1,3 +1,4 @@
+from .loading import load as load
 from .logs.evaluate import evaluate as evaluate
 from .logs.evaluation import Difference as Difference
 from .logs.evaluation import Evaluation as Evaluation

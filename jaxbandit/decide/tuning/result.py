@@ -9,16 +9,14 @@ import numpy as np
 
 from jaxbandit.base import extras
 from jaxbandit.base.markup import html_table, view
-from jaxbandit.base.refusals import unwritable
 from jaxbandit.base.text import align
 from jaxbandit.base.types import ArrayLike, PyTree
 from jaxbandit.decide.sessions.certificate import Certificate, rare_heading
+from jaxbandit.decide.tuning import saving
 from jaxbandit.decide.tuning.configs import Configs
-from jaxbandit.decide.tuning.store import ABOUT
+from jaxbandit.decide.tuning.stored_values import data_of
 from jaxbandit.decide.tuning.values import as_data, words
-from jaxbandit.engine.storage import directories
-from jaxbandit.engine.storage import files as storage
-from jaxbandit.engine.storage.json_files import plain, read_json, write_json
+from jaxbandit.engine.storage.json_files import plain
 from jaxbandit.running.results.base import versions
 from jaxbandit.theory.intervals import CONFIDENCE, student
 
@@ -29,7 +27,7 @@ if TYPE_CHECKING:
 SHOWN = 10  # rows of the table that are printed
 UNPROVED = "the choice carries no guarantee, and each interval is a Student interval for a single configuration"
 
-SUMMARY = "summary.json"
+STORED = ("maximize", "notes", "seconds", "why", "reused", "versions")  # fields that are plain data
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -114,7 +112,7 @@ class TuneResult:
         )
 
     def save(self, directory: str | Path) -> None:
-        """Write summary.json, table.npz and history.npz to a directory, each of them atomically.
+        """Write the result to a directory that `load` reads; tables and summary can be read without this package too.
 
         Args:
           directory: the directory, which is created if it does not exist.
@@ -123,20 +121,17 @@ class TuneResult:
           ValueError: a file cannot be written.
           Unfinished: the disk is full.
         """
-        directory = Path(directory)
-        try:
-            with directories.locked(directory, ABOUT, SUMMARY):  # the directory of the search, or of a result
-                if (directory / SUMMARY).exists():
-                    read_json(directory / SUMMARY)  # raises if it is somebody else's
-                write_json(directory / SUMMARY, {"schema": 1, **self.summary()})
-                for name, arrays in self._arrays().items():
-                    storage.write_arrays(directory / f"{name}.npz", arrays)
-        except OSError as error:
-            unwritable(f"{directory}: the result", error, "give another directory")
+        saving.save(Path(directory), self.summary(), self._arrays(), self._about())
 
     def _arrays(self) -> dict[str, dict[str, np.ndarray]]:
         """The arrays that are saved, by the name of the file."""
         return {"history": self.history, "table": self.columns()}
+
+    def _about(self) -> dict[str, Any]:
+        """All other fields, as plain data."""
+        promise = None if self.certificate is None else self.certificate.to_json()
+        fields = {name: getattr(self, name) for name in STORED}
+        return {**fields, "index": self.index, "certificate": promise, "configs": data_of(self.configs)}
 
     def __repr__(self) -> str:
         first = f"{self.contradiction}; " if self.contradiction else ""

@@ -7,6 +7,7 @@ import numpy as np
 
 from jaxbandit.decide.tuning.configs import Configs
 from jaxbandit.decide.tuning.result import TuneResult, stored_columns
+from jaxbandit.decide.tuning.stored_values import data_of, encoded
 from jaxbandit.engine.storage.json_files import plain
 from jaxbandit.theory.intervals import CONFIDENCE, student
 
@@ -85,6 +86,14 @@ class SearchResult(TuneResult):
 
     def _arrays(self) -> dict[str, dict[str, np.ndarray]]:
         return {"proposals": {**self.proposals, **stored_columns(self.proposed)}, **super()._arrays()}
+
+    def _about(self) -> dict[str, Any]:
+        return {
+            **super()._about(),
+            "proposed": data_of(self.proposed),
+            "proposer": self.proposer,
+            "further": encoded(self.further.tolist()),
+        }
 
     def _trainings(self) -> int:
         raced = 0 if self.certificate is None else super()._trainings()

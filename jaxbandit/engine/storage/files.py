@@ -4,6 +4,7 @@ Nothing is read or written through a link, because a directory that somebody sen
 """
 
 import contextlib
+import hashlib
 import os
 import secrets
 import stat
@@ -60,13 +61,13 @@ def read_text(path: Path, remedy: str) -> str:
         raise BadInput(f"{path}: damaged, not text in UTF-8; {remedy}") from None
 
 
-def read_arrays(path: Path, remedy: str, digest: str | None = None) -> dict[str, np.ndarray]:
+def read_arrays(path: Path, remedy: str, sha256: str | None = None) -> dict[str, np.ndarray]:
     """Read a file of `write_arrays`.
 
     Args:
       path: path of the file.
       remedy: what to do if it is damaged: RECOMPUTE, RESTORE, or a clause that says it more precisely.
-      digest: its SHA-256 digest in hexadecimal digits, if it is stored elsewhere.
+      sha256: its SHA-256 digest in hexadecimal digits, if it is stored elsewhere.
 
     Raises:
       FileNotFoundError: there is no such file.
@@ -74,13 +75,19 @@ def read_arrays(path: Path, remedy: str, digest: str | None = None) -> dict[str,
     """
     try:
         with _opened(path) as file:
-            return npz.read(file, digest)
+            return npz.read(file, sha256)
     except FileNotFoundError:
         raise
     except OSError as error:
         raise BadInput(f"{path}: cannot be read ({error.strerror})") from None
     except ValueError as error:
         raise BadInput(f"{path}: damaged ({error}); {remedy}") from None
+
+
+def digest(path: Path) -> str:
+    """Return the SHA-256 digest of a file in hexadecimal digits."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def require_regular(path: Path, *, alone: bool = False) -> None:

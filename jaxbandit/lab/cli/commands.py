@@ -156,10 +156,10 @@ class Plot:
     def __call__(self) -> int:
         """Write the figures and print their paths."""
         from jaxbandit.running.plotting.figures import write_figures
-        from jaxbandit.running.results.loading import load
+        from jaxbandit.running.results.loading import load_results
 
         with bad_input():
-            results = load(self.directory)
+            results = load_results(self.directory)
         with figures(self.directory, f"jaxbandit plot {self.directory}"):
             return _paths(write_figures(results, self.directory), quiet=False)
 

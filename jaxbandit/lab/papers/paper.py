@@ -26,7 +26,7 @@ from jaxbandit.lab.papers.report import cost, report
 from jaxbandit.lab.papers.tables import computed
 from jaxbandit.running.plotting.style import file_name
 from jaxbandit.running.results.base import ResultSet
-from jaxbandit.running.results.loading import load
+from jaxbandit.running.results.loading import load_results
 
 MARK = "paper.json"  # written first, so that it marks a directory as one of ours
 
@@ -156,7 +156,7 @@ def _run(
     parts = [(parse(p, source), directory / name / file_name(k)) for name, some in experiments for k, p in some.items()]
     if parts:
         run_experiments(parts, at_once=at_once, **options)
-    loaded = [load(place) for _, place in parts]
+    loaded = [load_results(place) for _, place in parts]
     return ResultSet(data["name"], tuple(result for part in loaded for result in part))
 
 

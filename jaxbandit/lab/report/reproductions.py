@@ -8,7 +8,7 @@ from jaxbandit.base.types import Table
 from jaxbandit.lab.papers import origins
 from jaxbandit.lab.report import experiments, parts, provenance
 from jaxbandit.lab.report.page import Page
-from jaxbandit.running.results.loading import load
+from jaxbandit.running.results.loading import load_results
 
 
 def page_of(directory: Path, summary: Table) -> Page:
@@ -22,7 +22,7 @@ def page_of(directory: Path, summary: Table) -> Page:
     page.add("Published numbers", _published(summary), parts.bullets(notes))
     places = sorted({path.parent for path in directory.rglob("cell-*.json")})
     for part in places:
-        results = load(part)
+        results = load_results(part)
         name = part.relative_to(directory).as_posix()
         experiments.add(page, results, prefix=f"{name}: ", share=len(places))
         page.add(f"{name}: Provenance", *provenance.of_results(results, part))

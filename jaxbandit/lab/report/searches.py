@@ -2,17 +2,15 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 
 from jaxbandit.base.markup import Html
-from jaxbandit.base.refusals import BadInput
 from jaxbandit.base.types import Json, Table
 from jaxbandit.decide.sessions.certificate import rare_heading
+from jaxbandit.decide.tuning import loading
 from jaxbandit.decide.tuning.store import ABOUT, read_about
-from jaxbandit.engine.storage import files as storage
 from jaxbandit.lab.report import charts, parts, provenance
 from jaxbandit.lab.report.charts import Chart, Curve
 from jaxbandit.lab.report.page import Page
@@ -20,27 +18,18 @@ from jaxbandit.running.plotting.style import SIZE, canvas, plain_text
 from jaxbandit.running.plotting.tuning import plot_tuning
 
 DRAWN, SHOWN = 40, 1000  # configurations in the chart and in the table
-NUMBERS = ("index", "pulls", "mean", "low", "high", "survivor")  # columns of table.npz
-NEEDED = ("chosen", "trainings", "maximize", "notes", "configurations")
 
 
-def page_of(directory: Path, summary: Table) -> Page:
+def page_of(directory: Path) -> Page:
     """Return the page of a finished search.
 
     Raises:
-      BadInput: summary.json is damaged, or the arrays belong to another search.
+      BadInput: a file of its result is missing or damaged.
     """
-    path = directory / "summary.json"
-    for name in NEEDED:
-        if name not in summary:
-            raise BadInput(f"{path}: damaged, {name!r} is missing; delete it and run again")
-    table = storage.read_arrays(directory / "table.npz")
-    history = storage.read_arrays(directory / "history.npz")
+    result = loading.load(directory)
+    summary, history, count = result.summary(), result.history, result.configs.count
     rows: list[Json] = summary["configurations"]
-    chosen, count = summary["chosen"]["index"], len(rows)
-    if not (_columns(table, NUMBERS, count) and _columns(history, ("batch", "config"))):
-        raise BadInput(f"{directory / 'table.npz'}: does not belong to {path.name}; delete both and run again")
-    texts = {row["index"]: config_text(row["config"]) for row in rows}
+    chosen, texts = result.index, {i: result.configs.text(i) for i in range(count)}
     best = f"Chosen: configuration {chosen}, {texts[chosen]}; {_score(summary['chosen'], _statistic(summary))}."
     search = summary.get("search")  # of proposals
     of = f"{search['proposals']:,} proposals by {search['proposer']}, and of finalists" if search else ""
@@ -53,15 +42,6 @@ def page_of(directory: Path, summary: Table) -> Page:
     page.add("Configurations by batch", *_by_batch(page, history, count))
     statistic = _statistic(summary)
     page.add(f"{statistic.capitalize()} scores", *_scores(page, rows, texts, chosen, statistic))
-    ranking = np.array([row["index"] for row in rows], int)
-    # What `plot_tuning` reads of a TuneResult.
-    result: Any = SimpleNamespace(
-        table=table,
-        history=history,
-        index=chosen,
-        configs=SimpleNamespace(text=lambda index: texts[index]),
-        ranking=lambda: ranking,
-    )
     page.add("Figure", page.figure(plain_text(plot_tuning(result, canvas(SIZE)))))
     versions = ", ".join(f"{name} {summary[name]}" for name in ("jaxbandit", "jax") if name in summary)
     better = "larger" if summary["maximize"] else "smaller"
@@ -69,13 +49,6 @@ def page_of(directory: Path, summary: Table) -> Page:
     about = {"directory": directory.resolve().name, "versions": versions, "better scores are": better, "seeds": seeds}
     page.add("Provenance", provenance.definitions(about), *_spec(directory))
     return page
-
-
-def _columns(arrays: Mapping[str, np.ndarray], names: Sequence[str], count: int | None = None) -> bool:
-    """Return whether arrays have columns of numbers with these names, of equal length, which is `count` if given."""
-    columns = [arrays.get(name, np.zeros(())) for name in names]
-    numbers = all(column.dtype.kind in "biuf" and column.ndim == 1 and len(column) for column in columns)
-    return numbers and {len(column) for column in columns} == {len(columns[0]) if count is None else count}
 
 
 def promise(certificate: Table) -> list[Html | None]:
@@ -95,11 +68,6 @@ def promise(certificate: Table) -> list[Html | None]:
     if lines := certificate.get("assumptions"):
         shown += [parts.tag("h3", "Assumptions"), parts.bullets(lines)]
     return shown
-
-
-def config_text(config: object) -> str:
-    """Return a configuration on one line."""
-    return ", ".join(f"{k} = {v}" for k, v in config.items()) if isinstance(config, dict) else str(config)
 
 
 def _spec(directory: Path) -> list[Html | None]:

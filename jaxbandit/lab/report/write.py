@@ -4,11 +4,12 @@ from pathlib import Path
 
 from jaxbandit.base import reading
 from jaxbandit.base.refusals import refuse, unwritable
+from jaxbandit.decide.tuning.loading import holds_search
 from jaxbandit.engine.storage import files as storage
 from jaxbandit.engine.storage.json_files import read_json
 from jaxbandit.lab.report import experiments, parts, provenance
 from jaxbandit.lab.report.page import MARK, Page
-from jaxbandit.running.results.loading import load
+from jaxbandit.running.results.loading import load_results
 from jaxbandit.running.results.saving import PROVENANCE
 
 NAME = "report.html"
@@ -77,11 +78,12 @@ def _replaceable(path: Path) -> None:
 
 
 def _page(directory: Path) -> Page:
-    summary = read_json(directory / "summary.json") if (directory / "summary.json").exists() else {}
-    if summary.get("kind") == "tune":
+    if holds_search(directory):
         from jaxbandit.lab.report import searches
 
-        return searches.page_of(directory, summary)
+        return searches.page_of(directory)
+    path = directory / "summary.json"
+    summary = read_json(path, storage.RECOMPUTE) if path.exists() else {}
     if isinstance(summary.get("paper"), dict):
         from jaxbandit.lab.report import reproductions
 
@@ -104,7 +106,7 @@ def _page(directory: Path) -> Page:
 
 
 def _experiment(directory: Path) -> Page:
-    results = load(directory)
+    results = load_results(directory)
     algorithms = len({(r.algorithm, str(r.params)) for r in results})
     instances = len({r.instance for r in results})
     runs = " or ".join(f"{n:,}" for n in sorted({r.runs for r in results}))

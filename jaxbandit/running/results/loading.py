@@ -39,7 +39,7 @@ def load_cell(directory: str | Path, index: int) -> Result | None:
     return cls(arrays=frozen, **{name: about[name] for name in manifest_fields(cls) if name in about})
 
 
-def load(directory: str | Path) -> ResultSet:
+def load_results(directory: str | Path) -> ResultSet:
     """Read the results in a directory, as written by `save`, `run` or the command line.
 
     Args:

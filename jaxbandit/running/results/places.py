@@ -11,7 +11,7 @@ from jaxbandit.engine.rounds.metrics import MEASURES
 from jaxbandit.running.results import names
 from jaxbandit.running.results.base import Result
 from jaxbandit.running.results.compare import Comparison, compare
-from jaxbandit.running.results.loading import load
+from jaxbandit.running.results.loading import load_results
 from jaxbandit.theory import intervals
 
 
@@ -124,13 +124,13 @@ class _Place(NamedTuple):
 def _place(where: str | Path) -> _Place:
     path = Path(where)
     if path.is_dir():
-        results = load(path)
+        results = load_results(path)
         return _Place(results, _named(results), single=False)
     text = str(where)
     cuts = [i for i, letter in enumerate(text.partition("?")[0]) if letter == "/"]
     for cut in reversed(cuts):
         if Path(text[:cut]).is_dir() and any(Path(text[:cut]).glob("cell-*.json")):
-            results = load(text[:cut])
+            results = load_results(text[:cut])
             matches = names.found(results, text[cut + 1 :])
             if len(matches) == 1:
                 return _Place(matches, _named(results), single=True)

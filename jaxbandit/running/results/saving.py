@@ -6,7 +6,6 @@ does not depend on the kinds of results; it can write any object that has a resu
 """
 
 import dataclasses
-import hashlib
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -92,9 +91,7 @@ def save_cell(directory: str | Path, index: int, result: Any) -> None:
     npz, manifest = cell_paths(directory, index)
     about = {name: getattr(result, name) for name in manifest_fields(type(result))}
     storage.write_arrays(npz, result.arrays)
-    with npz.open("rb") as file:
-        digest = hashlib.file_digest(file, "sha256").hexdigest()
-    write_json(manifest, {"schema": SCHEMA, "kind": result.kind, **about, "sha256": digest})
+    write_json(manifest, {"schema": SCHEMA, "kind": result.kind, **about, "sha256": storage.digest(npz)})
 
 
 def manifest_fields(cls: type[Any]) -> list[str]:
