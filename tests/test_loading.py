@@ -124,7 +124,8 @@ def test_configurations_of_a_class_become_dictionaries_and_a_warning_says_so(tmp
 
 VALUES = [
     None, True, 3, 0.1, -0.0, "a\ud800\n", [1, [2.5]], (1, ("b",)), {"a": {1: None}, "dict": [2]}, {1, 2},
-    frozenset("ab"), float("inf"), 5e-324, np.float32(0.1), np.int8(-3), np.uint64(2**64 - 1), np.bool_(True), np.str_("x"),
+    frozenset("ab"),
+    float("inf"), 5e-324, np.float32(0.1), np.int8(-3), np.uint64(2**64 - 1), np.bool_(True), np.str_("x"),
     np.array([[1.5, np.nan]], np.float16), np.array(["a", "bcd"]), np.zeros((0, 2)),
 ]  # fmt: skip
 

@@ -102,7 +102,7 @@ def session_log(workshop: Workshop, number: int, chance: random.Random) -> str:
 def tune_log(workshop: Workshop, number: int, chance: random.Random) -> str:
     """The same in the log of a search, which is then resumed: the same result."""
     path = workshop.copy("tune")
-    for name in ("summary.json", "table.npz", "history.npz"):
+    for name in ("summary.json", "result.json", "table.npz", "history.npz"):
         (path / name).unlink()
     log = path / "scores.jsonl"
     data, what = damage.lines_damaged(log.read_bytes(), chance)

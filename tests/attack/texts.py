@@ -84,7 +84,7 @@ JSON = {
     "identify": ["summary.json", "provenance.json", "cell-000.json"],
     "parts": ["0/provenance.json"],
     "audit": ["audit.json", "provenance.json"],
-    "tune": ["summary.json", "scores.json"],
+    "tune": ["summary.json", "result.json", "scores.json"],
     "session": ["session.json"],
     "log": ["session.json", "certificate.json"],
 }
