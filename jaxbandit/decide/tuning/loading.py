@@ -11,10 +11,10 @@ from jaxbandit.base.refusals import BadInput, refuse
 from jaxbandit.base.types import Json
 from jaxbandit.decide.sessions.certificate import Certificate
 from jaxbandit.decide.tuning.configs import Configs
-from jaxbandit.decide.tuning.result import STORED, TuneResult, stored_columns
+from jaxbandit.decide.tuning.result import STORED, TuneResult
 from jaxbandit.decide.tuning.saving import REMEDY, RESULT, SCHEMA
 from jaxbandit.decide.tuning.search_result import SearchResult
-from jaxbandit.decide.tuning.stored_values import configs_of, decoded, losses
+from jaxbandit.decide.tuning.stored_values import configs_of, decoded, losses, stored_columns
 from jaxbandit.engine.storage import files as storage
 from jaxbandit.engine.storage.json_files import read_json
 

@@ -14,8 +14,8 @@ from jaxbandit.base.types import ArrayLike, PyTree
 from jaxbandit.decide.sessions.certificate import Certificate, rare_heading
 from jaxbandit.decide.tuning import saving
 from jaxbandit.decide.tuning.configs import Configs
-from jaxbandit.decide.tuning.stored_values import data_of
-from jaxbandit.decide.tuning.values import as_data, words
+from jaxbandit.decide.tuning.stored_values import data_of, stored_columns
+from jaxbandit.decide.tuning.values import as_data
 from jaxbandit.engine.storage.json_files import plain
 from jaxbandit.running.results.base import versions
 from jaxbandit.theory.intervals import CONFIDENCE, student
@@ -292,18 +292,3 @@ def tune_result(
         why=why,
         reused=reused,
     )
-
-
-def stored_columns(configs: Configs) -> dict[str, np.ndarray]:
-    """Return the hyperparameters of configurations as `config.NAME`, for files and data frames."""
-    names = [name if name == "config" else f"config.{name}" for name in configs.names]
-    return {n: _stored(c) for n, c in zip(names, configs.columns, strict=True)}
-
-
-def _stored(column: np.ndarray) -> np.ndarray:
-    """A column without Python objects, for files and data frames."""
-    if column.dtype != object:
-        return column
-    values = column.tolist()
-    alike = len({type(value) for value in values}) == 1 and isinstance(values[0], int | float | str)
-    return np.array(values if alike else [*map(words, values)])

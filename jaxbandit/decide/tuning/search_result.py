@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 
 from jaxbandit.decide.tuning.configs import Configs
-from jaxbandit.decide.tuning.result import TuneResult, stored_columns
-from jaxbandit.decide.tuning.stored_values import data_of, encoded
+from jaxbandit.decide.tuning.result import TuneResult
+from jaxbandit.decide.tuning.stored_values import data_of, encoded, stored_columns
 from jaxbandit.engine.storage.json_files import plain
 from jaxbandit.theory.intervals import CONFIDENCE, student
 

@@ -118,3 +118,18 @@ def losses(data: Any) -> list[str]:
         return []
     own = [str(data[name]) for name in ("text", "class") if isinstance(data.get(name), str)]
     return [*dict.fromkeys(own + [text for x in data.values() for text in losses(x)])]
+
+
+def stored_columns(configs: Configs) -> dict[str, np.ndarray]:
+    """Return the hyperparameters of configurations as `config.NAME`, for files and data frames."""
+    names = [name if name == "config" else f"config.{name}" for name in configs.names]
+    return {n: _stored(c) for n, c in zip(names, configs.columns, strict=True)}
+
+
+def _stored(column: np.ndarray) -> np.ndarray:
+    """A column without Python objects, for files and data frames."""
+    if column.dtype != object:
+        return column
+    values = column.tolist()
+    alike = len({type(value) for value in values}) == 1 and isinstance(values[0], int | float | str)
+    return np.array(values if alike else [*map(words, values)])
