@@ -116,8 +116,12 @@ def test_a_space_is_searched(place, capsys):
     page = (place / "there" / "report.html").read_text()
     assert "20 proposals by random, and of finalists" in page and "first score" in page
     assert "the guarantee is about the 2 finalists" in page
-    (place / "there" / "summary.json").unlink()
+    (place / "there" / "result.json").unlink()
     capsys.readouterr()
+    assert cli.main(["report", "there"]) == 2
+    assert "result.json: missing" in capsys.readouterr().err
+    for name in ("table.npz", "summary.json"):
+        (place / "there" / name).unlink()
     assert cli.main(["report", "there"]) == 2
     assert "its search has not finished; run jaxbandit tune again" in capsys.readouterr().err
 

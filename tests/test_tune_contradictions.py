@@ -135,9 +135,10 @@ def test_the_result_of_a_search_begins_with_the_contradiction(race, tmp_path):
     assert not summary["certificate"]["stopped"] and not summary["certificate"]["proved"]
     result.save(tmp_path / "saved")
     assert json.loads((tmp_path / "saved" / "summary.json").read_text())["contradiction"].startswith(FIRST)
+    assert str(jb.load(tmp_path / "saved")) == str(result)
     from jaxbandit.lab.report.searches import page_of
 
-    page = page_of(tmp_path / "saved", summary)
+    page = page_of(tmp_path / "saved")
     assert page._about[0].startswith("The data contradict an assumption")
 
 
