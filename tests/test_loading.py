@@ -159,6 +159,7 @@ RULES = {
 def test_results_of_simulations_are_loaded_by_the_same_door(kind, tmp_path):
     result = RULES[kind]()
     result.save(tmp_path)
+    (tmp_path / "audit.json").write_text("{}")  # beside results, a mark of something else means nothing
     [again] = jb.load(tmp_path)
     assert type(again) is type(result) and again.summary() == result.summary()
     _same_arrays(again.arrays, result.arrays)
@@ -199,13 +200,24 @@ def test_files_that_are_damaged_or_of_another_result_are_refused(tmp_path):
             assert "delete" not in str(error.value)
         (tmp_path / name).write_bytes(data)
     about = read_json(tmp_path / "result.json", storage.RESTORE)
-    wrong = {"index": 2, "configs": {"rows": []}, "certificate": {}, "schema": 2, "sha256": {}}
-    for name, value in wrong.items():
+    wrong = [("index", 2), ("index", -1), ("configs", {"rows": []}), ("certificate", {}), ("schema", 2), ("sha256", {})]
+    for name, value in wrong:
         write_json(tmp_path / "result.json", about | {name: value})
         with pytest.raises(BadInput, match=r"damaged|must be 1"):
             jb.load(tmp_path)
     write_json(tmp_path / "result.json", about)
     assert str(jb.load(tmp_path)) == str(result)
+
+
+def test_proposals_of_another_search_are_refused(tmp_path):
+    SEARCHES["search without finalists"]().save(tmp_path)
+    proposals = storage.read_arrays(tmp_path / "proposals.npz", storage.RESTORE)
+    about = read_json(tmp_path / "result.json", storage.RESTORE)
+    storage.write_arrays(tmp_path / "proposals.npz", {name: column[:-1] for name, column in proposals.items()})
+    about["sha256"]["proposals"] = storage.digest(tmp_path / "proposals.npz")
+    write_json(tmp_path / "result.json", about)
+    with pytest.raises(BadInput, match=r"proposals\.npz: does not belong to result\.json"):
+        jb.load(tmp_path)
 
 
 def test_a_save_that_is_cut_off_leaves_no_mixture(tmp_path, monkeypatch):
