@@ -17,9 +17,9 @@ Then g'(w) v = -sum_a v_a m_a >= -max m and g'(w) w = -g(w), so by convexity, fo
 the multipliers of the constraints as l this is tight at the optimum.
 """
 
+import functools
 from typing import NamedTuple
 
-import functools
 import jax
 import jax.numpy as jnp
 import numpy as np
