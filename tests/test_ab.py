@@ -273,17 +273,17 @@ def test_blocks_are_compared_within():
 # Figures of simulations, which are those of the literature on bets, and errors
 
 
-def first_below(d, mean, log_alpha):
-    """The first look at which the upper bound is below a mean, or None: at most 2 % later than the first pair."""
+def first_below(d, means, log_alpha):
+    """The first looks at which the upper bound is below each mean, or None: at most 2 % later than the first pair."""
     sizes = looks.sample_sizes(len(d))
-    known = looks.upper_bounds(d, log_alpha, sizes) < mean
-    return int(sizes[np.argmax(known)]) if known.any() else None
+    bounds = looks.upper_bounds(d, log_alpha, sizes)
+    return [int(sizes[np.argmax(bounds < mean)]) if bounds.min() < mean else None for mean in means]
 
 
 def rounds(rates, alpha, seed, n=60_000):
     rng = np.random.default_rng(seed)
     d = outcomes(rng, rates[0], n) - outcomes(rng, rates[1], n)
-    first = first_below(d, 0.0, math.log(alpha))
+    (first,) = first_below(d, [0.0], math.log(alpha))
     return n if first is None else first
 
 
@@ -329,18 +329,21 @@ def test_the_joint_region_of_two_rates_needs_twice_as_many_as_pairs(rates, mean,
     assert np.mean(found) > 1.5 * np.mean([rounds(rates, 0.05, seed) for seed in range(60)])
 
 
-def visitors_until_decided(rates, delta, epsilon, seed, n):
-    """Visitors in all if each round shows every variant that is not excluded once."""
+def visitors_until_decided(rates, delta, epsilons, seed, n):
+    """For each epsilon, visitors in all if each round shows every variant that is not excluded once, and the choice."""
     rng, count = np.random.default_rng(seed), len(rates)
     y = [outcomes(rng, rate, n) for rate in rates]
     log_alpha = math.log(delta / (count - 1))
     never = n + 1
-    first = np.full((2, count, count), never)
-    for i in range(count):
-        for j in range(count):
-            if i != j:
-                first[0, i, j] = first_below(y[i] - y[j], 0.0, log_alpha) or never
-                first[1, i, j] = first_below(y[i] - y[j], epsilon, log_alpha) or never if epsilon else first[0, i, j]
+    first = np.full((1 + len(epsilons), count, count), never)
+    for i, j in itertools.permutations(range(count), 2):
+        first[:, i, j] = [at or never for at in first_below(y[i] - y[j], [0.0, *epsilons], log_alpha)]
+    return [decided(first[[0, k]], n) for k in range(1, len(first))]
+
+
+def decided(first, n):
+    """Visitors in all and the choice, given the first look at which i costs less than 0 and than epsilon beside j."""
+    count, never = first.shape[1], n + 1
     end = np.full(count, n)  # visitors of each variant
     alive = set(range(count))
     while True:
@@ -369,18 +372,18 @@ def visitors_until_decided(rates, delta, epsilon, seed, n):
 @pytest.mark.slow
 @pytest.mark.statistical
 @pytest.mark.parametrize(
-    ("rates", "epsilon", "mean", "se", "runs"),
+    ("rates", "runs", "figures"),  # visitors and their standard error, without epsilon and with .005
     [
-        ((0.10, 0.12), 0.0, 11356, 581, 60),
-        ((0.10, 0.12), 0.005, 7341, 412, 60),
-        ((0.10, 0.10, 0.10, 0.12), 0.0, 30075, 1848, 25),
-        ((0.10, 0.10, 0.10, 0.12), 0.005, 20397, 922, 25),
+        ((0.10, 0.12), 60, ((11356, 581), (7341, 412))),
+        ((0.10, 0.10, 0.10, 0.12), 25, ((30075, 1848), (20397, 922))),
     ],
 )
-def test_visitors_until_the_decision(rates, epsilon, mean, se, runs):
-    found = [visitors_until_decided(rates, 0.05, epsilon, seed, 60_000 // len(rates) * 2) for seed in range(runs)]
-    assert within([n for n, _ in found], mean, se)
-    assert sum(b != len(rates) - 1 for _, b in found) <= max(2, 0.15 * runs)
+def test_visitors_until_the_decision(rates, runs, figures):
+    n = 60_000 // len(rates) * 2
+    found = zip(*(visitors_until_decided(rates, 0.05, (0.0, 0.005), seed, n) for seed in range(runs)), strict=True)
+    for each, (mean, se) in zip(found, figures, strict=True):
+        assert within([n for n, _ in each], mean, se)
+        assert sum(b != len(rates) - 1 for _, b in each) <= max(2, 0.15 * runs)
 
 
 @pytest.mark.statistical
@@ -394,11 +397,11 @@ def test_late_conversions():
     for seed in range(300):
         rng = np.random.default_rng(seed)
         control, other = outcomes(rng, 0.1, 5000), outcomes(rng, 0.1, 5000)
-        wrong["matured"] += first_below(control[:3500] - other[:3500], 0.0, math.log(0.05)) is not None
+        wrong["matured"] += first_below(control[:3500] - other[:3500], [0.0], math.log(0.05)) != [None]
         if seed < 20:
             known = np.arange(5000) + rng.integers(0, 1500, 5000)
             wrong["zeros"] += any(
-                first_below(control[:t] * (known[:t] <= t) - other[:t], 0.0, math.log(0.05)) is not None
+                first_below(control[:t] * (known[:t] <= t) - other[:t], [0.0], math.log(0.05)) != [None]
                 for t in range(50, 5001, 250)
             )
     assert wrong["zeros"] == 20 and wrong["matured"] <= 9

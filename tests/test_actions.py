@@ -6,6 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from tiers import a_few
 
 import jaxbandit as jb
 from jaxbandit.base.numerics import as_float
@@ -133,7 +134,7 @@ PAIRS = {
 }
 
 
-@pytest.mark.parametrize("name", PAIRS)
+@pytest.mark.parametrize("name", a_few(PAIRS, 2))
 def test_an_action_of_any_shape_passes_the_checks_and_is_simulated(name):
     algorithm, environment = PAIRS[name]
     jb.check_algorithm(algorithm, 4, environment=environment, rounds=12)

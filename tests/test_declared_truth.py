@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 import parts
 import pytest
+from tiers import a_few
 
 import jaxbandit as jb
 from jaxbandit.lab.specs.registry import ENVIRONMENTS
@@ -62,7 +63,7 @@ def check(environment, scale=1.0):
 
 
 @pytest.mark.statistical
-@pytest.mark.parametrize("name", ENVIRONMENTS)
+@pytest.mark.parametrize("name", a_few(ENVIRONMENTS, 8))
 def test_rewards_have_the_means_and_gaps_that_are_declared(name, tmp_path):
     worlds = [world for _, world in parts.environments(tmp_path, [name]) if of_single_arms(world)]
     if not worlds:

@@ -11,6 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from reference import contextual_linear as reference
+from tiers import a_few
 
 import jaxbandit as jb
 from jaxbandit.algorithms.contextual import hybrid_models
@@ -137,7 +138,7 @@ OTHERS = {
 
 
 @pytest.mark.parametrize("masked", [False, True])
-@pytest.mark.parametrize("name", OTHERS)
+@pytest.mark.parametrize("name", a_few(OTHERS))
 def test_plays_as_its_reference_with_other_arguments(name, masked):
     make, ((contexts, _, rewards, *_), decide, regularization, noise) = OTHERS[name]
     available = MASK if masked else None

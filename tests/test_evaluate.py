@@ -421,7 +421,10 @@ def test_the_policy_of_a_rule_that_says_its_probability():
 @pytest.mark.statistical
 @pytest.mark.parametrize("name", ["uniform 500", "peaked 500", "rare 500", "learner 500"])
 def test_coverage_of_small_cells(name):
-    """Shares of 400 logs within 4 standard errors of 1,000 logs of an independent program; headlines at least .93."""
+    """Shares of 200 logs within 4 standard errors of 1,000 logs of an independent program, a false alarm in 16,000.
+
+    Headlines at least .91: at a coverage of .95, 200 logs have less with probability 6e-3.
+    """
     from benchmarks import offpolicy
 
     wanted = {
@@ -432,11 +435,11 @@ def test_coverage_of_small_cells(name):
     }
     number = [cell[0] for cell in offpolicy.CELLS].index(name)
     _, world, rows, _ = offpolicy.CELLS[number]
-    found = offpolicy.cell(name, world(), rows, 400, 100 + number)
+    found = offpolicy.cell(name, world(), rows, 200, 100 + number)
     for key, share in wanted[name].items():
-        error = np.sqrt(max(share * (1 - share), 0.001) * (1 / 1000 + 1 / 400))
+        error = np.sqrt(max(share * (1 - share), 0.001) * (1 / 1000 + 1 / 200))
         assert abs(found.covered[key] - share) <= 4 * error, key
-    assert found.covered["headline"] >= 0.93 and found.covered["Bernstein"] >= 0.99
+    assert found.covered["headline"] >= 0.91 and found.covered["Bernstein"] >= 0.99
     assert (found.normal > 0.99) == (name == "uniform 500") and (found.normal == 0) == (name != "uniform 500")
 
 

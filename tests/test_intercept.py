@@ -4,6 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from tiers import a_few
 
 import jaxbandit as jb
 from jaxbandit.base.contract import action_of
@@ -38,7 +39,7 @@ def played(rule, contexts, rewards):
         return np.asarray(jax.jit(lambda *g: jax.lax.scan(step, rule.init(jax.random.key(0)), g)[1])(*given))
 
 
-@pytest.mark.parametrize("name", RULES)
+@pytest.mark.parametrize("name", a_few(RULES))
 def test_an_intercept_is_a_one_behind_each_row_and_the_default(name):
     make, rng = RULES[name], np.random.default_rng(1)
     shared = make(DIM).arms.context == (ARMS, DIM)

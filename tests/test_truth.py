@@ -78,6 +78,7 @@ def test_nothing_is_read_off_a_name_or_a_field_of_the_state():
     assert stopped.truth == {}
 
 
+@pytest.mark.slow
 def test_runs_that_stop_have_the_lower_bound_that_is_declared():
     """Only of rules that promise the best arm, and not where it takes seconds."""
     rule, time = jb.lucb(3, delta=0.05, sigma=0.5), jb.bounds.characteristic_time(MEANS)

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from reference import unknown_variance as reference
 from scipy import optimize, special
+from tiers import a_few
 
 from jaxbandit.algorithms.best_arm import racing
 from jaxbandit.algorithms.best_arm.bernstein_race import bernstein_race
@@ -62,7 +63,7 @@ def play(factory, num_arms, options, rewards):
     return jax.tree.map(np.asarray, run(jnp.asarray(rewards)))
 
 
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("case", a_few(CASES))
 def test_same_pulls_and_same_stop_as_the_reference(case, monkeypatch):
     """Four arms in four tables: with unequal variances, noise in common, a noise of zero for one arm, or skewed."""
     factory, rule, options = CASES[case]
