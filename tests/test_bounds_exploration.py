@@ -172,6 +172,7 @@ def test_concrete_numbers_are_float64_whatever_the_scope():
 
 
 @pytest.mark.slow
+@pytest.mark.quickly_compiled
 def test_traced_equals_concrete():
     def every(x, means):
         table = representations(x)

@@ -33,6 +33,8 @@ from jaxbandit.running.identify import identify
 from jaxbandit.running.progress import progress_bar
 from jaxbandit.running.sweep import sweep
 
+pytestmark = pytest.mark.quickly_compiled
+
 QUIET = Execution(progress=False)
 
 TEXT = """

@@ -5,6 +5,7 @@ count too: a literal is followed, and where the string is computed the file must
 """
 
 import ast
+import functools
 import tomllib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -83,7 +84,13 @@ def reachable(room: str) -> set[str]:
     return rooms
 
 
-def imported(module: str, is_package: bool, source: str) -> Iterator[tuple[str, str | None]]:
+@functools.cache
+def imported(module: str, is_package: bool, source: str) -> tuple[tuple[str, str | None], ...]:
+    """Return `imports` of a file, which is read once for all tests."""
+    return tuple(imports(module, is_package, source))
+
+
+def imports(module: str, is_package: bool, source: str) -> Iterator[tuple[str, str | None]]:
     """Yield (module, name or None) for each import statement and import by a literal, at any depth.
 
     A module whose name is computed is yielded as ("", None).

@@ -69,6 +69,7 @@ def test_contexts_and_noise_have_their_laws():
 
 
 @pytest.mark.slow
+@pytest.mark.quickly_compiled
 def test_one_context_is_the_linear_bandit():
     theta = np.array([1.0, 0.0])
     sums = []
@@ -94,6 +95,7 @@ def test_theta_is_drawn_on_the_sphere_anew_in_each_run():
 
 
 @pytest.mark.slow
+@pytest.mark.quickly_compiled
 def test_an_experiment_in_toml_feeds_sets_and_mask():
     arguments = {"action_sets": CHANGING.tolist(), "probabilities": [0.3, 0.7], "mask": MASK.tolist()}
     experiment = spec.parse(

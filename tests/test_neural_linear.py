@@ -56,7 +56,7 @@ def played(algorithm, contexts, rewards, masks, masked):
 @pytest.mark.parametrize(("shared", "masked"), [(True, False), (False, True)])
 def test_without_training_it_is_linear_thompson_sampling_on_the_hidden_layer(shared, masked):
     """Byte by byte, the posterior included, operation by operation: compiled together, others would be contracted."""
-    contexts, rewards, masks = (x[:15] for x in world(shared, masked))
+    contexts, rewards, masks = (x[:8] for x in world(shared, masked))
     with jax.enable_x64(True), jax.disable_jit():
         rule = neural_linear(ARMS, contexts.shape[1:], hidden=(6, 5), sigma=0.4, steps=0, intercept=False)
         start, _, actions, end = played(rule, contexts, rewards, masks, masked)

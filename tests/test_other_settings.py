@@ -130,6 +130,7 @@ def played(instance, algorithm, **more):
 
 @quickly
 @pytest.mark.slow
+@pytest.mark.quickly_compiled
 def test_experiments_from_files_fill_in_what_the_instance_knows():
     knapsack = {"type": "knapsack", "rewards": [0.7, 0.5], "costs": [0.9, 0.4], "budget": 50}
     result = played(knapsack, {"type": "primal_dual_bwk"}, metrics=["reward", "cost(0)"])

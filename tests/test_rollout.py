@@ -13,7 +13,7 @@ import pytest
 
 import jaxbandit as jb
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.quickly_compiled]
 
 SEED, RUN, HORIZON = 3, 11, 60
 MEANS = np.array([0.2, 0.5, 0.9])  # of gaps that differ

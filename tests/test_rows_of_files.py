@@ -11,6 +11,8 @@ import jaxbandit as jb
 from jaxbandit.environments.contextual.rows import rows
 from jaxbandit.lab import cli
 
+pytestmark = pytest.mark.quickly_compiled
+
 TEXT = "x,y,kind,u,v,a,b\n0.5,1,cat,1,0,1,1\n2,-1,dog,,1,no,yes\n1,0,cat,0.5,0.2,1,1\n"
 VALUES = np.array([[0.5, 1.0], [2.0, -1.0], [1.0, 0.0]])
 SCALED = np.column_stack([np.ones(3), (VALUES - VALUES.mean(0)) / VALUES.std(0)]) / 3**0.5

@@ -15,6 +15,8 @@ from jaxbandit.decide.tuning import store
 from jaxbandit.decide.tuning.calls import Calls
 from jaxbandit.decide.tuning.proposing import RandomTrial
 
+pytestmark = pytest.mark.quickly_compiled
+
 SPACE = {"x": jb.uniform_float(0.0, 1.0), "lr": jb.loguniform(1e-4, 1.0)}
 CALLS: list[tuple[int, str]] = []
 

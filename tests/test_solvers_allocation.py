@@ -239,6 +239,7 @@ def test_against_clarabel():
     assert unsure <= 9  # of 300, where clarabel itself says that it is inaccurate; our certificate holds there too
 
 
+@pytest.mark.quickly_compiled
 def test_one_alone_equals_its_place_in_a_batch_and_float32():
     rng = np.random.default_rng(5)
     problems = [instance(rng, 6, 2 + i % 4) for i in range(70)]
@@ -264,6 +265,7 @@ def test_one_alone_equals_its_place_in_a_batch_and_float32():
     assert np.all(np.asarray(short.bound) <= exact * (1 + 1e-4))
 
 
+@pytest.mark.quickly_compiled
 def test_bounds_hold_before_convergence():
     rng = np.random.default_rng(6)
     problems = [instance(rng, ARMS, DIM) for _ in range(30)]

@@ -305,6 +305,7 @@ def test_bounds_hold_before_convergence():
 
 
 @pytest.mark.slow
+@pytest.mark.quickly_compiled
 def test_batch_equals_single_and_float32():
     rng = np.random.default_rng(8)
     x = np.stack([soare(5, 0.3)] + [random_features(rng, ARMS, DIM) for _ in range(3)])
