@@ -387,6 +387,7 @@ def test_visitors_until_the_decision(rates, runs, figures):
 
 
 @pytest.mark.statistical
+@pytest.mark.slow
 def test_late_conversions():
     """Equal rates .10; the control converts up to 1,500 rounds late; a look every 50 rounds to 5,000.
 

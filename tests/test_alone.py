@@ -77,7 +77,8 @@ def same(few, more, names):
         assert left.dtype == right.dtype and left.tobytes() == right.tobytes(), name
 
 
-@pytest.mark.parametrize(("make", "horizon"), [(linear, 50), pytest.param(many, 12, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize(("make", "horizon"), [(linear, 50), (many, 12)])
 def test_numbers_do_not_depend_on_how_many_runs_there_are(make, horizon):
     assert operations(make) >= sizes.CPU.heavy
     options = {"horizon": horizon, "keep_states": True}  # the floats of the last states show every rounding

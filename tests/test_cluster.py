@@ -11,6 +11,7 @@ import killed
 import pytest
 from odd_executors import Backwards, Stale, Swapping, Twice
 from small_experiment import TEXT, experiment
+from tiers import a_few
 
 import jaxbandit as jb
 from jaxbandit.base.refusals import BadInput, Unfinished
@@ -78,7 +79,7 @@ def pool():
         yield executor
 
 
-@pytest.mark.parametrize("name", ["regret", "means alone", "stopping"])
+@pytest.mark.parametrize("name", a_few(["regret", "means alone", "stopping"], 1))
 @pytest.mark.parametrize("how", [{"runs_per_task": 70}, {}, {"runs_per_task": 70, "send_back": True}])
 def test_an_executor_leaves_the_same_bytes(name, how, undivided, pool, tmp_path):
     run_experiment(experiments()[name], tmp_path / "out", execution=jb.Execution(executor=pool, **how))

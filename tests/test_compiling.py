@@ -118,6 +118,7 @@ def test_simulate_says_it_unless_it_is_to_be_quiet(progress, monkeypatch, capsys
         assert said in ("", LINE.format("ucb1 on bernoulli"))
 
 
+@pytest.mark.slow
 def test_identify_and_sessions_say_it(monkeypatch, capsys):
     slow(monkeypatch)
     arms = jb.bernoulli([0.4, 0.6])

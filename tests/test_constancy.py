@@ -41,6 +41,7 @@ def neighbors(rng, n):
 
 
 @pytest.mark.statistical
+@pytest.mark.slow
 def test_data_without_a_change_have_no_finding():
     """1,500 logs at the level 1e-3: 1.5 remarks at most are expected, and more than 6 have a probability of 1e-3."""
     rng = np.random.default_rng(1)

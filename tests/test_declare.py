@@ -184,6 +184,7 @@ def test_what_cannot_be_listed_is_refused_in_one_line(own, capsys):
 
 
 @pytest.mark.quickly_compiled
+@pytest.mark.slow
 def test_a_package_is_played_from_toml(own, capsys):
     for kind, length, algorithm in (
         ("simulate", "horizon = 50", "policy:steady"),

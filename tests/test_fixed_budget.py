@@ -245,6 +245,7 @@ a = {sweep = [1.0, 4.0]}
 """
 
 
+@pytest.mark.slow
 def test_an_experiment_with_budgets_runs_grows_and_is_drawn(tmp_path, capsys):
     path, out = tmp_path / "b.toml", tmp_path / "out"
     path.write_text(TOML)

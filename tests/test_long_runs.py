@@ -26,7 +26,7 @@ RULES = {
     "saqm": (lambda: jb.saqm(4, k=2, sigma=1e4, grid=1.3), MEANS),
     "adaptive_full_bandit": (lambda: jb.adaptive_full_bandit(4, k=2, sigma=1e4, choices=2), MEANS),
 }
-QUICK = ("xy_static", "icb", "rage")
+QUICK = ("xy_static",)
 
 
 @pytest.mark.parametrize(

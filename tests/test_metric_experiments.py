@@ -64,6 +64,7 @@ def experiment(folder, **changes):
     return spec.parse(tomllib.loads(EXPERIMENT.replace("mine:", f"{folder}:")) | changes, "metrics.toml")
 
 
+@pytest.mark.slow
 def test_an_experiment_with_metrics(folder, capsys):
     assert cli.main(["run", "metrics.toml", "--out", "a", "--json"]) == 0
     cells = json.loads(capsys.readouterr().out)["cells"]

@@ -65,6 +65,7 @@ def result():
     return jb.simulate(UCB, CASINO, horizon=HORIZON, num_runs=RUNS, checkpoints=[5, 15, HORIZON])
 
 
+@pytest.mark.slow
 def test_a_run_that_is_over_counts_nothing_more(hands, result):
     lasted, arms, gaps = zip(*hands, strict=True)
     assert max(lasted) - min(lasted) > 10

@@ -163,6 +163,7 @@ def test_matplotlib_is_imported_only_when_drawing():
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
+@pytest.mark.slow
 def test_results_do_not_import_figures_when_they_are_made():
     code = """
 import sys

@@ -98,6 +98,7 @@ def test_equal_rewards_are_certain_and_rounded_ones_only_beyond_rounding(name):
         assert recommended[which].tolist() == lags[::-1][: recommended.shape[1]].tolist()
 
 
+@pytest.mark.slow
 def test_bounds_of_differences_and_of_arms_know_what_rounding_may_have_changed():
     rng = np.random.default_rng(4)
     noise = rng.normal(size=(2, 3000))

@@ -70,6 +70,7 @@ def test_a_value_has_the_bytes_that_it_has_alone(name):
     assert len({content(r)["regret"] for r in single}) > 1  # the values make a difference
 
 
+@pytest.mark.slow
 def test_values_of_runs_that_stop():
     rule, world = functools.partial(jb.lucb, 2, sigma=0.5), jb.gaussian([1.0, 0.0], sigma=0.5)
     values, options = {"delta": [0.3, 0.1, 0.05] * 3}, {"num_runs": 6, "seed": 1, "progress": False}

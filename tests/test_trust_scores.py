@@ -125,6 +125,7 @@ def traced(key, config):
     return jnp.where(config["x"] == 0.5, 1e160, own(key, config))
 
 
+@pytest.mark.slow
 def test_a_huge_score_of_a_traced_training_ends_the_search():
     with jax.enable_x64(True):
         with pytest.raises(BadInput, match=r"configuration 1 \(x = 0.5\) returns 1e\+160, \|score\| > 1e150; set on"):

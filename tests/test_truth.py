@@ -69,6 +69,7 @@ def test_a_lower_bound_is_that_of_the_instance_under_any_name(environment):
     assert len(bound_lines(result)) == 1
 
 
+@pytest.mark.slow
 def test_nothing_is_read_off_a_name_or_a_field_of_the_state():
     bare = jb.simulate(jb.ucb1(3), coins(MEANS, declared=False)._replace(name="bernoulli"), **SMALL)
     assert bare.truth == {} and not bound_lines(bare)

@@ -114,6 +114,7 @@ def test_one_compilation_a_group_and_one_bandit_over_all():
     assert best.config == {"x": 0.5, "act": "b", "width": 5}
 
 
+@pytest.mark.slow
 def test_smaller_is_better_where_it_is_asked_for(found):
     losses = jb.tune(lambda key, config: -score(key, config), SPACE, RULE, maximize=False)
     assert losses.index == found.index

@@ -254,6 +254,7 @@ def test_a_training_that_ends_its_worker_leaves_a_search_that_goes_on(place, cap
     assert "act = b" in capsys.readouterr().out.splitlines()[0]
 
 
+@pytest.mark.slow
 def test_a_damaged_search_is_repaired(place, capsys):
     assert cli.main(["tune", "tuned_model:train", "sweep.toml"]) == 0
     log, before = place / "sweep-tune" / "scores.jsonl", (place / "sweep-tune" / "summary.json").read_bytes()
