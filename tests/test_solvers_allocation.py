@@ -13,7 +13,8 @@ pytestmark = pytest.mark.slow  # long to compile
 GAP = 1e-7  # what the docstring promises, relative
 ARMS, DIM = 20, 5  # one compiled program for most tests: masked arms and zero axes change nothing
 MANY_ARMS = 60  # beyond the size from which another method takes over
-FEW, MANY = 64, 400  # problems of ARMS, one program each: fewer are repeated. MANY are solved a part after the other
+# Problems, one program each and number of arms: fewer are repeated. MANY are solved a part after the other.
+FEW, MANY = 64, 400
 
 solve = jax.jit(jax.vmap(lambda x, gaps, level, mask: allocation(x, gaps, level, mask=mask)))
 
@@ -29,9 +30,7 @@ def padded(problems, num_arms):
 def solved(problems, level=2.0, num_arms=ARMS):
     """One Allocation a problem; pulls without the padding."""
     x, gaps, mask = padded(problems, num_arms)
-    size = len(problems)
-    if num_arms == ARMS:
-        size = FEW if size <= FEW else MANY
+    size = FEW if len(problems) <= FEW else MANY
     x, gaps, mask = (np.resize(a, (size, *a.shape[1:])) for a in (x, gaps, mask))
     with jax.enable_x64(True):
         found = jax.tree.map(np.asarray, solve(x, gaps, np.full(size, level), mask))
@@ -242,7 +241,7 @@ def test_against_clarabel():
 @pytest.mark.quickly_compiled
 def test_one_alone_equals_its_place_in_a_batch_and_float32():
     rng = np.random.default_rng(5)
-    problems = [instance(rng, 6, 2 + i % 4) for i in range(70)]
+    problems = [instance(rng, 6, 2 + i % 4) for i in range(FEW)]
     batch = solved(problems)
     x, gaps, mask = padded(problems, ARMS)
     alone = jax.jit(lambda x, gaps, mask: allocation(x, gaps, 2.0, mask=mask))
@@ -256,7 +255,7 @@ def test_one_alone_equals_its_place_in_a_batch_and_float32():
         both = nested(x[:4, :6], np.stack([gaps[:4, :6], 2 * gaps[:4, :6]], 1))
     assert both.cost.shape == (4, 2) and both.pulls.shape == (4, 2, 6)
     np.testing.assert_allclose(both.cost, [[b.cost, b.cost / 2] for b in batch[:4]], rtol=GAP)
-    few = ((x[:, :6], "f4"), (gaps[:, :6], "f4"), (np.full(70, 2), "f4"), (mask[:, :6], bool))
+    few = ((x[:, :6], "f4"), (gaps[:, :6], "f4"), (np.full(FEW, 2), "f4"), (mask[:, :6], bool))
     short = solve(*(jnp.asarray(a, dtype) for a, dtype in few))
     assert short.pulls.dtype == jnp.float32
     exact = np.array([found.cost for found in batch])
