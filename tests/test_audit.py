@@ -247,7 +247,6 @@ def _one_width(monkeypatch):
 
 @pytest.mark.slow
 @pytest.mark.statistical
-@pytest.mark.quickly_compiled
 def test_a_broken_order_is_caught_and_the_sound_one_is_not():
     """Fixed seed; the sound rule would be accused under one seed in 1000, the broken one (9 % wrong) nearly always."""
     experiment = spec.parse(tomllib.loads(HARD + STALE), "hard.toml")
@@ -260,7 +259,6 @@ def test_a_broken_order_is_caught_and_the_sound_one_is_not():
 
 @pytest.mark.slow
 @pytest.mark.statistical
-@pytest.mark.quickly_compiled
 def test_the_heuristic_threshold_is_caught(tmp_path, monkeypatch, capsys):
     """Of the embedded audit its last instance and third algorithm: 15 % wrong at delta = 0.05, 38 % at 0.2. The proved
     threshold is accused under one seed in 1000."""

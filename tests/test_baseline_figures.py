@@ -32,5 +32,5 @@ CELLS = {
 def test_mean_regret(name):
     """Both means are random: 4 standard errors of the difference, a false alarm in 16,000."""
     cell = next(cell for cell in RULES[name][1] if cell[0] == CELLS[name])
-    found = compared(name, cell, 300)
+    found = compared(name, cell, 150)
     assert abs(found["off"]) <= 4, found

@@ -73,24 +73,24 @@ NO_INTERCEPT = {"intercept": False}  # as in the independent program
 
 # Mean, standard error, rule, environment, runs.
 FIGURES = {
-    "LinUCB, a model for each arm": (235.5, 1.1, lambda: jb.lin_ucb_disjoint(10, 8, **NO_INTERCEPT), vectors, 192),
+    "LinUCB, a model for each arm": (235.5, 1.1, lambda: jb.lin_ucb_disjoint(10, 8, **NO_INTERCEPT), vectors, 96),
     "Thompson, a model for each arm": (
         288.9,
         0.9,
         lambda: jb.lin_ts_disjoint(10, 8, sigma=0.5, **NO_INTERCEPT),
         vectors,
-        192,
+        96,
     ),
-    "softmax": (365.3, 3.0, lambda: jb.ridge_softmax(10, (8,), temperature=0.1, **NO_INTERCEPT), vectors, 192),
-    "epsilon": (448.5, 4.1, lambda: jb.ridge_epsilon(10, (8,), epsilon=0.05, **NO_INTERCEPT), vectors, 192),
-    "LinUCB, one model": (42.6, 0.4, lambda: jb.lin_ucb_shared(20, 10, **NO_INTERCEPT), matrix, 192),
-    "Thompson, one model": (70.6, 0.5, lambda: jb.lin_ts_shared(20, 10, sigma=0.5, **NO_INTERCEPT), matrix, 192),
+    "softmax": (365.3, 3.0, lambda: jb.ridge_softmax(10, (8,), temperature=0.1, **NO_INTERCEPT), vectors, 96),
+    "epsilon": (448.5, 4.1, lambda: jb.ridge_epsilon(10, (8,), epsilon=0.05, **NO_INTERCEPT), vectors, 96),
+    "LinUCB, one model": (42.6, 0.4, lambda: jb.lin_ucb_shared(20, 10, **NO_INTERCEPT), matrix, 96),
+    "Thompson, one model": (70.6, 0.5, lambda: jb.lin_ts_shared(20, 10, sigma=0.5, **NO_INTERCEPT), matrix, 96),
     "OFUL": (
         120.1,
         0.4,
         lambda: jb.lin_ucb_shared(20, 10, variant="oful", sigma=0.5, horizon=5_000, **NO_INTERCEPT),
         matrix,
-        192,
+        96,
     ),
     "Thompson of the theory": (
         2187.0,
@@ -104,14 +104,14 @@ FIGURES = {
         0.7,
         lambda: jb.lin_ucb_shared(20, 10, alpha=0.5, **NO_INTERCEPT),
         logistic,
-        192,
+        96,
     ),
     "linear on logistic means with ones": (
         30.1,
         0.7,
         lambda: jb.lin_ucb_shared(20, 11, alpha=0.5, **NO_INTERCEPT),
         with_ones,
-        192,
+        96,
     ),
     "linear on quadratic means": (
         130.2,
