@@ -188,7 +188,7 @@ def test_bounds_that_exclude_each_other_are_said_first_and_nothing_is_claimed():
 
 
 @pytest.mark.statistical
-@pytest.mark.parametrize("runs", [10, pytest.param(100, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("runs", [10, pytest.param(300, marks=pytest.mark.slow)])
 def test_a_flip_and_a_random_walk_never_end_in_a_false_decision(runs):
     """A flip is always said. A walk whose rates end far apart or not: what is shipped is the better one on average."""
     for seed in range(runs):
