@@ -77,7 +77,8 @@ PROGRAM = """
 
     def main(file, out, said, told, ready, settings):
         settings = json.loads(settings)
-        os.environ["XLA_FLAGS"] = f"--xla_force_host_platform_device_count={settings['devices']}"
+        flags = os.environ.get("XLA_FLAGS", "")
+        os.environ["XLA_FLAGS"] = f"{flags} --xla_force_host_platform_device_count={settings['devices']}"
         os.sched_setaffinity(0, settings["cores"])
         signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background job ignores it
         drive.FIRST_BLOCKS = 1

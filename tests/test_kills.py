@@ -7,16 +7,15 @@ import sys
 import pytest
 from kills import EXPERIMENTS, compare, stress
 
+pytestmark = [pytest.mark.slow, pytest.mark.quickly_compiled]
 KILLS = 4  # `python tests/kills.py --count 100` for more
 
 
-@pytest.mark.slow
 def test_killed_by_three_signals_and_resumed_elsewhere(tmp_path):
     report = stress(tmp_path, KILLS)
     assert report["killed by"].total() == KILLS
 
 
-@pytest.mark.slow
 def test_of_two_processes_in_one_directory_one_goes_on(tmp_path):
     file = tmp_path / "two.toml"
     file.write_text(f'name = "two"\n{EXPERIMENTS["regret"]}', encoding="utf-8")
