@@ -86,9 +86,14 @@ def stays(tmp_path, monkeypatch):
         process.kill()
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 @pytest.mark.parametrize(
-    "place", ["import", pytest.param("trace", marks=pytest.mark.slow), pytest.param("callback", marks=pytest.mark.slow)]
+    ("place", "number"),  # both signals have one handler
+    [
+        ("import", signal.SIGINT),
+        ("import", signal.SIGTERM),
+        pytest.param("trace", signal.SIGTERM, marks=pytest.mark.slow),
+        pytest.param("callback", signal.SIGINT, marks=pytest.mark.slow),
+    ],
 )
 def test_one_line_and_status_3_wherever_it_is(place, number, stays):
     process = stays(place)
