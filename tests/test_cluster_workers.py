@@ -18,6 +18,20 @@ sys.path.insert(0, str(ROOT))
 from benchmarks import cluster  # noqa: E402
 
 pytestmark = [pytest.mark.slow, pytest.mark.quickly_compiled]
+# In place of the embedded experiment of the page, whose cells are many.
+SMALL = """
+name = "small"
+kind = "simulate"
+runs = 64
+horizon = 50
+[[instance]]
+type = "bernoulli"
+means = [0.2, 0.5, 0.4]
+[[algorithm]]
+type = "ucb1"
+[[algorithm]]
+type = "epsilon_greedy"
+"""
 DOCS = (ROOT / "docs" / "cluster.md").read_text(encoding="utf-8")
 HOST = """
 import sys
@@ -53,12 +67,14 @@ def shell(tmp_path, monkeypatch):
 
 
 def test_every_command_of_the_page_leaves_the_same_bytes(shell, tmp_path):
+    (tmp_path / "small.toml").write_text(SMALL, encoding="utf-8")
     for kind, block in re.findall(r"^```(sh|python)\n(.*?)^```", DOCS, re.M | re.S):
         lines = block.splitlines() if kind == "sh" else [f"{shlex.quote(sys.executable)} script.py"]
         if kind == "python":
-            (tmp_path / "script.py").write_text(block.replace("horizon=3000", "horizon=300"), encoding="utf-8")
+            text = block.replace("five_arms", "small.toml").replace("3000", "300")
+            (tmp_path / "script.py").write_text(text, encoding="utf-8")
         for line in lines:
-            done = shell(line.replace("--horizon 3000", "--horizon 300"))  # not about the code that is compiled
+            done = shell(line.replace("five_arms", "small.toml").replace("3000", "300"))
             assert done.returncode == 0 and "Traceback" not in done.stderr, (line, done.stderr)
     alone = numbers(tmp_path / "alone")
     assert len(alone) > 4
