@@ -36,6 +36,7 @@ def test_of_two_processes_in_one_directory_one_goes_on(tmp_path):
     (line,) = [line for line, status in said.items() if status == 2]
     assert line.count("\n") == 1 and "in use by " in line and "wait until it has ended" in line
     alone = begin("alone")
-    said_alone = [line for line in alone.communicate(timeout=300)[1].splitlines() if not re.search(" % of | so far", line)]  # progress
-    assert said_alone == [] and alone.returncode == 0
+    said_alone = alone.communicate(timeout=300)[1].splitlines()
+    # Progress, and how long it compiles, depend on the machine.
+    assert all(re.search(" % of | so far", line) for line in said_alone) and alone.returncode == 0
     compare(tmp_path / "alone", tmp_path / "both")

@@ -255,7 +255,6 @@ def kill_stopping(**options):
 KILLED = {"horizon": kill_horizon, "stopping": kill_stopping}
 
 
-@pytest.mark.quickly_compiled
 @pytest.mark.parametrize("name", ["horizon", "stopping"])
 def test_killed_on_two_devices_and_resumed_on_one(name, tmp_path):
     directory = tmp_path / "state"

@@ -174,7 +174,8 @@ def test_a_full_stdout_is_one_line_and_status_3(argv, here):
 @pytest.mark.parametrize("argv", [["run", "s.toml"], ["run", "s.toml", "--json"], ["tune", "own:train", "t.toml"]])
 def test_a_full_stdout_keeps_the_results(argv, here, capsys):
     done = command(*argv, shell=">/dev/full")
-    lines = [line for line in done.stderr.splitlines(keepends=True) if line.startswith("jaxbandit:")]
+    lines = done.stderr.splitlines(keepends=True)
+    lines = [line for line in lines if line.startswith("jaxbandit:") and " so far" not in line]  # a slow machine
     assert (done.returncode, lines) == (3, [FULL]) and "Traceback" not in done.stderr
     assert any(Path(f"{argv[1 if argv[0] == 'run' else 2][:1]}-{end}").is_dir() for end in ("result", "tune"))
     assert cli.main(argv) == 0 and capsys.readouterr().out  # the same command, here
