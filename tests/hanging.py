@@ -33,7 +33,7 @@ def endless(key, config):
 def orthogonal(key, config):
     """A traced training with two layers whose initial weights are orthogonal."""
     first, second, noise = jax.random.split(key, 3)
-    layers = [jax.nn.initializers.orthogonal()(k, (96, 96)) for k in (first, second)]
+    layers = [jax.nn.initializers.orthogonal()(k, (64, 64)) for k in (first, second)]
     return config["a"] * jnp.tanh(layers[0] @ layers[1]).mean() + jax.random.normal(noise)
 
 

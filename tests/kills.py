@@ -77,7 +77,8 @@ PROGRAM = """
 
     def main(file, out, said, told, ready, settings):
         settings = json.loads(settings)
-        os.environ["XLA_FLAGS"] = f"--xla_force_host_platform_device_count={settings['devices']}"
+        flags = os.environ.get("XLA_FLAGS", "")
+        os.environ["XLA_FLAGS"] = f"{flags} --xla_force_host_platform_device_count={settings['devices']}"
         os.sched_setaffinity(0, settings["cores"])
         signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background job ignores it
         drive.FIRST_BLOCKS = 1
@@ -196,7 +197,8 @@ def _live(life: Life, chance: random.Random, kills: int, seconds: float, gentle:
     if status == 0:  # it had just ended
         return False
     assert status == (-number if number == signal.SIGKILL else 3), (life.out, number, status, said)
-    assert said.count("\n") == (number != signal.SIGKILL), said
+    lines = [line for line in said.splitlines() if " so far" not in line]  # how long it compiles depends on the machine
+    assert len(lines) == (number != signal.SIGKILL), said
     report["killed by"][number.name] += 1
     return True
 

@@ -1,4 +1,7 @@
-"""A process that plays many new objects: `python many_objects.py KIND NUMBER` prints its memory in MiB after each."""
+"""A process that plays many new objects: `python many_objects.py KIND NUMBER MOST` prints its memory in MiB after each.
+
+MOST is the number of programs that the package keeps.
+"""
 
 import ctypes
 import gc
@@ -6,6 +9,7 @@ import os
 import sys
 
 import jaxbandit as jb
+from jaxbandit.engine.layout import compiled
 
 ARMS = jb.bernoulli([0.4, 0.6])
 PLAYED = {
@@ -24,6 +28,7 @@ def memory():
 
 
 if __name__ == "__main__":
+    compiled.MOST = int(sys.argv[3])
     for _ in range(int(sys.argv[2])):
         PLAYED[sys.argv[1]]()
         print(f"{memory():.1f}", flush=True)

@@ -60,6 +60,13 @@ from jaxbandit.lab.cli import bench_command  # noqa: E402
 pytestmark = [pytest.mark.slow, pytest.mark.quickly_compiled]
 
 
+@pytest.fixture(autouse=True)
+def _once(monkeypatch):
+    """Measure once: repeats sharpen figures, which are not tested."""
+    for part in (best_arm, full_bandit, one_run, stopping, allocation, scaling):
+        monkeypatch.setattr(part, "REPEATS", 1)
+
+
 @pytest.mark.statistical
 def test_the_loops_beside_play_ucb1():
     """Mean regrets within 5 standard errors of each other: false in 1 of 10^6 right programs."""
@@ -138,7 +145,8 @@ def test_fixed_features():
     assert "d = 12" in fixed_features.table({"costs": [row], "drift": [drift]})
 
 
-def test_one_run():
+def test_one_run(monkeypatch):
+    monkeypatch.setattr(one_run, "SECONDS", 0.2)
     heavy, light = one_run.measure_rule("lin_ucb"), one_run.measure_rule("ucb1")
     assert heavy["alone"] and 0 < heavy["one_us"] < 50 * heavy["share_us"]  # 64 and more in tiles
     assert not light["alone"] and "one_us" not in light

@@ -139,8 +139,9 @@ def test_a_library_answers_from_a_process_of_its_own():
 
 @pytest.mark.slow
 @pytest.mark.quickly_compiled
-def test_our_half_measures():
+def test_our_half_measures(monkeypatch):
     pytest.importorskip("optuna")
+    monkeypatch.setattr(peers_ours, "REPEATS", 1)
     found = peers.measure(True, [])
     ours = [row for row in found["rows"] if row["library"] == "jaxbandit"]
     assert [row["problem"] for row in ours] == ["arms"] * 5 + ["contexts"] * 4 + ["grid"] * 4

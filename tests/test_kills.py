@@ -1,22 +1,22 @@
 """Killed at random instants and resumed elsewhere; two processes in one directory: the bytes of one left alone."""
 
 import os
+import re
 import subprocess
 import sys
 
 import pytest
 from kills import EXPERIMENTS, compare, stress
 
+pytestmark = pytest.mark.slow
 KILLS = 4  # `python tests/kills.py --count 100` for more
 
 
-@pytest.mark.slow
 def test_killed_by_three_signals_and_resumed_elsewhere(tmp_path):
     report = stress(tmp_path, KILLS)
     assert report["killed by"].total() == KILLS
 
 
-@pytest.mark.slow
 def test_of_two_processes_in_one_directory_one_goes_on(tmp_path):
     file = tmp_path / "two.toml"
     file.write_text(f'name = "two"\n{EXPERIMENTS["regret"]}', encoding="utf-8")
@@ -36,6 +36,7 @@ def test_of_two_processes_in_one_directory_one_goes_on(tmp_path):
     (line,) = [line for line, status in said.items() if status == 2]
     assert line.count("\n") == 1 and "in use by " in line and "wait until it has ended" in line
     alone = begin("alone")
-    said_alone = [line for line in alone.communicate(timeout=300)[1].splitlines() if " % of " not in line]  # progress
-    assert said_alone == [] and alone.returncode == 0
+    said_alone = alone.communicate(timeout=300)[1].splitlines()
+    # Progress, and how long it compiles, depend on the machine.
+    assert all(re.search(" % of | so far", line) for line in said_alone) and alone.returncode == 0
     compare(tmp_path / "alone", tmp_path / "both")

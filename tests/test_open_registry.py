@@ -262,13 +262,14 @@ def process(*argv: str) -> subprocess.Popen:
 
 
 @pytest.mark.slow
+@pytest.mark.quickly_compiled
 def test_the_example_of_the_documents_is_interrupted_and_resumed(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     example = blocks()
     assert len((example["python"] + example["toml"]).splitlines()) <= 60
     Path("mine.py").write_text(example["python"], encoding="utf-8")
     Path("own.toml").write_text(example["toml"], encoding="utf-8")
-    longer = ["run", "own.toml", "--horizon", "5000000", "--runs", "16"]
+    longer = ["run", "own.toml", "--horizon", "200000", "--runs", "16"]
     first = process(*longer, "--out", "rough")
     deadline = time.monotonic() + 120
     while not (tmp_path / "rough" / "checkpoint").exists() and first.poll() is None and time.monotonic() < deadline:

@@ -140,7 +140,11 @@ def short_chunks(monkeypatch):
     monkeypatch.setattr(drive, "CALL_SECONDS", 0.0)
 
 
-@pytest.mark.parametrize("make", [make_plain, make_planned, make_contextual])
+# One of them with the code that users run; that this does not depend on the tile is tested of every algorithm.
+@pytest.mark.parametrize(
+    "make",
+    [*(pytest.param(make, marks=pytest.mark.quickly_compiled) for make in (make_plain, make_contextual)), make_planned],
+)
 def test_other_tiles_and_workers(make, tmp_path, short_chunks):
     def play(**options):
         return simulate_cell(make, MEANS, **HORIZON, execution=Execution(**options))
@@ -155,6 +159,7 @@ def test_other_tiles_and_workers(make, tmp_path, short_chunks):
         assert rest.run_steps + sum(steps) == whole.run_steps  # nothing is lost, nothing is played twice
 
 
+@pytest.mark.quickly_compiled
 @pytest.mark.parametrize("make", [make_stopping, make_batches])
 def test_other_lanes_and_workers(make, tmp_path, short_chunks):
     def play(**options):
@@ -178,6 +183,7 @@ def test_other_lanes_and_workers(make, tmp_path, short_chunks):
     assert again.run_steps == 0
 
 
+@pytest.mark.quickly_compiled
 def test_more_runs_extend_what_is_there(tmp_path, short_chunks):
     whole = simulate_cell(make_plain, MEANS, **HORIZON)
     some = simulate_cell(
@@ -205,6 +211,7 @@ def test_more_runs_extend_what_is_there(tmp_path, short_chunks):
         simulate_cell(make_plain, MEANS, **HORIZON, finished=finished._replace(arrays={"outcome": some.outcome}))
 
 
+@pytest.mark.quickly_compiled
 def test_more_stopping_runs_extend_what_is_there(tmp_path, short_chunks):
     def play(number, finished=None, **options):
         runs = {"num_runs": number, "first_run": 10, "finished": finished}
@@ -248,7 +255,7 @@ def kill_stopping(**options):
 KILLED = {"horizon": kill_horizon, "stopping": kill_stopping}
 
 
-@pytest.mark.parametrize("name", ["horizon", pytest.param("stopping", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("name", ["horizon", "stopping"])
 def test_killed_on_two_devices_and_resumed_on_one(name, tmp_path):
     directory = tmp_path / "state"
     command = [sys.executable, "-c", textwrap.dedent(CHILD), str(Path(__file__).parent), name, str(directory)]
@@ -266,6 +273,7 @@ def test_killed_on_two_devices_and_resumed_on_one(name, tmp_path):
     assert sorted(path.name for path in directory.iterdir() if path.name.startswith(".")) == []
 
 
+@pytest.mark.quickly_compiled
 def test_a_damaged_part_is_one_line(tmp_path):
     options = {"num_runs": 80, "execution": Execution(checkpoint_dir=tmp_path)}
     identify_cell(make_stopping, MEANS, **options)
@@ -276,6 +284,7 @@ def test_a_damaged_part_is_one_line(tmp_path):
     assert "\n" not in str(error.value) and str(file) in str(error.value)
 
 
+@pytest.mark.quickly_compiled
 def test_the_digest_is_that_of_another_process(tmp_path):
     record = simulate_cell(make_planned, MEANS, horizon=1, num_runs=1)
     code = """

@@ -153,8 +153,6 @@ def test_any_name_is_printed_on_any_stdout(how, here):
     assert b"Traceback" not in done.stderr
     assert [line for line in out.splitlines() if line.startswith("status ")] == [f"status 0 {a[0]}" for a in ALL]
     assert r"\xe9\u2603" in out and r"\xfc" in out  # names of the instance and of the algorithm
-    done = several([["run", "s.toml", "--set", "instance.é☃.means=3"]], PYTHONCOERCECLOCALE="0", **ascii_only)
-    assert done.stderr.decode("ascii").count("\n") == 1 and done.stdout == b"status 2 run\n"
     done = command("run", "s.toml", "--set", "instance.é☃.means=3", PYTHONCOERCECLOCALE="0", **ascii_only)
     assert done.returncode == 2 and done.stderr.count("\n") == 1
 
@@ -174,13 +172,13 @@ def test_a_full_stdout_is_one_line_and_status_3(argv, here):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("argv", [["run", "s.toml"], ["run", "s.toml", "--json"], ["tune", "own:train", "t.toml"]])
-def test_a_full_stdout_keeps_the_results(argv, here):
+def test_a_full_stdout_keeps_the_results(argv, here, capsys):
     done = command(*argv, shell=">/dev/full")
-    lines = [line for line in done.stderr.splitlines(keepends=True) if line.startswith("jaxbandit:")]
+    lines = done.stderr.splitlines(keepends=True)
+    lines = [line for line in lines if line.startswith("jaxbandit:") and " so far" not in line]  # a slow machine
     assert (done.returncode, lines) == (3, [FULL]) and "Traceback" not in done.stderr
     assert any(Path(f"{argv[1 if argv[0] == 'run' else 2][:1]}-{end}").is_dir() for end in ("result", "tune"))
-    done = command(*argv)
-    assert done.returncode == 0 and done.stdout
+    assert cli.main(argv) == 0 and capsys.readouterr().out  # the same command, here
 
 
 def test_closed_streams_do_not_stop_a_command(here):

@@ -21,6 +21,7 @@ from jaxbandit.lab import cli
 from jaxbandit.lab.experiments import experiment as running
 from jaxbandit.lab.specs import spec
 
+pytestmark = pytest.mark.quickly_compiled
 ARRAYS = {"a": np.arange(6.0).reshape(2, 3), "b": np.array("text"), "c": np.zeros((0, 4), np.int32)}
 RUN = """
 name = "small"

@@ -4,6 +4,7 @@ import contextlib
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
 import threading
@@ -158,52 +159,61 @@ def test_threads_and_kills_lose_no_reward_and_log_none_twice(tmp_path, monkeypat
     judge_threads(path, notes)
 
 
-WORKER = """
-import os, sys, time
-from pathlib import Path
-from test_trust_sessions import tell_in_threads
-path, notes, done = Path(sys.argv[1]), Path(sys.argv[2]), False
-acknowledged = os.open(notes, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
-while not done:
-    try:
-        done = tell_in_threads(path, acknowledged, 2, limit=8)
-    except ValueError as error:
-        assert "in use by" in str(error), error
-    time.sleep(0.3)
-"""
+def tell_to_the_end(path, notes):
+    """Open the directory, tell and close it again, in turns with other processes, until the rule has stopped."""
+    done, acknowledged = False, os.open(notes, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+    while not done:
+        try:
+            done = tell_in_threads(path, acknowledged, 4, limit=8)
+        except ValueError as error:
+            assert "in use by" in str(error), error
+        time.sleep(0.3)
+
+
+def forked(path, notes):
+    """Return the number of a process that tells to the end; this one must not have used JAX before."""
+    number = os.fork()
+    if number == 0:
+        try:
+            tell_to_the_end(path, notes)
+        except BaseException as error:
+            os.write(2, f"{error!r}\n".encode())
+            os._exit(1)
+        os._exit(0)
+    return number
+
+
+def polled(number):
+    """The number and status of a process that has ended, 0 and 0 while it goes on."""
+    return os.waitpid(number, os.WNOHANG)
+
+
+def tell_and_kill(path, notes):
+    """Four processes tell; six times, the one that has the directory is killed, and another one takes its place."""
+    workers, killed, known = {forked(path, notes) for _ in range(4)}, 0, 0
+    while not (ended := {number: status for number, status in map(polled, workers) if number}):
+        with contextlib.suppress(OSError, TypeError):
+            holder = int(re.match(r"process (\d+)", (path / ".lock").read_text())[1])
+            now = len(notes.read_text().split())
+            if killed < 6 and holder in workers and now > known + 30:  # while it tells
+                os.kill(holder, signal.SIGKILL)
+                assert os.waitpid(holder, 0)[1] == signal.SIGKILL
+                workers ^= {holder, forked(path, notes)}
+                known, killed = now, killed + 1
+        time.sleep(0.003)
+    ended |= dict(os.waitpid(worker, 0) for worker in workers.difference(ended))
+    assert [*ended.values()] == [0] * 4 and killed >= 5, (ended, killed)
 
 
 @pytest.mark.slow
 def test_eight_threads_in_four_processes_that_are_killed(tmp_path):
     path, notes = tmp_path / "d", tmp_path / "acknowledged"
     notes.touch()
+    # One process imports what the workers need, so that each of them costs its own work alone.
+    code = "import sys; from pathlib import Path; from test_trust_sessions import tell_and_kill; "
+    command = [sys.executable, "-c", f"{code} tell_and_kill(*map(Path, sys.argv[1:]))", str(path), str(notes)]
     python = os.pathsep.join(filter(None, [str(Path(__file__).parent), *sys.path]))
-    command = [sys.executable, "-c", WORKER, str(path), str(notes)]
-
-    def begin():
-        worker = subprocess.Popen(command, env=os.environ | {"PYTHONPATH": python})
-        workers[worker.pid] = worker
-
-    workers, killed, known = {}, 0, 0
-    for _ in range(4):
-        begin()
-    try:
-        while all(worker.poll() is None for worker in workers.values()):
-            with contextlib.suppress(OSError, TypeError, KeyError):
-                holder = workers[int(re.match(r"process (\d+)", (path / ".lock").read_text())[1])]
-                if killed < 8 and (now := len(notes.read_text().split())) > known + 30:  # while it tells
-                    holder.kill()
-                    holder.wait()
-                    del workers[holder.pid]
-                    known, killed = now, killed + 1
-                    begin()
-            time.sleep(0.003)
-        assert [worker.wait(timeout=120) for worker in workers.values()] == [0] * 4
-    finally:
-        for worker in workers.values():
-            worker.kill()
-            worker.wait()
-    assert killed >= 5
+    subprocess.run(command, env=os.environ | {"PYTHONPATH": python}, timeout=500, check=True)
     judge_threads(path, notes)
 
 

@@ -43,7 +43,7 @@ def main() -> int:
     parser.add_argument(
         "--tries",
         type=int,
-        help="of each attack, at most ten times those of the tests; default: the tests'",
+        help="of each attack, at most twenty times those of the tests; default: the tests'",
     )
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--only", action="append", help="an attack whose name contains this; repeatable")
@@ -69,7 +69,7 @@ def main() -> int:
         for attack in ATTACKS:
             if asked.only and not any(text in attack.name for text in asked.only):
                 continue
-            tries = min(asked.tries, 10 * attack.tries) if asked.tries else attack.tries
+            tries = min(asked.tries, 20 * attack.tries) if asked.tries else attack.tries
             tries = min(tries, attack.most(workshop)) if attack.most else tries
             numbers = range(tries) if asked.number is None else range(asked.number, asked.number + 1)
             begun = time.monotonic()

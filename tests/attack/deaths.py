@@ -102,12 +102,12 @@ PROGRAM = """
 """
 COMMANDS: dict[str, list[str]] = {
     "run": ["run", "run.toml", "--out", "DIR"],
-    "part": ["run", "run.toml", "--part", "1/2", "--out", "DIR"],
-    "merge": ["merge", "DIR", "OTHER"],
     "tune": ["tune", "train_module:train", "tune.toml", "--out", "DIR"],
     "audit": ["audit", "audit.toml", "--runs", "400", "--out", "DIR"],
+    "tell": ["tell", "DIR", "15=0.5", "16=0.25", "17=0.125"],  # up to here those of the tests, each of its own storage
+    "part": ["run", "run.toml", "--part", "1/2", "--out", "DIR"],
+    "merge": ["merge", "DIR", "OTHER"],
     "ask": ["ask", "DIR", "session.toml", "--n", "9"],
-    "tell": ["tell", "DIR", "15=0.5", "16=0.25", "17=0.125"],
 }
 TEMPORARY = (".tmp", ".lock")
 
