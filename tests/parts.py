@@ -37,7 +37,9 @@ ALIKE = frozenset(
         "fixed_arm imed kl_ucb_plus kl_ucb_plus_plus kl_ucb_switch moss oc_ucb thompson_gaussian_ag ucb ucb1_auer "
         "ucb_alpha ucb_tuned ucboost_eps ucboost_lb d_ucb m_ucb raw_ucb swa exp3_ix exp3_s exp3_plus_plus gp_ucb "
         "lin_ucb_disjoint lin_ts_shared ridge_epsilon ridge_softmax logistic_epsilon logistic_greedy "
-        "logistic_softmax logistic_ucb"
+        "logistic_softmax logistic_ucb g_static gifa lingifa m_lingape xy_oracle xy_static bernstein_race "
+        "betting_race chernoff_racing kim_nelson kl_lucb kl_racing lil_ucb student_race successive_rejects ucb_e "
+        "ugape ugape_b uniform_allocation quantile_race"
     ).split()
 )
 

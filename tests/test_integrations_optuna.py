@@ -491,7 +491,7 @@ def test_medians_are_compared_if_asked_for():
     assert shown.statistic == "median" and shown.stopped and shown.achieved <= 0.05
     for arm in range(6):
         scores = [score(arm, i) for i in range(shown.pulls[arm])]
-        assert quantile_sequence(scores, 0.5, 0.05 / 6) == (shown.low[arm], shown.high[arm])
+        assert quantile_sequence(scores, 0.5, 0.05 / 12) == (shown.low[arm], shown.high[arm])
 
 
 @pytest.mark.slow

@@ -345,7 +345,6 @@ MAY = {
     "lab/cli/cache.py": MACHINE,
     "running/distribution/hosts.py": MESSAGE,
     "running/factories.py": MESSAGE,
-    "running/results/saving.py": "digests what was just written",
     "decide/sessions/directory.py": "what a description will look like in session.json",
     "decide/integrations/optuna_configs.py": "what a value will look like in JSON",
     "lab/specs/declared.py": OWN,
