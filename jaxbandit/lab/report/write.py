@@ -113,11 +113,8 @@ def _experiment(directory: Path) -> Page:
     kind = KINDS[results[0].kind]
     what = f"{kind}: {_count(algorithms, 'algorithm')} on {_count(instances, 'instance')}"
     about = [f"{what}, {runs} runs of each, seed {results[0].seed}."]
-    order = (
-        read_json(directory / PROVENANCE, storage.RECOMPUTE).get("order", [])
-        if (directory / PROVENANCE).exists()
-        else []
-    )
+    path = directory / PROVENANCE
+    order = read_json(path, storage.RECOMPUTE).get("order", []) if path.exists() else []
     if len(order) > len(results):
         about.append(
             f"Not finished: {len(results):,} of {len(order):,} cells are available; run the command again to resume."
