@@ -1,12 +1,8 @@
 """The interval of the mean of a bounded variable by bets whose stakes look at the rows before them.
 
-A bettor against the mean m has the wealth prod_j (1 + s_j (X_j - m)) after rows j = 1, .., i, and the stake s_j >= 0
-depends on rows before j only. If m is the mean of each row given the rows before it, the wealth is a nonnegative
-martingale with initial value 1 and by Ville's inequality ever reaches 2/alpha with probability at most alpha/2. So the
-values of m against which it has done so can be left out, on each side with an error probability of alpha/2. Rows need
-neither be independent nor have one distribution; their order matters for the width, not for the guarantee.
-
-`comparisons/betting.py` has bets with constant stakes, whose bounds do not depend on the order.
+Rows need neither be independent nor have one distribution; their order matters for the width, not for the guarantee.
+`comparisons/betting.py` has bets with constant stakes, whose bounds do not depend on the order. docs/mathematics.md has
+the proof.
 """
 
 import numpy as np

@@ -13,10 +13,10 @@ from jaxbandit.base.types import ArrayLike
 
 
 def h1(means: ArrayLike, m: int = 1) -> float:
-    """Return H1 = sum_i 1 / gap_i^2 over all arms, for finding the m best of them.
+    """Return H1 = sum_i 1 / gap_i^2 over all arms, for finding the m best of them; H2 <= H1 <= log(2 num_arms) H2.
 
     The gap of one of the m best arms is its mean minus the largest mean of the others, and the gap of any other arm is
-    the m-th largest mean minus its own. H2 <= H1 <= log(2 num_arms) H2.
+    the m-th largest mean minus its own.
 
     Args:
       means: float[num_arms], num_arms >= 2. A tie of the m-th and the (m + 1)-th largest gives inf.
@@ -30,16 +30,7 @@ def h1(means: ArrayLike, m: int = 1) -> float:
 
 
 def h2(means: ArrayLike, m: int = 1) -> float:
-    """Return H2 = max_i i / gap_(i)^2 with the gaps of `h1` in increasing order, for finding the m best arms.
-
-    Args:
-      means: float[num_arms], num_arms >= 2. A tie of the m-th and the (m + 1)-th largest gives inf.
-      m: number of arms to find, an integer in [1, num_arms - 1].
-
-    Source:
-      Audibert, Bubeck and Munos (2010), Best arm identification in multi-armed bandits, COLT, Section 2; for m > 1
-      Bubeck, Wang and Viswanathan (2013), Multiple identifications in multi-armed bandits, ICML.
-    """
+    """Return H2 = max_i i / gap_(i)^2 with the gaps of `h1` in increasing order. Arguments and sources are the same."""
     gaps = _gaps("h2", means, m)
     return _inverse(np.max, gaps, np.arange(1, len(gaps) + 1))
 

@@ -1,15 +1,9 @@
 """Paired comparisons of bounded scores without any other assumption, by bets whose stakes are constant.
 
-For differences D_s <= 1 with mean at least m, the factors 1 + g (m - D_s)/(1 - m) are nonnegative for stakes g < 1 and
-have mean at most 1. So W(m) = sum_j w_j prod_s (1 + g_j (m - D_s)/(1 - m)) is a nonnegative supermartingale with
-initial value 1, and by Ville's inequality it ever reaches 1/alpha with probability at most alpha. It increases with m.
-So the mean is below U, the least m at which W has reached 1/alpha, with probability at least 1 - alpha at all times.
-Only the mean of D_s given the past is used: means may drift, if their difference does not.
-
-By chance the mean of the sample rises above the least of these bounds now and then: then the bound of the whole
-sample is stated, which holds too, and an arm that was exceeded is no longer said to be.
-
-The rows may be given in any order, because stakes do not depend on earlier rows.
+Only the mean of a difference given the past is used: means may drift, if their difference does not. The rows may be
+given in any order, because stakes do not depend on earlier rows. By chance the mean of the sample rises above the least
+of these bounds now and then: then the bound of the whole sample is stated, which holds too, and an arm that was
+exceeded is no longer said to be. docs/mathematics.md has the proof.
 """
 
 import math

@@ -66,17 +66,14 @@ class PairedDifferences:
 
     After m rows the bound of a pair is U = mean(D) + sd(D) r_m with the one-sided `radius` r_m at the pair's level and
     the divisor m in sd; the least of the bounds so far is kept, because each holds for all m at once. By chance a mean
-    difference rises above the least bound now and then: then the bound of the present is stated, which holds too, and
-    an arm that was exceeded is no longer said to be. If all m
-    differences are exactly equal to c, U = c from row M on, where M is the larger of `min_size` and the first m with a
-    finite r_m: under normality, two equal differences have variance 0 with certainty. This is what a rare event hides
-    most easily.
+    difference rises above it now and then: then the bound of the present is stated, and an arm that was exceeded is no
+    longer said to be. If all m differences are exactly equal to c, U = c from the larger of `min_size` and the first m
+    with a finite r_m on: two equal normal differences have variance 0. This is what a rare event hides most easily.
 
-    With `resolution` h, a score is known up to h/2. Then U = mean(D) + h + (sd(D) + h) r_m bounds the difference of the
-    means before rounding, if their differences are normal, also where all differences are equal. To h comes what
-    rounding to float64 may have changed, where the differences are not exactly equal (`student.resolution`).
+    With `resolution` h, a score is known up to h/2, and U = mean(D) + h + (sd(D) + h) r_m. To h comes what rounding to
+    float64 may have changed, where the differences are not exactly equal (`student.resolution`).
 
-    Source: the module `theory.solvers.student`, where the bound is proved.
+    Source: the module `theory.solvers.student`.
     """
 
     def __init__(

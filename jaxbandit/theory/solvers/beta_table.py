@@ -1,9 +1,7 @@
 """Coefficients of the map from a normal to the signed root of Beta(a, b), for beta.py.
 
-TABLE[p][q][j] multiplies x^p z^q y^j, with x = i / (2/3 + i/6) - 1, i = 1/a + 1/b, z = 2 skew^2 - 1. Fitted by least
-squares to SciPy's quantiles at 125 levels, over 135 pairs a, b with 1/2 <= min(a, b) < 60, reweighted until the largest
-total variation was near its least; a, b < 1 count 15 to 66 times less. All are below 1.2: no digits lost in float32.
-Fitted by benchmarks/fit_beta_table.py.
+TABLE[p][q][j] multiplies x^p z^q y^j, with x = i / (2/3 + i/6) - 1, i = 1/a + 1/b, z = 2 skew^2 - 1. Fitted by
+benchmarks/fit_beta_table.py. All are below 1.2: no digits lost in float32.
 """
 
 DEGREE = 10

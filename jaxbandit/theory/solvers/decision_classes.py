@@ -1,9 +1,8 @@
 """Decision classes: families of sets of arms with an exact oracle for linear scores of any sign.
 
-Kuroki, Xu, Miyauchi, Honda and Sugiyama (2020), Appendices A and B. ICB needs the best set of a class, and the best set
-other than a given best set. This module has the bases of matroids, for which the greedy algorithm is exact and the
-second best set is one exchange away: size-k sets, partition matroids and spanning trees. Paths and assignments are in
-decision_paths.py.
+Kuroki, Xu, Miyauchi, Honda and Sugiyama (2020), Appendices A and B. ICB needs the best set of a class, and the best one
+other than a given set. Here are the bases of matroids, for which the greedy algorithm is exact and the second best set
+is one exchange away; paths and assignments are in decision_paths.py.
 """
 
 import functools

@@ -1,15 +1,12 @@
 """Smallest l1 norm: w* minimizes sum abs(w_a) subject to sum w_a x_a = y (Xu, Honda and Sugiyama 2017, equation 11).
 
 There are two methods: HiGHS for concrete features, once for all pairs of arms, and for traced features a primal-dual
-interior-point method (Mehrotra 1992) with a fixed number of steps. The dual problem is to maximize y'u subject to
-abs(x_a'u) <= 1 for every arm. The squared norm is the minimum of y' A(p)^-1 y over designs p, attained at p
-proportional to abs(w*) (Elfving 1952).
+interior-point method (Mehrotra 1992) with a fixed number of steps. The squared norm is the minimum of y' A(p)^-1 y over
+designs p, attained at p proportional to abs(w*) (Elfving 1952).
 
-Differences from Mehrotra: the start is feasible, and a ridge keeps the normal matrix positive definite. At an optimum
-with fewer than d positive weights (x_i - x_j = 1 x_i - 1 x_j is the common case) its smallest eigenvalue is of the
-order of the squared duality gap relative to the largest, and is lost in rounding. The ridge then suppresses moves of u
-within the optimal face of the dual, where no move is needed. The last iterate determines which weights are 0; the
-others solve the equations exactly.
+Differences from Mehrotra: the start is feasible, and a ridge keeps the normal matrix positive definite, whose smallest
+eigenvalue is lost in rounding at an optimum with fewer than d positive weights. The last iterate determines which
+weights are 0; the others solve the equations exactly.
 """
 
 import functools
