@@ -21,8 +21,7 @@ from jaxbandit.base import checks
 from jaxbandit.base.numerics import as_float
 from jaxbandit.base.types import Array, ArrayLike, PyTree, Scalar
 from jaxbandit.theory.solvers.best_arm import best_arm_design
-from jaxbandit.theory.solvers.design import pair_differences
-from jaxbandit.theory.solvers.l1 import l1_representation, l1_table
+from jaxbandit.theory.solvers.l1 import l1_table, representations
 
 
 class Constants(NamedTuple):
@@ -52,14 +51,6 @@ def top_m_gaps(means: Array, m: int) -> Array:
     """Return the gaps float[K] >= 0: mu_k - mu_(m+1) for the m best arms, and mu_(m) - mu_k for the others."""
     ordered = jnp.sort(means)[::-1]
     return jnp.maximum(means - ordered[m], ordered[m - 1] - means)
-
-
-def representations(features: Array) -> Array:
-    """Return float[K, K, K], w* of x_i - x_j for every pair, for traced features float[K, d]."""
-    first, second = np.triu_indices(features.shape[0], 1)
-    weights = jax.vmap(lambda target: l1_representation(features, target).weights)(pair_differences(features))
-    table = jnp.zeros((features.shape[0],) * 3, weights.dtype)
-    return table.at[first, second].set(weights).at[second, first].set(-weights)
 
 
 def complexity_constants(

@@ -15,6 +15,7 @@ import numpy as np
 from scipy import optimize
 
 from jaxbandit.base import checks
+from jaxbandit.theory.solvers.decision_classes import log_binomial
 from jaxbandit.theory.solvers.densest import peeling, quadratic
 from jaxbandit.theory.solvers.quadratic_bound import upper_bound
 
@@ -104,8 +105,8 @@ def saqm_sample_bound(
     where = "saqm_sample_bound"
     _check(where, num_arms, k, complexity, delta, sigma)
     checks.number(where, "alpha", alpha, low=0.0, high=1.0, open_low=True)
-    log_size = math.lgamma(num_arms + 1) - math.lgamma(k + 1) - math.lgamma(num_arms - k + 1)
-    return _largest(8 * (sigma * (3 + 1 / alpha)) ** 2 * complexity, log_size - math.log(delta), num_arms)
+    level = log_binomial(num_arms, k) - math.log(delta)
+    return _largest(8 * (sigma * (3 + 1 / alpha)) ** 2 * complexity, level, num_arms)
 
 
 def icb_sample_bound(
@@ -126,8 +127,7 @@ def icb_sample_bound(
     checks.choice(where, "radius", radius, ("lemma1", "prop1"))
     if radius == "lemma1":
         return _largest(8 * sigma**2 * complexity, math.log(num_arms / delta), num_arms)
-    log_size = math.lgamma(num_arms + 1) - math.lgamma(k + 1) - math.lgamma(num_arms - k + 1)
-    return _largest(32 * sigma**2 * complexity, log_size - math.log(delta), num_arms)
+    return _largest(32 * sigma**2 * complexity, log_binomial(num_arms, k) - math.log(delta), num_arms)
 
 
 def _largest(scale: float, level: float, least: int) -> np.ndarray:

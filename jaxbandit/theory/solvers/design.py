@@ -132,8 +132,8 @@ def transductive_design(features: Array, directions: Array, *, mask: Array | Non
             )
 
         def move(change: _Iterate, part: float) -> _Iterate:
-            primal = jnp.minimum(_room(it.weights, change.weights), _room(it.slack, change.slack))
-            dual = jnp.minimum(_room(it.multipliers, change.multipliers), _room(it.reduced, change.reduced))
+            primal = jnp.minimum(room(it.weights, change.weights), room(it.slack, change.slack))
+            dual = jnp.minimum(room(it.multipliers, change.multipliers), room(it.reduced, change.reduced))
             primal, dual = jnp.minimum(part * primal, 1.0), jnp.minimum(part * dual, 1.0)
             lengths = _Iterate(primal, dual, primal, dual)
             return jax.tree.map(lambda a, length, b: a + length * b, it, lengths, change)
@@ -186,7 +186,7 @@ def _singular_variance(matrix: Array, directions: Array) -> Array:
     return jnp.sum(solved * directions, -1)
 
 
-def _room(value: Array, change: Array) -> Array:
+def room(value: Array, change: Array) -> Array:
     """Return the longest step that keeps value + step * change non-negative."""
     falls = change < 0
     return jnp.min(jnp.where(falls, value / jnp.where(falls, -change, 1.0), jnp.inf), initial=jnp.inf)

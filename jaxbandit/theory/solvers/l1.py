@@ -20,6 +20,7 @@ from jax.lax import linalg
 from jaxbandit.base import checks
 from jaxbandit.base.numerics import as_float, dot
 from jaxbandit.base.types import Array
+from jaxbandit.theory.solvers.design import pair_differences, room
 from jaxbandit.theory.solvers.span import coordinates, span
 
 _RIDGE = 10  # in units of the rounding unit times the largest diagonal entry
@@ -140,8 +141,8 @@ def l1_representation(features: Array, target: Array, *, steps: int = 12) -> Rep
             return fixed_up - it.up + ratio_up * moved, fixed_down - it.down - ratio_down * moved, change, moved
 
         def lengths(up: Array, down: Array, moved: Array) -> tuple[Array, Array]:
-            primal = jnp.minimum(_room(it.up, up), _room(it.down, down))
-            return primal, jnp.minimum(_room(low, -moved), _room(high, moved))
+            primal = jnp.minimum(room(it.up, up), room(it.down, down))
+            return primal, jnp.minimum(room(low, -moved), room(high, moved))
 
         nothing = jnp.zeros_like(reach)
         up, down, change, moved = direction(nothing, nothing)
@@ -177,10 +178,13 @@ def l1_representation(features: Array, target: Array, *, steps: int = 12) -> Rep
     )
 
 
-def _room(value: Array, change: Array) -> Array:
-    """Return the longest step that keeps value + step * change non-negative."""
-    falls = change < 0
-    return jnp.min(jnp.where(falls, value / jnp.where(falls, -change, 1.0), jnp.inf))
+def representations(features: Array) -> Array:
+    """Return float[K, K, K], w* of x_i - x_j for every pair, for traced features float[K, d]."""
+    num_arms = features.shape[0]
+    first, second = np.triu_indices(num_arms, 1)
+    weights = jax.vmap(lambda target: l1_representation(features, target).weights)(pair_differences(features))
+    table = jnp.zeros((num_arms,) * 3, weights.dtype)
+    return table.at[first, second].set(weights).at[second, first].set(-weights)
 
 
 def pair_weights(features: Array) -> Array:
@@ -192,11 +196,7 @@ def pair_weights(features: Array) -> Array:
     num_arms = features.shape[0]
     if isinstance(features, np.ndarray):
         return jnp.asarray(_by_highs(features.tobytes(), features.shape), jnp.result_type(float))
-    x = as_float(features)
-    first, second = np.triu_indices(num_arms, 1)
-    pairs = jnp.abs(jax.vmap(lambda target: l1_representation(x, target).weights)(x[first] - x[second]))
-    table = jnp.zeros((num_arms, num_arms, num_arms), pairs.dtype)
-    return table.at[first, second].set(pairs).at[second, first].set(pairs).reshape(-1, num_arms)
+    return jnp.abs(representations(as_float(features))).reshape(-1, num_arms)
 
 
 @functools.lru_cache(maxsize=64)

@@ -20,8 +20,10 @@ MOST_ROUNDS = 1e30  # largest stopping time that is searched for
 
 def radius(rounds: float, num_arms: int, k: int, *, delta: float = 0.05, sigma: float) -> float:
     """Return C_t of Proposition 1, the radius of the confidence ellipsoid after `rounds` pulls."""
-    log_size = math.lgamma(num_arms + 1) - math.lgamma(k + 1) - math.lgamma(num_arms - k + 1)
-    return sigma * math.sqrt(8 * (math.log(6 / (math.pi**2 * delta)) + 2 * math.log(rounds) + log_size))
+    from jaxbandit.theory.solvers.decision_classes import log_binomial
+
+    level = math.log(6 / (math.pi**2 * delta)) + 2 * math.log(rounds) + log_binomial(num_arms, k)
+    return sigma * math.sqrt(8 * level)
 
 
 def first_stop(excess: Callable[[float], float], least: float) -> float:
