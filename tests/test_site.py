@@ -27,7 +27,7 @@ import repository_files  # noqa: E402
 
 PAGES = "index start choose tune reproduce write_your_own cluster promises gallery cli benchmarks faq changelog clock "
 PAGES += "reference/index reference/algorithms reference/generated/jaxbandit.Algorithm "
-PAGES += "reference/generated/jaxbandit.kl_ucb notebooks/lingape mathematics "
+PAGES += "reference/generated/jaxbandit.algorithms.kl_ucb notebooks/lingape mathematics "
 PAGES += "arguments results/engine results/accelerators beside gpu contexts evaluate ab metrics settings recipes/index"
 LEGIBLE = 4.5  # contrast of text and what is behind it, the least that WCAG 2 (level AA) allows
 
@@ -76,7 +76,7 @@ Source: Auer (2002),
   JMLR."""
     converted = docstrings.converted(text.splitlines(), reference_pages.link)
     assert [line for line in converted if line] == [
-        r"Return \ :py:obj:`~jaxbandit.ucb1`\  of \|\|x\|\| and a\* where \ ``x``\  > 0.",
+        r"Return \ :py:obj:`~jaxbandit.algorithms.ucb1`\  of \|\|x\|\| and a\* where \ ``x``\  > 0.",
         ":param num_arms: number of arms, static.",
         r":param \*\*look: of \ :py:obj:`~jaxbandit.plot`\ .",
         ":returns: An Algorithm: its own.",

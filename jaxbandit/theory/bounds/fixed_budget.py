@@ -6,8 +6,8 @@ Koren and Somekh (2013): Theorem 4.1. Concrete numbers in, NumPy float64 out.
 
 import numpy as np
 
-from jaxbandit.base import checks
-from jaxbandit.base.types import ArrayLike
+from jaxbandit.support import checks
+from jaxbandit.support.types import ArrayLike
 
 
 def h1(means: ArrayLike, m: int = 1) -> float:
