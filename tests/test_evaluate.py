@@ -360,7 +360,7 @@ def test_the_policy_of_a_deterministic_rule():
 def test_the_policy_of_a_rule_for_known_action_sets():
     """Its context is the index of the action set, the only column of the log."""
     features = np.random.default_rng(0).normal(size=(3, 5, 2))
-    rule = jb.lin_ucb(features, horizon=100)
+    rule = jb.algorithms.lin_ucb(features, horizon=100)
     state = rule.init(jax.random.key(0))
     context = np.arange(30) % 3
     log = jb.read_log(context=context, action=np.arange(30) % 5, reward=np.zeros(30), num_arms=5)
@@ -374,7 +374,7 @@ def test_the_policy_of_a_rule_for_known_action_sets():
         log = jb.read_log(context=[0, wrong], action=[0, 4], reward=[0, 1], num_arms=5)
         with pytest.raises(ValueError, match=rf"row 1: context = {wrong}, must be the index .* in \[0, 2\]"):
             jb.policy_of(rule, state).on_log(log)
-    vectors = jb.lin_ucb_disjoint(5, 3)
+    vectors = jb.algorithms.lin_ucb_disjoint(5, 3)
     with pytest.raises(ValueError, match=r"needs contexts float\[3\], the log has contexts float\[2\]"):
         jb.policy_of(vectors, vectors.init(jax.random.key(0))).on_log(other)
 
@@ -404,7 +404,7 @@ def test_the_policy_of_a_rule_that_says_its_probability():
     def select(noise, state, context):
         probability = np.array([0.7, 0.1, 0.1, 0.1])
         arm = jax.random.choice(noise, 4, p=probability)
-        return jb.Choice(arm, jb.Chosen(jax.numpy.asarray(probability)[arm]))
+        return jb.Choice(arm, jb.contract.Chosen(jax.numpy.asarray(probability)[arm]))
 
     rule = jb.Algorithm(init=lambda key: (), select=select, update=lambda *args: (), noise=lambda key: key)
     log = jb.read_log(action=[0, 3] * 20, reward=[0, 1] * 20, num_arms=4)
