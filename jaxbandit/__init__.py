@@ -14,7 +14,7 @@ from jaxbandit.support.version import __version__ as __version__
 
 _STUB = Path(__file__).with_suffix(".pyi").read_text(encoding="utf-8")
 _HOMES = {name: module for module, name in re.findall(r"^from (\.\w[\w.]*) import (\w+) as", _STUB, re.MULTILINE)}
-__all__ = sorted([*_HOMES, "__version__", "algorithms", "environments"])
+__all__ = sorted([*_HOMES, "__version__", "algorithms", "environments"])  # pyright: ignore[reportUnsupportedDunderAll]
 
 
 def __getattr__(name: str) -> Any:

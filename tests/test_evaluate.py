@@ -164,7 +164,7 @@ def test_masks_are_offers():
                       available=offered)  # fmt: skip
     uniform = jb.evaluate(log, {"a": "uniform", "b": lambda offer: offer.available / offer.available.sum()})
     assert uniform["a"].diagnostics.p > 0.05 and uniform["a"].value == uniform["b"].value
-    with pytest.raises(jb.base.refusals.BadInput, match="takes an arm that is not available with probability 1"):
+    with pytest.raises(jb.support.refusals.BadInput, match="takes an arm that is not available with probability 1"):
         jb.evaluate(log, "arm:0")
 
 
@@ -178,7 +178,7 @@ def test_what_is_shown_depends_on_the_effective_rows_and_on_who_wrote_the_log():
     found = jb.evaluate(learned, "uniform")
     assert found.only.headline.interval == "betting" and "a rule that learned" in found.notes[0]
     assert found.only.rows.proved and np.isnan(found.log.low)
-    with pytest.raises(jb.base.refusals.BadInput, match="the rule that wrote the log learned, and has no value"):
+    with pytest.raises(jb.support.refusals.BadInput, match="the rule that wrote the log learned, and has no value"):
         found.compare()
     rare = jb.read_log(action=LOG.action, reward=LOG.reward * (np.arange(2000) % 20 == 0), propensity=LOG.propensity)
     shown = jb.evaluate(rare, "uniform")

@@ -44,8 +44,8 @@ GROUPS = (
         "running",
         "Running and results",
         "Simulations, experiments, results, comparisons and figures.",
-        "running engine.rounds.rollout engine.driver.execution lab.auditing lab.experiments lab.papers base.refusals "
-        "decide.loading",
+        "running engine.rounds.rollout engine.driver.execution lab.auditing lab.experiments lab.papers decide.loading "
+        "support.refusals",
     ),
     (
         "contracts",
