@@ -112,7 +112,12 @@ def test_links_of_the_markdown_hold_on_the_site(written, home, url, shown):
 
 def test_every_public_name_is_on_a_page_of_the_reference():
     listed = {name for headings in reference_pages.groups().values() for names in headings.values() for name in names}
-    assert listed == set(jaxbandit.__all__) - {"__version__", *reference_pages.MODULES}
+    assert {path for path in listed if "." not in path} == {*jaxbandit.__all__} - {
+        "__version__",
+        *reference_pages.MODULES,
+    }
+    for package in (jaxbandit.algorithms, jaxbandit.environments):
+        assert {f"{package.__name__}.{name}" for name in package.__all__} <= {f"jaxbandit.{path}" for path in listed}
 
 
 def test_a_public_name_of_no_group_stops_the_build(monkeypatch):
@@ -214,7 +219,7 @@ def test_every_page_of_results_is_listed():
 def test_the_site_has_an_llms_txt_and_a_page_for_each_name(site):
     text = (site / "llms.txt").read_text(encoding="utf-8")
     assert text.startswith("# jaxbandit") and "choose" in text
-    for name in set(jaxbandit.__all__) - {"__version__", *reference_pages.MODULES}:
+    for name in reference_pages.homes():
         page = (site / f"reference/generated/jaxbandit.{name}.html").read_text(encoding="utf-8")
         assert f'id="jaxbandit.{name}"' in page, name
 
