@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 import jaxbandit as jb
-from benchmarks.baselines_cells import FIVE, INSTANCES, NINE, RULES, Told, arms_of, compared, told
+from benchmarks.baselines_cells import FIVE, INSTANCES, NINE, RULES, Told, arms_of, cells, compared, told
 from jaxbandit.engine.driver.horizon import simulate_cell
 from jaxbandit.theory.intervals import student_of
 
@@ -71,7 +71,7 @@ def measure(quick: bool) -> dict[str, Any]:
     some = list(RULES)[::14] if quick else list(RULES)
     regret = []
     for name in some:
-        for cell in RULES[name][1]:
+        for cell in cells()[name]:
             regret.append(compared(name, cell, 20 if quick else 1_000))
             row = regret[-1]
             print(f"{name} on {row['instance']}: {row['mean']:.1f}, {row['off']:+.2f} errors", file=sys.stderr)
@@ -117,7 +117,7 @@ def costs(num_arms: int, names: list[str], quick: bool) -> list[dict]:
 
     rows, yardstick = [], maker(lambda w: jb.algorithms.ucb1(w.arms), jb.environments.bernoulli)
     for name in names:
-        made = maker(RULES[name][0], family.get(name.split(", ")[-1], jb.environments.bernoulli))
+        made = maker(RULES[name], family.get(name.split(", ")[-1], jb.environments.bernoulli))
         slow = name.startswith(SLOW)
         runs = FEW if slow else RUNS
         _, compiled = play(made, runs)

@@ -1,28 +1,39 @@
 """Draws from Beta(a, b), exact up to 1e-6 in total variation for a, b >= 1, as a function of one normal, without loops.
 
 The signed root of the log density of the logit is close to a standard normal w, and the map that makes it exactly
-normal is fitted by polynomials (beta_table.py; docs/mathematics.md). To draw, sample w, add the polynomial and invert.
+normal is fitted by polynomials (beta_table.csv; docs/mathematics.md). To draw, sample w, add the polynomial and invert.
 Between 1/2 and 1 the error is 6e-5; tests/test_beta.py computes both with SciPy.
 """
 
 from functools import partial
+from pathlib import Path
 from typing import NamedTuple, TypeVar
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import lax
 
 from jaxbandit.base import side_by_side
 from jaxbandit.support.numerics import normal_of_words, numbered_key
 from jaxbandit.support.types import Array, Key, Scalar
-from jaxbandit.theory.solvers.beta_table import DEGREE, TABLE
 
 Law = TypeVar("Law")
 
 TOTAL_VARIATION = 1e-6  # error of one draw for a, b >= 1
 SERIES = 0.12  # below this, e^u - 1 loses too many digits, and the Taylor series of u(s) is used
 STRETCH = 12.0  # in y = w / sqrt(w^2 + STRETCH)
+DEGREE = 10  # in y
 STACKED_WORDS = 64  # up to this number, words are drawn one by one
+
+
+def _table() -> tuple[tuple[tuple[float, ...], ...], ...]:
+    """Return TABLE[p][q][j], the coefficient of x^p z^q y^j, as benchmarks/fit_beta_table.py has fitted it."""
+    rows = np.loadtxt(Path(__file__).with_name("beta_table.csv"), delimiter=",", skiprows=1).tolist()
+    return tuple(tuple(tuple(row[2:]) for row in rows if row[0] == p) for p in range(int(rows[-1][0]) + 1))
+
+
+TABLE = _table()
 
 
 class BetaShape(NamedTuple):

@@ -12,7 +12,7 @@ import numpy as np
 
 from jaxbandit.lab.papers import published
 from jaxbandit.lab.specs.registry import ENVIRONMENTS
-from jaxbandit.support.text import align
+from jaxbandit.support.text import tabulate
 from jaxbandit.support.types import Array, ArrayLike, Json, Table
 from jaxbandit.theory import intervals
 
@@ -166,37 +166,33 @@ def values(table: Table, instances: Mapping[str, Table]) -> list[Json]:
 
 def shares_text(rows: Sequence[Table]) -> str:
     """Return the rows of Table 4 as text."""
-    head = ("variant", "K", "N", "m", "D", "instances", "fraction", "interval", "published", "prediction interval", "")
-    lines = [
-        (
-            row["variant"],
-            *(str(row[key]) for key in ("num_arms", "dim", "m", "variance", "instances")),
-            _percent(row["rate"]),
-            f"[{_percent(row['low'])}, {_percent(row['high'])}]",
-            _percent(row["published"]["value"]),
-            f"[{_percent(row['published']['low'])}, {_percent(row['published']['high'])}]",
-            row["verdict"],
-        )
-        for row in rows
-    ]
-    return align([head, *lines], right=range(1, 9))
+    names = {"K": "num_arms", "N": "dim", "m": "m", "D": "variance", "instances": "instances"}
+    return tabulate(
+        rows,
+        ("variant", "{variant}"),
+        *((head, f"{{{name}}}") for head, name in names.items()),
+        ("fraction", lambda row: _percent(row["rate"])),
+        ("interval", _range),
+        ("published", lambda row: _percent(row["published"]["value"])),
+        ("<prediction interval", lambda row: _range(row["published"])),
+        ("<", "{verdict}"),
+    )
 
 
 def values_text(rows: Sequence[Table]) -> str:
     """Return the rows of Table 5 as text."""
-    head = ("instance", "m", "quantity", "ours", "published", "")
-    lines = [
-        (
-            row["instance"],
-            str(row["m"]),
-            row["quantity"],
-            *(f"{v:,.2f}" if v >= 1 else f"{v:.4f}" for v in (row["value"], row["published"]["value"])),
-            row["verdict"],
-        )
-        for row in rows
-    ]
-    return align([head, *lines], right=(1, 3, 4))
+
+    def shown(value: float) -> str:
+        return f"{value:,.2f}" if value >= 1 else f"{value:.4f}"
+
+    ours, theirs = (lambda row: shown(row["value"])), (lambda row: shown(row["published"]["value"]))
+    about = ("instance", "{instance}"), ("m", "{m}"), ("<quantity", "{quantity}")
+    return tabulate(rows, *about, ("ours", ours), ("published", theirs), ("<", "{verdict}"))
 
 
 def _percent(rate: float) -> str:
     return f"{100 * rate:.1f} %"
+
+
+def _range(row: Table) -> str:
+    return f"[{_percent(row['low'])}, {_percent(row['high'])}]"

@@ -12,7 +12,7 @@ import numpy as np
 
 from jaxbandit.algorithms import super_arms
 from jaxbandit.lab.specs.registry import ENVIRONMENTS
-from jaxbandit.support.text import align
+from jaxbandit.support.text import tabulate
 from jaxbandit.support.types import Array, ArrayLike, Json, Table
 
 MOST_ROUNDS = 1e30  # largest stopping time that is searched for
@@ -161,22 +161,21 @@ def crowd_sets(table: Table, instances: Mapping[str, Table], size: int) -> list[
 def costs_text(rows: Sequence[Table]) -> str:
     """Return the rows of `costs` as text."""
     modes = ("fixed", "certified", "theorem")
-    head = ("instance", "n", "sets", "seed", *(f"alpha {m}" for m in modes), *(f"SAQM {m}" for m in modes), "printed")
-    lines: list[tuple[str, ...]] = [(*head, "Theorem 3", "ICB", "Lemma 3")]
-    for row in rows:
-        samples = [row["samples"][mode] for mode in (*modes, "printed")]
-        values = [*samples, row["theorem_3"], row["samples"]["ICB"], row["lemma_3"]]
-        known = [str(row[key]) for key in ("instance", "num_arms", "num_sets", "support_seed")]
-        alphas = [f"{row['alpha'][mode]:.3g}" for mode in modes]
-        lines.append((*known, *alphas, *(f"{value:.3g}" for value in values)))
-    return align(lines, right=range(1, len(head) + 3))
+    known = {"instance": "instance", "n": "num_arms", "sets": "num_sets", "seed": "support_seed"}
+    return tabulate(
+        rows,
+        *((head, f"{{{name}}}") for head, name in known.items()),
+        *((f"alpha {mode}", f"{{alpha[{mode}]:.3g}}") for mode in modes),
+        *((f"SAQM {mode}", f"{{samples[{mode}]:.3g}}") for mode in modes),
+        ("printed", "{samples[printed]:.3g}"),
+        ("Theorem 3", "{theorem_3:.3g}"),
+        ("ICB", "{samples[ICB]:.3g}"),
+        ("Lemma 3", "{lemma_3:.3g}"),
+    )
 
 
 def crowd_sets_text(rows: Sequence[Table]) -> str:
     """Return the rows of `crowd_sets` as text."""
-    lines = [("instance", "workers", "average", "best", "published", "")]
-    for row in rows:
-        theirs = "{}, {:.2f}, {:.2f}".format(*row["published"])
-        ours = str(row["workers"]), f"{row['average']:.3f}", f"{row['best']:.3f}"
-        lines.append((row["instance"], *ours, theirs, row["verdict"]))
-    return align(lines, right=range(1, 4))
+    ours = ("workers", "{workers}"), ("average", "{average:.3f}"), ("best", "{best:.3f}")
+    theirs = ("<published", "{published[0]}, {published[1]:.2f}, {published[2]:.2f}")
+    return tabulate(rows, ("instance", "{instance}"), *ours, theirs, ("<", "{verdict}"))
