@@ -54,7 +54,7 @@ ARROWS = {
     "__main__": ("lab",),
 }
 # Files of base without a notion of bandits.
-SUPPORT = "types domains checks refusals text markup extras version".split()
+SUPPORT = "types domains checks refusals text markup document extras version".split()
 # Other parts take an algorithm or an environment from these packages by its public name, never from its file.
 CONCRETE = ("algorithms", "environments")
 # Files that import a module whose name is computed, and what it may be.

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from jaxbandit.base import reading
+from jaxbandit.base.document import plain
 from jaxbandit.base.refusals import BadInput
 from jaxbandit.engine.storage import files as storage
 
@@ -55,14 +56,3 @@ def _digest(content: dict[str, Any]) -> str:
 
 def _encoded(content: Any) -> bytes:
     return (json.dumps(plain(content), indent=1, allow_nan=False) + "\n").encode()
-
-
-def plain(value: Any) -> Any:
-    """Return `value` as plain data for JSON: NumPy scalars and arrays become Python numbers and lists."""
-    if isinstance(value, dict):
-        return {str(key): plain(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [plain(item) for item in value]
-    if hasattr(value, "tolist"):
-        return value.tolist()
-    return value
