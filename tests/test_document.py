@@ -8,7 +8,7 @@ import numpy as np
 from jaxbandit.base.document import (
     Chart,
     Curve,
-    Described,
+    Describable,
     Document,
     Facts,
     Figure,
@@ -18,22 +18,22 @@ from jaxbandit.base.document import (
     Verbatim,
     as_html,
     as_text,
+    even_positions,
     finite,
-    folded,
+    fold,
     is_wide,
     plain,
-    thinned,
 )
 
 HOSTILE = "<script>alert('&')</script>"
 UNSEEN = (Chart("chart", "x", "y", [Curve("curve", 0, [1], [2])]), Figure(object()), Verbatim("verbatim"))
 
 
-class Coin(Described):
+class Coin(Describable):
     def describe(self, *, detail=False):
         table = Table(("side", "flips"), [("heads", "7"), ("tails", "13")], right=(1,), notes=("of 20",))
         blocks = [Notes(("a fair one",)), table, None, Notes(("one", "two"), "assumptions"), Notes((), "empty")]
-        blocks += [Facts({"seed": 0, "name": "", "place": None}), folded("more", Notes(("hidden",))), *UNSEEN]
+        blocks += [Facts({"seed": 0, "name": "", "place": None}), fold("more", Notes(("hidden",))), *UNSEEN]
         blocks += [Section("Section", [Notes(("inner",))]), Section("Nothing", [Notes(())])]
         return Document("a coin", blocks, {"flips": np.array([7, 13]), "share": np.float64(0.35)})
 
@@ -68,7 +68,7 @@ def test_a_notebook_shows_what_is_folded_too_and_neither_charts_nor_figures():
 
 def test_everything_that_enters_html_is_escaped():
     blocks = [Table([HOSTILE], [[HOSTILE]], caption=HOSTILE, notes=[HOSTILE]), Notes([HOSTILE], HOSTILE)]
-    shown = as_html(Document(HOSTILE, [*blocks, Facts({HOSTILE: HOSTILE}), folded(HOSTILE, *blocks)]))
+    shown = as_html(Document(HOSTILE, [*blocks, Facts({HOSTILE: HOSTILE}), fold(HOSTILE, *blocks)]))
     assert "<script" not in shown and shown.count("&lt;script&gt;alert(&#x27;&amp;&#x27;)&lt;/script&gt;") == 16
     assert 'style="color' not in shown and "background" not in shown  # the page's own colors, light or dark
 
@@ -80,5 +80,5 @@ def test_json_is_plain_data():
 
 
 def test_points_are_thinned_evenly_and_axes_of_a_large_range_are_wide():
-    assert thinned(9, 3).tolist() == [0, 4, 8] and thinned(2, 5).tolist() == [0, 1]
+    assert even_positions(9, 3).tolist() == [0, 4, 8] and even_positions(2, 5).tolist() == [0, 1]
     assert is_wide([1.0, 8.0]) and not any(map(is_wide, ([1.0, 7.9], [0.0, 8.0], [])))

@@ -1,13 +1,13 @@
 """What a result shows, said once: text, the HTML of notebooks, JSON and the report are written from its Document.
 
-A class of results derives from `Described` and defines `describe`; it gets `str`, the HTML of notebooks and `to_json`:
+A class of results derives from `Describable` and defines `describe`; `str`, HTML for notebooks and `to_json` follow:
 
-    class Coin(Described):
+    class Coin(Describable):
         def describe(self, *, detail: bool = False) -> Document:
             blocks = [
                 Table(("side", "flips"), [("heads", "7"), ("tails", "3")], right=(1,)),
                 Notes(("the flips are independent",), "assumptions"),
-                folded("where these numbers come from", Facts({"seed": 0})),
+                fold("where these numbers come from", Facts({"seed": 0})),
             ]
             if detail:  # what only a report has room for: charts, figures, sections, long tables
                 chart = Chart("Share of heads", "flip", "share", [Curve("heads", 0, x, y, low, high)])
@@ -141,7 +141,7 @@ class Document:
     data: Mapping[str, Any] = field(default_factory=dict)
 
 
-class Described:
+class Describable:
     """A class whose objects say by `describe` what they show."""
 
     def describe(self, *, detail: bool = False) -> Document:
@@ -159,7 +159,7 @@ class Described:
         return as_html(self.describe())
 
 
-def folded(heading: str, *blocks: Block | None) -> Section:
+def fold(heading: str, *blocks: Block | None) -> Section:
     """Return blocks that a reader unfolds on demand, and that a text leaves out."""
     return Section(heading, blocks, is_folded=True)
 
@@ -191,7 +191,7 @@ def _text(block: Block | None) -> str:
                 return texts.wrapped(block.heading, *lines)
             return "\n".join([f"{block.heading}:", *(f"- {line}" for line in lines)] if block.heading else lines)
         case Facts():
-            return "\n".join(f"{name}: {texts.printable(str(value))}" for name, value in known(block).items())
+            return "\n".join(f"{name}: {texts.printable(str(value))}" for name, value in _entries(block).items())
         case Section(is_folded=False):
             inner = blocks_as_text(block.blocks)
             return f"{block.heading}\n\n{inner}" if inner else ""
@@ -213,7 +213,7 @@ def _html(block: Block | None) -> Html | None:
             heading = [f"{block.heading.strip()}:"] if block.heading else []
             return tag("div", *map(_small, dict.fromkeys([*heading, *block.lines])))
         case Facts():
-            return html_table((), known(block).items())
+            return html_table((), _entries(block).items())
         case Section():
             inner = "".join(filter(None, map(_html, block.blocks)))
             title = tag("summary" if block.is_folded else "p", block.heading)
@@ -225,7 +225,7 @@ def _small(line: str) -> Html:
     return tag("div", tag("small", line))
 
 
-def known(facts: Facts) -> dict[str, object]:
+def _entries(facts: Facts) -> dict[str, object]:
     """Return the facts that have a value."""
     return {name: value for name, value in facts.entries.items() if value not in (None, "")}
 
@@ -252,7 +252,7 @@ def finite(entries: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def thinned(length: int, points: int) -> np.ndarray:
+def even_positions(length: int, points: int) -> np.ndarray:
     """Return at most `points` evenly spaced positions below `length`, including the first and the last."""
     return np.unique(np.linspace(0, length - 1, min(points, length)).round().astype(int))
 

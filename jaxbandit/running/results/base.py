@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from jaxbandit.base.contract import Outcome
-from jaxbandit.base.document import Described, Document, plain
+from jaxbandit.base.document import Describable, Document, plain
 from jaxbandit.base.extras import lab
 from jaxbandit.base.version import __version__, version_of
 from jaxbandit.running.results import frames, names, report, saving
@@ -25,7 +25,7 @@ FAULTS: dict[Outcome, str] = {  # outcomes that are left out of all means, in wo
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Result(Described):
+class Result(Describable):
     """The result of one cell, which is one algorithm on one instance: its arrays, labels, provenance and run time.
 
     The subclasses describe the entries of `arrays`: `RegretResult` for a fixed horizon, `StoppingResult` for
@@ -183,7 +183,7 @@ class Result(Described):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ResultSet(Described, Sequence[Result]):
+class ResultSet(Describable, Sequence[Result]):
     """The results of one experiment, in the order of its cells.
 
     `results["instance", "algorithm"]` returns one result, and `results["instance", "algorithm?parameter=value"]`

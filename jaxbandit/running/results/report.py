@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from jaxbandit.base.contract import Outcome
-from jaxbandit.base.document import Block, Facts, Section, Table, blocks_as_text, folded
+from jaxbandit.base.document import Block, Facts, Section, Table, blocks_as_text, fold
 from jaxbandit.base.text import is_ranking, number, with_interval
 from jaxbandit.running.results import names
 
@@ -24,8 +24,8 @@ def blocks(results: Sequence[Any]) -> list[Block]:
     facts = [result.about() for result in results]
     about = {name: "; ".join(dict.fromkeys(fact[name] for fact in facts if fact[name])) for name in facts[0]}
     of_kinds = kinds([result.to_json() for result in results]) if results[0].kind == "simulate" else []
-    ends = folded("how the runs ended", ended(results))
-    return [rows(results), *of_kinds, ends, folded("where these numbers come from", Facts(about))]
+    ends = fold("how the runs ended", outcome_table(results))
+    return [rows(results), *of_kinds, ends, fold("where these numbers come from", Facts(about))]
 
 
 def rows(results: Sequence[Any]) -> Table:
@@ -48,7 +48,7 @@ def kinds(cells: Sequence[Mapping[str, Any]], published: Sequence[Mapping[str, A
     return [Section("fraction of rounds by kind, with one standard error", tables)] if tables else []
 
 
-def ended(results: Sequence[Any]) -> Table:
+def outcome_table(results: Sequence[Any]) -> Table:
     """Return a table of how many runs of each result ended how, of those outcomes that there are."""
     counts = [result.outcomes() for result in results]
     words = {Outcome.STOPPED: "completed", Outcome.MAX_ROUNDS: "censored at max_rounds", **results[0].faults}
