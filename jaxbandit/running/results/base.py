@@ -12,9 +12,9 @@ import numpy as np
 
 from jaxbandit.base.contract import Outcome
 from jaxbandit.base.document import Describable, Document, plain
-from jaxbandit.base.extras import lab
-from jaxbandit.base.version import __version__, version_of
 from jaxbandit.running.results import frames, names, report, saving
+from jaxbandit.support.extras import lab
+from jaxbandit.support.version import __version__, version_of
 from jaxbandit.theory import intervals
 
 FAULTS: dict[Outcome, str] = {  # outcomes that are left out of all means, in words
