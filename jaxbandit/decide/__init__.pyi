@@ -1,3 +1,4 @@
+from .core.certificate import Certificate as Certificate
 from .loading import load as load
 from .logs.evaluate import evaluate as evaluate
 from .logs.evaluation import Difference as Difference
@@ -12,7 +13,6 @@ from .sessions.ask_tell import expire as expire
 from .sessions.ask_tell import pull_keys as pull_keys
 from .sessions.ask_tell import tell as tell
 from .sessions.ask_tell import withdraw as withdraw
-from .sessions.certificate import Certificate as Certificate
 from .sessions.certifying import certificate as certificate
 from .sessions.corrections import amend as amend
 from .sessions.corrections import close_arms as close_arms

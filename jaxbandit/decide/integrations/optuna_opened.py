@@ -9,10 +9,10 @@ import numpy as np
 from jaxbandit.base import domains
 from jaxbandit.base.extras import extra
 from jaxbandit.base.refusals import refuse
+from jaxbandit.decide.core.certificate import Certificate
 from jaxbandit.decide.integrations.optuna_certificate import certified
 from jaxbandit.decide.integrations.optuna_plays import RacePlay, RulePlay
 from jaxbandit.decide.integrations.optuna_trials import Entrants, Pull, Pulls, Unpaired, enter, entrants, evidence
-from jaxbandit.decide.sessions.certificate import Certificate
 from jaxbandit.decide.sessions.session import Session
 from jaxbandit.decide.tuning.settings import Settings
 

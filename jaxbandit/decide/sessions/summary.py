@@ -8,7 +8,7 @@ import numpy as np
 
 from jaxbandit.base.refusals import BadInput
 from jaxbandit.base.types import Json
-from jaxbandit.decide.sessions.certificate import Certificate
+from jaxbandit.decide.core.certificate import Certificate
 from jaxbandit.decide.sessions.stored import CERTIFICATE, Book, Stored, book_of, read
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from jaxbandit.base.refusals import BadInput, refuse
 from jaxbandit.base.types import Json
-from jaxbandit.decide.sessions.certificate import Certificate
+from jaxbandit.decide.core.certificate import Certificate
 from jaxbandit.decide.tuning.configs import Configs
 from jaxbandit.decide.tuning.result import STORED, TuneResult
 from jaxbandit.decide.tuning.saving import REMEDY, RESULT, SCHEMA

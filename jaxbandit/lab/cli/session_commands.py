@@ -16,7 +16,7 @@ from jaxbandit.lab.cli.endings import DONE, bad_input
 
 if TYPE_CHECKING:
     from jaxbandit.base.types import Json
-    from jaxbandit.decide.sessions.certificate import Certificate
+    from jaxbandit.decide.core.certificate import Certificate
     from jaxbandit.decide.sessions.pulls import Pulls
     from jaxbandit.decide.sessions.session import Session
     from jaxbandit.lab.specs.session import SessionSpec

@@ -11,7 +11,7 @@ import numpy as np
 from jaxbandit.base.markup import Html, tag
 from jaxbandit.base.refusals import BadInput
 from jaxbandit.base.types import Json, Table
-from jaxbandit.decide.sessions.certificate import Certificate
+from jaxbandit.decide.core.certificate import Certificate
 from jaxbandit.decide.sessions.certifying import certificate as certificate_of
 from jaxbandit.decide.sessions.directory import read_session
 from jaxbandit.decide.sessions.saving import read_saved
