@@ -261,8 +261,8 @@ def test_a_circle_of_files_is_found(case):
 
 
 FORBIDDEN = {
-    "support -> contract": ("jaxbandit.base.checks", "from jaxbandit.base.contract import Algorithm"),
-    "base -> theory": ("jaxbandit.base.numerics", "import jaxbandit.theory.solvers.kl"),
+    "support -> contract": ("jaxbandit.support.checks", "from jaxbandit.base.contract import Algorithm"),
+    "base -> theory": ("jaxbandit.support.numerics", "import jaxbandit.theory.solvers.kl"),
     "solvers -> estimators": ("jaxbandit.theory.solvers.kl", "from jaxbandit.theory.estimators import counts"),
     "estimators -> algorithms": ("jaxbandit.theory.estimators.x", "from jaxbandit.algorithms import ucb1"),
     "bounds -> environments": ("jaxbandit.theory.bounds.x", "from jaxbandit.environments.stationary.beta import beta"),
@@ -325,7 +325,7 @@ ALLOWED = {
     "running -> algorithms": ("jaxbandit.running.x", "from jaxbandit.algorithms import ucb1"),
     "specs -> registered names": ("jaxbandit.lab.specs.x", "from jaxbandit import algorithms"),
     "cli -> specs": ("jaxbandit.lab.cli.x", "from jaxbandit.lab.specs import spec"),
-    "others' packages": ("jaxbandit.base.types", "import jax.numpy as jnp"),
+    "others' packages": ("jaxbandit.support.types", "import jax.numpy as jnp"),
     "public face shows all": ("jaxbandit", "from jaxbandit.algorithms.regret.ucb import ucb"),
 }
 
