@@ -210,7 +210,8 @@ BAD = {
     "max_splits": ({"max_splits": 0}, "BanditSearchCV: max_splits = 0, must be an integer >= 1"),
     "rule, an algorithm": (
         {"rule": few_rounds(4)},
-        "BanditSearchCV: rule = <Algorithm paired_race>, must be a function of num_arms, such as jb.algorithms.paired_race",
+        "BanditSearchCV: rule = <Algorithm paired_race>, must be a function of num_arms, such as "
+        "jb.algorithms.paired_race",
     ),
     "rule's arms": (
         {"rule": lambda n: few_rounds(3)},
