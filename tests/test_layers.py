@@ -54,11 +54,6 @@ ARROWS = {
     "lab": ("lab.cli",),
     "__main__": ("lab",),
 }
-<<<<<<< mine
-# Files of base without a notion of bandits.
-SUPPORT = "types domains checks refusals text markup document extras version".split()
-=======
->>>>>>> main
 # Other parts take an algorithm or an environment from these packages by its public name, never from its file.
 CONCRETE = ("algorithms", "environments")
 # Files that import a module whose name is computed, and what it may be.

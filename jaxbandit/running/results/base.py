@@ -11,8 +11,8 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from jaxbandit.base.contract import Outcome
-from jaxbandit.base.document import Describable, Document, plain
 from jaxbandit.running.results import frames, names, report, saving
+from jaxbandit.support.document import Describable, Document, plain
 from jaxbandit.support.extras import lab
 from jaxbandit.support.version import __version__, version_of
 from jaxbandit.theory import intervals
