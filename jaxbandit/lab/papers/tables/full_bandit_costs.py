@@ -27,14 +27,9 @@ def radius(rounds: float, num_arms: int, k: int, *, delta: float = 0.05, sigma: 
 
 
 def first_stop(excess: Callable[[float], float], least: float) -> float:
-    """Return the first t with excess(t) <= 0, to a relative accuracy of 1e-6, by bisection of log t.
+    """Return the first t >= least with excess(t) <= 0, to a relative accuracy of 1e-6, by bisection; inf beyond 1e30.
 
-    Args:
-      excess: a function of t that, beyond `least`, changes sign at most once, from positive to negative.
-      least: smallest t to consider.
-
-    Returns:
-      t, or inf if it exceeds 1e30.
+    Beyond `least`, the function changes sign at most once, from positive to negative.
     """
     low, high = math.log(least), math.log(MOST_ROUNDS)
     if excess(MOST_ROUNDS) > 0:
@@ -59,7 +54,7 @@ def noiseless(
       alphas: name -> alpha of SAQM. The first one is also used for the printed rule, in which C_t occurs twice.
 
     Returns:
-      The number of samples of SAQM by the name of its alpha, of the "printed" rule, of "ICB", and of "ICB, lemma 1".
+      By the name of its alpha that of SAQM, and of the "printed" rule, of "ICB", and of "ICB, lemma 1".
     """
     means, inverse, n = np.asarray(means), np.asarray(inverse), len(means)
     order = np.argsort(-means, kind="stable")

@@ -26,12 +26,8 @@ Rule = Callable[[Array, Array], Array]  # of an inverse design matrix and estima
 def first_order(matrix: Array, estimate: Array, width: Scalar, anchors: Array, k: int) -> Array:
     """Return Z' of SA-FOA's Algorithm 3, float[], the largest value among the sets that peeling finds at the anchors.
 
-    Args:
-      matrix: float[n, n], the inverse of the design matrix.
-      estimate: float[n], the estimated means of the single arms.
-      width: float[], the factor of the confidence width.
-      anchors: bool[l, n], the sets from which the search starts.
-      k: number of arms in a super-arm.
+    `matrix` is float[n, n], the inverse of the design matrix, `estimate` float[n], `width` the factor of the confidence
+    width, `anchors` bool[l, n], the sets from which the search starts, and k the number of arms in a super-arm.
     """
     import jax
     import jax.numpy as jnp
