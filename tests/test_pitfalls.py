@@ -18,8 +18,8 @@ from parts import ALGORITHMS
 
 import jaxbandit as jb
 from jaxbandit.base.contract import Choice
-from jaxbandit.base.numerics import dot
 from jaxbandit.engine.layout import jaxprs
+from jaxbandit.support.numerics import dot
 
 ROOT = Path(jb.__file__).parent
 BRANCHES = {"cond", "while", "sort"}
@@ -86,7 +86,7 @@ def test_a_round_has_no_branches_loops_of_unknown_length_or_lapack():
 
 
 def test_what_is_slow_is_seen():
-    rule, world = jb.ucb1(3), jb.bernoulli([0.2, 0.5, 0.6])
+    rule, world = jb.algorithms.ucb1(3), jb.environments.bernoulli([0.2, 0.5, 0.6])
     lazy = rule._replace(update=lambda *given: jax.lax.cond(given[3] > 0.5, rule.update, rule.update, *given))
     solved = rule._replace(stop=lambda state: jnp.linalg.inv(jnp.eye(3) * state.means[0])[0, 0] > 2)
     assert slow(traced(rule, world)) == set() and slow(traced(lazy, world)) == {"cond"}
