@@ -28,7 +28,6 @@ from jaxbandit.lab.cli.session_changes import Close, Expire, Open, Tell, Withdra
 from jaxbandit.lab.cli.session_commands import Ask, Repair, Status
 from jaxbandit.lab.cli.tune_command import Tune
 from jaxbandit.lab.specs import source
-from jaxbandit.running.results.report import table
 from jaxbandit.support import extras
 
 if TYPE_CHECKING:
@@ -85,6 +84,7 @@ class Run(Divided):
         out = self.out or Path(f"{source.locate(self.spec).stem}-result")
         from jaxbandit.lab.experiments.directory import summary_of
         from jaxbandit.lab.experiments.experiment import run_experiment
+        from jaxbandit.running.results.report import table
 
         streams.remark(experiment)
         if self.dry_run:
