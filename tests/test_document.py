@@ -5,7 +5,7 @@ from xml.etree import ElementTree
 
 import numpy as np
 
-from jaxbandit.base.document import (
+from jaxbandit.support.document import (
     Chart,
     Curve,
     Describable,

@@ -8,7 +8,6 @@ import pytest
 from results_by_hand import result
 
 from jaxbandit.algorithms.regret.oam import KINDS
-from jaxbandit.base.document import blocks_as_text
 from jaxbandit.engine.storage import files as storage
 from jaxbandit.engine.storage.json_files import read_json
 from jaxbandit.environments.linear_arms.linear_random import linear_random
@@ -19,6 +18,7 @@ from jaxbandit.lab.specs.spec import parse
 from jaxbandit.running.results.base import ResultSet
 from jaxbandit.running.results.report import kinds as kinds_of
 from jaxbandit.running.results.report import table
+from jaxbandit.support.document import blocks_as_text
 
 pytestmark = pytest.mark.quickly_compiled
 

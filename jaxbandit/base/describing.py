@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from jaxbandit.base.document import Document, Facts, as_html
+from jaxbandit.support.document import Document, Facts, as_html
 
 
 def algorithm(value: Any) -> str:

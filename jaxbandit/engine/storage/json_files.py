@@ -5,10 +5,10 @@ import json
 from pathlib import Path
 from typing import Any
 
-from jaxbandit.base import reading
-from jaxbandit.base.document import plain
-from jaxbandit.base.refusals import BadInput
 from jaxbandit.engine.storage import files as storage
+from jaxbandit.support import reading
+from jaxbandit.support.document import plain
+from jaxbandit.support.refusals import BadInput
 
 DIGEST = "json_sha256"
 

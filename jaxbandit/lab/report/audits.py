@@ -7,9 +7,6 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from jaxbandit.base.contract import Outcome
-from jaxbandit.base.document import Chart, Curve, Document, Notes, Section, Table, is_wide
-from jaxbandit.base.refusals import BadInput
-from jaxbandit.base.types import Table as Content
 from jaxbandit.engine.storage import files as storage
 from jaxbandit.engine.storage.json_files import read_json
 from jaxbandit.lab.auditing.cell import CONSERVATIVE, CONSISTENT, UNDECIDED, VIOLATES, Finding
@@ -17,6 +14,9 @@ from jaxbandit.lab.report import provenance
 from jaxbandit.lab.report.experiments import error_table, samples_table
 from jaxbandit.running.results import names, report
 from jaxbandit.running.results.base import FAULTS, ResultSet
+from jaxbandit.support.document import Chart, Curve, Document, Notes, Section, Table, is_wide
+from jaxbandit.support.refusals import BadInput
+from jaxbandit.support.types import Table as Content
 
 AUDIT = "audit.json"
 COLORS = {CONSERVATIVE: 0, VIOLATES: 1, CONSISTENT: 2, UNDECIDED: 3}  # places in the palette of the charts

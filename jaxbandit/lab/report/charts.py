@@ -6,11 +6,11 @@ from typing import Any
 import numpy as np
 
 from jaxbandit.base.contract import Outcome
-from jaxbandit.base.document import Chart, Curve, Numbers, even_positions
 from jaxbandit.running.plotting.style import COLORS, DASHES
 from jaxbandit.running.results.base import Result
 from jaxbandit.running.results.regret import RegretResult
 from jaxbandit.running.results.stopping import StoppingResult
+from jaxbandit.support.document import Chart, Curve, Numbers, even_positions
 from jaxbandit.theory import intervals
 
 DIGITS = 5  # significant digits of the coordinates of a curve

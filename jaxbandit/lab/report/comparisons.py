@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 from itertools import combinations
 
-from jaxbandit.base import text
-from jaxbandit.base.document import Block, Notes, Table
-from jaxbandit.base.refusals import BadInput
 from jaxbandit.running.results import names
 from jaxbandit.running.results.base import Result
 from jaxbandit.running.results.compare import Comparison, compare
+from jaxbandit.support import text
+from jaxbandit.support.document import Block, Notes, Table
+from jaxbandit.support.refusals import BadInput
 from jaxbandit.theory import intervals
 
 # Largest number of algorithms on one instance that are all compared; more are each compared with the first.

@@ -1,10 +1,10 @@
 """The page of an off-policy evaluation: values with intervals, comparisons, diagnostics, and what is assumed."""
 
-from jaxbandit.base.document import Chart, Curve, Document, Facts, Notes, Section, Table
-from jaxbandit.base.version import __version__
 from jaxbandit.decide.logs.arms import count_of
 from jaxbandit.decide.logs.evaluation import Evaluation
 from jaxbandit.decide.logs.policy_value import PolicyValue, cells, percent
+from jaxbandit.support.document import Chart, Curve, Document, Facts, Notes, Section, Table
+from jaxbandit.support.version import __version__
 
 
 def page_of(result: Evaluation, name: str) -> Document:

@@ -5,8 +5,6 @@ from typing import Any
 
 import numpy as np
 
-from jaxbandit.base import text
-from jaxbandit.base.document import Block, Chart, Curve, Figure, Notes, Section, Table, even_positions, fold, is_wide
 from jaxbandit.lab.report import charts, comparisons
 from jaxbandit.running.plotting import figures, stopping_times, sweeps, theory
 from jaxbandit.running.plotting.style import labels
@@ -15,6 +13,8 @@ from jaxbandit.running.results.base import Result
 from jaxbandit.running.results.budget import BudgetResult
 from jaxbandit.running.results.regret import RegretResult
 from jaxbandit.running.results.stopping import QUANTILES, StoppingResult
+from jaxbandit.support import text
+from jaxbandit.support.document import Block, Chart, Curve, Figure, Notes, Section, Table, even_positions, fold, is_wide
 from jaxbandit.theory import intervals
 
 POINTS, FEWEST, ALL_POINTS = 200, 40, 3200  # of a curve at most and at least, and of all curves of one kind together

@@ -4,12 +4,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from jaxbandit.base.document import Block, Facts, Notes, Section, Table, Verbatim, fold
 from jaxbandit.engine.storage.files import RECOMPUTE
 from jaxbandit.engine.storage.json_files import read_json
 from jaxbandit.running.results import names
 from jaxbandit.running.results.base import Result, ResultSet
 from jaxbandit.running.results.saving import PROVENANCE
+from jaxbandit.support.document import Block, Facts, Notes, Section, Table, Verbatim, fold
 
 
 def of_results(results: ResultSet, directory: Path) -> list[Block | None]:

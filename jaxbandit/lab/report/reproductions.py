@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from jaxbandit.base.document import Document, Notes, Section
-from jaxbandit.base.document import Table as Cells
-from jaxbandit.base.types import Table
 from jaxbandit.lab.papers import origins
 from jaxbandit.lab.report import experiments, provenance
 from jaxbandit.running.results.loading import load_results
+from jaxbandit.support.document import Document, Notes, Section
+from jaxbandit.support.document import Table as Cells
+from jaxbandit.support.types import Table
 
 
 def page_of(directory: Path, summary: Table) -> Document:

@@ -6,14 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from jaxbandit.base.document import Block, Chart, Curve, Document, Facts, Figure, Notes, Section, fold, is_wide
-from jaxbandit.base.document import Table as Cells
-from jaxbandit.base.types import Json, Table
 from jaxbandit.decide.sessions.certificate import rare_heading
 from jaxbandit.decide.tuning import loading
 from jaxbandit.decide.tuning.store import ABOUT, read_about
 from jaxbandit.running.plotting.style import SIZE, canvas, plain_text
 from jaxbandit.running.plotting.tuning import plot_tuning
+from jaxbandit.support.document import Block, Chart, Curve, Document, Facts, Figure, Notes, Section, fold, is_wide
+from jaxbandit.support.document import Table as Cells
+from jaxbandit.support.types import Json, Table
 
 DRAWN, SHOWN = 40, 1000  # configurations in the chart and in the table
 

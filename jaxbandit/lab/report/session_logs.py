@@ -8,10 +8,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from jaxbandit.base.document import Block, Chart, Curve, Document, Facts, Notes, Section, Verbatim, even_positions, fold
-from jaxbandit.base.document import Table as Cells
-from jaxbandit.base.refusals import BadInput
-from jaxbandit.base.types import Json, Table
 from jaxbandit.decide.sessions.certificate import Certificate
 from jaxbandit.decide.sessions.certifying import certificate as certificate_of
 from jaxbandit.decide.sessions.directory import read_session
@@ -20,6 +16,21 @@ from jaxbandit.decide.sessions.stored import Arm, book_of, read
 from jaxbandit.decide.sessions.summary import summary
 from jaxbandit.lab.report import searches
 from jaxbandit.lab.specs.session import load_stored
+from jaxbandit.support.document import (
+    Block,
+    Chart,
+    Curve,
+    Document,
+    Facts,
+    Notes,
+    Section,
+    Verbatim,
+    even_positions,
+    fold,
+)
+from jaxbandit.support.document import Table as Cells
+from jaxbandit.support.refusals import BadInput
+from jaxbandit.support.types import Json, Table
 
 NOT_CURRENT = (
     "The recommendation, the guarantee and the intervals cannot be shown, because the rule of this session is defined "

@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from jaxbandit.base.document import Block, Chart, Curve, Document, Facts, Notes, Section, Table, even_positions
-from jaxbandit.base.version import __version__
 from jaxbandit.decide.variants.result import ABResult, Variant
+from jaxbandit.support.document import Block, Chart, Curve, Document, Facts, Notes, Section, Table, even_positions
+from jaxbandit.support.version import __version__
 
 POINTS = 150  # of a curve
 EARLY = 30  # the first part of the pairs, one in 30, is not drawn: its intervals are too wide to show the others

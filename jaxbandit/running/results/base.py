@@ -11,10 +11,10 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from jaxbandit.base.contract import Outcome
-from jaxbandit.base.document import Describable, Document, plain
-from jaxbandit.base.extras import lab
-from jaxbandit.base.version import __version__, version_of
 from jaxbandit.running.results import frames, names, report, saving
+from jaxbandit.support.document import Describable, Document, plain
+from jaxbandit.support.extras import lab
+from jaxbandit.support.version import __version__, version_of
 from jaxbandit.theory import intervals
 
 FAULTS: dict[Outcome, str] = {  # outcomes that are left out of all means, in words

@@ -5,9 +5,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from jaxbandit.base.contract import Outcome
-from jaxbandit.base.document import Block, Facts, Section, Table, blocks_as_text, fold
-from jaxbandit.base.text import is_ranking, number, with_interval
 from jaxbandit.running.results import names
+from jaxbandit.support.document import Block, Facts, Section, Table, blocks_as_text, fold
+from jaxbandit.support.text import is_ranking, number, with_interval
 
 CAPTION = "Results, one row for each algorithm on each instance"
 

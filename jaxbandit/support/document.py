@@ -37,8 +37,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from jaxbandit.base import text as texts
-from jaxbandit.base.markup import Html, html_table, tag
+from jaxbandit.support import text as texts
+from jaxbandit.support.markup import Html, html_table, tag
 
 LOG_FROM = 8.0  # an axis is logarithmic if its largest value is at least this multiple of its smallest
 Numbers = Sequence[float] | np.ndarray
