@@ -37,8 +37,9 @@ ARROWS = {
     "running.results": ("running.plotting", "engine"),
     "running.distribution": ("running.results",),
     "running": ("running.distribution", "algorithms", "environments"),
-    "decide.variants": ("theory", "engine.storage"),
-    "decide.logs": ("running",),
+    "decide.core": ("theory", "engine.storage"),
+    "decide.variants": ("decide.core",),
+    "decide.logs": ("decide.core", "running"),
     "decide.sessions": ("decide.logs",),
     "decide.tuning": ("decide.sessions",),
     "decide.integrations": ("decide.tuning",),
@@ -53,11 +54,6 @@ ARROWS = {
     "lab": ("lab.cli",),
     "__main__": ("lab",),
 }
-<<<<<<< mine
-# Files of base without a notion of bandits.
-SUPPORT = "types domains checks refusals text markup document extras version".split()
-=======
->>>>>>> main
 # Other parts take an algorithm or an environment from these packages by its public name, never from its file.
 CONCRETE = ("algorithms", "environments")
 # Files that import a module whose name is computed, and what it may be.

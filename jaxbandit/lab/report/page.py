@@ -7,7 +7,6 @@ import json
 import re
 from collections.abc import Iterable
 from importlib import resources
-<<<<<<< mine
 from typing import Any
 
 from jaxbandit.lab.report.charts import content_of
@@ -25,18 +24,6 @@ from jaxbandit.support.document import (
 )
 from jaxbandit.support.extras import lab
 from jaxbandit.support.markup import UNPRINTABLE, Html, html_table, join, tag
-=======
-from typing import TYPE_CHECKING
-
-from jaxbandit.lab.report import parts
-from jaxbandit.lab.report.charts import Chart, shared
-from jaxbandit.lab.report.vectors import figure_title, inline_svg
-from jaxbandit.support.markup import Html, join, tag
-from jaxbandit.support.types import Json
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
->>>>>>> main
 
 MARK = "<!doctype html>\n<!-- jaxbandit report -->\n"  # the first lines of every report
 UPLOT = "uplot-1.6.32.html"

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from jaxbandit.decide.sessions.certificate import rare_heading
+from jaxbandit.decide.core.wording import rare_heading
 from jaxbandit.decide.tuning import loading
 from jaxbandit.decide.tuning.store import ABOUT, read_about
 from jaxbandit.running.plotting.style import SIZE, canvas, plain_text
@@ -63,7 +63,7 @@ def promise(certificate: Table) -> list[Block]:
     if lines := certificate.get("rare_events"):
         heading = rare_heading(certificate.get("coverage"))
         shown.append(Section("Rare events", [Notes([f"{heading}:"]), Notes(lines)]))
-    if lines := certificate.get("remarks"):
+    if lines := certificate.get("notes"):
         shown.append(Notes(lines, "Remarks"))
     if lines := certificate.get("assumptions"):
         shown.append(Notes(lines, "Assumptions"))
