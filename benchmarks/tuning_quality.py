@@ -97,7 +97,9 @@ def digits_choice(count: int, epsilon: float, fresh: int) -> dict[str, Any]:
 def simulated(matrix: np.ndarray, epsilon: float) -> tuple[np.ndarray, np.ndarray]:
     """Return the trainings of the race and of uniform allocation with its bounds, on rows drawn with replacement."""
     rule = jb.paired_race(matrix.shape[1], delta=DELTA, epsilon=epsilon)
-    race = jb.identify(rule, jb.table(matrix, rows="common"), num_runs=SIMULATED, seed=2, progress=False).samples()
+    race = jb.identify(
+        rule, jb.table(matrix, rows="common"), num_runs=SIMULATED, seed=2, execution=jb.Execution(progress=False)
+    ).samples()
     chance, rounds = np.random.default_rng(2), []
     for _ in range(SIMULATED):
         drawn = matrix[chance.integers(len(matrix), size=MOST_ROUNDS)]

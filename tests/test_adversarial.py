@@ -198,7 +198,7 @@ BAD = {
     "gamma 0": (lambda: jb.exp3_s(3, horizon=9, gamma=0.0), "exp3_s: gamma = 0.0, must be a number in (0, 1]"),
     "alpha 2": (lambda: jb.exp3_s(3, horizon=9, alpha=2.0), "exp3_s: alpha = 2.0, must be a number in (0, 1]"),
     "horizon": (
-        lambda: jb.simulate(jb.exp3(2), jb.loss_table([[0.1, 0.2]]), horizon=2, num_runs=1, progress=False),
+        lambda: jb.simulate(jb.exp3(2), jb.loss_table([[0.1, 0.2]]), horizon=2, num_runs=1),
         "simulate: horizon = 2, must be at most 1, the environment's number of rounds",
     ),
     "rollout": (
@@ -206,7 +206,7 @@ BAD = {
         "rollout: horizon = 3, must be at most 1",
     ),
     "wide rewards": (
-        lambda: jb.simulate(jb.exp3(2), jb.gaussian([0.1, 0.2]), horizon=2, num_runs=1, progress=False),
+        lambda: jb.simulate(jb.exp3(2), jb.gaussian([0.1, 0.2]), horizon=2, num_runs=1),
         "exp3 is made for rewards in [0, 1], but gaussian has rewards",
     ),
 }

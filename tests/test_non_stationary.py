@@ -60,7 +60,12 @@ def test_refused_in_one_line(case):
 @pytest.mark.parametrize("name", ["sw_ucb", "discounted_thompson", "glr_klucb", "cusum_ucb", "m_ucb"])
 def test_rewards_outside_the_unit_interval_are_refused(name):
     with pytest.raises(ValueError, match="is made for rewards in"):
-        jb.simulate(getattr(jb, name)(2, horizon=9), jb.gaussian([0.1, 0.2]), horizon=9, num_runs=1, progress=False)
+        jb.simulate(
+            getattr(jb, name)(2, horizon=9),
+            jb.gaussian([0.1, 0.2]),
+            horizon=9,
+            num_runs=1,
+        )
 
 
 def test_defaults_are_those_of_the_formulas():

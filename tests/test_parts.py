@@ -14,7 +14,7 @@ PAIR = fixed(jb.epsilon_greedy(3, epsilon=0.1), jb.bernoulli([0.2, 0.5, 0.4]))
 STOPPING = fixed(jb.lucb(3), jb.gaussian([0.0, 1.0, 0.2]))
 CELLS = {
     "regret": lambda **given: simulate_cell(PAIR, {}, horizon=300, checkpoints=[7, 300], **given),
-    "means alone": lambda **given: simulate_cell(PAIR, {}, horizon=300, checkpoints=[7, 300], per_run=False, **given),
+    "means alone": lambda **given: simulate_cell(PAIR, {}, horizon=300, checkpoints=[7, 300], keep=(), **given),
     "stopping": lambda **given: identify_cell(STOPPING, {}, max_rounds=400, **given),
 }
 COSTS = ("compile_seconds", "run_seconds", "run_steps", "lane_steps", "sums", "identity")

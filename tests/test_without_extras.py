@@ -67,6 +67,7 @@ def test_python_without_extras(tmp_path):
         world = jb.gaussian([0.0, 5.0])
         found = jb.simulate(jb.ucb1(2), jb.bernoulli([0.1, 0.9]), horizon=20, num_runs=3)
         stopped = jb.identify(jb.lucb(2, sigma=1.0), world, num_runs=3)
+        shown = jb.Execution(progress=True)
         found.save("saved")
         assert jb.load("saved")[0].runs == stopped.runs == 3
         for use in (
@@ -75,7 +76,7 @@ def test_python_without_extras(tmp_path):
             lambda: stopped.to_dataframe(),
             lambda: found.to_xarray(),
             lambda: jb.load("saved").to_dataframe(),
-            lambda: jb.simulate(jb.ucb1(2), jb.bernoulli([0.1, 0.9]), horizon=20, num_runs=3, progress=True),
+            lambda: jb.simulate(jb.ucb1(2), jb.bernoulli([0.1, 0.9]), horizon=20, num_runs=3, execution=shown),
         ):
             try:
                 use()
