@@ -12,7 +12,7 @@ from jaxbandit.lab.experiments.experiment import run_experiment
 from jaxbandit.lab.specs import spec
 from jaxbandit.running import options
 
-RULE, WORLD = functools.partial(jb.ucb1, 2), functools.partial(jb.bernoulli, [0.3, 0.7])
+RULE, WORLD = functools.partial(jb.algorithms.ucb1, 2), functools.partial(jb.environments.bernoulli, [0.3, 0.7])
 SMALL = {"horizon": 200, "num_runs": 100}
 
 pytestmark = pytest.mark.quickly_compiled
@@ -40,7 +40,7 @@ def test_keywords_fill_the_record(plain, tmp_path):
 
 
 def test_a_sweep_takes_an_executor(tmp_path):
-    rule, values = functools.partial(jb.epsilon_greedy, 2), {"epsilon": [0.1, 0.3]}
+    rule, values = functools.partial(jb.algorithms.epsilon_greedy, 2), {"epsilon": [0.1, 0.3]}
     whole = jb.sweep(rule, WORLD, values, **SMALL)
     with ThreadPoolExecutor(1) as pool:
         how = jb.Execution(executor=pool, runs_per_task=64)
@@ -77,7 +77,7 @@ def test_checkpoints_of_an_experiment_are_in_its_directory(tmp_path):
 VERBS = {
     "simulate": lambda **more: jb.simulate(RULE, WORLD, **SMALL, **more),
     "identify": lambda **more: jb.identify(RULE, WORLD, num_runs=2, **more),
-    "sweep": lambda **more: jb.sweep(functools.partial(jb.ucb1, 2), WORLD, {"c": [1.0]}, **SMALL, **more),
+    "sweep": lambda **more: jb.sweep(functools.partial(jb.algorithms.ucb1, 2), WORLD, {"c": [1.0]}, **SMALL, **more),
     "run": lambda **more: jb.run("five_arms", **more),
     "audit": lambda **more: jb.audit("five_arms", **more),
     "reproduce": lambda **more: jb.reproduce("oam", **more),

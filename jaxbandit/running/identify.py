@@ -11,7 +11,6 @@ import numpy as np
 
 from jaxbandit.base.contract import Algorithm, Environment
 from jaxbandit.base.parameters import parameters_of
-from jaxbandit.base.refusals import MAX_FAILED, refuse
 from jaxbandit.engine.driver.execution import DEFAULT, Execution
 from jaxbandit.engine.rounds.fit import Allow
 from jaxbandit.running.cell import Precision, run_identify
@@ -20,6 +19,7 @@ from jaxbandit.running.options import IdentifyOptions, verb
 from jaxbandit.running.results.base import ResultSet
 from jaxbandit.running.results.budget import BudgetResult
 from jaxbandit.running.results.stopping import StoppingResult
+from jaxbandit.support.refusals import MAX_FAILED, refuse
 
 
 @overload

@@ -5,12 +5,12 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Required, TypedDict
 
 from jaxbandit.base.metrics import Metric, Round
-from jaxbandit.base.types import Array
 from jaxbandit.engine.driver import execution
 from jaxbandit.engine.driver.execution import Execution
 from jaxbandit.engine.rounds.fit import Allow
 from jaxbandit.engine.rounds.states import Keep
 from jaxbandit.running.cell import Precision
+from jaxbandit.support.types import Array
 
 PLACES = {
     "checkpoint_dir": "execution=jb.Execution(directory=...)",

@@ -4,8 +4,6 @@ from collections.abc import Callable, Mapping, Sequence
 
 from jaxbandit.base.contract import Algorithm, Environment
 from jaxbandit.base.metrics import Metric, Round
-from jaxbandit.base.refusals import MAX_FAILED
-from jaxbandit.base.types import Array
 from jaxbandit.engine.driver.execution import DEFAULT, Execution
 from jaxbandit.engine.rounds.fit import Allow
 from jaxbandit.engine.rounds.states import Keep
@@ -13,6 +11,8 @@ from jaxbandit.running.cell import Precision, run_simulate
 from jaxbandit.running.factories import Pair, built, fixed
 from jaxbandit.running.options import verb
 from jaxbandit.running.results.regret import RegretResult
+from jaxbandit.support.refusals import MAX_FAILED
+from jaxbandit.support.types import Array
 
 
 @verb

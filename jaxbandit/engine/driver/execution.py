@@ -9,10 +9,10 @@ from typing import Any, NamedTuple, NoReturn, ParamSpec, TypeVar
 
 import jax
 
-from jaxbandit.base import checks
-from jaxbandit.base.refusals import nearest
-from jaxbandit.base.types import Device
 from jaxbandit.engine.layout.compiled import cores
+from jaxbandit.support import checks
+from jaxbandit.support.refusals import nearest
+from jaxbandit.support.types import Device
 
 P = ParamSpec("P")
 R = TypeVar("R")
