@@ -77,11 +77,7 @@ def test_python_without_extras(tmp_path):
             lambda: stopped.to_dataframe(),
             lambda: found.to_xarray(),
             lambda: jb.load("saved").to_dataframe(),
-<<<<<<< mine
-            lambda: jb.simulate(jb.algorithms.ucb1(2), jb.environments.bernoulli([0.1, 0.9]), horizon=20, num_runs=3, execution=shown),
-=======
-            lambda: jb.simulate(*played, horizon=20, num_runs=3, progress=True),
->>>>>>> main
+            lambda: jb.simulate(*played, horizon=20, num_runs=3, execution=shown),
         ):
             try:
                 use()
