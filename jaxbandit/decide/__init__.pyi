@@ -1,3 +1,5 @@
+from .core.budget import Budget as Budget
+from .core.goal import Goal as Goal
 from .loading import load as load
 from .logs.evaluate import evaluate as evaluate
 from .logs.evaluation import Difference as Difference
