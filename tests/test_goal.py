@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import jaxbandit as jb
-from jaxbandit.base.refusals import BadInput
+from jaxbandit.support.refusals import BadInput
 
 GRID = [{"a": 1.0}, {"a": 2.0}]
 
@@ -101,7 +101,7 @@ def test_what_is_no_record_is_refused_in_one_line(options, message):
 
 
 def test_a_field_without_a_meaning_is_refused_by_every_verb():
-    pair = jb.ucb1(2), jb.bernoulli([0.2, 0.8])
+    pair = jb.algorithms.ucb1(2), jb.environments.bernoulli([0.2, 0.8])
     for retries in (jb.Execution(retries=2), jb.Execution(traced=False)):
         with pytest.raises(BadInput, match=r"^simulate: Execution\((retries=2|traced=False)\) means nothing for runs"):
             jb.simulate(*pair, horizon=8, num_runs=2, execution=retries)

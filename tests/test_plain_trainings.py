@@ -221,7 +221,7 @@ def test_what_uses_jax_is_known_without_a_call(train, uses):
 
 
 def test_what_is_traced_can_be_said():
-    space, seen = jb.grid(x=[0.1, 0.9]), []
+    space, seen = jb.space.grid(x=[0.1, 0.9]), []
 
     def either(seed, config):
         seen.append(type(seed))

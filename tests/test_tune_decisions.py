@@ -11,9 +11,9 @@ import pytest
 from records import records
 
 import jaxbandit as jb
-from jaxbandit.base.refusals import BadInput
 from jaxbandit.decide.tuning import store
 from jaxbandit.decide.tuning.criterion import Criterion, Stage
+from jaxbandit.support.refusals import BadInput
 from jaxbandit.theory.comparisons.pairs import PairedDifferences
 
 pytestmark = pytest.mark.quickly_compiled
@@ -125,11 +125,11 @@ def test_a_timeout_ends_a_search_with_what_is_known(tmp_path):
 
 
 def test_any_rule_may_have_a_budget():
-    best = jb.tune(trainer(), space(), jb.uniform(6), budget=120, execution=jb.Execution(progress=False))  # fmt: skip
+    best = jb.tune(trainer(), space(), jb.algorithms.uniform(6), budget=120, execution=jb.Execution(progress=False))  # fmt: skip
     assert best.table["pulls"].sum() == 120 and best.certificate.delta is None and best.certificate.promise == "none"
     assert 0 <= best.certificate.achieved < math.inf and best.certificate.coverage == 0.95
     with pytest.raises(BadInput, match="uniform never stops by itself; give a budget"):
-        jb.tune(trainer(), space(), jb.uniform(6))
+        jb.tune(trainer(), space(), jb.algorithms.uniform(6))
 
 
 def same(one, other):

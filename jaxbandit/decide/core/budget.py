@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from typing import Any
 
-from jaxbandit.base import checks, durations
-from jaxbandit.base.refusals import wrong
+from jaxbandit.support import checks, durations
+from jaxbandit.support.refusals import wrong
 
 
 @dataclass(frozen=True)

@@ -3,10 +3,10 @@
 from dataclasses import dataclass
 from typing import Any
 
-from jaxbandit.base import checks
-from jaxbandit.base.columns import LARGEST
-from jaxbandit.base.refusals import refuse, show, wrong
-from jaxbandit.base.types import Scalar
+from jaxbandit.support import checks
+from jaxbandit.support.columns import LARGEST
+from jaxbandit.support.refusals import refuse, show, wrong
+from jaxbandit.support.types import Scalar
 
 WORDS = "stop", "separate"  # values of on_failure besides numbers
 

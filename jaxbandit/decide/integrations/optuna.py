@@ -5,10 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from jaxbandit.base import checks
 from jaxbandit.base.contract import Algorithm
-from jaxbandit.base.extras import extra
-from jaxbandit.base.refusals import refuse
 from jaxbandit.decide.core.goal import Goal, goal_of
 from jaxbandit.decide.integrations.optuna_configs import checked
 from jaxbandit.decide.integrations.optuna_opened import WHERE, Arguments, OpenStudy
@@ -18,6 +15,9 @@ from jaxbandit.decide.sessions.certificate import Certificate
 from jaxbandit.decide.sessions.session import Session, session
 from jaxbandit.decide.tuning.rules import one_of
 from jaxbandit.decide.tuning.settings import Settings, settings
+from jaxbandit.support import checks
+from jaxbandit.support.extras import extra
+from jaxbandit.support.refusals import refuse
 
 with extra("optuna"):
     from optuna.distributions import BaseDistribution

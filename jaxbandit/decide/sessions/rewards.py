@@ -5,8 +5,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from jaxbandit.base.columns import LARGEST
-from jaxbandit.base.types import ArrayLike
+from jaxbandit.support.columns import LARGEST
+from jaxbandit.support.types import ArrayLike
 
 History = tuple[np.ndarray, ...]  # one entry per id, in order, in arrays whose lengths are decreasing powers of two
 

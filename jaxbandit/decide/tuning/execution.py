@@ -2,10 +2,10 @@
 
 from typing import Any
 
-from jaxbandit.base import checks, durations
-from jaxbandit.base.refusals import refuse, wrong
 from jaxbandit.engine.driver.execution import Execution
 from jaxbandit.running.distribution.executors import crew_of
+from jaxbandit.support import checks, durations
+from jaxbandit.support.refusals import refuse, wrong
 
 SEARCH = "directory executor progress batch isolate seconds_each retries traced same_train".split()
 RUNGS = "directory", "batch"  # of successive halving and Hyperband

@@ -10,9 +10,9 @@ from concurrent.futures import Future, wait
 from contextlib import contextmanager
 from typing import Any
 
-from jaxbandit.base import threads
 from jaxbandit.engine.layout import compiled
 from jaxbandit.running.distribution.service import Service
+from jaxbandit.support import threads
 
 LATE = "did not end within"  # how the reason of a training begins that nobody has waited for
 

@@ -7,9 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from jaxbandit.base import checks
-from jaxbandit.base.refusals import refuse
-from jaxbandit.base.types import PyTree
 from jaxbandit.decide.core.budget import Budget, budget_of
 from jaxbandit.decide.core.goal import Goal, goal_of
 from jaxbandit.decide.tuning import configs as search_space
@@ -27,6 +24,9 @@ from jaxbandit.decide.tuning.settings import Settings, settings
 from jaxbandit.decide.tuning.store import opened
 from jaxbandit.decide.tuning.tune import tune
 from jaxbandit.engine.driver.execution import DEFAULT, Execution
+from jaxbandit.support import checks
+from jaxbandit.support.refusals import refuse
+from jaxbandit.support.types import PyTree
 from jaxbandit.theory.comparisons.pairs import smallest_sample
 
 MANY = 200  # trainings from which on 8 finalists pay

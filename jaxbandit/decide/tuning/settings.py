@@ -3,13 +3,13 @@
 import math
 from typing import NamedTuple
 
-from jaxbandit.base import checks
 from jaxbandit.base.contract import Algorithm
-from jaxbandit.base.refusals import refuse
 from jaxbandit.decide.core.goal import Goal
 from jaxbandit.decide.tuning.criterion import UNSEEN, Criterion
 from jaxbandit.decide.tuning.rules import DELTA, check_agreement
 from jaxbandit.engine.rounds import fit
+from jaxbandit.support import checks
+from jaxbandit.support.refusals import refuse
 
 
 class Settings(NamedTuple):

@@ -6,10 +6,7 @@ from typing import cast
 
 import numpy as np
 
-from jaxbandit.base import checks
 from jaxbandit.base.contract import Algorithm
-from jaxbandit.base.refusals import BadInput, Unfinished, refuse
-from jaxbandit.base.types import ArrayLike, PyTree
 from jaxbandit.decide.core.budget import Budget, budget_of
 from jaxbandit.decide.core.goal import Goal, goal_of
 from jaxbandit.decide.tuning import configs as search_space
@@ -26,6 +23,9 @@ from jaxbandit.decide.tuning.searching import Search, Terms
 from jaxbandit.decide.tuning.settings import settings
 from jaxbandit.decide.tuning.store import opened
 from jaxbandit.engine.driver.execution import DEFAULT, Execution
+from jaxbandit.support import checks
+from jaxbandit.support.refusals import BadInput, Unfinished, refuse
+from jaxbandit.support.types import ArrayLike, PyTree
 
 
 def tune(
@@ -119,7 +119,7 @@ def tune(
             refuse("tune", ": scores is given with a table of scores, which has all of them; leave it out")
         table, configs = recorded.table(train, configs)
     elif configs is None:
-        refuse("tune", ": configs is missing, must be given, such as jb.grid(lr=[0.1, 0.01])")
+        refuse("tune", ": configs is missing, must be given, such as jb.space.grid(lr=[0.1, 0.01])")
     space = search_space.read("tune", configs)
     known = table if scores is None else recorded.known_scores("scores", scores)
     if known is not None:
