@@ -5,6 +5,7 @@ import math
 
 import numpy as np
 import pytest
+from records import records
 
 import jaxbandit as jb
 from jaxbandit.support.refusals import BadInput
@@ -70,7 +71,7 @@ def test_plain_numbers_stand_for_records():
     whole = jb.tune(train, GRID, goal=jb.Goal(epsilon=0.5), budget=jb.Budget(trainings=60), execution=quiet)
     short = jb.tune(train, GRID, goal=0.5, budget=np.int64(60), execution=quiet)
     np.testing.assert_equal(short.history, whole.history)
-    assert str(short) == str(whole) and whole.certificate.epsilon == 0.5
+    assert str(short) == str(whole) and whole.certificate.guarantee.epsilon == 0.5
     assert jb.tune(train, GRID, budget="0s", execution=quiet).why == "timeout"
     assert jb.Goal(delta=np.float32(0.25), score_range=[0, 1]) == jb.Goal(delta=0.25, score_range=(0.0, 1.0))
 
@@ -96,7 +97,7 @@ def test_plain_numbers_stand_for_records():
 )
 def test_what_is_no_record_is_refused_in_one_line(options, message):
     with pytest.raises(ValueError, match=f"^{message}") as error:
-        jb.tune(train, GRID, **options)
+        jb.tune(train, GRID, **records(**options))
     assert "\n" not in str(error.value)
 
 

@@ -39,7 +39,7 @@ ARROWS = {
     "running": ("running.distribution", "algorithms", "environments"),
     "decide.core": ("theory", "engine.storage"),
     "decide.variants": ("decide.core",),
-    "decide.logs": ("running", "decide.core"),
+    "decide.logs": ("decide.core", "running"),
     "decide.sessions": ("decide.logs",),
     "decide.tuning": ("decide.sessions",),
     "decide.integrations": ("decide.tuning",),

@@ -64,7 +64,7 @@ GROUPS = (
         "sessions",
         "Sessions",
         "One run of an algorithm that decides about real rewards.",
-        "decide.sessions",
+        "decide.sessions decide.core.certificate",
     ),
     (
         "logs",
@@ -73,7 +73,7 @@ GROUPS = (
         "decide.logs",
     ),
     ("variants", "Variants", "Decisions between variants from a log of visitors.", "decide.variants"),
-    ("tuning", "Tuning", "Searches among configurations of your own program.", "decide.tuning decide.core"),
+    ("tuning", "Tuning", "Searches among configurations of your own program.", "decide.tuning decide.core.goal decide.core.budget"),
 )
 
 
