@@ -19,7 +19,7 @@ import jax.numpy as jnp
 from jax import lax
 
 from jaxbandit.base import side_by_side
-from jaxbandit.support.numerics import normal_of_words, numbered_key
+from jaxbandit.support.numerics import inline, normal_of_words, numbered_key
 from jaxbandit.support.types import Array, Key, Scalar
 from jaxbandit.theory.solvers.beta_table import DEGREE, TABLE
 
@@ -56,7 +56,7 @@ def beta_shape(a: Array, b: Array) -> BetaShape:
     )
 
 
-@partial(jax.jit, inline=True)
+@inline
 def _root_coefficients(inverse: Array, odd: Array, square: Array) -> Array:
     """Return the coefficients of r - w.
 
