@@ -15,7 +15,7 @@ import numpy as np
 
 import jaxbandit as jb
 from benchmarks.baselines_cells import FIVE, INSTANCES, NINE, RULES, Told, arms_of, cells, compared, told
-from jaxbandit.engine.driver.horizon import simulate_cell
+from jaxbandit.engine.driver.simulate import simulate_cell
 from jaxbandit.theory.intervals import student_of
 
 REPEATS = 5
