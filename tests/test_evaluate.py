@@ -164,7 +164,7 @@ def test_masks_are_offers():
                       available=offered)  # fmt: skip
     uniform = jb.evaluate(log, {"a": "uniform", "b": lambda offer: offer.available / offer.available.sum()})
     assert uniform["a"].diagnostics.p > 0.05 and uniform["a"].value == uniform["b"].value
-    with pytest.raises(jb.base.refusals.BadInput, match="takes an arm that is not available with probability 1"):
+    with pytest.raises(jb.base.refusals.BadInput, match=r"row 3: probabilities\[0\] = 1, must be 0, because"):
         jb.evaluate(log, "arm:0")
 
 
@@ -268,8 +268,8 @@ def test_without_propensities_there_is_only_a_model():
 ROWS = len(LOG)
 REFUSED = {
     "shape": (POLICY[:, :4], r"has shape \(2000, 4\), must be float\[2000, 5\]"),
-    "sum": (np.vstack([POLICY[:3] * 0.5, POLICY[3:]]), "row 0 has probabilities that sum to 0.5, must be 1"),
-    "negative": (POLICY + np.array([-0.03, 0.03, 0, 0, 0]), "has the probability -0.01, must be at least 0"),
+    "sum": (np.vstack([POLICY[:3] * 0.5, POLICY[3:]]), "row 0: probabilities sum to 0.5, must sum to 1"),
+    "negative": (POLICY + np.array([-0.03, 0.03, 0, 0, 0]), "row 1: probabilities = -0.0.*, must be at least 0"),
     "nan": (np.full((ROWS, 5), np.nan), "row 0"),
     "function": (lambda x: [0.5, 0.5], r"row 0: the function returns shape \(2,\), must return float\[5\]"),
     "ragged": (lambda x: [[0.5], 0.5], r"row 0: the function returns \[\[0.5\], 0.5\], must return float\[5\]"),

@@ -62,9 +62,9 @@ def test_labels_that_cannot_be_are_refused():
             {"num_arms": 2},
             r"row 0: action = a, must be an arm: a whole number in \[0, 1\]; other arms are named by arms",
         ),
-        ({"action": ["a", "", "a"]}, "row 1: action is empty or not a number, must be the label"),
-        ({"action": [1.0, np.inf, 2.0]}, "row 1: action is inf, must be the label"),
-        ({"action": [1, None, 2]}, "row 1: action is empty"),
+        ({"action": ["a", "", "a"]}, 'row 1: action = "", must be the label'),
+        ({"action": [1.0, np.inf, 2.0]}, 'row 1: action = "inf", must be the label'),
+        ({"action": [1, None, 2]}, 'row 1: action = "None", must be the label'),
         ({"arms": ["a", "b", "a"]}, "arms = .*, must be labels that differ: a"),
         ({"arms": "ab"}, "arms = 'ab', must be a list of the labels"),
         ({"arms": ["a", "b"], "num_arms": 3}, "arms names 2 arms, must name 3"),
@@ -76,7 +76,7 @@ def test_labels_that_cannot_be_are_refused():
     log = jb.read_log(**rows, propensity=[0.5] * 3)
     for policy, message in (("arm:c", "must be uniform, or arm:LABEL with one of the arms a, b"),
                             (lambda x: {"c": 1.0}, "row 0: the function returns the arm = 'c', must be one of"),
-                            (lambda x: {"a": 0.5}, "row 0 has probabilities that sum to 0.5, must be 1"),
+                            (lambda x: {"a": 0.5}, "row 0: probabilities sum to 0.5, must sum to 1"),
                             (np.full((3, 3), 1 / 3), r"float\[3, 2\].*the arms of the log are a, b")):  # fmt: skip
         with pytest.raises(BadInput, match=message):
             jb.evaluate(log, policy)

@@ -81,7 +81,7 @@ class ABResult:
             case "keep":
                 return f"Keep the control {self.choice}: {why}."
         if math.isinf(self.costs_at_most):
-            helps = "; outcome_range=, cap= or quantile= can say more" if self.statistic == "mean" else ""
+            helps = "; a score_range, a cap or a quantile can say more" if self.statistic == "mean" else ""
             return f"Go on: too few to say: {self.missing}{helps}."
         needed = f"at most {self._limit}" if self.epsilon else "to know the best variant"
         return f"Go on. To choose {self.choice} now would cost {cost}; the decision needs {needed}."

@@ -8,7 +8,7 @@ from scipy import special
 
 from jaxbandit.base.refusals import nearest, python, refuse, wrong
 from jaxbandit.decide.variants.stages import PATIENCE, Stages
-from jaxbandit.decide.variants.visitor_log import Log
+from jaxbandit.decide.variants.visitors import Visitors
 
 LEVEL = 1e-3  # below it, the division is not as planned
 FEWEST = 5  # visitors of a variant that must be expected, so that the chi-square distribution is near
@@ -46,7 +46,7 @@ def planned_shares(planned: Any, names: tuple[str, ...]) -> np.ndarray | None:
     return shares
 
 
-def split_p(log: Log, stages: Stages, shares: np.ndarray) -> float:
+def split_p(log: Visitors, stages: Stages, shares: np.ndarray) -> float:
     """Return the probability of a division that is at least as far from the planned one, by chi-square.
 
     Rows between two entries or exits of variants are tested by themselves, with the shares of the variants that were

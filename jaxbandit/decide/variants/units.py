@@ -3,12 +3,12 @@
 import numpy as np
 
 from jaxbandit.base.refusals import refuse
-from jaxbandit.decide.variants.visitor_log import Log
+from jaxbandit.decide.variants.visitors import Visitors
 
 HOW = ("sum", "any", "last")  # the outcomes of a unit become one
 
 
-def one_row_each(log: Log, how: str, window: float | None) -> Log:
+def one_row_each(log: Visitors, how: str, window: float | None) -> Visitors:
     """Return one row for each unit, at the place and time of its first row.
 
     Units that were shown several variants are left out. With a window, only the rows of a unit within it after its
@@ -62,7 +62,7 @@ def one_row_each(log: Log, how: str, window: float | None) -> Log:
     )
 
 
-def one_row_each_of_blocks(log: Log) -> Log:
+def one_row_each_of_blocks(log: Visitors) -> Visitors:
     """Return one row for each variant of a block, with the mean of its outcomes, at the place of its last row."""
     assert log.block is not None
     rows = len(log.variant)

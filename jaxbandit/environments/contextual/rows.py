@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from jaxbandit.base import checks, csv_rows, reading
-from jaxbandit.base.columns import Table, cells, numbers, read_columns
+from jaxbandit.base.columns import Table, cells, read_columns
 from jaxbandit.base.contract import Environment
 from jaxbandit.base.declaration import declare
 from jaxbandit.base.refusals import BadInput, nearest, python, reason
@@ -121,7 +121,5 @@ def _table(file: Path, names: list[str]) -> Table:
 
 def _array(table: Table, names: Names) -> np.ndarray:
     """Return columns side by side, or one array as it is; NaN where a cell is empty."""
-    if isinstance(names, str) and getattr(table.cells[names], "ndim", 1) > 1:
-        return np.asarray(table.cells[names], np.float64)
-    columns = [numbers(table.cells[name], table.place(name), "a number") for name in _listed(names)]
-    return np.column_stack(columns)
+    columns = [table.numbers(name, "a number") for name in _listed(names)]
+    return columns[0] if isinstance(names, str) and columns[0].ndim > 1 else np.column_stack(columns)

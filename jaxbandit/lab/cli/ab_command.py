@@ -70,35 +70,32 @@ class AB:
     def __call__(self) -> int:
         """Decide, and print the result."""
         from jaxbandit.base.refusals import refuse
+        from jaxbandit.decide.core.goal import Goal
         from jaxbandit.decide.variants.ab import ab
+        from jaxbandit.decide.variants.visitors import Columns
 
         with bad_input():
             if self.late and self.none_late:
                 refuse("--none-late", " says the opposite of --late; give one of them")
             if self.planned and self.adaptive:
                 refuse("--adaptive", " says the opposite of --planned; give one of them")
-            late = () if self.none_late else self.late or None
             result = ab(
                 self.log,
                 control=self.control,
-                variant=self.variant,
-                outcome=self.outcome,
-                time=self.time,
-                block=self.block,
-                unit=self.unit,
+                columns={name: column for name in Columns._fields if (column := getattr(self, name)) is not None},
+                goal=Goal(
+                    delta=self.delta,
+                    epsilon=self.epsilon,
+                    score_range=self.range,
+                    quantile=self.quantile,
+                    maximize=not self.minimize,
+                ),
                 of_unit=self.of_unit,
-                visitors=self.visitors,
-                conversions=self.conversions,
-                planned="adaptive" if self.adaptive else _shares(self.planned) or "equal",
-                delta=self.delta,
-                epsilon=self.epsilon,
-                outcome_range=self.range,
                 cap=self.cap,
-                quantile=self.quantile,
-                maximize=not self.minimize,
+                planned="adaptive" if self.adaptive else _shares(self.planned) or "equal",
                 window=self.window,
                 now=self.now,
-                late=late,
+                late=() if self.none_late else self.late or None,
                 removed=self.removed,
                 growth=self.growth,
             )

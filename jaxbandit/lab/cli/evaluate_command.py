@@ -72,7 +72,7 @@ class Evaluate:
         """Evaluate, and print the result."""
         from jaxbandit.base.refusals import refuse
         from jaxbandit.decide.logs.evaluate import evaluate
-        from jaxbandit.decide.logs.forms import FEATURES
+        from jaxbandit.decide.logs.formats import FEATURES
         from jaxbandit.decide.logs.read_log import read_log
 
         with bad_input():
@@ -139,23 +139,19 @@ def _columns(path: Path, names: list[str], log: "Log") -> Any:
     """Return probabilities from one column with the arm that is taken, or from a column for each arm."""
     import numpy as np
 
-    from jaxbandit.base.columns import numbers, read_columns
+    from jaxbandit.base.columns import read_columns
     from jaxbandit.base.refusals import refuse
     from jaxbandit.decide.logs.arms import actions_of
-    from jaxbandit.decide.logs.log import SUM
+    from jaxbandit.decide.logs.log import check_chances
 
-    num_arms = log.num_arms
-    if len(names) not in (1, num_arms):
+    if len(names) not in (1, log.num_arms):
         refuse(f"{WHERE} column:{','.join(names)}", f" names {len(names)} columns, must name 1, with the arm that the "
-               f"policy takes, or {num_arms}, with the probability of each arm")  # fmt: skip
+               f"policy takes, or {log.num_arms}, with the probability of each arm")  # fmt: skip
     table = read_columns(str(path), path, names)
     if len(names) == 1:
-        return np.eye(num_arms)[actions_of(WHERE, table.cells[names[0]], table.place(names[0]), log.arms, None)[1]]
-    found = np.stack([numbers(table.cells[name], table.place(name), "a number") for name in names], axis=1)
-    total = found.sum(axis=1)
-    if (odd := ~(np.abs(total - 1) <= SUM)).any():
-        row = int(np.argmax(odd))
-        refuse(table.place(", ".join(names))(row), f" sum to {total[row]:.8g}, must sum to 1")
+        return np.eye(log.num_arms)[actions_of(WHERE, table.cells[names[0]], table.place(names[0]), log.arms, None)[1]]
+    found = np.stack([table.numbers(name, "a number") for name in names], axis=1)
+    check_chances(found, None, table.place(", ".join(names)))
     return found
 
 
