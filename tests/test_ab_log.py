@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import jaxbandit as jb
-from jaxbandit.base.refusals import BadInput
 from jaxbandit.decide.variants import times, visitors
 from jaxbandit.decide.variants.visitors import Columns
+from jaxbandit.support.refusals import BadInput
 
 PLAIN = Columns()
 

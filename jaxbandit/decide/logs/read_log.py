@@ -7,13 +7,13 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from jaxbandit.base import checks, domains, reading
-from jaxbandit.base.columns import Place, Table, read_columns
-from jaxbandit.base.refusals import python, refuse, wrong
 from jaxbandit.decide.logs import formats, vowpal_wabbit
 from jaxbandit.decide.logs.arms import actions_of
 from jaxbandit.decide.logs.formats import Form
 from jaxbandit.decide.logs.log import Log, check_rows
+from jaxbandit.support import checks, domains, reading
+from jaxbandit.support.columns import Place, Table, read_columns
+from jaxbandit.support.refusals import python, refuse, wrong
 
 WHERE = "read_log"
 FINITE = "a finite number"

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from jaxbandit.base import decimals
-from jaxbandit.base.refusals import refuse, show
 from jaxbandit.decide.logs.formats import FEATURES, Form, Lines, json_objects, matrix
+from jaxbandit.support import decimals
+from jaxbandit.support.refusals import refuse, show
 
 LABEL = "action:cost:probability"
 ROLES = ("action", "cost", "propensity")

@@ -4,8 +4,6 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, Literal
 
-from jaxbandit.base import domains
-from jaxbandit.base.refusals import python, refuse, wrong
 from jaxbandit.decide.core.goal import Goal, goal_of
 from jaxbandit.decide.variants import remarks, visitors
 from jaxbandit.decide.variants import stages as staging
@@ -14,6 +12,8 @@ from jaxbandit.decide.variants.preparing import prepared
 from jaxbandit.decide.variants.result import ABResult
 from jaxbandit.decide.variants.split import planned_shares
 from jaxbandit.decide.variants.units import HOW
+from jaxbandit.support import domains
+from jaxbandit.support.refusals import python, refuse, wrong
 
 UNUSED = ("resolution", "min_trainings", "on_failure", "max_failure_rate")  # fields of a goal that only trainings have
 DELTA = 0.05

@@ -5,10 +5,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from jaxbandit.base import domains
-from jaxbandit.base.refusals import python, refuse, wrong
 from jaxbandit.decide.core.goal import Goal
 from jaxbandit.decide.variants.visitors import Visitors
+from jaxbandit.support import domains
+from jaxbandit.support.refusals import python, refuse, wrong
 
 
 class Kind(NamedTuple):

@@ -3,11 +3,11 @@
 from datetime import datetime, timedelta
 from typing import Any
 
-from jaxbandit.base.refusals import python, wrong
 from jaxbandit.decide.core.goal import Goal
 from jaxbandit.decide.variants import order, outcomes, times, units, visitors
 from jaxbandit.decide.variants.outcomes import Kind
 from jaxbandit.decide.variants.visitors import Columns, Visitors
+from jaxbandit.support.refusals import python, wrong
 
 
 def prepared(

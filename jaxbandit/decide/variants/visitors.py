@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from jaxbandit.base.columns import Table, cells, read_columns, refuse_first
-from jaxbandit.base.refusals import known, nearest, python, refuse, wrong
 from jaxbandit.decide.variants import times
+from jaxbandit.support.columns import Table, cells, read_columns, refuse_first
+from jaxbandit.support.refusals import known, nearest, python, refuse, wrong
 
 MOST_VARIANTS = 30  # all pairs are compared
 MOST_VISITORS = 10**8  # that counts may stand for: each becomes a row

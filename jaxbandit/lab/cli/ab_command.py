@@ -69,10 +69,10 @@ class AB:
 
     def __call__(self) -> int:
         """Decide, and print the result."""
-        from jaxbandit.base.refusals import refuse
         from jaxbandit.decide.core.goal import Goal
         from jaxbandit.decide.variants.ab import ab
         from jaxbandit.decide.variants.visitors import Columns
+        from jaxbandit.support.refusals import refuse
 
         with bad_input():
             if self.late and self.none_late:
@@ -113,7 +113,7 @@ class AB:
 
 def _shares(planned: tuple[str, ...]) -> dict[str, float]:
     """Return the share of each variant by its name; raise BadInput for what is not a name and a share."""
-    from jaxbandit.base.refusals import wrong
+    from jaxbandit.support.refusals import wrong
 
     shares = {}
     for text in planned:
