@@ -314,7 +314,7 @@ def test_other_arguments_are_checked():
 
 def test_text_html_and_json_say_the_same(fixed):
     text = " ".join(str(fixed).split())
-    content = fixed.to_dict()
+    content = fixed.to_json()
     json.dumps(content, allow_nan=False)
     policy = content["policies"][0]
     assert policy["headline"]["value"] == fixed.value and policy["weight_bound"] == W and policy["weight_bound_proved"]
@@ -449,6 +449,6 @@ def test_no_interval_contains_the_error_of_estimated_propensities():
     found = jb.evaluate(log, {"a": "arm:0", "b": "arm:1"}, largest_weight=2.0)
     words = "the propensities are estimates, and no interval contains their error"
     assert f"a: {words}" in found.notes and found["a"].betting.about == f"not proved: {words}"
-    assert found.to_dict()["policies"][0]["weight_bound_proved"] is False and words in str(
+    assert found.to_json()["policies"][0]["weight_bound_proved"] is False and words in str(
         found.compare("a", "b").betting
     )

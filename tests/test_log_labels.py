@@ -47,7 +47,7 @@ def test_arms_that_are_given_may_be_in_no_row_and_have_an_order():
     found = jb.evaluate(log, {"one": "arm:b", "two": lambda x: {"b": 1.0}, "three": np.tile([0.0, 1, 0], (4, 1))})
     assert found["one"].value == found["two"].value == found["three"].value == pytest.approx(1 / 3)
     assert jb.evaluate(log, "uniform").only.diagnostics.never_pulled == ("c",)
-    assert found.to_dict()["arms"] == ["c", "b", "a"] and "3 arms (c, b, a)" in found.first_line
+    assert found.to_json()["arms"] == ["c", "b", "a"] and "3 arms (c, b, a)" in found.first_line
     chances = jb.read_log(action=["A", "B"], reward=[0, 1], probabilities=np.full((2, 2), 0.5), arms=["B", "A"])
     assert chances.action.tolist() == [1, 0]
     assert jb.read_log(action=["1", "0"], reward=[0, 1], num_arms=4).arms == (0, 1, 2, 3)

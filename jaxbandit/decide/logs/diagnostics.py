@@ -9,7 +9,7 @@ from jaxbandit.decide.logs import propensity_test
 from jaxbandit.decide.logs.arms import Label
 from jaxbandit.decide.logs.estimates import effective_rows
 from jaxbandit.decide.logs.log import Log
-from jaxbandit.decide.logs.propensity_test import Evidence
+from jaxbandit.decide.logs.propensity_test import Bet
 
 ALARM = 1e-4  # the largest share of logs with right propensities of which it is said that they do not belong to the log
 TOP = 0.01  # share of the rows with the largest weights
@@ -53,7 +53,7 @@ def diagnose(
     chances: np.ndarray,
     weight: np.ndarray,
     bound: float | None = None,
-    known: list[list[Evidence]] | None = None,
+    known: list[list[Bet]] | None = None,
 ) -> Diagnostics:
     """Return the diagnostics of a policy.
 
@@ -93,7 +93,7 @@ def diagnose(
     )
 
 
-def _alarms(p: float, evidence: list[Evidence]) -> tuple[str, ...]:
+def _alarms(p: float, evidence: list[Bet]) -> tuple[str, ...]:
     """Return what is wrong, with the three that say most."""
     if p > ALARM:
         return ()
