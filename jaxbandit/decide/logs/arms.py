@@ -38,12 +38,8 @@ def actions_of(
 ) -> tuple[tuple[Label, ...], np.ndarray]:
     """Return the labels of all arms, and the number of the arm of each row, int32[n].
 
-    Args:
-      where: the function, for error messages.
-      values: the label of the action of each row.
-      place: where the action of a row is, for error messages.
-      given: the labels of all arms, in the order of their numbers; None if the rows say what the arms are.
-      num_arms: the number of arms, if something has an entry for each; without `given` the labels are then 0, 1, ...
+    `given` has the labels of all arms, in the order of their numbers. Without it they are 0, 1, .. if something says
+    how many arms there are, and else what the rows have.
     """
     found, rows = labels(values, place, LABEL, written)
     whole = all(map(_WHOLE.fullmatch, found))

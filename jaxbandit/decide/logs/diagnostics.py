@@ -55,14 +55,14 @@ def diagnose(
     bound: float | None = None,
     known: list[list[Bet]] | None = None,
 ) -> Diagnostics:
-    """Return the diagnostics of a policy.
+    """Return the diagnostics of a policy on rows with propensities.
 
     Args:
-      log: the rows, with propensities.
+      log: the rows.
       chances: float64[n, num_arms], the probabilities of the policy.
       weight: float64[n], its weights.
       bound: the largest weight of any context and arm; None if it is unknown.
-      known: what the rows say of the propensities, which is the same for all policies; None computes it.
+      known: bets on the propensities, which are the same for all policies; None computes them.
     """
     n = len(chances)
     assert log.propensity is not None

@@ -5,12 +5,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from jaxbandit.support.document import Chart, Curve, Document, Facts, Notes, Section, Table
 from jaxbandit.decide.logs import estimates
 from jaxbandit.decide.logs.arms import Label, count_of
 from jaxbandit.decide.logs.estimates import BETTING, NORMAL, Rows
 from jaxbandit.decide.logs.policy_value import Estimate, Headline, PolicyValue, percent, stated
 from jaxbandit.running.plotting.policy_values import plot_values
+from jaxbandit.support.document import Chart, Curve, Document, Facts, Notes, Section, Table
 from jaxbandit.support.domains import check, choice
 from jaxbandit.support.refusals import python, refuse
 from jaxbandit.support.version import __version__

@@ -89,13 +89,7 @@ OPTIONAL = ("propensity", "probabilities", "available")
 
 
 def check_rows(log: Log, where: str, places: Mapping[str, Place]) -> None:
-    """Raise BadInput, in one line with its number, for the first row that cannot be.
-
-    Args:
-      log: the rows, whose arrays have the right shapes.
-      where: the file or the function, for error messages.
-      places: where the entry of a row is, by the name of the array.
-    """
+    """Raise BadInput, in one line with its place, for the first row that cannot be; arrays have the right shapes."""
     n = len(log)
     if n < 2:
         refuse(where, f": has {n} row{'s' * (n != 1)}, must have at least 2")
@@ -123,7 +117,7 @@ def check_rows(log: Log, where: str, places: Mapping[str, Place]) -> None:
 
 def check_chances(chances: np.ndarray, available: np.ndarray | None, place: Place) -> None:
     """Raise BadInput for the first row whose probabilities, float64[n, num_arms], are none over the available arms."""
-    refuse_first((~(chances >= 0)).any(axis=1), place, chances.min(axis=1), "at least 0")
+    refuse_first(np.asarray((~(chances >= 0)).any(axis=1)), place, chances.min(axis=1), "at least 0")
     total = chances.sum(axis=1)
     if (bad := ~(np.abs(total - 1) <= SUM)).any():
         row = int(np.argmax(bad))

@@ -23,13 +23,7 @@ class RowPolicy(Protocol):
 def distribution(where: str, log: Log, policy: Any) -> np.ndarray:
     """Return the probability of each arm in each row of a log, float64[n, num_arms].
 
-    Args:
-      where: the policy, for error messages.
-      log: the rows.
-      policy: float[n, num_arms], in the order of `log.arms`; or a function from the context of a row to float[
-        num_arms], or to a dictionary from labels of arms to their probabilities, 0 for the others; or a `RowPolicy`; or
-        "uniform", over the available arms; or "arm:2", the arm with the label 2. Where a log says which arms are
-        available, the function receives an `Offer`, as algorithms do.
+    A policy is what `evaluate` takes, or a `RowPolicy`; `where` is its name for messages.
 
     Raises:
       BadInput: the shape is another one, or a row has no distribution over the available arms.

@@ -4,10 +4,10 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from jaxbandit.support.document import Describable, Document, Table, finite
 from jaxbandit.decide.logs.diagnostics import Diagnostics
 from jaxbandit.decide.logs.estimates import BETTING, Rows
 from jaxbandit.support import text
+from jaxbandit.support.document import Describable, Document, Table, finite
 from jaxbandit.theory.intervals import Interval
 
 CHECK = (
@@ -49,12 +49,7 @@ def stated(
 ) -> Estimate:
     """Return an estimate with its interval, or only what is wrong if the estimate is outside of it.
 
-    Args:
-      estimator: name of the estimator.
-      interval: kind of the interval.
-      found: the estimate and its interval.
-      about: what is assumed or not proved.
-      limits: between which the value is for certain, and where the interval ends unless the estimate is beyond.
+    The value is between the `limits` for certain, where the interval ends unless the estimate is beyond.
     """
     value, low, high = found.value, found.low, found.high
     if limits is not None and not (value < limits[0] or value > limits[1]):

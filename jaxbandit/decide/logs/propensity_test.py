@@ -61,13 +61,9 @@ def of_log(log: Log) -> list[list[Bet]]:
 
 
 def of_weights(log: Log, chances: np.ndarray, weight: np.ndarray, bound: float | None) -> list[Bet]:
-    """Return the evidence in the weights of a policy.
+    """Return the evidence in the weights of a policy, float64[n], given its probabilities, float64[n, num_arms].
 
-    Args:
-      log: the rows.
-      chances: float64[n, num_arms], the probabilities of the policy.
-      weight: float64[n].
-      bound: W, which no weight exceeds; None if it is unknown, and a mean that is too small is then no evidence.
+    If W is unknown (None), a mean that is too small is no evidence.
     """
     text = f"the mean of w is {weight.mean():.3g}, "
     if log.probabilities is not None:

@@ -118,7 +118,8 @@ def decisions(where: str, lines: Lines, wanted: Sequence[str]) -> Form:
             if not isinstance(row.get(key), int | float):
                 refuse(f"{where}: line {number}", f": has no number {key!r}, must be a decision with its cost")
     columns: dict[str, Any] = {role: [row[key] for _, row in rows] for role, key in keys.items()}
-    arms, offered = None, [row.get("a") for _, row in rows]
+    arms: range | None = None
+    offered: list[Any] = [row.get("a") for _, row in rows]
     if all(isinstance(own, list) and all(type(arm) is int and arm > 0 for arm in own) for own in offered):
         arms = range(1, max(max(own, default=1) for own in offered) + 1)
         columns["available"] = np.array([[arm in own for arm in arms] for own in offered])

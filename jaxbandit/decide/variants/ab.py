@@ -114,7 +114,7 @@ def ab(
     delta = DELTA if goal.delta is None else float(goal.delta)
     stages = staging.stages(data.variant, len(data.names), delta, after if data.ordered else [], growth)
     return decided(
-        Question(c, delta, goal.epsilon or 0.0, goal.maximize, gone, planned_shares(planned, data.names)),
+        Question(c, delta, goal.epsilon or 0.0, goal.maximize, gone, planned_shares(planned, data)),
         data,
         kind,
         stages,

@@ -52,14 +52,10 @@ class Contrast(NamedTuple):
 
 
 def contrast(sides: Sides, kind: Kind, alpha: float, names: tuple[str, str], history: bool = True) -> Contrast:
-    """Return the difference of the means of two variants.
+    """Return the difference of the means of two variants; each bound is wrong at some time with probability alpha.
 
-    Args:
-      sides: the outcomes.
-      kind: what the outcomes are.
-      alpha: probability with which each of the two bounds may be wrong at some number of pairs.
-      names: of the variants, for what is missing.
-      history: whether there is a path, of smaller numbers of pairs, which are in the order of arrival.
+    With `history` the path has smaller numbers of pairs, which are in the order of arrival. The names of the variants
+    are for what is missing.
     """
     shown, missing = sides.shown, ""
     n = len(shown)
@@ -110,11 +106,8 @@ def _asymptotic(
 def mean_interval(low: np.ndarray, high: np.ndarray, kind: Kind, alpha: float) -> tuple[float, float]:
     """Return an interval of the mean outcome of one variant at present; it never lacks the mean itself.
 
-    Args:
-      low: float64[n], outcomes in the order of arrival, with the least value where they are open.
-      high: float64[n], the same with the largest value.
-      kind: what the outcomes are.
-      alpha: probability with which the mean may be outside at some time.
+    `low` and `high` are the outcomes in the order of arrival, float64[n], with the least and with the largest value
+    where they are open. The mean is outside at some time with probability alpha.
     """
     n = len(low)
     if not n:

@@ -29,7 +29,7 @@ class Question(NamedTuple):
     planned: np.ndarray | None  # float64[variants], shares up to a factor; None if they are not fixed
 
 
-class Evidence(NamedTuple):
+class Knowledge(NamedTuple):
     """What is known of each variant, and how much it costs at most."""
 
     value: np.ndarray  # float64[variants], NaN without an outcome
@@ -40,12 +40,12 @@ class Evidence(NamedTuple):
     missing: str
     contradiction: str  # the first line of a result whose bounds contradict each other, or ""
 
-    def withdrawn(self, contradiction: str) -> "Evidence":
+    def withdrawn(self, contradiction: str) -> "Knowledge":
         """Return the estimates without anything that is claimed."""
         unknown = np.full(len(self.cost), np.inf)
         contrast = [Contrast(d.pairs, d.value, -np.inf, np.inf) if d.pairs else d for d in self.contrast]
         intervals = [(-np.inf, np.inf)] * len(contrast)
-        return Evidence(self.value, intervals, contrast, unknown, unknown < 0, self.missing, contradiction)
+        return Knowledge(self.value, intervals, contrast, unknown, unknown < 0, self.missing, contradiction)
 
 
 def decided(asked: Question, log: Visitors, kind: Kind, stages: Stages, assumptions: tuple[str, ...],
@@ -109,7 +109,7 @@ def decided(asked: Question, log: Visitors, kind: Kind, stages: Stages, assumpti
     )
 
 
-def _of_means(asked: Question, stages: Stages, pairs: Pairs) -> Evidence:
+def _of_means(asked: Question, stages: Stages, pairs: Pairs) -> Knowledge:
     """Return what is known of the means, from pairs of visitors."""
     variants, c = range(len(stages.stage)), asked.control
     later = np.maximum(np.delete(stages.stage, c), stages.stage[c])
@@ -122,9 +122,10 @@ def _of_means(asked: Question, stages: Stages, pairs: Pairs) -> Evidence:
     cost = np.array([achieved.achieved_epsilon(comparison, [v]) for v in variants])
     values = np.array([_mean(pairs.low[pairs.rows[v]]) for v in variants])
     intervals = _intervals(stages, pairs)
-    bad = np.flatnonzero(contradictory(*np.array(intervals).T, values))
+    low, high = np.array(intervals).T
+    bad = np.flatnonzero(contradictory(low, high, values))
     said = remarks.contradicted(pairs.log.names, first, comparison.cycle, bad.tolist())
-    return Evidence(values, intervals, contrasts, cost, comparison.excluded(), comparison.missing, said)
+    return Knowledge(values, intervals, contrasts, cost, comparison.excluded(), comparison.missing, said)
 
 
 def _of_control(pairs: Pairs, control: int) -> Contrast:
@@ -158,7 +159,7 @@ def _own_levels(stages: Stages) -> np.ndarray:
     return np.asarray(stages.level[stages.stage] / np.bincount(stages.stage)[stages.stage])
 
 
-def _of_quantiles(asked: Question, stages: Stages, pairs: Pairs, p: float) -> Evidence:
+def _of_quantiles(asked: Question, stages: Stages, pairs: Pairs, p: float) -> Knowledge:
     """Return what is known of a quantile, from the bounds of each variant."""
     variants, c = range(len(stages.stage)), asked.control
     found = Quantiles(pairs, p, _own_levels(stages), asked.maximize)
@@ -166,4 +167,4 @@ def _of_quantiles(asked: Question, stages: Stages, pairs: Pairs, p: float) -> Ev
     contrasts = [_of_control(pairs, c) if v == c else found.contrast(v, c) for v in variants]
     missing = "too few visitors for a bound of this quantile" if np.isinf(cost).all() else ""
     intervals = list(zip(found.low.tolist(), found.high.tolist(), strict=True))
-    return Evidence(found.value, intervals, contrasts, cost, found.comparison.excluded(), missing, "")
+    return Knowledge(found.value, intervals, contrasts, cost, found.comparison.excluded(), missing, "")

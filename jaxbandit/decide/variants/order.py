@@ -17,7 +17,7 @@ _SEED = 0  # of the permutations, so that the same table leads to the same resul
 
 
 def with_known_order(log: Visitors) -> Visitors:
-    """Return a log whose rows are in the order of arrival, or one without an order, with a note that says so.
+    """Return visitors in the order of arrival, or without an order, with a note that says so.
 
     Rows of equal times are put into a random order if they are sorted by something else; without times, the outcomes of
     each variant are. The permutation is always the same for the same outcomes. Visitors of a block stay together.

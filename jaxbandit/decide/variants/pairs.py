@@ -1,5 +1,6 @@
 """Comparisons of all pairs of variants of a log: which visitors are paired, and the bounds of the differences."""
 
+import itertools
 from collections.abc import Collection
 from fractions import Fraction
 
@@ -90,7 +91,7 @@ class AllPairs:
         """
         self.num_arms, self.missing = len(level), ""
         self._upper = np.zeros(level.shape)
-        for i, j in zip(*np.triu_indices(self.num_arms, 1), strict=True):
+        for i, j in itertools.combinations(range(self.num_arms), 2):
             one, other = (i, j) if maximize else (j, i)
             if (i, j) in withdrawn or (j, i) in withdrawn:
                 self._upper[i, j] = self._upper[j, i] = np.inf

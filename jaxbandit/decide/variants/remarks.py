@@ -72,11 +72,9 @@ def notes(log: Visitors, stages: Stages, delta: float, growth: bool, kind: Kind)
 def contradicted(names: tuple[str, ...], pairs: dict[tuple[int, int], int], cycle: bool, means: list[int]) -> str:
     """Return the first line of a result whose bounds contradict each other, or "".
 
-    Args:
-      names: of the variants.
-      pairs: by two variants, the number of pairs after which the bounds of their difference first exclude each other.
-      cycle: whether every variant is worse than another one.
-      means: variants whose interval lacks their mean.
+    `pairs` has, by two variants, the number of pairs after which the bounds of their difference first exclude each
+    other; `cycle` says that every variant is worse than another one; `means` are variants whose interval lacks their
+    mean.
     """
     if pairs:
         (i, j), size = min(pairs.items(), key=lambda item: item[1])

@@ -117,12 +117,12 @@ def read(source: Any, columns: Columns) -> Visitors:
         few = f" has {found}, must have at least two variants to compare"
         refuse(f"{table.where}: {columns.variant}", few if len(names) < 2 else many)
     outcome = np.zeros(len(variant)) if columns.outcome is None else table.numbers(columns.outcome, OUTCOME)
-    labeled = (None if name is None else table.labels(name, "a name")[1] for name in (columns.block, columns.unit))
+    groups = [None if name is None else table.labels(name, "a name")[1] for name in (columns.block, columns.unit)]
     time, dated = None, False
     if columns.time is not None:
         time, dated = times.column(table.cells[columns.time], table.place(columns.time))
     where = table.where if isinstance(source, str | Path) else "ab"
-    found = Visitors(where, tuple(names), variant, outcome, time, dated, *labeled)
+    found = Visitors(where, tuple(names), variant, outcome, time, dated, groups[0], groups[1])
     if columns.visitors is not None:
         found = _counted(found, table, columns.visitors, columns.conversions)
     found = found.noted(*(_repeated(name, cells(table.cells[name])) for name in table.cells if name not in used))

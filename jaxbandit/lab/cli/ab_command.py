@@ -99,15 +99,7 @@ class AB:
                 removed=self.removed,
                 growth=self.growth,
             )
-            if self.html is not None:
-                from jaxbandit.lab.report import variants
-                from jaxbandit.lab.report.write import write_page
-
-                write_page(variants.page_of(result, self.log.stem), self.html)
-        if self.json:
-            streams.document(result.to_json())
-        else:
-            print(result)
+            streams.answer(result, self.log.stem, json=self.json, html=self.html)
         return DONE
 
 

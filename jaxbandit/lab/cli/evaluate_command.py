@@ -103,15 +103,7 @@ class Evaluate:
             result = evaluate(
                 log, policies, largest_weight=self.largest_weight, clip=self.clip, confidence=self.confidence
             )
-            if self.html is not None:
-                from jaxbandit.lab.report import evaluations
-                from jaxbandit.lab.report.write import write_page
-
-                write_page(evaluations.page_of(result, self.log.stem), self.html)
-        if self.json:
-            streams.document(result.to_json())
-        else:
-            print(result)
+            streams.answer(result, self.log.stem, json=self.json, html=self.html)
         return DONE
 
 

@@ -6,15 +6,20 @@ not by an exception in the middle of the work.
 """
 
 import contextlib
+import dataclasses
 import errno
 import io
 import json
 import os
 import sys
 from collections.abc import Iterator
-from typing import Any, TextIO
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TextIO
 
 from jaxbandit.support.refusals import reason
+
+if TYPE_CHECKING:
+    from jaxbandit.support.document import Describable
 
 
 class _Descriptor(io.FileIO):
@@ -103,6 +108,18 @@ def output() -> TextIO:
 def document(content: Any) -> None:
     """Print the JSON document of a command."""
     print(json.dumps(content, allow_nan=False), file=output())
+
+
+def answer(result: "Describable", title: str, *, json: bool, html: Path | None) -> None:
+    """Print a result as text or as a JSON document, and write its report if a file is named."""
+    if html is not None:
+        from jaxbandit.lab.report.write import write_page
+
+        write_page(dataclasses.replace(result.describe(detail=True), title=title), html)
+    if json:
+        document(result.to_json())
+    else:
+        print(result)
 
 
 def unwritten() -> str:
