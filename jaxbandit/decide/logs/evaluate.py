@@ -85,7 +85,7 @@ def evaluate(
     shared = _Shared(
         log=log,
         unit=unit,
-        fitted=(fitted - low) / (high - low) if model else fitted,
+        predictions=(fitted - low) / (high - low) if model else fitted,
         running=reward_models.running_means(log, unit),
         bets=None if log.propensity is None else propensity_test.of_log(log),
         best="SNIPS" if model is None else "DR",
@@ -110,7 +110,7 @@ class _Shared(NamedTuple):
 
     log: Log
     unit: np.ndarray  # float64[n], the rewards in units of their range
-    fitted: np.ndarray  # float64[n, num_arms], predicted by a model of the other folds
+    predictions: np.ndarray  # float64[n, num_arms], by a model of the other folds
     running: np.ndarray  # float64[n, num_arms], predicted by a model of the rows before
     bets: list[list[Bet]] | None  # against the propensities
     best: str  # the estimator of the headline where no normal interval is shown
@@ -147,7 +147,7 @@ def _bounds(given: Any, named: Mapping[str, Any], log: Log) -> dict[str, float |
 def _value(shared: _Shared, name: str, chances: np.ndarray, bound: float | None, named: bool) -> PolicyValue:
     """Return the value of a policy with these probabilities; W is `bound`, if it is known."""
     log, (low, high) = shared.log, shared.log.rewards
-    direct = float(np.einsum("ij,ij->i", chances, shared.fitted).mean())
+    direct = float(np.einsum("ij,ij->i", chances, shared.predictions).mean())
     dm = Estimate("DM", "", low + (high - low) * direct, math.nan, math.nan, math.nan,
                   "no interval: the error of the model is unknown")  # fmt: skip
     if log.propensity is None:
@@ -164,7 +164,7 @@ def _value(shared: _Shared, name: str, chances: np.ndarray, bound: float | None,
     rows = Rows(
         weight=weight,
         reward=shared.unit,
-        fitted=estimates.doubly_robust(chances, shared.fitted, log.action, weight, shared.unit),
+        fitted=estimates.doubly_robust(chances, shared.predictions, log.action, weight, shared.unit),
         predictable=estimates.doubly_robust(chances, shared.running, log.action, weight, shared.unit),
         bound=seen if bound is None else bound,
         doubt="the propensities are estimates, and no interval contains their error" if log.estimated else doubt,
@@ -188,7 +188,7 @@ def _estimates(shared: _Shared, rows: Rows, chances: np.ndarray, dropped: str) -
     size = max(-least, most)
     inverse = rows.weight * (log.reward / size)
 
-    def found(estimator: str, interval: str, rows_: Interval, about: str, bias: float | None = None) -> Estimate:
+    def estimate(estimator: str, interval: str, rows_: Interval, about: str, bias: float | None = None) -> Estimate:
         """Return an estimate of rewards in [0, 1], or with its bias at most of rewards as they are, over `size`."""
         if bias is None:
             value, se = low + width * rows_.value, width * rows_.se
@@ -212,25 +212,25 @@ def _estimates(shared: _Shared, rows: Rows, chances: np.ndarray, dropped: str) -
     cut = estimates.normal(np.minimum(rows.weight, clip) * (log.reward / size), confidence)
     between = wide * least / size, wide * most / size
     listed = [
-        found("DR", NORMAL, dr, about),
-        found("DR", BETTING, bets, bet),
-        found("IPS", NORMAL, ips, about, rows.mass),
-        found("IPS", BETTING, estimates.betting(inverse, *between, confidence), bet, rows.mass),
-        found("IPS", BERNSTEIN, estimates.bernstein(inverse, *between, confidence), f"{bet}; rows independent",
+        estimate("DR", NORMAL, dr, about),
+        estimate("DR", BETTING, bets, bet),
+        estimate("IPS", NORMAL, ips, about, rows.mass),
+        estimate("IPS", BETTING, estimates.betting(inverse, *between, confidence), bet, rows.mass),
+        estimate("IPS", BERNSTEIN, estimates.bernstein(inverse, *between, confidence), f"{bet}; rows independent",
               rows.mass),
-        found("SNIPS", NORMAL, snips, about),
+        estimate("SNIPS", NORMAL, snips, about),
     ]  # fmt: skip
     if log.probabilities is None:
         unknown = "bias unknown: it needs the whole logging distribution"
-        listed.append(found(f"clipped at {clip:g}", "", cut, unknown, 0.0))
+        listed.append(estimate(f"clipped at {clip:g}", "", cut, unknown, 0.0))
     else:
         lost = float(np.maximum(chances - clip * log.probabilities, 0).sum(axis=1).mean())
         biased = f"too close to 0 by at most {(most - least) * lost:.3g}, by which its interval is longer"
-        listed.append(found(f"clipped at {clip:g}", NORMAL, cut, biased, lost))
+        listed.append(estimate(f"clipped at {clip:g}", NORMAL, cut, biased, lost))
     if not dropped:
         return [listed[0], *listed]
     best = bets._replace(value=rows.center, se=(dr if rows.best == "DR" else snips).se)
-    return [found(rows.best, BETTING, best, f"{bet}; the interval is that of DR"), *listed]
+    return [estimate(rows.best, BETTING, best, f"{bet}; the interval is that of DR"), *listed]
 
 
 def _warnings(

@@ -118,7 +118,7 @@ class Evaluation(Headline):
         """Return the headline of a difference, and its betting interval."""
         width, mass = self.rewards[1] - self.rewards[0], a.mass + b.mass
 
-        def found(estimator: str, interval: str, rows: Interval, about: str, value: float | None = None) -> Estimate:
+        def estimate(estimator: str, interval: str, rows: Interval, about: str, value: float | None = None) -> Estimate:
             value = width * (rows.value if value is None else value)
             whole = Interval(value, width * rows.se, width * (rows.low - mass), width * (rows.high + mass))
             return stated(estimator, interval, whole, about, None if interval == NORMAL else (-width, width))
@@ -127,10 +127,12 @@ class Evaluation(Headline):
         bet = estimates.betting(a.predictable - b.predictable, -wide, wide, self.confidence)
         doubt = a.doubt or b.doubt
         proved = f"not proved: {doubt}" if doubt else "proved, given the largest weights"
-        bets = found("DR", BETTING, bet, proved)
+        bets = estimate("DR", BETTING, bet, proved)
         if self.adaptive or min(map(estimates.enough, (a, b))) < estimates.ENOUGH:
-            return found(a.best, BETTING, bet, f"{proved}; the interval is that of DR", a.center - b.center), bets
-        return found("DR", NORMAL, estimates.normal(a.fitted - b.fitted, self.confidence), "approximate, paired"), bets
+            return estimate(a.best, BETTING, bet, f"{proved}; the interval is that of DR", a.center - b.center), bets
+        return estimate(
+            "DR", NORMAL, estimates.normal(a.fitted - b.fitted, self.confidence), "approximate, paired"
+        ), bets
 
     def differences(self) -> list[Difference]:
         """Return what each policy differs by from the log; from the first policy if the log is adaptive."""

@@ -20,7 +20,7 @@ class Form(NamedTuple):
 
     columns: Mapping[str, Any]  # each with an entry for each row
     lines: Sequence[int] | None = None  # of the file, on which each row begins
-    own: Sequence[str] = ()  # arguments of `read_log` that the format gives itself, by columns of the same names
+    roles: Sequence[str] = ()  # arguments of `read_log` that the format gives itself, by columns of the same names
     arms: range | None = None  # labels of the arms, if the format says them
 
 
@@ -76,7 +76,7 @@ def feedback(where: str, source: Any, wanted: Sequence[str]) -> Form:
     columns = {**source, "propensity": source["pscore"]}
     if FEATURES in wanted and "context" in source:
         columns[FEATURES] = source["context"]
-    return Form(columns, own=("action", "reward", "propensity"), arms=range(int(source["n_actions"])))
+    return Form(columns, roles=("action", "reward", "propensity"), arms=range(int(source["n_actions"])))
 
 
 def matrix(where: str, rows: Sequence[Mapping[str, float]]) -> np.ndarray:

@@ -86,7 +86,7 @@ def read_log(
     if source is not None:
         table, form = _table(format, source, roles)
         arms = form.arms if arms is None and num_arms is None else arms
-        roles |= {role: role for role in form.own if role in form.columns and roles[role] is None}
+        roles |= {role: role for role in form.roles if role in form.columns and roles[role] is None}
     found, places = {}, {}
     for role, given in roles.items():
         if given is not None:
@@ -137,7 +137,7 @@ def _table(format: Format, source: Any, roles: dict[str, Any]) -> tuple[Table, F
         form = LINES[format](where, list(enumerate(text.split("\n"), 1)), list(dict.fromkeys(names)))
     else:
         wrong(where, source, f"the path of a file, because its format is {format}", written=python)
-    own = [role for role in form.own if role in form.columns]
+    own = [role for role in form.roles if role in form.columns]
     table = read_columns(where, form.columns, list(dict.fromkeys([*names, *own])))
     lines = form.lines
     if lines is not None:

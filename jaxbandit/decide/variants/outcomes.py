@@ -19,7 +19,7 @@ class Kind(NamedTuple):
     high: float = math.inf
     p: float | None = None  # the quantile that is compared; None: the mean
     capped: bool = False
-    assumed: str = ""  # what nobody has checked
+    assumption: str = ""  # what nobody has checked
 
     @property
     def bounded(self) -> bool:
@@ -66,7 +66,7 @@ def limited(column: str, log: Visitors, goal: Goal, cap: Any) -> tuple[Visitors,
         if not ends[0] <= worst <= ends[1]:
             wrong(where, worst, f"in [{ends[0]:g}, {ends[1]:g}], the range that was given")
         return log, Kind(ends == (0, 1) and binary, *ends)
-    assumed = ""
+    assumption = ""
     if isinstance(cap, tuple | list | np.ndarray):
         if ends is not None:
             refuse("ab: goal: score_range", " is not needed beside a pair of caps; leave it out")
@@ -78,9 +78,9 @@ def limited(column: str, log: Visitors, goal: Goal, cap: Any) -> tuple[Visitors,
         if known.min() < low:
             instead = "give cap=(low, high), or a score_range with the least possible outcome"
             wrong(where, float(known.min()), f"at least {low:g} beside a cap; {instead}")
-        assumed = "no outcome is below 0" if low == 0 else ""
+        assumption = "no outcome is below 0" if low == 0 else ""
     after = log._replace(outcome=np.clip(log.outcome, low, high))
-    return after.noted(_change(log, after, low, high)), Kind(False, low, high, None, True, assumed)
+    return after.noted(_change(log, after, low, high)), Kind(False, low, high, None, True, assumption)
 
 
 def _change(before: Visitors, after: Visitors, low: float, high: float) -> str:

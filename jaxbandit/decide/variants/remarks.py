@@ -36,7 +36,7 @@ FEWEST = 200  # pairs without which no change is looked for
 
 def assumptions(log: Visitors, kind: Kind, window: Any) -> tuple[str, ...]:
     """Return what nobody has checked."""
-    lines = [ENDED if not log.ordered else SAME if log.block is None else BLOCKS, kind.assumed]
+    lines = [ENDED if not log.ordered else SAME if log.block is None else BLOCKS, kind.assumption]
     lines[1:1] = [ASYMPTOTIC] if not kind.bounded and kind.p is None else []
     rise = "; a 1 never becomes 0 again" if kind.binary else ""
     lines.append(FINAL if window is None else f"outcomes are final {window} after the visit{rise}")
