@@ -12,10 +12,10 @@ from jaxbandit.decide.variants.preparing import prepared
 from jaxbandit.decide.variants.result import ABResult
 from jaxbandit.decide.variants.split import planned_shares
 from jaxbandit.decide.variants.units import HOW
-from jaxbandit.support import domains
-from jaxbandit.support.refusals import python, refuse, wrong
+from jaxbandit.support import checks
+from jaxbandit.support.refusals import refuse, wrong
 
-UNUSED = ("resolution", "min_trainings", "on_failure", "max_failure_rate")  # fields of a goal that only trainings have
+FIELDS = ("delta", "epsilon", "quantile", "score_range", "maximize")  # of a goal
 DELTA = 0.05
 
 
@@ -92,11 +92,9 @@ def ab(
       `theory.comparisons.asymptotic` for numbers without a range, and `theory.comparisons.achieved` for the decision.
     """
     goal, names = goal_of("ab", goal), visitors.columns_of(columns)
-    for name in UNUSED:
-        if getattr(goal, name) != getattr(Goal(), name):
-            refuse(f"ab: goal: {name}", " is about trainings, not about visitors; leave it out")
-    domains.check("ab: growth", growth, domains.BOOLEAN, written=python)
-    domains.check("ab: of_unit", of_unit, domains.choice(HOW), written=python)
+    checks.only("ab: goal", goal, FIELDS, "a log of visitors")
+    checks.boolean("ab", "growth", growth)
+    checks.choice("ab", "of_unit", of_unit, HOW)
     if window is None and now is not None:
         refuse("ab: now", " is used only with a window; give window=, or leave now out")
     if window is not None and names.time is None:

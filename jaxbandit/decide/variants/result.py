@@ -181,7 +181,9 @@ class ABResult(Describable):
         table = self.table()._replace(notes=[PAIR])
         return [
             Notes([f"{len(self.variants)} variants, {visitors:,} visitors. The control is {self.control}."]),
-            Section("Decision", [Notes([self.words, f"Show next: {shown} of the visitors.", *worse, *gone])]),
+            Section(
+                "Decision", [*map(Notes, ([self.words], [f"Show next: {shown} of the visitors."], [*worse, *gone]))]
+            ),
             Section("Variants", [self._means(), table]),
             Section(f"Difference from the control {self.control}", self._differences()),
             Section("Assumptions, which nobody has checked", [Notes(self.assumptions)]),
