@@ -179,7 +179,7 @@ def test_files_that_cannot_be_read(tmp_path):
         ({"of_unit": "mean"}, "ab: of_unit = 'mean', must be one of sum, any, last"),
         (
             {"columns": {"unit": "one"}},
-            "ab: columns: unit: fewer than two variants have units that were shown no other",
+            "ab: columns: unit: fewer than two variants have units that",
         ),
         ({"planned": {"A": 1}}, "ab: planned has no share for B"),
         ({"planned": {"A": 1, "C": 1}}, 'ab: planned = "C", must be one of A, B'),

@@ -372,7 +372,7 @@ def test_the_policy_of_a_rule_for_known_action_sets():
             jb.policy_of(rule, state).on_log(bad)
     for wrong in (3, -1, 0.5):
         log = jb.read_log(context=[0, wrong], action=[0, 4], reward=[0, 1], num_arms=5)
-        with pytest.raises(ValueError, match=rf"row 1: context = {wrong}, must be the index .* in \[0, 2\]"):
+        with pytest.raises(ValueError, match=rf"row 1: context = {float(wrong)}, must be the index .* in \[0, 2\]"):
             jb.policy_of(rule, state).on_log(log)
     vectors = jb.algorithms.lin_ucb_disjoint(5, 3)
     with pytest.raises(ValueError, match=r"needs contexts float\[3\], the log has contexts float\[2\]"):

@@ -174,16 +174,13 @@ class ABResult(Describable):
         facts = {"delta": self.delta, "epsilon": self.epsilon, "outcomes": self.outcomes}
         facts |= {} if self.split_p is None else {"p-value of the split": f"{self.split_p:.2g}"}
         shown = ", ".join(f"{v.name} to {100 * v.share:.3g} %" for v in self.variants if v.share)
-        worse = [
-            f"{v.name} is worse than another variant, and gets no more visitors." for v in self.variants if v.excluded
-        ]
-        gone = [f"{v.name} was removed, and cannot be chosen." for v in self.variants if v.removed]
+        others = [f"{v.name} is worse than another variant, and gets no more visitors."
+                  for v in self.variants if v.excluded]  # fmt: skip
+        others += [f"{v.name} was removed, and cannot be chosen." for v in self.variants if v.removed]
         table = self.table()._replace(notes=[PAIR])
         return [
             Notes([f"{len(self.variants)} variants, {visitors:,} visitors. The control is {self.control}."]),
-            Section(
-                "Decision", [*map(Notes, ([self.words], [f"Show next: {shown} of the visitors."], [*worse, *gone]))]
-            ),
+            Section("Decision", [Notes([self.words]), Notes([f"Show next: {shown} of the visitors."]), Notes(others)]),
             Section("Variants", [self._means(), table]),
             Section(f"Difference from the control {self.control}", self._differences()),
             Section("Assumptions, which nobody has checked", [Notes(self.assumptions)]),
