@@ -250,8 +250,8 @@ def test_a_file_and_a_line_are_all_that_a_new_one_of_ours_needs(tmp_path):
     for line in (
         "  steady                     The largest mean plus a bonus",
         "  spread                     Rewards uniform around the means",
-        "[`steady`](reference/generated/jaxbandit.steady.rst) | in [0, 1] | None: it is an example.",
-        "| [`spread`](reference/generated/jaxbandit.spread.rst) | `means` t, `width` t = 0.1 |",
+        "[`steady`](reference/generated/jaxbandit.algorithms.steady.rst) | in [0, 1] | None: it is an example.",
+        "| [`spread`](reference/generated/jaxbandit.environments.spread.rst) | `means` t, `width` t = 0.1 |",
         "grouped True",
         "instance of bernoulli",
         "played 1",
