@@ -218,7 +218,7 @@ for argv in (["list"], ["show", "patient"], ["run", "own.toml", "--out", "there"
 import algorithm_tables, measure, parts, reference_pages, test_conformance
 print(algorithm_tables.tables({}, {}))
 print(algorithm_tables.arguments("environment"))
-print("grouped", "steady" in reference_pages.groups()["algorithms"]["Regret: arms without features"])
+print("grouped", "algorithms.steady" in reference_pages.groups()["algorithms"]["Regret: arms without features"])
 print("instance of", measure.instance_of("patient"))
 parts.pair("steady"), parts.pair("patient")
 print("played", len(list(parts.environments(__import__("pathlib").Path("."), ["spread"]))))
