@@ -21,7 +21,7 @@ from jaxbandit.running.results.saving import PROVENANCE
 from jaxbandit.support.refusals import refuse, wrong
 
 
-def numbered(text: str) -> tuple[int, int]:
+def part_of(text: str) -> tuple[int, int]:
     """Return (i, n) for the text "i/n", which is part i of n, counted from 0."""
     first, slash, last = text.partition("/")
     if not (slash and first.isdecimal() and last.isdecimal() and 0 <= int(first) < int(last)):

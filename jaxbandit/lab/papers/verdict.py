@@ -92,7 +92,7 @@ def checks_of(claim: Table) -> list[Check]:
             rights = [left._replace(at=claim["against_at"])]
         else:
             rights = [left._replace(instance=claim["against_instance"])]
-        checks += _compared(claim, left, rights)
+        checks += _comparisons(claim, left, rights)
     return checks
 
 
@@ -108,7 +108,7 @@ def _lefts(claim: Table, instance: str) -> list[Quantity]:
     return [Quantity(instance, name, arm=arm, at=at) for name in _list(claim["algorithm"]) for arm in arms]
 
 
-def _compared(claim: Table, left: Quantity, rights: Sequence[Quantity | float]) -> list[Check]:
+def _comparisons(claim: Table, left: Quantity, rights: Sequence[Quantity | float]) -> list[Check]:
     relation = claim["relation"]
     if relation == "between":
         low, high = rights
@@ -154,7 +154,7 @@ def judge(
     for claim in claims:
         if claim["quantity"] not in known:
             raise BadInput(f"claim {claim['id']}: quantity = {claim['quantity']!r}, must be one of {', '.join(known)}")
-    claims = [claim for claim in claims if _measured(claim, results)]
+    claims = [claim for claim in claims if _has_cells(claim, results)]
     level = intervals.bonferroni(confidence, num_intervals(claims) + others)
     return [conclusion(claim, (_judge(check, claim, results, level) for check in checks_of(claim))) for claim in claims]
 
@@ -164,7 +164,7 @@ def conclusion(claim: Table, checks: Iterable[Table]) -> Json:
     if origins.is_quoted(claim):
         return {**claim, "checks": []}
     checks = list(checks)
-    return {**claim, "checks": checks, "verdict": together([check["verdict"] for check in checks])}
+    return {**claim, "checks": checks, "verdict": joint_verdict([check["verdict"] for check in checks])}
 
 
 def num_intervals(claims: Sequence[Table]) -> int:
@@ -173,7 +173,7 @@ def num_intervals(claims: Sequence[Table]) -> int:
     return sum(len(checks_of(claim)) for claim in needed)
 
 
-def _measured(claim: Table, results: ResultSet) -> bool:
+def _has_cells(claim: Table, results: ResultSet) -> bool:
     sides = [q for check in checks_of(claim) for q in (check.left, check.right) if isinstance(q, Quantity)]
     if claim["quantity"] == "guarantee":  # a guarantee refers to distances, which are not cells
         return {q.instance for q in sides} <= {r.instance for r in results}
@@ -181,7 +181,7 @@ def _measured(claim: Table, results: ResultSet) -> bool:
     return bool(cells) and cells <= {(r.instance, r.algorithm) for r in results}
 
 
-def together(verdicts: Sequence[str]) -> str:
+def joint_verdict(verdicts: Sequence[str]) -> str:
     """Return the verdict on a claim from those on its checks."""
     if "disagrees" in verdicts:
         return "disagrees"
@@ -202,7 +202,7 @@ def _judge(check: Check, claim: Table, results: ResultSet, level: float) -> Json
     if quantity in measures.MEANS or (quantity == "error" and paired):
         ours = measures.sample(quantity, left, results)
         other = measures.sample(quantity, right, results) if isinstance(right, Quantity) else right
-        return _decided(check, measures.difference(ours, check.factor, other, level), level)
+        return _decide(check, measures.difference(ours, check.factor, other, level), level)
     if isinstance(right, Quantity) == (quantity == "error") or left.minus or left.over:
         raise BadInput(
             f"claim {claim['id']}: {check}: must compare an error rate with `value`, and a guarantee with another one"
@@ -212,13 +212,13 @@ def _judge(check: Check, claim: Table, results: ResultSet, level: float) -> Json
         rate = result.error(level) if isinstance(result, StoppingResult) else None
         bound = check.factor * float(right)  # pyright: ignore[reportArgumentType]
         shifted = rate and intervals.Interval(rate.value - bound, rate.se, rate.low - bound, rate.high - bound)
-        return _decided(check, shifted, level)
+        return _decide(check, shifted, level)
     ratio = _guarantee(left, results) / _guarantee(right, results)  # pyright: ignore[reportArgumentType]
     excess = np.log(ratio / check.factor)
     return {"statement": str(check), "ratio": ratio, "verdict": side(excess, excess, check.sign)}
 
 
-def _decided(check: Check, interval: intervals.Interval | None, level: float) -> Json:
+def _decide(check: Check, interval: intervals.Interval | None, level: float) -> Json:
     table: Json = {"statement": str(check)}
     if interval is None:
         return table | {"verdict": "undecided"}

@@ -49,7 +49,7 @@ def sources(text: str) -> dict[str, str]:
     """Return the digest of the source of each module that a metric outside the package comes from, by module name."""
     if not references.is_reference(text):
         return {}
-    module, _, thing = references.found(text.partition("(")[0])
+    module, _, thing = references.find(text.partition("(")[0])
     return references.digests(module.__name__, getattr(getattr(thing, "step", thing), "__module__", None))
 
 
@@ -60,7 +60,7 @@ def _metric(text: str) -> Any:
 
     name, opened, rest = text.partition("(")
     if references.is_reference(text):
-        _, _, thing = references.found(name)
+        _, _, thing = references.find(name)
     elif name in BUILT_IN:
         thing = BUILT_IN[name]
         if (name in FACTORIES) != bool(opened):
