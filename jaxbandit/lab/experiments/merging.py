@@ -32,14 +32,7 @@ def part_of(text: str) -> tuple[int, int]:
 def run_part(experiment: Experiment, out: Path, part: tuple[int, int], *, workers: int | None = None) -> list[str]:
     """Run or resume part i of n of every cell, in a directory to which other processes may write as well.
 
-    Args:
-      experiment: an experiment returned by `spec.load`.
-      out: directory of the parts. Several processes may write different parts into it.
-      part: (i, n), where i counts from 0.
-      workers: number of threads. It does not affect the results.
-
-    Returns:
-      A line that describes what the directory now holds.
+    `part` is (i, n), where i counts from 0. The line that is returned describes what the directory now holds.
 
     Raises:
       BadInput: the directory belongs to another experiment, or a file in it is damaged.

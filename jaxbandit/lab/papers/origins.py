@@ -23,12 +23,7 @@ QUOTED = "quoted, not verified"
 def settle(paper: Table, file: str) -> Json:
     """Return the table [paper] of a TOML file, in which every entry has `source` and `origin`.
 
-    A computed table [paper.complexity.NAME] has a `source`, too. It stands beside printed numbers, which have to be
-    read.
-
-    Args:
-      paper: the table [paper].
-      file: name of the TOML file, for messages.
+    A computed table [paper.complexity.NAME] has a `source`, too, which has to be read. `file` is the name in messages.
 
     Raises:
       BadInput: an entry has none of the three keys, or several of them.

@@ -1,11 +1,10 @@
 """Verdicts on published claims from our runs, "agrees", "disagrees" or "undecided", based on intervals alone.
 
 A claim is a table of a paper's TOML file. It is translated into checks `left < right` or `left > right` on means over
-runs (regret, samples, pulls). Because each check is linear in the runs, differences run by run give a Student interval
-for it; error rates have Clopper-Pearson intervals. All intervals, and hence all verdicts, hold jointly with the
-confidence of the paper (Bonferroni). A check agrees if its interval lies on the claimed side of 0 and disagrees if it
-lies on the other side. A claim agrees if all its checks agree and disagrees if one of them disagrees. Equality consists
-of two checks, left > (1 - margin) right and left < (1 + margin) right, which is an equivalence test with this margin.
+runs (regret, samples, pulls), each with a Student interval of differences run by run; error rates have Clopper-Pearson
+intervals. All hold jointly with the confidence of the paper (Bonferroni). A check agrees if its interval lies on the
+claimed side of 0 and disagrees if it lies on the other side. A claim agrees if all its checks agree and disagrees if
+one of them disagrees. Equality consists of two checks, left > (1 - margin) right and left < (1 + margin) right.
 """
 
 import itertools
@@ -133,21 +132,19 @@ def judge(
     """Return the claims with their checks and verdicts.
 
     Args:
-      claims: tables as `checks_of` reads them, with `id`, `text`, `source` and `origin` (origins.py). For a fixed
-        horizon, `quantity` is "regret" (default), "hindsight" (regret against the best fixed arm), "pulls" of `arm`, or
-        "guarantee": the constant of log t in the regret bound of the distance that `algorithm` then names, which has no
-        noise and hence no interval. For runs that stop, it is "samples" (default), "pulls" or "share" of one or several
-        arms `arm`, or "error", the error rate, which is compared with a `value` (Clopper-Pearson interval). For a fixed
-        budget, which `at` specifies, it is also "simple_regret"; there the default is "error", which is compared with a
-        value or with another algorithm (Student interval of run-by-run differences). A claim about cells that `results`
-        lacks, or one that compares nothing, is left out.
+      claims: tables as `checks_of` reads them, with `id`, `text`, `source` and `origin` (origins.py), and a `quantity`.
+        For a fixed horizon, that is "regret" (default), "hindsight" (regret against the best fixed arm), "pulls" of
+        `arm`, or "guarantee": the constant of log t in the regret bound of the distance that `algorithm` then names,
+        without noise or interval. For runs that stop, it is "samples" (default), "pulls" or "share" of one or several
+        arms `arm`, or "error", which is compared with a `value`. For a fixed budget, which `at` specifies, it is also
+        "simple_regret", and "error", the default, may be compared with another algorithm. A claim about cells that
+        `results` lacks, or one that compares nothing, is left out.
       results: our results.
       confidence: the joint confidence of all intervals.
       others: number of further intervals that hold jointly with these.
 
     Returns:
-      One table for each claim: the claim itself, its `checks` with difference and interval, and its `verdict`. A claim
-      that was quoted and not verified has no checks and no verdict.
+      One table for each claim: the claim itself, its `checks` with difference and interval, and its `verdict`.
     """
     known = QUANTITIES[results[0].kind]
     claims = [{"quantity": known[0]} | dict(claim) for claim in claims]

@@ -13,12 +13,9 @@ from jaxbandit.support.refusals import BadInput, nearest, refuse, show
 
 
 def check(where: str, texts: Sequence[str], imports: bool) -> None:
-    """Raise BadInput unless every text names a metric, and no two of them have the same name.
+    """Raise BadInput unless every text of the list `where` names a metric, and no two of them have the same name.
 
-    Args:
-      where: location of the list, for error messages.
-      texts: the list.
-      imports: whether a text may name a metric outside the package; importing its module runs its code.
+    `imports` says whether a text may name a metric outside the package; importing its module runs its code.
     """
     from jaxbandit.engine.rounds.metrics import checked
 

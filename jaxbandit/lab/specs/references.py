@@ -43,12 +43,7 @@ def resolve(where: str, reference: str) -> Entry:
 
 @functools.cache
 def entry(reference: str) -> Entry:
-    """Import the factory that `reference` names and return its entry.
-
-    Raises:
-      BadInput: it is not of the form "package.module:factory", cannot be imported, or is not a function with a
-        signature.
-    """
+    """Import the factory that `reference` names, "package.module:factory", and return its entry, or raise BadInput."""
     module, attribute, factory = find(reference)
     if not callable(factory):
         raise BadInput(f"is a {type(factory).__name__}, must be a function that returns an algorithm or an environment")
