@@ -22,9 +22,6 @@ def rate_bounds(k: ArrayLike, n: ArrayLike, alpha: ArrayLike) -> tuple[np.ndarra
     Returns:
       (low, high), float64 of the broadcast shape of the arguments. The lower bound is 0 for k = 0, and the upper bound
       is 1 for k = n.
-
-    Raises:
-      ValueError: an argument is out of range.
     """
     k, n, alpha = _check("rate_bounds", k, n, alpha)
     bounds = [
@@ -48,9 +45,6 @@ def upper_rate(k: ArrayLike, n: ArrayLike, alpha: ArrayLike) -> np.ndarray:
 
     Returns:
       float64 of the broadcast shape of the arguments, in (0, 1]. The bound increases with k.
-
-    Raises:
-      ValueError: an argument is out of range.
     """
     k, n, alpha = _check("upper_rate", k, n, alpha)
     _, high = rate_bounds(k, n, alpha / 2)
