@@ -85,10 +85,8 @@ def audited(name: str, instance: str, rule: Callable[[int], jb.Algorithm], const
     """Return regret and its slope over log t beside the constant, with 95 % intervals."""
     world = INSTANCES[instance]()
     rounds = (100, 1_000) if quick else AUDITED
-    found = jb.simulate(
-        rule(arms_of(world)), world, num_runs=20 if quick else 400, horizon=rounds[1], seed=6,
-        checkpoints=rounds, any_rewards=True,
-    )  # fmt: skip
+    found = jb.simulate(rule(arms_of(world)), world, num_runs=20 if quick else 400, horizon=rounds[1], seed=6,
+        checkpoints=rounds, allow=("rewards",))  # fmt: skip
     ends = np.asarray(found.arrays["regret"], float)
     slopes = (ends[:, 1] - ends[:, 0]) / math.log(rounds[1] / rounds[0]) / constant
     mean, slope = ends[:, 1].mean(), slopes.mean()

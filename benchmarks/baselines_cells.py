@@ -151,7 +151,7 @@ def compared(name: str, cell: Cell, runs: int) -> dict:
     world = INSTANCES[instance]()
     rule = RULES[name](told(instance, arms_of(world), horizon))
     runs = min(runs, 200) if name.startswith(SLOW) else runs
-    found = jb.simulate(rule, world, num_runs=runs, horizon=horizon, seed=5, checkpoints=[horizon], any_rewards=True)
+    found = jb.simulate(rule, world, num_runs=runs, horizon=horizon, seed=5, checkpoints=[horizon], allow=("rewards",))
     regret = np.asarray(found.arrays["regret"][:, -1], float)
     error = float(regret.std(ddof=1)) / math.sqrt(runs)
     off = (float(regret.mean()) - theirs) / math.hypot(error, their_error)

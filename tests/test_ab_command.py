@@ -126,13 +126,14 @@ def test_names_are_text_on_the_page_and_escaped_on_a_terminal(tmp_path, capsys):
 
 @pytest.mark.parametrize("kind", ["normal", "range", "few"])
 def test_pages_of_other_outcomes(kind, tmp_path):
+    from jaxbandit.lab.report.page import html_of
     from jaxbandit.lab.report.variants import page_of
 
     rng = np.random.default_rng(2)
     n = 4 if kind == "few" else 300
     log = {"variant": ["A", "B"] * n, "outcome": rng.beta(2, 3, 2 * n)}
     result = jb.ab(log, control="A", outcome_range=(0, 1) if kind == "range" else None)
-    text = page_of(result, "log").render().decode()
+    text = html_of(page_of(result, "log")).decode()
     assert result.words in text and "points" not in text.partition("<main>")[2].partition("How to read")[0]
     main = text.partition("<main>")[2].partition("</main>")[0]
     assert "Assumptions" in main and not re.search(r"\b(nan|inf)\b", main)

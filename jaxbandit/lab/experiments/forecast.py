@@ -126,7 +126,7 @@ def forecast(experiment: Experiment, *, workers: int | None = None) -> list[Fore
 def _of_cell(experiment: Experiment, cell: Cell, known: dict[Any, _Watch], workers: int | None) -> Forecast:
     stops = experiment.kind == "identify"
     rounds = experiment.most_rounds(cell) if stops else experiment.horizon
-    make, arguments = playing.program(cell)
+    make, arguments = playing.program(cell, experiment.replan_late)
     leaves, structure = jax.tree.flatten(arguments)
     # The time until a rule stops depends on the instance's values too, not on the program alone.
     own = cell.index if stops else None

@@ -3,34 +3,32 @@
 from jaxbandit.decide.logs.arms import count_of
 from jaxbandit.decide.logs.evaluation import Evaluation
 from jaxbandit.decide.logs.policy_value import PolicyValue, cells, percent
-from jaxbandit.lab.report import parts, provenance
-from jaxbandit.lab.report.charts import Chart, Curve
-from jaxbandit.lab.report.page import Page
-from jaxbandit.support.markup import Html
+from jaxbandit.support.document import Chart, Curve, Document, Facts, Notes, Section, Table
 from jaxbandit.support.version import __version__
 
 
-def page_of(result: Evaluation, name: str) -> Page:
-    """Return the page of an evaluation.
+def page_of(result: Evaluation, name: str) -> Document:
+    """Return the report of an evaluation.
 
     Args:
       result: the evaluation.
       name: name of the log, for the title.
     """
-    page = Page(name, [f"{result.first_line}."])
-    page.add("Values", page.chart(_chart(result)), _values(result), parts.bullets(result.notes))
-    page.add("Differences", _differences(result))
-    page.add("Diagnostics", _diagnostics(result))
-    page.add("All estimates", *(_estimates(p) for p in result.policies))
-    page.add("Assumptions, which nobody has checked", parts.bullets(result.assumptions))
-    page.add("How to read this page", parts.bullets(_reading(result)))
     settings = {
         "rows": f"{result.num_rows:,}",
         "arms": count_of(result.arms),
         "rewards": "{:g} to {:g}".format(*result.rewards),
     }
-    page.add("Provenance", provenance.definitions(settings | {"jaxbandit": __version__}))
-    return page
+    sections = [
+        Section("Values", [_chart(result), _values(result), Notes(result.notes)]),
+        Section("Differences", [_differences(result)]),
+        Section("Diagnostics", [_diagnostics(result)]),
+        Section("All estimates", [_estimates(p) for p in result.policies]),
+        Section("Assumptions, which nobody has checked", [Notes(result.assumptions)]),
+        Section("How to read this page", [Notes(_reading(result))]),
+        Section("Provenance", [Facts(settings | {"jaxbandit": __version__})]),
+    ]
+    return Document(name, [Notes([f"{result.first_line}."]), *sections])
 
 
 def _chart(result: Evaluation) -> Chart:
@@ -44,25 +42,23 @@ def _chart(result: Evaluation) -> Chart:
     return Chart(title, "policy", "mean reward", curves, shape="marks", log_x=None, log_y=None, names=names)
 
 
-def _values(result: Evaluation) -> Html:
+def _values(result: Evaluation) -> Table:
     head, rows = result.table()
-    return parts.table("Values", head, rows, numbers=(1, *range(5, len(head))))
+    return Table(head, rows, right=(1, *range(5, len(head))), caption="Values")
 
 
-def _differences(result: Evaluation) -> Html | None:
+def _differences(result: Evaluation) -> Table:
     found = [d for d in result.differences() if d.betting is not None]
-    if not found:
-        return None
     head = ("difference", "value", f"{percent(result.confidence)} interval", "by", "what it rests on")
     rows = []
     for d in found:
         e = d.headline
         by = f"{e.estimator}, {e.interval or 'no interval'}"
         rows.append((f"{d.policy} minus {d.other}", *cells(e.words), by, e.about))
-    return parts.table("Differences over the same rows", head, rows, numbers=(1,))
+    return Table(head, rows, right=(1,), caption="Differences over the same rows")
 
 
-def _diagnostics(result: Evaluation) -> Html | None:
+def _diagnostics(result: Evaluation) -> Table:
     head = ("policy", "effective rows", "largest weight", "mean weight", "p", "share of the largest 1 %",
             "mass without support", "mass on arms never pulled")  # fmt: skip
     rows = []
@@ -74,19 +70,17 @@ def _diagnostics(result: Evaluation) -> Html | None:
                 p.name, f"{d.ess:,.4g}", f"{d.largest_weight:.3g}", f"{d.mean_weight:.4g}", f"{d.p:.2g}",
                 f"{100 * d.top_share:.3g} %", beyond, f"{d.never_pulled_mass:.3g}",
             ))  # fmt: skip
-    if not rows:
-        return None
     foot = (
         "Right propensities look like these, or worse, with a probability of at most p, also with few rows and heavy "
         "weights. "
         "Few effective rows say that the policy is too far from the one that wrote the log."
     )
-    return parts.table("Diagnostics of the weights", head, rows, numbers=range(1, len(head)), foot=foot)
+    return Table(head, rows, range(1, len(head)), caption="Diagnostics of the weights", notes=[foot])
 
 
-def _estimates(policy: PolicyValue) -> Html:
+def _estimates(policy: PolicyValue) -> Table:
     head, rows = policy.table()
-    return parts.table(f"Estimates of {policy.name}", head, rows, numbers=(1,))
+    return Table(head, rows, right=(1,), caption=f"Estimates of {policy.name}")
 
 
 def _reading(result: Evaluation) -> list[str]:

@@ -3,10 +3,7 @@
 import numpy as np
 
 from jaxbandit.decide.variants.result import ABResult, Variant
-from jaxbandit.lab.report import charts, parts, provenance
-from jaxbandit.lab.report.charts import Chart, Curve
-from jaxbandit.lab.report.page import Page
-from jaxbandit.support.markup import Html, tag
+from jaxbandit.support.document import Block, Chart, Curve, Document, Facts, Notes, Section, Table, even_positions
 from jaxbandit.support.version import __version__
 
 POINTS = 150  # of a curve
@@ -14,37 +11,39 @@ EARLY = 30  # the first part of the pairs, one in 30, is not drawn: its interval
 DRAWN = 6  # variants in the chart of differences
 
 
-def page_of(result: ABResult, name: str) -> Page:
-    """Return the page of a decision.
+def page_of(result: ABResult, name: str) -> Document:
+    """Return the report of a decision.
 
     Args:
       result: the decision.
       name: name of the log, for the title.
     """
     visitors = sum(v.visitors for v in result.variants)
-    page = Page(name, [f"{len(result.variants)} variants, {visitors:,} visitors. The control is {result.control}."])
-    page.add("Decision", tag("p", tag("strong", result.words)), *_next(result))
-    page.add("Variants", page.chart(_means(result)), _variants(result))
-    page.add(f"Difference from the control {result.control}", *_differences(page, result))
-    page.add("Assumptions, which nobody has checked", parts.bullets(result.assumptions))
-    page.add("Notes", parts.bullets(result.notes))
-    page.add("How to read this page", parts.bullets(_reading(result)))
     settings = {"delta": result.delta, "epsilon": result.epsilon, "outcomes": result.outcomes}
     if result.split_p is not None:
         settings["p-value of the split"] = f"{result.split_p:.2g}"
     better = {"better": "larger outcomes" if result.maximize else "smaller outcomes", "jaxbandit": __version__}
-    page.add("Provenance", provenance.definitions(settings | better))
-    return page
+    about = f"{len(result.variants)} variants, {visitors:,} visitors. The control is {result.control}."
+    sections = [
+        Section("Decision", [Notes([result.words]), *_next(result)]),
+        Section("Variants", [_means(result), _variants(result)]),
+        Section(f"Difference from the control {result.control}", _differences(result)),
+        Section("Assumptions, which nobody has checked", [Notes(result.assumptions)]),
+        Section("Notes", [Notes(result.notes)]),
+        Section("How to read this page", [Notes(_reading(result))]),
+        Section("Provenance", [Facts(settings | better)]),
+    ]
+    return Document(name, [Notes([about]), *sections])
 
 
-def _next(result: ABResult) -> list[Html | None]:
+def _next(result: ABResult) -> list[Block]:
     shown = ", ".join(f"{v.name} to {100 * v.share:.3g} %" for v in result.variants if v.share)
     lines = [f"Show next: {shown} of the visitors."]
     lines += [
         f"{v.name} is worse than another variant, and gets no more visitors." for v in result.variants if v.excluded
     ]
     lines += [f"{v.name} was removed, and cannot be chosen." for v in result.variants if v.removed]
-    return [tag("p", lines[0]), parts.bullets(lines[1:])]
+    return [Notes(lines[:1]), Notes(lines[1:])]
 
 
 def _scale(result: ABResult) -> float:
@@ -63,7 +62,7 @@ def _means(result: ABResult) -> Chart:
     return Chart(title, "variant", what, curves, shape="marks", log_x=None, log_y=None, names=names)
 
 
-def _variants(result: ABResult) -> Html:
+def _variants(result: ABResult) -> Table:
     head = ("variant", "visitors", "open", result.statistic, _sure(result), "costs at most", "next")
     rows = []
     for v in result.variants:
@@ -73,20 +72,18 @@ def _variants(result: ABResult) -> Html:
             v.name + " (control)" * (v.name == result.control), f"{v.visitors:,}", f"{v.open:,}", result.mean(v.mean),
             result.ends(v.low, v.high), cost, share,
         ))  # fmt: skip
-    return parts.table("Visitors, and what is known of each variant", head, rows, numbers=range(1, 7))
+    return Table(head, rows, range(1, 7), caption="Visitors, and what is known of each variant")
 
 
-def _differences(page: Page, result: ABResult) -> list[Html | None]:
+def _differences(result: ABResult) -> list[Block]:
     scale, others = _scale(result), [v for v in result.variants if v.name != result.control]
     curves = []
     for order, v in enumerate(others[:DRAWN]):
         path = v.path[v.path[:, 0] >= v.pairs / EARLY]
         path = path[np.isfinite(path).all(axis=1)]
         if len(path):
-            path = path[charts.thinned(len(path), POINTS)]
+            path = path[even_positions(len(path), POINTS)]
             curves.append(Curve(v.name, order, path[:, 0], *(scale * path[:, 1:]).T))
-    if len(others) > DRAWN:
-        page.notes.append(f"Of {len(others)} differences from the control, the first {DRAWN} are drawn.")
     unit = "points" if scale == 100 else "outcome"
     if curves:
         ends = [min(c.x[0] for c in curves), max(c.x[-1] for c in curves)]
@@ -99,7 +96,8 @@ def _differences(page: Page, result: ABResult) -> list[Html | None]:
         "A pair has one visitor of the variant and one of the control, or several of one of them if the planned shares "
         "are not equal. Visitors without a partner are not compared, and neither are open ones."
     )
-    return [page.chart(chart), parts.table("Differences from the control", head, rows, numbers=range(1, 4), foot=foot)]
+    notes = [f"Of {len(others)} differences from the control, the first {DRAWN} are drawn."] * (len(others) > DRAWN)
+    return [chart, Table(head, rows, range(1, 4), caption="Differences from the control", notes=[foot, *notes])]
 
 
 def _difference(result: ABResult, v: Variant) -> tuple[str, ...]:

@@ -77,7 +77,7 @@ def judge(where: str, cell: Cell, environment: Any, experiment: Experiment) -> N
         kind, the precision, the budget or the number of rounds.
     """
     from jaxbandit.base.contract import Algorithm
-    from jaxbandit.engine.rounds import contexts, fit
+    from jaxbandit.engine.rounds import fit
     from jaxbandit.engine.rounds.step import plays_batches
     from jaxbandit.running.resolution import beyond_float32
 
@@ -88,8 +88,7 @@ def judge(where: str, cell: Cell, environment: Any, experiment: Experiment) -> N
     if references.is_reference(entry.name):
         references.trace(where, entry, cell.arguments)
     try:
-        fit.check_pair(algorithm, environment, experiment.any_rewards)
-        contexts.check_used(algorithm, environment, experiment.any_context)
+        fit.marks_of(algorithm, environment, experiment.allow)
         limits = fit.lengths(algorithm, environment)
         if experiment.kind == "simulate":
             fit.check_length("", "horizon", experiment.horizon, limits)
