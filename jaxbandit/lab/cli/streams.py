@@ -142,7 +142,7 @@ def answer(result: "Describable", title: str, *, json: bool, html: Path | None) 
         print(result)
 
 
-def unwritten() -> str:
+def fault() -> str:
     """Return why stdout could not be written, or ''; a reader that has closed its end, such as `head`, is no reason."""
     with contextlib.suppress(ValueError):  # user code has closed it
         sys.stdout.flush()
