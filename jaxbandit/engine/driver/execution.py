@@ -65,11 +65,7 @@ class Execution(NamedTuple):
     progress: bool | Callable[[Progress], None] | None = None
 
     def here(self, where: str) -> tuple[list[Device], int]:
-        """Return the devices and the number of workers of this process.
-
-        Raises:
-          ValueError: a number of the record is out of range; the message begins with `where`.
-        """
+        """Return the devices and the number of workers of this process; a number out of range is a ValueError."""
         for name in ("workers", "width", "chunk"):
             if (value := getattr(self, name)) is not None:
                 checks.integer(where, name, value, 1, 2**31 - 1)
@@ -82,14 +78,7 @@ DEFAULT = Execution()
 
 
 def unknown(where: str, name: str, known: Iterable[str], places: Mapping[str, str] = MappingProxyType({})) -> NoReturn:
-    """Raise a TypeError for an argument that a function does not have, which says where it belongs.
-
-    Args:
-      where: the function.
-      name: the argument.
-      known: the arguments that the function has.
-      places: what to write instead of some others.
-    """
+    """Raise a TypeError that says where an argument belongs which a function lacks, as in `places`."""
     if name in Execution._fields and "execution" in known:
         places = {name: f"execution=jb.Execution({name}=...)"}
     if name in places:
