@@ -24,7 +24,7 @@ def pulls(rule: str, runs: int, rounds: int, path: str) -> dict[str, Any]:
     from jaxbandit.engine.driver.simulate import simulate_cell
 
     means: Any = np.linspace(GAP, GAP * ARMS, ARMS)
-    make: Any = getattr(jb, rule)
+    make: Any = getattr(jb.algorithms, rule)
     marks = range(1, rounds + 1)
     found = simulate_cell(
         lambda _: (make(ARMS), jb.environments.bernoulli(means)), (), horizon=rounds, num_runs=runs, checkpoints=marks

@@ -32,7 +32,7 @@ LENGTH = 10_000  # for rules that must know the horizon
 
 def pair(rule: str, num_arms: int) -> Callable[[Any], Any]:
     """Return the function that makes the rule and its environment."""
-    make: Any = getattr(jb, rule)
+    make: Any = getattr(jb.algorithms, rule)
     if rule == "lin_ucb":
         dim = 20
         features = np.random.default_rng(0).normal(size=(num_arms, dim))

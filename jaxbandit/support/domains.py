@@ -187,6 +187,11 @@ def one_or_several(item: Domain, allowed: str, **how: bool) -> Domain:
 
 
 BOOLEAN = values("true or false", lambda value: isinstance(value, bool))
+RANGE = values(
+    "two finite numbers (low, high) with low < high",
+    lambda ends: len(ends) == 2 and -math.inf < ends[0] < ends[1] < math.inf,
+    lambda value: tuple(map(_real, value)),
+)
 NAME = values(
     f"a non-empty string of one line, of at most {NAME_BYTES} bytes, because file names contain it",
     lambda value: (

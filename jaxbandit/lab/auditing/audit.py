@@ -57,8 +57,7 @@ def audit(
     from jaxbandit.lab.auditing.experiment import audit_experiment
     from jaxbandit.lab.experiments.truth import warnings_of
 
-    limits = Limits(confidence, resolution, factor, runs, seconds)
-    limits.check()
+    limits = Limits(confidence, resolution, factor, runs, seconds).check()
     experiment = specs.load(spec, overrides, imports=imports)
     for line in warnings_of(experiment):
         warnings.warn(line, stacklevel=2)
