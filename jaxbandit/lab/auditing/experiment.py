@@ -110,7 +110,7 @@ def audit_experiment(
 
 def document(experiment: Experiment, results: Sequence[AuditedResult]) -> Json:
     """Return what `--json` prints."""
-    return summary(experiment.name, experiment.kind, experiment.seed, experiment.precision, results)
+    return summary(experiment.name, results)
 
 
 def table(results: Sequence[AuditedResult]) -> str:

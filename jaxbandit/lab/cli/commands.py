@@ -99,8 +99,7 @@ class Run(Divided):
         if self.json:
             from jaxbandit.running.results.saving import summary
 
-            about = (experiment.name, results[0].kind, experiment.seed, experiment.precision)
-            streams.document(summary(*about, results))
+            streams.document(summary(experiment.name, results))
         else:
             print(table(results))
         return _draw(results, out, quiet=self.json)
@@ -188,7 +187,7 @@ class Compare:
         if self.json:
             streams.document(report.to_json())
         else:
-            print(report.table())
+            print(report)
         return DONE
 
 

@@ -86,8 +86,7 @@ class Merge:
 
         experiment, results = merge(self.directories, self.out, mixed=self.mixed, imports=self.import_)
         if self.json:
-            about = (experiment.name, results[0].kind, experiment.seed, experiment.precision)
-            streams.document(summary(*about, results))
+            streams.document(summary(experiment.name, results))
         else:
             print(table(results))
         return DONE

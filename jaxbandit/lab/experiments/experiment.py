@@ -90,8 +90,7 @@ def run_experiment(
                     failures.judge([done[cell.index]], max_failed)
         results = [done[cell.index] for cell in cells]
         if out is not None:
-            about = (experiment.name, results[0].kind, experiment.seed, experiment.precision)
-            write_summary(out, *about, results)
+            write_summary(out, experiment.name, results)
             directory.tidy(out)
     return results
 

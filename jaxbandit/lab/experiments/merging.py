@@ -114,8 +114,7 @@ def merge(
                 done[cell.index] = job.join(cell, stored[cell.index], mixed)
             failures.judge([done[cell.index]], max_failed)
         results = [done[cell.index] for cell in experiment.cells()]
-        about = (experiment.name, results[0].kind, experiment.seed, experiment.precision)
-        write_summary(out, *about, results)
+        write_summary(out, experiment.name, results)
         directory.tidy(out)
     return experiment, results
 
