@@ -141,7 +141,7 @@ def search(x: np.ndarray, y: np.ndarray, seed: int) -> tuple:
         return float(SVC(**config).fit(seen, of_seen).score(new, of_new))
 
     space = {name: jb.space.loguniform(values[0], values[-1]) for name, values in worlds.GRID.items()}
-    found = jb.search(train, space, "tpe", max_trainings=100, seed=seed, progress=False)
+    found = jb.search(train, space, "tpe", seed=seed, budget=100, execution=jb.Execution(progress=False))
     SVC(**found.config).fit(x, y)  # as the others do in the end
     known = "" if found.certificate is None else found.certificate.known
     return found.config, float(found.table["mean"][found.index]), 100, known

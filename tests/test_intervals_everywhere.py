@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
+from records import records
 from tiers import a_few
 
 import jaxbandit as jb
@@ -96,7 +97,7 @@ def tuned(scores, **given):
         return float(scores[config["arm"], places.setdefault(seed, len(places)) % scores.shape[1]])
 
     configs = [{"arm": 0}, {"arm": 1}]
-    found = jb.tune(train, configs, max_trainings=2 * scores.shape[1], progress=False, **given)
+    found = jb.tune(train, configs, **records(max_trainings=2 * scores.shape[1], progress=False, **given))
     return of_certificate(found.certificate)
 
 

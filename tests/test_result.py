@@ -10,12 +10,12 @@ from scipy import stats
 from jaxbandit.base.contract import Outcome
 from jaxbandit.decide.loading import load
 from jaxbandit.engine.storage import files as storage
-from jaxbandit.engine.storage.json_files import read_json
+from jaxbandit.engine.storage.json_files import read_json, write_json
 from jaxbandit.running.results.base import ResultSet
 from jaxbandit.running.results.loading import load_cell
 from jaxbandit.running.results.regret import RegretResult
 from jaxbandit.running.results.report import table
-from jaxbandit.running.results.saving import save, save_cell, write_summary
+from jaxbandit.running.results.saving import save, save_cell, summary
 
 pytestmark = pytest.mark.quickly_compiled
 
@@ -180,7 +180,8 @@ def test_directory_with_summary_and_lookup(tmp_path):
     cells = [result(REGRET, algorithm="a"), result(REGRET, algorithm="b")]
     for i, cell in enumerate(cells):
         save_cell(tmp_path, i, cell)
-    content = write_summary(tmp_path, "demo", cells)
+    content = summary("demo", cells)
+    write_json(tmp_path / "summary.json", content)
     (tmp_path / "spec.toml").write_text("name = 'demo'\n")
     results = load(tmp_path)
     assert content == read_json(tmp_path / "summary.json", storage.RECOMPUTE) == results.to_json()
@@ -262,7 +263,7 @@ def test_damage_is_one_line_that_names_the_file(tmp_path, name, damage):
     cells = [result(REGRET), result(REGRET, algorithm="b")]
     for i, cell in enumerate(cells):
         save_cell(tmp_path, i, cell)
-    write_summary(tmp_path, "demo", cells)
+    write_json(tmp_path / "summary.json", summary("demo", cells))
     damage(tmp_path / name)
     with pytest.raises(ValueError, match=name) as error:
         load(tmp_path)
@@ -337,7 +338,7 @@ def test_the_regret_at_the_horizon_is_a_number_with_its_interval():
     assert found.se == pytest.approx(rows[:, -1].std(ddof=1) / np.sqrt(40), rel=1e-5)
     one = result(rows[:1]).regret
     assert one.value == pytest.approx(rows[0, -1], rel=1e-6) and np.isnan([one.se, one.low, one.high]).all()
-    with pytest.raises(ValueError, match="what = .regret., must be one of feedback"):
+    with pytest.raises(ValueError, match=r"what = .regret., must be one of feedback"):
         result(rows, measure="feedback").regret  # noqa: B018
 
 

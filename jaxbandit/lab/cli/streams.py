@@ -11,9 +11,11 @@ import io
 import json
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, TextIO
 
+from jaxbandit.lab.cli.endings import DONE
+from jaxbandit.support import text
 from jaxbandit.support.refusals import reason
 
 
@@ -103,6 +105,24 @@ def output() -> TextIO:
 def document(content: Any) -> None:
     """Print the JSON document of a command."""
     print(json.dumps(content, allow_nan=False), file=output())
+
+
+def reply(as_json: bool, content: Callable[[], Any], shown: Callable[[], str]) -> int:
+    """Print what a command has found, as one JSON document or as text; return the exit status."""
+    if as_json:
+        document(content())
+    else:
+        print(shown())
+    return DONE
+
+
+def remark(experiment: Any) -> None:
+    """Print the warnings and the notes on an experiment on stderr."""
+    from jaxbandit.lab.experiments.truth import notes_of, warnings_of
+
+    for kind, lines in (("warning", warnings_of(experiment)), ("note", notes_of(experiment))):
+        for line in lines:
+            text.say(f"{kind}: {line}")
 
 
 def unwritten() -> str:

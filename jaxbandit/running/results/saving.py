@@ -49,7 +49,7 @@ def save(results: Any, directory: str | Path, *, replace: bool = False) -> None:
             path.unlink()
         for index, result in enumerate(some):
             save_cell(directory, index, result)
-        write_summary(directory, name, some)
+        write_json(directory / "summary.json", summary(name, some))
 
 
 def summary(name: str, results: Sequence[Any], **extra: Any) -> dict:
@@ -75,13 +75,6 @@ def summary(name: str, results: Sequence[Any], **extra: Any) -> dict:
 def _own(result: Any, **shared: Any) -> dict[str, Any]:
     """Return the values in which a result differs from those that the summary states for all."""
     return {key: own for key, value in shared.items() if (own := getattr(result, key)) != value}
-
-
-def write_summary(directory: str | Path, name: str, results: Sequence[Any]) -> dict:
-    """Write DIR/summary.json and return its content."""
-    content = summary(name, results)
-    write_json(Path(directory) / "summary.json", content)
-    return content
 
 
 def save_cell(directory: str | Path, index: int, result: Any) -> None:
