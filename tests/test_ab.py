@@ -9,7 +9,7 @@ from scipy.special import betaln, xlogy
 
 import jaxbandit as jb
 from jaxbandit.decide.variants import stages as staging
-from jaxbandit.decide.variants.bounds import Sides, contrast, mean_interval
+from jaxbandit.decide.variants.bounds import contrast, mean_interval
 from jaxbandit.decide.variants.outcomes import Kind
 from jaxbandit.theory.comparisons import looks
 from jaxbandit.theory.comparisons.betting import mixture_upper
@@ -73,7 +73,7 @@ def test_looks_do_not_depend_on_the_length_but_for_the_last():
 def last(d, kind, alpha):
     """The upper bound of the mean of differences, as the outcomes of one variant against zeros."""
     one, other = d[:, None], np.zeros((len(d), 1))
-    return contrast(Sides((one, other), (one, other)), kind, alpha, ("B", "A"), history=False).high
+    return contrast((one, other), (one, other), kind, alpha, ("B", "A"), history=False).high
 
 
 def test_numbers_in_a_range_do_not_depend_on_its_unit():
