@@ -47,7 +47,7 @@ def measure_case(case: Case, repeats: int = REPEATS) -> dict[str, Any]:
             horizon=case.rounds,
             num_runs=runs,
             checkpoints=[case.rounds],
-            per_run=False,
+            keep=(),
             metrics=metrics,
         )
         return found.run_seconds / (runs * case.rounds) * 1e6, found.compile_seconds

@@ -100,7 +100,7 @@ def jitted_seconds(rule: jb.Algorithm, x: np.ndarray, labels: np.ndarray) -> flo
 def runs_seconds(runs: int) -> float:
     """Return the seconds of a round of a run of `simulate`, without compiling: each run has an order of its own."""
     pair = digits_rule(), jb.environments.classes("digits")
-    found = simulate_cell(lambda _: pair, {}, horizon=1797, num_runs=runs, checkpoints=[1797], per_run=False)
+    found = simulate_cell(lambda _: pair, {}, horizon=1797, num_runs=runs, checkpoints=[1797], keep=())
     return found.run_seconds / (runs * 1797)
 
 

@@ -51,7 +51,7 @@ def rounds(rule: str, num_arms: int, runs: int, seconds: float, unroll: int = 0)
     """
     device = jax.local_devices()[0]
     run = SingleRun(pair(rule, num_arms), (), "threefry4x32", any_rewards=True)
-    program = TileLoop(run, CHECKPOINTS, 0, device.platform)
+    program = TileLoop(run, CHECKPOINTS, device.platform)
     runs = sizes.tile(device.platform, sizes.memory(device), program.run_bytes, runs, 1, 1, size=runs)
     root, numbers = keys.root_key(0), jax.ShapeDtypeStruct((runs,), jnp.int32)
     carry: Any = jax.eval_shape(program.start, (), root, numbers)

@@ -88,7 +88,7 @@ def _player(kind: str, problem: Problem, runs: int, rounds: int) -> Callable[[],
         return algorithm(problem[0], horizon=rounds), environment(*problem)
 
     def play() -> tuple[float, float]:
-        found = simulate_cell(make, problem, horizon=rounds, num_runs=runs, checkpoints=[rounds], per_run=False)
+        found = simulate_cell(make, problem, horizon=rounds, num_runs=runs, checkpoints=[rounds], keep=())
         return found.run_seconds, found.compile_seconds
 
     return play

@@ -127,9 +127,7 @@ def _costs(kind: str, algorithm: jb.Algorithm, environment: jb.Environment) -> d
         if stops:
             found: Any = identify_cell(make, {}, num_runs=runs, max_rounds=10**9 if batches else rounds)
             return found.run_seconds, max(found.run_steps, 1)
-        found = simulate_cell(
-            make, {}, horizon=rounds, num_runs=runs, checkpoints=[rounds], per_run=False, metrics=metrics
-        )
+        found = simulate_cell(make, {}, horizon=rounds, num_runs=runs, checkpoints=[rounds], keep=(), metrics=metrics)
         return found.run_seconds, runs * rounds
 
     with jax.enable_x64(stops):

@@ -74,8 +74,8 @@ def compare(name: str, instance: Instance, rounds: int, runs: int = RUNS) -> dic
             num_runs=runs,
             checkpoints=[rounds],
             precision=precision,
-            any_rewards=True,
-            progress=False,
+            allow=("rewards",),
+            execution=jb.Execution(progress=False),
         )
         regrets.append(np.asarray(found.arrays["regret"], np.float64)[:, -1])
     apart = regrets[0] - regrets[1]

@@ -38,7 +38,13 @@ def lin_ucb(runs: int, rounds: int) -> Play:
 def _simulate(algorithm: Any, environment: Any, runs: int, rounds: int) -> Play:
     def play() -> tuple[int, float]:
         found = jb.simulate(
-            algorithm, environment, horizon=rounds, num_runs=runs, checkpoints=[rounds], per_run=False, progress=False
+            algorithm,
+            environment,
+            horizon=rounds,
+            num_runs=runs,
+            checkpoints=[rounds],
+            keep=(),
+            execution=jb.Execution(progress=False),
         )
         return runs * rounds, float(found.interval().value[-1])
 
@@ -74,7 +80,7 @@ def it(rule: str, runs: int, **more: Any) -> Play:
 
 def _identify(algorithm: Any, environment: Any, runs: int, **more: Any) -> Play:
     def play() -> tuple[int, float]:
-        found = jb.identify(algorithm, environment, num_runs=runs, progress=False, **more)
+        found = jb.identify(algorithm, environment, num_runs=runs, **more, execution=jb.Execution(progress=False))
         return found.run_steps, float(found.arrays["samples"].mean())
 
     return play

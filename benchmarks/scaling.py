@@ -129,7 +129,7 @@ def _player(make: Callable[[Any], Any], workers: int | None) -> Play:
             "horizon": rounds,
             "num_runs": runs,
             "execution": Execution(workers=workers or 1),
-            "per_run": False,
+            "keep": (),
         }
         begun = time.process_time()
         found = simulate_cell(make, arguments, checkpoints=[rounds], **options)

@@ -222,9 +222,7 @@ BAD = {
         "exp3_s: alpha = 2.0, must be a number in (0, 1]",
     ),
     "horizon": (
-        lambda: jb.simulate(
-            jb.algorithms.exp3(2), jb.environments.loss_table([[0.1, 0.2]]), horizon=2, num_runs=1, progress=False
-        ),
+        lambda: jb.simulate(jb.algorithms.exp3(2), jb.environments.loss_table([[0.1, 0.2]]), horizon=2, num_runs=1),
         "simulate: horizon = 2, must be at most 1, the environment's number of rounds",
     ),
     "rollout": (
@@ -234,9 +232,7 @@ BAD = {
         "rollout: horizon = 3, must be at most 1",
     ),
     "wide rewards": (
-        lambda: jb.simulate(
-            jb.algorithms.exp3(2), jb.environments.gaussian([0.1, 0.2]), horizon=2, num_runs=1, progress=False
-        ),
+        lambda: jb.simulate(jb.algorithms.exp3(2), jb.environments.gaussian([0.1, 0.2]), horizon=2, num_runs=1),
         "exp3 is made for rewards in [0, 1], but gaussian has rewards",
     ),
 }

@@ -315,8 +315,8 @@ def test_a_nan_reward_is_said():
 
 def test_without_per_run_arrays_the_means_are_the_same_bytes():
     full, lean = (
-        simulate_cell(make, MEANS, horizon=150, num_runs=300, per_run=p, execution=Execution(width=64))
-        for p in (True, False)
+        simulate_cell(make, MEANS, horizon=150, num_runs=300, keep=keep, execution=Execution(width=64))
+        for keep in (("runs",), ())
     )
     assert lean.regret is None and lean.pulls is None and lean.recommendation is None
     assert full.mean.tobytes() == lean.mean.tobytes() and full.variance.tobytes() == lean.variance.tobytes()

@@ -87,6 +87,14 @@ def altered(algorithm, apply):
     return algorithm._replace(replan=algorithm.replan._replace(apply=apply))
 
 
+def late_by(late):
+    def pair(means):
+        algorithm, environment = make(means)
+        return algorithm._replace(replan=algorithm.replan._replace(late=late)), environment
+
+    return pair
+
+
 OPTIONS = {"horizon": 150, "num_runs": 200}
 
 
@@ -105,7 +113,7 @@ def same(a, b, runs=None):
 def test_equals_one_run_after_the_other(late):
     """The contract, written as a plain loop: a new plan before the round that asks, or at most `late` rounds after."""
     number, horizon = 3, 100
-    many = simulate_cell(make, MEANS, horizon=horizon, num_runs=number, replan_late=late)
+    many = simulate_cell(late_by(late), MEANS, horizon=horizon, num_runs=number)
     run = SingleRun(make, jnp.asarray(MEANS), "threefry4x32")
     assert not run.state_varies.round and run.state_varies.planned
     algorithm = make(MEANS)[0]
@@ -179,8 +187,8 @@ def test_interrupted_and_resumed(whole, tmp_path, monkeypatch):
 
     with pytest.raises(Interrupted):
         simulate_cell(make, MEANS, **OPTIONS, execution=Execution(directory=tmp_path, progress=stop))
-    with pytest.raises(ValueError, match="of another simulation"):
-        simulate_cell(make, MEANS, **OPTIONS, execution=Execution(directory=tmp_path), replan_late=1)
+    with pytest.raises(ValueError, match="of another simulation: replan_late 0, here 1"):
+        simulate_cell(late_by(1), MEANS, **OPTIONS, execution=Execution(directory=tmp_path))
     rest = simulate_cell(make, MEANS, **OPTIONS, execution=Execution(directory=tmp_path))
     same(whole, rest)
     assert rest.run_steps < whole.run_steps and rest.kinds_mean.tobytes() == whole.kinds_mean.tobytes()
@@ -224,15 +232,15 @@ def test_a_plan_that_changes_a_type_is_named():
 
 def test_how_late_is_judged():
     for late in (-1, 1.5, True):
-        with pytest.raises(ValueError, match="simulate: replan_late = "):
-            simulate_cell(make, MEANS, horizon=10, num_runs=2, replan_late=late)
+        with pytest.raises(ValueError, match=r"algorithm: replan\.late = "):
+            simulate_cell(late_by(late), MEANS, horizon=10, num_runs=2)
 
 
 @pytest.mark.quickly_compiled
 def test_rounds_by_kind_are_kept_with_the_result(tmp_path):
     algorithm, environment = make(MEANS)
-    options = {"horizon": 30, "num_runs": 64, "progress": False}
-    full, lean = (simulate(algorithm, environment, **options, per_run=keep) for keep in (True, False))
+    options = {"horizon": 30, "num_runs": 64}
+    full, lean = (simulate(algorithm, environment, **options, keep=keep) for keep in (("runs",), ()))
     kinds = full.arrays["kinds"]
     assert kinds.shape == (64, 2) and (kinds.sum(1) == 30).all() and len(np.unique(kinds[:, 0])) > 1
     np.testing.assert_allclose(lean.arrays["kinds_mean"], kinds.mean(0))

@@ -44,7 +44,6 @@ def test_what_differs_is_named(tmp_path):
     refused("seed 0, here 1", seed=1)
     refused("horizon 100, here 101", horizon=101)
     refused(r"the recorded rounds \(checkpoints\) differ", checkpoints=[100])
-    refused("replan_late 0, here 2", replan_late=2)
     refused("generator threefry4x32, here threefry2x32", implementation="threefry2x32")
     refused("precision float32, here float64", precision="float64")
     refused("the arguments of algorithm or environment differ", means=MEANS + 0.01)

@@ -219,7 +219,7 @@ def test_two_workers_with_linear_algebra_end():
         import jaxbandit as jb
         algorithm = jb.algorithms.saqm(24, k=6, schedule="every", epsilon=50.0)  # stops at its first look
         world = jb.environments.full_bandit(np.linspace(0, 1, 24), 6)
-        result = jb.identify(algorithm, world, num_runs=128, max_rounds=100, workers=2)
+        result = jb.identify(algorithm, world, num_runs=128, max_rounds=100, execution=jb.Execution(workers=2))
         print(len(result.samples()))
         """
     done = subprocess.run(

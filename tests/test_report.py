@@ -24,7 +24,8 @@ from jaxbandit.engine.storage import files as storage
 from jaxbandit.engine.storage.json_files import read_json, write_json
 from jaxbandit.lab import cli
 from jaxbandit.lab.auditing.cell import Limits, judge
-from jaxbandit.lab.auditing.experiment import AuditedResult, document
+from jaxbandit.lab.auditing.experiment import AuditedResult
+from jaxbandit.lab.experiments.directory import summary_of
 from jaxbandit.running.results.base import ResultSet
 from jaxbandit.running.results.compare import compare
 from jaxbandit.support.refusals import BadInput
@@ -407,7 +408,7 @@ def audited(place, max_rounds_reached=3):
         finding = judge(errors, censored, 1000, fields["guarantee"]["delta"], limits, len(cases))
         some.append(AuditedResult(**fields, finding=finding))
     about = SimpleNamespace(name=HOSTILE, kind="identify", seed=3, precision="float64")
-    write_json(place / "audit.json", document(about, some))
+    write_json(place / "audit.json", summary_of(about, some))
     (place / "spec.toml").write_text('kind = "identify"\n')
     return some
 

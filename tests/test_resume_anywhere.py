@@ -196,7 +196,7 @@ def test_more_runs_extend_what_is_there(tmp_path, short_chunks):
     )
     taken = {"regret": some.regret, "pulls": some.pulls, "recommendation": some.recommendation, "outcome": some.outcome}
     finished = Finished("cell-000", some.identity, taken)
-    lean = simulate_cell(make_plain, MEANS, **HORIZON, finished=finished, per_run=False)
+    lean = simulate_cell(make_plain, MEANS, **HORIZON, finished=finished, keep=())
     assert lean.mean.tobytes() == whole.mean.tobytes() and lean.outcome.tobytes() == whole.outcome.tobytes()
     assert lean.run_steps == 70 * 640
     with pytest.raises(ValueError, match="cell-000: has 130 runs, but num_runs = 100 asks for fewer"):

@@ -27,7 +27,7 @@ import repository_files  # noqa: E402
 
 PAGES = "index start choose tune reproduce write_your_own cluster promises gallery cli benchmarks faq changelog clock "
 PAGES += "reference/index reference/algorithms reference/generated/jaxbandit.Algorithm "
-PAGES += "reference/generated/jaxbandit.algorithms.kl_ucb notebooks/lingape "
+PAGES += "reference/generated/jaxbandit.algorithms.kl_ucb notebooks/lingape mathematics "
 PAGES += "arguments results/engine results/accelerators beside gpu contexts evaluate ab metrics settings recipes/index"
 LEGIBLE = 4.5  # contrast of text and what is behind it, the least that WCAG 2 (level AA) allows
 

@@ -15,7 +15,8 @@ from jaxbandit.decide.logs.log import Log
 from jaxbandit.decide.logs.policy_of import contexts_of
 from jaxbandit.decide.logs.replaying import Order, Replayed, Rows, replayed
 from jaxbandit.engine.driver.horizon import Record, default_checkpoints
-from jaxbandit.engine.rounds import contexts, fit
+from jaxbandit.engine.rounds import fit
+from jaxbandit.engine.rounds.fit import Allow
 from jaxbandit.engine.rounds.moments import Moments
 from jaxbandit.running.results.regret import RegretResult
 from jaxbandit.support import checks
@@ -33,8 +34,7 @@ def replay(
     seed: int = 0,
     order: Order = "shuffle",
     checkpoints: Sequence[int] | None = None,
-    any_rewards: bool = False,
-    any_context: bool = False,
+    allow: Allow = (),
     name: str | None = None,
     instance: str = "log",
 ) -> RegretResult:
@@ -61,8 +61,7 @@ def replay(
         their order.
       checkpoints: numbers of accepted rows at which the mean reward is recorded, increasing from at least 1; the
         horizon is added. Default: about 100.
-      any_rewards: as for `simulate`.
-      any_context: as for `simulate`: plays a rule that ignores the contexts of the log.
+      allow: in what the algorithm need not fit the log, as for `simulate`, such as "context".
       name: name of the algorithm in the result.
       instance: name of the log in the result.
 
@@ -82,8 +81,8 @@ def replay(
     chance, least = _chances(log)
     rows = Rows(contexts_of(algorithm, log, "replay"), log.action, log.reward, chance)
     world = _environment(algorithm, log, rows.context)
-    fit.check_pair(algorithm, world, any_rewards)
-    blind = contexts.check_used(algorithm, world, any_context)
+    fit.check_allowed("replay", allow)
+    misfits = fit.marks_of(algorithm, world, allow)
     horizon = checks.integer(
         "replay", "horizon", _default(len(log), least) if horizon is None else horizon, 1, len(log)
     )
@@ -101,8 +100,7 @@ def replay(
         seed=seed,
         precision="float64",
         truth={},
-        any_rewards=any_rewards and bool(fit.misfit(algorithm.rewards, world.rewards)),
-        any_context=blind,
+        **misfits,
     )
 
 

@@ -12,10 +12,12 @@ import io
 import json
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
+from jaxbandit.lab.cli.endings import DONE
+from jaxbandit.support import text
 from jaxbandit.support.refusals import reason
 
 if TYPE_CHECKING:
@@ -110,16 +112,31 @@ def document(content: Any) -> None:
     print(json.dumps(content, allow_nan=False), file=output())
 
 
-def answer(result: "Describable", title: str, *, json: bool, html: Path | None) -> None:
-    """Print a result as text or as a JSON document, and write its report if a file is named."""
+def reply(as_json: bool, content: Callable[[], Any], shown: Callable[[], str]) -> int:
+    """Print what a command has found, as one JSON document or as text; return the exit status."""
+    if as_json:
+        document(content())
+    else:
+        print(shown())
+    return DONE
+
+
+def answer(result: "Describable", title: str, *, as_json: bool, html: Path | None) -> int:
+    """Print a result as `reply` does, and write its report if a file is named; return the exit status."""
     if html is not None:
         from jaxbandit.lab.report.write import write_page
 
         write_page(dataclasses.replace(result.describe(detail=True), title=title), html)
-    if json:
-        document(result.to_json())
-    else:
-        print(result)
+    return reply(as_json, result.to_json, lambda: str(result))
+
+
+def remark(experiment: Any) -> None:
+    """Print the warnings and the notes on an experiment on stderr."""
+    from jaxbandit.lab.experiments.truth import notes_of, warnings_of
+
+    for kind, lines in (("warning", warnings_of(experiment)), ("note", notes_of(experiment))):
+        for line in lines:
+            text.say(f"{kind}: {line}")
 
 
 def unwritten() -> str:

@@ -5,7 +5,7 @@ The fields of `Experiment` declare the keys of its TOML: what each may be, and i
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 from jaxbandit.lab.specs import arguments
 from jaxbandit.lab.specs.entry import Entry
@@ -33,6 +33,7 @@ MAX_ROUNDS = 10_000_000
 SEED = integer(0, 2**32 - 1)
 
 _METRICS = several(NAME, "a list of names of metrics", empty=True)
+_ALLOW = several(choice(("rewards", "context")), 'a list of some of "rewards", "context"', empty=True)
 _BUDGET = one_or_several(integer(1, MOST_PULLS), "a number of pulls, or a list of them", distinct=True)
 
 
@@ -137,8 +138,7 @@ class Experiment:
     budget: tuple[int, ...] = key(_BUDGET, (), kind="identify", otherwise=())
     max_rounds: int = key(_max_rounds, _default_max_rounds, kind="identify", otherwise=0)
     precision: str = key(lambda settings: precision(*_limit(settings)), _default_precision)
-    any_rewards: bool = key(BOOLEAN, False)
-    any_context: bool = key(BOOLEAN, False)
+    allow: tuple[Literal["rewards", "context"], ...] = key(_ALLOW, ())
     max_failed: float = key(number(0, 1), MAX_FAILED)
     instances: tuple[InstanceSpec, ...]
     algorithms: tuple[AlgorithmSpec, ...]

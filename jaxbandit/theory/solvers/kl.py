@@ -82,9 +82,8 @@ def _one_minus_exp(w: Array, shrink: Array) -> Array:
 def _start(p: Array, inverse_p: Array, d: Array) -> Array:
     """Return w with F(w) = (1-p) d, up to 0.3 % of q - p.
 
-    For small d it is w = s - (1+p)/(6p) s^2 + d with s = sqrt(2pd), and for large d w = d + c with c = -p log p /
-    (1-p). A rational function of s with both limits, using Carlson's bound c ~ 6p / (1 + 4 sqrt p + p), has one free
-    parameter; 0.18 is its fit for p in [0.01, 1].
+    It is a rational function of s = sqrt(2pd) with the right limits for small and large d, by Carlson's bound of -p log
+    p / (1-p), and one free parameter, 0.18, fitted for p in [0.01, 1].
     """
     s = jnp.sqrt(2 * p * d)
     curvature = (1 + p) * (inverse_p / 6) * s
