@@ -40,15 +40,15 @@ def contrast(
     Open outcomes have the least value in `low`, and the largest one in `high`. With `history` the path has smaller
     numbers of pairs, which are in the order of arrival. The names of the variants are for what is missing.
     """
-    shown, missing, width = _apart(low[0], low[1]), "", kind.high - kind.low
+    shown, missing, width = _gaps(low[0], low[1]), "", kind.high - kind.low
     n = len(shown)
     if not n:
         return Contrast(0, np.nan, -width, width, missing="" if kind.bounded else f"no pair of {' and '.join(names)}")
     sizes = looks.sample_sizes(n) if history else np.array([n])
     if kind.bounded:
         value = np.cumsum(shown)[sizes - 1] / sizes
-        above = width * looks.upper_bounds(_apart(high[0], low[1]) / width, math.log(alpha), sizes)
-        below = -width * looks.upper_bounds(-_apart(low[0], high[1]) / width, math.log(alpha), sizes)
+        above = width * looks.upper_bounds(_gaps(high[0], low[1]) / width, math.log(alpha), sizes)
+        below = -width * looks.upper_bounds(-_gaps(low[0], high[1]) / width, math.log(alpha), sizes)
     else:
         value, half, missing = _asymptotic(shown, low, sizes, alpha, names)
         below, above = value - half, value + half
@@ -60,7 +60,7 @@ def contrast(
     return Contrast(n, float(shown.mean()), float(below[-1]), float(above[-1]), path, missing)
 
 
-def _apart(one: np.ndarray, other: np.ndarray) -> np.ndarray:
+def _gaps(one: np.ndarray, other: np.ndarray) -> np.ndarray:
     """Return the differences of pairs, in each of which the outcomes of a variant are averaged."""
     return np.asarray(one.mean(axis=1) - other.mean(axis=1))
 
