@@ -108,6 +108,8 @@ def test_a_clear_case_by_hand():
     assert (a.visitors, a.open, a.mean, b.mean, b.pairs) == (120, 0, 0, 1, 120)
     high = 1 - math.exp((betaln(0.5, 120.5) - math.log(math.pi) + math.log(0.025)) / 120)  # delta/V each
     assert (a.low, a.high) == (0, pytest.approx(high)) and (b.low, b.high) == (pytest.approx(1 - high), 1)
+    wide = jb.ab(log, control="A", goal=jb.Goal(delta=0.5)).variants[0].high
+    assert wide == pytest.approx(1 - math.exp((betaln(0.5, 120.5) - math.log(math.pi) + math.log(0.25)) / 120))
     assert (b.difference, b.difference_high) == (1, pytest.approx(1, abs=1e-9))
     assert b.difference_low == pytest.approx(-mixture_upper(-np.ones(120), 0.025), abs=1e-4)
     assert a.excluded and not b.excluded and b.costs_at_most == 0
