@@ -152,7 +152,7 @@ def test_each_training_is_one_call_with_its_dictionary():
         return answered(seed, PROMPTS[number])
 
     best = jb.tune(counted, PROMPTS, goal=0.01)
-    assert best.config == PROMPTS[2] and len(calls) == len(best.history["id"])
+    assert best.best_config == PROMPTS[2] and len(calls) == len(best.history["id"])
     assert not any("traced" in note for note in best.notes)
     drawn = [[seed for seed, number in calls if number == own] for own in range(3)]
     assert drawn[0][:10] == drawn[1][:10] == drawn[2][:10] and len(set(drawn[2])) == len(drawn[2]) >= 10
@@ -266,7 +266,7 @@ def test_dictionaries_are_traced_in_groups_that_do_not_depend_on_others():
     fewer = traced.trace(train, search_space.read("tune", given[:2]))
     assert program.digests[0] == fewer.digests[0] != program.digests[1]
     best = jb.tune(train, given, budget=56)
-    assert best.config == given[2] and list(best.config) == ["x", "act", "n"]
+    assert best.best_config == given[2] and list(best.best_config) == ["x", "act", "n"]
 
 
 SAVED = """

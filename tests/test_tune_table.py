@@ -61,11 +61,11 @@ def test_a_data_frame_names_its_configurations_and_gaps_come_last():
     frame = pandas.DataFrame(CLOSE[:, :8], index=["a", "b", "c"])
     frame.iloc[1, 3] = np.nan
     result = jb.tune(frame)
-    assert result.config == {"config": "c"} and list(result.configs.row(0).values()) == ["a"]
+    assert result.best_config == {"config": "c"} and list(result.configs.row(0).values()) == ["a"]
     assert entered(result) == {(c, s): CLOSE[c, s] for c in range(3) for s in range(8) if (c, s) != (1, 3)}
     assert any("must not depend on the scores" in note for note in result.notes)
     numbered = jb.tune(pandas.DataFrame(TABLE), jb.space.grid(lr=[0.1, 0.2, 0.3]))
-    assert numbered.config == {"lr": 0.3} and numbered.why == "epsilon"
+    assert numbered.best_config == {"lr": 0.3} and numbered.why == "epsilon"
 
 
 @pytest.mark.parametrize(

@@ -173,6 +173,7 @@ class Search:
             chosen,
             history,
             survivors=alive,
+            certificate=self.where,
             counted=history["batch"] == last[history["config"]],
             maximize=self.maximize,
             notes=_notes(played, history),

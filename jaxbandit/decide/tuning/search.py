@@ -200,4 +200,11 @@ def _without_race(row: PyTree, first: First, number: int, maximize: bool) -> Any
         "failed": [False],
     }
     columns = {name: np.array(column) for name, column in history.items()}
-    return tune_result(search_space.read(WHERE, row), 0, columns, survivors=[True], maximize=maximize)
+    return tune_result(
+        search_space.read(WHERE, row),
+        0,
+        columns,
+        survivors=[True],
+        certificate="the best first score",
+        maximize=maximize,
+    )
