@@ -333,7 +333,7 @@ def test_a_training_is_repeated_with_the_same_seed(executor):
         assert sorted(train.seeds) == sorted(min(attempts, 3) * seed[:, 1].tolist())
         for part in parts.values():
             assert part.attempts == min(attempts, 3) and (part.scores[0] == 1.0) == (attempts >= 3)
-        assert parts[0].reason == ("raises OSError: lost" if attempts == 1 else "")
+        assert parts[0].failure == (("OSError", "raises OSError: lost") if attempts == 1 else None)
 
 
 def test_a_training_is_begun_once_by_default():

@@ -13,9 +13,8 @@ from jaxbandit.decide.tuning import configs as search_space
 from jaxbandit.decide.tuning import isolated
 from jaxbandit.decide.tuning.calls import Train
 from jaxbandit.decide.tuning.execution import of_trainings
-from jaxbandit.decide.tuning.own_seeds import PROPOSALS, OwnSeeds
 from jaxbandit.decide.tuning.progress import reporting
-from jaxbandit.decide.tuning.proposals import Best, First, further, propose, ranking
+from jaxbandit.decide.tuning.proposals import PROPOSALS, Best, First, OwnSeeds, further, propose, ranking
 from jaxbandit.decide.tuning.proposing import proposer_of
 from jaxbandit.decide.tuning.result import tune_result
 from jaxbandit.decide.tuning.resuming import resumable
@@ -126,7 +125,7 @@ def search(
     with resumable(path), opened(path, about) as store:
         with reporting(execution.progress, 0) as report:
             best = Best(report, goal.maximize)
-            own = OwnSeeds(store, given, seed, execution.retries, execution.same_train, best.add)
+            own = OwnSeeds(store, given, seed, execution.same_train, best.add)
             until = None if ends is None else began + (ends - began) * count / total
             first = propose(own, source, known_space, train, execution, count, at_once, until, best)
         chosen = ranking(first, goal.maximize)[:finalists]

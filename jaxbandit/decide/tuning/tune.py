@@ -135,9 +135,9 @@ def tune(
         trained = training.read(cast("Train", train), space, execution)
     else:
         trained, chosen = training.of_table(space), table.limited(chosen, goal.min_trainings)
-    about = {"kind": "tune", "seed": seed, "paired": bool(paired)}
+    about = {"kind": "tune", "seed": seed, "paired": paired}
     with resumable(path), opened(path, about) as store, reporting(execution.progress, 0) as report:
-        given = {"blind": bool(blind), "delta": chosen.criterion.delta, "same_train": execution.same_train}
+        given = {"blind": blind, "delta": chosen.criterion.delta, "same_train": execution.same_train}
         numbers = training.enter(store, trained, **given)
         if known is not None:
             known.enter(store, numbers, space, whole=table is None)
@@ -145,21 +145,17 @@ def tune(
         if table is not None:
             evidence.pool[numbers] = table.pool
         terms = Terms(
-            maximize=goal.maximize,
-            paired=bool(paired),
+            given=chosen,
+            paired=paired,
             integer=trained.integer,
             seed=seed,
-            low=chosen.low,
-            high=chosen.high,
-            whose=chosen.whose,
-            on_failure=chosen.on_failure,
-            retries=execution.retries,
+            retries=trained.retries,
             max_trainings=budget.trainings,
             deadline=deadline,
         )
         search = Search(store, evidence, space, numbers, trained.evaluate(store), terms, report)
         try:
-            found = play("tune", search, evidence, chosen, numbers, seed=seed, paired=bool(paired))
+            found = play("tune", search, evidence, chosen, numbers, seed=seed, paired=paired)
         except (BadInput, Unfinished, KeyboardInterrupt) as error:
             recorded.keep(error, store, numbers, path)
             raise
