@@ -106,7 +106,11 @@ def simulated(matrix: np.ndarray, epsilon: float) -> tuple[np.ndarray, np.ndarra
     """Return the trainings of the race and of uniform allocation with its bounds, on rows drawn with replacement."""
     rule = jb.algorithms.paired_race(matrix.shape[1], delta=DELTA, epsilon=epsilon)
     race = jb.identify(
-        rule, jb.environments.table(matrix, rows="common"), num_runs=SIMULATED, seed=2, progress=False
+        rule,
+        jb.environments.table(matrix, rows="common"),
+        num_runs=SIMULATED,
+        seed=2,
+        execution=jb.Execution(progress=False),
     ).samples()
     chance, rounds = np.random.default_rng(2), []
     for _ in range(SIMULATED):

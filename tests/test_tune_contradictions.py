@@ -142,7 +142,7 @@ def test_the_result_of_a_search_begins_with_the_contradiction(race, tmp_path):
     from jaxbandit.lab.report.searches import page_of
 
     page = page_of(tmp_path / "saved")
-    assert page._about[0].startswith("The data contradict an assumption")
+    assert page.blocks[0].lines[0].startswith("The data contradict an assumption")
 
 
 def test_a_search_by_a_rule_says_it():

@@ -1,14 +1,21 @@
 """How runs are played: by which workers and devices, with which sizes, saved where, and reported to whom."""
 
-from collections.abc import Callable, Sequence
+import functools
+import inspect
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from types import MappingProxyType
+from typing import Any, NamedTuple, NoReturn, ParamSpec, TypeVar
 
 import jax
 
 from jaxbandit.engine.layout.compiled import cores
 from jaxbandit.support import checks
+from jaxbandit.support.refusals import nearest
 from jaxbandit.support.types import Device
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 
 class Progress(NamedTuple):
@@ -77,10 +84,6 @@ class Execution(NamedTuple):
     traced: bool | None = None
     same_train: bool = False
 
-    def updated(self, **fields: Any) -> "Execution":
-        """Return the record with those of the fields that are not None."""
-        return self._replace(**{name: value for name, value in fields.items() if value is not None})
-
     def here(self, where: str) -> tuple[list[Device], int]:
         """Return the devices and the number of workers of this process.
 
@@ -98,3 +101,33 @@ class Execution(NamedTuple):
 
 DEFAULT = Execution()
 RUNS = Execution._fields[: Execution._fields.index("batch")]  # the fields with a meaning for runs
+
+
+def unknown(where: str, name: str, known: Iterable[str], places: Mapping[str, str] = MappingProxyType({})) -> NoReturn:
+    """Raise a TypeError for an argument that a function does not have, which says where it belongs.
+
+    Args:
+      where: the function.
+      name: the argument.
+      known: the arguments that the function has.
+      places: what to write instead of some others.
+    """
+    if name in Execution._fields and "execution" in known:
+        places = {name: f"execution=jb.Execution({name}=...)"}
+    if name in places:
+        raise TypeError(f"{where}: {name} is no argument; give {places[name]}")
+    raise TypeError(f"{where}: {name} is no argument, must be one of {', '.join(known)}{nearest(name, known)}")
+
+
+def verb(function: Callable[P, R], places: Mapping[str, str] = MappingProxyType({})) -> Callable[P, R]:
+    """Return a function with an Execution that says where an argument belongs which it does not have."""
+    known = list(inspect.signature(function).parameters)
+
+    @functools.wraps(function)
+    def call(*args: P.args, **options: P.kwargs) -> R:
+        for name in options:
+            if name not in known:
+                unknown(function.__name__, name, known, places)
+        return function(*args, **options)
+
+    return call
