@@ -171,11 +171,11 @@ class TuneResult(Describable):
     def _spent(self) -> str:
         why = f", ended by {self.why}" if self.why else ""
         reused = f" ({self.reused:,} of them from the directory)" if self.reused else ""
-        return f"{self._trainings():,} trainings{reused} {self._of()}{why}"
+        return f"{self._trainings():,} trainings{reused}{self._of()}{why}"
 
     def _of(self) -> str:
         """What was trained."""
-        return f"of {self.configs.count:,} configurations"
+        return f" of {self.configs.count:,} configurations"
 
     def _row(self, index: int) -> dict[str, Any]:
         """One configuration as plain data, without the entries that are unknown."""

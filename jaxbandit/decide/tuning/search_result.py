@@ -104,7 +104,7 @@ class SearchResult(TuneResult):
             parts.append(f"{raced:,} of {self.configs.count:,} finalists")
         if len(self.further):
             parts.append(f"{len(self.further):,} more of the choice")
-        return ", ".join(parts)
+        return f": {', '.join(parts)}"
 
 
 def search_result(
