@@ -394,7 +394,7 @@ def test_lines_are_shown_now_and_then(monkeypatch):
     with progress.reporting(None, 0) as report:
         for second in range(1, 2001):
             clock[0] = 100.0 + second
-            report(progress.Progress(second, 3, 1, 0.5))
+            report(progress.SearchProgress(second, 3, 1, 0.5))
     lines = shown.getvalue().splitlines()
     assert [int(re.search(r"([\d,]+) s", line)[1].replace(",", "")) for line in lines] == [
         10, 20, 40, 80, 160, 320, 640, 1240, 1840,
@@ -402,5 +402,5 @@ def test_lines_are_shown_now_and_then(monkeypatch):
     assert lines[0] == "jaxbandit: tune: 10 trainings in 10 s, 3 survivors, best so far 1 (0.5)" and lines[0].isascii()
     with progress.reporting(False, 0) as report:
         clock[0] += 1000
-        report(progress.Progress(1, 3, 1, float("nan")))
+        report(progress.SearchProgress(1, 3, 1, float("nan")))
     assert len(shown.getvalue().splitlines()) == len(lines)

@@ -135,7 +135,7 @@ def test_a_line_says_that_no_training_has_ended(monkeypatch, capsys):
     with progress.reporting(None, 0) as report:
         for _ in range(8):
             time.sleep(0.05)
-            report(progress.Progress(1, 2, 0, 0.5))
+            report(progress.SearchProgress(1, 2, 0, 0.5))
         assert "no training has ended" not in capsys.readouterr().err
         time.sleep(0.9)
     said = capsys.readouterr().err.splitlines()

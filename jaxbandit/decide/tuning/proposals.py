@@ -15,7 +15,7 @@ from jaxbandit.decide.tuning import configs as search_space
 from jaxbandit.decide.tuning import training
 from jaxbandit.decide.tuning.calls import Train
 from jaxbandit.decide.tuning.configs import failed
-from jaxbandit.decide.tuning.progress import Progress
+from jaxbandit.decide.tuning.progress import SearchProgress
 from jaxbandit.decide.tuning.proposing import Proposer, Space
 from jaxbandit.decide.tuning.searching import Evaluate
 from jaxbandit.decide.tuning.seeds import pull_words
@@ -117,7 +117,7 @@ class First(NamedTuple):
 class Best:
     """The progress of the proposals."""
 
-    def __init__(self, report: Callable[[Progress], None], maximize: bool):
+    def __init__(self, report: Callable[[SearchProgress], None], maximize: bool):
         """Begin without trainings; `report` receives the progress."""
         self._report, self._maximize = report, maximize
         self._trained, self.count, self.best, self.score = 0, 0, 0, math.nan
@@ -125,7 +125,7 @@ class Best:
     def add(self, ended: int) -> None:
         """Report that so many more trainings have ended."""
         self._trained += ended
-        self._report(Progress(self._trained, self.count, self.best, self.score))
+        self._report(SearchProgress(self._trained, self.count, self.best, self.score))
 
     def see(self, number: int, score: float) -> None:
         """Take the score of a proposal, which may be the best one."""

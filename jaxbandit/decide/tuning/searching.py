@@ -11,7 +11,7 @@ from jaxbandit.decide.tuning.allocation import Allocation, Request
 from jaxbandit.decide.tuning.calls import Part
 from jaxbandit.decide.tuning.configs import Configs, failed
 from jaxbandit.decide.tuning.evidence import Evidence
-from jaxbandit.decide.tuning.progress import Progress
+from jaxbandit.decide.tuning.progress import SearchProgress
 from jaxbandit.decide.tuning.seeds import pull_words
 from jaxbandit.decide.tuning.settings import Settings
 from jaxbandit.decide.tuning.store import LATE, Outcome, Store
@@ -64,7 +64,7 @@ class Search:
         numbers: np.ndarray,
         evaluate: Evaluate,
         terms: Terms,
-        report: Callable[[Progress], None],
+        report: Callable[[SearchProgress], None],
     ):
         """Begin a search.
 
@@ -246,7 +246,7 @@ class Search:
             self._report(self.progress())
             self._reported = time.perf_counter()
 
-    def progress(self) -> Progress:
+    def progress(self) -> SearchProgress:
         """Return the progress of the search."""
         location = self._evidence.location()
         left = self.present & ~self._evidence.excluded()
@@ -254,4 +254,4 @@ class Search:
         best = int(np.argmax(known))
         score = float(known[best]) if np.isfinite(known[best]) else float("nan")
         score = score if self.terms.given.criterion.maximize else -score
-        return Progress(self.spent, int(left.sum()), int(self.places[best]), score)
+        return SearchProgress(self.spent, int(left.sum()), int(self.places[best]), score)
