@@ -19,8 +19,8 @@ from jaxbandit.decide.tuning import trainings
 from jaxbandit.decide.tuning.configs import Configs
 from jaxbandit.decide.tuning.execution import RUNGS, of_trainings
 from jaxbandit.decide.tuning.result import TuneResult, tune_result
-from jaxbandit.decide.tuning.resuming import resumable
 from jaxbandit.decide.tuning.rungs import IDENTITY, Bracket, Rung, halve, ranking
+from jaxbandit.decide.tuning.store import resumable
 from jaxbandit.decide.tuning.trainings import Programs, Trainee
 from jaxbandit.engine.driver.execution import DEFAULT, Execution
 from jaxbandit.engine.storage import directories, identity

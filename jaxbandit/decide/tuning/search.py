@@ -17,7 +17,6 @@ from jaxbandit.decide.tuning.progress import reporting
 from jaxbandit.decide.tuning.proposals import PROPOSALS, Best, First, OwnSeeds, further, propose, ranking
 from jaxbandit.decide.tuning.proposing import proposer_of
 from jaxbandit.decide.tuning.result import tune_result
-from jaxbandit.decide.tuning.resuming import resumable
 from jaxbandit.decide.tuning.search_result import SearchResult, search_result
 from jaxbandit.decide.tuning.settings import Settings, settings
 from jaxbandit.decide.tuning.store import opened
@@ -122,7 +121,7 @@ def search(
         at_once = AT_ONCE if source.name == "random" else 1 if execution.executor is None else ON_EXECUTOR
     path = None if execution.directory is None else Path(execution.directory)
     about = {"kind": "search", "seed": seed, "proposer": source.name, "at_once": at_once}
-    with resumable(path), opened(path, about) as store:
+    with opened(path, about) as store:
         with reporting(execution.progress, 0) as report:
             best = Best(report, goal.maximize)
             own = OwnSeeds(store, given, seed, execution.same_train, best.add)

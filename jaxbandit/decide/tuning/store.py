@@ -21,7 +21,8 @@ from jaxbandit.decide.tuning.criterion import Stage
 from jaxbandit.engine.storage import directories, json_files
 from jaxbandit.engine.storage import files as storage
 from jaxbandit.engine.storage.appending import OpenLog
-from jaxbandit.support.refusals import BadInput
+from jaxbandit.support import refusals
+from jaxbandit.support.refusals import BadInput, Unfinished
 from jaxbandit.support.types import Json
 
 ABOUT, LOG = "scores.json", "scores.jsonl"
@@ -170,8 +171,21 @@ class DirectoryStore(Store):
 
 
 @contextlib.contextmanager
+def resumable(directory: Path | None) -> Iterator[None]:
+    """Add to a KeyboardInterrupt, as a note, and to an Unfinished whether the same call resumes."""
+    try:
+        with refusals.resumable(directory, "directory"):
+            yield
+    except Unfinished as error:
+        error.args = (f"{error}; {refusals.what_is_saved(directory, 'directory')}",)
+        raise
+
+
+@contextlib.contextmanager
 def opened(path: Path | None, about: Json) -> Iterator[Store]:
     """Open the store of a directory, or begin a new one, locked against other processes; in memory without a path.
+
+    What ends a search early says whether the same call resumes.
 
     Args:
       path: path of the directory, which is created if it does not exist.
@@ -182,9 +196,10 @@ def opened(path: Path | None, about: Json) -> Iterator[Store]:
         message has one line.
     """
     if path is None:
-        yield Store()
+        with resumable(path):
+            yield Store()
         return
-    with directories.locked(path, ABOUT):
+    with resumable(path), directories.locked(path, ABOUT):
         if not (path / ABOUT).exists():
             json_files.write_json(path / ABOUT, {"schema": SCHEMA, **about})
         stored = read_about(path)

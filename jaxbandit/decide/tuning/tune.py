@@ -18,7 +18,6 @@ from jaxbandit.decide.tuning.playing import play
 from jaxbandit.decide.tuning.progress import reporting
 from jaxbandit.decide.tuning.reporting import late_notes, search_notes
 from jaxbandit.decide.tuning.result import TuneResult, tune_result
-from jaxbandit.decide.tuning.resuming import resumable
 from jaxbandit.decide.tuning.searching import Search, Terms
 from jaxbandit.decide.tuning.settings import settings
 from jaxbandit.decide.tuning.store import opened
@@ -136,7 +135,7 @@ def tune(
     else:
         trained, chosen = training.of_table(space), table.limited(chosen, goal.min_trainings)
     about = {"kind": "tune", "seed": seed, "paired": paired}
-    with resumable(path), opened(path, about) as store, reporting(execution.progress, 0) as report:
+    with opened(path, about) as store, reporting(execution.progress, 0) as report:
         given = {"blind": blind, "delta": chosen.criterion.delta, "same_train": execution.same_train}
         numbers = training.enter(store, trained, **given)
         if known is not None:
