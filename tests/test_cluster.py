@@ -182,7 +182,7 @@ def test_objects_given_as_calls_travel(pool, tmp_path):
     options = {"horizon": 200, "num_runs": 130}
     whole = jb.simulate(algorithm(), world(), **options)
     some = jb.simulate(algorithm, world, **options, executor=pool, execution=jb.Execution(runs_per_task=50))
-    kept = jb.simulate(algorithm, world, **options, executor=pool, checkpoint_dir=tmp_path)
+    kept = jb.simulate(algorithm, world, **options, executor=pool, directory=tmp_path)
     for found in (some, kept):
         assert found.identity == whole.identity
         assert all(found.arrays[name].tobytes() == array.tobytes() for name, array in whole.arrays.items())

@@ -348,20 +348,20 @@ def test_interrupted_and_resumed(make, tmp_path):
                 raise Interrupted
 
         directory = tmp_path / str(calls)
-        execution = Execution(checkpoint_dir=directory, chunk=64, width=64)
+        execution = Execution(directory=directory, chunk=64, width=64)
         with pytest.raises(Interrupted):
             identify_cell(make, MEANS, num_runs=400, execution=execution._replace(progress=stop))
         assert list(directory.glob("*.npz"))
         rest = identify_cell(make, MEANS, num_runs=400, execution=execution)
         same(whole, rest)
         assert rest.run_steps < whole.run_steps  # what was saved is not played again
-    again = identify_cell(make, MEANS, num_runs=400, execution=Execution(checkpoint_dir=tmp_path / "1"))
+    again = identify_cell(make, MEANS, num_runs=400, execution=Execution(directory=tmp_path / "1"))
     same(whole, again)
     assert again.run_steps == 0 and np.isnan(again.lane_utilization)
 
 
 def test_a_checkpoint_of_something_else_is_refused(tmp_path):
-    options = {"num_runs": 20, "execution": Execution(checkpoint_dir=tmp_path, workers=1)}
+    options = {"num_runs": 20, "execution": Execution(directory=tmp_path, workers=1)}
     identify_cell(make_race, MEANS, **options)
     for change in ({"seed": 1}, {"max_rounds": 99}, {"implementation": "threefry2x32"}):
         with pytest.raises(ValueError, match="of another simulation"):
@@ -460,7 +460,7 @@ def test_killed_five_times_ends_with_the_same_bytes(tmp_path):
         from pathlib import Path
 
         def main(directory, out):
-            execution = Execution(checkpoint_dir=directory, workers=2, width=64)
+            execution = Execution(directory=directory, workers=2, width=64)
             found = identify_cell(make_lucb, MEANS, num_runs=60000, execution=execution)
             np.savez(f"{out}.npz", **{k: v for k, v in found._asdict().items() if isinstance(v, np.ndarray)})
             Path(f"{out}.npz").rename(out)  # whole, or not there

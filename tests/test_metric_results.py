@@ -98,7 +98,7 @@ def test_means_alone_are_the_means_of_all_runs(found):
 
 
 def test_an_interrupted_simulation_resumes_with_its_metrics(found, tmp_path):
-    how = jb.Execution(width=64, chunk=64, checkpoint_dir=tmp_path)
+    how = jb.Execution(width=64, chunk=64, directory=tmp_path)
     with pytest.raises(Stop):
         play(execution=how._replace(progress=stop_after(4)))
     assert (tmp_path / "live.npz").exists()

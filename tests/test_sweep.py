@@ -212,7 +212,7 @@ class Enough(Exception):
 def test_a_sweep_that_was_interrupted_is_resumed(how, tmp_path):
     rule, values = functools.partial(jb.ucb1, 3), {"c": np.linspace(0, 3, 12)}
     whole = jb.sweep(rule, WORLD, values, **SMALL, workers=2)
-    options = {**SMALL, "progress": None, "workers": 2, "checkpoint_dir": tmp_path}
+    options = {**SMALL, "progress": None, "workers": 2, "directory": tmp_path}
     lock, seen = threading.Lock(), []
 
     def stop(news):

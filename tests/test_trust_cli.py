@@ -473,16 +473,16 @@ def test_results_beyond_the_disk_are_refused_with_their_size(here, capsys, monke
     with pytest.raises(
         ValueError, match=r"about 13\.1 KiB in all, and c/d has room for 2\.0 KiB; .* another directory"
     ):
-        jb.simulate(*arguments(), **given, checkpoint_dir="c/d")
+        jb.simulate(*arguments(), **given, directory="c/d")
     assert not Path("c").exists()
     assert run("run", "s.toml", "--runs", "64", capsys=capsys)[0] == 2
     assert run("audit", "i.toml", "--set", "runs=512", capsys=capsys)[0] == 2
     assert set(os.listdir()) == {"s.toml", "i.toml", "e.toml", "t.toml", "own.py"}
     usage.free = 10**9
-    jb.simulate(*arguments(), **given, checkpoint_dir="c/d")
+    jb.simulate(*arguments(), **given, directory="c/d")
     usage.free = 2000
     Path("c/d/more").write_bytes(bytes(12000))  # what is stored already needs no room
-    assert jb.simulate(*arguments(), **given, checkpoint_dir="c/d").runs == 64
+    assert jb.simulate(*arguments(), **given, directory="c/d").runs == 64
 
 
 def test_ctrl_c_in_python_says_that_the_same_call_resumes(here, monkeypatch):
@@ -496,12 +496,12 @@ def test_ctrl_c_in_python_says_that_the_same_call_resumes(here, monkeypatch):
 
     given = {"horizon": 50, "num_runs": 4, "progress": stop}
     saved = "what was done is saved in {}; the same call resumes".format
-    assert notes(jb.simulate, *arguments(), **given, checkpoint_dir="d") == [saved("d")]
+    assert notes(jb.simulate, *arguments(), **given, directory="d") == [saved("d")]
     assert notes(jb.simulate, *arguments(), **given) == [
-        "nothing is saved without checkpoint_dir, with which the same call would resume"
+        "nothing is saved without directory, with which the same call would resume"
     ]
     rule = jb.lucb(2, sigma=1.0), jb.gaussian(np.array([0.0, 3.0]))
-    assert notes(jb.identify, *rule, num_runs=4, progress=stop, checkpoint_dir="e") == [saved("e")]
+    assert notes(jb.identify, *rule, num_runs=4, progress=stop, directory="e") == [saved("e")]
     assert notes(jb.run, "s.toml", "f", execution=jb.Execution(progress=stop)) == [saved("f")]
 
     def train(key, config):

@@ -179,12 +179,12 @@ SIMULATED = {
 def test_a_simulation_ends_in_one_line_and_goes_on(case, alone, tmp_path):
     make, error, words = SIMULATED[case]
     with pytest.raises(error) as ending:
-        jb.simulate(*PAIR, **RUNS, executor=make(), checkpoint_dir=tmp_path)
+        jb.simulate(*PAIR, **RUNS, executor=make(), directory=tmp_path)
     line = str(ending.value)
     assert words in line and "\n" not in line, line
     if error is Unfinished and case != "lost":
         assert "finished parts are kept; run the same command with new workers" in line
-    found = jb.simulate(*PAIR, **RUNS, executor=Now(), checkpoint_dir=tmp_path)
+    found = jb.simulate(*PAIR, **RUNS, executor=Now(), directory=tmp_path)
     assert all(found.arrays[name].tobytes() == array.tobytes() for name, array in alone.arrays.items())
 
 

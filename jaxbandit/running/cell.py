@@ -68,7 +68,7 @@ def run_simulate(
     engine = {"horizon": horizon, "num_runs": num_runs, "seed": seed, "precision": chosen, **options}
     with (
         _named(labels),
-        resumable(execution.checkpoint_dir, "checkpoint_dir"),
+        resumable(execution.directory, "directory"),
         progress_bar(horizon * num_runs, labels["algorithm"], "step", execution.progress) as advance,
     ):
         reported = execution._replace(progress=advance)
@@ -126,7 +126,7 @@ def run_identify(
     engine = {"max_rounds": most, "num_runs": num_runs, "seed": seed, "precision": precision}
     with (
         _named(labels),
-        resumable(execution.checkpoint_dir, "checkpoint_dir"),
+        resumable(execution.directory, "directory"),
         progress_bar(num_runs, labels["algorithm"], "run", execution.progress) as advance,
     ):
         reported = execution._replace(progress=advance)
@@ -178,7 +178,7 @@ def _check_size(
         place, fewer = f"{where}: num_runs = {num_runs}", f"{remedy} for fewer runs"
         if results > 1:
             place, fewer = f"{place} in each of {results:,} results", f"{fewer} or results"
-        sizes.check(place, num_runs * bytes_per_run, execution.checkpoint_dir, fewer, half=half)
+        sizes.check(place, num_runs * bytes_per_run, execution.directory, fewer, half=half)
 
 
 def _labels(pair: Pair, name: str | None, instance: str | None, any_rewards: bool, any_context: bool) -> dict[str, Any]:

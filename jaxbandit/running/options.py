@@ -25,7 +25,7 @@ class Options(TypedDict, total=False):
     workers: int | None
     devices: Sequence[Any] | None
     executor: Any
-    checkpoint_dir: str | Path | None
+    directory: str | Path | None
     progress: bool | None
     execution: Execution
 

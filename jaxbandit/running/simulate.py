@@ -37,7 +37,7 @@ def simulate(
     workers: int | None = None,
     devices: Sequence[Any] | None = None,
     executor: Any = None,
-    checkpoint_dir: str | Path | None = None,
+    directory: str | Path | None = None,
     progress: bool | None = None,
     execution: Execution = DEFAULT,
 ) -> RegretResult:
@@ -84,7 +84,7 @@ def simulate(
       devices: JAX devices among which the runs are divided.
       executor: a PEP 3148 executor on whose workers the runs are played. The algorithm and the environment must then be
         given as functools.partial of factories with plain arguments. See docs/cluster.md.
-      checkpoint_dir: directory in which an interrupted simulation saves its state, and from which the same call
+      directory: directory in which an interrupted simulation saves its state, and from which the same call
         resumes.
       progress: whether to show a progress bar on stderr. Default: only on a terminal, if tqdm is installed.
       execution: an `Execution`, with all that can be chosen about how the runs are played.
@@ -99,9 +99,7 @@ def simulate(
     one, other = built(algorithm), built(environment)
     return run_simulate(
         Pair(fixed(one, other), {}, one, other, (algorithm, environment)),
-        execution.updated(
-            workers=workers, devices=devices, executor=executor, checkpoint_dir=checkpoint_dir, progress=progress
-        ),
+        execution.updated(workers=workers, devices=devices, executor=executor, directory=directory, progress=progress),
         horizon=horizon,
         num_runs=num_runs,
         seed=seed,

@@ -127,7 +127,7 @@ class Program(ABC):
                 "generator": call.implementation,
                 **identity.surroundings(self.platform),
             }
-            with Checkpoint(call.execution.checkpoint_dir, self.identity) as self.checkpoint:
+            with Checkpoint(call.execution.directory, self.identity) as self.checkpoint:
                 if finished is not None:
                     self._take_over(finished.rows(self.identity, self._names(), self.first_run, self.num_runs))
                 for rows in self.checkpoint.ended():

@@ -113,9 +113,9 @@ def simulate_cell(
       A Record.
 
     Raises:
-      ValueError: an argument is out of range, checkpoint_dir or `finished` belongs to another simulation, or another
-        process is using checkpoint_dir.
-      KeyboardInterrupt: the process was interrupted; the state has been saved in checkpoint_dir.
+      ValueError: an argument is out of range, the directory or `finished` belongs to another simulation, or another
+        process is using the directory.
+      KeyboardInterrupt: the process was interrupted; the state has been saved in the directory.
     """
     horizon = checks.integer("simulate", "horizon", horizon, 1, 2**31 - 2 * 64)
     chosen = checks.precision("simulate", precision, "horizon", horizon)

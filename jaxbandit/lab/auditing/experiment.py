@@ -179,7 +179,7 @@ class _Batches:
         checkpoint = None if self.folder is None else self.folder.with_name("checkpoint") / f"{self.cell.index:03d}"
         label = f"{self.cell.instance.name}/{self.cell.algorithm.name} after {first} runs"
         with progress_bar(number, label, "run", self.execution.progress) as advance:
-            execution = self.execution._replace(checkpoint_dir=checkpoint, progress=advance)
+            execution = self.execution._replace(directory=checkpoint, progress=advance)
             try:
                 batch = (
                     play(part, self.cell, self.truth, first_run=first, execution=execution)

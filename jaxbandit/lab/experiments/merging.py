@@ -60,7 +60,7 @@ def run_part(experiment: Experiment, out: Path, part: tuple[int, int], *, worker
                 if first == end or path.exists():
                     continue
                 state = folder / f"state-{first:010d}-{end:010d}"
-                execution = Execution(workers=workers, progress=advance, checkpoint_dir=state)
+                execution = Execution(workers=workers, progress=advance, directory=state)
                 runs = {"first_run": first, "num_runs": end - first}
                 try:
                     record = playing.record_of(experiment, cell, **runs, execution=execution)
