@@ -14,7 +14,7 @@ from jaxbandit.base.types import PyTree
 from jaxbandit.decide.sessions.asks import Asks, Open, Told, added, no_asks, removed, some, whole
 from jaxbandit.decide.sessions.context_programs import select_each
 from jaxbandit.decide.sessions.given_contexts import checked_context, checked_contexts, require_offers
-from jaxbandit.decide.sessions.pulls import Pulls, no_actions
+from jaxbandit.decide.sessions.ledger import Pulls, no_actions
 from jaxbandit.decide.sessions.rewards import earlier, same
 from jaxbandit.decide.sessions.session import Session
 
@@ -22,11 +22,11 @@ from jaxbandit.decide.sessions.session import Session
 def begun(session: Session, context: PyTree, several: PyTree) -> Session:
     """The session, which from its first ask on is one with contexts if that has an `Offer`, and the rule takes it."""
     offer = next((x for x in (context, several) if isinstance(x, Offer)), None)
-    if session.asks is not None or offer is None:
+    if isinstance(session.pulls, Asks) or offer is None:
         return session
-    if session.batch.end:
+    if session.pulls.end:
         raise ValueError("ask: an Offer, but the pulls before had none: begin a session in which every ask has one")
-    return replace(session, asks=no_asks(session.num_arms))
+    return replace(session, pulls=no_asks(session.num_arms))
 
 
 def ask(session: Session, asks: Asks, limit: int | None, context: PyTree, several: PyTree) -> tuple[Session, Pulls]:
@@ -60,7 +60,7 @@ def ask(session: Session, asks: Asks, limit: int | None, context: PyTree, severa
         pull = ids
     rows = Open(ids, pull.astype(np.int32), contexts, choices)
     asks = asks._replace(end=asks.end + n, asked=asked, open=added(asks.open, asks.end, rows))
-    return replace(session, asks=asks, round=asks.end + 1), _pulls(session, rows)
+    return replace(session, pulls=asks, round=asks.end + 1), _pulls(session, rows)
 
 
 def receive(session: Session, asks: Asks, ids: np.ndarray, values: np.ndarray) -> Session:
@@ -81,7 +81,7 @@ def receive(session: Session, asks: Asks, ids: np.ndarray, values: np.ndarray) -
     actions = np.asarray(action_of(rows.choice))
     asks = asks._replace(open=left, told=added(asks.told, asks.num_told, told), num_told=asks.num_told + len(ids))
     counts = session.totals.counts + counts_of_arms(actions, session.num_arms)
-    return _updated(replace(session, asks=asks, totals=session.totals._replace(counts=counts)), told)
+    return _updated(replace(session, pulls=asks, totals=session.totals._replace(counts=counts)), told)
 
 
 def forgotten(session: Session, asks: Asks, where: str, ids: np.ndarray) -> Session:
@@ -90,7 +90,7 @@ def forgotten(session: Session, asks: Asks, where: str, ids: np.ndarray) -> Sess
     if len(rest := ids[~asks.is_open(ids)]):
         _require_rewards(where, rest, asks.rewards(rest), "must be one that is pending")
         raise ValueError(f"{where}: id = {rest[0]} already has a reward, must be one that is pending")
-    return replace(session, asks=asks._replace(open=removed(asks.open, ids)[0])) if len(ids) else session
+    return replace(session, pulls=asks._replace(open=removed(asks.open, ids)[0]))
 
 
 def require_rewards(asks: Asks, ids: np.ndarray) -> None:
@@ -111,7 +111,7 @@ def corrected(session: Session, asks: Asks, ids: np.ndarray, values: np.ndarray)
         reward[here] = values[_places(ids, rows.id[here])]
         table[block] = rows._replace(reward=reward)
     decision = session.programs.begin(session.seed, session.run)[1]
-    fresh = replace(session, state=decision.state, stopped=bool(decision.stopped), asks=asks._replace(told=table))
+    fresh = replace(session, state=decision.state, stopped=bool(decision.stopped), pulls=asks._replace(told=table))
     return _updated(fresh, whole(table))
 
 

@@ -17,7 +17,7 @@ import numpy as np
 
 from jaxbandit.base.refusals import BadInput
 from jaxbandit.base.types import Json
-from jaxbandit.decide.sessions import log
+from jaxbandit.decide.core import log
 from jaxbandit.decide.sessions.rewards import LARGEST
 from jaxbandit.decide.tuning.criterion import Stage
 from jaxbandit.engine.storage import directories, json_files
