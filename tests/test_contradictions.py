@@ -8,7 +8,11 @@ import numpy as np
 import pytest
 
 import jaxbandit as jb
+<<<<<<< mine
 from jaxbandit.decide.core.certificate import Certificate
+=======
+from jaxbandit.decide.sessions.certificate import Certificate
+>>>>>>> main
 from jaxbandit.theory.comparisons import achieved
 from jaxbandit.theory.comparisons.arms import ArmBounds, normal_arms
 from jaxbandit.theory.comparisons.betting import BoundedDifferences
@@ -32,7 +36,7 @@ def swapped(kind):
 def flipped(paired, law):
     """A session of two arms that have changed places halfway."""
     rng = np.random.default_rng(4)
-    rule = jb.uniform(2) if law == "normal" else jb.bernstein_race(2, delta=0.05)
+    rule = jb.algorithms.uniform(2) if law == "normal" else jb.algorithms.bernstein_race(2, delta=0.05)
     state = jb.session(rule, paired=paired)
     for t in range(4):
         state, pulls = jb.ask(state, limit=200)

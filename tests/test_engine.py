@@ -16,7 +16,6 @@ import pytest
 from parts import pair
 
 from jaxbandit.algorithms import epsilon_greedy, kl_ucb, ucb1, ucboost, uniform
-from jaxbandit.base import checks, domains
 from jaxbandit.base.contract import Algorithm, Environment, Outcome, never, none
 from jaxbandit.engine.driver import drive, tiles
 from jaxbandit.engine.driver.execution import Execution
@@ -26,6 +25,7 @@ from jaxbandit.engine.storage import files as storage
 from jaxbandit.environments.stationary.bernoulli import bernoulli
 from jaxbandit.environments.stationary.gaussian import gaussian
 from jaxbandit.lab.specs.registry import ALGORITHMS
+from jaxbandit.support import checks, domains
 
 MEANS = np.array([0.4, 0.5, 0.6])
 

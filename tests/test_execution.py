@@ -10,7 +10,7 @@ import jaxbandit as jb
 from jaxbandit.lab.experiments.experiment import run_experiment
 from jaxbandit.lab.specs import spec
 
-RULE, WORLD = functools.partial(jb.ucb1, 2), functools.partial(jb.bernoulli, [0.3, 0.7])
+RULE, WORLD = functools.partial(jb.algorithms.ucb1, 2), functools.partial(jb.environments.bernoulli, [0.3, 0.7])
 SMALL = {"horizon": 200, "num_runs": 100}
 
 pytestmark = pytest.mark.quickly_compiled
@@ -38,7 +38,7 @@ def test_keywords_fill_the_record(plain, tmp_path):
 
 
 def test_a_sweep_takes_an_executor(tmp_path):
-    rule, values = functools.partial(jb.epsilon_greedy, 2), {"epsilon": [0.1, 0.3]}
+    rule, values = functools.partial(jb.algorithms.epsilon_greedy, 2), {"epsilon": [0.1, 0.3]}
     whole = jb.sweep(rule, WORLD, values, **SMALL)
     with ThreadPoolExecutor(1) as pool:
         how = jb.Execution(executor=pool, runs_per_task=64)

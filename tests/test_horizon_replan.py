@@ -11,8 +11,6 @@ import numpy as np
 import pytest
 
 from jaxbandit.base.contract import Algorithm, Outcome, Phases, Replan
-from jaxbandit.base.numerics import argmax, as_float, get_at, set_at
-from jaxbandit.base.types import Array
 from jaxbandit.decide.loading import load
 from jaxbandit.engine.driver import drive
 from jaxbandit.engine.driver.execution import Execution
@@ -22,6 +20,8 @@ from jaxbandit.engine.rounds import keys
 from jaxbandit.engine.rounds.single import SingleRun
 from jaxbandit.environments.stationary.gaussian import gaussian
 from jaxbandit.running.simulate import simulate
+from jaxbandit.support.numerics import argmax, as_float, get_at, set_at
+from jaxbandit.support.types import Array
 
 MEANS = np.array([0.9, 0.3, 0.0])
 

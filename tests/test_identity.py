@@ -17,13 +17,13 @@ import pytest
 from jax.extend.core import Jaxpr
 
 from jaxbandit.algorithms import ucb1
-from jaxbandit.base.refusals import NoLocks
 from jaxbandit.engine.driver.execution import Execution
 from jaxbandit.engine.driver.horizon import simulate_cell
 from jaxbandit.engine.storage import checkpoint, directories, identity
 from jaxbandit.engine.storage import files as storage
 from jaxbandit.engine.storage.json_files import read_json, write_json
 from jaxbandit.environments.stationary.bernoulli import bernoulli
+from jaxbandit.support.refusals import NoLocks
 
 MEANS = np.array([0.9, 0.3, 0.0])
 

@@ -16,8 +16,6 @@ from jaxbandit.algorithms.exploration.icb import icb
 from jaxbandit.algorithms.exploration.presets import lingape, lucb
 from jaxbandit.base.batches import Batch
 from jaxbandit.base.contract import Algorithm, Outcome, Replan
-from jaxbandit.base.numerics import as_float, get_at, set_at
-from jaxbandit.base.types import Array
 from jaxbandit.engine.driver import drive, queues
 from jaxbandit.engine.driver.execution import Execution
 from jaxbandit.engine.driver.identify import identify_cell
@@ -25,6 +23,8 @@ from jaxbandit.engine.rounds.stopping import StoppingRun
 from jaxbandit.environments.combinatorial.full_bandit import full_bandit
 from jaxbandit.environments.linear_arms.soare import soare
 from jaxbandit.environments.stationary.gaussian import gaussian
+from jaxbandit.support.numerics import as_float, get_at, set_at
+from jaxbandit.support.types import Array
 
 MEANS = np.array([0.9, 0.3, 0.0])
 FEATURES = np.vstack([np.eye(3), [[np.cos(0.5), np.sin(0.5), 0.0]]])
@@ -217,8 +217,8 @@ def test_two_workers_with_linear_algebra_end():
     code = """
         import numpy as np
         import jaxbandit as jb
-        algorithm = jb.saqm(24, k=6, schedule="every", epsilon=50.0)  # stops at its first look
-        world = jb.full_bandit(np.linspace(0, 1, 24), 6)
+        algorithm = jb.algorithms.saqm(24, k=6, schedule="every", epsilon=50.0)  # stops at its first look
+        world = jb.environments.full_bandit(np.linspace(0, 1, 24), 6)
         result = jb.identify(algorithm, world, num_runs=128, max_rounds=100, workers=2)
         print(len(result.samples()))
         """

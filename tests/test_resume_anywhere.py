@@ -17,8 +17,6 @@ from jaxbandit.algorithms import ucb1
 from jaxbandit.algorithms.exploration.icb import icb
 from jaxbandit.algorithms.exploration.presets import lucb
 from jaxbandit.base.contract import Algorithm, Environment, Replan
-from jaxbandit.base.numerics import argmax, get_at, set_at
-from jaxbandit.base.types import Array
 from jaxbandit.engine.driver import drive
 from jaxbandit.engine.driver.execution import Execution
 from jaxbandit.engine.driver.horizon import simulate_cell
@@ -28,6 +26,8 @@ from jaxbandit.engine.storage.checkpoint import Finished
 from jaxbandit.environments.combinatorial.full_bandit import full_bandit
 from jaxbandit.environments.stationary.bernoulli import bernoulli
 from jaxbandit.environments.stationary.gaussian import gaussian
+from jaxbandit.support.numerics import argmax, get_at, set_at
+from jaxbandit.support.types import Array
 
 pytestmark = pytest.mark.slow
 

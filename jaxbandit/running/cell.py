@@ -9,9 +9,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Literal
 
-from jaxbandit.base import checks
 from jaxbandit.base.contract import Environment
-from jaxbandit.base.refusals import MAX_FAILED, refuse, resumable
 from jaxbandit.engine.driver.execution import Execution
 from jaxbandit.engine.driver.horizon import default_checkpoints
 from jaxbandit.engine.layout import compiling
@@ -26,6 +24,8 @@ from jaxbandit.running.results.budget import BudgetResult
 from jaxbandit.running.results.regret import RegretResult
 from jaxbandit.running.results.stopping import StoppingResult
 from jaxbandit.running.truth import characteristic_time_of, truth_of
+from jaxbandit.support import checks
+from jaxbandit.support.refusals import MAX_FAILED, refuse, resumable
 
 Precision = Literal["float32", "float64"]
 MAX_ROUNDS = 10_000_000

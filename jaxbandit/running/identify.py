@@ -11,11 +11,11 @@ import numpy as np
 
 from jaxbandit.base.contract import Algorithm, Environment
 from jaxbandit.base.parameters import parameters_of
-from jaxbandit.base.refusals import MAX_FAILED, refuse
 from jaxbandit.engine.driver.execution import DEFAULT, Execution
 from jaxbandit.running.cell import Precision, run_identify
 from jaxbandit.running.factories import Pair, built, fixed, swept
 from jaxbandit.running.results.base import ResultSet
+from jaxbandit.support.refusals import MAX_FAILED, refuse
 
 
 def identify(

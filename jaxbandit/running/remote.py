@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from jaxbandit.base.refusals import refuse
 from jaxbandit.engine.driver import parts
 from jaxbandit.engine.driver.execution import Execution
 from jaxbandit.engine.layout import compiling
@@ -17,6 +16,7 @@ from jaxbandit.running import factories
 from jaxbandit.running.distribution import division, hosts, tasks
 from jaxbandit.running.distribution.division import Share
 from jaxbandit.running.factories import Pair
+from jaxbandit.support.refusals import refuse
 
 
 def play(kind: str, name: str, pair: Pair, execution: Execution, options: Mapping[str, Any]) -> Any:

@@ -6,12 +6,12 @@ from typing import Any
 
 from jaxbandit.base.contract import Algorithm, Environment
 from jaxbandit.base.metrics import Metric, Round
-from jaxbandit.base.refusals import MAX_FAILED
-from jaxbandit.base.types import Array
 from jaxbandit.engine.driver.execution import DEFAULT, Execution
 from jaxbandit.running.cell import Precision, run_simulate
 from jaxbandit.running.factories import Pair, built, fixed
 from jaxbandit.running.results.regret import RegretResult
+from jaxbandit.support.refusals import MAX_FAILED
+from jaxbandit.support.types import Array
 
 
 def simulate(

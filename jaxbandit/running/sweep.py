@@ -10,10 +10,7 @@ from typing import Any, Unpack, overload
 
 import numpy as np
 
-from jaxbandit.base import checks
 from jaxbandit.base.contract import Environment
-from jaxbandit.base.refusals import BadInput, python, refuse
-from jaxbandit.base.types import ArrayLike
 from jaxbandit.engine.driver.execution import DEFAULT, Execution, Progress
 from jaxbandit.engine.layout import compiling
 from jaxbandit.engine.layout.compiled import scopes_of_thread
@@ -24,6 +21,9 @@ from jaxbandit.running.options import IdentifyOptions, SimulateOptions, check_na
 from jaxbandit.running.progress import progress_bar
 from jaxbandit.running.results.regret import RegretResult
 from jaxbandit.running.results.stopping import StoppingResult
+from jaxbandit.support import checks
+from jaxbandit.support.refusals import BadInput, python, refuse
+from jaxbandit.support.types import ArrayLike
 
 # Fewer values leave threads idle at the end, unless each has too few runs to keep all threads busy.
 VALUES_PER_THREAD = 4

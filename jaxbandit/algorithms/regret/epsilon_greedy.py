@@ -8,12 +8,12 @@ first, and ties between greedy arms go to the lowest-numbered arm instead of a r
 import jax
 import jax.numpy as jnp
 
-from jaxbandit.base import checks
 from jaxbandit.base.contract import Algorithm, Arms, Offer
 from jaxbandit.base.declaration import declare
-from jaxbandit.base.numerics import argmax, as_float
 from jaxbandit.base.offers import among_available, available_of, uniform_arm
-from jaxbandit.base.types import Array, Key, Scalar
+from jaxbandit.support import checks
+from jaxbandit.support.numerics import argmax, as_float
+from jaxbandit.support.types import Array, Key, Scalar
 from jaxbandit.theory.estimators import counts as estimator
 from jaxbandit.theory.estimators.counts import Counts
 

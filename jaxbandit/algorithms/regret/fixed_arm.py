@@ -2,11 +2,11 @@
 
 import jax.numpy as jnp
 
-from jaxbandit.base import checks
 from jaxbandit.base.contract import Algorithm, Arms
 from jaxbandit.base.declaration import declare
-from jaxbandit.base.numerics import get_at, set_at
-from jaxbandit.base.types import Array, Key
+from jaxbandit.support import checks
+from jaxbandit.support.numerics import get_at, set_at
+from jaxbandit.support.types import Array, Key
 
 
 @declare(

@@ -6,11 +6,11 @@ from typing import Any, NamedTuple
 import jax.numpy as jnp
 import numpy as np
 
-from jaxbandit.base import checks
 from jaxbandit.base.contract import Algorithm, Arms, Offer, Rewards, none
-from jaxbandit.base.numerics import argmax, as_float, get_at, set_at
 from jaxbandit.base.offers import among_available, available_of
-from jaxbandit.base.types import Array, ArrayLike, Key, PyTree, Scalar
+from jaxbandit.support import checks
+from jaxbandit.support.numerics import argmax, as_float, get_at, set_at
+from jaxbandit.support.types import Array, ArrayLike, Key, PyTree, Scalar
 from jaxbandit.theory.estimators import gaussian_process as estimator
 from jaxbandit.theory.estimators.gaussian_process import Posterior
 

@@ -9,8 +9,8 @@ from typing import Literal
 from jaxbandit.algorithms.regret.gaussian_process import ProcessState, checked_process, process_policy
 from jaxbandit.base.contract import Algorithm
 from jaxbandit.base.declaration import declare
-from jaxbandit.base.numerics import normal_noise
-from jaxbandit.base.types import Array, ArrayLike, Scalar
+from jaxbandit.support.numerics import normal_noise
+from jaxbandit.support.types import Array, ArrayLike, Scalar
 from jaxbandit.theory.estimators import gaussian_process as estimator
 
 

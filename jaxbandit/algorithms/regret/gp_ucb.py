@@ -10,11 +10,11 @@ from typing import Literal
 import jax.numpy as jnp
 
 from jaxbandit.algorithms.regret.gaussian_process import ProcessState, checked_process, process_policy
-from jaxbandit.base import checks
 from jaxbandit.base.contract import Algorithm
 from jaxbandit.base.declaration import declare
-from jaxbandit.base.numerics import as_float
-from jaxbandit.base.types import Array, ArrayLike, Scalar
+from jaxbandit.support import checks
+from jaxbandit.support.numerics import as_float
+from jaxbandit.support.types import Array, ArrayLike, Scalar
 
 
 @declare(

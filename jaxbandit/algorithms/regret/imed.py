@@ -10,8 +10,8 @@ import jax.numpy as jnp
 from jaxbandit.algorithms.regret.index_policy import IndexState, index_policy
 from jaxbandit.base.contract import Algorithm
 from jaxbandit.base.declaration import declare
-from jaxbandit.base.numerics import as_float
-from jaxbandit.base.types import Array, Scalar
+from jaxbandit.support.numerics import as_float
+from jaxbandit.support.types import Array, Scalar
 from jaxbandit.theory.solvers.families import FamilyName
 from jaxbandit.theory.solvers.families import family as family_of
 

@@ -5,10 +5,10 @@ exact solution, and never below it by more than 1e-7.
 """
 
 from jaxbandit.algorithms.regret.index_policy import IndexState, divergence_budget, index_policy
-from jaxbandit.base import checks
 from jaxbandit.base.contract import Algorithm
 from jaxbandit.base.declaration import declare
-from jaxbandit.base.types import Array, Scalar
+from jaxbandit.support import checks
+from jaxbandit.support.types import Array, Scalar
 from jaxbandit.theory.solvers.families import FamilyName
 from jaxbandit.theory.solvers.families import family as family_of
 

@@ -8,12 +8,12 @@ from typing import NamedTuple
 
 import jax.numpy as jnp
 
-from jaxbandit.base import checks
 from jaxbandit.base.contract import Algorithm, Arms, Offer, Rewards
 from jaxbandit.base.declaration import declare
-from jaxbandit.base.numerics import argmax, as_float, exploration_level
 from jaxbandit.base.offers import among_available, available_of
-from jaxbandit.base.types import Array, Key, Scalar
+from jaxbandit.support import checks
+from jaxbandit.support.numerics import argmax, as_float, exploration_level
+from jaxbandit.support.types import Array, Key, Scalar
 from jaxbandit.theory.solvers.empirical_kl import empirical_upper
 from jaxbandit.theory.solvers.kl import kl_upper
 

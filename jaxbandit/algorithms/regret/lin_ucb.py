@@ -19,11 +19,11 @@ from jaxbandit.algorithms.regret.linear_policy import (
     linear_policy,
     means_and_variances,
 )
-from jaxbandit.base import checks
 from jaxbandit.base.contract import Algorithm, Rewards
 from jaxbandit.base.declaration import declare
-from jaxbandit.base.numerics import as_float
-from jaxbandit.base.types import Array, ArrayLike, PyTree, Scalar
+from jaxbandit.support import checks
+from jaxbandit.support.numerics import as_float
+from jaxbandit.support.types import Array, ArrayLike, PyTree, Scalar
 
 
 @declare(

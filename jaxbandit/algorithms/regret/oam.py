@@ -16,11 +16,11 @@ from jaxbandit.algorithms.regret import action_sets
 from jaxbandit.algorithms.regret import allocation_matching as matching
 from jaxbandit.algorithms.regret.action_sets import ActionSets, Start
 from jaxbandit.algorithms.regret.linear_policy import checked_horizon, linear_level
-from jaxbandit.base import checks
 from jaxbandit.base.contract import Algorithm, Choice, Phases, Replan, Rewards
 from jaxbandit.base.declaration import declare
-from jaxbandit.base.numerics import as_float, get_at
-from jaxbandit.base.types import Array, ArrayLike, Key, Scalar
+from jaxbandit.support import checks
+from jaxbandit.support.numerics import as_float, get_at
+from jaxbandit.support.types import Array, ArrayLike, Key, Scalar
 from jaxbandit.theory.estimators import recursive_least_squares as estimator
 from jaxbandit.theory.estimators.recursive_least_squares import RecursiveLeastSquares
 from jaxbandit.theory.solvers.spanner import barycentric_spanner

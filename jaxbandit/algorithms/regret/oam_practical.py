@@ -10,7 +10,7 @@ import numpy as np
 from jaxbandit.algorithms.regret.oam import oam
 from jaxbandit.base.contract import Algorithm
 from jaxbandit.base.declaration import declare
-from jaxbandit.base.types import ArrayLike, Scalar
+from jaxbandit.support.types import ArrayLike, Scalar
 
 
 @declare(

@@ -14,11 +14,11 @@ import numpy as np
 from jaxbandit.algorithms.regret import action_sets
 from jaxbandit.algorithms.regret import allocation_matching as matching
 from jaxbandit.algorithms.regret.action_sets import Start
-from jaxbandit.base import checks
 from jaxbandit.base.contract import Algorithm, Choice, Phases, Replan, Rewards
 from jaxbandit.base.declaration import declare
-from jaxbandit.base.numerics import as_float, get_at, kahan_pair
-from jaxbandit.base.types import Array, ArrayLike, Key, Scalar
+from jaxbandit.support import checks
+from jaxbandit.support.numerics import as_float, get_at, kahan_pair
+from jaxbandit.support.types import Array, ArrayLike, Key, Scalar
 from jaxbandit.theory.estimators import recursive_least_squares as least_squares
 from jaxbandit.theory.estimators.recursive_least_squares import RecursiveLeastSquares
 

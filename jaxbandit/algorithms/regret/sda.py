@@ -12,11 +12,11 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
-from jaxbandit.base import checks
 from jaxbandit.base.contract import Algorithm, Arms, Choice
 from jaxbandit.base.declaration import declare
-from jaxbandit.base.numerics import argmax, as_float, get_at, kahan_at, set_at
-from jaxbandit.base.types import Array, Key
+from jaxbandit.support import checks
+from jaxbandit.support.numerics import argmax, as_float, get_at, kahan_at, set_at
+from jaxbandit.support.types import Array, Key
 
 
 class SdaState(NamedTuple):

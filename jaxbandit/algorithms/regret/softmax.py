@@ -11,11 +11,11 @@ from typing import Literal
 import jax.numpy as jnp
 
 from jaxbandit.algorithms.regret.index_policy import IndexState, index_policy
-from jaxbandit.base import checks
 from jaxbandit.base.contract import Algorithm, Rewards
 from jaxbandit.base.declaration import declare
-from jaxbandit.base.numerics import as_float, gumbel_noise
-from jaxbandit.base.types import Array, Scalar
+from jaxbandit.support import checks
+from jaxbandit.support.numerics import as_float, gumbel_noise
+from jaxbandit.support.types import Array, Scalar
 
 
 @declare(

@@ -7,11 +7,11 @@ log t. `ucb1_auer` is UCB1 as Auer et al. printed it.
 import jax.numpy as jnp
 
 from jaxbandit.algorithms.regret.index_policy import IndexState, divergence_budget, index_policy
-from jaxbandit.base import checks
 from jaxbandit.base.contract import Algorithm, Rewards
 from jaxbandit.base.declaration import declare
-from jaxbandit.base.numerics import as_float, exploration_level
-from jaxbandit.base.types import Array, Distance, Scalar
+from jaxbandit.support import checks
+from jaxbandit.support.numerics import as_float, exploration_level
+from jaxbandit.support.types import Array, Distance, Scalar
 from jaxbandit.theory.solvers.semidistance import UPPER
 
 

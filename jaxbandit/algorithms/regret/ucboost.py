@@ -8,12 +8,12 @@ bisections: Algorithm 3 as printed updates k but not its bracket. What is comput
 from collections.abc import Iterable
 
 from jaxbandit.algorithms.regret.index_policy import IndexState, divergence_budget, index_policy
-from jaxbandit.base import checks
 from jaxbandit.base.contract import Algorithm, Rewards
 from jaxbandit.base.declaration import declare
-from jaxbandit.base.numerics import as_float
-from jaxbandit.base.refusals import python
-from jaxbandit.base.types import Array, Distance, Scalar
+from jaxbandit.support import checks
+from jaxbandit.support.numerics import as_float
+from jaxbandit.support.refusals import python
+from jaxbandit.support.types import Array, Distance, Scalar
 from jaxbandit.theory.solvers import semidistance
 
 

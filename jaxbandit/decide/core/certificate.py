@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from jaxbandit.base import text
 from jaxbandit.base.contract import Promise
-from jaxbandit.base.markup import html_table, view
 from jaxbandit.decide.core.wording import above, number, percent, rare_heading
+from jaxbandit.support import text
+from jaxbandit.support.markup import html_table, view
 from jaxbandit.theory.comparisons.contradiction import contradiction, contradictory
 from jaxbandit.theory.confidence_sequence import unseen
 

@@ -10,9 +10,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from jaxbandit.base import reading
-from jaxbandit.base.refusals import BadInput
-from jaxbandit.base.types import Json
+from jaxbandit.support import reading
+from jaxbandit.support.refusals import BadInput
+from jaxbandit.support.types import Json
 
 LOG = "log.jsonl"
 DIGITS = 16  # hexadecimal digits of a checksum

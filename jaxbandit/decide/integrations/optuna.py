@@ -7,20 +7,21 @@ from typing import Any
 
 import numpy as np
 
-from jaxbandit.base import checks
 from jaxbandit.base.contract import Algorithm
-from jaxbandit.base.extras import extra
-from jaxbandit.base.refusals import refuse
 from jaxbandit.decide.core.certificate import Certificate
 from jaxbandit.decide.integrations.optuna_configs import checked
 from jaxbandit.decide.integrations.optuna_opened import WHERE, Arguments, OpenStudy
 from jaxbandit.decide.integrations.optuna_plays import RulePlay
 from jaxbandit.decide.integrations.optuna_trials import PULL, Pulls, agrees
+from jaxbandit.decide.sessions.certificate import Certificate
 from jaxbandit.decide.sessions.rewards import LARGEST
 from jaxbandit.decide.sessions.session import Session, session
 from jaxbandit.decide.tuning.configs import Configs
 from jaxbandit.decide.tuning.rules import one_of
 from jaxbandit.decide.tuning.settings import Settings, settings
+from jaxbandit.support import checks
+from jaxbandit.support.extras import extra
+from jaxbandit.support.refusals import refuse
 
 with extra("optuna"):
     from optuna.distributions import BaseDistribution

@@ -6,7 +6,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from jaxbandit.base.contract import Offer
-from jaxbandit.base.types import Json, PyTree
+from jaxbandit.support.types import Json, PyTree
 
 Kind = Literal["ask", "tell", "outside", "amend", "withdraw", "expire", "close", "open"]
 # The events as plain data: the lists that each has, the first of which is named after its kind, and what it may have.

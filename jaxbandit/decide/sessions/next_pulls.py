@@ -6,13 +6,13 @@ from typing import Any
 import jax
 import numpy as np
 
-from jaxbandit.base import checks
 from jaxbandit.base.contract import action_of
 from jaxbandit.decide.sessions import contextual
 from jaxbandit.decide.sessions.asks import Asks
 from jaxbandit.decide.sessions.events import Event, listed
 from jaxbandit.decide.sessions.ledger import OUTSIDE, WAITS, WITHDRAWN, Ledger, Pulls, next_actions, pulls_at
 from jaxbandit.decide.sessions.session import Session
+from jaxbandit.support import checks
 
 LIMIT = 1024  # default of `ask` for the number of pulls of a batch
 MOST_AHEAD = 2**20  # most pulls that a race is asked for at once

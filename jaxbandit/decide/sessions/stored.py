@@ -13,14 +13,18 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from jaxbandit.base import reading
-from jaxbandit.base.refusals import BadInput, refuse
-from jaxbandit.base.types import Json, Table
+<<<<<<< mine
 from jaxbandit.decide.core.log import LOG, REMEDY, BadLog, Lines, Place, beginning, entry_of, joined, line_of, split
 from jaxbandit.decide.sessions.events import FORMS, Event, event_of
+=======
+from jaxbandit.decide.sessions.log import LOG, BadLog, Lines, Place, beginning, entry_of, split
+>>>>>>> main
 from jaxbandit.decide.sessions.rewards import LARGEST
 from jaxbandit.engine.storage import files as storage
 from jaxbandit.engine.storage import json_files
+from jaxbandit.support import reading
+from jaxbandit.support.refusals import BadInput, refuse
+from jaxbandit.support.types import Json, Table
 
 ABOUT = "session.json"
 CERTIFICATE = "certificate.json"

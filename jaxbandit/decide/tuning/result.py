@@ -7,18 +7,22 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from jaxbandit.base import extras
-from jaxbandit.base.markup import html_table, view
-from jaxbandit.base.text import align
-from jaxbandit.base.types import ArrayLike, PyTree
+<<<<<<< mine
 from jaxbandit.decide.core.certificate import Certificate
 from jaxbandit.decide.core.wording import rare_heading
+=======
+from jaxbandit.decide.sessions.certificate import Certificate, rare_heading
+>>>>>>> main
 from jaxbandit.decide.tuning import saving
 from jaxbandit.decide.tuning.configs import Configs
 from jaxbandit.decide.tuning.stored_values import data_of, stored_columns
 from jaxbandit.decide.tuning.values import as_data
 from jaxbandit.engine.storage.json_files import plain
 from jaxbandit.running.results.base import versions
+from jaxbandit.support import extras
+from jaxbandit.support.markup import html_table, view
+from jaxbandit.support.text import align
+from jaxbandit.support.types import ArrayLike, PyTree
 from jaxbandit.theory.intervals import CONFIDENCE, student
 
 if TYPE_CHECKING:

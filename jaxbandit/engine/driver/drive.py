@@ -14,8 +14,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxbandit.base import checks
-from jaxbandit.base.types import PyTree
 from jaxbandit.engine.driver import ahead, interrupts
 from jaxbandit.engine.driver.execution import Execution, Progress
 from jaxbandit.engine.layout import compiling, sizes
@@ -25,6 +23,8 @@ from jaxbandit.engine.rounds.single import Make
 from jaxbandit.engine.rounds.step import without_notes
 from jaxbandit.engine.storage import identity
 from jaxbandit.engine.storage.checkpoint import Checkpoint, Finished, Rows, Segment
+from jaxbandit.support import checks
+from jaxbandit.support.types import PyTree
 
 CALL_SECONDS = 0.5  # intended duration of a call of the compiled loop
 FIRST_BLOCKS = 8  # number of blocks of steps of the first call

@@ -6,9 +6,9 @@ from typing import Any, NamedTuple
 
 import jax
 
-from jaxbandit.base import checks
-from jaxbandit.base.types import Device
 from jaxbandit.engine.layout.compiled import cores
+from jaxbandit.support import checks
+from jaxbandit.support.types import Device
 
 
 class Progress(NamedTuple):

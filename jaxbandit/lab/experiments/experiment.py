@@ -12,7 +12,6 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 from typing import Any
 
-from jaxbandit.base.refusals import BadInput, refuse, resumable
 from jaxbandit.engine.driver import parts
 from jaxbandit.engine.driver.execution import DEFAULT, Execution
 from jaxbandit.engine.layout import compiling
@@ -27,6 +26,7 @@ from jaxbandit.running.distribution.executors import Crew
 from jaxbandit.running.progress import progress_bar
 from jaxbandit.running.results.base import Result
 from jaxbandit.running.results.saving import cell_paths, save_cell, write_summary
+from jaxbandit.support.refusals import BadInput, refuse, resumable
 
 SHOWN = Execution(progress=True)
 

@@ -8,9 +8,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from jaxbandit.base.markup import Html, tag
-from jaxbandit.base.types import Json, Table
+<<<<<<< mine
 from jaxbandit.decide.core.certificate import Certificate
+=======
+from jaxbandit.decide.sessions.certificate import Certificate
+>>>>>>> main
 from jaxbandit.decide.sessions.certifying import certificate as certificate_of
 from jaxbandit.decide.sessions.directory import read_session
 from jaxbandit.decide.sessions.stored import Arm, Book, Stored, book_of, read, read_file
@@ -19,6 +21,8 @@ from jaxbandit.lab.report import charts, parts, provenance, searches
 from jaxbandit.lab.report.charts import Chart, Curve
 from jaxbandit.lab.report.page import Page
 from jaxbandit.lab.specs.session import SessionSpec, load_stored
+from jaxbandit.support.markup import Html, tag
+from jaxbandit.support.types import Json, Table
 
 NOT_CURRENT = (
     "The recommendation, the guarantee and the intervals cannot be shown, because the rule of this session is defined "
