@@ -13,11 +13,7 @@ import pytest
 from tiers import a_few
 
 import jaxbandit as jb
-<<<<<<< mine
 from jaxbandit.decide.core.certificate import Certificate
-=======
-from jaxbandit.decide.sessions.certificate import Certificate
->>>>>>> main
 
 pytestmark = pytest.mark.quickly_compiled
 

@@ -16,11 +16,7 @@ from results_by_hand import noisy, result, stopping
 from jaxbandit import ask, save_session, session, session_directory, tell
 from jaxbandit.algorithms import student_race
 from jaxbandit.base.contract import Outcome
-<<<<<<< mine
 from jaxbandit.decide.core.certificate import Certificate
-=======
-from jaxbandit.decide.sessions.certificate import Certificate
->>>>>>> main
 from jaxbandit.decide.sessions.certifying import certificate
 from jaxbandit.decide.tuning.configs import read as read_configs
 from jaxbandit.decide.tuning.result import tune_result

@@ -5,15 +5,9 @@ import itertools
 import jax
 import numpy as np
 import pytest
-<<<<<<< mine
 from test_sessions import MEANS, RULES, leaves, rewards_of
-=======
-from test_sessions import MEANS, PULLS, RULES, in_order, leaves, rewards_of
->>>>>>> main
 
 import jaxbandit as jb
-from jaxbandit.decide.sessions.log import beginning, line_of
-from jaxbandit.decide.sessions.pulls import TOLD, WITHDRAWN
 from jaxbandit.decide.sessions.session import samples
 
 pytestmark = pytest.mark.quickly_compiled

@@ -9,12 +9,7 @@ import numpy as np
 from jaxbandit.base.contract import Algorithm, Promise
 from jaxbandit.decide.core.certificate import Certificate
 from jaxbandit.decide.integrations.sklearn_ranges import NO_RANGE, Range
-<<<<<<< mine
 from jaxbandit.decide.sessions.certifying import COMMON_KEYS, certificate
-=======
-from jaxbandit.decide.sessions.certificate import Certificate
-from jaxbandit.decide.sessions.certifying import certificate
->>>>>>> main
 from jaxbandit.decide.sessions.session import Session, session
 from jaxbandit.decide.tuning.allocation import Played, Request, halving, race
 from jaxbandit.decide.tuning.criterion import RARE, Criterion, Stage

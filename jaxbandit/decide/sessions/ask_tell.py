@@ -5,18 +5,10 @@ Nothing depends on the order in which rewards arrive: `feed.py`.
 
 import numpy as np
 
-<<<<<<< mine
 from jaxbandit.decide.sessions.changes import apply, ids_before
 from jaxbandit.decide.sessions.events import Event
 from jaxbandit.decide.sessions.ledger import Pulls
 from jaxbandit.decide.sessions.next_pulls import asked
-=======
-from jaxbandit.decide.sessions import contextual
-from jaxbandit.decide.sessions.choosing import with_choices
-from jaxbandit.decide.sessions.entering import entered
-from jaxbandit.decide.sessions.pulls import EXPIRED, OUTSIDE, TOLD, WAITS, WITHDRAWN, Pulls, next_actions, pulls_at
-from jaxbandit.decide.sessions.rewards import check_ids, check_rewards, each_once, require_asked, same, values_of
->>>>>>> main
 from jaxbandit.decide.sessions.session import Session
 from jaxbandit.engine.rounds import keys
 from jaxbandit.support import checks

@@ -8,12 +8,7 @@ from jaxbandit.base.contract import Algorithm, Rewards
 from jaxbandit.decide.core.certificate import Certificate, guarantee_of
 from jaxbandit.decide.core.wording import statistic_name
 from jaxbandit.decide.sessions.arm_intervals import intervals
-<<<<<<< mine
 from jaxbandit.decide.sessions.ledger import Ledger
-=======
-from jaxbandit.decide.sessions.certificate import Certificate, statistic_name
-from jaxbandit.decide.sessions.rewards import joined
->>>>>>> main
 from jaxbandit.decide.sessions.session import Session, samples
 from jaxbandit.engine.rounds import fit
 from jaxbandit.support.types import Numbers

@@ -13,11 +13,7 @@ from jaxbandit.base.contract import Offer, action_of
 from jaxbandit.decide.sessions.asks import Asks, Open, Told, added, no_asks, removed, some, whole
 from jaxbandit.decide.sessions.context_programs import select_each
 from jaxbandit.decide.sessions.given_contexts import checked_context, checked_contexts, require_offers
-<<<<<<< mine
 from jaxbandit.decide.sessions.ledger import Pulls, no_actions
-=======
-from jaxbandit.decide.sessions.pulls import Pulls, no_actions
->>>>>>> main
 from jaxbandit.decide.sessions.rewards import earlier, same
 from jaxbandit.decide.sessions.session import Session
 from jaxbandit.support.types import PyTree

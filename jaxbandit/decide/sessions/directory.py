@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-<<<<<<< mine
 from jaxbandit.base.contract import Algorithm
 from jaxbandit.decide.core.log import LOG, Place, line_of
 from jaxbandit.decide.sessions import ask_tell
@@ -19,26 +18,6 @@ from jaxbandit.decide.sessions import stored as files
 from jaxbandit.decide.sessions.events import plain
 from jaxbandit.decide.sessions.ledger import Pulls
 from jaxbandit.decide.sessions.saving import certified, folded, identity_of, require_same, session_of
-=======
-import numpy as np
-
-from jaxbandit.base.contract import Algorithm
-from jaxbandit.decide.sessions import stored as files
-from jaxbandit.decide.sessions.ask_tell import accept, ask, expire, ids_to_expire, receive, tell, withdraw
-from jaxbandit.decide.sessions.corrections import (
-    accept_amended,
-    accept_outside,
-    amend,
-    close_arms,
-    corrected,
-    open_arms,
-    received_outside,
-    tell_outside,
-)
-from jaxbandit.decide.sessions.log import LOG, BadLog, Place, context_of, entry_of, line_of, plain_context
-from jaxbandit.decide.sessions.pulls import WITHDRAWN, Pulls
-from jaxbandit.decide.sessions.saving import identity_of, require_same, session_of
->>>>>>> main
 from jaxbandit.decide.sessions.session import Session, session
 from jaxbandit.decide.sessions.stored import ABOUT
 from jaxbandit.engine.storage import directories

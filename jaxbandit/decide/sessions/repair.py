@@ -1,23 +1,12 @@
 """Repair of a session's directory whose log is refused: what is sound is kept, and the damaged log stays beside it."""
 
 from pathlib import Path
-<<<<<<< mine
-=======
-from typing import NamedTuple
->>>>>>> main
 
 from jaxbandit.base.contract import Algorithm
 from jaxbandit.decide.core.log import LOG, BadLog, joined
 from jaxbandit.decide.sessions import stored as files
-<<<<<<< mine
 from jaxbandit.decide.sessions.saving import folded, session_of
 from jaxbandit.decide.sessions.stored import Book, Stored, start_of
-=======
-from jaxbandit.decide.sessions.directory import replay
-from jaxbandit.decide.sessions.log import LOG, BadLog, beginning, entry_of, joined
-from jaxbandit.decide.sessions.saving import session_of
-from jaxbandit.decide.sessions.stored import Book, Stored
->>>>>>> main
 from jaxbandit.engine.storage import directories
 from jaxbandit.engine.storage import files as storage
 from jaxbandit.support import reading

@@ -3,29 +3,15 @@
 from pathlib import Path
 from typing import Any
 
-<<<<<<< mine
-=======
-import jax
-import numpy as np
-
->>>>>>> main
 from jaxbandit.base.contract import Algorithm
 from jaxbandit.decide.core.log import BadLog
 from jaxbandit.decide.sessions import stored as files
 from jaxbandit.decide.sessions.certifying import certificate
-<<<<<<< mine
 from jaxbandit.decide.sessions.changes import apply
 from jaxbandit.decide.sessions.events import plain
 from jaxbandit.decide.sessions.next_pulls import OtherPulls
 from jaxbandit.decide.sessions.session import Session, session
 from jaxbandit.decide.sessions.stored import Stored
-=======
-from jaxbandit.decide.sessions.filling import ARRAYS, BATCH, EARLY_NUMBERS, HISTORIES, NUMBERS, filled
-from jaxbandit.decide.sessions.rewards import joined
-from jaxbandit.decide.sessions.session import Session, session
-from jaxbandit.decide.sessions.stored_asks import NAME, OLD, plain_asks, with_asks
-from jaxbandit.engine.storage import files as storage
->>>>>>> main
 from jaxbandit.engine.storage import identity
 from jaxbandit.support.refusals import BadInput, refuse
 

@@ -14,14 +14,9 @@ from jaxbandit.base.contract import Algorithm
 from jaxbandit.decide.logs.log import Log
 from jaxbandit.decide.logs.read_log import read_log
 from jaxbandit.decide.sessions.asks import Asks, no_asks
-<<<<<<< mine
 from jaxbandit.decide.sessions.events import Event, Events
 from jaxbandit.decide.sessions.ledger import Ledger, no_pulls
 from jaxbandit.decide.sessions.rewards import LARGEST, Totals, no_totals
-=======
-from jaxbandit.decide.sessions.pulls import OUTSIDE, TOLD, WAITS, OpenBatch, no_pulls
-from jaxbandit.decide.sessions.rewards import LARGEST, History, Totals, joined, no_totals
->>>>>>> main
 from jaxbandit.decide.sessions.rows import rows_of
 from jaxbandit.decide.sessions.rule_programs import RulePrograms, rule_programs
 from jaxbandit.engine.rounds import fit

@@ -13,12 +13,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-<<<<<<< mine
 from jaxbandit.decide.core.log import LOG, REMEDY, BadLog, Lines, Place, beginning, entry_of, joined, line_of, split
 from jaxbandit.decide.sessions.events import FORMS, Event, event_of
-=======
-from jaxbandit.decide.sessions.log import LOG, BadLog, Lines, Place, beginning, entry_of, split
->>>>>>> main
 from jaxbandit.decide.sessions.rewards import LARGEST
 from jaxbandit.engine.storage import files as storage
 from jaxbandit.engine.storage import json_files

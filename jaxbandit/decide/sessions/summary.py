@@ -6,11 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-<<<<<<< mine
 from jaxbandit.decide.core.certificate import Certificate
-=======
-from jaxbandit.decide.sessions.certificate import Certificate
->>>>>>> main
 from jaxbandit.decide.sessions.stored import CERTIFICATE, Book, Stored, book_of, read
 from jaxbandit.support.refusals import BadInput
 

@@ -7,11 +7,7 @@ from typing import Any
 
 import numpy as np
 
-<<<<<<< mine
 from jaxbandit.decide.core.certificate import Certificate
-=======
-from jaxbandit.decide.sessions.certificate import Certificate
->>>>>>> main
 from jaxbandit.decide.tuning.configs import Configs
 from jaxbandit.decide.tuning.result import STORED, TuneResult
 from jaxbandit.decide.tuning.saving import REMEDY, RESULT, SCHEMA

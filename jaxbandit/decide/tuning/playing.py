@@ -8,11 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-<<<<<<< mine
 from jaxbandit.decide.core.certificate import Certificate, guarantee_of
-=======
-from jaxbandit.decide.sessions.certificate import Certificate
->>>>>>> main
 from jaxbandit.decide.sessions.session import session
 from jaxbandit.decide.tuning import allocation
 from jaxbandit.decide.tuning.criterion import Criterion

@@ -7,12 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-<<<<<<< mine
 from jaxbandit.decide.core.certificate import Certificate
 from jaxbandit.decide.core.wording import rare_heading
-=======
-from jaxbandit.decide.sessions.certificate import Certificate, rare_heading
->>>>>>> main
 from jaxbandit.decide.tuning import saving
 from jaxbandit.decide.tuning.configs import Configs
 from jaxbandit.decide.tuning.stored_values import data_of, stored_columns

@@ -15,13 +15,8 @@ from jaxbandit.support import text
 from jaxbandit.support.refusals import BadInput, refuse, show
 
 if TYPE_CHECKING:
-<<<<<<< mine
     from jaxbandit.decide.core.certificate import Certificate
     from jaxbandit.decide.sessions.ledger import Pulls
-=======
-    from jaxbandit.decide.sessions.certificate import Certificate
-    from jaxbandit.decide.sessions.pulls import Pulls
->>>>>>> main
     from jaxbandit.decide.sessions.session import Session
     from jaxbandit.lab.specs.session import SessionSpec
     from jaxbandit.support.types import Json

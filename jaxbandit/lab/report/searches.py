@@ -6,11 +6,7 @@ from typing import Any
 
 import numpy as np
 
-<<<<<<< mine
 from jaxbandit.decide.core.wording import rare_heading
-=======
-from jaxbandit.decide.sessions.certificate import rare_heading
->>>>>>> main
 from jaxbandit.decide.tuning import loading
 from jaxbandit.decide.tuning.store import ABOUT, read_about
 from jaxbandit.lab.report import charts, parts, provenance

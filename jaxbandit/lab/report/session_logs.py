@@ -8,11 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-<<<<<<< mine
 from jaxbandit.decide.core.certificate import Certificate
-=======
-from jaxbandit.decide.sessions.certificate import Certificate
->>>>>>> main
 from jaxbandit.decide.sessions.certifying import certificate as certificate_of
 from jaxbandit.decide.sessions.directory import read_session
 from jaxbandit.decide.sessions.stored import Arm, Book, Stored, book_of, read, read_file
