@@ -19,7 +19,7 @@ RUNS, HORIZON = 80, 60
 FAULTS = jnp.array([jnp.nan, jnp.inf, -jnp.inf])
 HIT = 0.2  # chance of a faulty round in a faulty run: of 60 rounds one is but for a chance of 2e-6
 # The feedback of a cascade is int32.
-FAULTY = [name for name, entry in ALGORITHMS.items() if entry.setting != "cascade" and name not in parts.ALIKE]
+FAULTY = [name for name in parts.ONE_OF_EACH_FORM if ALGORITHMS[name].setting != "cascade"]
 
 
 def faulty(environment, share):

@@ -13,7 +13,6 @@ from jaxbandit.decide.integrations.optuna_configs import checked
 from jaxbandit.decide.integrations.optuna_opened import WHERE, Arguments, OpenStudy
 from jaxbandit.decide.integrations.optuna_plays import RulePlay
 from jaxbandit.decide.integrations.optuna_trials import PULL, Pulls, agrees
-from jaxbandit.decide.sessions.certificate import Certificate
 from jaxbandit.decide.sessions.rewards import LARGEST
 from jaxbandit.decide.sessions.session import Session, session
 from jaxbandit.decide.tuning.configs import Configs

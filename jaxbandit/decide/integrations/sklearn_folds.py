@@ -21,7 +21,6 @@ import numpy as np
 from jaxbandit.base.contract import Promise
 from jaxbandit.decide.core.certificate import Certificate
 from jaxbandit.decide.integrations.sklearn_ranges import Range
-from jaxbandit.decide.sessions.certificate import Certificate
 from jaxbandit.decide.tuning.allocation import DRAW, Request
 
 TOLERANCE = 1e-12  # relative to the scores; their sums are rounded

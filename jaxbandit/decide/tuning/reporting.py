@@ -10,7 +10,6 @@ from jaxbandit.base.contract import Promise
 from jaxbandit.decide.core.certificate import Certificate
 from jaxbandit.decide.core.wording import statistic_name
 from jaxbandit.decide.sessions.arm_intervals import intervals
-from jaxbandit.decide.sessions.certificate import Certificate, statistic_name
 from jaxbandit.decide.sessions.rewards import Totals
 from jaxbandit.decide.tuning.configs import Configs
 from jaxbandit.decide.tuning.criterion import Criterion
