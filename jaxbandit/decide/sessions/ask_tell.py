@@ -8,7 +8,7 @@ import numpy as np
 from jaxbandit.decide.sessions.changes import apply, ids_before
 from jaxbandit.decide.sessions.events import Event
 from jaxbandit.decide.sessions.ledger import Pulls
-from jaxbandit.decide.sessions.next_pulls import asked
+from jaxbandit.decide.sessions.next_pulls import next_pulls
 from jaxbandit.decide.sessions.session import Session
 from jaxbandit.engine.rounds import keys
 from jaxbandit.support import checks
@@ -59,7 +59,7 @@ def ask(
       ValueError: an argument is out of range, a context is missing or superfluous, a rule that draws at random insists
         on closed arms, or the rule has no room for so many pulls (`Algorithm.length`).
     """
-    return asked(session, Event("ask", limit=limit, context=context, contexts=contexts))
+    return next_pulls(session, Event("ask", limit=limit, context=context, contexts=contexts))
 
 
 def tell(session: Session, ids: ArrayLike, rewards: ArrayLike) -> Session:

@@ -1,7 +1,6 @@
 """What an event changes: `apply` is the only place where a session becomes another one."""
 
 from collections.abc import Callable
-from dataclasses import replace
 
 import numpy as np
 
@@ -10,10 +9,9 @@ from jaxbandit.decide.sessions.asks import Asks
 from jaxbandit.decide.sessions.events import Event, Kind
 from jaxbandit.decide.sessions.feed import again, feed
 from jaxbandit.decide.sessions.ledger import EXPIRED, OUTSIDE, TOLD, WITHDRAWN, Ledger
-from jaxbandit.decide.sessions.next_pulls import asked
+from jaxbandit.decide.sessions.next_pulls import next_pulls
 from jaxbandit.decide.sessions.rewards import check_ids, check_rewards, each_once, replaced, require_asked, same
 from jaxbandit.decide.sessions.session import Session
-from jaxbandit.engine.rounds import fit
 
 
 def apply(session: Session, event: Event) -> Session:
@@ -27,12 +25,12 @@ def apply(session: Session, event: Event) -> Session:
       OtherPulls: the rule asks for other arms than the event says.
       ValueError: the event is refused, as by the function of the same name. The message has one line.
     """
-    return asked(session, event)[0] if event.kind == "ask" else CHANGES[event.kind](session, event)
+    return next_pulls(session, event)[0] if event.kind == "ask" else CHANGES[event.kind](session, event)
 
 
 def _rewards(where: str, session: Session, event: Event) -> tuple[np.ndarray, np.ndarray]:
     """The ids and rewards of an event, with `on_failure` in place of rewards that are not usable."""
-    limits = fit.limits(session.rule.rewards)
+    limits = session.programs.limits
     ids, values = check_rewards(where, event.ids, event.rewards, session.on_failure, *limits)
     require_asked(where, ids, session.end)
     return ids, values
@@ -117,7 +115,7 @@ def _amend(session: Session, event: Event) -> Session:
     here = ids[~past] - ledger.first
     ledger = ledger.marked(here, ledger.status[here], values[~past])
     if (before[past] == values[past]).all():
-        return replace(session, pulls=ledger).with_event(event)
+        return session.but(pulls=ledger).with_event(event)
     history = replaced(ledger.history, ids[past], values[past])
     return again(session, ledger._replace(history=history)).with_event(event)
 
@@ -129,7 +127,7 @@ def _outside(session: Session, event: Event) -> Session:
         raise ValueError(f"tell_outside: {name} {what}, must be a rule for single arms without contexts")
     if session.paired:
         raise ValueError("tell_outside: the session is paired, and these pulls share no random draws with its own")
-    limits = fit.limits(session.rule.rewards)
+    limits = session.programs.limits
     arms, values = check_rewards("tell_outside", event.arms, event.rewards, session.on_failure, *limits, "arm")
     _require_arms("tell_outside", session, arms)
     if not len(arms):
@@ -163,7 +161,7 @@ def _with_arms(where: str, session: Session, event: Event, closed: bool) -> Sess
     arms, marked = check_ids(where, event.arms, "arm"), session.closed.copy()
     _require_arms(where, session, arms)
     marked[arms] = closed
-    return replace(session, closed=marked).with_event(event._replace(arms=arms))
+    return session.but(closed=marked).with_event(event._replace(arms=arms))
 
 
 def _require_arms(where: str, session: Session, arms: np.ndarray) -> None:

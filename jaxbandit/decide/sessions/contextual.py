@@ -3,7 +3,6 @@
 A reward updates the rule at once, in the order of telling, together with the context and the choice of its ask.
 """
 
-from dataclasses import replace
 from typing import Any
 
 import jax
@@ -26,7 +25,7 @@ def begun(session: Session, context: PyTree, several: PyTree) -> Session:
         return session
     if session.pulls.end:
         raise ValueError("ask: an Offer, but the pulls before had none: begin a session in which every ask has one")
-    return replace(session, pulls=no_asks(session.num_arms))
+    return session.but(pulls=no_asks(session.num_arms))
 
 
 def ask(session: Session, asks: Asks, limit: int | None, context: PyTree, several: PyTree) -> tuple[Session, Pulls]:
@@ -60,7 +59,7 @@ def ask(session: Session, asks: Asks, limit: int | None, context: PyTree, severa
         pull = ids
     rows = Open(ids, pull.astype(np.int32), contexts, choices)
     asks = asks._replace(end=asks.end + n, asked=asked, open=added(asks.open, asks.end, rows))
-    return replace(session, pulls=asks, round=asks.end + 1), _pulls(session, rows)
+    return session.but(pulls=asks, round=asks.end + 1), _pulls(session, rows)
 
 
 def receive(session: Session, asks: Asks, ids: np.ndarray, values: np.ndarray) -> Session:
@@ -81,7 +80,7 @@ def receive(session: Session, asks: Asks, ids: np.ndarray, values: np.ndarray) -
     actions = np.asarray(action_of(rows.choice))
     asks = asks._replace(open=left, told=added(asks.told, asks.num_told, told), num_told=asks.num_told + len(ids))
     counts = session.totals.counts + counts_of_arms(actions, session.num_arms)
-    return _updated(replace(session, pulls=asks, totals=session.totals._replace(counts=counts)), told)
+    return _updated(session.but(pulls=asks, totals=session.totals._replace(counts=counts)), told)
 
 
 def forgotten(session: Session, asks: Asks, where: str, ids: np.ndarray) -> Session:
@@ -90,7 +89,7 @@ def forgotten(session: Session, asks: Asks, where: str, ids: np.ndarray) -> Sess
     if len(rest := ids[~asks.is_open(ids)]):
         _require_rewards(where, rest, asks.rewards(rest), "must be one that is pending")
         raise ValueError(f"{where}: id = {rest[0]} already has a reward, must be one that is pending")
-    return replace(session, pulls=asks._replace(open=removed(asks.open, ids)[0]))
+    return session.but(pulls=asks._replace(open=removed(asks.open, ids)[0]))
 
 
 def require_rewards(asks: Asks, ids: np.ndarray) -> None:
@@ -111,7 +110,7 @@ def corrected(session: Session, asks: Asks, ids: np.ndarray, values: np.ndarray)
         reward[here] = values[_places(ids, rows.id[here])]
         table[block] = rows._replace(reward=reward)
     decision = session.programs.begin(session.seed, session.run)[1]
-    fresh = replace(session, state=decision.state, stopped=bool(decision.stopped), pulls=asks._replace(told=table))
+    fresh = session.but(state=decision.state, stopped=bool(decision.stopped), pulls=asks._replace(told=table))
     return _updated(fresh, whole(table))
 
 
@@ -124,7 +123,7 @@ def _updated(session: Session, told: Told) -> Session:
         context, choice = some((told.context, told.choice), i)
         decision = programs.update(state, context, choice, reward)
         state, stopped = decision.state, bool(decision.stopped)
-    return replace(session, state=state, stopped=stopped)
+    return session.but(state=state, stopped=stopped)
 
 
 def _places(ids: np.ndarray, wanted: np.ndarray) -> np.ndarray:

@@ -17,7 +17,7 @@ from jaxbandit.decide.sessions import ask_tell
 from jaxbandit.decide.sessions import stored as files
 from jaxbandit.decide.sessions.events import plain
 from jaxbandit.decide.sessions.ledger import Pulls
-from jaxbandit.decide.sessions.saving import certified, folded, identity_of, require_same, session_of
+from jaxbandit.decide.sessions.saving import certified, fold, identity_of, require_same, session_of
 from jaxbandit.decide.sessions.session import Session, session
 from jaxbandit.decide.sessions.stored import ABOUT
 from jaxbandit.engine.storage import directories
@@ -161,7 +161,7 @@ def session_directory(
         if meta is not None and stored.about["meta"] != json.loads(json.dumps(meta)):
             raise BadInput(f"{path}: of another session: the description of its arms differs; give another path")
         stored.require_whole()
-        now = folded(stored, fresh)  # before anything is changed
+        now = fold(stored, fresh)  # before anything is changed
         log = OpenLog(path / LOG, len(stored.data), stored.end.size)
         store = SessionDirectory(path, log, stored.about["meta"], now, stored.end)
         try:
@@ -181,4 +181,4 @@ def read_session(path: str | Path, rule: Algorithm) -> Session:
     """
     stored = files.read(Path(path))
     stored.require_whole()
-    return folded(stored, session_of(stored.path, stored.about["identity"], rule))
+    return fold(stored, session_of(stored.path, stored.about["identity"], rule))

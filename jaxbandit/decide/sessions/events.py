@@ -82,12 +82,15 @@ class Events:
 def plain(event: Event) -> Json:
     """Return an event as plain data for JSON."""
     first, *more = COLUMNS[event.kind]
-    lists = {event.kind: listed(getattr(event, first)), **{name: listed(getattr(event, name)) for name in more}}
+    lists = {
+        event.kind: plain_column(getattr(event, first)),
+        **{name: plain_column(getattr(event, name)) for name in more},
+    }
     given = {name: value for name in OPTIONS if (value := getattr(event, name)) is not None}
     return lists | {name: value if name == "limit" else plain_context(value) for name, value in given.items()}
 
 
-def listed(column: np.ndarray) -> list[Any]:
+def plain_column(column: np.ndarray) -> list[Any]:
     """Return a column as plain data; a set of arms as its members."""
     return [np.flatnonzero(row).tolist() for row in column] if column.dtype == bool else column.tolist()
 

@@ -7,7 +7,6 @@ once all that were chosen from one state have entered; one whose visitors do not
 have entered.
 """
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -23,11 +22,11 @@ def feed(session: Session, ledger: Ledger) -> Session:
     waiting = ledger.waiting
     n = int(waiting[0]) if len(waiting) else len(ledger.status)
     if not n:
-        return replace(session, pulls=ledger)
+        return session.but(pulls=ledger)
     arms, known = arms_of(ledger, ledger.actions[:n]), ledger.status[:n] != EXPIRED
     totals = with_rewards(session.totals, arms[known], ledger.values[:n][known])
-    session = replace(session, totals=totals)
-    return (_chosen if ledger.plan is None else _planned)(session, ledger.closed(n))
+    session = session.but(totals=totals)
+    return (_feed_choices if ledger.plan is None else _feed_plans)(session, ledger.after_entry(n))
 
 
 def again(session: Session, ledger: Ledger) -> Session:
@@ -35,16 +34,16 @@ def again(session: Session, ledger: Ledger) -> Session:
     arms, values = ledger.rows()
     known, (_, decision) = ~np.isnan(values), session.programs.begin(session.seed, session.run)
     totals = with_rewards(no_totals(session.num_arms), arms[known], values[known])
-    fresh = replace(session, totals=totals, state=decision.state, stopped=bool(decision.stopped), pulls=ledger)
+    fresh = session.but(totals=totals, state=decision.state, stopped=bool(decision.stopped), pulls=ledger)
     if ledger.plan is None:
         ids = np.arange(ledger.given, dtype=np.int64)
         return fresh if fresh.stopped else _after(fresh, _updates(fresh, ledger, ids, ()))
     known[joined(ledger.outside, np.int64)] = False
     plan = ledger._replace(plan=plan_of(decision), spare=arms[known], spare_values=values[known])
-    return _planned(replace(fresh, round=1), plan)
+    return _feed_plans(fresh.but(round=1), plan)
 
 
-def _planned(session: Session, ledger: Ledger) -> Session:
+def _feed_plans(session: Session, ledger: Ledger) -> Session:
     """The session after its rule has received every plan that the rewards cover."""
     state, stopped, played = session.state, session.stopped, 0
     plan, spare, values = ledger.plan, ledger.spare, ledger.spare_values
@@ -60,15 +59,15 @@ def _planned(session: Session, ledger: Ledger) -> Session:
         state, stopped, plan, played = decision.state, bool(decision.stopped), plan_of(decision), played + 1
         spare, values = spare[~used], values[~used]
     ledger = ledger._replace(plan=plan, spare=spare, spare_values=values)
-    return replace(session, state=state, stopped=stopped, round=session.round + played, pulls=ledger)
+    return session.but(state=state, stopped=stopped, round=session.round + played, pulls=ledger)
 
 
-def _chosen(session: Session, ledger: Ledger) -> Session:
+def _feed_choices(session: Session, ledger: Ledger) -> Session:
     """The session after its rule has received the rewards of the pulls that it chose, if they are due."""
     programs, chosen = session.programs, len(ledger.choices)
     if ledger.first < ledger.given + chosen and not session.stopped:
         if not programs.each_asks:
-            return replace(session, pulls=ledger)
+            return session.but(pulls=ledger)
         chosen = ledger.first - ledger.given
     ids = np.arange(ledger.given, ledger.first, dtype=np.int64)
     given = ledger._replace(
@@ -78,9 +77,9 @@ def _chosen(session: Session, ledger: Ledger) -> Session:
         after = session.round + len(ids) - chosen
         rounds = np.concatenate([ledger.choice_rounds[:chosen], np.arange(session.round, after)])
         given = given._replace(rounds=longer(ledger.rounds, rounds.astype(np.int32)))
-        session = replace(session, round=after)
+        session = session.but(round=after)
     decision = None if session.stopped else _updates(session, given, ids, ledger.choices[:chosen])
-    return _after(replace(session, pulls=given), decision)
+    return _after(session.but(pulls=given), decision)
 
 
 def _updates(session: Session, ledger: Ledger, ids: np.ndarray, choices: tuple) -> Decision | None:
@@ -94,10 +93,10 @@ def _updates(session: Session, ledger: Ledger, ids: np.ndarray, choices: tuple) 
     """
     programs, state, decision = session.programs, session.state, None
     values, rest = values_of(ledger.history, ids).tolist(), ids[len(choices) :]
+    rounds = arms = []
     if programs.arm_dtype is None:
-        rounds = arms = []
-        values = values[: len(choices)]  # of pulls that were told from outside, which it cannot take
-    else:
+        values = values[: len(choices)]  # without pulls that were told from outside, which it cannot take
+    elif len(rest):
         rounds, arms = (values_of(of, rest).astype(int).tolist() for of in (ledger.rounds, ledger.arms))
     for i, value in enumerate(values):
         if np.isnan(value):
@@ -116,4 +115,4 @@ def _updates(session: Session, ledger: Ledger, ids: np.ndarray, choices: tuple) 
 
 def _after(session: Session, decision: Decision | None) -> Session:
     """The session after what its rule has decided."""
-    return session if decision is None else replace(session, state=decision.state, stopped=bool(decision.stopped))
+    return session if decision is None else session.but(state=decision.state, stopped=bool(decision.stopped))

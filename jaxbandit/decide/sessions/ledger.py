@@ -73,10 +73,11 @@ class Ledger(NamedTuple):
 
     def known(self, ids: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The rewards of ids that were asked for, NaN if there is none, and which of the ids have expired."""
-        values, expired = np.full(len(ids), np.nan), np.zeros(len(ids), bool)
         past = ids < self.first
-        values[past] = values_of(self.history, ids[past])
-        expired[past] = np.isnan(values[past])
+        if not past.any():
+            return self.values[ids - self.first], self.status[ids - self.first] == EXPIRED
+        values = values_of(self.history, ids)
+        expired = past & np.isnan(values)
         values[~past] = self.values[ids[~past] - self.first]
         expired[~past] = self.status[ids[~past] - self.first] == EXPIRED
         return values, expired
@@ -105,7 +106,7 @@ class Ledger(NamedTuple):
             rewards[positions] = values
         return self._replace(status=changed, values=rewards)
 
-    def closed(self, n: int) -> "Ledger":
+    def after_entry(self, n: int) -> "Ledger":
         """The ledger in which the first n open pulls have entered."""
         actions, status, values = self.actions[:n], self.status[:n], self.values[:n]
         arms, known = arms_of(self, actions), status != EXPIRED

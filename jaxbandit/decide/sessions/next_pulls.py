@@ -1,6 +1,5 @@
 """What `ask` returns: the pulls that a session makes next."""
 
-from dataclasses import replace
 from typing import Any
 
 import jax
@@ -9,7 +8,7 @@ import numpy as np
 from jaxbandit.base.contract import action_of
 from jaxbandit.decide.sessions import contextual
 from jaxbandit.decide.sessions.asks import Asks
-from jaxbandit.decide.sessions.events import Event, listed
+from jaxbandit.decide.sessions.events import Event, plain_column
 from jaxbandit.decide.sessions.ledger import OUTSIDE, WAITS, WITHDRAWN, Ledger, Pulls, next_actions, pulls_at
 from jaxbandit.decide.sessions.session import Session
 from jaxbandit.support import checks
@@ -23,7 +22,7 @@ class OtherPulls(Exception):
     """The rule does not ask for the pulls of an event."""
 
 
-def asked(session: Session, event: Event) -> tuple[Session, Pulls]:
+def next_pulls(session: Session, event: Event) -> tuple[Session, Pulls]:
     """Return the session after an event "ask", the same one if there is nothing new, and the pulls to make now.
 
     Raises:
@@ -53,15 +52,17 @@ def asked(session: Session, event: Event) -> tuple[Session, Pulls]:
             "longer horizon"
         )
     new = pulls.arm[pulls.id >= before.end]
-    if event.arms is not None and listed(new) != event.arms:
+    if event.arms is not None and plain_column(new) != event.arms:
         raise OtherPulls
     if after.end == before.end and not withdrawn:
         return session, pulls
-    ids, kept = np.arange(before.end, after.end), jax.tree.map(_own, (context, contexts))
+    ids, kept = np.arange(before.end, after.end), (context, contexts)
+    if event.contextual:
+        kept = jax.tree.map(_copy_of, kept)
     return after.with_event(Event("ask", ids, new, None, None if limit is None else int(limit), *kept)), pulls
 
 
-def _own(x: Any) -> Any:
+def _copy_of(x: Any) -> Any:
     """A number, or an array that its owner cannot change any more."""
     return x if type(x) in (bool, int, float) else np.array(x)
 
@@ -92,7 +93,7 @@ def _in_order(session: Session, ledger: Ledger, limit: int | None, most: int) ->
         waiting = np.concatenate([waiting, len(ledger.status) + np.arange(len(actions))])
         ledger = ledger.asked_for(actions, programs.set_size is None)
     ledger = ledger.marked(waiting, WAITS)
-    return replace(session, pulls=ledger), pulls_at(ledger, waiting, session.num_arms, programs.set_size)
+    return session.but(pulls=ledger), pulls_at(ledger, waiting, session.num_arms, programs.set_size)
 
 
 def _with_choices(session: Session, ledger: Ledger, number: int) -> tuple[Session, Ledger]:
@@ -113,4 +114,4 @@ def _with_choices(session: Session, ledger: Ledger, number: int) -> tuple[Sessio
         rounds.append(round - 1)
     rounds = np.concatenate([ledger.choice_rounds, np.array(rounds, np.int64)])
     ledger = ledger._replace(choices=(*ledger.choices, *choices), choice_rounds=rounds)
-    return replace(session, round=round), ledger.asked_for(np.stack(actions), programs.set_size is None)
+    return session.but(round=round), ledger.asked_for(np.stack(actions), programs.set_size is None)

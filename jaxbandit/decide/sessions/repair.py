@@ -5,7 +5,7 @@ from pathlib import Path
 from jaxbandit.base.contract import Algorithm
 from jaxbandit.decide.core.log import LOG, BadLog, joined
 from jaxbandit.decide.sessions import stored as files
-from jaxbandit.decide.sessions.saving import folded, session_of
+from jaxbandit.decide.sessions.saving import fold, session_of
 from jaxbandit.decide.sessions.stored import Book, Stored, start_of
 from jaxbandit.engine.storage import directories
 from jaxbandit.engine.storage import files as storage
@@ -39,7 +39,7 @@ def repair_session(path: str | Path, rule: Algorithm | None = None) -> str:
         if rule is not None:
             fresh = session_of(path, stored.about["identity"], rule)
             try:
-                folded(stored._replace(lines=stored.lines._replace(bodies=_bodies(stored, sound))), fresh)
+                fold(stored._replace(lines=stored.lines._replace(bodies=_bodies(stored, sound))), fresh)
             except BadLog as fault:
                 sound = _sound(stored, fault.line - 1)
         bodies = _bodies(stored, sound)

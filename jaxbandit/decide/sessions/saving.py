@@ -72,7 +72,7 @@ def certified(session: Session) -> dict[str, Any]:
     return {**counts, "certificate": certificate(session).to_json(), "pending_ids": session.pending.tolist()}
 
 
-def folded(stored: Stored, session: Session) -> Session:
+def fold(stored: Stored, session: Session) -> Session:
     """Return the session after the events of a log.
 
     Args:
@@ -121,4 +121,4 @@ def load_session(path: str | Path, rule: Algorithm) -> Session:
       ValueError: the file is incomplete or holds something else, or the session has another rule.
     """
     stored = files.read_file(Path(path))
-    return folded(stored, session_of(path, stored.about["identity"], rule))
+    return fold(stored, session_of(path, stored.about["identity"], rule))

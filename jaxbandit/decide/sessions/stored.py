@@ -25,7 +25,7 @@ from jaxbandit.support.types import Json, Table
 ABOUT = "session.json"
 CERTIFICATE = "certificate.json"
 SCHEMA = 2  # of session.json, and of files
-CLOSED = "closed"  # key of the last line of a file
+LAST = "closed"  # key of the last line of a file
 OF_FILE = f"{storage.RESTORE}, or read in its lines what can still be read of its rewards"
 Arm = int | list[int]  # an arm, or the arms of a set
 
@@ -157,7 +157,7 @@ def read_file(path: Path) -> Stored:
     lines = split(path, data, start_of(about))
     if lines.fault is not None:
         refuse(str(path), f": damaged, line {lines.fault.line + 1} does not fit the lines before it; {OF_FILE}")
-    closed = _json(lines.bodies[-1]).get(CLOSED) if lines.bodies else None
+    closed = _json(lines.bodies[-1]).get(LAST) if lines.bodies else None
     if not isinstance(closed, dict) or len(data) != lines.end.size:
         refuse(str(path), f": damaged, its end is missing; {OF_FILE}")
     bodies = lines.bodies[:-1]
@@ -169,7 +169,7 @@ def read_file(path: Path) -> Stored:
 def write_file(path: Path, about: Table, entries: Sequence[Table], closed: Table) -> None:
     """Write a file that `read_file` reads, atomically."""
     parts, place = [json.dumps(about).encode() + b"\n"], start_of(about)
-    for entry in (*entries, {CLOSED: json_files.plain(dict(closed))}):
+    for entry in (*entries, {LAST: json_files.plain(dict(closed))}):
         line, place = line_of(entry, place)
         parts.append(line)
     storage.write_bytes(path, b"".join(parts))
