@@ -13,11 +13,21 @@ from jaxbandit.decide.sessions.certifying import certificate as certificate_of
 from jaxbandit.decide.sessions.directory import read_session
 from jaxbandit.decide.sessions.stored import Arm, Book, Stored, book_of, read, read_file
 from jaxbandit.decide.sessions.summary import summary
-from jaxbandit.lab.report import charts, parts, provenance, searches
-from jaxbandit.lab.report.charts import Chart, Curve
-from jaxbandit.lab.report.page import Page
+from jaxbandit.lab.report import searches
 from jaxbandit.lab.specs.session import SessionSpec, load_stored
-from jaxbandit.support.markup import Html, tag
+from jaxbandit.support.document import (
+    Block,
+    Chart,
+    Curve,
+    Document,
+    Facts,
+    Notes,
+    Section,
+    Verbatim,
+    even_positions,
+    fold,
+)
+from jaxbandit.support.document import Table as Cells
 from jaxbandit.support.types import Json, Table
 
 NOT_CURRENT = (
@@ -41,8 +51,8 @@ class _Summary(NamedTuple):
     pending: int | None  # None: the certificate has only pulls and means, which are computed from the log
 
 
-def page_of(directory: Path) -> Page:
-    """Return the page of a session.
+def page_of(directory: Path) -> Document:
+    """Return the report of a session.
 
     A session that was begun from a TOML file is rebuilt from its log. If its rule is outside the package, or was given
     in Python, nothing is imported: the certificate is then the one that was written when the session was last closed,
@@ -64,8 +74,8 @@ def page_of(directory: Path) -> Page:
     return _page(found, spec.algorithm.type, book, about["identity"], spec.to_dict())
 
 
-def page_of_file(path: Path) -> Page:
-    """Return the page of a session that `save_session` wrote.
+def page_of_file(path: Path) -> Document:
+    """Return the report of a session that `save_session` wrote.
 
     Raises:
       ValueError: the file holds something else, or is damaged.
@@ -74,8 +84,8 @@ def page_of_file(path: Path) -> Page:
     return _page_of_stored(stored, book_of(stored), None)
 
 
-def _page_of_stored(stored: Stored, book: Book, spec: SessionSpec | None) -> Page:
-    """Return the page of a session whose rule is not run."""
+def _page_of_stored(stored: Stored, book: Book, spec: SessionSpec | None) -> Document:
+    """Return the report of a session whose rule is not run."""
     about = stored.about
     certificate, told, pending, current = summary(stored, book)
     count, names = len(certificate.pulls), [about["meta"].get(key) for key in ("names", "arms")]
@@ -96,42 +106,41 @@ def _page(
     identity: Table,
     begun: Table,
     remedy: str = "",
-) -> Page:
-    """Return the page that shows the summary of a session and its events."""
+) -> Document:
+    """Return the report that shows the summary of a session and the lines of its log."""
     certificate, labels, pending = summary.certificate, summary.labels, summary.pending
     counts = f"{summary.num_told:,} pulls told" + ("." if pending is None else f", {pending:,} pending.")
     state = "" if pending is None else " It has stopped." if certificate.stopped else " It has not stopped."
-    page = Page(summary.name, [f"Session of {rule} over {len(labels):,} arms.{state}", counts])
     promise = searches.promise({**certificate.to_json(), "rare_events": certificate.rare_events(labels)})
     if pending is None:
-        page.add(
-            "Certificate", tag("p", NOT_CURRENT.format(remedy=remedy)), provenance.definitions(_guaranteed(identity))
-        )
+        first = Section("Certificate", [Notes([NOT_CURRENT.format(remedy=remedy)]), Facts(_guaranteed(identity))])
     elif certificate.recommendation is not None:
         named = ", ".join(labels[int(arm)] for arm in certificate.recommendation)
-        page.add("Recommendation", tag("p", tag("strong", named)), *promise)
+        first = Section("Recommendation", [Notes([named]), *promise])
     else:
-        page.add("Certificate", *promise)
-    page.add("Arms", *_arms(page, certificate, labels))
-    page.add("Running means", *_running(page, book, labels))
-    page.add("Log", *_log(page, book, labels))
+        first = Section("Certificate", promise)
     shown = {name: identity.get(name) for name in ("seed", "run", "paired", "jaxbandit", "jax", "platform")}
-    description = tag("pre", json.dumps(begun, indent=1, ensure_ascii=False)) if begun else None
-    details = parts.details("Description with which the session was begun", description) if description else None
-    page.add("Provenance", provenance.definitions(shown), details)
-    return page
+    description = Verbatim(json.dumps(begun, indent=1, ensure_ascii=False)) if begun else None
+    sections = [
+        first,
+        Section("Arms", _arms(certificate, labels)),
+        Section("Running means", _running(book, labels)),
+        Section("Log", _log(book, labels)),
+        Section("Provenance", [Facts(shown), fold("Description with which the session was begun", description)]),
+    ]
+    return Document(summary.name, [Notes([f"Session of {rule} over {len(labels):,} arms.{state}", counts]), *sections])
 
 
 def _guaranteed(identity: Table) -> Json:
     return {name: identity.get(name) for name in ("rule", "delta", "epsilon", "m", "budget")}
 
 
-def _arms(page: Page, certificate: Certificate, labels: list[str]) -> list[Html | None]:
+def _arms(certificate: Certificate, labels: list[str]) -> list[Block]:
     """Return a chart and a table of the arms' pulls, means and intervals; of many arms, those that were pulled most."""
-    arms = np.arange(len(labels))
+    arms, notes = np.arange(len(labels)), []
     if len(arms) > SHOWN_ARMS:
         arms = np.sort(np.argsort(-certificate.pulls, kind="stable")[:SHOWN_ARMS])
-        page.notes.append(f"Out of {len(labels):,} arms, the {SHOWN_ARMS} that were pulled most are shown.")
+        notes.append(f"Out of {len(labels):,} arms, the {SHOWN_ARMS} that were pulled most are shown.")
     means, low, high = certificate.means, certificate.low, certificate.high
     rows = []
     for arm in arms.tolist():
@@ -143,9 +152,10 @@ def _arms(page: Page, certificate: Certificate, labels: list[str]) -> list[Html 
     head = ["arm", "pulls", *(["mean reward"] if means is not None else [])]
     head += [] if certificate.coverage is None else [f"{certificate.coverage:.0%} interval"]
     head += [] if certificate.survivors is None else ["survives"]
-    note = "The intervals hold simultaneously for all arms and at all times, so they may be read while the session is "
-    note += "running."
-    table = parts.table("Arms", head, rows, numbers=[1, 2], foot=note if certificate.coverage is not None else None)
+    if certificate.coverage is not None:
+        simultaneous = "The intervals hold simultaneously for all arms and at all times"
+        notes.insert(0, f"{simultaneous}, so they may be read while the session is running.")
+    table = Cells(head, rows, right=(1, 2), caption="Arms", notes=notes)
     if means is None:
         return [table]
     known = [arm for arm in arms.tolist() if math.isfinite(means[arm])]
@@ -155,7 +165,7 @@ def _arms(page: Page, certificate: Certificate, labels: list[str]) -> list[Html 
     named = [labels[arm] for arm in arms.tolist()]
     title = "Mean reward of each arm with its interval, if it is finite"
     chart = Chart(title, "arm", "mean reward", [curve], shape="marks", log_x=None, log_y=None, names=named)
-    return [page.chart(chart), table]
+    return [chart, table]
 
 
 def _finite_end(end: float, mean: float) -> float:
@@ -175,38 +185,38 @@ def _rewards(book: Book) -> dict[int, list[tuple[int, float]]]:
     return rewards
 
 
-def _running(page: Page, book: Book, labels: list[str]) -> list[Html | None]:
+def _running(book: Book, labels: list[str]) -> list[Block]:
     """Return a chart of the mean of each arm's rewards after each of them; of many arms, those with most rewards."""
     rewards = _rewards(book)
     most = sorted(sorted(rewards, key=lambda arm: -len(rewards[arm]))[:DRAWN_ARMS])
+    notes = []
     if len(rewards) > DRAWN_ARMS:
-        page.notes.append(
-            f"Running means are drawn for the {DRAWN_ARMS} arms with most rewards out of {len(rewards):,}."
-        )
+        notes.append(f"Running means are drawn for the {DRAWN_ARMS} arms with most rewards out of {len(rewards):,}.")
     curves = []
     for order, arm in enumerate(most):
         x, values = np.array(rewards[arm], np.float64).T
-        keep = charts.thinned(len(x), POINTS)
+        keep = even_positions(len(x), POINTS)
         mean = np.cumsum(values) / np.arange(1, len(values) + 1)
         curves.append(Curve(labels[arm], order, x[keep].astype(int), mean[keep]))
     if any(len(of) > POINTS for of in rewards.values()):
-        page.notes.append(f"At most {POINTS} evenly spaced running means of each arm are drawn.")
+        notes.append(f"At most {POINTS} evenly spaced running means of each arm are drawn.")
     title = "Running mean of the rewards of each arm"
-    return [page.chart(Chart(title, "rewards told", "mean reward", curves, shape="step", log_y=None))]
+    return [Chart(title, "rewards told", "mean reward", curves, shape="step", log_y=None), Notes(notes)]
 
 
-def _log(page: Page, book: Book, labels: list[str]) -> list[Html]:
+def _log(book: Book, labels: list[str]) -> list[Block]:
     rows = []
     for number, event in enumerate(book.events, 1):
         ids = event.ids
-        named = [_arm_text(arm, labels) for arm in ([book.arms[id_] for id_ in ids] if ids else event.arms or ())]
+        arms = [_arm_text(arm, labels) for arm in ([book.arms[id_] for id_ in ids] if ids else event.arms or ())]
         shown = f"{ids[0]} to {ids[-1]}" if isinstance(ids, range) and len(ids) > 1 else _few(map(str, ids))
         rewards = _few(f"{x:.6g}" for x in event.rewards or ())
-        rows.append((f"{number:,}", event.kind, shown, _few(named), rewards))
+        rows.append((f"{number:,}", event.kind, shown, _few(arms), rewards))
+    notes = []
     if len(rows) > SHOWN_ENTRIES:
-        page.notes.append(f"Out of {len(rows):,} lines of the log, the last {SHOWN_ENTRIES} are shown.")
+        notes.append(f"Out of {len(rows):,} lines of the log, the last {SHOWN_ENTRIES} are shown.")
     head = ("line", "call", "ids of pulls", "arms", "rewards")
-    return [parts.table("Log", head, rows[-SHOWN_ENTRIES:], numbers=[0])] if rows else []
+    return [Cells(head, rows[-SHOWN_ENTRIES:], right=(0,), caption="Log", notes=notes)]
 
 
 def _arm_text(arm: Arm, labels: list[str]) -> str:
