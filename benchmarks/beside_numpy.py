@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from threadpoolctl import threadpool_limits
 
 import jaxbandit as jb
-from jaxbandit.engine.driver.horizon import simulate_cell
+from jaxbandit.engine.driver.simulate import simulate_cell
 
 REPEATS = 5
 
