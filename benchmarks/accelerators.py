@@ -79,8 +79,8 @@ def compiled_row(target_name: str, name: str, precision: str | None, known: str)
     from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
     from benchmarks import compiled_loops
-    from jaxbandit.engine.driver.lanes import LaneLoop
-    from jaxbandit.engine.driver.program import TileLoop
+    from jaxbandit.engine.driver.lane_loop import LaneLoop
+    from jaxbandit.engine.driver.tile_loop import TileLoop
     from jaxbandit.engine.layout import sizes
     from jaxbandit.engine.layout.compiled import total_memory
     from jaxbandit.engine.rounds import keys

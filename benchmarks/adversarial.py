@@ -11,7 +11,7 @@ import numpy as np
 import jaxbandit as jb
 from benchmarks.columns import table as table_of
 from jaxbandit import bounds
-from jaxbandit.engine.driver.horizon import simulate_cell
+from jaxbandit.engine.driver.simulate import simulate_cell
 from jaxbandit.theory.solvers.tsallis import newton_root
 
 ARMS, STEPS, DRAWS = (2, 8, 100, 1000), 7, 4000

@@ -16,7 +16,7 @@ import numpy as np
 import jaxbandit as jb
 from benchmarks.baselines_cells import FIVE, INSTANCES, NINE, RULES, Told, arms_of, cells, compared, told
 from benchmarks.columns import table as table_of
-from jaxbandit.engine.driver.horizon import simulate_cell
+from jaxbandit.engine.driver.simulate import simulate_cell
 from jaxbandit.theory.intervals import student_of
 
 REPEATS = 5
@@ -53,7 +53,7 @@ def families() -> dict[str, Family]:
     cells: dict[str, Family] = {}
     laws = ("gaussian", "five"), ("gaussian", "two"), ("poisson", "poisson"), ("exponential", "exponential")
     for name in ("kl_ucb", "imed", "thompson", "bayes_ucb"):
-        rule = getattr(jb, name)
+        rule = getattr(jb.algorithms, name)
         for family, instance in laws:
             constant = INSTANCES[instance]().truth.regret_constant
             assert constant is not None
@@ -63,7 +63,7 @@ def families() -> dict[str, Family]:
         cells[f"{name}, gaussian: nine"] = ("nine", lambda k, r=rule: r(k, family="gaussian", sigma=0.5), bounded)
     for name in ("thompson_gaussian_unknown", "bayes_ucb_gaussian_unknown"):
         for instance, means in (("five", FIVE), ("two", [0.2, 0.0])):
-            cells[f"{name}: {instance}"] = (instance, getattr(jb, name), unknown_variance(means))
+            cells[f"{name}: {instance}"] = (instance, getattr(jb.algorithms, name), unknown_variance(means))
     return cells
 
 

@@ -15,7 +15,7 @@ from threadpoolctl import threadpool_limits
 
 import jaxbandit as jb
 from benchmarks.columns import table as table_of
-from jaxbandit.engine.driver.horizon import simulate_cell
+from jaxbandit.engine.driver.simulate import simulate_cell
 
 REPEATS = 5
 

@@ -20,7 +20,7 @@ from benchmarks import contextual_peers_logs as logs
 from benchmarks import peers_shared
 from benchmarks.contextual_peers_side import numpy_play
 from jaxbandit.base.contract import action_of
-from jaxbandit.engine.driver.horizon import simulate_cell
+from jaxbandit.engine.driver.simulate import simulate_cell
 
 SIDE = Path(__file__).with_name("contextual_peers_side.py")
 PEERS = ("mabwiser", "coba", "obp")

@@ -43,8 +43,8 @@ def _simulate(runs: int) -> dict[str, Any]:
 
     from jaxbandit.algorithms import ucb1
     from jaxbandit.engine.driver.execution import Execution
-    from jaxbandit.engine.driver.horizon import simulate_cell
-    from jaxbandit.engine.driver.program import TileLoop
+    from jaxbandit.engine.driver.simulate import simulate_cell
+    from jaxbandit.engine.driver.tile_loop import TileLoop
     from jaxbandit.engine.layout import sizes
     from jaxbandit.engine.rounds.single import SingleRun
     from jaxbandit.environments import bernoulli
@@ -76,7 +76,7 @@ def _identify(runs: int) -> dict[str, Any]:
     from jaxbandit.algorithms import lucb
     from jaxbandit.engine.driver.execution import Execution
     from jaxbandit.engine.driver.identify import identify_cell
-    from jaxbandit.engine.driver.lanes import LaneLoop
+    from jaxbandit.engine.driver.lane_loop import LaneLoop
     from jaxbandit.engine.layout import sizes
     from jaxbandit.engine.rounds.stopping import StoppingRun
     from jaxbandit.environments import bernoulli

@@ -10,9 +10,9 @@ import numpy as np
 
 import jaxbandit as jb
 from benchmarks import compiled_loops, halving
-from jaxbandit.engine.driver.drive import Call
 from jaxbandit.engine.driver.execution import Execution
-from jaxbandit.engine.driver.queues import UntilStop
+from jaxbandit.engine.driver.programs import Call
+from jaxbandit.engine.driver.until_stop import UntilStop
 from jaxbandit.engine.layout import sizes
 from jaxbandit.engine.layout.compiled import total_memory
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.columns import table as table_of
-from jaxbandit.engine.driver.horizon import simulate_cell
+from jaxbandit.engine.driver.simulate import simulate_cell
 from jaxbandit.lab.specs.registry import ALGORITHMS, ENVIRONMENTS
 
 REPEATS = 3

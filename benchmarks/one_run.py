@@ -17,10 +17,10 @@ import numpy as np
 
 import jaxbandit as jb
 from benchmarks.arguments import ARGUMENTS, UNKNOWN
-from jaxbandit.engine.driver.horizon import simulate_cell
 from jaxbandit.engine.driver.identify import identify_cell
-from jaxbandit.engine.driver.lanes import LaneLoop
-from jaxbandit.engine.driver.program import TileLoop
+from jaxbandit.engine.driver.lane_loop import LaneLoop
+from jaxbandit.engine.driver.simulate import simulate_cell
+from jaxbandit.engine.driver.tile_loop import TileLoop
 from jaxbandit.engine.rounds import step
 from jaxbandit.engine.rounds.single import SingleRun
 from jaxbandit.engine.rounds.stopping import StoppingRun

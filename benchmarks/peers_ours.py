@@ -11,7 +11,7 @@ import numpy as np
 
 import jaxbandit as jb
 from benchmarks import peers_worlds as worlds
-from jaxbandit.engine.driver.horizon import simulate_cell
+from jaxbandit.engine.driver.simulate import simulate_cell
 
 DIM = worlds.DIM + 1  # with the column of ones
 AT_ONCE = 100  # runs of a contextual rule

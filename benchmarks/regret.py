@@ -13,7 +13,7 @@ import numpy as np
 
 from benchmarks.columns import table as table_of
 from benchmarks.yardstick import Yardstick, numpy_seconds
-from jaxbandit.engine.driver.horizon import simulate_cell
+from jaxbandit.engine.driver.simulate import simulate_cell
 from jaxbandit.engine.layout.compiled import cores
 from jaxbandit.lab.specs.registry import ALGORITHMS, ENVIRONMENTS
 

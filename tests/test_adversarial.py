@@ -9,7 +9,7 @@ from reference import adversarial as reference
 import jaxbandit as jb
 from jaxbandit import bounds
 from jaxbandit.algorithms.adversarial.drawing import draw, draw_noise
-from jaxbandit.engine.driver.horizon import simulate_cell
+from jaxbandit.engine.driver.simulate import simulate_cell
 from jaxbandit.environments.non_stationary.constrained_adversary import phase_starts
 from jaxbandit.theory.estimators import loss_sums
 from jaxbandit.theory.solvers.tsallis import tsallis_probabilities

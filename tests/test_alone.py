@@ -14,8 +14,8 @@ import pytest
 import jaxbandit as jb
 from jaxbandit.base.contract import Algorithm, Arms
 from jaxbandit.engine.driver.execution import Execution
-from jaxbandit.engine.driver.horizon import simulate_cell
 from jaxbandit.engine.driver.identify import identify_cell
+from jaxbandit.engine.driver.simulate import simulate_cell
 from jaxbandit.engine.layout import batching, sizes
 from jaxbandit.engine.rounds.single import SingleRun
 from jaxbandit.support.numerics import argmax, get_at, set_at, weighted_sum

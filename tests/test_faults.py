@@ -10,8 +10,8 @@ import pytest
 
 import jaxbandit as jb
 from jaxbandit.base.contract import Outcome
-from jaxbandit.engine.driver.horizon import simulate_cell
 from jaxbandit.engine.driver.identify import identify_cell
+from jaxbandit.engine.driver.simulate import simulate_cell
 from jaxbandit.engine.rounds import keys
 from jaxbandit.lab.specs.registry import ALGORITHMS
 

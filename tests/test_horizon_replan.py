@@ -12,9 +12,9 @@ import pytest
 
 from jaxbandit.base.contract import Algorithm, Outcome, Phases, Replan
 from jaxbandit.decide.loading import load
-from jaxbandit.engine.driver import drive
+from jaxbandit.engine.driver import programs
 from jaxbandit.engine.driver.execution import Execution
-from jaxbandit.engine.driver.horizon import simulate_cell
+from jaxbandit.engine.driver.simulate import simulate_cell
 from jaxbandit.engine.layout import compiled
 from jaxbandit.engine.rounds import keys
 from jaxbandit.engine.rounds.single import SingleRun
@@ -142,8 +142,8 @@ def test_numbers_do_not_depend_on_the_tile_or_the_workers(whole, tile, workers):
 
 
 def test_numbers_do_not_depend_on_the_chunk(whole, monkeypatch):
-    monkeypatch.setattr(drive, "FIRST_BLOCKS", 1)
-    monkeypatch.setattr(drive, "CALL_SECONDS", 0.0)
+    monkeypatch.setattr(programs, "FIRST_BLOCKS", 1)
+    monkeypatch.setattr(programs, "CALL_SECONDS", 0.0)
     same(whole, simulate_cell(make, MEANS, **OPTIONS))
 
 
@@ -161,7 +161,7 @@ def test_numbers_do_not_depend_on_the_number_of_devices(whole, tmp_path):
         import sys, jax, numpy as np
         jax.config.update("jax_num_cpu_devices", 2)
         sys.path.insert(0, sys.argv[1])
-        from jaxbandit.engine.driver.horizon import simulate_cell
+        from jaxbandit.engine.driver.simulate import simulate_cell
         from test_horizon_replan import MEANS, OPTIONS, make
 
         r = simulate_cell(make, MEANS, **OPTIONS)
@@ -179,8 +179,8 @@ class Interrupted(Exception):
 
 
 def test_interrupted_and_resumed(whole, tmp_path, monkeypatch):
-    monkeypatch.setattr(drive, "FIRST_BLOCKS", 1)
-    monkeypatch.setattr(drive, "CALL_SECONDS", 0.0)
+    monkeypatch.setattr(programs, "FIRST_BLOCKS", 1)
+    monkeypatch.setattr(programs, "CALL_SECONDS", 0.0)
 
     def stop(steps):
         raise Interrupted

@@ -18,7 +18,7 @@ from jax.extend.core import Jaxpr
 
 from jaxbandit.algorithms import ucb1
 from jaxbandit.engine.driver.execution import Execution
-from jaxbandit.engine.driver.horizon import simulate_cell
+from jaxbandit.engine.driver.simulate import simulate_cell
 from jaxbandit.engine.storage import checkpoint, directories, identity
 from jaxbandit.engine.storage import files as storage
 from jaxbandit.engine.storage.json_files import read_json, write_json

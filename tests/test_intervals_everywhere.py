@@ -101,10 +101,10 @@ def tuned(scores, **given):
     return of_certificate(found.certificate)
 
 
-def ab(scores, **given):
+def ab(scores):
     names = np.tile(["A", "B"], scores.shape[1])
     log = {"variant": names, "outcome": scores.T.ravel()}
-    found = jb.ab(log, control="A", **given)
+    found = jb.ab(log, control="A")
     sides = [(v.low, v.mean, v.high) for v in found.variants]
     sides += [(v.difference_low, v.difference, v.difference_high) for v in found.variants if v.name != "A"]
     low, estimate, high = map(np.array, zip(*sides, strict=True))

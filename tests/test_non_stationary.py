@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import jaxbandit as jb
-from jaxbandit.engine.driver.horizon import simulate_cell
+from jaxbandit.engine.driver.simulate import simulate_cell
 from jaxbandit.lab.specs import spec as specs
 
 sys.path.append(str(Path(__file__).parents[1]))  # last: an installed package stays the one under test

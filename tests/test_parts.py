@@ -5,8 +5,8 @@ import pytest
 
 import jaxbandit as jb
 from jaxbandit.engine.driver import parts
-from jaxbandit.engine.driver.horizon import simulate_cell
 from jaxbandit.engine.driver.identify import identify_cell
+from jaxbandit.engine.driver.simulate import simulate_cell
 from jaxbandit.running.factories import fixed
 
 pytestmark = pytest.mark.quickly_compiled

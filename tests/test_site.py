@@ -137,7 +137,7 @@ def test_every_algorithm_was_measured_on_the_instance_of_its_question():
         assert found["low"] <= found["value"] <= found["high"], name
     text = algorithm_tables.tables(measured, {key: instance.about for key, instance in measure.INSTANCES.items()})
     for name in ALGORITHMS:
-        assert text.count(f"| [`{name}`](reference/generated/jaxbandit.{name}.rst) |") == 1
+        assert text.count(f"| [`{name}`](reference/generated/jaxbandit.algorithms.{name}.rst) |") == 1
     assert "not measured" not in text and "not measured" in algorithm_tables.tables({}, {})
 
 

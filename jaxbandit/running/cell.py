@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from jaxbandit.base.contract import Environment
 from jaxbandit.engine.driver.execution import Execution
-from jaxbandit.engine.driver.horizon import default_checkpoints
+from jaxbandit.engine.driver.simulate import default_checkpoints
 from jaxbandit.engine.layout import compiling
 from jaxbandit.engine.rounds import fit
 from jaxbandit.engine.rounds.fit import Allow
@@ -26,10 +26,10 @@ from jaxbandit.running.results.regret import RegretResult
 from jaxbandit.running.results.stopping import StoppingResult
 from jaxbandit.running.truth import characteristic_time_of, truth_of
 from jaxbandit.support import checks
+from jaxbandit.support.domains import MAX_ROUNDS
 from jaxbandit.support.refusals import MAX_FAILED, refuse, resumable
 
 Precision = Literal["float32", "float64"]
-MAX_ROUNDS = 10_000_000
 
 
 def run_simulate(

@@ -47,7 +47,7 @@ def play_task(task: Mapping[str, Any]) -> dict[str, Any]:
 
 def _engine(kind: str) -> Callable[..., Any]:
     if kind == "simulate":
-        from jaxbandit.engine.driver.horizon import simulate_cell
+        from jaxbandit.engine.driver.simulate import simulate_cell
 
         return simulate_cell
     from jaxbandit.engine.driver.identify import identify_cell

@@ -14,7 +14,7 @@ from jaxbandit.base.contract import Algorithm, Arms, Environment, Offer, Outcome
 from jaxbandit.decide.logs.log import Log
 from jaxbandit.decide.logs.policy_of import contexts_of
 from jaxbandit.decide.logs.replaying import Order, Replayed, Rows, replayed
-from jaxbandit.engine.driver.horizon import Record, default_checkpoints
+from jaxbandit.engine.driver.simulate import Record, default_checkpoints
 from jaxbandit.engine.rounds import fit
 from jaxbandit.engine.rounds.fit import Allow
 from jaxbandit.engine.rounds.moments import Moments
@@ -43,11 +43,9 @@ def replay(
     The rows are presented one by one. If the algorithm chooses the action of the row, and a coin with probability
     c / propensity falls, its reward counts and the algorithm learns it; else the row is skipped, and the state and the
     round of the algorithm stay as they are. c is `log.least_propensity`, or the smallest propensity of the rows. Each
-    row is then accepted with probability c, whatever the algorithm does, so that the accepted rows are distributed as
-    the rounds of a run that chooses its actions itself: if the rows of the log are independent, the replay is unbiased
-    for as many rounds as were accepted. It needs horizon / c rows on average. Without the coin it would be biased
-    wherever the logging policy preferred good actions. A log without propensities is taken for a uniform one, which
-    the first line of the result says.
+    row is then accepted with probability c, whatever the algorithm does: if the rows of the log are independent, the
+    replay is unbiased for as many rounds as were accepted, and needs horizon / c rows on average. A log without
+    propensities is taken for a uniform one, which the first line of the result says.
 
     The runs differ by the order of the rows, and by the draws of the algorithm. So the interval over runs is one over
     orders of this log; it says nothing about other logs.
@@ -56,9 +54,8 @@ def replay(
       algorithm: an algorithm for single arms with the contexts of the log.
       log: the logged data, as `read_log` and `session.log()` return it.
       num_runs: number of runs, >= 1.
-      horizon: number of accepted rows after which a run ends, >= 1. Default: as many as almost every run reaches, four
-        standard deviations below the expected number c n of accepted rows. A run whose rows end before has the outcome
-        `MAX_ROUNDS`; it is counted, and left out of the means.
+      horizon: number of accepted rows after which a run ends, >= 1. Default: as many as almost every run reaches. A run
+        whose rows end before has the outcome `MAX_ROUNDS`; it is counted, and left out of the means.
       seed: seed of the orders, coins and draws, in [0, 2^32). With equal seeds, two algorithms see the same orders.
       order: "shuffle" permutes the rows in each run, "bootstrap" draws n rows with replacement, "as_is" takes them in
         their order.
@@ -74,10 +71,6 @@ def replay(
 
     Raises:
       ValueError: an argument is out of range, or the algorithm is not one for the arms, contexts or rewards of the log.
-
-    Source:
-      Li, Chu, Langford and Wang (2011), Unbiased offline evaluation of contextual-bandit-based news article
-      recommendation algorithms, WSDM.
     """
     if not isinstance(log, Log):
         refuse("replay: log", f" = {python(log)}, must be a Log, as read_log returns it", ValueError)
@@ -96,13 +89,8 @@ def replay(
     marks = _checkpoints(checkpoints, horizon)
     start = time.perf_counter()
     runs, sound = replayed(algorithm, rows, log.num_arms, marks, order, seed, num_runs)
-    about = {
-        "log": log.origin,
-        "rows": len(log),
-        "order": order,
-        "least_propensity": least,
-        "uniform": log.propensity is None,
-    }
+    about: dict[str, Any] = {"log": log.origin, "rows": len(log), "order": order, "least_propensity": least}
+    about["uniform"] = log.propensity is None
     record = _record(runs, sound, marks, time.perf_counter() - start, {"replay": about})
     return RegretResult.from_record(
         record,

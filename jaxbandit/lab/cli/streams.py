@@ -6,17 +6,22 @@ not by an exception in the middle of the work.
 """
 
 import contextlib
+import dataclasses
 import errno
 import io
 import json
 import os
 import sys
 from collections.abc import Callable, Iterator
-from typing import Any, TextIO
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TextIO
 
 from jaxbandit.lab.cli.endings import DONE
 from jaxbandit.support import text
 from jaxbandit.support.refusals import reason
+
+if TYPE_CHECKING:
+    from jaxbandit.support.document import Describable
 
 
 class _Descriptor(io.FileIO):
@@ -123,6 +128,15 @@ def remark(experiment: Any) -> None:
     for kind, lines in (("warning", warnings_of(experiment)), ("note", notes_of(experiment))):
         for line in lines:
             text.say(f"{kind}: {line}")
+
+
+def answer(result: "Describable", title: str, *, json: bool, html: Path | None) -> None:
+    """Print a result as text or as a JSON document, and write its report if a file is named."""
+    if html is not None:
+        from jaxbandit.lab.report.write import write_page
+
+        write_page(dataclasses.replace(result.describe(detail=True), title=title), html)
+    reply(json, result.to_json, lambda: str(result))
 
 
 def fault() -> str:

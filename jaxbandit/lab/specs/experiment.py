@@ -14,6 +14,9 @@ from jaxbandit.lab.specs.registry import FILLED
 from jaxbandit.support import extras
 from jaxbandit.support.domains import (
     BOOLEAN,
+    MAX_ROUNDS,
+    MOST_PULLS,
+    MOST_ROUNDS,
     NAME,
     Domain,
     choice,
@@ -27,9 +30,6 @@ from jaxbandit.support.domains import (
 )
 from jaxbandit.support.refusals import MAX_FAILED
 
-MOST_ROUNDS = 2**31 - 129  # counts are int32, and a block of rounds must fit on top
-MOST_PULLS = 10**15  # for algorithms that pull in batches, which are counted in 64 bits
-MAX_ROUNDS = 10_000_000
 SEED = integer(0, 2**32 - 1)
 
 _METRICS = several(NAME, "a list of names of metrics", empty=True)
@@ -45,7 +45,7 @@ def _checkpoints(settings: Mapping[str, Any]) -> Domain:
 
 
 def _default_checkpoints(settings: Mapping[str, Any]) -> tuple[int, ...]:
-    from jaxbandit.engine.driver.horizon import default_checkpoints  # it imports JAX
+    from jaxbandit.engine.driver.simulate import default_checkpoints  # it imports JAX
 
     return tuple(default_checkpoints(settings["horizon"]).tolist())
 

@@ -17,7 +17,7 @@ import jax.numpy as jnp
 from jax import lax
 from jax.custom_batching import custom_vmap
 
-from jaxbandit.support.numerics import as_float
+from jaxbandit.support.numerics import as_float, inline
 from jaxbandit.support.types import Array, Scalar
 from jaxbandit.theory.solvers.design import transductive_design
 from jaxbandit.theory.solvers.lanes_design import lanes_design
@@ -97,7 +97,7 @@ def _in_chunks(*problem: Array, steps: int) -> Allocation:
     return jax.tree.map(lambda x: jnp.moveaxis(x, 0, -2).reshape(*x.shape[1:-1], -1)[..., :size], chunks)
 
 
-@partial(jax.jit, static_argnames="steps", inline=True)
+@partial(inline, static_argnames="steps")
 def _allocate(features: Array, gaps: Array, level: Array, mask: Array, *, steps: int) -> Allocation:
     """Solve `allocation` for features[N, d, lanes], gaps[N, lanes], level[lanes] and mask[N, lanes]."""
     best = mask & (gaps <= BEST)

@@ -15,7 +15,7 @@ import numpy as np
 from jax import lax
 
 from jaxbandit.base import side_by_side
-from jaxbandit.support.numerics import normal_of_words, numbered_key
+from jaxbandit.support.numerics import inline, normal_of_words, numbered_key
 from jaxbandit.support.types import Array, Key, Scalar
 
 Law = TypeVar("Law")
@@ -61,7 +61,7 @@ def beta_shape(a: Array, b: Array) -> BetaShape:
     )
 
 
-@partial(jax.jit, inline=True)
+@inline
 def _root_coefficients(inverse: Array, odd: Array, square: Array) -> Array:
     """Return the coefficients of r - w: even powers have a factor odd in the skew, and odd powers an even one."""
     x, z = inverse / (2 / 3 + inverse / 6) - 1, 2 * square - 1

@@ -13,7 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.scipy.linalg import solve_triangular
 
-from jaxbandit.support.numerics import dot
+from jaxbandit.support.numerics import dot, inline
 from jaxbandit.support.types import Array
 from jaxbandit.theory.solvers.span import coordinates, span
 
@@ -46,7 +46,7 @@ def pair_differences(features: Array) -> Array:
     return features[first] - features[second]
 
 
-@functools.partial(jax.jit, static_argnames="steps", inline=True)
+@functools.partial(inline, static_argnames="steps")
 def transductive_design(features: Array, directions: Array, *, mask: Array | None = None, steps: int = 25) -> Design:
     """Return the design that minimizes the largest y' A(w)^-1 y over the directions y.
 

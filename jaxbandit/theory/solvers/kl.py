@@ -4,12 +4,11 @@ In terms of w = -log((1-q)/(1-p)) the divergence is F(w) = (1-p) w - p log(q/p),
 and nearly linear once q is near 1, so that steps in w converge equally well from p = 0 to p = 1.
 """
 
-import functools
 from typing import NamedTuple
 
-import jax
 import jax.numpy as jnp
 
+from jaxbandit.support.numerics import inline
 from jaxbandit.support.types import Array
 
 
@@ -39,7 +38,7 @@ def kl_upper(p: Array, delta: Array) -> Array:
     return jnp.where(p < 1, jnp.clip(q * upward, p, 1.0), 1.0)
 
 
-@functools.partial(jax.jit, inline=True)
+@inline
 def kl_root(p: Array, delta: Array) -> Root:
     """Solve kl(p, q) = delta for q >= p, before rounding to the safe side. The result is meaningless at p = 1."""
     unit = float(jnp.finfo(p.dtype).eps)

@@ -9,8 +9,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxbandit.base.contract import Outcome
-from jaxbandit.engine.driver.drive import NOT_ENDED, Call, Chunk, Player, Program
-from jaxbandit.engine.driver.program import Functions, TileLoop, sharded
+from jaxbandit.engine.driver.programs import NOT_ENDED, Call, Chunk, Player, Program
+from jaxbandit.engine.driver.tile_loop import Functions, TileLoop, sharded
 from jaxbandit.engine.layout import sizes
 from jaxbandit.engine.layout.compiled import Same, compile_program, remember
 from jaxbandit.engine.rounds.metrics import included, is_curve

@@ -10,15 +10,16 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from jaxbandit.engine.driver.drive import Call
 from jaxbandit.engine.driver.execution import DEFAULT, Execution
-from jaxbandit.engine.driver.tiles import FixedHorizon, Recorded
+from jaxbandit.engine.driver.fixed_horizon import FixedHorizon, Recorded
+from jaxbandit.engine.driver.programs import Call
 from jaxbandit.engine.rounds.metrics import COUNTED, MEAN, METRIC, VARIANCE, Given, checked
 from jaxbandit.engine.rounds.moments import Moments
 from jaxbandit.engine.rounds.single import Make
 from jaxbandit.engine.rounds.states import Keep, is_state, kept_of
 from jaxbandit.engine.storage.checkpoint import Finished
 from jaxbandit.support import checks
+from jaxbandit.support.domains import MOST_ROUNDS
 from jaxbandit.support.types import PyTree
 
 
@@ -111,7 +112,7 @@ def simulate_cell(
         process is using the directory.
       KeyboardInterrupt: the process was interrupted; the state has been saved in the directory.
     """
-    horizon = checks.integer("simulate", "horizon", horizon, 1, 2**31 - 2 * 64)
+    horizon = checks.integer("simulate", "horizon", horizon, 1, MOST_ROUNDS)
     chosen = checks.precision("simulate", precision, "horizon", horizon)
     marks = _checkpoints(checkpoints, horizon)
     call = Call(make, arguments, num_runs, first_run, seed, chosen, any_rewards, implementation, execution)
