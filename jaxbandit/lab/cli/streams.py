@@ -121,6 +121,15 @@ def reply(as_json: bool, content: Callable[[], Any], shown: Callable[[], str]) -
     return DONE
 
 
+def answer(result: "Describable", title: str, *, as_json: bool, html: Path | None) -> int:
+    """Print a result as `reply` does, and write its report if a file is named; return the exit status."""
+    if html is not None:
+        from jaxbandit.lab.report.write import write_page
+
+        write_page(dataclasses.replace(result.describe(detail=True), title=title), html)
+    return reply(as_json, result.to_json, lambda: str(result))
+
+
 def remark(experiment: Any) -> None:
     """Print the warnings and the notes on an experiment on stderr."""
     from jaxbandit.lab.experiments.truth import notes_of, warnings_of
@@ -128,15 +137,6 @@ def remark(experiment: Any) -> None:
     for kind, lines in (("warning", warnings_of(experiment)), ("note", notes_of(experiment))):
         for line in lines:
             text.say(f"{kind}: {line}")
-
-
-def answer(result: "Describable", title: str, *, json: bool, html: Path | None) -> None:
-    """Print a result as text or as a JSON document, and write its report if a file is named."""
-    if html is not None:
-        from jaxbandit.lab.report.write import write_page
-
-        write_page(dataclasses.replace(result.describe(detail=True), title=title), html)
-    reply(json, result.to_json, lambda: str(result))
 
 
 def fault() -> str:

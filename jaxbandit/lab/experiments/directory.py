@@ -80,7 +80,7 @@ def claim(out: Path, experiment: Experiment, *, grows: bool = True) -> tuple[lis
 
 def summary_of(experiment: Experiment, results: Sequence[Result]) -> dict[str, Any]:
     """Return the summary of an experiment, which `summary.json` holds and `--json` prints."""
-    return summary(experiment.name, results[0].kind, experiment.seed, experiment.precision, results)
+    return summary(experiment.name, results)
 
 
 @contextlib.contextmanager

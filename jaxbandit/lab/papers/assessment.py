@@ -28,9 +28,6 @@ def assess(results: ResultSet, paper: Table, shown: Sequence[Figure]) -> Json:
     first = results[0]
     content = summary(
         results.name,
-        first.kind,
-        first.seed,
-        first.precision,
         results,
         paper=_about(paper),
         figures=[dataclasses.asdict(figure) for figure in shown],
