@@ -168,7 +168,7 @@ def test_turns(name):
 @pytest.mark.parametrize("rule", ["raw_ucb", "rb_sda", "robust_ucb"])
 def test_a_run_for_which_there_is_no_room_is_refused(rule):
     """These rules keep every reward; one more than they have room for would make all that follows wrong."""
-    algorithm = getattr(jb, rule)(2, horizon=5, **({"moment": 1.0} if rule == "robust_ucb" else {}))
+    algorithm = getattr(jb.algorithms, rule)(2, horizon=5, **({"moment": 1.0} if rule == "robust_ucb" else {}))
     world, message = (
         jb.environments.bernoulli([0.2, 0.8]),
         r"= 6, must be at most 5, the rounds for which the algorithm keeps",
