@@ -71,7 +71,7 @@ def _asymptotic(
     """Return means of differences and half the width of their intervals, float64[looks], and what is missing."""
     value, sd, skew2 = asymptotic.moments(shown, sizes)
     counts = [asymptotic.uncommon(y.ravel(), sizes * y.shape[1]) for y in sides]
-    known = asymptotic.enough(sizes, np.minimum(*counts), skew2)
+    known = asymptotic.suffices(sizes, np.minimum(*counts), skew2)
     half = np.where(known, sd * asymptotic.radius(sizes, math.log(alpha)), np.inf)
     return value, half, "" if known[-1] else _lack(sides, [int(count[-1]) for count in counts], skew2[-1], names)
 
@@ -105,7 +105,7 @@ def mean_interval(low: np.ndarray, high: np.ndarray, kind: Kind, alpha: float) -
     size = np.array([n])
     if not kind.bounded:
         mean, sd, skew2 = asymptotic.moments(low, size)
-        if not asymptotic.enough(size, asymptotic.uncommon(low, size), skew2)[0]:
+        if not asymptotic.suffices(size, asymptotic.uncommon(low, size), skew2)[0]:
             return -np.inf, np.inf
         half = sd[0] * asymptotic.radius(size, math.log(alpha / 2))[0]
         return float(mean[0] - half), float(mean[0] + half)

@@ -152,7 +152,7 @@ def _function(reference: str) -> Callable[[Any], Any]:
     from jaxbandit.support.refusals import BadInput, refuse
 
     try:
-        found = references.found(reference)[2]
+        found = references.find(reference)[2]
     except BadInput as error:
         refuse(f"{WHERE} {reference}", f": {error}")
     if not callable(found):

@@ -139,7 +139,7 @@ def remark(experiment: Any) -> None:
             text.say(f"{kind}: {line}")
 
 
-def unwritten() -> str:
+def fault() -> str:
     """Return why stdout could not be written, or ''; a reader that has closed its end, such as `head`, is no reason."""
     with contextlib.suppress(ValueError):  # user code has closed it
         sys.stdout.flush()
