@@ -106,7 +106,7 @@ def static_task(
     promised = promise(where, delta, epsilon, sigma, k, proved=proved)
     if family is None:
         family = top_k(num_arms, k)
-    checks.decision_class(where, family, num_arms, k)
+    checks.decision_class(family, num_arms, k)
     return Task(where, arms, family, promised, sigma)
 
 

@@ -67,7 +67,7 @@ def oracle_restart(num_arms: int, *, starts: Sequence[int]) -> Algorithm:
     """
     where = "oracle_restart"
     num_arms = checks.integer(where, "num_arms", num_arms, 1)
-    changes = checks.starts(where, starts)[1:]
+    changes = checks.starts(starts)[1:]
 
     def init(key: Key) -> OracleRestartState:
         one = jnp.ones((), jnp.int32)

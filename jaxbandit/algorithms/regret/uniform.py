@@ -6,7 +6,7 @@ The recommendation is the arm with the largest empirical mean, because the pull 
 import jax
 import jax.numpy as jnp
 
-from jaxbandit.base import checks
+from jaxbandit.base.arguments import NumArms
 from jaxbandit.base.contract import Algorithm, Arms, Offer
 from jaxbandit.base.declaration import declare
 from jaxbandit.base.numerics import argmax
@@ -23,7 +23,7 @@ from jaxbandit.theory.estimators.counts import Counts
     cost="O(1)",
     memory="O(K)",
 )
-def uniform(num_arms: int) -> Algorithm:
+def uniform(num_arms: NumArms) -> Algorithm:
     """A uniformly random arm in each round.
 
     Return the policy that pulls a uniformly random arm in every round, independently of the rewards.
@@ -32,19 +32,9 @@ def uniform(num_arms: int) -> Algorithm:
 
     Guarantee: None: a baseline whose regret grows linearly.
 
-    Args:
-      num_arms: number of arms, an integer >= 1; static.
-
-    Returns:
-      An Algorithm with actions int32[] in [0, num_arms) and rewards float[].
-
-    Raises:
-      ValueError: num_arms is not a positive integer.
-
     Source:
       A standard baseline; there is no paper to cite.
     """
-    num_arms = checks.integer("uniform", "num_arms", num_arms, 1)
 
     def select(noise: Array, state: Counts, context: Offer | None) -> Array:
         return uniform_arm(available_of(context), noise, num_arms)

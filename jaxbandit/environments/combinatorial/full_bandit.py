@@ -88,7 +88,7 @@ def full_bandit(
     environment = environment._replace(known=lambda: {"sigma": sigma if noise == "gaussian" else float(k)})
     if decision_class is None:
         return environment
-    checks.decision_class(where, decision_class, means.shape[0], k)
+    checks.decision_class(decision_class, means.shape[0], k)
 
     def simple_regret(state: FullBanditState, recommendation: Array) -> Array:
         return sum_simple_regret(state, recommendation, best=decision_class.best(state.means))

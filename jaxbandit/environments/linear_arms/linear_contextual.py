@@ -102,7 +102,7 @@ def checked(
 ) -> tuple[ArrayLike, np.ndarray | None]:
     """Validate the arguments and return the action sets and the mask, which is None if nothing is padded."""
     sets = checks.array(where, "action_sets", action_sets, ndim=3)
-    sets, mask = checks.action_sets(where, "action_sets", sets, mask)
+    sets, mask = checks.action_sets("action_sets", sets, mask)
     weights = checks.array(where, "probabilities", probabilities, low=0.0)
     if weights.shape[0] != sets.shape[0]:
         wanted = f"must have {sets.shape[0]}, one per set"

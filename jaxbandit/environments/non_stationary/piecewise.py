@@ -48,7 +48,7 @@ def segments(
     means = checks.array(where, "means", means, ndim=2, low=low, high=high)
     if not means.shape[1]:
         raise ValueError(f"{where}: means has shape {means.shape}, must have a column for each arm")
-    rounds = checks.starts(where, starts)
+    rounds = checks.starts(starts)
     if len(rounds) != len(means):
         raise ValueError(f"{where}: starts has {len(rounds)} entries, must have {len(means)}, one per row of means")
     return means, rounds

@@ -1,0 +1,55 @@
+"""The arguments that many algorithms and environments take, each said once: what it may be and what it means.
+
+A factory writes `delta: Delta = 0.05`. Its docstring says under Args only what is peculiar to it; `declare` adds the
+rest and checks every call. Names of numbers without a meaning, such as `Positive`, are for arguments of one rule.
+"""
+
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+from jaxbandit.base.checks import arrays
+from jaxbandit.base.domains import Domain, integer, number
+from jaxbandit.base.parameters import Arg
+from jaxbandit.base.types import ArrayLike, Scalar
+
+MOST_ARMS = 2**31 - 1  # because actions are int32
+ARMS = ("num_arms", "features", "means")  # arguments that tell the number of arms
+MOST_ROUNDS = 2**31 - 1  # for the same reason
+
+# Numbers
+Finite = Annotated[Scalar, Arg(number())]
+Positive = Annotated[Scalar, Arg(number(0, open_low=True))]
+NonNegative = Annotated[Scalar, Arg(number(0))]
+AtLeastOne = Annotated[Scalar, Arg(number(1))]
+AboveOne = Annotated[Scalar, Arg(number(1, open_low=True))]
+OpenUnit = Annotated[Scalar, Arg(number(0, 1, open_low=True, open_high=True))]  # (0, 1)
+ClosedUnit = Annotated[Scalar, Arg(number(0, 1))]  # [0, 1]
+PositiveUnit = Annotated[Scalar, Arg(number(0, 1, open_low=True))]  # (0, 1]
+Whole = Annotated[int, Arg(integer(0))]
+Count = Annotated[int, Arg(integer(1))]
+CountOfRounds = Annotated[int, Arg(integer(1, MOST_ROUNDS))]
+
+# Sizes
+NumArms = Annotated[int, Arg(integer(1, most=MOST_ARMS), "number of arms K")]
+SeveralArms = Annotated[int, Arg(integer(2, most=MOST_ARMS), "number of arms K")]
+Dim = Annotated[int, Arg(integer(1), "dimension")]
+Horizon = Annotated[int, Arg(integer(1), "number of rounds T")]
+Seed = Annotated[int, Arg(integer(0), "number of the instance")]
+
+
+def _some_arms(given: Mapping[str, Any]) -> Domain:
+    """Return the sizes of a set of arms that is not all of them."""
+    (num_arms, *_) = [given[key] if key == "num_arms" else len(given[key]) for key in ARMS if key in given]
+    return integer(1, max(num_arms - 1, 1))
+
+
+M = Annotated[int, Arg(_some_arms, "number of arms to find", within="an integer in [1, num_arms - 1]")]
+TeamSize = Annotated[int, Arg(_some_arms, "number of arms in a team", within="an integer in [1, num_arms - 1]")]
+
+Permute = Annotated[bool, Arg(meaning="whether each run has the arms in a random order of its own")]
+Deviation = Annotated[Scalar, Arg(number(0, open_low=True), "standard deviation of the rewards")]
+
+# Arrays
+Vector = Annotated[ArrayLike, Arg(arrays())]
+PositiveVector = Annotated[ArrayLike, Arg(arrays(low=0, open_low=True))]
+UnitVector = Annotated[ArrayLike, Arg(arrays(low=0, high=1))]  # entries in [0, 1]
