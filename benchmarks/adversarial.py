@@ -22,24 +22,24 @@ NEU = [[0.5] * 8 + [0.6, 0.4], [0.5] * 8 + [0.6, 0.9]]  # mean rewards in the fi
 # program; and the proved bound.
 WORLDS: dict[str, Any] = {
     "Tsallis-INF, constrained adversary": lambda: (
-        (jb.tsallis_inf(8), jb.constrained_adversary(), 100_000, 1000),
+        (jb.algorithms.tsallis_inf(8), jb.environments.constrained_adversary(), 100_000, 1000),
         (527.6, 10.48),
         bounds.tsallis_inf_regret_bound(8, [1e5])[0],
     ),
     "EXP3 anytime, constrained adversary": lambda: (
-        (jb.exp3(8), jb.constrained_adversary(), 100_000, 1000),
+        (jb.algorithms.exp3(8), jb.environments.constrained_adversary(), 100_000, 1000),
         (771.0, 10.79),
         bounds.exp3_regret_bound(8, [1e5])[0],
     ),
     "EXP3.S, table of losses": lambda: (
-        (jb.exp3_s(4, horizon=10_000), jb.loss_table(TABLE), 10_000, 1000),
+        (jb.algorithms.exp3_s(4, horizon=10_000), jb.environments.loss_table(TABLE), 10_000, 1000),
         (-63.2, 2.37),
         bounds.exp3_s_regret_bound(4, [1e4])[0],
     ),
     "EXP3-IX fixed, Neu's instance": lambda: (
         (
-            jb.exp3_ix(10, rate="fixed", horizon=1_000_000),
-            jb.piecewise_bernoulli(NEU, [0, 500_000]),
+            jb.algorithms.exp3_ix(10, rate="fixed", horizon=1_000_000),
+            jb.environments.piecewise_bernoulli(NEU, [0, 500_000]),
             1_000_000,
             200,
         ),
@@ -48,12 +48,12 @@ WORLDS: dict[str, Any] = {
     ),
 }
 LONG = {
-    "tsallis_inf": lambda: jb.tsallis_inf(8),
-    "tsallis_inf, reduced variance": lambda: jb.tsallis_inf(8, estimate="reduced_variance"),
-    "exp3": lambda: jb.exp3(8),
-    "exp3_ix": lambda: jb.exp3_ix(8),
-    "exp3_s": lambda: jb.exp3_s(8, horizon=10_000_000),
-    "ucb1": lambda: jb.ucb1(8),
+    "tsallis_inf": lambda: jb.algorithms.tsallis_inf(8),
+    "tsallis_inf, reduced variance": lambda: jb.algorithms.tsallis_inf(8, estimate="reduced_variance"),
+    "exp3": lambda: jb.algorithms.exp3(8),
+    "exp3_ix": lambda: jb.algorithms.exp3_ix(8),
+    "exp3_s": lambda: jb.algorithms.exp3_s(8, horizon=10_000_000),
+    "ucb1": lambda: jb.algorithms.ucb1(8),
 }
 
 
@@ -121,7 +121,7 @@ def long(horizon: int) -> list[dict[str, Any]]:
     rows = []
     for name, make in LONG.items():
         seconds = []
-        pair = make(), jb.constrained_adversary()
+        pair = make(), jb.environments.constrained_adversary()
 
         def played(_: Any, pair: Any = pair) -> Any:
             return pair

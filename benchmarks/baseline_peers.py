@@ -60,7 +60,7 @@ def measure(quick: bool, interpreters: Sequence[str]) -> dict[str, Any]:
 
 def play(pair: Pair, horizon: int, runs: int) -> dict[str, Any]:
     """Return our regrets, and the times of one run and of many: medians, without compiling."""
-    made = pair.ours, jb.bernoulli(MEANS)
+    made = pair.ours, jb.environments.bernoulli(MEANS)
 
     def make(_: Any) -> Any:  # one function, so that a repeat does not compile again
         return made

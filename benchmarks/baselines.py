@@ -100,7 +100,7 @@ def audited(name: str, instance: str, rule: Callable[[int], jb.Algorithm], const
 def costs(num_arms: int, names: list[str], quick: bool) -> list[dict]:
     """Return nanoseconds per round of each rule, and their ratio to those of ucb1: medians of several repeats."""
     rounds = 100 if quick else ROUNDS
-    family = {"poisson": jb.poisson, "exponential": jb.exponential}
+    family = {"poisson": jb.environments.poisson, "exponential": jb.environments.exponential}
     means = np.arange(1, num_arms + 1) / (num_arms + 1)
 
     own = told("nine", num_arms, rounds)._replace(gap=0.1)
@@ -115,9 +115,9 @@ def costs(num_arms: int, names: list[str], quick: bool) -> list[dict]:
         )
         return record.run_seconds / record.run_steps * 1e9, record.compile_seconds
 
-    rows, yardstick = [], maker(lambda w: jb.ucb1(w.arms), jb.bernoulli)
+    rows, yardstick = [], maker(lambda w: jb.algorithms.ucb1(w.arms), jb.environments.bernoulli)
     for name in names:
-        made = maker(RULES[name][0], family.get(name.split(", ")[-1], jb.bernoulli))
+        made = maker(RULES[name][0], family.get(name.split(", ")[-1], jb.environments.bernoulli))
         slow = name.startswith(SLOW)
         runs = FEW if slow else RUNS
         _, compiled = play(made, runs)

@@ -23,17 +23,17 @@ def rules() -> dict[str, tuple[Callable[[], Algorithm], float]]:
     """Return the rules, and the goal for the ratio of each to LUCB."""
     gaussian: dict[str, Any] = {"family": "gaussian", "threshold": "gauss", "delta": 0.01}
     return {
-        "lucb": (lambda: jb.lucb(ARMS, delta=0.01), 1.0),
-        "top_two": (lambda: jb.top_two(ARMS, **gaussian), AIM_LEAN),
-        "track_and_stop": (lambda: jb.track_and_stop(ARMS, **gaussian), AIM_PLANNED),
+        "lucb": (lambda: jb.algorithms.lucb(ARMS, delta=0.01), 1.0),
+        "top_two": (lambda: jb.algorithms.top_two(ARMS, **gaussian), AIM_LEAN),
+        "track_and_stop": (lambda: jb.algorithms.track_and_stop(ARMS, **gaussian), AIM_PLANNED),
     }
 
 
 def budgets() -> dict[str, Callable[[], Algorithm]]:
     """Return the rules with a fixed budget, on the first instance of Audibert, Bubeck and Munos (2010)."""
     return {
-        "sequential_halving": lambda: jb.sequential_halving(20, budget=2000),
-        "successive_rejects": lambda: jb.successive_rejects(20, budget=2000),
+        "sequential_halving": lambda: jb.algorithms.sequential_halving(20, budget=2000),
+        "successive_rejects": lambda: jb.algorithms.successive_rejects(20, budget=2000),
     }
 
 
@@ -45,7 +45,7 @@ def measure(quick: bool) -> dict[str, list[dict[str, Any]]]:
 
 def steps(runs: int, rounds: int) -> list[dict[str, Any]]:
     """Return a row for each rule, measured in alternation; both sides of a ratio are from one turn."""
-    world = jb.gaussian(np.linspace(0.0, 0.01, ARMS))
+    world = jb.environments.gaussian(np.linspace(0.0, 0.01, ARMS))
     made: dict[str, Callable[[Any], Any]] = {}
     compiled, times = {}, {name: [] for name in rules()}
     for name, (rule, _) in rules().items():
@@ -66,7 +66,7 @@ def steps(runs: int, rounds: int) -> list[dict[str, Any]]:
 
 def fixed_budgets(runs: int) -> list[dict[str, Any]]:
     """Return a row for each rule: seconds of all runs without compilation, and their error rate."""
-    world = jb.bernoulli([0.5] + [0.4] * 19)
+    world = jb.environments.bernoulli([0.5] + [0.4] * 19)
     rows = []
     for name, rule in budgets().items():
 

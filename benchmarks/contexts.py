@@ -31,29 +31,29 @@ def rules(num_arms: int, shape: tuple[int, ...], rounds: int = ROUNDS) -> dict[s
     plain: dict[str, Any] = {"intercept": False}  # as what NumPy plays
     arms = np.cos(np.arange(num_arms * FEATURES).reshape(num_arms, FEATURES)) / 2
     own: dict[str, Pair] = {
-        "lin_ucb_disjoint": (jb.lin_ucb_disjoint(num_arms, dim, **plain), Rule(ucb)),
-        "lin_ts_disjoint": (jb.lin_ts_disjoint(num_arms, dim, **plain), Rule(thompson)),
-        "lin_ucb_hybrid": (jb.lin_ucb_hybrid(arms, dim, **plain), None),
+        "lin_ucb_disjoint": (jb.algorithms.lin_ucb_disjoint(num_arms, dim, **plain), Rule(ucb)),
+        "lin_ts_disjoint": (jb.algorithms.lin_ts_disjoint(num_arms, dim, **plain), Rule(thompson)),
+        "lin_ucb_hybrid": (jb.algorithms.lin_ucb_hybrid(arms, dim, **plain), None),
     }
     one: dict[str, Pair] = {
-        "lin_ucb_shared": (jb.lin_ucb_shared(num_arms, dim, **plain), Rule(ucb)),
-        "lin_ts_shared": (jb.lin_ts_shared(num_arms, dim, **plain), Rule(greedy, draws=True)),
+        "lin_ucb_shared": (jb.algorithms.lin_ucb_shared(num_arms, dim, **plain), Rule(ucb)),
+        "lin_ts_shared": (jb.algorithms.lin_ts_shared(num_arms, dim, **plain), Rule(greedy, draws=True)),
     }
     return {
         **(one if shared else own),
-        "ridge_greedy": (jb.ridge_greedy(num_arms, shape, **plain), Rule(greedy)),
-        "ridge_epsilon": (jb.ridge_epsilon(num_arms, shape, **plain), Rule(epsilon)),
-        "ridge_softmax": (jb.ridge_softmax(num_arms, shape, **plain), Rule(softmax)),
-        "neural_linear": (jb.neural_linear(num_arms, shape, **plain), None),
+        "ridge_greedy": (jb.algorithms.ridge_greedy(num_arms, shape, **plain), Rule(greedy)),
+        "ridge_epsilon": (jb.algorithms.ridge_epsilon(num_arms, shape, **plain), Rule(epsilon)),
+        "ridge_softmax": (jb.algorithms.ridge_softmax(num_arms, shape, **plain), Rule(softmax)),
+        "neural_linear": (jb.algorithms.neural_linear(num_arms, shape, **plain), None),
         "logistic_ts": (
-            jb.logistic_ts(num_arms, shape),
+            jb.algorithms.logistic_ts(num_arms, shape),
             Rule(greedy if shared else thompson, "logistic", draws=shared),
         ),
-        "logistic_ucb": (jb.logistic_ucb(num_arms, shape), Rule(ucb, "logistic")),
-        "logistic_greedy": (jb.logistic_greedy(num_arms, shape), Rule(greedy, "logistic")),
-        "logistic_epsilon": (jb.logistic_epsilon(num_arms, shape), Rule(epsilon, "logistic")),
-        "logistic_softmax": (jb.logistic_softmax(num_arms, shape), Rule(softmax, "logistic")),
-        "ucb_glm": (jb.ucb_glm(num_arms, shape, horizon=rounds), Rule(half_ucb, "likelihood")),
+        "logistic_ucb": (jb.algorithms.logistic_ucb(num_arms, shape), Rule(ucb, "logistic")),
+        "logistic_greedy": (jb.algorithms.logistic_greedy(num_arms, shape), Rule(greedy, "logistic")),
+        "logistic_epsilon": (jb.algorithms.logistic_epsilon(num_arms, shape), Rule(epsilon, "logistic")),
+        "logistic_softmax": (jb.algorithms.logistic_softmax(num_arms, shape), Rule(softmax, "logistic")),
+        "ucb_glm": (jb.algorithms.ucb_glm(num_arms, shape, horizon=rounds), Rule(half_ucb, "likelihood")),
     }
 
 
@@ -62,7 +62,10 @@ def case(name: str, both: Pair, num_arms: int, shape: tuple[int, ...], runs: int
     algorithm, rule = both
     shared, dim = len(shape) == 2, shape[-1]
     logistic = algorithm.rewards is not None and bool(algorithm.rewards.high == 1.0)
-    kinds = (jb.logistic_vectors, jb.linear_vectors), (jb.logistic_matrix, jb.linear_matrix)
+    kinds = (
+        (jb.environments.logistic_vectors, jb.environments.linear_vectors),
+        (jb.environments.logistic_matrix, jb.environments.linear_matrix),
+    )
     environment = kinds[shared][not logistic](num_arms=num_arms, dim=dim)
     loop = None if rule is None else _loop(rule, num_arms, shape, logistic)
     size = f"K = {num_arms}, d = {'K x ' if shared else ''}{dim}"

@@ -43,7 +43,7 @@ def measure(quick: bool, interpreters: Sequence[str]) -> dict[str, Any]:
     short = min(PRODUCTS, rows)
     products = np.einsum("ab,td->tabd", np.eye(10), x[:short]).reshape(short, 10, -1)
     shared = session_play(
-        jb.lin_ucb_shared(10, products.shape[2], alpha=ALPHA, intercept=False), products, labels[:short]
+        jb.algorithms.lin_ucb_shared(10, products.shape[2], alpha=ALPHA, intercept=False), products, labels[:short]
     )
     peer = functools.partial(peers_shared.answer, interpreters, SIDE)
     drawn = {name: logs.draw(name, 3 if quick else LOGS, 60 if quick else 0) for name in logs.CELLS}
@@ -53,7 +53,9 @@ def measure(quick: bool, interpreters: Sequence[str]) -> dict[str, Any]:
         "seconds": {
             "numpy": numpy_play(x, labels, ALPHA, 1.0)[1], "session": plays[0][1], "shared session": shared[1],
             "jitted": jitted_seconds(digits_rule(), x, labels),
-            "shared jitted": jitted_seconds(jb.lin_ucb_shared(10, 620, intercept=False), products, labels[:short]),
+            "shared jitted": jitted_seconds(
+                jb.algorithms.lin_ucb_shared(10, 620, intercept=False), products, labels[:short]
+            ),
             "runs": runs_seconds(runs),
         },
         "runs": runs,
@@ -67,7 +69,7 @@ def measure(quick: bool, interpreters: Sequence[str]) -> dict[str, Any]:
 
 def digits_rule(**options: Any) -> jb.Algorithm:
     """Return LinUCB for the digits, whose rows begin with a one."""
-    return jb.lin_ucb_disjoint(10, 62, intercept=False, **options)
+    return jb.algorithms.lin_ucb_disjoint(10, 62, intercept=False, **options)
 
 
 def session_play(rule: jb.Algorithm, x: np.ndarray, labels: np.ndarray) -> tuple[np.ndarray, float]:
@@ -97,7 +99,7 @@ def jitted_seconds(rule: jb.Algorithm, x: np.ndarray, labels: np.ndarray) -> flo
 
 def runs_seconds(runs: int) -> float:
     """Return the seconds of a round of a run of `simulate`, without compiling: each run has an order of its own."""
-    pair = digits_rule(), jb.classes("digits")
+    pair = digits_rule(), jb.environments.classes("digits")
     found = simulate_cell(lambda _: pair, {}, horizon=1797, num_runs=runs, checkpoints=[1797], per_run=False)
     return found.run_seconds / (runs * 1797)
 

@@ -18,7 +18,7 @@ ESTIMATORS = ("IPS", "SNIPS", "DR")
 
 
 def digits(seed: int, rows: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return the contexts of `jb.classes("digits")`, float64[rows, 62], and the classes, in a random order."""
+    """Return the contexts of `jb.environments.classes("digits")`, float64[rows, 62], and the classes, shuffled."""
     columns, labels = data_sets.load("digits", "digits")
     order = np.random.default_rng(seed).permutation(len(columns))[:rows]
     return data_sets.with_ones(columns)[order], labels[order].astype(int)
@@ -97,7 +97,7 @@ def ours(name: str, drawn: list[worlds.Drawn]) -> dict[str, Any]:
 
 def replays(logs: list[jb.Log]) -> dict[str, float]:
     """Return the mean rewards of Thompson sampling by our replay, and as it would be online for as many rounds."""
-    rule = jb.thompson(worlds.NUM_ARMS)
+    rule = jb.algorithms.thompson(worlds.NUM_ARMS)
     found = [jb.replay(rule, log, num_runs=20, horizon=150, seed=i, any_context=True) for i, log in enumerate(logs)]
     means = np.array([each.interval().value[-1] for each in found])
     return {"value": float(means.mean()), "se": float(means.std(ddof=1) / len(means) ** 0.5), "rows": 150}
@@ -106,7 +106,13 @@ def replays(logs: list[jb.Log]) -> dict[str, float]:
 def online(rounds: int) -> float:
     """Return the mean reward of Thompson sampling in this many rounds, if it chooses the actions itself."""
     means = worlds.MEAN.mean(axis=0)
-    played = jb.simulate(jb.thompson(len(means)), jb.bernoulli(means), horizon=rounds, num_runs=2000, progress=False)
+    played = jb.simulate(
+        jb.algorithms.thompson(len(means)),
+        jb.environments.bernoulli(means),
+        horizon=rounds,
+        num_runs=2000,
+        progress=False,
+    )
     return float(means.max() - played.arrays["regret"][:, -1].mean() / rounds)
 
 

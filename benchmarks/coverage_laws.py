@@ -146,7 +146,7 @@ def _known(rng: np.random.Generator, n: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 ARMS: tuple[tuple[str, Callable[[], Any], Rewards], ...] = (
-    ("rewards in [0, 1]", lambda: jb.betting_race(3, delta=0.05), _bernoulli),
-    ("normal, known sigma", lambda: jb.lucb(3, delta=0.05, epsilon=0.01, sigma=1.0), _known),
-    ("normal, unknown variances", lambda: jb.student_race(3, delta=0.05), _normal),
+    ("rewards in [0, 1]", lambda: jb.algorithms.betting_race(3, delta=0.05), _bernoulli),
+    ("normal, known sigma", lambda: jb.algorithms.lucb(3, delta=0.05, epsilon=0.01, sigma=1.0), _known),
+    ("normal, unknown variances", lambda: jb.algorithms.student_race(3, delta=0.05), _normal),
 )

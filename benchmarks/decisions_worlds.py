@@ -32,7 +32,7 @@ def recorded(table: np.ndarray, common: bool) -> World:
 
 
 def fiesta(common: bool = True) -> World:
-    """Return the 12 models of `jb.fiesta`."""
+    """Return the 12 models of `jb.environments.fiesta`."""
     return recorded(np.stack(list(recorded_scores().values()), axis=1), common)
 
 

@@ -41,12 +41,13 @@ def _simulate(runs: int) -> dict[str, Any]:
     import jax
     import numpy as np
 
-    from jaxbandit import bernoulli, ucb1
+    from jaxbandit.algorithms import ucb1
     from jaxbandit.engine.driver.execution import Execution
     from jaxbandit.engine.driver.horizon import simulate_cell
     from jaxbandit.engine.driver.program import TileLoop
     from jaxbandit.engine.layout import sizes
     from jaxbandit.engine.rounds.single import SingleRun
+    from jaxbandit.environments import bernoulli
 
     sizes.PLATFORMS = {"cpu": sizes.ACCELERATOR}
     means = np.linspace(0.1, 0.9, NUM_ARMS)
@@ -72,12 +73,13 @@ def _identify(runs: int) -> dict[str, Any]:
     import jax.numpy as jnp
     import numpy as np
 
-    from jaxbandit import bernoulli, lucb
+    from jaxbandit.algorithms import lucb
     from jaxbandit.engine.driver.execution import Execution
     from jaxbandit.engine.driver.identify import identify_cell
     from jaxbandit.engine.driver.lanes import LaneLoop
     from jaxbandit.engine.layout import sizes
     from jaxbandit.engine.rounds.stopping import StoppingRun
+    from jaxbandit.environments import bernoulli
 
     sizes.PLATFORMS = {"cpu": sizes.ACCELERATOR}
     means = np.linspace(0.1, 0.9, NUM_ARMS)

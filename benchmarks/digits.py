@@ -9,7 +9,7 @@ import numpy as np
 import optax
 
 import jaxbandit as jb
-from jaxbandit.base.types import Array, Key
+from jaxbandit.support.types import Array, Key
 
 STEPS, BATCH, HIDDEN = 200, 64, 32
 
@@ -58,8 +58,8 @@ def train(key: Key, config: Any) -> Array:
 def space(count: int) -> dict[str, np.ndarray]:
     """Return configurations drawn at random."""
     laws = {
-        "lr": jb.loguniform(1e-3, 1.0),
-        "momentum": jb.uniform_float(0.0, 0.99),
-        "init": jb.uniform_float(0.5, 2.0),
+        "lr": jb.space.loguniform(1e-3, 1.0),
+        "momentum": jb.space.uniform_float(0.0, 0.99),
+        "init": jb.space.uniform_float(0.5, 2.0),
     }
-    return jb.random_configs(jax.random.key(1), count, **laws)
+    return jb.space.random_configs(jax.random.key(1), count, **laws)

@@ -37,16 +37,24 @@ def measure(quick: bool) -> dict[str, list[dict[str, Any]]]:
 def cases(dim: int, num_arms: int = ARMS, rounds: int = ROUNDS) -> list[Case]:
     """Return the case of each rule."""
     rows, theta = _unit(num_arms, dim, 1), _unit(1, dim, 2)[0]
-    world, size = jb.linear_contextual([rows], [1.0], theta), f"K = {num_arms}, d = {dim}"
+    world, size = jb.environments.linear_contextual([rows], [1.0], theta), f"K = {num_arms}, d = {dim}"
     horizon = max(rounds, dim)
 
     def of(kind: str) -> Callable[[int], float]:
         return lambda rounds: numpy_seconds(kind, rows, theta, rounds)
 
     found = [
-        Case("lin_ucb", size, jb.lin_ucb(rows, horizon=horizon, variant="oful"), world, of("ucb"), RUNS, rounds),
-        Case("lin_ts", size, jb.lin_ts(rows), world, of("ts"), RUNS, rounds),
-        Case("greedy", size, jb.greedy(rows), world, of("greedy"), RUNS, rounds + dim),
+        Case(
+            "lin_ucb",
+            size,
+            jb.algorithms.lin_ucb(rows, horizon=horizon, variant="oful"),
+            world,
+            of("ucb"),
+            RUNS,
+            rounds,
+        ),
+        Case("lin_ts", size, jb.algorithms.lin_ts(rows), world, of("ts"), RUNS, rounds),
+        Case("greedy", size, jb.algorithms.greedy(rows), world, of("greedy"), RUNS, rounds + dim),
     ]
     return found if dim < 500 else found[:2]  # greedy's initial pulls alone are 500
 

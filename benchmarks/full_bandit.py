@@ -19,10 +19,10 @@ from typing import Any
 import jax
 import numpy as np
 
-from jaxbandit.base.types import Array
 from jaxbandit.engine.driver.identify import identify_cell
 from jaxbandit.engine.layout.compiled import compile_program, cores
 from jaxbandit.lab.specs.registry import ALGORITHMS, ENVIRONMENTS
+from jaxbandit.support.types import Array
 from jaxbandit.theory.solvers.densest import peeling
 from jaxbandit.theory.solvers.quadratic_bound import upper_bound
 

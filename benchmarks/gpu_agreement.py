@@ -27,7 +27,7 @@ def pulls(rule: str, runs: int, rounds: int, path: str) -> dict[str, Any]:
     make: Any = getattr(jb, rule)
     marks = range(1, rounds + 1)
     found = simulate_cell(
-        lambda _: (make(ARMS), jb.bernoulli(means)), (), horizon=rounds, num_runs=runs, checkpoints=marks
+        lambda _: (make(ARMS), jb.environments.bernoulli(means)), (), horizon=rounds, num_runs=runs, checkpoints=marks
     )
     np.savez(path, regret=found.regret, pulls=found.pulls)  # pyright: ignore[reportArgumentType]
     return {"compile_s": found.compile_seconds, "call_s": found.run_seconds}
@@ -59,7 +59,7 @@ def arithmetic(values: int, path: str) -> dict[str, Any]:
     import jax
     import jax.numpy as jnp
 
-    from jaxbandit.base import numerics
+    from jaxbandit.support import numerics
     from jaxbandit.theory.solvers.families import family
 
     def ucb1(mean: Any, count: Any, t: Any) -> Any:

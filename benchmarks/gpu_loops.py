@@ -13,7 +13,6 @@ from jax import lax
 
 import jaxbandit as jb
 from benchmarks import compiled_loops
-from jaxbandit.base.types import Array, PyTree
 from jaxbandit.engine.driver.horizon import simulate_cell
 from jaxbandit.engine.driver.program import ROUND, Carry, TileLoop
 from jaxbandit.engine.layout import sizes
@@ -21,6 +20,7 @@ from jaxbandit.engine.layout.batching import RUNS, batch_last, without_splits
 from jaxbandit.engine.layout.compiled import compile_program, total_memory
 from jaxbandit.engine.rounds import keys
 from jaxbandit.engine.rounds.single import SingleRun
+from jaxbandit.support.types import Array, PyTree
 
 CHECKPOINTS = 100  # of which none is reached while rounds are timed
 FIRST = 128  # rounds before the state is compared
@@ -37,10 +37,10 @@ def pair(rule: str, num_arms: int) -> Callable[[Any], Any]:
         dim = 20
         features = np.random.default_rng(0).normal(size=(num_arms, dim))
         features /= np.linalg.norm(features, axis=1, keepdims=True)
-        return lambda _: (make(features, horizon=LENGTH), jb.linear(features, np.eye(dim)[0]))
+        return lambda _: (make(features, horizon=LENGTH), jb.environments.linear(features, np.eye(dim)[0]))
     means: Any = np.linspace(0.1, 0.9, num_arms)
     more: dict[str, Any] = {"horizon": LENGTH, "num_changes": 4, "marks": 32} if rule == "glr_klucb" else {}
-    return lambda _: (make(num_arms, **more), jb.bernoulli(means))
+    return lambda _: (make(num_arms, **more), jb.environments.bernoulli(means))
 
 
 def rounds(rule: str, num_arms: int, runs: int, seconds: float, unroll: int = 0) -> dict[str, Any]:

@@ -25,9 +25,15 @@ def cases() -> dict[str, Callable[[Any], Any]]:
     features: Any = np.vstack([np.eye(5), [np.cos(0.1), np.sin(0.1), 0, 0, 0]])
     means: Any = np.linspace(0.1, 0.9, ARMS)
     return {
-        "lingape": lambda _: (jb.lingape(features, delta=0.05, theta_norm=2.0), jb.soare(5, 0.1)),
-        "kl_lucb": lambda _: (jb.kl_lucb(ARMS, delta=0.05), jb.bernoulli(means)),
-        "paired_race": lambda _: (jb.paired_race(ARMS, delta=0.05, epsilon=0.05), jb.gaussian(means)),
+        "lingape": lambda _: (
+            jb.algorithms.lingape(features, delta=0.05, theta_norm=2.0),
+            jb.environments.soare(5, 0.1),
+        ),
+        "kl_lucb": lambda _: (jb.algorithms.kl_lucb(ARMS, delta=0.05), jb.environments.bernoulli(means)),
+        "paired_race": lambda _: (
+            jb.algorithms.paired_race(ARMS, delta=0.05, epsilon=0.05),
+            jb.environments.gaussian(means),
+        ),
     }
 
 
@@ -96,8 +102,8 @@ def tune(networks: int, steps: int) -> dict[str, Any]:
 
         return trainee.score(jax.lax.fori_loop(0, steps, step, trainee.init(key, config)), config)
 
-    space = jb.random_configs(jax.random.key(1), networks, **halving.SPACE)
-    rule = jb.uniform_allocation(networks, budget=networks)
+    space = jb.space.random_configs(jax.random.key(1), networks, **halving.SPACE)
+    rule = jb.algorithms.uniform_allocation(networks, budget=networks)
     options: dict[str, Any] = {"traced": True, "on_failure": 0.0, "progress": False}
     first, again = (jb.tune(train, space, rule, **options) for _ in range(2))
     total = again.seconds["total"]
@@ -115,7 +121,7 @@ def tune(networks: int, steps: int) -> dict[str, Any]:
 def successive_halving(networks: int, most_steps: int, batch: int | None = None) -> dict[str, Any]:
     """Return the time of successive halving from so many networks to one; the default batch is 64 on a GPU."""
     trainee = halving.trainee("validation", drawn)
-    space = jb.random_configs(jax.random.key(1), networks, **halving.SPACE)
+    space = jb.space.random_configs(jax.random.key(1), networks, **halving.SPACE)
     options: dict[str, Any] = {"min_steps": 1, "max_steps": most_steps, "eta": halving.ETA, "batch": batch}
     first, again = (jb.successive_halving(trainee, space, **options) for _ in range(2))
     return {

@@ -25,10 +25,10 @@ RUNGS = (1, 3, 9, 27, 81)
 INNER = 5  # steps of SGD in one step of a training
 IMAGES = 64  # in one step of SGD
 SPACE = {
-    "lr": jb.loguniform(1e-3, 10.0),
-    "momentum": jb.uniform_float(0.0, 0.99),
-    "decay": jb.loguniform(1e-6, 1e-1),
-    "scale": jb.loguniform(1e-2, 10.0),
+    "lr": jb.space.loguniform(1e-3, 10.0),
+    "momentum": jb.space.uniform_float(0.0, 0.99),
+    "decay": jb.space.loguniform(1e-6, 1e-1),
+    "scale": jb.space.loguniform(1e-2, 10.0),
 }
 ANEW = 1000  # the seeds of the new trainings begin here
 Images = Callable[[], dict[str, tuple[jax.Array, jax.Array]]]  # images and labels by part
@@ -95,7 +95,7 @@ def trainee(part: str = "validation", data: Images = digits) -> jb.Trainee:
 
 
 def sample(key: Any, n: int) -> Any:
-    return jb.random_configs(key, n, **SPACE)
+    return jb.space.random_configs(key, n, **SPACE)
 
 
 def steps_of(result: Any) -> int:

@@ -28,27 +28,27 @@ TOLD: dict[str, Any] = {"horizon": HORIZON, "num_changes": 4}
 
 def problem_1() -> Environment:
     """Return the first problem of SMPyBandits: 5,000 rounds, four changes, three Bernoulli arms."""
-    return jb.piecewise_bernoulli(MEANS, STARTS)
+    return jb.environments.piecewise_bernoulli(MEANS, STARTS)
 
 
 def garivier_moulines() -> Environment:
     """Return their problem: 10,000 rounds, two changes, three Bernoulli arms."""
-    return jb.piecewise_bernoulli([[0.5, 0.3, 0.4], [0.5, 0.3, 0.9], [0.5, 0.3, 0.4]], (0, 3_000, 5_000))
+    return jb.environments.piecewise_bernoulli([[0.5, 0.3, 0.4], [0.5, 0.3, 0.9], [0.5, 0.3, 0.4]], (0, 3_000, 5_000))
 
 
 Case = tuple[Callable[[], Algorithm], Callable[[], Environment], int, float, float]
 # Algorithm, environment, horizon; mean dynamic regret of the reference and its standard error.
 CASES: dict[str, Case] = {
-    "kl_ucb": (lambda: jb.kl_ucb(3), problem_1, HORIZON, 271.0, 2.23),
-    "oracle_restart": (lambda: jb.oracle_restart(3, starts=STARTS), problem_1, HORIZON, 57.3, 0.35),
-    "sw_ucb": (lambda: jb.sw_ucb(3, window=206), problem_1, HORIZON, 235.2, 0.49),
-    "sw_ucb kl": (lambda: jb.sw_ucb(3, window=206, index="kl"), problem_1, HORIZON, 178.8, 0.51),
-    "discounted_thompson": (lambda: jb.discounted_thompson(3, **TOLD), problem_1, HORIZON, 166.2, 0.37),
-    "glr_klucb": (lambda: jb.glr_klucb(3, **TOLD), problem_1, HORIZON, 44.8, 0.39),
-    "glr_klucb global": (lambda: jb.glr_klucb(3, restart="global", **TOLD), problem_1, HORIZON, 46.4, 0.35),
-    "cusum_ucb kl": (lambda: jb.cusum_ucb(3, index="kl", **TOLD), problem_1, HORIZON, 142.8, 0.48),
-    "m_ucb kl": (lambda: jb.m_ucb(3, window=150, index="kl", **TOLD), problem_1, HORIZON, 518.1, 0.17),
-    "d_ucb": (lambda: jb.d_ucb(3, discount=0.9975), garivier_moulines, 10_000, 630.8, 1.14),
+    "kl_ucb": (lambda: jb.algorithms.kl_ucb(3), problem_1, HORIZON, 271.0, 2.23),
+    "oracle_restart": (lambda: jb.algorithms.oracle_restart(3, starts=STARTS), problem_1, HORIZON, 57.3, 0.35),
+    "sw_ucb": (lambda: jb.algorithms.sw_ucb(3, window=206), problem_1, HORIZON, 235.2, 0.49),
+    "sw_ucb kl": (lambda: jb.algorithms.sw_ucb(3, window=206, index="kl"), problem_1, HORIZON, 178.8, 0.51),
+    "discounted_thompson": (lambda: jb.algorithms.discounted_thompson(3, **TOLD), problem_1, HORIZON, 166.2, 0.37),
+    "glr_klucb": (lambda: jb.algorithms.glr_klucb(3, **TOLD), problem_1, HORIZON, 44.8, 0.39),
+    "glr_klucb global": (lambda: jb.algorithms.glr_klucb(3, restart="global", **TOLD), problem_1, HORIZON, 46.4, 0.35),
+    "cusum_ucb kl": (lambda: jb.algorithms.cusum_ucb(3, index="kl", **TOLD), problem_1, HORIZON, 142.8, 0.48),
+    "m_ucb kl": (lambda: jb.algorithms.m_ucb(3, window=150, index="kl", **TOLD), problem_1, HORIZON, 518.1, 0.17),
+    "d_ucb": (lambda: jb.algorithms.d_ucb(3, discount=0.9975), garivier_moulines, 10_000, 630.8, 1.14),
 }
 
 

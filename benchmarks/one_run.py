@@ -80,33 +80,33 @@ def pair(name: str) -> tuple[jb.Algorithm, jb.Environment]:
         rows = rng.normal(size=(number, DIM))
         rows /= np.linalg.norm(rows, axis=1, keepdims=True)
         told |= {"features": rows, "theta": rows[0], "theta_norm": 1.0}
-        world = jb.linear(rows, rows[0])
+        world = jb.environments.linear(rows, rows[0])
     elif setting == "contexts":
         told |= {"num_arms": 20, "dim": 10, "shape": (20, 10), "sigma": 0.5, "arm_features": np.ones((20, 1))}
         row, vectors = rng.normal(size=10) / 3, rng.normal(size=(20, 10)) / 3
         if entry.rewards.startswith("in [0, 1]"):
-            world = jb.logistic_matrix(row, 20, slope=5.0)
+            world = jb.environments.logistic_matrix(row, 20, slope=5.0)
         elif "shared" in name:
-            world = jb.linear_matrix(row, 20, sigma=0.5)
+            world = jb.environments.linear_matrix(row, 20, sigma=0.5)
         else:
             told["shape"] = (10,)
-            world = jb.linear_vectors(vectors, sigma=0.5)
+            world = jb.environments.linear_vectors(vectors, sigma=0.5)
     elif setting in ("full-bandit", "semi-bandit"):
         number = 12 if setting == "full-bandit" else 30
         means = np.linspace(0.1, 0.9, number)
         told |= {"num_arms": number, "k": 3, "epsilon": 0.1, "eps_factor": 1.0}
-        world = (jb.full_bandit if setting == "full-bandit" else jb.semi_bandit)(means, 3)
+        world = (jb.environments.full_bandit if setting == "full-bandit" else jb.environments.semi_bandit)(means, 3)
     elif setting == "dueling":
         told["num_arms"] = 50
-        world = jb.dueling(1 / (1 + np.exp(-0.3 * (np.arange(50)[None] - np.arange(50)[:, None]))))
+        world = jb.environments.dueling(1 / (1 + np.exp(-0.3 * (np.arange(50)[None] - np.arange(50)[:, None]))))
     elif setting == "knapsack":
-        world = jb.knapsack(means, means[::-1], 3_000.0)._replace(regret=lambda state, context, arm: 0.9)
+        world = jb.environments.knapsack(means, means[::-1], 3_000.0)._replace(regret=lambda state, context, arm: 0.9)
         told |= {"budget": 3_000, "num_resources": 1}
     elif setting == "cascade":
-        world, told["k"] = jb.cascade(means, 2), 2
+        world, told["k"] = jb.environments.cascade(means, 2), 2
     else:
         unknown = entry.rewards in UNKNOWN
-        world = jb.gaussian(means, sigma=0.5) if unknown else jb.bernoulli(means)
+        world = jb.environments.gaussian(means, sigma=0.5) if unknown else jb.environments.bernoulli(means)
     required = {p.name for p in entry.parameters().values() if p.required}
     wanted = required | {"horizon", "theta_norm", "shape", "sigma"} & set(entry.arguments)
     given = {key: told[key] for key in wanted if key in told} | OWN.get(name, {})

@@ -25,22 +25,31 @@ def cases(quick: bool) -> Iterator[Case]:
     """Yield all cases."""
     for size in GRIDS[:1] if quick else GRIDS:
         points = np.linspace(0, 1, size)[:, None]
-        world = jb.gaussian(process_means(points[:, 0]), sigma=SIGMA)
+        world = jb.environments.gaussian(process_means(points[:, 0]), sigma=SIGMA)
         runs, rounds = (256, 300) if size == GRIDS[0] else (16, 50)
-        for name, rule, loop in (("gp_ucb", jb.gp_ucb, gp_ucb), ("gp_ts", jb.gp_ts, gp_ts)):
+        for name, rule, loop in (("gp_ucb", jb.algorithms.gp_ucb, gp_ucb), ("gp_ts", jb.algorithms.gp_ts, gp_ts)):
             algorithm = rule(points, lengthscale=LENGTH, sigma=SIGMA)
             yield Case(name, f"K = {size}", algorithm, world, _on(loop, points), runs, rounds)
     if quick:
         return
     better = preferences(DUELISTS)
-    for name, rule, loop in (("rucb", jb.rucb, rucb), ("double_thompson", jb.double_thompson, double_thompson)):
-        yield Case(name, f"K = {DUELISTS}", rule(DUELISTS), jb.dueling(better), _on(loop, better))
-    knapsack = jb.knapsack(REWARDS, COSTS, BUDGET)
-    algorithm = jb.primal_dual_bwk(len(REWARDS), budget=BUDGET, horizon=HORIZON)
+    for name, rule, loop in (
+        ("rucb", jb.algorithms.rucb, rucb),
+        ("double_thompson", jb.algorithms.double_thompson, double_thompson),
+    ):
+        yield Case(name, f"K = {DUELISTS}", rule(DUELISTS), jb.environments.dueling(better), _on(loop, better))
+    knapsack = jb.environments.knapsack(REWARDS, COSTS, BUDGET)
+    algorithm = jb.algorithms.primal_dual_bwk(len(REWARDS), budget=BUDGET, horizon=HORIZON)
     yield Case("primal_dual_bwk", "K = 3, 1 resource", algorithm, knapsack, primal_dual_bwk)
     weights = np.where(np.arange(ITEMS) < 2, 0.2, 0.05)
-    listed = jb.cascade_ucb(ITEMS, k=LISTED)
-    yield Case("cascade_ucb", f"K = {ITEMS}, k = {LISTED}", listed, jb.cascade(weights, LISTED), _on(cascade, weights))
+    listed = jb.algorithms.cascade_ucb(ITEMS, k=LISTED)
+    yield Case(
+        "cascade_ucb",
+        f"K = {ITEMS}, k = {LISTED}",
+        listed,
+        jb.environments.cascade(weights, LISTED),
+        _on(cascade, weights),
+    )
 
 
 def measure(quick: bool) -> list[dict[str, Any]]:

@@ -22,16 +22,16 @@ def arms(means: np.ndarray, horizon: int, runs: int) -> list[dict[str, Any]]:
     """Return a row for each rule: regrets, microseconds of a round of one run, and of each of many at once."""
     k = len(means)
     rules = {
-        "`ucb1_auer`, the `UCB` and `UCB1` above": jb.ucb1_auer(k),
-        "`ucb_tuned`": jb.ucb_tuned(k),
-        "`kl_ucb`": jb.kl_ucb(k),
-        "`thompson`": jb.thompson(k),
-        "`epsilon_greedy(epsilon=0.05)`": jb.epsilon_greedy(k, epsilon=0.05),
+        "`ucb1_auer`, the `UCB` and `UCB1` above": jb.algorithms.ucb1_auer(k),
+        "`ucb_tuned`": jb.algorithms.ucb_tuned(k),
+        "`kl_ucb`": jb.algorithms.kl_ucb(k),
+        "`thompson`": jb.algorithms.thompson(k),
+        "`epsilon_greedy(epsilon=0.05)`": jb.algorithms.epsilon_greedy(k, epsilon=0.05),
     }
     rows = []
     for name, rule in rules.items():
-        us, _ = fastest(rule, jb.bernoulli(means), horizon, 1)
-        many, regrets = fastest(rule, jb.bernoulli(means), horizon, runs)
+        us, _ = fastest(rule, jb.environments.bernoulli(means), horizon, 1)
+        many, regrets = fastest(rule, jb.environments.bernoulli(means), horizon, runs)
         rows.append({"ran": name, "values": regrets, "us": us, "us of many": many})
         print(name, regrets.mean(), us, many, file=sys.stderr)
     return rows
@@ -55,12 +55,12 @@ def contexts(given: dict[str, np.ndarray]) -> list[dict[str, Any]]:
     """Return a row for each rule: a session is asked and told in turns, as the peers are."""
     without: dict[str, Any] = {"intercept": False}  # the contexts have a column of ones
     rules = {
-        "`lin_ucb_disjoint(alpha=1)`": jb.lin_ucb_disjoint(worlds.ARMS, DIM, **without),
-        "`lin_ucb_disjoint(alpha=0.25)`": jb.lin_ucb_disjoint(worlds.ARMS, DIM, alpha=0.25, **without),
-        "`lin_ts_disjoint(sigma=1)`": jb.lin_ts_disjoint(worlds.ARMS, DIM, **without),
-        "`lin_ts_disjoint(sigma=0.5)`": jb.lin_ts_disjoint(worlds.ARMS, DIM, sigma=0.5, **without),
+        "`lin_ucb_disjoint(alpha=1)`": jb.algorithms.lin_ucb_disjoint(worlds.ARMS, DIM, **without),
+        "`lin_ucb_disjoint(alpha=0.25)`": jb.algorithms.lin_ucb_disjoint(worlds.ARMS, DIM, alpha=0.25, **without),
+        "`lin_ts_disjoint(sigma=1)`": jb.algorithms.lin_ts_disjoint(worlds.ARMS, DIM, **without),
+        "`lin_ts_disjoint(sigma=0.5)`": jb.algorithms.lin_ts_disjoint(worlds.ARMS, DIM, sigma=0.5, **without),
     }
-    table = jb.rewards_table(with_ones(given["contexts"][0]), given["rewards"][0])
+    table = jb.environments.rewards_table(with_ones(given["contexts"][0]), given["rewards"][0])
     rows = []
     for name, rule in rules.items():
         plays = [session_play(rule, i, given["contexts"][i], given["rewards"][i]) for i in range(len(given["means"]))]
@@ -140,7 +140,7 @@ def search(x: np.ndarray, y: np.ndarray, seed: int) -> tuple:
         seen, new, of_seen, of_new = train_test_split(x, y, test_size=0.2, random_state=seed, stratify=y)
         return float(SVC(**config).fit(seen, of_seen).score(new, of_new))
 
-    space = {name: jb.loguniform(values[0], values[-1]) for name, values in worlds.GRID.items()}
+    space = {name: jb.space.loguniform(values[0], values[-1]) for name, values in worlds.GRID.items()}
     found = jb.search(train, space, "tpe", max_trainings=100, seed=seed, progress=False)
     SVC(**found.config).fit(x, y)  # as the others do in the end
     known = "" if found.certificate is None else found.certificate.known

@@ -23,14 +23,16 @@ IT_ARMS, IT_SETS, TEAM = 36, 81, 10  # the crowd set IT of Table 2 of Kuroki et 
 def regret(rule: str, num_arms: int, runs: int, rounds: int) -> Play:
     """A policy on Bernoulli arms with equally spaced means."""
     means: Any = np.linspace(0, 1, num_arms + 2)[1:-1]
-    return _simulate(getattr(jb, rule)(num_arms), jb.bernoulli(means), runs, rounds)
+    return _simulate(getattr(jb, rule)(num_arms), jb.environments.bernoulli(means), runs, rounds)
 
 
 def lin_ucb(runs: int, rounds: int) -> Play:
     """LinUCB on ten arms on the circle."""
     turns = np.linspace(0, np.pi, 10)
     features: Any = np.stack([np.cos(turns), np.sin(turns)], 1)
-    return _simulate(jb.lin_ucb(features, horizon=rounds), jb.linear(features, [1.0, 0.2]), runs, rounds)
+    return _simulate(
+        jb.algorithms.lin_ucb(features, horizon=rounds), jb.environments.linear(features, [1.0, 0.2]), runs, rounds
+    )
 
 
 def _simulate(algorithm: Any, environment: Any, runs: int, rounds: int) -> Play:
@@ -46,25 +48,27 @@ def _simulate(algorithm: Any, environment: Any, runs: int, rounds: int) -> Play:
 def lingape(runs: int) -> Play:
     """LinGapE on the instance of Soare et al. (2014): six arms in five dimensions, two at angle 0.1."""
     features: Any = np.vstack([np.eye(5), [np.cos(0.1), np.sin(0.1), 0, 0, 0]])
-    return _identify(jb.lingape(features, delta=0.05, theta_norm=2.0), jb.soare(5, 0.1), runs)
+    return _identify(jb.algorithms.lingape(features, delta=0.05, theta_norm=2.0), jb.environments.soare(5, 0.1), runs)
 
 
 def best_arm(rule: str, runs: int, rounds: int, **more: Any) -> Play:
     """A stopping rule on ten Gaussian arms whose gaps are too small for a run to stop."""
     means: Any = np.linspace(0.0, 0.01, 10)
-    return _identify(getattr(jb, rule)(10, delta=0.01, **more), jb.gaussian(means), runs, max_rounds=rounds)
+    return _identify(
+        getattr(jb, rule)(10, delta=0.01, **more), jb.environments.gaussian(means), runs, max_rounds=rounds
+    )
 
 
 def budget(runs: int) -> Play:
     """Sequential halving on the first instance of Audibert, Bubeck and Munos (2010)."""
-    rule = jb.sequential_halving(20, budget=2000)
-    return _identify(rule, jb.bernoulli([0.5] + [0.4] * 19), runs)
+    rule = jb.algorithms.sequential_halving(20, budget=2000)
+    return _identify(rule, jb.environments.bernoulli([0.5] + [0.4] * 19), runs)
 
 
 def it(rule: str, runs: int, **more: Any) -> Play:
     """One cell of Table 2 of Kuroki et al. (2019): the crowd set IT under one rule."""
     told = {"k": TEAM, "num_sets": IT_SETS, "epsilon": 0.5, "sigma": float(TEAM)}
-    crowd = jb.crowd("it", feedback="full", k=TEAM, blocks="normal")
+    crowd = jb.environments.crowd("it", feedback="full", k=TEAM, blocks="normal")
     return _identify(getattr(jb, rule)(IT_ARMS, **told, **more), crowd, runs, max_rounds=2 * 10**9)
 
 

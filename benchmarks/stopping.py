@@ -14,10 +14,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxbandit.base.types import Array, PyTree
 from jaxbandit.engine.driver.identify import identify_cell
 from jaxbandit.engine.rounds.rollout import run_key, run_until_stop
 from jaxbandit.lab.specs.registry import ALGORITHMS, ENVIRONMENTS
+from jaxbandit.support.types import Array, PyTree
 
 REPEATS = 3
 

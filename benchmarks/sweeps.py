@@ -19,7 +19,7 @@ Found = list[dict[str, Any]]
 def measure(quick: bool) -> Found:
     """Return a row for each number of runs of a value, and one for a sweep over the means of the arms."""
     number = QUICK_VALUES if quick else VALUES
-    world, rule = jb.bernoulli(MEANS), functools.partial(jb.ucb1, len(MEANS))
+    world, rule = jb.environments.bernoulli(MEANS), functools.partial(jb.algorithms.ucb1, len(MEANS))
     plays: dict[str, tuple[Any, Any, Any, int]] = {
         f"c, {runs} run{'s' * (runs > 1)}": (rule, world, {"c": np.linspace(0.0, 3.0, number)}, runs)
         for runs in (1, 10, 200)
@@ -39,7 +39,7 @@ def table(rows: Found) -> str:
 
 
 def _instance(means: Any) -> Any:
-    return jb.ucb1(len(MEANS)), jb.bernoulli(means)
+    return jb.algorithms.ucb1(len(MEANS)), jb.environments.bernoulli(means)
 
 
 def _row(what: str, rule: Any, world: Any, values: Any, runs: int) -> dict[str, Any]:

@@ -23,22 +23,22 @@ SETS = ("it", "pokemon")
 def rules(num_arms: int) -> dict[str, tuple[bool, Callable[[], Any]]]:
     """Return rules by name: whether the rule observes each answer, and what makes it."""
     found: dict[str, tuple[bool, Callable[[], Any]]] = {
-        "clucb": (True, lambda: jb.clucb(num_arms, k=K, epsilon=EPSILON))
+        "clucb": (True, lambda: jb.algorithms.clucb(num_arms, k=K, epsilon=EPSILON))
     }
     for name, sigma in SIGMAS.items():
         told = {"k": K, "epsilon": EPSILON, "sigma": sigma}
         found |= {
-            f"adaptive, {name}": (False, lambda told=told: jb.adaptive_full_bandit(num_arms, **told)),
-            f"icb, {name}": (False, lambda told=told: jb.icb(num_arms, **told)),
-            f"saqm, {name}": (False, lambda told=told: jb.saqm(num_arms, **told)),
+            f"adaptive, {name}": (False, lambda told=told: jb.algorithms.adaptive_full_bandit(num_arms, **told)),
+            f"icb, {name}": (False, lambda told=told: jb.algorithms.icb(num_arms, **told)),
+            f"saqm, {name}": (False, lambda told=told: jb.algorithms.saqm(num_arms, **told)),
         }
     return found
 
 
 def results_of(dataset: str, runs: int) -> list[Any]:
     """Return one result for each rule."""
-    full = jb.crowd(dataset, feedback="full", blocks="normal")
-    semi = jb.crowd(dataset, feedback="semi")
+    full = jb.environments.crowd(dataset, feedback="full", blocks="normal")
+    semi = jb.environments.crowd(dataset, feedback="semi")
     assert full.arms is not None
     found = []
     for name, (each, make) in rules(full.arms.num_arms).items():

@@ -19,7 +19,7 @@ def measure(quick: bool) -> dict[str, Any]:
     """Return the seconds for one seed of each configuration, played three ways; progress goes to stderr."""
     count = 64 if quick else 2048
     space = digits.space(count)
-    rule = jb.uniform_allocation(count, budget=count)
+    rule = jb.algorithms.uniform_allocation(count, budget=count)
     rows = []
     for size in (None, *SIZES):
         jb.tune(digits.train, space, rule, batch=size)  # compiles

@@ -37,16 +37,16 @@ def fiesta(sweeps: int) -> dict[str, Any]:
         row = np.random.default_rng(np.asarray(jax.random.key_data(key))).integers(len(recorded))
         return float(recorded[row, names.index(config["model"])])
 
-    rule = jb.paired_race(len(names), delta=DELTA)
+    rule = jb.algorithms.paired_race(len(names), delta=DELTA)
     errors, pulls = 0, []
     start = time.perf_counter()
     for sweep in range(sweeps):
-        found = jb.tune(train, jb.grid(model=names), rule, seed=sweep)
+        found = jb.tune(train, jb.space.grid(model=names), rule, seed=sweep)
         errors += bool(means[found.index] < means.max())
         pulls.append(len(found.history["id"]))
         if sweep % 50 == 49:
             print(f"{sweep + 1} sweeps, {time.perf_counter() - start:.0f} s, {np.mean(pulls):.1f}", file=sys.stderr)
-    simulated = jb.identify(rule, jb.fiesta(rows="common"), num_runs=10_000, seed=1)
+    simulated = jb.identify(rule, jb.environments.fiesta(rows="common"), num_runs=10_000, seed=1)
     theirs = student_of(simulated.samples())
     rate, ours = clopper_pearson(errors, sweeps), student_of(pulls)
     apart = (ours.value - theirs.value) / np.hypot(ours.se, theirs.se)
@@ -67,7 +67,9 @@ def digits_choice(count: int, epsilon: float, fresh: int) -> dict[str, Any]:
     found = jb.tune(digits.train, space, delta=DELTA, epsilon=epsilon, progress=True)
     took = time.perf_counter() - start, time.process_time() - cpu
     print(found, file=sys.stderr)
-    judged = jb.tune(digits.train, space, jb.uniform_allocation(count, budget=fresh * count), seed=FRESH, progress=True)
+    judged = jb.tune(
+        digits.train, space, jb.algorithms.uniform_allocation(count, budget=fresh * count), seed=FRESH, progress=True
+    )
     means, chosen = judged.table["mean"], found.index
     matrix = np.empty((fresh, count))
     matrix[judged.history["seed"], judged.history["config"]] = judged.history["score"]
@@ -96,8 +98,10 @@ def digits_choice(count: int, epsilon: float, fresh: int) -> dict[str, Any]:
 
 def simulated(matrix: np.ndarray, epsilon: float) -> tuple[np.ndarray, np.ndarray]:
     """Return the trainings of the race and of uniform allocation with its bounds, on rows drawn with replacement."""
-    rule = jb.paired_race(matrix.shape[1], delta=DELTA, epsilon=epsilon)
-    race = jb.identify(rule, jb.table(matrix, rows="common"), num_runs=SIMULATED, seed=2, progress=False).samples()
+    rule = jb.algorithms.paired_race(matrix.shape[1], delta=DELTA, epsilon=epsilon)
+    race = jb.identify(
+        rule, jb.environments.table(matrix, rows="common"), num_runs=SIMULATED, seed=2, progress=False
+    ).samples()
     chance, rounds = np.random.default_rng(2), []
     for _ in range(SIMULATED):
         drawn = matrix[chance.integers(len(matrix), size=MOST_ROUNDS)]

@@ -12,7 +12,7 @@ import jaxbandit as jb
 HORIZON, RUNS, REPEATS = 5_000, 2_048, 3
 JUMPS = [[0.3, 0.5, 0.9], [0.3, 0.2, 0.9], [0.3, 0.2, 0.1], [0.7, 0.2, 0.1], [0.7, 0.5, 0.1]]
 STARTS = [0, 1_000, 2_000, 3_000, 4_000]
-RULES = {"ucb1": jb.ucb1, "kl_ucb": jb.kl_ucb}
+RULES = {"ucb1": jb.algorithms.ucb1, "kl_ucb": jb.algorithms.kl_ucb}
 
 
 def measure(quick: bool) -> list[dict[str, Any]]:
@@ -21,9 +21,13 @@ def measure(quick: bool) -> list[dict[str, Any]]:
     for name in ["ucb1"] if quick else RULES:
         for copies in (1,) if quick else (1, 3):
             means, num_arms = [row * copies for row in JUMPS], 3 * copies
-            rule, jumps, wander = RULES[name](num_arms), jb.piecewise_bernoulli(means, STARTS), jb.restless_bernoulli
+            rule, jumps, wander = (
+                RULES[name](num_arms),
+                jb.environments.piecewise_bernoulli(means, STARTS),
+                jb.environments.restless_bernoulli,
+            )
             row: dict[str, Any] = {"rule": name, "arms": num_arms}
-            row["still"] = _nanoseconds(rule, jb.bernoulli(means[0]))
+            row["still"] = _nanoseconds(rule, jb.environments.bernoulli(means[0]))
             row["jumps"] = _nanoseconds(rule, jumps)
             row["jumps, hindsight"] = _nanoseconds(rule, jumps, hindsight=True)
             row["wanders"] = _nanoseconds(rule, wander(num_arms))

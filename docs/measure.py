@@ -53,111 +53,111 @@ KNAPSACK = {"rewards": [0.7, 0.5, 0.3], "costs": [0.9, 0.4, 0.1], "budget": 3_00
 INSTANCES = {
     "regret": Instance(
         "nine Bernoulli arms of means 0.1, 0.2, ..., 0.9 and 10,000 rounds",
-        lambda: jb.bernoulli(MEANS),
+        lambda: jb.environments.bernoulli(MEANS),
         {"num_arms": 9, "horizon": 10_000},
         10_000,
     ),
     "gaussian regret": Instance(
         "five Gaussian arms of means 0, 0.2, 0.5, 0.8, 1, standard deviation 1 and 10,000 rounds",
-        lambda: jb.gaussian([0.0, 0.2, 0.5, 0.8, 1.0], sigma=1.0),
+        lambda: jb.environments.gaussian([0.0, 0.2, 0.5, 0.8, 1.0], sigma=1.0),
         {"num_arms": 5},
         10_000,
     ),
     "changing": Instance(
         "three Bernoulli arms whose means 0.3, 0.5 and 0.9 change places every 2,000 of 10,000 rounds",
-        lambda: jb.piecewise_bernoulli(JUMPS, STARTS),
+        lambda: jb.environments.piecewise_bernoulli(JUMPS, STARTS),
         {"num_arms": 3, "horizon": 10_000, "num_changes": 4, "starts": STARTS},
         10_000,
     ),
     "adversarial": Instance(
         "eight arms of the stochastically constrained adversary with gap 0.125 and 10,000 rounds",
-        lambda: jb.constrained_adversary(8),
+        lambda: jb.environments.constrained_adversary(8),
         {"num_arms": 8, "horizon": 10_000, "num_changes": 0},
         10_000,
     ),
     "linear regret": Instance(
         "four orthogonal arms and one at an angle of 0.5 to the best, Gaussian noise of scale 1, and 10,000 rounds",
-        lambda: jb.linear(FEATURES, THETA),
+        lambda: jb.environments.linear(FEATURES, THETA),
         {**LINEAR, "horizon": 10_000},
         10_000,
     ),
     "vectors": Instance(
         "ten arms with a linear model each of a normal context in eight dimensions, Gaussian noise of scale 0.5, and "
         "5,000 rounds",
-        lambda: jb.linear_vectors(VECTORS, sigma=0.5),
+        lambda: jb.environments.linear_vectors(VECTORS, sigma=0.5),
         {"num_arms": 10, "dim": 8, "shape": (8,), "sigma": 0.5, "arm_features": np.ones((10, 1))},
         5_000,
     ),
     "rows": Instance(
         "twenty arms, each with a normal row in ten dimensions and one linear model, Gaussian noise of scale 0.5, and "
         "5,000 rounds",
-        lambda: jb.linear_matrix(ROW, 20, sigma=0.5),
+        lambda: jb.environments.linear_matrix(ROW, 20, sigma=0.5),
         {"num_arms": 20, "dim": 10, "sigma": 0.5},
         5_000,
     ),
     "clicks": Instance(
         "twenty arms, each with a normal row x in ten dimensions, rewards 1 with log-odds 5 x'theta, and 2,000 rounds",
-        lambda: jb.logistic_matrix(ROW, 20, slope=5.0),
+        lambda: jb.environments.logistic_matrix(ROW, 20, slope=5.0),
         {"num_arms": 20, "shape": (20, 10), "horizon": 2_000},
         2_000,
     ),
     "teams": Instance(
         "teams of three of eight Bernoulli arms of means 0.9, 0.8, 0.7, 0.5, 0.45, 0.4, 0.35, 0.3, 10,000 rounds",
-        lambda: jb.semi_bandit(TEAMS, 3),
+        lambda: jb.environments.semi_bandit(TEAMS, 3),
         {"num_arms": 8, "k": 3},
         10_000,
     ),
     "duels": Instance(
         "ten arms, of which arm i wins against arm j with probability 1 / (1 + exp(-0.3 (j - i))), and 10,000 rounds",
-        lambda: jb.dueling(PREFERENCES),
+        lambda: jb.environments.dueling(PREFERENCES),
         {"num_arms": 10},
         10_000,
     ),
     "knapsack": Instance(
         "three arms of mean rewards 0.7, 0.5, 0.3 and mean costs 0.9, 0.4, 0.1, a budget of 3,000 and 10,000 rounds, "
         "against the linear program",
-        lambda: jb.knapsack(**KNAPSACK),
+        lambda: jb.environments.knapsack(**KNAPSACK),
         {"num_arms": 3, "budget": 3_000, "num_resources": 1, "horizon": 10_000},
         10_000,
         best=jb.bounds.knapsack_bound(**KNAPSACK, horizon=10_000),
     ),
     "cascade": Instance(
         "lists of two of sixteen items, two of weight 0.2 and the others of weight 0.05, and 10,000 rounds",
-        lambda: jb.cascade([0.2] * 2 + [0.05] * 14, 2),
+        lambda: jb.environments.cascade([0.2] * 2 + [0.05] * 14, 2),
         {"num_arms": 16, "k": 2},
         10_000,
     ),
     "bernoulli": Instance(
         "five Bernoulli arms of means 0.8, 0.6, 0.5, 0.4, 0.3 and delta = 0.05",
-        lambda: jb.bernoulli(RACE),
+        lambda: jb.environments.bernoulli(RACE),
         {"num_arms": 5, "m": 1, "sigma": 0.5, "family": "bernoulli"},
     ),
     "gaussian": Instance(
         "five Gaussian arms of means 0.8, 0.6, 0.5, 0.4, 0.3, standard deviation 0.5 and delta = 0.05 (epsilon "
         "= 0.1 for `kim_nelson`, which needs one)",
-        lambda: jb.gaussian(RACE, sigma=0.5),
+        lambda: jb.environments.gaussian(RACE, sigma=0.5),
         {"num_arms": 5},
     ),
     "linear": Instance(
         "four orthogonal arms and one at an angle of 0.5 to the best, Gaussian noise of scale 1, and delta = 0.05",
-        lambda: jb.linear(FEATURES, THETA),
+        lambda: jb.environments.linear(FEATURES, THETA),
         {**LINEAR, "m": 1, "retest": False},
     ),
     "sums": Instance(
         "the three best of eight arms of means 0.9, 0.8, 0.7, 0.5, 0.45, 0.4, 0.35, 0.3 from sums of three with "
         "Gaussian noise of scale 1, epsilon = 0.1 and delta = 0.05",
-        lambda: jb.full_bandit(TEAMS, 3),
+        lambda: jb.environments.full_bandit(TEAMS, 3),
         {"num_arms": 8, "k": 3, "epsilon": 0.1, "eps_factor": 1.0},
     ),
     "members": Instance(
         "the three best of eight Bernoulli arms of means 0.9, 0.8, 0.7, 0.5, 0.45, 0.4, 0.35, 0.3, each member's "
         "reward seen, and delta = 0.05",
-        lambda: jb.semi_bandit(TEAMS, 3),
+        lambda: jb.environments.semi_bandit(TEAMS, 3),
         {"num_arms": 8, "k": 3},
     ),
     "budget": Instance(
         "twenty Bernoulli arms, one of mean 0.5 and the others of mean 0.4, and a budget of 4,000 pulls",
-        lambda: jb.bernoulli([0.5] + [0.4] * 19),
+        lambda: jb.environments.bernoulli([0.5] + [0.4] * 19),
         {"num_arms": 20, "a": 2.0},
         4_000,
         2_000,
@@ -165,7 +165,7 @@ INSTANCES = {
     "gaussian budget": Instance(
         "twenty Gaussian arms of standard deviation 0.5, one of mean 0.5 and the others of mean 0.4, and a budget of "
         "4,000 pulls",
-        lambda: jb.gaussian([0.5] + [0.4] * 19, sigma=0.5),
+        lambda: jb.environments.gaussian([0.5] + [0.4] * 19, sigma=0.5),
         {"num_arms": 20, "epsilon": 0.0},
         4_000,
         2_000,

@@ -1,28 +1,33 @@
 """Bandit algorithms in JAX: pure functions of one run, of which the engine plays thousands at once.
 
-Each subpackage lists its public names in its stub `__init__.pyi`, and all of them are names of `jaxbandit`. They are
-imported on first use, so that `import jaxbandit` alone is fast and does not import JAX.
+The stub `__init__.pyi` lists the public names. They are imported on first use, so that `import jaxbandit` alone is fast
+and does not import JAX.
 """
 
+import importlib
+import re
+from pathlib import Path
 from typing import Any
 
-import lazy_loader
+from jaxbandit import algorithms, environments
+from jaxbandit.support.version import __version__ as __version__
 
-from jaxbandit import algorithms, base, decide, engine, environments, lab, running, theory
-from jaxbandit.base.version import __version__ as __version__
-
-_PACKAGES = (algorithms, base, decide, engine, environments, lab, running, theory)
-_get, __dir__, __all__ = lazy_loader.attach(
-    __name__, submod_attrs={package.__name__.partition(".")[2]: package.__all__ for package in _PACKAGES}
-)
-__all__ += ["__version__", "algorithms", "environments"]
+_STUB = Path(__file__).with_suffix(".pyi").read_text(encoding="utf-8")
+_HOMES = {name: module for module, name in re.findall(r"^from (\.\w[\w.]*) import (\w+) as", _STUB, re.MULTILINE)}
+__all__ = sorted([*_HOMES, "__version__", "algorithms", "environments"])  # pyright: ignore[reportUnsupportedDunderAll]
 
 
 def __getattr__(name: str) -> Any:
-    if name not in __all__:
-        import difflib  # only needed for an error message
+    if home := _HOMES.get(name):
+        module = importlib.import_module(home, __name__)
+        return getattr(module, name) if hasattr(module, name) else importlib.import_module(f"{home}.{name}", __name__)
+    import difflib  # only needed for an error message
 
-        near = difflib.get_close_matches(name, __all__, 1)
-        guess = f"; did you mean {near[0]!r}?" if near else ""
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}{guess}")
-    return _get(name)
+    inside = [package.__name__ for package in (algorithms, environments) if name in package.__all__]
+    near = [f"{__name__}.{name}" for name in difflib.get_close_matches(name, __all__, 1)]
+    guess = "".join(f"; did you mean {other}?" for other in [f"{home}.{name}" for home in inside] or near)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}{guess}")
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -1,12 +1,82 @@
+"""The public names; algorithms are in `algorithms`, environments in `environments`, search spaces in `space`."""
+
 from . import algorithms as algorithms
 from . import environments as environments
-from .algorithms import *
-from .base import *
-from .decide import *
-from .engine import *
-from .environments import *
-from .lab import *
-from .running import *
-from .theory import *
+from .base import contract as contract
+from .base import metrics as metrics
+from .base.contract import Algorithm as Algorithm
+from .base.contract import Arms as Arms
+from .base.contract import Choice as Choice
+from .base.contract import Environment as Environment
+from .base.contract import Offer as Offer
+from .base.contract import Outcome as Outcome
+from .base.contract import Promise as Promise
+from .base.contract import Rewards as Rewards
+from .base.declaration import declare as declare
+from .base.metrics import Metric as Metric
+from .base.metrics import Round as Round
+from .base.truth import Truth as Truth
+from .decide.loading import load as load
+from .decide.logs.evaluate import evaluate as evaluate
+from .decide.logs.evaluation import Difference as Difference
+from .decide.logs.evaluation import Evaluation as Evaluation
+from .decide.logs.log import Log as Log
+from .decide.logs.policy_of import policy_of as policy_of
+from .decide.logs.policy_value import PolicyValue as PolicyValue
+from .decide.logs.read_log import read_log as read_log
+from .decide.logs.replay import replay as replay
+from .decide.sessions.ask_tell import ask as ask
+from .decide.sessions.ask_tell import expire as expire
+from .decide.sessions.ask_tell import pull_keys as pull_keys
+from .decide.sessions.ask_tell import tell as tell
+from .decide.sessions.ask_tell import withdraw as withdraw
+from .decide.sessions.certificate import Certificate as Certificate
+from .decide.sessions.certifying import certificate as certificate
+from .decide.sessions.corrections import amend as amend
+from .decide.sessions.corrections import close_arms as close_arms
+from .decide.sessions.corrections import open_arms as open_arms
+from .decide.sessions.corrections import tell_outside as tell_outside
+from .decide.sessions.directory import session_directory as session_directory
+from .decide.sessions.pulls import Pulls as Pulls
+from .decide.sessions.repair import repair_session as repair_session
+from .decide.sessions.saving import load_session as load_session
+from .decide.sessions.saving import save_session as save_session
+from .decide.sessions.session import Session as Session
+from .decide.sessions.session import session as session
+from .decide.tuning import space as space
+from .decide.tuning.halving import successive_halving as successive_halving
+from .decide.tuning.hyperband import hyperband as hyperband
+from .decide.tuning.result import TuneResult as TuneResult
+from .decide.tuning.search import search as search
+from .decide.tuning.search_result import SearchResult as SearchResult
+from .decide.tuning.trainings import Trainee as Trainee
+from .decide.tuning.tune import tune as tune
+from .decide.variants.ab import ab as ab
+from .decide.variants.result import ABResult as ABResult
+from .engine.driver.execution import Execution as Execution
+from .engine.rounds.rollout import rollout as rollout
+from .engine.rounds.rollout import run_key as run_key
+from .engine.rounds.rollout import run_until_stop as run_until_stop
+from .engine.rounds.rollout import step as step
+from .lab import auditing as auditing
+from .lab.auditing.audit import audit as audit
+from .lab.conformance.check_algorithm import check_algorithm as check_algorithm
+from .lab.conformance.check_environment import check_environment as check_environment
+from .lab.experiments.run import run as run
+from .lab.papers.paper import reproduce as reproduce
+from .running.identify import identify as identify
+from .running.plotting import style as style
+from .running.plotting.figures import plot as plot
+from .running.results.base import Result as Result
+from .running.results.compare import compare as compare
+from .running.results.saving import save as save
+from .running.simulate import simulate as simulate
+from .running.sweep import sweep as sweep
+from .support import numerics as numerics
+from .support import types as types
+from .support.refusals import RunsLeftOut as RunsLeftOut
+from .theory import bounds as bounds
+from .theory import intervals as intervals
+from .theory import solvers as solvers
 
 __version__: str

@@ -34,7 +34,7 @@ def without_whole_loops():
 def digest(name):
     """A digest of every array that some runs of an algorithm leave."""
     if name == CONTEXTS:
-        both = jb.lin_ucb(SETS, horizon=HORIZON), jb.linear_contextual(SETS, SHARES, THETA)
+        both = jb.algorithms.lin_ucb(SETS, horizon=HORIZON), jb.environments.linear_contextual(SETS, SHARES, THETA)
     else:
         both = pair(name)
     if rounds.plays_batches(*both) or (name in ALGORITHMS and ALGORITHMS[name].kind == "identify"):

@@ -11,11 +11,13 @@ import sys
 import jaxbandit as jb
 from jaxbandit.engine.layout import compiled
 
-ARMS = jb.bernoulli([0.4, 0.6])
+ARMS = jb.environments.bernoulli([0.4, 0.6])
 PLAYED = {
-    "simulate": lambda: jb.simulate(jb.ucb1(2), ARMS, horizon=4, num_runs=1, checkpoints=[4], progress=False),
-    "identify": lambda: jb.identify(jb.lucb(2, delta=0.3), ARMS, num_runs=1, max_rounds=4, progress=False),
-    "session": lambda: jb.ask(jb.session(jb.ucb1(2))),
+    "simulate": lambda: jb.simulate(
+        jb.algorithms.ucb1(2), ARMS, horizon=4, num_runs=1, checkpoints=[4], progress=False
+    ),
+    "identify": lambda: jb.identify(jb.algorithms.lucb(2, delta=0.3), ARMS, num_runs=1, max_rounds=4, progress=False),
+    "session": lambda: jb.ask(jb.session(jb.algorithms.ucb1(2))),
 }
 
 

@@ -6,7 +6,6 @@ import numpy as np
 
 from jaxbandit.base.contract import Arms, Environment, Rewards, action_of
 from jaxbandit.base.declaration import declaration_of
-from jaxbandit.base.numerics import get_at
 from jaxbandit.environments.combinatorial.full_bandit import full_bandit
 from jaxbandit.environments.combinatorial.semi_bandit import semi_bandit
 from jaxbandit.environments.linear_arms.linear import linear
@@ -16,6 +15,7 @@ from jaxbandit.environments.other_settings.knapsack import knapsack
 from jaxbandit.environments.stationary.bernoulli import bernoulli
 from jaxbandit.environments.stationary.beta import beta
 from jaxbandit.lab.specs.registry import ALGORITHMS, ENVIRONMENTS
+from jaxbandit.support.numerics import get_at
 
 FEATURES = np.array([[1.0, 0.1], [-0.5, 0.9], [0.7, 0.5]])
 THETA = np.array([1.0, 0.2])

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import jaxbandit as jb
-from jaxbandit.base.refusals import BadInput
 from jaxbandit.decide.variants import times, visitor_log
 from jaxbandit.decide.variants.visitor_log import Columns
+from jaxbandit.support.refusals import BadInput
 
 PLAIN = Columns("variant", "outcome", None, None)
 

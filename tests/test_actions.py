@@ -9,9 +9,9 @@ import pytest
 from tiers import a_few
 
 import jaxbandit as jb
-from jaxbandit.base.numerics import as_float
 from jaxbandit.engine.rounds.actions import described
 from jaxbandit.lab.conformance.check_case import CheckFailed
+from jaxbandit.support.numerics import as_float
 
 pytestmark = pytest.mark.quickly_compiled
 
@@ -192,11 +192,11 @@ def test_a_rule_with_joint_actions_stops():
         jb.identify(counting(PLAYERS, stop=ends["stop"]), channels(4), num_runs=3)
 
 
-BERNOULLI = jb.bernoulli([0.2, 0.4, 0.6, 0.8])
+BERNOULLI = jb.environments.bernoulli([0.2, 0.4, 0.6, 0.8])
 TWO = jb.Arms(4, action=int32(2))
 REFUSED = {
     "a joint rule on arms": (joint(4), BERNOULLI, "rule chooses int32[3], bernoulli takes an arm, int32[]"),
-    "a rule for arms on lists": (jb.ucb1(4), shop(4), "ucb1 chooses an arm, int32[], world takes int32[2]"),
+    "a rule for arms on lists": (jb.algorithms.ucb1(4), shop(4), "ucb1 chooses an arm, int32[], world takes int32[2]"),
     "another length": (joint(4)._replace(arms=TWO), channels(4), "rule chooses int32[2], world takes int32[3]"),
     "another dtype": (
         price()._replace(arms=jb.Arms(0, action=int32())),
@@ -237,7 +237,11 @@ REFUSED = {
         channels(4),
         "must be int32[k] with k at most num_arms = 2",
     ),
-    "an ordered arm": (jb.ucb1(4)._replace(arms=jb.Arms(4, ordered=True)), BERNOULLI, "must declare action = int32[k]"),
+    "an ordered arm": (
+        jb.algorithms.ucb1(4)._replace(arms=jb.Arms(4, ordered=True)),
+        BERNOULLI,
+        "must declare action = int32[k]",
+    ),
 }
 
 

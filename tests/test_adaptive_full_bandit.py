@@ -71,7 +71,7 @@ def test_the_same_looks_pulls_and_stop(bound):
     told = {"choices": 5, "explore": 0.4, "grid": 1.25, "delta": 0.1, "epsilon": 0.1, "sigma": 0.8}
     rng = np.random.default_rng(1)
     with jax.enable_x64(True):
-        algorithm = jb.adaptive_full_bandit(6, k=3, num_sets=9, bound=bound, **told)
+        algorithm = jb.algorithms.adaptive_full_bandit(6, k=3, num_sets=9, bound=bound, **told)
         plan, absorb, look = map(jax.jit, (*algorithm.batch[:2], algorithm.replan.apply))
         state = algorithm.init(jax.random.key(0))
         rows = np.asarray(plan(state).sets).astype(float)

@@ -87,7 +87,7 @@ def test_uniforms_are_finer_than_a_word_near_zero():
 @pytest.mark.parametrize("estimate", ["importance", "reduced_variance"])
 def test_estimates_of_losses_are_unbiased(estimate):
     """The mean over the arm drawn, exactly: the sum over arms of p times the estimate is the vector of losses."""
-    losses, rule = np.array([0.3, 0.9, 0.0, 1.0]), jb.tsallis_inf(4, estimate=estimate)
+    losses, rule = np.array([0.3, 0.9, 0.0, 1.0]), jb.algorithms.tsallis_inf(4, estimate=estimate)
 
     @jax.jit
     def mean(losses):
@@ -122,7 +122,7 @@ def test_phases_of_the_constrained_adversary():
 @pytest.mark.quickly_compiled
 def test_means_of_the_constrained_adversary():
     """Arm 0 wins in every even phase and loses 7 of 8 rounds of an odd one; the others win 7 of 8, then never."""
-    world = jb.constrained_adversary(3)
+    world = jb.environments.constrained_adversary(3)
     assert world.regret is not None
     regret = world.regret
 
@@ -153,7 +153,7 @@ def test_regret_of_a_table_by_hand(given):
     horizon, table = 40, np.random.default_rng(1).random((45, 3))
     if given == "function":
         table = np.array([[r % 2, 1 - r % 2, 0.25] for r in range(45)])
-    world, rule = jb.loss_table(table if given == "table" else losses_at), jb.exp3(3)
+    world, rule = jb.environments.loss_table(table if given == "table" else losses_at), jb.algorithms.exp3(3)
     result = play(rule, world, horizon=horizon, num_runs=2, checkpoints=[7], hindsight=True, precision="float64")
     assert result.regret is not None and result.hindsight is not None
     with jax.enable_x64(True):
@@ -179,34 +179,64 @@ def test_bounds_by_hand():
 
 
 BAD = {
-    "above 1": (lambda: jb.loss_table([[0.1, 0.2], [0.3, 1.5]]), "loss_table: losses[1, 1] = 1.5, must be in [0, 1]"),
-    "NaN": (lambda: jb.loss_table([[0.1, np.nan]]), "loss_table: losses[0, 1] = nan, must be in [0, 1]"),
-    "no arm": (lambda: jb.loss_table(np.zeros((3, 0))), "loss_table: losses has shape (3, 0), must have a column"),
-    "a vector": (lambda: jb.loss_table([0.1, 0.2]), "loss_table: losses has shape (2,), must have 2 axes"),
-    "one number": (lambda: jb.loss_table(lambda r: jnp.zeros(())), "loss_table: losses returns float32[], must return"),
-    "integers": (lambda: jb.loss_table(lambda r: r + jnp.arange(3)), "losses returns int32[3], must return"),
-    "one arm": (lambda: jb.constrained_adversary(1), "constrained_adversary: num_arms = 1, must be an integer >= 2"),
+    "above 1": (
+        lambda: jb.environments.loss_table([[0.1, 0.2], [0.3, 1.5]]),
+        "loss_table: losses[1, 1] = 1.5, must be in [0, 1]",
+    ),
+    "NaN": (lambda: jb.environments.loss_table([[0.1, np.nan]]), "loss_table: losses[0, 1] = nan, must be in [0, 1]"),
+    "no arm": (
+        lambda: jb.environments.loss_table(np.zeros((3, 0))),
+        "loss_table: losses has shape (3, 0), must have a column",
+    ),
+    "a vector": (lambda: jb.environments.loss_table([0.1, 0.2]), "loss_table: losses has shape (2,), must have 2 axes"),
+    "one number": (
+        lambda: jb.environments.loss_table(lambda r: jnp.zeros(())),
+        "loss_table: losses returns float32[], must return",
+    ),
+    "integers": (
+        lambda: jb.environments.loss_table(lambda r: r + jnp.arange(3)),
+        "losses returns int32[3], must return",
+    ),
+    "one arm": (
+        lambda: jb.environments.constrained_adversary(1),
+        "constrained_adversary: num_arms = 1, must be an integer >= 2",
+    ),
     "gap 0": (
-        lambda: jb.constrained_adversary(gap=0.0),
+        lambda: jb.environments.constrained_adversary(gap=0.0),
         "constrained_adversary: gap = 0.0, must be a number in (0, 1]",
     ),
-    "rate": (lambda: jb.exp3(3, rate="fix"), "exp3: rate = 'fix', must be one of anytime, fixed"),  # type: ignore
-    "no horizon": (lambda: jb.exp3(3, rate="fixed"), 'exp3: horizon = None, must be given for rate = "fixed"'),
-    "eta 0": (lambda: jb.exp3_ix(3, eta=0.0), "exp3_ix: eta = 0.0, must be a number in (0, "),
-    "eta NaN": (lambda: jb.tsallis_inf(3, eta=np.nan), "tsallis_inf: eta = nan, must be a number in (0, "),
-    "estimate": (lambda: jb.tsallis_inf(3, estimate="rv"), "tsallis_inf: estimate = 'rv', must be one of"),  # type: ignore
-    "gamma 0": (lambda: jb.exp3_s(3, horizon=9, gamma=0.0), "exp3_s: gamma = 0.0, must be a number in (0, 1]"),
-    "alpha 2": (lambda: jb.exp3_s(3, horizon=9, alpha=2.0), "exp3_s: alpha = 2.0, must be a number in (0, 1]"),
+    "rate": (lambda: jb.algorithms.exp3(3, rate="fix"), "exp3: rate = 'fix', must be one of anytime, fixed"),  # type: ignore
+    "no horizon": (
+        lambda: jb.algorithms.exp3(3, rate="fixed"),
+        'exp3: horizon = None, must be given for rate = "fixed"',
+    ),
+    "eta 0": (lambda: jb.algorithms.exp3_ix(3, eta=0.0), "exp3_ix: eta = 0.0, must be a number in (0, "),
+    "eta NaN": (lambda: jb.algorithms.tsallis_inf(3, eta=np.nan), "tsallis_inf: eta = nan, must be a number in (0, "),
+    "estimate": (lambda: jb.algorithms.tsallis_inf(3, estimate="rv"), "tsallis_inf: estimate = 'rv', must be one of"),  # type: ignore
+    "gamma 0": (
+        lambda: jb.algorithms.exp3_s(3, horizon=9, gamma=0.0),
+        "exp3_s: gamma = 0.0, must be a number in (0, 1]",
+    ),
+    "alpha 2": (
+        lambda: jb.algorithms.exp3_s(3, horizon=9, alpha=2.0),
+        "exp3_s: alpha = 2.0, must be a number in (0, 1]",
+    ),
     "horizon": (
-        lambda: jb.simulate(jb.exp3(2), jb.loss_table([[0.1, 0.2]]), horizon=2, num_runs=1, progress=False),
+        lambda: jb.simulate(
+            jb.algorithms.exp3(2), jb.environments.loss_table([[0.1, 0.2]]), horizon=2, num_runs=1, progress=False
+        ),
         "simulate: horizon = 2, must be at most 1, the environment's number of rounds",
     ),
     "rollout": (
-        lambda: jb.rollout(jax.random.key(0, impl="threefry4x32"), jb.exp3(2), jb.loss_table([[0.1, 0.2]]), 3),
+        lambda: jb.rollout(
+            jax.random.key(0, impl="threefry4x32"), jb.algorithms.exp3(2), jb.environments.loss_table([[0.1, 0.2]]), 3
+        ),
         "rollout: horizon = 3, must be at most 1",
     ),
     "wide rewards": (
-        lambda: jb.simulate(jb.exp3(2), jb.gaussian([0.1, 0.2]), horizon=2, num_runs=1, progress=False),
+        lambda: jb.simulate(
+            jb.algorithms.exp3(2), jb.environments.gaussian([0.1, 0.2]), horizon=2, num_runs=1, progress=False
+        ),
         "exp3 is made for rewards in [0, 1], but gaussian has rewards",
     ),
 }
@@ -225,25 +255,30 @@ def test_bad_input_is_one_line(case):
 @pytest.mark.parametrize("loss", [np.nan, 1.5])
 def test_losses_of_a_function_that_go_wrong_count_in_no_mean(loss):
     """In the 20th round the loss of every arm is no loss."""
-    world = jb.loss_table(lambda r: jnp.where(r == 20, loss, 0.5) * jnp.ones(2))
-    result = play(jb.tsallis_inf(2), world, horizon=30, num_runs=3)
+    world = jb.environments.loss_table(lambda r: jnp.where(r == 20, loss, 0.5) * jnp.ones(2))
+    result = play(jb.algorithms.tsallis_inf(2), world, horizon=30, num_runs=3)
     expected = jb.Outcome.NONFINITE if np.isnan(loss) else jb.Outcome.OUT_OF_RANGE
     assert (result.outcome == expected).all()
 
 
 @pytest.mark.quickly_compiled
-@pytest.mark.parametrize("rule", [jb.exp3, jb.exp3_ix, jb.tsallis_inf])
+@pytest.mark.parametrize("rule", [jb.algorithms.exp3, jb.algorithms.exp3_ix, jb.algorithms.tsallis_inf])
 def test_probabilities_that_vanish_leave_a_run_finite(rule):
     """A learning rate so large that one arm has all the probability: the others' are 0 in float32, no divisor is."""
-    world = jb.loss_table(np.tile([[0.0, 1.0, 1.0]], (300, 1)))
+    world = jb.environments.loss_table(np.tile([[0.0, 1.0, 1.0]], (300, 1)))
     result = play(rule(3, eta=1e30), world, horizon=300, num_runs=4)
     assert (result.outcome == jb.Outcome.STOPPED).all() and (result.recommendation == 0).all()
 
 
 @pytest.mark.quickly_compiled
 def test_one_arm_is_always_pulled():
-    for rule in (jb.exp3(1), jb.exp3_ix(1), jb.exp3_s(1, horizon=9), jb.tsallis_inf(1)):
-        result = play(rule, jb.bernoulli([0.5]), horizon=9, num_runs=2)
+    for rule in (
+        jb.algorithms.exp3(1),
+        jb.algorithms.exp3_ix(1),
+        jb.algorithms.exp3_s(1, horizon=9),
+        jb.algorithms.tsallis_inf(1),
+    ):
+        result = play(rule, jb.environments.bernoulli([0.5]), horizon=9, num_runs=2)
         assert (result.pulls == 9).all() and result.mean[-1] == 0
 
 

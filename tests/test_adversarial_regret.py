@@ -19,7 +19,10 @@ def test_float32_plays_a_long_run_as_float64_does():
     They have uniforms of their own, so are compared at five standard errors of their difference: false alarm 6e-7.
     """
     options = {"horizon": 1_000_000, "num_runs": 32, "checkpoints": [1_000_000]}
-    found = [play(jb.tsallis_inf(8), jb.constrained_adversary(), precision=f"float{b}", **options) for b in (32, 64)]
+    found = [
+        play(jb.algorithms.tsallis_inf(8), jb.environments.constrained_adversary(), precision=f"float{b}", **options)
+        for b in (32, 64)
+    ]
     error = np.sqrt(sum(record.variance[-1] for record in found) / 32)
     assert abs(found[0].mean[-1] - found[1].mean[-1]) < 5 * error
 
@@ -31,11 +34,26 @@ TABLE = np.where(HALVES, [0.3, 0.25, 0.35, 0.4], [0.3, 0.45, 0.1, 0.4])
 TABLE = TABLE + 0.4 * ((np.arange(1, 10_001)[:, None] * np.sqrt([2, 3, 5, 7])) % 1)
 NEU = [[0.5] * 8 + [0.6, 0.4], [0.5] * 8 + [0.6, 0.9]]
 KNOWN = {
-    "tsallis_inf": (lambda: (jb.tsallis_inf(8), jb.constrained_adversary()), 100_000, 200, 527.6, 10.48),
-    "exp3": (lambda: (jb.exp3(8), jb.constrained_adversary()), 100_000, 200, 771.0, 10.79),
-    "exp3_s": (lambda: (jb.exp3_s(4, horizon=10_000), jb.loss_table(TABLE)), 10_000, 200, -63.2, 2.37),
+    "tsallis_inf": (
+        lambda: (jb.algorithms.tsallis_inf(8), jb.environments.constrained_adversary()),
+        100_000,
+        200,
+        527.6,
+        10.48,
+    ),
+    "exp3": (lambda: (jb.algorithms.exp3(8), jb.environments.constrained_adversary()), 100_000, 200, 771.0, 10.79),
+    "exp3_s": (
+        lambda: (jb.algorithms.exp3_s(4, horizon=10_000), jb.environments.loss_table(TABLE)),
+        10_000,
+        200,
+        -63.2,
+        2.37,
+    ),
     "exp3_ix": (
-        lambda: (jb.exp3_ix(10, rate="fixed", horizon=1_000_000), jb.piecewise_bernoulli(NEU, [0, 500_000])),
+        lambda: (
+            jb.algorithms.exp3_ix(10, rate="fixed", horizon=1_000_000),
+            jb.environments.piecewise_bernoulli(NEU, [0, 500_000]),
+        ),
         1_000_000,
         50,
         -84696.3,

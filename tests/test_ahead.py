@@ -7,13 +7,13 @@ import time
 import pytest
 
 from jaxbandit.base.contract import Algorithm
-from jaxbandit.base.refusals import BadInput
 from jaxbandit.engine.driver import ahead
 from jaxbandit.engine.driver.drive import Program
 from jaxbandit.engine.driver.execution import Execution
 from jaxbandit.engine.layout import compiled
 from jaxbandit.lab.experiments.experiment import run_experiment
 from jaxbandit.lab.specs import spec
+from jaxbandit.support.refusals import BadInput
 
 QUIET = Execution(progress=False)
 

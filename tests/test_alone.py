@@ -13,13 +13,13 @@ import pytest
 
 import jaxbandit as jb
 from jaxbandit.base.contract import Algorithm, Arms
-from jaxbandit.base.numerics import argmax, get_at, set_at, weighted_sum
-from jaxbandit.base.types import Array
 from jaxbandit.engine.driver.execution import Execution
 from jaxbandit.engine.driver.horizon import simulate_cell
 from jaxbandit.engine.driver.identify import identify_cell
 from jaxbandit.engine.layout import batching, sizes
 from jaxbandit.engine.rounds.single import SingleRun
+from jaxbandit.support.numerics import argmax, get_at, set_at, weighted_sum
+from jaxbandit.support.types import Array
 
 NORMAL = np.random.default_rng(0).normal(size=(900, 40))
 ROWS = NORMAL / np.linalg.norm(NORMAL, axis=1, keepdims=True)
@@ -28,15 +28,15 @@ CHOICES = [(1, None, 1), (3, 64, 2), (64, None, 2), (100, 7, 1)]  # runs, width,
 
 def linear(_):
     """The 50 rounds pass the first computation from the root, at 40."""
-    return jb.lin_ucb(ROWS, horizon=50, variant="oful"), jb.linear(ROWS, ROWS[7])
+    return jb.algorithms.lin_ucb(ROWS, horizon=50, variant="oful"), jb.environments.linear(ROWS, ROWS[7])
 
 
 def many(_):
-    return jb.thompson(1000), jb.bernoulli(np.linspace(0.1, 0.9, 1000))
+    return jb.algorithms.thompson(1000), jb.environments.bernoulli(np.linspace(0.1, 0.9, 1000))
 
 
 def race(_):
-    return jb.lingape(ROWS[:300, :24], theta_norm=1.0, sigma=0.3, delta=0.1), jb.linear(
+    return jb.algorithms.lingape(ROWS[:300, :24], theta_norm=1.0, sigma=0.3, delta=0.1), jb.environments.linear(
         ROWS[:300, :24], ROWS[7, :24], sigma=0.3
     )
 
@@ -64,7 +64,7 @@ def chaotic(_):
         recommend=lambda state: argmax(state.points[:3])[None],
         arms=Arms(3),
     )
-    return rule, jb.bernoulli([0.2, 0.5, 0.6])
+    return rule, jb.environments.bernoulli([0.2, 0.5, 0.6])
 
 
 def operations(make):

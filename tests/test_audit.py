@@ -17,9 +17,6 @@ from scipy import stats
 from jaxbandit.algorithms.exploration.presets import lingape
 from jaxbandit.algorithms.exploration.thresholds import det_threshold
 from jaxbandit.base.contract import Algorithm, Outcome, Promise
-from jaxbandit.base.numerics import as_float
-from jaxbandit.base.refusals import BadInput, RunsLeftOut
-from jaxbandit.base.types import Array, Scalar
 from jaxbandit.engine.driver.execution import Execution
 from jaxbandit.lab import cli
 from jaxbandit.lab.auditing import experiment as auditing
@@ -40,6 +37,9 @@ from jaxbandit.lab.experiments import experiment as running
 from jaxbandit.lab.specs import source, spec
 from jaxbandit.running.cell import stopping_result
 from jaxbandit.running.results.loading import load_cell
+from jaxbandit.support.numerics import as_float
+from jaxbandit.support.refusals import BadInput, RunsLeftOut
+from jaxbandit.support.types import Array, Scalar
 from jaxbandit.theory.confidence_sequence import confidence_sequence
 from jaxbandit.theory.estimators import least_squares
 

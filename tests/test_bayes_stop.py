@@ -59,11 +59,16 @@ def test_arms_of_a_top_two_draw():
 
 @pytest.mark.slow
 def test_runs_stop_at_the_best_arm():
-    found = jb.identify(bayes_stop(3), jb.gaussian([0.0, 0.3, 3.0], sigma=0.3), num_runs=20, max_rounds=200)
+    found = jb.identify(
+        bayes_stop(3), jb.environments.gaussian([0.0, 0.3, 3.0], sigma=0.3), num_runs=20, max_rounds=200
+    )
     assert found.samples().min() >= 9 and not found.censored
     assert (found.arrays["recommendation"] == 2).all() and found.guarantee["proved"] is False
     found = jb.identify(
-        bayes_stop(3, sampling="uniform"), jb.gaussian([0.0, 0.3, 0.4], sigma=0.3), num_runs=20, max_rounds=600
+        bayes_stop(3, sampling="uniform"),
+        jb.environments.gaussian([0.0, 0.3, 0.4], sigma=0.3),
+        num_runs=20,
+        max_rounds=600,
     )
     assert found.samples().max() > 9 and (found.samples() % 3 == 0).all()  # the paper's rounds of all arms
 

@@ -72,7 +72,9 @@ def test_the_loops_beside_play_ucb1():
     """Mean regrets within 5 standard errors of each other: false in 1 of 10^6 right programs."""
     loop = yardstick.Yardstick(3, threads=2)
     means = loop.means.astype(float)
-    ours = jb.simulate(jb.ucb1(3), jb.bernoulli(means), horizon=500, num_runs=2_000, progress=False)
+    ours = jb.simulate(
+        jb.algorithms.ucb1(3), jb.environments.bernoulli(means), horizon=500, num_runs=2_000, progress=False
+    )
     regrets = ours.arrays["regret"][:, -1]
     allowed = 5 * np.sqrt(2) * regrets.std() / np.sqrt(2_000)
     others = [yardstick.numpy_seconds(means, 2_000, 500)]
@@ -348,11 +350,13 @@ def test_a_table_is_written_into_its_place_and_nowhere_else(tmp_path, monkeypatc
 def test_baselines(monkeypatch):
     """The columns are what they say: differences in standard errors, slopes over the bound, ratios of times."""
     found = baselines_cells.compared("ucb_tuned", ("nine", 50, 10.0, 2.0), 40)
-    regret = jb.simulate(jb.ucb_tuned(9), jb.bernoulli(baselines_cells.NINE), horizon=50, num_runs=40, seed=5)
+    regret = jb.simulate(
+        jb.algorithms.ucb_tuned(9), jb.environments.bernoulli(baselines_cells.NINE), horizon=50, num_runs=40, seed=5
+    )
     ends = regret.arrays["regret"][:, -1]
     assert found["mean"] == pytest.approx(ends.mean())
     assert found["off"] == pytest.approx((ends.mean() - 10) / np.hypot(ends.std(ddof=1) / np.sqrt(40), 2.0))
-    audit = baselines.audited("kl_ucb", "two", lambda k: jb.kl_ucb(k, family="gaussian"), 10.0, quick=True)
+    audit = baselines.audited("kl_ucb", "two", lambda k: jb.algorithms.kl_ucb(k, family="gaussian"), 10.0, quick=True)
     assert audit["bound"] == pytest.approx(10 * np.log(1000)) and 0 < audit["mean"] < 0.2 * 1000
     assert baselines.unknown_variance([0.0, 1.0, 0.5]) == pytest.approx(2 / np.log(2) + 1 / np.log(1.25))
     assert baselines_cells.window(baselines_cells.Told(2, 100, 0.1, 1.0)) == 12  # .2 (4 10^4 log 141)^(1/3) = 11.7

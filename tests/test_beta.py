@@ -91,7 +91,9 @@ def test_pairs_hold_each_word_of_the_blocks_once(implementation, number):
 
 
 @pytest.mark.quickly_compiled
-@pytest.mark.parametrize("noise", [jb.thompson(40).noise, jb.combinatorial_thompson(40, k=3).noise])
+@pytest.mark.parametrize(
+    "noise", [jb.algorithms.thompson(40).noise, jb.algorithms.combinatorial_thompson(40, k=3).noise]
+)
 def test_words_are_one_by_one_in_the_engine_only(noise):
     """In vmap of somebody else, 11 words one by one took 415 us a round and run, and 0.3 in a loop (two cores)."""
 

@@ -15,9 +15,9 @@ import pytest
 from jaxbandit.algorithms.regret.greedy import greedy
 from jaxbandit.base.batches import Batch
 from jaxbandit.base.contract import Algorithm, Environment, Phases, Replan
-from jaxbandit.base.numerics import as_float
 from jaxbandit.environments.linear_arms.linear_contextual import linear_contextual
 from jaxbandit.lab.conformance.check_algorithm import PROPERTIES, CheckFailed, check_algorithm
+from jaxbandit.support.numerics import as_float
 
 pytestmark = pytest.mark.quickly_compiled
 

@@ -12,10 +12,10 @@ import parts
 import pytest
 
 import jaxbandit as jb
-from jaxbandit.base.numerics import as_float
 from jaxbandit.lab.conformance.check_case import CheckFailed
 from jaxbandit.lab.conformance.check_environment import PROPERTIES
 from jaxbandit.lab.specs.registry import ENVIRONMENTS
+from jaxbandit.support.numerics import as_float
 
 pytestmark = pytest.mark.quickly_compiled
 
@@ -36,7 +36,7 @@ def good():
         noise=jax.random.uniform,
         reward=lambda state, context, action, draw: as_float(draw < state[action]),
         regret=lambda state, context, action: jnp.max(state) - state[action],
-        batch=jb.BatchRewards(noise=lambda key: jax.random.uniform(key, (MOST, len(MEANS))), sums=sums),
+        batch=jb.contract.BatchRewards(noise=lambda key: jax.random.uniform(key, (MOST, len(MEANS))), sums=sums),
         arms=jb.Arms(2),
         rewards=jb.Rewards(0.0, 1.0),
         known=lambda: {"sigma": 0.5},
@@ -46,7 +46,7 @@ def good():
 
 
 COINS = good()
-BATCH = jb.BatchRewards(*COINS.batch or ())
+BATCH = jb.contract.BatchRewards(*COINS.batch or ())
 
 
 def drawn_by_numpy(state, context, action, draw):
@@ -130,7 +130,7 @@ BROKEN = {  # a function or record in place of the good one, the property it bre
         "truth.regret_constant returns -1, must be a number >= 0",
     ),
     "a segment without a constant": (
-        {"schedule": jb.Schedule((0,), [MEANS], lambda row: float("nan"))},
+        {"schedule": jb.contract.Schedule((0,), [MEANS], lambda row: float("nan"))},
         "truth",
         "schedule.regret_constant returns nan, must be a number >= 0",
     ),

@@ -14,7 +14,6 @@ from small_experiment import TEXT, experiment
 from tiers import a_few
 
 import jaxbandit as jb
-from jaxbandit.base.refusals import BadInput, Unfinished
 from jaxbandit.engine.driver import parts
 from jaxbandit.engine.storage import files as storage
 from jaxbandit.lab import cli
@@ -25,6 +24,7 @@ from jaxbandit.running.distribution import division
 from jaxbandit.running.distribution.driving import Lost
 from jaxbandit.running.distribution.executors import open_executor
 from jaxbandit.running.distribution.processes import Processes
+from jaxbandit.support.refusals import BadInput, Unfinished
 
 pytestmark = pytest.mark.quickly_compiled
 OWN = ("seconds", "run_steps", "devices", "lane_utilization", "json_sha256")  # of a life, not of the runs
@@ -176,17 +176,20 @@ def test_parts_are_played_anywhere_and_merged(undivided, tmp_path, monkeypatch, 
 @pytest.mark.slow
 def test_objects_given_as_calls_travel(pool, tmp_path):
     algorithm, world = (
-        functools.partial(jb.epsilon_greedy, 3, epsilon=0.1),
-        functools.partial(jb.bernoulli, [0.2, 0.5, 0.4]),
+        functools.partial(jb.algorithms.epsilon_greedy, 3, epsilon=0.1),
+        functools.partial(jb.environments.bernoulli, [0.2, 0.5, 0.4]),
     )
     options = {"horizon": 200, "num_runs": 130}
     whole = jb.simulate(algorithm(), world(), **options)
     some = jb.simulate(algorithm, world, **options, executor=pool, execution=jb.Execution(runs_per_task=50))
-    kept = jb.simulate(algorithm, world, **options, executor=pool, checkpoint_dir=tmp_path)
+    kept = jb.simulate(algorithm, world, **options, executor=pool, directory=tmp_path)
     for found in (some, kept):
         assert found.identity == whole.identity
         assert all(found.arrays[name].tobytes() == array.tobytes() for name, array in whole.arrays.items())
-    halving, world = functools.partial(jb.sequential_halving, 3), functools.partial(jb.bernoulli, [0.2, 0.5, 0.4])
+    halving, world = (
+        functools.partial(jb.algorithms.sequential_halving, 3),
+        functools.partial(jb.environments.bernoulli, [0.2, 0.5, 0.4]),
+    )
     whole = jb.identify(halving, world, budget=[60, 90], num_runs=130)
     some = jb.identify(
         halving, world, budget=[60, 90], num_runs=130, executor=pool, execution=jb.Execution(runs_per_task=64)

@@ -14,7 +14,6 @@ import pytest
 from jax import lax
 
 from jaxbandit.algorithms import ucb1
-from jaxbandit.base.numerics import lapack_lock
 from jaxbandit.engine.driver.execution import Execution
 from jaxbandit.engine.driver.horizon import simulate_cell
 from jaxbandit.engine.driver.identify import identify_cell
@@ -22,6 +21,7 @@ from jaxbandit.engine.layout import compiled
 from jaxbandit.environments.stationary.bernoulli import bernoulli
 from jaxbandit.environments.stationary.gaussian import gaussian
 from jaxbandit.running import truth
+from jaxbandit.support.numerics import lapack_lock
 
 pytestmark = pytest.mark.quickly_compiled
 

@@ -111,7 +111,9 @@ def slow(monkeypatch):
 def test_simulate_says_it_unless_it_is_to_be_quiet(progress, monkeypatch, capsys):
     slow(monkeypatch)
     execution = Execution(progress=progress)
-    jb.simulate(jb.ucb1(2), jb.bernoulli([0.4, 0.6]), horizon=4, num_runs=1, execution=execution)
+    jb.simulate(
+        jb.algorithms.ucb1(2), jb.environments.bernoulli([0.4, 0.6]), horizon=4, num_runs=1, execution=execution
+    )
     said = capsys.readouterr().err
     assert said.count(LINE.format("ucb1 on bernoulli")) == (progress is not False) and said.count("so far") <= 1
     if not progress:
@@ -121,18 +123,18 @@ def test_simulate_says_it_unless_it_is_to_be_quiet(progress, monkeypatch, capsys
 @pytest.mark.slow
 def test_identify_and_sessions_say_it(monkeypatch, capsys):
     slow(monkeypatch)
-    arms = jb.bernoulli([0.4, 0.6])
-    jb.identify(jb.lucb(2, delta=0.3), arms, num_runs=1, max_rounds=4, name="mine", instance="two")
+    arms = jb.environments.bernoulli([0.4, 0.6])
+    jb.identify(jb.algorithms.lucb(2, delta=0.3), arms, num_runs=1, max_rounds=4, name="mine", instance="two")
     assert capsys.readouterr().err == LINE.format("mine on two")
-    jb.ask(jb.session(jb.ucb1(2)))
+    jb.ask(jb.session(jb.algorithms.ucb1(2)))
     said = set(capsys.readouterr().err.splitlines(keepends=True))
     assert said == {LINE.format("ucb1")}
 
 
 def test_a_sweep_says_it_once(monkeypatch, capsys):
     slow(monkeypatch)
-    arms, values = jb.bernoulli([0.4, 0.6]), {"c": [0.0, 1.0, 2.0]}
-    jb.sweep(lambda c: jb.ucb1(2, c=c), arms, values, horizon=4, num_runs=1, name="mine", instance="two")
+    arms, values = jb.environments.bernoulli([0.4, 0.6]), {"c": [0.0, 1.0, 2.0]}
+    jb.sweep(lambda c: jb.algorithms.ucb1(2, c=c), arms, values, horizon=4, num_runs=1, name="mine", instance="two")
     assert capsys.readouterr().err == LINE.format("mine on two")
 
 

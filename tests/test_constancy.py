@@ -146,7 +146,7 @@ def remarks_of(scores):
 
 def told(rewards, *, paired=False, batch=100):
     """A session of two arms, pulled in turn, that are told these rewards, float64[2, n]."""
-    state = jb.session(jb.uniform(2), paired=paired)
+    state = jb.session(jb.algorithms.uniform(2), paired=paired)
     taken = np.zeros(2, int)
     while True:
         state, pulls = jb.ask(state, limit=batch)
@@ -171,7 +171,7 @@ def test_a_certificate_of_a_session_says_what_changes():
 
 
 def test_a_certificate_says_how_many_pulls_of_each_arm_expired():
-    state = jb.session(jb.uniform(2))
+    state = jb.session(jb.algorithms.uniform(2))
     state, pulls = jb.ask(state, limit=200)
     gone = pulls.id[(pulls.arm == 1) & (pulls.id % 2 == 0)]
     state = jb.tell(state, np.setdiff1d(pulls.id, gone), np.random.default_rng(7).random(200 - len(gone)))

@@ -72,40 +72,40 @@ WRONG = {
     ),
     "no context": (
         rule((DIM,)),
-        jb.bernoulli([0.1, 0.2, 0.3]),
+        jb.environments.bernoulli([0.1, 0.2, 0.3]),
         "rule needs a context float[4] in every round, bernoulli gives none",
     ),
     "an index": (
         rule((DIM,)),
-        jb.linear_contextual(ACTION_SETS, [0.5, 0.5], [1.0, 0.0]),
+        jb.environments.linear_contextual(ACTION_SETS, [0.5, 0.5], [1.0, 0.0]),
         "rule needs a context float[4] in every round, linear_contextual gives an index below 2",
     ),
     "floats for an index": (
-        jb.lin_ucb(ACTION_SETS, horizon=30),
+        jb.algorithms.lin_ucb(ACTION_SETS, horizon=30),
         world((DIM,)),
         "lin_ucb needs an index below 2 in every round, the number of a known action set, vectors gives float[4]: "
         "choose lin_ucb_disjoint",
     ),
     "ignored, shared": (
-        jb.lin_ucb(ACTION_SETS[0], horizon=30),
+        jb.algorithms.lin_ucb(ACTION_SETS[0], horizon=30),
         world((DIM,)),
         "lin_ucb ignores the context float[4] of vectors: choose lin_ucb_disjoint; any_context = true plays it all "
         "the same",
     ),
     "ignored, a row per arm": (
-        jb.ucb1(NUM_ARMS),
+        jb.algorithms.ucb1(NUM_ARMS),
         world((NUM_ARMS, DIM)),
         "ucb1 ignores the context float[3, 4] of vectors: choose lin_ucb_shared; any_context = true plays it all the "
         "same",
     ),
     "ignored by a rule that declares nothing": (
-        jb.ucb1(NUM_ARMS)._replace(arms=None, name=""),
+        jb.algorithms.ucb1(NUM_ARMS)._replace(arms=None, name=""),
         world((DIM,)),
         "the algorithm ignores the context float[4] of vectors: choose lin_ucb_disjoint; any_context = true plays it "
         "all the same",
     ),
     "ignored beside a mask": (
-        jb.ucb1(NUM_ARMS),
+        jb.algorithms.ucb1(NUM_ARMS),
         world((DIM,), available=True),
         "ucb1 ignores the context float[4] of vectors: choose lin_ucb_disjoint; any_context = true plays it all the "
         "same",
@@ -146,17 +146,19 @@ def test_a_rule_that_needs_a_mask_is_refused_without_one():
 
 def test_others_refuse_what_simulate_refuses():
     with pytest.raises(ValueError, match="ucb1 ignores the context"):
-        jb.rollout(jax.random.key(0), jb.ucb1(NUM_ARMS), world((DIM,)), 5)
+        jb.rollout(jax.random.key(0), jb.algorithms.ucb1(NUM_ARMS), world((DIM,)), 5)
     with pytest.raises(ValueError, match="kl_lucb ignores the context"):
-        jb.identify(jb.kl_lucb(NUM_ARMS, delta=0.1), world((DIM,)), num_runs=3)
+        jb.identify(jb.algorithms.kl_lucb(NUM_ARMS, delta=0.1), world((DIM,)), num_runs=3)
     with pytest.raises(ValueError, match="kl_lucb ignores the context"):
-        jb.run_until_stop(jax.random.key(0), jb.kl_lucb(NUM_ARMS, delta=0.1), world((DIM,)), 5)
-    assert jb.rollout(jax.random.key(0), jb.ucb1(NUM_ARMS), world((DIM,)), 5, any_context=True).actions.shape == (5,)
+        jb.run_until_stop(jax.random.key(0), jb.algorithms.kl_lucb(NUM_ARMS, delta=0.1), world((DIM,)), 5)
+    assert jb.rollout(
+        jax.random.key(0), jb.algorithms.ucb1(NUM_ARMS), world((DIM,)), 5, any_context=True
+    ).actions.shape == (5,)
 
 
 def test_the_index_of_an_action_set_may_be_ignored():
-    environment = jb.linear_contextual(ACTION_SETS, [0.5, 0.5], [1.0, 0.0])
-    found = jb.simulate(jb.epsilon_greedy(NUM_ARMS), environment, **RUNS)
+    environment = jb.environments.linear_contextual(ACTION_SETS, [0.5, 0.5], [1.0, 0.0])
+    found = jb.simulate(jb.algorithms.epsilon_greedy(NUM_ARMS), environment, **RUNS)
     assert found.counted == 3 and not found.any_context
 
 

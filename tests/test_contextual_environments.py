@@ -365,7 +365,7 @@ def test_a_wrong_argument_is_refused_in_one_line(case):
 
 def test_permutations_that_do_not_fit_are_refused_and_draw_is_named(monkeypatch):
     environment = worlds.classes(np.arange(2000.0)[:, None], np.arange(2000) % 2)
-    rule = jb.lin_ucb_disjoint(2, 2)
+    rule = jb.algorithms.lin_ucb_disjoint(2, 2)
     monkeypatch.setattr(sizes, "memory", lambda: 2_000_000)  # a quarter is 62 permutations of 8,000 bytes
     with pytest.raises(ValueError, match=r"^simulate: num_runs = 70: the state of classes takes .*order = \"draw\"$"):
         jb.simulate(rule, environment, horizon=2, num_runs=70)
@@ -388,5 +388,5 @@ def test_without_scikit_learn_a_data_set_says_what_to_install(monkeypatch):
 
 def test_the_norm_of_theta_is_known_to_rules_that_ask_for_it():
     """It is that of what is given, and 1 of what each run draws from the sphere."""
-    assert float(jb.linear_matrix([3.0, 4.0], 5).known()["theta_norm"]) == pytest.approx(5.0)
-    assert float(jb.linear_matrix(None, 5, dim=2).known()["theta_norm"]) == 1.0
+    assert float(jb.environments.linear_matrix([3.0, 4.0], 5).known()["theta_norm"]) == pytest.approx(5.0)
+    assert float(jb.environments.linear_matrix(None, 5, dim=2).known()["theta_norm"]) == 1.0

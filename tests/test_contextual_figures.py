@@ -20,15 +20,15 @@ WEIGHTS = np.where(ROWS == COLUMNS, 1.0, np.sqrt(2))
 
 
 def vectors():
-    return jb.linear_vectors(THETAS, sigma=0.5)
+    return jb.environments.linear_vectors(THETAS, sigma=0.5)
 
 
 def matrix():
-    return jb.linear_matrix(THETA, 20, sigma=0.5)
+    return jb.environments.linear_matrix(THETA, 20, sigma=0.5)
 
 
 def quadratic():
-    return jb.quadratic_vectors(DIRECTIONS, sigma=0.1)
+    return jb.environments.quadratic_vectors(DIRECTIONS, sigma=0.1)
 
 
 def in_products():
@@ -51,11 +51,11 @@ def in_products():
 
 
 def digits():
-    return jb.classes("digits")
+    return jb.environments.classes("digits")
 
 
 def logistic():
-    return jb.logistic_matrix(THETA, 20, slope=5.0, shift=-3.0)
+    return jb.environments.logistic_matrix(THETA, 20, slope=5.0, shift=-3.0)
 
 
 def with_ones():
@@ -73,62 +73,86 @@ NO_INTERCEPT = {"intercept": False}  # as in the independent program
 
 # Mean, standard error, rule, environment, runs.
 FIGURES = {
-    "LinUCB, a model for each arm": (235.5, 1.1, lambda: jb.lin_ucb_disjoint(10, 8, **NO_INTERCEPT), vectors, 96),
-    "Thompson, a model for each arm": (
-        288.9,
-        0.9,
-        lambda: jb.lin_ts_disjoint(10, 8, sigma=0.5, **NO_INTERCEPT),
+    "LinUCB, a model for each arm": (
+        235.5,
+        1.1,
+        lambda: jb.algorithms.lin_ucb_disjoint(10, 8, **NO_INTERCEPT),
         vectors,
         96,
     ),
-    "softmax": (365.3, 3.0, lambda: jb.ridge_softmax(10, (8,), temperature=0.1, **NO_INTERCEPT), vectors, 96),
-    "epsilon": (448.5, 4.1, lambda: jb.ridge_epsilon(10, (8,), epsilon=0.05, **NO_INTERCEPT), vectors, 96),
-    "LinUCB, one model": (42.6, 0.4, lambda: jb.lin_ucb_shared(20, 10, **NO_INTERCEPT), matrix, 96),
-    "Thompson, one model": (70.6, 0.5, lambda: jb.lin_ts_shared(20, 10, sigma=0.5, **NO_INTERCEPT), matrix, 96),
+    "Thompson, a model for each arm": (
+        288.9,
+        0.9,
+        lambda: jb.algorithms.lin_ts_disjoint(10, 8, sigma=0.5, **NO_INTERCEPT),
+        vectors,
+        96,
+    ),
+    "softmax": (
+        365.3,
+        3.0,
+        lambda: jb.algorithms.ridge_softmax(10, (8,), temperature=0.1, **NO_INTERCEPT),
+        vectors,
+        96,
+    ),
+    "epsilon": (448.5, 4.1, lambda: jb.algorithms.ridge_epsilon(10, (8,), epsilon=0.05, **NO_INTERCEPT), vectors, 96),
+    "LinUCB, one model": (42.6, 0.4, lambda: jb.algorithms.lin_ucb_shared(20, 10, **NO_INTERCEPT), matrix, 96),
+    "Thompson, one model": (
+        70.6,
+        0.5,
+        lambda: jb.algorithms.lin_ts_shared(20, 10, sigma=0.5, **NO_INTERCEPT),
+        matrix,
+        96,
+    ),
     "OFUL": (
         120.1,
         0.4,
-        lambda: jb.lin_ucb_shared(20, 10, variant="oful", sigma=0.5, horizon=5_000, **NO_INTERCEPT),
+        lambda: jb.algorithms.lin_ucb_shared(20, 10, variant="oful", sigma=0.5, horizon=5_000, **NO_INTERCEPT),
         matrix,
         96,
     ),
     "Thompson of the theory": (
         2187.0,
         3.0,
-        lambda: jb.lin_ts_shared(20, 10, variant="theory", sigma=0.5, horizon=5_000, **NO_INTERCEPT),
+        lambda: jb.algorithms.lin_ts_shared(20, 10, variant="theory", sigma=0.5, horizon=5_000, **NO_INTERCEPT),
         matrix,
         64,
     ),
     "linear on logistic means": (
         30.9,
         0.7,
-        lambda: jb.lin_ucb_shared(20, 10, alpha=0.5, **NO_INTERCEPT),
+        lambda: jb.algorithms.lin_ucb_shared(20, 10, alpha=0.5, **NO_INTERCEPT),
         logistic,
         96,
     ),
     "linear on logistic means with ones": (
         30.1,
         0.7,
-        lambda: jb.lin_ucb_shared(20, 11, alpha=0.5, **NO_INTERCEPT),
+        lambda: jb.algorithms.lin_ucb_shared(20, 11, alpha=0.5, **NO_INTERCEPT),
         with_ones,
         96,
     ),
     "linear on quadratic means": (
         130.2,
         1.5,
-        lambda: jb.lin_ucb_disjoint(4, 8, alpha=0.5, **NO_INTERCEPT),
+        lambda: jb.algorithms.lin_ucb_disjoint(4, 8, alpha=0.5, **NO_INTERCEPT),
         quadratic,
         64,
     ),
     "linear in the products": (
         39.7,
         0.7,
-        lambda: jb.lin_ucb_disjoint(4, 36, alpha=0.1, regularization=0.1, **NO_INTERCEPT),
+        lambda: jb.algorithms.lin_ucb_disjoint(4, 36, alpha=0.1, regularization=0.1, **NO_INTERCEPT),
         in_products,
         64,
     ),
-    "digits": (1797 - 1492.7, 3.9, lambda: jb.lin_ucb_disjoint(10, 62, alpha=0.5, **NO_INTERCEPT), digits, 64),
-    "greedy on digits": (592.8, 10.8, lambda: jb.ridge_greedy(10, (62,), **NO_INTERCEPT), digits, 64),
+    "digits": (
+        1797 - 1492.7,
+        3.9,
+        lambda: jb.algorithms.lin_ucb_disjoint(10, 62, alpha=0.5, **NO_INTERCEPT),
+        digits,
+        64,
+    ),
+    "greedy on digits": (592.8, 10.8, lambda: jb.algorithms.ridge_greedy(10, (62,), **NO_INTERCEPT), digits, 64),
 }
 HORIZONS = {logistic: 2_000, with_ones: 2_000, digits: 1_797}
 

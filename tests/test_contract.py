@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import jaxbandit as jb
-from jaxbandit.base.numerics import as_float
+from jaxbandit.support.numerics import as_float
 
 HORIZON = 40
 
@@ -103,7 +103,7 @@ def window(state):
 
 @pytest.mark.quickly_compiled
 def test_pulls_of_a_window_are_refused_in_one_line():
-    still = jb.bernoulli([0.1, 0.5, 0.9])
+    still = jb.environments.bernoulli([0.1, 0.5, 0.9])
     with pytest.raises(ValueError, match=r"algorithm.pulls does not sum to the number of rounds played") as error:
         jb.simulate(in_turn(3, pulls=window), still, horizon=10, num_runs=2)
     assert "\n" not in str(error.value)
@@ -130,44 +130,48 @@ def pairs_of(pulls):
 def test_a_set_of_arms_with_pulls_of_each_has_the_regret_of_its_sets(counts):
     """Pulls times gaps would be no regret of sets: it is accumulated."""
     pulls = (lambda state: state.pulls) if counts == "of the algorithm" else None
-    world = jb.full_bandit([0.5, 0.25, 0.0], 2)
+    world = jb.environments.full_bandit([0.5, 0.25, 0.0], 2)
     found = jb.simulate(pairs_of(pulls), world, horizon=10, num_runs=2)
     np.testing.assert_array_equal(found.arrays["regret"][:, -1], [2.5, 2.5])  # 5 times 0.75 - 0.25
     np.testing.assert_array_equal(found.arrays["pulls"], [[5, 10, 5]] * 2)
 
 
-GOOD = jb.bernoulli([0.1, 0.5, 0.9])
+GOOD = jb.environments.bernoulli([0.1, 0.5, 0.9])
 
 
 @pytest.mark.parametrize(
     ("algorithm", "environment", "words"),
     [
-        (jb.kl_ucb(5), GOOD, "kl_ucb is made for num_arms 5, bernoulli has num_arms 3: must be equal"),
+        (jb.algorithms.kl_ucb(5), GOOD, "kl_ucb is made for num_arms 5, bernoulli has num_arms 3: must be equal"),
         (in_turn(5), GOOD, "the algorithm is made for num_arms 5, bernoulli has num_arms 3"),
         (
-            jb.ucb1(3),
-            jb.full_bandit([0.1, 0.5, 0.9], 2, noise="bernoulli"),
+            jb.algorithms.ucb1(3),
+            jb.environments.full_bandit([0.1, 0.5, 0.9], 2, noise="bernoulli"),
             "pulls single arms, but full_bandit has sets",
         ),
-        (jb.kl_ucb(3), jb.gaussian([0.0, 5.0, 10.0], sigma=3.0), r"rewards in \[0, 1\], but gaussian has"),
-        (jb.lucb(3, sigma=0.1), jb.gaussian([0.0, 1.0, 2.0]), "sigma must be at least 1"),
+        (
+            jb.algorithms.kl_ucb(3),
+            jb.environments.gaussian([0.0, 5.0, 10.0], sigma=3.0),
+            r"rewards in \[0, 1\], but gaussian has",
+        ),
+        (jb.algorithms.lucb(3, sigma=0.1), jb.environments.gaussian([0.0, 1.0, 2.0]), "sigma must be at least 1"),
         (
             in_turn(3, pulls=lambda state: as_float(state.pulls)),
             GOOD,
             r"algorithm.pulls returns float32\[3\], must return int32",
         ),
         (in_turn(3), GOOD._replace(regret=lambda *met: jnp.zeros(2)), r"environment.regret returns float32\[2\]"),
-        (jb.ucb1, GOOD, r"algorithm is a function ucb1, must be an Algorithm; call it: ucb1\(...\)"),
-        (GOOD, jb.ucb1(3), "are swapped"),
+        (jb.algorithms.ucb1, GOOD, r"algorithm is a function ucb1, must be an Algorithm; call it: ucb1\(...\)"),
+        (GOOD, jb.algorithms.ucb1(3), "are swapped"),
         ({}, GOOD, "algorithm is a dict, must be an Algorithm"),
         (
-            jb.ucb1(3),
+            jb.algorithms.ucb1(3),
             GOOD._replace(observe=lambda state: None),
             r"observe fails on .* 1 positional argument",
         ),
-        (jb.ucb1(3), GOOD._replace(noise=None), "environment.noise fails on"),
+        (jb.algorithms.ucb1(3), GOOD._replace(noise=None), "environment.noise fails on"),
         (
-            jb.ucb1(3),
+            jb.algorithms.ucb1(3),
             GOOD._replace(reward=lambda s, c, a, n: 1.0 if n < 0.5 else 0.0),
             "environment.reward fails on .*: TracerBoolConversionError",
         ),
@@ -193,5 +197,7 @@ def test_a_rule_that_recommends_nothing_cannot_identify():
 
 @pytest.mark.quickly_compiled
 def test_rewards_that_it_is_not_made_for_are_played_on_demand_and_marked():
-    found = jb.simulate(jb.kl_ucb(2), jb.gaussian([0.0, 0.5]), horizon=10, num_runs=2, any_rewards=True)
+    found = jb.simulate(
+        jb.algorithms.kl_ucb(2), jb.environments.gaussian([0.0, 0.5]), horizon=10, num_runs=2, any_rewards=True
+    )
     assert found.summary()["any_rewards"] is True

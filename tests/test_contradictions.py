@@ -32,7 +32,7 @@ def swapped(kind):
 def flipped(paired, law):
     """A session of two arms that have changed places halfway."""
     rng = np.random.default_rng(4)
-    rule = jb.uniform(2) if law == "normal" else jb.bernstein_race(2, delta=0.05)
+    rule = jb.algorithms.uniform(2) if law == "normal" else jb.algorithms.bernstein_race(2, delta=0.05)
     state = jb.session(rule, paired=paired)
     for t in range(4):
         state, pulls = jb.ask(state, limit=200)

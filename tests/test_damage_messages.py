@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 import jaxbandit as jb
-from jaxbandit.base.refusals import BadInput
 from jaxbandit.engine.storage import files as storage
 from jaxbandit.engine.storage.json_files import write_json
+from jaxbandit.support.refusals import BadInput
 
-RULE = jb.paired_race(3, delta=0.1, epsilon=0.1)
+RULE = jb.algorithms.paired_race(3, delta=0.1, epsilon=0.1)
 TRAINEE = jb.Trainee(
     lambda key, config: config["x"], lambda state, key, config: state + config["x"], lambda state, config: state
 )
@@ -91,7 +91,7 @@ def test_another_search_in_a_directory_is_not_told_to_be_deleted(tmp_path):
 
 
 def test_what_can_be_computed_again_says_so(tmp_path):
-    jb.simulate(jb.ucb1(2), jb.bernoulli([0.9, 0.1]), horizon=4, num_runs=2).save(tmp_path)
+    jb.simulate(jb.algorithms.ucb1(2), jb.environments.bernoulli([0.9, 0.1]), horizon=4, num_runs=2).save(tmp_path)
     for name in ("summary.json", "cell-000.npz", "cell-000.json"):
         data = (tmp_path / name).read_bytes()
         (tmp_path / name).write_bytes(data[:-9])

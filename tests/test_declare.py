@@ -37,7 +37,7 @@ def steady(num_arms: int, *, scale: float = 0.7):
     def index(state):
         return state.means + scale * state.inverse_sqrt_counts
 
-    return jb.index_policy("steady", num_arms, index)
+    return jb.algorithms.index_policy("steady", num_arms, index)
 '''
 RULE = '''
 import jax.numpy as jnp

@@ -81,9 +81,9 @@ def test_shifted_and_scaled_rewards_keep_the_gaps_in_the_precision_that_is_playe
     means = base * scale + shift
     rows = means + scale * np.array([[0.1], [-0.1]])
     environment = {
-        "gaussian": jb.gaussian(means, sigma=scale),
-        "permuted": jb.gaussian(means, sigma=scale, permute=True),
-        "table": jb.table(rows),
+        "gaussian": jb.environments.gaussian(means, sigma=scale),
+        "permuted": jb.environments.gaussian(means, sigma=scale, permute=True),
+        "table": jb.environments.table(rows),
     }[kind]
     double = bool(beyond_float32(environment))
     held = means.astype(np.float32).astype(np.float64)
@@ -100,21 +100,33 @@ def test_shifted_and_scaled_rewards_keep_the_gaps_in_the_precision_that_is_playe
     ("environment", "reason"),
     [
         (
-            jb.gaussian([1e5, 1e5 + 1e-3]),
+            jb.environments.gaussian([1e5, 1e5 + 1e-3]),
             r"means of 100000.0 and 100000.001 differ by 0.001, which float32 cannot hold",
         ),
-        (jb.gaussian([1e5, 1e5 + 1e-3], permute=True), "means of 100000.0 and 100000.001 differ by 0.001, which"),
-        (jb.piecewise_gaussian([[0.0, 0.0], [1e5, 1e5 + 1e-3]], [0, 5]), "means of 100000.0 and 100000.001 differ by"),
-        (jb.gaussian([0.5, 1e39]), r"a mean is 1e\+39, beyond the largest number of float32"),
-        (jb.bernoulli([0.5, 1e-9]), "a probability is 1e-09, and random numbers of float32 are multiples of 2"),
-        (jb.bernoulli([0.5, 1 - 1e-9]), "a probability is 0.999999999, and random numbers of float32"),
-        (jb.bernoulli([0.5, 0.5 + 1e-7]), "means of 0.5 and 0.5000001 differ by 1e-07, which float32 cannot hold"),
-        (jb.poisson([1e-9, 1.0]), r"a probability is 9.99\d+e-10"),
-        (jb.linear([[1.0], [-1.0 + 1e-8]], [1.0], noise="sign"), r"a probability is 5.0\d*e-09"),
-        (jb.semi_bandit([0.1, 0.2, 1e-9], 2), "a probability is 1e-09"),
-        (jb.cascade([0.1, 1e-9], 1), "a probability is 1e-09"),
-        (jb.dueling([[0.5, 1 - 1e-9], [1e-9, 0.5]]), "a probability is 0.999999999"),
-        (jb.rare_events([0.8, 0.9], rare=0.1, chance=[0.0, 1e-9]), "a probability is 1e-09"),
+        (
+            jb.environments.gaussian([1e5, 1e5 + 1e-3], permute=True),
+            "means of 100000.0 and 100000.001 differ by 0.001, which",
+        ),
+        (
+            jb.environments.piecewise_gaussian([[0.0, 0.0], [1e5, 1e5 + 1e-3]], [0, 5]),
+            "means of 100000.0 and 100000.001 differ by",
+        ),
+        (jb.environments.gaussian([0.5, 1e39]), r"a mean is 1e\+39, beyond the largest number of float32"),
+        (
+            jb.environments.bernoulli([0.5, 1e-9]),
+            "a probability is 1e-09, and random numbers of float32 are multiples of 2",
+        ),
+        (jb.environments.bernoulli([0.5, 1 - 1e-9]), "a probability is 0.999999999, and random numbers of float32"),
+        (
+            jb.environments.bernoulli([0.5, 0.5 + 1e-7]),
+            "means of 0.5 and 0.5000001 differ by 1e-07, which float32 cannot hold",
+        ),
+        (jb.environments.poisson([1e-9, 1.0]), r"a probability is 9.99\d+e-10"),
+        (jb.environments.linear([[1.0], [-1.0 + 1e-8]], [1.0], noise="sign"), r"a probability is 5.0\d*e-09"),
+        (jb.environments.semi_bandit([0.1, 0.2, 1e-9], 2), "a probability is 1e-09"),
+        (jb.environments.cascade([0.1, 1e-9], 1), "a probability is 1e-09"),
+        (jb.environments.dueling([[0.5, 1 - 1e-9], [1e-9, 0.5]]), "a probability is 0.999999999"),
+        (jb.environments.rare_events([0.8, 0.9], rare=0.1, chance=[0.0, 1e-9]), "a probability is 1e-09"),
     ],
 )
 def test_what_float32_cannot_hold_is_named(environment, reason):
@@ -124,12 +136,12 @@ def test_what_float32_cannot_hold_is_named(environment, reason):
 @pytest.mark.parametrize(
     "environment",
     [
-        jb.gaussian([1000.0, 999.9]),
-        jb.gaussian([0.49, 0.5, -1e11]),
-        jb.bernoulli([0.999, 0.996]),
-        jb.bernoulli([0.0, 1.0, 1e-5]),
-        jb.poisson([0.0, 60.0]),
-        jb.bernoulli([0.3, 0.3, 0.2]),
+        jb.environments.gaussian([1000.0, 999.9]),
+        jb.environments.gaussian([0.49, 0.5, -1e11]),
+        jb.environments.bernoulli([0.999, 0.996]),
+        jb.environments.bernoulli([0.0, 1.0, 1e-5]),
+        jb.environments.poisson([0.0, 60.0]),
+        jb.environments.bernoulli([0.3, 0.3, 0.2]),
     ],
 )
 def test_what_float32_holds_is_played_in_float32(environment):
@@ -138,14 +150,14 @@ def test_what_float32_holds_is_played_in_float32(environment):
 
 def test_it_is_played_in_float64_by_itself_and_refused_in_float32():
     """A regret of 0.00 was printed for any rule."""
-    environment = jb.gaussian([1e5, 1e5 + 1e-3])
+    environment = jb.environments.gaussian([1e5, 1e5 + 1e-3])
     options = {"horizon": 50, "num_runs": 2, "progress": False}
-    rule = jb.fixed_arm(2, 0)
+    rule = jb.algorithms.fixed_arm(2, 0)
     result = jb.simulate(rule, environment, **options)
     assert result.precision == "float64" and result.interval().value[-1] == pytest.approx(0.05, rel=1e-6)
-    [swept] = jb.sweep(lambda c: jb.ucb1(2, c=c), environment, {"c": [1.0]}, **options, any_rewards=True)
+    [swept] = jb.sweep(lambda c: jb.algorithms.ucb1(2, c=c), environment, {"c": [1.0]}, **options, any_rewards=True)
     assert swept.precision == "float64"
     with pytest.raises(ValueError, match=r'^simulate: precision = "float32", must be "float64" for this env.* hold$'):
         jb.simulate(rule, environment, precision="float32", **options)
     with pytest.raises(ValueError, match=r'^identify: precision = "float32", must be "float64" for this environment'):
-        jb.identify(jb.lucb(2, delta=0.1), environment, num_runs=2, precision="float32", any_rewards=True)
+        jb.identify(jb.algorithms.lucb(2, delta=0.1), environment, num_runs=2, precision="float32", any_rewards=True)

@@ -43,38 +43,44 @@ def anytime(constant):
 LOG = math.log(NUM_ARMS)
 FIXED = math.sqrt(2 * LOG / (ROUNDS * NUM_ARMS))
 LEADERS = {
-    "exp3": (jb.exp3, {}, reference.exponential, anytime(math.sqrt(LOG / NUM_ARMS)), {}),
+    "exp3": (jb.algorithms.exp3, {}, reference.exponential, anytime(math.sqrt(LOG / NUM_ARMS)), {}),
     "exp3, fixed": (
-        functools.partial(jb.exp3, rate="fixed", horizon=ROUNDS),
+        functools.partial(jb.algorithms.exp3, rate="fixed", horizon=ROUNDS),
         {},
         reference.exponential,
         lambda t: FIXED,
         {},
     ),
     "exp3, own rate": (
-        functools.partial(jb.exp3, rate="fixed"),
+        functools.partial(jb.algorithms.exp3, rate="fixed"),
         {"eta": 0.3},
         reference.exponential,
         lambda t: 0.3,
         {},
     ),
-    "exp3_ix": (jb.exp3_ix, {}, reference.exponential, anytime(math.sqrt(LOG / NUM_ARMS)), {"implicit": True}),
+    "exp3_ix": (
+        jb.algorithms.exp3_ix,
+        {},
+        reference.exponential,
+        anytime(math.sqrt(LOG / NUM_ARMS)),
+        {"implicit": True},
+    ),
     "exp3_ix, fixed": (
-        functools.partial(jb.exp3_ix, rate="fixed", horizon=ROUNDS),
+        functools.partial(jb.algorithms.exp3_ix, rate="fixed", horizon=ROUNDS),
         {},
         reference.exponential,
         lambda t: FIXED,
         {"implicit": True},
     ),
-    "tsallis_inf": (jb.tsallis_inf, {}, reference.tsallis, anytime(2.0), {}),
+    "tsallis_inf": (jb.algorithms.tsallis_inf, {}, reference.tsallis, anytime(2.0), {}),
     "tsallis_inf, reduced variance": (
-        functools.partial(jb.tsallis_inf, estimate="reduced_variance"),
+        functools.partial(jb.algorithms.tsallis_inf, estimate="reduced_variance"),
         {},
         reference.tsallis,
         anytime(4.0),
         {"reduced": True},
     ),
-    "tsallis_inf, own rate": (jb.tsallis_inf, {"eta": 0.7}, reference.tsallis, anytime(0.7), {}),
+    "tsallis_inf, own rate": (jb.algorithms.tsallis_inf, {"eta": 0.7}, reference.tsallis, anytime(0.7), {}),
 }
 
 
@@ -107,5 +113,5 @@ GAMMA = math.sqrt(NUM_ARMS * (3 * math.log(NUM_ARMS * ROUNDS) + math.e) / ((math
     [({"num_changes": 2}, {}, 1 / ROUNDS, GAMMA), ({}, {"alpha": 0.05, "gamma": 0.2}, 0.05, 0.2)],
 )
 def test_exp3_s_plays_as_its_reference(static, hyper, alpha, gamma):
-    losses, actions, uniforms = played(functools.partial(jb.exp3_s, horizon=ROUNDS, **static), 3, hyper)
+    losses, actions, uniforms = played(functools.partial(jb.algorithms.exp3_s, horizon=ROUNDS, **static), 3, hyper)
     np.testing.assert_array_equal(actions, reference.exp3_s(losses, uniforms, actions, alpha, gamma))

@@ -12,7 +12,7 @@ from jaxbandit.algorithms import top_two, track_and_stop
 from jaxbandit.algorithms.best_arm import comparison
 from jaxbandit.algorithms.best_arm.thresholds import pair_threshold
 from jaxbandit.base.contract import Outcome
-from jaxbandit.base.numerics import normal_of_words
+from jaxbandit.support.numerics import normal_of_words
 from jaxbandit.theory.solvers.beta import draw_noise
 from jaxbandit.theory.solvers.families import family
 
@@ -129,13 +129,13 @@ def ended(algorithm, environment, **more):
 
 
 CAP = 300
-RULES = [jb.top_two, pytest.param(jb.track_and_stop, marks=pytest.mark.slow)]
+RULES = [jb.algorithms.top_two, pytest.param(jb.algorithms.track_and_stop, marks=pytest.mark.slow)]
 
 
 @pytest.mark.slow
 def test_equal_means_are_censored_and_said_to_be():
     """Arms tie for ever; `test_edges.py` has every rule."""
-    outcome, result = ended(jb.top_two(2, delta=0.1), jb.bernoulli([1.0, 1.0]), max_rounds=CAP)
+    outcome, result = ended(jb.algorithms.top_two(2, delta=0.1), jb.environments.bernoulli([1.0, 1.0]), max_rounds=CAP)
     assert np.all(outcome == Outcome.MAX_ROUNDS)
     assert result.censored == 64
 
@@ -143,7 +143,7 @@ def test_equal_means_are_censored_and_said_to_be():
 @pytest.mark.parametrize("rule", RULES)
 def test_means_of_0_and_1_are_told_apart_at_the_round_that_can_be_computed(rule):
     """Two arms of n pulls each, means 1 and 0: Z = 2 n log 2, against log(4 / delta) + log n."""
-    outcome, result = ended(rule(2, delta=0.001), jb.bernoulli([0.0, 1.0]), max_rounds=CAP)
+    outcome, result = ended(rule(2, delta=0.001), jb.environments.bernoulli([0.0, 1.0]), max_rounds=CAP)
     assert np.all(outcome == Outcome.STOPPED)
     assert np.all(result.arrays["recommendation"] == 1)
     n = result.arrays["pulls"].astype(float)
@@ -153,14 +153,14 @@ def test_means_of_0_and_1_are_told_apart_at_the_round_that_can_be_computed(rule)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("rule", [jb.top_two, jb.track_and_stop])
+@pytest.mark.parametrize("rule", [jb.algorithms.top_two, jb.algorithms.track_and_stop])
 def test_float32_stops_like_float64(rule):
     """The same chance, and decisions that differ by rounding alone: nearly all runs are the same, none is doubted."""
     found = {}
     for precision in ("float32", "float64"):
         outcome, found[precision] = ended(
             rule(len(MEANS), family="gaussian", threshold="heuristic", sigma=SIGMA, delta=DELTA),
-            jb.gaussian(MEANS, sigma=SIGMA),
+            jb.environments.gaussian(MEANS, sigma=SIGMA),
             precision=precision,
         )
         assert np.all(outcome == Outcome.STOPPED)
@@ -168,7 +168,7 @@ def test_float32_stops_like_float64(rule):
     assert np.mean(same) > 0.8
 
 
-@pytest.mark.parametrize("rule", [jb.top_two, jb.track_and_stop])
+@pytest.mark.parametrize("rule", [jb.algorithms.top_two, jb.algorithms.track_and_stop])
 @pytest.mark.parametrize(
     ("arguments", "line"),
     [
@@ -190,11 +190,14 @@ def test_refusals_are_one_line(rule, arguments, line):
 
 def test_refusals_of_their_own():
     for call, line in (
-        (lambda: jb.track_and_stop(3, growth=0.9), "growth = 0.9"),
-        (lambda: jb.track_and_stop(3, tracking="E"), "tracking = 'E'"),
-        (lambda: jb.top_two(3, beta=1.0), "beta = 1.0"),
-        (lambda: jb.top_two(3, leader="eg"), "leader = 'eg'"),
-        (lambda: jb.top_two(3, leader="ucb", family="poisson", threshold="kk"), "leader = 'ucb', must be eb or ts"),
+        (lambda: jb.algorithms.track_and_stop(3, growth=0.9), "growth = 0.9"),
+        (lambda: jb.algorithms.track_and_stop(3, tracking="E"), "tracking = 'E'"),
+        (lambda: jb.algorithms.top_two(3, beta=1.0), "beta = 1.0"),
+        (lambda: jb.algorithms.top_two(3, leader="eg"), "leader = 'eg'"),
+        (
+            lambda: jb.algorithms.top_two(3, leader="ucb", family="poisson", threshold="kk"),
+            "leader = 'ucb', must be eb or ts",
+        ),
     ):
         with pytest.raises(ValueError, match=line):
             call()
@@ -202,7 +205,7 @@ def test_refusals_of_their_own():
 
 def test_a_promise_is_proved_where_the_threshold_is():
     for threshold, proved in (("heuristic", False), ("kk", True), ("kt", True)):
-        for rule in (jb.top_two, jb.track_and_stop):
+        for rule in (jb.algorithms.top_two, jb.algorithms.track_and_stop):
             assert rule(3, threshold=threshold).promise.proved is proved
 
 

@@ -50,25 +50,27 @@ def ours(algorithm, contexts, rewards, noise=None, available=None, x64=True):
 # Algorithm, the reference's decision and regularization, world, noise, mask, and pulls, check sum and regret.
 TRACES = {
     "disjoint LinUCB": (
-        lambda: jb.lin_ucb_disjoint(ARMS, DIM, intercept=False),
+        lambda: jb.algorithms.lin_ucb_disjoint(ARMS, DIM, intercept=False),
         (reference.ucb(1.0), 1.0),
         (VECTOR, None, None),
         ([226, 221, 128, 245, 180], 981512, 21.497856),
     ),
     "disjoint Thompson": (
-        lambda: jb.lin_ts_disjoint(ARMS, DIM, sigma=0.3, intercept=False),
+        lambda: jb.algorithms.lin_ts_disjoint(ARMS, DIM, sigma=0.3, intercept=False),
         (reference.thompson(0.3, VECTOR[3]), 0.09),
         (VECTOR, VECTOR[3], None),
         ([233, 216, 119, 245, 187], 972547, 32.404663),
     ),
     "OFUL": (
-        lambda: jb.lin_ucb_shared(ARMS, DIM, variant="oful", sigma=0.3, theta_norm=2.0, delta=0.001, intercept=False),
+        lambda: jb.algorithms.lin_ucb_shared(
+            ARMS, DIM, variant="oful", sigma=0.3, theta_norm=2.0, delta=0.001, intercept=False
+        ),
         (reference.oful(0.3, 2.0, 0.001), 1.0),
         (MATRIX, None, None),
         ([193, 195, 195, 228, 189], 1014708, 19.938104),
     ),
     "shared LinUCB with the mask": (
-        lambda: jb.lin_ucb_shared(ARMS, DIM, intercept=False),
+        lambda: jb.algorithms.lin_ucb_shared(ARMS, DIM, intercept=False),
         (reference.ucb(1.0), 1.0),
         (MATRIX, None, MASK),
         ([194, 217, 206, 197, 186], 972121, 3.937388),
@@ -95,43 +97,43 @@ def test_plays_the_published_trace_in_both_precisions(name):
 UNIFORMS = np.random.default_rng(2).random(ROUNDS)
 OTHERS = {
     "disjoint LinUCB": (
-        lambda: jb.lin_ucb_disjoint(ARMS, DIM, alpha=0.4, regularization=0.2),
+        lambda: jb.algorithms.lin_ucb_disjoint(ARMS, DIM, alpha=0.4, regularization=0.2),
         (VECTOR, reference.ucb(0.4), 0.2, None),
     ),
     "disjoint Thompson": (
-        lambda: jb.lin_ts_disjoint(ARMS, DIM, sigma=0.3, regularization=0.5),
+        lambda: jb.algorithms.lin_ts_disjoint(ARMS, DIM, sigma=0.3, regularization=0.5),
         (VECTOR, reference.thompson(0.3, VECTOR[3]), 0.5, VECTOR[3]),
     ),
     "shared LinUCB": (
-        lambda: jb.lin_ucb_shared(ARMS, DIM, alpha=0.4, regularization=0.2),
+        lambda: jb.algorithms.lin_ucb_shared(ARMS, DIM, alpha=0.4, regularization=0.2),
         (MATRIX, reference.ucb(0.4), 0.2, None),
     ),
     "OFUL": (
-        lambda: jb.lin_ucb_shared(ARMS, DIM, variant="oful", horizon=ROUNDS, sigma=0.5, regularization=0.2),
+        lambda: jb.algorithms.lin_ucb_shared(ARMS, DIM, variant="oful", horizon=ROUNDS, sigma=0.5, regularization=0.2),
         (MATRIX, reference.oful(0.5, 1.0, 1 / ROUNDS), 0.2, None),
     ),
     "greedy": (
-        lambda: jb.ridge_greedy(ARMS, (DIM,), regularization=0.2),
+        lambda: jb.algorithms.ridge_greedy(ARMS, (DIM,), regularization=0.2),
         (VECTOR, reference.epsilon_greedy(0.0, UNIFORMS), 0.2, UNIFORMS),
     ),
     "shared greedy": (
-        lambda: jb.ridge_greedy(ARMS, (ARMS, DIM)),
+        lambda: jb.algorithms.ridge_greedy(ARMS, (ARMS, DIM)),
         (MATRIX, reference.epsilon_greedy(0.0, UNIFORMS), 1.0, UNIFORMS),
     ),
     "epsilon": (
-        lambda: jb.ridge_epsilon(ARMS, (DIM,), epsilon=0.3, regularization=0.2),
+        lambda: jb.algorithms.ridge_epsilon(ARMS, (DIM,), epsilon=0.3, regularization=0.2),
         (VECTOR, reference.epsilon_greedy(0.3, UNIFORMS), 0.2, UNIFORMS),
     ),
     "shared epsilon": (
-        lambda: jb.ridge_epsilon(ARMS, (ARMS, DIM)),
+        lambda: jb.algorithms.ridge_epsilon(ARMS, (ARMS, DIM)),
         (MATRIX, reference.epsilon_greedy(0.05, UNIFORMS), 1.0, UNIFORMS),
     ),
     "softmax": (
-        lambda: jb.ridge_softmax(ARMS, (DIM,)),
+        lambda: jb.algorithms.ridge_softmax(ARMS, (DIM,)),
         (VECTOR, reference.softmax(0.1, UNIFORMS), 1.0, UNIFORMS),
     ),
     "shared softmax": (
-        lambda: jb.ridge_softmax(ARMS, (ARMS, DIM), temperature=0.3, regularization=0.2),
+        lambda: jb.algorithms.ridge_softmax(ARMS, (ARMS, DIM), temperature=0.3, regularization=0.2),
         (MATRIX, reference.softmax(0.3, UNIFORMS), 0.2, UNIFORMS),
     ),
 }
@@ -156,7 +158,7 @@ def test_shared_thompson_sampling_draws_theta_from_the_posterior(variant, sigma,
     """Given the same z, theta + v F z of some root F of P: the actions follow from the root in the state."""
     (contexts, _, rewards), rounds = MATRIX, 300
     normals = np.random.default_rng(3).standard_normal((rounds, DIM))
-    algorithm = jb.lin_ts_shared(ARMS, DIM, variant=variant, sigma=sigma, delta=0.1, intercept=False)
+    algorithm = jb.algorithms.lin_ts_shared(ARMS, DIM, variant=variant, sigma=sigma, delta=0.1, intercept=False)
 
     @jax.jit
     def run(*given):
@@ -186,7 +188,7 @@ def test_shared_thompson_sampling_draws_theta_from_the_posterior(variant, sigma,
 @pytest.mark.parametrize("others", [{}, {"alpha": 0.4, "regularization": 0.2}])
 def test_hybrid_models_play_as_joint_ridge_regression(others):
     contexts, _, rewards, _ = VECTOR
-    actions, _ = ours(jb.lin_ucb_hybrid(FEATURES, DIM, **others), contexts, rewards)
+    actions, _ = ours(jb.algorithms.lin_ucb_hybrid(FEATURES, DIM, **others), contexts, rewards)
     np.testing.assert_array_equal(actions, reference.hybrid(reference.with_ones(contexts), rewards, FEATURES, **others))
     assert len(np.unique(actions)) == ARMS
 
@@ -227,7 +229,7 @@ def test_float32_widths_stay_accurate_where_plain_sums_do_not():
     """Contexts near one line for 10,000 rounds, so that V has condition 1e4: the relative error of every width."""
     rng, rounds = np.random.default_rng(0), 10_000
     rows = np.eye(20)[0] + 0.02 * rng.standard_normal((rounds, 20))
-    algorithm = jb.lin_ucb_disjoint(1, 20, intercept=False)
+    algorithm = jb.algorithms.lin_ucb_disjoint(1, 20, intercept=False)
 
     @jax.jit
     def run(rows):
@@ -248,8 +250,8 @@ def test_an_arm_of_probability_zero_is_never_drawn():
     contexts, _, rewards, _ = VECTOR
     available = np.tile([True, False, True, True, False], (ROUNDS, 1))
     for make in (
-        functools.partial(jb.ridge_softmax, temperature=3.0),
-        functools.partial(jb.ridge_epsilon, epsilon=1.0),
+        functools.partial(jb.algorithms.ridge_softmax, temperature=3.0),
+        functools.partial(jb.algorithms.ridge_epsilon, epsilon=1.0),
     ):
         for x64, last in ((True, 1 - 2.0**-53), (False, 1 - 2.0**-24)):
             for u, arm in ((last, 3), (0.0, 0)):
@@ -261,35 +263,53 @@ def test_an_arm_of_probability_zero_is_never_drawn():
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: jb.lin_ucb_disjoint(0, 4), "lin_ucb_disjoint: num_arms = 0, must"),
-        (lambda: jb.lin_ucb_disjoint(3, 0), "lin_ucb_disjoint: dim = 0, must"),
-        (lambda: jb.lin_ucb_disjoint(3, 4, alpha=-1.0), "lin_ucb_disjoint: alpha = -1.0, must"),
-        (lambda: jb.lin_ucb_disjoint(3, 4, regularization=0.0), "lin_ucb_disjoint: regularization = 0.0, must"),
-        (lambda: jb.lin_ucb_shared(3, 4, variant="ofal"), "lin_ucb_shared: variant = 'ofal', must"),
-        (lambda: jb.lin_ucb_shared(3, 4, variant="oful"), "lin_ucb_shared: delta = None without a horizon, must"),
-        (lambda: jb.lin_ucb_shared(3, 4, variant="oful", horizon=1), "lin_ucb_shared: horizon = 1, must"),
-        (lambda: jb.lin_ucb_shared(3, 4, delta=1.0), "lin_ucb_shared: delta = 1.0, must"),
-        (lambda: jb.lin_ucb_shared(3, 4, sigma=0.0), "lin_ucb_shared: sigma = 0.0, must"),
-        (lambda: jb.lin_ucb_shared(3, 4, theta_norm=-1.0), "lin_ucb_shared: theta_norm = -1.0, must"),
-        (lambda: jb.lin_ucb_shared(3, 4, regularization=0.0), "lin_ucb_shared: regularization = 0.0, must"),
-        (lambda: jb.lin_ucb_shared(3, 4, alpha=-1.0), "lin_ucb_shared: alpha = -1.0, must"),
-        (lambda: jb.lin_ucb_hybrid(FEATURES, 0), "lin_ucb_hybrid: dim = 0, must"),
-        (lambda: jb.lin_ucb_hybrid([1.0], 2), r"lin_ucb_hybrid: arm_features has shape \(1,\), must"),
-        (lambda: jb.lin_ucb_hybrid(FEATURES, 2, alpha=-1.0), "lin_ucb_hybrid: alpha = -1.0, must"),
-        (lambda: jb.lin_ucb_hybrid(FEATURES, 2, regularization=0.0), "lin_ucb_hybrid: regularization = 0.0, must"),
-        (lambda: jb.lin_ts_disjoint(3, 4, sigma=0.0), "lin_ts_disjoint: sigma = 0.0, must"),
-        (lambda: jb.lin_ts_disjoint(3, 4, regularization=0.0), "lin_ts_disjoint: regularization = 0.0, must"),
-        (lambda: jb.lin_ts_shared(3, 4, variant="theory"), "lin_ts_shared: delta = None without a horizon, must"),
-        (lambda: jb.lin_ts_shared(3, 4, variant="t"), "lin_ts_shared: variant = 't', must"),
-        (lambda: jb.lin_ts_shared(3, 4, sigma=0.0), "lin_ts_shared: sigma = 0.0, must"),
-        (lambda: jb.lin_ts_shared(3, 4, regularization=0.0), "lin_ts_shared: regularization = 0.0, must"),
-        (lambda: jb.ridge_greedy(3, (4, 2)), r"ridge_greedy: shape = \(4, 2\), must be \(dim,\), .* or \(3, dim\)"),
-        (lambda: jb.ridge_greedy(3, 4), r"ridge_greedy: shape = 4, must be \(dim,\)"),
-        (lambda: jb.ridge_greedy(3, (0,)), r"ridge_greedy: shape = \(0,\), must be \(dim,\)"),
-        (lambda: jb.ridge_greedy(3, ()), r"ridge_greedy: shape = \(\), must be \(dim,\)"),
-        (lambda: jb.ridge_greedy(3, (2,), regularization=0.0), "ridge_greedy: regularization = 0.0, must"),
-        (lambda: jb.ridge_epsilon(3, (2,), epsilon=1.1), "ridge_epsilon: epsilon = 1.1, must"),
-        (lambda: jb.ridge_softmax(3, (2,), temperature=0.0), "ridge_softmax: temperature = 0.0, must"),
+        (lambda: jb.algorithms.lin_ucb_disjoint(0, 4), "lin_ucb_disjoint: num_arms = 0, must"),
+        (lambda: jb.algorithms.lin_ucb_disjoint(3, 0), "lin_ucb_disjoint: dim = 0, must"),
+        (lambda: jb.algorithms.lin_ucb_disjoint(3, 4, alpha=-1.0), "lin_ucb_disjoint: alpha = -1.0, must"),
+        (
+            lambda: jb.algorithms.lin_ucb_disjoint(3, 4, regularization=0.0),
+            "lin_ucb_disjoint: regularization = 0.0, must",
+        ),
+        (lambda: jb.algorithms.lin_ucb_shared(3, 4, variant="ofal"), "lin_ucb_shared: variant = 'ofal', must"),
+        (
+            lambda: jb.algorithms.lin_ucb_shared(3, 4, variant="oful"),
+            "lin_ucb_shared: delta = None without a horizon, must",
+        ),
+        (lambda: jb.algorithms.lin_ucb_shared(3, 4, variant="oful", horizon=1), "lin_ucb_shared: horizon = 1, must"),
+        (lambda: jb.algorithms.lin_ucb_shared(3, 4, delta=1.0), "lin_ucb_shared: delta = 1.0, must"),
+        (lambda: jb.algorithms.lin_ucb_shared(3, 4, sigma=0.0), "lin_ucb_shared: sigma = 0.0, must"),
+        (lambda: jb.algorithms.lin_ucb_shared(3, 4, theta_norm=-1.0), "lin_ucb_shared: theta_norm = -1.0, must"),
+        (lambda: jb.algorithms.lin_ucb_shared(3, 4, regularization=0.0), "lin_ucb_shared: regularization = 0.0, must"),
+        (lambda: jb.algorithms.lin_ucb_shared(3, 4, alpha=-1.0), "lin_ucb_shared: alpha = -1.0, must"),
+        (lambda: jb.algorithms.lin_ucb_hybrid(FEATURES, 0), "lin_ucb_hybrid: dim = 0, must"),
+        (lambda: jb.algorithms.lin_ucb_hybrid([1.0], 2), r"lin_ucb_hybrid: arm_features has shape \(1,\), must"),
+        (lambda: jb.algorithms.lin_ucb_hybrid(FEATURES, 2, alpha=-1.0), "lin_ucb_hybrid: alpha = -1.0, must"),
+        (
+            lambda: jb.algorithms.lin_ucb_hybrid(FEATURES, 2, regularization=0.0),
+            "lin_ucb_hybrid: regularization = 0.0, must",
+        ),
+        (lambda: jb.algorithms.lin_ts_disjoint(3, 4, sigma=0.0), "lin_ts_disjoint: sigma = 0.0, must"),
+        (
+            lambda: jb.algorithms.lin_ts_disjoint(3, 4, regularization=0.0),
+            "lin_ts_disjoint: regularization = 0.0, must",
+        ),
+        (
+            lambda: jb.algorithms.lin_ts_shared(3, 4, variant="theory"),
+            "lin_ts_shared: delta = None without a horizon, must",
+        ),
+        (lambda: jb.algorithms.lin_ts_shared(3, 4, variant="t"), "lin_ts_shared: variant = 't', must"),
+        (lambda: jb.algorithms.lin_ts_shared(3, 4, sigma=0.0), "lin_ts_shared: sigma = 0.0, must"),
+        (lambda: jb.algorithms.lin_ts_shared(3, 4, regularization=0.0), "lin_ts_shared: regularization = 0.0, must"),
+        (
+            lambda: jb.algorithms.ridge_greedy(3, (4, 2)),
+            r"ridge_greedy: shape = \(4, 2\), must be \(dim,\), .* or \(3, dim\)",
+        ),
+        (lambda: jb.algorithms.ridge_greedy(3, 4), r"ridge_greedy: shape = 4, must be \(dim,\)"),
+        (lambda: jb.algorithms.ridge_greedy(3, (0,)), r"ridge_greedy: shape = \(0,\), must be \(dim,\)"),
+        (lambda: jb.algorithms.ridge_greedy(3, ()), r"ridge_greedy: shape = \(\), must be \(dim,\)"),
+        (lambda: jb.algorithms.ridge_greedy(3, (2,), regularization=0.0), "ridge_greedy: regularization = 0.0, must"),
+        (lambda: jb.algorithms.ridge_epsilon(3, (2,), epsilon=1.1), "ridge_epsilon: epsilon = 1.1, must"),
+        (lambda: jb.algorithms.ridge_softmax(3, (2,), temperature=0.0), "ridge_softmax: temperature = 0.0, must"),
     ],
 )
 def test_arguments_out_of_range_are_refused(make, message):
@@ -299,7 +319,7 @@ def test_arguments_out_of_range_are_refused(make, message):
 
 @pytest.mark.parametrize("context", [None, np.zeros(3), Offer(np.ones(3, bool)), Offer(np.ones(3, bool), np.zeros(3))])
 def test_a_context_of_another_shape_is_refused(context):
-    algorithm = jb.lin_ucb_disjoint(3, 4)
+    algorithm = jb.algorithms.lin_ucb_disjoint(3, 4)
     got = (
         "none"
         if context is None or (isinstance(context, Offer) and context.features is None)

@@ -89,7 +89,7 @@ def rounds_agree(make, reference_of, num_arms, budgets, most_rounds):
     [(8, "round"), (5, "all"), *[pytest.param(*case, marks=pytest.mark.slow) for case in ((8, "all"), (5, "round"))]],
 )
 def test_sequential_halving(num_arms, reading):
-    rule = functools.partial(jb.sequential_halving, num_arms, reading=reading)
+    rule = functools.partial(jb.algorithms.sequential_halving, num_arms, reading=reading)
     wanted = functools.partial(reference.sequential_halving, reading=reading)
     rounds = math.ceil(math.log2(num_arms))
     rounds_agree(rule, wanted, num_arms, [num_arms * rounds, num_arms * rounds + 1, 100, 199], rounds)
@@ -100,20 +100,20 @@ def test_sequential_halving_of_several(m):
     """Of nine arms: 9, 5, 3, 2 and 9, 5; 5 is the second round's size for m = 2, and what is left for m = 5."""
     wanted = functools.partial(reference.sequential_halving, reading="all", m=m)
     rounds = {2: 3, 5: 1}[m]
-    rounds_agree(functools.partial(jb.sequential_halving, 9, m=m), wanted, 9, [9 * rounds, 110, 199], rounds)
+    rounds_agree(functools.partial(jb.algorithms.sequential_halving, 9, m=m), wanted, 9, [9 * rounds, 110, 199], rounds)
 
 
 def test_successive_rejects():
     # At 6 to 9 pulls some phases are empty.
     budgets = [6, 7, 9, 20, 112, 200]
-    rounds_agree(functools.partial(jb.successive_rejects, 5), reference.successive_rejects, 5, budgets, 4)
+    rounds_agree(functools.partial(jb.algorithms.successive_rejects, 5), reference.successive_rejects, 5, budgets, 4)
 
 
 @pytest.mark.parametrize("m", [2, *[pytest.param(m, marks=pytest.mark.slow) for m in (1, 4, 6)]])
 def test_successive_accepts_and_rejects(m):
     """For m = 1 it is Successive Rejects."""
     wanted = functools.partial(reference.successive_accepts_and_rejects, m=m)
-    rounds_agree(functools.partial(jb.successive_rejects, 7, m=m), wanted, 7, [8, 9, 11, 40, 112, 205], 6)
+    rounds_agree(functools.partial(jb.algorithms.successive_rejects, 7, m=m), wanted, 7, [8, 9, 11, 40, 112, 205], 6)
 
 
 def test_accepted_arms_are_those_of_the_largest_gap_in_a_hand_made_case():
@@ -133,7 +133,9 @@ def test_accepted_arms_are_those_of_the_largest_gap_in_a_hand_made_case():
 def test_the_targets_of_successive_rejects_are_those_of_exact_fractions():
     for num_arms in (2, 3, 8, 20, 41):
         with jax.enable_x64(True):
-            table = jax.jit(lambda t, k=num_arms: jb.successive_rejects(k, budget=t).init(jax.random.key(0)).schedule)
+            table = jax.jit(
+                lambda t, k=num_arms: jb.algorithms.successive_rejects(k, budget=t).init(jax.random.key(0)).schedule
+            )
             # Of 8 arms 629 pulls give quotients that are whole, and rounded up in floating point.
             for budget in [*range(num_arms + 1, num_arms + 60), 629, 2000, 10**6, 10**9 + 7]:
                 found = np.asarray(table(float(budget)))
@@ -143,7 +145,7 @@ def test_the_targets_of_successive_rejects_are_those_of_exact_fractions():
 
 
 def test_uniform_allocation():
-    rule = functools.partial(jb.uniform_allocation, 5, m=2)
+    rule = functools.partial(jb.algorithms.uniform_allocation, 5, m=2)
     rounds_agree(rule, functools.partial(reference.uniform_allocation, m=2), 5, [5, 9, 100, 204], 1)
 
 
@@ -153,7 +155,7 @@ def test_budgeted_race(rule):
     options = {"delta": 0.3, "epsilon": 0.2 if rule == "kim_nelson" else 0.3}
     own = options | ({"variant": "kn", "independent": False, "first_rounds": 10} if rule == "kim_nelson" else {})
     wanted = functools.partial(reference.budgeted_race, rule=unknown_variance.RULES[rule], **own)
-    made = functools.partial(jb.budgeted_race, 4, rule=rule, **options)
+    made = functools.partial(jb.algorithms.budgeted_race, 4, rule=rule, **options)
     rounds_agree(made, wanted, 4, [4, 7, 61, 208], 104)
     ends = [sum(map(np.sum, wanted(stream, 208)[0])) for stream in streams_of(4, *LAWS)]
     assert min(ends) < 150 and max(ends) > 190
@@ -161,8 +163,8 @@ def test_budgeted_race(rule):
 
 def test_ucb_e():
     streams, budgets = streams_of(5, "normal", "bernoulli"), [5, 40, 200]
-    actions, named = played(functools.partial(jb.ucb_e, 5, a=3.0), streams, budgets)
-    same, _ = played(lambda budget: jb.ucb_e(5, budget=budget, c=3 / budget, h1=1.0), streams, budgets)
+    actions, named = played(functools.partial(jb.algorithms.ucb_e, 5, a=3.0), streams, budgets)
+    same, _ = played(lambda budget: jb.algorithms.ucb_e(5, budget=budget, c=3 / budget, h1=1.0), streams, budgets)
     np.testing.assert_array_equal(actions, same)
     for i, budget in enumerate(budgets):
         for k, stream in enumerate(streams):
@@ -174,7 +176,7 @@ def test_ucb_e():
 @pytest.mark.parametrize("m", [1, 2])
 def test_ugape_b(m):
     streams, budgets = streams_of(5, "normal"), [5, 6, 40, 200]
-    actions, named = played(functools.partial(jb.ugape_b, 5, m=m, a=3.0), streams, budgets)
+    actions, named = played(functools.partial(jb.algorithms.ugape_b, 5, m=m, a=3.0), streams, budgets)
     for i, budget in enumerate(budgets):
         expected, arms = reference.ugape_b(streams[0], budget, 3.0, m)
         np.testing.assert_array_equal(actions[i, 0], [*expected, *[-1] * (MOST - budget)])
@@ -224,15 +226,15 @@ def test_one_arm_is_recommended_without_a_pull():
 
 def test_other_arguments_are_refused_in_one_line():
     with pytest.raises(ValueError, match=r"^ucb_e: neither a nor c given, must be either a or both of c and h1$"):
-        jb.ucb_e(5, budget=10)
+        jb.algorithms.ucb_e(5, budget=10)
     with pytest.raises(ValueError, match=r"^ucb_e: a, h1 given, must be either a or both of c and h1$"):
-        jb.ucb_e(5, budget=10, a=1.0, h1=2.0)
+        jb.algorithms.ucb_e(5, budget=10, a=1.0, h1=2.0)
     with pytest.raises(ValueError, match=r"^ugape_b: a = -1.0, must be a number in \(0, inf\)$"):
-        jb.ugape_b(5, budget=10, a=-1.0)
+        jb.algorithms.ugape_b(5, budget=10, a=-1.0)
     for name in ("sequential_halving", "successive_rejects", "uniform_allocation"):
         with pytest.raises(ValueError, match=rf"^{name}: m = 5, must be an integer in \[1, 4\]$"):
             getattr(jb, name)(5, budget=100, m=5)
     with pytest.raises(
         ValueError, match=r"^sequential_halving: reading = 'rounds', must be one of all, round; did you"
     ):
-        jb.sequential_halving(5, budget=100, reading="rounds")
+        jb.algorithms.sequential_halving(5, budget=100, reading="rounds")

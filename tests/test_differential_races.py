@@ -147,7 +147,7 @@ def test_kl_lucb_pulls_both_arms_of_its_reference(family, threshold, m, epsilon)
     own = "bernoulli" if family == "unit" else family
     streams = streams_of(family, EASY[own], seed=1)
     traced = {"delta": 0.1, "epsilon": epsilon, "sigma": 0.5}
-    make = functools.partial(jb.kl_lucb, 4, family=own, threshold=threshold, m=m)
+    make = functools.partial(jb.algorithms.kl_lucb, 4, family=own, threshold=threshold, m=m)
     actions, recommended = play(make, traced, streams, 4 * PULLS)
     expected, best = lucb_reference.kl_lucb(streams, own, threshold, m, ours=[*actions, -1, -1], **traced)
     assert len(expected) > 50 and actions == expected
@@ -158,6 +158,8 @@ def test_kl_lucb_pulls_both_arms_of_its_reference(family, threshold, m, epsilon)
 def test_lil_ucb_pulls_the_arm_of_its_reference(variant):
     streams = streams_of("gaussian", [0.0, 0.4, 0.7], sigma=0.3)
     traced = {"delta": 0.1, "sigma": 0.3}
-    actions, recommended = play(functools.partial(jb.lil_ucb, 3, variant=variant), traced, streams, 2 * PULLS)
+    actions, recommended = play(
+        functools.partial(jb.algorithms.lil_ucb, 3, variant=variant), traced, streams, 2 * PULLS
+    )
     expected, arm = lil_reference.lil_ucb(streams, variant, ours=[*actions, -1], **traced)
     assert len(expected) > 30 and (actions, recommended) == (expected, [arm])

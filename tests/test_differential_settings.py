@@ -16,7 +16,7 @@ from scipy.stats import beta
 
 import jaxbandit as jb
 from jaxbandit.base.contract import action_of
-from jaxbandit.base.numerics import numbered_key
+from jaxbandit.support.numerics import numbered_key
 from jaxbandit.theory.solvers.beta import draw_pairs
 
 quickly = pytest.mark.quickly_compiled
@@ -43,8 +43,8 @@ def fractions(rounds):
     return np.array([math.fmod(t * math.sqrt(2), 1) for t in range(1, rounds + 1)])
 
 
-RUCB = functools.partial(jb.rucb, 5)
-THOMPSON = functools.partial(jb.double_thompson, 5)
+RUCB = functools.partial(jb.algorithms.rucb, 5)
+THOMPSON = functools.partial(jb.algorithms.double_thompson, 5)
 
 
 @quickly
@@ -95,7 +95,7 @@ def test_double_thompson_plays_as_its_reference():
 def test_the_words_of_double_thompson_are_not_drawn_from_a_chain_of_keys():
     """After a split, XLA's CPU compiler computed the chain for each word again: 5 ms a round of 70 arms, not 40 us."""
     key = jax.random.key(0, impl="threefry4x32")
-    _, _, words = jb.double_thompson(70).noise(key)
+    _, _, words = jb.algorithms.double_thompson(70).noise(key)
     np.testing.assert_array_equal(words, draw_pairs(numbered_key(key, 3), 70))
 
 
@@ -112,8 +112,8 @@ def test_primal_dual_bwk_plays_as_its_reference(c):
     """Two resources; both stop when another unit could not be paid."""
     horizon, budget = 1500, 300
     with jax.enable_x64(True):
-        world = jb.knapsack(REWARDS, COSTS, budget)
-        rule = jb.primal_dual_bwk(3, budget=budget, horizon=horizon, num_resources=2, c=c)
+        world = jb.environments.knapsack(REWARDS, COSTS, budget)
+        rule = jb.algorithms.primal_dual_bwk(3, budget=budget, horizon=horizon, num_resources=2, c=c)
         assert rule.rewards == jb.Rewards(0.0, 1.0)
         played = rolled(rule, world, horizon)
         every = [rolled(always(arm), world._replace(over=None), horizon) for arm in range(3)]
@@ -142,7 +142,7 @@ WEIGHTS = np.array([0.1, 0.3, 0.25, 0.05, 0.2, 0.15])
 @quickly
 def test_cascade_ucb_plays_as_its_reference():
     attracts = np.random.default_rng(0).random((1200, 6)) < WEIGHTS
-    rule, world = jb.cascade_ucb(6, k=3), jb.cascade(WEIGHTS, 3)
+    rule, world = jb.algorithms.cascade_ucb(6, k=3), jb.environments.cascade(WEIGHTS, 3)
     coins = jnp.where(attracts, 0.0, 1.0)  # 0 is below and 1 above every weight
 
     def body(state, noise):
@@ -165,7 +165,7 @@ def test_the_chances_of_double_thompson_are_those_of_its_posterior():
 
     @jax.jit
     def last(coins):
-        rule = jb.double_thompson(3)
+        rule = jb.algorithms.double_thompson(3)
         pairs = jnp.array([[0, 1], [2, 0], [1, 2], [1, 1]], jnp.int32)
 
         def body(state, step):
@@ -192,7 +192,7 @@ def test_the_chances_of_double_thompson_are_those_of_its_posterior():
 )
 def test_duels_have_the_regret_of_an_independent_program(name, runs, mean, error):
     """Ten arms, 20,000 rounds; within 4 standard errors of both programs: a false alarm once in 10^4."""
-    rule, world = getattr(jb, name)(10), jb.dueling(preferences(range(10)))
+    rule, world = getattr(jb, name)(10), jb.environments.dueling(preferences(range(10)))
     compare(jb.simulate(rule, world, horizon=20_000, num_runs=runs, checkpoints=[20_000]).arrays["regret"], mean, error)
 
 
@@ -200,19 +200,19 @@ def test_duels_have_the_regret_of_an_independent_program(name, runs, mean, error
 @pytest.mark.statistical
 def test_cascade_ucb_has_the_regret_of_an_independent_program_and_of_its_paper():
     """16 items, lists of 2, 10^5 rounds; the paper's Table 1 says 1290.1 +- 11.3."""
-    world = jb.cascade([0.2] * 2 + [0.05] * 14, 2)
-    result = jb.simulate(jb.cascade_ucb(16, k=2), world, horizon=100_000, num_runs=60, checkpoints=[100_000])
+    world = jb.environments.cascade([0.2] * 2 + [0.05] * 14, 2)
+    result = jb.simulate(jb.algorithms.cascade_ucb(16, k=2), world, horizon=100_000, num_runs=60, checkpoints=[100_000])
     compare(result.arrays["regret"], 1285.5, 6.4)
     compare(result.arrays["regret"], 1290.1, 11.3)
 
 
 def blind():
     """UCB1 on the rewards alone."""
-    rule = jb.ucb1(3)
+    rule = jb.algorithms.ucb1(3)
     return rule._replace(update=lambda state, context, arm, paid: rule.update(state, context, arm, paid[0]))
 
 
-BWK = functools.partial(jb.primal_dual_bwk, 3, budget=6_000, horizon=20_000)
+BWK = functools.partial(jb.algorithms.primal_dual_bwk, 3, budget=6_000, horizon=20_000)
 SPENDERS = {
     "c = 1": (BWK, 8429, 13),
     "c of the proof": (functools.partial(BWK, c=math.log(2 * 3 * 20_000)), 7805, 7),
@@ -226,7 +226,7 @@ SPENDERS = {
 def test_knapsacks_have_the_reward_of_an_independent_program(name):
     """A budget of 6,000, 20,000 rounds, 100 runs; at most 8666.7 on average, by the linear program."""
     make, mean, error = SPENDERS[name]
-    world = jb.knapsack([0.7, 0.5, 0.3], [0.9, 0.4, 0.1], 6_000)
+    world = jb.environments.knapsack([0.7, 0.5, 0.3], [0.9, 0.4, 0.1], 6_000)
     measured = {"reward": jb.metrics.reward, "spent": jb.metrics.cost(0)}
     result = jb.simulate(make(), world, horizon=20_000, num_runs=100, checkpoints=[20_000], metrics=measured)
     compare(result.arrays["metric/reward"], mean, error)

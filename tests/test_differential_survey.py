@@ -30,46 +30,49 @@ REWARDS = {
 }
 gaussian, poisson, exponential = ({"family": name} for name in ("gaussian", "poisson", "exponential"))
 INDICES = [  # rule, rewards, reference and its arguments
-    (jb.softmax(K), "coin", "softmax", {}, 1e-6),
-    (jb.softmax(K, schedule="decreasing"), "coin", "softmax decreasing", {}, 1e-6),
-    (jb.boltzmann_gumbel(K, c=0.3), "real", "boltzmann_gumbel", {"c": 0.3}, 1e-6),
-    (jb.ucb_tuned(K), "coin", "ucb_tuned", {}, 1e-6),
-    (jb.ucb_alpha(K, alpha=1.7), "coin", "ucb_alpha", {"alpha": 1.7}, 1e-6),
-    (jb.kl_ucb(K, c=3.0, **gaussian, sigma=0.5), "real", "kl_ucb", {"c": 3.0, **gaussian, "sigma": 0.5}, 1e-6),
-    (jb.kl_ucb(K, **poisson), "poisson", "kl_ucb", poisson, 1e-6),
-    (jb.kl_ucb(K, **exponential), "exponential", "kl_ucb", exponential, 1e-6),
-    (jb.kl_ucb_plus(K, c=7.0), "coin", "kl_ucb_plus", {"c": 7.0}, 1e-6),
-    (jb.kl_ucb_plus(K, horizon=T), "coin", "kl_ucb_plus", {"horizon": T}, 1e-6),
-    (jb.kl_ucb_plus_plus(K, horizon=T), "coin", "kl_ucb_plus_plus", {"horizon": T}, 1e-6),
-    (jb.kl_ucb_plus(K, **gaussian, sigma=0.5), "real", "kl_ucb_plus", {**gaussian, "sigma": 0.5}, 1e-6),
-    (jb.kl_ucb_plus(K, **exponential), "exponential", "kl_ucb_plus", exponential, 1e-6),
-    (jb.kl_ucb_plus_plus(K, horizon=T, **gaussian, sigma=0.5), "real", "kl_ucb_plus_plus",
+    (jb.algorithms.softmax(K), "coin", "softmax", {}, 1e-6),
+    (jb.algorithms.softmax(K, schedule="decreasing"), "coin", "softmax decreasing", {}, 1e-6),
+    (jb.algorithms.boltzmann_gumbel(K, c=0.3), "real", "boltzmann_gumbel", {"c": 0.3}, 1e-6),
+    (jb.algorithms.ucb_tuned(K), "coin", "ucb_tuned", {}, 1e-6),
+    (jb.algorithms.ucb_alpha(K, alpha=1.7), "coin", "ucb_alpha", {"alpha": 1.7}, 1e-6),
+    (jb.algorithms.kl_ucb(K, c=3.0, **gaussian, sigma=0.5), "real", "kl_ucb",
+     {"c": 3.0, **gaussian, "sigma": 0.5}, 1e-6),
+    (jb.algorithms.kl_ucb(K, **poisson), "poisson", "kl_ucb", poisson, 1e-6),
+    (jb.algorithms.kl_ucb(K, **exponential), "exponential", "kl_ucb", exponential, 1e-6),
+    (jb.algorithms.kl_ucb_plus(K, c=7.0), "coin", "kl_ucb_plus", {"c": 7.0}, 1e-6),
+    (jb.algorithms.kl_ucb_plus(K, horizon=T), "coin", "kl_ucb_plus", {"horizon": T}, 1e-6),
+    (jb.algorithms.kl_ucb_plus_plus(K, horizon=T), "coin", "kl_ucb_plus_plus", {"horizon": T}, 1e-6),
+    (jb.algorithms.kl_ucb_plus(K, **gaussian, sigma=0.5), "real", "kl_ucb_plus", {**gaussian, "sigma": 0.5}, 1e-6),
+    (jb.algorithms.kl_ucb_plus(K, **exponential), "exponential", "kl_ucb_plus", exponential, 1e-6),
+    (jb.algorithms.kl_ucb_plus_plus(K, horizon=T, **gaussian, sigma=0.5), "real", "kl_ucb_plus_plus",
      {"horizon": T, **gaussian, "sigma": 0.5}, 1e-6),
-    (jb.kl_ucb_plus_plus(K, horizon=T, **poisson), "poisson", "kl_ucb_plus_plus", {"horizon": T, **poisson}, 1e-6),
-    (jb.kl_ucb_switch(K, horizon=32 * K), "coin", "kl_ucb_switch", {"horizon": 32 * K}, 1e-6),
-    (jb.kl_ucb_switch(K), "coin", "kl_ucb_switch", {}, 1e-6),
-    (jb.imed(K, **gaussian, sigma=0.5), "real", "imed", {**gaussian, "sigma": 0.5}, 1e-6),
-    (jb.imed(K, **poisson), "poisson", "imed", poisson, 1e-6),
-    (jb.imed(K, **exponential), "exponential", "imed", exponential, 1e-6),
-    (jb.thompson(K, **gaussian, sigma=0.5), "real", "thompson", {**gaussian, "sigma": 0.5}, 1e-6),
-    (jb.thompson(K, **poisson), "poisson", "thompson", poisson, 1e-3),
-    (jb.thompson(K, **exponential), "exponential", "thompson", exponential, 1e-3),
-    (jb.bayes_ucb(K, **gaussian, sigma=0.5), "real", "bayes_ucb", {**gaussian, "sigma": 0.5}, 1e-6),
-    (jb.bayes_ucb(K, **poisson), "poisson", "bayes_ucb", poisson, 1e-3),
-    (jb.bayes_ucb(K, **exponential), "exponential", "bayes_ucb", exponential, 1e-3),
-    (jb.thompson_gaussian_ag(K), "coin", "thompson_gaussian_ag", {}, 1e-6),
-    (jb.thompson_gaussian_unknown(K), "real", "thompson_gaussian_unknown", {}, 1e-3),
-    (jb.thompson_gaussian_unknown(K, alpha=0.3), "real", "thompson_gaussian_unknown", {"alpha": 0.3}, 1e-3),
-    (jb.bayes_ucb_gaussian_unknown(K), "real", "bayes_ucb_gaussian_unknown", {}, 1e-4),
-    (jb.ada_ucb(K, horizon=T, sigma=0.5), "real", "ada_ucb", {"horizon": T, "sigma": 0.5}, 1e-6),
-    (jb.oc_ucb(K, eta=2.0, rho=0.6, sigma=0.5), "real", "oc_ucb", {"eta": 2.0, "rho": 0.6, "sigma": 0.5}, 1e-6),
-    (jb.phe(K), "coin", "phe", {}, 1e-12),
-    (jb.phe(K, a=2.0), "coin", "phe", {"a_": 2.0}, 1e-12),
-    (jb.giro(K), "coin", "giro", {}, 1e-12),
-    (jb.giro(K, a=0.5), "coin", "giro", {"a_": 0.5}, 1e-12),
-    (jb.raw_ucb(K, horizon=T), "real", "raw_ucb", {}, 1e-6),
-    (jb.robust_ucb(K, moment=1.0, horizon=T), "real", "robust_ucb", {"moment": 1.0}, 1e-6),
-    (jb.robust_ucb(K, moment=0.01, horizon=T, estimator="median of means"), "real", "robust_ucb median",
+    (jb.algorithms.kl_ucb_plus_plus(K, horizon=T, **poisson), "poisson", "kl_ucb_plus_plus",
+     {"horizon": T, **poisson}, 1e-6),
+    (jb.algorithms.kl_ucb_switch(K, horizon=32 * K), "coin", "kl_ucb_switch", {"horizon": 32 * K}, 1e-6),
+    (jb.algorithms.kl_ucb_switch(K), "coin", "kl_ucb_switch", {}, 1e-6),
+    (jb.algorithms.imed(K, **gaussian, sigma=0.5), "real", "imed", {**gaussian, "sigma": 0.5}, 1e-6),
+    (jb.algorithms.imed(K, **poisson), "poisson", "imed", poisson, 1e-6),
+    (jb.algorithms.imed(K, **exponential), "exponential", "imed", exponential, 1e-6),
+    (jb.algorithms.thompson(K, **gaussian, sigma=0.5), "real", "thompson", {**gaussian, "sigma": 0.5}, 1e-6),
+    (jb.algorithms.thompson(K, **poisson), "poisson", "thompson", poisson, 1e-3),
+    (jb.algorithms.thompson(K, **exponential), "exponential", "thompson", exponential, 1e-3),
+    (jb.algorithms.bayes_ucb(K, **gaussian, sigma=0.5), "real", "bayes_ucb", {**gaussian, "sigma": 0.5}, 1e-6),
+    (jb.algorithms.bayes_ucb(K, **poisson), "poisson", "bayes_ucb", poisson, 1e-3),
+    (jb.algorithms.bayes_ucb(K, **exponential), "exponential", "bayes_ucb", exponential, 1e-3),
+    (jb.algorithms.thompson_gaussian_ag(K), "coin", "thompson_gaussian_ag", {}, 1e-6),
+    (jb.algorithms.thompson_gaussian_unknown(K), "real", "thompson_gaussian_unknown", {}, 1e-3),
+    (jb.algorithms.thompson_gaussian_unknown(K, alpha=0.3), "real", "thompson_gaussian_unknown", {"alpha": 0.3}, 1e-3),
+    (jb.algorithms.bayes_ucb_gaussian_unknown(K), "real", "bayes_ucb_gaussian_unknown", {}, 1e-4),
+    (jb.algorithms.ada_ucb(K, horizon=T, sigma=0.5), "real", "ada_ucb", {"horizon": T, "sigma": 0.5}, 1e-6),
+    (jb.algorithms.oc_ucb(K, eta=2.0, rho=0.6, sigma=0.5), "real", "oc_ucb",
+     {"eta": 2.0, "rho": 0.6, "sigma": 0.5}, 1e-6),
+    (jb.algorithms.phe(K), "coin", "phe", {}, 1e-12),
+    (jb.algorithms.phe(K, a=2.0), "coin", "phe", {"a_": 2.0}, 1e-12),
+    (jb.algorithms.giro(K), "coin", "giro", {}, 1e-12),
+    (jb.algorithms.giro(K, a=0.5), "coin", "giro", {"a_": 0.5}, 1e-12),
+    (jb.algorithms.raw_ucb(K, horizon=T), "real", "raw_ucb", {}, 1e-6),
+    (jb.algorithms.robust_ucb(K, moment=1.0, horizon=T), "real", "robust_ucb", {"moment": 1.0}, 1e-6),
+    (jb.algorithms.robust_ucb(K, moment=0.01, horizon=T, estimator="median of means"), "real", "robust_ucb median",
      {"moment": 0.01}, 1e-6),
 ]  # fmt: skip
 
@@ -114,49 +117,53 @@ def log_ratio(gap, sigma, horizon):
 
 
 TURNS = {
-    "etc": (jb.etc(K, 7), "real", lambda noise: turns.commits(K, lambda n, lead: n >= 7)),
+    "etc": (jb.algorithms.etc(K, 7), "real", lambda noise: turns.commits(K, lambda n, lead: n >= 7)),
     "etc_gap": (
-        jb.etc_gap(K, gap=0.8, horizon=T, sigma=0.5),
+        jb.algorithms.etc_gap(K, gap=0.8, horizon=T, sigma=0.5),
         "real",
         lambda noise: turns.commits(K, lambda n, lead: n >= math.ceil(math.log(T * 0.64) / 0.64)),
     ),
     "etc_sprt": (
-        jb.etc_sprt(K, gap=0.2, horizon=T, sigma=0.7),
+        jb.algorithms.etc_sprt(K, gap=0.2, horizon=T, sigma=0.7),
         "real",
         lambda noise: turns.commits(K, lambda n, lead: 0.2 * n * lead >= 0.49 * log_ratio(0.2, 0.7, T)),
     ),
     "etc_bai": (
-        jb.etc_bai(K, horizon=T, sigma=0.4),
+        jb.algorithms.etc_bai(K, horizon=T, sigma=0.4),
         "real",
         lambda noise: turns.commits(K, lambda n, lead: lead >= math.sqrt(0.64 * max(math.log(T / (2 * n)), 0) / n)),
     ),
     "epsilon_first": (
-        jb.epsilon_first(K, horizon=T, epsilon=0.1),
+        jb.algorithms.epsilon_first(K, horizon=T, epsilon=0.1),
         "real",
         lambda noise: turns.explores(K, lambda t: float(t <= 30), noise),
     ),
     "epsilon_decreasing": (
-        jb.epsilon_decreasing(K, c=0.3, d=0.3),
+        jb.algorithms.epsilon_decreasing(K, c=0.3, d=0.3),
         "real",
         lambda noise: turns.explores(K, lambda t: 0.3 * K / (0.09 * t), noise),
     ),
-    "besa": (jb.besa(K), "coin", lambda noise: turns.besa(K, noise)),
+    "besa": (jb.algorithms.besa(K), "coin", lambda noise: turns.besa(K, noise)),
     "besa of three": (
-        jb.besa(3),
+        jb.algorithms.besa(3),
         "coin",
         lambda noise: turns.besa(3, noise),
     ),
-    "lb_sda": (jb.lb_sda(K, horizon=T), "coin", lambda noise: turns.sda(K, None)),
-    "lb_sda with a memory": (jb.lb_sda(K, horizon=T, memory=6), "coin", lambda noise: turns.sda(K, None, memory=6)),
-    "lb_sda on floats": (jb.lb_sda(K, horizon=T), "real", lambda noise: turns.sda(K, None)),
-    "rb_sda": (jb.rb_sda(K, horizon=T), "coin", lambda noise: turns.sda(K, noise)),
-    "exp3_plus_plus": (jb.exp3_plus_plus(K), "coin", lambda noise: turns.exp3_plus_plus(K, noise)),
+    "lb_sda": (jb.algorithms.lb_sda(K, horizon=T), "coin", lambda noise: turns.sda(K, None)),
+    "lb_sda with a memory": (
+        jb.algorithms.lb_sda(K, horizon=T, memory=6),
+        "coin",
+        lambda noise: turns.sda(K, None, memory=6),
+    ),
+    "lb_sda on floats": (jb.algorithms.lb_sda(K, horizon=T), "real", lambda noise: turns.sda(K, None)),
+    "rb_sda": (jb.algorithms.rb_sda(K, horizon=T), "coin", lambda noise: turns.sda(K, noise)),
+    "exp3_plus_plus": (jb.algorithms.exp3_plus_plus(K), "coin", lambda noise: turns.exp3_plus_plus(K, noise)),
     "exp3_plus_plus with gaps": (
-        jb.exp3_plus_plus(K, alpha=0.01, beta=0.1),
+        jb.algorithms.exp3_plus_plus(K, alpha=0.01, beta=0.1),
         "coin",
         lambda noise: turns.exp3_plus_plus(K, noise, alpha=0.01, beta=0.1),
     ),
-    "swa": (jb.swa(K, window=9), "real", lambda noise: turns.swa(K, 9)),
+    "swa": (jb.algorithms.swa(K, window=9), "real", lambda noise: turns.swa(K, 9)),
 }
 
 
@@ -178,7 +185,10 @@ def test_turns(name):
 def test_a_run_for_which_there_is_no_room_is_refused(rule):
     """These rules keep every reward; one more than they have room for would make all that follows wrong."""
     algorithm = getattr(jb, rule)(2, horizon=5, **({"moment": 1.0} if rule == "robust_ucb" else {}))
-    world, message = jb.bernoulli([0.2, 0.8]), r"= 6, must be at most 5, the rounds for which the algorithm keeps"
+    world, message = (
+        jb.environments.bernoulli([0.2, 0.8]),
+        r"= 6, must be at most 5, the rounds for which the algorithm keeps",
+    )
     jb.simulate(algorithm, world, horizon=5, num_runs=2)
     with pytest.raises(ValueError, match="horizon " + message):
         jb.simulate(algorithm, world, horizon=6, num_runs=2)
@@ -195,21 +205,21 @@ def test_a_run_for_which_there_is_no_room_is_refused(rule):
 @pytest.mark.parametrize(
     "rule",
     [
-        jb.etc(1, 1),
-        jb.etc_gap(1, gap=0.01, horizon=1),
-        jb.etc_sprt(1, gap=0.01, horizon=1, sigma=0.01),
-        jb.etc_bai(1, horizon=1, sigma=0.01),
-        jb.phe(1, a=0.01),
-        jb.giro(1, a=0.01),
-        jb.besa(1),
-        jb.lb_sda(1, horizon=1, memory=1),
-        jb.rb_sda(1, horizon=1),
-        jb.kl_ucb_plus(1, horizon=1),
-        jb.kl_ucb_plus_plus(1, horizon=1),
-        jb.kl_ucb_switch(1, horizon=1),
-        jb.raw_ucb(1, horizon=1, alpha=0.01, sigma=0.01),
-        jb.swa(1, 1),
-        jb.robust_ucb(1, moment=0.01, horizon=1),
+        jb.algorithms.etc(1, 1),
+        jb.algorithms.etc_gap(1, gap=0.01, horizon=1),
+        jb.algorithms.etc_sprt(1, gap=0.01, horizon=1, sigma=0.01),
+        jb.algorithms.etc_bai(1, horizon=1, sigma=0.01),
+        jb.algorithms.phe(1, a=0.01),
+        jb.algorithms.giro(1, a=0.01),
+        jb.algorithms.besa(1),
+        jb.algorithms.lb_sda(1, horizon=1, memory=1),
+        jb.algorithms.rb_sda(1, horizon=1),
+        jb.algorithms.kl_ucb_plus(1, horizon=1),
+        jb.algorithms.kl_ucb_plus_plus(1, horizon=1),
+        jb.algorithms.kl_ucb_switch(1, horizon=1),
+        jb.algorithms.raw_ucb(1, horizon=1, alpha=0.01, sigma=0.01),
+        jb.algorithms.swa(1, 1),
+        jb.algorithms.robust_ucb(1, moment=0.01, horizon=1),
     ],
     ids=lambda rule: rule.name,
 )
@@ -229,7 +239,11 @@ def test_the_level_of_kl_ucb_plus_plus():
 
 
 @pytest.mark.statistical
-@pytest.mark.parametrize("rule", [jb.thompson(1), jb.phe(1), jb.giro(1), jb.besa(1)], ids=lambda rule: rule.name)
+@pytest.mark.parametrize(
+    "rule",
+    [jb.algorithms.thompson(1), jb.algorithms.phe(1), jb.algorithms.giro(1), jb.algorithms.besa(1)],
+    ids=lambda rule: rule.name,
+)
 def test_a_reward_between_0_and_1_is_a_success_with_that_probability(rule):
     """Within 4 standard errors of 0.3 among 4,000: a false alarm in 16,000."""
 

@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 
 import jaxbandit as jb
-from jaxbandit.base.refusals import BadInput
 from jaxbandit.decide.tuning import configs as search_space
 from jaxbandit.decide.tuning.digests import NoDigest, function_digest, value_digest
+from jaxbandit.support.refusals import BadInput
 
 PROCESS = """
 import enum, pathlib, sys
@@ -61,7 +61,7 @@ def test_keys_are_the_same_in_every_process_and_differ():
 
 
 def test_the_key_of_a_configuration_depends_on_nothing_else():
-    as_columns = search_space.read("tune", jb.grid(lr=[0.1, 0.3], act=["a", "b"], n=[None, 3]))
+    as_columns = search_space.read("tune", jb.space.grid(lr=[0.1, 0.3], act=["a", "b"], n=[None, 3]))
     alone = search_space.read("tune", [{"n": 3, "act": "b", "lr": 0.1}, {"other": object()}])
     assert as_columns.row(3) == {"lr": 0.1, "act": "b", "n": 3} and as_columns.key(3) == alone.key(0)
     assert len({as_columns.key(i) for i in range(8)}) == 8

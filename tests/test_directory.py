@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 from small_experiment import Stop, content, experiment, stop_after
 
-from jaxbandit.base.refusals import BadInput
 from jaxbandit.decide.loading import load
 from jaxbandit.engine.driver.execution import Execution
 from jaxbandit.engine.storage import directories
 from jaxbandit.engine.storage.json_files import DIGEST, write_json
 from jaxbandit.lab.experiments import experiment as running
 from jaxbandit.lab.specs import spec
+from jaxbandit.support.refusals import BadInput
 
 QUIET = Execution(progress=False)
 

@@ -198,10 +198,11 @@ def test_every_command_and_key_is_documented(tmp_path, monkeypatch, capsys):
         assert f"`{re.sub('[0-9]{3}', 'NNN', name)}`" in text, name
 
 
-@pytest.mark.parametrize("name", [name for name in jaxbandit.__all__ if name != "__version__"])
-def test_every_public_name_has_a_docstring(name):
-    document = inspect.getdoc(getattr(jaxbandit, name))
-    assert document and not document.startswith(f"{name}("), name  # Python's own for a tuple or a dataclass
+@pytest.mark.parametrize("package", [jaxbandit, jaxbandit.algorithms, jaxbandit.environments])
+def test_every_public_name_has_a_docstring(package):
+    for name in {*package.__all__} - {"__version__"}:
+        document = inspect.getdoc(getattr(package, name))
+        assert document and not document.startswith(f"{name}("), name  # Python's own for a tuple or a dataclass
 
 
 def test_one_version():

@@ -5,10 +5,10 @@ import math
 import numpy as np
 import pytest
 
-from jaxbandit.base import checks, domains
-from jaxbandit.base.refusals import BadInput
 from jaxbandit.lab.specs import keys, search, session, spec
 from jaxbandit.lab.specs.keys import Key
+from jaxbandit.support import checks, domains
+from jaxbandit.support.refusals import BadInput
 
 INSIDE = [
     (domains.integer(1, 3), 3, 3),

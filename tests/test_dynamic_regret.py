@@ -73,13 +73,13 @@ def test_bounds_refuse_in_one_line(make, message):
 
 
 def test_what_is_known_of_a_clock():
-    found = clock_of(jb.piecewise_bernoulli(MEANS, STARTS))
+    found = clock_of(jb.environments.piecewise_bernoulli(MEANS, STARTS))
     np.testing.assert_allclose(found["schedule"].pop("regret_constants"), CONSTANTS, rtol=1e-12)
     assert found == {"moves": True, "schedule": {"starts": STARTS, "means": MEANS}}
-    normal = clock_of(jb.piecewise_gaussian(MEANS, STARTS, sigma=2.0))["schedule"]
+    normal = clock_of(jb.environments.piecewise_gaussian(MEANS, STARTS, sigma=2.0))["schedule"]
     np.testing.assert_allclose(normal["regret_constants"], [2 * 4 / 0.3, 2 * 4 / 0.6, 0.0], rtol=1e-12)
-    assert clock_of(jb.restless_bernoulli(2)) == {"moves": True}
-    assert clock_of(jb.bernoulli(MEANS[0])) == {}
+    assert clock_of(jb.environments.restless_bernoulli(2)) == {"moves": True}
+    assert clock_of(jb.environments.bernoulli(MEANS[0])) == {}
 
 
 def test_results_tell_changes_and_the_oracle():
@@ -164,8 +164,8 @@ def test_an_experiment_tells_the_same_as_simulate(tmp_path, monkeypatch, capsys)
     (tmp_path / "jumps.toml").write_text(EXPERIMENT, encoding="utf-8")
     assert cli.main(["run", "jumps.toml", "--json"]) == 0
     [cell] = json.loads(capsys.readouterr().out)["cells"]
-    world, marks = jb.piecewise_bernoulli(MEANS, STARTS), [10, 20, 30, 40, 50]
-    alone = jb.simulate(jb.ucb1(2), world, horizon=50, num_runs=3, checkpoints=marks, hindsight=True)
+    world, marks = jb.environments.piecewise_bernoulli(MEANS, STARTS), [10, 20, 30, 40, 50]
+    alone = jb.simulate(jb.algorithms.ucb1(2), world, horizon=50, num_runs=3, checkpoints=marks, hindsight=True)
     for key in ("regret", "hindsight", "changes", "pulls"):
         assert cell[key] == alone.summary()[key]
     assert cell["changes"] == [30] and (tmp_path / "jumps-result" / "hindsight-jumps.png").exists()

@@ -19,34 +19,34 @@ RUNS, CAP = 8, 300
 STUDENT = {"family": "student", "threshold": "interval"}
 # These judge differences by their own spread and never decide where there is none: they go on.
 SPREAD = {
-    "top_two, student": functools.partial(jb.top_two, **STUDENT),
-    "track_and_stop, student": functools.partial(jb.track_and_stop, **STUDENT),
+    "top_two, student": functools.partial(jb.algorithms.top_two, **STUDENT),
+    "track_and_stop, student": functools.partial(jb.algorithms.track_and_stop, **STUDENT),
 }
 CONFIDENCE = SPREAD | {
-    "paired_race": jb.paired_race,
-    "student_race": jb.student_race,
-    "track_and_stop": jb.track_and_stop,
-    "top_two": jb.top_two,
-    "kl_lucb": jb.kl_lucb,
-    "kl_racing": jb.kl_racing,
-    "chernoff_racing": jb.chernoff_racing,
-    "successive_elimination": functools.partial(jb.successive_elimination, sigma=0.5),
-    "lil_ucb": functools.partial(jb.lil_ucb, variant="heuristic", sigma=0.5),
-    "lucb": functools.partial(jb.lucb, sigma=0.5),
-    "ugape": functools.partial(jb.ugape, sigma=0.5),
-    "kim_nelson": functools.partial(jb.kim_nelson, epsilon=0.3),
-    "bernstein_race": jb.bernstein_race,
-    "betting_race": jb.betting_race,
-    "quantile_race": jb.quantile_race,
+    "paired_race": jb.algorithms.paired_race,
+    "student_race": jb.algorithms.student_race,
+    "track_and_stop": jb.algorithms.track_and_stop,
+    "top_two": jb.algorithms.top_two,
+    "kl_lucb": jb.algorithms.kl_lucb,
+    "kl_racing": jb.algorithms.kl_racing,
+    "chernoff_racing": jb.algorithms.chernoff_racing,
+    "successive_elimination": functools.partial(jb.algorithms.successive_elimination, sigma=0.5),
+    "lil_ucb": functools.partial(jb.algorithms.lil_ucb, variant="heuristic", sigma=0.5),
+    "lucb": functools.partial(jb.algorithms.lucb, sigma=0.5),
+    "ugape": functools.partial(jb.algorithms.ugape, sigma=0.5),
+    "kim_nelson": functools.partial(jb.algorithms.kim_nelson, epsilon=0.3),
+    "bernstein_race": jb.algorithms.bernstein_race,
+    "betting_race": jb.algorithms.betting_race,
+    "quantile_race": jb.algorithms.quantile_race,
 }
 TIES = ("paired_race", "student_race", "kim_nelson", "quantile_race")  # which decide where nothing varies
 BUDGET = {
-    "uniform_allocation": (jb.uniform_allocation, 2),
-    "sequential_halving": (jb.sequential_halving, 2),
-    "successive_rejects": (jb.successive_rejects, 3),
-    "ucb_e": (functools.partial(jb.ucb_e, a=2.0), 2),
-    "ugape_b": (functools.partial(jb.ugape_b, a=2.0), 2),
-    "budgeted_race": (functools.partial(jb.budgeted_race, epsilon=0.3), 2),
+    "uniform_allocation": (jb.algorithms.uniform_allocation, 2),
+    "sequential_halving": (jb.algorithms.sequential_halving, 2),
+    "successive_rejects": (jb.algorithms.successive_rejects, 3),
+    "ucb_e": (functools.partial(jb.algorithms.ucb_e, a=2.0), 2),
+    "ugape_b": (functools.partial(jb.algorithms.ugape_b, a=2.0), 2),
+    "budgeted_race": (functools.partial(jb.algorithms.budgeted_race, epsilon=0.3), 2),
 }
 
 
@@ -54,7 +54,7 @@ def play(rule, means, told):
     """Outcomes, recommendations and pulls [cases, RUNS] of a case for each row of `means` and number of `told`."""
 
     def run(key, means, told):
-        found = jb.run_until_stop(key, rule(told), jb.bernoulli(means)._replace(batch=None), CAP)
+        found = jb.run_until_stop(key, rule(told), jb.environments.bernoulli(means)._replace(batch=None), CAP)
         return found.outcome, found.recommendation[0], found.samples
 
     with jax.enable_x64(True):

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from test_trust_cli import environment, here  # noqa: F401  (a fixture)
 
-from jaxbandit.base.refusals import BadInput, Unfinished, unwritable
 from jaxbandit.lab import cli
+from jaxbandit.support.refusals import BadInput, Unfinished, unwritable
 
 pytestmark = pytest.mark.quickly_compiled
 COMMANDS = {

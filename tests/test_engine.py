@@ -16,7 +16,6 @@ import pytest
 from parts import pair
 
 from jaxbandit.algorithms import epsilon_greedy, kl_ucb, ucb1, ucboost, uniform
-from jaxbandit.base import checks, domains
 from jaxbandit.base.contract import Algorithm, Environment, Outcome, never, none
 from jaxbandit.engine.driver import drive, tiles
 from jaxbandit.engine.driver.execution import Execution
@@ -26,6 +25,7 @@ from jaxbandit.engine.storage import files as storage
 from jaxbandit.environments.stationary.bernoulli import bernoulli
 from jaxbandit.environments.stationary.gaussian import gaussian
 from jaxbandit.lab.specs.registry import ALGORITHMS
+from jaxbandit.support import checks, domains
 
 MEANS = np.array([0.4, 0.5, 0.6])
 
@@ -174,7 +174,7 @@ def test_interrupted_and_resumed(tmp_path, monkeypatch):
         options = {
             "horizon": 640,
             "num_runs": 130,
-            "execution": Execution(width=64, workers=2, checkpoint_dir=directory),
+            "execution": Execution(width=64, workers=2, directory=directory),
         }
         with pytest.raises(Interrupted):
             simulate_cell(make, MEANS, **options | {"execution": options["execution"]._replace(progress=stop)})
@@ -186,7 +186,7 @@ def test_interrupted_and_resumed(tmp_path, monkeypatch):
 
 
 def test_a_checkpoint_of_something_else_is_refused(tmp_path):
-    options = {"horizon": 150, "num_runs": 20, "execution": Execution(checkpoint_dir=tmp_path)}
+    options = {"horizon": 150, "num_runs": 20, "execution": Execution(directory=tmp_path)}
     simulate_cell(make, MEANS, **options)
     for change in ({"seed": 1}, {"horizon": 151}, {"precision": "float64"}):
         with pytest.raises(ValueError, match="of another simulation"):
@@ -199,7 +199,7 @@ def test_a_checkpoint_of_something_else_is_refused(tmp_path):
 
 
 def test_a_truncated_checkpoint_is_one_line(tmp_path):
-    options = {"horizon": 150, "num_runs": 20, "execution": Execution(checkpoint_dir=tmp_path)}
+    options = {"horizon": 150, "num_runs": 20, "execution": Execution(directory=tmp_path)}
     simulate_cell(make, MEANS, **options)
     (file,) = tmp_path.glob("*.npz")
     file.write_bytes(file.read_bytes()[:1000])

@@ -18,9 +18,9 @@ STARTS = [0, 4, 5, 11, 30]
 HORIZON = 20  # the last segment lies beyond it
 LEVEL = 1e-4  # of each statistical test below, over all that it looks at: how often it would fail on right code
 WORLDS = {
-    "piecewise": lambda: jb.piecewise_bernoulli(MEANS, STARTS),
-    "sinusoidal": lambda: jb.sinusoidal_bernoulli(3, center=0.4, amplitude=0.25, period=7.5),
-    "restless": lambda: jb.restless_bernoulli(3, sigma=0.3, low=0.1, high=0.7),
+    "piecewise": lambda: jb.environments.piecewise_bernoulli(MEANS, STARTS),
+    "sinusoidal": lambda: jb.environments.sinusoidal_bernoulli(3, center=0.4, amplitude=0.25, period=7.5),
+    "restless": lambda: jb.environments.restless_bernoulli(3, sigma=0.3, low=0.1, high=0.7),
 }
 
 
@@ -56,7 +56,7 @@ def test_means_follow_the_schedule(name):
 
 
 def test_a_sinusoid_is_right_in_float32_after_many_periods():
-    world = jb.sinusoidal_bernoulli(3, period=2500.0)
+    world = jb.environments.sinusoidal_bernoulli(3, period=2500.0)
     r = 2**24 - 3
     mu = 0.5 + 0.3 * np.sin(2 * np.pi * (r / 2500 + np.arange(3) / 3))
     late = world.init(jax.random.key(0))._replace(round=jnp.int32(r))
@@ -65,8 +65,8 @@ def test_a_sinusoid_is_right_in_float32_after_many_periods():
 
 
 def test_rewards_are_those_of_the_segment_they_are_drawn_in():
-    coins = jb.piecewise_bernoulli([[0.0, 1.0], [1.0, 0.0]], [0, 3])
-    normal = jb.piecewise_gaussian([[0.0, 10.0], [10.0, 0.0]], [0, 3], sigma=0.1)
+    coins = jb.environments.piecewise_bernoulli([[0.0, 1.0], [1.0, 0.0]], [0, 3])
+    normal = jb.environments.piecewise_gaussian([[0.0, 10.0], [10.0, 0.0]], [0, 3], sigma=0.1)
     key = jax.random.key(0)
     for name, world in (("coins", coins), ("normal", normal)):
         met, paid = world.init(key), []
@@ -103,7 +103,7 @@ def test_walks_are_reflected_and_keep_the_law_of_their_walls():
 
 @pytest.mark.statistical
 def test_a_step_of_a_walk_is_normal_of_its_sigma_and_folded_at_the_walls():
-    world = jb.restless_bernoulli(2, sigma=0.02, means=[0.5, 0.005])
+    world = jb.environments.restless_bernoulli(2, sigma=0.02, means=[0.5, 0.005])
     met = world.init(jax.random.key(0))
     step = jax.jit(jax.vmap(lambda key: world.transition(met, None, jnp.int32(0), world.noise(key)).means))
     moved = np.asarray(step(jax.random.split(jax.random.key(4), 20_000)), np.float64)
@@ -117,7 +117,7 @@ def test_a_step_of_a_walk_is_normal_of_its_sigma_and_folded_at_the_walls():
 
 @pytest.mark.statistical
 def test_what_a_walk_does_next_says_nothing_of_the_reward():
-    noise = jax.jit(jax.vmap(jb.restless_bernoulli(1).noise))(jax.random.split(jax.random.key(5), 20_000))
+    noise = jax.jit(jax.vmap(jb.environments.restless_bernoulli(1).noise))(jax.random.split(jax.random.key(5), 20_000))
     found = stats.spearmanr(noise.uniform, noise.steps[:, 0])
     assert found.pvalue > LEVEL
 
@@ -126,10 +126,12 @@ def test_what_a_walk_does_next_says_nothing_of_the_reward():
 def test_without_changes_a_world_gives_the_runs_of_its_still_sister():
     """Actions and rewards to the byte; regret is summed in place of read off the pulls, so up to rounding."""
     options = {"horizon": 300, "num_runs": 70, "workers": 1}
-    for rule in (jb.kl_ucb(3), jb.thompson(3)):
-        still = jb.simulate(rule, jb.bernoulli(MEANS[0]), **options)
+    for rule in (jb.algorithms.kl_ucb(3), jb.algorithms.thompson(3)):
+        still = jb.simulate(rule, jb.environments.bernoulli(MEANS[0]), **options)
         for rows in (1, 5):  # changes from the horizon on never happen
-            moving = jb.simulate(rule, jb.piecewise_bernoulli(MEANS[:rows], [0, 300, 301, 302, 303][:rows]), **options)
+            moving = jb.simulate(
+                rule, jb.environments.piecewise_bernoulli(MEANS[:rows], [0, 300, 301, 302, 303][:rows]), **options
+            )
             for name in ("pulls", "recommendation", "outcome"):
                 np.testing.assert_array_equal(moving.arrays[name], still.arrays[name])
             np.testing.assert_allclose(moving.arrays["regret"], still.arrays["regret"], rtol=1e-6)
@@ -141,7 +143,7 @@ def test_regret_is_exact_after_ten_million_rounds(precision):
     horizon = 10**7
     starts = [horizon * i // 5 for i in range(5)]
     marks = [3, horizon // 3, horizon]
-    world = jb.piecewise_bernoulli(MEANS, starts)
+    world = jb.environments.piecewise_bernoulli(MEANS, starts)
     options = {"checkpoints": marks, "hindsight": True, "precision": precision, "workers": 1}
     found = jb.simulate(in_turn(3), world, horizon=horizon, num_runs=1, **options)
     segment = np.searchsorted(starts, np.arange(horizon), side="right") - 1
@@ -176,69 +178,87 @@ def test_the_best_fixed_arm_of_a_restless_world_is_that_of_the_run():
 
 REFUSALS = {
     "starts fall": (
-        lambda: jb.piecewise_bernoulli(MEANS, [0, 4, 4, 11, 30]),
+        lambda: jb.environments.piecewise_bernoulli(MEANS, [0, 4, 4, 11, 30]),
         "piecewise_bernoulli: starts[2] = 4, must be greater than 4, the one before",
     ),
     "starts late": (
-        lambda: jb.piecewise_bernoulli(MEANS[:1], [1]),
+        lambda: jb.environments.piecewise_bernoulli(MEANS[:1], [1]),
         "piecewise_bernoulli: starts[0] = 1, must be 0, because the first segment begins with the run",
     ),
     "a half round": (
-        lambda: jb.piecewise_bernoulli(MEANS[:2], [0, 2.5]),  # type: ignore
+        lambda: jb.environments.piecewise_bernoulli(MEANS[:2], [0, 2.5]),  # type: ignore
         "piecewise_bernoulli: starts[1] = 2.5, must be an integer",
     ),
     "starts few": (
-        lambda: jb.piecewise_bernoulli(MEANS, [0, 4]),
+        lambda: jb.environments.piecewise_bernoulli(MEANS, [0, 4]),
         "piecewise_bernoulli: starts has 2 entries, must have 5, one per row of means",
     ),
-    "starts number": (lambda: jb.piecewise_bernoulli(MEANS, 3), "piecewise_bernoulli: starts = 3, must be a list"),  # type: ignore
+    "starts number": (
+        lambda: jb.environments.piecewise_bernoulli(MEANS, 3),
+        "piecewise_bernoulli: starts = 3, must be a list",
+    ),  # type: ignore
     "means vector": (
-        lambda: jb.piecewise_bernoulli(MEANS[0], [0]),
+        lambda: jb.environments.piecewise_bernoulli(MEANS[0], [0]),
         "piecewise_bernoulli: means has shape (3,), must have 2 axes",
     ),
     "means without arms": (
-        lambda: jb.piecewise_bernoulli(np.zeros((1, 0)), [0]),
+        lambda: jb.environments.piecewise_bernoulli(np.zeros((1, 0)), [0]),
         "piecewise_bernoulli: means has shape (1, 0), must have a column for each arm",
     ),
     "ragged": (
-        lambda: jb.piecewise_bernoulli([[0.1, 0.2], [0.3]], [0, 1]),
+        lambda: jb.environments.piecewise_bernoulli([[0.1, 0.2], [0.3]], [0, 1]),
         "piecewise_bernoulli: means = [[0.1, 0.2], [0.3]], must be numbers in 2 axes",
     ),
     "mean above 1": (
-        lambda: jb.piecewise_bernoulli(MEANS * 2, STARTS),
+        lambda: jb.environments.piecewise_bernoulli(MEANS * 2, STARTS),
         "piecewise_bernoulli: means[0, 2] = 1.8, must be in [0, 1]",
     ),
     "mean NaN": (
-        lambda: jb.piecewise_gaussian([[0.0, np.nan]], [0]),
+        lambda: jb.environments.piecewise_gaussian([[0.0, np.nan]], [0]),
         "piecewise_gaussian: means[0, 1] = nan, must be in",
     ),
-    "sigma": (lambda: jb.piecewise_gaussian([[0.0]], [0], sigma=0.0), "piecewise_gaussian: sigma = 0.0, must be"),
+    "sigma": (
+        lambda: jb.environments.piecewise_gaussian([[0.0]], [0], sigma=0.0),
+        "piecewise_gaussian: sigma = 0.0, must be",
+    ),
     "amplitude": (
-        lambda: jb.sinusoidal_bernoulli(3, center=0.8, amplitude=0.3),
+        lambda: jb.environments.sinusoidal_bernoulli(3, center=0.8, amplitude=0.3),
         "sinusoidal_bernoulli: amplitude = 0.3, must be a number in [0, 0.2]",
     ),
-    "period": (lambda: jb.sinusoidal_bernoulli(3, period=0), "sinusoidal_bernoulli: period = 0, must be a number in"),
-    "no arms": (lambda: jb.sinusoidal_bernoulli(0), "sinusoidal_bernoulli: num_arms = 0, must be an integer >= 1"),
+    "period": (
+        lambda: jb.environments.sinusoidal_bernoulli(3, period=0),
+        "sinusoidal_bernoulli: period = 0, must be a number in",
+    ),
+    "no arms": (
+        lambda: jb.environments.sinusoidal_bernoulli(0),
+        "sinusoidal_bernoulli: num_arms = 0, must be an integer >= 1",
+    ),
     "walls": (
-        lambda: jb.restless_bernoulli(3, low=0.5, high=0.5),
+        lambda: jb.environments.restless_bernoulli(3, low=0.5, high=0.5),
         "restless_bernoulli: high = 0.5, must be a number in (0.5, 1]",
     ),
-    "step NaN": (lambda: jb.restless_bernoulli(3, sigma=np.nan), "restless_bernoulli: sigma = nan, must be a number"),
+    "step NaN": (
+        lambda: jb.environments.restless_bernoulli(3, sigma=np.nan),
+        "restless_bernoulli: sigma = nan, must be a number",
+    ),
     "beyond the walls": (
-        lambda: jb.restless_bernoulli(2, low=0.4, means=[0.5, 0.3]),
+        lambda: jb.environments.restless_bernoulli(2, low=0.4, means=[0.5, 0.3]),
         "restless_bernoulli: means[1] = 0.3, must be in [0.4, 1]",
     ),
     "too few means": (
-        lambda: jb.restless_bernoulli(3, means=[0.5, 0.3]),
+        lambda: jb.environments.restless_bernoulli(3, means=[0.5, 0.3]),
         "restless_bernoulli: means has 2 entries, must have 3, one per arm",
     ),
     "a rule of batches": (
-        lambda: jb.identify(jb.betting_race(3, delta=0.1), WORLDS["piecewise"](), num_runs=2),
+        lambda: jb.identify(jb.algorithms.betting_race(3, delta=0.1), WORLDS["piecewise"](), num_runs=2),
         "plans batches of pulls, but piecewise_bernoulli changes from round to round",
     ),
     "batches of a world that moves": (
         lambda: jb.simulate(
-            in_turn(3), WORLDS["piecewise"]()._replace(batch=jb.bernoulli(MEANS[0]).batch), horizon=3, num_runs=1
+            in_turn(3),
+            WORLDS["piecewise"]()._replace(batch=jb.environments.bernoulli(MEANS[0]).batch),
+            horizon=3,
+            num_runs=1,
         ),
         "piecewise_bernoulli has both a transition and batch",
     ),

@@ -164,7 +164,7 @@ def test_masks_are_offers():
                       available=offered)  # fmt: skip
     uniform = jb.evaluate(log, {"a": "uniform", "b": lambda offer: offer.available / offer.available.sum()})
     assert uniform["a"].diagnostics.p > 0.05 and uniform["a"].value == uniform["b"].value
-    with pytest.raises(jb.base.refusals.BadInput, match="takes an arm that is not available with probability 1"):
+    with pytest.raises(jb.support.refusals.BadInput, match="takes an arm that is not available with probability 1"):
         jb.evaluate(log, "arm:0")
 
 
@@ -178,7 +178,7 @@ def test_what_is_shown_depends_on_the_effective_rows_and_on_who_wrote_the_log():
     found = jb.evaluate(learned, "uniform")
     assert found.only.headline.interval == "betting" and "a rule that learned" in found.notes[0]
     assert found.only.rows.proved and np.isnan(found.log.low)
-    with pytest.raises(jb.base.refusals.BadInput, match="the rule that wrote the log learned, and has no value"):
+    with pytest.raises(jb.support.refusals.BadInput, match="the rule that wrote the log learned, and has no value"):
         found.compare()
     rare = jb.read_log(action=LOG.action, reward=LOG.reward * (np.arange(2000) % 20 == 0), propensity=LOG.propensity)
     shown = jb.evaluate(rare, "uniform")
@@ -360,7 +360,7 @@ def test_the_policy_of_a_deterministic_rule():
 def test_the_policy_of_a_rule_for_known_action_sets():
     """Its context is the index of the action set, the only column of the log."""
     features = np.random.default_rng(0).normal(size=(3, 5, 2))
-    rule = jb.lin_ucb(features, horizon=100)
+    rule = jb.algorithms.lin_ucb(features, horizon=100)
     state = rule.init(jax.random.key(0))
     context = np.arange(30) % 3
     log = jb.read_log(context=context, action=np.arange(30) % 5, reward=np.zeros(30), num_arms=5)
@@ -374,7 +374,7 @@ def test_the_policy_of_a_rule_for_known_action_sets():
         log = jb.read_log(context=[0, wrong], action=[0, 4], reward=[0, 1], num_arms=5)
         with pytest.raises(ValueError, match=rf"row 1: context = {wrong}, must be the index .* in \[0, 2\]"):
             jb.policy_of(rule, state).on_log(log)
-    vectors = jb.lin_ucb_disjoint(5, 3)
+    vectors = jb.algorithms.lin_ucb_disjoint(5, 3)
     with pytest.raises(ValueError, match=r"needs contexts float\[3\], the log has contexts float\[2\]"):
         jb.policy_of(vectors, vectors.init(jax.random.key(0))).on_log(other)
 
@@ -404,7 +404,7 @@ def test_the_policy_of_a_rule_that_says_its_probability():
     def select(noise, state, context):
         probability = np.array([0.7, 0.1, 0.1, 0.1])
         arm = jax.random.choice(noise, 4, p=probability)
-        return jb.Choice(arm, jb.Chosen(jax.numpy.asarray(probability)[arm]))
+        return jb.Choice(arm, jb.contract.Chosen(jax.numpy.asarray(probability)[arm]))
 
     rule = jb.Algorithm(init=lambda key: (), select=select, update=lambda *args: (), noise=lambda key: key)
     log = jb.read_log(action=[0, 3] * 20, reward=[0, 1] * 20, num_arms=4)

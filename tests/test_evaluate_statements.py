@@ -10,10 +10,10 @@ from scipy import stats
 
 import jaxbandit as jb
 from benchmarks import offpolicy_worlds as worlds
-from jaxbandit.base.text import with_interval
 from jaxbandit.decide.logs import propensity_test
 from jaxbandit.decide.logs.diagnostics import ALARM, diagnose
 from jaxbandit.decide.logs.policy_value import stated
+from jaxbandit.support.text import with_interval
 from jaxbandit.theory.intervals import Interval
 
 

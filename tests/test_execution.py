@@ -10,7 +10,7 @@ import jaxbandit as jb
 from jaxbandit.lab.experiments.experiment import run_experiment
 from jaxbandit.lab.specs import spec
 
-RULE, WORLD = functools.partial(jb.ucb1, 2), functools.partial(jb.bernoulli, [0.3, 0.7])
+RULE, WORLD = functools.partial(jb.algorithms.ucb1, 2), functools.partial(jb.environments.bernoulli, [0.3, 0.7])
 SMALL = {"horizon": 200, "num_runs": 100}
 
 pytestmark = pytest.mark.quickly_compiled
@@ -29,7 +29,7 @@ def plain():
 def test_keywords_fill_the_record(plain, tmp_path):
     reports = []
     how = jb.Execution(width=64, chunk=70, progress=reports.append)
-    found = jb.simulate(RULE, WORLD, **SMALL, workers=1, checkpoint_dir=tmp_path, execution=how)
+    found = jb.simulate(RULE, WORLD, **SMALL, workers=1, directory=tmp_path, execution=how)
     same(plain, found)
     assert (tmp_path / "identity.json").exists()
     # 70 steps are two blocks of 64: a tile of 64 and one of 36 runs take two calls each.
@@ -38,11 +38,11 @@ def test_keywords_fill_the_record(plain, tmp_path):
 
 
 def test_a_sweep_takes_an_executor(tmp_path):
-    rule, values = functools.partial(jb.epsilon_greedy, 2), {"epsilon": [0.1, 0.3]}
+    rule, values = functools.partial(jb.algorithms.epsilon_greedy, 2), {"epsilon": [0.1, 0.3]}
     whole = jb.sweep(rule, WORLD, values, **SMALL)
     with ThreadPoolExecutor(1) as pool:
         how = jb.Execution(executor=pool, runs_per_task=64)
-        some = jb.sweep(rule, WORLD, values, **SMALL, checkpoint_dir=tmp_path, execution=how)
+        some = jb.sweep(rule, WORLD, values, **SMALL, directory=tmp_path, execution=how)
     for one, other in zip(whole, some, strict=True):
         same(one, other)
     assert [result.params for result in some] == [{"epsilon": 0.1}, {"epsilon": 0.3}]
@@ -66,7 +66,7 @@ def test_checkpoints_of_an_experiment_are_in_its_directory(tmp_path):
         },
         "x.toml",
     )
-    with pytest.raises(ValueError, match=r"^run: checkpoint_dir is given, but the directory of the results holds"):
-        run_experiment(experiment, tmp_path / "out", execution=jb.Execution(checkpoint_dir=tmp_path))
+    with pytest.raises(ValueError, match=r"^run: directory is given, but the directory of the results holds"):
+        run_experiment(experiment, tmp_path / "out", execution=jb.Execution(directory=tmp_path))
     [result] = run_experiment(experiment, None, execution=jb.Execution(progress=False))
     assert result.runs == 2 and np.isfinite(result.arrays["mean"]).all()

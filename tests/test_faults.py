@@ -53,7 +53,7 @@ def faulty(environment, share):
         over=over and (lambda world: over(world[0])),
         simple_regret=judge and (lambda world, recommendation: judge(world[0], recommendation)),
         batch=environment.batch
-        and jb.BatchRewards(noise=functools.partial(noise, inner=environment.batch.noise), sums=sums),
+        and jb.contract.BatchRewards(noise=functools.partial(noise, inner=environment.batch.noise), sums=sums),
     )
 
 
@@ -125,7 +125,7 @@ def constant(value, rewards):
 def test_a_reward_outside_its_promised_range_is_an_outcome_of_its_own(low, high, value, outcome):
     rewards = jb.Rewards(low, high)
     record = simulate_cell(
-        lambda value: (jb.uniform(2), constant(value, rewards)), jnp.float32(value), horizon=5, num_runs=3
+        lambda value: (jb.algorithms.uniform(2), constant(value, rewards)), jnp.float32(value), horizon=5, num_runs=3
     )
     assert (record.outcome == outcome).all()
     assert record.counted == (3 if outcome == Outcome.STOPPED else 0)

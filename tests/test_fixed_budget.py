@@ -13,10 +13,10 @@ from scipy import stats
 
 import jaxbandit as jb
 from jaxbandit.base.contract import Outcome
-from jaxbandit.base.refusals import RunsLeftOut
 from jaxbandit.lab.cli.command_line import main
 from jaxbandit.running.results.budget import BudgetResult
 from jaxbandit.running.results.report import table
+from jaxbandit.support.refusals import RunsLeftOut
 
 pytestmark = pytest.mark.quickly_compiled
 
@@ -28,10 +28,24 @@ BUDGETS, RUNS = [4, 8, 31], 300
 # Section 7 of the specification, 7 to 10, of arms in a random order: error, its standard error, pulls.
 ABM1, ABM5 = [0.5, *[0.4] * 19], [0.5, *(0.5 - 0.025 * i for i in range(2, 16))]
 FIGURES = {
-    "7": (jb.successive_rejects, lambda: jb.bernoulli(ABM1, permute=True), 2000, 0.1830, 0.0027, 1989),
-    "8": (jb.sequential_halving, lambda: jb.bernoulli(ABM5, permute=True), 4000, 0.0203, 0.0010, 3990),
-    "9": (jb.sequential_halving, lambda: jb.fiesta(permute=True), 120, 0.1066, 0.0015, 114),
-    "10": (jb.uniform_allocation, lambda: jb.fiesta(permute=True), 228, 0.1201, 0.0016, 228),
+    "7": (
+        jb.algorithms.successive_rejects,
+        lambda: jb.environments.bernoulli(ABM1, permute=True),
+        2000,
+        0.1830,
+        0.0027,
+        1989,
+    ),
+    "8": (
+        jb.algorithms.sequential_halving,
+        lambda: jb.environments.bernoulli(ABM5, permute=True),
+        4000,
+        0.0203,
+        0.0010,
+        3990,
+    ),
+    "9": (jb.algorithms.sequential_halving, lambda: jb.environments.fiesta(permute=True), 120, 0.1066, 0.0015, 114),
+    "10": (jb.algorithms.uniform_allocation, lambda: jb.environments.fiesta(permute=True), 228, 0.1201, 0.0016, 228),
 }
 
 
@@ -52,19 +66,21 @@ def test_figures_of_other_programs(figure):
 
 def rejects():
     """A factory of its own each time, and so compiled anew."""
-    return functools.partial(jb.successive_rejects, 3)
+    return functools.partial(jb.algorithms.successive_rejects, 3)
 
 
 @functools.cache
 def played():
     """Successive Rejects on a table at three budgets."""
-    return jb.identify(rejects(), jb.table(ROWS), budget=BUDGETS, num_runs=RUNS, name="sr", instance="rows")
+    return jb.identify(
+        rejects(), jb.environments.table(ROWS), budget=BUDGETS, num_runs=RUNS, name="sr", instance="rows"
+    )
 
 
 def test_a_list_of_budgets_is_a_result_each_of_one_compilation(compilations):
     results = played()
     assert [r.budget for r in results] == BUDGETS and all(isinstance(r, BudgetResult) for r in results)
-    factory, world = rejects(), jb.table(ROWS)
+    factory, world = rejects(), jb.environments.table(ROWS)
     compilations.clear()
     again = jb.identify(factory, world, budget=8, num_runs=RUNS)
     once = list(compilations)
@@ -97,7 +113,12 @@ def test_numbers_are_those_of_the_runs():
 
 
 def test_a_rule_for_two_arms_errs_where_one_of_them_is_not_among_the_best():
-    [result] = jb.identify(functools.partial(jb.successive_rejects, 3, m=2), jb.table(ROWS), budget=[5], num_runs=RUNS)
+    [result] = jb.identify(
+        functools.partial(jb.algorithms.successive_rejects, 3, m=2),
+        jb.environments.table(ROWS),
+        budget=[5],
+        num_runs=RUNS,
+    )
     named = result.arrays["recommendation"]
     wrong = (named == 0).any(1)
     assert named.shape == (RUNS, 2) and 0 < wrong.sum() < RUNS and result.error().value == wrong.mean()
@@ -108,7 +129,7 @@ def test_a_rule_for_two_arms_errs_where_one_of_them_is_not_among_the_best():
 
 def test_without_an_error_simple_regret_has_the_rates_upper_end():
     rows = np.array([[0.0, 1.0], [0.1, 0.9]])
-    result = jb.identify(jb.uniform_allocation(2, budget=6), jb.table(rows), num_runs=50)
+    result = jb.identify(jb.algorithms.uniform_allocation(2, budget=6), jb.environments.table(rows), num_runs=50)
     error, regret = result.error(), result.simple_regret()
     assert error.value == 0 == regret.value == regret.low
     assert regret.high == pytest.approx(error.high * 0.9) and error.high == pytest.approx(1 - 0.025 ** (1 / 50))
@@ -134,7 +155,7 @@ def test_files_frames_comparisons_and_figures(tmp_path):
     assert (found.quantity, found.paired, found.runs) == ("error", True, RUNS)
     assert found.difference == pytest.approx(wrong[0].mean() - wrong[2].mean())
     assert found.se == pytest.approx(stats.sem(wrong[0].astype(float) - wrong[2]))
-    stopping = jb.identify(jb.lucb(3, delta=0.9), jb.table(ROWS), num_runs=2, max_rounds=9)
+    stopping = jb.identify(jb.algorithms.lucb(3, delta=0.9), jb.environments.table(ROWS), num_runs=2, max_rounds=9)
     with pytest.raises(ValueError, match=r"of kind budget, .* of kind identify; must be of the same kind"):
         jb.compare(results[0], stopping)
     text = table(list(results)).splitlines()
@@ -149,12 +170,12 @@ def test_files_frames_comparisons_and_figures(tmp_path):
 
 
 def test_runs_that_go_wrong_or_pull_too_much_count_in_no_number():
-    world = jb.table(ROWS)
+    world = jb.environments.table(ROWS)
 
     def reward(state, context, action, noise):  # NaN where a run meets the last row first
         return jnp.where(noise == 3, jnp.nan, 1.0) * world.reward(state, context, action, noise)
 
-    rule = jb.uniform_allocation(3, budget=3)
+    rule = jb.algorithms.uniform_allocation(3, budget=3)
     with pytest.warns(RunsLeftOut, match="not finite"):
         result = jb.identify(rule, world._replace(reward=reward, batch=None), num_runs=RUNS, max_failed=1.0)
     bad = result.outcomes()["nonfinite"]
@@ -162,7 +183,7 @@ def test_runs_that_go_wrong_or_pull_too_much_count_in_no_number():
     assert result.counted == RUNS - bad == result.content()["error"]["runs"] == len(result.errors())
     assert result.content()["simple_regret"]["runs"] == result.counted
     assert f"{result.counted} of {RUNS}" in table([result]) and f"{bad} of {RUNS} runs left out" in repr(result)
-    greedy = jb.uniform_allocation(3, budget=8)._replace(budget=3)
+    greedy = jb.algorithms.uniform_allocation(3, budget=8)._replace(budget=3)
     with pytest.warns(RunsLeftOut, match="5 of 5 runs left out: asked for more than the budget"):
         result = jb.identify(greedy, world, num_runs=5)
     assert "error" not in result.content() and result.counted == 0 and "no valid run" in repr(result)
@@ -174,8 +195,8 @@ def test_the_error_of_two_arms_is_that_of_two_binomials():
     """Ties go to the lowest arm. False alarms: 1e-4 in all, at most."""
     runs = 20000
     for means in ([0.5, 0.4], [0.4, 0.5]):
-        factory = functools.partial(jb.sequential_halving, 2)
-        results = jb.identify(factory, jb.bernoulli(means), budget=[20, 41, 2000], num_runs=runs)
+        factory = functools.partial(jb.algorithms.sequential_halving, 2)
+        results = jb.identify(factory, jb.environments.bernoulli(means), budget=[20, 41, 2000], num_runs=runs)
         for result in results:
             n = result.budget // 2
             first, second = (stats.binom(n, mean).pmf(np.arange(n + 1)) for mean in means)
@@ -186,10 +207,18 @@ def test_the_error_of_two_arms_is_that_of_two_binomials():
 
 
 BAD = {
-    "a rule without one": (lambda: jb.lucb(3), {"budget": 9}, "budget is given, but lucb takes none; leave it out"),
-    "a factory without one": (lambda: jb.lucb, {"budget": 9}, "budget is given, but lucb takes none; leave it out"),
+    "a rule without one": (
+        lambda: jb.algorithms.lucb(3),
+        {"budget": 9},
+        "budget is given, but lucb takes none; leave it out",
+    ),
+    "a factory without one": (
+        lambda: jb.algorithms.lucb,
+        {"budget": 9},
+        "budget is given, but lucb takes none; leave it out",
+    ),
     "twice": (
-        lambda: jb.successive_rejects(3, budget=9),
+        lambda: jb.algorithms.successive_rejects(3, budget=9),
         {"budget": 9},
         "budget is given, but successive_rejects already has one of 9 pulls; leave it out, or give the factory, "
         "such as functools.partial(successive_rejects, num_arms)",
@@ -211,7 +240,7 @@ BAD = {
     ),
     "delta": (rejects, {"budget": 9, "delta": 0.1}, "delta = 0.1, but successive_rejects guarantees no error rate"),
     "says none": (
-        lambda: lambda budget: jb.successive_rejects(3, budget=budget)._replace(budget=None),
+        lambda: lambda budget: jb.algorithms.successive_rejects(3, budget=budget)._replace(budget=None),
         {"budget": 9},
         "budget = 9, but successive_rejects declares no budget; it must set Algorithm.budget",
     ),
@@ -222,13 +251,13 @@ BAD = {
 def test_python_refuses_in_one_line(case):
     make, options, message = BAD[case]
     with pytest.raises(ValueError, match=r"^identify: ") as caught:
-        jb.identify(make(), jb.table(ROWS), num_runs=2, **options)
+        jb.identify(make(), jb.environments.table(ROWS), num_runs=2, **options)
     assert str(caught.value).startswith(f"identify: {message}") and "\n" not in str(caught.value)
 
 
 def test_a_budget_too_small_for_the_rule_is_refused_before_anything_runs():
     with pytest.raises(ValueError, match=r"^successive_rejects: budget = 3, must be a whole number of pulls in \[4, "):
-        jb.identify(rejects(), jb.table(ROWS), budget=3, num_runs=2)
+        jb.identify(rejects(), jb.environments.table(ROWS), budget=3, num_runs=2)
 
 
 TOML = """
@@ -254,7 +283,9 @@ def test_an_experiment_with_budgets_runs_grows_and_is_drawn(tmp_path, capsys):
     assert document["kind"] == "budget"
     assert [cell["params"] for cell in document["cells"]] == [{"a": a, "budget": b} for a in (1, 4) for b in (6, 12)]
     assert {path.name for path in out.glob("*.png")} == {"error-rows.png", "simple_regret-rows.png"}
-    python = jb.identify(functools.partial(jb.ucb_e, 3, a=4.0), jb.table(ROWS), budget=12, num_runs=40)
+    python = jb.identify(
+        functools.partial(jb.algorithms.ucb_e, 3, a=4.0), jb.environments.table(ROWS), budget=12, num_runs=40
+    )
     np.testing.assert_array_equal(jb.load(out)[3].arrays["pulls"], python.arrays["pulls"])
     before = {cell.name: cell.read_bytes() for cell in out.glob("cell-*.npz")}
     path.write_text(TOML.replace("[6, 12]", "[6, 9, 12]"))

@@ -8,7 +8,7 @@ from reference import lin_ucb as reference_lin_ucb
 
 from jaxbandit.algorithms.regret.lin_ucb import lin_ucb
 from jaxbandit.base.contract import Replan
-from jaxbandit.base.numerics import weighted_sum
+from jaxbandit.support.numerics import weighted_sum
 from jaxbandit.theory.estimators import fixed_rows
 from jaxbandit.theory.estimators import recursive_least_squares as estimator
 

@@ -50,7 +50,7 @@ def agree(sums, mean, covariance):
 )
 def test_sums_of_a_batch(noise, blocks):
     counts = np.array([3, 40, 1, 7, 0])
-    environment = jb.full_bandit(MEANS, 2, noise=noise, sigma=0.5, blocks=blocks)
+    environment = jb.environments.full_bandit(MEANS, 2, noise=noise, sigma=0.5, blocks=blocks)
     sums = sums_of(environment, counts)
     variance = np.full(5, 0.25) if noise == "gaussian" else SETS @ (MEANS * (1 - MEANS))
     agree(sums, counts * (SETS @ MEANS), np.diag(counts * variance))
@@ -64,7 +64,7 @@ def test_sums_over_all_super_arms_without_listing_them(noise):
     every = support.super_arms("test", 5, 2, support="all").sets.astype(float)
     values = every @ MEANS
     variance = np.full(10, 0.25) if noise == "gaussian" else every @ (MEANS * (1 - MEANS))
-    environment = jb.full_bandit(MEANS, 2, noise=noise, sigma=0.5)
+    environment = jb.environments.full_bandit(MEANS, 2, noise=noise, sigma=0.5)
     sums = sums_of(environment, [40], None)
     np.testing.assert_allclose(_pairs(5, 2), every.T @ every / 10)
     agree(sums, 40 * every.T @ values / 10, 40 * (every * variance[:, None]).T @ every / 10)
@@ -72,7 +72,7 @@ def test_sums_over_all_super_arms_without_listing_them(noise):
 
 @pytest.mark.quickly_compiled
 def test_single_pulls_and_regret():
-    environment = jb.full_bandit(MEANS, 2, noise="bernoulli")
+    environment = jb.environments.full_bandit(MEANS, 2, noise="bernoulli")
     state = environment.init(jax.random.key(0))
     keys = jax.random.split(jax.random.key(2), DRAWS)
     rewards = jax.vmap(lambda key: environment.reward(state, None, SETS[2], environment.noise(key)))(keys)
@@ -85,7 +85,7 @@ def test_single_pulls_and_regret():
 
 @pytest.mark.quickly_compiled
 def test_ties_at_rank_k_are_right():
-    environment = jb.full_bandit(np.array([0.3, 0.3, 0.7, -1e11]), 2)
+    environment = jb.environments.full_bandit(np.array([0.3, 0.3, 0.7, -1e11]), 2)
     with jax.enable_x64(True):
         state = environment.init(jax.random.key(0))
         for arms in ([0, 2], [1, 2]):
@@ -96,7 +96,9 @@ def test_ties_at_rank_k_are_right():
 @pytest.mark.quickly_compiled
 def test_random_instance_has_the_gap():
     for seed in range(20):
-        means = np.sort(jb.full_bandit_random(10, 5, 0.25, instance_seed=seed).init(jax.random.key(0)).means)[::-1]
+        means = np.sort(
+            jb.environments.full_bandit_random(10, 5, 0.25, instance_seed=seed).init(jax.random.key(0)).means
+        )[::-1]
         assert means[4] - means[5] == pytest.approx(0.25, abs=1e-6) and means[4] >= 0 and means[0] <= 1
         assert means[9] >= -1
 
@@ -118,7 +120,7 @@ def write_answers(folder):
 @pytest.mark.parametrize("blocks", [pytest.param("exact", marks=pytest.mark.slow), "normal"])
 def test_recorded_answers_keep_their_correlation(tmp_path, blocks):
     write_answers(tmp_path)
-    environment = jb.crowd_answers(str(tmp_path), k=2, blocks=blocks)
+    environment = jb.environments.crowd_answers(str(tmp_path), k=2, blocks=blocks)
     sets = np.array([[1, 1, 0, 0], [1, 0, 1, 0], [0, 0, 1, 1]], bool)
     scores = np.array([[2, 1, 0], [2, 1, 0], [0, 1, 2]])  # [task, set]
     counts = np.array([30, 5, 1])
@@ -131,8 +133,8 @@ def test_recorded_answers_keep_their_correlation(tmp_path, blocks):
 @pytest.mark.skipif(not CROWD.exists(), reason="needs the crowd data beside the repository")
 def test_recorded_answers_have_the_means_of_crowd():
     for folder, name in (("ITMANAGE", "it"), ("POKEMON", "pokemon"), ("SCIENCE", "science")):
-        recorded = jb.crowd_answers(str(CROWD / folder)).init(jax.random.key(0))
-        np.testing.assert_allclose(recorded.means, jb.crowd(name).init(jax.random.key(0)).means, rtol=1e-6)
+        recorded = jb.environments.crowd_answers(str(CROWD / folder)).init(jax.random.key(0))
+        np.testing.assert_allclose(recorded.means, jb.environments.crowd(name).init(jax.random.key(0)).means, rtol=1e-6)
 
 
 def test_random_support():
@@ -177,12 +179,12 @@ TARGETS = {
 @pytest.mark.quickly_compiled
 @pytest.mark.parametrize("dataset", [pytest.param("it"), pytest.param("pokemon", marks=pytest.mark.slow)])
 def test_stopping_times_without_noise(dataset):
-    means = np.asarray(jb.crowd(dataset).init(jax.random.key(0)).means, np.float64)
+    means = np.asarray(jb.environments.crowd(dataset).init(jax.random.key(0)).means, np.float64)
     n, told = len(means), {"k": 10, "support": "all", "sigma": 10.0, "epsilon": 0.5}
     algorithms = {
-        "saqm": jb.saqm(n, alpha="fixed", **told),
-        "icb": jb.icb(n, **told),
-        "icb prop1": jb.icb(n, radius="prop1", **told),
+        "saqm": jb.algorithms.saqm(n, alpha="fixed", **told),
+        "icb": jb.algorithms.icb(n, **told),
+        "icb prop1": jb.algorithms.icb(n, radius="prop1", **told),
     }
     for name, algorithm in algorithms.items():
         target = 1e3 * TARGETS[dataset][name]
@@ -215,9 +217,9 @@ def test_stopping_times_of_sa_foa_without_noise(dataset):
     of the grid, 1 %, the figure is within their range, which one more draw of the same law misses once in 20 seeds; and
     within three of their standard deviations of their mean, missed once in nine at most, whatever the law.
     """
-    means = np.asarray(jb.crowd(dataset).init(jax.random.key(0)).means, np.float64)
+    means = np.asarray(jb.environments.crowd(dataset).init(jax.random.key(0)).means, np.float64)
     n, draws, target = len(means), 40, 1e3 * TARGETS[dataset]["sa_foa"]
-    algorithm = jb.sa_foa(n, k=10, support="all", sigma=10.0, epsilon=0.5, eps_factor=1.0)
+    algorithm = jb.algorithms.sa_foa(n, k=10, support="all", sigma=10.0, epsilon=0.5, eps_factor=1.0)
     rounds = np.round(target * 1.01 ** np.arange(-20, 31)).astype(np.int32)
     stopped = stops_without_noise(algorithm, means, rounds, draws)
     first = rounds[np.argmax(stopped, 1)]
@@ -227,18 +229,20 @@ def test_stopping_times_of_sa_foa_without_noise(dataset):
 
 
 def race(arguments):
-    algorithm = jb.saqm(8, k=3, alpha="fixed", epsilon=0.3, sigma=0.4 * arguments["scale"])
-    return algorithm, jb.full_bandit(np.linspace(0.9, 0.1, 8), 3, noise="bernoulli")
+    algorithm = jb.algorithms.saqm(8, k=3, alpha="fixed", epsilon=0.3, sigma=0.4 * arguments["scale"])
+    return algorithm, jb.environments.full_bandit(np.linspace(0.9, 0.1, 8), 3, noise="bernoulli")
 
 
 def draw(arguments):
-    algorithm = jb.sa_foa(6, k=2, epsilon=0.3, sigma=0.5 * arguments["scale"])
-    return algorithm, jb.full_bandit_random(6, 2, 0.4)
+    algorithm = jb.algorithms.sa_foa(6, k=2, epsilon=0.3, sigma=0.5 * arguments["scale"])
+    return algorithm, jb.environments.full_bandit_random(6, 2, 0.4)
 
 
 def choose(arguments):
-    algorithm = jb.adaptive_full_bandit(6, k=2, choices=3, bound="climbed", epsilon=0.3, sigma=0.5 * arguments["scale"])
-    return algorithm, jb.full_bandit_random(6, 2, 0.4)
+    algorithm = jb.algorithms.adaptive_full_bandit(
+        6, k=2, choices=3, bound="climbed", epsilon=0.3, sigma=0.5 * arguments["scale"]
+    )
+    return algorithm, jb.environments.full_bandit_random(6, 2, 0.4)
 
 
 @pytest.mark.slow
@@ -262,7 +266,7 @@ def test_the_same_bytes_for_any_lanes_and_chunk(make):
 @pytest.mark.quickly_compiled
 def test_where_nothing_is_pulled_nothing_stops():
     """So that lanes without a run cost no anchors; one period on, the same estimate stops, with any epsilon as here."""
-    algorithm = jb.sa_foa(5, k=2, support="given", sets=SETS, epsilon=1e9)
+    algorithm = jb.algorithms.sa_foa(5, k=2, support="given", sets=SETS, epsilon=1e9)
     state = algorithm.init(jax.random.key(0))._replace(look=jnp.int32(0))
     stop = jax.jit(algorithm.stop)
     assert not stop(state) and stop(state._replace(rounds=jnp.int32(5)))
@@ -273,14 +277,14 @@ def test_where_nothing_is_pulled_nothing_stops():
 def test_a_decision_class_is_what_recommendations_are_judged_by():
     """Two groups of three, one arm of each: the two best arms are no set of the class."""
     means, family = np.array([0.9, 0.8, 0.1, 0.5, 0.4, 0.3]), partition_matroid([0, 0, 0, 1, 1, 1], [1, 1])
-    environment = jb.full_bandit(means, 2, sigma=0.1, decision_class=family)
-    algorithm = jb.icb(6, k=2, decision_class=family, sigma=0.1)
+    environment = jb.environments.full_bandit(means, 2, sigma=0.1, decision_class=family)
+    algorithm = jb.algorithms.icb(6, k=2, decision_class=family, sigma=0.1)
     result = jb.identify(algorithm, environment, num_runs=20, max_rounds=100_000, delta=0.05)
     assert (result.arrays["recommendation"] == [0, 3]).all() and not result.errors().any()
     state = environment.init(jax.random.key(0))
     assert environment.simple_regret(state, jnp.array([1, 3])) == pytest.approx(0.1, abs=1e-6)
     assert np.isnan(environment.simple_regret(state, jnp.array([0, 1])))  # better than all that is allowed
-    other = jb.identify(jb.icb(6, k=2, sigma=0.1, delta=0.05), environment, num_runs=3, max_rounds=100_000)
+    other = jb.identify(jb.algorithms.icb(6, k=2, sigma=0.1, delta=0.05), environment, num_runs=3, max_rounds=100_000)
     assert (other.arrays["recommendation"] == [0, 1]).all() and other.unjudged == 3 and other.errors() is None
     assert "error unknown (3 of the recommendations cannot be judged)" in other.headline()
 
@@ -292,62 +296,91 @@ def one_of_each(groups=(0, 0, 0, 1, 1, 1)):
 def test_a_rule_is_judged_by_the_class_that_it_recommends_from_or_refused():
     """Its best answer, 0 and 3, was an error of a rate of 1 beside the two best arms, 0 and 1."""
     means, other = [0.9, 0.8, 0.1, 0.5, 0.4, 0.3], one_of_each((0, 1, 0, 1, 0, 1))
-    rule, plain = jb.icb(6, k=2, decision_class=one_of_each(), sigma=0.1, delta=0.05), jb.full_bandit(means, 2)
+    rule, plain = (
+        jb.algorithms.icb(6, k=2, decision_class=one_of_each(), sigma=0.1, delta=0.05),
+        jb.environments.full_bandit(means, 2),
+    )
     said = "^icb recommends the best set of its class, partition_matroid, but full_bandit judges it by the best of "
     for judge, whose in ((None, "all sets"), (other, "another class, partition_matroid")):
-        environment = jb.full_bandit(means, 2, sigma=0.1, decision_class=judge)
+        environment = jb.environments.full_bandit(means, 2, sigma=0.1, decision_class=judge)
         with pytest.raises(ValueError, match=said + whose + ": must be the same; give both the same decision_class"):
             jb.identify(rule, environment, num_runs=3)
         with pytest.raises(ValueError, match=said + whose):
             jb.run_until_stop(jax.random.key(0), rule, environment, 100)
-    fit.check_recommendations(rule, jb.full_bandit(means, 2, decision_class=one_of_each()))  # made twice
-    fit.check_recommendations(jb.icb(6, k=2, decision_class=top_k(6, 2)), plain)
-    fit.check_recommendations(jb.icb(6, k=2), jb.full_bandit(means, 2, decision_class=top_k(6, 2)))
-    fit.check_recommendations(jb.icb(6, k=2), jb.full_bandit(means, 2, decision_class=other))  # unknown if it is better
+    fit.check_recommendations(rule, jb.environments.full_bandit(means, 2, decision_class=one_of_each()))  # made twice
+    fit.check_recommendations(jb.algorithms.icb(6, k=2, decision_class=top_k(6, 2)), plain)
+    fit.check_recommendations(
+        jb.algorithms.icb(6, k=2), jb.environments.full_bandit(means, 2, decision_class=top_k(6, 2))
+    )
+    fit.check_recommendations(
+        jb.algorithms.icb(6, k=2), jb.environments.full_bandit(means, 2, decision_class=other)
+    )  # unknown if it is better
     fit.check_recommendations(rule, plain._replace(simple_regret=None))  # nobody judges
-    fit.check_pair(rule, jb.full_bandit(means, 2, sigma=0.1))  # the regret of what is pulled is another matter
+    fit.check_pair(
+        rule, jb.environments.full_bandit(means, 2, sigma=0.1)
+    )  # the regret of what is pulled is another matter
 
 
 BLOCKS_OF_TWO = [[1, 1, 0, 0], [0, 0, 1, 1], [1, 1, 0, 0]]
 WINDOWS = [[1, 1, 0, 0], [0, 1, 1, 0], [0, 0, 1, 1], [1, 0, 0, 1]]
 BAD = {
     "nothing explored": (
-        lambda: jb.adaptive_full_bandit(6, k=2, explore=0.0),
+        lambda: jb.algorithms.adaptive_full_bandit(6, k=2, explore=0.0),
         "adaptive_full_bandit: explore = 0.0, must be a number in (0, 1]",
     ),
     "a grid that never ends": (
-        lambda: jb.adaptive_full_bandit(6, k=2, grid=1.0),
+        lambda: jb.algorithms.adaptive_full_bandit(6, k=2, grid=1.0),
         "adaptive_full_bandit: grid = 1.0, must be a number in (1, inf)",
     ),
-    "k": (lambda: jb.icb(4, k=4), "icb: k = 4, must be an integer in [1, 3]"),
-    "k of the environment": (lambda: jb.full_bandit(MEANS, 5), "full_bandit: k = 5, must be an integer in [1, 4]"),
-    "k of a crowd": (lambda: jb.crowd("it", feedback="full", k=36), "crowd: k = 36, must be an integer in [1, 35]"),
-    "k of single": (lambda: jb.crowd("it", k=3), "crowd: k = 3, must be omitted with single feedback"),
-    "saqm with one": (lambda: jb.saqm(4, k=1), "saqm: k = 1, must be an integer in [2, 3]"),
+    "k": (lambda: jb.algorithms.icb(4, k=4), "icb: k = 4, must be an integer in [1, 3]"),
+    "k of the environment": (
+        lambda: jb.environments.full_bandit(MEANS, 5),
+        "full_bandit: k = 5, must be an integer in [1, 4]",
+    ),
+    "k of a crowd": (
+        lambda: jb.environments.crowd("it", feedback="full", k=36),
+        "crowd: k = 36, must be an integer in [1, 35]",
+    ),
+    "k of single": (lambda: jb.environments.crowd("it", k=3), "crowd: k = 3, must be omitted with single feedback"),
+    "saqm with one": (lambda: jb.algorithms.saqm(4, k=1), "saqm: k = 1, must be an integer in [2, 3]"),
     "windows": (
-        lambda: jb.saqm(4, k=2, support="given", sets=WINDOWS),
+        lambda: jb.algorithms.saqm(4, k=2, support="given", sets=WINDOWS),
         "saqm: the support's 4 super-arms span 3 of 4 dimensions, must span them all, or some arms cannot be",
     ),
-    "twice": (lambda: jb.icb(4, k=2, support="given", sets=BLOCKS_OF_TWO), "contains a super-arm twice"),
-    "no set of k": (lambda: jb.icb(3, k=2, support="given", sets=[[1, 0, 0]]), "icb: sets[0] is not a super-arm"),
-    "sets for nothing": (lambda: jb.icb(3, k=2, sets=[[1, 1, 0]]), 'icb: sets has support = "given", got support'),
-    "few sets": (lambda: jb.icb(9, k=2, num_sets=8), "icb: num_sets = 8, must be an integer in [9, 36]"),
+    "twice": (lambda: jb.algorithms.icb(4, k=2, support="given", sets=BLOCKS_OF_TWO), "contains a super-arm twice"),
+    "no set of k": (
+        lambda: jb.algorithms.icb(3, k=2, support="given", sets=[[1, 0, 0]]),
+        "icb: sets[0] is not a super-arm",
+    ),
+    "sets for nothing": (
+        lambda: jb.algorithms.icb(3, k=2, sets=[[1, 1, 0]]),
+        'icb: sets has support = "given", got support',
+    ),
+    "few sets": (lambda: jb.algorithms.icb(9, k=2, num_sets=8), "icb: num_sets = 8, must be an integer in [9, 36]"),
     "too many": (
-        lambda: jb.exhaustive(24, k=12),
+        lambda: jb.algorithms.exhaustive(24, k=12),
         "exhaustive: num_arms = 24, k = 12 make 2704156 super-arms, must be at most 200000: all of them are scored",
     ),
-    "g on all": (lambda: jb.icb(30, k=9, support="all", allocation="g"), "more than 5000 are not listed"),
-    "every round": (lambda: jb.icb(25, k=9, schedule="every"), "must be at most 24: every round would invert"),
+    "g on all": (lambda: jb.algorithms.icb(30, k=9, support="all", allocation="g"), "more than 5000 are not listed"),
+    "every round": (
+        lambda: jb.algorithms.icb(25, k=9, schedule="every"),
+        "must be at most 24: every round would invert",
+    ),
     "paths of many lengths": (
-        lambda: jb.icb(3, k=2, decision_class=dag_paths(3, [(0, 1), (1, 2), (0, 2)], 0, 2)),
+        lambda: jb.algorithms.icb(3, k=2, decision_class=dag_paths(3, [(0, 1), (1, 2), (0, 2)], 0, 2)),
         "icb: decision_class = dag_paths has sets of different sizes among 3 arms, must have sets of size k = 2",
     ),
     "trees of three": (
-        lambda: jb.full_bandit(MEANS, 2, decision_class=spanning_trees(4, [(0, 1), (1, 2), (2, 3), (3, 0), (0, 2)])),
+        lambda: jb.environments.full_bandit(
+            MEANS, 2, decision_class=spanning_trees(4, [(0, 1), (1, 2), (2, 3), (3, 0), (0, 2)])
+        ),
         "full_bandit: decision_class = spanning_trees has sets of size 3 among 5 arms, must have sets of size k = 2",
     ),
-    "means of Bernoulli": (lambda: jb.full_bandit([0.5, 1.2], 1, noise="bernoulli"), "full_bandit: means[1] = 1.2"),
-    "answers": (lambda: jb.crowd_answers("/no/such"), "cannot be read (No such file or directory)"),
+    "means of Bernoulli": (
+        lambda: jb.environments.full_bandit([0.5, 1.2], 1, noise="bernoulli"),
+        "full_bandit: means[1] = 1.2",
+    ),
+    "answers": (lambda: jb.environments.crowd_answers("/no/such"), "cannot be read (No such file or directory)"),
 }
 
 
@@ -386,7 +419,7 @@ SYNTHETIC = {"exhaustive": 188_918, "saqm": 1_291_695, "sa_foa": 188_918, "icb":
 def test_stopping_times_of_the_synthetic_line(name):
     """Within three standard errors of the difference of means, ten runs against thirty: one false alarm in 370 each."""
     told = {"k": 5, "support": "all", "sigma": 5.0} | ({"alpha": "fixed"} if name == "saqm" else {})
-    environment = jb.full_bandit_random(10, 5, 0.5, sigma=1.0)
+    environment = jb.environments.full_bandit_random(10, 5, 0.5, sigma=1.0)
     result = jb.identify(getattr(jb, name)(10, **told), environment, num_runs=30, max_rounds=100_000_000, delta=0.05)
     samples = result.samples()
     error = samples.std(ddof=1) * np.sqrt(1 / 10 + 1 / 30)

@@ -302,7 +302,8 @@ def test_the_names_without_lazy_loader_and_filelock(tmp_path):
     from benchmarks import goals
     print(json.dumps({name: callable(getattr(jb, name)) for name in dir(jb)}))
     try:
-        jb.simulate(jb.ucb1(2), jb.bernoulli([0.1, 0.9]), horizon=2, num_runs=1, checkpoint_dir="written")
+        played = jb.algorithms.ucb1(2), jb.environments.bernoulli([0.1, 0.9])
+        jb.simulate(*played, horizon=2, num_runs=1, directory="written")
     except ModuleNotFoundError as error:
         assert str(error).startswith("filelock is not installed"), error
     else:

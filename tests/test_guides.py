@@ -9,11 +9,11 @@ import tomllib
 import pytest
 
 import jaxbandit
-from jaxbandit.base import text
 from jaxbandit.lab import cli
 from jaxbandit.lab.experiments import forecast
 from jaxbandit.lab.specs import search, session, source, spec
 from jaxbandit.lab.specs.registry import ALGORITHMS, ENVIRONMENTS, WRAPPERS
+from jaxbandit.support import text
 
 pytestmark = pytest.mark.quickly_compiled
 

@@ -215,7 +215,7 @@ def sample(key, n):
 
 
 def drawn(key, n):
-    return jb.random_configs(key, n, lr=jb.loguniform(1e-3, 1.0), momentum=jb.choice([0.5]))
+    return jb.space.random_configs(key, n, lr=jb.space.loguniform(1e-3, 1.0), momentum=jb.space.choice([0.5]))
 
 
 class Killed(BaseException):

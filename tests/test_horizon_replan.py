@@ -11,8 +11,6 @@ import numpy as np
 import pytest
 
 from jaxbandit.base.contract import Algorithm, Outcome, Phases, Replan
-from jaxbandit.base.numerics import argmax, as_float, get_at, set_at
-from jaxbandit.base.types import Array
 from jaxbandit.decide.loading import load
 from jaxbandit.engine.driver import drive
 from jaxbandit.engine.driver.execution import Execution
@@ -22,6 +20,8 @@ from jaxbandit.engine.rounds import keys
 from jaxbandit.engine.rounds.single import SingleRun
 from jaxbandit.environments.stationary.gaussian import gaussian
 from jaxbandit.running.simulate import simulate
+from jaxbandit.support.numerics import argmax, as_float, get_at, set_at
+from jaxbandit.support.types import Array
 
 MEANS = np.array([0.9, 0.3, 0.0])
 
@@ -178,10 +178,10 @@ def test_interrupted_and_resumed(whole, tmp_path, monkeypatch):
         raise Interrupted
 
     with pytest.raises(Interrupted):
-        simulate_cell(make, MEANS, **OPTIONS, execution=Execution(checkpoint_dir=tmp_path, progress=stop))
+        simulate_cell(make, MEANS, **OPTIONS, execution=Execution(directory=tmp_path, progress=stop))
     with pytest.raises(ValueError, match="of another simulation"):
-        simulate_cell(make, MEANS, **OPTIONS, execution=Execution(checkpoint_dir=tmp_path), replan_late=1)
-    rest = simulate_cell(make, MEANS, **OPTIONS, execution=Execution(checkpoint_dir=tmp_path))
+        simulate_cell(make, MEANS, **OPTIONS, execution=Execution(directory=tmp_path), replan_late=1)
+    rest = simulate_cell(make, MEANS, **OPTIONS, execution=Execution(directory=tmp_path))
     same(whole, rest)
     assert rest.run_steps < whole.run_steps and rest.kinds_mean.tobytes() == whole.kinds_mean.tobytes()
 
@@ -202,7 +202,7 @@ def test_a_plan_that_never_ends_is_reported():
 
 @pytest.mark.slow
 def test_another_replanning_is_another_simulation(tmp_path):
-    options = {"horizon": 20, "num_runs": 5, "execution": Execution(checkpoint_dir=tmp_path)}
+    options = {"horizon": 20, "num_runs": 5, "execution": Execution(directory=tmp_path)}
     simulate_cell(make, MEANS, **options)
 
     def other(means):

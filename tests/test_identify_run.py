@@ -15,7 +15,6 @@ from results_by_hand import stopping
 
 from jaxbandit.algorithms.exploration.presets import lingape, lucb
 from jaxbandit.base.contract import Rewards
-from jaxbandit.base.refusals import BadInput
 from jaxbandit.decide.loading import load
 from jaxbandit.engine.driver.execution import Execution
 from jaxbandit.engine.driver.identify import Identified
@@ -32,6 +31,7 @@ from jaxbandit.running import progress
 from jaxbandit.running.identify import identify
 from jaxbandit.running.progress import progress_bar
 from jaxbandit.running.sweep import sweep
+from jaxbandit.support.refusals import BadInput
 
 pytestmark = pytest.mark.quickly_compiled
 

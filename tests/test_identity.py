@@ -17,13 +17,13 @@ import pytest
 from jax.extend.core import Jaxpr
 
 from jaxbandit.algorithms import ucb1
-from jaxbandit.base.refusals import NoLocks
 from jaxbandit.engine.driver.execution import Execution
 from jaxbandit.engine.driver.horizon import simulate_cell
 from jaxbandit.engine.storage import checkpoint, directories, identity
 from jaxbandit.engine.storage import files as storage
 from jaxbandit.engine.storage.json_files import read_json, write_json
 from jaxbandit.environments.stationary.bernoulli import bernoulli
+from jaxbandit.support.refusals import NoLocks
 
 MEANS = np.array([0.9, 0.3, 0.0])
 
@@ -33,7 +33,7 @@ def make_plain(means):
 
 
 def test_what_differs_is_named(tmp_path):
-    options = {"horizon": 100, "num_runs": 20, "execution": Execution(checkpoint_dir=tmp_path)}
+    options = {"horizon": 100, "num_runs": 20, "execution": Execution(directory=tmp_path)}
     simulate_cell(make_plain, MEANS, **options)
 
     def refused(words, make=make_plain, means=MEANS, **changes):
@@ -109,7 +109,7 @@ def test_one_process_in_a_directory(tmp_path):
             sys.stdin.read()
     """
     command, pipe = [sys.executable, "-c", textwrap.dedent(code), str(tmp_path)], subprocess.PIPE
-    options = {"horizon": 100, "num_runs": 20, "execution": Execution(checkpoint_dir=tmp_path)}
+    options = {"horizon": 100, "num_runs": 20, "execution": Execution(directory=tmp_path)}
     with subprocess.Popen(command, stdin=pipe, stdout=pipe) as process:
         assert process.stdout.readline() == b"in\n"
         with pytest.raises(ValueError, match=f"in use by process {process.pid} on .*; wait") as error:

@@ -25,7 +25,7 @@ optuna.logging.set_verbosity(optuna.logging.ERROR)
 
 @functools.cache
 def race(num_arms):
-    return jb.paired_race(num_arms, epsilon=0.01)
+    return jb.algorithms.paired_race(num_arms, epsilon=0.01)
 
 
 def sampler(**given):
@@ -249,7 +249,7 @@ def test_a_value_outside_the_range_of_the_rule_names_the_configuration():
     def outside(trial):
         return objective(trial) + 1
 
-    own = BanditSampler(CONFIGS, jb.betting_race(6, delta=0.1))
+    own = BanditSampler(CONFIGS, jb.algorithms.betting_race(6, delta=0.1))
     line = ends(study(own), outside)
     assert line.startswith("BanditSampler: {'lr': 0.1, 'optimizer': 'sgd'} has the value 1.8"), line
     assert line.endswith("at index 0, must be in [0, 1], for which betting_race is made"), line
@@ -473,7 +473,7 @@ def test_failures_are_counted():
 
 
 def test_a_loss_in_a_known_range_is_its_mirror_image_for_the_rule():
-    own = BanditSampler(CONFIGS, jb.betting_race(6, delta=0.1))
+    own = BanditSampler(CONFIGS, jb.algorithms.betting_race(6, delta=0.1))
     found = study(own, direction="minimize")
     found.optimize(lambda trial: 1 - min(objective(trial), 1), n_trials=40)
     shown = certificate(found)

@@ -39,7 +39,7 @@ SMOOTHING = {"var_smoothing": [1e-9, 0.03, 0.3, 1.0]}
 
 @functools.cache
 def few_rounds(num_arms):
-    return jb.paired_race(num_arms, epsilon=0.02)
+    return jb.algorithms.paired_race(num_arms, epsilon=0.02)
 
 
 def search(**changed):
@@ -210,7 +210,8 @@ BAD = {
     "max_splits": ({"max_splits": 0}, "BanditSearchCV: max_splits = 0, must be an integer >= 1"),
     "rule, an algorithm": (
         {"rule": few_rounds(4)},
-        "BanditSearchCV: rule = <Algorithm paired_race>, must be a function of num_arms, such as jb.paired_race",
+        "BanditSearchCV: rule = <Algorithm paired_race>, must be a function of num_arms, such as "
+        "jb.algorithms.paired_race",
     ),
     "rule's arms": (
         {"rule": lambda n: few_rounds(3)},
@@ -256,7 +257,7 @@ BAD = {
         "|score| <= 1e150; give error_score a number, or leave rule out",
     ),
     "a score outside the range": (
-        {"scoring": lambda estimator, X, y: 1.5, "rule": jb.betting_race},
+        {"scoring": lambda estimator, X, y: 1.5, "rule": jb.algorithms.betting_race},
         "BanditSearchCV: the score of {'var_smoothing': 1e-09} on split 0 is 1.5, must be in [0, 1], for which "
         "betting_race is made",
     ),

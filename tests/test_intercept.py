@@ -14,16 +14,16 @@ pytestmark = pytest.mark.quickly_compiled
 ARMS, DIM, ROUNDS = 3, 2, 60
 FEATURES = np.cos(np.arange(6.0)).reshape(3, 2)
 RULES = {
-    "lin_ucb_disjoint": lambda d, **o: jb.lin_ucb_disjoint(ARMS, d, **o),
-    "lin_ts_disjoint": lambda d, **o: jb.lin_ts_disjoint(ARMS, d, **o),
-    "lin_ucb_hybrid": lambda d, **o: jb.lin_ucb_hybrid(FEATURES, d, **o),
-    "lin_ucb_shared": lambda d, **o: jb.lin_ucb_shared(ARMS, d, **o),
-    "oful": lambda d, **o: jb.lin_ucb_shared(ARMS, d, variant="oful", delta=0.1, regularization=0.01, **o),
-    "lin_ts_shared": lambda d, **o: jb.lin_ts_shared(ARMS, d, **o),
-    "theory": lambda d, **o: jb.lin_ts_shared(ARMS, d, variant="theory", delta=0.1, sigma=0.1, **o),
-    "ridge_greedy": lambda d, **o: jb.ridge_greedy(ARMS, (d,), **o),
-    "ridge_epsilon": lambda d, **o: jb.ridge_epsilon(ARMS, (d,), **o),
-    "ridge_softmax": lambda d, **o: jb.ridge_softmax(ARMS, (ARMS, d), **o),
+    "lin_ucb_disjoint": lambda d, **o: jb.algorithms.lin_ucb_disjoint(ARMS, d, **o),
+    "lin_ts_disjoint": lambda d, **o: jb.algorithms.lin_ts_disjoint(ARMS, d, **o),
+    "lin_ucb_hybrid": lambda d, **o: jb.algorithms.lin_ucb_hybrid(FEATURES, d, **o),
+    "lin_ucb_shared": lambda d, **o: jb.algorithms.lin_ucb_shared(ARMS, d, **o),
+    "oful": lambda d, **o: jb.algorithms.lin_ucb_shared(ARMS, d, variant="oful", delta=0.1, regularization=0.01, **o),
+    "lin_ts_shared": lambda d, **o: jb.algorithms.lin_ts_shared(ARMS, d, **o),
+    "theory": lambda d, **o: jb.algorithms.lin_ts_shared(ARMS, d, variant="theory", delta=0.1, sigma=0.1, **o),
+    "ridge_greedy": lambda d, **o: jb.algorithms.ridge_greedy(ARMS, (d,), **o),
+    "ridge_epsilon": lambda d, **o: jb.algorithms.ridge_epsilon(ARMS, (d,), **o),
+    "ridge_softmax": lambda d, **o: jb.algorithms.ridge_softmax(ARMS, (ARMS, d), **o),
 }
 
 
@@ -72,13 +72,15 @@ def test_the_radius_of_oful_counts_the_intercept_as_a_dimension():
             matrix, total = matrix + np.outer(x[a], x[a]), total + y[a] * x[a]
         return actions
 
-    rule = jb.lin_ucb_shared(ARMS, DIM, variant="oful", delta=delta, regularization=prior, sigma=sigma, theta_norm=norm)
+    rule = jb.algorithms.lin_ucb_shared(
+        ARMS, DIM, variant="oful", delta=delta, regularization=prior, sigma=sigma, theta_norm=norm
+    )
     found = played(rule, contexts, rewards)
     np.testing.assert_array_equal(found, by_numpy(DIM + 1))
     assert (found != by_numpy(DIM)).any()
 
 
-@pytest.mark.parametrize("rule", [jb.lin_ucb_disjoint, jb.lin_ts_disjoint])
+@pytest.mark.parametrize("rule", [jb.algorithms.lin_ucb_disjoint, jb.algorithms.lin_ts_disjoint])
 def test_a_level_that_no_context_shows_is_learned(rule):
     """Arm 1 is better by .4 for everybody, and contexts are noise: without an intercept nobody could see it."""
     rng = np.random.default_rng(2)
@@ -89,7 +91,15 @@ def test_a_level_that_no_context_shows_is_learned(rule):
 
 
 @pytest.mark.statistical
-@pytest.mark.parametrize("rule", [jb.ridge_epsilon, jb.ridge_greedy, jb.ridge_softmax, jb.logistic_epsilon])
+@pytest.mark.parametrize(
+    "rule",
+    [
+        jb.algorithms.ridge_epsilon,
+        jb.algorithms.ridge_greedy,
+        jb.algorithms.ridge_softmax,
+        jb.algorithms.logistic_epsilon,
+    ],
+)
 def test_no_arm_is_preferred_for_having_come_first(rule):
     """Both arms are alike: the first is pulled in half of the rounds, within five standard errors of 400 runs: 6e-7."""
     rng = np.random.default_rng(4)

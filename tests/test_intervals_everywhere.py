@@ -62,12 +62,12 @@ def laws(seed):
 @functools.cache
 def rule(name):
     return {
-        "uniform": lambda: jb.uniform(2),
-        "student_race": lambda: jb.student_race(2),
-        "paired_race": lambda: jb.paired_race(2),
-        "quantile_race": lambda: jb.quantile_race(2),
-        "bernstein_race": lambda: jb.bernstein_race(2),
-        "bounded": lambda: jb.uniform(2)._replace(rewards=jb.Rewards(0.0, 1.0)),
+        "uniform": lambda: jb.algorithms.uniform(2),
+        "student_race": lambda: jb.algorithms.student_race(2),
+        "paired_race": lambda: jb.algorithms.paired_race(2),
+        "quantile_race": lambda: jb.algorithms.quantile_race(2),
+        "bernstein_race": lambda: jb.algorithms.bernstein_race(2),
+        "bounded": lambda: jb.algorithms.uniform(2)._replace(rewards=jb.Rewards(0.0, 1.0)),
     }[name]()
 
 

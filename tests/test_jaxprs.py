@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 import jaxbandit as jb
-from jaxbandit.base import numerics
 from jaxbandit.engine.layout import batching, jaxprs
 from jaxbandit.engine.rounds.stopping import StoppingRun
+from jaxbandit.support import numerics
 
 STATE, FEEDBACK = np.array([1.0, 2.0], np.float32), np.array([3.0, 4.0, 5.0], np.float32)
 MATRIX = np.array([[1.0, 0.0, 2.0], [0.0, 0.0, 1.0]], np.float32)
@@ -75,14 +75,14 @@ def test_what_cannot_be_at_fault_is_not_watched():
     def recorder(algorithm, environment):
         return StoppingRun(lambda _: (algorithm, environment), None, "threefry4x32").recorder
 
-    arms = jb.lucb(2, delta=0.1, sigma=0.5)
-    bernoulli = jb.bernoulli([0.2, 0.8])
+    arms = jb.algorithms.lucb(2, delta=0.1, sigma=0.5)
+    bernoulli = jb.environments.bernoulli([0.2, 0.8])
     with jax.enable_x64(True):
         assert not recorder(arms, bernoulli).watches
         assert recorder(arms, bernoulli._replace(rewards=jb.Rewards(0.5, 1.0, sigma=0.5))).watches
-        assert recorder(arms, jb.gaussian([0.2, 0.8], sigma=0.5)).watches
-        crowd = jb.full_bandit([0.1, 0.2, 0.8], 2)
-        kept = recorder(jb.icb(3, k=2, delta=0.1, support="all"), crowd)
+        assert recorder(arms, jb.environments.gaussian([0.2, 0.8], sigma=0.5)).watches
+        crowd = jb.environments.full_bandit([0.1, 0.2, 0.8], 2)
+        kept = recorder(jb.algorithms.icb(3, k=2, delta=0.1, support="all"), crowd)
     assert kept.keeper is not None and not kept.watches and kept.watched == ()
 
 

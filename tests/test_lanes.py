@@ -16,8 +16,6 @@ from jaxbandit.algorithms.exploration.icb import icb
 from jaxbandit.algorithms.exploration.presets import lingape, lucb
 from jaxbandit.base.batches import Batch
 from jaxbandit.base.contract import Algorithm, Outcome, Replan
-from jaxbandit.base.numerics import as_float, get_at, set_at
-from jaxbandit.base.types import Array
 from jaxbandit.engine.driver import drive, queues
 from jaxbandit.engine.driver.execution import Execution
 from jaxbandit.engine.driver.identify import identify_cell
@@ -25,6 +23,8 @@ from jaxbandit.engine.rounds.stopping import StoppingRun
 from jaxbandit.environments.combinatorial.full_bandit import full_bandit
 from jaxbandit.environments.linear_arms.soare import soare
 from jaxbandit.environments.stationary.gaussian import gaussian
+from jaxbandit.support.numerics import as_float, get_at, set_at
+from jaxbandit.support.types import Array
 
 MEANS = np.array([0.9, 0.3, 0.0])
 FEATURES = np.vstack([np.eye(3), [[np.cos(0.5), np.sin(0.5), 0.0]]])
@@ -217,8 +217,8 @@ def test_two_workers_with_linear_algebra_end():
     code = """
         import numpy as np
         import jaxbandit as jb
-        algorithm = jb.saqm(24, k=6, schedule="every", epsilon=50.0)  # stops at its first look
-        world = jb.full_bandit(np.linspace(0, 1, 24), 6)
+        algorithm = jb.algorithms.saqm(24, k=6, schedule="every", epsilon=50.0)  # stops at its first look
+        world = jb.environments.full_bandit(np.linspace(0, 1, 24), 6)
         result = jb.identify(algorithm, world, num_runs=128, max_rounds=100, workers=2)
         print(len(result.samples()))
         """
@@ -348,20 +348,20 @@ def test_interrupted_and_resumed(make, tmp_path):
                 raise Interrupted
 
         directory = tmp_path / str(calls)
-        execution = Execution(checkpoint_dir=directory, chunk=64, width=64)
+        execution = Execution(directory=directory, chunk=64, width=64)
         with pytest.raises(Interrupted):
             identify_cell(make, MEANS, num_runs=400, execution=execution._replace(progress=stop))
         assert list(directory.glob("*.npz"))
         rest = identify_cell(make, MEANS, num_runs=400, execution=execution)
         same(whole, rest)
         assert rest.run_steps < whole.run_steps  # what was saved is not played again
-    again = identify_cell(make, MEANS, num_runs=400, execution=Execution(checkpoint_dir=tmp_path / "1"))
+    again = identify_cell(make, MEANS, num_runs=400, execution=Execution(directory=tmp_path / "1"))
     same(whole, again)
     assert again.run_steps == 0 and np.isnan(again.lane_utilization)
 
 
 def test_a_checkpoint_of_something_else_is_refused(tmp_path):
-    options = {"num_runs": 20, "execution": Execution(checkpoint_dir=tmp_path, workers=1)}
+    options = {"num_runs": 20, "execution": Execution(directory=tmp_path, workers=1)}
     identify_cell(make_race, MEANS, **options)
     for change in ({"seed": 1}, {"max_rounds": 99}, {"implementation": "threefry2x32"}):
         with pytest.raises(ValueError, match="of another simulation"):
@@ -460,7 +460,7 @@ def test_killed_five_times_ends_with_the_same_bytes(tmp_path):
         from pathlib import Path
 
         def main(directory, out):
-            execution = Execution(checkpoint_dir=directory, workers=2, width=64)
+            execution = Execution(directory=directory, workers=2, width=64)
             found = identify_cell(make_lucb, MEANS, num_runs=60000, execution=execution)
             np.savez(f"{out}.npz", **{k: v for k, v in found._asdict().items() if isinstance(v, np.ndarray)})
             Path(f"{out}.npz").rename(out)  # whole, or not there

@@ -19,8 +19,8 @@ ROOT = Path(__file__).parent.parent
 
 # A part may import these, what they reach, and itself. The longest name decides: lab.specs before lab.
 ARROWS = {
-    "base.support": (),
-    "base": ("base.support",),
+    "support": (),
+    "base": ("support",),
     "theory.solvers": ("base",),
     "theory.estimators": ("theory.solvers",),
     "theory.intervals": ("base",),
@@ -53,12 +53,11 @@ ARROWS = {
     "lab": ("lab.cli",),
     "__main__": ("lab",),
 }
-# Files of base without a notion of bandits.
-SUPPORT = "types domains checks refusals text markup extras version".split()
 # Other parts take an algorithm or an environment from these packages by its public name, never from its file.
 CONCRETE = ("algorithms", "environments")
 # Files that import a module whose name is computed, and what it may be.
 BY_STRING = {
+    "jaxbandit": "a public name, whose module the stub says",
     "jaxbandit.lab.specs.references": "a factory outside the package, which a user names in TOML",
     "jaxbandit.lab.specs.entry": "a registered factory, whose module the stub of its package names, or a user's",
     "jaxbandit.running.factories": "the factory of a functools.partial, on an executor's worker",
@@ -68,8 +67,6 @@ BY_STRING = {
 def room_of(module: str) -> str:
     """The part to which a module belongs: the longest name in ARROWS."""
     parts = module.split(".")[1:]
-    if parts[:1] == ["base"] and len(parts) == 2 and parts[1] in SUPPORT:
-        return "base.support"
     for length in (2, 1):
         if (room := ".".join(parts[:length])) in ARROWS:
             return room
@@ -260,8 +257,8 @@ def test_a_circle_of_files_is_found(case):
 
 
 FORBIDDEN = {
-    "support -> contract": ("jaxbandit.base.checks", "from jaxbandit.base.contract import Algorithm"),
-    "base -> theory": ("jaxbandit.base.numerics", "import jaxbandit.theory.solvers.kl"),
+    "support -> contract": ("jaxbandit.support.checks", "from jaxbandit.base.contract import Algorithm"),
+    "base -> theory": ("jaxbandit.base.metrics", "import jaxbandit.theory.solvers.kl"),
     "solvers -> estimators": ("jaxbandit.theory.solvers.kl", "from jaxbandit.theory.estimators import counts"),
     "estimators -> algorithms": ("jaxbandit.theory.estimators.x", "from jaxbandit.algorithms import ucb1"),
     "bounds -> environments": ("jaxbandit.theory.bounds.x", "from jaxbandit.environments.stationary.beta import beta"),
@@ -317,14 +314,14 @@ ALLOWED = {
     "algorithm -> estimators": ("jaxbandit.algorithms.regret.x", "from jaxbandit.theory.estimators import counts"),
     "algorithm -> algorithm": ("jaxbandit.algorithms.regret.x", "from . import index_policy"),
     "environment -> bounds": ("jaxbandit.environments.x", "from jaxbandit.theory.bounds.regret import k_inf"),
-    "checks": ("jaxbandit.engine.x", "from jaxbandit.base import checks"),
+    "checks": ("jaxbandit.engine.x", "from jaxbandit.support import checks"),
     "running -> bounds": ("jaxbandit.running.x", "from jaxbandit.theory.bounds import regret"),
     "sessions -> engine": ("jaxbandit.decide.sessions.x", "from jaxbandit.engine.rounds import keys"),
     "papers -> experiments": ("jaxbandit.lab.papers.x", "from jaxbandit.lab.experiments import experiment"),
     "running -> algorithms": ("jaxbandit.running.x", "from jaxbandit.algorithms import ucb1"),
     "specs -> registered names": ("jaxbandit.lab.specs.x", "from jaxbandit import algorithms"),
     "cli -> specs": ("jaxbandit.lab.cli.x", "from jaxbandit.lab.specs import spec"),
-    "others' packages": ("jaxbandit.base.types", "import jax.numpy as jnp"),
+    "others' packages": ("jaxbandit.support.types", "import jax.numpy as jnp"),
     "public face shows all": ("jaxbandit", "from jaxbandit.algorithms.regret.ucb import ucb"),
 }
 

@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 
 import jaxbandit as jb
-from jaxbandit.base.refusals import BadInput
 from jaxbandit.decide.tuning.configs import read
 from jaxbandit.decide.tuning.result import tune_result
 from jaxbandit.decide.tuning.stored_values import NotRestored, decoded, encoded
 from jaxbandit.engine.storage import files as storage
 from jaxbandit.engine.storage.json_files import read_json, write_json
+from jaxbandit.support.refusals import BadInput
 
 TRAINEE = jb.Trainee(
     lambda key, config: config["x"], lambda state, key, config: state + config["x"], lambda state, config: state
@@ -43,7 +43,7 @@ def _halved(of, **options):
 
 
 SEARCHES = {
-    "tune": lambda: jb.tune(score, jb.grid(x=[0.0, 1.0, 2.0]), epsilon=0.5, max_trainings=90),
+    "tune": lambda: jb.tune(score, jb.space.grid(x=[0.0, 1.0, 2.0]), epsilon=0.5, max_trainings=90),
     "dictionaries": lambda: jb.tune(
         score, [{"x": 0.5}, {"x": 1, "act": ("a", None)}], max_trainings=40, maximize=False
     ),
@@ -54,10 +54,14 @@ SEARCHES = {
     "successive_halving": lambda: _halved(jb.successive_halving, min_steps=1, max_steps=4),
     "hyperband": lambda: jb.hyperband(TRAINEE, lambda seed, count: {"x": np.arange(count) / 8}, max_steps=4),
     "search": lambda: jb.search(
-        score, {"x": jb.uniform_float(0.0, 1.0), "act": jb.choice(["a", "b"])}, "random", max_trainings=60, extra=3
+        score,
+        {"x": jb.space.uniform_float(0.0, 1.0), "act": jb.space.choice(["a", "b"])},
+        "random",
+        max_trainings=60,
+        extra=3,
     ),
     "search without finalists": lambda: jb.search(
-        score, {"x": jb.uniform_float(0.0, 1.0)}, "random", max_trainings=9, finalists=1
+        score, {"x": jb.space.uniform_float(0.0, 1.0)}, "random", max_trainings=9, finalists=1
     ),
 }
 
@@ -148,9 +152,13 @@ def test_other_values_are_said_not_to_be_restored(value):
 
 
 RULES = {
-    "regret": lambda: jb.simulate(jb.ucb1(2), jb.bernoulli([0.9, 0.1]), horizon=4, num_runs=2),
-    "stopping": lambda: jb.identify(jb.lucb(2, delta=0.3), jb.bernoulli([0.9, 0.1]), num_runs=2),
-    "budget": lambda: jb.identify(jb.sequential_halving(2, budget=8), jb.bernoulli([0.9, 0.1]), num_runs=2),
+    "regret": lambda: jb.simulate(jb.algorithms.ucb1(2), jb.environments.bernoulli([0.9, 0.1]), horizon=4, num_runs=2),
+    "stopping": lambda: jb.identify(
+        jb.algorithms.lucb(2, delta=0.3), jb.environments.bernoulli([0.9, 0.1]), num_runs=2
+    ),
+    "budget": lambda: jb.identify(
+        jb.algorithms.sequential_halving(2, budget=8), jb.environments.bernoulli([0.9, 0.1]), num_runs=2
+    ),
 }
 
 

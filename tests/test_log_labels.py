@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import jaxbandit as jb
-from jaxbandit.base.refusals import BadInput
 from jaxbandit.lab import cli
+from jaxbandit.support.refusals import BadInput
 
 RNG = np.random.default_rng(1)
 

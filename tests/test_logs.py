@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import jaxbandit as jb
-from jaxbandit.base.refusals import BadInput
+from jaxbandit.support.refusals import BadInput
 
 N, ARMS = 20, 3
 RNG = np.random.default_rng(0)

@@ -16,15 +16,15 @@ MEANS = np.array([0.9, 0.1, 0.7, 0.2])
 
 # By name: the algorithm, told of so much noise that it needs more than 2^32 pulls, and the mean of each arm.
 RULES = {
-    "xy_static": (lambda: jb.xy_static(FEATURES, sigma=3e4, grid=1.3), FEATURES @ THETA),
-    "g_static": (lambda: jb.g_static(FEATURES, sigma=3e4, grid=1.3), FEATURES @ THETA),
-    "xy_oracle": (lambda: jb.xy_oracle(FEATURES, THETA, sigma=3e4, grid=1.3), FEATURES @ THETA),
-    "xy_adaptive": (lambda: jb.xy_adaptive(FEATURES, sigma=3e4), FEATURES @ THETA),
-    "rage": (lambda: jb.rage(FEATURES, sigma=1e4), FEATURES @ THETA),
-    "icb": (lambda: jb.icb(4, k=2, sigma=1e4, grid=1.3), MEANS),
-    "icb, unlisted": (lambda: jb.icb(30, k=5, support="all", sigma=1e4, grid=1.3), np.arange(30) / 30),
-    "saqm": (lambda: jb.saqm(4, k=2, sigma=1e4, grid=1.3), MEANS),
-    "adaptive_full_bandit": (lambda: jb.adaptive_full_bandit(4, k=2, sigma=1e4, choices=2), MEANS),
+    "xy_static": (lambda: jb.algorithms.xy_static(FEATURES, sigma=3e4, grid=1.3), FEATURES @ THETA),
+    "g_static": (lambda: jb.algorithms.g_static(FEATURES, sigma=3e4, grid=1.3), FEATURES @ THETA),
+    "xy_oracle": (lambda: jb.algorithms.xy_oracle(FEATURES, THETA, sigma=3e4, grid=1.3), FEATURES @ THETA),
+    "xy_adaptive": (lambda: jb.algorithms.xy_adaptive(FEATURES, sigma=3e4), FEATURES @ THETA),
+    "rage": (lambda: jb.algorithms.rage(FEATURES, sigma=1e4), FEATURES @ THETA),
+    "icb": (lambda: jb.algorithms.icb(4, k=2, sigma=1e4, grid=1.3), MEANS),
+    "icb, unlisted": (lambda: jb.algorithms.icb(30, k=5, support="all", sigma=1e4, grid=1.3), np.arange(30) / 30),
+    "saqm": (lambda: jb.algorithms.saqm(4, k=2, sigma=1e4, grid=1.3), MEANS),
+    "adaptive_full_bandit": (lambda: jb.algorithms.adaptive_full_bandit(4, k=2, sigma=1e4, choices=2), MEANS),
 }
 QUICK = ("xy_static",)
 

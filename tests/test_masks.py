@@ -11,7 +11,7 @@ from tiers import a_few
 import jaxbandit as jb
 from jaxbandit.algorithms.regret.index_policy import IndexState, index_policy
 from jaxbandit.base import offers
-from jaxbandit.base.numerics import argmax, as_float
+from jaxbandit.support.numerics import argmax, as_float
 
 NUM_ARMS = 5
 MEANS = np.array([0.9, 0.8, 0.7, 0.6, 0.5])
@@ -84,15 +84,20 @@ def test_sleeping_ucb_plays_the_published_trace():
 
 
 DETERMINISTIC = {
-    "ucb1": jb.ucb1,
-    "ucb_v": jb.ucb_v,
-    "kl_ucb": jb.kl_ucb,
-    "imed": jb.imed,
-    "bayes_ucb": jb.bayes_ucb,
-    "ucboost": jb.ucboost,
-    "kl_ucb_empirical": lambda num_arms: jb.kl_ucb_empirical(num_arms, num_atoms=3),
+    "ucb1": jb.algorithms.ucb1,
+    "ucb_v": jb.algorithms.ucb_v,
+    "kl_ucb": jb.algorithms.kl_ucb,
+    "imed": jb.algorithms.imed,
+    "bayes_ucb": jb.algorithms.bayes_ucb,
+    "ucboost": jb.algorithms.ucboost,
+    "kl_ucb_empirical": lambda num_arms: jb.algorithms.kl_ucb_empirical(num_arms, num_atoms=3),
 }
-DRAWING = {"thompson": jb.thompson, "uniform": jb.uniform, "epsilon_greedy": jb.epsilon_greedy, "moss": jb.moss}
+DRAWING = {
+    "thompson": jb.algorithms.thompson,
+    "uniform": jb.algorithms.uniform,
+    "epsilon_greedy": jb.algorithms.epsilon_greedy,
+    "moss": jb.algorithms.moss,
+}
 
 
 @pytest.mark.quickly_compiled
@@ -147,8 +152,8 @@ def test_a_run_without_any_available_arm_ends_and_says_when():
     """In round 7 no arm is available; the other runs of the call do not exist, because all see the same mask."""
     world = sleeping(lambda round, uniforms: jnp.broadcast_to(round != 7, (NUM_ARMS,)))
     with pytest.raises(ValueError, match=r"no arm available in round 7 of run 0"):
-        jb.simulate(jb.ucb1(NUM_ARMS), world, horizon=20, num_runs=3, max_failed=0.0)
-    short = jb.simulate(jb.ucb1(NUM_ARMS), world, horizon=6, num_runs=3)
+        jb.simulate(jb.algorithms.ucb1(NUM_ARMS), world, horizon=20, num_runs=3, max_failed=0.0)
+    short = jb.simulate(jb.algorithms.ucb1(NUM_ARMS), world, horizon=6, num_runs=3)
     assert short.counted == 3
 
 
@@ -172,19 +177,19 @@ def test_a_run_that_pulls_an_unavailable_arm_is_left_out():
 def test_a_rule_that_ignores_the_mask_is_refused_unless_it_is_allowed():
     world = sleeping(lambda round, uniforms: jnp.ones(NUM_ARMS, bool))
     with pytest.raises(ValueError) as caught:
-        jb.simulate(jb.dmed(NUM_ARMS), world, horizon=20, num_runs=3)
+        jb.simulate(jb.algorithms.dmed(NUM_ARMS), world, horizon=20, num_runs=3)
     assert str(caught.value) == (
         "dmed ignores which arms are available in sleeping: choose a rule that takes an Offer, such as ucb1; "
         "any_context = true plays it all the same"
     )
-    found = jb.simulate(jb.dmed(NUM_ARMS), world, horizon=20, num_runs=3, any_context=True)
+    found = jb.simulate(jb.algorithms.dmed(NUM_ARMS), world, horizon=20, num_runs=3, any_context=True)
     assert found.any_context and found.summary()["any_context"] and "ignored the context" in found.notes()[0]
 
 
 @pytest.mark.slow
 @pytest.mark.statistical
 @pytest.mark.parametrize(
-    "rule, mean, error", [(half_radius, 20.2, 0.3), (jb.thompson, 22.2, 0.4)], ids=["ucb", "thompson"]
+    "rule, mean, error", [(half_radius, 20.2, 0.3), (jb.algorithms.thompson, 22.2, 0.4)], ids=["ucb", "thompson"]
 )
 def test_regret_against_the_best_available_arm(rule, mean, error):
     """Figures of an independent program, 500 runs of 10^4 rounds; four standard errors, a false alarm of 6e-5."""

@@ -10,10 +10,10 @@ import pytest
 from small_experiment import Stop, content, stop_after
 
 import jaxbandit as jb
-from jaxbandit.base.refusals import BadInput
 from jaxbandit.lab import cli
 from jaxbandit.lab.experiments.experiment import run_experiment
 from jaxbandit.lab.specs import spec
+from jaxbandit.support.refusals import BadInput
 
 pytestmark = pytest.mark.quickly_compiled
 matplotlib = pytest.importorskip("matplotlib")
@@ -71,7 +71,12 @@ def test_an_experiment_with_metrics(folder, capsys):
     assert all(tuple(cell["metrics"]) == NAMES for cell in cells)
     own = {"cost": lambda r: 5.0 * jb.numerics.as_float(r.action == 1), "reward": jb.metrics.reward}
     alone = jb.simulate(
-        jb.ucb1(3), jb.bernoulli([0.4, 0.5, 0.6]), horizon=120, num_runs=40, checkpoints=[20, 120], metrics=own
+        jb.algorithms.ucb1(3),
+        jb.environments.bernoulli([0.4, 0.5, 0.6]),
+        horizon=120,
+        num_runs=40,
+        checkpoints=[20, 120],
+        metrics=own,
     )
     for name in own:
         assert cells[0]["metrics"][name]["mean"] == pytest.approx(list(alone.moments(name)[0]))

@@ -13,17 +13,17 @@ from scipy import stats
 from small_experiment import Stop, content, stop_after
 
 import jaxbandit as jb
-from jaxbandit.base.refusals import BadInput
 from jaxbandit.running import sizes
 from jaxbandit.running.results.report import table
+from jaxbandit.support.refusals import BadInput
 
 pytestmark = pytest.mark.quickly_compiled
 matplotlib = pytest.importorskip("matplotlib")
 matplotlib.use("Agg")
 
 MARKS = [10, 100, 300]
-RULES = {"ucb1": functools.partial(jb.ucb1, 3), "thompson": functools.partial(jb.thompson, 3)}
-WORLD = functools.partial(jb.bernoulli, [0.4, 0.5, 0.6])
+RULES = {"ucb1": functools.partial(jb.algorithms.ucb1, 3), "thompson": functools.partial(jb.algorithms.thompson, 3)}
+WORLD = functools.partial(jb.environments.bernoulli, [0.4, 0.5, 0.6])
 OPTIONS = {"horizon": 300, "num_runs": 150, "checkpoints": MARKS}
 
 
@@ -98,7 +98,7 @@ def test_means_alone_are_the_means_of_all_runs(found):
 
 
 def test_an_interrupted_simulation_resumes_with_its_metrics(found, tmp_path):
-    how = jb.Execution(width=64, chunk=64, checkpoint_dir=tmp_path)
+    how = jb.Execution(width=64, chunk=64, directory=tmp_path)
     with pytest.raises(Stop):
         play(execution=how._replace(progress=stop_after(4)))
     assert (tmp_path / "live.npz").exists()
@@ -215,7 +215,9 @@ def test_last_states_are_those_of_a_rollout(found):
 
 def test_a_sweep_has_metrics():
     given = {"horizon": 60, "num_runs": 3, "checkpoints": [60], "metrics": {"switches": jb.metrics.switches}}
-    rules = jb.sweep(lambda epsilon: jb.epsilon_greedy(3, epsilon=epsilon), WORLD(), {"epsilon": [0.0, 1.0]}, **given)
+    rules = jb.sweep(
+        lambda epsilon: jb.algorithms.epsilon_greedy(3, epsilon=epsilon), WORLD(), {"epsilon": [0.0, 1.0]}, **given
+    )
     greedy, uniform = (result.moments("switches")[0][0] for result in rules)
     assert greedy < 20 < uniform < 60
 

@@ -49,7 +49,7 @@ def test_the_vector_world_has_the_switches_and_rewards_of_an_independent_program
     )
     chosen = {"switches": jb.metrics.switches, "reward": jb.metrics.reward}
     options = {"horizon": 1000, "num_runs": 1, "checkpoints": [10, 100, 1000], "precision": "float64"}
-    found = jb.simulate(jb.lin_ucb_disjoint(5, 4, intercept=False), world, **options, metrics=chosen)
+    found = jb.simulate(jb.algorithms.lin_ucb_disjoint(5, 4, intercept=False), world, **options, metrics=chosen)
     assert found.arrays["metric/switches"].tolist() == [[7, 88, 864]]
     np.testing.assert_allclose(found.arrays["metric/reward"], [[1.198399, 33.322425, 393.984632]], atol=5e-7)
     np.testing.assert_allclose(found.arrays["regret"][0, -1], 21.497856, atol=5e-7)  # metrics change nothing
@@ -58,7 +58,11 @@ def test_the_vector_world_has_the_switches_and_rewards_of_an_independent_program
 @pytest.mark.parametrize("precision", ["float32", "float64"])
 def test_metrics_are_those_that_numpy_computes_of_a_rollout(precision):
     """Rewards near 1,000, of which the sum of squares has no digit of the variance left in float32."""
-    rule, world, marks = jb.ucb1(3), jb.gaussian(np.array(MEANS) + 1000, sigma=1.0), [1, 2, 40, HORIZON]
+    rule, world, marks = (
+        jb.algorithms.ucb1(3),
+        jb.environments.gaussian(np.array(MEANS) + 1000, sigma=1.0),
+        [1, 2, 40, HORIZON],
+    )
     chosen = {
         "reward": jb.metrics.reward,
         "variance": jb.metrics.variance,

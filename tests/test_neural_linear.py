@@ -11,7 +11,7 @@ from jaxbandit.algorithms.contextual.lin_ts_disjoint import lin_ts_disjoint
 from jaxbandit.algorithms.contextual.lin_ts_shared import lin_ts_shared
 from jaxbandit.algorithms.contextual.neural_linear import hidden_units, neural_linear
 from jaxbandit.base.contract import Offer
-from jaxbandit.base.numerics import product
+from jaxbandit.support.numerics import product
 
 pytestmark = pytest.mark.quickly_compiled
 

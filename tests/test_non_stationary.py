@@ -19,33 +19,42 @@ from benchmarks import non_stationary as figures
 
 T = {"horizon": 5000}
 REFUSED = {
-    "no horizon": (lambda: jb.d_ucb(3), "d_ucb: discount = None without a horizon"),
-    "no arms": (lambda: jb.d_ucb(0, discount=0.9), "num_arms = 0"),
-    "discount 0": (lambda: jb.d_ucb(3, discount=0.0), "discount = 0.0, must be a number in (0, 1]"),
-    "discount above 1": (lambda: jb.discounted_thompson(3, discount=1.01), "discount = 1.01"),
-    "as many changes as rounds": (lambda: jb.discounted_thompson(3, horizon=10, num_changes=11), "num_changes = 11"),
-    "xi": (lambda: jb.d_ucb(3, discount=0.9, xi=0.0), "xi = 0.0"),
-    "a bound for kl": (lambda: jb.d_ucb(3, discount=0.9, bound=2.0, index="kl"), "bound = 2.0, must be 1"),
-    "an index": (lambda: jb.sw_ucb(3, window=9, index="kll"), "did you mean 'kl'"),
-    "window 0": (lambda: jb.sw_ucb(3, window=0), "sw_ucb: window = 0, must be an integer in [3, "),
-    "a window below the arms": (lambda: jb.sw_ucb(3, window=2), "window = 2"),
-    "a window without a horizon": (lambda: jb.sw_ucb(3), "window = None without a horizon"),
-    "starts not from 0": (lambda: jb.oracle_restart(3, starts=[5, 9]), "starts[0] = 5, must be 0"),
-    "starts not increasing": (lambda: jb.oracle_restart(3, starts=[0, 9, 9]), "starts[2] = 9, must be greater than 9"),
-    "no starts": (lambda: jb.oracle_restart(3, starts=[]), "must be a list of rounds"),
-    "alpha above 1": (lambda: jb.glr_klucb(3, alpha=1.5, **T), "alpha = 1.5"),
-    "alpha below 0": (lambda: jb.cusum_ucb(3, alpha=-0.1, **T), "alpha = -0.1"),
-    "delta 0": (lambda: jb.glr_klucb(3, delta=0.0, **T), "delta = 0.0, must be a number in (0, 1)"),
-    "delta 1": (lambda: jb.glr_klucb(3, delta=1.0, **T), "delta = 1.0"),
-    "scale 0": (lambda: jb.glr_klucb(3, scale=0.0, **T), "scale = 0.0"),
-    "odd marks": (lambda: jb.glr_klucb(3, marks=7, **T), "marks = 7, must be even"),
-    "tests of no pulls": (lambda: jb.glr_klucb(3, test_every=0, **T), "test_every = 0"),
-    "a horizon for delta": (lambda: jb.glr_klucb(3, alpha=0.1), "delta = None without a horizon"),
-    "threshold 0": (lambda: jb.cusum_ucb(3, threshold=0.0, **T), "threshold = 0.0, must be a number in (0, inf)"),
-    "log(T / Y) = 0": (lambda: jb.cusum_ucb(3, horizon=10, num_changes=10), "num_changes = 10"),
-    "min_pulls 0": (lambda: jb.cusum_ucb(3, min_pulls=0, **T), "min_pulls = 0"),
-    "an odd window": (lambda: jb.m_ucb(3, window=151, **T), "m_ucb: window = 151, must be even"),
-    "gamma above 1": (lambda: jb.m_ucb(3, gamma=1.1, **T), "gamma = 1.1"),
+    "no horizon": (lambda: jb.algorithms.d_ucb(3), "d_ucb: discount = None without a horizon"),
+    "no arms": (lambda: jb.algorithms.d_ucb(0, discount=0.9), "num_arms = 0"),
+    "discount 0": (lambda: jb.algorithms.d_ucb(3, discount=0.0), "discount = 0.0, must be a number in (0, 1]"),
+    "discount above 1": (lambda: jb.algorithms.discounted_thompson(3, discount=1.01), "discount = 1.01"),
+    "as many changes as rounds": (
+        lambda: jb.algorithms.discounted_thompson(3, horizon=10, num_changes=11),
+        "num_changes = 11",
+    ),
+    "xi": (lambda: jb.algorithms.d_ucb(3, discount=0.9, xi=0.0), "xi = 0.0"),
+    "a bound for kl": (lambda: jb.algorithms.d_ucb(3, discount=0.9, bound=2.0, index="kl"), "bound = 2.0, must be 1"),
+    "an index": (lambda: jb.algorithms.sw_ucb(3, window=9, index="kll"), "did you mean 'kl'"),
+    "window 0": (lambda: jb.algorithms.sw_ucb(3, window=0), "sw_ucb: window = 0, must be an integer in [3, "),
+    "a window below the arms": (lambda: jb.algorithms.sw_ucb(3, window=2), "window = 2"),
+    "a window without a horizon": (lambda: jb.algorithms.sw_ucb(3), "window = None without a horizon"),
+    "starts not from 0": (lambda: jb.algorithms.oracle_restart(3, starts=[5, 9]), "starts[0] = 5, must be 0"),
+    "starts not increasing": (
+        lambda: jb.algorithms.oracle_restart(3, starts=[0, 9, 9]),
+        "starts[2] = 9, must be greater than 9",
+    ),
+    "no starts": (lambda: jb.algorithms.oracle_restart(3, starts=[]), "must be a list of rounds"),
+    "alpha above 1": (lambda: jb.algorithms.glr_klucb(3, alpha=1.5, **T), "alpha = 1.5"),
+    "alpha below 0": (lambda: jb.algorithms.cusum_ucb(3, alpha=-0.1, **T), "alpha = -0.1"),
+    "delta 0": (lambda: jb.algorithms.glr_klucb(3, delta=0.0, **T), "delta = 0.0, must be a number in (0, 1)"),
+    "delta 1": (lambda: jb.algorithms.glr_klucb(3, delta=1.0, **T), "delta = 1.0"),
+    "scale 0": (lambda: jb.algorithms.glr_klucb(3, scale=0.0, **T), "scale = 0.0"),
+    "odd marks": (lambda: jb.algorithms.glr_klucb(3, marks=7, **T), "marks = 7, must be even"),
+    "tests of no pulls": (lambda: jb.algorithms.glr_klucb(3, test_every=0, **T), "test_every = 0"),
+    "a horizon for delta": (lambda: jb.algorithms.glr_klucb(3, alpha=0.1), "delta = None without a horizon"),
+    "threshold 0": (
+        lambda: jb.algorithms.cusum_ucb(3, threshold=0.0, **T),
+        "threshold = 0.0, must be a number in (0, inf)",
+    ),
+    "log(T / Y) = 0": (lambda: jb.algorithms.cusum_ucb(3, horizon=10, num_changes=10), "num_changes = 10"),
+    "min_pulls 0": (lambda: jb.algorithms.cusum_ucb(3, min_pulls=0, **T), "min_pulls = 0"),
+    "an odd window": (lambda: jb.algorithms.m_ucb(3, window=151, **T), "m_ucb: window = 151, must be even"),
+    "gamma above 1": (lambda: jb.algorithms.m_ucb(3, gamma=1.1, **T), "gamma = 1.1"),
 }
 
 
@@ -60,7 +69,9 @@ def test_refused_in_one_line(case):
 @pytest.mark.parametrize("name", ["sw_ucb", "discounted_thompson", "glr_klucb", "cusum_ucb", "m_ucb"])
 def test_rewards_outside_the_unit_interval_are_refused(name):
     with pytest.raises(ValueError, match="is made for rewards in"):
-        jb.simulate(getattr(jb, name)(2, horizon=9), jb.gaussian([0.1, 0.2]), horizon=9, num_runs=1, progress=False)
+        jb.simulate(
+            getattr(jb, name)(2, horizon=9), jb.environments.gaussian([0.1, 0.2]), horizon=9, num_runs=1, progress=False
+        )
 
 
 def test_defaults_are_those_of_the_formulas():
@@ -70,9 +81,9 @@ def test_defaults_are_those_of_the_formulas():
     assert tuned.discount(5000, 4) == pytest.approx(0.992929, abs=1e-6)
     assert tuned.window(5000, 4, 1.0, 3) == 206
     assert tuned.window(2, 1, 0.01, 3) == 3  # never below the arms
-    assert jb.sw_ucb(3, horizon=5000, num_changes=4).init(None).arms.shape == (206,)
-    assert jb.glr_klucb(3, horizon=5001).init(None).marks.shape == (3 * 501,)
-    assert jb.glr_klucb(3, alpha=0.1, delta=0.1).init(None).marks.shape == (3 * 512,)
+    assert jb.algorithms.sw_ucb(3, horizon=5000, num_changes=4).init(None).arms.shape == (206,)
+    assert jb.algorithms.glr_klucb(3, horizon=5001).init(None).marks.shape == (3 * 501,)
+    assert jb.algorithms.glr_klucb(3, alpha=0.1, delta=0.1).init(None).marks.shape == (3 * 512,)
 
 
 EXPERIMENT = """
@@ -112,7 +123,7 @@ def test_a_window_of_0_in_a_file_is_refused_in_one_line(tmp_path):
 
 def test_sums_of_the_window_are_renewed():
     """A reward beside which the others vanish has left the window, and with it what it had rounded away."""
-    rule = jb.sw_ucb(1, window=4, bound=1e8)
+    rule = jb.algorithms.sw_ucb(1, window=4, bound=1e8)
     update = jax.jit(rule.update)
     state = rule.init(None)
     for t in range(12):
@@ -122,15 +133,15 @@ def test_sums_of_the_window_are_renewed():
 
 
 PLAIN = {
-    "oracle_restart": (lambda: jb.oracle_restart(3, starts=[0]), "kl_ucb"),
-    "glr_klucb": (lambda: jb.glr_klucb(3, horizon=300, alpha=0.0, delta=1e-30), "kl_ucb"),
-    "m_ucb": (lambda: jb.m_ucb(3, window=20, index="kl", gamma=0.0, threshold=11.0), "kl_ucb"),
-    "discounted_thompson": (lambda: jb.discounted_thompson(3, discount=1.0), "thompson"),
+    "oracle_restart": (lambda: jb.algorithms.oracle_restart(3, starts=[0]), "kl_ucb"),
+    "glr_klucb": (lambda: jb.algorithms.glr_klucb(3, horizon=300, alpha=0.0, delta=1e-30), "kl_ucb"),
+    "m_ucb": (lambda: jb.algorithms.m_ucb(3, window=20, index="kl", gamma=0.0, threshold=11.0), "kl_ucb"),
+    "discounted_thompson": (lambda: jb.algorithms.discounted_thompson(3, discount=1.0), "thompson"),
 }
 
 
 def played(make):
-    world = jb.bernoulli([0.5, 0.55, 0.6])
+    world = jb.environments.bernoulli([0.5, 0.55, 0.6])
     return simulate_cell(lambda _: (make(), world), {}, horizon=300, num_runs=256)
 
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from jaxbandit.base.numerics import log, matrix_vector, normal_of_words, normal_quantile, one_by_one, standard_normal
 from jaxbandit.engine.layout.compiled import compile_program
+from jaxbandit.support.numerics import log, matrix_vector, normal_of_words, normal_quantile, one_by_one, standard_normal
 
 
 def test_log_is_right_to_one_unit_of_rounding():

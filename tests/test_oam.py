@@ -89,7 +89,7 @@ def test_an_interrupted_run_ends_with_the_same_bytes(contextual, tmp_path, monke
     """Stopped after its first chunk, allocations and all; the second call takes them from the checkpoint."""
     monkeypatch.setattr("jaxbandit.engine.driver.drive.FIRST_BLOCKS", 1)
     options = {"horizon": 300, "num_runs": 200}  # compiled above
-    saved = Execution(width=64, workers=1, checkpoint_dir=tmp_path)
+    saved = Execution(width=64, workers=1, directory=tmp_path)
 
     def interrupt(steps):
         raise KeyboardInterrupt

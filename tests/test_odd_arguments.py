@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 import jaxbandit as jb
-from jaxbandit.base import checks
 from jaxbandit.base.parameters import parameters_of
-from jaxbandit.base.refusals import python
 from jaxbandit.lab.specs.registry import ALGORITHMS, ENVIRONMENTS
+from jaxbandit.support import checks
+from jaxbandit.support.refusals import python
 
 pytestmark = pytest.mark.quickly_compiled
 
@@ -83,28 +83,46 @@ def test_odd_values_are_taken_or_refused_in_one_line():
 @pytest.mark.parametrize(
     ("call", "said"),
     [
-        (lambda: jb.bernoulli(10**400), "bernoulli: means = an integer of 1329 bits, must be numbers in 1 axes"),
-        (lambda: jb.uniform(2**31), r"uniform: num_arms = 2147483648, must be an integer in \[1, 2147483647\]"),
         (
-            lambda: jb.exp3_s(3, horizon=10**400),
+            lambda: jb.environments.bernoulli(10**400),
+            "bernoulli: means = an integer of 1329 bits, must be numbers in 1 axes",
+        ),
+        (
+            lambda: jb.algorithms.uniform(2**31),
+            r"uniform: num_arms = 2147483648, must be an integer in \[1, 2147483647\]",
+        ),
+        (
+            lambda: jb.algorithms.exp3_s(3, horizon=10**400),
             r"exp3_s: horizon = an integer of 1329 bits, must be an integer in \[1, 9",
         ),
         (
-            lambda: jb.uniform(np.zeros((2, 2, 2, 2))),
+            lambda: jb.algorithms.uniform(np.zeros((2, 2, 2, 2))),
             r"uniform: num_arms = array\(\[\[\[\[0., 0.\], \[0., 0.\]\], .*\.\.\., must be an int",
         ),
-        (lambda: jb.greedy([[1], [1, 2]]), r"greedy: features = \[\[1\], \[1, 2\]\], must be numbers in 2 axes"),
-        (lambda: jb.greedy(np.eye(2), mask=[[1], [1, 2]]), r"greedy: mask = \[\[1\], \[1, 2\]\], must be bool\[2\]"),
-        (lambda: jb.gaussian([1.0, 2.0], sigma=[[1], [1, 2]]), r"gaussian: sigma = .*, must be numbers in 1 axes"),
-        (lambda: jb.icb(4, k=2, decision_class=7), "icb: decision_class = 7, must be a DecisionClass"),
         (
-            lambda: jb.kim_nelson(3, epsilon=0.1, independent=np.ones(2)),
+            lambda: jb.algorithms.greedy([[1], [1, 2]]),
+            r"greedy: features = \[\[1\], \[1, 2\]\], must be numbers in 2 axes",
+        ),
+        (
+            lambda: jb.algorithms.greedy(np.eye(2), mask=[[1], [1, 2]]),
+            r"greedy: mask = \[\[1\], \[1, 2\]\], must be bool\[2\]",
+        ),
+        (
+            lambda: jb.environments.gaussian([1.0, 2.0], sigma=[[1], [1, 2]]),
+            r"gaussian: sigma = .*, must be numbers in 1 axes",
+        ),
+        (lambda: jb.algorithms.icb(4, k=2, decision_class=7), "icb: decision_class = 7, must be a DecisionClass"),
+        (
+            lambda: jb.algorithms.kim_nelson(3, epsilon=0.1, independent=np.ones(2)),
             "kim_nelson: independent = .*, must be true or false",
         ),
-        (lambda: jb.ucboost(3, distances=7), "ucboost: distances = 7, must be one or more names"),
-        (lambda: jb.oracle_restart(3, starts=np.array("x")), "oracle_restart: starts = .*, must be a list of rounds"),
-        (lambda: jb.kl_ucb(3, c="x" * 5000), r"kl_ucb: c = 'x{56}\.\.\., must be a number"),
-        (lambda: jb.kl_ucb(3, c=Odd()), "kl_ucb: c = a Odd, must be a number"),
+        (lambda: jb.algorithms.ucboost(3, distances=7), "ucboost: distances = 7, must be one or more names"),
+        (
+            lambda: jb.algorithms.oracle_restart(3, starts=np.array("x")),
+            "oracle_restart: starts = .*, must be a list of rounds",
+        ),
+        (lambda: jb.algorithms.kl_ucb(3, c="x" * 5000), r"kl_ucb: c = 'x{56}\.\.\., must be a number"),
+        (lambda: jb.algorithms.kl_ucb(3, c=Odd()), "kl_ucb: c = a Odd, must be a number"),
     ],
 )
 def test_messages(call, said):
@@ -116,5 +134,8 @@ def test_messages(call, said):
 def test_what_was_taken_is_taken():
     assert checks.integer("f", "n", 2**63 - 1, 0) == 2**63 - 1 and checks.integer("f", "n", 10**30, 0, 10**30) == 10**30
     assert checks.boolean("f", "b", np.True_) is True and checks.boolean("f", "b", False) is False
-    assert jb.ucboost(3, distances=iter(["bq", "h"])).name and jb.kim_nelson(3, epsilon=0.1, independent=np.True_).name
+    assert (
+        jb.algorithms.ucboost(3, distances=iter(["bq", "h"])).name
+        and jb.algorithms.kim_nelson(3, epsilon=0.1, independent=np.True_).name
+    )
     assert python([1, "a"]) == "[1, 'a']" and python(2**900) == str(2**900)[:57] + "..." and python(-(10**9000))

@@ -87,7 +87,7 @@ def branches(num_arms: int, *, scale: float = 1.0):
 
 
 def endless(num_arms: int):
-    return steady(num_arms)._replace(stop=jb.never())
+    return steady(num_arms)._replace(stop=jb.contract.never())
 
 
 def number(num_arms: int):

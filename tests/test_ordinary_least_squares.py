@@ -4,7 +4,7 @@ import jax
 import numpy as np
 import pytest
 
-from jaxbandit.base import numerics
+from jaxbandit.support import numerics
 from jaxbandit.theory.estimators import ordinary_least_squares as least_squares
 
 pytestmark = pytest.mark.quickly_compiled

@@ -31,7 +31,7 @@ def drawn(world, actions, rounds=40_000):
 @quickly
 def test_the_laws_of_duels_and_their_gaps():
     """Frequencies within 5 standard errors of probabilities: a false alarm once in 10^5."""
-    world, pairs = jb.dueling(DRIFT), [(0, 1), (1, 0), (2, 2), (4, 2)]
+    world, pairs = jb.environments.dueling(DRIFT), [(0, 1), (1, 0), (2, 2), (4, 2)]
     for (c, d), won in zip(pairs, drawn(world, pairs), strict=True):
         assert set(np.unique(won)) == {0.0, 1.0}
         assert abs(np.mean(won) - DRIFT[c, d]) < 5 * 0.5 / math.sqrt(len(won))
@@ -40,14 +40,14 @@ def test_the_laws_of_duels_and_their_gaps():
         pair = jnp.array([c, d], jnp.int32)
         np.testing.assert_allclose(world.regret(state, None, pair), (gaps[c] + gaps[d]) / 2, rtol=1e-6)
         seen = jb.metrics.Round(state, None, pair, pair, None, None, state, jnp.int32(1))
-        np.testing.assert_allclose(jb.weak_regret(seen), min(gaps[c], gaps[d]), rtol=1e-6)
+        np.testing.assert_allclose(jb.environments.weak_regret(seen), min(gaps[c], gaps[d]), rtol=1e-6)
     np.testing.assert_allclose([world.simple_regret(state, arm) for arm in range(5)], gaps, rtol=1e-6)
 
 
 @quickly
 def test_the_laws_of_a_knapsack_and_its_end():
     """Frequencies within 5 standard errors; the run ends when a unit more could not be paid."""
-    world = jb.knapsack(REWARDS, COSTS, 2.5)
+    world = jb.environments.knapsack(REWARDS, COSTS, 2.5)
     for arm, (paid, costs) in enumerate(drawn(world, range(3))):
         np.testing.assert_allclose(np.mean(paid), REWARDS[arm], atol=5 * 0.5 / math.sqrt(len(paid)))
         np.testing.assert_allclose(np.mean(costs, 0), COSTS[arm], atol=5 * 0.5 / math.sqrt(len(paid)))
@@ -74,7 +74,7 @@ def test_the_bound_of_a_knapsack_is_a_linear_program():
 @quickly
 def test_the_laws_of_a_cascade_and_its_gaps():
     """Frequencies of the first click within 5 standard errors: w_1, then (1 - w_1) w_2, and so on."""
-    world, lists = jb.cascade(WEIGHTS, 3), [(0, 1, 2), (2, 1, 0), (5, 3, 4)]
+    world, lists = jb.environments.cascade(WEIGHTS, 3), [(0, 1, 2), (2, 1, 0), (5, 3, 4)]
     state, best = world.init(jax.random.key(0)), 1 - np.prod(1 - WEIGHTS[[1, 2, 4]])
     for items, clicks in zip(lists, drawn(world, lists), strict=True):
         w = WEIGHTS[list(items)]
@@ -89,25 +89,31 @@ def test_the_laws_of_a_cascade_and_its_gaps():
 
 
 WRONG = {
-    "not square": (lambda: jb.dueling(np.full((2, 3), 0.5)), "preferences has shape (2, 3), must be square"),
+    "not square": (
+        lambda: jb.environments.dueling(np.full((2, 3), 0.5)),
+        "preferences has shape (2, 3), must be square",
+    ),
     "no complement": (
-        lambda: jb.dueling([[0.5, 0.7], [0.4, 0.5]]),
+        lambda: jb.environments.dueling([[0.5, 0.7], [0.4, 0.5]]),
         "preferences[0, 1] = 0.7 and preferences[1, 0] = 0.4",
     ),
     "no winner": (
-        lambda: jb.dueling(np.array([[5, 6, 4], [4, 5, 6], [6, 4, 5]]) / 10),
+        lambda: jb.environments.dueling(np.array([[5, 6, 4], [4, 5, 6], [6, 4, 5]]) / 10),
         "no arm wins against every other",
     ),
-    "rows": (lambda: jb.knapsack([0.5, 0.6], [0.1], 5), "costs has 1 rows, must have 2, one for each arm"),
-    "budget": (lambda: jb.knapsack([0.5], [0.1], 0.5), "knapsack: budget = 0.5, must be"),
+    "rows": (lambda: jb.environments.knapsack([0.5, 0.6], [0.1], 5), "costs has 1 rows, must have 2, one for each arm"),
+    "budget": (lambda: jb.environments.knapsack([0.5], [0.1], 0.5), "knapsack: budget = 0.5, must be"),
     "rows of the bound": (lambda: jb.bounds.knapsack_bound([0.5], [0.1, 0.2], 5, 9), "costs has 2 rows, must have 1"),
-    "a long list": (lambda: jb.cascade([0.5, 0.6], 3), "cascade: k = 3, must be"),
-    "a long list of a rule": (lambda: jb.cascade_ucb(2, k=3), "cascade_ucb: k = 3, must be"),
-    "alpha": (lambda: jb.rucb(3, alpha=0.0), "rucb: alpha = 0"),
-    "one arm": (lambda: jb.double_thompson(1), "double_thompson: num_arms = 1"),
-    "late duels": (lambda: jb.delayed(jb.rucb(3), delay=2), "algorithm = rucb declares an action of its own"),
+    "a long list": (lambda: jb.environments.cascade([0.5, 0.6], 3), "cascade: k = 3, must be"),
+    "a long list of a rule": (lambda: jb.algorithms.cascade_ucb(2, k=3), "cascade_ucb: k = 3, must be"),
+    "alpha": (lambda: jb.algorithms.rucb(3, alpha=0.0), "rucb: alpha = 0"),
+    "one arm": (lambda: jb.algorithms.double_thompson(1), "double_thompson: num_arms = 1"),
+    "late duels": (
+        lambda: jb.algorithms.delayed(jb.algorithms.rucb(3), delay=2),
+        "algorithm = rucb declares an action of its own",
+    ),
     "a rule for arms": (
-        lambda: jb.simulate(jb.ucb1(5), jb.dueling(DRIFT), horizon=5, num_runs=1),
+        lambda: jb.simulate(jb.algorithms.ucb1(5), jb.environments.dueling(DRIFT), horizon=5, num_runs=1),
         "ucb1 chooses an arm, int32[], dueling takes int32[2]: must be equal",
     ),
 }

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import jaxbandit as jb
-from jaxbandit.base.numerics import as_float
 from jaxbandit.lab.conformance.check_case import CheckFailed
+from jaxbandit.support.numerics import as_float
 
 pytestmark = pytest.mark.quickly_compiled
 
@@ -44,7 +44,7 @@ def casino(coins=10):
     )
 
 
-CASINO, UCB = casino(), jb.ucb1(2)
+CASINO, UCB = casino(), jb.algorithms.ucb1(2)
 
 
 def by_hand(run):
@@ -132,7 +132,7 @@ def test_a_run_that_is_over_before_its_rule_stops_is_censored(hands):
 def test_the_end_of_an_environment_is_checked():
     jb.check_environment(CASINO)
     assert "over" in jb.check_environment(CASINO).properties
-    assert "over" not in jb.check_environment(jb.bernoulli([0.2, 0.6])).properties
+    assert "over" not in jb.check_environment(jb.environments.bernoulli([0.2, 0.6])).properties
     for change, words in (
         ({"over": lambda state: state.left}, "types: over returns int32"),
         ({"over": lambda state: state.left > 0}, "over: it is True before the first round"),

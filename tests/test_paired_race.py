@@ -42,7 +42,9 @@ def play(m):
     @jax.jit
     @jax.vmap
     def run(rows, delta, epsilon, min_pulls, resolution):
-        rule = jb.paired_race(NUM_ARMS, m=m, delta=delta, epsilon=epsilon, min_pulls=min_pulls, resolution=resolution)
+        rule = jb.algorithms.paired_race(
+            NUM_ARMS, m=m, delta=delta, epsilon=epsilon, min_pulls=min_pulls, resolution=resolution
+        )
 
         def body(state, row):
             plan = rule.batch.plan(state)
@@ -122,7 +124,7 @@ def test_equal_arms_of_rounded_rewards_end_when_the_resolution_allows_it(rounds,
 
     @jax.jit
     def stopped(epsilon):
-        rule = jb.paired_race(12, epsilon=epsilon, resolution=1 / 360)
+        rule = jb.algorithms.paired_race(12, epsilon=epsilon, resolution=1 / 360)
 
         def absorb(state, row):
             return rule.batch.absorb(state, rule.batch.plan(state), row), None
@@ -137,7 +139,7 @@ def test_equal_arms_of_rounded_rewards_end_when_the_resolution_allows_it(rounds,
 def test_a_certificate_of_a_race_for_several_arms_states_at_most_its_epsilon():
     """Its claims are a part of those by which the achieved epsilon is computed, with the same chains."""
     rng = np.random.default_rng(0)
-    rule = jb.paired_race(8, m=3, delta=0.05, epsilon=0.1)
+    rule = jb.algorithms.paired_race(8, m=3, delta=0.05, epsilon=0.1)
     for _ in range(12):
         session = jb.session(rule, paired=True)
         while not session.stopped:
@@ -194,14 +196,14 @@ def test_chains_of_claims_for_the_two_best_of_five(pairs, out, price):
 )
 def test_refusals(arguments, refused):
     with pytest.raises(ValueError) as error:
-        jb.paired_race(3, **arguments)
+        jb.algorithms.paired_race(3, **arguments)
     assert refused in str(error.value)
 
 
-GAUSSIAN = jb.gaussian(-0.1 * np.arange(12), sigma=np.linspace(0.1, 0.5, 12))
+GAUSSIAN = jb.environments.gaussian(-0.1 * np.arange(12), sigma=np.linspace(0.1, 0.5, 12))
 TOP = {  # pulls as specified, with their standard error; noise that all arms share changes nothing
-    "recorded, common rows": (jb.fiesta(rows="common"), [0.005], [(1062, 27)]),
-    "recorded": (jb.fiesta(), [0.005, 0.01], [(2522, 60), (1011, 19)]),
+    "recorded, common rows": (jb.environments.fiesta(rows="common"), [0.005], [(1062, 27)]),
+    "recorded": (jb.environments.fiesta(), [0.005, 0.01], [(2522, 60), (1011, 19)]),
     "gaussian": (GAUSSIAN, [0.0, 0.05], [(423, 10), (312, 6)]),
 }
 
@@ -212,7 +214,9 @@ TOP = {  # pulls as specified, with their standard error; noise that all arms sh
 def test_pulls_for_the_three_best_as_specified(name):
     """Within three standard errors; one seed in 300 would fail in one of the five. No run may be wrong."""
     environment, epsilons, figures = TOP[name]
-    found = jb.sweep(partial(jb.paired_race, 12, m=3), environment, {"epsilon": epsilons}, num_runs=100, progress=False)
+    found = jb.sweep(
+        partial(jb.algorithms.paired_race, 12, m=3), environment, {"epsilon": epsilons}, num_runs=100, progress=False
+    )
     for result, (mean, error) in zip(found, figures, strict=True):
         samples = result.samples()
         assert abs(samples.mean() - mean) < 3 * np.hypot(error, samples.std() / 10), (samples.mean(), mean)
@@ -224,7 +228,7 @@ def test_pulls_for_the_three_best_as_specified(name):
 def test_pulls_with_a_least_number_of_rounds_as_specified():
     """Within three standard errors, which for 29 and 49 rounds are small: every run ends a few rounds after them."""
     figures = {1: (189, 3), 14: (205, 2), 29: (353, 1), 49: (588, 1)}
-    rule, environment = partial(jb.paired_race, 12, epsilon=0.01), jb.fiesta(rows="common")
+    rule, environment = partial(jb.algorithms.paired_race, 12, epsilon=0.01), jb.environments.fiesta(rows="common")
     found = jb.sweep(rule, environment, {"min_pulls": list(figures)}, num_runs=200, progress=False)
     for result, (mean, error) in zip(found, figures.values(), strict=True):
         samples = result.samples()

@@ -7,12 +7,12 @@ import pytest
 from results_by_hand import stopping
 from scipy import stats
 
-from jaxbandit.base.refusals import BadInput
 from jaxbandit.lab.experiments.truth import truth_of
 from jaxbandit.lab.papers import figure_experiments, own_instances, verdict
 from jaxbandit.lab.specs import source, spec
 from jaxbandit.running.results.base import ResultSet
 from jaxbandit.running.results.budget import BudgetResult
+from jaxbandit.support.refusals import BadInput
 from jaxbandit.theory import intervals
 from jaxbandit.theory.bounds import h1
 

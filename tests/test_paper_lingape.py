@@ -8,7 +8,6 @@ import pytest
 from results_by_hand import stopping
 from scipy import stats
 
-from jaxbandit.base.text import number as words
 from jaxbandit.engine.driver.execution import Execution
 from jaxbandit.engine.storage import files as storage
 from jaxbandit.engine.storage.json_files import read_json
@@ -17,6 +16,7 @@ from jaxbandit.lab.papers import assessment, figure_experiments, measures, paper
 from jaxbandit.lab.papers.measures import Quantity
 from jaxbandit.lab.specs import source, spec
 from jaxbandit.running.results.base import ResultSet
+from jaxbandit.support.text import number as words
 
 pytestmark = pytest.mark.quickly_compiled
 

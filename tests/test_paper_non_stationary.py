@@ -103,7 +103,7 @@ def test_kl_ucb_on_problem_1_has_the_regret_of_an_independent_program():
     """271.0, standard error 2.23 of 1,000 runs. By four standard errors of the difference: false alarm 1 in 10,000."""
     data, _ = paper_of("non_stationary")
     [instance] = [table for table in data["instance"] if table["name"] == "pb1"]
-    world = jb.piecewise_bernoulli(instance["means"], instance["starts"])
-    found = jb.simulate(jb.kl_ucb(3), world, horizon=5000, num_runs=600, checkpoints=[5000])
+    world = jb.environments.piecewise_bernoulli(instance["means"], instance["starts"])
+    found = jb.simulate(jb.algorithms.kl_ucb(3), world, horizon=5000, num_runs=600, checkpoints=[5000])
     se = np.sqrt(found.arrays["variance"][-1] / 600)
     assert abs(found.arrays["mean"][-1] - 271.0) < 4 * np.hypot(se, 2.23)

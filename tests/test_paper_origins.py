@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from results_by_hand import result
 
-from jaxbandit.base.refusals import BadInput
 from jaxbandit.lab.papers import assessment, figure_experiments, origins
 from jaxbandit.lab.papers.paper import papers
 from jaxbandit.lab.papers.report import report
@@ -16,6 +15,7 @@ from jaxbandit.lab.papers.tables import computed
 from jaxbandit.lab.report import reproductions
 from jaxbandit.lab.specs import source
 from jaxbandit.running.results.base import ResultSet
+from jaxbandit.support.refusals import BadInput
 
 ROOT = Path(__file__).parents[1]
 WORDS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")

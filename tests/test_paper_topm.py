@@ -8,13 +8,13 @@ import pytest
 from results_by_hand import stopping
 from scipy import stats
 
-from jaxbandit.base.refusals import BadInput
 from jaxbandit.engine.driver.execution import Execution
 from jaxbandit.lab.experiments import experiment as running
 from jaxbandit.lab.papers import drawing, figure_experiments, own_instances, paper, published
 from jaxbandit.lab.papers.tables import complexity, computed
 from jaxbandit.lab.specs import source, spec
 from jaxbandit.running.results.base import ResultSet
+from jaxbandit.support.refusals import BadInput
 
 pytestmark = pytest.mark.quickly_compiled
 

@@ -9,7 +9,6 @@ import pytest
 from results_by_hand import noisy, result
 from scipy import stats
 
-from jaxbandit.base.refusals import BadInput
 from jaxbandit.engine.storage import files as storage
 from jaxbandit.engine.storage.json_files import read_json
 from jaxbandit.environments.stationary.beta import beta
@@ -17,6 +16,7 @@ from jaxbandit.lab.papers import figure_experiments, own_instances, paper, publi
 from jaxbandit.lab.papers.tables import computed, times
 from jaxbandit.lab.specs import source
 from jaxbandit.running.results.base import ResultSet
+from jaxbandit.support.refusals import BadInput
 
 pytestmark = pytest.mark.quickly_compiled
 

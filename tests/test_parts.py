@@ -10,8 +10,8 @@ from jaxbandit.engine.driver.identify import identify_cell
 from jaxbandit.running.factories import fixed
 
 pytestmark = pytest.mark.quickly_compiled
-PAIR = fixed(jb.epsilon_greedy(3, epsilon=0.1), jb.bernoulli([0.2, 0.5, 0.4]))
-STOPPING = fixed(jb.lucb(3), jb.gaussian([0.0, 1.0, 0.2]))
+PAIR = fixed(jb.algorithms.epsilon_greedy(3, epsilon=0.1), jb.environments.bernoulli([0.2, 0.5, 0.4]))
+STOPPING = fixed(jb.algorithms.lucb(3), jb.environments.gaussian([0.0, 1.0, 0.2]))
 CELLS = {
     "regret": lambda **given: simulate_cell(PAIR, {}, horizon=300, checkpoints=[7, 300], **given),
     "means alone": lambda **given: simulate_cell(PAIR, {}, horizon=300, checkpoints=[7, 300], per_run=False, **given),

@@ -60,7 +60,7 @@ def test_a_round_has_no_branches_loops_of_unknown_length_or_lapack(name):
 
 
 def test_what_is_slow_is_seen():
-    rule, world = jb.ucb1(3), jb.bernoulli([0.2, 0.5, 0.6])
+    rule, world = jb.algorithms.ucb1(3), jb.environments.bernoulli([0.2, 0.5, 0.6])
     lazy = rule._replace(update=lambda *given: jax.lax.cond(given[3] > 0.5, rule.update, rule.update, *given))
     solved = rule._replace(stop=lambda state: jnp.linalg.inv(jnp.eye(3) * state.means[0])[0, 0] > 2)
     assert slow(rule, world) == set() and slow(lazy, world) == {"cond"}

@@ -18,11 +18,11 @@ import numpy as np
 import pytest
 
 import jaxbandit as jb
-from jaxbandit.base.refusals import BadInput
 from jaxbandit.decide.tuning import configs as search_space
 from jaxbandit.decide.tuning import progress, seeds, traced
 from jaxbandit.decide.tuning.calls import Calls
 from jaxbandit.decide.tuning.inspection import takes_integer, uses_jax
+from jaxbandit.support.refusals import BadInput
 
 pytestmark = pytest.mark.quickly_compiled
 
@@ -221,7 +221,7 @@ def test_what_uses_jax_is_known_without_a_call(train, uses):
 
 
 def test_what_is_traced_can_be_said():
-    space, seen = jb.grid(x=[0.1, 0.9]), []
+    space, seen = jb.space.grid(x=[0.1, 0.9]), []
 
     def either(seed, config):
         seen.append(type(seed))

@@ -14,8 +14,8 @@ from tiers import a_few
 import jaxbandit as jb
 from jaxbandit.algorithms.combinatorial import teams
 from jaxbandit.base.contract import action_of
-from jaxbandit.base.numerics import kahan_pair
 from jaxbandit.lab.specs.registry import ALGORITHMS
+from jaxbandit.support.numerics import kahan_pair
 from jaxbandit.theory.estimators import arm_means, counts, loss_sums
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1]))  # the benchmarks are beside the package
@@ -227,7 +227,7 @@ def test_float32_equals_float64_within_the_sampling_error(name, label, rounds):
 
 def test_sums_of_batches_are_minus_one_base_for_the_whole_race():
     """The base is the first batch's mean, 12 / 4 = 3; two batches leave the sums 3 + 50 and 9 + 10, minus 4 times 3."""
-    rule = jb.successive_elimination(2)
+    rule = jb.algorithms.successive_elimination(2)
     state = rule.init(jax.random.key(0))
     for sums in ([3.0, 9.0], [50.0, 10.0]):
         state = rule.batch.absorb(state, jnp.array([2, 2]), jnp.array(sums))

@@ -10,9 +10,9 @@ import parts
 import pytest
 
 import jaxbandit
-from jaxbandit.base.numerics import dot
 from jaxbandit.engine.layout import jaxprs
 from jaxbandit.lab.specs.registry import ALGORITHMS
+from jaxbandit.support.numerics import dot
 
 ROOT = Path(jaxbandit.__file__).parent
 PRODUCTS = {"dot", "matmul", "einsum", "vdot", "tensordot", "inner", "vecdot", "matvec", "vecmat", "multi_dot"}

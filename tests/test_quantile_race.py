@@ -38,7 +38,7 @@ def tables():
 @jax.jit
 def play(rewards, p, delta, epsilon):
     """Actions, whether it had stopped before each pull, its recommendation then, and the last bounds."""
-    algorithm = jb.quantile_race(4, p=p, delta=delta, epsilon=epsilon, max_pulls=PULLS)
+    algorithm = jb.algorithms.quantile_race(4, p=p, delta=delta, epsilon=epsilon, max_pulls=PULLS)
 
     def run(rewards):
         def body(state, row):
@@ -88,7 +88,7 @@ def bounds(rewards, max_pulls, **options):
     """After each round, [rounds, 2]: the interval, the number of rewards inside and whether the memory is full; which
     arms survive, and which one would be recommended [rounds].
     """
-    rule = jb.quantile_race(2, max_pulls=max_pulls, **options)
+    rule = jb.algorithms.quantile_race(2, max_pulls=max_pulls, **options)
 
     def body(state, row):
         state = rule.batch.absorb(state, rule.batch.plan(state), row)
@@ -136,7 +136,7 @@ def test_equal_rewards_end_the_race_where_the_bounds_meet():
 @functools.partial(jax.jit, static_argnames=("num_arms",))
 def ends(rewards, num_arms, epsilon):
     """Pulls until the median race stops, and its recommendation, for tables of rewards [runs, rounds, num_arms]."""
-    rule = jb.quantile_race(num_arms, epsilon=epsilon, max_pulls=2000)
+    rule = jb.algorithms.quantile_race(num_arms, epsilon=epsilon, max_pulls=2000)
 
     def run(rows):
         def body(state, row):
@@ -183,11 +183,11 @@ def test_pulls_and_errors_are_those_of_another_simulation():
 )
 def test_arguments_are_checked(options, refused):
     with pytest.raises(ValueError, match=refused):
-        jb.quantile_race(**({"num_arms": 3} | options))
+        jb.algorithms.quantile_race(**({"num_arms": 3} | options))
 
 
 def test_the_certificate_of_a_session_is_about_the_quantile():
-    rule, rng = jb.quantile_race(2, p=0.9, delta=0.1, epsilon=0.5), np.random.default_rng(0)
+    rule, rng = jb.algorithms.quantile_race(2, p=0.9, delta=0.1, epsilon=0.5), np.random.default_rng(0)
     session = jb.session(rule, seed=0)
     while not session.stopped:
         session, pulls = jb.ask(session)

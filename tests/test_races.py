@@ -16,11 +16,11 @@ from jaxbandit.running.results.report import table
 
 pytestmark = pytest.mark.quickly_compiled
 RULES = {
-    "kl_lucb": jb.kl_lucb,
-    "kl_racing": jb.kl_racing,
-    "chernoff_racing": jb.chernoff_racing,
-    "successive_elimination": functools.partial(jb.successive_elimination, sigma=0.5),
-    "lil_ucb": functools.partial(jb.lil_ucb, variant="heuristic", sigma=0.5),
+    "kl_lucb": jb.algorithms.kl_lucb,
+    "kl_racing": jb.algorithms.kl_racing,
+    "chernoff_racing": jb.algorithms.chernoff_racing,
+    "successive_elimination": functools.partial(jb.algorithms.successive_elimination, sigma=0.5),
+    "lil_ucb": functools.partial(jb.algorithms.lil_ucb, variant="heuristic", sigma=0.5),
 }
 
 
@@ -32,17 +32,29 @@ RULES = {
             for name, make in RULES.items()
         ],
         *[(f"{name}: delta = 2.0, must be", functools.partial(make, 2, delta=2.0)) for name, make in RULES.items()],
-        ("kl_lucb: m = 2, must be an integer in [1, 1]", functools.partial(jb.kl_lucb, 2, m=2)),
-        ("kl_lucb: epsilon = nan, must be", functools.partial(jb.kl_lucb, 2, epsilon=np.nan)),
-        ("lil_ucb: sigma = 0.0, must be", functools.partial(jb.lil_ucb, 2, sigma=0.0)),
-        ("lil_ucb: variant = 'theorie', must be one of", functools.partial(jb.lil_ucb, 2, variant="theorie")),
-        ("chernoff_racing: grid = 0.5, must be", functools.partial(jb.chernoff_racing, 2, grid=0.5)),
-        ("chernoff_racing: drop = 'al', must be one of", functools.partial(jb.chernoff_racing, 2, drop="al")),
-        ("kl_racing: family = 'normal', must be one of", functools.partial(jb.kl_racing, 2, family="normal")),
-        ("kl_racing: threshold = 'ktt', must be one of", functools.partial(jb.kl_racing, 2, threshold="ktt")),
+        ("kl_lucb: m = 2, must be an integer in [1, 1]", functools.partial(jb.algorithms.kl_lucb, 2, m=2)),
+        ("kl_lucb: epsilon = nan, must be", functools.partial(jb.algorithms.kl_lucb, 2, epsilon=np.nan)),
+        ("lil_ucb: sigma = 0.0, must be", functools.partial(jb.algorithms.lil_ucb, 2, sigma=0.0)),
+        (
+            "lil_ucb: variant = 'theorie', must be one of",
+            functools.partial(jb.algorithms.lil_ucb, 2, variant="theorie"),
+        ),
+        ("chernoff_racing: grid = 0.5, must be", functools.partial(jb.algorithms.chernoff_racing, 2, grid=0.5)),
+        (
+            "chernoff_racing: drop = 'al', must be one of",
+            functools.partial(jb.algorithms.chernoff_racing, 2, drop="al"),
+        ),
+        (
+            "kl_racing: family = 'normal', must be one of",
+            functools.partial(jb.algorithms.kl_racing, 2, family="normal"),
+        ),
+        (
+            "kl_racing: threshold = 'ktt', must be one of",
+            functools.partial(jb.algorithms.kl_racing, 2, threshold="ktt"),
+        ),
         (
             "kl_lucb: threshold = 'kt', must be one of heuristic, theory, kk, gauss with family = 'gaussian'",
-            functools.partial(jb.kl_lucb, 2, family="gaussian"),
+            functools.partial(jb.algorithms.kl_lucb, 2, family="gaussian"),
         ),
     ],
 )
@@ -53,24 +65,27 @@ def test_a_bad_argument_is_refused_in_one_line(told, make):
 
 
 def test_a_promise_says_whether_it_is_proved():
-    for make in (jb.kl_lucb, jb.kl_racing):
+    for make in (jb.algorithms.kl_lucb, jb.algorithms.kl_racing):
         for threshold in ("theory", "kk", "kt"):
             assert make(3, threshold=threshold).promise.proved
         assert make(3, family="gaussian", threshold="gauss").promise.proved
         assert not make(3, threshold="heuristic").promise.proved
-    assert jb.kl_lucb(3, m=2, epsilon=0.1, delta=0.2).promise == (0.2, 0.1, 2, True, None)
-    assert jb.chernoff_racing(3).promise.proved and not jb.chernoff_racing(3, threshold="heuristic").promise.proved
-    assert jb.successive_elimination(3).promise.proved
-    assert not any(jb.lil_ucb(3, variant=variant).promise.proved for variant in ("theory", "heuristic"))
+    assert jb.algorithms.kl_lucb(3, m=2, epsilon=0.1, delta=0.2).promise == (0.2, 0.1, 2, True, None)
+    assert (
+        jb.algorithms.chernoff_racing(3).promise.proved
+        and not jb.algorithms.chernoff_racing(3, threshold="heuristic").promise.proved
+    )
+    assert jb.algorithms.successive_elimination(3).promise.proved
+    assert not any(jb.algorithms.lil_ucb(3, variant=variant).promise.proved for variant in ("theory", "heuristic"))
 
 
 def test_batches_are_counted_and_reported_beside_the_samples():
     """A round is a batch, and comparing on a grid takes fewer; two arms, so that a batch is two pulls a round."""
 
     def make(grid):
-        return jb.chernoff_racing(2, family="gaussian", threshold="gauss", sigma=0.5, grid=grid), world
+        return jb.algorithms.chernoff_racing(2, family="gaussian", threshold="gauss", sigma=0.5, grid=grid), world
 
-    world = jb.gaussian([0.0, 0.4], sigma=0.5)
+    world = jb.environments.gaussian([0.0, 0.4], sigma=0.5)
     every, seldom = (identify_cell(make, np.float64(grid), num_runs=100) for grid in (1.0, 1.5))
     np.testing.assert_array_equal(every.batches, every.samples // 2 - 1)  # the first batch is two rounds
     rounds = [2]
@@ -102,13 +117,13 @@ def test_a_rule_that_would_drop_every_survivor_leaves_the_one_with_the_largest_m
 @pytest.mark.parametrize(
     ("algorithm", "mean", "error"),
     [
-        (functools.partial(jb.kl_lucb, threshold="heuristic"), 8355, 242),
-        (functools.partial(jb.kl_racing, threshold="heuristic"), 9444, 130),
-        (jb.chernoff_racing, 13577, 194),
+        (functools.partial(jb.algorithms.kl_lucb, threshold="heuristic"), 8355, 242),
+        (functools.partial(jb.algorithms.kl_racing, threshold="heuristic"), 9444, 130),
+        (jb.algorithms.chernoff_racing, 13577, 194),
     ],
 )
 def test_samples_are_those_of_another_implementation(algorithm, mean, error):
     """Garivier and Kaufmann's first instance: within 4 standard errors of both, a false alarm in 16,000."""
-    world = jb.bernoulli([0.5, 0.45, 0.43, 0.4])._replace(batch=None)
+    world = jb.environments.bernoulli([0.5, 0.45, 0.43, 0.4])._replace(batch=None)
     samples = jb.identify(algorithm(4, delta=0.1), world, num_runs=100, seed=1, progress=False).samples()
     assert abs(samples.mean() - mean) < 4 * math.hypot(samples.std() / 10, error)

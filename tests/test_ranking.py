@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 from results_by_hand import noisy, result
 
-from jaxbandit.base.text import MANY
 from jaxbandit.lab.specs.registry import ALGORITHMS
 from jaxbandit.running.plotting import ranking, regret_curves
 from jaxbandit.running.plotting.figures import plot
 from jaxbandit.running.results import report
+from jaxbandit.support.text import MANY
 
 pytestmark = pytest.mark.quickly_compiled
 

@@ -17,8 +17,6 @@ import numpy as np
 import pytest
 
 import jaxbandit as jb
-from jaxbandit.base import csv_rows, decimals, reading
-from jaxbandit.base.refusals import BadInput
 from jaxbandit.environments.contextual.rows import rows
 from jaxbandit.environments.recorded.crowd_answers import crowd_answers
 from jaxbandit.environments.recorded.r6a import read_click_log
@@ -29,6 +27,8 @@ from jaxbandit.lab.papers import own_instances
 from jaxbandit.lab.report import write
 from jaxbandit.lab.specs import session, session_context, source
 from jaxbandit.lab.specs.arguments import read_csv
+from jaxbandit.support import csv_rows, decimals, reading
+from jaxbandit.support.refusals import BadInput
 
 PACKAGE = Path(jb.__file__).parent
 
@@ -46,7 +46,7 @@ TABLES = {  # a reader, and a table that it reads
     "rows": (lambda path: rows(path, rewards=("u", "v")), "u,v,note\n1,0,x\n0,1,y\n"),
     "an array": (lambda path: read_csv("spec.toml: means", path), "0.5,0.25,1\n0.1,0.2,0.3\n0.1,0.2,0.3\n"),
     "configs": (lambda path: session._rows("configs", path), "lr,batch,note\n0.1,8,x\n0.2,8,y\n0.2,16,y\n"),
-    "contexts": (lambda path: session_context.read_contexts(path, jb.ucb1(3)), "a,b,c\n1,2,3\n4,5,6\n"),
+    "contexts": (lambda path: session_context.read_contexts(path, jb.algorithms.ucb1(3)), "a,b,c\n1,2,3\n4,5,6\n"),
     "crowd": (crowd, "task,w1,w2\n1,a,b\n1,a,b\n"),
     "a paper": (lambda path: own_instances.read_columns("--data", path, ["b"]), "a,b,c\n1,2,3\n4,5,6\n"),
 }
@@ -334,8 +334,8 @@ OWN = "a file of the package itself"
 MACHINE = "a file of the system's"
 MESSAGE = "a message between processes of one call"
 MAY = {
-    "base/reading.py": "the reader of text, JSON and TOML",
-    "base/csv_rows.py": "the reader of tables",
+    "support/reading.py": "the reader of text, JSON and TOML",
+    "support/csv_rows.py": "the reader of tables",
     "engine/storage/files.py": "the reader of files of ours",
     "engine/storage/appending.py": "what this process itself has just written",
     "engine/storage/npz.py": "an archive that is open",

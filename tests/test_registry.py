@@ -18,6 +18,16 @@ from jaxbandit.lab.specs.registry import ALGORITHMS, ENVIRONMENTS
 
 ENTRIES = [*ALGORITHMS.values(), *ENVIRONMENTS.values()]
 
+PUBLIC = (
+    "ABResult Algorithm Arms Certificate Choice Difference Environment Evaluation Execution Log Metric Offer "
+    "Outcome PolicyValue Promise Pulls Result Rewards Round RunsLeftOut SearchResult Session Trainee Truth "
+    "TuneResult ab algorithms amend ask audit auditing bounds certificate check_algorithm check_environment "
+    "close_arms compare contract declare environments evaluate expire hyperband identify intervals load "
+    "load_session metrics numerics open_arms plot policy_of pull_keys read_log repair_session replay reproduce "
+    "rollout run run_key run_until_stop save save_session search session session_directory simulate solvers space "
+    "step style successive_halving sweep tell tell_outside tune types withdraw"
+)
+
 
 @pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry.name)
 def test_what_is_read_from_the_source_is_what_the_factory_declares(entry):
@@ -64,7 +74,7 @@ def test_static_and_traced_are_read_off_the_signature():
 def test_every_registered_factory_is_public():
     for entries, package in ((ALGORITHMS, jaxbandit.algorithms), (ENVIRONMENTS, jaxbandit.environments)):
         for entry in entries.values():
-            assert getattr(jaxbandit, entry.name) is getattr(package, entry.name) is entry.factory()
+            assert getattr(package, entry.name) is entry.factory()
             assert entry.name in dir(package)
 
 
@@ -77,7 +87,7 @@ def test_the_namespaces_list_their_names_before_anything_is_imported():
     assert done.stdout.split() == ["True", "True", "False"]
 
 
-@pytest.mark.parametrize("package", [jaxbandit, *jaxbandit._PACKAGES])
+@pytest.mark.parametrize("package", [jaxbandit, jaxbandit.algorithms, jaxbandit.environments])
 def test_every_public_name_can_be_had_and_no_other(package):
     for name in package.__all__:
         assert getattr(package, name) is not None
@@ -88,7 +98,7 @@ def test_every_public_name_can_be_had_and_no_other(package):
 def test_a_name_is_what_its_module_holds_whatever_is_imported_first():
     code = (
         "import jaxbandit.environments.stationary.bernoulli, jaxbandit as jb; "
-        "print(jb.environments.bernoulli is jb.bernoulli, callable(jb.bernoulli))"
+        "print(jb.environments.bernoulli is jb.environments.bernoulli, callable(jb.environments.bernoulli))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "True True"
@@ -128,3 +138,13 @@ def test_a_wrong_declaration_is_refused_where_it_stands(wrong, message):
         declare(**wrong)(mine)
     with pytest.raises(TypeError, match="quetsion"):
         declare(quetsion="regret")
+
+
+def test_the_public_names_are_a_decision():
+    """One more name is one more thing to know: change this list on purpose, and say in the changelog why."""
+    assert " ".join(name for name in dir(jaxbandit) if not name.startswith("_")) == PUBLIC
+
+
+def test_a_name_that_stands_in_a_module_is_said_to_be_there():
+    with pytest.raises(AttributeError, match=r"no attribute 'ucb1'; did you mean jaxbandit\.algorithms\.ucb1\?$"):
+        getattr(jaxbandit, "ucb1")  # noqa: B009

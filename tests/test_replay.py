@@ -140,7 +140,7 @@ def test_runs_that_end_early_are_counted_and_left_out_of_the_means(tmp_path):
 def test_rare_work_is_done_once_before_a_row_and_skipped_rows_change_nothing():
     """The state counts its replans, of which one is due after every pull of arm 0."""
     due = lambda s: s[1][0] > s[2]  # noqa: E731
-    rule = ucb(K, jb.Replan(due, lambda s: (s[0], s[1], s[2] + 1)))
+    rule = ucb(K, jb.contract.Replan(due, lambda s: (s[0], s[1], s[2] + 1)))
     watched = rule._replace(
         select=lambda noise, s, context: jnp.where(s[2] == s[1][0], rule.select(noise, s, context), K - 1).astype(
             jnp.int32
@@ -170,7 +170,7 @@ REFUSED = {
     "checkpoint": (lambda: jb.replay(RULE, UNIFORM, num_runs=1, horizon=9, checkpoints=[10]), r"checkpoints\[0\] = 10"),
     "arms": (lambda: jb.replay(ucb(4), UNIFORM, num_runs=1), "ucb is made for .*4.*the log has .*3"),
     "no contexts": (
-        lambda: jb.replay(jb.lin_ucb_disjoint(K, 2), UNIFORM, num_runs=1),
+        lambda: jb.replay(jb.algorithms.lin_ucb_disjoint(K, 2), UNIFORM, num_runs=1),
         r"replay: lin_ucb_disjoint needs contexts float\[2\], the log has no contexts",
     ),
     "ignored": (
@@ -178,7 +178,7 @@ REFUSED = {
         r"ucb ignores the context float\[2\] of the log: choose lin_ucb_disjoint; any_context = true",
     ),
     "rewards": (
-        lambda: jb.replay(jb.ucb1(K), log_of(reward=3 * REWARD, rewards=(0, 3)), num_runs=1),
+        lambda: jb.replay(jb.algorithms.ucb1(K), log_of(reward=3 * REWARD, rewards=(0, 3)), num_runs=1),
         "ucb1",
     ),
 }  # fmt: skip

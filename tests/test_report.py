@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 from results_by_hand import noisy, result, stopping
 
-from jaxbandit import ask, save_session, session, session_directory, student_race, tell
+from jaxbandit import ask, save_session, session, session_directory, tell
+from jaxbandit.algorithms import student_race
 from jaxbandit.base.contract import Outcome
-from jaxbandit.base.refusals import BadInput
 from jaxbandit.decide.sessions.certificate import Certificate
 from jaxbandit.decide.sessions.certifying import certificate
 from jaxbandit.decide.tuning.configs import read as read_configs
@@ -27,6 +27,7 @@ from jaxbandit.lab.auditing.cell import Limits, judge
 from jaxbandit.lab.auditing.experiment import AuditedResult, document
 from jaxbandit.running.results.base import ResultSet
 from jaxbandit.running.results.compare import compare
+from jaxbandit.support.refusals import BadInput
 from jaxbandit.theory.confidence_sequence import confidence_sequence
 
 pytest.importorskip("matplotlib")

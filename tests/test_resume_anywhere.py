@@ -17,8 +17,6 @@ from jaxbandit.algorithms import ucb1
 from jaxbandit.algorithms.exploration.icb import icb
 from jaxbandit.algorithms.exploration.presets import lucb
 from jaxbandit.base.contract import Algorithm, Environment, Replan
-from jaxbandit.base.numerics import argmax, get_at, set_at
-from jaxbandit.base.types import Array
 from jaxbandit.engine.driver import drive
 from jaxbandit.engine.driver.execution import Execution
 from jaxbandit.engine.driver.horizon import simulate_cell
@@ -28,6 +26,8 @@ from jaxbandit.engine.storage.checkpoint import Finished
 from jaxbandit.environments.combinatorial.full_bandit import full_bandit
 from jaxbandit.environments.stationary.bernoulli import bernoulli
 from jaxbandit.environments.stationary.gaussian import gaussian
+from jaxbandit.support.numerics import argmax, get_at, set_at
+from jaxbandit.support.types import Array
 
 pytestmark = pytest.mark.slow
 
@@ -153,8 +153,8 @@ def test_other_tiles_and_workers(make, tmp_path, short_chunks):
     narrow, wide = {"width": 64, "workers": 2}, {"width": 208, "workers": 1}
     for calls in ((narrow, wide), (wide, narrow), (narrow, wide, narrow, wide)):
         directory = tmp_path / "-".join(str(call["width"]) for call in calls)
-        steps = [interrupt(play, 3, **call, checkpoint_dir=directory) for call in calls[:-1]]
-        rest = play(**calls[-1], checkpoint_dir=directory)
+        steps = [interrupt(play, 3, **call, directory=directory) for call in calls[:-1]]
+        rest = play(**calls[-1], directory=directory)
         same(whole, rest)
         assert rest.run_steps + sum(steps) == whole.run_steps  # nothing is lost, nothing is played twice
 
@@ -171,14 +171,14 @@ def test_other_lanes_and_workers(make, tmp_path, short_chunks):
         directory = tmp_path / "-".join(str(call["width"]) for call in calls)
         steps = []
         for call in calls[:-1]:
-            steps.append(interrupt(play, 1, **call, checkpoint_dir=directory))
+            steps.append(interrupt(play, 1, **call, directory=directory))
             saved = storage.read_arrays(directory / "live.npz", storage.RECOMPUTE)
             runs = sum(len(values) for name, values in saved.items() if name.endswith("run"))
             assert runs > 64 or call is narrow  # more than the lanes that take them up
-        rest = play(**calls[-1], checkpoint_dir=directory)
+        rest = play(**calls[-1], directory=directory)
         same(whole, rest)
         assert rest.run_steps + sum(steps) == whole.run_steps  # nothing is lost, nothing is played twice
-    again = play(checkpoint_dir=directory)
+    again = play(directory=directory)
     same(whole, again)
     assert again.run_steps == 0
 
@@ -186,17 +186,13 @@ def test_other_lanes_and_workers(make, tmp_path, short_chunks):
 @pytest.mark.quickly_compiled
 def test_more_runs_extend_what_is_there(tmp_path, short_chunks):
     whole = simulate_cell(make_plain, MEANS, **HORIZON)
-    some = simulate_cell(
-        make_plain, MEANS, horizon=640, num_runs=130, execution=Execution(checkpoint_dir=tmp_path / "done")
-    )
-    more = simulate_cell(make_plain, MEANS, **HORIZON, execution=Execution(checkpoint_dir=tmp_path / "done"))
+    some = simulate_cell(make_plain, MEANS, horizon=640, num_runs=130, execution=Execution(directory=tmp_path / "done"))
+    more = simulate_cell(make_plain, MEANS, **HORIZON, execution=Execution(directory=tmp_path / "done"))
     same(whole, more)
     assert more.run_steps == 70 * 640
     same(
         some,
-        simulate_cell(
-            make_plain, MEANS, horizon=640, num_runs=130, execution=Execution(checkpoint_dir=tmp_path / "done")
-        ),
+        simulate_cell(make_plain, MEANS, horizon=640, num_runs=130, execution=Execution(directory=tmp_path / "done")),
     )
     taken = {"regret": some.regret, "pulls": some.pulls, "recommendation": some.recommendation, "outcome": some.outcome}
     finished = Finished("cell-000", some.identity, taken)
@@ -223,8 +219,8 @@ def test_more_stopping_runs_extend_what_is_there(tmp_path, short_chunks):
     more = play(300, finished=finished)
     same(whole, more)
     assert more.run_steps == whole.samples[200:].sum()
-    interrupt(lambda **given: play(200, **given), 2, checkpoint_dir=tmp_path)
-    same(whole, play(300, checkpoint_dir=tmp_path))
+    interrupt(lambda **given: play(200, **given), 2, directory=tmp_path)
+    same(whole, play(300, directory=tmp_path))
 
 
 CHILD = """
@@ -238,7 +234,7 @@ CHILD = """
 
     checkpoint.SAVE_SECONDS, drive.CALL_SECONDS = 0.0, 0.01
     assert len(jax.devices()) == 2
-    KILLED[sys.argv[2]](checkpoint_dir=Path(sys.argv[3]))
+    KILLED[sys.argv[2]](directory=Path(sys.argv[3]))
 """
 
 
@@ -267,7 +263,7 @@ def test_killed_on_two_devices_and_resumed_on_one(name, tmp_path):
     process.kill()
     assert process.wait() == -signal.SIGKILL
     whole = KILLED[name]()
-    rest = KILLED[name](checkpoint_dir=directory)
+    rest = KILLED[name](directory=directory)
     same(whole, rest)
     assert rest.run_steps < whole.run_steps
     assert sorted(path.name for path in directory.iterdir() if path.name.startswith(".")) == []
@@ -275,7 +271,7 @@ def test_killed_on_two_devices_and_resumed_on_one(name, tmp_path):
 
 @pytest.mark.quickly_compiled
 def test_a_damaged_part_is_one_line(tmp_path):
-    options = {"num_runs": 80, "execution": Execution(checkpoint_dir=tmp_path)}
+    options = {"num_runs": 80, "execution": Execution(directory=tmp_path)}
     identify_cell(make_stopping, MEANS, **options)
     (file,) = tmp_path.glob("done-*.npz")
     file.write_bytes(file.read_bytes()[:500])

@@ -23,7 +23,7 @@ WIDE = np.array([[1.0, 0.0], [0.0, 1.0]])
 
 def world_that_turns(means):
     """Bernoulli arms whose order is reversed after 30 rounds."""
-    still = jb.bernoulli(means)
+    still = jb.environments.bernoulli(means)
 
     def now(state):
         return jax.tree.map(lambda x: jnp.where(state[0] < 30, x, x[::-1]), state[1])
@@ -40,16 +40,16 @@ def world_that_turns(means):
 
 def contextual():
     sets = np.array([[[1.0, 0.0], [0.0, 1.0], [0.8, 0.5]], [[0.5, 0.6], [0.2, -1.0], [0.3, 0.1]]])
-    world = jb.linear_contextual(sets, np.array([0.4, 0.6]), np.array([1.0, 0.2]))
-    return jb.lin_ucb(sets, horizon=HORIZON), world
+    world = jb.environments.linear_contextual(sets, np.array([0.4, 0.6]), np.array([1.0, 0.2]))
+    return jb.algorithms.lin_ucb(sets, horizon=HORIZON), world
 
 
 PAIRS = {
-    "plain": lambda: (jb.kl_ucb(3), jb.bernoulli(MEANS)),
-    "with noise of its own": lambda: (jb.thompson(3), jb.bernoulli(MEANS)),
+    "plain": lambda: (jb.algorithms.kl_ucb(3), jb.environments.bernoulli(MEANS)),
+    "with noise of its own": lambda: (jb.algorithms.thompson(3), jb.environments.bernoulli(MEANS)),
     "with contexts": contextual,
-    "in a world that changes": lambda: (jb.ucb1(3), world_that_turns(MEANS)),
-    "with plans": lambda: (jb.oam(WIDE, horizon=HORIZON), jb.linear(WIDE, [1.0, 0.5])),
+    "in a world that changes": lambda: (jb.algorithms.ucb1(3), world_that_turns(MEANS)),
+    "with plans": lambda: (jb.algorithms.oam(WIDE, horizon=HORIZON), jb.environments.linear(WIDE, [1.0, 0.5])),
 }
 
 
@@ -68,8 +68,8 @@ def test_a_rollout_is_the_engine_s_run_round_by_round(name):
 
 
 STOPPING = {
-    "single pulls": lambda: (jb.lucb(3, delta=0.1, sigma=0.5), jb.bernoulli(MEANS)),
-    "batches": lambda: (jb.xy_static(FEATURES, delta=0.1), jb.linear(FEATURES, [1.0, 0.0])),
+    "single pulls": lambda: (jb.algorithms.lucb(3, delta=0.1, sigma=0.5), jb.environments.bernoulli(MEANS)),
+    "batches": lambda: (jb.algorithms.xy_static(FEATURES, delta=0.1), jb.environments.linear(FEATURES, [1.0, 0.0])),
 }
 
 
@@ -99,15 +99,19 @@ def test_the_caller_s_gradient_goes_through_a_rollout():
     """The rewards of Gaussian arms have gradient 1 in the mean of the arm pulled, where pulls do not follow them."""
 
     def total(means):
-        return jnp.sum(jb.rollout(jb.run_key(0, 0), jb.uniform(3), jb.gaussian(means), 50).feedback)
+        return jnp.sum(
+            jb.rollout(jb.run_key(0, 0), jb.algorithms.uniform(3), jb.environments.gaussian(means), 50).feedback
+        )
 
-    actions = jb.rollout(jb.run_key(0, 0), jb.uniform(3), jb.gaussian(MEANS), 50).actions
+    actions = jb.rollout(jb.run_key(0, 0), jb.algorithms.uniform(3), jb.environments.gaussian(MEANS), 50).actions
     np.testing.assert_allclose(jax.grad(total)(jnp.asarray(MEANS, float)), np.bincount(actions, minlength=3), rtol=1e-5)
 
 
 def test_hyperparameters_may_be_traced_by_the_caller():
     def regret(c):
-        return jnp.sum(jb.rollout(jb.run_key(0, 0), jb.ucb1(3, c=c), jb.bernoulli(MEANS), 50).regret)
+        return jnp.sum(
+            jb.rollout(jb.run_key(0, 0), jb.algorithms.ucb1(3, c=c), jb.environments.bernoulli(MEANS), 50).regret
+        )
 
     one, other = jax.jit(jax.vmap(regret))(jnp.array([0.0, 30.0]))
     assert one < other  # so much exploration costs more
@@ -116,13 +120,25 @@ def test_hyperparameters_may_be_traced_by_the_caller():
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        ((jnp.zeros(2, jnp.uint32), jb.ucb1(3), jb.bernoulli(MEANS), 5), "must be one typed key"),
-        ((jax.random.key(0, impl="rbg"), jb.ucb1(3), jb.bernoulli(MEANS), 5), "key = 'rbg', must be one of threefry"),
-        ((jb.run_key(0, 0), jb.ucb1, jb.bernoulli(MEANS), 5), r"call it: ucb1\(...\)"),
-        ((jb.run_key(0, 0), jb.bernoulli(MEANS), jb.ucb1(3), 5), "are swapped"),
-        ((jb.run_key(0, 0), jb.ucb1(4), jb.bernoulli(MEANS), 5), "num_arms 4, bernoulli has num_arms 3"),
-        ((jb.run_key(0, 0), jb.ucb1(3), jb.gaussian(MEANS), 5), r"rewards in \[0, 1\], but gaussian has"),
-        ((jb.run_key(0, 0), jb.ucb1(3), jb.bernoulli(MEANS), 0), "horizon = 0"),
+        (
+            (jnp.zeros(2, jnp.uint32), jb.algorithms.ucb1(3), jb.environments.bernoulli(MEANS), 5),
+            "must be one typed key",
+        ),
+        (
+            (jax.random.key(0, impl="rbg"), jb.algorithms.ucb1(3), jb.environments.bernoulli(MEANS), 5),
+            "key = 'rbg', must be one of threefry",
+        ),
+        ((jb.run_key(0, 0), jb.algorithms.ucb1, jb.environments.bernoulli(MEANS), 5), r"call it: ucb1\(...\)"),
+        ((jb.run_key(0, 0), jb.environments.bernoulli(MEANS), jb.algorithms.ucb1(3), 5), "are swapped"),
+        (
+            (jb.run_key(0, 0), jb.algorithms.ucb1(4), jb.environments.bernoulli(MEANS), 5),
+            "num_arms 4, bernoulli has num_arms 3",
+        ),
+        (
+            (jb.run_key(0, 0), jb.algorithms.ucb1(3), jb.environments.gaussian(MEANS), 5),
+            r"rewards in \[0, 1\], but gaussian has",
+        ),
+        ((jb.run_key(0, 0), jb.algorithms.ucb1(3), jb.environments.bernoulli(MEANS), 0), "horizon = 0"),
     ],
 )
 def test_what_cannot_be_rolled_out_is_refused_in_one_line(arguments, words):
@@ -133,10 +149,10 @@ def test_what_cannot_be_rolled_out_is_refused_in_one_line(arguments, words):
 
 @pytest.mark.parametrize(("value", "outcome"), [(np.inf, jb.Outcome.NONFINITE), (1.5, jb.Outcome.OUT_OF_RANGE)])
 def test_a_faulty_reward_ends_a_run_as_in_the_engine(value, outcome):
-    environment = jb.bernoulli(MEANS)._replace(
+    environment = jb.environments.bernoulli(MEANS)._replace(
         reward=lambda *met: jnp.asarray(value, jnp.result_type(float)), batch=None
     )
-    algorithm = jb.lucb(3, delta=0.1, sigma=0.5)
+    algorithm = jb.algorithms.lucb(3, delta=0.1, sigma=0.5)
     with jax.enable_x64(True):
         found = jb.run_until_stop(jb.run_key(0, 0), algorithm, environment, 20)
     assert int(found.outcome) == outcome
@@ -145,7 +161,7 @@ def test_a_faulty_reward_ends_a_run_as_in_the_engine(value, outcome):
 @pytest.mark.parametrize("play", [jb.rollout, jb.run_until_stop])
 def test_rewards_that_do_not_fit_are_refused_with_a_way_that_exists(play):
     """These two have no argument any_rewards."""
-    algorithm, environment = jb.uniform(2), jb.gaussian([0.0, 1.0])
+    algorithm, environment = jb.algorithms.uniform(2), jb.environments.gaussian([0.0, 1.0])
     algorithm = algorithm._replace(rewards=jb.Rewards(0.0, 1.0), stop=lambda state: jnp.zeros((), bool))
     with pytest.raises(ValueError, match=r"algorithm\._replace\(rewards=None\) plays it without") as caught:
         play(jb.run_key(0, 0), algorithm, environment, 4)
@@ -157,7 +173,9 @@ def test_the_gradient_through_a_choice_is_zero_and_that_of_the_gaps_is_not():
     """As the page on composing says."""
 
     def regret(c, means):
-        return jb.rollout(jb.run_key(0, 0), jb.kl_ucb(2, c=c), jb.bernoulli(means), 30).regret.sum()
+        return jb.rollout(
+            jb.run_key(0, 0), jb.algorithms.kl_ucb(2, c=c), jb.environments.bernoulli(means), 30
+        ).regret.sum()
 
     of_c, of_means = jax.jit(jax.grad(regret, (0, 1)))(1.0, jnp.array([0.2, 0.6]))
     assert of_c == 0.0 and of_means[0] == -of_means[1] < 0.0
@@ -184,7 +202,7 @@ def planner():
         select=lambda noise, state, context: jb.Choice(state.plan, state.counts),
         update=lambda state, context, choice, feedback: update(state, context, choice.action, feedback),
         pulls=lambda state: state.counts,
-        replan=jb.Replan(lambda state: state.round == 3, apply),
+        replan=jb.contract.Replan(lambda state: state.round == 3, apply),
         name="planner",
     )
 
@@ -193,7 +211,7 @@ def test_steps_by_hand_are_those_of_a_rollout_with_its_plans():
     """Without `replan`, which is easily forgotten, the rule pulls arm 0 for ever."""
     algorithm, key = planner(), jb.run_key(0, 0)
     expected = [0, 0, 0, 1, 1, 1, 2, 2, 2, 0]
-    assert jb.rollout(key, algorithm, jb.bernoulli(MEANS), 10).actions.tolist() == expected
+    assert jb.rollout(key, algorithm, jb.environments.bernoulli(MEANS), 10).actions.tolist() == expected
 
     def one(state, t):
         played = jb.step(algorithm, state, lambda action: 10.0 * action.astype(float), jax.random.fold_in(key, t))
@@ -213,7 +231,7 @@ import jaxbandit as jb
 from test_rollout import planner
 
 mesh, shard = Mesh(np.array(jax.devices()), ("d",)), PartitionSpec("d")
-rule, arms = planner(), jb.bernoulli([0.2, 0.5, 0.9])
+rule, arms = planner(), jb.environments.bernoulli([0.2, 0.5, 0.9])
 stops = rule._replace(stop=lambda state: jnp.sum(state.counts) == 7)
 for play in (
     lambda run: jb.rollout(jb.run_key(0, run), rule, arms, 20).feedback,

@@ -22,9 +22,9 @@ from jaxbandit.theory.solvers import student
 
 pytestmark = pytest.mark.quickly_compiled
 RACES = {
-    "paired": partial(jb.paired_race, 2, delta=0.05),
-    "paired, m": partial(jb.paired_race, 3, m=2, delta=0.05),
-    "student": partial(jb.student_race, 2, delta=0.05),
+    "paired": partial(jb.algorithms.paired_race, 2, delta=0.05),
+    "paired, m": partial(jb.algorithms.paired_race, 3, m=2, delta=0.05),
+    "student": partial(jb.algorithms.student_race, 2, delta=0.05),
 }
 
 

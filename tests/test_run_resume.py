@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 from small_experiment import Stop, content, experiment, stop_after
 
-from jaxbandit.base.refusals import BadInput, Unfinished
 from jaxbandit.decide.loading import load
 from jaxbandit.engine.driver import horizon as engine
 from jaxbandit.engine.driver.execution import Execution
 from jaxbandit.lab.experiments import experiment as running
 from jaxbandit.lab.experiments import playing
 from jaxbandit.lab.specs import spec
+from jaxbandit.support.refusals import BadInput, Unfinished
 
 QUIET = Execution(progress=False)
 

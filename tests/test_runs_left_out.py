@@ -14,8 +14,6 @@ from jaxbandit.algorithms.exploration.presets import lucb
 from jaxbandit.algorithms.regret.kl_ucb import kl_ucb
 from jaxbandit.algorithms.regret.ucb import ucb1
 from jaxbandit.base.contract import Environment, Outcome, Promise
-from jaxbandit.base.refusals import RunsLeftOut
-from jaxbandit.base.types import Array
 from jaxbandit.environments.stationary.bernoulli import bernoulli
 from jaxbandit.environments.stationary.gaussian import gaussian
 from jaxbandit.lab import cli
@@ -26,6 +24,8 @@ from jaxbandit.running.results.base import ResultSet
 from jaxbandit.running.results.report import table
 from jaxbandit.running.simulate import simulate
 from jaxbandit.running.sweep import sweep
+from jaxbandit.support.refusals import RunsLeftOut
+from jaxbandit.support.types import Array
 from jaxbandit.theory import intervals
 from jaxbandit.theory.bounds.regret import bernoulli_regret_constant
 

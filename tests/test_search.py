@@ -10,14 +10,14 @@ import numpy as np
 import pytest
 
 import jaxbandit as jb
-from jaxbandit.base.refusals import BadInput
 from jaxbandit.decide.tuning import store
 from jaxbandit.decide.tuning.calls import Calls
 from jaxbandit.decide.tuning.proposing import RandomTrial
+from jaxbandit.support.refusals import BadInput
 
 pytestmark = pytest.mark.quickly_compiled
 
-SPACE = {"x": jb.uniform_float(0.0, 1.0), "lr": jb.loguniform(1e-4, 1.0)}
+SPACE = {"x": jb.space.uniform_float(0.0, 1.0), "lr": jb.space.loguniform(1e-4, 1.0)}
 CALLS: list[tuple[int, str]] = []
 
 
@@ -177,9 +177,9 @@ def test_without_a_race_there_is_no_certificate():
 
 
 def test_equal_proposals_are_one_finalist():
-    result = searched({"x": jb.choice([0.1, 0.2])}, max_trainings=100)
+    result = searched({"x": jb.space.choice([0.1, 0.2])}, max_trainings=100)
     assert result.configs.count == 2 and len(result.proposals["score"]) == 52
-    only = searched({"x": jb.choice([0.1])})
+    only = searched({"x": jb.space.choice([0.1])})
     assert only.certificate is None and only.configs.count == 1
 
 
@@ -306,7 +306,7 @@ def test_wrong_arguments_are_refused_in_one_line_before_any_training(case):
 def test_a_directory_of_another_search_is_refused(tmp_path):
     searched(directory=tmp_path / "here")
     for other, words in (
-        ({"space": {"x": jb.uniform_float(0.0, 2.0)}}, "the directory holds another proposal 0 than x ="),
+        ({"space": {"x": jb.space.uniform_float(0.0, 2.0)}}, "the directory holds another proposal 0 than x ="),
         ({"seed": 1}, "holds scores with seed = 0"),
         ({"proposer": lambda history, seed: {"x": 0.5}, "space": None}, "holds scores with proposer = random"),
         ({"at_once": 3}, "holds scores with at_once = 64"),
@@ -351,7 +351,7 @@ def test_static_values_of_a_space_stay_static():
         seen.append(config["width"])
         return jax.random.normal(key, (config["width"],)).sum() + config["x"]
 
-    space = {"x": jb.uniform_float(1, 5), "width": jb.choice(jb.static([2, 3]))}
+    space = {"x": jb.space.uniform_float(1, 5), "width": jb.space.choice(jb.space.static([2, 3]))}
     result = jb.search(traced, space, "random", max_trainings=60, finalists=2, progress=False)
     assert "cannot be traced" not in str(result.notes)
     assert set(seen) == {2, 3} and {type(width) for width in seen} == {int}
@@ -382,7 +382,7 @@ def test_the_table_of_proposals_that_are_certified(proposer, runs, mean, se, cla
         own = [int(config[name] * 2**53) for name in names]
         return at + sd * np.random.default_rng([seed, *own]).normal()
 
-    space, true, apart, wrong = {name: jb.uniform_float(0.0, 1.0) for name in names}, [], [], 0
+    space, true, apart, wrong = {name: jb.space.uniform_float(0.0, 1.0) for name in names}, [], [], 0
     for seed in range(runs):
         result = jb.search(noisy, space, proposer, max_trainings=100, seed=seed, progress=False)
         means = [surface([result.configs.row(i)[name] for name in names])[0] for i in range(result.configs.count)]

@@ -62,7 +62,7 @@ def test_a_session_from_the_shell_is_that_of_python(shell):
     said = json.loads(out)
     assert status == 0 and [p["id"] for p in said["pulls"]] == [0, 1] and not said["stopped"]
     assert said["pulls"][1]["config"] == {"lr": 0.01, "opt": "sgd"}
-    s, pulls = jb.ask(jb.session(jb.paired_race(3, epsilon=0.1), seed=7))
+    s, pulls = jb.ask(jb.session(jb.algorithms.paired_race(3, epsilon=0.1), seed=7))
     assert [p["key"] for p in said["pulls"]] == jb.pull_keys(s, pulls)[:2]._base_array.tolist()
     Path("scores.json").write_text('{"1": 0.75, "0": 0.5}')
     assert shell("tell race scores.json") == (0, "2 pulls told, 0 pending\n", "")
@@ -168,7 +168,9 @@ def test_a_bad_table_of_configurations_is_refused(shell, text, message):
 
 
 def test_a_rule_of_ones_own_and_one_that_decides_pull_by_pull(shell):
-    Path("my_rule.py").write_text("import jaxbandit as jb\ndef mine(num_arms: int):\n    return jb.ucb1(num_arms)\n")
+    Path("my_rule.py").write_text(
+        "import jaxbandit as jb\ndef mine(num_arms: int):\n    return jb.algorithms.ucb1(num_arms)\n"
+    )
     Path("own.toml").write_text('kind = "session"\narms = ["a", "b"]\n[[algorithm]]\ntype = "my_rule:mine"\n')
     status, out, err = shell("ask own own.toml --n 8")
     assert status == 0 and out.splitlines()[2].split() == ["0", "0", "0", "a"]
@@ -186,7 +188,7 @@ def test_a_rule_of_ones_own_and_one_that_decides_pull_by_pull(shell):
 
 
 EVIL = 'from pathlib import Path\nPath("ran").touch()\nfrom my_rule import mine\n'
-MINE = "import jaxbandit as jb\ndef mine(num_arms: int, c: float = 0.0):\n    return jb.ucb1(num_arms)\n"
+MINE = "import jaxbandit as jb\ndef mine(num_arms: int, c: float = 0.0):\n    return jb.algorithms.ucb1(num_arms)\n"
 OWN = 'kind = "session"\narms = ["a", "b"]\n[[algorithm]]\ntype = "evil_rule:mine"\n'
 
 
@@ -247,13 +249,13 @@ def test_reading_a_received_session_imports_nothing(shell, form):
 
 def test_a_session_outside_is_shown_by_the_certificate_of_its_last_close(shell):
     received(shell, "sealed")
-    certificate = jb.certificate(directory.read_session("own", jb.ucb1(2)))
+    certificate = jb.certificate(directory.read_session("own", jb.algorithms.ucb1(2)))
     assert json.loads(shell("status own --json")[1])["certificate"] == {**certificate.to_json(), "rule": "ucb1"}
     assert shell("status own")[1] == certificate.table(["a", "b"]) + "\n\n"
     assert shell("report own")[0] == 0 and "guarantee" in Path("own/report.html").read_text()
     for damage in ("longer", "gone"):
         if damage == "longer":
-            with pytest.raises(KeyboardInterrupt), jb.session_directory("own", jb.ucb1(2)) as d:
+            with pytest.raises(KeyboardInterrupt), jb.session_directory("own", jb.algorithms.ucb1(2)) as d:
                 d.ask()
                 raise KeyboardInterrupt
         else:
@@ -326,7 +328,7 @@ def test_a_damaged_log_is_repaired_from_the_shell(shell):
 
 
 def test_a_session_of_python_alone_stays_there(shell):
-    with jb.session_directory("python", jb.ucb1(2)):
+    with jb.session_directory("python", jb.algorithms.ucb1(2)):
         pass
     status, _, err = shell("status python")
     assert status == 2 and "begun in Python" in err

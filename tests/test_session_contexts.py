@@ -289,7 +289,7 @@ def test_the_form_of_the_first_context_is_that_of_all():
     with pytest.raises(ValueError, match=r"context = int64\[3\], must be float64\[3\] like"):
         jb.ask(s, context=[1, 2, 3])
     with pytest.raises(ValueError, match="must be left out: ucb1 does not use contexts"):
-        jb.ask(jb.session(jb.ucb1(3)), contexts=[1, 2])
+        jb.ask(jb.session(jb.algorithms.ucb1(3)), contexts=[1, 2])
 
 
 def test_an_offer_masks_arms_and_rules_that_ignore_it_are_refused():
@@ -303,7 +303,7 @@ def test_an_offer_masks_arms_and_rules_that_ignore_it_are_refused():
     log = s.log()
     assert log.available.shape == (12, K) and log.context.shape == (12, D)
     with pytest.raises(ValueError, match="paired_race ignores which arms are available in the session"):
-        jb.ask(jb.session(jb.paired_race(K, delta=0.1, epsilon=0.1)), context=Offer(np.ones(K, bool)))
+        jb.ask(jb.session(jb.algorithms.paired_race(K, delta=0.1, epsilon=0.1)), context=Offer(np.ones(K, bool)))
 
     def seen(context):
         return jnp.argmin(context.available) + jnp.argmax(context.features)
@@ -325,7 +325,7 @@ def test_an_offer_masks_arms_and_rules_that_ignore_it_are_refused():
 
 def test_a_rule_that_can_do_without_takes_an_offer_from_the_first_ask_on():
     """An arm that comes later is one that was not available before."""
-    rule, s = jb.ucb1(3), jb.session(jb.ucb1(3))
+    rule, s = jb.algorithms.ucb1(3), jb.session(jb.algorithms.ucb1(3))
     chosen = []
     for t in range(6):
         s, pulls = jb.ask(s, context=Offer(np.array([True, t != 2, t >= 4])))
@@ -446,7 +446,11 @@ def old_log(path, rule, entries):
 
 def test_logs_of_versions_that_waited_are_read_or_refused_in_one_line(tmp_path):
     sets = np.stack([np.eye(3, 2), np.ones((3, 2)) * np.arange(1, 4)[:, None] / 4])
-    rule, s, entries = jb.lin_ucb(sets, horizon=60), jb.session(jb.lin_ucb(sets, horizon=60), seed=3), []
+    rule, s, entries = (
+        jb.algorithms.lin_ucb(sets, horizon=60),
+        jb.session(jb.algorithms.lin_ucb(sets, horizon=60), seed=3),
+        [],
+    )
     for t in range(8):
         s, pulls = jb.ask(s, context=t % 2)
         s = jb.tell(s, pulls.id, 0.25 * t)
@@ -527,14 +531,14 @@ def test_estimated_propensities_are_shares_of_draws_in_the_state_of_the_ask():
 
 
 def test_the_log_of_a_session_without_contexts():
-    s, pulls = jb.ask(jb.session(jb.thompson(3), seed=1), limit=5)
+    s, pulls = jb.ask(jb.session(jb.algorithms.thompson(3), seed=1), limit=5)
     s = jb.tell(s, pulls.id[[4, 1, 2]], [1.0, 0.0, 1.0])
     log = s.log()
     assert log.action.tolist() == pulls.arm[[1, 2, 4]].tolist() and log.reward.tolist() == [0.0, 1.0, 1.0]
     assert log.context is None and log.propensity is None and log.adaptive
     with pytest.raises(ValueError, match="propensity_draws must be left out: the session has no contexts"):
         s.log(propensity_draws=5)
-    race, pulls = jb.ask(jb.session(jb.icb(3, k=2)))
+    race, pulls = jb.ask(jb.session(jb.algorithms.icb(3, k=2)))
     with pytest.raises(ValueError, match="log: icb acts on sets of arms"):
         jb.tell(race, pulls.id[:2], [0.5, 0.5]).log()
 

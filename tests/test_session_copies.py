@@ -37,7 +37,9 @@ def begun(rule):
     return jb.tell(state, asked.id, np.linspace(0, 1, len(asked.id)))
 
 
-@pytest.mark.parametrize("rule", [jb.thompson(2), jb.student_race(2)], ids=["thompson", "student_race"])
+@pytest.mark.parametrize(
+    "rule", [jb.algorithms.thompson(2), jb.algorithms.student_race(2)], ids=["thompson", "student_race"]
+)
 def test_a_copy_goes_on_as_the_session_does(rule):
     state = begun(rule)
     for other in (copy.copy(state), copy.deepcopy(state), copy.deepcopy({"an agent": state})["an agent"]):
@@ -54,7 +56,7 @@ def test_a_session_is_pickled_if_its_rule_is_and_else_says_how_to_write_it():
     again = pickle.loads(pickle.dumps(begun(rule)))
     assert again.num_told == 1 and jb.ask(again)[1].arm.tolist() == [1]
     with pytest.raises(pickle.PicklingError) as refused:
-        pickle.dumps(begun(jb.thompson(2)))
+        pickle.dumps(begun(jb.algorithms.thompson(2)))
     assert str(refused.value) == (
         "a session of thompson cannot be pickled, because its rule is made of functions; write it with "
         "save_session(path, session), and read it with load_session(path, rule)"

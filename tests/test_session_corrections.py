@@ -166,7 +166,7 @@ def test_before_is_not_included():
 
 
 def test_rewards_of_rules_that_use_the_probability_of_a_pull_are_not_given_again():
-    s, pulls = jb.ask(jb.session(jb.exp3(3, horizon=100)))
+    s, pulls = jb.ask(jb.session(jb.algorithms.exp3(3, horizon=100)))
     s = jb.tell(s, pulls.id, 0.5)
     with pytest.raises(ValueError, match="amend: id = 0: exp3 has received its reward, and takes more than the arm"):
         jb.amend(s, 0, 0.25)
@@ -253,10 +253,10 @@ REFUSED = {
         "id = 1: paired_race needs the rewards of its",
     ),
     "outside paired": (lambda s: jb.tell_outside(jb.session(RACE, paired=True), 0, 0.5), "the session is paired"),
-    "outside sets": (lambda s: jb.tell_outside(jb.session(jb.icb(3, k=2)), 0, 0.5), "acts on sets of arms"),
+    "outside sets": (lambda s: jb.tell_outside(jb.session(jb.algorithms.icb(3, k=2)), 0, 0.5), "acts on sets of arms"),
     "amend sets": (
         lambda s: (lambda x, p: jb.amend(jb.tell(x, p.id, [0.5] * len(p.id)), 0, 0.25))(
-            *jb.ask(jb.session(jb.icb(3, k=2)))
+            *jb.ask(jb.session(jb.algorithms.icb(3, k=2)))
         ),
         "takes more than the arm of a pull",
     ),
@@ -275,7 +275,7 @@ def test_refusals_are_one_line_and_change_nothing(name):
 
 @pytest.mark.slow
 def test_a_rule_that_insists_on_closed_arms_is_refused():
-    rule = jb.epsilon_greedy(2, epsilon=0.0)
+    rule = jb.algorithms.epsilon_greedy(2, epsilon=0.0)
     s = jb.tell_outside(jb.session(rule), [0, 1], [1.0, 0.0])
     if s.programs.kind == "draws":
         with pytest.raises(ValueError, match="drew closed arms 10,000 times in a row; open them"):

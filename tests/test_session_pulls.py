@@ -44,10 +44,10 @@ def test_samples_are_the_rewards_of_each_arm_by_index(kind, tmp_path):
 
 @pytest.mark.slow
 def test_samples_of_sets_and_with_contexts_are_unknown():
-    s, pulls = jb.ask(jb.session(jb.icb(3, k=2)))
+    s, pulls = jb.ask(jb.session(jb.algorithms.icb(3, k=2)))
     s = jb.tell(s, pulls.id, [0.5] * len(pulls.id))
     assert samples(s) is None and s.arms == ()
-    s, pulls = jb.ask(jb.session(jb.lin_ucb(np.ones((2, 3, 2)) * np.eye(3, 2), horizon=60)), context=1)
+    s, pulls = jb.ask(jb.session(jb.algorithms.lin_ucb(np.ones((2, 3, 2)) * np.eye(3, 2), horizon=60)), context=1)
     assert samples(jb.tell(s, pulls.id, 1.0)) is None
 
 
@@ -103,7 +103,7 @@ def test_a_file_with_other_arms_than_pulls_is_refused(tmp_path):
             jb.load_session(tmp_path / "s.npz", RULES["batch"])
 
 
-RACE = jb.paired_race(5, delta=0.1, epsilon=0.01)
+RACE = jb.algorithms.paired_race(5, delta=0.1, epsilon=0.01)
 NORMAL = np.random.default_rng(0).normal(np.linspace(0, 1, 5)[:, None], 0.4, (5, 400))
 
 
@@ -163,9 +163,9 @@ def test_a_plate_with_failures_is_filled_again_and_the_rest_counts():
 @pytest.mark.slow
 def test_only_races_are_asked_ahead():
     for rule in (
-        jb.sequential_halving(5, budget=60),
-        jb.budgeted_race(5, epsilon=0.1, budget=100),
-        jb.xy_static(np.eye(5)),
+        jb.algorithms.sequential_halving(5, budget=60),
+        jb.algorithms.budgeted_race(5, epsilon=0.1, budget=100),
+        jb.algorithms.xy_static(np.eye(5)),
     ):
         plan = len(jb.ask(jb.session(rule), limit=None)[1].id)
         assert len(jb.ask(jb.session(rule), limit=plan + 7)[1].id) == plan
@@ -174,12 +174,12 @@ def test_only_races_are_asked_ahead():
 def test_a_limit_that_means_everything_is_refused():
     with pytest.raises(ValueError, match=r"limit = 1000000000, must be at most 1048576, because paired_race returns"):
         jb.ask(jb.session(RACE), limit=10**9)
-    assert len(jb.ask(jb.session(jb.sequential_halving(5, budget=60)), limit=10**9)[1].id) == 20
+    assert len(jb.ask(jb.session(jb.algorithms.sequential_halving(5, budget=60)), limit=10**9)[1].id) == 20
 
 
 @pytest.mark.slow
 def test_a_plan_on_a_grid_takes_what_was_pulled_ahead(tmp_path):
-    rule = jb.kl_racing(3, delta=1e-6, grid=2.0)  # plans of 2, 2, 4, 8, .. pulls of each
+    rule = jb.algorithms.kl_racing(3, delta=1e-6, grid=2.0)  # plans of 2, 2, 4, 8, .. pulls of each
     with jb.session_directory(tmp_path, rule) as d:
         for limit in (1, 20, 1):
             pulls = d.ask(limit)

@@ -7,7 +7,7 @@ import pytest
 import jaxbandit as jb
 
 pytestmark = pytest.mark.quickly_compiled
-RULES = {"thompson": jb.thompson(3), "epsilon_greedy": jb.epsilon_greedy(3, epsilon=0.5)}
+RULES = {"thompson": jb.algorithms.thompson(3), "epsilon_greedy": jb.algorithms.epsilon_greedy(3, epsilon=0.5)}
 
 
 def visited(rule, number):

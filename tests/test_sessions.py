@@ -23,7 +23,11 @@ from jaxbandit.theory.solvers import student
 
 pytestmark = pytest.mark.quickly_compiled
 MEANS = np.array([0.2, 0.5, 0.6])
-RULES = {"batch": jb.paired_race(3, delta=1e-9, epsilon=0.1), "draws": jb.thompson(3), "single": jb.ucb1(3)}
+RULES = {
+    "batch": jb.algorithms.paired_race(3, delta=1e-9, epsilon=0.1),
+    "draws": jb.algorithms.thompson(3),
+    "single": jb.algorithms.ucb1(3),
+}
 PULLS = 24  # in each play below
 
 
@@ -143,7 +147,7 @@ def test_untold_pulls_come_first_and_withdrawn_ones_again(kind):
 
 
 def test_pulls_of_a_batch_come_arm_by_arm_with_their_index():
-    s = jb.session(jb.sequential_halving(4, budget=80))  # 10 pulls of each in the first of two rounds
+    s = jb.session(jb.algorithms.sequential_halving(4, budget=80))  # 10 pulls of each in the first of two rounds
     s, pulls = jb.ask(s, limit=25)
     assert pulls.arm.tolist() == [0] * 10 + [1] * 10 + [2] * 5 and pulls.index.tolist() == [
         *range(10),
@@ -232,9 +236,9 @@ REFUSED = {
     "withdrawn told": (lambda s, p: jb.withdraw(jb.tell(s, 1, 0.5), 1), "id = 1 already has a reward"),
     "context": (lambda s, p: jb.ask(s, context=1), "context = 1, must be left out"),
     "limit": (lambda s, p: jb.ask(s, limit=0), "limit = 0, must be an integer"),
-    "no algorithm": (lambda s, p: jb.session(jb.ucb1), "is a function ucb1, must be an Algorithm; call it"),
+    "no algorithm": (lambda s, p: jb.session(jb.algorithms.ucb1), "is a function ucb1, must be an Algorithm; call it"),
     "failure": (lambda s, p: jb.session(RULES["single"], on_failure=2.0), "on_failure = 2.0, must be"),
-    "paired sets": (lambda s, p: jb.session(jb.icb(3, k=2), paired=True), "paired = True, must be False"),
+    "paired sets": (lambda s, p: jb.session(jb.algorithms.icb(3, k=2), paired=True), "paired = True, must be False"),
     "range": (
         lambda s, p: jb.tell(jb.ask(jb.session(RULES["single"]))[0], 0, 1.5),
         r"id = 0: reward = 1.5, must be in \[0, 1\]",
@@ -270,7 +274,7 @@ def test_a_failure_is_stored_as_its_number(tmp_path):
 
 
 def test_contexts_are_asked_for_and_checked():
-    s = jb.session(jb.lin_ucb(np.ones((2, 3, 2)) * np.eye(3, 2), horizon=60))
+    s = jb.session(jb.algorithms.lin_ucb(np.ones((2, 3, 2)) * np.eye(3, 2), horizon=60))
     for context, message in ((None, "must be given"), (2, r"must be an integer in \[0, 1\]")):
         with pytest.raises(ValueError, match=message):
             jb.ask(s, context=context)
@@ -299,13 +303,13 @@ def test_a_batch_with_squares_gets_them_with_its_sums():
         select=lambda noise, state, context: jnp.zeros((), jnp.int32),
         update=lambda state, context, action, reward: state,
         pulls=lambda state: state.counts,
-        batch=jb.Batch(lambda state: jnp.array([3, 2]), absorb, squares=True),
+        batch=jb.contract.Batch(lambda state: jnp.array([3, 2]), absorb, squares=True),
     )
     s, pulls = jb.ask(jb.session(rule))
     s = jb.tell(s, pulls.id, [1.0, 2.0, 4.0, 3.0, 0.5])
     assert s.state.sums.tolist() == [7.0, 3.5] and s.state.squares.tolist() == [21.0, 9.25]
     with pytest.raises(ValueError, match="must be counts >= 0"):
-        jb.session(rule._replace(batch=jb.Batch(lambda state: jnp.zeros(2, int), absorb, squares=True)))
+        jb.session(rule._replace(batch=jb.contract.Batch(lambda state: jnp.zeros(2, int), absorb, squares=True)))
 
 
 def test_contexts_may_be_arrays_of_a_rule_of_ones_own(tmp_path):
@@ -479,7 +483,7 @@ def test_a_directory_of_another_session_is_refused(tmp_path):
     for rule, options, message in (
         (RULES["single"], {"seed": 3}, "rule paired_race, here ucb1"),
         (RULES["batch"], {"seed": 4}, "seed 3, here 4"),
-        (jb.paired_race(3, epsilon=0.2), {"seed": 3}, "epsilon 0.1, here 0.2"),
+        (jb.algorithms.paired_race(3, epsilon=0.2), {"seed": 3}, "epsilon 0.1, here 0.2"),
         (RULES["batch"], {"seed": 3, "meta": {}}, "the description of its arms differs"),
     ):
         with pytest.raises(ValueError, match=message), jb.session_directory(tmp_path, rule, **options):

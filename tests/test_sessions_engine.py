@@ -94,8 +94,8 @@ def test_a_session_takes_the_engines_pulls_and_stops_with_it(name):
 
 @pytest.mark.slow
 def test_a_session_takes_the_engines_pulls_in_contexts():
-    environment = jb.linear_contextual(SETS, SHARES, THETA)
-    compared, _ = take_the_engines_pulls(jb.lin_ucb(SETS, horizon=ROUNDS), environment)
+    environment = jb.environments.linear_contextual(SETS, SHARES, THETA)
+    compared, _ = take_the_engines_pulls(jb.algorithms.lin_ucb(SETS, horizon=ROUNDS), environment)
     assert compared == ROUNDS
 
 

@@ -27,7 +27,7 @@ import repository_files  # noqa: E402
 
 PAGES = "index start choose tune reproduce write_your_own cluster promises gallery cli benchmarks faq changelog clock "
 PAGES += "reference/index reference/algorithms reference/generated/jaxbandit.Algorithm "
-PAGES += "reference/generated/jaxbandit.kl_ucb notebooks/lingape "
+PAGES += "reference/generated/jaxbandit.algorithms.kl_ucb notebooks/lingape "
 PAGES += "arguments results/engine results/accelerators beside gpu contexts evaluate ab metrics settings recipes/index"
 LEGIBLE = 4.5  # contrast of text and what is behind it, the least that WCAG 2 (level AA) allows
 
@@ -76,7 +76,7 @@ Source: Auer (2002),
   JMLR."""
     converted = docstrings.converted(text.splitlines(), reference_pages.link)
     assert [line for line in converted if line] == [
-        r"Return \ :py:obj:`~jaxbandit.ucb1`\  of \|\|x\|\| and a\* where \ ``x``\  > 0.",
+        r"Return \ :py:obj:`~jaxbandit.algorithms.ucb1`\  of \|\|x\|\| and a\* where \ ``x``\  > 0.",
         ":param num_arms: number of arms, static.",
         r":param \*\*look: of \ :py:obj:`~jaxbandit.plot`\ .",
         ":returns: An Algorithm: its own.",
@@ -112,7 +112,12 @@ def test_links_of_the_markdown_hold_on_the_site(written, home, url, shown):
 
 def test_every_public_name_is_on_a_page_of_the_reference():
     listed = {name for headings in reference_pages.groups().values() for names in headings.values() for name in names}
-    assert listed == set(jaxbandit.__all__) - {"__version__", *reference_pages.MODULES}
+    assert {path for path in listed if "." not in path} == {*jaxbandit.__all__} - {
+        "__version__",
+        *reference_pages.MODULES,
+    }
+    for package in (jaxbandit.algorithms, jaxbandit.environments):
+        assert {f"{package.__name__}.{name}" for name in package.__all__} <= {f"jaxbandit.{path}" for path in listed}
 
 
 def test_a_public_name_of_no_group_stops_the_build(monkeypatch):
@@ -214,7 +219,7 @@ def test_every_page_of_results_is_listed():
 def test_the_site_has_an_llms_txt_and_a_page_for_each_name(site):
     text = (site / "llms.txt").read_text(encoding="utf-8")
     assert text.startswith("# jaxbandit") and "choose" in text
-    for name in set(jaxbandit.__all__) - {"__version__", *reference_pages.MODULES}:
+    for name in reference_pages.homes():
         page = (site / f"reference/generated/jaxbandit.{name}.html").read_text(encoding="utf-8")
         assert f'id="jaxbandit.{name}"' in page, name
 

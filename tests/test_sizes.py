@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxbandit import bernoulli, epsilon_greedy, lucb, ucb1
+from jaxbandit.algorithms import epsilon_greedy, lucb, ucb1
 from jaxbandit.engine.driver.horizon import simulate_cell
 from jaxbandit.engine.driver.identify import identify_cell
 from jaxbandit.engine.driver.lanes import LaneLoop
@@ -21,6 +21,7 @@ from jaxbandit.engine.layout.compiled import total_memory
 from jaxbandit.engine.rounds import keys
 from jaxbandit.engine.rounds.single import SingleRun
 from jaxbandit.engine.rounds.stopping import StoppingRun
+from jaxbandit.environments import bernoulli
 
 ROOT = Path(__file__).parents[1]
 GIB = 2**30

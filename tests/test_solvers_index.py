@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import reference.ucboost
 
-from jaxbandit.base import numerics
+from jaxbandit.support import numerics
 from jaxbandit.theory.solvers import semidistance
 from jaxbandit.theory.solvers.empirical_kl import empirical_upper
 from jaxbandit.theory.solvers.kl import kl_upper

@@ -9,10 +9,10 @@ import pytest
 
 from jaxbandit.algorithms.regret.ucb import ucb1
 from jaxbandit.algorithms.regret.uniform import uniform
-from jaxbandit.base.refusals import BadInput
 from jaxbandit.lab.cli import commands
 from jaxbandit.lab.specs import registry, source, spec
 from jaxbandit.lab.specs.arguments import read_csv
+from jaxbandit.support.refusals import BadInput
 
 EPILEPSY = Path(__file__).parents[2] / "shared" / "data" / "epilepsy"
 

@@ -9,9 +9,9 @@ from scipy import special, stats
 
 from jaxbandit.algorithms.best_arm.top_two import REDRAWS, top_two
 from jaxbandit.algorithms.best_arm.track_and_stop import track_and_stop
-from jaxbandit.base.numerics import normal_of_words
 from jaxbandit.engine.driver.identify import identify_cell
 from jaxbandit.environments.stationary.gaussian import gaussian
+from jaxbandit.support.numerics import normal_of_words
 from jaxbandit.theory.solvers import student
 from jaxbandit.theory.solvers.beta import draw_noise
 

@@ -14,28 +14,28 @@ import pytest
 
 import jaxbandit as jb
 from jaxbandit.base.contract import Outcome
-from jaxbandit.base.refusals import RunsLeftOut
 from jaxbandit.engine.driver.execution import Execution
 from jaxbandit.running import options, truth
 from jaxbandit.running.results import names
+from jaxbandit.support.refusals import RunsLeftOut
 
 MEANS = [0.2, 0.5, 0.6]
-WORLD = jb.bernoulli(MEANS)
-NOISY = jb.gaussian(MEANS, sigma=1.0)
+WORLD = jb.environments.bernoulli(MEANS)
+NOISY = jb.environments.gaussian(MEANS, sigma=1.0)
 SMALL = {"horizon": 150, "num_runs": 5, "seed": 4, "progress": False}
 FEATURES = [[1.0, 0.2], [0.3, 1.0], [0.7, 0.7]]
 
 REGRET = {
-    "ucb1": (functools.partial(jb.ucb1, 3), WORLD, {"c": [0.0, 1.0, 3.0] * 3}),
-    "kl_ucb": (functools.partial(jb.kl_ucb, 3), WORLD, {"c": [0.0, 1.0, 3.0] * 3}),
-    "gaussian": (functools.partial(jb.kl_ucb, 3, family="gaussian"), NOISY, {"sigma": [1.0, 1.5, 2.0] * 3}),
-    "epsilon": (functools.partial(jb.epsilon_greedy, 3), WORLD, {"epsilon": [0.0, 0.1, 1.0] * 3}),
+    "ucb1": (functools.partial(jb.algorithms.ucb1, 3), WORLD, {"c": [0.0, 1.0, 3.0] * 3}),
+    "kl_ucb": (functools.partial(jb.algorithms.kl_ucb, 3), WORLD, {"c": [0.0, 1.0, 3.0] * 3}),
+    "gaussian": (functools.partial(jb.algorithms.kl_ucb, 3, family="gaussian"), NOISY, {"sigma": [1.0, 1.5, 2.0] * 3}),
+    "epsilon": (functools.partial(jb.algorithms.epsilon_greedy, 3), WORLD, {"epsilon": [0.0, 0.1, 1.0] * 3}),
     "thompson": (
-        functools.partial(jb.thompson, 3),
+        functools.partial(jb.algorithms.thompson, 3),
         WORLD,
         {"prior_alpha": [0.5, 1.0, 2.0] * 3, "prior_beta": [1.0, 2.0, 3.0] * 3},
     ),
-    "lin_ucb": (functools.partial(jb.lin_ucb, FEATURES, horizon=150), NOISY, {"sigma": [1.0, 1.5, 2.0] * 3}),
+    "lin_ucb": (functools.partial(jb.algorithms.lin_ucb, FEATURES, horizon=150), NOISY, {"sigma": [1.0, 1.5, 2.0] * 3}),
 }
 
 
@@ -72,7 +72,7 @@ def test_a_value_has_the_bytes_that_it_has_alone(name):
 
 @pytest.mark.slow
 def test_values_of_runs_that_stop():
-    rule, world = functools.partial(jb.lucb, 2, sigma=0.5), jb.gaussian([1.0, 0.0], sigma=0.5)
+    rule, world = functools.partial(jb.algorithms.lucb, 2, sigma=0.5), jb.environments.gaussian([1.0, 0.0], sigma=0.5)
     values, options = {"delta": [0.3, 0.1, 0.05] * 3}, {"num_runs": 6, "seed": 1, "progress": False}
     single = [alone(rule, world, values, i, **options, workers=1) for i in range(3)] * 3
     found = jb.sweep(rule, world, values, **options, workers=2)
@@ -84,13 +84,13 @@ def test_means_of_an_instance_are_swept_as_vectors():
     rows = np.array([[0.2, 0.8], [0.5, 0.4], [0.9, 0.1]])
 
     def both(means, c):
-        return jb.ucb1(2, c=c), jb.bernoulli(means)
+        return jb.algorithms.ucb1(2, c=c), jb.environments.bernoulli(means)
 
     found = jb.sweep(both, None, {"means": rows, "c": [0.0, 1.0, 3.0]}, **SMALL, workers=2)
     assert [r.params for r in found] == [{"means": rows[i].tolist(), "c": [0.0, 1.0, 3.0][i]} for i in range(3)]
     assert [r.truth["means"] for r in found] == rows.tolist()
     for i, c in enumerate([0.0, 1.0, 3.0]):
-        single = jb.simulate(jb.ucb1(2, c=c), jb.bernoulli(rows[i]), **SMALL)
+        single = jb.simulate(jb.algorithms.ucb1(2, c=c), jb.environments.bernoulli(rows[i]), **SMALL)
         np.testing.assert_array_equal(found[i].arrays["pulls"], single.arrays["pulls"])
         gap = abs(rows[i, 0] - rows[i, 1])
         worse = found[i].arrays["pulls"][:, np.argmin(rows[i])]
@@ -105,7 +105,7 @@ def test_matrices_of_features_are_swept():
     rows = np.array([FEATURES, np.roll(FEATURES, 1, axis=0)])
 
     def rule(features):
-        return jb.lin_ucb(features, horizon=150)
+        return jb.algorithms.lin_ucb(features, horizon=150)
 
     found = jb.sweep(rule, NOISY, {"features": rows}, **SMALL)
     same(found, [alone(rule, NOISY, {"features": rows}, i, **SMALL) for i in range(2)])
@@ -122,7 +122,9 @@ def test_matrices_of_features_are_swept():
 )
 def test_what_is_no_list_of_numbers_is_refused_in_one_line(given, said):
     with pytest.raises(ValueError, match=said) as error:
-        jb.sweep(lambda means: (jb.ucb1(2), jb.bernoulli(means)), None, {"means": given}, **SMALL)
+        jb.sweep(
+            lambda means: (jb.algorithms.ucb1(2), jb.environments.bernoulli(means)), None, {"means": given}, **SMALL
+        )
     assert "\n" not in str(error.value)
 
 
@@ -147,7 +149,7 @@ def test_what_is_no_list_of_numbers_is_refused_in_one_line(given, said):
 )
 def test_a_wrong_option_is_refused_in_the_name_of_sweep(options, said):
     with pytest.raises(ValueError, match=said) as error:
-        jb.sweep(functools.partial(jb.ucb1, 3), WORLD, {"c": [1.0]}, **options)
+        jb.sweep(functools.partial(jb.algorithms.ucb1, 3), WORLD, {"c": [1.0]}, **options)
     assert "\n" not in str(error.value)
 
 
@@ -165,7 +167,7 @@ def test_the_options_are_those_of_the_verb(verb, kind, own):
 
 
 def test_a_sweep_without_a_horizon_has_the_bytes_of_identify():
-    rule, world = functools.partial(jb.lucb, 2, sigma=0.5), jb.gaussian([1.0, 0.0], sigma=0.5)
+    rule, world = functools.partial(jb.algorithms.lucb, 2, sigma=0.5), jb.environments.gaussian([1.0, 0.0], sigma=0.5)
     for how in ({}, {"horizon": None, "precision": None}):
         (found,) = jb.sweep(rule, world, {"delta": [0.1]}, num_runs=6, seed=1, progress=False, **how)
         single = jb.identify(rule(delta=0.1), world, num_runs=6, seed=1, progress=False)
@@ -176,18 +178,24 @@ def test_a_value_that_its_factory_refuses_is_found_before_the_first_round():
     reports = []
     how = Execution(progress=reports.append)
     with pytest.raises(ValueError, match="c = -1"):
-        jb.sweep(functools.partial(jb.ucb1, 3), WORLD, {"c": [1.0, -1.0]}, **SMALL | {"progress": None}, execution=how)
+        jb.sweep(
+            functools.partial(jb.algorithms.ucb1, 3),
+            WORLD,
+            {"c": [1.0, -1.0]},
+            **SMALL | {"progress": None},
+            execution=how,
+        )
     assert not reports
 
 
 def scaled(scale):
     """Rewards that are not finite at scale = 0."""
-    base = jb.bernoulli(MEANS)
+    base = jb.environments.bernoulli(MEANS)
 
     def reward(state, context, action, noise):
         return base.reward(state, context, action, noise) * jnp.where(scale == 0, jnp.nan, 1.0)
 
-    return jb.ucb1(3), base._replace(reward=reward)
+    return jb.algorithms.ucb1(3), base._replace(reward=reward)
 
 
 def test_a_value_that_fails_leaves_the_others_as_they_are():
@@ -210,9 +218,9 @@ class Enough(Exception):
 
 @pytest.mark.parametrize("how", ["error", "ctrl-C"])
 def test_a_sweep_that_was_interrupted_is_resumed(how, tmp_path):
-    rule, values = functools.partial(jb.ucb1, 3), {"c": np.linspace(0, 3, 12)}
+    rule, values = functools.partial(jb.algorithms.ucb1, 3), {"c": np.linspace(0, 3, 12)}
     whole = jb.sweep(rule, WORLD, values, **SMALL, workers=2)
-    options = {**SMALL, "progress": None, "workers": 2, "checkpoint_dir": tmp_path}
+    options = {**SMALL, "progress": None, "workers": 2, "directory": tmp_path}
     lock, seen = threading.Lock(), []
 
     def stop(news):
@@ -242,7 +250,13 @@ def test_a_sweep_that_was_interrupted_is_resumed(how, tmp_path):
 
 def test_one_bar_for_all_values(capsys, monkeypatch):
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
-    jb.sweep(functools.partial(jb.ucb1, 3), WORLD, {"c": np.linspace(0, 3, 9)}, **SMALL | {"progress": True}, workers=2)
+    jb.sweep(
+        functools.partial(jb.algorithms.ucb1, 3),
+        WORLD,
+        {"c": np.linspace(0, 3, 9)},
+        **SMALL | {"progress": True},
+        workers=2,
+    )
     shown = capsys.readouterr().err
     assert "9 values: compiling" in shown and "ucb1" not in shown.lower()
 
@@ -256,14 +270,14 @@ def test_the_truth_of_an_environment_is_computed_once(monkeypatch):
 
     truth._means_of_object.cache_clear()
     world = WORLD._replace(init=init)
-    jb.sweep(functools.partial(jb.ucb1, 3), world, {"c": np.linspace(0, 3, 2)}, **SMALL)
+    jb.sweep(functools.partial(jb.algorithms.ucb1, 3), world, {"c": np.linspace(0, 3, 2)}, **SMALL)
     few = len(asked)
-    jb.sweep(functools.partial(jb.ucb1, 3), world, {"c": np.linspace(0, 3, 40)}, **SMALL)
+    jb.sweep(functools.partial(jb.algorithms.ucb1, 3), world, {"c": np.linspace(0, 3, 40)}, **SMALL)
     assert len(asked) < few + 10
 
 
 def test_names_of_many_results_take_linear_time(monkeypatch):
-    results = jb.sweep(functools.partial(jb.ucb1, 3), WORLD, {"c": np.linspace(0, 3, 4)}, **SMALL)
+    results = jb.sweep(functools.partial(jb.algorithms.ucb1, 3), WORLD, {"c": np.linspace(0, 3, 4)}, **SMALL)
     looked = []
 
     class Params(dict):

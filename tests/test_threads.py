@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 import jaxbandit
-from jaxbandit.base import threads
 from jaxbandit.decide.tuning import progress
 from jaxbandit.decide.tuning.limits import Daemons
 from jaxbandit.engine.driver import interrupts
@@ -20,6 +19,7 @@ from jaxbandit.lab.experiments.ahead import compiler
 from jaxbandit.running.distribution import jobs, processes
 from jaxbandit.running.distribution.driving import Lost
 from jaxbandit.running.distribution.processes import Processes
+from jaxbandit.support import threads
 
 PACKAGE = Path(jaxbandit.__file__).parent
 SOON = 20.0  # seconds after which a test says that something hangs; what is waited for takes less than two
@@ -41,7 +41,7 @@ SUBMISSIONS = {"submit", "map", "apply_async", "map_async"}
 
 
 def unguarded(tree):
-    """The lines of a module that begin a thread, or leave a future unread, without the guard of base/threads.py."""
+    """The lines of a module that begin a thread, or leave a future unread, without the guard of support/threads.py."""
     for node in ast.walk(tree):
         match node:
             case ast.ImportFrom(module="threading" | "_thread", names=names):

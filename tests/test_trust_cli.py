@@ -14,9 +14,9 @@ import numpy as np
 import pytest
 
 import jaxbandit as jb
-from jaxbandit.base import reading
 from jaxbandit.lab import cli
 from jaxbandit.lab.specs import source
+from jaxbandit.support import reading
 
 pytestmark = pytest.mark.quickly_compiled
 
@@ -76,10 +76,10 @@ OWN = """
         return 0.5 + (config["name"] == "é")
 
     def plain(num_arms: int):
-        return jb.ucb1(num_arms)
+        return jb.algorithms.ucb1(num_arms)
 
     def broken(num_arms: int):
-        return jb.ucb1(num_arms)._replace(update=lambda state, context, action, feedback: (state, 1))
+        return jb.algorithms.ucb1(num_arms)._replace(update=lambda state, context, action, feedback: (state, 1))
 """
 SEVERAL = """
     import json, sys
@@ -201,7 +201,7 @@ def test_a_run_without_stderr_is_played(shell, here):
 
 def test_python_without_stderr_plays(monkeypatch):
     monkeypatch.setattr(sys, "stderr", None)
-    result = jb.simulate(jb.ucb1(2), jb.bernoulli(np.array([0.1, 0.9])), horizon=50, num_runs=4)
+    result = jb.simulate(jb.algorithms.ucb1(2), jb.environments.bernoulli(np.array([0.1, 0.9])), horizon=50, num_runs=4)
     assert result.runs == 4
 
 
@@ -434,7 +434,7 @@ def test_an_out_that_is_no_directory_of_ours_is_one_line(out, here, capsys):
 
 
 def arguments():
-    return jb.ucb1(2), jb.bernoulli(np.array([0.1, 0.9]))
+    return jb.algorithms.ucb1(2), jb.environments.bernoulli(np.array([0.1, 0.9]))
 
 
 def test_results_beyond_memory_are_refused_with_their_size(here, capsys):
@@ -444,11 +444,13 @@ def test_results_beyond_memory_are_refused_with_their_size(here, capsys):
     ):
         jb.simulate(*arguments(), horizon=10**5, num_runs=10**6, checkpoints=range(1, 10**5 + 1))
     with pytest.raises(ValueError, match=r"^identify: num_runs = .* about 3\.9 TiB in all"):
-        jb.identify(jb.lucb(1000, sigma=1.0), jb.gaussian(np.linspace(0, 1, 1000)), num_runs=2**30)
+        jb.identify(
+            jb.algorithms.lucb(1000, sigma=1.0), jb.environments.gaussian(np.linspace(0, 1, 1000)), num_runs=2**30
+        )
     # ten results of 37 GiB each
     with pytest.raises(ValueError, match=r"num_runs = 100000 in each of 10 results: .* about 372\.5 GiB"):
         jb.sweep(
-            lambda c: jb.ucb1(2, c=c),
+            lambda c: jb.algorithms.ucb1(2, c=c),
             arguments()[1],
             {"c": range(10)},
             horizon=10**5,
@@ -473,16 +475,16 @@ def test_results_beyond_the_disk_are_refused_with_their_size(here, capsys, monke
     with pytest.raises(
         ValueError, match=r"about 13\.1 KiB in all, and c/d has room for 2\.0 KiB; .* another directory"
     ):
-        jb.simulate(*arguments(), **given, checkpoint_dir="c/d")
+        jb.simulate(*arguments(), **given, directory="c/d")
     assert not Path("c").exists()
     assert run("run", "s.toml", "--runs", "64", capsys=capsys)[0] == 2
     assert run("audit", "i.toml", "--set", "runs=512", capsys=capsys)[0] == 2
     assert set(os.listdir()) == {"s.toml", "i.toml", "e.toml", "t.toml", "own.py"}
     usage.free = 10**9
-    jb.simulate(*arguments(), **given, checkpoint_dir="c/d")
+    jb.simulate(*arguments(), **given, directory="c/d")
     usage.free = 2000
     Path("c/d/more").write_bytes(bytes(12000))  # what is stored already needs no room
-    assert jb.simulate(*arguments(), **given, checkpoint_dir="c/d").runs == 64
+    assert jb.simulate(*arguments(), **given, directory="c/d").runs == 64
 
 
 def test_ctrl_c_in_python_says_that_the_same_call_resumes(here, monkeypatch):
@@ -496,12 +498,12 @@ def test_ctrl_c_in_python_says_that_the_same_call_resumes(here, monkeypatch):
 
     given = {"horizon": 50, "num_runs": 4, "progress": stop}
     saved = "what was done is saved in {}; the same call resumes".format
-    assert notes(jb.simulate, *arguments(), **given, checkpoint_dir="d") == [saved("d")]
+    assert notes(jb.simulate, *arguments(), **given, directory="d") == [saved("d")]
     assert notes(jb.simulate, *arguments(), **given) == [
-        "nothing is saved without checkpoint_dir, with which the same call would resume"
+        "nothing is saved without directory, with which the same call would resume"
     ]
-    rule = jb.lucb(2, sigma=1.0), jb.gaussian(np.array([0.0, 3.0]))
-    assert notes(jb.identify, *rule, num_runs=4, progress=stop, checkpoint_dir="e") == [saved("e")]
+    rule = jb.algorithms.lucb(2, sigma=1.0), jb.environments.gaussian(np.array([0.0, 3.0]))
+    assert notes(jb.identify, *rule, num_runs=4, progress=stop, directory="e") == [saved("e")]
     assert notes(jb.run, "s.toml", "f", execution=jb.Execution(progress=stop)) == [saved("f")]
 
     def train(key, config):
@@ -509,7 +511,7 @@ def test_ctrl_c_in_python_says_that_the_same_call_resumes(here, monkeypatch):
         raise KeyboardInterrupt
 
     space = {"lr": np.array([0.1, 0.2])}
-    assert notes(jb.tune, train, space, jb.sequential_halving(2, budget=8), directory="g") == [saved("g")]
+    assert notes(jb.tune, train, space, jb.algorithms.sequential_halving(2, budget=8), directory="g") == [saved("g")]
     monkeypatch.setattr("jaxbandit.decide.tuning.halving.halve", stop)
     trainee = jb.Trainee(lambda key, config: 0.0, lambda state, key, config: state, lambda state, config: state)
     assert notes(jb.successive_halving, trainee, space, min_steps=1, max_steps=2, directory="h") == [saved("h")]
@@ -517,7 +519,7 @@ def test_ctrl_c_in_python_says_that_the_same_call_resumes(here, monkeypatch):
 
 @pytest.mark.parametrize("play", [jb.rollout, jb.run_until_stop])
 def test_a_function_names_no_argument_that_it_lacks(play):
-    algorithm, world = jb.ucb1(2), jb.gaussian(np.array([0.1, 0.9]))
+    algorithm, world = jb.algorithms.ucb1(2), jb.environments.gaussian(np.array([0.1, 0.9]))
     with pytest.raises(ValueError, match="made for rewards") as caught:
         play(jb.run_key(0, 0), algorithm, world, 5)
     assert "any_rewards" not in str(caught.value) and "algorithm._replace(rewards=None)" in str(caught.value)

@@ -29,19 +29,19 @@ from odd_executors import (
 )
 
 import jaxbandit as jb
-from jaxbandit.base.refusals import BadInput, Unfinished
 from jaxbandit.running.distribution import tasks
 from jaxbandit.running.distribution.driving import Lost
 from jaxbandit.running.distribution.jobs import Jobs
 from jaxbandit.running.distribution.processes import Processes
+from jaxbandit.support.refusals import BadInput, Unfinished
 
 pytestmark = pytest.mark.quickly_compiled
 
-SPACE = jb.grid(x=[0.0, 0.5, 1.0])
-RULE = jb.paired_race(3, epsilon=0.3)
+SPACE = jb.space.grid(x=[0.0, 0.5, 1.0])
+RULE = jb.algorithms.paired_race(3, epsilon=0.3)
 PAIR = (
-    functools.partial(jb.epsilon_greedy, 3, epsilon=0.1),
-    functools.partial(jb.bernoulli, [0.2, 0.5, 0.4]),
+    functools.partial(jb.algorithms.epsilon_greedy, 3, epsilon=0.1),
+    functools.partial(jb.environments.bernoulli, [0.2, 0.5, 0.4]),
 )
 RUNS = {"horizon": 50, "num_runs": 200, "execution": jb.Execution(runs_per_task=64)}
 
@@ -179,12 +179,12 @@ SIMULATED = {
 def test_a_simulation_ends_in_one_line_and_goes_on(case, alone, tmp_path):
     make, error, words = SIMULATED[case]
     with pytest.raises(error) as ending:
-        jb.simulate(*PAIR, **RUNS, executor=make(), checkpoint_dir=tmp_path)
+        jb.simulate(*PAIR, **RUNS, executor=make(), directory=tmp_path)
     line = str(ending.value)
     assert words in line and "\n" not in line, line
     if error is Unfinished and case != "lost":
         assert "finished parts are kept; run the same command with new workers" in line
-    found = jb.simulate(*PAIR, **RUNS, executor=Now(), checkpoint_dir=tmp_path)
+    found = jb.simulate(*PAIR, **RUNS, executor=Now(), directory=tmp_path)
     assert all(found.arrays[name].tobytes() == array.tobytes() for name, array in alone.arrays.items())
 
 

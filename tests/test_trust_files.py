@@ -13,13 +13,13 @@ import numpy as np
 import pytest
 
 import jaxbandit as jb
-from jaxbandit.base.refusals import BadInput
 from jaxbandit.engine.storage import directories, npz
 from jaxbandit.engine.storage import files as storage
 from jaxbandit.engine.storage.json_files import read_json, write_json
 from jaxbandit.lab import cli
 from jaxbandit.lab.experiments import experiment as running
 from jaxbandit.lab.specs import spec
+from jaxbandit.support.refusals import BadInput
 
 pytestmark = pytest.mark.quickly_compiled
 ARRAYS = {"a": np.arange(6.0).reshape(2, 3), "b": np.array("text"), "c": np.zeros((0, 4), np.int32)}
@@ -156,7 +156,7 @@ def test_a_command_does_not_write_into_the_directory_of_another(place, capsys):
 
 
 def test_results_are_replaced_only_where_results_are(place):
-    result = jb.simulate(jb.ucb1(2), jb.bernoulli([0.9, 0.1]), horizon=10, num_runs=2)
+    result = jb.simulate(jb.algorithms.ucb1(2), jb.environments.bernoulli([0.9, 0.1]), horizon=10, num_runs=2)
     Path("mine").mkdir()
     Path("mine", "summary.json").write_text("{}", encoding="utf-8")
     with pytest.raises(BadInput, match="holds files of others"):
@@ -382,16 +382,18 @@ def test_a_file_of_the_user_with_the_name_of_a_mark_is_left_alone(name, place, c
     Path("d", name).write_text('{"mine": 1}', encoding="utf-8")
     for command in ("run", "part", "tune"):
         refused(capsys, COMMANDS[command])
-    result = jb.simulate(jb.ucb1(2), jb.bernoulli([0.9, 0.1]), horizon=10, num_runs=2)
+    result = jb.simulate(jb.algorithms.ucb1(2), jb.environments.bernoulli([0.9, 0.1]), horizon=10, num_runs=2)
     with pytest.raises(BadInput):
         result.save("d", replace=True)
     with pytest.raises(BadInput):
-        jb.tune(lambda key, config: config["x"], {"x": np.arange(2.0)}, jb.sequential_halving(2, budget=4)).save("d")
+        jb.tune(
+            lambda key, config: config["x"], {"x": np.arange(2.0)}, jb.algorithms.sequential_halving(2, budget=4)
+        ).save("d")
     assert names_in("d") == [name] and Path("d", name).read_text(encoding="utf-8") == '{"mine": 1}'
 
 
 def test_what_a_terminal_would_obey_is_printed_with_escapes(place, capsys):
-    from jaxbandit.base import text
+    from jaxbandit.support import text
 
     hostile = "a\x1b[31m\x9b\x07\rb\u202e\n"
     assert text.printable(hostile) == r"a\x1b[31m\x9b\x07\rb\u202e\n" and text.printable("é 日") == "é 日"

@@ -12,13 +12,13 @@ import numpy as np
 import pytest
 
 import jaxbandit as jb
-from jaxbandit.base.refusals import BadInput
 from jaxbandit.decide.tuning import trainings
+from jaxbandit.support.refusals import BadInput
 
 pytestmark = pytest.mark.quickly_compiled
 
-SPACE = jb.grid(x=[0.0, 0.5, 1.0])
-RULE = jb.paired_race(3, epsilon=0.3)
+SPACE = jb.space.grid(x=[0.0, 0.5, 1.0])
+RULE = jb.algorithms.paired_race(3, epsilon=0.3)
 REMEDY = "; set on_failure to the score that such a training should have"
 
 
@@ -161,23 +161,23 @@ def test_a_session_and_its_options_have_the_same_limit():
 
 
 def test_a_score_outside_the_range_of_the_rule_names_the_configuration(tmp_path):
-    rule = jb.betting_race(3, delta=0.1)
+    rule = jb.algorithms.betting_race(3, delta=0.1)
     with pytest.raises(BadInput) as refusal:
-        jb.tune(odd_at_one(lambda: 1.5), jb.grid(x=[0.4, 0.5, 0.6]), rule, directory=tmp_path, on_failure=0.0)
+        jb.tune(odd_at_one(lambda: 1.5), jb.space.grid(x=[0.4, 0.5, 0.6]), rule, directory=tmp_path, on_failure=0.0)
     assert str(refusal.value) == (
         "tune: configuration 1 (x = 0.5) returns 1.5, must be in [0, 1], for which betting_race is made"
     )
-    coin = jb.tune(lambda key, config: float(usual(key, config) > 0.3), jb.grid(x=[-1.0, 1.0, -2.0]), rule)
+    coin = jb.tune(lambda key, config: float(usual(key, config) > 0.3), jb.space.grid(x=[-1.0, 1.0, -2.0]), rule)
     assert coin.index == 1 and set(coin.history["score"]) == {0.0, 1.0}  # the ends of the range are inside
     positive = RULE._replace(rewards=jb.Rewards(0.0, np.inf), name="mine")
     with pytest.raises(
         BadInput, match=r"configuration 1 \(x = 0.5\) returns 0.5, must be in \(-inf, 0\], for which mine"
     ):
-        jb.tune(odd_at_one(lambda: 0.5), jb.grid(x=[-0.6, 0.5, -0.7]), positive, maximize=False)
+        jb.tune(odd_at_one(lambda: 0.5), jb.space.grid(x=[-0.6, 0.5, -0.7]), positive, maximize=False)
     with pytest.raises(
         BadInput, match=r"configuration 1 \(x = 0.5\) returns -0.5, must be in \[0, inf\), for which mine"
     ):
-        jb.tune(odd_at_one(lambda: -0.5), jb.grid(x=[0.6, 0.5, 0.7]), positive)
+        jb.tune(odd_at_one(lambda: -0.5), jb.space.grid(x=[0.6, 0.5, 0.7]), positive)
 
 
 def test_a_training_that_changes_its_configuration_changes_no_other():
@@ -208,7 +208,7 @@ GROWS = grows(1.0)
 
 
 def draws(key, n):
-    return jb.random_configs(key, n, x=jb.uniform_float(0.0, 1.0))
+    return jb.space.random_configs(key, n, x=jb.space.uniform_float(0.0, 1.0))
 
 
 def fails(x):

@@ -79,7 +79,7 @@ def together(number, function):
 
 
 def test_threads_take_turns_on_one_directory(tmp_path, monkeypatch):
-    rule, sync = jb.sequential_halving(2, budget=100), os.fsync
+    rule, sync = jb.algorithms.sequential_halving(2, budget=100), os.fsync
     monkeypatch.setattr(os, "fsync", lambda descriptor: (threading.Event().wait(0.001), sync(descriptor))[1])
     with jb.session_directory(tmp_path, rule, seed=3) as d:
         asked = together(8, lambda i: d.ask(50).id.tolist())
@@ -90,7 +90,7 @@ def test_threads_take_turns_on_one_directory(tmp_path, monkeypatch):
     assert leaves(opened(tmp_path, rule)) == found
 
 
-HALVING = jb.sequential_halving(3, budget=1000)
+HALVING = jb.algorithms.sequential_halving(3, budget=1000)
 
 
 def halved():

@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 import jaxbandit as jb
-from jaxbandit.base.numerics import as_float
 from jaxbandit.lab.experiments.truth import truth_of
 from jaxbandit.lab.specs import references, spec
 from jaxbandit.running.results import report
 from jaxbandit.running.truth import means_of
+from jaxbandit.support.numerics import as_float
 
 matplotlib.use("Agg")
 pytestmark = pytest.mark.quickly_compiled
@@ -58,10 +58,11 @@ def bound_lines(result):
 
 
 @pytest.mark.parametrize(
-    "environment", [jb.bernoulli(MEANS), jb.bernoulli(MEANS)._replace(name="gaussian"), coins(MEANS)]
+    "environment",
+    [jb.environments.bernoulli(MEANS), jb.environments.bernoulli(MEANS)._replace(name="gaussian"), coins(MEANS)],
 )
 def test_a_lower_bound_is_that_of_the_instance_under_any_name(environment):
-    result = jb.simulate(jb.ucb1(3), environment, **SMALL)
+    result = jb.simulate(jb.algorithms.ucb1(3), environment, **SMALL)
     assert result.truth == {"means": MEANS, "regret_constant": CONSTANT}
     lower = f"{CONSTANT * np.log(200):.1f}"
     table = report.table([result])
@@ -71,10 +72,13 @@ def test_a_lower_bound_is_that_of_the_instance_under_any_name(environment):
 
 @pytest.mark.slow
 def test_nothing_is_read_off_a_name_or_a_field_of_the_state():
-    bare = jb.simulate(jb.ucb1(3), coins(MEANS, declared=False)._replace(name="bernoulli"), **SMALL)
+    bare = jb.simulate(jb.algorithms.ucb1(3), coins(MEANS, declared=False)._replace(name="bernoulli"), **SMALL)
     assert bare.truth == {} and not bound_lines(bare)
     stopped = jb.identify(
-        jb.lucb(3, delta=0.5), jb.bernoulli(MEANS)._replace(truth=jb.Truth()), num_runs=2, progress=False
+        jb.algorithms.lucb(3, delta=0.5),
+        jb.environments.bernoulli(MEANS)._replace(truth=jb.Truth()),
+        num_runs=2,
+        progress=False,
     )
     assert stopped.truth == {}
 
@@ -82,9 +86,9 @@ def test_nothing_is_read_off_a_name_or_a_field_of_the_state():
 @pytest.mark.slow
 def test_runs_that_stop_have_the_lower_bound_that_is_declared():
     """Only of rules that promise the best arm, and not where it takes seconds."""
-    rule, time = jb.lucb(3, delta=0.05, sigma=0.5), jb.bounds.characteristic_time(MEANS)
+    rule, time = jb.algorithms.lucb(3, delta=0.05, sigma=0.5), jb.bounds.characteristic_time(MEANS)
     stops = {"num_runs": 2, "progress": False}
-    for environment in (jb.bernoulli(MEANS), coins(MEANS), jb.bernoulli(MEANS, permute=True)):
+    for environment in (jb.environments.bernoulli(MEANS), coins(MEANS), jb.environments.bernoulli(MEANS, permute=True)):
         result = jb.identify(rule, environment, **stops)
         bound = time * np.log(1 / (2.4 * 0.05))
         assert result.summary()["samples"]["lower_bound"] == pytest.approx(bound, rel=1e-6)
@@ -92,22 +96,24 @@ def test_runs_that_stop_have_the_lower_bound_that_is_declared():
     costly = coins(MEANS)._replace(truth=coins(MEANS).truth._replace(costly=True))
     for other in (
         jb.identify(rule, costly, **stops),
-        jb.identify(jb.lucb(3, delta=0.05, epsilon=0.1, sigma=0.5), jb.bernoulli(MEANS), **stops),
-        jb.identify(jb.ucb1(3), jb.bernoulli(MEANS), max_rounds=9, **stops),
+        jb.identify(
+            jb.algorithms.lucb(3, delta=0.05, epsilon=0.1, sigma=0.5), jb.environments.bernoulli(MEANS), **stops
+        ),
+        jb.identify(jb.algorithms.ucb1(3), jb.environments.bernoulli(MEANS), max_rounds=9, **stops),
     ):
         assert "characteristic_time" not in other.truth
 
 
 def test_runs_with_their_own_order_of_the_arms_have_the_constant_too():
-    result = jb.simulate(jb.ucb1(3), jb.bernoulli(MEANS, permute=True), **SMALL)
+    result = jb.simulate(jb.algorithms.ucb1(3), jb.environments.bernoulli(MEANS, permute=True), **SMALL)
     assert result.truth == {"sorted_means": MEANS[::-1], "regret_constant": CONSTANT}
 
 
 def test_a_constant_that_takes_seconds_is_left_to_experiments_and_to_those_who_ask():
     costly = coins(MEANS)
     costly = costly._replace(truth=costly.truth._replace(costly=True, dim=3))
-    assert jb.simulate(jb.ucb1(3), costly, **SMALL).truth == {"means": MEANS, "dim": 3}
-    asked = jb.simulate(jb.ucb1(3), costly, regret_constant=costly.truth.regret_constant(), **SMALL)
+    assert jb.simulate(jb.algorithms.ucb1(3), costly, **SMALL).truth == {"means": MEANS, "dim": 3}
+    asked = jb.simulate(jb.algorithms.ucb1(3), costly, regret_constant=costly.truth.regret_constant(), **SMALL)
     assert asked.truth["regret_constant"] == CONSTANT
 
 
@@ -130,22 +136,22 @@ def test_the_same_words_declare_an_environment_in_an_experiment(tmp_path, monkey
 
 def asks(num_arms: int, *, sigma: float = 1.0, theta=None):
     assert theta is None
-    return jb.ucb1(num_arms, c=sigma)
+    return jb.algorithms.ucb1(num_arms, c=sigma)
 
 
 def test_an_environment_made_of_another_one_has_its_own_truth():
-    soare, crowd = jb.soare(2, 0.1, sigma=2.0), jb.crowd("it")
+    soare, crowd = jb.environments.soare(2, 0.1, sigma=2.0), jb.environments.crowd("it")
     assert soare.known()["theta_norm"] == 2.0 and soare.truth.parameters()["theta"].tolist() == [2.0, 0.0]
     assert soare.truth.dim == 2 and soare.truth.costly  # not the constant of unrelated Gaussian arms
     assert crowd.truth.regret_constant() == pytest.approx(
         jb.bounds.bernoulli_regret_constant(crowd.truth.means(crowd.init(jax.random.key(0)))), rel=1e-5
     )
-    assert jb.crowd("it", feedback="full").truth.regret_constant is None
+    assert jb.environments.crowd("it", feedback="full").truth.regret_constant is None
 
 
 def test_means_are_a_list_unless_they_depend_on_a_context_or_a_run():
     sets = np.array([[[1.0, 0.0], [0.0, 1.0]]] * 2)
-    assert means_of(jb.bernoulli(MEANS)) == MEANS
-    assert means_of(jb.bernoulli(MEANS, permute=True)) is None
-    assert means_of(jb.linear_contextual(sets, [0.5, 0.5], [1.0, 0.2])) is None
-    assert means_of(jb.piecewise_bernoulli([MEANS, MEANS[::-1]], [0, 10])) is None
+    assert means_of(jb.environments.bernoulli(MEANS)) == MEANS
+    assert means_of(jb.environments.bernoulli(MEANS, permute=True)) is None
+    assert means_of(jb.environments.linear_contextual(sets, [0.5, 0.5], [1.0, 0.2])) is None
+    assert means_of(jb.environments.piecewise_bernoulli([MEANS, MEANS[::-1]], [0, 10])) is None

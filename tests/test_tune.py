@@ -16,14 +16,14 @@ import numpy as np
 import pytest
 
 import jaxbandit as jb
-from jaxbandit.base.refusals import BadInput
 from jaxbandit.decide.tuning import configs as search_space
 from jaxbandit.decide.tuning import searching, traced
+from jaxbandit.support.refusals import BadInput
 
 pytestmark = pytest.mark.quickly_compiled
 
-SPACE = jb.grid(x=[0.0, 0.3, 1.0], act=["a", "b"])
-RULE = jb.paired_race(6, delta=0.05, epsilon=0.01)
+SPACE = jb.space.grid(x=[0.0, 0.3, 1.0], act=["a", "b"])
+RULE = jb.algorithms.paired_race(6, delta=0.05, epsilon=0.01)
 
 
 def score(key, config):
@@ -106,10 +106,10 @@ def test_one_compilation_a_group_and_one_bandit_over_all():
         mean = config["x"] + 0.1 * jnp.ones(config["width"]).sum() + (1.0 if config["act"] == "b" else 0.0)
         return mean + 0.01 * jax.random.normal(key)
 
-    space = jb.grid(x=[0.1, 0.5], act=["a", "b"], width=jb.static([3, 5]))
+    space = jb.space.grid(x=[0.1, 0.5], act=["a", "b"], width=jb.space.static([3, 5]))
     groups = search_space.read("tune", space).groups()
     assert [group.static[:2] for group in groups] == [("a", 3), ("a", 5), ("b", 3), ("b", 5)]
-    best = jb.tune(counted, space, jb.successive_elimination(8, delta=0.1, sigma=0.01), batch=2)
+    best = jb.tune(counted, space, jb.algorithms.successive_elimination(8, delta=0.1, sigma=0.01), batch=2)
     assert len(traces) <= 3 * len(groups)  # judged, its program digested, compiled
     assert best.config == {"x": 0.5, "act": "b", "width": 5}
 
@@ -120,13 +120,13 @@ def test_smaller_is_better_where_it_is_asked_for(found):
     assert losses.index == found.index
     np.testing.assert_array_equal(losses.history["score"], -found.history["score"])
     np.testing.assert_array_equal(losses.table["low"], -found.table["high"])
-    bounded = jb.betting_race(6, delta=0.1)
+    bounded = jb.algorithms.betting_race(6, delta=0.1)
     mirrored = jb.tune(lambda key, config: jnp.clip(1.1 - score(key, config), 0, 1), SPACE, bounded, maximize=False)
     assert mirrored.index == found.index
 
 
 def test_the_size_of_a_batch_changes_no_score():
-    space = search_space.read("tune", jb.grid(x=np.linspace(0, 1, 9)))
+    space = search_space.read("tune", jb.space.grid(x=np.linspace(0, 1, 9)))
     train = traced.trace(lambda key, config: jnp.tanh(config["x"] + jax.random.normal(key, (5,))).mean(), space)
     words = np.arange(18, dtype=np.uint32).reshape(9, 2)
 
@@ -144,7 +144,7 @@ def test_the_size_of_a_batch_changes_no_score():
 
 
 def test_the_batch_fits_the_cache(monkeypatch):
-    space = search_space.read("tune", jb.grid(x=np.linspace(0, 1, 100)))
+    space = search_space.read("tune", jb.space.grid(x=np.linspace(0, 1, 100)))
     train = traced.trace(lambda key, config: jnp.sort(config["x"] * jax.random.normal(key, (4096,)))[7], space)
     [usual] = traced.batches(train)
     monkeypatch.setattr(traced, "CACHE", traced.CACHE // 8)
@@ -180,7 +180,7 @@ def train(key, config):
     time.sleep(0.02)
     chance = np.random.default_rng(np.asarray(jax.random.key_data(key)))
     return config["x"] * (1 + chance.normal())
-best = jb.tune(train, jb.grid(x=[0.1, 0.2, 0.9]), epsilon=0.3, directory=sys.argv[1])
+best = jb.tune(train, jb.space.grid(x=[0.1, 0.2, 0.9]), epsilon=0.3, directory=sys.argv[1])
 best.save(sys.argv[2])
 """
 
@@ -218,9 +218,9 @@ REFUSED = {  # with x = 1 two configurations fail, and either may be the first
     "a list": (lambda key, config: [float(config["x"])], {}, "returns a list of shape (1,), must return one number"),
     "no chance": (lambda key, config: jnp.abs(config["x"]), {}, "the score does not depend on key"),
     "no function": (3, {}, "train = 3, must be a function"),
-    "arms": (score, {"rule": jb.paired_race(5)}, "rule has 5 arms, must have one for each of 6"),
-    "never stops": (score, {"rule": jb.ucb1(6)}, "ucb1 never stops"),
-    "stop=never()": (score, {"rule": jb.ucb1(6)._replace(stop=jb.never())}, "ucb1 never stops"),
+    "arms": (score, {"rule": jb.algorithms.paired_race(5)}, "rule has 5 arms, must have one for each of 6"),
+    "never stops": (score, {"rule": jb.algorithms.ucb1(6)}, "ucb1 never stops"),
+    "stop=never()": (score, {"rule": jb.algorithms.ucb1(6)._replace(stop=jb.contract.never())}, "ucb1 never stops"),
     "no end": (score, {"rule": None}, "epsilon, max_trainings and timeout are all missing; give the tolerated"),
     "two epsilons": (
         score,
@@ -228,7 +228,11 @@ REFUSED = {  # with x = 1 two configurations fail, and either may be the first
         "epsilon = 0.5 is given with rule = paired_race, which has epsilon = 0.01",
     ),
     "two deltas": (score, {"delta": 0.01}, "delta = 0.01 is given with rule = paired_race, which has delta = 0.05"),
-    "no promise": (score, {"rule": jb.sequential_halving(6, budget=60), "delta": 0.05}, "which has no guarantee"),
+    "no promise": (
+        score,
+        {"rule": jb.algorithms.sequential_halving(6, budget=60), "delta": 0.05},
+        "which has no guarantee",
+    ),
     "a batch of Python": (called, {"batch": 4}, "batch = 4, but train cannot be traced"),
     "batch": (score, {"batch": 0}, "batch = 0, must be an integer >= 1"),
 }
@@ -271,7 +275,7 @@ def test_scores_of_another_function_or_seed_are_refused(tmp_path):
 
 def test_scores_are_shared_by_searches_with_other_settings(found, tmp_path):
     jb.tune(score, SPACE, RULE, directory=tmp_path)
-    closer = jb.paired_race(6, delta=0.05, epsilon=0.0)
+    closer = jb.algorithms.paired_race(6, delta=0.05, epsilon=0.0)
     again, alone = jb.tune(score, SPACE, closer, directory=tmp_path), jb.tune(score, SPACE, closer)
     same(again, alone)
     assert again.reused == len(found.history["id"]) and str(again.certificate) == str(alone.certificate)

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import jaxbandit as jb
-from jaxbandit.base.refusals import BadInput
 from jaxbandit.lab import cli
+from jaxbandit.support.refusals import BadInput
 
 pytestmark = pytest.mark.quickly_compiled
 

@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 
 import jaxbandit as jb
-from jaxbandit.base.refusals import BadInput
 from jaxbandit.decide.tuning import configs as search_space
+from jaxbandit.support.refusals import BadInput
 
 pytestmark = pytest.mark.quickly_compiled
 
@@ -39,14 +39,17 @@ def test_bad_configs_are_refused_in_one_line(case):
 @pytest.mark.parametrize(
     ("space", "words"),
     [
-        (lambda: jb.grid(), "grid: no hyperparameter"),
-        (lambda: jb.grid(x=[]), "x has no values"),
-        (lambda: jb.grid(x=0.1), "x = 0.1, must be a list"),
-        (lambda: jb.grid(x=[[1], [1, 2]]), "must be values of one shape, or jb.static"),
-        (lambda: jb.random_configs(jax.random.key(0), 0, x=jb.loguniform(1, 2)), "n = 0, must be an integer >= 1"),
-        (lambda: jb.random_configs(jax.random.key(0), 2, x=[1, 2]), "x = [1, 2], must be loguniform"),
-        (lambda: jb.loguniform(0, 1), "low = 0, must be a number in (0"),
-        (lambda: jb.uniform_int(3, 2), "high = 2"),
+        (lambda: jb.space.grid(), "grid: no hyperparameter"),
+        (lambda: jb.space.grid(x=[]), "x has no values"),
+        (lambda: jb.space.grid(x=0.1), "x = 0.1, must be a list"),
+        (lambda: jb.space.grid(x=[[1], [1, 2]]), "must be values of one shape, or jb.space.static"),
+        (
+            lambda: jb.space.random_configs(jax.random.key(0), 0, x=jb.space.loguniform(1, 2)),
+            "n = 0, must be an integer >= 1",
+        ),
+        (lambda: jb.space.random_configs(jax.random.key(0), 2, x=[1, 2]), "x = [1, 2], must be loguniform"),
+        (lambda: jb.space.loguniform(0, 1), "low = 0, must be a number in (0"),
+        (lambda: jb.space.uniform_int(3, 2), "high = 2"),
     ],
 )
 def test_bad_search_spaces_are_refused(space, words):
@@ -56,7 +59,7 @@ def test_bad_search_spaces_are_refused(space, words):
 
 
 def test_grids_and_draws():
-    grid = jb.grid(x=[1, 2], y=["a", "b", "c"])
+    grid = jb.space.grid(x=[1, 2], y=["a", "b", "c"])
     assert list(zip(grid["x"].tolist(), grid["y"].tolist(), strict=True))[:4] == [
         (1, "a"),
         (1, "b"),
@@ -65,10 +68,10 @@ def test_grids_and_draws():
     ]
     key, laws = (
         jax.random.key(0),
-        {"lr": jb.loguniform(1e-4, 1), "n": jb.uniform_int(2, 4), "u": jb.uniform_float(-1, 1)},
+        {"lr": jb.space.loguniform(1e-4, 1), "n": jb.space.uniform_int(2, 4), "u": jb.space.uniform_float(-1, 1)},
     )
-    drawn = jb.random_configs(key, 4000, **laws)
-    more = jb.random_configs(key, 4000, **laws, w=jb.choice(jb.static([8, 16])))
+    drawn = jb.space.random_configs(key, 4000, **laws)
+    more = jb.space.random_configs(key, 4000, **laws, w=jb.space.choice(jb.space.static([8, 16])))
     for name, column in drawn.items():
         np.testing.assert_array_equal(column, more[name])
     assert set(more["w"]) == {8, 16} and more["w"].dtype == object

@@ -143,7 +143,7 @@ def test_the_result_of_a_search_begins_with_the_contradiction(race, tmp_path):
 
 
 def test_a_search_by_a_rule_says_it():
-    result = jb.tune(flip(0), rule=jb.uniform(3), max_trainings=144)
+    result = jb.tune(flip(0), rule=jb.algorithms.uniform(3), max_trainings=144)
     assert str(result).splitlines()[0].startswith(FIRST) and not result.certificate.proved
 
 

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 import jaxbandit as jb
-from jaxbandit.base.refusals import BadInput
 from jaxbandit.decide.tuning import store
 from jaxbandit.decide.tuning.criterion import Criterion, Stage
+from jaxbandit.support.refusals import BadInput
 from jaxbandit.theory.comparisons.pairs import PairedDifferences
 
 pytestmark = pytest.mark.quickly_compiled
@@ -124,12 +124,12 @@ def test_a_timeout_ends_a_search_with_what_is_known(tmp_path):
 
 
 def test_any_rule_may_have_a_budget():
-    best = jb.tune(trainer(), space(), jb.uniform(6), max_trainings=120,
+    best = jb.tune(trainer(), space(), jb.algorithms.uniform(6), max_trainings=120,
                    progress=False)  # fmt: skip
     assert best.table["pulls"].sum() == 120 and best.certificate.delta is None and best.certificate.promise == "none"
     assert 0 <= best.certificate.achieved < math.inf and best.certificate.coverage == 0.95
     with pytest.raises(BadInput, match="uniform never stops by itself; give max_trainings or timeout"):
-        jb.tune(trainer(), space(), jb.uniform(6))
+        jb.tune(trainer(), space(), jb.algorithms.uniform(6))
 
 
 def same(one, other):

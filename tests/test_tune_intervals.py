@@ -7,10 +7,10 @@ import pytest
 from tiers import a_few
 
 import jaxbandit as jb
-from jaxbandit.base.refusals import BadInput
 from jaxbandit.decide.integrations.sklearn_folds import FoldSearch
 from jaxbandit.decide.integrations.sklearn_races import SplitSearch
 from jaxbandit.decide.tuning.criterion import Criterion
+from jaxbandit.support.refusals import BadInput
 
 pytestmark = pytest.mark.quickly_compiled
 SHOWN = re.compile(r"(?:mean|median) score (\S+) \[(\S+), (\S+)\]")
@@ -50,7 +50,7 @@ def check(low, mean, high):
 @pytest.mark.parametrize("law", a_few(LAWS))
 def test_no_interval_of_a_search_is_empty_or_lacks_its_estimate(law):
     for number, options in enumerate(OPTIONS):
-        for rule in (None, jb.uniform(3)) if not number else (None,):
+        for rule in (None, jb.algorithms.uniform(3)) if not number else (None,):
             scores = LAWS[law](np.random.default_rng([len(law), number]), (3, 24))
             try:
                 result = jb.tune(scores, rule=rule, **options, epsilon=None if rule else 0.0, max_trainings=72)

@@ -14,10 +14,10 @@ import numpy as np
 import pytest
 
 import jaxbandit as jb
-from jaxbandit.base.refusals import BadInput, Unfinished
 from jaxbandit.decide.tuning import configs as search_space
 from jaxbandit.decide.tuning import isolated, progress, traced
 from jaxbandit.decide.tuning.limits import LateError, within
+from jaxbandit.support.refusals import BadInput, Unfinished
 
 pytestmark = pytest.mark.quickly_compiled
 HERE = Path(__file__).parent
@@ -37,7 +37,7 @@ def test_orthogonal_initial_weights_do_not_hang():
 
 def test_trainings_with_lapack_run_one_after_another_with_equal_scores():
     def trace(function):
-        return traced.trace(function, search_space.read("tune", jb.grid(a=[1.0, 2.0, 3.0])))
+        return traced.trace(function, search_space.read("tune", jb.space.grid(a=[1.0, 2.0, 3.0])))
 
     def draw(key):
         return jax.random.normal(key, (4, 4))

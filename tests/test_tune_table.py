@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import jaxbandit as jb
-from jaxbandit.base.refusals import BadInput
+from jaxbandit.support.refusals import BadInput
 
 pytestmark = pytest.mark.quickly_compiled
 
@@ -50,7 +50,7 @@ def test_a_table_with_a_budget_has_no_more_than_its_scores(budget):
 
 
 def test_a_rule_that_asks_for_more_than_the_table_has_ends_there():
-    result = jb.tune(CLOSE, rule=jb.paired_race(3, epsilon=1e-9, delta=0.05))
+    result = jb.tune(CLOSE, rule=jb.algorithms.paired_race(3, epsilon=1e-9, delta=0.05))
     assert result.why == "table" and not result.certificate.stopped
     assert result.table["pulls"].max() == 30
 
@@ -63,15 +63,15 @@ def test_a_data_frame_names_its_configurations_and_gaps_come_last():
     assert result.config == {"config": "c"} and list(result.configs.row(0).values()) == ["a"]
     assert entered(result) == {(c, s): CLOSE[c, s] for c in range(3) for s in range(8) if (c, s) != (1, 3)}
     assert any("must not depend on the scores" in note for note in result.notes)
-    numbered = jb.tune(pandas.DataFrame(TABLE), jb.grid(lr=[0.1, 0.2, 0.3]))
+    numbered = jb.tune(pandas.DataFrame(TABLE), jb.space.grid(lr=[0.1, 0.2, 0.3]))
     assert numbered.config == {"lr": 0.3} and numbered.why == "epsilon"
 
 
 @pytest.mark.parametrize(
     ("given", "options", "message"),
     [
-        (TABLE.T[:, :2], {"configs": jb.grid(a=[1.0, 2.0, 3.0])}, "train has 30 rows for 3 configurations"),
-        (TABLE.T, {"configs": jb.grid(a=[1.0, 2.0, 3.0])}, "give the transposed table"),
+        (TABLE.T[:, :2], {"configs": jb.space.grid(a=[1.0, 2.0, 3.0])}, "train has 30 rows for 3 configurations"),
+        (TABLE.T, {"configs": jb.space.grid(a=[1.0, 2.0, 3.0])}, "give the transposed table"),
         (TABLE[0], {}, r"train has shape \[30\], must be scores\[configs, seeds\]"),
         ([["x", 1.0], [2.0, 3.0]], {}, "train is not a table of numbers"),
         (np.where(TABLE[1, 2] == TABLE, np.inf, TABLE), {}, r"train\[1, 2\] = inf, must be a finite number"),
@@ -100,7 +100,7 @@ class Counted:
         return config["a"] + 0.1 * float(np.random.default_rng(seed).standard_normal())
 
 
-GRID = jb.grid(a=[1.0, 1.01, 2.0])
+GRID = jb.space.grid(a=[1.0, 1.01, 2.0])
 
 
 def test_an_error_keeps_the_scores_and_a_search_goes_on_with_them():
@@ -131,7 +131,7 @@ def test_known_scores_enter_a_directory_once_and_may_not_contradict_it(tmp_path)
 def test_a_mistake_in_a_program_is_not_advised_to_be_counted_as_a_failure(error):
     for search in (
         lambda train: jb.tune(train, GRID, max_trainings=90),
-        lambda train: jb.search(train, {"a": jb.uniform_float(0.0, 1.0)}, "random", max_trainings=90),
+        lambda train: jb.search(train, {"a": jb.space.uniform_float(0.0, 1.0)}, "random", max_trainings=90),
     ):
         with pytest.raises(BadInput, match=f"raises {error.__name__}.*; mend train") as caught:
             search(Counted(20, error("seven")))

@@ -14,13 +14,13 @@ import textwrap
 import pytest
 
 import jaxbandit as jb
-from jaxbandit.base.refusals import BadInput, NoLocks
 from jaxbandit.decide.sessions.repair import repair_session
 from jaxbandit.decide.tuning import store
 from jaxbandit.engine.storage.appending import OpenLog
 from jaxbandit.engine.storage.directories import LOCK
+from jaxbandit.support.refusals import BadInput, NoLocks
 
-RULE = jb.uniform(3)
+RULE = jb.algorithms.uniform(3)
 ABOUT = {"seed": 0, "paired": False}
 pytestmark = pytest.mark.quickly_compiled
 
@@ -213,7 +213,7 @@ def test_lines_that_are_lost_after_a_kill_are_missed_if_a_later_opening_saw_them
         import os, sys, jaxbandit as jb
         for number in (3, 1):
             if os.fork() == 0:
-                with jb.session_directory(sys.argv[1], jb.uniform(3)) as d:
+                with jb.session_directory(sys.argv[1], jb.algorithms.uniform(3)) as d:
                     for _ in range(number):
                         d.ask()
                         d.tell(d.session.num_told, .5)
@@ -248,7 +248,7 @@ WRITER = """
     warnings.simplefilter("ignore")
     path, number, told = Path(sys.argv[1]), int(sys.argv[2]), open(sys.argv[3], "w")
     random.seed(number)
-    rule, end = jb.uniform(3), None
+    rule, end = jb.algorithms.uniform(3), None
     while end is None or time.monotonic() < end:
         try:
             with jb.session_directory(path, rule) as d:

@@ -9,10 +9,10 @@ from results_by_hand import result, stopping
 
 import jaxbandit as jb
 from jaxbandit.base.contract import Outcome
-from jaxbandit.base.markup import html_table, view
 from jaxbandit.decide.tuning.configs import read
 from jaxbandit.decide.tuning.result import tune_result
 from jaxbandit.running.results.base import ResultSet
+from jaxbandit.support.markup import html_table, view
 
 HOSTILE = "<script>alert('&')</script>"
 
@@ -75,17 +75,17 @@ def test_a_search_is_one_line_and_a_table_with_intervals():
 
 
 def test_algorithms_and_environments_show_what_they_declare():
-    shown = checked(jb.lucb(3, delta=0.05, sigma=0.5)._replace(name=HOSTILE)._repr_html_())
+    shown = checked(jb.algorithms.lucb(3, delta=0.05, sigma=0.5)._replace(name=HOSTILE)._repr_html_())
     assert f"<Algorithm {HOSTILE}>" in shown and "one of 3 arms" in shown and "stops by its own rule" in shown
     assert "the best arm up to epsilon = 0 with error rate at most delta = 0.05" in shown
-    for regret in (jb.ucb1(2), jb.ucb1(2)._replace(stop=jb.never())):
+    for regret in (jb.algorithms.ucb1(2), jb.algorithms.ucb1(2)._replace(stop=jb.contract.never())):
         assert "stops never guarantee none" in checked(regret._repr_html_())
-    shown = checked(jb.bernoulli([0.2, 0.7])._replace(name=HOSTILE)._repr_html_())
+    shown = checked(jb.environments.bernoulli([0.2, 0.7])._replace(name=HOSTILE)._repr_html_())
     assert f"<Environment {HOSTILE}>" in shown and "in [0, 1]" in shown and "bernoulli family" in shown
     shown = []
 
     def traced(delta):
-        rule = jb.lucb(3, delta=delta, sigma=delta)
+        rule = jb.algorithms.lucb(3, delta=delta, sigma=delta)
         shown.append((repr(rule), rule._repr_html_()))
         return delta
 
@@ -95,7 +95,7 @@ def test_algorithms_and_environments_show_what_they_declare():
 
 @pytest.mark.quickly_compiled
 def test_a_session_shows_its_arms_and_a_traced_one_its_name():
-    session, pulls = jb.ask(jb.session(jb.ucb1(2)._replace(name=HOSTILE)))
+    session, pulls = jb.ask(jb.session(jb.algorithms.ucb1(2)._replace(name=HOSTILE)))
     session = jb.tell(session, pulls.id, [0.25])
     shown = checked(session._repr_html_())
     assert f"<Session of {HOSTILE}: 1 pulls told" in shown and "0 1 0.25 yes 1 0" in shown and "seed 0" in shown

@@ -14,10 +14,11 @@ from jax.experimental.compilation_cache import compilation_cache
 from xla_options import compiler
 
 import jaxbandit as jb
-from jaxbandit import bernoulli, kl_ucb
+from jaxbandit.algorithms import kl_ucb
 from jaxbandit.engine import layout
 from jaxbandit.engine.driver.horizon import simulate_cell
 from jaxbandit.engine.layout import compiled, whole_loops
+from jaxbandit.environments import bernoulli
 
 CPU = jax.devices("cpu")[0]
 below_0_12 = pytest.mark.skipif(whole_loops.BY_XLA, reason="from JAX 0.12 on, XLA compiles loops whole by itself")

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from jaxbandit.base.extras import EXTRAS, LAB
+from jaxbandit.support.extras import EXTRAS, LAB
 
 ROOT = Path(__file__).parents[1]
 REMEDY = "the extra lab needs it: pip install xarray h5netcdf pandas matplotlib tqdm tyro tomli-w"
@@ -64,9 +64,10 @@ def test_python_without_extras(tmp_path):
         import jaxbandit as jb
 
         assert sys.stderr.isatty()
-        world = jb.gaussian([0.0, 5.0])
-        found = jb.simulate(jb.ucb1(2), jb.bernoulli([0.1, 0.9]), horizon=20, num_runs=3)
-        stopped = jb.identify(jb.lucb(2, sigma=1.0), world, num_runs=3)
+        world = jb.environments.gaussian([0.0, 5.0])
+        played = jb.algorithms.ucb1(2), jb.environments.bernoulli([0.1, 0.9])
+        found = jb.simulate(*played, horizon=20, num_runs=3)
+        stopped = jb.identify(jb.algorithms.lucb(2, sigma=1.0), world, num_runs=3)
         found.save("saved")
         assert jb.load("saved")[0].runs == stopped.runs == 3
         for use in (
@@ -75,7 +76,7 @@ def test_python_without_extras(tmp_path):
             lambda: stopped.to_dataframe(),
             lambda: found.to_xarray(),
             lambda: jb.load("saved").to_dataframe(),
-            lambda: jb.simulate(jb.ucb1(2), jb.bernoulli([0.1, 0.9]), horizon=20, num_runs=3, progress=True),
+            lambda: jb.simulate(*played, horizon=20, num_runs=3, progress=True),
         ):
             try:
                 use()
@@ -124,7 +125,7 @@ def test_an_adapter_without_its_library(extra, package, monkeypatch):
 
 
 def test_another_missing_module_is_not_blamed_on_the_extra():
-    from jaxbandit.base.extras import lab
+    from jaxbandit.support.extras import lab
 
     with pytest.raises(ModuleNotFoundError, match="No module named 'no_such'"), lab():
         import no_such  # noqa: F401  # type: ignore

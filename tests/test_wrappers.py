@@ -6,10 +6,10 @@ from jaxbandit.algorithms import epsilon_greedy, uniform
 from jaxbandit.algorithms.feedback.batched import batched
 from jaxbandit.algorithms.feedback.delayed import delayed
 from jaxbandit.base.contract import Algorithm
-from jaxbandit.base.refusals import BadInput
 from jaxbandit.lab.conformance.check_algorithm import check_algorithm
 from jaxbandit.lab.experiments.playing import program
 from jaxbandit.lab.specs import spec
+from jaxbandit.support.refusals import BadInput
 
 pytestmark = pytest.mark.quickly_compiled
 WORLD = {"type": "bernoulli", "means": [0.2, 0.5, 0.8]}

@@ -25,8 +25,16 @@ from jaxbandit.lab.specs.registry import ALGORITHMS, ENVIRONMENTS
 
 HERE = Path(__file__).resolve().parents[1] / "reference"
 # Public names that are modules.
-MODULES = tuple("algorithms auditing bounds environments intervals metrics numerics solvers style types".split())
-sys.modules["jaxbandit.bounds"] = jaxbandit.bounds  # documented, and so imported, under its public name
+MODULES = tuple(
+    "algorithms auditing bounds contract environments intervals metrics numerics solvers space style types".split()
+)
+# Names that are public in a module only. Those of `algorithms` and `environments` are in their stubs.
+INSIDE = {
+    "contract": "none never no_context Chosen Phases Replan Batch BatchRewards SetPulls Schedule".split(),
+    "space": "choice grid loguniform random_configs static uniform_float uniform_int".split(),
+}
+for public in ("bounds", *INSIDE):  # documented, and so imported, under their public names
+    sys.modules[f"jaxbandit.{public}"] = getattr(jaxbandit, public)
 PARTS = "Parts: the frame of an index policy, thresholds, sets of arms"
 FEEDBACK = "Grids of batches, feedback told later"
 KNOWN = "What is known of an instance, and readers of data"
@@ -36,8 +44,8 @@ GROUPS = (
         "running",
         "Running and results",
         "Simulations, experiments, results, comparisons and figures.",
-        "running engine.rounds.rollout engine.driver.execution lab.auditing lab.experiments lab.papers base.refusals "
-        "decide.loading",
+        "running engine.rounds.rollout engine.driver.execution lab.auditing lab.experiments lab.papers decide.loading "
+        "support.refusals",
     ),
     (
         "contracts",
@@ -69,22 +77,30 @@ GROUPS = (
 )
 
 
+@functools.cache
+def homes() -> dict[str, str]:
+    """Return the modules that define the public names, by their paths in `jaxbandit`, such as "algorithms.ucb1"."""
+    found = {name: f"jaxbandit{home}" for name, home in jaxbandit._HOMES.items() if name not in MODULES}
+    for package in ("algorithms", "environments"):
+        found |= {f"{package}.{name}": module for name, module in Declared(package).modules.items()}
+    for module, names in INSIDE.items():
+        found |= {f"{module}.{name}": getattr(jaxbandit, module).__name__ for name in names}
+    return found
+
+
 def groups() -> dict[str, dict[str, list[str]]]:
-    """Return the public names by page and heading, "" for names without one.
+    """Return the paths of the public names by page and heading, "" for names without one.
 
     Raises:
       ExtensionError: a public name belongs to no group.
     """
-    home: dict[str, str] = {}
-    for package in jaxbandit._PACKAGES:
-        home |= Declared(package.__name__.rpartition(".")[2]).modules
     found: dict[str, dict[str, list[str]]] = {page: {} for page, *_ in GROUPS}
-    for name in sorted({*jaxbandit.__all__} - {"__version__", *MODULES}):
-        module = f"{home[name].removeprefix('jaxbandit.')}."
+    for path, home in sorted(homes().items()):
+        module = f"{home.removeprefix('jaxbandit.')}."
         pages = [p for p, *_, rooms in GROUPS for room in rooms.split() if module.startswith(f"{room}.")]
         if len(pages) != 1:
-            raise ExtensionError(f"jaxbandit.{name}, of {home[name]}, belongs to {len(pages)} groups, must be in one")
-        found[pages[0]].setdefault(_heading(name, module), []).append(name)
+            raise ExtensionError(f"jaxbandit.{path}, of {home}, belongs to {len(pages)} groups, must be in one")
+        found[pages[0]].setdefault(_heading(path.rpartition(".")[2], module), []).append(path)
     return found
 
 
@@ -119,8 +135,8 @@ def _pages() -> Iterator[tuple[str, str]]:
             text += "\n" + _listing(headings[""])
         if page == "environments" and KNOWN in headings:
             text += f"\n## {KNOWN}\n\n" + _listing(headings[KNOWN])
-        if page in MODULES:
-            text += _module(page)
+        for module in {"tuning": ["space"], "contracts": ["contract"]}.get(page, [page] if page in MODULES else []):
+            text += _module(module)
         yield page, text
     about = "What theory says about an instance: lower bounds, complexities, divergences."
     listing = _listing(jaxbandit.bounds.__all__, "jaxbandit.bounds")
@@ -182,8 +198,9 @@ def write_pages(app: Sphinx, config: Any) -> None:
 def link(code: str) -> str:
     """Return what stands in backticks in a docstring as a link to a public name, or as a literal."""
     name = code.removeprefix("jb.").removeprefix("jaxbandit.")
-    if name in jaxbandit.__all__ and name not in MODULES:
-        return f":py:obj:`~jaxbandit.{name}`"
+    for path in (name, *(f"{module}.{name}" for module in ("algorithms", "environments", *INSIDE))):
+        if path in homes():
+            return f":py:obj:`~jaxbandit.{path}`"
     if name.startswith("bounds.") and name.removeprefix("bounds.") in jaxbandit.bounds.__all__:
         return f":py:obj:`{name.removeprefix('bounds.')} <jaxbandit.{name}>`"
     return f"``{code}``"
@@ -192,7 +209,7 @@ def link(code: str) -> str:
 def docstring(app: Sphinx, what: str, name: str, thing: Any, options: Any, lines: list[str]) -> None:
     """Convert a docstring; to that of a record add its fields as they stand in the source, comments included."""
     lines[:] = docstrings.converted(lines, link)
-    if known := ALGORITHMS.get(name.removeprefix("jaxbandit.")):
+    if known := ALGORITHMS.get(name.removeprefix("jaxbandit.algorithms.")):
         told = {"Rewards": known.rewards, "Cost of a round": known.cost, "Memory of a run": known.memory}
         lines += [f":{title}: {docstrings.escaped(text)}" for title, text in told.items()]
     if what == "class" and (fields := _fields(thing)):
@@ -237,7 +254,8 @@ def plain(app: Sphinx, env: Any, node: Any, content: nodes.Node) -> nodes.Node |
     """Show a type in a signature that is no public name of the package as text without a link."""
     target = node.get("reftarget", "")
     typed = node.get("refdomain") == "py" and (node.get("reftype") in ("class", "exc") or target == "None")
-    return content if typed and target.split(".")[-1] not in jaxbandit.__all__ else None
+    public = {path.rpartition(".")[2] for path in homes()}
+    return content if typed and target.split(".")[-1] not in public else None
 
 
 def skip(app: Sphinx, what: str, name: str, thing: Any, skipped: bool, options: Any) -> bool | None:

@@ -4,10 +4,10 @@ from typing import Annotated
 
 import numpy as np
 
-from jaxbandit.base.checks import arrays
-from jaxbandit.base.domains import integer, number
 from jaxbandit.base.parameters import Arg
-from jaxbandit.base.types import ArrayLike, Scalar
+from jaxbandit.support.checks import arrays
+from jaxbandit.support.domains import integer, number
+from jaxbandit.support.types import ArrayLike, Scalar
 from jaxbandit.theory.solvers.families import FamilyName
 
 _POSITIVE = number(0, open_low=True)

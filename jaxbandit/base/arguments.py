@@ -7,10 +7,10 @@ rest and checks every call. Names of numbers without a meaning, such as `Positiv
 from collections.abc import Mapping
 from typing import Annotated, Any
 
-from jaxbandit.base.checks import arrays
-from jaxbandit.base.domains import Domain, integer, number
 from jaxbandit.base.parameters import Arg
-from jaxbandit.base.types import ArrayLike, Scalar
+from jaxbandit.support.checks import arrays
+from jaxbandit.support.domains import Domain, integer, number
+from jaxbandit.support.types import ArrayLike, Scalar
 
 MOST_ARMS = 2**31 - 1  # because actions are int32
 ARMS = ("num_arms", "features", "means")  # arguments that tell the number of arms

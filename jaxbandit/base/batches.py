@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import NamedTuple
 
-from jaxbandit.base.types import Array, Key, PyTree
+from jaxbandit.support.types import Array, Key, PyTree
 
 
 class SetPulls(NamedTuple):

@@ -10,9 +10,10 @@ import textwrap
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar, cast
 
-from jaxbandit.base import checks, docstrings, domains
+from jaxbandit.base import docstrings
 from jaxbandit.base.parameters import Parameter, parameters_of, plain
-from jaxbandit.base.refusals import BadArgument, python
+from jaxbandit.support import checks, domains
+from jaxbandit.support.refusals import BadArgument, python
 
 SECTIONS = re.compile(r"^(Args|Returns|Raises):\n((  .*)?(\n|$))*", re.MULTILINE)
 SOURCE = re.compile(r"^(Sources?|References?|Notes?|Examples?|See also):", re.MULTILINE)

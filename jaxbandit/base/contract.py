@@ -11,8 +11,9 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from jaxbandit.base.batches import Batch, BatchRewards
+from jaxbandit.base.batches import SetPulls as SetPulls  # of the public module `jb.contract`, as all names here
 from jaxbandit.base.truth import Schedule, Truth, nothing
-from jaxbandit.base.types import Array, Key, Numbers, PyTree, Scalar
+from jaxbandit.support.types import Array, Key, Numbers, PyTree, Scalar
 
 State = PyTree
 Noise = PyTree

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from jaxbandit.base.markup import html_table, view
+from jaxbandit.support.markup import html_table, view
 
 
 def algorithm(value: Any) -> str:

@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
-from jaxbandit.base.numerics import as_float, kahan_pair
-from jaxbandit.base.types import Array, PyTree, Scalar
+from jaxbandit.support.numerics import as_float, kahan_pair
+from jaxbandit.support.types import Array, PyTree, Scalar
 
 
 class Round(NamedTuple):

@@ -6,8 +6,8 @@ A rule finds out while JAX traces it whether a context is an Offer, so that with
 import jax.numpy as jnp
 
 from jaxbandit.base.contract import Context, Offer
-from jaxbandit.base.numerics import as_float
-from jaxbandit.base.types import Array
+from jaxbandit.support.numerics import as_float
+from jaxbandit.support.types import Array
 
 
 def available_of(context: Context) -> Array | None:

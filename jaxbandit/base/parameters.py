@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from jaxbandit.base import docstrings
-from jaxbandit.base.domains import BOOLEAN, Domain, choice
+from jaxbandit.support.domains import BOOLEAN, Domain, choice
 
 Kind = Literal["array", "scalar", "number", "integer", "boolean", "choice", "choices", "path", "static"]
 

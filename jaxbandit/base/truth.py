@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from jaxbandit.base.types import Array, ArrayLike, PyTree
+from jaxbandit.support.types import Array, ArrayLike, PyTree
 
 
 def nothing() -> dict[str, Any]:

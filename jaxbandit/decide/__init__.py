@@ -1,8 +1,1 @@
-"""Decisions about real rewards: sessions, tuning, and adapters for other libraries.
-
-Names are imported when they are first used.
-"""
-
-import lazy_loader
-
-__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
+"""Decisions about real rewards: sessions, tuning, and adapters for other libraries."""

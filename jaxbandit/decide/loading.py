@@ -2,13 +2,13 @@
 
 from pathlib import Path
 
-from jaxbandit.base.refusals import refuse
 from jaxbandit.decide.sessions import stored
 from jaxbandit.decide.tuning import loading as searches
 from jaxbandit.decide.tuning import store
 from jaxbandit.decide.tuning.result import TuneResult
 from jaxbandit.running.results.base import ResultSet
 from jaxbandit.running.results.loading import load_results
+from jaxbandit.support.refusals import refuse
 
 # What else a directory may hold, by the file that marks it, and what can be done with it.
 OTHERS = {

@@ -7,9 +7,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxbandit.base.numerics import as_float, get_at
 from jaxbandit.base.truth import Truth
-from jaxbandit.base.types import Array, ArrayLike, Key, Numbers, PyTree
+from jaxbandit.support.numerics import as_float, get_at
+from jaxbandit.support.types import Array, ArrayLike, Key, Numbers, PyTree
 from jaxbandit.theory import bounds  # its names are imported when they are called
 
 if TYPE_CHECKING:

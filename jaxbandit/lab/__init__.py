@@ -1,8 +1,1 @@
-"""Experiments as files: audits, conformance, published experiments, reports and the command line.
-
-Names are imported when they are first used.
-"""
-
-import lazy_loader
-
-__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
+"""Experiments as files: audits, conformance, published experiments, reports and the command line."""

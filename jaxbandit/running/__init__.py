@@ -1,8 +1,1 @@
-"""`simulate`, `identify` and `sweep`; results, their figures, and the executors that play runs elsewhere.
-
-Names are imported when they are first used.
-"""
-
-import lazy_loader
-
-__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
+"""`simulate`, `identify` and `sweep`; results, their figures, and the executors that play runs elsewhere."""

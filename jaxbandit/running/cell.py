@@ -9,9 +9,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Literal
 
-from jaxbandit.base import checks
 from jaxbandit.base.contract import Environment
-from jaxbandit.base.refusals import MAX_FAILED, refuse, resumable
 from jaxbandit.engine.driver.execution import Execution
 from jaxbandit.engine.driver.horizon import default_checkpoints
 from jaxbandit.engine.layout import compiling
@@ -26,6 +24,8 @@ from jaxbandit.running.results.budget import BudgetResult
 from jaxbandit.running.results.regret import RegretResult
 from jaxbandit.running.results.stopping import StoppingResult
 from jaxbandit.running.truth import characteristic_time_of, truth_of
+from jaxbandit.support import checks
+from jaxbandit.support.refusals import MAX_FAILED, refuse, resumable
 
 Precision = Literal["float32", "float64"]
 MAX_ROUNDS = 10_000_000
@@ -68,7 +68,7 @@ def run_simulate(
     engine = {"horizon": horizon, "num_runs": num_runs, "seed": seed, "precision": chosen, **options}
     with (
         _named(labels),
-        resumable(execution.checkpoint_dir, "checkpoint_dir"),
+        resumable(execution.directory, "directory"),
         progress_bar(horizon * num_runs, labels["algorithm"], "step", execution.progress) as advance,
     ):
         reported = execution._replace(progress=advance)
@@ -126,7 +126,7 @@ def run_identify(
     engine = {"max_rounds": most, "num_runs": num_runs, "seed": seed, "precision": precision}
     with (
         _named(labels),
-        resumable(execution.checkpoint_dir, "checkpoint_dir"),
+        resumable(execution.directory, "directory"),
         progress_bar(num_runs, labels["algorithm"], "run", execution.progress) as advance,
     ):
         reported = execution._replace(progress=advance)
@@ -178,7 +178,7 @@ def _check_size(
         place, fewer = f"{where}: num_runs = {num_runs}", f"{remedy} for fewer runs"
         if results > 1:
             place, fewer = f"{place} in each of {results:,} results", f"{fewer} or results"
-        sizes.check(place, num_runs * bytes_per_run, execution.checkpoint_dir, fewer, half=half)
+        sizes.check(place, num_runs * bytes_per_run, execution.directory, fewer, half=half)
 
 
 def _labels(pair: Pair, name: str | None, instance: str | None, any_rewards: bool, any_context: bool) -> dict[str, Any]:

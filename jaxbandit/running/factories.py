@@ -16,9 +16,9 @@ import numpy as np
 
 from jaxbandit.base.contract import Algorithm, Environment
 from jaxbandit.base.metrics import Metric
-from jaxbandit.base.refusals import BadInput, refuse
 from jaxbandit.engine.layout.compiled import Same
 from jaxbandit.engine.rounds.single import Make
+from jaxbandit.support.refusals import BadInput, refuse
 
 
 class Pair(NamedTuple):

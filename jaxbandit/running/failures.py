@@ -6,9 +6,9 @@ from types import MappingProxyType
 from typing import Any
 
 from jaxbandit.base.contract import Outcome
-from jaxbandit.base.refusals import SHOWN, BadInput, RunsLeftOut
 from jaxbandit.running.results.base import Result
 from jaxbandit.running.results.names import shown
+from jaxbandit.support.refusals import SHOWN, BadInput, RunsLeftOut
 
 FAILED = (Outcome.NONFINITE, Outcome.OUT_OF_RANGE)  # a run with outcome PRECISION has not failed; float64 solves it
 

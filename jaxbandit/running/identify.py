@@ -11,11 +11,11 @@ import numpy as np
 
 from jaxbandit.base.contract import Algorithm, Environment
 from jaxbandit.base.parameters import parameters_of
-from jaxbandit.base.refusals import MAX_FAILED, refuse
 from jaxbandit.engine.driver.execution import DEFAULT, Execution
 from jaxbandit.running.cell import Precision, run_identify
 from jaxbandit.running.factories import Pair, built, fixed, swept
 from jaxbandit.running.results.base import ResultSet
+from jaxbandit.support.refusals import MAX_FAILED, refuse
 
 
 def identify(
@@ -37,7 +37,7 @@ def identify(
     workers: int | None = None,
     devices: Sequence[Any] | None = None,
     executor: Any = None,
-    checkpoint_dir: str | Path | None = None,
+    directory: str | Path | None = None,
     progress: bool | None = None,
     execution: Execution = DEFAULT,
 ) -> Any:
@@ -78,7 +78,7 @@ def identify(
       workers: number of threads, as for `simulate`; and so are the other arguments of how the runs are played.
       devices: JAX devices among which the runs are divided.
       executor: a PEP 3148 executor on whose workers the runs are played.
-      checkpoint_dir: directory in which interrupted runs save their state, and from which the same call resumes, with
+      directory: directory in which interrupted runs save their state, and from which the same call resumes, with
         one folder per budget.
       progress: whether to show a progress bar on stderr. Default: only on a terminal, if tqdm is installed.
       execution: an `Execution`, with all that can be chosen about how the runs are played.
@@ -107,7 +107,7 @@ def identify(
         "precision": precision,
     }
     execution = execution.updated(
-        workers=workers, devices=devices, executor=executor, checkpoint_dir=checkpoint_dir, progress=progress
+        workers=workers, devices=devices, executor=executor, directory=directory, progress=progress
     )
     if budget is None:
         if not isinstance(algorithm, Algorithm) and not _complete(algorithm):
@@ -134,8 +134,8 @@ def identify(
         else:
             given = functools.partial(factory, budget=pulls), environment
             pair = Pair(fixed(rule, world), {}, rule, world, given, params)
-        folder = None if execution.checkpoint_dir is None else Path(execution.checkpoint_dir) / f"{pulls}"
-        execution_here = execution._replace(checkpoint_dir=folder)
+        folder = None if execution.directory is None else Path(execution.directory) / f"{pulls}"
+        execution_here = execution._replace(directory=folder)
         results.append(run_identify(pair, execution_here, results=len(budgets), **options))
     return results[0] if single else ResultSet(f"{results[0].instance}", tuple(results))
 

@@ -5,10 +5,10 @@ from pathlib import Path
 from typing import Any, Required, TypedDict
 
 from jaxbandit.base.metrics import Metric, Round
-from jaxbandit.base.refusals import nearest, refuse
-from jaxbandit.base.types import Array
 from jaxbandit.engine.driver.execution import Execution
 from jaxbandit.running.cell import Precision
+from jaxbandit.support.refusals import nearest, refuse
+from jaxbandit.support.types import Array
 
 
 class Options(TypedDict, total=False):
@@ -25,7 +25,7 @@ class Options(TypedDict, total=False):
     workers: int | None
     devices: Sequence[Any] | None
     executor: Any
-    checkpoint_dir: str | Path | None
+    directory: str | Path | None
     progress: bool | None
     execution: Execution
 

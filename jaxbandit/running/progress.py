@@ -10,9 +10,9 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from jaxbandit.base import extras, text
 from jaxbandit.engine.driver.execution import Progress
 from jaxbandit.engine.layout import compiling
+from jaxbandit.support import extras, text
 
 LINE_SECONDS = 10.0
 LOOK_SECONDS = 1.0  # after the first report, until which the program was compiled

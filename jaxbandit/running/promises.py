@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from jaxbandit.base.contract import Algorithm
-from jaxbandit.base.refusals import refuse
+from jaxbandit.support.refusals import refuse
 
 SAME = 1e-6  # relative tolerance for a number that has been rounded to float32
 

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from jaxbandit.base.refusals import refuse
 from jaxbandit.engine.driver import parts
 from jaxbandit.engine.driver.execution import Execution
 from jaxbandit.engine.layout import compiling
@@ -17,6 +16,7 @@ from jaxbandit.running import factories
 from jaxbandit.running.distribution import division, hosts, tasks
 from jaxbandit.running.distribution.division import Share
 from jaxbandit.running.factories import Pair
+from jaxbandit.support.refusals import refuse
 
 
 def play(kind: str, name: str, pair: Pair, execution: Execution, options: Mapping[str, Any]) -> Any:
@@ -79,7 +79,7 @@ def _divided(kind: str, name: str, pair: Pair, execution: Execution, options: di
         options["keep_states"] = factories.reference_of(kind, "keep_states", options["keep_states"])
     call = factories.of_pair(kind, *pair.given) | {"kind": kind, "options": options}
     call["arguments"] = {key: float(value) for key, value in pair.arguments.items()}
-    folder = None if execution.checkpoint_dir is None else Path(execution.checkpoint_dir) / division.FOLDER
+    folder = None if execution.directory is None else Path(execution.directory) / division.FOLDER
     if folder is not None:
         directories.require_ours(folder.parent, "identity.json", f"{division.FOLDER}/call.json")
         _claim(folder, json.dumps(call, indent=1).encode())
@@ -92,15 +92,13 @@ def _claim(folder: Path, call: bytes) -> None:
     if not path.exists():
         storage.write_bytes(path, call)
     elif storage.read_bytes(path) != call:
-        refuse(str(folder), ": holds parts of another call; give another checkpoint_dir or delete it")
+        refuse(str(folder), ": holds parts of another call; give another directory or delete it")
 
 
 def _on_hosts(kind: str, name: str, pair: Pair, execution: Execution, options: Mapping[str, Any]) -> Any:
     """Play this process's share of the runs on its own devices, and return the record of all runs."""
-    if execution.checkpoint_dir is not None:
-        refuse(
-            kind, ": checkpoint_dir cannot be used with devices of several processes; leave it out or give an executor"
-        )
+    if execution.directory is not None:
+        refuse(kind, ": directory cannot be used with devices of several processes; leave it out or give an executor")
     devices = execution.devices or ()
     own = [device for device in devices if device.process_index == hosts.index()]
     if not own:

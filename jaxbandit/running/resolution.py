@@ -7,10 +7,10 @@ played in float64 if nobody asked for float32, and is refused in float32.
 
 import numpy as np
 
-from jaxbandit.base import checks
 from jaxbandit.base.contract import Environment
-from jaxbandit.base.refusals import refuse
 from jaxbandit.running.truth import means_of_rows
+from jaxbandit.support import checks
+from jaxbandit.support.refusals import refuse
 
 SHARE = 0.05  # by which share float32 may change a gap or a rate: less than the sampling error of most experiments
 WORDS = 2.0**23  # uniform numbers of float32 are multiples of one over this

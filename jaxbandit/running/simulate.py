@@ -6,12 +6,12 @@ from typing import Any
 
 from jaxbandit.base.contract import Algorithm, Environment
 from jaxbandit.base.metrics import Metric, Round
-from jaxbandit.base.refusals import MAX_FAILED
-from jaxbandit.base.types import Array
 from jaxbandit.engine.driver.execution import DEFAULT, Execution
 from jaxbandit.running.cell import Precision, run_simulate
 from jaxbandit.running.factories import Pair, built, fixed
 from jaxbandit.running.results.regret import RegretResult
+from jaxbandit.support.refusals import MAX_FAILED
+from jaxbandit.support.types import Array
 
 
 def simulate(
@@ -37,7 +37,7 @@ def simulate(
     workers: int | None = None,
     devices: Sequence[Any] | None = None,
     executor: Any = None,
-    checkpoint_dir: str | Path | None = None,
+    directory: str | Path | None = None,
     progress: bool | None = None,
     execution: Execution = DEFAULT,
 ) -> RegretResult:
@@ -84,7 +84,7 @@ def simulate(
       devices: JAX devices among which the runs are divided.
       executor: a PEP 3148 executor on whose workers the runs are played. The algorithm and the environment must then be
         given as functools.partial of factories with plain arguments. See docs/cluster.md.
-      checkpoint_dir: directory in which an interrupted simulation saves its state, and from which the same call
+      directory: directory in which an interrupted simulation saves its state, and from which the same call
         resumes.
       progress: whether to show a progress bar on stderr. Default: only on a terminal, if tqdm is installed.
       execution: an `Execution`, with all that can be chosen about how the runs are played.
@@ -99,9 +99,7 @@ def simulate(
     one, other = built(algorithm), built(environment)
     return run_simulate(
         Pair(fixed(one, other), {}, one, other, (algorithm, environment)),
-        execution.updated(
-            workers=workers, devices=devices, executor=executor, checkpoint_dir=checkpoint_dir, progress=progress
-        ),
+        execution.updated(workers=workers, devices=devices, executor=executor, directory=directory, progress=progress),
         horizon=horizon,
         num_runs=num_runs,
         seed=seed,

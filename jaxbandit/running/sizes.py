@@ -5,7 +5,7 @@ import os
 import shutil
 from pathlib import Path
 
-from jaxbandit.base.refusals import refuse
+from jaxbandit.support.refusals import refuse
 
 CONTROL_GROUP = Path("/sys/fs/cgroup/memory.max")  # the memory limit of a container, if there is one
 

@@ -6,11 +6,11 @@ from typing import Any
 import jax
 
 from jaxbandit.base.contract import Environment
-from jaxbandit.base.refusals import refuse
 from jaxbandit.engine.layout.batching import varying_outputs
 from jaxbandit.engine.layout.sizes import CPU
 from jaxbandit.engine.rounds.keys import root_key
 from jaxbandit.running import sizes
+from jaxbandit.support.refusals import refuse
 
 
 def check(where: str, environment: Environment, num_runs: int) -> None:

@@ -10,10 +10,7 @@ from typing import Any, Unpack, overload
 
 import numpy as np
 
-from jaxbandit.base import checks
 from jaxbandit.base.contract import Environment
-from jaxbandit.base.refusals import BadInput, python, refuse
-from jaxbandit.base.types import ArrayLike
 from jaxbandit.engine.driver.execution import DEFAULT, Execution, Progress
 from jaxbandit.engine.layout import compiling
 from jaxbandit.engine.layout.compiled import scopes_of_thread
@@ -24,6 +21,9 @@ from jaxbandit.running.options import IdentifyOptions, SimulateOptions, check_na
 from jaxbandit.running.progress import progress_bar
 from jaxbandit.running.results.regret import RegretResult
 from jaxbandit.running.results.stopping import StoppingResult
+from jaxbandit.support import checks
+from jaxbandit.support.refusals import BadInput, python, refuse
+from jaxbandit.support.types import ArrayLike
 
 # Fewer values leave threads idle at the end, unless each has too few runs to keep all threads busy.
 VALUES_PER_THREAD = 4
@@ -62,7 +62,7 @@ def sweep(
     workers: int | None = None,
     devices: Sequence[Any] | None = None,
     executor: Any = None,
-    checkpoint_dir: str | Path | None = None,
+    directory: str | Path | None = None,
     progress: bool | None = None,
     execution: Execution = DEFAULT,
     **options: Any,
@@ -86,7 +86,7 @@ def sweep(
       workers: number of threads, as for `simulate`; and so are the other arguments of how the runs are played.
       devices: JAX devices among which the runs are divided.
       executor: a PEP 3148 executor. `factory` and `environment` must then be functools.partial of factories.
-      checkpoint_dir: directory of the states of interrupted runs, with one folder per value. The same call, also one
+      directory: directory of the states of interrupted runs, with one folder per value. The same call, also one
         with more values at the end, resumes from it.
       progress: whether to show a progress bar on stderr. Default: only on a terminal, if tqdm is installed.
       execution: an `Execution`, with all that can be chosen about how the runs are played.
@@ -119,7 +119,7 @@ def sweep(
         precision = options["precision"] = precision or "float64"
         run, unit, work = run_identify, "run", 1
     execution = execution.updated(
-        workers=workers, devices=devices, executor=executor, checkpoint_dir=checkpoint_dir, progress=progress
+        workers=workers, devices=devices, executor=executor, directory=directory, progress=progress
     )
     world = built(environment)
     make, given = swept(factory, world), (factory, environment)
@@ -137,8 +137,8 @@ def sweep(
     pairs = [pair(i) for i in range(next(iter(lengths.values())))]  # a value that its factory refuses is found here
 
     def play(i: int, execution: Execution, results: int) -> Any:
-        folder = None if execution.checkpoint_dir is None else Path(execution.checkpoint_dir) / f"{i:03d}"
-        return run(pairs[i], execution._replace(checkpoint_dir=folder), results=results, **options)
+        folder = None if execution.directory is None else Path(execution.directory) / f"{i:03d}"
+        return run(pairs[i], execution._replace(directory=folder), results=results, **options)
 
     runs = options["num_runs"] if isinstance(options["num_runs"], int) else 1  # the engine refuses what is no number
     with progress_bar(len(pairs) * work * runs, f"{len(pairs)} values", unit, execution.progress) as advance:

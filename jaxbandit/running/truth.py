@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from jaxbandit.base import checks
 from jaxbandit.base.contract import Environment
+from jaxbandit.support import checks
 
 
 def truth_of(
@@ -50,7 +50,7 @@ def sorted_means_of(environment: Environment) -> list[float] | None:
     """Return the means in decreasing order if runs differ only in the order of the arms, judged by three keys."""
     import jax
 
-    from jaxbandit.base.numerics import lapack_lock
+    from jaxbandit.support.numerics import lapack_lock
 
     if environment.truth.means is None or environment.transition is not None:
         return None
@@ -111,7 +111,7 @@ def _holds(environment: Environment, means: Any, ordered: Any) -> bool:
 
 
 def _number(constant: Callable[[], float] | None) -> float | None:
-    from jaxbandit.base.numerics import lapack_lock
+    from jaxbandit.support.numerics import lapack_lock
 
     with lapack_lock():
         return None if constant is None else float(constant())
@@ -128,8 +128,8 @@ def _shared_means(environment: Environment) -> np.ndarray | None:
 def _means_of_object(same: Any) -> np.ndarray | None:
     import jax
 
-    from jaxbandit.base.numerics import lapack_lock
     from jaxbandit.engine.layout.batching import varying_outputs
+    from jaxbandit.support.numerics import lapack_lock
 
     environment: Environment = same.value
     if environment.truth.means is None or environment.transition is not None:

@@ -1,8 +1,1 @@
-"""Mathematics without an engine: solvers, estimators, bounds and confidence intervals.
-
-Names are imported when they are first used.
-"""
-
-import lazy_loader
-
-__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
+"""Mathematics without an engine: solvers, estimators, bounds and confidence intervals."""

@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from jaxbandit.base import checks
+from jaxbandit.support import checks
 
 _FIRST_SIZE = 256  # of a table, which doubles
 

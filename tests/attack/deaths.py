@@ -51,7 +51,7 @@ PROGRAM = """
 
     def worker(path, count, acknowledged, seed):
         chance = random.Random(seed)
-        rule = jb.paired_race(3, delta=0.05, epsilon=1e-6)
+        rule = jb.algorithms.paired_race(3, delta=0.05, epsilon=1e-6)
         file = os.open(acknowledged, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
         while True:
             try:
@@ -287,7 +287,7 @@ def reward(number: int, arm: int) -> float:
 
 @functools.cache
 def _rule() -> Any:
-    return jb.paired_race(3, delta=0.05, epsilon=1e-6)
+    return jb.algorithms.paired_race(3, delta=0.05, epsilon=1e-6)
 
 
 def _in_order(what: str, path: Path, told: set[int]) -> str:

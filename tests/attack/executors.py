@@ -10,7 +10,7 @@ from multiprocessing import get_context
 from typing import Any
 
 import jaxbandit as jb
-from jaxbandit.base.refusals import Unfinished
+from jaxbandit.support.refusals import Unfinished
 
 from .arrays import numbers_of
 from .outcomes import HARMLESS, REFUSED, Failure, python
@@ -108,14 +108,14 @@ def dying_train(key: Any, config: Any) -> float:
 
 def play(executor: Any) -> Any:
     """Runs divided among workers."""
-    world = functools.partial(jb.bernoulli, [0.1, 0.5, 0.9])
+    world = functools.partial(jb.environments.bernoulli, [0.1, 0.5, 0.9])
     how = {} if executor is None else {"execution": jb.Execution(executor=executor, runs_per_task=6)}
-    return numbers_of([jb.simulate(functools.partial(jb.ucb1, 3), world, horizon=30, num_runs=24, **how)])
+    return numbers_of([jb.simulate(functools.partial(jb.algorithms.ucb1, 3), world, horizon=30, num_runs=24, **how)])
 
 
 def search(executor: Any, function: Any = train) -> Any:
     """A search whose trainings are divided."""
-    found = jb.tune(function, jb.grid(x=[0.1, 0.2, 0.3]), epsilon=0.05, executor=executor)
+    found = jb.tune(function, jb.space.grid(x=[0.1, 0.2, 0.3]), epsilon=0.05, executor=executor)
     summary = found.summary()
     return {name: value for name, value in summary.items() if name != "seconds"}
 

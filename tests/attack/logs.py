@@ -12,7 +12,7 @@ from . import damage
 from .outcomes import HARMLESS, Failure, call, python
 from .workshop import Workshop
 
-RULE = functools.cache(lambda: jb.paired_race(3, delta=0.05, epsilon=0.02))
+RULE = functools.cache(lambda: jb.algorithms.paired_race(3, delta=0.05, epsilon=0.02))
 LOG = "log.jsonl"
 ROUNDS = 8
 

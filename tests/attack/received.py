@@ -21,9 +21,9 @@ from pathlib import Path
 Path(__file__).with_name({MARKER!r}).touch()
 import jaxbandit as jb
 def rule(num_arms: int):
-    return jb.ucb1(num_arms)
+    return jb.algorithms.ucb1(num_arms)
 def world(means):
-    return jb.bernoulli(means)
+    return jb.environments.bernoulli(means)
 """
 # Modules that the package imports only when it needs them; a directory that is the working directory may hold such.
 SHADOWS = "matplotlib tomli_w tyro filelock scipy tqdm optuna sklearn pandas evil_module".split()
@@ -49,7 +49,7 @@ COMMANDS: dict[str, Command] = {
 
 
 def _open(path: Path) -> None:
-    with jb.session_directory(path, jb.ucb1(2)):
+    with jb.session_directory(path, jb.algorithms.ucb1(2)):
         pass
 
 

@@ -49,7 +49,7 @@ def _part(number: int) -> Callable[[Workshop], Path]:
 
 @functools.cache
 def _rule() -> Any:
-    return jb.ucb1(3)
+    return jb.algorithms.ucb1(3)
 
 
 def _open(workshop: Workshop, path: Path) -> str:
@@ -69,7 +69,7 @@ def _opened(workshop: Workshop) -> Path:
 
 def _simulate(workshop: Workshop, path: Path) -> str:
     def use() -> None:
-        jb.simulate(_rule(), jb.bernoulli([0.1, 0.5, 0.9]), horizon=20, num_runs=4, checkpoint_dir=path)
+        jb.simulate(_rule(), jb.environments.bernoulli([0.1, 0.5, 0.9]), horizon=20, num_runs=4, directory=path)
 
     return python("simulate", use)[0]
 

@@ -3,8 +3,8 @@
 import jax
 import jax.numpy as jnp
 
-from jaxbandit.base.numerics import argmax, as_float, set_at
-from jaxbandit.base.types import Array, Key
+from jaxbandit.support.numerics import argmax, as_float, set_at
+from jaxbandit.support.types import Array, Key
 
 
 def draw_noise(key: Key) -> Array:

@@ -5,10 +5,10 @@ Differences from Auer et al.: losses in place of rewards, and no uniform explora
 
 from jaxbandit.algorithms.adversarial.exponential_weights import Rate, exponential_weights, learning_rate
 from jaxbandit.algorithms.adversarial.regularized_leader import regularized_leader
-from jaxbandit.base import checks
 from jaxbandit.base.contract import Algorithm
 from jaxbandit.base.declaration import declare
-from jaxbandit.base.types import Array, Scalar
+from jaxbandit.support import checks
+from jaxbandit.support.types import Array, Scalar
 
 
 @declare(

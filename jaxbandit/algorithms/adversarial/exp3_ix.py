@@ -6,10 +6,10 @@ have bounded variance, so the regret is bounded with high probability and not on
 
 from jaxbandit.algorithms.adversarial.exponential_weights import Rate, exponential_weights, learning_rate
 from jaxbandit.algorithms.adversarial.regularized_leader import regularized_leader
-from jaxbandit.base import checks
 from jaxbandit.base.contract import Algorithm
 from jaxbandit.base.declaration import declare
-from jaxbandit.base.types import Array, Scalar
+from jaxbandit.support import checks
+from jaxbandit.support.types import Array, Scalar
 
 
 @declare(

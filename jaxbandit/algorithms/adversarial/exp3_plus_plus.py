@@ -6,11 +6,11 @@ import jax.numpy as jnp
 
 from jaxbandit.algorithms.adversarial.drawing import draw_noise
 from jaxbandit.algorithms.adversarial.exponential_weights import exponential_weights
-from jaxbandit.base import checks
 from jaxbandit.base.contract import Algorithm, Arms, Choice, Chosen, Rewards
 from jaxbandit.base.declaration import declare
-from jaxbandit.base.numerics import argmax, as_float, get_at, set_at
-from jaxbandit.base.types import Array, Key, Scalar
+from jaxbandit.support import checks
+from jaxbandit.support.numerics import argmax, as_float, get_at, set_at
+from jaxbandit.support.types import Array, Key, Scalar
 from jaxbandit.theory.estimators import counts as estimator
 from jaxbandit.theory.estimators import loss_sums
 from jaxbandit.theory.estimators.counts import Counts

@@ -10,11 +10,11 @@ from typing import NamedTuple
 import jax.numpy as jnp
 
 from jaxbandit.algorithms.adversarial.drawing import draw, draw_noise
-from jaxbandit.base import checks
 from jaxbandit.base.contract import Algorithm, Arms, Choice, Rewards
 from jaxbandit.base.declaration import declare
-from jaxbandit.base.numerics import argmax, as_float, get_at, set_at
-from jaxbandit.base.types import Array, Key, Scalar
+from jaxbandit.support import checks
+from jaxbandit.support.numerics import argmax, as_float, get_at, set_at
+from jaxbandit.support.types import Array, Key, Scalar
 
 
 class Exp3SState(NamedTuple):

@@ -6,9 +6,9 @@ from typing import Literal
 
 import jax.numpy as jnp
 
-from jaxbandit.base import checks
-from jaxbandit.base.numerics import as_float
-from jaxbandit.base.types import Array, Scalar
+from jaxbandit.support import checks
+from jaxbandit.support.numerics import as_float
+from jaxbandit.support.types import Array, Scalar
 
 Rate = Literal["anytime", "fixed"]
 

@@ -11,8 +11,8 @@ import jax.numpy as jnp
 
 from jaxbandit.algorithms.adversarial.drawing import draw, draw_noise
 from jaxbandit.base.contract import Algorithm, Arms, Choice, Rewards
-from jaxbandit.base.numerics import argmax, as_float, get_at, set_at
-from jaxbandit.base.types import Array, Key
+from jaxbandit.support.numerics import argmax, as_float, get_at, set_at
+from jaxbandit.support.types import Array, Key
 from jaxbandit.theory.estimators import loss_sums
 from jaxbandit.theory.estimators.loss_sums import LossSums, above_least
 

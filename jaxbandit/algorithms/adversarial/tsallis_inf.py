@@ -9,11 +9,11 @@ from typing import Literal
 import jax.numpy as jnp
 
 from jaxbandit.algorithms.adversarial.regularized_leader import regularized_leader
-from jaxbandit.base import checks
 from jaxbandit.base.contract import Algorithm
 from jaxbandit.base.declaration import declare
-from jaxbandit.base.numerics import as_float
-from jaxbandit.base.types import Array, Scalar
+from jaxbandit.support import checks
+from jaxbandit.support.numerics import as_float
+from jaxbandit.support.types import Array, Scalar
 from jaxbandit.theory.solvers.tsallis import tsallis_probabilities
 
 ETAS = {"importance": 2.0, "reduced_variance": 4.0}  # the values in the paper's theorems, by estimate

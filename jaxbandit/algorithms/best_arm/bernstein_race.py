@@ -13,11 +13,11 @@ import jax.numpy as jnp
 
 from jaxbandit.algorithms.best_arm.race_statistics import Interval, check_range, narrowed, unbounded, undominated
 from jaxbandit.algorithms.best_arm.racing import Look, race
-from jaxbandit.base import checks
 from jaxbandit.base.contract import Algorithm, Promise, Rewards
 from jaxbandit.base.declaration import declare
-from jaxbandit.base.numerics import as_float
-from jaxbandit.base.types import Array, Scalar
+from jaxbandit.support import checks
+from jaxbandit.support.numerics import as_float
+from jaxbandit.support.types import Array, Scalar
 
 EXPONENT = 1.1  # p in the union bound over rounds, delta (p - 1) / (p n^p), with the value of Mnih et al.
 

@@ -13,11 +13,11 @@ from jax import lax
 
 from jaxbandit.algorithms.best_arm.race_statistics import check_range, few_arms
 from jaxbandit.algorithms.best_arm.racing import Look, best, race
-from jaxbandit.base import checks
 from jaxbandit.base.contract import Algorithm, Promise, Rewards
 from jaxbandit.base.declaration import declare
-from jaxbandit.base.numerics import as_float, log
-from jaxbandit.base.types import Array, Scalar
+from jaxbandit.support import checks
+from jaxbandit.support.numerics import as_float, log
+from jaxbandit.support.types import Array, Scalar
 
 
 class BettingStatistic(NamedTuple):

@@ -7,10 +7,10 @@ worst.
 
 from jaxbandit.algorithms.best_arm.racing import Drop, Look, race, unbeaten
 from jaxbandit.algorithms.best_arm.thresholds import ThresholdName, pair_threshold
-from jaxbandit.base import checks
 from jaxbandit.base.contract import Algorithm, Promise
 from jaxbandit.base.declaration import declare
-from jaxbandit.base.types import Array, Scalar
+from jaxbandit.support import checks
+from jaxbandit.support.types import Array, Scalar
 from jaxbandit.theory.solvers.families import FamilyName, transport
 from jaxbandit.theory.solvers.families import family as family_of
 

@@ -7,8 +7,8 @@ arms that agrees with the claims, and rejected if it is in none.
 
 import jax.numpy as jnp
 
-from jaxbandit.base.numerics import as_float, dot
-from jaxbandit.base.types import Array
+from jaxbandit.support.numerics import as_float, dot
+from jaxbandit.support.types import Array
 
 
 def decided(claims: Array, undecided: Array, places: Array) -> tuple[Array, Array]:

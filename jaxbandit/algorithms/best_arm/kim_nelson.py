@@ -12,11 +12,11 @@ import jax.numpy as jnp
 
 from jaxbandit.algorithms.best_arm.race_statistics import few_arms, more_squares
 from jaxbandit.algorithms.best_arm.racing import Look, race
-from jaxbandit.base import checks
 from jaxbandit.base.contract import Algorithm, Promise, Rewards
 from jaxbandit.base.declaration import declare
-from jaxbandit.base.numerics import as_float
-from jaxbandit.base.types import Array, Scalar
+from jaxbandit.support import checks
+from jaxbandit.support.numerics import as_float
+from jaxbandit.support.types import Array, Scalar
 
 ASSUMPTIONS = (
     "the rewards with the same index are jointly normal, and independent between arms if `independent` is true; the "

@@ -13,11 +13,11 @@ import jax.numpy as jnp
 
 from jaxbandit.algorithms.best_arm.levels import LevelName, arm_level
 from jaxbandit.algorithms.exploration import gap_indices
-from jaxbandit.base import checks
 from jaxbandit.base.contract import Algorithm, Arms, Choice, Promise
 from jaxbandit.base.declaration import declare
-from jaxbandit.base.numerics import argmax, as_float, get_at, log
-from jaxbandit.base.types import Array, Key, Scalar
+from jaxbandit.support import checks
+from jaxbandit.support.numerics import argmax, as_float, get_at, log
+from jaxbandit.support.types import Array, Key, Scalar
 from jaxbandit.theory.estimators import counts as statistics
 from jaxbandit.theory.estimators.counts import Counts
 from jaxbandit.theory.solvers.families import FamilyName

@@ -12,11 +12,11 @@ import jax.numpy as jnp
 
 from jaxbandit.algorithms.best_arm.levels import LevelName, arm_level
 from jaxbandit.algorithms.best_arm.racing import Drop, Look, race, unbeaten
-from jaxbandit.base import checks
 from jaxbandit.base.contract import Algorithm, Promise, Rewards
 from jaxbandit.base.declaration import declare
-from jaxbandit.base.numerics import as_float, log
-from jaxbandit.base.types import Array, Scalar
+from jaxbandit.support import checks
+from jaxbandit.support.numerics import as_float, log
+from jaxbandit.support.types import Array, Scalar
 from jaxbandit.theory.solvers.families import FamilyName
 from jaxbandit.theory.solvers.families import family as family_of
 

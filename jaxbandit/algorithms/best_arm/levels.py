@@ -12,9 +12,9 @@ from typing import Any, Literal, NamedTuple
 
 import jax.numpy as jnp
 
-from jaxbandit.base import checks, numerics
-from jaxbandit.base.numerics import as_float
-from jaxbandit.base.types import Array, Scalar
+from jaxbandit.support import checks, numerics
+from jaxbandit.support.numerics import as_float
+from jaxbandit.support.types import Array, Scalar
 from jaxbandit.theory.solvers import deviations
 from jaxbandit.theory.solvers.families import Family
 

@@ -16,11 +16,11 @@ from jaxbandit.algorithms.best_arm.claims import decided
 from jaxbandit.algorithms.best_arm.race_statistics import few_arms, more_squares
 from jaxbandit.algorithms.best_arm.racing import Look, RaceState, best, race
 from jaxbandit.algorithms.exploration import gap_indices
-from jaxbandit.base import checks
 from jaxbandit.base.contract import Algorithm, Promise, Rewards
 from jaxbandit.base.declaration import declare
-from jaxbandit.base.numerics import as_float
-from jaxbandit.base.types import Array, Scalar
+from jaxbandit.support import checks
+from jaxbandit.support.numerics import as_float
+from jaxbandit.support.types import Array, Scalar
 from jaxbandit.theory.solvers import student
 
 ASSUMPTION = (

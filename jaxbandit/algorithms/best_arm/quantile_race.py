@@ -11,11 +11,11 @@ import jax.numpy as jnp
 
 from jaxbandit.algorithms.best_arm.race_statistics import Interval, unbounded, undominated
 from jaxbandit.algorithms.best_arm.racing import Look, best, race
-from jaxbandit.base import checks
 from jaxbandit.base.contract import Algorithm, Promise, Rewards
 from jaxbandit.base.declaration import declare
-from jaxbandit.base.numerics import as_float, get_at
-from jaxbandit.base.types import Array, Scalar
+from jaxbandit.support import checks
+from jaxbandit.support.numerics import as_float, get_at
+from jaxbandit.support.types import Array, Scalar
 
 ASSUMPTION = (
     "an arm is as good as the p-quantile of its rewards, not as their mean: rarer rewards than p or 1 - p, good or "

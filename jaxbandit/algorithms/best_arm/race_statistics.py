@@ -9,9 +9,9 @@ from typing import NamedTuple
 import jax.numpy as jnp
 
 from jaxbandit.algorithms.best_arm.racing import Look
-from jaxbandit.base import checks
-from jaxbandit.base.numerics import as_float
-from jaxbandit.base.types import Array, Scalar
+from jaxbandit.support import checks
+from jaxbandit.support.numerics import as_float
+from jaxbandit.support.types import Array, Scalar
 
 MOST_ARMS = 5000  # that are compared pair by pair: num_arms^2 numbers per run, 200 MB in float64
 

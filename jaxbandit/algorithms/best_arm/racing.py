@@ -18,11 +18,11 @@ import jax.numpy as jnp
 from jax import lax
 
 from jaxbandit.algorithms.exploration import tracking
-from jaxbandit.base import checks
 from jaxbandit.base.batches import Batch
 from jaxbandit.base.contract import Algorithm, Arms, Promise, Rewards
-from jaxbandit.base.numerics import argmax, as_float, get_at, set_at
-from jaxbandit.base.types import Array, Key, PyTree, Scalar
+from jaxbandit.support import checks
+from jaxbandit.support.numerics import argmax, as_float, get_at, set_at
+from jaxbandit.support.types import Array, Key, PyTree, Scalar
 from jaxbandit.theory.estimators.counts import deviation
 
 Drop = Literal["worst", "all"]

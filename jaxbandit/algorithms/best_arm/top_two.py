@@ -13,11 +13,11 @@ from jax import lax
 from jaxbandit.algorithms.best_arm import comparison as compare
 from jaxbandit.algorithms.best_arm.comparison import ArmStatistics
 from jaxbandit.algorithms.best_arm.unknown_variance import LawName, LawThreshold, comparison
-from jaxbandit.base import checks
 from jaxbandit.base.contract import Algorithm, Arms, Promise
 from jaxbandit.base.declaration import declare
-from jaxbandit.base.numerics import argmax, as_float, get_at, set_at
-from jaxbandit.base.types import Array, Key, Scalar
+from jaxbandit.support import checks
+from jaxbandit.support.numerics import argmax, as_float, get_at, set_at
+from jaxbandit.support.types import Array, Key, Scalar
 from jaxbandit.theory.solvers.beta import draw_noise
 
 REDRAWS = 64  # posterior draws in search of an arm other than the leader, before the transport cost decides

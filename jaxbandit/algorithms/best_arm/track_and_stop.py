@@ -12,11 +12,11 @@ import jax.numpy as jnp
 from jaxbandit.algorithms.best_arm import comparison as compare
 from jaxbandit.algorithms.best_arm.comparison import ArmStatistics
 from jaxbandit.algorithms.best_arm.unknown_variance import LawName, LawThreshold, comparison
-from jaxbandit.base import checks
 from jaxbandit.base.contract import Algorithm, Arms, Promise, Replan
 from jaxbandit.base.declaration import declare
-from jaxbandit.base.numerics import argmax, as_float, kahan_pair
-from jaxbandit.base.types import Array, Key, Scalar
+from jaxbandit.support import checks
+from jaxbandit.support.numerics import argmax, as_float, kahan_pair
+from jaxbandit.support.types import Array, Key, Scalar
 
 
 class TrackAndStopState(NamedTuple):

@@ -11,10 +11,10 @@ import jax.numpy as jnp
 
 from jaxbandit.algorithms.best_arm.comparison import ArmStatistics, Comparison, known_family
 from jaxbandit.algorithms.best_arm.thresholds import ThresholdName
-from jaxbandit.base import checks
 from jaxbandit.base.contract import Rewards
-from jaxbandit.base.numerics import as_float, get_at, log
-from jaxbandit.base.types import Array, Scalar
+from jaxbandit.support import checks
+from jaxbandit.support.numerics import as_float, get_at, log
+from jaxbandit.support.types import Array, Scalar
 from jaxbandit.theory.solvers import student
 from jaxbandit.theory.solvers.families import FAMILIES, FamilyName
 from jaxbandit.theory.solvers.optimal_weights import gaussian_weights

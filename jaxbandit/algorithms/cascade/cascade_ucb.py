@@ -9,11 +9,11 @@ import jax.numpy as jnp
 
 from jaxbandit.algorithms.combinatorial import teams
 from jaxbandit.algorithms.combinatorial.teams import TeamState
-from jaxbandit.base import checks
 from jaxbandit.base.contract import Algorithm, Arms
 from jaxbandit.base.declaration import declare
-from jaxbandit.base.numerics import as_float
-from jaxbandit.base.types import Array, Scalar
+from jaxbandit.support import checks
+from jaxbandit.support.numerics import as_float
+from jaxbandit.support.types import Array, Scalar
 
 
 @declare(

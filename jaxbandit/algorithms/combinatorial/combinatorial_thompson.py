@@ -7,11 +7,11 @@ import jax.numpy as jnp
 from jax import lax
 
 from jaxbandit.algorithms.combinatorial import teams
-from jaxbandit.base import checks
 from jaxbandit.base.contract import Algorithm, Arms, Choice, Rewards
 from jaxbandit.base.declaration import declare
-from jaxbandit.base.numerics import as_float
-from jaxbandit.base.types import Array, Key, Scalar
+from jaxbandit.support import checks
+from jaxbandit.support.numerics import as_float
+from jaxbandit.support.types import Array, Key, Scalar
 from jaxbandit.theory.solvers.beta import beta_shape, draw_logits, draw_noise
 
 

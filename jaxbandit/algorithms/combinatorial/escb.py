@@ -13,11 +13,11 @@ import numpy as np
 
 from jaxbandit.algorithms.combinatorial import teams
 from jaxbandit.algorithms.combinatorial.teams import TeamState
-from jaxbandit.base import checks
 from jaxbandit.base.contract import Algorithm
 from jaxbandit.base.declaration import declare
-from jaxbandit.base.numerics import argmax, as_float, exploration_level, matrix_vector
-from jaxbandit.base.types import Array, Scalar
+from jaxbandit.support import checks
+from jaxbandit.support.numerics import argmax, as_float, exploration_level, matrix_vector
+from jaxbandit.support.types import Array, Scalar
 
 LISTED = 5000  # teams
 

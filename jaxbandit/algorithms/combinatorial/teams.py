@@ -6,8 +6,8 @@ from typing import NamedTuple
 import jax.numpy as jnp
 
 from jaxbandit.base.contract import Algorithm, Arms, Rewards
-from jaxbandit.base.numerics import argmax, as_float, set_at, short_loop
-from jaxbandit.base.types import Array
+from jaxbandit.support.numerics import argmax, as_float, set_at, short_loop
+from jaxbandit.support.types import Array
 from jaxbandit.theory.estimators import counts as estimator
 from jaxbandit.theory.estimators.counts import Counts
 

@@ -9,8 +9,8 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
-from jaxbandit.base.numerics import as_float
-from jaxbandit.base.types import Array, PyTree, Scalar
+from jaxbandit.support.numerics import as_float
+from jaxbandit.support.types import Array, PyTree, Scalar
 
 FIRST, SECOND, LEAST = 0.9, 0.999, 1e-8  # beta_1, beta_2 and epsilon
 

@@ -15,8 +15,8 @@ import jax.numpy as jnp
 from jax import lax
 
 from jaxbandit.algorithms.contextual.models import of_arm, ridge
-from jaxbandit.base.numerics import as_float, total
-from jaxbandit.base.types import Array, PyTree, Scalar
+from jaxbandit.support.numerics import as_float, total
+from jaxbandit.support.types import Array, PyTree, Scalar
 from jaxbandit.theory.estimators import recursive_least_squares as least_squares
 from jaxbandit.theory.estimators.recursive_least_squares import RecursiveLeastSquares
 

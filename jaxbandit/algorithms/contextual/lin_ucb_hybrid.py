@@ -7,11 +7,11 @@ regularization, which is 1 there, are arguments. Ties go to the lowest-numbered 
 from jaxbandit.algorithms.contextual import hybrid_models
 from jaxbandit.algorithms.contextual.hybrid_models import HybridModels
 from jaxbandit.algorithms.contextual.policy import ContextualState, Each, contextual_policy, with_intercept
-from jaxbandit.base import checks
 from jaxbandit.base.contract import Algorithm
 from jaxbandit.base.declaration import declare
-from jaxbandit.base.numerics import as_float
-from jaxbandit.base.types import Array, ArrayLike, Scalar
+from jaxbandit.support import checks
+from jaxbandit.support.numerics import as_float
+from jaxbandit.support.types import Array, ArrayLike, Scalar
 
 
 @declare(

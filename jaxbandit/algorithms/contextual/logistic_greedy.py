@@ -20,7 +20,7 @@ from jaxbandit.algorithms.contextual.policy import (
 )
 from jaxbandit.base.contract import Algorithm, Rewards
 from jaxbandit.base.declaration import declare
-from jaxbandit.base.types import Array, Scalar
+from jaxbandit.support.types import Array, Scalar
 
 
 @declare(

@@ -8,9 +8,9 @@ from collections.abc import Callable
 import jax.numpy as jnp
 
 from jaxbandit.algorithms.contextual.models import Model, Models, models, ridge
-from jaxbandit.base import checks
-from jaxbandit.base.numerics import total
-from jaxbandit.base.types import Array, Scalar
+from jaxbandit.support import checks
+from jaxbandit.support.numerics import total
+from jaxbandit.support.types import Array, Scalar
 from jaxbandit.theory.estimators import logistic_diagonal, logistic_laplace
 from jaxbandit.theory.estimators.logistic_diagonal import LogisticDiagonal
 

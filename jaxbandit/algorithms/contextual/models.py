@@ -12,10 +12,10 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from jaxbandit.base import checks
-from jaxbandit.base.numerics import total
-from jaxbandit.base.refusals import python
-from jaxbandit.base.types import Array, PyTree, Scalar
+from jaxbandit.support import checks
+from jaxbandit.support.numerics import total
+from jaxbandit.support.refusals import python
+from jaxbandit.support.types import Array, PyTree, Scalar
 from jaxbandit.theory.estimators import recursive_least_squares as least_squares
 from jaxbandit.theory.estimators.recursive_least_squares import RecursiveLeastSquares
 

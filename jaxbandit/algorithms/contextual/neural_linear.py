@@ -19,11 +19,11 @@ from jaxbandit.algorithms.contextual.lin_ts_disjoint import lin_ts_disjoint
 from jaxbandit.algorithms.contextual.lin_ts_shared import lin_ts_shared
 from jaxbandit.algorithms.contextual.models import models, ridge
 from jaxbandit.algorithms.contextual.policy import ContextualState, offered, written
-from jaxbandit.base import checks
 from jaxbandit.base.contract import Action, Algorithm, Arms, Context, Offer, Replan, action_of
 from jaxbandit.base.declaration import declare
-from jaxbandit.base.numerics import as_float, dot, get_at, product
-from jaxbandit.base.types import Array, Key, PyTree, Scalar
+from jaxbandit.support import checks
+from jaxbandit.support.numerics import as_float, dot, get_at, product
+from jaxbandit.support.types import Array, Key, PyTree, Scalar
 
 KIND = "threefry2x32"  # the generator of minibatches
 

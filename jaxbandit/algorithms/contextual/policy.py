@@ -14,7 +14,6 @@ from jax import lax
 
 from jaxbandit.algorithms.contextual.hybrid_models import HybridModels
 from jaxbandit.algorithms.contextual.models import Models
-from jaxbandit.base import checks
 from jaxbandit.base.contract import (
     Action,
     Algorithm,
@@ -28,9 +27,10 @@ from jaxbandit.base.contract import (
     action_of,
     none,
 )
-from jaxbandit.base.numerics import argmax, as_float, get_at, set_at
 from jaxbandit.base.offers import among_available, available_of, features_of
-from jaxbandit.base.types import Array, Key, PyTree, Scalar
+from jaxbandit.support import checks
+from jaxbandit.support.numerics import argmax, as_float, get_at, set_at
+from jaxbandit.support.types import Array, Key, PyTree, Scalar
 
 
 class ContextualState(NamedTuple):

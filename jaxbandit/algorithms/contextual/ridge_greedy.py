@@ -20,10 +20,10 @@ from jaxbandit.algorithms.contextual.policy import (
     untried_first,
     with_intercept,
 )
-from jaxbandit.base import checks
 from jaxbandit.base.contract import Algorithm
 from jaxbandit.base.declaration import declare
-from jaxbandit.base.types import Array, Scalar
+from jaxbandit.support import checks
+from jaxbandit.support.types import Array, Scalar
 
 
 @declare(

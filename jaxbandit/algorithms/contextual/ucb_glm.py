@@ -21,11 +21,11 @@ from jaxbandit.algorithms.contextual.policy import (
     with_intercept,
     written,
 )
-from jaxbandit.base import checks
 from jaxbandit.base.contract import Action, Algorithm, Context, Replan, Rewards, action_of
 from jaxbandit.base.declaration import declare
-from jaxbandit.base.numerics import as_float
-from jaxbandit.base.types import Array, Key, PyTree, Scalar
+from jaxbandit.support import checks
+from jaxbandit.support.numerics import as_float
+from jaxbandit.support.types import Array, Key, PyTree, Scalar
 from jaxbandit.theory.estimators import logistic_likelihood
 from jaxbandit.theory.estimators.recursive_least_squares import RecursiveLeastSquares, weighted_update
 

@@ -13,12 +13,12 @@ import jax.numpy as jnp
 from jax import lax
 
 from jaxbandit.algorithms.dueling import duels
-from jaxbandit.base import checks
 from jaxbandit.base.contract import Algorithm, Rewards
 from jaxbandit.base.declaration import declare
-from jaxbandit.base.numerics import argmax, as_float, numbered_key
 from jaxbandit.base.offers import uniform_arm
-from jaxbandit.base.types import Array, Key, Scalar
+from jaxbandit.support import checks
+from jaxbandit.support.numerics import argmax, as_float, numbered_key
+from jaxbandit.support.types import Array, Key, Scalar
 from jaxbandit.theory.solvers.beta import beta_shape, draw_logits, draw_pairs, words_of_pairs
 
 

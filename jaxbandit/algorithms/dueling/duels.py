@@ -4,8 +4,8 @@ import jax
 import jax.numpy as jnp
 
 from jaxbandit.base.contract import Arms
-from jaxbandit.base.numerics import argmax, as_float
-from jaxbandit.base.types import Array, Scalar
+from jaxbandit.support.numerics import argmax, as_float
+from jaxbandit.support.types import Array, Scalar
 
 
 def arms_of(num_arms: int) -> Arms:

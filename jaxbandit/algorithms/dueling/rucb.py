@@ -10,12 +10,12 @@ import jax
 import jax.numpy as jnp
 
 from jaxbandit.algorithms.dueling import duels
-from jaxbandit.base import checks
 from jaxbandit.base.contract import Algorithm, Choice, Rewards
 from jaxbandit.base.declaration import declare
-from jaxbandit.base.numerics import argmax
 from jaxbandit.base.offers import uniform_arm
-from jaxbandit.base.types import Array, Key, Scalar
+from jaxbandit.support import checks
+from jaxbandit.support.numerics import argmax
+from jaxbandit.support.types import Array, Key, Scalar
 
 
 class RucbState(NamedTuple):

@@ -25,12 +25,12 @@ import numpy as np
 
 from jaxbandit.algorithms.exploration.static_super_arms import in_order, promise
 from jaxbandit.algorithms.exploration.super_arms import super_arms, uniform_inverse
-from jaxbandit.base import checks
 from jaxbandit.base.batches import Batch, SetPulls
 from jaxbandit.base.contract import Algorithm, Arms, Choice, Replan, Rewards
 from jaxbandit.base.declaration import declare
-from jaxbandit.base.numerics import argmax, as_float, get_at, matrix_vector, product, set_at
-from jaxbandit.base.types import Array, Key, Scalar
+from jaxbandit.support import checks
+from jaxbandit.support.numerics import argmax, as_float, get_at, matrix_vector, product, set_at
+from jaxbandit.support.types import Array, Key, Scalar
 from jaxbandit.theory.estimators import ordinary_least_squares as least_squares
 from jaxbandit.theory.solvers.decision_classes import top_k
 from jaxbandit.theory.solvers.lead import climb, coarse, lead_bound, starts

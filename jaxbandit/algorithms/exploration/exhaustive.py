@@ -22,8 +22,8 @@ from jaxbandit.algorithms.exploration.static_super_arms import (
 from jaxbandit.algorithms.exploration.super_arms import AllocationKind, SupportKind
 from jaxbandit.base.contract import Algorithm
 from jaxbandit.base.declaration import declare
-from jaxbandit.base.numerics import as_float, matrix_vector
-from jaxbandit.base.types import Array, ArrayLike, Scalar
+from jaxbandit.support.numerics import as_float, matrix_vector
+from jaxbandit.support.types import Array, ArrayLike, Scalar
 
 MOST_SETS = 200_000  # an evaluation scores all sets, of many runs at once: 100 MB of scores for 64 runs
 

@@ -17,10 +17,10 @@ from jax import lax
 
 from jaxbandit.algorithms.exploration import gap_indices, thresholds
 from jaxbandit.algorithms.exploration.gap_indices import Candidates, Decision, Leader, Stop
-from jaxbandit.base import checks
 from jaxbandit.base.contract import Algorithm, Arms, Choice, Promise, Rewards
-from jaxbandit.base.numerics import as_float, get_at, kahan_at, set_at
-from jaxbandit.base.types import Array, ArrayLike, Key, Scalar
+from jaxbandit.support import checks
+from jaxbandit.support.numerics import as_float, get_at, kahan_at, set_at
+from jaxbandit.support.types import Array, ArrayLike, Key, Scalar
 from jaxbandit.theory.estimators import arm_means, least_squares, square_root_least_squares
 from jaxbandit.theory.estimators.arm_means import ArmMeans
 from jaxbandit.theory.estimators.counts import deviation

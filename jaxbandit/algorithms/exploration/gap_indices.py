@@ -9,8 +9,8 @@ from typing import Literal, NamedTuple
 import jax.numpy as jnp
 from jax import lax
 
-from jaxbandit.base.numerics import argmax
-from jaxbandit.base.types import Array
+from jaxbandit.support.numerics import argmax
+from jaxbandit.support.types import Array
 
 Candidates = Literal["means", "ugape"]
 Leader = Literal["lucb", "ugape"]

@@ -16,7 +16,7 @@ from jaxbandit.algorithms.exploration.gap_index_policy import (
 from jaxbandit.algorithms.exploration.gap_indices import Candidates, Leader, Stop
 from jaxbandit.base.contract import Algorithm
 from jaxbandit.base.declaration import declare
-from jaxbandit.base.types import ArrayLike, Scalar
+from jaxbandit.support.types import ArrayLike, Scalar
 
 
 @declare(

@@ -20,11 +20,11 @@ from jaxbandit.algorithms.exploration.static_super_arms import (
 )
 from jaxbandit.algorithms.exploration.super_arms import AllocationKind, SupportKind
 from jaxbandit.algorithms.exploration.thresholds import independent_threshold
-from jaxbandit.base import checks
 from jaxbandit.base.contract import Algorithm
 from jaxbandit.base.declaration import declare
-from jaxbandit.base.numerics import as_float
-from jaxbandit.base.types import Array, ArrayLike, Scalar
+from jaxbandit.support import checks
+from jaxbandit.support.numerics import as_float
+from jaxbandit.support.types import Array, ArrayLike, Scalar
 from jaxbandit.theory.solvers.decision_classes import DecisionClass, challenger
 
 

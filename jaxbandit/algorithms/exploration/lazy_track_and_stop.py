@@ -10,11 +10,11 @@ import jax.numpy as jnp
 
 from jaxbandit.algorithms.exploration import thresholds
 from jaxbandit.algorithms.exploration.static_designs import spanning_features
-from jaxbandit.base import checks
 from jaxbandit.base.contract import Algorithm, Arms, Choice, Promise, Replan, Rewards
 from jaxbandit.base.declaration import declare
-from jaxbandit.base.numerics import argmax, as_float, get_at, kahan_pair
-from jaxbandit.base.types import Array, ArrayLike, Key, Scalar
+from jaxbandit.support import checks
+from jaxbandit.support.numerics import argmax, as_float, get_at, kahan_pair
+from jaxbandit.support.types import Array, ArrayLike, Key, Scalar
 from jaxbandit.theory.estimators import counts as estimator
 from jaxbandit.theory.estimators import ordinary_least_squares as least_squares
 from jaxbandit.theory.estimators.counts import Counts

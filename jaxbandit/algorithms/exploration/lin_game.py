@@ -11,11 +11,11 @@ import jax.numpy as jnp
 from jax import lax
 
 from jaxbandit.algorithms.exploration import thresholds
-from jaxbandit.base import checks
 from jaxbandit.base.contract import Algorithm, Arms, Choice, Promise, Rewards
 from jaxbandit.base.declaration import declare
-from jaxbandit.base.numerics import argmax, as_float, get_at, kahan_pair, product, set_at
-from jaxbandit.base.types import Array, ArrayLike, Key, Scalar
+from jaxbandit.support import checks
+from jaxbandit.support.numerics import argmax, as_float, get_at, kahan_pair, product, set_at
+from jaxbandit.support.types import Array, ArrayLike, Key, Scalar
 from jaxbandit.theory.estimators import least_squares
 from jaxbandit.theory.estimators import ordinary_least_squares as designs
 from jaxbandit.theory.estimators.least_squares import LeastSquares

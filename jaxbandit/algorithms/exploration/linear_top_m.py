@@ -7,10 +7,10 @@ from typing import Literal
 
 from jaxbandit.algorithms.exploration.gap_index_policy import Parts, Problem, Threshold, Ties, gap_index_policy
 from jaxbandit.algorithms.exploration.gap_indices import Stop
-from jaxbandit.base import checks
 from jaxbandit.base.contract import Algorithm
 from jaxbandit.base.declaration import declare
-from jaxbandit.base.types import ArrayLike, Scalar
+from jaxbandit.support import checks
+from jaxbandit.support.types import ArrayLike, Scalar
 
 
 @declare(

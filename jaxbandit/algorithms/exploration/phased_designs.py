@@ -13,8 +13,8 @@ import numpy as np
 from jaxbandit.algorithms.exploration import tracking
 from jaxbandit.base.batches import Batch
 from jaxbandit.base.contract import Algorithm, Arms, Promise, Replan, Rewards
-from jaxbandit.base.numerics import as_float
-from jaxbandit.base.types import Array, Key, Scalar
+from jaxbandit.support.numerics import as_float
+from jaxbandit.support.types import Array, Key, Scalar
 from jaxbandit.theory.estimators import counts as estimator
 from jaxbandit.theory.estimators.counts import Counts
 

@@ -8,11 +8,11 @@ import jax.numpy as jnp
 
 from jaxbandit.algorithms.exploration.phased_designs import PhasedState, active_pairs, phased_design, whole
 from jaxbandit.algorithms.exploration.static_designs import spanning_features
-from jaxbandit.base import checks
 from jaxbandit.base.contract import Algorithm
 from jaxbandit.base.declaration import declare
-from jaxbandit.base.numerics import argmax, as_float
-from jaxbandit.base.types import Array, ArrayLike, Scalar
+from jaxbandit.support import checks
+from jaxbandit.support.numerics import argmax, as_float
+from jaxbandit.support.types import Array, ArrayLike, Scalar
 from jaxbandit.theory.estimators import ordinary_least_squares as least_squares
 from jaxbandit.theory.solvers.design import pair_differences, transductive_design
 

@@ -20,11 +20,11 @@ from jaxbandit.algorithms.exploration.static_super_arms import (
     static_task,
 )
 from jaxbandit.algorithms.exploration.super_arms import AllocationKind, SupportKind
-from jaxbandit.base import checks
 from jaxbandit.base.contract import Algorithm
 from jaxbandit.base.declaration import declare
-from jaxbandit.base.numerics import as_float, matrix_vector, one_by_one
-from jaxbandit.base.types import Array, ArrayLike, Key, Scalar
+from jaxbandit.support import checks
+from jaxbandit.support.numerics import as_float, matrix_vector, one_by_one
+from jaxbandit.support.types import Array, ArrayLike, Key, Scalar
 from jaxbandit.theory.solvers.densest import peeling
 
 _BESIDE = 4  # number of anchors of one run that are evaluated together

@@ -17,11 +17,11 @@ from jaxbandit.algorithms.exploration.static_super_arms import (
     static_task,
 )
 from jaxbandit.algorithms.exploration.super_arms import AllocationKind, SupportKind
-from jaxbandit.base import checks
 from jaxbandit.base.contract import Algorithm
 from jaxbandit.base.declaration import declare
-from jaxbandit.base.numerics import as_float
-from jaxbandit.base.types import Array, ArrayLike, Scalar
+from jaxbandit.support import checks
+from jaxbandit.support.numerics import as_float
+from jaxbandit.support.types import Array, ArrayLike, Scalar
 from jaxbandit.theory.solvers.densest import peeling, quadratic
 from jaxbandit.theory.solvers.quadratic_bound import AlphaMode
 from jaxbandit.theory.solvers.quadratic_bound import alpha as ratio_of

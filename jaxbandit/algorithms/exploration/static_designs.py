@@ -12,12 +12,12 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxbandit.algorithms.exploration import thresholds, tracking
-from jaxbandit.base import checks
 from jaxbandit.base.batches import Batch
 from jaxbandit.base.contract import Algorithm, Arms, Promise, Rewards
 from jaxbandit.base.declaration import declare
-from jaxbandit.base.numerics import argmax, as_float
-from jaxbandit.base.types import Array, ArrayLike, Key, Scalar
+from jaxbandit.support import checks
+from jaxbandit.support.numerics import argmax, as_float
+from jaxbandit.support.types import Array, ArrayLike, Key, Scalar
 from jaxbandit.theory.estimators import counts as estimator
 from jaxbandit.theory.estimators import ordinary_least_squares as least_squares
 from jaxbandit.theory.estimators.counts import Counts

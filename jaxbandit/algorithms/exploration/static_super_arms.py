@@ -16,11 +16,11 @@ import numpy as np
 from jaxbandit.algorithms.exploration import tracking
 from jaxbandit.algorithms.exploration.super_arms import AllocationKind, SuperArms, SupportKind, super_arms
 from jaxbandit.algorithms.exploration.thresholds import independent_threshold
-from jaxbandit.base import checks
 from jaxbandit.base.batches import Batch, SetPulls
 from jaxbandit.base.contract import Algorithm, Arms, Promise, Rewards, none
-from jaxbandit.base.numerics import as_float, matrix_vector
-from jaxbandit.base.types import Array, ArrayLike, Key, PyTree, Scalar
+from jaxbandit.support import checks
+from jaxbandit.support.numerics import as_float, matrix_vector
+from jaxbandit.support.types import Array, ArrayLike, Key, PyTree, Scalar
 from jaxbandit.theory.solvers.decision_classes import DecisionClass, top_k
 
 Schedule = Literal["geometric", "every"]

@@ -13,8 +13,8 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from jaxbandit.base import checks
-from jaxbandit.base.types import ArrayLike
+from jaxbandit.support import checks
+from jaxbandit.support.types import ArrayLike
 
 LISTED = 5000  # up to this number of super-arms, "all" lists the sets; beyond, the closed form of Lambda is used
 FINENESS = 20  # average number of pulls per super-arm in a period, for designs that must be rounded to whole pulls
@@ -211,7 +211,7 @@ def _counts(where: str, sets: np.ndarray, allocation: AllocationKind, weights: A
 def _g_design(sets: bytes, shape: tuple[int, ...]) -> np.ndarray:
     import jax
 
-    from jaxbandit.base.numerics import lapack_lock
+    from jaxbandit.support.numerics import lapack_lock
     from jaxbandit.theory.solvers.design import g_design
 
     x = np.frombuffer(sets, bool).reshape(shape).astype(np.float64)

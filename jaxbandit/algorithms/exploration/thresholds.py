@@ -10,8 +10,8 @@ import math
 
 import jax.numpy as jnp
 
-from jaxbandit.base.numerics import as_float
-from jaxbandit.base.types import Array, Scalar
+from jaxbandit.support.numerics import as_float
+from jaxbandit.support.types import Array, Scalar
 
 
 def det_threshold(logdet: Array, *, delta: Scalar, sigma: Scalar, regularization: Scalar, theta_norm: Scalar) -> Array:

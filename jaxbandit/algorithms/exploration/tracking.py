@@ -8,8 +8,8 @@ repeated rounding it never takes a pull back. Ties go to the lowest-numbered arm
 import jax.numpy as jnp
 from jax import lax
 
-from jaxbandit.base.numerics import argmax, as_float, get_at, set_at
-from jaxbandit.base.types import Array
+from jaxbandit.support.numerics import argmax, as_float, get_at, set_at
+from jaxbandit.support.types import Array
 
 UNROLLED = 16  # up to this number of arms, the loop over the last pulls of a batch is unrolled
 

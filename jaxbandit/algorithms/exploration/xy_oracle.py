@@ -10,12 +10,12 @@ import numpy as np
 
 from jaxbandit.algorithms.exploration import thresholds, tracking
 from jaxbandit.algorithms.exploration.static_designs import first_look, next_look, spanning_features
-from jaxbandit.base import checks
 from jaxbandit.base.batches import Batch
 from jaxbandit.base.contract import Algorithm, Arms, Promise, Rewards
 from jaxbandit.base.declaration import declare
-from jaxbandit.base.numerics import argmax, as_float, get_at, set_at
-from jaxbandit.base.types import Array, ArrayLike, Key, Scalar
+from jaxbandit.support import checks
+from jaxbandit.support.numerics import argmax, as_float, get_at, set_at
+from jaxbandit.support.types import Array, ArrayLike, Key, Scalar
 from jaxbandit.theory.estimators import ordinary_least_squares as least_squares
 from jaxbandit.theory.solvers.design import transductive_design
 

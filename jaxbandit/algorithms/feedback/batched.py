@@ -16,8 +16,8 @@ from jaxbandit.algorithms.feedback.grids import checked_grid
 from jaxbandit.algorithms.feedback.wrappers import check_wrapped, no_pulls, with_pull
 from jaxbandit.base.contract import Algorithm, Phases, Replan
 from jaxbandit.base.declaration import declare
-from jaxbandit.base.numerics import get_at
-from jaxbandit.base.types import Array, Key, PyTree
+from jaxbandit.support.numerics import get_at
+from jaxbandit.support.types import Array, Key, PyTree
 
 
 class BatchedState(NamedTuple):

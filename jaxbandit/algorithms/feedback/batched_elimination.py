@@ -13,11 +13,11 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxbandit.algorithms.feedback.grids import checked_grid
-from jaxbandit.base import checks
 from jaxbandit.base.contract import Algorithm, Arms, Rewards
 from jaxbandit.base.declaration import declare
-from jaxbandit.base.numerics import argmax, as_float, get_at
-from jaxbandit.base.types import Array, Key, Scalar
+from jaxbandit.support import checks
+from jaxbandit.support.numerics import argmax, as_float, get_at
+from jaxbandit.support.types import Array, Key, Scalar
 from jaxbandit.theory.estimators import counts as estimator
 from jaxbandit.theory.estimators.counts import Counts
 

@@ -13,11 +13,11 @@ import jax.numpy as jnp
 from jax import lax
 
 from jaxbandit.algorithms.feedback.wrappers import check_wrapped, no_pulls, with_pull
-from jaxbandit.base import checks
 from jaxbandit.base.contract import Algorithm, Choice, Phases, Replan, action_of
 from jaxbandit.base.declaration import declare
-from jaxbandit.base.numerics import as_float, get_at, set_at
-from jaxbandit.base.types import Array, Key, PyTree, Scalar
+from jaxbandit.support import checks
+from jaxbandit.support.numerics import as_float, get_at, set_at
+from jaxbandit.support.types import Array, Key, PyTree, Scalar
 
 _OWN = 0x64656C61  # combined with the first word of a round's key to get another key; rounds differ in the last word
 

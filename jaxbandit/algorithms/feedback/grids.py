@@ -7,8 +7,8 @@ import math
 from collections.abc import Sequence
 from typing import Literal
 
-from jaxbandit.base import checks
-from jaxbandit.base.refusals import python
+from jaxbandit.support import checks
+from jaxbandit.support.refusals import python
 
 GridKind = Literal["minimax", "geometric"]
 _SLACK = 1e-12  # relative tolerance, so that the cube root of 10^6 is 100 and not 99

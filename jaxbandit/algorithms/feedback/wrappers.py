@@ -3,8 +3,8 @@
 import jax.numpy as jnp
 
 from jaxbandit.base.contract import Algorithm, action_of
-from jaxbandit.base.numerics import get_at, set_at
-from jaxbandit.base.types import Array, PyTree
+from jaxbandit.support.numerics import get_at, set_at
+from jaxbandit.support.types import Array, PyTree
 
 
 def check_wrapped(where: str, algorithm: object) -> Algorithm:

@@ -7,10 +7,10 @@ import jax.numpy as jnp
 from jaxbandit.algorithms.best_arm.kim_nelson import kim_nelson
 from jaxbandit.algorithms.best_arm.paired_race import paired_race
 from jaxbandit.algorithms.fixed_budget import budgets
-from jaxbandit.base import checks
 from jaxbandit.base.contract import Algorithm
 from jaxbandit.base.declaration import declare
-from jaxbandit.base.types import Array, PyTree, Scalar
+from jaxbandit.support import checks
+from jaxbandit.support.types import Array, PyTree, Scalar
 
 
 @declare(

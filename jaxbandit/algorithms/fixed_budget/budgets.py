@@ -1,9 +1,9 @@
 """Checks of the budget of pulls that a rule is given, and whether it is spent."""
 
-from jaxbandit.base import checks
-from jaxbandit.base.numerics import as_float
-from jaxbandit.base.refusals import python
-from jaxbandit.base.types import Array, Scalar
+from jaxbandit.support import checks
+from jaxbandit.support.numerics import as_float
+from jaxbandit.support.refusals import python
+from jaxbandit.support.types import Array, Scalar
 
 MOST = 10**15  # float64 and 64-bit counts hold it exactly
 

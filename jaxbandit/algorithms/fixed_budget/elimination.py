@@ -12,8 +12,8 @@ import jax.numpy as jnp
 from jaxbandit.algorithms.best_arm.racing import best, worst
 from jaxbandit.base.batches import Batch
 from jaxbandit.base.contract import Algorithm, Arms
-from jaxbandit.base.numerics import argmax, as_float, get_at, kahan, set_at
-from jaxbandit.base.types import Array, Key, Scalar
+from jaxbandit.support.numerics import argmax, as_float, get_at, kahan, set_at
+from jaxbandit.support.types import Array, Key, Scalar
 
 SORTED = 1000  # with more arms a sort is cheaper than n passes over them; for 100 arms it took eight times as long
 

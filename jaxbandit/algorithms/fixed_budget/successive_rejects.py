@@ -9,11 +9,11 @@ import numpy as np
 
 from jaxbandit.algorithms.fixed_budget import budgets
 from jaxbandit.algorithms.fixed_budget.elimination import elimination
-from jaxbandit.base import checks
 from jaxbandit.base.contract import Algorithm
 from jaxbandit.base.declaration import declare
-from jaxbandit.base.numerics import as_float
-from jaxbandit.base.types import Array, Scalar
+from jaxbandit.support import checks
+from jaxbandit.support.numerics import as_float
+from jaxbandit.support.types import Array, Scalar
 
 ROUNDING = 8  # units in the last place by which a quotient that is mathematically an integer may come out too large
 

@@ -4,11 +4,11 @@ import jax.numpy as jnp
 
 from jaxbandit.algorithms.fixed_budget import budgets
 from jaxbandit.algorithms.regret.index_policy import IndexState, index_policy
-from jaxbandit.base import checks
 from jaxbandit.base.contract import Algorithm
 from jaxbandit.base.declaration import declare
-from jaxbandit.base.numerics import argmax, as_float
-from jaxbandit.base.types import Array, Scalar
+from jaxbandit.support import checks
+from jaxbandit.support.numerics import argmax, as_float
+from jaxbandit.support.types import Array, Scalar
 
 
 @declare(

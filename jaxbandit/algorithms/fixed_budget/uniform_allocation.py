@@ -5,10 +5,10 @@ import numpy as np
 
 from jaxbandit.algorithms.fixed_budget import budgets
 from jaxbandit.algorithms.fixed_budget.elimination import elimination
-from jaxbandit.base import checks
 from jaxbandit.base.contract import Algorithm
 from jaxbandit.base.declaration import declare
-from jaxbandit.base.types import Array, Scalar
+from jaxbandit.support import checks
+from jaxbandit.support.types import Array, Scalar
 
 
 @declare(

@@ -11,12 +11,12 @@ import jax.numpy as jnp
 
 from jaxbandit.algorithms.non_stationary import tuned
 from jaxbandit.algorithms.non_stationary.upper_index import INDICES, Index, upper_index
-from jaxbandit.base import checks
 from jaxbandit.base.contract import Algorithm, Arms, Choice, Phases, Rewards
 from jaxbandit.base.declaration import declare
-from jaxbandit.base.numerics import argmax, as_float, get_at, set_at
 from jaxbandit.base.offers import uniform_arm
-from jaxbandit.base.types import Array, Key, Scalar
+from jaxbandit.support import checks
+from jaxbandit.support.numerics import argmax, as_float, get_at, set_at
+from jaxbandit.support.types import Array, Key, Scalar
 from jaxbandit.theory.estimators import recent_means as estimator
 from jaxbandit.theory.estimators.recent_means import RecentMeans
 

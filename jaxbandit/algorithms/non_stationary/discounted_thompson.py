@@ -10,11 +10,11 @@ from typing import NamedTuple
 import jax.numpy as jnp
 
 from jaxbandit.algorithms.non_stationary import tuned
-from jaxbandit.base import checks
 from jaxbandit.base.contract import Algorithm, Arms, Rewards
 from jaxbandit.base.declaration import declare
-from jaxbandit.base.numerics import argmax, as_float, get_at, set_at
-from jaxbandit.base.types import Array, Key, Scalar
+from jaxbandit.support import checks
+from jaxbandit.support.numerics import argmax, as_float, get_at, set_at
+from jaxbandit.support.types import Array, Key, Scalar
 from jaxbandit.theory.solvers.beta import beta_shape, draw_logits, draw_pairs, words_of_pairs
 
 

@@ -16,11 +16,11 @@ from jax import lax
 from jaxbandit.algorithms.non_stationary import tuned
 from jaxbandit.algorithms.non_stationary.likelihood_ratio import split_ratio
 from jaxbandit.algorithms.non_stationary.upper_index import forced_arm, upper_index
-from jaxbandit.base import checks
 from jaxbandit.base.contract import Algorithm, Arms, Phases, Replan, Rewards
 from jaxbandit.base.declaration import declare
-from jaxbandit.base.numerics import argmax, as_float, exploration_level, get_at, set_at
-from jaxbandit.base.types import Array, Key, Scalar
+from jaxbandit.support import checks
+from jaxbandit.support.numerics import argmax, as_float, exploration_level, get_at, set_at
+from jaxbandit.support.types import Array, Key, Scalar
 from jaxbandit.theory.estimators import recent_means as estimator
 from jaxbandit.theory.estimators.recent_means import RecentMeans
 

@@ -2,8 +2,8 @@
 
 import jax.numpy as jnp
 
-from jaxbandit.base.numerics import as_float
-from jaxbandit.base.types import Array
+from jaxbandit.support.numerics import as_float
+from jaxbandit.support.types import Array
 
 NEAR = 0.1  # below this, (1 + y) log(1 + y) - y loses digits, and its series is used
 

@@ -10,11 +10,11 @@ from typing import NamedTuple
 import jax.numpy as jnp
 
 from jaxbandit.algorithms.non_stationary.upper_index import upper_index
-from jaxbandit.base import checks
 from jaxbandit.base.contract import Algorithm, Arms, Rewards
 from jaxbandit.base.declaration import declare
-from jaxbandit.base.numerics import argmax, exploration_level, get_at, set_at
-from jaxbandit.base.types import Array, Key
+from jaxbandit.support import checks
+from jaxbandit.support.numerics import argmax, exploration_level, get_at, set_at
+from jaxbandit.support.types import Array, Key
 from jaxbandit.theory.estimators import recent_means as estimator
 from jaxbandit.theory.estimators.recent_means import RecentMeans
 

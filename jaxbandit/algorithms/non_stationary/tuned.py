@@ -5,8 +5,8 @@ Each of them can be given to a factory in place of T and Y. It is then traced an
 
 import math
 
-from jaxbandit.base import checks
-from jaxbandit.base.types import Scalar
+from jaxbandit.support import checks
+from jaxbandit.support.types import Scalar
 
 
 def tuned_for(where: str, name: str, horizon: int | None, num_changes: int, *, below: bool = False) -> tuple[int, int]:

@@ -4,8 +4,8 @@ from typing import Literal
 
 import jax.numpy as jnp
 
-from jaxbandit.base.numerics import as_float
-from jaxbandit.base.types import Array, Scalar
+from jaxbandit.support.numerics import as_float
+from jaxbandit.support.types import Array, Scalar
 from jaxbandit.theory.solvers.kl import kl_upper
 
 Index = Literal["ucb", "kl"]

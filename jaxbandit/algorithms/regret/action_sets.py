@@ -13,10 +13,10 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from jaxbandit.base import checks
 from jaxbandit.base.contract import Arms
-from jaxbandit.base.numerics import argmax, as_float, get_at, weighted_sum
-from jaxbandit.base.types import Array
+from jaxbandit.support import checks
+from jaxbandit.support.numerics import argmax, as_float, get_at, weighted_sum
+from jaxbandit.support.types import Array
 from jaxbandit.theory.estimators import recursive_least_squares
 from jaxbandit.theory.estimators.recursive_least_squares import RecursiveLeastSquares
 

@@ -10,8 +10,8 @@ import jax.numpy as jnp
 from jaxbandit.algorithms.regret import action_sets
 from jaxbandit.algorithms.regret.action_sets import TIE, ActionSets, Start
 from jaxbandit.base.contract import Choice
-from jaxbandit.base.numerics import as_float, get_at, set_at
-from jaxbandit.base.types import Array, Scalar
+from jaxbandit.support.numerics import as_float, get_at, set_at
+from jaxbandit.support.types import Array, Scalar
 from jaxbandit.theory.estimators import recursive_least_squares as estimator
 from jaxbandit.theory.solvers.allocation import BEST, allocation
 

@@ -16,9 +16,9 @@ from jaxbandit.algorithms.regret.index_policy import IndexState, index_policy
 from jaxbandit.base.arguments import NumArms
 from jaxbandit.base.contract import Algorithm, Arms, Offer, Rewards
 from jaxbandit.base.declaration import declare
-from jaxbandit.base.numerics import argmax, as_float, get_at, normal_quantile
 from jaxbandit.base.offers import among_available, available_of
-from jaxbandit.base.types import Array, Key
+from jaxbandit.support.numerics import argmax, as_float, get_at, normal_quantile
+from jaxbandit.support.types import Array, Key
 from jaxbandit.theory.estimators import counts as estimator
 from jaxbandit.theory.estimators.counts import Counts
 from jaxbandit.theory.solvers.beta import with_arm

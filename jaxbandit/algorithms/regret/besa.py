@@ -13,8 +13,8 @@ from jax import lax
 from jaxbandit.base.arguments import NumArms
 from jaxbandit.base.contract import Algorithm, Arms, Choice, Rewards
 from jaxbandit.base.declaration import declare
-from jaxbandit.base.numerics import argmax, as_float, get_at, set_at, unit_of_words
-from jaxbandit.base.types import Array, Key
+from jaxbandit.support.numerics import argmax, as_float, get_at, set_at, unit_of_words
+from jaxbandit.support.types import Array, Key
 from jaxbandit.theory.solvers.discrete import hypergeometric_quantile
 
 

@@ -13,8 +13,8 @@ import jax.numpy as jnp
 from jaxbandit.base.arguments import NumArms
 from jaxbandit.base.contract import Algorithm, Arms, Rewards
 from jaxbandit.base.declaration import declare
-from jaxbandit.base.numerics import argmax, as_float, bernoulli_kl, set_at
-from jaxbandit.base.types import Array, Key
+from jaxbandit.support.numerics import argmax, as_float, bernoulli_kl, set_at
+from jaxbandit.support.types import Array, Key
 from jaxbandit.theory.estimators import counts as estimator
 from jaxbandit.theory.estimators.counts import Counts
 

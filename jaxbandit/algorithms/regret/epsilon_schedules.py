@@ -13,9 +13,9 @@ import jax.numpy as jnp
 from jaxbandit.base.arguments import ClosedUnit, Horizon, NumArms, Positive, PositiveUnit
 from jaxbandit.base.contract import Algorithm, Arms, Offer
 from jaxbandit.base.declaration import declare
-from jaxbandit.base.numerics import argmax, as_float
 from jaxbandit.base.offers import among_available, available_of, uniform_arm
-from jaxbandit.base.types import Array, Key
+from jaxbandit.support.numerics import argmax, as_float
+from jaxbandit.support.types import Array, Key
 from jaxbandit.theory.estimators import counts as estimator
 from jaxbandit.theory.estimators.counts import Counts
 

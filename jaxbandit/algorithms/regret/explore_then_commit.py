@@ -16,8 +16,8 @@ from jaxbandit.algorithms.arguments import Sigma
 from jaxbandit.base.arguments import Count, Horizon, NumArms, Positive
 from jaxbandit.base.contract import Algorithm, Arms, Rewards
 from jaxbandit.base.declaration import declare
-from jaxbandit.base.numerics import argmax, as_float
-from jaxbandit.base.types import Array, Key, Scalar
+from jaxbandit.support.numerics import argmax, as_float
+from jaxbandit.support.types import Array, Key, Scalar
 from jaxbandit.theory.estimators import counts as estimator
 from jaxbandit.theory.estimators.counts import Counts
 

@@ -10,10 +10,10 @@ from jaxbandit.algorithms.regret.index_policy import IndexState, index_policy
 from jaxbandit.base.arguments import NumArms
 from jaxbandit.base.contract import Algorithm, Rewards
 from jaxbandit.base.declaration import declare
-from jaxbandit.base.domains import number
-from jaxbandit.base.numerics import as_float, normal_noise
 from jaxbandit.base.parameters import Arg
-from jaxbandit.base.types import Array, Scalar
+from jaxbandit.support.domains import number
+from jaxbandit.support.numerics import as_float, normal_noise
+from jaxbandit.support.types import Array, Scalar
 from jaxbandit.theory.solvers.student_t import t_at, t_quantile
 
 

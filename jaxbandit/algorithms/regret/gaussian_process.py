@@ -6,13 +6,13 @@ from typing import Annotated, Any, Literal, NamedTuple
 import jax.numpy as jnp
 import numpy as np
 
-from jaxbandit.base.checks import arrays
 from jaxbandit.base.contract import Algorithm, Arms, Offer, Rewards, none
-from jaxbandit.base.domains import number
-from jaxbandit.base.numerics import argmax, as_float, get_at, set_at
 from jaxbandit.base.offers import among_available, available_of
 from jaxbandit.base.parameters import Arg
-from jaxbandit.base.types import Array, ArrayLike, Key, PyTree, Scalar
+from jaxbandit.support.checks import arrays
+from jaxbandit.support.domains import number
+from jaxbandit.support.numerics import argmax, as_float, get_at, set_at
+from jaxbandit.support.types import Array, ArrayLike, Key, PyTree, Scalar
 from jaxbandit.theory.estimators import gaussian_process as estimator
 from jaxbandit.theory.estimators.gaussian_process import Posterior
 

@@ -16,8 +16,8 @@ from jaxbandit.algorithms.regret.gaussian_process import (
 )
 from jaxbandit.base.contract import Algorithm
 from jaxbandit.base.declaration import declare
-from jaxbandit.base.numerics import normal_noise
-from jaxbandit.base.types import Array
+from jaxbandit.support.numerics import normal_noise
+from jaxbandit.support.types import Array
 from jaxbandit.theory.estimators import gaussian_process as estimator
 
 

@@ -20,8 +20,8 @@ from jaxbandit.algorithms.regret.gaussian_process import (
 )
 from jaxbandit.base.contract import Algorithm
 from jaxbandit.base.declaration import declare
-from jaxbandit.base.numerics import as_float
-from jaxbandit.base.types import Array
+from jaxbandit.support.numerics import as_float
+from jaxbandit.support.types import Array
 
 
 @declare(

@@ -8,7 +8,7 @@ from jaxbandit.algorithms.regret import action_sets
 from jaxbandit.algorithms.regret.linear_policy import LinearState, linear_policy
 from jaxbandit.base.contract import Algorithm
 from jaxbandit.base.declaration import declare
-from jaxbandit.base.types import Array, PyTree
+from jaxbandit.support.types import Array, PyTree
 from jaxbandit.theory.estimators import recursive_least_squares as estimator
 
 

@@ -13,11 +13,11 @@ from typing import NamedTuple
 
 import jax.numpy as jnp
 
-from jaxbandit.base import checks
 from jaxbandit.base.contract import Algorithm, Arms, Offer, Rewards, none
-from jaxbandit.base.numerics import argmax, exploration_level, set_at
 from jaxbandit.base.offers import among_available, available_of
-from jaxbandit.base.types import Array, Key, PyTree, Scalar
+from jaxbandit.support import checks
+from jaxbandit.support.numerics import argmax, exploration_level, set_at
+from jaxbandit.support.types import Array, Key, PyTree, Scalar
 from jaxbandit.theory.estimators import counts as estimator
 from jaxbandit.theory.estimators.counts import Counts, Squares
 

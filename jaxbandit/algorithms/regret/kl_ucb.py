@@ -9,7 +9,7 @@ from jaxbandit.algorithms.regret.index_policy import IndexState, divergence_budg
 from jaxbandit.base.arguments import NumArms
 from jaxbandit.base.contract import Algorithm
 from jaxbandit.base.declaration import declare
-from jaxbandit.base.types import Array
+from jaxbandit.support.types import Array
 from jaxbandit.theory.solvers.families import family as family_of
 
 

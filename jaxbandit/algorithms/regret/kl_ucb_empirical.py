@@ -12,11 +12,11 @@ from jaxbandit.algorithms.arguments import LogLogWeight
 from jaxbandit.base.arguments import NumArms
 from jaxbandit.base.contract import Algorithm, Arms, Offer, Rewards
 from jaxbandit.base.declaration import declare
-from jaxbandit.base.domains import integer
-from jaxbandit.base.numerics import argmax, as_float, exploration_level
 from jaxbandit.base.offers import among_available, available_of
 from jaxbandit.base.parameters import Arg
-from jaxbandit.base.types import Array, Key
+from jaxbandit.support.domains import integer
+from jaxbandit.support.numerics import argmax, as_float, exploration_level
+from jaxbandit.support.types import Array, Key
 from jaxbandit.theory.solvers.empirical_kl import empirical_upper
 from jaxbandit.theory.solvers.kl import kl_upper
 

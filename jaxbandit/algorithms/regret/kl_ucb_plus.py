@@ -14,8 +14,8 @@ from jaxbandit.algorithms.regret.index_policy import IndexState, index_policy
 from jaxbandit.base.arguments import Horizon, NumArms
 from jaxbandit.base.contract import Algorithm
 from jaxbandit.base.declaration import declare
-from jaxbandit.base.numerics import as_float, exploration_level
-from jaxbandit.base.types import Array
+from jaxbandit.support.numerics import as_float, exploration_level
+from jaxbandit.support.types import Array
 from jaxbandit.theory.solvers.families import family as family_of
 
 

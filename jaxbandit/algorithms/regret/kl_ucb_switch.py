@@ -14,8 +14,8 @@ from jaxbandit.algorithms.regret.kl_ucb_plus import doubly_logarithmic
 from jaxbandit.base.arguments import Horizon, NumArms
 from jaxbandit.base.contract import Algorithm, Rewards
 from jaxbandit.base.declaration import declare
-from jaxbandit.base.numerics import as_float
-from jaxbandit.base.types import Array
+from jaxbandit.support.numerics import as_float
+from jaxbandit.support.types import Array
 from jaxbandit.theory.solvers.kl import kl_upper
 
 

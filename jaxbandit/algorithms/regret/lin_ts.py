@@ -17,8 +17,8 @@ from jaxbandit.algorithms.regret import action_sets
 from jaxbandit.algorithms.regret.linear_policy import Horizon, LinearState, checked_horizon, linear_policy
 from jaxbandit.base.contract import Algorithm, Rewards
 from jaxbandit.base.declaration import declare
-from jaxbandit.base.numerics import UNROLLED, as_float, normal_of_words, standard_normal, weighted_sum
-from jaxbandit.base.types import Array, Key
+from jaxbandit.support.numerics import UNROLLED, as_float, normal_of_words, standard_normal, weighted_sum
+from jaxbandit.support.types import Array, Key
 from jaxbandit.theory.estimators import recursive_least_squares as estimator
 
 

@@ -23,8 +23,8 @@ from jaxbandit.algorithms.regret.linear_policy import (
 from jaxbandit.base.arguments import NonNegative
 from jaxbandit.base.contract import Algorithm, Rewards
 from jaxbandit.base.declaration import declare
-from jaxbandit.base.numerics import as_float
-from jaxbandit.base.types import Array, PyTree
+from jaxbandit.support.numerics import as_float
+from jaxbandit.support.types import Array, PyTree
 
 
 @declare(

@@ -11,12 +11,12 @@ import jax.numpy as jnp
 
 from jaxbandit.algorithms.regret import action_sets
 from jaxbandit.algorithms.regret.action_sets import ActionSets, Start
-from jaxbandit.base import checks
 from jaxbandit.base.contract import Algorithm, Replan, Rewards, none
-from jaxbandit.base.domains import integer
-from jaxbandit.base.numerics import UNROLLED, as_float, get_at, set_at
 from jaxbandit.base.parameters import Arg
-from jaxbandit.base.types import Array, Key, PyTree, Scalar
+from jaxbandit.support import checks
+from jaxbandit.support.domains import integer
+from jaxbandit.support.numerics import UNROLLED, as_float, get_at, set_at
+from jaxbandit.support.types import Array, Key, PyTree, Scalar
 from jaxbandit.theory.estimators import fixed_rows
 from jaxbandit.theory.estimators import recursive_least_squares as estimator
 from jaxbandit.theory.estimators.fixed_rows import FixedRows

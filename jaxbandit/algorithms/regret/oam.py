@@ -17,13 +17,13 @@ from jaxbandit.algorithms.regret import action_sets
 from jaxbandit.algorithms.regret import allocation_matching as matching
 from jaxbandit.algorithms.regret.action_sets import ActionSets, Start
 from jaxbandit.algorithms.regret.linear_policy import Horizon, checked_horizon, linear_level
-from jaxbandit.base import checks
 from jaxbandit.base.arguments import NonNegative, Positive
 from jaxbandit.base.contract import Algorithm, Choice, Phases, Replan, Rewards
 from jaxbandit.base.declaration import declare
-from jaxbandit.base.domains import number
-from jaxbandit.base.numerics import as_float, get_at
-from jaxbandit.base.types import Array, Key, Scalar
+from jaxbandit.support import checks
+from jaxbandit.support.domains import number
+from jaxbandit.support.numerics import as_float, get_at
+from jaxbandit.support.types import Array, Key, Scalar
 from jaxbandit.theory.estimators import recursive_least_squares as estimator
 from jaxbandit.theory.estimators.recursive_least_squares import RecursiveLeastSquares
 from jaxbandit.theory.solvers.spanner import barycentric_spanner

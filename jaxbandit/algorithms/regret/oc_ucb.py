@@ -9,10 +9,10 @@ from jaxbandit.algorithms.regret.index_policy import IndexState, index_policy
 from jaxbandit.base.arguments import AboveOne, NumArms
 from jaxbandit.base.contract import Algorithm, Rewards
 from jaxbandit.base.declaration import declare
-from jaxbandit.base.domains import number
-from jaxbandit.base.numerics import as_float
 from jaxbandit.base.parameters import Arg
-from jaxbandit.base.types import Array, Scalar
+from jaxbandit.support.domains import number
+from jaxbandit.support.numerics import as_float
+from jaxbandit.support.types import Array, Scalar
 
 
 @declare(

@@ -17,8 +17,8 @@ from jaxbandit.algorithms.regret.action_sets import Start
 from jaxbandit.base.arguments import NonNegative
 from jaxbandit.base.contract import Algorithm, Choice, Phases, Replan, Rewards
 from jaxbandit.base.declaration import declare
-from jaxbandit.base.numerics import as_float, get_at, kahan_pair
-from jaxbandit.base.types import Array, Key
+from jaxbandit.support.numerics import as_float, get_at, kahan_pair
+from jaxbandit.support.types import Array, Key
 from jaxbandit.theory.estimators import recursive_least_squares as least_squares
 from jaxbandit.theory.estimators.recursive_least_squares import RecursiveLeastSquares
 

@@ -13,9 +13,9 @@ import jax.numpy as jnp
 from jaxbandit.base.arguments import NumArms, Positive
 from jaxbandit.base.contract import Algorithm, Arms, Choice, Offer, Rewards
 from jaxbandit.base.declaration import declare
-from jaxbandit.base.numerics import argmax, as_float, get_at, set_at, unit_of_words
 from jaxbandit.base.offers import among_available, available_of
-from jaxbandit.base.types import Array, Key, Scalar
+from jaxbandit.support.numerics import argmax, as_float, get_at, set_at, unit_of_words
+from jaxbandit.support.types import Array, Key, Scalar
 from jaxbandit.theory.solvers.discrete import binomial_quantile
 
 MARGIN = 1e-4  # by how much a product of a and a count may exceed a whole number by rounding

@@ -12,10 +12,10 @@ import jax.numpy as jnp
 from jaxbandit.base.arguments import NumArms, Positive
 from jaxbandit.base.contract import Algorithm, Arms
 from jaxbandit.base.declaration import declare
-from jaxbandit.base.domains import integer
-from jaxbandit.base.numerics import argmax, as_float, get_at, set_at
 from jaxbandit.base.parameters import Arg
-from jaxbandit.base.types import Array, Key
+from jaxbandit.support.domains import integer
+from jaxbandit.support.numerics import argmax, as_float, get_at, set_at
+from jaxbandit.support.types import Array, Key
 
 
 class RobustUcbState(NamedTuple):

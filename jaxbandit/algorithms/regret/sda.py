@@ -12,13 +12,13 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
-from jaxbandit.base import checks
 from jaxbandit.base.arguments import Count, Horizon, NumArms
 from jaxbandit.base.contract import Algorithm, Arms, Choice
 from jaxbandit.base.declaration import declare
-from jaxbandit.base.domains import integer
-from jaxbandit.base.numerics import argmax, as_float, get_at, kahan_at, set_at
-from jaxbandit.base.types import Array, Key
+from jaxbandit.support import checks
+from jaxbandit.support.domains import integer
+from jaxbandit.support.numerics import argmax, as_float, get_at, kahan_at, set_at
+from jaxbandit.support.types import Array, Key
 
 
 class SdaState(NamedTuple):

@@ -14,8 +14,8 @@ from jaxbandit.algorithms.regret.index_policy import IndexState, index_policy
 from jaxbandit.base.arguments import NumArms, Positive
 from jaxbandit.base.contract import Algorithm, Rewards
 from jaxbandit.base.declaration import declare
-from jaxbandit.base.numerics import as_float, gumbel_noise
-from jaxbandit.base.types import Array
+from jaxbandit.support.numerics import as_float, gumbel_noise
+from jaxbandit.support.types import Array
 
 
 @declare(

@@ -14,9 +14,9 @@ from jaxbandit.algorithms.regret.index_policy import index_policy
 from jaxbandit.base.arguments import NumArms
 from jaxbandit.base.contract import Algorithm, Arms, Choice, Offer, Rewards
 from jaxbandit.base.declaration import declare
-from jaxbandit.base.numerics import argmax, as_float, get_at, normal_noise
 from jaxbandit.base.offers import among_available, available_of
-from jaxbandit.base.types import Array, Key
+from jaxbandit.support.numerics import argmax, as_float, get_at, normal_noise
+from jaxbandit.support.types import Array, Key
 from jaxbandit.theory.solvers.beta import BetaShape, beta_shape, draw_logits, draw_pairs, with_arm, words_of_pairs
 from jaxbandit.theory.solvers.families import family as family_of
 

@@ -11,8 +11,8 @@ from jaxbandit.algorithms.regret.index_policy import IndexState, divergence_budg
 from jaxbandit.base.arguments import NumArms, Positive
 from jaxbandit.base.contract import Algorithm, Rewards
 from jaxbandit.base.declaration import declare
-from jaxbandit.base.numerics import as_float, exploration_level
-from jaxbandit.base.types import Array, Distance
+from jaxbandit.support.numerics import as_float, exploration_level
+from jaxbandit.support.types import Array, Distance
 from jaxbandit.theory.solvers.semidistance import UPPER
 
 

@@ -6,8 +6,8 @@ from jaxbandit.algorithms.regret.index_policy import IndexState, index_policy
 from jaxbandit.base.arguments import NumArms
 from jaxbandit.base.contract import Algorithm, Rewards
 from jaxbandit.base.declaration import declare
-from jaxbandit.base.numerics import exploration_level
-from jaxbandit.base.types import Array
+from jaxbandit.support.numerics import exploration_level
+from jaxbandit.support.types import Array
 
 
 @declare(question="regret", setting="arms", rewards="in [0, 1]", cost="O(K)", memory="O(K)")

@@ -10,9 +10,9 @@ import jax.numpy as jnp
 from jaxbandit.base.arguments import NonNegative, NumArms, Positive
 from jaxbandit.base.contract import Algorithm, Arms, Offer, Rewards
 from jaxbandit.base.declaration import declare
-from jaxbandit.base.numerics import argmax, as_float, get_at, set_at
 from jaxbandit.base.offers import among_available, available_of
-from jaxbandit.base.types import Array, Key
+from jaxbandit.support.numerics import argmax, as_float, get_at, set_at
+from jaxbandit.support.types import Array, Key
 from jaxbandit.theory.estimators import counts as estimator
 from jaxbandit.theory.estimators.counts import Counts, Squares
 

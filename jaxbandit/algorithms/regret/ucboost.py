@@ -9,14 +9,14 @@ from collections.abc import Iterable
 
 from jaxbandit.algorithms.arguments import LogLogWeight
 from jaxbandit.algorithms.regret.index_policy import IndexState, divergence_budget, index_policy
-from jaxbandit.base import checks
 from jaxbandit.base.arguments import NumArms, Positive
 from jaxbandit.base.contract import Algorithm, Rewards
 from jaxbandit.base.declaration import declare
-from jaxbandit.base.domains import choice
-from jaxbandit.base.numerics import as_float
-from jaxbandit.base.refusals import python
-from jaxbandit.base.types import Array, Distance
+from jaxbandit.support import checks
+from jaxbandit.support.domains import choice
+from jaxbandit.support.numerics import as_float
+from jaxbandit.support.refusals import python
+from jaxbandit.support.types import Array, Distance
 from jaxbandit.theory.solvers import semidistance
 
 

@@ -9,9 +9,9 @@ import jax.numpy as jnp
 from jaxbandit.base.arguments import NumArms
 from jaxbandit.base.contract import Algorithm, Arms, Offer
 from jaxbandit.base.declaration import declare
-from jaxbandit.base.numerics import argmax
 from jaxbandit.base.offers import available_of, uniform_arm
-from jaxbandit.base.types import Array
+from jaxbandit.support.numerics import argmax
+from jaxbandit.support.types import Array
 from jaxbandit.theory.estimators import counts as estimator
 from jaxbandit.theory.estimators.counts import Counts
 

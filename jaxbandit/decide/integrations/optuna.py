@@ -7,10 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from jaxbandit.base import checks
 from jaxbandit.base.contract import Algorithm
-from jaxbandit.base.extras import extra
-from jaxbandit.base.refusals import refuse
 from jaxbandit.decide.integrations.optuna_configs import checked
 from jaxbandit.decide.integrations.optuna_opened import WHERE, Arguments, OpenStudy
 from jaxbandit.decide.integrations.optuna_plays import RulePlay
@@ -21,6 +18,9 @@ from jaxbandit.decide.sessions.session import Session, session
 from jaxbandit.decide.tuning.configs import Configs
 from jaxbandit.decide.tuning.rules import one_of
 from jaxbandit.decide.tuning.settings import Settings, settings
+from jaxbandit.support import checks
+from jaxbandit.support.extras import extra
+from jaxbandit.support.refusals import refuse
 
 with extra("optuna"):
     from optuna.distributions import BaseDistribution

@@ -5,7 +5,7 @@ import reprlib
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from jaxbandit.base.refusals import refuse
+from jaxbandit.support.refusals import refuse
 
 
 def checked(where: str, configs: Any) -> list[dict[str, Any]]:

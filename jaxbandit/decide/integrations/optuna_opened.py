@@ -6,15 +6,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from jaxbandit.base import domains
-from jaxbandit.base.extras import extra
-from jaxbandit.base.refusals import refuse
 from jaxbandit.decide.integrations.optuna_certificate import certified
 from jaxbandit.decide.integrations.optuna_plays import RacePlay, RulePlay
 from jaxbandit.decide.integrations.optuna_trials import Entrants, Pull, Pulls, Unpaired, enter, entrants, evidence
 from jaxbandit.decide.sessions.certificate import Certificate
 from jaxbandit.decide.sessions.session import Session
 from jaxbandit.decide.tuning.settings import Settings
+from jaxbandit.support import domains
+from jaxbandit.support.extras import extra
+from jaxbandit.support.refusals import refuse
 
 with extra("optuna"):
     from optuna.study import Study

@@ -6,12 +6,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from jaxbandit.base.extras import extra
-from jaxbandit.base.refusals import refuse
 from jaxbandit.decide.integrations.optuna_configs import key, plain
 from jaxbandit.decide.sessions.rewards import usable
 from jaxbandit.decide.tuning.criterion import Criterion, Stage
 from jaxbandit.decide.tuning.evidence import Evidence
+from jaxbandit.support.extras import extra
+from jaxbandit.support.refusals import refuse
 
 with extra("optuna"):
     from optuna.study import Study, StudyDirection

@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 
 from jaxbandit.base.contract import Algorithm
-from jaxbandit.base.extras import extra
 from jaxbandit.decide.integrations.sklearn_base import BaseBanditSearch
+from jaxbandit.support.extras import extra
 
 with extra("sklearn"):
     from sklearn.base import BaseEstimator
@@ -54,8 +54,8 @@ class BanditSearchCV(BaseBanditSearch):
         distribution of scores in this range, at the price of more splits. Without it differences are assumed to be
         normal, and the known ranges of scikit-learn's metrics limit intervals, and with fixed folds what is missing.
       rule: function of the number of configurations that returns an Algorithm which recommends one arm, such as
-        `functools.partial(jb.kim_nelson, epsilon=0.01)`, for random splits. None uses a race of paired differences, or
-        sequential halving if `max_fits` is less than twice the fits without which nothing can be known.
+        `functools.partial(jb.algorithms.kim_nelson, epsilon=0.01)`, for random splits. None uses a race of paired
+        differences, or sequential halving if `max_fits` is less than twice the fits without which nothing can be known.
       scoring, n_jobs, refit, verbose, pre_dispatch, return_train_score: as for `GridSearchCV`. With several metrics the
         one that `refit` names decides. If `refit` is a function, it chooses, and the certificate is about its choice;
         all fixed folds are then scored. `n_jobs` fits the configurations of a round in parallel and changes nothing.

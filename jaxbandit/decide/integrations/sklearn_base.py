@@ -8,10 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from jaxbandit.base import checks, domains
 from jaxbandit.base.contract import Algorithm
-from jaxbandit.base.extras import extra
-from jaxbandit.base.refusals import refuse
 from jaxbandit.decide.integrations import sklearn_results as results
 from jaxbandit.decide.integrations.sklearn_fits import Fits, Search, foremost, pulls_of
 from jaxbandit.decide.integrations.sklearn_folds import FoldSearch
@@ -24,6 +21,9 @@ from jaxbandit.decide.sessions.certificate import Certificate
 from jaxbandit.decide.sessions.rewards import as_float, usable
 from jaxbandit.decide.tuning.criterion import UNSEEN, Criterion
 from jaxbandit.decide.tuning.rules import DELTA, check_agreement, one_of
+from jaxbandit.support import checks, domains
+from jaxbandit.support.extras import extra
+from jaxbandit.support.refusals import refuse
 
 with extra("sklearn"):
     from sklearn.base import is_classifier
@@ -196,7 +196,9 @@ class BaseBanditSearch(BaseSearchCV):
     ) -> SplitSearch:
         if self.rule is not None and count > 1:
             if not callable(self.rule):
-                refuse(where, f": rule = {self.rule!r}, must be a function of num_arms, such as jb.paired_race")
+                refuse(
+                    where, f": rule = {self.rule!r}, must be a function of num_arms, such as jb.algorithms.paired_race"
+                )
             for name in ("min_splits", "score_range"):
                 if getattr(self, name) is not None:
                     refuse(where, f": {name} = {getattr(self, name)} is given with a rule; leave one of them out")

@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from jaxbandit.base.extras import extra
 from jaxbandit.decide.integrations.sklearn_folds import FoldSearch
 from jaxbandit.decide.integrations.sklearn_races import SplitSearch
 from jaxbandit.decide.integrations.sklearn_results import Evaluation
 from jaxbandit.decide.integrations.sklearn_splits import Chosen, FixedFolds, RandomSplits
 from jaxbandit.decide.integrations.sklearn_versions import Fitting
 from jaxbandit.decide.tuning.allocation import Request
+from jaxbandit.support.extras import extra
 
 with extra("sklearn"):
     from sklearn.exceptions import FitFailedWarning

@@ -4,7 +4,7 @@ import math
 import re
 from typing import Any
 
-from jaxbandit.base.extras import extra
+from jaxbandit.support.extras import extra
 
 with extra("sklearn"):
     from sklearn import metrics

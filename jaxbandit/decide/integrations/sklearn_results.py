@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from jaxbandit.base.extras import extra
-from jaxbandit.base.text import printable
+from jaxbandit.support.extras import extra
+from jaxbandit.support.text import printable
 
 with extra("sklearn"):
     from sklearn.model_selection._search import _yield_masked_array_for_each_param as param_columns

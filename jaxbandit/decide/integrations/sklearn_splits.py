@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from jaxbandit.base.extras import extra
-from jaxbandit.base.refusals import refuse
+from jaxbandit.support.extras import extra
+from jaxbandit.support.refusals import refuse
 
 with extra("sklearn"):
     from sklearn.model_selection import ShuffleSplit, StratifiedShuffleSplit

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from jaxbandit.base.columns import Place, cells
-from jaxbandit.base.refusals import nearest, python, refuse, wrong
+from jaxbandit.support.columns import Place, cells
+from jaxbandit.support.refusals import nearest, python, refuse, wrong
 
 Label = int | str
 

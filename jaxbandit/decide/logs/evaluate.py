@@ -6,8 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from jaxbandit.base import checks
-from jaxbandit.base.refusals import refuse
 from jaxbandit.decide.logs import estimates, policies, propensity_test, reward_models
 from jaxbandit.decide.logs.diagnostics import MISSING, Diagnostics, diagnose, largest
 from jaxbandit.decide.logs.estimates import BERNSTEIN, BETTING, NORMAL, Rows
@@ -16,6 +14,8 @@ from jaxbandit.decide.logs.log import Log
 from jaxbandit.decide.logs.policy_value import Estimate, PolicyValue, stated
 from jaxbandit.decide.logs.propensity_test import Evidence
 from jaxbandit.decide.logs.reward_models import Model
+from jaxbandit.support import checks
+from jaxbandit.support.refusals import refuse
 from jaxbandit.theory.intervals import CONFIDENCE, Interval
 
 WHERE = "evaluate"

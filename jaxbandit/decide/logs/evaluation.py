@@ -5,15 +5,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from jaxbandit.base import text
-from jaxbandit.base.domains import check, choice
-from jaxbandit.base.markup import html_table, view
-from jaxbandit.base.refusals import python, refuse
 from jaxbandit.decide.logs import estimates
 from jaxbandit.decide.logs.arms import Label, count_of
 from jaxbandit.decide.logs.estimates import BETTING, NORMAL, Rows
 from jaxbandit.decide.logs.policy_value import Estimate, PolicyValue, cells, percent, stated
 from jaxbandit.running.plotting.policy_values import plot_values
+from jaxbandit.support import text
+from jaxbandit.support.domains import check, choice
+from jaxbandit.support.markup import html_table, view
+from jaxbandit.support.refusals import python, refuse
 from jaxbandit.theory.intervals import Interval
 
 if TYPE_CHECKING:

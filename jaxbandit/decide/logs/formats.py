@@ -6,11 +6,11 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from jaxbandit.base import reading
-from jaxbandit.base.columns import Table, read_columns
-from jaxbandit.base.refusals import python, refuse, wrong
 from jaxbandit.decide.logs import vowpal_wabbit
 from jaxbandit.decide.logs.forms import FEATURES, Form, objects
+from jaxbandit.support import reading
+from jaxbandit.support.columns import Table, read_columns
+from jaxbandit.support.refusals import python, refuse, wrong
 
 Format = Literal["columns", "jsonl", "vw", "dsjson", "obp"]
 FORMATS = get_args(Format)

@@ -5,8 +5,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from jaxbandit.base import reading
-from jaxbandit.base.refusals import refuse
+from jaxbandit.support import reading
+from jaxbandit.support.refusals import refuse
 
 FEATURES = "features"  # the name of the column of contexts, which is made only if it is asked for
 MOST = 2**28  # cells of a table of features

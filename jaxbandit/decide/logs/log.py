@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from jaxbandit.base.columns import LARGEST, Place
-from jaxbandit.base.refusals import refuse, wrong
 from jaxbandit.decide.logs.arms import Label, count_of
+from jaxbandit.support.columns import LARGEST, Place
+from jaxbandit.support.refusals import refuse, wrong
 
 LEAST = 1 / LARGEST  # a propensity, so that squares of weights are finite
 SUM = 1e-6  # by how much probabilities of a row may differ from 1 in total

@@ -6,9 +6,9 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 
 from jaxbandit.base.contract import Offer
-from jaxbandit.base.refusals import python, refuse, wrong
 from jaxbandit.decide.logs import arms
 from jaxbandit.decide.logs.log import SUM, Log
+from jaxbandit.support.refusals import python, refuse, wrong
 
 
 @runtime_checkable

@@ -8,12 +8,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxbandit.base import checks
 from jaxbandit.base.contract import Algorithm, Choice, Chosen, Offer, action_of
-from jaxbandit.base.refusals import python, refuse
-from jaxbandit.base.types import Array, PyTree
 from jaxbandit.decide.logs.arms import listed
 from jaxbandit.decide.logs.log import Log
+from jaxbandit.support import checks
+from jaxbandit.support.refusals import python, refuse
+from jaxbandit.support.types import Array, PyTree
 
 WHERE = "policy_of"
 AT_ONCE = 2**16  # draws that one step computes

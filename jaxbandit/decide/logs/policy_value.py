@@ -4,9 +4,9 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from jaxbandit.base import text
 from jaxbandit.decide.logs.diagnostics import Diagnostics
 from jaxbandit.decide.logs.estimates import BETTING, Rows
+from jaxbandit.support import text
 from jaxbandit.theory.intervals import Interval
 
 CONTRADICTION = "the estimate and its interval contradict each other"

@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from jaxbandit.base import checks
-from jaxbandit.base.columns import Place, Table, numbers
-from jaxbandit.base.refusals import python, refuse, wrong
 from jaxbandit.decide.logs import formats
 from jaxbandit.decide.logs.arms import actions_of
 from jaxbandit.decide.logs.formats import Format
 from jaxbandit.decide.logs.log import Log, check_rows
+from jaxbandit.support import checks
+from jaxbandit.support.columns import Place, Table, numbers
+from jaxbandit.support.refusals import python, refuse, wrong
 
 WHERE = "read_log"
 FINITE = "a finite number"

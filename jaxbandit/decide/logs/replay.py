@@ -10,9 +10,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from jaxbandit.base import checks
 from jaxbandit.base.contract import Algorithm, Arms, Environment, Offer, Outcome, Rewards
-from jaxbandit.base.refusals import python, refuse
 from jaxbandit.decide.logs.log import Log
 from jaxbandit.decide.logs.policy_of import contexts_of
 from jaxbandit.decide.logs.replaying import Order, Replayed, Rows, replayed
@@ -20,6 +18,8 @@ from jaxbandit.engine.driver.horizon import Record, default_checkpoints
 from jaxbandit.engine.rounds import contexts, fit
 from jaxbandit.engine.rounds.moments import Moments
 from jaxbandit.running.results.regret import RegretResult
+from jaxbandit.support import checks
+from jaxbandit.support.refusals import python, refuse
 
 ORDERS = ("shuffle", "bootstrap", "as_is")
 

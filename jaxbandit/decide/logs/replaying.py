@@ -8,12 +8,12 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxbandit.base.contract import Algorithm, action_of
-from jaxbandit.base.types import Array, PyTree
 from jaxbandit.engine.layout import compiling
 from jaxbandit.engine.layout.compiled import Same, compile_program, remember
 from jaxbandit.engine.rounds import keys
 from jaxbandit.engine.rounds.single import same_state
 from jaxbandit.engine.rounds.step import called, without_notes
+from jaxbandit.support.types import Array, PyTree
 
 Order = Literal["shuffle", "bootstrap", "as_is"]
 IMPLEMENTATION = "threefry4x32"

@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from jaxbandit.base.refusals import refuse
 from jaxbandit.decide.logs.log import Log
+from jaxbandit.support.refusals import refuse
 
 FOLDS = 3
 PENALTY = 1.0  # lambda of ridge regression

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from jaxbandit.base import decimals
-from jaxbandit.base.refusals import refuse, show
 from jaxbandit.decide.logs.forms import FEATURES, Form, matrix, objects
+from jaxbandit.support import decimals
+from jaxbandit.support.refusals import refuse, show
 
 LABEL = "action:cost:probability"
 ROLES = {"action": "action", "cost": "cost", "propensity": "propensity"}

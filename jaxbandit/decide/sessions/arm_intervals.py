@@ -5,9 +5,9 @@ import math
 import numpy as np
 
 from jaxbandit.base.contract import Rewards
-from jaxbandit.base.types import Numbers
 from jaxbandit.decide.sessions.rewards import Totals
 from jaxbandit.engine.rounds import fit
+from jaxbandit.support.types import Numbers
 from jaxbandit.theory.comparisons.arms import normal_reach
 from jaxbandit.theory.solvers import student
 

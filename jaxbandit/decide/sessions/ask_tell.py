@@ -7,8 +7,6 @@ from dataclasses import replace
 
 import numpy as np
 
-from jaxbandit.base import checks
-from jaxbandit.base.types import ArrayLike, Key, PyTree
 from jaxbandit.decide.sessions import contextual
 from jaxbandit.decide.sessions.choosing import with_choices
 from jaxbandit.decide.sessions.entering import entered
@@ -16,6 +14,8 @@ from jaxbandit.decide.sessions.pulls import EXPIRED, OUTSIDE, TOLD, WAITS, WITHD
 from jaxbandit.decide.sessions.rewards import check_ids, check_rewards, each_once, require_asked, same, values_of
 from jaxbandit.decide.sessions.session import Session
 from jaxbandit.engine.rounds import fit, keys
+from jaxbandit.support import checks
+from jaxbandit.support.types import ArrayLike, Key, PyTree
 
 LIMIT = 1024  # default of `ask` for the number of pulls of a batch
 MOST_AHEAD = 2**20  # most pulls that a race is asked for at once

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
-from jaxbandit.base.types import PyTree
+from jaxbandit.support.types import PyTree
 
 BLOCK = 256  # rows that are copied together
 Table = Mapping[int, Any]  # trees of arrays with a leading axis: at key i the rows number BLOCK i to BLOCK (i + 1) - 1

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from jaxbandit.base import text
-from jaxbandit.base.markup import html_table, view
 from jaxbandit.decide.sessions.digits import above, number, percent
+from jaxbandit.support import text
+from jaxbandit.support.markup import html_table, view
 from jaxbandit.theory.comparisons.contradiction import contradiction, contradictory
 from jaxbandit.theory.confidence_sequence import unseen
 

@@ -5,12 +5,12 @@ import math
 import numpy as np
 
 from jaxbandit.base.contract import Algorithm, Rewards
-from jaxbandit.base.types import Numbers
 from jaxbandit.decide.sessions.arm_intervals import intervals
 from jaxbandit.decide.sessions.certificate import Certificate, statistic_name
 from jaxbandit.decide.sessions.rewards import joined
 from jaxbandit.decide.sessions.session import Session, samples
 from jaxbandit.engine.rounds import fit
+from jaxbandit.support.types import Numbers
 from jaxbandit.theory.comparisons import achieved, betting, pairs
 from jaxbandit.theory.comparisons.arms import ArmBounds, normal_arms
 from jaxbandit.theory.comparisons.constancy import changes

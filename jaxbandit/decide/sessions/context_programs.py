@@ -7,11 +7,11 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxbandit.base.contract import action_of
-from jaxbandit.base.types import Array, PyTree
 from jaxbandit.decide.sessions.forms import form_of
 from jaxbandit.decide.sessions.rule_programs import IMPLEMENTATION, RulePrograms
 from jaxbandit.engine.rounds import keys
 from jaxbandit.engine.rounds.step import without_notes
+from jaxbandit.support.types import Array, PyTree
 
 MOST_AT_ONCE = 1024  # contexts that are decided together
 MOST_DRAWN = 2**17  # draws of several contexts that are made together

@@ -10,13 +10,13 @@ import jax
 import numpy as np
 
 from jaxbandit.base.contract import Offer, action_of
-from jaxbandit.base.types import PyTree
 from jaxbandit.decide.sessions.asks import Asks, Open, Told, added, no_asks, removed, some, whole
 from jaxbandit.decide.sessions.context_programs import select_each
 from jaxbandit.decide.sessions.given_contexts import checked_context, checked_contexts, require_offers
 from jaxbandit.decide.sessions.pulls import Pulls, no_actions
 from jaxbandit.decide.sessions.rewards import earlier, same
 from jaxbandit.decide.sessions.session import Session
+from jaxbandit.support.types import PyTree
 
 
 def begun(session: Session, context: PyTree, several: PyTree) -> Session:

@@ -4,7 +4,6 @@ from dataclasses import replace
 
 import numpy as np
 
-from jaxbandit.base.types import ArrayLike
 from jaxbandit.decide.sessions import contextual
 from jaxbandit.decide.sessions.ask_tell import known
 from jaxbandit.decide.sessions.entering import again, entered
@@ -12,6 +11,7 @@ from jaxbandit.decide.sessions.pulls import OUTSIDE
 from jaxbandit.decide.sessions.rewards import check_ids, check_rewards, each_once, replaced, require_asked
 from jaxbandit.decide.sessions.session import Session
 from jaxbandit.engine.rounds import fit
+from jaxbandit.support.types import ArrayLike
 
 
 def amend(session: Session, ids: ArrayLike, rewards: ArrayLike) -> Session:

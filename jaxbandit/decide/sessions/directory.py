@@ -13,10 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from jaxbandit.base import checks
 from jaxbandit.base.contract import Algorithm
-from jaxbandit.base.refusals import BadInput
-from jaxbandit.base.types import ArrayLike, Json, PyTree
 from jaxbandit.decide.sessions import stored as files
 from jaxbandit.decide.sessions.ask_tell import accept, ask, expire, ids_to_expire, receive, tell, withdraw
 from jaxbandit.decide.sessions.corrections import (
@@ -36,6 +33,9 @@ from jaxbandit.decide.sessions.session import Session, session
 from jaxbandit.decide.sessions.stored import ABOUT, Stored
 from jaxbandit.engine.storage import directories
 from jaxbandit.engine.storage.appending import OpenLog
+from jaxbandit.support import checks
+from jaxbandit.support.refusals import BadInput
+from jaxbandit.support.types import ArrayLike, Json, PyTree
 
 AGAIN = "a version that waited for each reward asked here again for a withdrawn pull, whose context is now forgotten"
 CALLS = {"withdraw": withdraw, "expire": expire, "close": close_arms, "open": open_arms}  # by the name in the log

@@ -8,12 +8,12 @@ import jax
 import numpy as np
 
 from jaxbandit.base.contract import action_of
-from jaxbandit.base.types import Json, PyTree
 from jaxbandit.decide.sessions.pulls import EXPIRED, OUTSIDE, TOLD, WAITS, WITHDRAWN
 from jaxbandit.decide.sessions.rewards import Totals, longer, values_of
 from jaxbandit.decide.sessions.rule_programs import counts_of
 from jaxbandit.decide.sessions.session import Session
 from jaxbandit.engine.rounds import fit
+from jaxbandit.support.types import Json, PyTree
 
 NUMBERS = ("first", "given", "expired")  # of the open batch, in plain data
 EARLY_NUMBERS = ("size", "issued", "entered")  # in files of versions that stored the open batch in another way

@@ -5,7 +5,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from jaxbandit.base.types import Device, PyTree
+from jaxbandit.support.types import Device, PyTree
 
 
 def form_of(context: PyTree) -> Any:

@@ -5,12 +5,12 @@ from typing import Any
 import jax
 import numpy as np
 
-from jaxbandit.base import checks
 from jaxbandit.base.contract import Algorithm, Arms, Environment, Offer
-from jaxbandit.base.types import PyTree
 from jaxbandit.decide.sessions.asks import Asks
 from jaxbandit.engine.rounds import contexts
 from jaxbandit.engine.rounds.step import ContractError
+from jaxbandit.support import checks
+from jaxbandit.support.types import PyTree
 
 NUMBERS = "biuf"  # kinds of arrays that a context may have
 

@@ -13,10 +13,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from jaxbandit.base import reading
 from jaxbandit.base.contract import Offer
-from jaxbandit.base.refusals import BadInput
-from jaxbandit.base.types import Json, PyTree
+from jaxbandit.support import reading
+from jaxbandit.support.refusals import BadInput
+from jaxbandit.support.types import Json, PyTree
 
 LOG = "log.jsonl"
 DIGITS = 16  # hexadecimal digits of a checksum

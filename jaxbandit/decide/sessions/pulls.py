@@ -5,9 +5,9 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
-from jaxbandit.base.types import PyTree
 from jaxbandit.decide.sessions.rewards import earlier
 from jaxbandit.decide.sessions.rule_programs import Decision, counts_of
+from jaxbandit.support.types import PyTree
 
 MOST_INDEX = 2**31 - 1
 # What is known of an open pull. Those from TOLD on need no answer; OUTSIDE has a reward and was asked for by nobody.

@@ -4,7 +4,6 @@ import json
 from pathlib import Path
 from typing import NamedTuple
 
-from jaxbandit.base import reading
 from jaxbandit.base.contract import Algorithm
 from jaxbandit.decide.sessions import stored as files
 from jaxbandit.decide.sessions.directory import replay
@@ -13,6 +12,7 @@ from jaxbandit.decide.sessions.saving import session_of
 from jaxbandit.decide.sessions.stored import Book, Stored
 from jaxbandit.engine.storage import directories
 from jaxbandit.engine.storage import files as storage
+from jaxbandit.support import reading
 
 DAMAGED = "log-damaged-{}.jsonl"  # name of a log before its repair, numbered from 1
 

@@ -2,13 +2,13 @@
 
 import numpy as np
 
-from jaxbandit.base import checks
 from jaxbandit.base.contract import Choice, Offer, action_of
 from jaxbandit.decide.logs.log import Log
 from jaxbandit.decide.logs.read_log import read_log
 from jaxbandit.decide.sessions.asks import Asks, Told, some, whole
 from jaxbandit.decide.sessions.context_programs import shares
 from jaxbandit.decide.sessions.rule_programs import RulePrograms
+from jaxbandit.support import checks
 
 MOST_DRAWS = 10**6
 

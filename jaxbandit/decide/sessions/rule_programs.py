@@ -11,7 +11,6 @@ import numpy as np
 
 from jaxbandit.base.batches import SetPulls
 from jaxbandit.base.contract import Algorithm, Choice, Offer, action_of
-from jaxbandit.base.types import Array, PyTree
 from jaxbandit.decide.sessions.forms import as_array, device, form_of
 from jaxbandit.engine.layout import compiling
 from jaxbandit.engine.layout.compiled import Same, compile_program, remember
@@ -19,6 +18,7 @@ from jaxbandit.engine.rounds import actions, fit, keys
 from jaxbandit.engine.rounds import step as rounds
 from jaxbandit.engine.rounds.step import ContractError, called, same_state, without_notes
 from jaxbandit.engine.storage import identity
+from jaxbandit.support.types import Array, PyTree
 
 IMPLEMENTATION = "threefry4x32"  # the engine's default, so that a session has the random draws of the engine's run
 Kind = Literal["batch", "draws", "single"]

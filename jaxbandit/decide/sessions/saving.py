@@ -8,10 +8,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from jaxbandit.base import reading
 from jaxbandit.base.contract import Algorithm
-from jaxbandit.base.refusals import BadInput, refuse, show
-from jaxbandit.base.types import Json
 from jaxbandit.decide.sessions.certifying import certificate
 from jaxbandit.decide.sessions.filling import ARRAYS, BATCH, EARLY_NUMBERS, HISTORIES, NUMBERS, filled
 from jaxbandit.decide.sessions.rewards import joined
@@ -19,6 +16,9 @@ from jaxbandit.decide.sessions.session import Session, session
 from jaxbandit.decide.sessions.stored_asks import NAME, OLD, plain_asks, with_asks
 from jaxbandit.engine.storage import files as storage
 from jaxbandit.engine.storage import identity
+from jaxbandit.support import reading
+from jaxbandit.support.refusals import BadInput, refuse, show
+from jaxbandit.support.types import Json
 
 SCHEMA = 1
 OPTIONS = ("seed", "run", "paired", "on_failure")  # of a session, in its identity

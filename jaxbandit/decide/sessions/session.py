@@ -10,10 +10,7 @@ from dataclasses import dataclass
 import jax
 import numpy as np
 
-from jaxbandit.base import checks
 from jaxbandit.base.contract import Algorithm
-from jaxbandit.base.markup import html_table, view
-from jaxbandit.base.types import PyTree
 from jaxbandit.decide.logs.log import Log
 from jaxbandit.decide.logs.read_log import read_log
 from jaxbandit.decide.sessions.asks import Asks, no_asks
@@ -22,6 +19,9 @@ from jaxbandit.decide.sessions.rewards import LARGEST, History, Totals, joined, 
 from jaxbandit.decide.sessions.rows import rows_of
 from jaxbandit.decide.sessions.rule_programs import RulePrograms, rule_programs
 from jaxbandit.engine.rounds import fit
+from jaxbandit.support import checks
+from jaxbandit.support.markup import html_table, view
+from jaxbandit.support.types import PyTree
 
 MOST_ARMS = 50  # largest number of arms in a table
 

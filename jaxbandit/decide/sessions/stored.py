@@ -10,14 +10,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from jaxbandit.base.refusals import BadInput
-from jaxbandit.base.types import Json, Table
 from jaxbandit.decide.sessions.log import LOG, BadLog, Lines, Place, beginning, entry_of, split
 from jaxbandit.decide.sessions.rewards import LARGEST
 from jaxbandit.decide.sessions.saving import certified
 from jaxbandit.decide.sessions.session import Session
 from jaxbandit.engine.storage import files as storage
 from jaxbandit.engine.storage import json_files
+from jaxbandit.support.refusals import BadInput
+from jaxbandit.support.types import Json, Table
 
 ABOUT = "session.json"
 CERTIFICATE = "certificate.json"

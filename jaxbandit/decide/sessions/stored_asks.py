@@ -7,7 +7,6 @@ import jax
 import numpy as np
 
 from jaxbandit.base.contract import action_of
-from jaxbandit.base.types import Json, PyTree
 from jaxbandit.decide.sessions.asks import BLOCK, Asks, Open, Told, added, no_asks, some, whole
 from jaxbandit.decide.sessions.context_programs import choice_form
 from jaxbandit.decide.sessions.contextual import counts_of_arms
@@ -16,6 +15,7 @@ from jaxbandit.decide.sessions.log import context_of, plain_context
 from jaxbandit.decide.sessions.rewards import usable
 from jaxbandit.decide.sessions.session import Session
 from jaxbandit.engine.rounds import fit
+from jaxbandit.support.types import Json, PyTree
 
 NAME = "asks"  # in plain data, and of the arrays
 OLD = (

@@ -6,10 +6,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from jaxbandit.base.refusals import BadInput
-from jaxbandit.base.types import Json
 from jaxbandit.decide.sessions.certificate import Certificate
 from jaxbandit.decide.sessions.stored import CERTIFICATE, Book, Stored, book_of, read
+from jaxbandit.support.refusals import BadInput
+from jaxbandit.support.types import Json
 
 
 class Summary(NamedTuple):

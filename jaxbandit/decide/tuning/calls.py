@@ -11,14 +11,14 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxbandit.base.refusals import BadInput, Unfinished, error_line
-from jaxbandit.base.types import PyTree, Scalar
 from jaxbandit.decide.sessions.rewards import as_float, usable
 from jaxbandit.decide.tuning.configs import Configs, failed
 from jaxbandit.decide.tuning.limits import LateError, within
 from jaxbandit.decide.tuning.values import copied
 from jaxbandit.engine.rounds import keys
 from jaxbandit.running.distribution import driving
+from jaxbandit.support.refusals import BadInput, Unfinished, error_line
+from jaxbandit.support.types import PyTree, Scalar
 
 Train = Callable[[Any, PyTree], Scalar]  # (key or integer seed, config) -> score
 

@@ -12,11 +12,11 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
-from jaxbandit.base.refusals import BadInput, Unfinished, refuse
-from jaxbandit.base.text import printable
-from jaxbandit.base.types import ArrayLike, PyTree, Scalar
 from jaxbandit.decide.tuning.digests import NoDigest, value_digest
 from jaxbandit.decide.tuning.values import copied, words
+from jaxbandit.support.refusals import BadInput, Unfinished, refuse
+from jaxbandit.support.text import printable
+from jaxbandit.support.types import ArrayLike, PyTree, Scalar
 
 NUMBERS, OBJECTS = "biuf", "OU"  # kinds of dtype of traced columns and of static ones
 SHOWN = 400  # most characters of a configuration in a message
@@ -198,7 +198,7 @@ def objects(values: Sequence[object]) -> np.ndarray:
 def _of_tree(where: str, configs: PyTree) -> Configs:
     flat, structure = jax.tree_util.tree_flatten_with_path(configs, is_leaf=lambda node: isinstance(node, list))
     if not flat:
-        refuse(where, ": configs has no columns, must have one or more, such as jb.grid(lr=[0.1, 0.01])")
+        refuse(where, ": configs has no columns, must have one or more, such as jb.space.grid(lr=[0.1, 0.01])")
     names = tuple(jax.tree_util.keystr(path, simple=True, separator=".") or "config" for path, _ in flat)
     columns = tuple(_column(where, name, leaf) for name, (_, leaf) in zip(names, flat, strict=True))
     lengths = {name: len(column) for name, column in zip(names, columns, strict=True)}
@@ -212,7 +212,8 @@ def _column(where: str, name: str, leaf: ArrayLike) -> np.ndarray:
     if isinstance(leaf, list):
         refuse(
             where,
-            f": configs: {name} is a list, must be an array; jb.grid and jb.random_configs make arrays from lists",
+            f": configs: {name} is a list, must be an array; jb.space.grid and jb.space.random_configs make arrays of "
+            "lists",
         )
     column = np.array(leaf)
     if column.ndim == 0:

@@ -22,9 +22,9 @@ from typing import Any
 import jax
 import numpy as np
 
-from jaxbandit.base.refusals import error_line
 from jaxbandit.decide.tuning.inspection import core, filled, installed, instructions, package_of
 from jaxbandit.engine.storage import identity
+from jaxbandit.support.refusals import error_line
 
 PLAIN = {bool, int, float, str, bytes, type(None)}  # types whose repr is their content
 DEEPEST = 100  # nested parts of a value; deeper ones belong to a structure without an end

@@ -13,9 +13,6 @@ from typing import Any
 import jax
 import numpy as np
 
-from jaxbandit.base import checks
-from jaxbandit.base.refusals import refuse
-from jaxbandit.base.types import PyTree
 from jaxbandit.decide.sessions.rewards import usable
 from jaxbandit.decide.tuning import configs as configurations
 from jaxbandit.decide.tuning import trainings
@@ -25,6 +22,9 @@ from jaxbandit.decide.tuning.resuming import resumable
 from jaxbandit.decide.tuning.rungs import IDENTITY, Bracket, Progress, halve, ranking
 from jaxbandit.decide.tuning.trainings import Programs, Trainee
 from jaxbandit.engine.storage import directories, identity
+from jaxbandit.support import checks
+from jaxbandit.support.refusals import refuse
+from jaxbandit.support.types import PyTree
 
 MOST_STEPS = 2**31 - 2  # steps are counted in int32, and the loop's end is one more
 

@@ -12,14 +12,14 @@ from typing import Literal, NamedTuple
 import jax
 import numpy as np
 
-from jaxbandit.base import checks
-from jaxbandit.base.types import Key, PyTree
 from jaxbandit.decide.tuning import trainings
 from jaxbandit.decide.tuning.configs import Configs
 from jaxbandit.decide.tuning.halving import MOST_STEPS, Search, numbers, opened
 from jaxbandit.decide.tuning.result import TuneResult
 from jaxbandit.decide.tuning.rungs import IDENTITY
 from jaxbandit.decide.tuning.trainings import Trainee
+from jaxbandit.support import checks
+from jaxbandit.support.types import Key, PyTree
 
 Rungs = Literal["formula", "floor"]
 
@@ -58,7 +58,7 @@ def hyperband(
     Args:
       trainee: the training, as for `successive_halving`.
       sample: function (key, n) -> n random configurations, such as
-        `lambda key, n: jb.random_configs(key, n, lr=jb.loguniform(1e-4, 1.0))`.
+        `lambda key, n: jb.space.random_configs(key, n, lr=jb.space.loguniform(1e-4, 1.0))`.
       max_steps: largest number of steps of a training, >= 1.
       eta: one of eta configurations is kept at each rung, >= 2.
       rungs: how the numbers of configurations are rounded, "formula" or "floor".

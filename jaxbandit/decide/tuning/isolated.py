@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from jaxbandit.base import durations
-from jaxbandit.base.refusals import BadInput, Unfinished, error_line, refuse
 from jaxbandit.decide.tuning import recorded
 from jaxbandit.decide.tuning.store import LOG, opened, read_about
+from jaxbandit.support import durations
+from jaxbandit.support.refusals import BadInput, Unfinished, error_line, refuse
 
 GRACE = 5.0  # seconds after its timeout, or after an interrupt, in which the process may end by itself
 LOOK = 0.1  # seconds between two looks at the process

@@ -10,10 +10,10 @@ from concurrent.futures import Future, wait
 from contextlib import contextmanager
 from typing import Any
 
-from jaxbandit.base import durations, threads
-from jaxbandit.base.refusals import refuse
 from jaxbandit.engine.layout import compiled
 from jaxbandit.running.distribution.service import Service
+from jaxbandit.support import durations, threads
+from jaxbandit.support.refusals import refuse
 
 LATE = "did not end within"  # how the reason of a training begins that nobody has waited for
 

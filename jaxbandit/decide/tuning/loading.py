@@ -7,8 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from jaxbandit.base.refusals import BadInput, refuse
-from jaxbandit.base.types import Json
 from jaxbandit.decide.sessions.certificate import Certificate
 from jaxbandit.decide.tuning.configs import Configs
 from jaxbandit.decide.tuning.result import STORED, TuneResult
@@ -17,6 +15,8 @@ from jaxbandit.decide.tuning.search_result import SearchResult
 from jaxbandit.decide.tuning.stored_values import configs_of, decoded, losses, stored_columns
 from jaxbandit.engine.storage import files as storage
 from jaxbandit.engine.storage.json_files import read_json
+from jaxbandit.support.refusals import BadInput, refuse
+from jaxbandit.support.types import Json
 
 NUMBERS = ("index", "pulls", "mean", "low", "high", "survivor")  # columns of a table
 SHOWN = 5  # texts of a warning

@@ -10,8 +10,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from jaxbandit.base import domains
-from jaxbandit.base.refusals import BadInput
 from jaxbandit.decide.sessions.rewards import usable
 from jaxbandit.decide.tuning.calls import Part, remedy
 from jaxbandit.decide.tuning.configs import failed
@@ -20,6 +18,8 @@ from jaxbandit.decide.tuning.seeds import pull_words
 from jaxbandit.decide.tuning.settings import Settings
 from jaxbandit.decide.tuning.store import Outcome, Store
 from jaxbandit.decide.tuning.training import Training
+from jaxbandit.support import domains
+from jaxbandit.support.refusals import BadInput
 
 PROPOSALS = 2**31  # seed of the first proposal
 FURTHER = 2**31 + 2**30  # first further seed of the choice

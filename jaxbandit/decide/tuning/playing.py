@@ -8,7 +8,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from jaxbandit.base.refusals import refuse
 from jaxbandit.decide.sessions.certificate import Certificate
 from jaxbandit.decide.sessions.session import session
 from jaxbandit.decide.tuning import allocation
@@ -18,6 +17,7 @@ from jaxbandit.decide.tuning.reporting import search_certificate
 from jaxbandit.decide.tuning.rules import chosen, one_of
 from jaxbandit.decide.tuning.searching import Search
 from jaxbandit.decide.tuning.settings import Settings
+from jaxbandit.support.refusals import refuse
 
 BINARY = "all first scores were 0 or 1, so that the search assumed scores in [0, 1] and not normal ones"
 

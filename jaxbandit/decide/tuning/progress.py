@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import NamedTuple
 
-from jaxbandit.base import extras, threads
-from jaxbandit.base.refusals import wrong
-from jaxbandit.base.text import say
+from jaxbandit.support import extras, threads
+from jaxbandit.support.refusals import wrong
+from jaxbandit.support.text import say
 
 # Seconds before the first line, so that short searches, as in tests and notebooks, are silent. Each line comes
 # after twice as many seconds as the one before it, but not more than LONGEST after it.

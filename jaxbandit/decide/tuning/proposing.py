@@ -12,11 +12,11 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from jaxbandit.base import checks, extras
-from jaxbandit.base.refusals import BadInput, error_line, refuse, show, wrong
-from jaxbandit.base.types import PyTree
 from jaxbandit.decide.tuning.configs import objects
-from jaxbandit.decide.tuning.grid import Distribution
+from jaxbandit.decide.tuning.space import Distribution
+from jaxbandit.support import checks, extras
+from jaxbandit.support.refusals import BadInput, error_line, refuse, show, wrong
+from jaxbandit.support.types import PyTree
 
 DRAW = 0x51ED270B  # of proposals, among the purposes of a search's seed
 KINDS = "random", "tpe"
@@ -55,7 +55,11 @@ def read_space(where: str, space: Any) -> Space:
 
         return Space(propose, None)
     if not isinstance(space, Mapping) or not space:
-        wrong(f"{where}: space", space, "a dictionary such as {'lr': jb.loguniform(1e-4, 1)}, or a function of a trial")
+        wrong(
+            f"{where}: space",
+            space,
+            "a dictionary such as {'lr': jb.space.loguniform(1e-4, 1)}, or a function of a trial",
+        )
     for name, law in space.items():
         if not isinstance(name, str) or not isinstance(law, Distribution):
             remedy = "must be loguniform, uniform_float, uniform_int or choice of something"

@@ -10,13 +10,13 @@ from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 
-from jaxbandit.base.refusals import BadInput, refuse, what_is_saved, wrong
-from jaxbandit.base.types import PyTree
 from jaxbandit.decide.sessions.rewards import LARGEST
 from jaxbandit.decide.tuning.configs import Configs, objects
 from jaxbandit.decide.tuning.criterion import UNSEEN
 from jaxbandit.decide.tuning.settings import Settings
 from jaxbandit.decide.tuning.store import Outcome, Store
+from jaxbandit.support.refusals import BadInput, refuse, what_is_saved, wrong
+from jaxbandit.support.types import PyTree
 
 POPULATION = (
     "means are those over the infinite population of seeds from which the {} of the table were drawn, and not those of "

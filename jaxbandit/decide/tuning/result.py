@@ -7,10 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from jaxbandit.base import extras
-from jaxbandit.base.markup import html_table, view
-from jaxbandit.base.text import align
-from jaxbandit.base.types import ArrayLike, PyTree
 from jaxbandit.decide.sessions.certificate import Certificate, rare_heading
 from jaxbandit.decide.tuning import saving
 from jaxbandit.decide.tuning.configs import Configs
@@ -18,6 +14,10 @@ from jaxbandit.decide.tuning.stored_values import data_of, stored_columns
 from jaxbandit.decide.tuning.values import as_data
 from jaxbandit.engine.storage.json_files import plain
 from jaxbandit.running.results.base import versions
+from jaxbandit.support import extras
+from jaxbandit.support.markup import html_table, view
+from jaxbandit.support.text import align
+from jaxbandit.support.types import ArrayLike, PyTree
 from jaxbandit.theory.intervals import CONFIDENCE, student
 
 if TYPE_CHECKING:

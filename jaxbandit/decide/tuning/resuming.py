@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from jaxbandit.base import refusals
-from jaxbandit.base.refusals import Unfinished
+from jaxbandit.support import refusals
+from jaxbandit.support.refusals import Unfinished
 
 
 @contextmanager

@@ -1,9 +1,9 @@
 """The checks that a rule must pass which chooses among configurations."""
 
 from jaxbandit.base.contract import Algorithm
-from jaxbandit.base.refusals import refuse
-from jaxbandit.base.types import Scalar
 from jaxbandit.decide.sessions.session import Session
+from jaxbandit.support.refusals import refuse
+from jaxbandit.support.types import Scalar
 
 DELTA = 0.05
 

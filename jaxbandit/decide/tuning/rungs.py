@@ -7,8 +7,6 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
-from jaxbandit.base.refusals import BadInput, error_line, refuse
-from jaxbandit.base.types import PyTree
 from jaxbandit.decide.sessions.rewards import usable
 from jaxbandit.decide.tuning import trainings
 from jaxbandit.decide.tuning.configs import Configs
@@ -16,6 +14,8 @@ from jaxbandit.decide.tuning.trainings import Programs
 from jaxbandit.engine.storage import files as storage
 from jaxbandit.engine.storage import identity
 from jaxbandit.engine.storage.json_files import read_json, write_json
+from jaxbandit.support.refusals import BadInput, error_line, refuse
+from jaxbandit.support.types import PyTree
 
 FILE, IDENTITY = "rungs.npz", "identity.json"
 REMEDY = f"{storage.RESTORE}, or give another directory to train again"

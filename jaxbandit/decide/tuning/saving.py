@@ -10,12 +10,12 @@ from pathlib import Path
 
 import numpy as np
 
-from jaxbandit.base.refusals import unwritable
-from jaxbandit.base.types import Json
 from jaxbandit.decide.tuning.store import ABOUT
 from jaxbandit.engine.storage import directories
 from jaxbandit.engine.storage import files as storage
 from jaxbandit.engine.storage.json_files import read_json, write_json
+from jaxbandit.support.refusals import unwritable
+from jaxbandit.support.types import Json
 
 SUMMARY, RESULT = "summary.json", "result.json"
 SCHEMA = 1

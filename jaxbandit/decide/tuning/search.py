@@ -9,9 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from jaxbandit.base import checks, durations
-from jaxbandit.base.refusals import refuse
-from jaxbandit.base.types import PyTree
 from jaxbandit.decide.tuning import configs as search_space
 from jaxbandit.decide.tuning import isolated
 from jaxbandit.decide.tuning.calls import Train
@@ -27,6 +24,9 @@ from jaxbandit.decide.tuning.settings import Settings, settings
 from jaxbandit.decide.tuning.store import opened
 from jaxbandit.decide.tuning.tune import tune
 from jaxbandit.running.distribution.executors import crew_of
+from jaxbandit.support import checks, durations
+from jaxbandit.support.refusals import refuse
+from jaxbandit.support.types import PyTree
 from jaxbandit.theory.comparisons.pairs import smallest_sample
 
 MANY = 200  # trainings from which on 8 finalists pay

@@ -7,8 +7,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from jaxbandit.base import domains
-from jaxbandit.base.refusals import BadInput
 from jaxbandit.decide.sessions.rewards import usable
 from jaxbandit.decide.tuning.allocation import Allocation, Request
 from jaxbandit.decide.tuning.calls import Part, remedy
@@ -19,6 +17,8 @@ from jaxbandit.decide.tuning.progress import Progress
 from jaxbandit.decide.tuning.seeds import pull_words
 from jaxbandit.decide.tuning.store import Outcome, Store
 from jaxbandit.engine.driver import interrupts
+from jaxbandit.support import domains
+from jaxbandit.support.refusals import BadInput
 
 SECONDS = 1.0  # between two writes of outcomes, because each of them waits for the disk
 

@@ -3,14 +3,14 @@
 import math
 from typing import Any, NamedTuple
 
-from jaxbandit.base import checks
 from jaxbandit.base.contract import Algorithm
-from jaxbandit.base.refusals import refuse, show
 from jaxbandit.decide.sessions.rewards import LARGEST
 from jaxbandit.decide.tuning.configs import Configs
 from jaxbandit.decide.tuning.criterion import UNSEEN, Criterion
 from jaxbandit.decide.tuning.rules import DELTA, check_agreement
 from jaxbandit.engine.rounds import fit
+from jaxbandit.support import checks
+from jaxbandit.support.refusals import refuse, show
 
 WORDS = ("stop", "separate")  # values of on_failure besides numbers
 

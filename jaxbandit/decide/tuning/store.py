@@ -15,14 +15,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from jaxbandit.base.refusals import BadInput
-from jaxbandit.base.types import Json
 from jaxbandit.decide.sessions import log
 from jaxbandit.decide.sessions.rewards import LARGEST
 from jaxbandit.decide.tuning.criterion import Stage
 from jaxbandit.engine.storage import directories, json_files
 from jaxbandit.engine.storage import files as storage
 from jaxbandit.engine.storage.appending import OpenLog
+from jaxbandit.support.refusals import BadInput
+from jaxbandit.support.types import Json
 
 ABOUT, LOG = "scores.json", "scores.jsonl"
 SCHEMA = 1

@@ -11,10 +11,10 @@ from typing import Any
 import jax
 import numpy as np
 
-from jaxbandit.base.refusals import BadInput
-from jaxbandit.base.types import Json
 from jaxbandit.decide.tuning.configs import Configs, objects, read
 from jaxbandit.decide.tuning.values import words
+from jaxbandit.support.refusals import BadInput
+from jaxbandit.support.types import Json
 
 DTYPES = {f"{kind}{bits}" for kind in ("int", "uint", "float") for bits in (8, 16, 32, 64)} - {"float8"} | {"bool"}
 SEQUENCES = {kind.__name__: kind for kind in (tuple, set, frozenset)}

@@ -20,8 +20,6 @@ import jax.numpy as jnp
 import numpy as np
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
-from jaxbandit.base.refusals import error_line, refuse
-from jaxbandit.base.types import Array, Device, PyTree, Scalar
 from jaxbandit.decide.tuning.calls import Part, Train
 from jaxbandit.decide.tuning.configs import TRACED, Configs, Group
 from jaxbandit.decide.tuning.limits import daemons
@@ -29,6 +27,8 @@ from jaxbandit.engine.layout import analysis, compiled, jaxprs, sizes
 from jaxbandit.engine.rounds import keys
 from jaxbandit.engine.storage import identity
 from jaxbandit.running.distribution.driving import completed
+from jaxbandit.support.refusals import error_line, refuse
+from jaxbandit.support.types import Array, Device, PyTree, Scalar
 
 PROBED = 2, 8  # batch sizes from whose memory that of one training is estimated
 # Bytes of a batch on a CPU, about one core's share of its caches. Larger batches save at most a twentieth of the time,
@@ -225,7 +225,7 @@ def _representable(configs: Configs, group: Group) -> None:
     for name, column in zip(names, configs.traced(group, group.rows), strict=True):
         most = np.iinfo(jnp.asarray(column[:1]).dtype).max if column.dtype.kind in "iu" else np.inf
         if column.dtype.kind in "iu" and (column > most).any():
-            refuse("tune", f": configs: {name} holds {column.max()}, must be at most {most}, or jb.static")
+            refuse("tune", f": configs: {name} holds {column.max()}, must be at most {most}, or jb.space.static")
 
 
 def _key(traced: Traced, group: Group) -> tuple[Hashable, ...]:

@@ -5,8 +5,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from jaxbandit.base import checks
-from jaxbandit.base.refusals import BadInput, error_line, refuse, wrong
 from jaxbandit.decide.tuning import traced
 from jaxbandit.decide.tuning.calls import Calls, Train
 from jaxbandit.decide.tuning.configs import Configs
@@ -15,6 +13,8 @@ from jaxbandit.decide.tuning.inspection import takes_integer, uses_jax
 from jaxbandit.decide.tuning.recorded import no_training
 from jaxbandit.decide.tuning.searching import Evaluate
 from jaxbandit.decide.tuning.store import Entry, Store
+from jaxbandit.support import checks
+from jaxbandit.support.refusals import BadInput, error_line, refuse, wrong
 
 
 class Training(NamedTuple):

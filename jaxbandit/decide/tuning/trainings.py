@@ -14,11 +14,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxbandit.base.refusals import error_line
-from jaxbandit.base.types import Array, ArrayLike, Key, PyTree, Scalar
 from jaxbandit.engine.layout import compiled
 from jaxbandit.engine.rounds import keys
 from jaxbandit.engine.storage import identity
+from jaxbandit.support.refusals import error_line
+from jaxbandit.support.types import Array, ArrayLike, Key, PyTree, Scalar
 
 BATCH = {"cpu": 1}  # a core gains little from several networks at once, and padding costs its full time
 BATCH_ELSEWHERE = 64

@@ -9,10 +9,7 @@ from typing import cast
 
 import numpy as np
 
-from jaxbandit.base import checks, durations
 from jaxbandit.base.contract import Algorithm
-from jaxbandit.base.refusals import BadInput, Unfinished, refuse
-from jaxbandit.base.types import ArrayLike, PyTree, Scalar
 from jaxbandit.decide.tuning import configs as search_space
 from jaxbandit.decide.tuning import isolated, recorded, training
 from jaxbandit.decide.tuning.calls import Train
@@ -27,6 +24,9 @@ from jaxbandit.decide.tuning.searching import Search, Terms
 from jaxbandit.decide.tuning.settings import settings
 from jaxbandit.decide.tuning.store import opened
 from jaxbandit.running.distribution.executors import crew_of
+from jaxbandit.support import checks, durations
+from jaxbandit.support.refusals import BadInput, Unfinished, refuse
+from jaxbandit.support.types import ArrayLike, PyTree, Scalar
 
 
 def tune(
@@ -172,7 +172,7 @@ def tune(
         )
         table, configs = recorded.table(train, configs)
     elif configs is None:
-        refuse("tune", ": configs is missing, must be given, such as jb.grid(lr=[0.1, 0.01])")
+        refuse("tune", ": configs is missing, must be given, such as jb.space.grid(lr=[0.1, 0.01])")
     space = search_space.read("tune", configs)
     known = table if scores is None else recorded.known_scores("scores", scores)
     if known is not None:

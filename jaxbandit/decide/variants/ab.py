@@ -4,14 +4,14 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, Literal
 
-from jaxbandit.base import domains
-from jaxbandit.base.refusals import python, refuse, wrong
 from jaxbandit.decide.variants import preparing, remarks, visitor_log
 from jaxbandit.decide.variants import stages as staging
 from jaxbandit.decide.variants.deciding import Question, decided
 from jaxbandit.decide.variants.result import ABResult
 from jaxbandit.decide.variants.split import planned_shares
 from jaxbandit.decide.variants.units import HOW
+from jaxbandit.support import domains
+from jaxbandit.support.refusals import python, refuse, wrong
 
 
 def ab(

@@ -5,9 +5,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from jaxbandit.base import domains
-from jaxbandit.base.refusals import python, refuse, wrong
 from jaxbandit.decide.variants.visitor_log import Log
+from jaxbandit.support import domains
+from jaxbandit.support.refusals import python, refuse, wrong
 
 
 class Kind(NamedTuple):

@@ -6,10 +6,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from jaxbandit.base.refusals import python, refuse, wrong
 from jaxbandit.decide.variants import order, outcomes, times, units, visitor_log
 from jaxbandit.decide.variants.outcomes import Kind
 from jaxbandit.decide.variants.visitor_log import Columns, Log
+from jaxbandit.support.refusals import python, refuse, wrong
 
 
 class Prepared(NamedTuple):

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from jaxbandit.base import text
-from jaxbandit.base.markup import html_table, view
+from jaxbandit.support import text
+from jaxbandit.support.markup import html_table, view
 
 
 @dataclass(frozen=True, eq=False)

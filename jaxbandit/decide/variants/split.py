@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 from scipy import special
 
-from jaxbandit.base.refusals import nearest, python, refuse, wrong
 from jaxbandit.decide.variants.stages import PATIENCE, Stages
 from jaxbandit.decide.variants.visitor_log import Log
+from jaxbandit.support.refusals import nearest, python, refuse, wrong
 
 LEVEL = 1e-3  # below it, the division is not as planned
 FEWEST = 5  # visitors of a variant that must be expected, so that the chi-square distribution is near

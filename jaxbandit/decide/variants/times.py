@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from jaxbandit.base import decimals, durations
-from jaxbandit.base.refusals import BadInput, wrong
+from jaxbandit.support import decimals, durations
+from jaxbandit.support.refusals import BadInput, wrong
 
 DATE = "a date such as 2026-01-31 or 2026-01-31T12:00"
 

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from jaxbandit.base.refusals import refuse
 from jaxbandit.decide.variants.visitor_log import Log
+from jaxbandit.support.refusals import refuse
 
 HOW = ("sum", "any", "last")  # the outcomes of a unit become one
 

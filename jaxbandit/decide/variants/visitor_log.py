@@ -6,9 +6,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from jaxbandit.base.columns import MISSING, cells, numbers, read_columns
-from jaxbandit.base.refusals import nearest, refuse, wrong
 from jaxbandit.decide.variants import times
+from jaxbandit.support.columns import MISSING, cells, numbers, read_columns
+from jaxbandit.support.refusals import nearest, refuse, wrong
 
 MOST_VARIANTS = 30  # all pairs are compared
 MOST_VISITORS = 10**8  # that counts may stand for: each becomes a row

@@ -14,8 +14,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxbandit.base import checks
-from jaxbandit.base.types import PyTree
 from jaxbandit.engine.driver import ahead, interrupts
 from jaxbandit.engine.driver.execution import Execution, Progress
 from jaxbandit.engine.layout import compiling, sizes
@@ -25,6 +23,8 @@ from jaxbandit.engine.rounds.single import Make
 from jaxbandit.engine.rounds.step import without_notes
 from jaxbandit.engine.storage import identity
 from jaxbandit.engine.storage.checkpoint import Checkpoint, Finished, Rows, Segment
+from jaxbandit.support import checks
+from jaxbandit.support.types import PyTree
 
 CALL_SECONDS = 0.5  # intended duration of a call of the compiled loop
 FIRST_BLOCKS = 8  # number of blocks of steps of the first call
@@ -127,7 +127,7 @@ class Program(ABC):
                 "generator": call.implementation,
                 **identity.surroundings(self.platform),
             }
-            with Checkpoint(call.execution.checkpoint_dir, self.identity) as self.checkpoint:
+            with Checkpoint(call.execution.directory, self.identity) as self.checkpoint:
                 if finished is not None:
                     self._take_over(finished.rows(self.identity, self._names(), self.first_run, self.num_runs))
                 for rows in self.checkpoint.ended():

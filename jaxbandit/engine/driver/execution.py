@@ -6,9 +6,9 @@ from typing import Any, NamedTuple
 
 import jax
 
-from jaxbandit.base import checks
-from jaxbandit.base.types import Device
 from jaxbandit.engine.layout.compiled import cores
+from jaxbandit.support import checks
+from jaxbandit.support.types import Device
 
 
 class Progress(NamedTuple):
@@ -39,7 +39,7 @@ class Execution(NamedTuple):
         rounds one run at a time in any case.
       chunk: number of steps in one call of the compiled loop, >= 1, rounded up to whole blocks of at most 64. Default:
         as many as take about a second or less.
-      checkpoint_dir: directory in which interrupted runs save their state, and from which the same call resumes, also
+      directory: directory in which interrupted runs save their state, and from which the same call resumes, also
         with another Execution and another number of runs. One process can use it at a time. Default: nothing is saved.
       progress: whether to show a progress bar on stderr, or a function that receives `Progress` from time to time, from
         any thread. Default: a bar on a terminal only, if tqdm is installed. A compilation of more than two seconds
@@ -54,7 +54,7 @@ class Execution(NamedTuple):
     send_back: bool = False
     width: int | None = None
     chunk: int | None = None
-    checkpoint_dir: str | Path | None = None
+    directory: str | Path | None = None
     progress: bool | Callable[[Progress], None] | None = None
 
     def updated(self, **fields: Any) -> "Execution":

@@ -10,8 +10,6 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from jaxbandit.base import checks
-from jaxbandit.base.types import PyTree
 from jaxbandit.engine.driver.drive import Call
 from jaxbandit.engine.driver.execution import DEFAULT, Execution
 from jaxbandit.engine.driver.tiles import FixedHorizon, Recorded
@@ -20,6 +18,8 @@ from jaxbandit.engine.rounds.moments import Moments
 from jaxbandit.engine.rounds.single import Make
 from jaxbandit.engine.rounds.states import is_state, kept_of
 from jaxbandit.engine.storage.checkpoint import Finished
+from jaxbandit.support import checks
+from jaxbandit.support.types import PyTree
 
 
 class Record(NamedTuple):
@@ -113,9 +113,9 @@ def simulate_cell(
       A Record.
 
     Raises:
-      ValueError: an argument is out of range, checkpoint_dir or `finished` belongs to another simulation, or another
-        process is using checkpoint_dir.
-      KeyboardInterrupt: the process was interrupted; the state has been saved in checkpoint_dir.
+      ValueError: an argument is out of range, the directory or `finished` belongs to another simulation, or another
+        process is using the directory.
+      KeyboardInterrupt: the process was interrupted; the state has been saved in the directory.
     """
     horizon = checks.integer("simulate", "horizon", horizon, 1, 2**31 - 2 * 64)
     chosen = checks.precision("simulate", precision, "horizon", horizon)

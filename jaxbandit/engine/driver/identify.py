@@ -7,13 +7,13 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from jaxbandit.base import checks
-from jaxbandit.base.types import PyTree
 from jaxbandit.engine.driver.drive import Call
 from jaxbandit.engine.driver.execution import DEFAULT, Execution
 from jaxbandit.engine.driver.queues import UntilStop
 from jaxbandit.engine.rounds.single import Make
 from jaxbandit.engine.storage.checkpoint import Finished
+from jaxbandit.support import checks
+from jaxbandit.support.types import PyTree
 
 MOST_PULLS = 10**15  # limit of max_rounds for batches, whose pulls are counted in 64 bits
 

@@ -15,13 +15,13 @@ import numpy as np
 from jax import lax
 
 from jaxbandit.base.contract import Outcome
-from jaxbandit.base.types import Array, Key, PyTree
 from jaxbandit.engine.driver.program import ROUND, apart, drawn
 from jaxbandit.engine.layout import sizes
 from jaxbandit.engine.layout.batching import batch_last, constant_flags
 from jaxbandit.engine.rounds import keys
 from jaxbandit.engine.rounds.recorder import Tally
 from jaxbandit.engine.rounds.stopping import EMPTY, LIVE, StoppingRun
+from jaxbandit.support.types import Array, Key, PyTree
 
 REFILL_SHARE = 32  # a refill costs as much as a few steps, so it waits until 1/32 of the lanes are free
 REPLAN_SHARE = 4  # replanning is expensive work on all lanes, so it waits until 1/4 of the live ones need it

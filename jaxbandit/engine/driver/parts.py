@@ -16,7 +16,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from jaxbandit.base import reading
 from jaxbandit.base.contract import Outcome
 from jaxbandit.engine.driver.horizon import Record, means
 from jaxbandit.engine.driver.horizon import more as more_of
@@ -25,6 +24,7 @@ from jaxbandit.engine.rounds.metrics import is_curve
 from jaxbandit.engine.rounds.moments import Moments
 from jaxbandit.engine.rounds.states import is_per_run
 from jaxbandit.engine.storage import identity, npz
+from jaxbandit.support import reading
 
 RUNS = (
     "regret",

@@ -14,13 +14,13 @@ import numpy as np
 from jax import lax
 from jax.sharding import Mesh, PartitionSpec
 
-from jaxbandit.base.types import Array, Device, Key, PyTree
 from jaxbandit.engine.layout import sizes
 from jaxbandit.engine.layout.batching import RUNS, batch_last, constant_flags, without_splits
 from jaxbandit.engine.rounds import keys
 from jaxbandit.engine.rounds.metrics import METRIC
 from jaxbandit.engine.rounds.recorder import Measured, Tally
 from jaxbandit.engine.rounds.single import SingleRun
+from jaxbandit.support.types import Array, Device, Key, PyTree
 
 AXIS = "runs"
 ROUND = "round"  # name of the operations of a round in profiles and in the compiled program

@@ -10,7 +10,6 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxbandit.base.contract import Outcome
-from jaxbandit.base.types import Array, Device, PyTree
 from jaxbandit.engine.driver.drive import NOT_ENDED, Call, Chunk, Player, Program
 from jaxbandit.engine.driver.lanes import REFILL_SHARE, LaneLoop, Lanes, Report
 from jaxbandit.engine.layout import sizes
@@ -19,6 +18,7 @@ from jaxbandit.engine.rounds.recorder import MISCOUNTED
 from jaxbandit.engine.rounds.step import ContractError
 from jaxbandit.engine.rounds.stopping import EMPTY, LIVE, StoppingRun
 from jaxbandit.engine.storage.checkpoint import Rows, Segment, columns, joined, shares, size, unknown
+from jaxbandit.support.types import Array, Device, PyTree
 
 COMPILE_SECONDS = 1.0  # approximate time to compile the loop for fewer lanes
 NARROWING = 4  # compaction divides the number of lanes by this

@@ -9,7 +9,6 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxbandit.base.contract import Outcome
-from jaxbandit.base.types import PyTree
 from jaxbandit.engine.driver.drive import NOT_ENDED, Call, Chunk, Player, Program
 from jaxbandit.engine.driver.program import Functions, TileLoop, sharded
 from jaxbandit.engine.layout import sizes
@@ -21,6 +20,7 @@ from jaxbandit.engine.rounds.single import SingleRun
 from jaxbandit.engine.rounds.states import is_state
 from jaxbandit.engine.rounds.step import ContractError
 from jaxbandit.engine.storage.checkpoint import Rows, Segment, unknown
+from jaxbandit.support.types import PyTree
 
 JUDGED = ("nonfinite", "out_of_range", "miscounted")  # the entries of a report that determine the outcome
 

@@ -27,10 +27,10 @@ from typing import TypeVar
 import jax
 import jax.numpy as jnp
 
-from jaxbandit.base.types import Array, PyTree
 from jaxbandit.engine.layout import analysis, jaxprs, work
 from jaxbandit.engine.layout.compiled import warn_once
 from jaxbandit.engine.layout.replay import RUNS, replay, with_runs
+from jaxbandit.support.types import Array, PyTree
 
 T = TypeVar("T")
 

@@ -13,9 +13,9 @@ from typing import Any
 import jax
 from jax.stages import Lowered
 
-from jaxbandit.base.numerics import lapack_lock
-from jaxbandit.base.types import Device, PyTree
 from jaxbandit.engine.layout import compiling, whole_loops
+from jaxbandit.support.numerics import lapack_lock
+from jaxbandit.support.types import Device, PyTree
 
 MOST = 64  # programs in the cache
 CPU_OPTIONS = {

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from typing import Any
 
-from jaxbandit.base import text, threads
+from jaxbandit.support import text, threads
 
 SECONDS = 2.0
 

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, NoReturn, TypeVar
 import jax
 import numpy as np
 
-from jaxbandit.base.types import Array, ArrayLike, PyTree
+from jaxbandit.support.types import Array, ArrayLike, PyTree
 
 ShapeDtype = jax.ShapeDtypeStruct  # or another object with a shape and a dtype
 Variable = Hashable

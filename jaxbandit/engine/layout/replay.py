@@ -15,9 +15,9 @@ import numpy as np
 from jax import lax
 from jax.core import Tracer
 
-from jaxbandit.base.types import Array, Key
 from jaxbandit.engine.layout import search, whole_loops
 from jaxbandit.engine.layout.jaxprs import Equation, Literal, Program, ShapeDtype, evaluate
+from jaxbandit.support.types import Array, Key
 
 RUNS = -1  # the batch axis comes last, so that a pass over one arm of all runs is contiguous
 

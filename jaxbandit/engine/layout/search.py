@@ -13,8 +13,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from jaxbandit.base.types import Array, ArrayLike
 from jaxbandit.engine.layout.jaxprs import Equation
+from jaxbandit.support.types import Array, ArrayLike
 
 LEAST = 17  # smallest number of entries for which the loop is faster
 UNROLLED = 2  # number of arms per iteration if the computation of an index is short (benchmarks/results/engine.md)

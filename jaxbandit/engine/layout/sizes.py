@@ -20,8 +20,8 @@ from typing import NamedTuple
 
 import jax
 
-from jaxbandit.base.types import Device
 from jaxbandit.engine.layout.compiled import total_memory
+from jaxbandit.support.types import Device
 
 LANE_MULTIPLE = 16  # one 512-bit vector of float32, which avoids a scalar remainder loop with different rounding
 LANES_LEAST = 64  # shorter loops may be unrolled and rounded differently, and would not be faster

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxbandit.base.contract import Algorithm, Arms, Environment
-from jaxbandit.base.types import PyTree
+from jaxbandit.support.types import PyTree
 
 EXAMPLE = "jax.ShapeDtypeStruct((2,), jnp.int32)"
 

@@ -9,11 +9,11 @@ import jax
 import jax.numpy as jnp
 
 from jaxbandit.base.contract import Algorithm, Environment, Offer, no_observation
-from jaxbandit.base.types import Key, PyTree
 from jaxbandit.engine.layout import batching
 from jaxbandit.engine.rounds import keys
 from jaxbandit.engine.rounds import step as rounds
 from jaxbandit.engine.rounds.step import ContractError
+from jaxbandit.support.types import Key, PyTree
 
 FITTING = {1: "lin_ucb_disjoint", 2: "lin_ucb_shared"}  # a rule for a float context with so many axes, as advice
 KIND = keys.IMPLEMENTATIONS[0]  # any generator: only shapes and dependences are traced

@@ -7,11 +7,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxbandit.base import checks
 from jaxbandit.base.contract import Algorithm, Arms, Environment, Rewards
-from jaxbandit.base.numerics import as_float
-from jaxbandit.base.types import Array, Numbers, PyTree, Scalar
 from jaxbandit.engine.rounds import actions, contexts
+from jaxbandit.support import checks
+from jaxbandit.support.numerics import as_float
+from jaxbandit.support.types import Array, Numbers, PyTree, Scalar
 
 TIE = 1e-12  # relative tolerance: two scales this close count as equal
 

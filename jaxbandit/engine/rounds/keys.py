@@ -18,8 +18,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from jaxbandit.base import checks
-from jaxbandit.base.types import Array, Key
+from jaxbandit.support import checks
+from jaxbandit.support.types import Array, Key
 
 IMPLEMENTATIONS = ("threefry4x32", "threefry2x32")
 OF_PULLS = "threefry2x32"  # generator of the keys for users, whose data are two words, as users of JAX expect

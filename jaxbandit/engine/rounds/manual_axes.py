@@ -10,7 +10,7 @@ from typing import Any
 import jax
 from jax import lax
 
-from jaxbandit.base.types import PyTree
+from jaxbandit.support.types import PyTree
 
 
 def as_after(body: Callable[[PyTree], PyTree], carry: PyTree) -> PyTree:

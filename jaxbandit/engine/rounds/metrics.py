@@ -8,12 +8,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxbandit.base.domains import NAME, check
 from jaxbandit.base.metrics import Metric, Round
-from jaxbandit.base.numerics import as_float, kahan_pair
-from jaxbandit.base.refusals import refuse
-from jaxbandit.base.types import Array, PyTree
 from jaxbandit.engine.rounds.step import ContractError, Played, called, same_state
+from jaxbandit.support.domains import NAME, check
+from jaxbandit.support.numerics import as_float, kahan_pair
+from jaxbandit.support.refusals import refuse
+from jaxbandit.support.types import Array, PyTree
 
 # Results are arrays by name; this comes before the name of a metric.
 METRIC = "metric/"

@@ -6,11 +6,11 @@ import jax
 import jax.numpy as jnp
 
 from jaxbandit.base.contract import Algorithm, Environment, Offer
-from jaxbandit.base.numerics import kahan_pair
-from jaxbandit.base.types import Array, PyTree
 from jaxbandit.engine.rounds import actions, fit
 from jaxbandit.engine.rounds.metrics import Carries, Metrics
 from jaxbandit.engine.rounds.step import ContractError, Played, called
+from jaxbandit.support.numerics import kahan_pair
+from jaxbandit.support.types import Array, PyTree
 
 MISCOUNTED = "algorithm.pulls does not sum to the number of rounds played: it must count every pull exactly once"
 REPORTED = ("pulls", "kinds")  # vectors of integers that are reported for every run

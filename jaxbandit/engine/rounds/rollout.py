@@ -11,12 +11,12 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from jaxbandit.base import checks
 from jaxbandit.base.contract import Algorithm, Environment, Outcome, action_of
-from jaxbandit.base.types import Array, Key, PyTree
 from jaxbandit.engine.rounds import actions, contexts, fit, keys, manual_axes
 from jaxbandit.engine.rounds import step as rounds
 from jaxbandit.engine.rounds.recorder import has_nan
+from jaxbandit.support import checks
+from jaxbandit.support.types import Array, Key, PyTree
 
 
 class Rollout(NamedTuple):

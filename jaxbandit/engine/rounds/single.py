@@ -8,12 +8,12 @@ import jax.numpy as jnp
 
 from jaxbandit.base import side_by_side
 from jaxbandit.base.contract import Algorithm, Environment
-from jaxbandit.base.types import Array, PyTree
 from jaxbandit.engine.layout import batching, whole_loops
 from jaxbandit.engine.rounds import actions, contexts, fit, metrics, recorder, states
 from jaxbandit.engine.rounds import step as rounds
 from jaxbandit.engine.rounds.recorder import Measured, Recorder, Tally
 from jaxbandit.engine.rounds.step import Played, same_state
+from jaxbandit.support.types import Array, PyTree
 
 Make = Callable[[PyTree], tuple[Algorithm, Environment]]  # of traced arguments
 

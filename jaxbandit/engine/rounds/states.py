@@ -7,10 +7,10 @@ import jax
 import jax.numpy as jnp
 
 from jaxbandit.base.contract import Algorithm
-from jaxbandit.base.refusals import refuse
-from jaxbandit.base.types import Array, PyTree
 from jaxbandit.engine.rounds.metrics import is_curve
 from jaxbandit.engine.rounds.step import called
+from jaxbandit.support.refusals import refuse
+from jaxbandit.support.types import Array, PyTree
 
 STATE = "state/"  # before the name of an entry of the last state in the name of an array of results
 

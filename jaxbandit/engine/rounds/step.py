@@ -10,9 +10,9 @@ import numpy as np
 
 from jaxbandit.base.batches import SetPulls
 from jaxbandit.base.contract import Algorithm, Environment, action_of
-from jaxbandit.base.numerics import argmax, as_float
-from jaxbandit.base.types import Array, PyTree
 from jaxbandit.engine.rounds import keys
+from jaxbandit.support.numerics import argmax, as_float
+from jaxbandit.support.types import Array, PyTree
 
 Words = tuple[Array, Array]  # key words of the environment and of the algorithm, uint32[words] each
 

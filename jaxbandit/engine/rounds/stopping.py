@@ -8,13 +8,13 @@ import jax
 import jax.numpy as jnp
 
 from jaxbandit.base.contract import Algorithm, Environment, Outcome
-from jaxbandit.base.types import Array, PyTree
 from jaxbandit.engine.layout import batching
 from jaxbandit.engine.rounds import fit
 from jaxbandit.engine.rounds import step as rounds
 from jaxbandit.engine.rounds.recorder import Recorder, Tally, has_nan
 from jaxbandit.engine.rounds.single import Make, SingleRun
 from jaxbandit.engine.rounds.step import ContractError
+from jaxbandit.support.types import Array, PyTree
 
 EMPTY = -2  # a lane without a run
 LIVE = -1  # a lane with a run in progress; any other status is the Outcome of a run

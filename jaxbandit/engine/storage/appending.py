@@ -9,8 +9,8 @@ import contextlib
 import os
 from pathlib import Path
 
-from jaxbandit.base.refusals import BadInput, refuse
 from jaxbandit.engine.storage import files
+from jaxbandit.support.refusals import BadInput, refuse
 
 try:
     import fcntl

@@ -14,11 +14,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from jaxbandit.base.refusals import refuse
 from jaxbandit.engine.storage import directories
 from jaxbandit.engine.storage import files as storage
 from jaxbandit.engine.storage.identity import Identity, require
 from jaxbandit.engine.storage.json_files import read_json, write_json
+from jaxbandit.support.refusals import refuse
 
 # The files of which a directory of checkpoints holds one; the last is written if an executor plays the runs.
 MARKS = ("identity.json", "done-*.npz", "live.npz", "parts/call.json")

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import filelock
 
-from jaxbandit.base.refusals import BadInput, NoLocks
 from jaxbandit.engine.storage.files import TEMPORARY, read_bytes, require_regular
+from jaxbandit.support.refusals import BadInput, NoLocks
 
 LOCK = ".lock"
 _HOLDER = re.compile(r"(process \d+ on .*)?", re.DOTALL)  # what a lock file contains, or nothing if it is just created

@@ -14,8 +14,8 @@ from typing import BinaryIO
 
 import numpy as np
 
-from jaxbandit.base.refusals import BadInput
 from jaxbandit.engine.storage import npz
+from jaxbandit.support.refusals import BadInput
 
 TEMPORARY = ".jaxbandit-{}.tmp"  # name of a file that is being written
 LARGEST = 2**32  # bytes of a file that is read as a whole

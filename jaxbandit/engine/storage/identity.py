@@ -16,9 +16,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxbandit.base.types import PyTree
-from jaxbandit.base.version import __version__, version_of
 from jaxbandit.engine.layout import jaxprs
+from jaxbandit.support.types import PyTree
+from jaxbandit.support.version import __version__, version_of
 
 Identity = Mapping[str, Any]  # plain data, because it is stored as JSON
 

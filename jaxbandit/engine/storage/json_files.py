@@ -5,9 +5,9 @@ import json
 from pathlib import Path
 from typing import Any
 
-from jaxbandit.base import reading
-from jaxbandit.base.refusals import BadInput
 from jaxbandit.engine.storage import files as storage
+from jaxbandit.support import reading
+from jaxbandit.support.refusals import BadInput
 
 DIGEST = "json_sha256"
 

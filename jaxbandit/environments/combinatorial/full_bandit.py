@@ -10,15 +10,15 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxbandit.base import checks
 from jaxbandit.base.batches import BatchRewards, SetPulls
 from jaxbandit.base.contract import Arms, Environment, Rewards
 from jaxbandit.base.declaration import declare
-from jaxbandit.base.numerics import as_float, matrix_vector, standard_normal
 from jaxbandit.base.truth import Truth
-from jaxbandit.base.types import Array, ArrayLike, Key, Scalar
 from jaxbandit.environments.means import means_of_state, sum_simple_regret
 from jaxbandit.environments.stationary.binomial import binomial
+from jaxbandit.support import checks
+from jaxbandit.support.numerics import as_float, matrix_vector, standard_normal
+from jaxbandit.support.types import Array, ArrayLike, Key, Scalar
 
 
 class FullBanditState(NamedTuple):

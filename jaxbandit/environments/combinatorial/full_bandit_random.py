@@ -2,11 +2,11 @@
 
 import numpy as np
 
-from jaxbandit.base import checks
 from jaxbandit.base.contract import Environment
 from jaxbandit.base.declaration import declare
-from jaxbandit.base.types import ArrayLike, Scalar
 from jaxbandit.environments.combinatorial.full_bandit import full_bandit
+from jaxbandit.support import checks
+from jaxbandit.support.types import ArrayLike, Scalar
 
 
 @declare(

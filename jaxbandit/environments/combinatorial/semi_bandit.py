@@ -1,11 +1,11 @@
 """Semi-bandit feedback: a pull names a set of k arms and shows the reward of each member, 0 or 1."""
 
-from jaxbandit.base import checks
 from jaxbandit.base.contract import Arms, Environment, Rewards
 from jaxbandit.base.declaration import declare
-from jaxbandit.base.numerics import as_float
-from jaxbandit.base.types import Array, ArrayLike
 from jaxbandit.environments.combinatorial.full_bandit import FullBanditState, from_members
+from jaxbandit.support import checks
+from jaxbandit.support.numerics import as_float
+from jaxbandit.support.types import Array, ArrayLike
 
 
 @declare(

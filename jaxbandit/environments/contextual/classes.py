@@ -8,14 +8,14 @@ from typing import Literal, NamedTuple
 import jax.numpy as jnp
 import numpy as np
 
-from jaxbandit.base import checks
 from jaxbandit.base.contract import Arms, Environment, Rewards
 from jaxbandit.base.declaration import declare
-from jaxbandit.base.numerics import as_float, get_at
-from jaxbandit.base.refusals import python
-from jaxbandit.base.types import Array, ArrayLike
 from jaxbandit.environments import data_sets
 from jaxbandit.environments.contextual.row_orders import Order, entry, environment_of
+from jaxbandit.support import checks
+from jaxbandit.support.numerics import as_float, get_at
+from jaxbandit.support.refusals import python
+from jaxbandit.support.types import Array, ArrayLike
 
 Dataset = Literal["digits", "iris", "wine", "breast_cancer"]
 EXAMPLE = ((0.1, 2.0), (0.3, -1.0), (0.9, 0.5), (0.8, 1.5), (0.2, -2.0))

@@ -10,10 +10,10 @@ from typing import Any, Literal, NamedTuple
 import jax
 import jax.numpy as jnp
 
-from jaxbandit.base import checks
-from jaxbandit.base.numerics import as_float, normal_of_words
-from jaxbandit.base.refusals import python
-from jaxbandit.base.types import Array, ArrayLike, Key
+from jaxbandit.support import checks
+from jaxbandit.support.numerics import as_float, normal_of_words
+from jaxbandit.support.refusals import python
+from jaxbandit.support.types import Array, ArrayLike, Key
 
 LawName = Literal["normal", "sphere"]
 

@@ -5,12 +5,12 @@ Abbasi-Yadkori, Pal and Szepesvari (2011, OFUL): an action set in each round, wi
 
 import jax.numpy as jnp
 
-from jaxbandit.base import checks
 from jaxbandit.base.contract import Environment
 from jaxbandit.base.declaration import declare
-from jaxbandit.base.types import Array, ArrayLike, Scalar
 from jaxbandit.environments.contextual.laws import LawName
 from jaxbandit.environments.contextual.means_of_contexts import environment_of, parameters_of
+from jaxbandit.support import checks
+from jaxbandit.support.types import Array, ArrayLike, Scalar
 
 TABLE = ((1.0, 0.0), (0.6, 0.8), (0.0, -1.0), (0.5, 0.5))
 

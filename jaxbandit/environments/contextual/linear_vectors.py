@@ -7,9 +7,9 @@ import jax.numpy as jnp
 
 from jaxbandit.base.contract import Environment
 from jaxbandit.base.declaration import declare
-from jaxbandit.base.types import Array, ArrayLike, Scalar
 from jaxbandit.environments.contextual.laws import LawName
 from jaxbandit.environments.contextual.means_of_contexts import environment_of, parameters_of
+from jaxbandit.support.types import Array, ArrayLike, Scalar
 
 EXAMPLE = ((1.0, 0.2), (-0.5, 0.9), (0.1, -0.8))
 

@@ -3,14 +3,14 @@
 Filippi, Cappe, Garivier and Szepesvari (2010, GLM-UCB), with the logistic link and new features in every round.
 """
 
-from jaxbandit.base import checks
 from jaxbandit.base.contract import Environment
 from jaxbandit.base.declaration import declare
-from jaxbandit.base.types import ArrayLike, Scalar
 from jaxbandit.environments.contextual.laws import LawName
 from jaxbandit.environments.contextual.linear_matrix import linear_means
 from jaxbandit.environments.contextual.logistic_vectors import logistic
 from jaxbandit.environments.contextual.means_of_contexts import environment_of, parameters_of
+from jaxbandit.support import checks
+from jaxbandit.support.types import ArrayLike, Scalar
 
 
 @declare(

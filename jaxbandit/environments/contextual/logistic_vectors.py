@@ -4,14 +4,14 @@ from collections.abc import Callable
 
 import jax
 
-from jaxbandit.base import checks
 from jaxbandit.base.contract import Environment
 from jaxbandit.base.declaration import declare
-from jaxbandit.base.numerics import as_float
-from jaxbandit.base.types import Array, ArrayLike, Scalar
 from jaxbandit.environments.contextual.laws import LawName
 from jaxbandit.environments.contextual.linear_vectors import EXAMPLE, linear_means
 from jaxbandit.environments.contextual.means_of_contexts import environment_of, parameters_of
+from jaxbandit.support import checks
+from jaxbandit.support.numerics import as_float
+from jaxbandit.support.types import Array, ArrayLike, Scalar
 
 
 @declare(

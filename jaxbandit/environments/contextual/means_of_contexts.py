@@ -9,12 +9,12 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
-from jaxbandit.base import checks
 from jaxbandit.base.contract import Arms, Environment, Rewards
-from jaxbandit.base.numerics import as_float, get_at, normal_of_words, numbered_key, standard_normal
 from jaxbandit.base.truth import Truth, nothing
-from jaxbandit.base.types import Array, ArrayLike, Key, Scalar
 from jaxbandit.environments.contextual.laws import Law, LawName, law_of, table_leaf
+from jaxbandit.support import checks
+from jaxbandit.support.numerics import as_float, get_at, normal_of_words, numbered_key, standard_normal
+from jaxbandit.support.types import Array, ArrayLike, Key, Scalar
 
 
 class ContextsState(NamedTuple):

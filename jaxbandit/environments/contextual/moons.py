@@ -8,11 +8,11 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
-from jaxbandit.base import checks
 from jaxbandit.base.contract import Arms, Environment, Rewards
 from jaxbandit.base.declaration import declare
-from jaxbandit.base.numerics import as_float, normal_of_words, numbered_key
-from jaxbandit.base.types import Array, Key, Scalar
+from jaxbandit.support import checks
+from jaxbandit.support.numerics import as_float, normal_of_words, numbered_key
+from jaxbandit.support.types import Array, Key, Scalar
 
 
 class MoonsState(NamedTuple):

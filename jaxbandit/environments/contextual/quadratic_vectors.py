@@ -7,10 +7,10 @@ import jax.numpy as jnp
 
 from jaxbandit.base.contract import Environment
 from jaxbandit.base.declaration import declare
-from jaxbandit.base.types import Array, ArrayLike, Scalar
 from jaxbandit.environments.contextual.laws import LawName
 from jaxbandit.environments.contextual.linear_vectors import EXAMPLE, linear_means
 from jaxbandit.environments.contextual.means_of_contexts import environment_of, parameters_of
+from jaxbandit.support.types import Array, ArrayLike, Scalar
 
 
 @declare(

@@ -9,13 +9,13 @@ from typing import NamedTuple
 import jax.numpy as jnp
 import numpy as np
 
-from jaxbandit.base import checks
 from jaxbandit.base.contract import Arms, Environment, Offer, Rewards
 from jaxbandit.base.declaration import declare
-from jaxbandit.base.numerics import as_float, get_at
-from jaxbandit.base.refusals import python
-from jaxbandit.base.types import Array, ArrayLike, PyTree
 from jaxbandit.environments.contextual.row_orders import Order, entry, environment_of
+from jaxbandit.support import checks
+from jaxbandit.support.numerics import as_float, get_at
+from jaxbandit.support.refusals import python
+from jaxbandit.support.types import Array, ArrayLike, PyTree
 
 CONTEXTS = ((1.0, 0.0), (0.6, 0.8), (0.0, -1.0), (0.5, 0.5))
 REWARDS = ((0.0, 1.0), (0.5, 0.25), (1.0, 0.0), (0.25, 0.75))

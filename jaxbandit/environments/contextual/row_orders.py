@@ -10,12 +10,12 @@ from typing import Literal, NamedTuple
 import jax
 import jax.numpy as jnp
 
-from jaxbandit.base import checks
 from jaxbandit.base.contract import Arms, Environment, Rewards
-from jaxbandit.base.numerics import get_at
-from jaxbandit.base.types import Array, Key, PyTree
 from jaxbandit.environments.contextual.laws import row_numbers
 from jaxbandit.environments.means import arm_order
+from jaxbandit.support import checks
+from jaxbandit.support.numerics import get_at
+from jaxbandit.support.types import Array, Key, PyTree
 
 Order = Literal["shuffle", "draw", "as_is"]
 

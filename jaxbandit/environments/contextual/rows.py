@@ -6,15 +6,15 @@ from typing import Any
 
 import numpy as np
 
-from jaxbandit.base import checks, csv_rows, reading
-from jaxbandit.base.columns import Table, cells, numbers, read_columns
 from jaxbandit.base.contract import Environment
 from jaxbandit.base.declaration import declare
-from jaxbandit.base.refusals import BadInput, nearest, python, reason
 from jaxbandit.environments import data_sets
 from jaxbandit.environments.contextual.classes import classes
 from jaxbandit.environments.contextual.rewards_table import rewards_table
 from jaxbandit.environments.contextual.row_orders import Order
+from jaxbandit.support import checks, csv_rows, reading
+from jaxbandit.support.columns import Table, cells, numbers, read_columns
+from jaxbandit.support.refusals import BadInput, nearest, python, reason
 
 Names = str | tuple[str, ...]
 

@@ -10,17 +10,17 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxbandit.base import checks
 from jaxbandit.base.batches import BatchRewards
 from jaxbandit.base.contract import Arms, Environment, Rewards
 from jaxbandit.base.declaration import declare
-from jaxbandit.base.numerics import as_float, get_at
 from jaxbandit.base.truth import Truth
-from jaxbandit.base.types import Array, ArrayLike, Key, Scalar
 from jaxbandit.environments.linear_arms.linear_truth import linear_known, linear_truth
 from jaxbandit.environments.means import equal_if_rounded, means_of_state, simple_regret
 from jaxbandit.environments.stationary.binomial import binomial
 from jaxbandit.environments.stationary.gaussian import gaussian
+from jaxbandit.support import checks
+from jaxbandit.support.numerics import as_float, get_at
+from jaxbandit.support.types import Array, ArrayLike, Key, Scalar
 
 _ROUNDING = 1e-12  # by how much an inner product may exceed 1
 

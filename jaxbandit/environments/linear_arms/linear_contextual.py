@@ -11,14 +11,14 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxbandit.base import checks
 from jaxbandit.base.contract import Arms, Environment, Rewards
 from jaxbandit.base.declaration import declare
-from jaxbandit.base.numerics import as_float, get_at, standard_normal
 from jaxbandit.base.truth import Truth
-from jaxbandit.base.types import Array, ArrayLike, Key, PyTree, Scalar
 from jaxbandit.environments.linear_arms.linear_truth import linear_known, linear_truth
 from jaxbandit.environments.means import means_of_state
+from jaxbandit.support import checks
+from jaxbandit.support.numerics import as_float, get_at, standard_normal
+from jaxbandit.support.types import Array, ArrayLike, Key, PyTree, Scalar
 
 _SUM = 1e-9  # by how much the sum of probabilities may differ from 1, because they are given as decimals
 

@@ -8,12 +8,12 @@ from typing import Literal
 
 import numpy as np
 
-from jaxbandit.base import checks
 from jaxbandit.base.contract import Environment
 from jaxbandit.base.declaration import declare
-from jaxbandit.base.types import Scalar
 from jaxbandit.environments import data_sets
 from jaxbandit.environments.linear_arms.linear_contextual import linear_contextual
+from jaxbandit.support import checks
+from jaxbandit.support.types import Scalar
 
 Dataset = Literal["digits", "wine", "breast_cancer"]
 _PENALTY = 1.0  # penalty of the ridge regression on standardized columns

@@ -10,11 +10,11 @@ import numpy as np
 
 from jaxbandit.base.contract import Environment
 from jaxbandit.base.declaration import declare
-from jaxbandit.base.numerics import as_float
 from jaxbandit.base.truth import Truth
-from jaxbandit.base.types import Array, ArrayLike, Key, Scalar
 from jaxbandit.environments.linear_arms.linear_contextual import checked, from_means, masked
 from jaxbandit.environments.means import means_of_state
+from jaxbandit.support.numerics import as_float
+from jaxbandit.support.types import Array, ArrayLike, Key, Scalar
 
 
 @declare(

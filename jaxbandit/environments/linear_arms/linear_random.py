@@ -9,11 +9,11 @@ from typing import Literal
 
 import numpy as np
 
-from jaxbandit.base import checks
 from jaxbandit.base.contract import Environment
 from jaxbandit.base.declaration import declare
-from jaxbandit.base.types import Scalar
 from jaxbandit.environments.linear_arms.linear import linear
+from jaxbandit.support import checks
+from jaxbandit.support.types import Scalar
 
 
 @declare(

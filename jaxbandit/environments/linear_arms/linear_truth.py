@@ -3,8 +3,8 @@
 import numpy as np
 
 from jaxbandit.base.truth import Truth
-from jaxbandit.base.types import ArrayLike, Scalar
 from jaxbandit.environments.means import means_of_state
+from jaxbandit.support.types import ArrayLike, Scalar
 from jaxbandit.theory import bounds  # its names are imported when they are called
 
 MOST_NUMBERS = 1000  # largest number of feature entries for which the regret constant is computed within seconds

@@ -8,12 +8,12 @@ import jax.numpy as jnp
 import numpy as np
 from jax.core import Tracer
 
-from jaxbandit.base import checks
 from jaxbandit.base.contract import Environment
 from jaxbandit.base.declaration import declare
-from jaxbandit.base.numerics import as_float
-from jaxbandit.base.types import ArrayLike, Scalar
 from jaxbandit.environments.linear_arms.linear import linear
+from jaxbandit.support import checks
+from jaxbandit.support.numerics import as_float
+from jaxbandit.support.types import ArrayLike, Scalar
 
 
 @declare(

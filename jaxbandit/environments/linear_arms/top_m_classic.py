@@ -2,13 +2,13 @@
 
 import numpy as np
 
-from jaxbandit.base import checks
 from jaxbandit.base.contract import Environment
 from jaxbandit.base.declaration import declare
-from jaxbandit.base.types import ArrayLike, Scalar
 from jaxbandit.environments.linear_arms.linear import linear
 from jaxbandit.environments.linear_arms.linear_truth import linear_known
 from jaxbandit.environments.linear_arms.soare import at_angle
+from jaxbandit.support import checks
+from jaxbandit.support.types import ArrayLike, Scalar
 
 
 @declare(

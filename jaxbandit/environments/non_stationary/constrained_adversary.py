@@ -4,12 +4,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxbandit.base import checks
 from jaxbandit.base.contract import Environment, Rewards
 from jaxbandit.base.declaration import declare
-from jaxbandit.base.numerics import as_float
-from jaxbandit.base.types import Array, Scalar
 from jaxbandit.environments.non_stationary.piecewise import piecewise
+from jaxbandit.support import checks
+from jaxbandit.support.numerics import as_float
+from jaxbandit.support.types import Array, Scalar
 from jaxbandit.theory import bounds  # its names are imported when they are called
 
 MOST_ROUNDS = 2**31

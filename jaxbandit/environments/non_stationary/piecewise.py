@@ -7,11 +7,11 @@ from typing import NamedTuple
 import jax.numpy as jnp
 import numpy as np
 
-from jaxbandit.base import checks
 from jaxbandit.base.contract import Arms, Environment, Noise, Rewards
-from jaxbandit.base.numerics import as_float, get_at
 from jaxbandit.base.truth import Schedule, Truth
-from jaxbandit.base.types import Array, ArrayLike, Key
+from jaxbandit.support import checks
+from jaxbandit.support.numerics import as_float, get_at
+from jaxbandit.support.types import Array, ArrayLike, Key
 
 
 class Clock(NamedTuple):

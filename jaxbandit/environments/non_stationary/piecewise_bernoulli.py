@@ -6,9 +6,9 @@ import jax
 
 from jaxbandit.base.contract import Environment, Rewards
 from jaxbandit.base.declaration import declare
-from jaxbandit.base.numerics import as_float
-from jaxbandit.base.types import ArrayLike
 from jaxbandit.environments.non_stationary.piecewise import piecewise, segments
+from jaxbandit.support.numerics import as_float
+from jaxbandit.support.types import ArrayLike
 from jaxbandit.theory import bounds  # its names are imported when they are called
 
 

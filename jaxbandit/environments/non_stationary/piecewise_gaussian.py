@@ -2,12 +2,12 @@
 
 from collections.abc import Sequence
 
-from jaxbandit.base import checks
 from jaxbandit.base.contract import Environment, Rewards
 from jaxbandit.base.declaration import declare
-from jaxbandit.base.numerics import as_float, standard_normal
-from jaxbandit.base.types import ArrayLike, Scalar
 from jaxbandit.environments.non_stationary.piecewise import piecewise, segments
+from jaxbandit.support import checks
+from jaxbandit.support.numerics import as_float, standard_normal
+from jaxbandit.support.types import ArrayLike, Scalar
 from jaxbandit.theory import bounds  # its names are imported when they are called
 
 

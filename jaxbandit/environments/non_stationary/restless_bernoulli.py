@@ -6,13 +6,13 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from jaxbandit.base import checks
 from jaxbandit.base.contract import Arms, Environment, Rewards
 from jaxbandit.base.declaration import declare
-from jaxbandit.base.numerics import as_float, get_at, normal_of_words
 from jaxbandit.base.truth import Truth
-from jaxbandit.base.types import Array, ArrayLike, Key, Scalar
 from jaxbandit.environments.means import means_of_state
+from jaxbandit.support import checks
+from jaxbandit.support.numerics import as_float, get_at, normal_of_words
+from jaxbandit.support.types import Array, ArrayLike, Key, Scalar
 
 
 class RestlessState(NamedTuple):

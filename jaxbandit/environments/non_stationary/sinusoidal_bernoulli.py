@@ -4,13 +4,13 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from jaxbandit.base import checks
 from jaxbandit.base.contract import Arms, Environment, Rewards
 from jaxbandit.base.declaration import declare
-from jaxbandit.base.numerics import as_float, get_at
 from jaxbandit.base.truth import Truth
-from jaxbandit.base.types import Array, Scalar
 from jaxbandit.environments.non_stationary.piecewise import Clock, started, ticked
+from jaxbandit.support import checks
+from jaxbandit.support.numerics import as_float, get_at
+from jaxbandit.support.types import Array, Scalar
 
 
 @declare(

@@ -5,12 +5,12 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
-from jaxbandit.base import checks
 from jaxbandit.base.contract import Arms, Environment
 from jaxbandit.base.declaration import declare
-from jaxbandit.base.numerics import argmax, as_float
 from jaxbandit.base.truth import Truth
-from jaxbandit.base.types import Array, ArrayLike, Key
+from jaxbandit.support import checks
+from jaxbandit.support.numerics import argmax, as_float
+from jaxbandit.support.types import Array, ArrayLike, Key
 
 
 class CascadeState(NamedTuple):

@@ -10,12 +10,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxbandit.base import checks
 from jaxbandit.base.contract import Arms, Environment, Rewards
 from jaxbandit.base.declaration import declare
-from jaxbandit.base.numerics import argmax, as_float, get_at
 from jaxbandit.base.truth import Truth
-from jaxbandit.base.types import Array, ArrayLike, Key
+from jaxbandit.support import checks
+from jaxbandit.support.numerics import argmax, as_float, get_at
+from jaxbandit.support.types import Array, ArrayLike, Key
 
 TIE = 1e-6  # p_ij + p_ji may differ from 1, and p_ij from 1/2, by rounding errors of float32
 

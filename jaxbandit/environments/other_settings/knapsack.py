@@ -5,11 +5,11 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
-from jaxbandit.base import checks
 from jaxbandit.base.contract import Arms, Environment, Rewards
 from jaxbandit.base.declaration import declare
-from jaxbandit.base.numerics import as_float, get_at
-from jaxbandit.base.types import Array, ArrayLike, Key, Scalar
+from jaxbandit.support import checks
+from jaxbandit.support.numerics import as_float, get_at
+from jaxbandit.support.types import Array, ArrayLike, Key, Scalar
 
 Paid = tuple[Array, Array]  # reward float[], costs float[num_resources]
 

@@ -10,12 +10,12 @@ from typing import Literal
 
 import numpy as np
 
-from jaxbandit.base import checks
 from jaxbandit.base.contract import Environment
 from jaxbandit.base.declaration import declare
 from jaxbandit.environments.combinatorial.full_bandit import full_bandit
 from jaxbandit.environments.combinatorial.semi_bandit import semi_bandit
 from jaxbandit.environments.stationary.bernoulli import bernoulli
+from jaxbandit.support import checks
 
 _ALIASES = {"itmanage": "it"}  # the name in the source of the data
 

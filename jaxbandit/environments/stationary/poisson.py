@@ -5,14 +5,14 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
-from jaxbandit.base import checks
 from jaxbandit.base.batches import BatchRewards
 from jaxbandit.base.contract import Arms, Environment, Rewards
 from jaxbandit.base.declaration import declare
-from jaxbandit.base.numerics import as_float, get_at
-from jaxbandit.base.types import Array, ArrayLike, Key
 from jaxbandit.environments.means import means_of_run, poisson_arms, simple_regret
 from jaxbandit.environments.stationary.poisson_law import poisson_draw, poisson_inverse
+from jaxbandit.support import checks
+from jaxbandit.support.numerics import as_float, get_at
+from jaxbandit.support.types import Array, ArrayLike, Key
 
 
 class PoissonState(NamedTuple):

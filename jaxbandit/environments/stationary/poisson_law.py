@@ -11,9 +11,9 @@ from collections.abc import Callable
 import jax
 import jax.numpy as jnp
 
-from jaxbandit.base.numerics import as_float, x_minus_log1p
-from jaxbandit.base.types import Array, Key
 from jaxbandit.environments.stationary.binomial import stirling
+from jaxbandit.support.numerics import as_float, x_minus_log1p
+from jaxbandit.support.types import Array, Key
 
 _FEW = 10.0  # up to this mean the inversion starts from 0, beyond it from the mode
 _WIDE = 400.0  # from this mean on rejection is faster, since the inversion walks over four standard deviations

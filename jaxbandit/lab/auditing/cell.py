@@ -9,8 +9,8 @@ import math
 from collections.abc import Callable
 from typing import NamedTuple
 
-from jaxbandit.base.refusals import wrong
-from jaxbandit.base.types import Json
+from jaxbandit.support.refusals import wrong
+from jaxbandit.support.types import Json
 from jaxbandit.theory.confidence_sequence import confidence_sequence
 from jaxbandit.theory.intervals import bonferroni
 

@@ -12,9 +12,6 @@ from pathlib import Path
 import jax
 import numpy as np
 
-from jaxbandit.base.refusals import BadInput, refuse, resumable
-from jaxbandit.base.text import align
-from jaxbandit.base.types import Json
 from jaxbandit.engine.driver.execution import DEFAULT, Execution
 from jaxbandit.engine.storage import json_files
 from jaxbandit.lab.auditing.cell import Batch, Finding, Limits, audit_draws
@@ -31,6 +28,9 @@ from jaxbandit.running.results.loading import load_cell
 from jaxbandit.running.results.saving import save_cell, summary
 from jaxbandit.running.results.stopping import StoppingResult
 from jaxbandit.running.truth import means_of, sorted_means_of
+from jaxbandit.support.refusals import BadInput, refuse, resumable
+from jaxbandit.support.text import align
+from jaxbandit.support.types import Json
 from jaxbandit.theory.confidence_sequence import confidence_sequence
 from jaxbandit.theory.intervals import CONFIDENCE
 
@@ -179,7 +179,7 @@ class _Batches:
         checkpoint = None if self.folder is None else self.folder.with_name("checkpoint") / f"{self.cell.index:03d}"
         label = f"{self.cell.instance.name}/{self.cell.algorithm.name} after {first} runs"
         with progress_bar(number, label, "run", self.execution.progress) as advance:
-            execution = self.execution._replace(checkpoint_dir=checkpoint, progress=advance)
+            execution = self.execution._replace(directory=checkpoint, progress=advance)
             try:
                 batch = (
                     play(part, self.cell, self.truth, first_run=first, execution=execution)

@@ -69,8 +69,8 @@ class AB:
 
     def __call__(self) -> int:
         """Decide, and print the result."""
-        from jaxbandit.base.refusals import refuse
         from jaxbandit.decide.variants.ab import ab
+        from jaxbandit.support.refusals import refuse
 
         with bad_input():
             if self.late and self.none_late:
@@ -116,7 +116,7 @@ class AB:
 
 def _shares(planned: tuple[str, ...]) -> dict[str, float]:
     """Return the share of each variant by its name; raise BadInput for what is not a name and a share."""
-    from jaxbandit.base.refusals import wrong
+    from jaxbandit.support.refusals import wrong
 
     shares = {}
     for text in planned:

@@ -7,11 +7,11 @@ from typing import Annotated
 
 from tyro.conf import Positional, UseAppendAction, arg
 
-from jaxbandit.base import extras
 from jaxbandit.lab.cli import streams
 from jaxbandit.lab.cli.distribution_options import Divided
 from jaxbandit.lab.cli.endings import DONE
 from jaxbandit.lab.specs import source
+from jaxbandit.support import extras
 
 
 @dataclass(frozen=True)

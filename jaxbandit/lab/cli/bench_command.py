@@ -8,7 +8,7 @@ from typing import Annotated, ClassVar
 
 from tyro.conf import Positional, arg
 
-from jaxbandit.base.refusals import BadInput
+from jaxbandit.support.refusals import BadInput
 
 NEEDED = Path("benchmarks", "revisions.py")
 

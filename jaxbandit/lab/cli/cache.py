@@ -5,7 +5,7 @@ of the compiler. This module chooses its location and keeps it safe. Code compil
 another, so there is one directory per kind of processor, for machines that share a home directory. Damaged
 entries are deleted and compiled again, and the oldest entries are deleted when the cache exceeds its size limit. If the
 cache cannot be written, it is silently not used. Because its code is executed, it is not used either if another user
-could have written in it (`base/private.py`), and a line on stderr says so.
+could have written in it (`support/private.py`), and a line on stderr says so.
 
 The limit is not JAX's own, `jax_compilation_cache_max_size`: JAX then reads the whole directory before each entry that
 it writes (measured: 0.1 s a program with 1,000 entries, and a first command writes dozens), whereas here a command
@@ -22,7 +22,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from jaxbandit.base import private, text
+from jaxbandit.support import private, text
 
 LIMIT = 256 * 2**20  # bytes, checked at the start of a command; what the command itself compiles may exceed it
 # If the user has configured the cache of JAX, that configuration is used.

@@ -13,9 +13,9 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from jaxbandit.base import text
 from jaxbandit.lab.cli import cache, jax_settings, signals, streams
 from jaxbandit.lab.cli.endings import BAD_INPUT, DONE, INTERRUPTED
+from jaxbandit.support import text
 
 LONGEST = 300  # characters of a word of an error message, such as a path
 UNREADABLE = re.compile(r"Error parsing (\S+): no type matching (?:\{None\}\|)?(\S+) could be .* from \['(.*)'\]")
@@ -45,8 +45,8 @@ def _printed() -> int:
 
 
 def _run(argv: list[str], own_process: bool = False) -> int:
-    from jaxbandit.base.extras import MissingExtra
-    from jaxbandit.base.refusals import FULL, BadInput, NoLocks, RunsLeftOut, Unfinished, reason
+    from jaxbandit.support.extras import MissingExtra
+    from jaxbandit.support.refusals import FULL, BadInput, NoLocks, RunsLeftOut, Unfinished, reason
 
     try:
         command = _parse(argv)
@@ -99,11 +99,11 @@ def _warnings_as_lines(*categories: type[Warning]) -> Iterator[None]:
 
 def _parse(argv: list[str]) -> Callable[[], int] | int:
     """Return the command that `argv` asks for, or the exit status after help or an error message."""
-    from jaxbandit.base.extras import MissingExtra, lab
-    from jaxbandit.base.refusals import nearest
+    from jaxbandit.support.extras import MissingExtra, lab
+    from jaxbandit.support.refusals import nearest
 
     if argv == ["--version"]:
-        from jaxbandit.base.version import __version__
+        from jaxbandit.support.version import __version__
 
         print(f"jaxbandit {__version__}")
         return DONE

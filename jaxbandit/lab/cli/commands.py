@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import tyro
 from tyro.conf import Positional, UseAppendAction, arg
 
-from jaxbandit.base import extras
 from jaxbandit.lab.cli import streams
 from jaxbandit.lab.cli.ab_command import AB
 from jaxbandit.lab.cli.audit_command import Audit
@@ -30,6 +29,7 @@ from jaxbandit.lab.cli.session_commands import Ask, Repair, Status
 from jaxbandit.lab.cli.tune_command import Tune
 from jaxbandit.lab.specs import source
 from jaxbandit.running.results.report import table
+from jaxbandit.support import extras
 
 if TYPE_CHECKING:
     from jaxbandit.lab.specs.spec import Experiment

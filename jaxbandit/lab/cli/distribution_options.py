@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from tyro.conf import Positional, arg
 
-from jaxbandit.base.refusals import wrong
 from jaxbandit.lab.cli import streams
 from jaxbandit.lab.cli.endings import DONE
+from jaxbandit.support.refusals import wrong
 
 if TYPE_CHECKING:
     from jaxbandit.lab.specs.spec import Experiment

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from jaxbandit.base.refusals import FULL, BadInput, Unfinished, reason
 from jaxbandit.lab.cli.leaving import INTERRUPTED as INTERRUPTED
+from jaxbandit.support.refusals import FULL, BadInput, Unfinished, reason
 
 DONE = 0
 BUG = 1

@@ -70,10 +70,10 @@ class Evaluate:
 
     def __call__(self) -> int:
         """Evaluate, and print the result."""
-        from jaxbandit.base.refusals import refuse
         from jaxbandit.decide.logs.evaluate import evaluate
         from jaxbandit.decide.logs.forms import FEATURES
         from jaxbandit.decide.logs.read_log import read_log
+        from jaxbandit.support.refusals import refuse
 
         with bad_input():
             log = read_log(
@@ -123,7 +123,7 @@ def _named(given: str) -> tuple[str, str]:
 
 def _policy(path: Path, given: str, log: "Log") -> Any:
     """Return a policy as `evaluate` takes it; a name such as uniform stays a name, which it knows."""
-    from jaxbandit.base.refusals import nearest, wrong
+    from jaxbandit.support.refusals import nearest, wrong
 
     kind, colon, rest = given.partition(":")
     if kind == "column" and colon:
@@ -139,10 +139,10 @@ def _columns(path: Path, names: list[str], log: "Log") -> Any:
     """Return probabilities from one column with the arm that is taken, or from a column for each arm."""
     import numpy as np
 
-    from jaxbandit.base.columns import numbers, read_columns
-    from jaxbandit.base.refusals import refuse
     from jaxbandit.decide.logs.arms import actions_of
     from jaxbandit.decide.logs.log import SUM
+    from jaxbandit.support.columns import numbers, read_columns
+    from jaxbandit.support.refusals import refuse
 
     num_arms = log.num_arms
     if len(names) not in (1, num_arms):
@@ -161,8 +161,8 @@ def _columns(path: Path, names: list[str], log: "Log") -> Any:
 
 def _function(reference: str) -> Callable[[Any], Any]:
     """Return the function that a reference names, whose errors are raised as those of the user's code."""
-    from jaxbandit.base.refusals import BadInput, refuse
     from jaxbandit.lab.specs import references
+    from jaxbandit.support.refusals import BadInput, refuse
 
     try:
         found = references.found(reference)[2]

@@ -7,9 +7,9 @@ from typing import Annotated, Literal
 
 from tyro.conf import Positional, arg
 
-from jaxbandit.base.refusals import BadInput, unwritable
 from jaxbandit.lab.cli import listing, showing, streams
 from jaxbandit.lab.cli.endings import DONE
+from jaxbandit.support.refusals import BadInput, unwritable
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 import os
 
-from jaxbandit.base.refusals import error_line, show
+from jaxbandit.support.refusals import error_line, show
 
 PLATFORMS, NO_JIT = "JAX_PLATFORMS", "JAX_DISABLE_JIT"
 

@@ -5,10 +5,10 @@ import textwrap
 from typing import Any
 
 from jaxbandit.base.declaration import SETTINGS
-from jaxbandit.base.refusals import BadInput, refuse
 from jaxbandit.lab.cli import streams
 from jaxbandit.lab.specs import source
 from jaxbandit.lab.specs.entry import Entry
+from jaxbandit.support.refusals import BadInput, refuse
 
 WIDTH, INDENT = 80, 29
 HEADINGS = {  # group -> its heading

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from tyro.conf import Positional, arg
 
-from jaxbandit.base import decimals, reading
-from jaxbandit.base.refusals import refuse, show
 from jaxbandit.lab.cli.endings import DONE, bad_input
 from jaxbandit.lab.cli.session_commands import DIRECTORY, IMPORT, spec_of
+from jaxbandit.support import decimals, reading
+from jaxbandit.support.refusals import refuse, show
 
 if TYPE_CHECKING:
     from jaxbandit.decide.sessions.directory import SessionDirectory

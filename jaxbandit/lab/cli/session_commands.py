@@ -9,17 +9,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from tyro.conf import Positional, arg
 
-from jaxbandit.base import text
-from jaxbandit.base.refusals import BadInput, refuse, show
 from jaxbandit.lab.cli import streams
 from jaxbandit.lab.cli.endings import DONE, bad_input
+from jaxbandit.support import text
+from jaxbandit.support.refusals import BadInput, refuse, show
 
 if TYPE_CHECKING:
-    from jaxbandit.base.types import Json
     from jaxbandit.decide.sessions.certificate import Certificate
     from jaxbandit.decide.sessions.pulls import Pulls
     from jaxbandit.decide.sessions.session import Session
     from jaxbandit.lab.specs.session import SessionSpec
+    from jaxbandit.support.types import Json
 
 DIRECTORY = arg(metavar="DIR")
 IMPORT = arg(name="import")

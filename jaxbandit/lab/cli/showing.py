@@ -11,10 +11,10 @@ from typing import Any
 from jaxbandit.base import docstrings
 from jaxbandit.base.declaration import declaration_of
 from jaxbandit.base.parameters import Parameter
-from jaxbandit.base.refusals import BadInput, nearest, refuse
 from jaxbandit.lab.specs import references, source
 from jaxbandit.lab.specs.entry import Entry
 from jaxbandit.lab.specs.registry import ALGORITHMS, ENVIRONMENTS, FILLED, PROBLEM_DATA, WRAPPERS
+from jaxbandit.support.refusals import BadInput, nearest, refuse
 
 About = dict[str, Any]  # what is shown of a factory or of one of its arguments, as plain data
 WIDTH = 80

@@ -14,10 +14,10 @@ import time
 from collections.abc import Callable
 from typing import NoReturn
 
-from jaxbandit.base import threads
-from jaxbandit.base.refusals import error_line
 from jaxbandit.engine.driver import interrupts
 from jaxbandit.lab.cli.leaving import LINE, SIGNALS, leave
+from jaxbandit.support import threads
+from jaxbandit.support.refusals import error_line
 
 TWICE = "interrupted twice, so not saved again; run the same command to resume from the last save"
 GRACE = 5.0  # seconds to finish the current chunk; container managers usually kill ten seconds after SIGTERM

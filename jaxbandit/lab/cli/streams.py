@@ -14,7 +14,7 @@ import sys
 from collections.abc import Iterator
 from typing import Any, TextIO
 
-from jaxbandit.base.refusals import reason
+from jaxbandit.support.refusals import reason
 
 
 class _Descriptor(io.FileIO):

@@ -7,10 +7,10 @@ from typing import Annotated
 
 from tyro.conf import Positional, arg
 
-from jaxbandit.base import extras
 from jaxbandit.lab.cli import streams
 from jaxbandit.lab.cli.distribution_options import logs
 from jaxbandit.lab.cli.endings import DONE, bad_input, figures
+from jaxbandit.support import extras
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxbandit.base.contract import Algorithm, Arms
-from jaxbandit.base.types import Array, PyTree
 from jaxbandit.engine.rounds.actions import is_list
+from jaxbandit.support.types import Array, PyTree
 
 FEW = 64  # so many actions are all played; of more, this many random ones
 RANDOM = 8  # random sets of arms

@@ -9,12 +9,12 @@ from typing import NamedTuple
 
 import jax
 
-from jaxbandit.base import checks
 from jaxbandit.base.contract import Algorithm, Environment
 from jaxbandit.base.declaration import declaration_of
-from jaxbandit.base.types import Numbers
 from jaxbandit.lab.conformance import check_batches, check_play, check_trace
 from jaxbandit.lab.conformance.check_case import Case, CheckFailed
+from jaxbandit.support import checks
+from jaxbandit.support.types import Numbers
 
 __all__ = ["PROPERTIES", "CheckFailed", "Report", "check_algorithm"]
 

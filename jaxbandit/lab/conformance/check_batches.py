@@ -7,9 +7,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxbandit.base.contract import Algorithm, action_of
-from jaxbandit.base.types import Array, PyTree
 from jaxbandit.engine.rounds.step import stops
 from jaxbandit.lab.conformance.check_case import Case, as_arrays, explained, make_key, recommended, settled
+from jaxbandit.support.types import Array, PyTree
 
 BATCHES = 6  # number of batches to check
 MOST_PULLS = 5000  # largest batch that is also played one by one

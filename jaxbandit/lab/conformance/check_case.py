@@ -9,9 +9,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxbandit.base.contract import Algorithm, Environment
-from jaxbandit.base.numerics import argmax
-from jaxbandit.base.types import Array, Key, Numbers, PyTree
 from jaxbandit.engine.rounds.step import recommends
+from jaxbandit.support.numerics import argmax
+from jaxbandit.support.types import Array, Key, Numbers, PyTree
 
 
 class CheckFailed(AssertionError):

@@ -10,16 +10,16 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxbandit.base import checks
 from jaxbandit.base.batches import SetPulls
 from jaxbandit.base.contract import Environment, Offer
-from jaxbandit.base.numerics import as_float
-from jaxbandit.base.types import Array, PyTree
 from jaxbandit.engine.rounds.actions import contradiction, described
 from jaxbandit.engine.rounds.contexts import misdeclared
 from jaxbandit.lab.conformance import check_actions, check_truth
 from jaxbandit.lab.conformance.check_case import CheckFailed, describe, leaves, make_key
 from jaxbandit.lab.conformance.check_truth import SHARE
+from jaxbandit.support import checks
+from jaxbandit.support.numerics import as_float
+from jaxbandit.support.types import Array, PyTree
 
 PROPERTIES = {
     "traceable": "JAX can trace the functions, and tracing again gives the same program: all randomness is JAX's",

@@ -8,7 +8,6 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxbandit.base.contract import Algorithm, Choice, action_of
-from jaxbandit.base.types import Array, PyTree
 from jaxbandit.engine.layout import jaxprs
 from jaxbandit.engine.rounds.step import stops
 from jaxbandit.lab.conformance import check_actions
@@ -22,6 +21,7 @@ from jaxbandit.lab.conformance.check_case import (
     settled,
     waits,
 )
+from jaxbandit.support.types import Array, PyTree
 
 LAWS = (
     "tied Bernoulli arms",

@@ -11,7 +11,6 @@ from jax.core import Tracer
 
 from jaxbandit.base.batches import Batch
 from jaxbandit.base.contract import Algorithm, Arms, Phases, Replan, action_of
-from jaxbandit.base.types import Array, Key, PyTree
 from jaxbandit.engine.layout import jaxprs
 from jaxbandit.engine.layout.jaxprs import Program
 from jaxbandit.engine.rounds import actions
@@ -29,6 +28,7 @@ from jaxbandit.lab.conformance.check_case import (
     make_key,
     recommended,
 )
+from jaxbandit.support.types import Array, Key, PyTree
 
 
 class _Round(NamedTuple):

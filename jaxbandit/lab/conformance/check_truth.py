@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxbandit.base.contract import Arms, Environment
-from jaxbandit.base.types import Array, PyTree
+from jaxbandit.support.types import Array, PyTree
 
 SHARE = 1e-5  # rounding error of a mean or a gap, relative to the largest
 

@@ -9,10 +9,10 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from jaxbandit.base import threads
 from jaxbandit.engine.driver import ahead
 from jaxbandit.engine.layout import compiling
 from jaxbandit.engine.layout.compiled import scopes_of_thread
+from jaxbandit.support import threads
 
 
 @contextlib.contextmanager

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from pathlib import Path
 
-from jaxbandit.base.refusals import reason, refuse
 from jaxbandit.lab.experiments import directory
+from jaxbandit.support.refusals import reason, refuse
 
 # What is written before the first result: by `directory.claim`, and by the first ask of a session.
 FIRST_FILES = ("spec.toml", "provenance.json", "session.json", "log.jsonl")

@@ -13,8 +13,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from jaxbandit.base import reading
-from jaxbandit.base.refusals import BadInput, Unfinished, reason, refuse, show, unwritable
 from jaxbandit.engine.storage import directories, identity, json_files
 from jaxbandit.engine.storage import files as storage
 from jaxbandit.lab.specs import metrics, references, source
@@ -23,6 +21,8 @@ from jaxbandit.lab.specs.spec import Cell, Experiment
 from jaxbandit.running.results.base import Result
 from jaxbandit.running.results.loading import load_cell
 from jaxbandit.running.results.saving import PROVENANCE
+from jaxbandit.support import reading
+from jaxbandit.support.refusals import BadInput, Unfinished, reason, refuse, show, unwritable
 
 GROWS = ("instance", "algorithm")  # lists of an experiment that may have grown since the last call
 FREE = ("runs", "max_failed")  # keys that may have changed, because no single run depends on them

@@ -12,7 +12,6 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 from typing import Any
 
-from jaxbandit.base.refusals import BadInput, refuse, resumable
 from jaxbandit.engine.driver import parts
 from jaxbandit.engine.driver.execution import DEFAULT, Execution
 from jaxbandit.engine.layout import compiling
@@ -27,6 +26,7 @@ from jaxbandit.running.distribution.executors import Crew
 from jaxbandit.running.progress import progress_bar
 from jaxbandit.running.results.base import Result
 from jaxbandit.running.results.saving import cell_paths, save_cell, write_summary
+from jaxbandit.support.refusals import BadInput, refuse, resumable
 
 SHOWN = Execution(progress=True)
 
@@ -65,8 +65,8 @@ def run_experiment(
     failures.check_share("run", max_failed)
     cells = list(experiment.cells())
     forecast.check_size(experiment, out)
-    if execution.checkpoint_dir is not None:
-        refuse("run", ": checkpoint_dir is given, but the directory of the results holds the checkpoints; leave it out")
+    if execution.directory is not None:
+        refuse("run", ": directory is given, but the directory of the results holds the checkpoints; leave it out")
     crew = None if execution.executor is None else division.crew_of("run", execution)
     with resumable(out, "out"), beginning.opened(out):
         numbers: list[int] = list(range(len(cells)))
@@ -156,7 +156,7 @@ class Job:
     def _at_once(self, cell: Cell) -> Result:
         """Play or resume a cell that is not divided into parts."""
         execution = self._saved(cell)
-        checkpoint, stored = execution.checkpoint_dir, self._file(cell)
+        checkpoint, stored = execution.directory, self._file(cell)
         options = {"execution": execution, "finished": self._finished(cell)}
         try:
             return self._stored(cell, playing.play(self.experiment, cell, self._truth(cell), **options))
@@ -176,7 +176,7 @@ class Job:
 
     def _saved(self, cell: Cell) -> Execution:
         """Return the execution that saves the state of a cell in the directory of the results."""
-        return self.execution._replace(checkpoint_dir=self._place("checkpoint", cell))
+        return self.execution._replace(directory=self._place("checkpoint", cell))
 
     def _before(self, cell: Cell) -> Result | None:
         return self.done.get(cell.index)

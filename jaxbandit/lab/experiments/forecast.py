@@ -14,12 +14,12 @@ from typing import Any
 import jax
 import numpy as np
 
-from jaxbandit.base import text
 from jaxbandit.engine.driver.execution import Execution, Progress
 from jaxbandit.lab.experiments import playing
 from jaxbandit.lab.specs.spec import Cell, Experiment
 from jaxbandit.running import sizes
 from jaxbandit.running.results import names
+from jaxbandit.support import text
 
 SECONDS = 1.0  # of one calibration, after the program has been compiled
 MOST_SECONDS = 5.0  # of one whose runs stop by their own rule, for so many of them to end:

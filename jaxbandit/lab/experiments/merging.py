@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from jaxbandit.base.refusals import BadInput, refuse, wrong
 from jaxbandit.engine.driver import parts
 from jaxbandit.engine.driver.execution import Execution
 from jaxbandit.engine.driver.parts import Part
@@ -19,6 +18,7 @@ from jaxbandit.lab.specs.spec import Cell, Experiment
 from jaxbandit.running import failures
 from jaxbandit.running.distribution import division, hosts, tasks
 from jaxbandit.running.results.saving import PROVENANCE, write_summary
+from jaxbandit.support.refusals import BadInput, refuse, wrong
 
 
 def numbered(text: str) -> tuple[int, int]:
@@ -60,7 +60,7 @@ def run_part(experiment: Experiment, out: Path, part: tuple[int, int], *, worker
                 if first == end or path.exists():
                     continue
                 state = folder / f"state-{first:010d}-{end:010d}"
-                execution = Execution(workers=workers, progress=advance, checkpoint_dir=state)
+                execution = Execution(workers=workers, progress=advance, directory=state)
                 runs = {"first_run": first, "num_runs": end - first}
                 try:
                     record = playing.record_of(experiment, cell, **runs, execution=execution)

@@ -12,8 +12,6 @@ from typing import Any
 import numpy as np
 
 from jaxbandit.base.contract import Algorithm, Environment
-from jaxbandit.base.refusals import BadInput
-from jaxbandit.base.types import PyTree
 from jaxbandit.engine.driver.horizon import Record, simulate_cell
 from jaxbandit.engine.driver.identify import Identified, identify_cell
 from jaxbandit.engine.layout import compiling
@@ -29,6 +27,8 @@ from jaxbandit.lab.specs.spec import Cell, Experiment
 from jaxbandit.running.cell import stopping_result
 from jaxbandit.running.results.base import Result
 from jaxbandit.running.results.regret import RegretResult
+from jaxbandit.support.refusals import BadInput
+from jaxbandit.support.types import PyTree
 
 
 def play(experiment: Experiment, cell: Cell, truth: dict[str, Any], **options: Any) -> Result:

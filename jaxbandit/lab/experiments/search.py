@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from jaxbandit.decide.tuning import grid
+from jaxbandit.decide.tuning import space
 from jaxbandit.decide.tuning.result import TuneResult
 from jaxbandit.decide.tuning.search import search as propose
 from jaxbandit.decide.tuning.tune import tune
@@ -54,14 +54,14 @@ def draw(result: TuneResult, out: Path) -> Path:
 def _space(spec: SearchSpec) -> dict[str, np.ndarray]:
     assert spec.configs is not None
     if isinstance(spec.configs, dict):
-        return grid.grid(**{name: _column(spec, name, values) for name, values in spec.configs.items()})
+        return space.grid(**{name: _column(spec, name, values) for name, values in spec.configs.items()})
     return {name: _column(spec, name, [row[name] for row in spec.configs]) for name in spec.configs[0]}
 
 
-def _law(spec: SearchSpec, name: str, kind: str, arguments: list[Any]) -> grid.Distribution:
-    return grid.choice(_column(spec, name, arguments)) if kind == "choice" else getattr(grid, kind)(*arguments)
+def _law(spec: SearchSpec, name: str, kind: str, arguments: list[Any]) -> space.Distribution:
+    return space.choice(_column(spec, name, arguments)) if kind == "choice" else getattr(space, kind)(*arguments)
 
 
 def _column(spec: SearchSpec, name: str, values: list[Any]) -> np.ndarray:
     mixed = any(isinstance(value, str) for value in values) and not all(isinstance(value, str) for value in values)
-    return grid.static(values) if name in spec.static or mixed else np.asarray(values)
+    return space.static(values) if name in spec.static or mixed else np.asarray(values)

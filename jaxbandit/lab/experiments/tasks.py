@@ -9,14 +9,14 @@ import socket
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from jaxbandit.base import reading
-from jaxbandit.base.refusals import BadInput
 from jaxbandit.engine.layout import compiling
 from jaxbandit.engine.storage import identity
 from jaxbandit.lab.experiments import directory, playing
 from jaxbandit.lab.specs import spec
 from jaxbandit.lab.specs.spec import Experiment
 from jaxbandit.running.distribution import tasks
+from jaxbandit.support import reading
+from jaxbandit.support.refusals import BadInput
 
 
 def of_experiment(experiment: Experiment) -> dict[str, Any]:

@@ -39,7 +39,7 @@ def guarantee(cell: Cell) -> dict[str, Any]:
 
 @functools.lru_cache(maxsize=256)  # calling a factory may be expensive
 def _guarantee(entry: Entry, given: tuple[tuple[str, Any], ...]) -> dict[str, Any]:
-    from jaxbandit.base.numerics import lapack_lock
+    from jaxbandit.support.numerics import lapack_lock
 
     with lapack_lock():
         return guarantee_of(entry.build(dict(given)))

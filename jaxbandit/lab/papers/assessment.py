@@ -5,12 +5,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from jaxbandit.base.types import Json, Table
 from jaxbandit.engine.storage import json_files
 from jaxbandit.lab.papers import open_readings, origins, published, verdict
 from jaxbandit.lab.papers.figure_experiments import Figure
 from jaxbandit.running.results.base import ResultSet, versions
 from jaxbandit.running.results.saving import SCHEMA, summary
+from jaxbandit.support.types import Json, Table
 from jaxbandit.theory import intervals
 
 ABOUT = ("title", "authors", "year", "url", "confidence", "notes")

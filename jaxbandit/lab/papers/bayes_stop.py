@@ -14,10 +14,10 @@ import jax.numpy as jnp
 import numpy as np
 from jax.scipy.special import ndtr
 
-from jaxbandit.base import checks
 from jaxbandit.base.contract import Algorithm, Arms, Promise
-from jaxbandit.base.numerics import argmax, as_float, get_at, set_at
-from jaxbandit.base.types import Array, Key, Scalar
+from jaxbandit.support import checks
+from jaxbandit.support.numerics import argmax, as_float, get_at, set_at
+from jaxbandit.support.types import Array, Key, Scalar
 
 FIRST = 3  # initial pulls of each arm
 DRAWS = 128  # largest number of draws from the posterior that are searched for a challenger of the leader

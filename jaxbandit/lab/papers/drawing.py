@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from jaxbandit.base.types import Table
 from jaxbandit.lab.papers import origins
 from jaxbandit.lab.papers.figure_experiments import Figure, cells
 from jaxbandit.running.plotting import figures, stopping_times, sweeps
 from jaxbandit.running.plotting.style import INK, SIZE, canvas, file_name, legend, save_figure
 from jaxbandit.running.results.base import Result, ResultSet
+from jaxbandit.support.types import Table
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

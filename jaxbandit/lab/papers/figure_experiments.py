@@ -13,11 +13,11 @@ from typing import Literal
 
 import numpy as np
 
-from jaxbandit.base.refusals import BadInput
-from jaxbandit.base.types import Json, Table
 from jaxbandit.lab.specs.registry import ENVIRONMENTS
 from jaxbandit.running.plotting.regret_curves import Bands
 from jaxbandit.running.results.base import Result, ResultSet
+from jaxbandit.support.refusals import BadInput
+from jaxbandit.support.types import Json, Table
 
 
 @dataclass(frozen=True)

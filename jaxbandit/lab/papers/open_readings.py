@@ -6,10 +6,10 @@ for each of them in turn, and a table shows the verdicts by reading and claim.
 
 from collections.abc import Sequence
 
-from jaxbandit.base.refusals import BadInput, nearest
-from jaxbandit.base.text import align
-from jaxbandit.base.types import Json, Table
 from jaxbandit.lab.papers import origins
+from jaxbandit.support.refusals import BadInput, nearest
+from jaxbandit.support.text import align
+from jaxbandit.support.types import Json, Table
 
 OPEN = ("algorithm", "against", "gap", "ratio")  # keys of a claim that name algorithms
 Names = str | list["Names"]  # of one algorithm or of several

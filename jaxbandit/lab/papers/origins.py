@@ -12,8 +12,8 @@ Every table of ENTRIES has exactly one of three keys, whose value names the plac
 `settled` replaces the key by `source`, which holds the place, and `origin`, which names the key.
 """
 
-from jaxbandit.base.refusals import BadInput
-from jaxbandit.base.types import Json, Table
+from jaxbandit.support.refusals import BadInput
+from jaxbandit.support.types import Json, Table
 
 READ, UNVERIFIED, OURS = ORIGINS = ("read", "unverified", "ours")
 ENTRIES = ("claim", "near", "share", "published", "untested")

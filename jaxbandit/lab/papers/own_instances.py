@@ -11,12 +11,12 @@ from pathlib import Path
 
 import numpy as np
 
-from jaxbandit.base import csv_rows
-from jaxbandit.base.refusals import BadInput, refuse
-from jaxbandit.base.types import Json, Table
 from jaxbandit.lab.papers.figure_experiments import Figure
 from jaxbandit.lab.specs import arguments
 from jaxbandit.lab.specs.registry import ENVIRONMENTS
+from jaxbandit.support import csv_rows
+from jaxbandit.support.refusals import BadInput, refuse
+from jaxbandit.support.types import Json, Table
 
 OWN = ("files", "without", "source")
 

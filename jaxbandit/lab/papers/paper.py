@@ -13,9 +13,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from jaxbandit.base import domains
-from jaxbandit.base.refusals import BadInput, nearest, refuse, resumable
-from jaxbandit.base.types import Json, Table
 from jaxbandit.engine.driver.execution import Execution
 from jaxbandit.engine.storage import directories, json_files
 from jaxbandit.engine.storage import files as storage
@@ -27,6 +24,9 @@ from jaxbandit.lab.papers.tables import computed
 from jaxbandit.running.plotting.style import file_name
 from jaxbandit.running.results.base import ResultSet
 from jaxbandit.running.results.loading import load_results
+from jaxbandit.support import domains
+from jaxbandit.support.refusals import BadInput, nearest, refuse, resumable
+from jaxbandit.support.types import Json, Table
 
 MARK = "paper.json"  # written first, so that it marks a directory as one of ours
 

@@ -25,12 +25,12 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from scipy import stats
 
-from jaxbandit.base.text import number as words
-from jaxbandit.base.types import Json, Table
 from jaxbandit.lab.papers import measures, origins, verdict
 from jaxbandit.running.results.base import Result, ResultSet
 from jaxbandit.running.results.regret import RegretResult
 from jaxbandit.running.results.stopping import StoppingResult
+from jaxbandit.support.text import number as words
+from jaxbandit.support.types import Json, Table
 from jaxbandit.theory import intervals
 
 WIDE = 0.05

@@ -2,12 +2,12 @@
 
 from collections.abc import Mapping, Sequence
 
-from jaxbandit.base.text import align, number, wrapped
-from jaxbandit.base.types import Table
 from jaxbandit.lab.papers import open_readings, origins
 from jaxbandit.lab.papers.tables import computed
 from jaxbandit.running.results.base import left_out
 from jaxbandit.running.results.report import ends, kinds_table
+from jaxbandit.support.text import align, number, wrapped
+from jaxbandit.support.types import Table
 
 # Columns of a published number. The interval, widened by the margin, decides the verdict.
 BESIDE: tuple[str, str, str] = ("published", "prediction interval", "")

@@ -15,12 +15,12 @@ from typing import Any
 
 import numpy as np
 
-from jaxbandit.base.refusals import BadInput
-from jaxbandit.base.types import Json, Table
 from jaxbandit.lab.papers import measures, origins
 from jaxbandit.lab.papers.measures import Quantity
 from jaxbandit.running.results.base import ResultSet
 from jaxbandit.running.results.stopping import StoppingResult
+from jaxbandit.support.refusals import BadInput
+from jaxbandit.support.types import Json, Table
 from jaxbandit.theory import intervals
 
 RELATIONS = ("below", "above", "between", "equal", "decreasing", "increasing")

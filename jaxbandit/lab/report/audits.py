@@ -6,10 +6,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
-from jaxbandit.base import text
-from jaxbandit.base.markup import Html
-from jaxbandit.base.refusals import BadInput
-from jaxbandit.base.types import Table
 from jaxbandit.engine.storage import files as storage
 from jaxbandit.engine.storage.json_files import read_json
 from jaxbandit.lab.auditing.cell import CONSERVATIVE, CONSISTENT, UNDECIDED, VIOLATES, Finding
@@ -19,6 +15,10 @@ from jaxbandit.lab.report.page import Page
 from jaxbandit.running.results import names, report
 from jaxbandit.running.results.base import ResultSet
 from jaxbandit.running.results.stopping import QUANTILES
+from jaxbandit.support import text
+from jaxbandit.support.markup import Html
+from jaxbandit.support.refusals import BadInput
+from jaxbandit.support.types import Table
 
 AUDIT = "audit.json"
 COLORS = {CONSERVATIVE: 0, VIOLATES: 1, CONSISTENT: 2, UNDECIDED: 3}  # places in the palette of the charts

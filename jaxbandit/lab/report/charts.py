@@ -6,11 +6,11 @@ from typing import NamedTuple
 import numpy as np
 
 from jaxbandit.base.contract import Outcome
-from jaxbandit.base.types import Json, Table
 from jaxbandit.running.plotting.style import COLORS, DASHES, LOG_FROM
 from jaxbandit.running.results.base import Result
 from jaxbandit.running.results.regret import RegretResult
 from jaxbandit.running.results.stopping import StoppingResult
+from jaxbandit.support.types import Json, Table
 from jaxbandit.theory import intervals
 
 DIGITS = 5  # significant digits of the coordinates of a curve

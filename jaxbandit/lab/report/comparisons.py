@@ -4,14 +4,14 @@ from collections.abc import Sequence
 from itertools import combinations
 from typing import Any
 
-from jaxbandit.base import text
 from jaxbandit.base.contract import Outcome
-from jaxbandit.base.markup import Html
-from jaxbandit.base.refusals import BadInput
 from jaxbandit.lab.report import parts
 from jaxbandit.running.results import names
 from jaxbandit.running.results.base import Result
 from jaxbandit.running.results.compare import Comparison, compare
+from jaxbandit.support import text
+from jaxbandit.support.markup import Html
+from jaxbandit.support.refusals import BadInput
 from jaxbandit.theory import intervals
 
 # Largest number of algorithms on one instance that are all compared; more are each compared with the first.

@@ -1,13 +1,13 @@
 """The page of an off-policy evaluation: values with intervals, comparisons, diagnostics, and what is assumed."""
 
-from jaxbandit.base.markup import Html
-from jaxbandit.base.version import __version__
 from jaxbandit.decide.logs.arms import count_of
 from jaxbandit.decide.logs.evaluation import Evaluation
 from jaxbandit.decide.logs.policy_value import PolicyValue, cells, percent
 from jaxbandit.lab.report import parts, provenance
 from jaxbandit.lab.report.charts import Chart, Curve
 from jaxbandit.lab.report.page import Page
+from jaxbandit.support.markup import Html
+from jaxbandit.support.version import __version__
 
 
 def page_of(result: Evaluation, name: str) -> Page:

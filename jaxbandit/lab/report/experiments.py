@@ -4,9 +4,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from jaxbandit.base import text
 from jaxbandit.base.contract import Outcome
-from jaxbandit.base.markup import Html
 from jaxbandit.lab.report import charts, comparisons, parts
 from jaxbandit.lab.report.charts import Chart, Curve
 from jaxbandit.lab.report.page import Page
@@ -17,6 +15,8 @@ from jaxbandit.running.results.base import Result
 from jaxbandit.running.results.budget import BudgetResult
 from jaxbandit.running.results.regret import RegretResult
 from jaxbandit.running.results.stopping import QUANTILES, StoppingResult
+from jaxbandit.support import text
+from jaxbandit.support.markup import Html
 from jaxbandit.theory import intervals
 
 POINTS, FEWEST, ALL_POINTS = 200, 40, 3200  # of a curve at most and at least, and of all curves of one kind together

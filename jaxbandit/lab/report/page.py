@@ -6,11 +6,11 @@ from collections.abc import Iterable
 from importlib import resources
 from typing import TYPE_CHECKING
 
-from jaxbandit.base.markup import Html, join, tag
-from jaxbandit.base.types import Json
 from jaxbandit.lab.report import parts
 from jaxbandit.lab.report.charts import Chart, shared
 from jaxbandit.lab.report.vectors import figure_title, inline_svg
+from jaxbandit.support.markup import Html, join, tag
+from jaxbandit.support.types import Json
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -3,8 +3,8 @@
 import json
 from collections.abc import Iterable, Mapping, Sequence
 
-from jaxbandit.base.markup import Html, html_table, join, tag
-from jaxbandit.base.types import Json
+from jaxbandit.support.markup import Html, html_table, join, tag
+from jaxbandit.support.types import Json
 
 LONG = 44  # largest number of characters of a table cell that is kept on one line
 

@@ -4,7 +4,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from jaxbandit.base.markup import Html, tag
 from jaxbandit.engine.storage.files import RECOMPUTE
 from jaxbandit.engine.storage.json_files import read_json
 from jaxbandit.lab.report import parts
@@ -12,6 +11,7 @@ from jaxbandit.lab.report.page import Page
 from jaxbandit.running.results import names
 from jaxbandit.running.results.base import Result, ResultSet
 from jaxbandit.running.results.saving import PROVENANCE
+from jaxbandit.support.markup import Html, tag
 
 
 def of_results(results: ResultSet, directory: Path) -> list[Html | None]:

@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from jaxbandit.base.markup import Html
-from jaxbandit.base.types import Table
 from jaxbandit.lab.papers import origins
 from jaxbandit.lab.report import experiments, parts, provenance
 from jaxbandit.lab.report.page import Page
 from jaxbandit.running.results.loading import load_results
+from jaxbandit.support.markup import Html
+from jaxbandit.support.types import Table
 
 
 def page_of(directory: Path, summary: Table) -> Page:

@@ -6,8 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from jaxbandit.base.markup import Html
-from jaxbandit.base.types import Json, Table
 from jaxbandit.decide.sessions.certificate import rare_heading
 from jaxbandit.decide.tuning import loading
 from jaxbandit.decide.tuning.store import ABOUT, read_about
@@ -16,6 +14,8 @@ from jaxbandit.lab.report.charts import Chart, Curve
 from jaxbandit.lab.report.page import Page
 from jaxbandit.running.plotting.style import SIZE, canvas, plain_text
 from jaxbandit.running.plotting.tuning import plot_tuning
+from jaxbandit.support.markup import Html
+from jaxbandit.support.types import Json, Table
 
 DRAWN, SHOWN = 40, 1000  # configurations in the chart and in the table
 

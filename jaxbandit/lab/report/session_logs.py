@@ -8,9 +8,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from jaxbandit.base.markup import Html, tag
-from jaxbandit.base.refusals import BadInput
-from jaxbandit.base.types import Json, Table
 from jaxbandit.decide.sessions.certificate import Certificate
 from jaxbandit.decide.sessions.certifying import certificate as certificate_of
 from jaxbandit.decide.sessions.directory import read_session
@@ -21,6 +18,9 @@ from jaxbandit.lab.report import charts, parts, provenance, searches
 from jaxbandit.lab.report.charts import Chart, Curve
 from jaxbandit.lab.report.page import Page
 from jaxbandit.lab.specs.session import load_stored
+from jaxbandit.support.markup import Html, tag
+from jaxbandit.support.refusals import BadInput
+from jaxbandit.support.types import Json, Table
 
 NOT_CURRENT = (
     "The recommendation, the guarantee and the intervals cannot be shown, because the rule of this session is defined "

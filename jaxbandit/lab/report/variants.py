@@ -2,12 +2,12 @@
 
 import numpy as np
 
-from jaxbandit.base.markup import Html, tag
-from jaxbandit.base.version import __version__
 from jaxbandit.decide.variants.result import ABResult, Variant
 from jaxbandit.lab.report import charts, parts, provenance
 from jaxbandit.lab.report.charts import Chart, Curve
 from jaxbandit.lab.report.page import Page
+from jaxbandit.support.markup import Html, tag
+from jaxbandit.support.version import __version__
 
 POINTS = 150  # of a curve
 EARLY = 30  # the first part of the pairs, one in 30, is not drawn: its intervals are too wide to show the others

@@ -5,8 +5,8 @@ import re
 from typing import TYPE_CHECKING
 from xml.etree import ElementTree
 
-from jaxbandit.base.extras import lab
-from jaxbandit.base.markup import UNPRINTABLE, Html
+from jaxbandit.support.extras import lab
+from jaxbandit.support.markup import UNPRINTABLE, Html
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

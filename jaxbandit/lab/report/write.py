@@ -2,8 +2,6 @@
 
 from pathlib import Path
 
-from jaxbandit.base import reading
-from jaxbandit.base.refusals import refuse, unwritable
 from jaxbandit.decide.tuning.loading import holds_search
 from jaxbandit.engine.storage import files as storage
 from jaxbandit.engine.storage.json_files import read_json
@@ -11,6 +9,8 @@ from jaxbandit.lab.report import experiments, parts, provenance
 from jaxbandit.lab.report.page import MARK, Page
 from jaxbandit.running.results.loading import load_results
 from jaxbandit.running.results.saving import PROVENANCE
+from jaxbandit.support import reading
+from jaxbandit.support.refusals import refuse, unwritable
 
 NAME = "report.html"
 KINDS = {

@@ -9,10 +9,10 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from jaxbandit.base import csv_rows, decimals
-from jaxbandit.base.domains import Domain, check, choice, integer, number, several
 from jaxbandit.base.parameters import Parameter
-from jaxbandit.base.refusals import BadArgument, known, refuse, show, wrong
+from jaxbandit.support import csv_rows, decimals
+from jaxbandit.support.domains import Domain, check, choice, integer, number, several
+from jaxbandit.support.refusals import BadArgument, known, refuse, show, wrong
 
 NUMBER = number()
 

@@ -7,8 +7,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from jaxbandit.base import extras
-from jaxbandit.base.domains import (
+from jaxbandit.lab.specs import arguments
+from jaxbandit.lab.specs.entry import Entry
+from jaxbandit.lab.specs.keys import Key, key, keys_of, tables
+from jaxbandit.lab.specs.registry import FILLED
+from jaxbandit.support import extras
+from jaxbandit.support.domains import (
     BOOLEAN,
     NAME,
     Domain,
@@ -21,11 +25,7 @@ from jaxbandit.base.domains import (
     several,
     values,
 )
-from jaxbandit.base.refusals import MAX_FAILED
-from jaxbandit.lab.specs import arguments
-from jaxbandit.lab.specs.entry import Entry
-from jaxbandit.lab.specs.keys import Key, key, keys_of, tables
-from jaxbandit.lab.specs.registry import FILLED
+from jaxbandit.support.refusals import MAX_FAILED
 
 MOST_ROUNDS = 2**31 - 129  # counts are int32, and a block of rounds must fit on top
 MOST_PULLS = 10**15  # for algorithms that pull in batches, which are counted in 64 bits

@@ -7,8 +7,8 @@ import dataclasses
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
-from jaxbandit.base.domains import Domain, check, values
-from jaxbandit.base.refusals import known, refuse, show
+from jaxbandit.support.domains import Domain, check, values
+from jaxbandit.support.refusals import known, refuse, show
 
 REQUIRED: Any = object()
 Domains = Domain | Callable[[Mapping[str, Any]], Domain]

@@ -7,9 +7,9 @@ import functools
 from collections.abc import Sequence
 from typing import Any
 
-from jaxbandit.base import reading
-from jaxbandit.base.refusals import BadInput, nearest, refuse, show
 from jaxbandit.lab.specs import references
+from jaxbandit.support import reading
+from jaxbandit.support.refusals import BadInput, nearest, refuse, show
 
 
 def check(where: str, texts: Sequence[str], imports: bool) -> None:

@@ -13,8 +13,8 @@ import sys
 import tempfile
 from pathlib import Path
 
-from jaxbandit.base.refusals import BadInput, reason, unwritable
-from jaxbandit.base.types import Table
+from jaxbandit.support.refusals import BadInput, reason, unwritable
+from jaxbandit.support.types import Table
 
 SIGNATURE = "signature"  # name of a signature in files
 SIZE = 32  # bytes of the secret

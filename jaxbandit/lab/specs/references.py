@@ -17,8 +17,8 @@ from typing import Any
 
 from jaxbandit.base.declaration import declaration_of
 from jaxbandit.base.parameters import parameters_of
-from jaxbandit.base.refusals import BadInput, nearest, refuse, show
 from jaxbandit.lab.specs.entry import Entry
+from jaxbandit.support.refusals import BadInput, nearest, refuse, show
 
 
 def is_reference(type_: Any) -> bool:

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from jaxbandit.base import durations
-from jaxbandit.base.domains import BOOLEAN, NAME, Domain, check, choice, integer, number, several, values
-from jaxbandit.base.refusals import refuse, wrong
 from jaxbandit.lab.specs import keys, session, source, tables
 from jaxbandit.lab.specs.experiment import SEED, AlgorithmSpec
 from jaxbandit.lab.specs.keys import ANY, SCALAR, Key, key, keys_of
+from jaxbandit.support import durations
+from jaxbandit.support.domains import BOOLEAN, NAME, Domain, check, choice, integer, number, several, values
+from jaxbandit.support.refusals import refuse, wrong
 
 KIND = "tune"
 _CONFIGS = ANY._replace(allowed='a table of lists, [configs] with lr = [0.1, 0.01], or "configs.csv"')

@@ -8,15 +8,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from jaxbandit.base import decimals
-from jaxbandit.base.domains import BOOLEAN, NAME, Domain, check, choice, integer, number, several
-from jaxbandit.base.refusals import refuse, wrong
-from jaxbandit.base.text import printable
 from jaxbandit.lab.specs import keys, references, source, tables
 from jaxbandit.lab.specs.arguments import text_rows
 from jaxbandit.lab.specs.entry import Entry
 from jaxbandit.lab.specs.experiment import SEED, AlgorithmSpec
 from jaxbandit.lab.specs.keys import ANY, SCALAR, Key, key, keys_of
+from jaxbandit.support import decimals
+from jaxbandit.support.domains import BOOLEAN, NAME, Domain, check, choice, integer, number, several
+from jaxbandit.support.refusals import refuse, wrong
+from jaxbandit.support.text import printable
 
 KIND = "session"
 MOST_ARMS = 10**6

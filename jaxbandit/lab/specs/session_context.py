@@ -6,9 +6,9 @@ Every error is a BadInput with a message of one line.
 from pathlib import Path
 from typing import Any
 
-from jaxbandit.base import reading
-from jaxbandit.base.refusals import refuse, wrong
 from jaxbandit.lab.specs.arguments import read_csv
+from jaxbandit.support import reading
+from jaxbandit.support.refusals import refuse, wrong
 
 FORMS = 'an index, numbers such as 0.1,0.2, a JSON array, or {"available": [true, false], "features": [..]}'
 

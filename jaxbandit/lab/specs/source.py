@@ -6,8 +6,8 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from jaxbandit.base import decimals, reading
-from jaxbandit.base.refusals import SHOWN, nearest, refuse
+from jaxbandit.support import decimals, reading
+from jaxbandit.support.refusals import SHOWN, nearest, refuse
 
 
 def embedded() -> dict[str, Path]:

@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from jaxbandit.base.refusals import refuse, show
 from jaxbandit.lab.specs import keys, metrics, source, tables
 from jaxbandit.lab.specs.experiment import KEYS, AlgorithmSpec, Cell, Experiment, InstanceSpec
+from jaxbandit.support.refusals import refuse, show
 
 __all__ = ["KEYS", "AlgorithmSpec", "Cell", "Experiment", "InstanceSpec", "embedded", "load", "parse", "read"]
 

@@ -4,12 +4,12 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from jaxbandit.base.domains import NAME, check
-from jaxbandit.base.refusals import known, nearest, refuse, show, wrong
 from jaxbandit.lab.specs import arguments, references, source, wrappers
 from jaxbandit.lab.specs.entry import Entry
 from jaxbandit.lab.specs.experiment import MOST_ROUNDS, AlgorithmSpec, Cell, Experiment, InstanceSpec
 from jaxbandit.lab.specs.registry import ALGORITHMS, ENVIRONMENTS, FILLED, KNOWABLE, PROBLEM_DATA
+from jaxbandit.support.domains import NAME, check
+from jaxbandit.support.refusals import known, nearest, refuse, show, wrong
 
 
 def instance(where: str, table: Mapping[str, Any], base: Path, imports: bool) -> tuple[InstanceSpec, Any]:

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from jaxbandit.base.parameters import Parameter
-from jaxbandit.base.refusals import refuse, show
 from jaxbandit.lab.specs.declared import Declared
 from jaxbandit.lab.specs.entry import Entry
+from jaxbandit.support.refusals import refuse, show
 
 SHARED = ("horizon",)  # arguments that have the same meaning in the wrapper and in the algorithm
 

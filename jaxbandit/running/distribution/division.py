@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 
 from jaxbandit.base.contract import Outcome
-from jaxbandit.base.refusals import BadInput, Unfinished, error_line, refuse
 from jaxbandit.engine.driver import interrupts, parts
 from jaxbandit.engine.driver.execution import Execution, Progress
 from jaxbandit.engine.driver.horizon import Record
@@ -28,6 +27,7 @@ from jaxbandit.engine.storage import files as storage
 from jaxbandit.running.distribution import driving, executors, tasks
 from jaxbandit.running.distribution.executors import Crew
 from jaxbandit.running.results.base import Result
+from jaxbandit.support.refusals import BadInput, Unfinished, error_line, refuse
 
 FOLDER = "parts"  # in the directory of results
 FIRST_SHARE = 12  # the task that measures how long runs take has about 1/12 of that time

@@ -5,8 +5,8 @@ import time
 from collections.abc import Collection, Generator, Iterable
 from concurrent.futures import BrokenExecutor, Executor, Future
 
-from jaxbandit.base.refusals import error_line, refuse
 from jaxbandit.engine.driver import interrupts
+from jaxbandit.support.refusals import error_line, refuse
 
 MOST = 1000  # largest number of unfinished calls, which is also the size of a Slurm job array
 DEATHS = 3  # number of workers that may die, or of answers that may be missing, before a call is abandoned

@@ -8,11 +8,11 @@ from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from jaxbandit.base import extras
-from jaxbandit.base.refusals import BadInput, nearest, refuse, wrong
 from jaxbandit.running.distribution.driving import DEATHS
 from jaxbandit.running.distribution.jobs import Jobs
 from jaxbandit.running.distribution.processes import Processes
+from jaxbandit.support import extras
+from jaxbandit.support.refusals import BadInput, nearest, refuse, wrong
 
 NAMES = ("processes:N", "dask", "dask:ADDRESS", "slurm", "slurm:KEY=VALUE,...")
 ANSWERS = 5  # seconds within which a scheduler must answer

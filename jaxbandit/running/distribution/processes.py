@@ -13,9 +13,9 @@ from collections.abc import Sequence
 from concurrent.futures import BrokenExecutor, ProcessPoolExecutor
 from multiprocessing.connection import Connection
 
-from jaxbandit.base import threads
 from jaxbandit.running.distribution.driving import DEATHS, Lost
 from jaxbandit.running.distribution.service import Service
+from jaxbandit.support import threads
 
 
 class Processes(Service):

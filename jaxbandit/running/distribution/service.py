@@ -8,8 +8,8 @@ from collections.abc import Callable
 from concurrent.futures import BrokenExecutor, Executor, Future, InvalidStateError
 from typing import Any
 
-from jaxbandit.base import threads
-from jaxbandit.base.refusals import error_line
+from jaxbandit.support import threads
+from jaxbandit.support.refusals import error_line
 
 Call = tuple[Callable[..., Any], tuple, dict[str, Any]]
 

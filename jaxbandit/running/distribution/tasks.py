@@ -8,10 +8,10 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from jaxbandit.base.refusals import error_line
 from jaxbandit.engine.driver import interrupts, parts
 from jaxbandit.engine.driver.execution import Execution
 from jaxbandit.engine.storage import files as storage
+from jaxbandit.support.refusals import error_line
 
 LEAST = 64  # runs, the engine's smallest tile
 GROWTH = 16  # largest factor between the runs of successive pieces while a task measures how long runs take

@@ -1,8 +1,1 @@
-"""Figures of results, and the style that they share.
-
-Names are imported when they are first used.
-"""
-
-import lazy_loader
-
-__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
+"""Figures of results, and the style that they share."""

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from jaxbandit.base.refusals import BadInput
-from jaxbandit.base.text import number
 from jaxbandit.running.plotting.stopping_times import BOUND
 from jaxbandit.running.plotting.style import SIZE, footnotes, legend, look, new_axes, quiet, scale, single, titled
+from jaxbandit.support.refusals import BadInput
+from jaxbandit.support.text import number
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -6,10 +6,10 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from jaxbandit.base.domains import check, choice
-from jaxbandit.base.refusals import refuse
 from jaxbandit.running.plotting import budgets, regret_curves, stopping_times, sweeps
 from jaxbandit.running.plotting.style import SIZE, canvas, file_name, plain_text, save_figure
+from jaxbandit.support.domains import check, choice
+from jaxbandit.support.refusals import refuse
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -11,9 +11,6 @@ from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
 
-from jaxbandit.base.domains import check, choice
-from jaxbandit.base.refusals import BadInput
-from jaxbandit.base.text import is_ranking, with_interval
 from jaxbandit.running.plotting import ranking, theory
 from jaxbandit.running.plotting.style import (
     INK,
@@ -29,6 +26,9 @@ from jaxbandit.running.plotting.style import (
     quiet,
     titled,
 )
+from jaxbandit.support.domains import check, choice
+from jaxbandit.support.refusals import BadInput
+from jaxbandit.support.text import is_ranking, with_interval
 from jaxbandit.theory import intervals
 
 if TYPE_CHECKING:

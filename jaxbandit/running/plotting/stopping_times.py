@@ -12,8 +12,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from jaxbandit.base.contract import Outcome
-from jaxbandit.base.refusals import BadInput
-from jaxbandit.base.text import number
 from jaxbandit.running.plotting.style import (
     GRAY,
     INK,
@@ -28,6 +26,8 @@ from jaxbandit.running.plotting.style import (
     scale,
     titled,
 )
+from jaxbandit.support.refusals import BadInput
+from jaxbandit.support.text import number
 from jaxbandit.theory import intervals
 
 if TYPE_CHECKING:

@@ -11,8 +11,8 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from jaxbandit.base.extras import lab
 from jaxbandit.engine.storage.files import replacing
+from jaxbandit.support.extras import lab
 from jaxbandit.theory.intervals import Interval
 
 if TYPE_CHECKING:

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from jaxbandit.base.refusals import BadInput, refuse
 from jaxbandit.running.plotting.drawable import StoppingDrawable
 from jaxbandit.running.plotting.stopping_times import BOUND, mean_of
 from jaxbandit.running.plotting.style import GRAY, SIZE, footnotes, labels, legend, look, new_axes, quiet, scale, single
+from jaxbandit.support.refusals import BadInput, refuse
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from jaxbandit.base.refusals import BadInput
-from jaxbandit.base.text import number
 from jaxbandit.running.plotting.style import GRAY, INK, single
+from jaxbandit.support.refusals import BadInput
+from jaxbandit.support.text import number
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from jaxbandit.base.extras import lab
 from jaxbandit.running.plotting.style import COLORS, GRAY, INK, plain_text, quiet, scale
+from jaxbandit.support.extras import lab
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -11,11 +11,11 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from jaxbandit.base.contract import Outcome
-from jaxbandit.base.extras import lab
-from jaxbandit.base.markup import html_table, view
-from jaxbandit.base.version import __version__, version_of
 from jaxbandit.engine.storage.json_files import plain
 from jaxbandit.running.results import frames, names, report, saving
+from jaxbandit.support.extras import lab
+from jaxbandit.support.markup import html_table, view
+from jaxbandit.support.version import __version__, version_of
 from jaxbandit.theory import intervals
 
 FAULTS = {  # outcomes that are left out of all means, in words

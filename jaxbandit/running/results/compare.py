@@ -11,13 +11,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from jaxbandit.base.refusals import BadInput
 from jaxbandit.running.results import names
 from jaxbandit.running.results.base import Result
 from jaxbandit.running.results.budget import BudgetResult
 from jaxbandit.running.results.curves import place
 from jaxbandit.running.results.regret import RegretResult
 from jaxbandit.running.results.stopping import StoppingResult
+from jaxbandit.support.refusals import BadInput
 from jaxbandit.theory import intervals
 from jaxbandit.theory.bounded_mean import bounded_mean
 

@@ -4,11 +4,11 @@ from typing import Any
 
 import numpy as np
 
-from jaxbandit.base import domains, refusals
-from jaxbandit.base.refusals import BadInput
 from jaxbandit.engine.rounds.metrics import COUNTED, MEAN, METRIC, VARIANCE, included
 from jaxbandit.engine.rounds.states import STATE
 from jaxbandit.running.results.base import Result, skewed
+from jaxbandit.support import domains, refusals
+from jaxbandit.support.refusals import BadInput
 from jaxbandit.theory import intervals
 
 

@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 from jaxbandit.base.contract import Outcome
-from jaxbandit.base.extras import lab
+from jaxbandit.support.extras import lab
 
 AXES = {
     "mean": ("checkpoint",),

@@ -3,7 +3,6 @@
 import dataclasses
 from pathlib import Path
 
-from jaxbandit.base.refusals import BadInput
 from jaxbandit.engine.storage import files as storage
 from jaxbandit.engine.storage.json_files import read_json
 from jaxbandit.running.results.base import Result, ResultSet
@@ -11,6 +10,7 @@ from jaxbandit.running.results.budget import BudgetResult
 from jaxbandit.running.results.regret import RegretResult
 from jaxbandit.running.results.saving import PROVENANCE, SCHEMA, cell_paths, manifest_fields
 from jaxbandit.running.results.stopping import StoppingResult
+from jaxbandit.support.refusals import BadInput
 
 KINDS: dict[str, type[Result]] = {cls.kind: cls for cls in (RegretResult, StoppingResult, BudgetResult)}
 

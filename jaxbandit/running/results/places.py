@@ -6,12 +6,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from jaxbandit.base.refusals import BadInput
 from jaxbandit.engine.rounds.metrics import MEASURES
 from jaxbandit.running.results import names
 from jaxbandit.running.results.base import Result
 from jaxbandit.running.results.compare import Comparison, compare
 from jaxbandit.running.results.loading import load_results
+from jaxbandit.support.refusals import BadInput
 from jaxbandit.theory import intervals
 
 
@@ -27,7 +27,7 @@ class PlacesComparison:
 
     def table(self) -> str:
         """Return the comparisons as a table with one row each."""
-        from jaxbandit.base.text import align
+        from jaxbandit.support.text import align
 
         first = self.comparisons[0].quantity
         counts = first in ("samples", "restricted samples")

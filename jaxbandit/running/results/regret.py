@@ -7,11 +7,11 @@ from typing import Any, Self
 import numpy as np
 
 from jaxbandit.base.contract import Outcome
-from jaxbandit.base.refusals import BadInput
-from jaxbandit.base.text import with_interval
 from jaxbandit.running.results import frames
 from jaxbandit.running.results.base import FAULTS, left_out
 from jaxbandit.running.results.curves import CurvesResult
+from jaxbandit.support.refusals import BadInput
+from jaxbandit.support.text import with_interval
 from jaxbandit.theory import intervals
 from jaxbandit.theory.bounds.non_stationary import restarting_regret
 from jaxbandit.theory.bounds.regret import regret_lower_bound

@@ -4,8 +4,8 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from jaxbandit.base.text import align, is_ranking, number, with_interval
 from jaxbandit.running.results import names
+from jaxbandit.support.text import align, is_ranking, number, with_interval
 
 
 class Rows(NamedTuple):

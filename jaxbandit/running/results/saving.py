@@ -10,11 +10,11 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from jaxbandit.base.refusals import refuse
 from jaxbandit.engine.storage import directories
 from jaxbandit.engine.storage import files as storage
 from jaxbandit.engine.storage.json_files import read_json, write_json
 from jaxbandit.running.results import names
+from jaxbandit.support.refusals import refuse
 
 SCHEMA = 1
 PROVENANCE = "provenance.json"  # records what the numbers of an experiment depend on, and the order of its cells

@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 
 from jaxbandit.base.contract import Outcome
-from jaxbandit.base.refusals import BadInput
-from jaxbandit.base.text import with_interval
 from jaxbandit.running.results import frames
 from jaxbandit.running.results.base import Result
 from jaxbandit.running.results.judging import judged
+from jaxbandit.support.refusals import BadInput
+from jaxbandit.support.text import with_interval
 from jaxbandit.theory import intervals
 from jaxbandit.theory.bounded_mean import bounded_mean
 

@@ -10,7 +10,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from jaxbandit.base import checks
+from jaxbandit.support import checks
 
 
 def exp3_regret_bound(num_arms: int, rounds: ArrayLike, *, rate: Literal["anytime", "fixed"] = "anytime") -> np.ndarray:

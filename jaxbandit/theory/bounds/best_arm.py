@@ -9,8 +9,8 @@ import functools
 import jax
 import numpy as np
 
-from jaxbandit.base import checks
-from jaxbandit.base.types import Array, ArrayLike
+from jaxbandit.support import checks
+from jaxbandit.support.types import Array, ArrayLike
 from jaxbandit.theory.solvers.families import FamilyName
 from jaxbandit.theory.solvers.families import family as family_of
 from jaxbandit.theory.solvers.optimal_weights import Weights, gaussian_weights, optimal_weights

@@ -19,9 +19,9 @@ import jax.numpy as jnp
 import numpy as np
 from jax.core import Tracer
 
-from jaxbandit.base import checks
-from jaxbandit.base.numerics import as_float
-from jaxbandit.base.types import Array, ArrayLike, PyTree, Scalar
+from jaxbandit.support import checks
+from jaxbandit.support.numerics import as_float
+from jaxbandit.support.types import Array, ArrayLike, PyTree, Scalar
 from jaxbandit.theory.solvers.best_arm import best_arm_design
 from jaxbandit.theory.solvers.design import pair_differences
 from jaxbandit.theory.solvers.l1 import l1_representation, l1_table

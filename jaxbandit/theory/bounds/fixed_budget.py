@@ -8,8 +8,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from jaxbandit.base import checks
-from jaxbandit.base.types import ArrayLike
+from jaxbandit.support import checks
+from jaxbandit.support.types import ArrayLike
 
 
 def h1(means: ArrayLike, m: int = 1) -> float:

@@ -17,7 +17,7 @@ import jax.numpy as jnp
 import numpy as np
 from scipy import optimize
 
-from jaxbandit.base import checks
+from jaxbandit.support import checks
 from jaxbandit.theory.solvers.densest import peeling, quadratic
 from jaxbandit.theory.solvers.quadratic_bound import upper_bound
 

@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import optimize
 
-from jaxbandit.base import checks
+from jaxbandit.support import checks
 
 
 def knapsack_bound(rewards: ArrayLike, costs: ArrayLike, budget: float, horizon: int) -> float:

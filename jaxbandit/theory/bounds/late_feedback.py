@@ -2,7 +2,7 @@
 
 from numpy.typing import ArrayLike
 
-from jaxbandit.base import checks
+from jaxbandit.support import checks
 
 
 def delay_regret_bound(means: ArrayLike, delay: int) -> float:

@@ -13,9 +13,9 @@ import jax.numpy as jnp
 import numpy as np
 from jax.core import Tracer
 
-from jaxbandit.base import checks
-from jaxbandit.base.numerics import as_float
-from jaxbandit.base.types import Array, ArrayLike
+from jaxbandit.support import checks
+from jaxbandit.support.numerics import as_float
+from jaxbandit.support.types import Array, ArrayLike
 from jaxbandit.theory.solvers.allocation import allocation
 
 _TIE = 1e-9  # a gap below this fraction of the largest absolute mean counts as a tie, as in regret.py

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
-from jaxbandit.base import checks
+from jaxbandit.support import checks
 
 
 def restarting_regret(constants: Sequence[float], starts: Sequence[int], rounds: ArrayLike) -> np.ndarray:

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import special
 
-from jaxbandit.base import checks
+from jaxbandit.support import checks
 
 _TIE = 1e-9  # a gap below this fraction of the largest absolute mean counts as a tie
 

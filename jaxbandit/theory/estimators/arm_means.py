@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 import jax.numpy as jnp
 
-from jaxbandit.base.numerics import as_float, kahan_at, set_at
-from jaxbandit.base.types import Array, Scalar
+from jaxbandit.support.numerics import as_float, kahan_at, set_at
+from jaxbandit.support.types import Array, Scalar
 from jaxbandit.theory.estimators.counts import deviation
 
 

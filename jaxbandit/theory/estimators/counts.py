@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 
 import jax.numpy as jnp
 
-from jaxbandit.base.numerics import as_float, get_at, kahan, kahan_at, set_at
-from jaxbandit.base.types import Array
+from jaxbandit.support.numerics import as_float, get_at, kahan, kahan_at, set_at
+from jaxbandit.support.types import Array
 
 
 class Counts(NamedTuple):

@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 import jax.numpy as jnp
 
-from jaxbandit.base.numerics import as_float, get_at, kahan, weighted_sum
-from jaxbandit.base.types import Array, PyTree
+from jaxbandit.support.numerics import as_float, get_at, kahan, weighted_sum
+from jaxbandit.support.types import Array, PyTree
 from jaxbandit.theory.estimators import recursive_least_squares
 from jaxbandit.theory.estimators.recursive_least_squares import RecursiveLeastSquares
 

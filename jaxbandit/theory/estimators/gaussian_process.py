@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 import jax.numpy as jnp
 from jax import lax
 
-from jaxbandit.base.numerics import argmax, as_float, get_at, weighted_sum
-from jaxbandit.base.types import Array, Scalar
+from jaxbandit.support.numerics import argmax, as_float, get_at, weighted_sum
+from jaxbandit.support.types import Array, Scalar
 
 KERNELS = ("rbf", "matern32", "matern52")
 

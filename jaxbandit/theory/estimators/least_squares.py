@@ -11,8 +11,8 @@ import jax.numpy as jnp
 from jax import lax
 from jax.scipy.linalg import solve_triangular
 
-from jaxbandit.base.numerics import as_float, get_at, log
-from jaxbandit.base.types import Array, Scalar
+from jaxbandit.support.numerics import as_float, get_at, log
+from jaxbandit.support.types import Array, Scalar
 
 
 class LeastSquares(NamedTuple):

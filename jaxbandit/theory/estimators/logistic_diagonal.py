@@ -8,8 +8,8 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
-from jaxbandit.base.numerics import as_float, total
-from jaxbandit.base.types import Array, Scalar
+from jaxbandit.support.numerics import as_float, total
+from jaxbandit.support.types import Array, Scalar
 
 STEPS = 12  # Newton steps: an error below 1e-12 in float64 as long as x' diag(1 / q) x <= 1e5
 

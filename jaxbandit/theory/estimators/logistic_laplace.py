@@ -7,8 +7,8 @@ recursive_least_squares, whose `means`, `variances` and `root` apply: F F' = H^-
 
 import jax
 
-from jaxbandit.base.numerics import total
-from jaxbandit.base.types import Array, Scalar
+from jaxbandit.support.numerics import total
+from jaxbandit.support.types import Array, Scalar
 from jaxbandit.theory.estimators import recursive_least_squares
 from jaxbandit.theory.estimators.recursive_least_squares import RecursiveLeastSquares
 

@@ -4,8 +4,8 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from jaxbandit.base.numerics import as_float, dot
-from jaxbandit.base.types import Array, Scalar
+from jaxbandit.support.numerics import as_float, dot
+from jaxbandit.support.types import Array, Scalar
 
 BLOCK = 128  # rows that are summed together; the work is that of the rows seen, rounded up to blocks
 _STEPS = 200  # Newton steps at most; some five are needed if |x| <= 1 and the start is near

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import jax.numpy as jnp
 
-from jaxbandit.base.types import Array
+from jaxbandit.support.types import Array
 
 
 class LossSums(NamedTuple):

@@ -10,8 +10,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from jaxbandit.base.numerics import as_float, product, short_loop, slice_at
-from jaxbandit.base.types import Array
+from jaxbandit.support.numerics import as_float, product, short_loop, slice_at
+from jaxbandit.support.types import Array
 
 
 class Fit(NamedTuple):

@@ -4,8 +4,8 @@ from typing import NamedTuple
 
 import jax.numpy as jnp
 
-from jaxbandit.base.numerics import set_at
-from jaxbandit.base.types import Array
+from jaxbandit.support.numerics import set_at
+from jaxbandit.support.types import Array
 from jaxbandit.theory.estimators import counts as estimator
 from jaxbandit.theory.estimators.counts import Counts
 

@@ -13,8 +13,8 @@ from typing import NamedTuple
 import jax.numpy as jnp
 from jax import lax
 
-from jaxbandit.base.numerics import UNROLLED, as_float, kahan, product, slice_at, total, weighted_sum
-from jaxbandit.base.types import Array, PyTree, Scalar
+from jaxbandit.support.numerics import UNROLLED, as_float, kahan, product, slice_at, total, weighted_sum
+from jaxbandit.support.types import Array, PyTree, Scalar
 
 
 class RecursiveLeastSquares(NamedTuple):

@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 import jax.numpy as jnp
 
-from jaxbandit.base.numerics import as_float, get_at, kahan
-from jaxbandit.base.types import Array, Scalar
+from jaxbandit.support.numerics import as_float, get_at, kahan
+from jaxbandit.support.types import Array, Scalar
 
 
 class Sums(NamedTuple):

@@ -21,8 +21,8 @@ import jax.numpy as jnp
 from jax import lax
 from jax.custom_batching import custom_vmap
 
-from jaxbandit.base.numerics import as_float
-from jaxbandit.base.types import Array, Scalar
+from jaxbandit.support.numerics import as_float
+from jaxbandit.support.types import Array, Scalar
 from jaxbandit.theory.solvers.design import transductive_design
 from jaxbandit.theory.solvers.lanes_design import lanes_design
 

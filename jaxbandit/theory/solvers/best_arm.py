@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 import jax.numpy as jnp
 
-from jaxbandit.base.numerics import argmax, as_float
-from jaxbandit.base.types import Array, Scalar
+from jaxbandit.support.numerics import argmax, as_float
+from jaxbandit.support.types import Array, Scalar
 from jaxbandit.theory.solvers.design import transductive_design
 
 

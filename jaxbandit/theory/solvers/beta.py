@@ -19,8 +19,8 @@ import jax.numpy as jnp
 from jax import lax
 
 from jaxbandit.base import side_by_side
-from jaxbandit.base.numerics import normal_of_words, numbered_key
-from jaxbandit.base.types import Array, Key, Scalar
+from jaxbandit.support.numerics import normal_of_words, numbered_key
+from jaxbandit.support.types import Array, Key, Scalar
 from jaxbandit.theory.solvers.beta_table import DEGREE, TABLE
 
 Law = TypeVar("Law")

@@ -13,8 +13,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from jaxbandit.base.numerics import normal_quantile
-from jaxbandit.base.types import Array
+from jaxbandit.support.numerics import normal_quantile
+from jaxbandit.support.types import Array
 from jaxbandit.theory.solvers.beta import BetaShape, beta_shape, logit_slope_and_ratio
 
 # E is the mean of A at the quantile and of A where this share of the tail is left: of all shares and weights, those

@@ -16,9 +16,9 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from jaxbandit.base import checks
-from jaxbandit.base.numerics import argmax, dot, set_at
-from jaxbandit.base.types import Array
+from jaxbandit.support import checks
+from jaxbandit.support.numerics import argmax, dot, set_at
+from jaxbandit.support.types import Array
 
 _ONE_BY_ONE = 64  # up to this number of members, they are selected one by one
 

@@ -13,9 +13,9 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from jaxbandit.base import checks
-from jaxbandit.base.numerics import argmax, get_at, set_at
-from jaxbandit.base.types import Array
+from jaxbandit.support import checks
+from jaxbandit.support.numerics import argmax, get_at, set_at
+from jaxbandit.support.types import Array
 from jaxbandit.theory.solvers.decision_classes import DecisionClass, as_sets
 from jaxbandit.theory.solvers.hungarian import cheapest_assignment
 

@@ -24,9 +24,9 @@ import numpy as np
 from jax import lax
 from jax.custom_batching import custom_vmap
 
-from jaxbandit.base import checks
-from jaxbandit.base.numerics import argmax, dot, slice_at
-from jaxbandit.base.types import Array
+from jaxbandit.support import checks
+from jaxbandit.support.numerics import argmax, dot, slice_at
+from jaxbandit.support.types import Array
 
 _LANES = 8  # number of lanes processed together on a CPU,
 _DEGREES = 500  # with at most this many degrees in total

@@ -25,8 +25,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax.scipy.linalg import solve_triangular
 
-from jaxbandit.base.numerics import dot
-from jaxbandit.base.types import Array
+from jaxbandit.support.numerics import dot
+from jaxbandit.support.types import Array
 from jaxbandit.theory.solvers.span import coordinates, span
 
 _RIDGE = 10  # in units of rounding, on a Hessian with unit diagonal; one refinement step corrects for it

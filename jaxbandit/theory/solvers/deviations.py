@@ -11,8 +11,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxbandit.base.numerics import x_minus_log1p
-from jaxbandit.base.types import ArrayLike
+from jaxbandit.support.numerics import x_minus_log1p
+from jaxbandit.support.types import ArrayLike
 
 LOG_2_ZETA_2 = math.log(math.pi**2 / 3)  # log(2 zeta(2))
 STEPS = 7  # Newton steps; from these starting points the last one changes nothing even in float64

@@ -9,8 +9,8 @@ from collections.abc import Callable
 
 import jax.numpy as jnp
 
-from jaxbandit.base.numerics import normal_quantile
-from jaxbandit.base.types import Array
+from jaxbandit.support.numerics import normal_quantile
+from jaxbandit.support.types import Array
 
 WINDOW = 64
 LARGE = 14.0  # variance from which on the expansion is used; of a smaller one the window has 8 standard deviations

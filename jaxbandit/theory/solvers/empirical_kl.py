@@ -10,8 +10,8 @@ import math
 import jax
 import jax.numpy as jnp
 
-from jaxbandit.base.numerics import x_minus_log1p
-from jaxbandit.base.types import Array
+from jaxbandit.support.numerics import x_minus_log1p
+from jaxbandit.support.types import Array
 from jaxbandit.theory.solvers.beta import log1p
 
 

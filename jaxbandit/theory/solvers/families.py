@@ -10,10 +10,10 @@ from typing import Literal, NamedTuple
 
 import jax.numpy as jnp
 
-from jaxbandit.base import checks
 from jaxbandit.base.contract import Rewards
-from jaxbandit.base.numerics import as_float, bernoulli_kl_apart, x_minus_log1p
-from jaxbandit.base.types import Array, Scalar
+from jaxbandit.support import checks
+from jaxbandit.support.numerics import as_float, bernoulli_kl_apart, x_minus_log1p
+from jaxbandit.support.types import Array, Scalar
 from jaxbandit.theory.solvers.beta import beta_shape, logit_at
 from jaxbandit.theory.solvers.deviations import log_fall, rise
 from jaxbandit.theory.solvers.kl import kl_root, kl_upper

@@ -10,8 +10,8 @@ from typing import NamedTuple
 import jax.numpy as jnp
 from jax import lax
 
-from jaxbandit.base.numerics import get_at, set_at
-from jaxbandit.base.types import Array
+from jaxbandit.support.numerics import get_at, set_at
+from jaxbandit.support.types import Array
 
 
 class _Search(NamedTuple):

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
-from jaxbandit.base.types import Array
+from jaxbandit.support.types import Array
 
 
 class Root(NamedTuple):

@@ -20,9 +20,9 @@ import jax.numpy as jnp
 import numpy as np
 from jax.lax import linalg
 
-from jaxbandit.base import checks
-from jaxbandit.base.numerics import as_float, dot
-from jaxbandit.base.types import Array
+from jaxbandit.support import checks
+from jaxbandit.support.numerics import as_float, dot
+from jaxbandit.support.types import Array
 from jaxbandit.theory.solvers.span import coordinates, span
 
 _RIDGE = 10  # in units of the rounding unit times the largest diagonal entry

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import jax.numpy as jnp
 from jax import lax
 
-from jaxbandit.base.types import Array
+from jaxbandit.support.types import Array
 
 
 class _Iterate(NamedTuple):

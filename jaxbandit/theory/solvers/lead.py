@@ -19,8 +19,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from jaxbandit.base.numerics import argmax, matrix_vector, product
-from jaxbandit.base.types import Array
+from jaxbandit.support.numerics import argmax, matrix_vector, product
+from jaxbandit.support.types import Array
 from jaxbandit.theory.solvers.decision_classes import DecisionClass, challenger
 
 DOUBLINGS = 5  # number of squarings of the matrix whose norm bounds the largest eigenvalue

@@ -13,8 +13,8 @@ from typing import NamedTuple
 import jax.numpy as jnp
 from jax import lax
 
-from jaxbandit.base.numerics import argmax, as_float, get_at
-from jaxbandit.base.types import Array
+from jaxbandit.support.numerics import argmax, as_float, get_at
+from jaxbandit.support.types import Array
 from jaxbandit.theory.solvers.families import Family
 
 STEPS = 8  # 6 suffice except for exponential rewards whose means differ by many powers of ten

@@ -8,8 +8,8 @@ between arms, which the paper leaves open, go to the lowest index.
 import jax
 import jax.numpy as jnp
 
-from jaxbandit.base.numerics import argmax, as_float
-from jaxbandit.base.types import Array
+from jaxbandit.support.numerics import argmax, as_float
+from jaxbandit.support.types import Array
 
 
 def round_design(weights: Array, total: Array) -> Array:

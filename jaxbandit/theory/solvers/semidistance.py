@@ -11,8 +11,8 @@ from typing import Final
 
 import jax.numpy as jnp
 
-from jaxbandit.base.numerics import bernoulli_kl, xlogx
-from jaxbandit.base.types import Array
+from jaxbandit.support.numerics import bernoulli_kl, xlogx
+from jaxbandit.support.types import Array
 from jaxbandit.theory.solvers.kl import kl_root, kl_upper
 
 

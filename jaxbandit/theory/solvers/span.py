@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 import jax.numpy as jnp
 
-from jaxbandit.base.numerics import dot
-from jaxbandit.base.types import Array
+from jaxbandit.support.numerics import dot
+from jaxbandit.support.types import Array
 
 
 class Span(NamedTuple):

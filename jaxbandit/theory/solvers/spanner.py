@@ -8,7 +8,7 @@ the paper.
 import jax.numpy as jnp
 from jax import lax
 
-from jaxbandit.base.types import Array
+from jaxbandit.support.types import Array
 
 
 def barycentric_spanner(features: Array, mask: Array) -> Array:

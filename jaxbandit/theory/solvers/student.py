@@ -20,8 +20,8 @@ from typing import Any
 import jax.numpy as jnp
 from jax import lax
 
-from jaxbandit.base.numerics import as_float, normal_of_words
-from jaxbandit.base.types import Array, Scalar
+from jaxbandit.support.numerics import as_float, normal_of_words
+from jaxbandit.support.types import Array, Scalar
 from jaxbandit.theory.solvers import deviations
 from jaxbandit.theory.solvers.beta import beta_shape, logit_at
 

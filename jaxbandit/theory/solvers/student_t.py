@@ -6,8 +6,8 @@ Closed forms are used for one and two degrees of freedom.
 import jax
 import jax.numpy as jnp
 
-from jaxbandit.base.numerics import normal_quantile
-from jaxbandit.base.types import Array
+from jaxbandit.support.numerics import normal_quantile
+from jaxbandit.support.types import Array
 
 
 def t_at(normals: Array, degrees: Array) -> Array:

@@ -5,7 +5,7 @@ Zimmert and Seldin (2021), equation (2): p_i = 4 / (eta (L_i - x))^2, with the n
 
 import jax.numpy as jnp
 
-from jaxbandit.base.types import Array
+from jaxbandit.support.types import Array
 
 FEW_ARMS, STEPS_OF_FEW, STEPS_OF_MANY = 100, 4, 6
 

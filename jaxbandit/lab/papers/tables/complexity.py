@@ -10,10 +10,10 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
-from jaxbandit.base.text import align
-from jaxbandit.base.types import Array, ArrayLike, Json, Table
 from jaxbandit.lab.papers import published
 from jaxbandit.lab.specs.registry import ENVIRONMENTS
+from jaxbandit.support.text import align
+from jaxbandit.support.types import Array, ArrayLike, Json, Table
 from jaxbandit.theory import intervals
 
 GAP = 1e-6  # relative duality gap of w* above which HiGHS solves the instance again

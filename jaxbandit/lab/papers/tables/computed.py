@@ -8,11 +8,11 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from jaxbandit.base.types import Json, Table
 from jaxbandit.engine.storage import files as storage
 from jaxbandit.engine.storage import json_files
 from jaxbandit.lab.papers import origins, verdict
 from jaxbandit.lab.papers.tables import complexity, full_bandit_costs, full_bandit_figures, times
+from jaxbandit.support.types import Json, Table
 
 Rows = Callable[..., list[Json]]
 

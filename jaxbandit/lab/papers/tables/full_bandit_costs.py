@@ -11,9 +11,9 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 
 from jaxbandit.algorithms import super_arms
-from jaxbandit.base.text import align
-from jaxbandit.base.types import Array, ArrayLike, Json, Table
 from jaxbandit.lab.specs.registry import ENVIRONMENTS
+from jaxbandit.support.text import align
+from jaxbandit.support.types import Array, ArrayLike, Json, Table
 
 MOST_ROUNDS = 1e30  # largest stopping time that is searched for
 

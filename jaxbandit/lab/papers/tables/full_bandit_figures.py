@@ -14,10 +14,10 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 
 from jaxbandit.algorithms import super_arms
-from jaxbandit.base.text import align
-from jaxbandit.base.types import Array, Json, Scalar, Table
 from jaxbandit.lab.papers.tables.full_bandit_costs import peeled, radius
 from jaxbandit.lab.specs.registry import ENVIRONMENTS
+from jaxbandit.support.text import align
+from jaxbandit.support.types import Array, Json, Scalar, Table
 from jaxbandit.theory import intervals
 
 ABOVE = 0.9  # the paper observes approximation ratios above this value
@@ -45,7 +45,7 @@ def first_order(matrix: Array, estimate: Array, width: Scalar, anchors: Array, k
     import jax
     import jax.numpy as jnp
 
-    from jaxbandit.base.numerics import dot
+    from jaxbandit.support.numerics import dot
     from jaxbandit.theory.solvers.decision_classes import top_k
     from jaxbandit.theory.solvers.densest import peeling
 
@@ -124,7 +124,7 @@ def run_time(table: Table, instances: Mapping[str, Table], size: int) -> list[Js
     import jax
     import jax.numpy as jnp
 
-    from jaxbandit.base.numerics import dot
+    from jaxbandit.support.numerics import dot
     from jaxbandit.theory.solvers.decision_classes import DecisionClass, challenger, top_k
     from jaxbandit.theory.solvers.densest import peeling, quadratic
     from jaxbandit.theory.solvers.quadratic_bound import upper_bound

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from jaxbandit.base.text import align
-from jaxbandit.base.types import Json, Table
 from jaxbandit.running.results.base import Result
+from jaxbandit.support.text import align
+from jaxbandit.support.types import Json, Table
 from jaxbandit.theory import intervals
 
 

@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from jaxbandit.base import csv_rows, decimals
-from jaxbandit.base.refusals import nearest, python, refuse, wrong
+from jaxbandit.support import csv_rows, decimals
+from jaxbandit.support.refusals import nearest, python, refuse, wrong
 
 LARGEST = 1e150  # modulus of a number, so that sums of squares are finite
 WORDS = {"true": 1.0, "yes": 1.0, "false": 0.0, "no": 0.0}

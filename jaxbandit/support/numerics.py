@@ -10,7 +10,7 @@ import jax.numpy as jnp
 from jax import lax
 from jax.custom_batching import custom_vmap
 
-from jaxbandit.base.types import Array, ArrayLike, Key, PyTree, Scalar
+from jaxbandit.support.types import Array, ArrayLike, Key, PyTree, Scalar
 
 _LAPACK = threading.RLock()
 _COLUMNS = 8  # number of columns processed together by matrix_vector

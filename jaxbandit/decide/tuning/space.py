@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
-from jaxbandit.base import checks
-from jaxbandit.base.refusals import refuse
-from jaxbandit.base.types import Key
 from jaxbandit.decide.tuning.configs import OBJECTS, objects
+from jaxbandit.support import checks
+from jaxbandit.support.refusals import refuse
+from jaxbandit.support.types import Key
 
 
 class Distribution(NamedTuple):
@@ -210,7 +210,7 @@ def _values(where: str, name: str, values: Sequence | np.ndarray | jax.Array) ->
     try:
         column = static(list(values)) if mixed else np.asarray(values)
     except ValueError:
-        refuse(where, f": {name} = {values!r}, must be values of one shape, or jb.static([...]) of what has none")
+        refuse(where, f": {name} = {values!r}, must be values of one shape, or jb.space.static([...]) of what has none")
     if not len(column):
         refuse(where, f": {name} has no values, must have at least one")
     objects_in_lists = column.dtype.kind == "O" or (column.dtype.kind in OBJECTS and column.ndim > 1)

@@ -16,8 +16,8 @@ from io import BufferedReader
 from pathlib import Path
 from typing import Any
 
-from jaxbandit.base import decimals
-from jaxbandit.base.refusals import reason, refuse, show
+from jaxbandit.support import decimals
+from jaxbandit.support.refusals import reason, refuse, show
 
 LARGEST = 2**28  # bytes of a file of text
 LARGEST_TABLE = 2**31  # bytes of a table

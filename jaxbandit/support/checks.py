@@ -13,8 +13,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax.core import Tracer
 
-from jaxbandit.base import domains
-from jaxbandit.base.refusals import python
+from jaxbandit.support import domains
+from jaxbandit.support.refusals import python
 
 _MOST = {"num_arms": 2**31 - 1}  # because actions are int32
 _STARTS = domains.several(domains.integer(0, 2**31 - 1), "a list of rounds, one per segment", increasing=True)

@@ -4,7 +4,7 @@ import math
 import re
 from typing import Any
 
-from jaxbandit.base.refusals import refuse, show
+from jaxbandit.support.refusals import refuse, show
 
 UNITS = {"s": 1.0, "min": 60.0, "m": 60.0, "h": 3600.0, "d": 86400.0, "w": 604800.0}
 _FORM = re.compile(r"\s*(\d+(?:\.\d*)?|\.\d+)\s*(s|min|m|h|d|w)\s*")

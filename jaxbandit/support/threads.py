@@ -7,8 +7,8 @@ future that nobody reads lose the exception as well. Here it goes to the one who
 import threading
 from collections.abc import Callable
 
-from jaxbandit.base.refusals import error_line
-from jaxbandit.base.text import say
+from jaxbandit.support.refusals import error_line
+from jaxbandit.support.text import say
 
 Failed = Callable[[BaseException], object]
 

@@ -8,8 +8,8 @@ import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from jaxbandit.base import reading
-from jaxbandit.base.refusals import refuse, show
+from jaxbandit.support import reading
+from jaxbandit.support.refusals import refuse, show
 
 DELIMITERS = ",;\t"
 QUOTES = "quotes must be around a whole cell, and a quote inside of one is doubled"

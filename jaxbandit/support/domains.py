@@ -9,7 +9,7 @@ import operator
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
-from jaxbandit.base.refusals import BadInput, nearest, refuse, show, wrong
+from jaxbandit.support.refusals import BadInput, nearest, refuse, show, wrong
 
 FLOAT32_COUNTS = 2**24  # float32 has no larger odd number, and adding one to a count no longer changes it
 NAME_BYTES = 100  # so that two names and that of an argument fit into a file name of 255 bytes

@@ -1,0 +1,1 @@
+"""What knows nothing of bandits: types, arithmetic that stays finite, domains, checks, errors, text, files, threads."""
