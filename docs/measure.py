@@ -224,7 +224,7 @@ def measured(name: str) -> dict[str, Any]:
         value, low, high = (float(bound) for bound in (interval.value, interval.low, interval.high))
     else:
         found = jb.identify(factory, environment, budget=instance.horizon, num_runs=instance.runs, seed=SEED)
-        error = found.summary()["error"]
+        error = found.to_json()["error"]
         value, low, high = error["rate"], error["low"], error["high"]
     return {"instance": key, "value": value, "low": low, "high": high, "runs": instance.runs}
 

@@ -16,6 +16,7 @@ from .base.declaration import declare as declare
 from .base.metrics import Metric as Metric
 from .base.metrics import Round as Round
 from .base.truth import Truth as Truth
+from .decide.core.certificate import Certificate as Certificate
 from .decide.loading import load as load
 from .decide.logs.evaluate import evaluate as evaluate
 from .decide.logs.evaluation import Difference as Difference
@@ -30,7 +31,6 @@ from .decide.sessions.ask_tell import expire as expire
 from .decide.sessions.ask_tell import pull_keys as pull_keys
 from .decide.sessions.ask_tell import tell as tell
 from .decide.sessions.ask_tell import withdraw as withdraw
-from .decide.sessions.certificate import Certificate as Certificate
 from .decide.sessions.certifying import certificate as certificate
 from .decide.sessions.corrections import amend as amend
 from .decide.sessions.corrections import close_arms as close_arms

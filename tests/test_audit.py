@@ -381,7 +381,7 @@ def test_a_larger_budget_goes_on_from_the_smaller(tmp_path, made_up):
     interval = confidence_sequence(sum(r % 30 == 29 and r % 400 != 399 for r in range(n)), n, 0.9999)
     assert large.finding.low == interval.low
     assert "Runs that did not stop" in auditing.table([large])
-    assert large.summary()["samples"]["max_rounds"] == 100_000
+    assert large.to_json()["samples"]["max_rounds"] == 100_000
 
 
 @pytest.mark.parametrize(

@@ -180,7 +180,7 @@ def test_runs_horizon_seed_and_quick_are_options(tiny, capsys):
 def test_run_from_python_is_the_command(tiny, capsys):
     assert cli.main(["run", "tiny.toml", "--out", "there", "--json"]) == 0
     found = jaxbandit.run("tiny.toml", "there")  # nothing is left to play
-    assert [r.summary() for r in found] == [r.summary() for r in load("there")] and found.name == "tiny"
+    assert [r.to_json() for r in found] == [r.to_json() for r in load("there")] and found.name == "tiny"
     again = jaxbandit.run("tiny.toml", runs=3, overrides=["algorithm.none.name=even"])
     assert [(r.algorithm, r.runs) for r in again] == [("square", 3), ("square", 3), ("even", 3)]
     with pytest.raises(ValueError, match=r"tiny\.toml: runs = 0, must be"):

@@ -45,7 +45,7 @@ def test_unpaired_says_why(changes, reason):
     assert not c.paired
     assert reason in c.reason
     assert c.difference == pytest.approx(-1, abs=1e-6)
-    assert c.summary()["reason"] == c.reason
+    assert c.to_json()["reason"] == c.reason
 
 
 def test_runs_pair_up_to_the_shorter():
@@ -55,7 +55,7 @@ def test_runs_pair_up_to_the_shorter():
     assert c.runs == 10
     assert c.difference == pytest.approx(-2, abs=1e-6)
     assert c.mean_a == pytest.approx(rows[:10, 2].mean(), rel=1e-6)
-    assert "reason" not in c.summary()
+    assert "reason" not in c.to_json()
 
 
 def test_checkpoint_is_the_last_shared_or_the_one_asked_for():
@@ -88,9 +88,9 @@ def test_pairs_count_where_both_runs_do():
     a = result(broken, outcome=np.where(np.arange(30) == 3, Outcome.NONFINITE, 0))
     b = result(rows + 2, algorithm="b", outcome=np.where(np.arange(30) == 7, Outcome.OUT_OF_RANGE, 0))
     c = compare(a, b)
-    assert (c.paired, c.runs, c.left_out, c.summary()["left_out"]) == (True, 28, 2, 2)
+    assert (c.paired, c.runs, c.left_out, c.to_json()["left_out"]) == (True, 28, 2, 2)
     assert c.difference == pytest.approx(-2, abs=1e-6)
-    assert "left_out" not in compare(b, b).summary() or compare(b, b).left_out == 1
+    assert "left_out" not in compare(b, b).to_json() or compare(b, b).left_out == 1
     other = compare(a, result(rows + 2, algorithm="b", seed=1))
     assert (other.paired, other.left_out) == (False, 1)
 
@@ -134,7 +134,7 @@ def test_directories(tmp_path):
     assert "lower" in found.table()
     assert "200 pairs" in found.table()
     assert "only in" in found.table()
-    assert found.summary()["comparisons"][0]["difference"] == pytest.approx(-0.5, abs=1e-4)
+    assert found.to_json()["comparisons"][0]["difference"] == pytest.approx(-0.5, abs=1e-4)
 
 
 def test_any_two_results_by_name(tmp_path):

@@ -141,7 +141,7 @@ def remarks_of(scores):
     evidence.enter(arms.ravel(), seeds.ravel(), scores.ravel())
     names = [f"c{i}" for i in range(len(scores))]
     made = reporting.search_certificate(evidence, 0, names, paired=True, ended=True, on_failure="stop")
-    return [line for line in (made.contradiction, *made.remarks) if "scores of c" in line]
+    return [line for line in (made.contradiction, *made.notes) if "scores of c" in line]
 
 
 def told(rewards, *, paired=False, batch=100):
@@ -165,9 +165,9 @@ def test_a_certificate_of_a_session_says_what_changes():
     assert str(flipped).startswith("the data contradict an assumption: the first half of the rewards of arm ")
     assert "p = " in flipped.known and flipped.achieved == np.inf
     calm = jb.certificate(told(rng.normal(size=(2, 600))))
-    assert calm.contradiction == "" and calm.remarks == ()
+    assert calm.contradiction == "" and calm.notes == ()
     weak = jb.certificate(told(np.array([np.concatenate([rng.normal(size=300), rng.normal(0.32, 1, 300)])] * 2)))
-    assert weak.contradiction == "" and weak.remarks and weak.remarks[0] in str(weak)
+    assert weak.contradiction == "" and weak.notes and weak.notes[0] in str(weak)
 
 
 def test_a_certificate_says_how_many_pulls_of_each_arm_expired():
@@ -178,5 +178,5 @@ def test_a_certificate_says_how_many_pulls_of_each_arm_expired():
     state = jb.expire(state, gone)
     certificate, asked = jb.certificate(state), (pulls.arm == 1).sum()
     share = f"arm 1: {len(gone)} of {asked} pulls ({len(gone) / asked:.0%}) expired"
-    assert [line.startswith(share) for line in certificate.remarks] == [True]
+    assert [line.startswith(share) for line in certificate.notes] == [True]
     assert share in str(certificate) and certificate.contradiction == ""

@@ -91,7 +91,7 @@ def test_a_rule_that_stops_meets_the_world_at_its_own_round():
 @pytest.mark.quickly_compiled
 def test_without_a_known_regret_the_feedback_is_recorded_and_called_so():
     found = jb.simulate(in_turn(3), pays(VALUES)._replace(regret=None), horizon=HORIZON, num_runs=2)
-    assert found.measure == "feedback" and "regret" not in found.summary()
+    assert found.measure == "feedback" and "regret" not in found.to_json()
     np.testing.assert_allclose(found.arrays["mean"][-1], PULLED.mean(), rtol=1e-6)
 
 
@@ -200,4 +200,4 @@ def test_rewards_that_it_is_not_made_for_are_played_on_demand_and_marked():
     found = jb.simulate(
         jb.algorithms.kl_ucb(2), jb.environments.gaussian([0.0, 0.5]), horizon=10, num_runs=2, any_rewards=True
     )
-    assert found.summary()["any_rewards"] is True
+    assert found.to_json()["any_rewards"] is True

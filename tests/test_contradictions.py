@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import jaxbandit as jb
-from jaxbandit.decide.sessions.certificate import Certificate
+from jaxbandit.decide.core.certificate import Certificate
 from jaxbandit.theory.comparisons import achieved
 from jaxbandit.theory.comparisons.arms import ArmBounds, normal_arms
 from jaxbandit.theory.comparisons.betting import BoundedDifferences

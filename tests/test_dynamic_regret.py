@@ -167,6 +167,6 @@ def test_an_experiment_tells_the_same_as_simulate(tmp_path, monkeypatch, capsys)
     world, marks = jb.environments.piecewise_bernoulli(MEANS, STARTS), [10, 20, 30, 40, 50]
     alone = jb.simulate(jb.algorithms.ucb1(2), world, horizon=50, num_runs=3, checkpoints=marks, hindsight=True)
     for key in ("regret", "hindsight", "changes", "pulls"):
-        assert cell[key] == alone.summary()[key]
+        assert cell[key] == alone.to_json()[key]
     assert cell["changes"] == [30] and (tmp_path / "jumps-result" / "hindsight-jumps.png").exists()
     assert jb.load("jumps-result")[0].truth == alone.truth

@@ -144,7 +144,7 @@ def test_files_frames_comparisons_and_figures(tmp_path):
     results = played()
     results.save(tmp_path / "kept")
     read = jb.load(tmp_path / "kept")
-    assert [type(r) for r in read] == [BudgetResult] * 3 and read.summary() == results.summary()
+    assert [type(r) for r in read] == [BudgetResult] * 3 and read.to_json() == results.to_json()
     document = json.loads((tmp_path / "kept" / "summary.json").read_text())
     assert (document["kind"], document["cells"][1]["budget"]) == ("budget", 8)
     assert [cell["name"] for cell in document["cells"]] == [f"rows/sr?budget={b}" for b in BUDGETS]

@@ -23,7 +23,7 @@ LATE = Outcome.MAX_ROUNDS
 
 
 def test_summary_has_the_fixed_keys_and_right_numbers():
-    cell = stopping([30, 10, 40, 20], shortfall=[0, 0.2, 0, 0]).summary()
+    cell = stopping([30, 10, 40, 20], shortfall=[0, 0.2, 0, 0]).to_json()
     assert list(cell) == [
         *("instance", "algorithm", "params", "runs", "samples", "error", "outcomes", "pulls"),
         *("lane_utilization", "seconds", "run_steps"),
@@ -46,16 +46,16 @@ def test_summary_has_the_fixed_keys_and_right_numbers():
 
 def test_censored_runs_are_never_averaged_in_silently():
     r = stopping([30, 990, 40, 20], outcome=[0, LATE, 0, 0], max_rounds=1000)
-    samples = r.summary()["samples"]
+    samples = r.to_json()["samples"]
     # A run that pulls in blocks is censored before max_rounds, and known to take longer.
     assert samples["restricted_mean"] == (30 + 1000 + 40 + 20) / 4 and samples["max_rounds"] == 1000
     assert not {"mean", "sd", "max", "q95"} & set(samples)
     assert [samples[q] for q in ("q25", "q50", "q75")] == [20, 30, 40]
-    assert "mean" not in r.summary()["pulls"]
+    assert "mean" not in r.to_json()["pulls"]
     with pytest.raises(ValueError, match="1 of 4 runs reached max_rounds = 1000") as error:
         r.interval()
     assert "\n" not in str(error.value)
-    alone = stopping([1000], outcome=[LATE]).summary()
+    alone = stopping([1000], outcome=[LATE]).to_json()
     assert alone["samples"] == {"restricted_mean": 1000, "runs": 1, "max_rounds": 1000} and "error" not in alone
 
 
@@ -84,18 +84,18 @@ def test_quantiles_are_those_of_kaplan_and_meier():
 
 def test_runs_without_a_stopping_time_are_left_out_and_shown():
     r = stopping([30, 0, 50, 7], outcome=[0, Outcome.NONFINITE, 0, Outcome.PRECISION], shortfall=[0, 9, 0, 9])
-    cell = r.summary()
+    cell = r.to_json()
     assert cell["samples"]["mean"] == 40 and cell["samples"]["max"] == cell["samples"]["q95"] == 50
     assert cell["error"]["rate"] == 0.0
     assert cell["outcomes"] == {"stopped": 2, "max_rounds": 0, "nonfinite": 1, "precision": 1, "out_of_range": 0}
-    nothing = stopping([0, 0], outcome=[Outcome.NONFINITE] * 2).summary()
+    nothing = stopping([0, 0], outcome=[Outcome.NONFINITE] * 2).to_json()
     assert not {"samples", "error", "pulls"} & set(nothing)
 
 
 def test_only_runs_that_stopped_can_err():
     r = stopping([1000, 50], outcome=[LATE, 0], shortfall=[9, 0])
     assert r.errors().tolist() == [False]
-    assert r.summary()["error"]["rate"] == 0.0
+    assert r.to_json()["error"]["rate"] == 0.0
 
 
 def test_errors_are_exact_in_the_decimals_that_are_declared():
@@ -167,7 +167,7 @@ def test_lower_bound_is_for_one_best_arm_without_tolerance():
     truth = {"means": [1.0, 0.5], "characteristic_time": 8.0}
     exact = {"delta": 0.05, "epsilon": 0.0}
     r = stopping([90, 80], params=exact, truth=truth)
-    assert r.summary()["samples"]["lower_bound"] == pytest.approx(8 * np.log(1 / 0.12))
+    assert r.to_json()["samples"]["lower_bound"] == pytest.approx(8 * np.log(1 / 0.12))
     assert stopping([90], params=exact | {"delta": 0.6}, truth=truth).lower_bound() == 0.0
     assert stopping([90], params=exact | {"epsilon": 0.1}, truth=truth).lower_bound() is None
     assert stopping([90], params=exact, truth=truth, m=2).lower_bound() is None
@@ -181,11 +181,11 @@ def test_round_trip_is_bytewise(tmp_path):
     save_cell(tmp_path / "b", 0, again)
     for name in ("cell-000.npz", "cell-000.json"):
         assert (tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes()
-    assert again.summary() == first.summary() and again.summary()["warnings"] == ["it/kl: sigma is too small"]
+    assert again.to_json() == first.to_json() and again.to_json()["warnings"] == ["it/kl: sigma is too small"]
     with np.load(tmp_path / "a" / "cell-000.npz", allow_pickle=False) as arrays:
         assert set(arrays.files) == {"samples", "outcome", "recommendation", "shortfall", "pulls"}
     first.save(tmp_path / "c")
-    assert load(tmp_path / "c").summary()["kind"] == "identify"
+    assert load(tmp_path / "c").to_json()["kind"] == "identify"
     path = tmp_path / "a" / "cell-000.json"
     path.write_text(path.read_text().replace('"identify"', '"audit"'))
     with pytest.raises(ValueError, match="its digest differs"):
@@ -195,8 +195,8 @@ def test_round_trip_is_bytewise(tmp_path):
 def test_every_key_is_documented():
     text = (Path(__file__).parent.parent / "docs" / "cli.md").read_text(encoding="utf-8")
     truth = {"characteristic_time": 1.0}
-    whole = stopping([30, 40], params={"delta": 0.1}, truth=truth, warnings=["w"]).summary()
-    censored = stopping([30, 1000], outcome=[0, LATE]).summary()
+    whole = stopping([30, 40], params={"delta": 0.1}, truth=truth, warnings=["w"]).to_json()
+    censored = stopping([30, 1000], outcome=[0, LATE]).to_json()
     for cell in (whole, censored):
         for key in (*cell, *cell["samples"], *cell["error"], *cell["outcomes"], *cell["pulls"]):
             assert f"`{key}`" in text, key
@@ -224,7 +224,7 @@ def test_compare_pairs_the_samples_run_by_run():
     theirs = stats.ttest_rel(a.samples(), b.samples())
     np.testing.assert_allclose((c.low, c.high), theirs.confidence_interval(0.95), rtol=1e-9)
     assert (c.quantity, c.at, c.paired, c.verdict) == ("samples", None, True, "lower")
-    assert "at" not in c.summary() and "reason" not in c.summary()
+    assert "at" not in c.to_json() and "reason" not in c.to_json()
     assert not compare(a, stopping(common, algorithm="b", seed=1)).paired
     with pytest.raises(ValueError, match="at = 5, only for regret"):
         compare(a, b, at=5)
@@ -256,12 +256,12 @@ def test_a_restricted_mean_is_never_more_certain_than_its_runs():
     every = stopping([200] * 50, outcome=[LATE] * 50, max_rounds=200)
     low, high = every.restricted_mean()[2:]
     assert (low, high) == (pytest.approx(1 + 199 * 0.025 ** (1 / 50)), 200)
-    samples = every.summary()["samples"]
+    samples = every.to_json()["samples"]
     assert "se" not in samples and (samples["low"], samples["high"]) == (low, high)
     one = stopping([199] + [200] * 49, outcome=[0] + [LATE] * 49, max_rounds=200).restricted_mean()
     assert one.low < low and one.value < one.high <= 200
     whole = stopping([200] * 50, max_rounds=1000)  # equal runs that stopped: no upper end is known
-    assert "high" not in whole.summary()["samples"] and "200 [186, ?]" in whole.headline()
+    assert "high" not in whole.to_json()["samples"] and "200 [186, ?]" in whole.headline()
     few = stopping([1, 900], max_rounds=1000).restricted_mean()
     assert few.low == 1 and few.high > 900
 
@@ -269,14 +269,14 @@ def test_a_restricted_mean_is_never_more_certain_than_its_runs():
 def test_quantiles_have_the_intervals_of_order_statistics():
     rng = np.random.default_rng(0)
     times = np.sort(rng.geometric(0.01, 50))
-    whole = stopping(times, max_rounds=10_000).summary()["samples"]
+    whole = stopping(times, max_rounds=10_000).to_json()["samples"]
     # P(Bin(50, 1/2) <= 17) is .0164 and P(Bin(50, 1/2) <= 18) is .0325.
     assert (whole["q50_low"], whole["q50_high"]) == (times[17], times[32])
     assert "q05_low" not in whole and "q95_high" not in whole  # 50 runs are too few: 0.95^50 is 0.077
     limit = int(times[30])
     late = times > limit
     censored = stopping(np.minimum(times, limit), outcome=np.where(late, LATE, 0), max_rounds=limit)
-    cell = censored.summary()["samples"]
+    cell = censored.to_json()["samples"]
     assert cell["q50_low"] == times[17] and "q50_high" not in cell and "q75" not in cell
     assert censored.quantile_interval(0.75) == (limit, None)  # below `max_rounds` it is not
     failed = stopping([5], outcome=[Outcome.NONFINITE])
@@ -287,7 +287,7 @@ def test_the_headline_and_the_table_say_of_how_many_runs_an_error_rate_is():
     r = stopping([30, 1000, 50, 70], outcome=[0, LATE, 0, 0], shortfall=[0.2, 0, 0, 0])
     assert "error 0.3333 [" in r.headline() and "] of 3 of 4 runs (delta = 0.05)" in r.headline()
     assert " of 4 of 4" not in stopping([1, 2, 3, 4]).headline()
-    heads, row = report.rows([r]).rows
+    heads, [row] = report.rows([r])[:2]
     assert row[heads.index("median") + 1] == "[?, > 1,000]" and heads[heads.index("median") + 1] == "95 % interval"
 
 
@@ -305,7 +305,7 @@ def test_error_rates_that_no_run_tells_apart_are_not_equal():
     both = compare(*late)
     np.testing.assert_allclose((both.low, both.high), (-199 * share, 199 * share))
     equal = compare(stopping([9] * 5), stopping([7] * 5, algorithm="b"))
-    assert equal.verdict == "undecided" and not {"low", "high"} & set(equal.summary())
+    assert equal.verdict == "undecided" and not {"low", "high"} & set(equal.to_json())
 
 
 def test_the_notes_say_of_how_many_skewed_runs_the_interval_of_a_mean_would_be_right():

@@ -224,7 +224,7 @@ def test_what_is_told_wrongly_is_warned_of(tmp_path, calls):
     assert "0.2/lingape: theta_norm = 1.5" in norm and "instance is 2;" in norm and "sigma = 0.5" in sigma
     results = running.run_experiment(misled, tmp_path / "out", execution=QUIET)
     assert [r.warnings for r in results] == [[norm, sigma], []]
-    assert results[0].summary()["warnings"] == [norm, sigma]
+    assert results[0].to_json()["warnings"] == [norm, sigma]
     tied = {"name": "tied", "type": "gaussian", "means": [1, 0.5, 1]}
     algorithms = [
         {"type": "lucb"},
@@ -333,7 +333,7 @@ def test_a_sigma_larger_than_the_rewards_have_is_noted(tmp_path, calls):
     wide = {"name": "wide", "type": "gaussian", "means": [0, 1], "sigma": 2.0}
     assert notes_of(experiment(instance=[wide], algorithm=[{"type": "lucb"}])) == []  # it is told of the instance's
     one = identify(lucb(2), bernoulli([0.2, 0.8]), num_runs=2)
-    assert one.warnings == [first.partition(": ")[2]] and one.summary()["warnings"] == one.warnings
+    assert one.warnings == [first.partition(": ")[2]] and one.to_json()["warnings"] == one.warnings
     assert identify(lucb(2, sigma=0.5), bernoulli([0.2, 0.8]), num_runs=2).warnings == []
     assert identify(lucb(2), gaussian([0.2, 0.8]), num_runs=2).warnings == []
     bounded = bernoulli([0.2, 0.8])._replace(rewards=Rewards(0.0, 3.0))

@@ -329,15 +329,15 @@ def test_a_study_with_more_configurations_uses_every_trial(how):
     # Arms of the certificate are in the order of the sampler, which is another one here.
     assert shown.stopped and shown.names[2] == "lr=0.01, optimizer=adam" and shown.recommendation.tolist() == [2]
     assert found.trials[-1].params["lr"] in (0.01, 0.1, 0.001) and shown.pulls[:3].min() > 0
-    np.testing.assert_allclose(shown.delta, 0.05 if how == "announced" else 0.075)
-    assert any("3 of 6 configurations were added to the study later" in line for line in shown.remarks)
+    np.testing.assert_allclose(shown.guarantee.delta, 0.05 if how == "announced" else 0.075)
+    assert any("3 of 6 configurations were added to the study later" in line for line in shown.notes)
     less = certificate(study(BanditSampler(CONFIGS[:2], **options), **place))
     assert len(less.pulls) == 6 and less.recommendation[0] < 2 and "(not in the sampler)" in less.names[2]
     assert less.achieved > shown.achieved  # the best of all that ever entered is what counts
     assert len(certificate(before).pulls) == 6  # its sampler learns of what another one has added
     other = certificate(study(BanditSampler(CONFIGS, delta=0.2), **place))
-    assert any(line.startswith("the first sampler of the study had delta = 0.05") for line in other.remarks)
-    np.testing.assert_allclose(other.delta, 0.2 if how == "announced" else 0.3)
+    assert any(line.startswith("the first sampler of the study had delta = 0.05") for line in other.notes)
+    np.testing.assert_allclose(other.guarantee.delta, 0.2 if how == "announced" else 0.3)
 
 
 def test_a_sampler_tries_its_own_configurations_only():
@@ -422,7 +422,7 @@ def test_trials_of_another_sampler_count_only_if_that_is_said():
     again = opened(found, reuse=True, epsilon=0.05)
     again.optimize(categorical, n_trials=400, callbacks=[StopAtCertificate()])
     shown, new = certificate(again), pulls_of(again)
-    assert shown.stopped and shown.recommendation.tolist() == [3] and shown.delta == pytest.approx(0.05)
+    assert shown.stopped and shown.recommendation.tolist() == [3] and shown.guarantee.delta == pytest.approx(0.05)
     assert sum(index == len(samples[arm]) for arm, index in new) == 6  # each goes on at its own next index
     # By hand: upper bounds of the rivals minus the lower bound of the choice, at level delta / 6 each.
     means, sds, sizes = zip(*((np.mean(x), np.std(x), len(x)) for x in by_config(again)), strict=True)
@@ -443,7 +443,7 @@ def test_trials_that_are_chosen_by_their_values_do_not_count():
         certificate(opened(tpe_study(pruned=True), reuse=True))
     assert certificate(opened(tpe_study(pruned=True), reuse=True, on_failure=0.0)).pulls.sum() == 20
     shown = certificate(opened(tpe_study(), reuse=True, on_failure=0.0))
-    assert shown.pulls.sum() == 20 and not shown.proved
+    assert shown.pulls.sum() == 20 and not shown.guarantee.proved
     found = tpe_study(running=True)
     before, all_of_them = certificate(opened(tpe_study(), reuse=True)).pulls, [len(x) for x in by_config(found)]
     cut = certificate(opened(found, reuse=True)).pulls
@@ -460,16 +460,16 @@ def test_failures_are_counted():
         return math.nan if turn in (7, 8) else value
 
     shown = certificate(until_certified(study(BanditSampler(CONFIGS, epsilon=0.02)), fragile))
-    told = [line for line in shown.remarks if "trials failed" in line]
+    told = [line for line in shown.notes if "trials failed" in line]
     assert sum(int(line.split(": ")[1].split()[0]) for line in told) == 2
     assert sum(int(line.split("and ")[1].split()[0]) for line in told) == 2
-    assert all("and were repeated" in line for line in told) and shown.proved
+    assert all("and were repeated" in line for line in told) and shown.guarantee.proved
     assert "no training failed" not in shown.assumptions
     assert any("first trial that was neither pruned nor failed" in line for line in shown.assumptions)
     turns = iter(range(10**6))
     shown = certificate(until_certified(study(BanditSampler(CONFIGS, epsilon=0.02, on_failure=0.7)), fragile))
-    assert any("0 trials failed and 1 were pruned, and have the value 0.7" in line for line in shown.remarks)
-    assert not shown.proved and "a failed training counts as the score 0.7" in shown.assumptions
+    assert any("0 trials failed and 1 were pruned, and have the value 0.7" in line for line in shown.notes)
+    assert not shown.guarantee.proved and "a failed training counts as the score 0.7" in shown.assumptions
 
 
 def test_a_loss_in_a_known_range_is_its_mirror_image_for_the_rule():
@@ -504,7 +504,7 @@ def test_a_rule_goes_on_with_more_configurations():
     assert shown.promise == "none" and shown.rule == "paired_race" and shown.recommendation.tolist() == [3]
     used = max(index for arm, index in pulls(found) if arm < 4 and pulls(found).index((arm, index)) < begun)
     assert min(index for arm, index in pulls(found) if arm >= 4) == used + 1
-    assert shown.known and shown.delta is None and shown.coverage == pytest.approx(0.925)
+    assert shown.known and shown.guarantee is None and shown.coverage == pytest.approx(0.925)
     assert found.sampler.session(found).stopped
     with pytest.raises(ValueError, match="BanditSampler: rule is missing, must be given for a session"):
         own = BanditSampler(CONFIGS)

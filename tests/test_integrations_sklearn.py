@@ -307,7 +307,7 @@ def test_in_place_of_a_grid_search_on_breast_cancer():
     model = make_pipeline(StandardScaler(), SVC())
     grid = {"svc__C": [0.1, 1.0, 10.0], "svc__gamma": [0.001, 0.01, 0.1]}
     found = BanditSearchCV(model, grid, delta=0.05, epsilon=0.01, random_state=0).fit(x, y)
-    assert found.certificate_.stopped and found.certificate_.delta == 0.05
+    assert found.certificate_.stopped and found.certificate_.guarantee.delta == 0.05
     assert found.decision_function(x).shape == (569,) and found.score(x, y) > 0.97
     # The promise, on 40 fresh splits: within epsilon of the best, up to three standard errors of the paired difference.
     # The certificate is wrong in at most 5 % of all seeds, and the comparison in 0.2 % besides.

@@ -13,7 +13,7 @@ import pytest
 from tiers import a_few
 
 import jaxbandit as jb
-from jaxbandit.decide.sessions.certificate import Certificate
+from jaxbandit.decide.core.certificate import Certificate
 
 pytestmark = pytest.mark.quickly_compiled
 

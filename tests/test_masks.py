@@ -183,7 +183,7 @@ def test_a_rule_that_ignores_the_mask_is_refused_unless_it_is_allowed():
         "any_context = true plays it all the same"
     )
     found = jb.simulate(jb.algorithms.dmed(NUM_ARMS), world, horizon=20, num_runs=3, any_context=True)
-    assert found.any_context and found.summary()["any_context"] and "ignored the context" in found.notes()[0]
+    assert found.any_context and found.to_json()["any_context"] and "ignored the context" in found.notes()[0]
 
 
 @pytest.mark.slow

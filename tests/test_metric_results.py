@@ -132,7 +132,7 @@ def test_a_run_whose_metric_is_not_finite_is_left_out_of_that_metric_only(found,
     np.testing.assert_array_equal(found.moments("odd")[0], MARKS)  # at the first checkpoint too, only of these runs
     line = f"ucb1: {lacking} of 150 runs left out of odd: not finite"
     assert line in found.notes() and found.notes("cost") == [] and found.notes("odd") == [line]
-    cell = found.summary()
+    cell = found.to_json()
     assert cell["metrics"]["odd"]["runs"] == finite.sum() and cell["metrics"]["cost"]["runs"] == 150
     assert line in cell["notes"] and "outcomes" not in cell
     json.dumps(cell, allow_nan=False)
@@ -149,7 +149,7 @@ def test_a_metric_that_is_finite_in_no_run():
     never = play(metrics={"odd": lambda r: jnp.inf}, keep_states=False)
     assert never.counted_in("odd") == 0 and never.counted == 150
     assert "no odd, because no run is valid" in str(never) and "(no valid run)" in table([never])
-    assert never.summary()["metrics"]["odd"] == {"at": [], "mean": [], "runs": 0}
+    assert never.to_json()["metrics"]["odd"] == {"at": [], "mean": [], "runs": 0}
     with pytest.raises(ValueError, match="0 valid pairs of runs"):
         jb.compare(never, never, what="odd")
 
@@ -182,7 +182,7 @@ def test_what_is_saved_is_read_again(found, tmp_path):
     found.save(tmp_path / "one")
     again = jb.load(tmp_path / "one")[0]
     assert (again.metrics, again.curves, str(again)) == (found.metrics, found.curves, str(found))
-    assert again.summary() == found.summary()
+    assert again.to_json() == found.to_json()
     with np.load(tmp_path / "one" / "cell-000.npz") as file:  # without this package
         np.testing.assert_array_equal(file["metric/cost"], found.arrays["metric/cost"])
     np.testing.assert_array_equal(again.states["arms/means"], found.states.means)

@@ -133,7 +133,7 @@ def test_metrics_take_the_place_of_regret_where_the_feedback_is_not_a_number():
     np.testing.assert_array_equal(found.arrays["metric/switches"][0], [0, 1, 4, 9])
     np.testing.assert_array_equal(found.arrays["metric/sum"][0], [1, 8, 15, 30])
     assert {"regret", "feedback", "mean", "variance"}.isdisjoint(found.arrays)
-    assert set(found.summary()) & {"regret", "feedback", "metrics"} == {"metrics"}
+    assert set(found.to_json()) & {"regret", "feedback", "metrics"} == {"metrics"}
     assert str(found).startswith("in_turn on paying: collisions 22, switches 9, sum 30 after 12 rounds")
     np.testing.assert_array_equal(found.interval().value, [2, 7, 11, 22])
     assert found.to_dataframe()["sum"].tolist() == [1, 8, 15, 30]

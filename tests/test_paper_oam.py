@@ -16,7 +16,9 @@ from jaxbandit.lab.papers.measures import Quantity
 from jaxbandit.lab.specs import source
 from jaxbandit.lab.specs.spec import parse
 from jaxbandit.running.results.base import ResultSet
-from jaxbandit.running.results.report import kinds_table, table
+from jaxbandit.running.results.report import kinds as kinds_of
+from jaxbandit.running.results.report import table
+from jaxbandit.support.document import blocks_as_text
 
 pytestmark = pytest.mark.quickly_compiled
 
@@ -190,7 +192,7 @@ def test_rounds_by_kind():
     cell, kinds = _with_kinds()
     assert "rounds_by_kind" not in cell.content()  # nobody knows their names
     object.__setattr__(cell, "kind_names", list(KINDS))
-    content = cell.summary()
+    content = cell.to_json()
     np.testing.assert_allclose(list(content["rounds_by_kind"].values()), kinds.mean(0) / 10_000)
     assert list(content["rounds_by_kind"]) == ["start", "exploit", "forced", "unwasted", "wasted"]
     errors = kinds.std(0, ddof=1) / np.sqrt(200) / 10_000
@@ -202,13 +204,13 @@ def test_rounds_by_kind():
         (number,) = published.numbers([entry | {"value": value}], results)
         judged = published.judge(number, cell, 0.95)
         assert judged["verdict"] == expected
-        assert f"{share:.4f} ± {errors[3]:.4f} ({value:g}: {expected})" in kinds_table([content], [judged])
+        assert f"{share:.4f} ± {errors[3]:.4f} ({value:g}: {expected})" in blocks_as_text(kinds_of([content], [judged]))
     forced = published.judge(entry | {"value": 0.005, "round": "forced"}, cell, 0.95)  # ours is 0
     assert forced["verdict"] == "agrees"  # a margin of a share is no fraction of it
     assert published.numbers([entry | {"value": 0, "horizon": 1000}], results) == []  # f_n is that of the horizon
     with pytest.raises(ValueError, match=r"it/a: kind of rounds = 'idle', must be one of start, exploit"):
         published.judge(entry | {"value": 0.5, "round": "idle"}, cell, 0.95)
-    assert kinds_table([_cell(1.0).summary()]) == ""
+    assert kinds_of([_cell(1.0).to_json()]) == []
     assert "rounds by kind" in table([cell]) and "rounds by kind" not in table([_cell(1.0)])
 
 
@@ -240,7 +242,7 @@ def test_what_is_run(monkeypatch, tmp_path, figure, options, names, runs, horizo
 
 
 def test_what_a_longer_horizon_takes():
-    cells = [_cell(1.0).summary(), _cell(2.0, "bb").summary()]  # 1000 run-steps in 0.006 s, each
+    cells = [_cell(1.0).to_json(), _cell(2.0, "bb").to_json()]  # 1000 run-steps in 0.006 s, each
     (line,) = report.cost({"cells": cells}, {1_000_000: 1000})
     assert line.startswith("with --horizon 1000000 these cells play 1,000 runs each: at most about 3.3 hours")
     assert report.cost({"cells": cells}, {10_000: 1000}) == []

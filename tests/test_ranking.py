@@ -33,7 +33,7 @@ def ends(results):
 
 def test_the_table_of_many_algorithms_is_sorted_within_each_instance():
     results = [*many(), *many(instance="other", seed=4)]
-    body = report.rows(results).rows[1:]
+    body = report.rows(results).rows
     assert [row[0] for row in body] == ["it"] * MANY + ["other"] * MANY
     for place in ("it", "other"):
         own = [r for r in results if r.instance == place]
@@ -43,9 +43,9 @@ def test_the_table_of_many_algorithms_is_sorted_within_each_instance():
 
 def test_fewer_algorithms_and_swept_values_keep_the_order_of_the_file():
     few = many(MANY - 1)
-    assert [row[1] for row in report.rows(few).rows[1:]] == [r.algorithm for r in few]
+    assert [row[1] for row in report.rows(few).rows] == [r.algorithm for r in few]
     swept = [noisy(50.0 - c, algorithm="kl", params={"c": c}, seed=c) for c in range(2 * MANY)]
-    assert [row[1] for row in report.rows(swept).rows[1:]] == [f"kl?c={c}" for c in range(2 * MANY)]
+    assert [row[1] for row in report.rows(swept).rows] == [f"kl?c={c}" for c in range(2 * MANY)]
 
 
 def test_an_algorithm_without_a_valid_run_comes_last():

@@ -16,7 +16,7 @@ from results_by_hand import noisy, result, stopping
 from jaxbandit import ask, save_session, session, session_directory, tell
 from jaxbandit.algorithms import student_race
 from jaxbandit.base.contract import Outcome
-from jaxbandit.decide.sessions.certificate import Certificate
+from jaxbandit.decide.core.certificate import Certificate
 from jaxbandit.decide.sessions.certifying import certificate
 from jaxbandit.decide.tuning.configs import read as read_configs
 from jaxbandit.decide.tuning.result import tune_result
@@ -267,8 +267,10 @@ def search_files(place, **more):
     ids, mean = np.arange(12), np.array([0.2, 0.9, 0.5])
     history = {"id": ids, "config": ids % 3, "batch": ids // 6, "seed": ids, "score": mean[ids % 3]}
     arms = [{"arm": i, "pulls": 4, "mean": m, "low": m - 0.1, "high": m + 0.1} for i, m in enumerate(mean.tolist())]
-    promise = {"rule": "paired_race", "stopped": True, "delta": 0.05, "epsilon": 0.25, "m": 1, "coverage": 0.95}
-    certificate = Certificate.from_json({**promise, "recommendation": [1], "arms": arms, "assumptions": []})
+    promise = {"rule": "paired_race", "stopped": True, "delta": 0.05, "epsilon": 0.25, "m": 1, "proved": True}
+    certificate = Certificate.from_json(
+        {**promise, "coverage": 0.95, "recommendation": [1], "arms": arms, "assumptions": []}
+    )
     result = tune_result(
         read_configs("tune", configs),
         1,
@@ -300,7 +302,7 @@ def test_a_search_shows_survivors_means_and_certificate(tmp_path):
 
 def test_a_search_shows_what_is_known_what_ended_it_and_quantiles(tmp_path):
     known = "the recommended arm is within 0.25 of the best by the median"
-    more = {"achieved": 0.25, "statistic": "median", "remarks": ("a remark & more",)}
+    more = {"achieved": 0.25, "statistic": "median", "notes": ("a remark & more",)}
     search_files(tmp_path, certificate=more, location=np.array([0.25, 0.95, 0.55]), why="timeout")
     page = read(write_report(tmp_path))
     text = (tmp_path / "report.html").read_text(encoding="utf-8")

@@ -26,7 +26,7 @@ REGRET = [[0.5, 2.0, 4.0], [1.5, 3.0, 8.0], [1.0, 4.0, 6.0]]
 
 
 def test_summary_has_the_fixed_keys_and_right_numbers():
-    cell = result(REGRET, params={"c": np.float32(0.5)}).summary()
+    cell = result(REGRET, params={"c": np.float32(0.5)}).to_json()
     assert set(cell) == {"instance", "algorithm", "params", "runs", "regret", "pulls", "seconds", "run_steps"}
     assert set(cell["regret"]) == {"at", "mean", "se", "low", "high", "runs", "lower_bound"}
     assert cell["regret"]["at"] == [1, 10, 100]
@@ -43,9 +43,9 @@ def test_summary_has_the_fixed_keys_and_right_numbers():
 
 
 def test_keys_that_do_not_apply_are_absent():
-    one = result(REGRET[:1], truth={}).summary()
+    one = result(REGRET[:1], truth={}).to_json()
     assert set(one["regret"]) == {"at", "mean", "runs"}
-    bare = result(REGRET, regret=None, pulls=None, pulls_mean=None, recommendation=None).summary()
+    bare = result(REGRET, regret=None, pulls=None, pulls_mean=None, recommendation=None).to_json()
     assert "pulls" not in bare
     assert bare["regret"]["mean"] == [1.0, 3.0, 6.0]
 
@@ -53,7 +53,7 @@ def test_keys_that_do_not_apply_are_absent():
 def test_runs_that_went_wrong_are_in_no_mean_and_counted_beside_it():
     rows = [[0.5, 2.0, 4.0], [1.5, np.nan, np.nan], [1.0, 4.0, 6.0], [9.0, 9.0, 9.0]]
     r = result(rows, outcome=[0, Outcome.NONFINITE, 0, Outcome.OUT_OF_RANGE])
-    cell = r.summary()
+    cell = r.to_json()
     assert cell["outcomes"] == {"stopped": 2, "max_rounds": 0, "nonfinite": 1, "precision": 0, "out_of_range": 1}
     assert (cell["runs"], cell["regret"]["runs"]) == (4, 2)
     assert cell["regret"]["mean"] == [0.75, 3.0, 5.0]
@@ -67,7 +67,7 @@ def test_runs_that_went_wrong_are_in_no_mean_and_counted_beside_it():
 
 def test_a_cell_in_which_no_run_counts_stays_json():
     r = result(REGRET, outcome=[Outcome.NONFINITE] * 3)
-    cell = r.summary()
+    cell = r.to_json()
     assert cell["regret"]["at"] == cell["regret"]["mean"] == [] and "pulls" not in cell
     json.dumps(cell, allow_nan=False)
     assert "no run is valid" in repr(r) and "3 of 3 runs left out" in table([r])
@@ -76,7 +76,7 @@ def test_a_cell_in_which_no_run_counts_stays_json():
 def test_feedback_is_never_called_regret(tmp_path):
     sums = [[0.5, 6.0, 70.0], [0.5, 4.0, 50.0]]  # of feedback, which the engine adds up
     r = result(sums, measure="feedback", truth={})
-    cell = r.summary()
+    cell = r.to_json()
     assert cell["feedback"]["mean"] == [0.5, 0.5, 0.6] and "regret" not in cell
     np.testing.assert_allclose(cell["feedback"]["se"], [0.0, 0.1, 0.1], atol=1e-7)
     np.testing.assert_allclose(r.arrays["feedback"], [[0.5, 0.6, 0.7], [0.5, 0.4, 0.5]])
@@ -84,14 +84,14 @@ def test_feedback_is_never_called_regret(tmp_path):
     assert "mean feedback" in text and "regret  " not in text and "regret" not in r.arrays
     assert r.plot().get_ylabel() == "mean feedback per round" and "regret" not in r.plot().get_title(loc="left")
     r.save(tmp_path)
-    assert load(tmp_path)[0].summary() == cell
+    assert load(tmp_path)[0].to_json() == cell
 
 
 def test_hindsight_stands_beside_regret():
     rows = np.asarray(REGRET, np.float32) / 2
     moments = {"hindsight_mean": rows.mean(0), "hindsight_variance": rows.var(0, ddof=1)}
     r = result(REGRET, hindsight=rows, **moments)
-    assert r.summary()["hindsight"]["mean"] == [0.5, 1.5, 3.0] and r.summary()["regret"]["mean"] == [1.0, 3.0, 6.0]
+    assert r.to_json()["hindsight"]["mean"] == [0.5, 1.5, 3.0] and r.to_json()["regret"]["mean"] == [1.0, 3.0, 6.0]
     assert "hindsight" in table([r]) and "3.00" in table([r])
     line = r.plot(what="hindsight").get_lines()[0]
     np.testing.assert_array_equal(line.get_ydata(), [0.5, 1.5, 3.0])
@@ -125,9 +125,9 @@ def test_what_is_no_round_is_refused_in_one_line(wrong, said):
 def test_played_on_any_rewards_is_marked_everywhere():
     r = result(REGRET, any_rewards=True)
     said = "kl was run on rewards that it is not designed for"
-    assert r.summary()["any_rewards"] is True and said in table([r])
+    assert r.to_json()["any_rewards"] is True and said in table([r])
     assert any(said in text.get_text() for text in r.plot().texts)
-    assert "any_rewards" not in result(REGRET).summary()
+    assert "any_rewards" not in result(REGRET).to_json()
 
 
 def test_a_lower_bound_above_the_regret_is_a_sentence_and_no_column():
@@ -153,7 +153,7 @@ def test_round_trip_is_bytewise(tmp_path):
     save_cell(tmp_path / "b", 0, again)
     for name in ("cell-000.npz", "cell-000.json"):
         assert (tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes()
-    assert again.summary() == first.summary()
+    assert again.to_json() == first.to_json()
     assert not [p for p in (tmp_path / "a").iterdir() if p.name.startswith(".")]
     for name, array in first.arrays.items():
         assert again.arrays[name].dtype == array.dtype
@@ -183,7 +183,7 @@ def test_directory_with_summary_and_lookup(tmp_path):
     content = write_summary(tmp_path, "demo", "simulate", 7, "float32", cells)
     (tmp_path / "spec.toml").write_text("name = 'demo'\n")
     results = load(tmp_path)
-    assert content == read_json(tmp_path / "summary.json", storage.RECOMPUTE) == results.summary()
+    assert content == read_json(tmp_path / "summary.json", storage.RECOMPUTE) == results.to_json()
     assert list(content) == [
         "schema",
         "name",
@@ -204,13 +204,13 @@ def test_directory_with_summary_and_lookup(tmp_path):
 
 def test_save_and_load_of_one_result(tmp_path):
     result(REGRET).save(tmp_path)
-    assert load(tmp_path)[0].summary() == result(REGRET).summary()
+    assert load(tmp_path)[0].to_json() == result(REGRET).to_json()
     other = result(REGRET, algorithm="b", seed=8)
     with pytest.raises(ValueError, match="already holds results"):
         other.save(tmp_path)
     assert load(tmp_path)[0].algorithm == "kl"
     save([result(REGRET), other], tmp_path, replace=True)
-    assert [r.seed for r in load(tmp_path)] == [7, 8] and load(tmp_path).summary()["cells"][1]["seed"] == 8
+    assert [r.seed for r in load(tmp_path)] == [7, 8] and load(tmp_path).to_json()["cells"][1]["seed"] == 8
     other.save(tmp_path, replace=True)
     assert [r.algorithm for r in load(tmp_path)] == ["b"]
     with pytest.raises(ValueError, match=r"2 kinds \(identify, simulate\), must be of one kind"):
@@ -221,7 +221,7 @@ def test_swept_cells_have_names_of_their_own():
     cells = [result(REGRET, params={"c": c, "d": 1.0}) for c in (0.0, 0.1234567, 3.0)]
     results = ResultSet("demo", (*cells, result(REGRET, algorithm="b")))
     named = ["it/kl?c=0", "it/kl?c=0.1234567", "it/kl?c=3", "it/b"]
-    assert [cell["name"] for cell in results.summary()["cells"]] == named
+    assert [cell["name"] for cell in results.to_json()["cells"]] == named
     assert [results[name] for name in named] == list(results)
     assert results["it", "kl?c=3.0"] is results["it/kl?c=3&d=1"] is cells[2]
     with pytest.raises(KeyError, match="names 3 results, must name one of it/kl"):
@@ -325,4 +325,4 @@ def test_from_record_without_per_run_data():
     )
     assert r.runs == 3
     assert "regret" not in r.arrays
-    assert r.summary()["pulls"]["mean"] == [3.0, 4.0, 5.0]
+    assert r.to_json()["pulls"]["mean"] == [3.0, 4.0, 5.0]

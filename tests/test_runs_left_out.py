@@ -95,7 +95,7 @@ def test_runs_that_go_wrong_are_in_no_mean_and_all_is_said(clean, rule, world, f
     good = clean.arrays["regret"][~bad].astype(np.float64)
     np.testing.assert_allclose(r.arrays["mean"], good.mean(axis=0), rtol=1e-12)
     np.testing.assert_allclose(r.arrays["variance"], good.var(axis=0, ddof=1), rtol=1e-9)
-    cell = json.loads(json.dumps(r.summary(), allow_nan=False))
+    cell = json.loads(json.dumps(r.to_json(), allow_nan=False))
     assert cell["regret"]["runs"] == 500 - count and sum(cell["outcomes"].values()) == 500
     assert f"ucb1: {words}" in table([r]) and f"{500 - count} of 500" in table([r]) and words in repr(r)
     assert any(words in text.get_text() for text in plot([r]).texts)
@@ -114,7 +114,7 @@ def test_runs_that_stop_leave_out_what_went_wrong():
     with pytest.warns(RunsLeftOut, match="of 70 runs left out: not finite"):
         r = identify(rule, broken, num_runs=70, max_rounds=5000, max_failed=0.5)
     bad = r.outcomes()["nonfinite"]
-    assert bad and len(r.samples()) == r.summary()["samples"]["runs"] == 70 - bad
+    assert bad and len(r.samples()) == r.to_json()["samples"]["runs"] == 70 - bad
     with pytest.raises(ValueError, match=r"max_failed = 0\.1 allows a fraction of 0\.1"):
         identify(rule, broken, num_runs=70, max_rounds=5000)
     with pytest.raises(ValueError, match="max_failed = 0 allows none"):
@@ -140,7 +140,7 @@ def test_unknown_truth_holds_mean_feedback(clean, rule, world):
     r = simulate(rule, world._replace(regret=None), **SMALL)
     pulls = clean.arrays["pulls"]
     np.testing.assert_array_equal(r.arrays["pulls"], pulls)  # the same play
-    assert r.measure == "feedback" and "regret" not in r.summary() and "regret" not in r.arrays
+    assert r.measure == "feedback" and "regret" not in r.to_json() and "regret" not in r.arrays
     # A mean of 500 means of 60 rewards of variance at most 1/4: six standard errors, false alarm below 1e-8.
     expected = (pulls @ np.array(MEANS)).mean() / 60
     assert abs(r.arrays["mean"][-1] - expected) < 6 * np.sqrt(0.25 / 60 / 500)
@@ -150,7 +150,7 @@ def test_unknown_truth_holds_mean_feedback(clean, rule, world):
 def test_hindsight_of_one_best_arm_is_the_regret(rule, world):
     r = simulate(rule, world, **SMALL, hindsight=True)
     np.testing.assert_allclose(r.arrays["hindsight"], r.arrays["regret"], rtol=1e-5, atol=1e-5)
-    assert r.summary()["hindsight"]["mean"] == pytest.approx(r.summary()["regret"]["mean"], rel=1e-5)
+    assert r.to_json()["hindsight"]["mean"] == pytest.approx(r.to_json()["regret"]["mean"], rel=1e-5)
 
 
 def test_rewards_that_the_algorithm_is_not_made_for(rule):
@@ -160,14 +160,14 @@ def test_rewards_that_the_algorithm_is_not_made_for(rule):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RunsLeftOut)
         r = simulate(rule, wide, **SMALL, any_rewards=True)
-    assert r.any_rewards and r.summary()["any_rewards"] and "is not designed for" in table([r])
+    assert r.any_rewards and r.to_json()["any_rewards"] and "is not designed for" in table([r])
     assert not simulate(rule, bernoulli(MEANS), **SMALL, any_rewards=True).any_rewards  # nothing amiss: no mark
 
 
 def test_the_promise_is_said_once():
     world, told = gaussian([1.0, 0.0], sigma=0.5), lucb(2, delta=0.3, sigma=0.5)
     r = identify(told, world, num_runs=70)
-    assert (r.guarantee["delta"], r.guarantee["m"], r.summary()["error"]["delta"]) == (0.3, 1, 0.3)
+    assert (r.guarantee["delta"], r.guarantee["m"], r.to_json()["error"]["delta"]) == (0.3, 1, 0.3)
     assert identify(told, world, num_runs=70, delta=0.3).guarantee == r.guarantee
     with pytest.raises(ValueError, match=r"delta = 0.01, but lucb guarantees delta = 0.3") as error:
         identify(told, world, num_runs=70, delta=0.01)
@@ -176,11 +176,11 @@ def test_the_promise_is_said_once():
         identify(told, world, num_runs=70, epsilon=0.1)
     silent = told._replace(promise=None)
     cell = identify(silent, world, num_runs=70, epsilon=0.25)
-    assert cell.guarantee == {"epsilon": 0.25} and "delta" not in cell.summary()["error"] and cell.promised == ""
+    assert cell.guarantee == {"epsilon": 0.25} and "delta" not in cell.to_json()["error"] and cell.promised == ""
     with pytest.raises(ValueError, match="lucb guarantees no error rate"):
         identify(silent, world, num_runs=70, delta=0.05)
     guess = identify(told._replace(promise=Promise(0.3, proved=False)), world, num_runs=70)
-    assert "0.3 (heuristic)" in table([guess]) and guess.summary()["error"]["proved"] is False
+    assert "0.3 (heuristic)" in table([guess]) and guess.to_json()["error"]["proved"] is False
 
 
 def test_a_swept_promise_is_read_off_the_algorithm():
@@ -225,9 +225,9 @@ def test_verdicts_are_of_the_pairs_in_which_both_runs_count():
     assert judged["verdict"] == "undecided"
     about = {"paper": {"title": "", "year": 0, "url": "", "confidence": 0.95}, "published": [], "claims": []}
     figure = {"title": "", "instances": ["it"], "algorithms": ["a"], "draw": "each"}
-    text = report.report(nothing.summary() | about | {"figures": [figure], "untested": []})
+    text = report.report(nothing.to_json() | about | {"figures": [figure], "untested": []})
     assert "it/a: 5 of 5 runs left out: not finite" in text and "no run is counted" in text
-    json.dumps(nothing.summary(), allow_nan=False)
+    json.dumps(nothing.to_json(), allow_nan=False)
 
 
 BROKEN = """

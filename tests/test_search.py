@@ -63,7 +63,7 @@ def test_finalists_are_the_best_proposals_and_race_on_fresh_common_seeds():
     claim = result.table["first_score"][result.index] - result.table["mean"][result.index]
     assert result.claim == pytest.approx(claim)
     scope = "the guarantee is about the 3 finalists"
-    assert any(scope in remark for remark in result.certificate.remarks) and scope in str(result)
+    assert any(scope in remark for remark in result.certificate.notes) and scope in str(result)
     assert "first score" in str(result)
     assert f"{count + raced} trainings: 24 of 24 proposals (random), {raced} of 3 finalists" in str(result)
 

@@ -350,7 +350,7 @@ def test_totals_are_means_and_variances_to_the_last_digits():
 def test_certificate_of_a_proved_rule():
     s = in_order(RULES["batch"]._replace(promise=jb.Promise(0.05, 0.1)), paired=True)
     c = jb.certificate(s)
-    assert (c.rule, c.delta, c.epsilon, c.m, c.proved, c.stopped) == ("paired_race", 0.05, 0.1, 1, True, False)
+    assert (c.rule, c.guarantee, c.stopped) == ("paired_race", jb.Promise(0.05, 0.1, 1, True), False)
     n, values = s.counts, rewards.values_of(s.history, np.arange(int(s.counts.sum())))
     arms = np.tile(np.arange(3), 8)  # nobody is dropped in these rounds
     assert n.tolist() == [8, 8, 8] and c.coverage == 0.95
@@ -368,7 +368,7 @@ def test_certificate_of_a_proved_rule():
 
 def test_certificate_of_a_rule_without_a_promise():
     c = jb.certificate(in_order(RULES["single"]))
-    assert c.promise == "none" and c.delta is None and "delta" not in c.to_json() and not c.proved
+    assert c.promise == "none" and c.guarantee is None and "delta" not in c.to_json()
     assert (c.low >= 0).all() and (c.high <= 1).all() and "guarantee: none" in str(c)
     assert not any("normal" in line for line in c.assumptions)  # the rewards are bounded
     fresh = jb.certificate(jb.session(RULES["single"]))

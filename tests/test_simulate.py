@@ -40,7 +40,7 @@ def test_labels_truth_and_numbers():
     pulls = r.arrays["pulls"]
     assert np.all(pulls.sum(axis=1) == 40)
     np.testing.assert_allclose(r.arrays["regret"][:, 1], 0.8 * pulls[:, 0], rtol=1e-5)
-    np.testing.assert_allclose(r.summary()["regret"]["lower_bound"], 1.5 * np.log([2, 40]))
+    np.testing.assert_allclose(r.to_json()["regret"]["lower_bound"], 1.5 * np.log([2, 40]))
 
 
 def test_the_same_objects_are_compiled_once():

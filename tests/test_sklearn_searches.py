@@ -23,8 +23,9 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.svm import SVC
 
+from jaxbandit.decide.core.certificate import Certificate
 from jaxbandit.decide.integrations.sklearn import BanditRandomizedSearchCV, BanditSearchCV
-from jaxbandit.decide.integrations.sklearn_folds import FoldCertificate, FoldSearch
+from jaxbandit.decide.integrations.sklearn_folds import FoldSearch
 from jaxbandit.decide.integrations.sklearn_races import SplitEvidence, SplitSearch
 from jaxbandit.decide.integrations.sklearn_ranges import NO_RANGE, named_range, range_of
 from jaxbandit.decide.integrations.sklearn_results import config_names, ranks
@@ -161,11 +162,11 @@ def test_on_fixed_folds_the_choice_is_that_of_a_grid_search(cv):
             np.testing.assert_array_equal(found.cv_results_[column][known], grid.cv_results_[column][known])
             assert np.isnan(found.cv_results_[column][~known]).all()
     proof = found.certificate_
-    assert isinstance(proof, FoldCertificate) and proof.achieved == 0 and proof.stopped
+    assert proof.over == "folds" and proof.achieved == 0 and proof.stopped
     assert proof.names[0] == "var_smoothing=1e-09" and "with certainty" in proof.known
     assert (proof.low <= grid.cv_results_["mean_test_score"] + 1e-12).all()
     assert (proof.high >= grid.cv_results_["mean_test_score"] - 1e-12).all()
-    assert FoldCertificate.from_json(proof.to_json()).known == proof.known
+    assert Certificate.from_json(proof.to_json()).known == proof.known
     assert str(pickle.loads(pickle.dumps(found)).certificate_) == str(proof)
 
 
@@ -354,7 +355,7 @@ def test_a_splitter_with_a_random_state_of_its_own_draws_at_random():
     found = BanditSearchCV(GaussianNB(), SMOOTHING, cv=cv, max_fits=90, random_state=0).fit(X, Y)
     again = BanditSearchCV(GaussianNB(), SMOOTHING, cv=cv, max_fits=90, random_state=0).fit(X, Y)
     np.testing.assert_array_equal(found.certificate_.means, again.certificate_.means)
-    assert not isinstance(found.certificate_, FoldCertificate)
+    assert not found.certificate_.over
 
 
 class Inconsistent(KFold):

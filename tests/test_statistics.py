@@ -159,9 +159,9 @@ def test_regret_that_is_equal_in_all_runs_has_no_interval_of_width_zero():
     unknown = result(rows, checkpoints=[10, 20, 100], truth={})
     high = unknown.interval().high
     assert high[0] == high[1] and np.isfinite(high[1]) and high[2] == np.inf
-    assert unknown.summary()["regret"]["equal"] == [100] and unknown.summary()["regret"]["high"][-1] == 40
+    assert unknown.to_json()["regret"]["equal"] == [100] and unknown.to_json()["regret"]["high"][-1] == 40
     assert unknown.to_dataframe()["high"].isna().tolist() == [False, False, True]
-    assert report.rows([unknown]).rows[1][3] == f"[{40 * (1 - unseen):.2f}, ?]"
+    assert report.rows([unknown]).rows[0][3] == f"[{40 * (1 - unseen):.2f}, ?]"
     feedback = dataclasses.replace(unknown, measure="feedback")  # its first round alone has no interval here
     early = dataclasses.replace(feedback, arrays={k: v[..., :2] for k, v in unknown.arrays.items() if k in CURVE})
     curve = dataclasses.replace(early, arrays=early.arrays | {"outcome": unknown.arrays["outcome"]}).curve("feedback")
@@ -181,7 +181,7 @@ def test_differences_of_regret_that_all_pairs_share_are_bounded_by_the_gaps():
     np.testing.assert_allclose((both.low, both.high), (-8 - unseen * 72, -8 + unseen * 88), rtol=1e-3)
     assert both.verdict == "undecided"
     hidden = compare(*(result(base + x, name, checkpoints=[100], truth={}) for name, x in (("a", 0.0), ("b", 8.0))))
-    assert not {"low", "high"} & set(hidden.summary()) and hidden.verdict == "undecided"
+    assert not {"low", "high"} & set(hidden.to_json()) and hidden.verdict == "undecided"
 
 
 def test_a_skewed_mean_is_named_with_the_runs_that_would_be_enough():

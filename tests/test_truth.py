@@ -91,7 +91,7 @@ def test_runs_that_stop_have_the_lower_bound_that_is_declared():
     for environment in (jb.environments.bernoulli(MEANS), coins(MEANS), jb.environments.bernoulli(MEANS, permute=True)):
         result = jb.identify(rule, environment, **stops)
         bound = time * np.log(1 / (2.4 * 0.05))
-        assert result.summary()["samples"]["lower_bound"] == pytest.approx(bound, rel=1e-6)
+        assert result.to_json()["samples"]["lower_bound"] == pytest.approx(bound, rel=1e-6)
         assert f"lower bound on the mean  {bound:.1f}" in [line.get_label() for line in result.plot().get_lines()]
     costly = coins(MEANS)._replace(truth=coins(MEANS).truth._replace(costly=True))
     for other in (

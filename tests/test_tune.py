@@ -51,7 +51,7 @@ def same(one, other):
 
 def test_the_best_configuration_is_chosen_and_certified(found):
     assert found.config == {"x": 0.3, "act": "b"} and found.index == 3
-    assert found.certificate.stopped and found.certificate.delta == 0.05
+    assert found.certificate.stopped and found.certificate.guarantee.delta == 0.05
     assert found.table["pulls"].sum() == len(found.history["id"]) == found.certificate.pulls.sum()
     np.testing.assert_allclose(found.table["mean"], found.certificate.means)
     np.testing.assert_array_equal(found.table["survivor"], np.arange(6) == 3)

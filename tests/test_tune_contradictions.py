@@ -61,7 +61,7 @@ def test_300_repetitions_of_contradictory_scores(law, options):
             said += 1
             assert text[0].startswith(FIRST) and certificate.promise.startswith("none, because")
             assert np.isinf(certificate.achieved) and not certificate.excluded.any()
-            assert not certificate.stopped and not certificate.proved
+            assert not certificate.stopped and not certificate.guarantee.proved
     if not options:
         assert said >= (300 if law is flip else 290)
 
@@ -80,7 +80,7 @@ def test_quantiles_that_change_in_the_middle_are_always_found(maximize):
     for seed in range(300 if maximize else 30):
         found = certificate_of(swap(seed) if maximize else -swap(seed), quantile=0.3, maximize=maximize)
         assert found.contradiction.startswith(f"{FIRST}, or what has a probability of 0.1 has happened: bounds of")
-        assert found.contradiction.endswith("repeated rows") and np.isinf(found.achieved) and not found.proved
+        assert found.contradiction.endswith("repeated rows") and np.isinf(found.achieved) and not found.guarantee.proved
 
 
 @pytest.mark.statistical
@@ -144,7 +144,7 @@ def test_the_result_of_a_search_begins_with_the_contradiction(race, tmp_path):
 
 def test_a_search_by_a_rule_says_it():
     result = jb.tune(flip(0), rule=jb.algorithms.uniform(3), max_trainings=144)
-    assert str(result).splitlines()[0].startswith(FIRST) and not result.certificate.proved
+    assert str(result).splitlines()[0].startswith(FIRST) and result.certificate.guarantee is None
 
 
 def test_a_search_of_proposals_says_it(race):
@@ -174,7 +174,7 @@ def test_optuna_says_it(race):
     study = optuna.create_study(direction="maximize", sampler=BanditSampler(configs))
     study.optimize(objective, n_trials=180, callbacks=[StopAtCertificate()])
     found = certificate(study)
-    assert str(found).splitlines()[0].startswith(FIRST) and not found.stopped and not found.proved
+    assert str(found).splitlines()[0].startswith(FIRST) and not found.stopped and not found.guarantee.proved
     assert found.contradiction == str(found).splitlines()[0] and "x=" in found.contradiction
 
 
@@ -204,5 +204,5 @@ def test_scikit_learn_says_it(race):
     with pytest.warns(ConvergenceWarning, match=FIRST):
         search.fit(np.zeros((20, 1)), np.zeros(20))
     found = search.certificate_
-    assert str(found).splitlines()[0].startswith(FIRST) and not found.proved and not found.stopped
+    assert str(found).splitlines()[0].startswith(FIRST) and not found.guarantee.proved and not found.stopped
     assert FIRST in found._repr_html_().partition("</strong>")[0]

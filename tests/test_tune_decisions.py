@@ -126,7 +126,9 @@ def test_a_timeout_ends_a_search_with_what_is_known(tmp_path):
 def test_any_rule_may_have_a_budget():
     best = jb.tune(trainer(), space(), jb.algorithms.uniform(6), max_trainings=120,
                    progress=False)  # fmt: skip
-    assert best.table["pulls"].sum() == 120 and best.certificate.delta is None and best.certificate.promise == "none"
+    assert (
+        best.table["pulls"].sum() == 120 and best.certificate.guarantee is None and best.certificate.promise == "none"
+    )
     assert 0 <= best.certificate.achieved < math.inf and best.certificate.coverage == 0.95
     with pytest.raises(BadInput, match="uniform never stops by itself; give max_trainings or timeout"):
         jb.tune(trainer(), space(), jb.algorithms.uniform(6))
@@ -224,10 +226,10 @@ def test_failures_are_counted_scored_or_judged_apart():
     scored = search(train, max_trainings=240, on_failure=0.0)
     failed = scored.history["failed"] & (scored.history["config"] == 1)
     assert failed.sum() > 0 and (scored.history["score"][scored.history["failed"]] == 0).all()
-    assert not scored.certificate.proved and "trainings failed and count as 0" in str(scored)
-    assert search(train, max_trainings=240, on_failure=0.0, score_range=(0, 1)).certificate.proved
+    assert not scored.certificate.guarantee.proved and "trainings failed and count as 0" in str(scored)
+    assert search(train, max_trainings=240, on_failure=0.0, score_range=(0, 1)).certificate.guarantee.proved
     apart = search(train, max_trainings=1200, on_failure="separate", max_failure_rate=0.4)
-    assert apart.certificate.proved and "no configuration is known to fail" not in str(apart)
+    assert apart.certificate.guarantee.proved and "no configuration is known to fail" not in str(apart)
     none = search(train, max_trainings=90, on_failure="separate", max_failure_rate=0.01)
     assert "no configuration is known to fail in at most 1% of its trainings" in str(none)
     n, k = apart.table["pulls"][1], int(apart.history["failed"].sum())
@@ -287,7 +289,7 @@ def rival(score, rng, config):
 
 def test_a_known_range_needs_no_luck_with_rare_failures():
     best = search(trainer(change=rival), 0.9, 0.88, 0.87, epsilon=0.005, score_range=(0, 1), delta=0.1)
-    assert best.index == 1 and best.certificate.proved and best.certificate.achieved <= 0.005
+    assert best.index == 1 and best.certificate.guarantee.proved and best.certificate.achieved <= 0.005
     assert not any("normal" in line for line in best.certificate.assumptions)
     normal = search(trainer(change=rival), 0.9, 0.88, 0.87, epsilon=0.005, delta=0.1)
     assert normal.table["pulls"].min() == 14  # min_trainings
@@ -309,8 +311,8 @@ def test_an_outlier_is_a_remark():
 
     best = search(trainer(sd=0.01, change=change), 0.8, 0.79, max_trainings=130, min_trainings=60)
     assert not best.certificate.excluded.any()
-    assert "are not normal (one of" in str(best) and not best.certificate.proved
-    assert "error rate may exceed delta" in best.certificate.remarks[0] and "score_range" in best.certificate.remarks[0]
+    assert "are not normal (one of" in str(best) and not best.certificate.guarantee.proved
+    assert "error rate may exceed delta" in best.certificate.notes[0] and "score_range" in best.certificate.notes[0]
 
 
 def test_a_dropped_configuration_with_a_larger_mean_is_explained():

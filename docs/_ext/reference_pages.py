@@ -64,7 +64,7 @@ GROUPS = (
         "sessions",
         "Sessions",
         "One run of an algorithm that decides about real rewards.",
-        "decide.sessions",
+        "decide.sessions decide.core.certificate",
     ),
     (
         "logs",

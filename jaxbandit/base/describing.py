@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from jaxbandit.support.markup import html_table, view
+from jaxbandit.support.document import Document, Facts, as_html
 
 
 def algorithm(value: Any) -> str:
@@ -17,7 +17,7 @@ def algorithm(value: Any) -> str:
         "rounds": _rounds(value.length),
         "pulls": "in batches" if value.batch is not None else "one at a time",
     }
-    return view(repr(value), html_table((), facts.items()))
+    return as_html(Document(repr(value), [Facts(facts)]))
 
 
 def environment(value: Any) -> str:
@@ -31,7 +31,7 @@ def environment(value: Any) -> str:
         "identification": "not evaluated" if value.simple_regret is None else "evaluated by simple regret",
         "rounds": _rounds(value.length),
     }
-    return view(repr(value), html_table((), facts.items()))
+    return as_html(Document(repr(value), [Facts(facts)]))
 
 
 def _rounds(length: int | None) -> str:

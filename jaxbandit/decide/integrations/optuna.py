@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from jaxbandit.base.contract import Algorithm
+from jaxbandit.decide.core.certificate import Certificate
 from jaxbandit.decide.integrations.optuna_configs import checked
 from jaxbandit.decide.integrations.optuna_opened import WHERE, Arguments, OpenStudy
 from jaxbandit.decide.integrations.optuna_plays import RulePlay
 from jaxbandit.decide.integrations.optuna_trials import PULL, Pulls, agrees
-from jaxbandit.decide.sessions.certificate import Certificate
 from jaxbandit.decide.sessions.rewards import LARGEST
 from jaxbandit.decide.sessions.session import Session, session
 from jaxbandit.decide.tuning.configs import Configs

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from jaxbandit.decide.core.certificate import Certificate
 from jaxbandit.decide.integrations.optuna_plays import RacePlay, RulePlay
 from jaxbandit.decide.integrations.optuna_trials import Entrants, Pulls, evidence
-from jaxbandit.decide.sessions.certificate import Certificate
 from jaxbandit.decide.sessions.certifying import certificate as of_session
 from jaxbandit.decide.tuning.criterion import Criterion
 from jaxbandit.decide.tuning.reporting import MEANING, search_certificate
@@ -58,12 +58,12 @@ def certified(
         for (arm, _), times in counted.items():
             counts[arm] += times
     assumptions = [*result.assumptions, ASSUMPTION]
-    remarks, unproved = list(result.remarks), False
+    notes, unproved = list(result.notes), False
     for arm in order:
         if failed[arm] + pruned[arm]:
             what = f"{failed[arm]} trials failed and {pruned[arm]} were pruned"
             value = "and were repeated" if given.on_failure == "stop" else f"and have the value {given.on_failure:g}"
-            remarks.append(f"{names[arm]}: {what}, {value}")
+            notes.append(f"{names[arm]}: {what}, {value}")
     if (failed + pruned).any():
         assumptions = [REPEATED if line == MEANING["stop"] else line for line in assumptions]
         if REPEATED not in assumptions and given.on_failure == "stop":
@@ -72,17 +72,20 @@ def certified(
     if known.earlier:
         assumptions.append(REUSED.format(len(known.earlier)))
     if len(known.stages) > 1:
-        remarks.append(_growth(known, criterion))
+        notes.append(_growth(known, criterion))
     if known.delta != criterion.delta:
-        remarks.append(
+        notes.append(
             f"the first sampler of the study had delta = {known.delta:g}; a delta that was chosen by looking at values "
             "is not covered"
         )
+    guarantee = result.guarantee
+    if guarantee is not None and unproved:
+        guarantee = guarantee._replace(proved=False)
     return dataclasses.replace(
         result,
         assumptions=tuple(dict.fromkeys(assumptions)),
-        remarks=tuple(remarks),
-        proved=result.proved and not unproved,
+        notes=tuple(notes),
+        guarantee=guarantee,
     )
 
 
@@ -122,7 +125,7 @@ def _of_values(
         return result
     # The promise of a rule is about configurations that are there from the start.
     return dataclasses.replace(
-        result, rule=play.session.rule.name or "an algorithm", delta=None, epsilon=None, m=None, stopped=play.stopped
+        result, rule=play.session.rule.name or "an algorithm", guarantee=None, stopped=play.stopped
     )
 
 

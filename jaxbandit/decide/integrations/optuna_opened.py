@@ -6,10 +6,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from jaxbandit.decide.core.certificate import Certificate
 from jaxbandit.decide.integrations.optuna_certificate import certified
 from jaxbandit.decide.integrations.optuna_plays import RacePlay, RulePlay
 from jaxbandit.decide.integrations.optuna_trials import Entrants, Pull, Pulls, Unpaired, enter, entrants, evidence
-from jaxbandit.decide.sessions.certificate import Certificate
 from jaxbandit.decide.sessions.session import Session
 from jaxbandit.decide.tuning.settings import Settings
 from jaxbandit.support import domains

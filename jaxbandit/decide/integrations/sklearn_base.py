@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from jaxbandit.base.contract import Algorithm
+from jaxbandit.decide.core.certificate import Certificate
 from jaxbandit.decide.integrations import sklearn_results as results
 from jaxbandit.decide.integrations.sklearn_fits import Fits, Search, foremost, pulls_of
 from jaxbandit.decide.integrations.sklearn_folds import FoldSearch
@@ -17,7 +18,6 @@ from jaxbandit.decide.integrations.sklearn_ranges import NO_RANGE, Range, range_
 from jaxbandit.decide.integrations.sklearn_results import Evaluation, scores_of
 from jaxbandit.decide.integrations.sklearn_splits import Chosen, FixedFolds, RandomSplits, draws_at_random
 from jaxbandit.decide.integrations.sklearn_versions import Fitting
-from jaxbandit.decide.sessions.certificate import Certificate
 from jaxbandit.decide.sessions.rewards import as_float, usable
 from jaxbandit.decide.tuning.criterion import UNSEEN, Criterion
 from jaxbandit.decide.tuning.rules import DELTA, check_agreement, one_of

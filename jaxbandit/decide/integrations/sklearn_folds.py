@@ -15,12 +15,12 @@ completed before others are scored further.
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 
+from jaxbandit.base.contract import Promise
+from jaxbandit.decide.core.certificate import Certificate
 from jaxbandit.decide.integrations.sklearn_ranges import Range
-from jaxbandit.decide.sessions.certificate import Certificate
 from jaxbandit.decide.tuning.allocation import DRAW, Request
 
 TOLERANCE = 1e-12  # relative to the scores; their sums are rounded
@@ -29,32 +29,6 @@ FOLDS = (
     "nothing is guaranteed for other splits or other data"
 )
 MEASURED = "an estimator that draws random numbers would score otherwise if it were fitted again; the scores count"
-
-
-@dataclass(frozen=True)
-class FoldCertificate(Certificate):
-    """What is known with certainty of the means over fixed folds; intervals contain the mean over all folds."""
-
-    @property
-    def promise(self) -> str:
-        """What the search promises when it ends by itself."""
-        best = f"within {self.epsilon:g} of the best" if self.epsilon else "the best"
-        words = f"the recommended arm is {best} by its mean over these folds, with certainty"
-        return words if self.stopped else f"{words}, once the search ends by itself; its budget ended it before"
-
-    @property
-    def known(self) -> str:
-        """What is known of the recommendation, in a sentence."""
-        assert self.achieved is not None
-        if math.isinf(self.achieved):
-            return "no guarantee: folds are missing, and the range of their scores is not known"
-        words = super().known.partition(" with probability")[0]
-        return f"{words} by its mean over these folds, with certainty"
-
-    @property
-    def unseen(self) -> None:
-        """None: nothing is drawn at random."""
-        return None
 
 
 class FoldSearch:
@@ -182,12 +156,9 @@ class FoldSearch:
         excluded, assumptions = self.excluded(), [FOLDS.format(self.scores.shape[1]), MEASURED]
         if math.isfinite(self._low) or math.isfinite(self._high):
             assumptions.append(f"each score is in [{self._low:g}, {self._high:g}]")
-        return FoldCertificate(
+        return Certificate(
             rule="fixed folds",
-            delta=0.0,
-            epsilon=self._epsilon,
-            m=1,
-            proved=True,
+            guarantee=Promise(0.0, self._epsilon),
             stopped=self.stopped,
             recommendation=np.array([arm], np.int32),
             pulls=self.fits.copy(),
@@ -200,7 +171,8 @@ class FoldSearch:
             achieved=self.achieved(arm),
             excluded=excluded | self.failed,
             names=names,
-            remarks=remarks,
+            over="folds",
+            notes=remarks,
         )
 
 

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from jaxbandit.base.contract import Algorithm
+from jaxbandit.base.contract import Algorithm, Promise
+from jaxbandit.decide.core.certificate import Certificate
 from jaxbandit.decide.integrations.sklearn_ranges import NO_RANGE, Range
-from jaxbandit.decide.sessions.certificate import Certificate
-from jaxbandit.decide.sessions.certifying import certificate
+from jaxbandit.decide.sessions.certifying import COMMON_KEYS, certificate
 from jaxbandit.decide.sessions.session import Session, session
 from jaxbandit.decide.tuning.allocation import Played, Request, halving, race
 from jaxbandit.decide.tuning.criterion import RARE, Criterion, Stage
@@ -147,10 +147,7 @@ class SplitSearch:
         outliers = self.evidence.outliers(arm) if self.count > 1 else []
         made = Certificate(
             rule=self.criterion.rule if race else "sequential_halving",
-            delta=self.criterion.delta if race else None,
-            epsilon=self.criterion.epsilon or 0.0 if race else None,
-            m=1 if race else None,
-            proved=race and not outliers,
+            guarantee=Promise(self.criterion.delta, self.criterion.epsilon or 0.0, 1, not outliers) if race else None,
             stopped=self.stopped,
             recommendation=np.array([arm], np.int32),
             pulls=self.fits.copy(),
@@ -164,7 +161,7 @@ class SplitSearch:
             excluded=excluded,
             needed=self.needed if self.criterion.score_range is None else None,
             names=names,
-            remarks=(*order_of(self.evidence, names).remarks, *remarks, *self._outliers(arm, names)),
+            notes=(*order_of(self.evidence, names).remarks, *remarks, *self._outliers(arm, names)),
             contradiction=self._contradiction(arm, names),
         )
         return withdrawn(made)
@@ -248,7 +245,7 @@ class RuleSearch(SplitSearch):
         own = certificate(self._played.session)
         low, high = own.low, own.high
         assert low is not None and high is not None
-        assumptions = [line for line in own.assumptions if "common key" not in line]
+        assumptions = [line for line in own.assumptions if line != COMMON_KEYS]
         made = dataclasses.replace(
             own,
             recommendation=np.array([arm], np.int32),
@@ -260,7 +257,7 @@ class RuleSearch(SplitSearch):
             achieved=self.achieved(arm),
             excluded=self.evidence.excluded(),
             names=names,
-            remarks=(*order_of(self.evidence, names).remarks, *remarks, *self._outliers(arm, names)),
+            notes=(*order_of(self.evidence, names).remarks, *remarks, *self._outliers(arm, names)),
             contradiction=own.contradiction or self._contradiction(arm, names),
         )
         return withdrawn(made)

@@ -5,8 +5,9 @@ import math
 import numpy as np
 
 from jaxbandit.base.contract import Algorithm, Rewards
+from jaxbandit.decide.core.certificate import Certificate, guarantee_of
+from jaxbandit.decide.core.wording import statistic_name
 from jaxbandit.decide.sessions.arm_intervals import intervals
-from jaxbandit.decide.sessions.certificate import Certificate, statistic_name
 from jaxbandit.decide.sessions.rewards import joined
 from jaxbandit.decide.sessions.session import Session, samples
 from jaxbandit.engine.rounds import fit
@@ -20,6 +21,7 @@ from jaxbandit.theory.quantile_bounds import QuantileBounds
 NO_LIMITS = (-math.inf, math.inf)
 _NAMED = 3  # arms of whose pulls some expired that are named
 COVERAGE = 0.95  # of the intervals of a rule without a guarantee
+COMMON_KEYS = "pulls with the same index used a common key, and pulls with different indices used independent keys"
 PAIRED = "for what is known now, the differences between two arms' rewards with the same index are normal"
 
 
@@ -62,11 +64,11 @@ def certificate(session: Session) -> Certificate:
             epsilon, excluded = achieved.achieved_epsilon(comparison, arms), achieved.excluded(comparison, len(arms))
             assumptions += taken
             contradicted = of_comparison(comparison, arms, delta=1 - coverage)
-    remarks = _lost(session) if single else []
+    notes = _lost(session) if single else []
     if rewards is not None or (single and (rewards := samples(session)) is not None):
         found = changes(rewards, order=None if session.paired else _order(session), together=not session.paired)
         contradicted = contradicted or contradiction(found=found.contradiction)
-        remarks = [*found.remarks, *remarks]
+        notes = [*found.remarks, *notes]
     if rule.rewards is not None:
         if rule.rewards.sigma is not None:
             assumptions.append(f"noise is sub-Gaussian with sigma = {_sigma(rule.rewards.sigma)}")
@@ -77,15 +79,10 @@ def certificate(session: Session) -> Certificate:
         if not promise.proved:
             assumptions.append("the guarantee itself, which is not proved for all instances")
     if session.paired:
-        assumptions.append(
-            "pulls with the same index used a common key, and pulls with different indices used independent keys"
-        )
+        assumptions.append(COMMON_KEYS)
     return Certificate(
         rule=rule.name or "an algorithm",
-        delta=None if promise is None else float(promise.delta),
-        epsilon=None if promise is None else float(promise.epsilon),
-        m=None if promise is None else promise.m,
-        proved=promise is not None and promise.proved,
+        guarantee=guarantee_of(promise),
         stopped=session.stopped,
         recommendation=arms,
         pulls=totals.counts.copy(),
@@ -99,7 +96,7 @@ def certificate(session: Session) -> Certificate:
         excluded=excluded,
         needed=needed,
         statistic=statistic,
-        remarks=tuple(remarks),
+        notes=tuple(notes),
         contradiction=contradicted,
     )
 

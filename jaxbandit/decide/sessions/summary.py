@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from jaxbandit.decide.sessions.certificate import Certificate
+from jaxbandit.decide.core.certificate import Certificate
 from jaxbandit.decide.sessions.stored import CERTIFICATE, Book, Stored, book_of, read
 from jaxbandit.support.refusals import BadInput
 from jaxbandit.support.types import Json

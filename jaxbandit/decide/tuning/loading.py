@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from jaxbandit.decide.sessions.certificate import Certificate
+from jaxbandit.decide.core.certificate import Certificate
 from jaxbandit.decide.tuning.configs import Configs
 from jaxbandit.decide.tuning.result import STORED, TuneResult
 from jaxbandit.decide.tuning.saving import REMEDY, RESULT, SCHEMA

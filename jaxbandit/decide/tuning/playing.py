@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from jaxbandit.decide.sessions.certificate import Certificate
+from jaxbandit.decide.core.certificate import Certificate, guarantee_of
 from jaxbandit.decide.sessions.session import session
 from jaxbandit.decide.tuning import allocation
 from jaxbandit.decide.tuning.criterion import Criterion
@@ -158,17 +158,16 @@ def _by_rule(
         on_failure=given.on_failure,
     )
     whole = evidence.count == len(numbers) and len(evidence.stages) == 1
-    promise = rule.promise if whole else None  # it is about configurations that are there from the start
+    guarantee = guarantee_of(rule.promise) if whole else None  # it is about configurations that are there at first
+    if guarantee is not None and base.contradiction:
+        guarantee = guarantee._replace(proved=False)
     certificate = dataclasses.replace(
         base,
         rule=rule.name or "an algorithm",
-        delta=None if promise is None else float(promise.delta),
-        epsilon=None if promise is None else float(promise.epsilon),
-        m=None if promise is None else promise.m,
-        proved=promise is not None and promise.proved and not base.contradiction,
+        guarantee=guarantee,
         stopped=end.stopped and not base.contradiction,
         survivors=base.survivors if end.survivors is None or not whole else end.survivors,
-        assumptions=tuple(dict.fromkeys((*base.assumptions, *(() if promise is None else rule.assumptions)))),
+        assumptions=tuple(dict.fromkeys((*base.assumptions, *(() if guarantee is None else rule.assumptions)))),
     )
     survivors = np.ones(len(numbers), bool) if end.survivors is None else end.survivors
     return Found(arm, "rule" if why == "done" else why, survivors, certificate, [])

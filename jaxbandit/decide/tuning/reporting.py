@@ -6,8 +6,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from jaxbandit.base.contract import Promise
+from jaxbandit.decide.core.certificate import Certificate
+from jaxbandit.decide.core.wording import statistic_name
 from jaxbandit.decide.sessions.arm_intervals import intervals
-from jaxbandit.decide.sessions.certificate import Certificate, statistic_name
 from jaxbandit.decide.sessions.rewards import Totals
 from jaxbandit.decide.tuning.configs import Configs
 from jaxbandit.decide.tuning.criterion import Criterion
@@ -91,7 +93,7 @@ def search_certificate(
     criterion, stages = evidence.criterion, evidence.stages
     error, comparison, location = criterion.error(stages), evidence.comparison(), evidence.location()
     outliers, order = evidence.outliers(arm), order_of(evidence, names)
-    remarks = [*order.remarks, *_outlier_remarks(outliers, names), *failure_remarks(evidence, arm, names, on_failure)]
+    notes = [*order.remarks, *_outlier_remarks(outliers, names), *failure_remarks(evidence, arm, names, on_failure)]
     low, high = score_bounds(evidence)
     assumptions = criterion.assumptions(stages, paired)
     numbers = isinstance(on_failure, float)
@@ -99,12 +101,10 @@ def search_certificate(
     excluded = comparison.excluded()
     found = of_comparison(comparison, [arm], names=names, noun="configuration", delta=error)
     found = found or contradiction(found=order.contradiction)
+    proved = not outliers and not (numbers and bool(evidence.failures.any()) and criterion.score_range is None)
     made = Certificate(
         rule=criterion.rule,
-        delta=error,
-        epsilon=criterion.epsilon or 0.0,
-        m=1,
-        proved=not outliers and not (numbers and evidence.failures.any() and criterion.score_range is None),
+        guarantee=Promise(error, criterion.epsilon or 0.0, 1, proved),
         stopped=ended,
         recommendation=np.array([arm], np.int32),
         pulls=evidence.trainings.copy(),
@@ -118,7 +118,7 @@ def search_certificate(
         excluded=excluded,
         needed=criterion.needed(stages),
         statistic=statistic(criterion),
-        remarks=tuple(remarks),
+        notes=tuple(notes),
         names=tuple(names),
         contradiction=found,
     )
@@ -137,7 +137,12 @@ def order_of(evidence: Evidence, names: Sequence[str]) -> Findings:
 
 def withdrawn(certificate: Certificate) -> Certificate:
     """Return a certificate that neither calls its choice proved nor its search ended if the data contradict it."""
-    return dataclasses.replace(certificate, proved=False, stopped=False) if certificate.contradiction else certificate
+    if not certificate.contradiction:
+        return certificate
+    guarantee = certificate.guarantee
+    return dataclasses.replace(
+        certificate, guarantee=None if guarantee is None else guarantee._replace(proved=False), stopped=False
+    )
 
 
 def statistic(criterion: Criterion) -> str:

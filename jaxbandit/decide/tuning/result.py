@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from jaxbandit.decide.sessions.certificate import Certificate, rare_heading
+from jaxbandit.decide.core.certificate import Certificate
+from jaxbandit.decide.core.wording import rare_heading
 from jaxbandit.decide.tuning import saving
 from jaxbandit.decide.tuning.configs import Configs
 from jaxbandit.decide.tuning.stored_values import data_of, stored_columns
@@ -185,7 +186,7 @@ class TuneResult:
         lines = [certificate.known] if certificate.known and not self.contradiction else []
         if self.why in ("", "rule"):  # else what is known now is the guarantee
             lines += [f"{certificate.rule}: {certificate.promise}"]
-        return [*lines, *heading, *rare, *certificate.remarks]
+        return [*lines, *heading, *rare, *certificate.notes]
 
     def _rare_events(self, certificate: Certificate) -> list[str]:
         whole = len(certificate.pulls) == self.configs.count

@@ -143,7 +143,7 @@ def search_result(
     if result.certificate is not None:
         scope = SCOPE.format(result.configs.count)
         certificate = result.certificate
-        known["certificate"] = replace(certificate, remarks=(*certificate.remarks, scope))
+        known["certificate"] = replace(certificate, notes=(*certificate.notes, scope))
     waited += result.seconds.get("trainings", 0.0)
     known |= {"table": table, "seconds": {"total": seconds, "trainings": waited}, "reused": result.reused + reused}
     finalist = np.isin(np.arange(len(scores)), numbers)

@@ -7,6 +7,7 @@ from typing import Any
 
 from jaxbandit.engine.storage import files as storage
 from jaxbandit.support import reading
+from jaxbandit.support.document import plain
 from jaxbandit.support.refusals import BadInput
 
 DIGEST = "json_sha256"
@@ -55,14 +56,3 @@ def _digest(content: dict[str, Any]) -> str:
 
 def _encoded(content: Any) -> bytes:
     return (json.dumps(plain(content), indent=1, allow_nan=False) + "\n").encode()
-
-
-def plain(value: Any) -> Any:
-    """Return `value` as plain data for JSON: NumPy scalars and arrays become Python numbers and lists."""
-    if isinstance(value, dict):
-        return {str(key): plain(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [plain(item) for item in value]
-    if hasattr(value, "tolist"):
-        return value.tolist()
-    return value

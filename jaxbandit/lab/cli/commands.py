@@ -186,7 +186,7 @@ class Compare:
         with bad_input():
             report = compare_places(self.first, self.second, what=self.what, at=self.at)
         if self.json:
-            streams.document(report.summary())
+            streams.document(report.to_json())
         else:
             print(report.table())
         return DONE

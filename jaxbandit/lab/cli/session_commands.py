@@ -15,7 +15,7 @@ from jaxbandit.support import text
 from jaxbandit.support.refusals import BadInput, refuse, show
 
 if TYPE_CHECKING:
-    from jaxbandit.decide.sessions.certificate import Certificate
+    from jaxbandit.decide.core.certificate import Certificate
     from jaxbandit.decide.sessions.pulls import Pulls
     from jaxbandit.decide.sessions.session import Session
     from jaxbandit.lab.specs.session import SessionSpec

@@ -5,7 +5,8 @@ from collections.abc import Mapping, Sequence
 from jaxbandit.lab.papers import open_readings, origins
 from jaxbandit.lab.papers.tables import computed
 from jaxbandit.running.results.base import left_out
-from jaxbandit.running.results.report import ends, kinds_table
+from jaxbandit.running.results.report import ends, kinds
+from jaxbandit.support.document import blocks_as_text
 from jaxbandit.support.text import align, number, wrapped
 from jaxbandit.support.types import Table
 
@@ -45,8 +46,8 @@ def _figure_table(content: Table, figure: Table) -> str:
             for what in REGRETS
             if any(what in c for c in rows if c["instance"] == instance)
         ]
-        kinds = kinds_table(rows, content["published"])
-        return "\n\n".join([figure["title"], *parts, *([kinds] if kinds else [])])
+        tables = blocks_as_text(kinds(rows, content["published"]))
+        return "\n\n".join([figure["title"], *parts, *([tables] if tables else [])])
     if content["kind"] == "budget":
         return f"{figure['title']}\n{_budget_table(rows)}"
     beside = {(e["instance"], e["algorithm"], e["quantity"], e.get("arm")): e for e in content["published"]}

@@ -35,9 +35,7 @@ def add(page: Page, results: Sequence[Result], prefix: str = "", share: int = 1)
     """
     points = int(np.clip(ALL_POINTS // len(results) // share, FEWEST, POINTS))
     table = report.rows(results)
-    head, *rows = table.rows
-    title = "Results, one row for each algorithm on each instance"
-    main = parts.table(title, head, rows, labels=table.keys, numbers=table.right)
+    main = parts.table(table.caption, table.head, table.rows, labels=table.labels, numbers=table.right)
     page.add(f"{prefix}Results", main, parts.bullets(table.notes), _kinds(results))
     swept = _sweeps(results)
     across = any(sweep.of_instances for sweep in swept)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from jaxbandit.decide.sessions.certificate import rare_heading
+from jaxbandit.decide.core.wording import rare_heading
 from jaxbandit.decide.tuning import loading
 from jaxbandit.decide.tuning.store import ABOUT, read_about
 from jaxbandit.lab.report import charts, parts, provenance
@@ -63,7 +63,7 @@ def promise(certificate: Table) -> list[Html | None]:
     if lines := certificate.get("rare_events"):
         heading = rare_heading(certificate.get("coverage"))
         shown += [parts.tag("h3", "Rare events"), parts.tag("p", f"{heading}:"), parts.bullets(lines)]
-    if lines := certificate.get("remarks"):
+    if lines := certificate.get("notes"):
         shown += [parts.tag("h3", "Remarks"), parts.bullets(lines)]
     if lines := certificate.get("assumptions"):
         shown += [parts.tag("h3", "Assumptions"), parts.bullets(lines)]

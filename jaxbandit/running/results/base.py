@@ -11,14 +11,13 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from jaxbandit.base.contract import Outcome
-from jaxbandit.engine.storage.json_files import plain
 from jaxbandit.running.results import frames, names, report, saving
+from jaxbandit.support.document import Describable, Document, plain
 from jaxbandit.support.extras import lab
-from jaxbandit.support.markup import html_table, view
 from jaxbandit.support.version import __version__, version_of
 from jaxbandit.theory import intervals
 
-FAULTS = {  # outcomes that are left out of all means, in words
+FAULTS: dict[Outcome, str] = {  # outcomes that are left out of all means, in words
     Outcome.NONFINITE: "not finite",
     Outcome.PRECISION: "failed the float64 check",
     Outcome.OUT_OF_RANGE: "rewards out of range",
@@ -26,7 +25,7 @@ FAULTS = {  # outcomes that are left out of all means, in words
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Result:
+class Result(Describable):
     """The result of one cell, which is one algorithm on one instance: its arrays, labels, provenance and run time.
 
     The subclasses describe the entries of `arrays`: `RegretResult` for a fixed horizon, `StoppingResult` for
@@ -34,6 +33,7 @@ class Result:
     """
 
     kind: ClassVar[str]
+    faults: ClassVar[Mapping[Outcome, str]] = FAULTS  # outcomes of runs that are left out of the means, in words
     array_names: ClassVar[tuple[str, ...]]
 
     instance: str
@@ -98,7 +98,7 @@ class Result:
 
     def counts(self) -> np.ndarray:
         """Return which runs are included in the means, bool[runs]; failed runs are not."""
-        return ~self.ended(*FAULTS)
+        return ~self.ended(*self.faults)
 
     @property
     def counted(self) -> int:
@@ -108,7 +108,7 @@ class Result:
     @property
     def left_out(self) -> str:
         """How many runs are left out of the means and why, "91 of 500 runs left out: not finite"; "" if none is."""
-        return left_out(self.runs, self.outcomes())
+        return left_out(self.runs, self.outcomes(), self.faults)
 
     def averaged(self) -> np.ndarray:
         """Return the numbers of single runs whose mean has a Student interval, float64[...]; none if not kept."""
@@ -133,8 +133,11 @@ class Result:
     def __repr__(self) -> str:
         return self.headline() + (f"; {self.left_out}" if self.left_out else "")
 
-    def _repr_html_(self) -> str:
-        return _view(repr(self), [self])
+    __str__ = __repr__
+
+    def describe(self, *, detail: bool = False) -> Document:
+        """Return what the result shows."""
+        return Document(repr(self), report.blocks([self]), self.to_json())
 
     def about(self) -> dict[str, str]:
         """Return where the numbers come from, by name, as text; what is not known is empty."""
@@ -152,7 +155,7 @@ class Result:
         """Return the entries of the summary other than labels and run times."""
         raise NotImplementedError
 
-    def summary(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Any]:
         """Return the summary of the cell that `--json` prints; keys that do not apply are absent."""
         labels = {name: getattr(self, name) for name in ("instance", "algorithm", "params", "runs")}
         marked = {"any_rewards": True} if self.any_rewards else {}
@@ -180,7 +183,7 @@ class Result:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ResultSet(Sequence[Result]):
+class ResultSet(Describable, Sequence[Result]):
     """The results of one experiment, in the order of its cells.
 
     `results["instance", "algorithm"]` returns one result, and `results["instance", "algorithm?parameter=value"]`
@@ -211,10 +214,14 @@ class ResultSet(Sequence[Result]):
         lines = [f"{self.name}: {len(self)} result{'s' * (len(self) != 1)}", *map(repr, self.results)]
         return "\n  ".join(lines)
 
-    def _repr_html_(self) -> str:
-        return _view(f"{self.name}: {len(self)} result{'s' * (len(self) != 1)}", self.results)
+    __str__ = __repr__
 
-    def summary(self) -> dict[str, Any]:
+    def describe(self, *, detail: bool = False) -> Document:
+        """Return what the results show."""
+        title = f"{self.name}: {len(self)} result{'s' * (len(self) != 1)}"
+        return Document(title, report.blocks(self.results), self.to_json())
+
+    def to_json(self) -> dict[str, Any]:
         """Return the summary that `--json` prints."""
         first = self.results[0]
         return saving.summary(self.name, first.kind, first.seed, first.precision, self.results)
@@ -235,26 +242,6 @@ class ResultSet(Sequence[Result]):
     def save(self, directory: str | Path, *, replace: bool = False) -> None:
         """Write the results to a directory that `load` reads; other results there are deleted only if `replace`."""
         saving.save(self, directory, replace=replace)
-
-
-def _view(title: str, results: Sequence[Result]) -> str:
-    """What a notebook shows of results: their table, how the runs of each ended, and where the numbers come from."""
-    if not results:
-        return view(title)
-    content = report.rows(results)
-    ended = [result.outcomes() for result in results]
-    shown = [outcome for outcome in Outcome if any(count[outcome.name.lower()] for count in ended)]
-    words = {Outcome.STOPPED: "completed", Outcome.MAX_ROUNDS: "censored at max_rounds"} | FAULTS
-    rows = [
-        (result.instance, name, *(f"{count[outcome.name.lower()]:,}" for outcome in shown), f"{result.counted:,}")
-        for result, name, count in zip(results, names.algorithms(results), ended, strict=True)
-    ]
-    heads = ("instance", "algorithm", *(words[outcome] for outcome in shown), "runs in the means")
-    outcomes = html_table(heads, rows, caption="how the runs ended", labels=2, right=range(2, len(heads)))
-    facts = [result.about() for result in results]
-    about = {name: "; ".join(dict.fromkeys(fact[name] for fact in facts if fact[name])) for name in facts[0]}
-    table = html_table(content.rows[0], content.rows[1:], labels=content.keys, right=content.right)
-    return view(title, table, outcomes, notes=content.notes, about=about, summary="where these numbers come from")
 
 
 def left_out(runs: int, outcomes: Mapping[str, int], faults: Mapping[Outcome, str] = FAULTS) -> str:

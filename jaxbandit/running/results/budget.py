@@ -5,7 +5,6 @@ therefore not independent, and `compare` pairs them, which gives a narrow interv
 until it is spent, the run with the larger budget continues the run with the smaller one.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,13 +12,11 @@ import numpy as np
 
 from jaxbandit.base.contract import Outcome
 from jaxbandit.running.results import frames
-from jaxbandit.running.results.base import FAULTS, left_out
+from jaxbandit.running.results.base import FAULTS
 from jaxbandit.running.results.stopping import StoppingResult
 from jaxbandit.theory import intervals
 from jaxbandit.theory.bounded_mean import bounded_mean
 from jaxbandit.theory.bounds import fixed_budget
-
-BEYOND: Mapping[Outcome, str] = FAULTS | {Outcome.MAX_ROUNDS: "asked for more than the budget"}
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -31,20 +28,12 @@ class BudgetResult(StoppingResult):
     """
 
     kind = "budget"
+    faults = FAULTS | {Outcome.MAX_ROUNDS: "asked for more than the budget"}
 
     @property
     def budget(self) -> int:
         """The budget of each run, in pulls."""
         return self.max_rounds
-
-    @property
-    def left_out(self) -> str:
-        """How many runs are left out of the numbers and why, or "" if none is."""
-        return left_out(self.runs, self.outcomes(), BEYOND)
-
-    def counts(self) -> np.ndarray:
-        """Return which runs are included in the numbers, bool[runs]: those that stayed within the budget."""
-        return self.ended(Outcome.STOPPED)
 
     def shortfalls(self) -> np.ndarray | None:
         """Return the simple regret of each included run, float64; None if it is unknown, if only of one of them."""

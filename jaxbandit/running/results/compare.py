@@ -53,7 +53,7 @@ class Comparison:
         """Return "lower", "higher", or "undecided" if the interval contains 0."""
         return "lower" if self.high < 0 else "higher" if self.low > 0 else "undecided"
 
-    def summary(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Any]:
         """Return the comparison as plain data for JSON."""
         content = asdict(self) | {"verdict": self.verdict}
         unsaid = {"reason"} if self.paired else set()

@@ -68,7 +68,7 @@ def regret(result: Any) -> Any:
         frame.loc[frame["round"].isin(equal), [end for end in ("low", "high") if end in frame]] = float("nan")
         return frame
 
-    summary = result.summary()
+    summary = result.to_json()
     if result.measure in summary:
         frame = columns(dict(summary[result.measure]))
     else:

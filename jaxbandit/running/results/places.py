@@ -54,13 +54,13 @@ class PlacesComparison:
                 lines.append(f"only in {name}: {', '.join(cells)}")
         return "\n".join(lines)
 
-    def summary(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Any]:
         """Return the comparisons as plain data for JSON."""
         return {
             "schema": 1,
             "a": self.a,
             "b": self.b,
-            "comparisons": [c.summary() for c in self.comparisons],
+            "comparisons": [c.to_json() for c in self.comparisons],
             "only_a": list(self.only_a),
             "only_b": list(self.only_b),
         }

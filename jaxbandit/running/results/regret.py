@@ -8,15 +8,13 @@ import numpy as np
 
 from jaxbandit.base.contract import Outcome
 from jaxbandit.running.results import frames
-from jaxbandit.running.results.base import FAULTS, left_out
+from jaxbandit.running.results.base import FAULTS
 from jaxbandit.running.results.curves import CurvesResult
 from jaxbandit.support.refusals import BadInput
 from jaxbandit.support.text import with_interval
 from jaxbandit.theory import intervals
 from jaxbandit.theory.bounds.non_stationary import restarting_regret
 from jaxbandit.theory.bounds.regret import regret_lower_bound
-
-EARLY = {**FAULTS, Outcome.MAX_ROUNDS: "ended before the last checkpoint"}  # the last is only possible in a replay
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -45,6 +43,7 @@ class RegretResult(CurvesResult):
     states_like: Any = None  # the tree of the last states with the names of their arrays; None if it is not known
 
     kind = "simulate"
+    faults = FAULTS | {Outcome.MAX_ROUNDS: "ended before the last checkpoint"}  # the last only in a replay
     array_names = (
         "checkpoints",
         "mean",
@@ -80,15 +79,11 @@ class RegretResult(CurvesResult):
             arrays.update(averaged)
         return result
 
-    def counts(self, what: str | None = None) -> np.ndarray:
-        """Return which runs are included in the means, bool[runs]: neither failed ones nor those that ended early."""
-        return super().counts(what) & ~self.ended(Outcome.MAX_ROUNDS)
-
     @property
     def left_out(self) -> str:
         """How many runs are left out of the means and why; "" if none is."""
         rounds = self.arrays.get("unavailable", np.zeros(0, np.int32))
-        words = left_out(self.runs, self.outcomes(), EARLY)
+        words = super().left_out
         for run in np.flatnonzero(rounds)[:1]:
             return f"{words}; no arm available in round {rounds[run]} of run {run}, or not the one pulled"
         return words

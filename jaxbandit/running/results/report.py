@@ -2,47 +2,63 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
+from jaxbandit.base.contract import Outcome
 from jaxbandit.running.results import names
-from jaxbandit.support.text import align, is_ranking, number, with_interval
+from jaxbandit.support.document import Block, Facts, Section, Table, blocks_as_text, fold
+from jaxbandit.support.text import is_ranking, number, with_interval
 
-
-class Rows(NamedTuple):
-    """A table before it is laid out."""
-
-    rows: list[tuple[str, ...]]  # the titles of the columns first
-    right: list[int]  # columns of numbers
-    notes: list[str]  # a line each, below the table
-    keys: int = 2  # columns from the left that name the row
+CAPTION = "Results, one row for each algorithm on each instance"
 
 
 def table(results: Sequence[Any]) -> str:
     """Return the results of one experiment as text."""
-    cells = rows(results)
-    kinds = kinds_table([result.summary() for result in results]) if results[0].kind == "simulate" else ""
-    return "\n".join([align(cells.rows, cells.right, cells.keys), *cells.notes]) + (f"\n\n{kinds}" if kinds else "")
+    return blocks_as_text(blocks(results))
 
 
-def rows(results: Sequence[Any]) -> Rows:
+def blocks(results: Sequence[Any]) -> list[Block]:
+    """Return what is shown of results: their table, rounds by kind, how their runs ended, and where they come from."""
+    if not results:
+        return []
+    facts = [result.about() for result in results]
+    about = {name: "; ".join(dict.fromkeys(fact[name] for fact in facts if fact[name])) for name in facts[0]}
+    of_kinds = kinds([result.to_json() for result in results]) if results[0].kind == "simulate" else []
+    ends = fold("how the runs ended", outcome_table(results))
+    return [rows(results), *of_kinds, ends, fold("where these numbers come from", Facts(about))]
+
+
+def rows(results: Sequence[Any]) -> Table:
     """Return the table of the results of one experiment."""
     return {"simulate": _regret, "identify": _stopping, "budget": _budget}[results[0].kind](results)
 
 
-def kinds_table(cells: Sequence[Mapping[str, Any]], published: Sequence[Mapping[str, Any]] = ()) -> str:
-    """Return a table of the rounds by kind for the cells that have kinds, or "" if none has."""
+def kinds(cells: Sequence[Mapping[str, Any]], published: Sequence[Mapping[str, Any]] = ()) -> list[Section]:
+    """Return tables of the rounds by kind for the cells that have kinds, given as `to_json` returns them."""
     cells = [cell for cell in cells if "rounds_by_kind" in cell]
     beside = {(e["instance"], e["algorithm"], e.get("round")): e for e in published if e["quantity"] == "kind"}
     tables = []
-    for kinds in dict.fromkeys(tuple(cell["rounds_by_kind"]) for cell in cells):
-        rows = [("instance", "algorithm", *kinds)]
+    for some in dict.fromkeys(tuple(cell["rounds_by_kind"]) for cell in cells):
+        rows = []
         for cell in cells:
-            if tuple(cell["rounds_by_kind"]) != kinds:
-                continue
-            key = cell["instance"], cell["algorithm"]
-            rows.append((*key, *(_share(cell, name, beside.get((*key, name))) for name in kinds)))
-        tables.append(align(rows, right=range(2, len(kinds) + 2), keys=2))
-    return "\n\n".join(["fraction of rounds by kind, with one standard error", *tables]) if tables else ""
+            if tuple(cell["rounds_by_kind"]) == some:
+                key = cell["instance"], cell["algorithm"]
+                rows.append((*key, *(_share(cell, name, beside.get((*key, name))) for name in some)))
+        tables.append(Table(("instance", "algorithm", *some), rows, right=range(2, len(some) + 2), labels=2))
+    return [Section("fraction of rounds by kind, with one standard error", tables)] if tables else []
+
+
+def outcome_table(results: Sequence[Any]) -> Table:
+    """Return a table of how many runs of each result ended how, of those outcomes that there are."""
+    counts = [result.outcomes() for result in results]
+    words = {Outcome.STOPPED: "completed", Outcome.MAX_ROUNDS: "censored at max_rounds", **results[0].faults}
+    shown = [outcome for outcome in Outcome if any(count[outcome.name.lower()] for count in counts)]
+    cells = [
+        (r.instance, name, f"{r.runs:,}", *(f"{count[outcome.name.lower()]:,}" for outcome in shown), f"{r.counted:,}")
+        for r, name, count in zip(results, names.algorithms(results), counts, strict=True)
+    ]
+    head = ("instance", "algorithm", "runs", *(words[outcome] for outcome in shown), "in the means")
+    return Table(head, cells, right=range(2, len(head)), labels=2, caption="Runs by outcome")
 
 
 def early(bound: float, rounds: int) -> str:
@@ -50,7 +66,7 @@ def early(bound: float, rounds: int) -> str:
     return f"lower bound {bound:,.2f}: it is asymptotic, and after {rounds:,} rounds a regret is still below it"
 
 
-def _regret(results: Sequence[Any]) -> Rows:
+def _regret(results: Sequence[Any]) -> Table:
     if is_ranking(r.algorithm for r in results):
         from jaxbandit.running.plotting import ranking  # not above, because a few results need no figures
 
@@ -75,7 +91,8 @@ def _regret(results: Sequence[Any]) -> Rows:
         lines.append("hindsight: regret against the best fixed arm in hindsight")
     if below:
         lines += dict.fromkeys(early(bound, int(results[0].arrays["checkpoints"][-1])) for _, bound in below)
-    return Rows(list(zip(*shown, strict=True)), right, [*lines, *foot(results)])
+    head, *cells = zip(*shown, strict=True)
+    return Table(head, cells, right, labels=2, caption=CAPTION, notes=[*lines, *foot(results)])
 
 
 def words(what: str) -> str:
@@ -155,11 +172,11 @@ def ends(samples: Mapping[str, Any], low: str, high: str, beyond: str = "") -> s
     return f"[{', '.join(end or '?' for end in shown)}]" if any(shown) else ""
 
 
-def _stopping(results: Sequence[Any]) -> Rows:
+def _stopping(results: Sequence[Any]) -> Table:
     batched = ["batches"] if any("batches" in result.arrays for result in results) else []
     head = ("instance", "algorithm", "samples", "95 % interval", "sd", "median", "95 % interval", *batched)
     head = (*head, "error", "95 % interval", "delta", "runs", "lane utilization", *SECONDS)
-    rows: list[tuple[str, ...]] = [head]
+    rows = []
     for name, result in zip(names.algorithms(results), results, strict=True):
         content = result.content()
         samples, error = content.get("samples", {}), content.get("error", {})
@@ -196,7 +213,7 @@ def _stopping(results: Sequence[Any]) -> Rows:
         lines.append(
             f"> and its interval: mean of min(samples, {most}), because runs reached max_rounds (right-censored)"
         )
-    return Rows(rows, right, [*lines, *foot(results)])
+    return Table(head, rows, right, labels=2, caption=CAPTION, notes=[*lines, *foot(results)])
 
 
 def _unjudged(results: Sequence[Any]) -> list[str]:
@@ -206,9 +223,9 @@ def _unjudged(results: Sequence[Any]) -> list[str]:
     return [f"error unknown: {what}: {', '.join(some)}"] if some else []
 
 
-def _budget(results: Sequence[Any]) -> Rows:
+def _budget(results: Sequence[Any]) -> Table:
     head = ("instance", "algorithm", "budget", "pulls", "error", "95 % interval", "simple regret", "95 % interval")
-    rows: list[tuple[str, ...]] = [(*head, "runs", *SECONDS)]
+    head, rows = (*head, "runs", *SECONDS), []
     for name, result in zip(names.algorithms(results, but="budget"), results, strict=True):
         content = result.content()
         error, regret = content.get("error", {}), content.get("simple_regret", {})
@@ -231,4 +248,5 @@ def _budget(results: Sequence[Any]) -> Rows:
     lines = ["pulls: mean number used of the budget; error: fraction of runs whose simple regret exceeds epsilon"]
     if len({result.budget for result in results}) > 1:
         lines.append("run r has the same random draws for each budget, so the rows are paired and not independent")
-    return Rows(rows, [2, 3, 4, 6, 8, 9, 10], [*lines, *foot(results)], keys=3)
+    right = [2, 3, 4, 6, 8, 9, 10]
+    return Table(head, rows, right, labels=3, caption=CAPTION, notes=[*lines, *foot(results)])

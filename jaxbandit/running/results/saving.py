@@ -65,7 +65,7 @@ def summary(name: str, kind: str, seed: int, precision: str, results: Sequence[A
         "devices": first.devices,
         "precision": precision,
         "cells": [
-            result.summary() | {"name": address} | _own(result, seed=seed, precision=precision)
+            result.to_json() | {"name": address} | _own(result, seed=seed, precision=precision)
             for result, address in zip(results, names.addresses(results), strict=True)
         ],
         **extra,

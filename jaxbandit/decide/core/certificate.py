@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from jaxbandit.decide.sessions.digits import above, number, percent
+from jaxbandit.base.contract import Promise
+from jaxbandit.decide.core.wording import above, number, percent, rare_heading
 from jaxbandit.support import text
 from jaxbandit.support.markup import html_table, view
 from jaxbandit.theory.comparisons.contradiction import contradiction, contradictory
@@ -24,8 +25,8 @@ class Certificate:
 
     `achieved` is the epsilon that the recommended arms reach: with probability at least `coverage`, the worst of them
     is at most that much below the m-th best, at this moment and at all others, for whatever reason one looks now and
-    however the pulls were chosen. The guarantee of a rule, `promise`, is another statement, on the moment at which the
-    rule stops.
+    however the pulls were chosen. The `guarantee` of a rule, `promise` in words, is another statement, on the moment at
+    which the rule stops.
 
     With probability `coverage`, the intervals from `low` to `high` contain the mean rewards of all arms simultaneously
     and at all times, so they may be read while the session is running and after the rule has stopped. Without a known
@@ -39,11 +40,8 @@ class Certificate:
     """
 
     rule: str
-    delta: float | None  # None: the rule has no guarantee
-    epsilon: float | None
-    m: int | None
-    proved: bool
-    stopped: bool  # the guarantee holds only once the rule has stopped
+    guarantee: Promise | None  # of the rule; it holds only once the rule has stopped
+    stopped: bool
     recommendation: np.ndarray | None  # int32[m]
     pulls: np.ndarray  # int64[num_arms]
     # float64[num_arms], NaN without a pull; None if pulls are sets of arms or there are contexts
@@ -56,8 +54,10 @@ class Certificate:
     achieved: float | None = None  # inf if nothing is known yet; None with contexts and for sets
     excluded: np.ndarray | None = None  # bool[num_arms], arms that are not among the m best, by the same statement
     needed: int | None = None  # pulls of each arm without which nothing is known
-    statistic: str = "mean"  # what `means`, `low`, `high`, `achieved` and `epsilon` are about
-    remarks: tuple[str, ...] = ()  # that belong to the numbers
+    statistic: str = "mean"  # what `means`, `low`, `high`, `achieved` and the guarantee are about
+    # Of what the statistic is, if that is all there is, such as "folds": then all statements are certain.
+    over: str = ""
+    notes: tuple[str, ...] = ()  # that belong to the numbers
     names: tuple[str, ...] | None = None  # of the arms, for texts
     contradiction: str = ""  # what the data contradict, in a line; "" if nothing
 
@@ -92,27 +92,39 @@ class Certificate:
         one = len(self.recommendation) == 1
         arms, verb = ("the recommended arm", "is") if one else ("the recommended arms", "are")
         if math.isinf(self.achieved):
+            if self.over:
+                return f"no guarantee: {self.over} are missing, and the range of their scores is not known"
             least = "" if self.needed is None else f": at least {self.needed} pulls of each arm are needed"
             return f"no guarantee: nothing is known of the distance of {arms} from the best{least}"
         best = "the best" if one else f"the {len(self.recommendation)} best"
         what = "" if self.statistic == "mean" else f" by the {self.statistic}"
         place = f"{best}{what}" if self.achieved == 0 else f"within {above(self.achieved)} of {best}{what}"
-        return f"{arms} {verb} {place} with probability at least {self.coverage:g}"
+        sure = self._surely if self.over else f" with probability at least {self.coverage:g}"
+        return f"{arms} {verb} {place}{sure}"
 
     @property
     def promise(self) -> str:
         """The rule's guarantee in a sentence; "none" if there is none, or none any more."""
-        if self.delta is None:
+        if self.guarantee is None:
             return "none"
         if self.contradiction:
             return "none, because the data contradict an assumption"
-        best = "the best" if self.m == 1 else f"the {self.m} best"
-        arm = f"{best} or within {self.epsilon:g} of {'it' if self.m == 1 else 'them'}" if self.epsilon else best
-        words = f"the recommended arm is {arm}" if self.m == 1 else f"the recommended arms are {arm}"
-        words = f"{words} with probability at least {1 - self.delta:g}"
-        if not self.proved:
+        delta, epsilon, m, proved, _ = self.guarantee
+        if self.over:
+            best = f"within {epsilon:g} of the best" if epsilon else "the best"
+            words = f"the recommended arm is {best}{self._surely}"
+            return words if self.stopped else f"{words}, once the search ends by itself; its budget ended it before"
+        best = "the best" if m == 1 else f"the {m} best"
+        arm = f"{best} or within {epsilon:g} of {'it' if m == 1 else 'them'}" if epsilon else best
+        words = f"the recommended arm is {arm}" if m == 1 else f"the recommended arms are {arm}"
+        words = f"{words} with probability at least {1 - delta:g}"
+        if not proved:
             words += ", which is not proved"
         return words if self.stopped else f"once the rule stops, {words}; it has not stopped yet"
+
+    @property
+    def _surely(self) -> str:
+        return f" by its {self.statistic} over these {self.over}, with certainty"
 
     @property
     def unseen(self) -> np.ndarray | None:
@@ -121,9 +133,9 @@ class Certificate:
         With probability `coverage`, for all arms at once and at all times, an event that is fixed in advance and has
         not occurred in the pulls of an arm, such as a failure or a reward below a given number, has at most this
         probability. The error probability is divided by the number of arms, because the arms that one looks at in the
-        end were chosen by their rewards. None if there are no intervals.
+        end were chosen by their rewards. None if there are no intervals, or nothing is drawn at random.
         """
-        if self.coverage is None:
+        if self.coverage is None or self.over:
             return None
         return unseen(self.pulls, max(1 - self.coverage, 1e-300) / len(self.pulls))
 
@@ -154,8 +166,9 @@ class Certificate:
         content: dict[str, Any] = {"schema": 1, "rule": self.rule, "promise": self.promise, "stopped": self.stopped}
         if self.contradiction:
             content = {"schema": 1, "contradiction": self.contradiction, **content}
-        if self.delta is not None:
-            content |= {"delta": self.delta, "epsilon": self.epsilon, "m": self.m, "proved": self.proved}
+        if self.guarantee is not None:
+            delta, epsilon, m, proved, _ = self.guarantee
+            content |= {"delta": delta, "epsilon": epsilon, "m": m, "proved": proved}
         if self.recommendation is not None:
             content["recommendation"] = self.recommendation.tolist()
         if self.coverage is not None:
@@ -166,6 +179,8 @@ class Certificate:
             content |= {} if self.needed is None else {"needed": self.needed}
         if self.statistic != "mean":
             content["statistic"] = self.statistic
+        if self.over:
+            content["over"] = self.over
         arms = []
         columns = {"mean": self.means, "low": self.low, "high": self.high, "unseen": self.unseen}
         for arm, pulls in enumerate(self.pulls.tolist()):
@@ -174,7 +189,7 @@ class Certificate:
             alive |= {} if self.excluded is None else {"excluded": bool(self.excluded[arm])}
             named = {} if self.names is None else {"name": self.names[arm]}
             arms.append({"arm": arm, **named, "pulls": pulls, **known, **alive})
-        more = {"rare_events": self.rare_events(), "remarks": list(self.remarks)}
+        more = {"rare_events": self.rare_events(), "notes": list(self.notes)}
         more = {key: lines for key, lines in more.items() if lines}
         return content | {"arms": arms, **more, "assumptions": list(self.assumptions)}
 
@@ -189,13 +204,12 @@ class Certificate:
         if single and not 0 < data["coverage"] <= 1:
             raise ValueError(f"coverage = {data['coverage']}, must be in (0, 1]")
         column = {k: np.array([arm.get(k, unknown) for arm in arms], np.float64) for k, unknown in _UNKNOWN.items()}
-        recommendation = data.get("recommendation")
+        recommendation, guarantee = data.get("recommendation"), None
+        if "delta" in data:
+            guarantee = Promise(data["delta"], data["epsilon"], data["m"], data["proved"])
         return cls(
             rule=data["rule"],
-            delta=data.get("delta"),
-            epsilon=data.get("epsilon"),
-            m=data.get("m"),
-            proved=data.get("proved", False),
+            guarantee=guarantee,
             stopped=data["stopped"],
             recommendation=None if recommendation is None else np.array(recommendation, np.int32),
             pulls=np.array([arm["pulls"] for arm in arms], np.int64),
@@ -209,7 +223,8 @@ class Certificate:
             excluded=np.array([arm["excluded"] for arm in arms]) if "excluded" in arms[0] else None,
             needed=data.get("needed"),
             statistic=data.get("statistic", "mean"),
-            remarks=tuple(data.get("remarks", ())),
+            over=data.get("over", ""),
+            notes=tuple(data.get("notes", ())),
             names=tuple(str(arm["name"]) for arm in arms) if "name" in arms[0] else None,
             contradiction=data.get("contradiction", ""),
         )
@@ -245,7 +260,7 @@ class Certificate:
         lines += ["", text.align(self._rows(names), right=range(1, 3 if self.means is not None else 2))]
         if rare := self.rare_events(names):
             lines += ["", f"{rare_heading(self.coverage)}:", *(f"- {line}" for line in rare)]
-        lines += ["", *self.remarks] if self.remarks else []
+        lines += ["", *self.notes] if self.notes else []
         return "\n".join(
             [*lines, "", "assumptions that nobody has checked:", *(f"- {line}" for line in self.assumptions)]
         )
@@ -269,23 +284,15 @@ class Certificate:
         notes = [
             *([heading, *self._statements()[1:]] if self.contradiction else self._statements()),
             *([f"{rare_heading(self.coverage)}:", *rare] if (rare := self.rare_events()) else []),
-            *self.remarks,
+            *self.notes,
             "assumptions that nobody has checked:",
             *self.assumptions,
         ]
         return view(self.contradiction or heading, table, notes=notes)
 
 
-def statistic_name(quantile: float | None) -> str:
-    """Return the name of what is compared: the mean, or a quantile."""
-    if quantile is None:
-        return "mean"
-    return "median" if quantile == 0.5 else f"{quantile:g}-quantile"
-
-
-def rare_heading(coverage: float | None) -> str:
-    """Return the heading of the sentences of `Certificate.rare_events`."""
-    return (
-        f"rare events that may be unseen (events fixed in advance, such as a failure; with probability {coverage:g} "
-        "for all arms at once)"
-    )
+def guarantee_of(promise: Promise | None) -> Promise | None:
+    """Return the promise of a rule with plain numbers, as a certificate holds it."""
+    if promise is None:
+        return None
+    return Promise(float(promise.delta), float(promise.epsilon), int(promise.m), promise.proved)

@@ -1,4 +1,4 @@
-"""Numbers of a certificate as text: bounds are rounded so that what is stated remains true."""
+"""Words and numbers of certificates: bounds are rounded so that what is stated remains true."""
 
 import math
 
@@ -19,3 +19,18 @@ def above(epsilon: float) -> str:
 def number(value: float) -> str:
     """A number with four digits, - where it is not known."""
     return f"{value:.4g}" if math.isfinite(value) else "-"
+
+
+def statistic_name(quantile: float | None) -> str:
+    """Return the name of what is compared: the mean, or a quantile."""
+    if quantile is None:
+        return "mean"
+    return "median" if quantile == 0.5 else f"{quantile:g}-quantile"
+
+
+def rare_heading(coverage: float | None) -> str:
+    """Return the heading of the sentences of `Certificate.rare_events`."""
+    return (
+        f"rare events that may be unseen (events fixed in advance, such as a failure; with probability {coverage:g} "
+        "for all arms at once)"
+    )
