@@ -228,7 +228,7 @@ REFUSALS = {
     "seed": (lambda p: r6a(p, 2, instance_seed=-1), "r6a: instance_seed = -1, must be an integer >= 0"),
     "min_gap": (lambda p: r6a(p, 2, min_gap=1.0), "r6a: min_gap = 1.0, must be a number in (0, 1)"),
     "penalty": (lambda p: r6a(p, 2, penalty=0.0), "r6a: penalty = 0.0, must be a number in (0, inf)"),
-    "sigma": (lambda p: r6a(p, 2, sigma=0.5), "linear: sigma = 0.5, must be a number in [1, inf)"),
+    "sigma": (lambda p: r6a(p, 2, sigma=0.5), "r6a: sigma = 0.5, must be a number in [1, inf)"),
     "path": (lambda p: r6a(3, 2), "r6a: path = 3, must be the name of a click log"),  # type: ignore
 }
 

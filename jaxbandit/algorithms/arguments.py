@@ -85,6 +85,13 @@ Shape = Annotated[
         "(num_arms, dim) for a row for each arm, with one model"
     ),
 ]
+Intercept = Annotated[
+    bool,
+    Arg(
+        meaning="whether a constant 1 is appended to each row. Without it every model is fixed at x = 0, and rewards "
+        "of another level there cost linear regret"
+    ),
+]
 Regularization = Annotated[Scalar, Arg(_POSITIVE, "lambda of the regularized least squares", (1.0, 0.01))]
 PriorPrecision = Annotated[
     Scalar, Arg(_POSITIVE, "lambda, precision of the prior N(0, I / lambda) of the weights", (1.0, 0.1))

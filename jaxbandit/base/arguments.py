@@ -46,6 +46,9 @@ def _some_arms(given: Mapping[str, Any]) -> Domain:
 M = Annotated[int, Arg(_some_arms, "number of arms to find", within="an integer in [1, num_arms - 1]")]
 TeamSize = Annotated[int, Arg(_some_arms, "number of arms in a team", within="an integer in [1, num_arms - 1]")]
 
+ListSize = Annotated[
+    int, Arg(lambda given: integer(1, given["num_arms"]), "length of a list", within="an integer in [1, num_arms]")
+]
 Permute = Annotated[bool, Arg(meaning="whether each run has the arms in a random order of its own")]
 Deviation = Annotated[Scalar, Arg(number(0, open_low=True), "standard deviation of the rewards")]
 

@@ -22,7 +22,7 @@ RAISES = "ValueError: an argument is out of range"
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
-def checked(function: Function, returns: str = "") -> Function:
+def checked(function: Function, *, returns: str = "", maker: bool = False) -> Function:
     """Return a function that checks its arguments by their annotations, `Arg`, bool and Literal, before it is called.
 
     A refusal begins with the name of the function, also a ValueError that is raised within the call. A call that leaves
@@ -31,6 +31,7 @@ def checked(function: Function, returns: str = "") -> Function:
     Args:
       function: the function; what it is given is as it was, or converted, such as lists to arrays.
       returns: sentence that its docstring has in front of what it says itself under Returns.
+      maker: whether it is a factory, whose name also replaces those of the factories that it calls.
     """
     signature, name = inspect.signature(function), function.__name__
     own, parameters = signature.parameters, parameters_of(function)
@@ -53,9 +54,12 @@ def checked(function: Function, returns: str = "") -> Function:
             first = [bound[key] for key in places[: len(args)]]
             return function(*first, *args[len(places) :], **{key: bound[key] for key in keywords})
         except ValueError as error:
-            if type(error) is not ValueError:
+            if isinstance(error, BadArgument) and maker:
+                what = error.what
+            elif type(error) is ValueError:
+                what = str(error).removeprefix(f"{name}: ")
+            else:
                 raise
-            what = str(error).removeprefix(f"{name}: ")
             raise BadArgument(name, what).with_traceback(error.__traceback__) from None
 
     shown = [p.replace(annotation=plain(p.annotation)) for p in own.values()]

@@ -123,7 +123,7 @@ def declare(**fields: Any) -> Callable[[Factory], Factory]:
             for argument in getattr(record, name):
                 if argument not in own:
                     raise ValueError(f"{where}: declares {name} of {argument!r}, must be one of {', '.join(own)}")
-        called = checked(factory, _returns(record) if record.question else "")
+        called = checked(factory, returns=_returns(record) if record.question else "", maker=True)
         tries = {name: p.arg.tries for name, p in parameters_of(called).items() if p.arg.tries}
         setattr(called, _ATTRIBUTE, replace(record, tries={**tries, **record.tries}))
         return called

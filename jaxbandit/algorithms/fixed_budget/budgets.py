@@ -1,6 +1,7 @@
 """Checks of the budget of pulls that a rule is given, and whether it is spent."""
 
 from jaxbandit.support import checks
+from jaxbandit.support.domains import number
 from jaxbandit.support.numerics import as_float
 from jaxbandit.support.refusals import python
 from jaxbandit.support.types import Array, Scalar
@@ -8,19 +9,17 @@ from jaxbandit.support.types import Array, Scalar
 MOST = 10**15  # float64 and 64-bit counts hold it exactly
 
 
-def check(where: str, budget: Scalar, least: int, reason: str) -> None:
+def check(budget: Scalar, least: int, reason: str) -> None:
     """Raise ValueError unless the budget is a whole number of at least `least` pulls; `reason` explains the minimum."""
     if checks.is_traced(budget):
-        checks.number(where, "budget", budget)
+        checks.take("budget", budget, checks.scalars(number()))
         return
     try:
         value = float("nan" if isinstance(budget, bool | str | bytes) else budget)
     except (TypeError, ValueError, OverflowError):
         value = float("nan")
     if not (value.is_integer() and least <= value <= MOST):
-        raise ValueError(
-            f"{where}: budget = {python(budget)}, must be a whole number of pulls in [{least}, {MOST}]: {reason}"
-        )
+        raise ValueError(f"budget = {python(budget)}, must be a whole number of pulls in [{least}, {MOST}]: {reason}")
 
 
 def whole(budget: Scalar) -> Array:

@@ -12,12 +12,7 @@ from jaxbandit.support.types import Array
 
 
 @declare(
-    question="regret",
-    setting="arms",
-    rewards="sub-Gaussian, scale given",
-    cost="O(K^2)",
-    memory="O(K)",
-    settings=({"horizon": 30},),
+    question="regret", rewards="sub-Gaussian, scale given", cost="O(K^2)", memory="O(K)", settings=({"horizon": 30},)
 )
 def ada_ucb(num_arms: NumArms, *, horizon: Horizon, sigma: Sigma = 1.0) -> Algorithm:
     """AdaUCB, whose confidence level depends on the pulls of all arms, Lattimore 2018.

@@ -36,7 +36,6 @@ class BayesUcbState(NamedTuple):
 
 @declare(
     question="regret",
-    setting="arms",
     rewards="in [0, 1], or of another known one-parameter family",
     cost="O(K), one Beta quantile an arm",
     memory="O(K), 18 K numbers",

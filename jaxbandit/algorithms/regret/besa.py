@@ -33,13 +33,7 @@ class BesaNoise(NamedTuple):
     coin: Array  # float[], for the Bernoulli draw of the reward
 
 
-@declare(
-    question="regret",
-    setting="arms",
-    rewards="in [0, 1]",
-    cost="O(K^2) comparisons, a hypergeometric draw a duel",
-    memory="O(K)",
-)
+@declare(question="regret", rewards="in [0, 1]", cost="O(K^2) comparisons, a hypergeometric draw a duel", memory="O(K)")
 def besa(num_arms: NumArms) -> Algorithm:
     """Best empirical sampled average, Baransi et al. 2014.
 

@@ -32,13 +32,7 @@ class DmedState(NamedTuple):
     following: Array  # bool[num_arms], L_N: arms of the next list
 
 
-@declare(
-    question="regret",
-    setting="arms",
-    rewards="0 or 1",
-    cost="O(K)",
-    memory="O(K)",
-)
+@declare(question="regret", rewards="0 or 1", cost="O(K)", memory="O(K)")
 def dmed(num_arms: NumArms) -> Algorithm:
     """Deterministic minimum empirical divergence, Honda and Takemura 2010.
 

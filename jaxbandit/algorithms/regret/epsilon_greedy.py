@@ -18,14 +18,7 @@ from jaxbandit.theory.estimators import counts as estimator
 from jaxbandit.theory.estimators.counts import Counts
 
 
-@declare(
-    question="regret",
-    setting="arms",
-    rewards="any",
-    cost="O(K)",
-    memory="O(K)",
-    tries={"epsilon": (0.1, 0.0, 1.0)},
-)
+@declare(question="regret", rewards="any", cost="O(K)", memory="O(K)", tries={"epsilon": (0.1, 0.0, 1.0)})
 def epsilon_greedy(num_arms: NumArms, *, epsilon: ClosedUnit = 0.1) -> Algorithm:
     """The arm with the largest empirical mean, a random one with probability epsilon.
 

@@ -29,7 +29,6 @@ class ScheduleState(NamedTuple):
 
 @declare(
     question="regret",
-    setting="arms",
     rewards="any",
     cost="O(K)",
     memory="O(K)",
@@ -58,14 +57,7 @@ def epsilon_first(num_arms: NumArms, *, horizon: Horizon, epsilon: ClosedUnit = 
     return _rule("epsilon_first", num_arms, probability)
 
 
-@declare(
-    question="regret",
-    setting="arms",
-    rewards="in [0, 1]",
-    cost="O(K)",
-    memory="O(K)",
-    tries={"c": (0.1, 5.0), "d": (0.2, 1.0)},
-)
+@declare(question="regret", rewards="in [0, 1]", cost="O(K)", memory="O(K)", tries={"c": (0.1, 5.0), "d": (0.2, 1.0)})
 def epsilon_decreasing(num_arms: NumArms, *, c: Positive = 0.1, d: PositiveUnit = 0.2) -> Algorithm:
     """Epsilon-greedy with epsilon proportional to 1/t, Auer et al. 2002.
 

@@ -50,7 +50,6 @@ def etc(num_arms: NumArms, pulls: Count) -> Algorithm:
 
 @declare(
     question="regret",
-    setting="arms",
     rewards="sub-Gaussian, scale given",
     cost="O(K)",
     memory="O(K)",
@@ -73,7 +72,7 @@ def etc_gap(num_arms: NumArms, *, gap: Positive, horizon: Horizon, sigma: Sigma 
     Source:
       Lattimore and Szepesvari (2020), Bandit Algorithms, equations (6.5) and (6.6).
     """
-    scaled = _scaled_gap("etc_gap", gap, sigma, horizon)
+    scaled = _scaled_gap(gap, sigma, horizon)
 
     def due(turns: Array, lead: Array) -> Array:
         ratio = scaled() / 4
@@ -84,7 +83,6 @@ def etc_gap(num_arms: NumArms, *, gap: Positive, horizon: Horizon, sigma: Sigma 
 
 @declare(
     question="regret",
-    setting="arms",
     rewards="sub-Gaussian, scale given",
     cost="O(K)",
     memory="O(K)",
@@ -107,7 +105,7 @@ def etc_sprt(num_arms: NumArms, *, gap: Positive, horizon: Horizon, sigma: Sigma
     Source:
       Garivier, Lattimore and Kaufmann (2016), On explore-then-commit strategies, NeurIPS, Algorithm 2.
     """
-    scaled = _scaled_gap("etc_sprt", gap, sigma, horizon)
+    scaled = _scaled_gap(gap, sigma, horizon)
 
     def due(turns: Array, lead: Array) -> Array:
         level = jnp.maximum(jnp.log(horizon * scaled()), 0.0)
@@ -117,12 +115,7 @@ def etc_sprt(num_arms: NumArms, *, gap: Positive, horizon: Horizon, sigma: Sigma
 
 
 @declare(
-    question="regret",
-    setting="arms",
-    rewards="sub-Gaussian, scale given",
-    cost="O(K)",
-    memory="O(K)",
-    settings=({"horizon": 30},),
+    question="regret", rewards="sub-Gaussian, scale given", cost="O(K)", memory="O(K)", settings=({"horizon": 30},)
 )
 def etc_bai(num_arms: NumArms, *, horizon: Horizon, sigma: Sigma = 1.0) -> Algorithm:
     """Explore until the best arm is identified, Garivier et al. 2016.
@@ -145,7 +138,7 @@ def etc_bai(num_arms: NumArms, *, horizon: Horizon, sigma: Sigma = 1.0) -> Algor
     return _rule("etc_bai", num_arms, due, Rewards(sigma=sigma))
 
 
-def _scaled_gap(where: str, gap: Scalar, sigma: Scalar, horizon: int) -> Callable[[], Array]:
+def _scaled_gap(gap: Scalar, sigma: Scalar, horizon: int) -> Callable[[], Array]:
     """Return the function that returns gap^2 / sigma^2."""
     return lambda: (as_float(gap) / as_float(sigma)) ** 2
 

@@ -13,14 +13,7 @@ from jaxbandit.support.numerics import get_at, set_at
 from jaxbandit.support.types import Array, Key
 
 
-@declare(
-    question="regret",
-    setting="arms",
-    rewards="any",
-    cost="O(1)",
-    memory="O(K)",
-    settings=({"arm": 0},),
-)
+@declare(question="regret", rewards="any", cost="O(1)", memory="O(K)", settings=({"arm": 0},))
 def fixed_arm(
     num_arms: NumArms,
     arm: Annotated[int, Arg(lambda given: integer(0, given["num_arms"] - 1), within="an integer in [0, num_arms)")],

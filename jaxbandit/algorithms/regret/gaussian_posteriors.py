@@ -19,7 +19,6 @@ from jaxbandit.theory.solvers.student_t import t_at, t_quantile
 
 @declare(
     question="regret",
-    setting="arms",
     rewards="Gaussian, variances unknown",
     cost="O(K), a draw of Student's t an arm",
     memory="O(K)",
@@ -58,7 +57,6 @@ def thompson_gaussian_unknown(num_arms: NumArms, *, alpha: Annotated[Scalar, Arg
 
 @declare(
     question="regret",
-    setting="arms",
     rewards="Gaussian, variances unknown",
     cost="O(K), a quantile of Student's t an arm",
     memory="O(K)",

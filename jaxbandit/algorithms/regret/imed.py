@@ -19,7 +19,6 @@ from jaxbandit.theory.solvers.families import family as family_of
 
 @declare(
     question="regret",
-    setting="arms",
     rewards="0 or 1, or of another known one-parameter family",
     cost="O(K)",
     memory="O(K)",

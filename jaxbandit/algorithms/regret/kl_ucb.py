@@ -15,7 +15,6 @@ from jaxbandit.theory.solvers.families import family as family_of
 
 @declare(
     question="regret",
-    setting="arms",
     rewards="in [0, 1], or of another known one-parameter family",
     cost="O(K), one numerical inversion of kl an arm",
     memory="O(K)",

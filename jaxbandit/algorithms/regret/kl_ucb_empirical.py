@@ -29,13 +29,7 @@ class EmpiricalState(NamedTuple):
     seen: Array  # int32[num_arms, num_atoms]
 
 
-@declare(
-    question="regret",
-    setting="arms",
-    rewards="in [0, 1]",
-    cost="O(K L), for L atoms",
-    memory="O(K L)",
-)
+@declare(question="regret", rewards="in [0, 1]", cost="O(K L), for L atoms", memory="O(K L)")
 def kl_ucb_empirical(
     num_arms: NumArms, *, num_atoms: Annotated[int, Arg(integer(2))] = 2, c: LogLogWeight = 0.0
 ) -> Algorithm:

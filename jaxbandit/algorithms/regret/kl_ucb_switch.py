@@ -21,7 +21,6 @@ from jaxbandit.theory.solvers.kl import kl_upper
 
 @declare(
     question="regret",
-    setting="arms",
     rewards="in [0, 1]",
     cost="O(K), one numerical inversion of kl an arm",
     memory="O(K)",

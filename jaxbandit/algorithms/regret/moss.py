@@ -14,14 +14,7 @@ from jaxbandit.support.types import Array
 ANYTIME_ALPHA = 1.35
 
 
-@declare(
-    question="regret",
-    setting="arms",
-    rewards="in [0, 1]",
-    cost="O(K)",
-    memory="O(K)",
-    settings=({}, {"horizon": 30}),
-)
+@declare(question="regret", rewards="in [0, 1]", cost="O(K)", memory="O(K)", settings=({}, {"horizon": 30}))
 def moss(num_arms: NumArms, *, horizon: Horizon | None = None) -> Algorithm:
     """Minimax optimal UCB, Audibert and Bubeck 2009; anytime without horizon.
 

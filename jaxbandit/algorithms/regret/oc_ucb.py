@@ -17,7 +17,6 @@ from jaxbandit.support.types import Array, Scalar
 
 @declare(
     question="regret",
-    setting="arms",
     rewards="sub-Gaussian, scale given",
     cost="O(K^2)",
     memory="O(K)",

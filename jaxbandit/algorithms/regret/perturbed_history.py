@@ -29,12 +29,7 @@ class HistoryState(NamedTuple):
 
 
 @declare(
-    question="regret",
-    setting="arms",
-    rewards="in [0, 1]",
-    cost="O(K), a binomial draw an arm",
-    memory="O(K)",
-    tries={"a": (1.1, 2.0)},
+    question="regret", rewards="in [0, 1]", cost="O(K), a binomial draw an arm", memory="O(K)", tries={"a": (1.1, 2.0)}
 )
 def phe(num_arms: NumArms, *, a: Positive = 1.1) -> Algorithm:
     """Perturbed-history exploration, Kveton et al. 2019.
@@ -67,12 +62,7 @@ def phe(num_arms: NumArms, *, a: Positive = 1.1) -> Algorithm:
 
 
 @declare(
-    question="regret",
-    setting="arms",
-    rewards="in [0, 1]",
-    cost="O(K), a binomial draw an arm",
-    memory="O(K)",
-    tries={"a": (1.0, 0.5)},
+    question="regret", rewards="in [0, 1]", cost="O(K), a binomial draw an arm", memory="O(K)", tries={"a": (1.0, 0.5)}
 )
 def giro(num_arms: NumArms, *, a: Positive = 1.0) -> Algorithm:
     """Garbage in, reward out: the bootstrap of a history with made-up rewards, Kveton et al. 2019.

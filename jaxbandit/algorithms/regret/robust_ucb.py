@@ -30,7 +30,6 @@ class RobustUcbState(NamedTuple):
 
 @declare(
     question="regret",
-    setting="arms",
     rewards="of a bounded second moment",
     cost="O(K T), or O(K log T) for medians of means",
     memory="O(K T)",

@@ -38,7 +38,6 @@ class SdaState(NamedTuple):
 
 @declare(
     question="regret",
-    setting="arms",
     rewards="of one unknown one-parameter family",
     cost="O(K)",
     memory="O(K T), or O(K memory)",
@@ -73,7 +72,6 @@ def lb_sda(num_arms: NumArms, *, horizon: Horizon, memory: Count | None = None) 
 
 @declare(
     question="regret",
-    setting="arms",
     rewards="of one unknown one-parameter family",
     cost="O(K)",
     memory="O(K T)",
@@ -109,11 +107,7 @@ def rb_sda(num_arms: NumArms, *, horizon: Horizon) -> Algorithm:
 
 
 def _rule(
-    name: str,
-    num_arms: int,
-    memory: int,
-    start: Callable[..., Array],
-    noise: Callable[[Key], Array] | None,
+    name: str, num_arms: int, memory: int, start: Callable[..., Array], noise: Callable[[Key], Array] | None
 ) -> Algorithm:
     """Return the rule whose duels take the leader's rewards from start(noise, pulls of the leader, number) on."""
     length = 1 + checks.take("horizon or memory", memory, integer(1, (2**31 - 1) // num_arms - 1))

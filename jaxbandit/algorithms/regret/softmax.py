@@ -20,7 +20,6 @@ from jaxbandit.support.types import Array
 
 @declare(
     question="regret",
-    setting="arms",
     rewards="any",
     cost="O(K), a Gumbel draw an arm",
     memory="O(K)",
@@ -64,7 +63,6 @@ def softmax(
 
 @declare(
     question="regret",
-    setting="arms",
     rewards="sub-Gaussian, scale given",
     cost="O(K), a Gumbel draw an arm",
     memory="O(K)",

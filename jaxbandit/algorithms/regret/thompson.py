@@ -33,7 +33,6 @@ class ThompsonState(NamedTuple):
 
 @declare(
     question="regret",
-    setting="arms",
     rewards="in [0, 1], or of another known one-parameter family",
     cost="O(K), one Beta draw an arm",
     memory="O(K), 17 K numbers",

@@ -18,7 +18,6 @@ from jaxbandit.theory.solvers.semidistance import UPPER
 
 @declare(
     question="regret",
-    setting="arms",
     rewards="in [0, 1]",
     cost="O(K); a closed form for each arm, or an inversion of kl",
     memory="O(K)",
@@ -59,13 +58,7 @@ def ucb(num_arms: NumArms, *, distance: Distance = "kl", c: LogLogWeight = 0.0) 
     return index_policy("ucb", num_arms, by_square if distance == "sq" else index, rewards=Rewards(0.0, 1.0))
 
 
-@declare(
-    question="regret",
-    setting="arms",
-    rewards="in [0, 1]",
-    cost="O(K)",
-    memory="O(K)",
-)
+@declare(question="regret", rewards="in [0, 1]", cost="O(K)", memory="O(K)")
 def ucb1(num_arms: NumArms, *, c: LogLogWeight = 0.0) -> Algorithm:
     """UCB with the squared distance, Auer et al. 2002.
 
@@ -89,14 +82,7 @@ def ucb1(num_arms: NumArms, *, c: LogLogWeight = 0.0) -> Algorithm:
     return ucb(num_arms, distance="sq", c=c)._replace(name="ucb1")
 
 
-@declare(
-    question="regret",
-    setting="arms",
-    rewards="in [0, 1]",
-    cost="O(K)",
-    memory="O(K)",
-    tries={"alpha": (1.0, 4.0)},
-)
+@declare(question="regret", rewards="in [0, 1]", cost="O(K)", memory="O(K)", tries={"alpha": (1.0, 4.0)})
 def ucb_alpha(num_arms: NumArms, *, alpha: Positive = 1.0) -> Algorithm:
     """UCB with a factor alpha of the confidence width, Bubeck and Cesa-Bianchi 2012.
 
@@ -123,13 +109,7 @@ def ucb_alpha(num_arms: NumArms, *, alpha: Positive = 1.0) -> Algorithm:
     return index_policy("ucb_alpha", num_arms, index, invariant=True, rewards=Rewards(0.0, 1.0))
 
 
-@declare(
-    question="regret",
-    setting="arms",
-    rewards="in [0, 1]",
-    cost="O(K)",
-    memory="O(K)",
-)
+@declare(question="regret", rewards="in [0, 1]", cost="O(K)", memory="O(K)")
 def ucb1_auer(num_arms: NumArms) -> Algorithm:
     """UCB1 as published, mean + sqrt(2 log t / N), Auer et al. 2002.
 

@@ -31,12 +31,7 @@ class UcbVState(NamedTuple):
 
 
 @declare(
-    question="regret",
-    setting="arms",
-    rewards="in [0, 1]",
-    cost="O(K)",
-    memory="O(K)",
-    tries={"zeta": (1.2, 0.5), "c": (0.0, 3.0)},
+    question="regret", rewards="in [0, 1]", cost="O(K)", memory="O(K)", tries={"zeta": (1.2, 0.5), "c": (0.0, 3.0)}
 )
 def ucb_v(num_arms: NumArms, *, zeta: Positive = 1.2, c: NonNegative = 1.0) -> Algorithm:
     """UCB with empirical variances, Audibert et al. 2009.

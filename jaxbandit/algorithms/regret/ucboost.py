@@ -22,7 +22,6 @@ from jaxbandit.theory.solvers import semidistance
 
 @declare(
     question="regret",
-    setting="arms",
     rewards="in [0, 1]",
     cost="O(K |D|), closed forms",
     memory="O(K)",
@@ -65,7 +64,6 @@ def ucboost(
 
 @declare(
     question="regret",
-    setting="arms",
     rewards="in [0, 1]",
     cost="O(K log(1 / eps)), closed forms",
     memory="O(K)",
@@ -103,7 +101,6 @@ def ucboost_eps(num_arms: NumArms, *, eps: Positive = 0.01, c: LogLogWeight = 0.
 
 @declare(
     question="regret",
-    setting="arms",
     rewards="in [0, 1]",
     cost="O(K log(1 / eps)), closed forms",
     memory="O(K)",

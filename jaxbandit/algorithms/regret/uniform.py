@@ -16,13 +16,7 @@ from jaxbandit.theory.estimators import counts as estimator
 from jaxbandit.theory.estimators.counts import Counts
 
 
-@declare(
-    question="regret",
-    setting="arms",
-    rewards="any",
-    cost="O(1)",
-    memory="O(K)",
-)
+@declare(question="regret", rewards="any", cost="O(1)", memory="O(K)")
 def uniform(num_arms: NumArms) -> Algorithm:
     """A uniformly random arm in each round.
 

@@ -33,7 +33,7 @@ class FullBanditState(NamedTuple):
         {"means": (0.2, 0.5, 0.6), "k": 2, "noise": "gaussian", "blocks": "exact"},
         {"means": (0.2, 0.5, 0.6), "k": 2, "noise": "bernoulli", "blocks": "exact"},
         {"means": (0.2, 0.5, 0.6), "k": 2, "noise": "bernoulli", "blocks": "normal"},
-    ),
+    )
 )
 def full_bandit(
     means: ArrayLike,

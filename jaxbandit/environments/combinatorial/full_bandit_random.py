@@ -9,9 +9,7 @@ from jaxbandit.support import checks
 from jaxbandit.support.types import ArrayLike, Scalar
 
 
-@declare(
-    settings=({"num_arms": 3, "k": 2, "gap": 0.3},),
-)
+@declare(settings=({"num_arms": 3, "k": 2, "gap": 0.3},))
 def full_bandit_random(
     num_arms: int, k: int, gap: Scalar, *, instance_seed: int = 0, sigma: Scalar = 1.0
 ) -> Environment:

@@ -8,9 +8,7 @@ from jaxbandit.support.numerics import as_float
 from jaxbandit.support.types import Array, ArrayLike
 
 
-@declare(
-    settings=({"means": (0.2, 0.5, 0.6), "k": 2},),
-)
+@declare(settings=({"means": (0.2, 0.5, 0.6), "k": 2},))
 def semi_bandit(means: ArrayLike, k: int) -> Environment:
     """A pull of k arms, of which each reward, 0 or 1, is observed.
 

@@ -35,11 +35,7 @@ class _Tables(NamedTuple):
     ),
 )
 def classes(
-    data: Dataset | ArrayLike,
-    labels: ArrayLike | None = None,
-    *,
-    order: Order = "shuffle",
-    standardize: bool = True,
+    data: Dataset | ArrayLike, labels: ArrayLike | None = None, *, order: Order = "shuffle", standardize: bool = True
 ) -> Environment:
     """A classification data set: a row is the context, and the arm of its class pays 1.
 

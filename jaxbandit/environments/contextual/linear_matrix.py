@@ -22,7 +22,7 @@ TABLE = ((1.0, 0.0), (0.6, 0.8), (0.0, -1.0), (0.5, 0.5))
         {"theta": (1.0, 0.2), "num_arms": 3, "law": TABLE},
         {"theta": (1.0, 0.2), "num_arms": 4, "law": (TABLE, TABLE[::-1])},
         {"num_arms": 4, "dim": 3},
-    ),
+    )
 )
 def linear_matrix(
     theta: ArrayLike | None = None,

@@ -20,7 +20,7 @@ EXAMPLE = ((1.0, 0.2), (-0.5, 0.9), (0.1, -0.8))
         {"theta": EXAMPLE, "law": "sphere", "sigma": 0.1},
         {"theta": EXAMPLE, "law": ((1.0, 0.0), (0.6, 0.8), (0.0, -1.0), (0.5, 0.5))},
         {"num_arms": 4, "dim": 3},
-    ),
+    )
 )
 def linear_vectors(
     theta: ArrayLike | None = None,

@@ -17,7 +17,7 @@ from jaxbandit.support.types import ArrayLike, Scalar
     settings=(
         {"theta": (1.0, 0.2), "num_arms": 3, "slope": 3.0, "shift": -1.0},
         {"num_arms": 4, "dim": 3, "law": "sphere"},
-    ),
+    )
 )
 def logistic_matrix(
     theta: ArrayLike | None = None,

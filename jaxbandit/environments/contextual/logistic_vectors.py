@@ -14,9 +14,7 @@ from jaxbandit.support.numerics import as_float
 from jaxbandit.support.types import Array, ArrayLike, Scalar
 
 
-@declare(
-    settings=({"theta": EXAMPLE, "slope": 3.0, "shift": -1.0}, {"num_arms": 4, "dim": 3, "law": "sphere"}),
-)
+@declare(settings=({"theta": EXAMPLE, "slope": 3.0, "shift": -1.0}, {"num_arms": 4, "dim": 3, "law": "sphere"}))
 def logistic_vectors(
     theta: ArrayLike | None = None,
     *,

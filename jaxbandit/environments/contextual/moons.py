@@ -22,9 +22,7 @@ class MoonsState(NamedTuple):
     point: Array  # float[2]
 
 
-@declare(
-    settings=({}, {"noise": 0.0}),
-)
+@declare(settings=({}, {"noise": 0.0}))
 def moons(noise: Scalar = 0.1) -> Environment:
     """Two interleaved half circles: the context is a point, and the arm of its half circle pays 1.
 

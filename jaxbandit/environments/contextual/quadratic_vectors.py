@@ -13,9 +13,7 @@ from jaxbandit.environments.contextual.means_of_contexts import environment_of, 
 from jaxbandit.support.types import Array, ArrayLike, Scalar
 
 
-@declare(
-    settings=({"theta": EXAMPLE}, {"num_arms": 4, "dim": 3, "law": "normal"}),
-)
+@declare(settings=({"theta": EXAMPLE}, {"num_arms": 4, "dim": 3, "law": "normal"}))
 def quadratic_vectors(
     theta: ArrayLike | None = None,
     *,

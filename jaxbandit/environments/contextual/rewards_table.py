@@ -37,11 +37,7 @@ class _Tables(NamedTuple):
     ),
 )
 def rewards_table(
-    contexts: ArrayLike | None,
-    rewards: ArrayLike,
-    *,
-    available: ArrayLike | None = None,
-    order: Order = "shuffle",
+    contexts: ArrayLike | None, rewards: ArrayLike, *, available: ArrayLike | None = None, order: Order = "shuffle"
 ) -> Environment:
     """A table with the context and the reward of every arm in each round.
 

@@ -23,7 +23,7 @@ Names = str | tuple[str, ...]
     settings=(
         {"contexts": ("x", "y"), "label": "kind"},
         {"contexts": "x", "rewards": ("u", "v"), "available": ("a", "b")},
-    ),
+    )
 )
 def rows(
     file: str | Path,

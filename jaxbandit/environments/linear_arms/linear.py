@@ -36,7 +36,7 @@ class SignState(NamedTuple):
     settings=(
         {"features": ((1.0, 0.1), (-0.5, 0.9), (0.7, 0.5)), "theta": (0.5, 0.1), "noise": "gaussian"},
         {"features": ((1.0, 0.1), (-0.5, 0.9), (0.7, 0.5)), "theta": (0.5, 0.1), "noise": "sign"},
-    ),
+    )
 )
 def linear(
     features: ArrayLike, theta: ArrayLike, *, noise: Literal["gaussian", "sign"] = "gaussian", sigma: Scalar = 1.0

@@ -37,7 +37,7 @@ class LinearContextualState(NamedTuple):
             "probabilities": (0.25, 0.75),
             "theta": (1.0, 0.2),
         },
-    ),
+    )
 )
 def linear_contextual(
     action_sets: ArrayLike,

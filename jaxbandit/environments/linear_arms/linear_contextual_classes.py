@@ -19,16 +19,9 @@ Dataset = Literal["digits", "wine", "breast_cancer"]
 _PENALTY = 1.0  # penalty of the ridge regression on standardized columns
 
 
-@declare(
-    settings=({"dataset": "wine"},),
-)
+@declare(settings=({"dataset": "wine"},))
 def linear_contextual_classes(
-    dataset: Dataset,
-    *,
-    num_contexts: int = 50,
-    num_components: int = 3,
-    instance_seed: int = 0,
-    sigma: Scalar = 0.5,
+    dataset: Dataset, *, num_contexts: int = 50, num_components: int = 3, instance_seed: int = 0, sigma: Scalar = 0.5
 ) -> Environment:
     """A scikit-learn data set, with rows as contexts and classes as arms.
 

@@ -23,7 +23,7 @@ from jaxbandit.support.types import Array, ArrayLike, Key, Scalar
             "action_sets": (((1.0, 0.1), (-0.5, 0.9), (0.7, 0.5)), ((0.35, 0.25), (-0.25, 0.45), (0.5, 0.05))),
             "probabilities": (0.25, 0.75),
         },
-    ),
+    )
 )
 def linear_contextual_random(
     action_sets: ArrayLike, probabilities: ArrayLike, *, mask: np.ndarray | None = None, sigma: Scalar = 1.0

@@ -16,9 +16,7 @@ from jaxbandit.support import checks
 from jaxbandit.support.types import Scalar
 
 
-@declare(
-    settings=({"num_arms": 3, "dim": 2},),
-)
+@declare(settings=({"num_arms": 3, "dim": 2},))
 def linear_random(
     num_arms: int,
     dim: int,

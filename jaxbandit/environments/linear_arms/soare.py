@@ -16,9 +16,7 @@ from jaxbandit.support.numerics import as_float
 from jaxbandit.support.types import ArrayLike, Scalar
 
 
-@declare(
-    settings=({"dim": 3, "angle": 0.1},),
-)
+@declare(settings=({"dim": 3, "angle": 0.1},))
 def soare(dim: int, angle: Scalar, *, sigma: Scalar = 1.0) -> Environment:
     """The canonical basis and an arm at a small angle to the best one.
 

@@ -11,9 +11,7 @@ from jaxbandit.support import checks
 from jaxbandit.support.types import ArrayLike, Scalar
 
 
-@declare(
-    settings=({"num_arms": 3, "m": 1, "angle": 0.1},),
-)
+@declare(settings=({"num_arms": 3, "m": 1, "angle": 0.1},))
 def top_m_classic(num_arms: int, m: int, angle: Scalar, *, sigma: Scalar = 0.5) -> Environment:
     """The instance of soare for the m best arms.
 

@@ -28,9 +28,7 @@ def phase_starts() -> np.ndarray:
     return np.array(starts, np.int32)
 
 
-@declare(
-    settings=({"num_arms": 3},),
-)
+@declare(settings=({"num_arms": 3},))
 def constrained_adversary(num_arms: int = 8, *, gap: Scalar = 0.125) -> Environment:
     """Rewards 0 or 1, means that jump together while their gaps stay constant.
 

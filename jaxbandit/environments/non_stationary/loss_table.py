@@ -16,9 +16,7 @@ from jaxbandit.support.numerics import as_float, get_at
 from jaxbandit.support.types import Array, ArrayLike, PyTree
 
 
-@declare(
-    settings=({"losses": np.linspace(0, 1, 180).reshape(60, 3)[::-1]},),
-)
+@declare(settings=({"losses": np.linspace(0, 1, 180).reshape(60, 3)[::-1]},))
 def loss_table(losses: ArrayLike | Callable[[Array], Array]) -> Environment:
     """A table of the losses of every round and arm, fixed in advance.
 

@@ -12,10 +12,7 @@ from jaxbandit.support.types import ArrayLike
 from jaxbandit.theory import bounds  # its names are imported when they are called
 
 
-@declare(
-    concrete=("means",),
-    settings=({"means": ((0.2, 0.5, 0.6), (0.6, 0.5, 0.2)), "starts": (0, 10)},),
-)
+@declare(concrete=("means",), settings=({"means": ((0.2, 0.5, 0.6), (0.6, 0.5, 0.2)), "starts": (0, 10)},))
 def piecewise_bernoulli(means: ArrayLike, starts: Sequence[int]) -> Environment:
     """Rewards 0 or 1, means that jump at given rounds.
 

@@ -12,8 +12,7 @@ from jaxbandit.theory import bounds  # its names are imported when they are call
 
 
 @declare(
-    concrete=("means",),
-    settings=({"means": ((0.2, 0.5, 0.6), (0.6, 0.5, 0.2)), "starts": (0, 10), "sigma": 0.5},),
+    concrete=("means",), settings=({"means": ((0.2, 0.5, 0.6), (0.6, 0.5, 0.2)), "starts": (0, 10), "sigma": 0.5},)
 )
 def piecewise_gaussian(means: ArrayLike, starts: Sequence[int], *, sigma: Scalar = 1.0) -> Environment:
     """Normal rewards, means that jump at given rounds.

@@ -28,16 +28,9 @@ class RestlessNoise(NamedTuple):
     steps: Array  # float[num_arms], standard normal; the means drift whether the arms are played or not
 
 
-@declare(
-    settings=({"num_arms": 3, "sigma": 0.3}, {"num_arms": 3, "means": (0.2, 0.5, 0.6)}),
-)
+@declare(settings=({"num_arms": 3, "sigma": 0.3}, {"num_arms": 3, "means": (0.2, 0.5, 0.6)}))
 def restless_bernoulli(
-    num_arms: int,
-    *,
-    sigma: Scalar = 0.02,
-    low: Scalar = 0.0,
-    high: Scalar = 1.0,
-    means: ArrayLike | None = None,
+    num_arms: int, *, sigma: Scalar = 0.02, low: Scalar = 0.0, high: Scalar = 1.0, means: ArrayLike | None = None
 ) -> Environment:
     """Rewards 0 or 1, means that follow a reflected random walk, drawn anew in each run.
 

@@ -13,9 +13,7 @@ from jaxbandit.support.numerics import as_float, get_at
 from jaxbandit.support.types import Array, Scalar
 
 
-@declare(
-    settings=({"num_arms": 3, "period": 7.5},),
-)
+@declare(settings=({"num_arms": 3, "period": 7.5},))
 def sinusoidal_bernoulli(
     num_arms: int, *, center: Scalar = 0.5, amplitude: Scalar = 0.3, period: Scalar = 2500.0
 ) -> Environment:

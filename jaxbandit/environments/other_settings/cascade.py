@@ -20,9 +20,7 @@ class CascadeState(NamedTuple):
     best: Array  # float[], probability of a click on the best list
 
 
-@declare(
-    settings=({"weights": (0.2, 0.5, 0.6), "k": 2},),
-)
+@declare(settings=({"weights": (0.2, 0.5, 0.6), "k": 2},))
 def cascade(weights: ArrayLike, k: int) -> Environment:
     """Lists of items, of which the first that attracts is clicked.
 

@@ -27,9 +27,7 @@ class DuelingState(NamedTuple):
     gaps: Array  # float[num_arms], probability that the Condorcet winner wins against the arm, minus 1/2
 
 
-@declare(
-    settings=({"preferences": ((0.5, 0.6, 0.7), (0.4, 0.5, 0.6), (0.3, 0.4, 0.5))},),
-)
+@declare(settings=({"preferences": ((0.5, 0.6, 0.7), (0.4, 0.5, 0.6), (0.3, 0.4, 0.5))},))
 def dueling(preferences: ArrayLike) -> Environment:
     """Duels of two arms, of which only the winner is observed.
 

@@ -22,9 +22,7 @@ class KnapsackState(NamedTuple):
     spent: Array  # int32[num_resources], number of units
 
 
-@declare(
-    settings=({"rewards": (0.7, 0.5, 0.3), "costs": (0.9, 0.4, 0.1), "budget": 20},),
-)
+@declare(settings=({"rewards": (0.7, 0.5, 0.3), "costs": (0.9, 0.4, 0.1), "budget": 20},))
 def knapsack(rewards: ArrayLike, costs: ArrayLike, budget: Scalar) -> Environment:
     """Arms that pay and cost, until a budget is spent.
 

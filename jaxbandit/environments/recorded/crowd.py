@@ -58,7 +58,7 @@ _CORRECT = {
         {"dataset": "it"},
         {"dataset": "it", "feedback": "full", "k": 10},
         {"dataset": "it", "feedback": "semi", "k": 10},
-    ),
+    )
 )
 def crowd(
     dataset: Literal["it", "medicine", "chinese", "pokemon", "english", "science"] | str,

@@ -24,9 +24,7 @@ from jaxbandit.support.numerics import as_float
 from jaxbandit.support.types import Array, Key
 
 
-@declare(
-    settings=({"k": 2}, {"k": 2, "blocks": "normal"}, {"k": 2, "feedback": "semi"}),
-)
+@declare(settings=({"k": 2}, {"k": 2, "blocks": "normal"}, {"k": 2, "feedback": "semi"}))
 def crowd_answers(
     path: str | Path,
     *,

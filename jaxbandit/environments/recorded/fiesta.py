@@ -18,9 +18,7 @@ from jaxbandit.support import checks
 from jaxbandit.support.refusals import python
 
 
-@declare(
-    settings=({"models": ("atae", "tdlstm"), "permute": True},),
-)
+@declare(settings=({"models": ("atae", "tdlstm"), "permute": True},))
 def fiesta(
     models: Literal["all", "eight"] | tuple[str, ...] = "all",
     *,

@@ -44,9 +44,7 @@ _LOSS = ("hpolib", "val_loss", -1.0)
 _DATASETS = dict.fromkeys(Dataset.__args__[:8], _ACCURACY) | dict.fromkeys(Dataset.__args__[8:], _LOSS)
 
 
-@declare(
-    settings=({"dataset": "australian", "num_arms": 3},),
-)
+@declare(settings=({"dataset": "australian", "num_arms": 3},))
 def hpo_table(
     dataset: Dataset,
     *,

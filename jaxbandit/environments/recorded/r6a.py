@@ -137,9 +137,7 @@ def _features(tokens: tuple[bytes, ...]) -> tuple[float, ...]:
     return tuple(values.values())
 
 
-@declare(
-    concrete=("min_gap", "penalty"),
-)
+@declare(concrete=("min_gap", "penalty"))
 def r6a(
     path: str | Path,
     num_arms: int,

@@ -19,10 +19,7 @@ _PAIRS = 10_000  # number of pairs from which arms are drawn, at least 100 per a
 _CLICK_RATE = 0.04  # mean over pairs of segments, whose rates are drawn from an exponential distribution
 
 
-@declare(
-    concrete=("min_gap",),
-    settings=({"num_arms": 3},),
-)
+@declare(concrete=("min_gap",), settings=({"num_arms": 3},))
 def r6a_like(num_arms: int, *, instance_seed: int = 0, min_gap: float = 0.05, sigma: Scalar = 2.0) -> Environment:
     """Synthetic clicks in the form of the R6A log.
 

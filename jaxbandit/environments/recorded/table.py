@@ -30,10 +30,7 @@ class TableState(NamedTuple):
     order: Array | None = None  # int32[num_arms], the column of each arm; None keeps the order of the table
 
 
-@declare(
-    concrete=("rewards", "features"),
-    settings=({"rewards": ((0.0, 0.5), (1.0, 0.25), (0.5, 0.0))},),
-)
+@declare(concrete=("rewards", "features"), settings=({"rewards": ((0.0, 0.5), (1.0, 0.25), (0.5, 0.0))},))
 def table(
     rewards: ArrayLike,
     features: ArrayLike | None = None,

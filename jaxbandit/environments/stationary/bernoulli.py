@@ -22,9 +22,7 @@ class BernoulliState(NamedTuple):
     gaps: Array  # float[num_arms], max(means) - means
 
 
-@declare(
-    settings=({"means": (0.2, 0.5, 0.6)},),
-)
+@declare(settings=({"means": (0.2, 0.5, 0.6)},))
 def bernoulli(means: ArrayLike, *, permute: bool = False) -> Environment:
     """Rewards 0 or 1.
 

@@ -21,9 +21,7 @@ class ExponentialState(NamedTuple):
     gaps: Array  # float[num_arms], max(means) - means
 
 
-@declare(
-    settings=({"means": (0.2, 0.5, 0.6)},),
-)
+@declare(settings=({"means": (0.2, 0.5, 0.6)},))
 def exponential(means: ArrayLike, *, permute: bool = False) -> Environment:
     """Exponential rewards.
 

@@ -23,9 +23,7 @@ class GaussianState(NamedTuple):
     sigmas: PyTree = None  # float[num_arms]; None if one sigma, which is not part of the state, holds for all arms
 
 
-@declare(
-    settings=({"means": (0.2, 0.5, 0.6)}, {"means": (0.2, 0.5, 0.6), "sigma": (1.0, 0.2, 0.5), "permute": True}),
-)
+@declare(settings=({"means": (0.2, 0.5, 0.6)}, {"means": (0.2, 0.5, 0.6), "sigma": (1.0, 0.2, 0.5), "permute": True}))
 def gaussian(means: ArrayLike, *, sigma: Numbers = 1.0, permute: bool = False) -> Environment:
     """Normal rewards, with one standard deviation for all arms or one for each.
 

@@ -22,9 +22,7 @@ class PoissonState(NamedTuple):
     gaps: Array  # float[num_arms], max(means) - means
 
 
-@declare(
-    settings=({"means": (0.0, 2.5, 60.0)},),
-)
+@declare(settings=({"means": (0.0, 2.5, 60.0)},))
 def poisson(means: ArrayLike, *, permute: bool = False) -> Environment:
     """Poisson rewards.
 

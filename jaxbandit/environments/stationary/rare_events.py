@@ -26,7 +26,7 @@ class RareState(NamedTuple):
 
 
 @declare(
-    settings=({"typical": (0.8, 0.9), "rare": 0.4, "chance": (0.0, 0.25), "spread": 0.01, "low": 0.0, "high": 1.0},),
+    settings=({"typical": (0.8, 0.9), "rare": 0.4, "chance": (0.0, 0.25), "spread": 0.01, "low": 0.0, "high": 1.0},)
 )
 def rare_events(
     typical: ArrayLike,
