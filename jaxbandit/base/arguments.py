@@ -13,7 +13,7 @@ from jaxbandit.support.domains import Domain, integer, number
 from jaxbandit.support.types import ArrayLike, Scalar
 
 MOST_ARMS = 2**31 - 1  # because actions are int32
-ARMS = ("num_arms", "features", "means")  # arguments that tell the number of arms
+ARMS = ("num_arms", "features", "means", "weights")  # arguments that tell the number of arms
 MOST_ROUNDS = 2**31 - 1  # for the same reason
 
 # Numbers
@@ -39,20 +39,33 @@ Seed = Annotated[int, Arg(integer(0), "number of the instance")]
 
 def _some_arms(given: Mapping[str, Any]) -> Domain:
     """Return the sizes of a set of arms that is not all of them."""
-    (num_arms, *_) = [given[key] if key == "num_arms" else len(given[key]) for key in ARMS if key in given]
-    return integer(1, max(num_arms - 1, 1))
+    return integer(1, max(_num_arms(given) - 1, 1))
+
+
+def _num_arms(given: Mapping[str, Any]) -> int:
+    return next(given[key] if key == "num_arms" else len(given[key]) for key in ARMS if key in given)
 
 
 M = Annotated[int, Arg(_some_arms, "number of arms to find", within="an integer in [1, num_arms - 1]")]
 TeamSize = Annotated[int, Arg(_some_arms, "number of arms in a team", within="an integer in [1, num_arms - 1]")]
 
 ListSize = Annotated[
-    int, Arg(lambda given: integer(1, given["num_arms"]), "length of a list", within="an integer in [1, num_arms]")
+    int, Arg(lambda given: integer(1, _num_arms(given)), "length of a list", within="an integer in [1, num_arms]")
 ]
 Permute = Annotated[bool, Arg(meaning="whether each run has the arms in a random order of its own")]
 Deviation = Annotated[Scalar, Arg(number(0, open_low=True), "standard deviation of the rewards")]
 
 # Arrays
 Vector = Annotated[ArrayLike, Arg(arrays())]
+NonNegativeVector = Annotated[ArrayLike, Arg(arrays(low=0))]
 PositiveVector = Annotated[ArrayLike, Arg(arrays(low=0, open_low=True))]
 UnitVector = Annotated[ArrayLike, Arg(arrays(low=0, high=1))]  # entries in [0, 1]
+Matrix = Annotated[ArrayLike, Arg(arrays(ndim=2))]
+UnitMatrix = Annotated[ArrayLike, Arg(arrays(ndim=2, low=0, high=1))]  # entries in [0, 1]
+ContextSets = Annotated[
+    ArrayLike,
+    Arg(
+        arrays(ndim=3),
+        "float[num_contexts, num_arms, dim]; row a of set m has the features of arm a of context m",
+    ),
+]

@@ -35,7 +35,7 @@ def piecewise_bernoulli(means: ArrayLike, starts: Sequence[int]) -> Environment:
     Source:
       Garivier and Moulines (2011), On upper-confidence bound policies for switching bandit problems, ALT, Section 2.
     """
-    table, first = segments("piecewise_bernoulli", means, starts, low=0.0, high=1.0)
+    table, first = segments(means, starts, low=0.0, high=1.0)
     return piecewise(
         "piecewise_bernoulli",
         table,
