@@ -9,27 +9,23 @@ contexts and logs, and `baseline_peers` each rule of SMPyBandits, if that interp
 """
 
 import argparse
+import importlib
 import json
 import sys
 from collections.abc import Sequence
 
 import benchmarks
-from benchmarks import ahead_of_time, devices, gpu, gpu_bytes, results_file, revisions
+from benchmarks import results_file
 
 PARTS = benchmarks.__all__
+# Those with options of their own.
+PROGRAMS = "revisions ahead_of_time devices gpu gpu_bytes peers contextual_peers baseline_peers".split()
 
 
 def main(argv: Sequence[str]) -> int:
     """Run what `argv` asks for, print a table or JSON, and return the exit status."""
-    for other in (revisions, ahead_of_time, devices, gpu, gpu_bytes):
-        if argv[:1] == [other.__name__.split(".")[-1]]:
-            return other.main(argv[1:])
-    if argv[:1] in (["peers"], ["contextual_peers"], ["baseline_peers"]):
-        from benchmarks import baseline_peers, contextual_peers, peers  # import JAX, which `--help` does without
-
-        return {"peers": peers, "contextual_peers": contextual_peers, "baseline_peers": baseline_peers}[argv[0]].main(
-            argv[1:]
-        )
+    if argv and argv[0] in PROGRAMS:
+        return importlib.import_module(f"benchmarks.{argv[0]}").main(argv[1:])
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("part", nargs="*", help=f"{', '.join(PARTS)}; all: run and write every one; or: revisions A B")
     parser.add_argument("--quick", action="store_true", help="fewer sizes")

@@ -79,8 +79,8 @@ def compiled_row(target_name: str, name: str, precision: str | None, known: str)
     from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
     from benchmarks import compiled_loops
-    from jaxbandit.engine.driver.lanes import LaneLoop
-    from jaxbandit.engine.driver.program import TileLoop
+    from jaxbandit.engine.driver.lane_loop import LaneLoop
+    from jaxbandit.engine.driver.tile_loop import TileLoop
     from jaxbandit.engine.layout import sizes
     from jaxbandit.engine.layout.compiled import total_memory
     from jaxbandit.engine.rounds import keys
@@ -108,7 +108,7 @@ def compiled_row(target_name: str, name: str, precision: str | None, known: str)
             others = [(program.run.first, ((),))]
         else:
             run = SingleRun(lambda _: pair, (), "threefry4x32", any_rewards=True)
-            program = TileLoop(run, CHECKPOINTS, 0, target.platform)
+            program = TileLoop(run, CHECKPOINTS, target.platform)
             runs = sizes.tile(target.platform, target.memory, program.run_bytes, NUM_RUNS, 1, 1)
             numbers = jax.ShapeDtypeStruct((runs,), jnp.int32)
             carry = jax.eval_shape(program.start, (), root, numbers)

@@ -10,7 +10,7 @@ import numpy as np
 
 import jaxbandit as jb
 from jaxbandit import bounds
-from jaxbandit.engine.driver.horizon import simulate_cell
+from jaxbandit.engine.driver.simulate import simulate_cell
 from jaxbandit.theory.solvers.tsallis import newton_root
 
 ARMS, STEPS, DRAWS = (2, 8, 100, 1000), 7, 4000
@@ -128,7 +128,7 @@ def long(horizon: int) -> list[dict[str, Any]]:
 
         for rounds in (1000, horizon):  # the first compiles
             clock, processor = time.perf_counter(), time.process_time()
-            simulate_cell(played, (), horizon=rounds, num_runs=100, checkpoints=[rounds], per_run=False)
+            simulate_cell(played, (), horizon=rounds, num_runs=100, checkpoints=[rounds], keep=())
             seconds.append((time.perf_counter() - clock, time.process_time() - processor))
         clock, processor = seconds[-1]
         rows.append(

@@ -21,7 +21,7 @@ from benchmarks import baseline_peers_rules as rules
 from benchmarks import peers_shared
 from benchmarks.baseline_peers_pairs import PAIRS, WHY, Pair
 from benchmarks.baseline_peers_rules import HORIZON, MEANS
-from jaxbandit.engine.driver.horizon import simulate_cell
+from jaxbandit.engine.driver.simulate import simulate_cell
 from jaxbandit.theory.intervals import student_of
 
 SIDE = Path(__file__).with_name("baseline_peers_side.py")

@@ -3,7 +3,9 @@
 Its parameters are those with which its formula is ours, not its defaults, unless there are none.
 """
 
+import tomllib
 from collections.abc import Mapping
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -17,64 +19,7 @@ H = {"horizon": HORIZON}
 RATE = float(np.sqrt(2 * np.log(K) / (HORIZON * K)))
 
 
-WHY = {  # why theirs differs, with its formula
-    "etc_gap(.5, 1)": (
-        "in the first K floor(4 / gap^2 log(T gap^2 / 4)) rounds a random arm without the last one, `randint(0, K "
-        "- 1)`, which here is the best; then the arm with the largest SUM of rewards."
-    ),
-    "etc_sprt(.1, .5)": (
-        "after a sweep, t rounds, it commits if (t / 2) D >= log(T gap^2), where D is the best mean less the "
-        "WORST and the factor gap of the likelihood ratio is missing; it has no sigma."
-    ),
-    "etc_bai(.5)": (
-        "it commits if D >= sqrt(4 log(T / t) / t), again with the worst arm in D, and t counts the rounds of all arms."
-    ),
-    "epsilon_first(.1)": (
-        "random rounds t <= epsilon T never take the last arm, `randint(0, K - 1)`, and the others take the "
-        "largest SUM of rewards; the mean is computed and not used."
-    ),
-    "epsilon_greedy(.1)": "the same two, with probability epsilon.",
-    "epsilon_decreasing(.1, .2)": "the same two, with probability min(1, 22.5 / t) in both libraries.",
-    "softmax(.1)": "its means are S / (N + 1).",
-    "softmax, decreasing": "its means are S / (N + 1). Some runs keep a wrong arm, hence the wide intervals.",
-    "ucb_tuned": "m + sqrt(log t / N V), V = s^2 + sqrt(2 log t / N), without min(1/4, V).",
-    "kl_ucb(gaussian, .5)": "m + sqrt(2 v log t / N) with v = 1e-4, the tolerance in the place of the variance.",
-    "kl_ucb_switch(T)": "it plays kl-UCB, whose indices of all arms it inherits; its own index is never called.",
-    "kl_ucb_switch": "the same.",
-    "imed": (
-        "argmin N mu* + log N, mu* the best mean: the minimizer of kl(m, y) over y >= mu* takes the place of the "
-        "minimum. The arm with the fewest pulls is next, and the regret that of playing in turn."
-    ),
-    "thompson(gaussian, 1)": "N(m, 1 / N^2) in place of N(m, 1 / N): the variance is passed as the standard deviation.",
-    "bayes_ucb(gaussian, 1)": (
-        "the product of two functions that invert the normal law for its parameters; the second is asked for a "
-        "probability of 1 and returns nan, so that every arm is drawn at random."
-    ),
-    "oc_ucb(1.1)": "it plays UCB1, m + sqrt(2 log t / N), whose indices of all arms it inherits.",
-    "exp3": (
-        "weights exp(g / K sum of r / p) mixed with g of uniform draws, g = min(1 / K, sqrt(log K / (t K))): "
-        "Auer's form for gains with the learning rate of the form for losses as g, so that it learns K times more "
-        "slowly."
-    ),
-    "exp3(T)": "the same with g = sqrt(2 log K / (T K)).",
-    "exp3_plus_plus": (
-        "equal here, but not EXP3++: the mixture is (1 - e) w + e, normalized, with e = sqrt(log K / (t K)) / 2 "
-        "for all arms; the exploration by gaps is computed nowhere that counts."
-    ),
-    "tsallis_inf": (
-        "w = (x - L)^-2 t with the x at which they sum to 1, found by minimizing (sum - 1)^2 without the "
-        "condition x < min L, so that it may end at another root or at none."
-    ),
-    "ucb(h)": (
-        "(1 - d / 2) sqrt(m) + (1 - m) (d - d^2 / 4), d = log t / N, or m itself if d is large: the square is "
-        "inside. That the means nearly agree is chance: some runs keep a wrong arm."
-    ),
-    "ucb(t)": (
-        "math domain error: 0 log 0 at m = 0. The formula has 0 there and random ties, which many indices of 1 make "
-        "frequent; in ours the lowest arm wins them, here a bad one."
-    ),
-    "ucboost": "the least of the bounds bq, lb, and h with the square inside.",
-}
+WHY: dict[str, str] = tomllib.loads(Path(__file__).with_name("baseline_peers.toml").read_text(encoding="utf-8"))
 
 
 class Pair(NamedTuple):

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 import jaxbandit as jb
-from benchmarks.baselines_cells import FIVE, INSTANCES, NINE, RULES, Told, arms_of, compared, told
-from jaxbandit.engine.driver.horizon import simulate_cell
+from benchmarks.baselines_cells import FIVE, INSTANCES, NINE, RULES, Told, arms_of, cells, compared, told
+from jaxbandit.engine.driver.simulate import simulate_cell
 from jaxbandit.theory.intervals import student_of
 
 REPEATS = 5
@@ -52,7 +52,7 @@ def families() -> dict[str, Family]:
     cells: dict[str, Family] = {}
     laws = ("gaussian", "five"), ("gaussian", "two"), ("poisson", "poisson"), ("exponential", "exponential")
     for name in ("kl_ucb", "imed", "thompson", "bayes_ucb"):
-        rule = getattr(jb, name)
+        rule = getattr(jb.algorithms, name)
         for family, instance in laws:
             constant = INSTANCES[instance]().truth.regret_constant
             assert constant is not None
@@ -62,7 +62,7 @@ def families() -> dict[str, Family]:
         cells[f"{name}, gaussian: nine"] = ("nine", lambda k, r=rule: r(k, family="gaussian", sigma=0.5), bounded)
     for name in ("thompson_gaussian_unknown", "bayes_ucb_gaussian_unknown"):
         for instance, means in (("five", FIVE), ("two", [0.2, 0.0])):
-            cells[f"{name}: {instance}"] = (instance, getattr(jb, name), unknown_variance(means))
+            cells[f"{name}: {instance}"] = (instance, getattr(jb.algorithms, name), unknown_variance(means))
     return cells
 
 
@@ -71,7 +71,7 @@ def measure(quick: bool) -> dict[str, Any]:
     some = list(RULES)[::14] if quick else list(RULES)
     regret = []
     for name in some:
-        for cell in RULES[name][1]:
+        for cell in cells()[name]:
             regret.append(compared(name, cell, 20 if quick else 1_000))
             row = regret[-1]
             print(f"{name} on {row['instance']}: {row['mean']:.1f}, {row['off']:+.2f} errors", file=sys.stderr)
@@ -84,10 +84,8 @@ def audited(name: str, instance: str, rule: Callable[[int], jb.Algorithm], const
     """Return regret and its slope over log t beside the constant, with 95 % intervals."""
     world = INSTANCES[instance]()
     rounds = (100, 1_000) if quick else AUDITED
-    found = jb.simulate(
-        rule(arms_of(world)), world, num_runs=20 if quick else 400, horizon=rounds[1], seed=6,
-        checkpoints=rounds, any_rewards=True,
-    )  # fmt: skip
+    found = jb.simulate(rule(arms_of(world)), world, num_runs=20 if quick else 400, horizon=rounds[1], seed=6,
+        checkpoints=rounds, allow=("rewards",))  # fmt: skip
     ends = np.asarray(found.arrays["regret"], float)
     slopes = (ends[:, 1] - ends[:, 0]) / math.log(rounds[1] / rounds[0]) / constant
     mean, slope = ends[:, 1].mean(), slopes.mean()
@@ -117,7 +115,7 @@ def costs(num_arms: int, names: list[str], quick: bool) -> list[dict]:
 
     rows, yardstick = [], maker(lambda w: jb.algorithms.ucb1(w.arms), jb.environments.bernoulli)
     for name in names:
-        made = maker(RULES[name][0], family.get(name.split(", ")[-1], jb.environments.bernoulli))
+        made = maker(RULES[name], family.get(name.split(", ")[-1], jb.environments.bernoulli))
         slow = name.startswith(SLOW)
         runs = FEW if slow else RUNS
         _, compiled = play(made, runs)

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from threadpoolctl import threadpool_limits
 
 import jaxbandit as jb
-from jaxbandit.engine.driver.horizon import simulate_cell
+from jaxbandit.engine.driver.simulate import simulate_cell
 
 REPEATS = 5
 
@@ -47,7 +47,7 @@ def measure_case(case: Case, repeats: int = REPEATS) -> dict[str, Any]:
             horizon=case.rounds,
             num_runs=runs,
             checkpoints=[case.rounds],
-            per_run=False,
+            keep=(),
             metrics=metrics,
         )
         return found.run_seconds / (runs * case.rounds) * 1e6, found.compile_seconds

@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from jaxbandit.engine.driver.program import ROUND
+from jaxbandit.engine.driver.tile_loop import ROUND
 
 # Instructions that start nothing on the device.
 NO_KERNEL = frozenset(

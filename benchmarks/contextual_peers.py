@@ -20,7 +20,7 @@ from benchmarks import contextual_peers_logs as logs
 from benchmarks import peers_shared
 from benchmarks.contextual_peers_side import numpy_play
 from jaxbandit.base.contract import action_of
-from jaxbandit.engine.driver.horizon import simulate_cell
+from jaxbandit.engine.driver.simulate import simulate_cell
 
 SIDE = Path(__file__).with_name("contextual_peers_side.py")
 PEERS = ("mabwiser", "coba", "obp")
@@ -100,7 +100,7 @@ def jitted_seconds(rule: jb.Algorithm, x: np.ndarray, labels: np.ndarray) -> flo
 def runs_seconds(runs: int) -> float:
     """Return the seconds of a round of a run of `simulate`, without compiling: each run has an order of its own."""
     pair = digits_rule(), jb.environments.classes("digits")
-    found = simulate_cell(lambda _: pair, {}, horizon=1797, num_runs=runs, checkpoints=[1797], per_run=False)
+    found = simulate_cell(lambda _: pair, {}, horizon=1797, num_runs=runs, checkpoints=[1797], keep=())
     return found.run_seconds / (runs * 1797)
 
 

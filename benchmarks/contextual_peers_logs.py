@@ -98,7 +98,7 @@ def ours(name: str, drawn: list[worlds.Drawn]) -> dict[str, Any]:
 def replays(logs: list[jb.Log]) -> dict[str, float]:
     """Return the mean rewards of Thompson sampling by our replay, and as it would be online for as many rounds."""
     rule = jb.algorithms.thompson(worlds.NUM_ARMS)
-    found = [jb.replay(rule, log, num_runs=20, horizon=150, seed=i, any_context=True) for i, log in enumerate(logs)]
+    found = [jb.replay(rule, log, num_runs=20, horizon=150, seed=i, allow=("context",)) for i, log in enumerate(logs)]
     means = np.array([each.interval().value[-1] for each in found])
     return {"value": float(means.mean()), "se": float(means.std(ddof=1) / len(means) ** 0.5), "rows": 150}
 
@@ -111,7 +111,7 @@ def online(rounds: int) -> float:
         jb.environments.bernoulli(means),
         horizon=rounds,
         num_runs=2000,
-        progress=False,
+        execution=jb.Execution(progress=False),
     )
     return float(means.max() - played.arrays["regret"][:, -1].mean() / rounds)
 

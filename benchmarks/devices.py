@@ -43,8 +43,8 @@ def _simulate(runs: int) -> dict[str, Any]:
 
     from jaxbandit.algorithms import ucb1
     from jaxbandit.engine.driver.execution import Execution
-    from jaxbandit.engine.driver.horizon import simulate_cell
-    from jaxbandit.engine.driver.program import TileLoop
+    from jaxbandit.engine.driver.simulate import simulate_cell
+    from jaxbandit.engine.driver.tile_loop import TileLoop
     from jaxbandit.engine.layout import sizes
     from jaxbandit.engine.rounds.single import SingleRun
     from jaxbandit.environments import bernoulli
@@ -60,7 +60,7 @@ def _simulate(runs: int) -> dict[str, Any]:
         all_devices = Execution(devices=jax.devices())
         return simulate_cell(make, means, horizon=rounds, num_runs=runs, checkpoints=marks, execution=all_devices)
 
-    program = TileLoop(SingleRun(make, np.asarray(means, np.float32), "threefry4x32"), MARKS, 0, "cpu")
+    program = TileLoop(SingleRun(make, np.asarray(means, np.float32), "threefry4x32"), MARKS, "cpu")
     lanes = sizes.tile("cpu", sizes.UNKNOWN, program.run_bytes, runs, 1, DEVICES)
     kept = runs * (1 + 4 * MARKS + 4 * NUM_ARMS)  # as lab/experiments/forecast.py counts it
     # The rows of a tile are copied to the host and from there into the results. The noise of the last block is freed by
@@ -76,7 +76,7 @@ def _identify(runs: int) -> dict[str, Any]:
     from jaxbandit.algorithms import lucb
     from jaxbandit.engine.driver.execution import Execution
     from jaxbandit.engine.driver.identify import identify_cell
-    from jaxbandit.engine.driver.lanes import LaneLoop
+    from jaxbandit.engine.driver.lane_loop import LaneLoop
     from jaxbandit.engine.layout import sizes
     from jaxbandit.engine.rounds.stopping import StoppingRun
     from jaxbandit.environments import bernoulli

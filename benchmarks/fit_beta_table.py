@@ -1,6 +1,6 @@
-"""Fit the coefficients in jaxbandit/theory/solvers/beta_table.py: 3 seconds on one core, 260 MB.
+"""Fit the coefficients in jaxbandit/theory/solvers/beta_table.csv: 3 seconds on one core, 260 MB.
 
-`python benchmarks/fit_beta_table.py` prints TABLE as it stands there; with --check it compares with the shipped one.
+`python benchmarks/fit_beta_table.py` prints them as they stand there; with --check it compares with the shipped one.
 For 135 pairs a <= b, SciPy's quantiles give the signed root r(w) that jaxbandit/theory/solvers/beta.py defines. The
 polynomial is fitted to r - w by least squares in the error of the distribution function, whose total variation is that
 of a draw. A total variation adds absolute values and the largest one counts, so the fit is repeated 30 times with new
@@ -12,7 +12,6 @@ the latter.
 """
 
 import os
-import runpy
 import sys
 from pathlib import Path
 
@@ -22,7 +21,7 @@ from numpy.polynomial.chebyshev import cheb2poly, chebvander
 from numpy.polynomial.polynomial import polyval, polyval2d
 from scipy import special, stats
 
-SHIPPED = Path(__file__).parents[1] / "jaxbandit" / "solvers" / "beta_table.py"
+SHIPPED = Path(__file__).parents[1] / "jaxbandit" / "theory" / "solvers" / "beta_table.csv"
 DEGREE, X_DEGREE, Z_DEGREE, XZ_DEGREE = 10, 6, 5, 6  # in y, x, z, and x and z together
 TERMS = [(p, q) for p in range(X_DEGREE + 1) for q in range(Z_DEGREE + 1) if p + q <= XZ_DEGREE]
 NORMALS = np.linspace(-6.2, 6.2, 249)[::2]  # w; beyond lies less than 1e-9
@@ -121,14 +120,9 @@ def total_variation(powers, a, b, root):
     return np.abs(np.diff(DENSITY / slope * (NORMALS + polyval(Y, in_y) - r))).sum() / 2
 
 
-def literal(powers):
-    lines = ["TABLE = ("]
-    for p in range(X_DEGREE + 1):
-        lines.append("    (")
-        for values in ([f"{value:.8f}" for value in powers[first, q]] for first, q in TERMS if first == p):
-            lines += [f"        ({', '.join(values[:6])},", f"         {', '.join(values[6:])}),"]
-        lines.append("    ),")
-    return "\n".join([*lines, ")"])
+def written(powers):
+    head = ",".join(["x", "z", *(f"y{j}" for j in range(DEGREE + 1))])
+    return "\n".join([head, *(",".join([f"{p},{q}", *(f"{value:.8f}" for value in powers[p, q])]) for p, q in TERMS)])
 
 
 def main():
@@ -136,11 +130,11 @@ def main():
     roots = [signed_root(a, b) for a, b, _ in laws]
     powers = np.round(as_powers(fit(laws, roots)), 8)
     if "--check" not in sys.argv[1:]:
-        print(literal(powers))
+        print(written(powers))
         return
     shipped, easy = np.zeros_like(powers), laws[:, 0] > 0.99
-    for p, row in enumerate(runpy.run_path(str(SHIPPED))["TABLE"]):  # not imported, as that would need JAX
-        shipped[p, : len(row)] = row
+    for p, q, *values in np.loadtxt(SHIPPED, delimiter=",", skiprows=1).tolist():
+        shipped[int(p), int(q)] = values
     print(f"largest difference of a coefficient: {np.abs(powers - shipped).max():.1e}")
     for name, table in (("fitted now", powers), ("shipped", shipped)):
         reached = np.array([total_variation(table, a, b, root) for (a, b, _), root in zip(laws, roots, strict=True)])

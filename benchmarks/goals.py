@@ -17,9 +17,9 @@ import numpy as np
 from benchmarks import full_bandit, limits, stopping
 from benchmarks.yardstick import Yardstick
 from jaxbandit.engine.driver.execution import Execution
-from jaxbandit.engine.driver.horizon import simulate_cell
 from jaxbandit.engine.driver.identify import identify_cell
-from jaxbandit.engine.driver.lanes import LaneLoop
+from jaxbandit.engine.driver.lane_loop import LaneLoop
+from jaxbandit.engine.driver.simulate import simulate_cell
 from jaxbandit.engine.rounds.stopping import StoppingRun
 from jaxbandit.lab.specs.registry import ALGORITHMS, ENVIRONMENTS
 

@@ -21,10 +21,10 @@ GAP = 0.1  # between neighboring means, so that another arm changes the regret b
 def pulls(rule: str, runs: int, rounds: int, path: str) -> dict[str, Any]:
     """Play runs with every round as a checkpoint, and write their regrets and final pulls."""
     import jaxbandit as jb
-    from jaxbandit.engine.driver.horizon import simulate_cell
+    from jaxbandit.engine.driver.simulate import simulate_cell
 
     means: Any = np.linspace(GAP, GAP * ARMS, ARMS)
-    make: Any = getattr(jb, rule)
+    make: Any = getattr(jb.algorithms, rule)
     marks = range(1, rounds + 1)
     found = simulate_cell(
         lambda _: (make(ARMS), jb.environments.bernoulli(means)), (), horizon=rounds, num_runs=runs, checkpoints=marks

@@ -103,8 +103,8 @@ def differing(name: str) -> list[str]:
 
     from benchmarks.accelerators import small_pair
     from jaxbandit.engine.driver.execution import Execution
-    from jaxbandit.engine.driver.horizon import simulate_cell
     from jaxbandit.engine.driver.identify import identify_cell
+    from jaxbandit.engine.driver.simulate import simulate_cell
     from jaxbandit.engine.rounds.step import plays_batches
     from jaxbandit.lab.specs.registry import ALGORITHMS
 

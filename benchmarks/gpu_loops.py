@@ -13,8 +13,8 @@ from jax import lax
 
 import jaxbandit as jb
 from benchmarks import compiled_loops
-from jaxbandit.engine.driver.horizon import simulate_cell
-from jaxbandit.engine.driver.program import ROUND, Carry, TileLoop
+from jaxbandit.engine.driver.simulate import simulate_cell
+from jaxbandit.engine.driver.tile_loop import ROUND, Carry, TileLoop
 from jaxbandit.engine.layout import sizes
 from jaxbandit.engine.layout.batching import RUNS, batch_last, without_splits
 from jaxbandit.engine.layout.compiled import compile_program, total_memory
@@ -32,7 +32,7 @@ LENGTH = 10_000  # for rules that must know the horizon
 
 def pair(rule: str, num_arms: int) -> Callable[[Any], Any]:
     """Return the function that makes the rule and its environment."""
-    make: Any = getattr(jb, rule)
+    make: Any = getattr(jb.algorithms, rule)
     if rule == "lin_ucb":
         dim = 20
         features = np.random.default_rng(0).normal(size=(num_arms, dim))
@@ -51,7 +51,7 @@ def rounds(rule: str, num_arms: int, runs: int, seconds: float, unroll: int = 0)
     """
     device = jax.local_devices()[0]
     run = SingleRun(pair(rule, num_arms), (), "threefry4x32", any_rewards=True)
-    program = TileLoop(run, CHECKPOINTS, 0, device.platform)
+    program = TileLoop(run, CHECKPOINTS, device.platform)
     runs = sizes.tile(device.platform, sizes.memory(device), program.run_bytes, runs, 1, 1, size=runs)
     root, numbers = keys.root_key(0), jax.ShapeDtypeStruct((runs,), jnp.int32)
     carry: Any = jax.eval_shape(program.start, (), root, numbers)

@@ -10,9 +10,9 @@ import numpy as np
 
 import jaxbandit as jb
 from benchmarks import compiled_loops, halving
-from jaxbandit.engine.driver.drive import Call
 from jaxbandit.engine.driver.execution import Execution
-from jaxbandit.engine.driver.queues import UntilStop
+from jaxbandit.engine.driver.programs import Call
+from jaxbandit.engine.driver.until_stop import UntilStop
 from jaxbandit.engine.layout import sizes
 from jaxbandit.engine.layout.compiled import total_memory
 
@@ -104,7 +104,7 @@ def tune(networks: int, steps: int) -> dict[str, Any]:
 
     space = jb.space.random_configs(jax.random.key(1), networks, **halving.SPACE)
     rule = jb.algorithms.uniform_allocation(networks, budget=networks)
-    options: dict[str, Any] = {"traced": True, "on_failure": 0.0, "progress": False}
+    options: dict[str, Any] = {"goal": jb.Goal(on_failure=0.0), "execution": jb.Execution(traced=True, progress=False)}
     first, again = (jb.tune(train, space, rule, **options) for _ in range(2))
     total = again.seconds["total"]
     return {
@@ -122,7 +122,12 @@ def successive_halving(networks: int, most_steps: int, batch: int | None = None)
     """Return the time of successive halving from so many networks to one; the default batch is 64 on a GPU."""
     trainee = halving.trainee("validation", drawn)
     space = jb.space.random_configs(jax.random.key(1), networks, **halving.SPACE)
-    options: dict[str, Any] = {"min_steps": 1, "max_steps": most_steps, "eta": halving.ETA, "batch": batch}
+    options: dict[str, Any] = {
+        "min_steps": 1,
+        "max_steps": most_steps,
+        "eta": halving.ETA,
+        "execution": jb.Execution(batch=batch),
+    }
     first, again = (jb.successive_halving(trainee, space, **options) for _ in range(2))
     return {
         "networks": networks,

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from jaxbandit.engine.driver.horizon import simulate_cell
+from jaxbandit.engine.driver.simulate import simulate_cell
 from jaxbandit.lab.specs.registry import ALGORITHMS, ENVIRONMENTS
 
 REPEATS = 3
@@ -88,7 +88,7 @@ def _player(kind: str, problem: Problem, runs: int, rounds: int) -> Callable[[],
         return algorithm(problem[0], horizon=rounds), environment(*problem)
 
     def play() -> tuple[float, float]:
-        found = simulate_cell(make, problem, horizon=rounds, num_runs=runs, checkpoints=[rounds], per_run=False)
+        found = simulate_cell(make, problem, horizon=rounds, num_runs=runs, checkpoints=[rounds], keep=())
         return found.run_seconds, found.compile_seconds
 
     return play

@@ -14,7 +14,7 @@ from typing import Any
 import jaxbandit as jb
 from jaxbandit.base.contract import Algorithm, Environment
 from jaxbandit.engine.driver.execution import Execution
-from jaxbandit.engine.driver.horizon import simulate_cell
+from jaxbandit.engine.driver.simulate import simulate_cell
 
 REPEATS = 7
 STANDARD_ERRORS = 4

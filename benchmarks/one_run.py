@@ -16,10 +16,10 @@ import jax
 import numpy as np
 
 import jaxbandit as jb
-from jaxbandit.engine.driver.horizon import simulate_cell
 from jaxbandit.engine.driver.identify import identify_cell
-from jaxbandit.engine.driver.lanes import LaneLoop
-from jaxbandit.engine.driver.program import TileLoop
+from jaxbandit.engine.driver.lane_loop import LaneLoop
+from jaxbandit.engine.driver.simulate import simulate_cell
+from jaxbandit.engine.driver.tile_loop import TileLoop
 from jaxbandit.engine.rounds import step
 from jaxbandit.engine.rounds.single import SingleRun
 from jaxbandit.engine.rounds.stopping import StoppingRun
@@ -127,9 +127,7 @@ def _costs(kind: str, algorithm: jb.Algorithm, environment: jb.Environment) -> d
         if stops:
             found: Any = identify_cell(make, {}, num_runs=runs, max_rounds=10**9 if batches else rounds)
             return found.run_seconds, max(found.run_steps, 1)
-        found = simulate_cell(
-            make, {}, horizon=rounds, num_runs=runs, checkpoints=[rounds], per_run=False, metrics=metrics
-        )
+        found = simulate_cell(make, {}, horizon=rounds, num_runs=runs, checkpoints=[rounds], keep=(), metrics=metrics)
         return found.run_seconds, runs * rounds
 
     with jax.enable_x64(stops):

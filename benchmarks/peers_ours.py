@@ -11,7 +11,7 @@ import numpy as np
 
 import jaxbandit as jb
 from benchmarks import peers_worlds as worlds
-from jaxbandit.engine.driver.horizon import simulate_cell
+from jaxbandit.engine.driver.simulate import simulate_cell
 
 DIM = worlds.DIM + 1  # with the column of ones
 AT_ONCE = 100  # runs of a contextual rule
@@ -141,7 +141,7 @@ def search(x: np.ndarray, y: np.ndarray, seed: int) -> tuple:
         return float(SVC(**config).fit(seen, of_seen).score(new, of_new))
 
     space = {name: jb.space.loguniform(values[0], values[-1]) for name, values in worlds.GRID.items()}
-    found = jb.search(train, space, "tpe", max_trainings=100, seed=seed, progress=False)
+    found = jb.search(train, space, "tpe", seed=seed, budget=100, execution=jb.Execution(progress=False))
     SVC(**found.config).fit(x, y)  # as the others do in the end
     known = "" if found.certificate is None else found.certificate.known
     return found.config, float(found.table["mean"][found.index]), 100, known

@@ -58,12 +58,12 @@ def make(name: str, instance: Instance, rounds: int) -> jb.Algorithm:
         given["horizon"] = rounds
     if instance.law == "gaussian" and "family" in parameters:
         given["family"] = "gaussian"
-    return getattr(jb, name)(2, **given)
+    return getattr(jb.algorithms, name)(2, **given)
 
 
 def compare(name: str, instance: Instance, rounds: int, runs: int = RUNS) -> dict[str, Any]:
     """Return the mean regrets in both precisions, and their difference in standard errors of the difference."""
-    environment = getattr(jb, instance.law)(list(instance.means))
+    environment = getattr(jb.environments, instance.law)(list(instance.means))
     rule = make(name, instance, rounds)
     regrets = []
     for precision in ("float32", "float64"):
@@ -74,8 +74,8 @@ def compare(name: str, instance: Instance, rounds: int, runs: int = RUNS) -> dic
             num_runs=runs,
             checkpoints=[rounds],
             precision=precision,
-            any_rewards=True,
-            progress=False,
+            allow=("rewards",),
+            execution=jb.Execution(progress=False),
         )
         regrets.append(np.asarray(found.arrays["regret"], np.float64)[:, -1])
     apart = regrets[0] - regrets[1]

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.yardstick import Yardstick, numpy_seconds
-from jaxbandit.engine.driver.horizon import simulate_cell
+from jaxbandit.engine.driver.simulate import simulate_cell
 from jaxbandit.engine.layout.compiled import cores
 from jaxbandit.lab.specs.registry import ALGORITHMS, ENVIRONMENTS
 

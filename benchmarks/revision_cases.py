@@ -23,7 +23,7 @@ IT_ARMS, IT_SETS, TEAM = 36, 81, 10  # the crowd set IT of Table 2 of Kuroki et 
 def regret(rule: str, num_arms: int, runs: int, rounds: int) -> Play:
     """A policy on Bernoulli arms with equally spaced means."""
     means: Any = np.linspace(0, 1, num_arms + 2)[1:-1]
-    return _simulate(getattr(jb, rule)(num_arms), jb.environments.bernoulli(means), runs, rounds)
+    return _simulate(getattr(jb.algorithms, rule)(num_arms), jb.environments.bernoulli(means), runs, rounds)
 
 
 def lin_ucb(runs: int, rounds: int) -> Play:
@@ -38,7 +38,13 @@ def lin_ucb(runs: int, rounds: int) -> Play:
 def _simulate(algorithm: Any, environment: Any, runs: int, rounds: int) -> Play:
     def play() -> tuple[int, float]:
         found = jb.simulate(
-            algorithm, environment, horizon=rounds, num_runs=runs, checkpoints=[rounds], per_run=False, progress=False
+            algorithm,
+            environment,
+            horizon=rounds,
+            num_runs=runs,
+            checkpoints=[rounds],
+            keep=(),
+            execution=jb.Execution(progress=False),
         )
         return runs * rounds, float(found.interval().value[-1])
 
@@ -55,7 +61,7 @@ def best_arm(rule: str, runs: int, rounds: int, **more: Any) -> Play:
     """A stopping rule on ten Gaussian arms whose gaps are too small for a run to stop."""
     means: Any = np.linspace(0.0, 0.01, 10)
     return _identify(
-        getattr(jb, rule)(10, delta=0.01, **more), jb.environments.gaussian(means), runs, max_rounds=rounds
+        getattr(jb.algorithms, rule)(10, delta=0.01, **more), jb.environments.gaussian(means), runs, max_rounds=rounds
     )
 
 
@@ -69,12 +75,12 @@ def it(rule: str, runs: int, **more: Any) -> Play:
     """One cell of Table 2 of Kuroki et al. (2019): the crowd set IT under one rule."""
     told = {"k": TEAM, "num_sets": IT_SETS, "epsilon": 0.5, "sigma": float(TEAM)}
     crowd = jb.environments.crowd("it", feedback="full", k=TEAM, blocks="normal")
-    return _identify(getattr(jb, rule)(IT_ARMS, **told, **more), crowd, runs, max_rounds=2 * 10**9)
+    return _identify(getattr(jb.algorithms, rule)(IT_ARMS, **told, **more), crowd, runs, max_rounds=2 * 10**9)
 
 
 def _identify(algorithm: Any, environment: Any, runs: int, **more: Any) -> Play:
     def play() -> tuple[int, float]:
-        found = jb.identify(algorithm, environment, num_runs=runs, progress=False, **more)
+        found = jb.identify(algorithm, environment, num_runs=runs, **more, execution=jb.Execution(progress=False))
         return found.run_steps, float(found.arrays["samples"].mean())
 
     return play

@@ -21,7 +21,7 @@ from benchmarks import limits
 from benchmarks.scaling_figure import draw
 from benchmarks.yardstick import Yardstick
 from jaxbandit.engine.driver.execution import Execution
-from jaxbandit.engine.driver.horizon import simulate_cell
+from jaxbandit.engine.driver.simulate import simulate_cell
 from jaxbandit.engine.layout.compiled import cores
 from jaxbandit.lab.specs.registry import ALGORITHMS, ENVIRONMENTS
 
@@ -129,7 +129,7 @@ def _player(make: Callable[[Any], Any], workers: int | None) -> Play:
             "horizon": rounds,
             "num_runs": runs,
             "execution": Execution(workers=workers or 1),
-            "per_run": False,
+            "keep": (),
         }
         begun = time.process_time()
         found = simulate_cell(make, arguments, checkpoints=[rounds], **options)

@@ -11,11 +11,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from jaxbandit.decide.variants.bounds import Sides, difference, mean_interval
+from jaxbandit.decide.variants.bounds import Sides, contrast, mean_interval
 from jaxbandit.decide.variants.outcomes import Kind
 
 Law = Callable[[np.random.Generator, int], np.ndarray]
-NUMBERS, DELTA, PAIRS, LOGS, INTERVALS = Kind(False, -math.inf, math.inf), 0.05, 40_000, 300, 400
+NUMBERS, DELTA, PAIRS, LOGS, INTERVALS = Kind(False), 0.05, 40_000, 300, 400
 SIZES = (1_000, 4_000, 16_000, 40_000)  # at which the intervals of means are looked at
 
 
@@ -71,8 +71,8 @@ def of_world(world: World, logs: int, intervals: int) -> dict[str, Any]:
         if seed < logs:
             one, other = (y[:, None] for y in samples)
             sides = Sides((one, other), (one, other))
-            bounds = difference(sides, NUMBERS, DELTA / 2, ("A", "B"))  # for the decision and for the interval
-            better, worse = bool((bounds.low > 0).any()), bool((bounds.high < 0).any())
+            bounds = contrast(sides, NUMBERS, DELTA / 2, ("A", "B"))  # for the decision and for the interval
+            better, worse = bool((bounds.path[:, 2] > 0).any()), bool((bounds.path[:, 3] < 0).any())
             found["wrong"] += worse or (equal and better)
             found["right"] += better and not equal
             found["contradicted"] += bounds.contradicted > 0

@@ -48,7 +48,7 @@ def _row(what: str, rule: Any, world: Any, values: Any, runs: int) -> dict[str, 
     def play(few: int) -> tuple[float, float]:
         wall, cpu = time.perf_counter(), time.process_time()
         some = {name: column[:few] for name, column in values.items()}
-        jb.sweep(rule, world, some, horizon=HORIZON, num_runs=runs, progress=False)
+        jb.sweep(rule, world, some, horizon=HORIZON, num_runs=runs, execution=jb.Execution(progress=False))
         return time.perf_counter() - wall, time.process_time() - cpu
 
     play(2)

@@ -43,8 +43,15 @@ def results_of(dataset: str, runs: int) -> list[Any]:
     found = []
     for name, (each, make) in rules(full.arms.num_arms).items():
         print(f"teams: {dataset}, {name}", file=sys.stderr)
-        options: dict[str, Any] = {"num_runs": runs, "name": name, "instance": dataset, "any_rewards": not each}
-        found.append(jb.identify(make(), semi if each else full, max_rounds=10**7 if each else 2 * 10**9, **options))
+        options: dict[str, Any] = {"num_runs": runs, "allow": () if each else ("rewards",)}
+        found.append(
+            jb.identify(
+                make().named(name),
+                (semi if each else full).named(dataset),
+                max_rounds=10**7 if each else 2 * 10**9,
+                **options,
+            )
+        )
     return found
 
 

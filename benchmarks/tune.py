@@ -22,7 +22,7 @@ def measure(quick: bool) -> dict[str, Any]:
     rule = jb.algorithms.uniform_allocation(count, budget=count)
     rows = []
     for size in (None, *SIZES):
-        jb.tune(digits.train, space, rule, batch=size)  # compiles
+        jb.tune(digits.train, space, rule, execution=jb.Execution(batch=size))  # compiles
         found = min((_tuned(space, rule, size) for _ in range(1 if quick else REPEATS)), key=lambda row: row["seconds"])
         rows.append(found)
         print(f"tune, batch {found['batch']}: {found['seconds']:.2f} s, CPU {found['cpu']:.2f} s", file=sys.stderr)
@@ -33,7 +33,7 @@ def measure(quick: bool) -> dict[str, Any]:
 
 def _tuned(space: dict[str, np.ndarray], rule: Any, size: int | None) -> dict[str, Any]:
     cpu = time.process_time()
-    found = jb.tune(digits.train, space, rule, batch=size)
+    found = jb.tune(digits.train, space, rule, execution=jb.Execution(batch=size))
     cpu, seconds = time.process_time() - cpu, found.seconds
     share = 1 - seconds["trainings"] / seconds["total"]
     return {"batch": size or "by memory", "seconds": seconds["total"], "cpu": cpu, "share": share}

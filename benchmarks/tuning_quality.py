@@ -64,11 +64,17 @@ def digits_choice(count: int, epsilon: float, fresh: int) -> dict[str, Any]:
     """Return a certified choice, all configurations evaluated with new seeds, and the cost of uniform allocation."""
     space = digits.space(count)
     start, cpu = time.perf_counter(), time.process_time()
-    found = jb.tune(digits.train, space, delta=DELTA, epsilon=epsilon, progress=True)
+    found = jb.tune(
+        digits.train, space, goal=jb.Goal(delta=DELTA, epsilon=epsilon), execution=jb.Execution(progress=True)
+    )
     took = time.perf_counter() - start, time.process_time() - cpu
     print(found, file=sys.stderr)
     judged = jb.tune(
-        digits.train, space, jb.algorithms.uniform_allocation(count, budget=fresh * count), seed=FRESH, progress=True
+        digits.train,
+        space,
+        jb.algorithms.uniform_allocation(count, budget=fresh * count),
+        seed=FRESH,
+        execution=jb.Execution(progress=True),
     )
     means, chosen = judged.table["mean"], found.index
     matrix = np.empty((fresh, count))
@@ -100,7 +106,11 @@ def simulated(matrix: np.ndarray, epsilon: float) -> tuple[np.ndarray, np.ndarra
     """Return the trainings of the race and of uniform allocation with its bounds, on rows drawn with replacement."""
     rule = jb.algorithms.paired_race(matrix.shape[1], delta=DELTA, epsilon=epsilon)
     race = jb.identify(
-        rule, jb.environments.table(matrix, rows="common"), num_runs=SIMULATED, seed=2, progress=False
+        rule,
+        jb.environments.table(matrix, rows="common"),
+        num_runs=SIMULATED,
+        seed=2,
+        execution=jb.Execution(progress=False),
     ).samples()
     chance, rounds = np.random.default_rng(2), []
     for _ in range(SIMULATED):

@@ -46,7 +46,15 @@ def table(rows: list[dict[str, Any]]) -> str:
 def _nanoseconds(rule: jb.Algorithm, world: jb.Environment, **more: Any) -> float:
     def once() -> float:
         begun = time.process_time()
-        jb.simulate(rule, world, horizon=HORIZON, num_runs=RUNS, workers=1, progress=False, per_run=False, **more)
+        jb.simulate(
+            rule,
+            world,
+            horizon=HORIZON,
+            num_runs=RUNS,
+            **more,
+            keep=(),
+            execution=jb.Execution(workers=1, progress=False),
+        )
         return time.process_time() - begun
 
     once()  # compiles

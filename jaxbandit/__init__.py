@@ -23,9 +23,9 @@ def __getattr__(name: str) -> Any:
         return getattr(module, name) if hasattr(module, name) else importlib.import_module(f"{home}.{name}", __name__)
     import difflib  # only needed for an error message
 
-    inside = [package.__name__ for package in (algorithms, environments) if name in package.__all__]
-    near = [f"{__name__}.{name}" for name in difflib.get_close_matches(name, __all__, 1)]
-    guess = "".join(f"; did you mean {other}?" for other in [f"{home}.{name}" for home in inside] or near)
+    paths = {each: f"{package.__name__}.{each}" for package in (algorithms, environments) for each in package.__all__}
+    paths |= {each: f"{__name__}.{each}" for each in __all__}
+    guess = "".join(f"; did you mean {paths[near]}?" for near in difflib.get_close_matches(name, paths, 1))
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}{guess}")
 
 

@@ -16,7 +16,9 @@ from .base.declaration import declare as declare
 from .base.metrics import Metric as Metric
 from .base.metrics import Round as Round
 from .base.truth import Truth as Truth
+from .decide.core.budget import Budget as Budget
 from .decide.core.certificate import Certificate as Certificate
+from .decide.core.goal import Goal as Goal
 from .decide.loading import load as load
 from .decide.logs.evaluate import evaluate as evaluate
 from .decide.logs.evaluation import Difference as Difference

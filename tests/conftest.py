@@ -24,7 +24,7 @@ cache.use()  # before JAX is imported
 import jax  # noqa: E402
 from xla_options import QUICKLY, flags, of_every_program  # noqa: E402
 
-from jaxbandit.engine.driver import drive, queues, tiles  # noqa: E402
+from jaxbandit.engine.driver import fixed_horizon, programs, until_stop  # noqa: E402
 from jaxbandit.engine.layout import compiled, compiling, whole_loops  # noqa: E402
 
 FLAGS = os.environ.get("XLA_FLAGS", "")
@@ -112,7 +112,7 @@ def compilations(monkeypatch):
         names.append(function.__name__)
         return compile_program(function, *examples, **more)
 
-    for module in (drive, queues, tiles):
+    for module in (programs, until_stop, fixed_horizon):
         monkeypatch.setattr(module, "compile_program", count)
     return names
 

@@ -17,8 +17,8 @@ import numpy as np
 from parts import ALGORITHMS, SETS, SHARES, THETA, pair
 
 import jaxbandit as jb
-from jaxbandit.engine.driver.horizon import simulate_cell
 from jaxbandit.engine.driver.identify import identify_cell
+from jaxbandit.engine.driver.simulate import simulate_cell
 from jaxbandit.engine.layout import whole_loops
 from jaxbandit.engine.rounds import step as rounds
 

@@ -41,11 +41,13 @@ if __name__ == "__main__":
     began = time.monotonic()
     if sys.argv[1] == "orthogonal":
         for batch in (None, 64):
-            result = jb.tune(orthogonal, jb.space.grid(a=np.linspace(0, 1, 64)), max_trainings=128, batch=batch)
+            result = jb.tune(
+                orthogonal, jb.space.grid(a=np.linspace(0, 1, 64)), budget=128, execution=jb.Execution(batch=batch)
+            )
             print(len(result.history["id"]))
     elif sys.argv[1] == "endless":
-        result = jb.tune(endless, jb.space.grid(a=[1.0, 2.0]), timeout=1)
+        result = jb.tune(endless, jb.space.grid(a=[1.0, 2.0]), budget=jb.Budget(seconds=1))
         print(result.why, len(result.history["id"]), time.monotonic() - began < 8)
     elif sys.argv[1] == "isolated":
-        result = jb.tune(hanging, GRID, timeout=1, isolate=True, traced=False)
+        result = jb.tune(hanging, GRID, budget=jb.Budget(seconds=1), execution=jb.Execution(isolate=True, traced=False))
         print(result.why, result.table["pulls"].sum() > 0, *result.notes, sep="\n")

@@ -66,7 +66,7 @@ PROGRAM = """
     import json, os, signal, sys
     from pathlib import Path
     import matplotlib.pyplot, tomli_w, tyro  # what commands import when they are called
-    from jaxbandit.engine.driver import drive
+    from jaxbandit.engine.driver import programs
     from jaxbandit.engine.driver.execution import Execution
     from jaxbandit.engine.storage import checkpoint
     from jaxbandit.lab.cli import command_line, commands, signals
@@ -81,8 +81,8 @@ PROGRAM = """
         os.environ["XLA_FLAGS"] = f"{flags} --xla_force_host_platform_device_count={settings['devices']}"
         os.sched_setaffinity(0, settings["cores"])
         signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background job ignores it
-        drive.FIRST_BLOCKS = 1
-        checkpoint.SAVE_SECONDS = drive.CALL_SECONDS = 0.03
+        programs.FIRST_BLOCKS = 1
+        checkpoint.SAVE_SECONDS = programs.CALL_SECONDS = 0.03
         os.dup2(os.open(said, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), 2)
         steps = os.open(told, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
 

@@ -13,10 +13,8 @@ from jaxbandit.engine.layout import compiled
 
 ARMS = jb.environments.bernoulli([0.4, 0.6])
 PLAYED = {
-    "simulate": lambda: jb.simulate(
-        jb.algorithms.ucb1(2), ARMS, horizon=4, num_runs=1, checkpoints=[4], progress=False
-    ),
-    "identify": lambda: jb.identify(jb.algorithms.lucb(2, delta=0.3), ARMS, num_runs=1, max_rounds=4, progress=False),
+    "simulate": lambda: jb.simulate(jb.algorithms.ucb1(2), ARMS, horizon=4, num_runs=1, checkpoints=[4]),
+    "identify": lambda: jb.identify(jb.algorithms.lucb(2, delta=0.3), ARMS, num_runs=1, max_rounds=4),
     "session": lambda: jb.ask(jb.session(jb.algorithms.ucb1(2))),
 }
 

@@ -29,19 +29,15 @@ SHARES = np.array([0.25, 0.75])
 MEANS = [0.2, 0.5, 0.6]
 
 
-# Rules without loops, solvers or random numbers that another rule has not in the same form: what is about the engine or
-# a wrapper, and not about their formulas, is tested with the others.
-ALIKE = frozenset(
-    (
-        "ada_ucb bayes_ucb_gaussian_unknown dmed epsilon_decreasing epsilon_first etc_bai etc_gap etc_sprt "
-        "fixed_arm imed kl_ucb_plus kl_ucb_plus_plus kl_ucb_switch moss oc_ucb thompson_gaussian_ag ucb ucb1_auer "
-        "ucb_alpha ucb_tuned ucboost_eps ucboost_lb d_ucb m_ucb raw_ucb swa exp3_ix exp3_s exp3_plus_plus gp_ucb "
-        "lin_ucb_disjoint lin_ts_shared ridge_epsilon ridge_softmax logistic_epsilon logistic_greedy "
-        "logistic_softmax logistic_ucb g_static gifa lingifa m_lingape xy_oracle xy_static bernstein_race "
-        "betting_race chernoff_racing kim_nelson kl_lucb kl_racing lil_ucb student_race successive_rejects ucb_e "
-        "ugape ugape_b uniform_allocation quantile_race"
-    ).split()
-)
+# What is about the engine or a wrapper, and not about formulas, is tested with these. By test_pitfalls.py they have
+# every function and kind that a registered rule has, and every primitive, by the ranks of what it reads.
+ONE_OF_EACH_FORM = (
+    "ada_ucb adaptive_full_bandit batched_elimination bayes_ucb bayes_ucb_gaussian_unknown besa betting_race "
+    "budgeted_race cascade_ucb clucb combinatorial_thompson dmed escb exp3 giro glr_klucb gp_ts kl_ucb lb_sda "
+    "lin_game logistic_epsilon neural_linear oam_practical oracle_restart primal_dual_bwk quantile_race raw_ucb "
+    "rucb sa_foa saqm sequential_halving swa thompson thompson_gaussian_unknown top_two track_and_stop ucb1 ucb_glm "
+    "xy_adaptive"
+).split()
 
 
 def declared(entry):

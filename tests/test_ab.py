@@ -9,7 +9,7 @@ from scipy.special import betaln, xlogy
 
 import jaxbandit as jb
 from jaxbandit.decide.variants import stages as staging
-from jaxbandit.decide.variants.bounds import Sides, difference, mean_interval
+from jaxbandit.decide.variants.bounds import Sides, contrast, mean_interval
 from jaxbandit.decide.variants.outcomes import Kind
 from jaxbandit.theory.comparisons import looks
 from jaxbandit.theory.comparisons.betting import mixture_upper
@@ -73,7 +73,7 @@ def test_looks_do_not_depend_on_the_length_but_for_the_last():
 def last(d, kind, alpha):
     """The upper bound of the mean of differences, as the outcomes of one variant against zeros."""
     one, other = d[:, None], np.zeros((len(d), 1))
-    return difference(Sides((one, other), (one, other)), kind, alpha, ("B", "A"), history=False).ends[1]
+    return contrast(Sides((one, other), (one, other)), kind, alpha, ("B", "A"), history=False).high
 
 
 def test_numbers_in_a_range_do_not_depend_on_its_unit():
@@ -114,12 +114,12 @@ def test_a_clear_case_by_hand():
     assert a.costs_at_most == pytest.approx(1, abs=1e-9)  # U(B - A)
     words = "Ship B: B is the best variant with probability at least 0.95."
     assert words in str(result) and words in result._repr_html_() and "100.00 %" in str(result)
-    assert "needs at most 0.0001 points" in jb.ab(a_log([0.1, 0.1], 50, 1), control="A", epsilon=1e-6).words
+    assert "needs at most 0.0001 points" in jb.ab(a_log([0.1, 0.1], 50, 1), control="A", goal=1e-6).words
 
 
 def test_the_cost_is_the_largest_bound_of_a_variant_that_is_left():
     log = a_log([0.3, 0.32, 0.1], 6000, 5)
-    result = jb.ab(log, control="A", epsilon=0.01)
+    result = jb.ab(log, control="A", goal=0.01)
     of = {name: np.asarray(log["outcome"])[np.asarray(log["variant"]) == name] for name in "ABC"}
 
     def u(one, other):
@@ -132,10 +132,10 @@ def test_the_cost_is_the_largest_bound_of_a_variant_that_is_left():
     assert found["B"].costs_at_most == pytest.approx(max(0, u("A", "B")))
     assert result.decision == "go on" and result.shares == {"A": 0.5, "B": 0.5, "C": 0.0}
     assert "Go on. To choose" in result.words and "needs at most 1 point." in result.words
-    enough = jb.ab(log, control="A", epsilon=result.costs_at_most)
+    enough = jb.ab(log, control="A", goal=result.costs_at_most)
     assert enough.decision == ("keep" if enough.choice == "A" else "ship")
-    assert jb.ab(log, control="A", epsilon=result.costs_at_most - 1e-9).decision == "go on"
-    kept = jb.ab(log, control=result.choice, epsilon=result.costs_at_most)
+    assert jb.ab(log, control="A", goal=result.costs_at_most - 1e-9).decision == "go on"
+    kept = jb.ab(log, control=result.choice, goal=result.costs_at_most)
     assert kept.decision == "keep" and kept.words.startswith(f"Keep the control {result.choice}: this costs at most")
 
 
@@ -153,7 +153,7 @@ def test_both_ends_of_a_difference_share_delta_among_the_variants():
 
 def test_smaller_outcomes_may_be_better():
     log = a_log([0.3, 0.1], 3000, 6)
-    larger, smaller = jb.ab(log, control="A"), jb.ab(log, control="A", maximize=False)
+    larger, smaller = jb.ab(log, control="A"), jb.ab(log, control="A", goal=jb.Goal(maximize=False))
     assert (larger.decision, smaller.decision, smaller.choice) == ("keep", "ship", "B")
     mirrored = {**log, "outcome": 1 - log["outcome"]}
     twin = jb.ab(mirrored, control="A")
@@ -179,10 +179,10 @@ def test_pairs_of_a_newcomer_begin_at_its_entry():
     variant = ["A", "B"] * 100 + ["A", "B", "D"] * 50
     outcome = [1, 0] * 100 + [0, 0, 0] * 50
     log = {"variant": variant, "outcome": outcome, "t": range(350)}
-    result = jb.ab(log, control="A", time="t")
+    result = jb.ab(log, control="A", columns={"time": "t"})
     d = {v.name: v for v in result.variants}["D"]
     assert (d.stage, d.entry, d.pairs, d.difference) == (1, 202, 49, 0)
-    fixed = {v.name: v for v in jb.ab(log, control="A", time="t", late=()).variants}[
+    fixed = {v.name: v for v in jb.ab(log, control="A", columns={"time": "t"}, late=()).variants}[
         "D"
     ]  # the list was fixed in advance
     assert (fixed.stage, fixed.pairs, fixed.difference) == (0, 50, -1)
@@ -230,13 +230,13 @@ def test_a_window_compares_visitors_that_are_older_all_of_them():
     outcome = np.zeros(n)
     outcome[300:] = np.array([0, 1] * 50)  # B's recent visitors have converted already
     log = {"variant": variant, "outcome": outcome, "t": time}
-    result = jb.ab(log, control="A", time="t", window=100, now=400)
+    result = jb.ab(log, control="A", columns={"time": "t"}, window=100, now=400)
     a, b = result.variants
     assert (a.open, b.open, b.pairs) == (49, 50, 150)  # times up to 300
     assert b.mean == 0 and b.difference == 0 and not a.excluded and math.isinf(b.low)
     assert "what newer ones show" in result.alerts[0] and result.decision == "go on"  # a rate of 0, then of 1
     outcome[:300] = np.array([0, 1, 0, 0, 0, 1] * 50)
-    b = jb.ab(log | {"outcome": outcome}, control="A", time="t", window=100, now=400).variants[1]
+    b = jb.ab(log | {"outcome": outcome}, control="A", columns={"time": "t"}, window=100, now=400).variants[1]
     old = jb.ab({"variant": variant[:300], "outcome": outcome[:300]}, control="A").variants[1]
     assert b.high == pytest.approx(old.high, rel=0.02) and b.low > old.low
     assert jb.ab({"variant": variant, "outcome": outcome}, control="A").variants[0].excluded
@@ -264,7 +264,7 @@ def test_blocks_are_compared_within():
     block = np.repeat(np.arange(150), 2)[order]
     variant = np.array(["A", "B"] * 150)[order]
     outcome = np.where(variant == "A", block % 2, (block % 2) * (block % 3 > 0)).astype(float)
-    result = jb.ab({"variant": variant, "outcome": outcome, "b": block}, control="A", block="b")
+    result = jb.ab({"variant": variant, "outcome": outcome, "b": block}, control="A", columns={"block": "b"})
     b = result.variants[1]
     assert b.pairs == 150 and b.difference == pytest.approx(-25 / 150)
     assert b.excluded and "block" in result.assumptions[0]
@@ -429,7 +429,7 @@ def test_statements_hold_together_at_several_looks():
             n[v] += 1
         bad = np.zeros(3, bool)
         for end in (200, 700, 1000, 1500):
-            result = jb.ab({"variant": variant[:end], "outcome": y[:end]}, control="A", delta=0.2)
+            result = jb.ab({"variant": variant[:end], "outcome": y[:end]}, control="A", goal=jb.Goal(delta=0.2))
             for v in result.variants:
                 i = "ABC".index(v.name)
                 shown = rates[: len(result.variants)]

@@ -30,13 +30,13 @@ def log(tmp_path):
 def test_the_command_prints_what_python_returns(log, capsys):
     arguments = ["--control", "A", "--outcome", "converted", "--time", "t", "--window", "200", "--epsilon", "0.005"]
     assert cli.main(["ab", str(log), *arguments]) == 0
-    result = jb.ab(log, control="A", outcome="converted", time="t", window=200, epsilon=0.005)
+    result = jb.ab(log, control="A", columns={"outcome": "converted", "time": "t"}, window=200, goal=0.005)
     printed = capsys.readouterr().out
     assert printed.startswith(result.words) and "C came later" in " ".join(printed.split())
     assert cli.main(["ab", str(log), *arguments, "--json", "--now", "3100", "--delta", "0.1", "--minimize"]) == 0
     found = json.loads(capsys.readouterr().out)
-    options = {"control": "A", "outcome": "converted", "time": "t", "window": 200, "epsilon": 0.005}
-    other = jb.ab(log, **options, now=3100, delta=0.1, maximize=False)
+    columns, goal = {"outcome": "converted", "time": "t"}, jb.Goal(delta=0.1, epsilon=0.005, maximize=False)
+    other = jb.ab(log, control="A", columns=columns, window=200, now=3100, goal=goal)
     assert found == json.loads(json.dumps(other.to_json())) and found["schema"] == 1
     b = found["variants"][1]
     assert b["name"] == "B" and b["visitors"] > b["pairs"] > 0 and {"low", "high", "difference_low"} <= b.keys()
@@ -57,16 +57,16 @@ def test_stages_removal_and_ranges(log, capsys):
 def test_options_of_outcomes_units_counts_and_shares(log, capsys):
     """Each is the argument of the same name; the column t, of which every value is there once, stands for units."""
     for arguments, options in (
-        (["--outcome", "t", "--cap", "900"], {"outcome": "t", "cap": 900}),
-        (["--outcome", "t", "--quantile", "0.25"], {"outcome": "t", "quantile": 0.25}),
+        (["--outcome", "t", "--cap", "900"], {"columns": {"outcome": "t"}, "cap": 900}),
+        (["--outcome", "t", "--quantile", "0.25"], {"columns": {"outcome": "t"}, "goal": jb.Goal(quantile=0.25)}),
         (["--outcome", "converted", "--unit", "t", "--of-unit", "any"],
-         {"outcome": "converted", "unit": "t", "of_unit": "any"}),
+         {"columns": {"outcome": "converted", "unit": "t"}, "of_unit": "any"}),
         (["--outcome", "converted", "--planned", "A=2", "--planned", "B=1", "--planned", "C=1"],
-         {"outcome": "converted", "planned": {"A": 2, "B": 1, "C": 1}}),
+         {"columns": {"outcome": "converted"}, "planned": {"A": 2, "B": 1, "C": 1}}),
         (["--visitors", "t", "--conversions", "converted", "--adaptive"],
-         {"visitors": "t", "conversions": "converted", "planned": "adaptive"}),
+         {"columns": {"visitors": "t", "conversions": "converted"}, "planned": "adaptive"}),
     ):  # fmt: skip
-        if "visitors" in options:  # the first row has no visitor
+        if "visitors" in options["columns"]:  # the first row has no visitor
             text = log.read_text().splitlines()
             log.write_text("\n".join([text[0], *text[2:40]]) + "\n")
         assert cli.main(["ab", str(log), "--control", "A", "--json", *arguments]) == 0
@@ -95,15 +95,13 @@ def test_the_page_says_what_is_decided(log, tmp_path, capsys):
     page = tmp_path / "ab.html"
     arguments = ["ab", str(log), "--control", "A", "--outcome", "converted", "--html", str(page)]
     assert cli.main(arguments) == 0 and cli.main(arguments) == 0  # a report is replaced
-    result = jb.ab(log, control="A", outcome="converted")
+    result = jb.ab(log, control="A", columns={"outcome": "converted"})
     found, text = read(page), page.read_text()
     assert result.words in text and "Show next: " in text
     table = found.table("Visitors, and what is known")
-    assert [row[0] for row in table[1:]] == ["A (control)", "B", "C"]
+    assert [row[0] for row in table[1:]] == ["A", "B", "C"] and [row[5] == "control" for row in table[1:]] == [1, 0, 0]
     assert table[1][1] == f"{result.variants[0].visitors:,}"
-    apart = found.table("Differences from the control")
-    b = result.variants[1]
-    assert apart[0][2] == "95 % interval" and apart[1][3:] == [f"{b.pairs:,}"]
+    assert table[0][6] == "95 % interval" and table[2][7] == f"{result.variants[1].pairs:,}"
     rates, chart = found.data
     assert [curve["x"] for curve in rates["curves"]] == [[1, 2], [0]]  # the control has a color of its own
     curve = chart["curves"][0]
@@ -126,13 +124,13 @@ def test_names_are_text_on_the_page_and_escaped_on_a_terminal(tmp_path, capsys):
 
 @pytest.mark.parametrize("kind", ["normal", "range", "few"])
 def test_pages_of_other_outcomes(kind, tmp_path):
-    from jaxbandit.lab.report.variants import page_of
+    from jaxbandit.lab.report.page import html_of
 
     rng = np.random.default_rng(2)
     n = 4 if kind == "few" else 300
     log = {"variant": ["A", "B"] * n, "outcome": rng.beta(2, 3, 2 * n)}
-    result = jb.ab(log, control="A", outcome_range=(0, 1) if kind == "range" else None)
-    text = page_of(result, "log").render().decode()
+    result = jb.ab(log, control="A", goal=jb.Goal(score_range=(0, 1) if kind == "range" else None))
+    text = html_of(result.describe(detail=True)).decode()
     assert result.words in text and "points" not in text.partition("<main>")[2].partition("How to read")[0]
     main = text.partition("<main>")[2].partition("</main>")[0]
     assert "Assumptions" in main and not re.search(r"\b(nan|inf)\b", main)

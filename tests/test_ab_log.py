@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 import jaxbandit as jb
-from jaxbandit.decide.variants import times, visitor_log
-from jaxbandit.decide.variants.visitor_log import Columns
+from jaxbandit.decide.variants import times, visitors
+from jaxbandit.decide.variants.visitors import Columns
 from jaxbandit.support.refusals import BadInput
 
-PLAIN = Columns("variant", "outcome", None, None)
+PLAIN = Columns()
 
 
 def written(path, text, encoding="utf-8"):
@@ -26,7 +26,7 @@ def place(row):
 
 def test_a_file_with_a_mark_quotes_empty_lines_and_spaces(tmp_path):
     text = '\ufeffid, variant ,outcome\r\n1,"A, the old",1\r\n\r\n2, B ,0\r\n3,"B",\r\n4,"A, the old",1.0\r\n'
-    log = visitor_log.read(written(tmp_path / "log.csv", text), PLAIN)
+    log = visitors.read(written(tmp_path / "log.csv", text), PLAIN)
     assert log.names == ("A, the old", "B") and log.variant.tolist() == [0, 1, 1, 0]
     assert log.outcome[[0, 1, 3]].tolist() == [1, 0, 1] and np.isnan(log.outcome[2])
 
@@ -34,14 +34,14 @@ def test_a_file_with_a_mark_quotes_empty_lines_and_spaces(tmp_path):
 @pytest.mark.parametrize("delimiter", [";", "\t"])
 def test_other_delimiters(tmp_path, delimiter):
     text = "variant,outcome\nA,1\nB,0\n".replace(",", delimiter)
-    assert visitor_log.read(written(tmp_path / "log", text), PLAIN).outcome.tolist() == [1, 0]
+    assert visitors.read(written(tmp_path / "log", text), PLAIN).outcome.tolist() == [1, 0]
 
 
 def test_words_of_outcomes():
     log = {"variant": list("ABABABA"), "outcome": ["yes", "NO", "True", "false", "1", " 0 ", None]}
-    outcome = visitor_log.read(log, PLAIN).outcome
+    outcome = visitors.read(log, PLAIN).outcome
     assert outcome[:6].tolist() == [1, 0, 1, 0, 1, 0] and np.isnan(outcome[6])
-    as_bools = visitor_log.read({"variant": list("AB"), "outcome": np.array([True, False])}, PLAIN)
+    as_bools = visitors.read({"variant": list("AB"), "outcome": np.array([True, False])}, PLAIN)
     assert as_bools.outcome.tolist() == [1, 0]
 
 
@@ -51,23 +51,23 @@ def test_data_frames():
         "variant": pandas.Categorical(["A", "B", "A"]), "outcome": pandas.array([1, None, 0], dtype="Int64"),
         "t": pandas.to_datetime(["2026-01-02", "2026-01-01", "2026-01-03"]),
     })  # fmt: skip
-    log = visitor_log.read(frame, Columns("variant", "outcome", "t", None))
+    log = visitors.read(frame, Columns("variant", "outcome", "t", None))
     assert log.names == ("B", "A") and log.variant.tolist() == [0, 1, 1] and "sorted" in log.notes[0]
     assert np.isnan(log.outcome[0]) and log.outcome[1:].tolist() == [1, 0]
     assert np.diff(log.time).tolist() == [86400, 86400] and log.dated
     frame["t"] = frame["t"].dt.tz_localize("Europe/Berlin")
-    assert visitor_log.read(frame, Columns("variant", "outcome", "t", None)).time[0] == log.time[0] - 3600
+    assert visitors.read(frame, Columns("variant", "outcome", "t", None)).time[0] == log.time[0] - 3600
 
 
 def test_rows_are_sorted_by_time_and_ties_keep_their_order():
     log = {"variant": list("ABBA"), "outcome": [1, 0, 1, 0], "t": [2, 1, 2, 1], "b": [0, 0, 1, 1]}
-    found = visitor_log.read(log, Columns("variant", "outcome", "t", "b"))
+    found = visitors.read(log, Columns("variant", "outcome", "t", "b"))
     assert found.names == ("B", "A") and found.variant.tolist() == [0, 1, 1, 0]
     assert (
         found.outcome.tolist() == [0, 0, 1, 1] and found.block.tolist() == [0, 1, 0, 1] and "sorted" in found.notes[0]
     )
-    assert not visitor_log.read({**log, "t": [1, 1, 2, 2]}, Columns("variant", "outcome", "t", "b")).notes
-    result = jb.ab(log, control="A", time="t")
+    assert not visitors.read({**log, "t": [1, 1, 2, 2]}, Columns("variant", "outcome", "t", "b")).notes
+    result = jb.ab(log, control="A", columns={"time": "t"})
     assert any("sorted" in note for note in result.notes)
 
 
@@ -137,54 +137,68 @@ def test_files_that_cannot_be_read(tmp_path):
         ),
         ({"log": {"variant": ["A"]}}, "has no column 'outcome'"),
         ({"control": "a"}, "control = \"a\", must be one of A, B, the variants of the log; did you mean 'A'"),
-        ({"delta": 0}, "ab: delta = 0, must be a number in"),
-        ({"delta": 1}, "ab: delta = 1, must be a number in"),
-        ({"epsilon": -0.1}, "ab: epsilon = -0.1, must be a number in"),
-        ({"epsilon": float("nan")}, "ab: epsilon = nan"),
-        ({"maximize": 1}, "ab: maximize = 1, must be true or false"),
+        ({"goal": "B"}, 'ab: goal = "B", must be a jb.Goal, or a number'),
+        ({"goal": -0.1}, "Goal: epsilon = -0.1, must be a number in"),
+        ({"goal": jb.Goal(min_trainings=5)}, "ab: goal: Goal(min_trainings=5) means nothing for a log of visitors"),
+        ({"columns": "outcome"}, "ab: columns = 'outcome', must be names of columns"),
+        ({"columns": {"outcom": "x"}}, "ab: columns: outcom: unknown key, must be one of variant, outcome"),
         ({"removed": ["A", "B"]}, "removed has all variants, must leave one"),
         ({"removed": ["X"]}, 'removed = "X", must be one of A, B'),
         ({"late": ["A"]}, 'late = "A", must be a variant that entered after another'),
         ({"late": ["X"]}, 'late = "X", must be one of'),
-        ({"outcome_range": (1, 0)}, "outcome_range = (1, 0), must be two finite numbers"),
-        ({"outcome_range": 5}, "outcome_range = 5, must be two finite numbers"),
-        ({"outcome_range": (0, 0.5)}, "outcome = 1.0, must be in [0, 0.5]"),
-        ({"outcome_range": (0.5, 2)}, "outcome = 0.0, must be in [0.5, 2]"),
+        ({"goal": jb.Goal(score_range=(0, 0.5))}, "outcome = 1.0, must be in [0, 0.5]"),
+        ({"goal": jb.Goal(score_range=(0.5, 2))}, "outcome = 0.0, must be in [0.5, 2]"),
         ({"window": 1}, "ab: window needs the times"),
         ({"now": 1}, "ab: now is used only with a window"),
-        ({"window": "7d", "time": "t"}, 'ab: window = "7d", must be a number >= 0'),
-        ({"window": -1, "time": "t"}, "ab: window = -1, must be a number >= 0"),
-        ({"window": 1, "time": "t", "now": "x"}, 'ab: now = "x", must be a number'),
-        ({"window": 1, "time": "t", "now": 2}, "ab: now = 2, must be at or after 3"),
-        ({"window": 7, "time": "d"}, "ab: window = 7, must be such as 7d"),
-        ({"window": "7d", "time": "d", "now": "soon"}, 'ab: now = "soon", must be a date'),
-        ({"time": "bad"}, 'row 1: bad = "x", must be a number, as in the first row'),
-        ({"time": "mixed"}, 'row 1: mixed = "2026-01-02T00:00Z", must be with a time zone in all rows or in none'),
-        ({"time": "hole"}, 'row 2: hole = "nan", must be a time'),
-        ({"block": "b", "unit": "b"}, "ab: block has one row for each variant and block; leave it or unit= out"),
-        ({"visitors": "t", "unit": "b"}, "ab: unit is about single visitors, not counts"),
-        ({"conversions": "t"}, "ab: conversions needs the number of visitors"),
-        ({"visitors": "t", "conversions": "bad"}, 'row 1: bad = "x", must be a whole number >= 0'),
-        ({"visitors": "halves"}, 'row 0: halves = "1.5", must be a whole number >= 0'),
-        ({"visitors": "t", "conversions": "d3"}, 'row 0: d3 = "3", must be at most 0, the visitors of the row'),
-        ({"visitors": "only_b"}, "row 0: only_b: only B has visitors, must be at least two variants"),
-        ({"visitors": "many"}, "the column adds up to 4,000,000,000, must be in [1, 100,000,000]"),
+        ({"window": "7d", "columns": {"time": "t"}}, 'ab: window = "7d", must be a number >= 0'),
+        ({"window": -1, "columns": {"time": "t"}}, "ab: window = -1, must be a number >= 0"),
+        ({"window": 1, "columns": {"time": "t"}, "now": "x"}, 'ab: now = "x", must be a number'),
+        ({"window": 1, "columns": {"time": "t"}, "now": 2}, "ab: now = 2, must be at or after 3"),
+        ({"window": 7, "columns": {"time": "d"}}, "ab: window = 7, must be such as 7d"),
+        ({"window": "7d", "columns": {"time": "d"}, "now": "soon"}, 'ab: now = "soon", must be a date'),
+        ({"columns": {"time": "bad"}}, 'row 1: bad = "x", must be a number, as in the first row'),
+        (
+            {"columns": {"time": "mixed"}},
+            'row 1: mixed = "2026-01-02T00:00Z", must be with a time zone in all rows or in none',
+        ),
+        ({"columns": {"time": "hole"}}, "row 2: hole = nan, must be a time"),
+        (
+            {"columns": {"block": "b", "unit": "b"}},
+            "ab: columns: block has one row for each variant and block; leave it or unit out",
+        ),
+        ({"columns": {"visitors": "t", "unit": "b"}}, "ab: columns: unit is about single visitors, not counts"),
+        ({"columns": {"conversions": "t"}}, "ab: columns: conversions needs the number of visitors"),
+        ({"columns": {"visitors": "t", "conversions": "bad"}}, 'row 1: bad = "x", must be a whole number >= 0'),
+        ({"columns": {"visitors": "halves"}}, "row 0: halves = 1.5, must be a whole number >= 0"),
+        (
+            {"columns": {"visitors": "t", "conversions": "d3"}},
+            "row 0: d3 = 3.0, must be at most 0, the visitors of the row",
+        ),
+        ({"columns": {"visitors": "only_b"}}, "row 0: only_b: only B has visitors, must be at least two variants"),
+        ({"columns": {"visitors": "many"}}, "the column adds up to 4,000,000,000, must be in [1, 100,000,000]"),
         ({"of_unit": "mean"}, "ab: of_unit = 'mean', must be one of sum, any, last"),
-        ({"unit": "one"}, "ab: unit: fewer than two variants have units that were shown no other"),
+        (
+            {"columns": {"unit": "one"}},
+            "ab: columns: unit: fewer than two variants have units that",
+        ),
         ({"planned": {"A": 1}}, "ab: planned has no share for B"),
         ({"planned": {"A": 1, "C": 1}}, 'ab: planned = "C", must be one of A, B'),
-        ({"planned": {"A": 1, "B": 0}}, "ab: planned['B'] = 0, must be a number > 0"),
-        ({"planned": {"A": 1, "B": "x"}}, "ab: planned['B'] = 'x', must be a number > 0"),
+        ({"planned": {"A": 1, "B": 0}}, "ab: planned['B'] = 0, must be a number in (0, inf)"),
+        ({"planned": {"A": 1, "B": "x"}}, "ab: planned['B'] = 'x', must be a number in (0, inf)"),
         ({"planned": "even"}, "ab: planned = 'even', must be a share for each variant"),
-        ({"quantile": 1}, "ab: quantile = 1, must be a number in (0, 1)"),
-        ({"quantile": 0.5, "cap": 1}, "ab: cap is not needed for quantile="),
-        ({"quantile": 0.5, "outcome_range": (0, 1)}, "ab: outcome_range is not needed for quantile="),
+        ({"goal": jb.Goal(quantile=0.5), "cap": 1}, "ab: cap is not needed for a quantile"),
         ({"cap": 0}, "ab: cap = 0, must be above 0"),
         ({"cap": "x"}, "ab: cap = 'x', must be a finite number"),
-        ({"cap": 5, "outcome": "below"}, "below = -1.0, must be at least 0 beside a cap; give cap=(low, high)"),
-        ({"cap": (0, 1), "outcome_range": (0, 1)}, "ab: outcome_range is not needed beside a pair of caps"),
-        ({"cap": (1, 0)}, "ab: cap = (1, 0), must be two finite numbers, the smaller one first"),
-        ({"outcome": "huge"}, "row 3: huge = 1e+200, must be a number of modulus at most 1e+150"),
+        (
+            {"cap": 5, "columns": {"outcome": "below"}},
+            "below = -1.0, must be at least 0 beside a cap; give cap=(low, high)",
+        ),
+        (
+            {"cap": (0, 1), "goal": jb.Goal(score_range=(0, 1))},
+            "ab: goal: score_range is not needed beside a pair of caps",
+        ),
+        ({"cap": (1, 0)}, "ab: cap = (1, 0), must be two finite numbers (low, high) with low < high"),
+        ({"columns": {"outcome": "huge"}}, "row 3: huge = 1e+200, must be a number of modulus at most 1e+150"),
     ],
 )
 def test_arguments_that_are_refused(change, message):
@@ -208,7 +222,7 @@ def test_a_table_of_another_kind_is_read_by_its_columns():
             return self.data[name]
 
     frame = Frame(columns=["variant", "outcome", 3], data={"variant": list("AB"), "outcome": [0, 1]})
-    assert visitor_log.read(frame, PLAIN).outcome.tolist() == [0, 1]
+    assert visitors.read(frame, PLAIN).outcome.tolist() == [0, 1]
 
 
 def test_a_million_rows_are_read_in_seconds(tmp_path):
@@ -218,5 +232,5 @@ def test_a_million_rows_are_read_in_seconds(tmp_path):
     rows = "".join(f"{'AB'[i % 2]},{i % 7 // 6}\n" for i in range(100_000))
     path = written(tmp_path / "log.csv", "variant,outcome\n" + rows)
     start = perf_counter()
-    assert len(visitor_log.read(path, PLAIN).outcome) == 100_000
+    assert len(visitors.read(path, PLAIN).outcome) == 100_000
     assert perf_counter() - start < 3 and sys.getsizeof(rows) > 0

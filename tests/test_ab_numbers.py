@@ -62,9 +62,9 @@ def test_nothing_is_stated_before_each_variant_has_shown_enough():
     even = 5 + rng.normal(0, 1, 2000)
     rare = np.zeros(2000)
     rare[: 99 * 20 : 20] = 1 + 0.1 * np.arange(99)
-    few = jb.ab(turns(even, rng.permutation(rare)), control="A", time="t")
+    few = jb.ab(turns(even, rng.permutation(rare)), control="A", columns={"time": "t"})
     assert few.words.startswith("Go on: too few to say: 99 of 100 visitors of B with an outcome other than 0;")
-    assert "outcome_range=, cap= or quantile= can say more" in few.words and math.isinf(few.costs_at_most)
+    assert "a score_range, a cap or a quantile can say more" in few.words and math.isinf(few.costs_at_most)
     a, b = few.variants
     assert math.isinf(b.difference_low) and math.isinf(b.low) and a.low < even.mean() < a.high and "?" in str(few)
     assert "low" not in few.to_json()["variants"][1] and "costs_at_most" not in few.to_json()
@@ -72,13 +72,13 @@ def test_nothing_is_stated_before_each_variant_has_shown_enough():
     rare[5] = 0.5
     rare = rng.permutation(rare)
     need = math.ceil(355 * stats.skew(even - rare) ** 2)
-    skewed = jb.ab(turns(even, rare), control="A", time="t")
+    skewed = jb.ab(turns(even, rare), control="A", columns={"time": "t"})
     assert f"2,000 of {need:,} pairs of A and B that outcomes as skewed as these need" in skewed.words
-    short = jb.ab(turns(even[:999], even[1000:1999]), control="A", time="t")
+    short = jb.ab(turns(even[:999], even[1000:1999]), control="A", columns={"time": "t"})
     assert "999 of 1,000 pairs of A and B" in short.words
-    shifted = jb.ab(turns(even, even + 0.1), control="A", time="t")  # by as much, up to rounding
+    shifted = jb.ab(turns(even, even + 0.1), control="A", columns={"time": "t"})  # by as much, up to rounding
     assert "all 2,000 pairs of A and B have the same difference" in shifted.words and not shifted.notes
-    enough = jb.ab(turns(even[:1000], 0.5 + even[1000:]), control="A", time="t")
+    enough = jb.ab(turns(even[:1000], 0.5 + even[1000:]), control="A", columns={"time": "t"})
     assert enough.decision == "ship" and enough.outcomes == "numbers"
     assert any("central limit theorem" in line for line in enough.assumptions)
     b = enough.variants[1]
@@ -91,18 +91,20 @@ def test_nothing_is_stated_before_each_variant_has_shown_enough():
 def test_the_example_that_was_once_shipped():
     """A earns 1.0 a visitor in 2 % and B .8: the worse B is not shipped, with whatever is known of the outcomes."""
     log = turns(np.array(([0.0] * 49 + [50.0]) * 4), np.array([0.7, 0.9] * 100))
-    for options in ({}, {"cap": 50}, {"outcome_range": (0, 50)}):
-        assert jb.ab(log, control="A", time="t", **options).decision == "go on"
-    assert "4 of 100 visitors of A with an outcome other than 0" in jb.ab(log, control="A", time="t").words
-    assert jb.ab(log, control="A", time="t", quantile=0.5).choice == "B"  # half of A's visitors earn nothing
+    for options in ({}, {"cap": 50}, {"goal": jb.Goal(score_range=(0, 50))}):
+        assert jb.ab(log, control="A", columns={"time": "t"}, **options).decision == "go on"
+    assert "4 of 100 visitors of A with an outcome other than 0" in jb.ab(log, control="A", columns={"time": "t"}).words
+    assert (
+        jb.ab(log, control="A", columns={"time": "t"}, goal=jb.Goal(quantile=0.5)).choice == "B"
+    )  # half of A's visitors earn nothing
 
 
 def test_large_outcomes_that_come_late_widen_the_interval():
     rng = np.random.default_rng(3)
     y = rng.normal(5, 1, (2, 4000))
     y[1, 3600::10] += 12.0
-    early = jb.ab(turns(y[0, :3600], y[1, :3600]), control="A", time="t").variants[1]
-    late = jb.ab(turns(*y), control="A", time="t").variants[1]
+    early = jb.ab(turns(y[0, :3600], y[1, :3600]), control="A", columns={"time": "t"}).variants[1]
+    late = jb.ab(turns(*y), control="A", columns={"time": "t"}).variants[1]
     assert early.difference_high < late.difference_high and late.difference_low < late.difference < late.difference_high
 
 
@@ -122,8 +124,8 @@ def test_the_interval_of_a_mean_has_conditions_of_its_own():
 def test_a_cap_is_a_range_for_outcomes_that_are_cut():
     rng = np.random.default_rng(5)
     y = rng.lognormal(0, 1, (2, 600))
-    capped = jb.ab(turns(*y), control="A", time="t", cap=4)
-    cut = jb.ab(turns(*np.minimum(y, 4)), control="A", time="t", outcome_range=(0, 4))
+    capped = jb.ab(turns(*y), control="A", columns={"time": "t"}, cap=4)
+    cut = jb.ab(turns(*np.minimum(y, 4)), control="A", columns={"time": "t"}, goal=jb.Goal(score_range=(0, 4)))
     assert capped.outcomes == "in [0, 4], capped" and capped.variants[1].difference == cut.variants[1].difference
     assert [(v.low, v.high, v.costs_at_most) for v in capped.variants] == [
         (v.low, v.high, v.costs_at_most) for v in cut.variants
@@ -132,9 +134,9 @@ def test_a_cap_is_a_range_for_outcomes_that_are_cut():
     note = f"B {share:.3g} %, mean {y[1].mean():.4g} becomes {mean:.4g}"
     assert any("above 4 count as the cap" in line and note in line for line in capped.notes)
     assert "no outcome is below 0" in capped.assumptions
-    both = jb.ab(turns(*(y - 1)), control="A", time="t", cap=(-0.5, 3))
+    both = jb.ab(turns(*(y - 1)), control="A", columns={"time": "t"}, cap=(-0.5, 3))
     assert both.outcomes == "in [-0.5, 3], capped" and any("or below -0.5" in line for line in both.notes)
-    low = jb.ab(turns(*(y - 1)), control="A", time="t", cap=3, outcome_range=(-1, 100))
+    low = jb.ab(turns(*(y - 1)), control="A", columns={"time": "t"}, cap=3, goal=jb.Goal(score_range=(-1, 100)))
     assert low.outcomes == "in [-1, 3], capped" and "no outcome is below 0" not in low.assumptions
 
 
@@ -142,7 +144,7 @@ def test_a_quantile_is_bounded_by_order_statistics():
     """Two variants share delta, and the ends of an interval share that; differences are those of the ends."""
     rng = np.random.default_rng(6)
     y = rng.lognormal(0, 1, (2, 900)) + np.array([[0], [0.4]])
-    result = jb.ab(turns(*y), control="A", time="t", quantile=0.75)
+    result = jb.ab(turns(*y), control="A", columns={"time": "t"}, goal=jb.Goal(quantile=0.75))
     a, b = result.variants
     best = [quantile_sequence(y[v], 0.75, 0.05 / 4) for v in (0, 1)]  # the best bounds so far are not wider
     for v, (low, high) in zip((a, b), best, strict=True):
@@ -150,10 +152,12 @@ def test_a_quantile_is_bounded_by_order_statistics():
     assert b.mean == np.quantile(y[1], 0.75, method="inverted_cdf")
     assert (b.difference_low, b.difference_high) == (b.low - a.high, b.high - a.low)
     assert a.costs_at_most == pytest.approx(max(0, b.high - a.low)) and "0.75-quantile" in str(result)
-    smaller = jb.ab(turns(*y), control="A", time="t", quantile=0.75, maximize=False)
+    smaller = jb.ab(turns(*y), control="A", columns={"time": "t"}, goal=jb.Goal(quantile=0.75, maximize=False))
     assert smaller.variants[0].costs_at_most == pytest.approx(max(0, a.high - b.low))
-    assert jb.ab(turns(*(3 * y)), control="A", time="t", quantile=0.75).variants[1].high == pytest.approx(3 * b.high)
-    few = jb.ab(turns(*y[:, :4]), control="A", time="t", quantile=0.75)
+    assert jb.ab(turns(*(3 * y)), control="A", columns={"time": "t"}, goal=jb.Goal(quantile=0.75)).variants[
+        1
+    ].high == pytest.approx(3 * b.high)
+    few = jb.ab(turns(*y[:, :4]), control="A", columns={"time": "t"}, goal=jb.Goal(quantile=0.75))
     assert few.words == "Go on: too few to say: too few visitors for a bound of this quantile."
 
 
@@ -167,21 +171,21 @@ def flip(rng, n=1500):
 
 
 def test_bounds_that_exclude_each_other_are_said_first_and_nothing_is_claimed():
-    from jaxbandit.lab.report.variants import page_of
+    from jaxbandit.lab.report.page import html_of
 
-    result = jb.ab(flip(np.random.default_rng(7)), control="A", time="t")
+    result = jb.ab(flip(np.random.default_rng(7)), control="A", columns={"time": "t"})
     first = (
         "The data contradict an assumption: bounds of the difference between B and A exclude each other, first after"
     )
     assert result.words.startswith(first) and "check the order of the rows" in result.words
     assert str(result).startswith(first) and first in result._repr_html_()
-    assert first in page_of(result, "log").render().decode().partition("<table")[0]
+    assert first in html_of(result.describe(detail=True)).decode().partition("<table")[0]
     document = json.loads(json.dumps(result.to_json()))
     assert document["words"].startswith(first) and len(document["alerts"]) == 1 and document["decision"] == "go on"
     a, b = result.variants
     assert not a.excluded and not b.excluded and math.isinf(result.costs_at_most) and a.share == b.share == 0.5
     assert math.isinf(b.low) and math.isinf(b.difference_low) and len(b.path) == 0
-    before = jb.ab({k: v[:3000] for k, v in flip(np.random.default_rng(7)).items()}, control="A", time="t")
+    before = jb.ab({k: v[:3000] for k, v in flip(np.random.default_rng(7)).items()}, control="A", columns={"time": "t"})
     assert before.decision == "ship" and not before.alerts
     change = next(line for line in result.notes if "changed over time" in line)
     assert "the difference between B and A changed over time (p = " in change and "+" in change.partition("p = ")[2]
@@ -193,10 +197,10 @@ def test_a_flip_and_a_random_walk_never_end_in_a_false_decision(runs):
     """A flip is always said. A walk whose rates end far apart or not: what is shipped is the better one on average."""
     for seed in range(runs):
         rng = np.random.default_rng(seed)
-        assert jb.ab(flip(rng), control="A", time="t").alerts
+        assert jb.ab(flip(rng), control="A", columns={"time": "t"}).alerts
         steps = np.cumsum(rng.normal(0, 0.004, (2, 4000)), axis=1)
         rates = np.clip(0.3 + steps, 0.02, 0.98)
-        walk = jb.ab(turns(*(rng.random((2, 4000)) < rates).astype(float)), control="A", time="t")
+        walk = jb.ab(turns(*(rng.random((2, 4000)) < rates).astype(float)), control="A", columns={"time": "t"})
         better = "AB"[int(rates[1].mean() > rates[0].mean())]
         assert walk.decision == "go on" or walk.choice == better
         if walk.alerts:
@@ -217,18 +221,18 @@ def test_no_interval_is_empty_or_lacks_its_estimate(runs):
             case 0:
                 y = (rng.random(n) < 0.2 + 0.4 * drift).astype(float)
             case 1:
-                y, options = rng.beta(1, 3, n) * (1 - 0.5 * drift), {"outcome_range": (0, 1)}
+                y, options = rng.beta(1, 3, n) * (1 - 0.5 * drift), {"goal": jb.Goal(score_range=(0, 1))}
             case 2:
                 y = rng.lognormal(0, 1, n) * (1 + drift)
             case 3:
                 y, options = rng.lognormal(0, 1, n) * (1 + drift), {"cap": 3}
             case _:
-                y, options = rng.normal(0, 1, n) + drift, {"quantile": 0.3}
+                y, options = rng.normal(0, 1, n) + drift, {"goal": jb.Goal(quantile=0.3)}
         if rng.random() < 0.3:
             y[rng.random(n) < 0.1] = np.nan
         log = {"variant": variant, "outcome": y, "t": np.arange(n)}
         if rng.random() < 0.5:
-            options |= {"time": "t", "window": n // 10}
+            options |= {"columns": {"time": "t"}, "window": n // 10}
         result = jb.ab(log, control="A", planned="adaptive", **options)
         for v in result.variants:
             assert not v.low > v.high and not v.difference_low > v.difference_high
@@ -246,7 +250,7 @@ def test_a_constant_difference_is_not_said_to_change():
     for seed in range(60):
         rng = np.random.default_rng(seed)
         log = turns(*(rng.random((2, 1500)) < [[0.2], [0.3]]).astype(float))
-        said += any("changed over time" in line for line in jb.ab(log, control="A", time="t").notes)
+        said += any("changed over time" in line for line in jb.ab(log, control="A", columns={"time": "t"}).notes)
     assert said <= 2
 
 

@@ -7,9 +7,9 @@ import pytest
 from scipy import stats
 
 import jaxbandit as jb
-from jaxbandit.decide.variants import comparing, order, split, visitor_log
+from jaxbandit.decide.variants import order, pairs, split, visitors
 from jaxbandit.decide.variants import stages as staging
-from jaxbandit.decide.variants.visitor_log import Log
+from jaxbandit.decide.variants.visitors import Visitors
 
 
 def a_log(rng, rates, n, shares=None):
@@ -25,7 +25,7 @@ def reordered(log, rows):
 def plain(variant, outcome=None, time=None):
     variant = np.asarray(variant, np.int64)
     outcome = np.zeros(len(variant)) if outcome is None else np.asarray(outcome, float)
-    return Log(tuple("ABCD"[: variant.max() + 1]), variant, outcome, time, False, None)
+    return Visitors("ab", tuple("ABCD"[: variant.max() + 1]), variant, outcome, time)
 
 
 def numbers(result):
@@ -52,12 +52,12 @@ def test_a_sorted_file_is_taken_as_ended_and_its_order_does_not_matter():
     for v, name in ((1, "A"), (2, "B")):
         y = log["outcome"][log["variant"] == name]
         table["n"][v], table["k"][v] = len(y) - (name == "B"), int(y.sum())
-    counts = jb.ab(table, control="A", visitors="n", conversions="k")
+    counts = jb.ab(table, control="A", columns={"visitors": "n", "conversions": "k"})
     assert numbers(counts) == numbers(result) and "paired at random" in counts.notes[0]
     weights = {"variant": ["A", "A", "B", "B"], "n": [0] * 4, "outcome": [1, 0, 0, 1]}
     for row, (name, y) in enumerate(zip(weights["variant"], weights["outcome"], strict=True)):
         weights["n"][row] = int(((log["variant"] == name) & (log["outcome"] == y)).sum())
-    assert numbers(jb.ab(weights, control="A", visitors="n")) == numbers(result)
+    assert numbers(jb.ab(weights, control="A", columns={"visitors": "n"})) == numbers(result)
     width = arrival.variants[1].difference_high - arrival.variants[1].difference_low
     b = result.variants[1]
     assert b.difference_high - b.difference_low == pytest.approx(width, rel=0.1)  # equal ranks are not paired
@@ -69,7 +69,7 @@ def test_equal_variants_in_a_file_that_is_sorted_by_outcome():
     found = 0
     for seed in range(100):
         log = {"variant": np.array(["A", "B"] * 300), "outcome": (np.random.default_rng(seed).random(600) < 0.3) * 1.0}
-        result = jb.ab(reordered(log, np.argsort(log["outcome"], kind="stable")), control="A", delta=0.2)
+        result = jb.ab(reordered(log, np.argsort(log["outcome"], kind="stable")), control="A", goal=jb.Goal(delta=0.2))
         found += result.decision != "go on"
     assert found <= 20
 
@@ -79,13 +79,11 @@ def test_files_in_other_orders_are_found():
     log = a_log(rng, (0.2, 0.2, 0.25), 3000)
     day = np.repeat(np.arange(5), 600)
     by_day = reordered(log, np.lexsort((log["variant"], day)))
-    assert order.grouped_variants(visitor_log.read(by_day, visitor_log.Columns("variant", "outcome"))).endswith(
-        "grouped by variant"
-    )
+    assert order.grouped_variants(visitors.read(by_day, visitors.Columns())).endswith("grouped by variant")
     sorted_outcomes = reordered(log, np.argsort(-log["outcome"], kind="stable"))
     result = jb.ab(sorted_outcomes, control="A")
     assert "the outcomes of A are sorted or come in groups" in result.notes[0] and not result.alerts
-    dated = jb.ab({**by_day, "day": day}, control="A", time="day")
+    dated = jb.ab({**by_day, "day": day}, control="A", columns={"time": "day"})
     assert "rows of equal times are shuffled" in dated.notes[0] and dated.assumptions[0].startswith("visitors do not")
     assert all(v.stage == 0 for v in dated.variants)
     with pytest.raises(ValueError, match="ab: late needs the order of arrival"):
@@ -136,7 +134,8 @@ def test_counts_with_times_are_in_order_and_further_days_do_not_change_earlier_o
     rng = np.random.default_rng(4)
     table = {"variant": ["A", "B"] * 20, "day": np.repeat(np.arange(20), 2), "n": rng.integers(80, 120, 40)}
     table["k"] = rng.binomial(table["n"], 0.2)
-    options = {"control": "A", "time": "day", "visitors": "n", "conversions": "k", "planned": "adaptive"}
+    columns = {"time": "day", "visitors": "n", "conversions": "k"}
+    options = {"control": "A", "columns": columns, "planned": "adaptive"}
     result = jb.ab(table, **options)
     before = jb.ab(reordered(table, np.arange(30)), **options)
     assert "same time are in a random order" in result.notes[0] and result.assumptions[0].startswith("visitors do not")
@@ -152,7 +151,7 @@ def test_counts_with_times_are_in_order_and_further_days_do_not_change_earlier_o
 
 def test_the_split_is_tested_by_chi_square():
     counts = {"variant": ["A", "B", "C"], "n": [1000, 1010, 1000], "k": [100] * 3}
-    options = {"control": "A", "visitors": "n", "conversions": "k"}
+    options = {"control": "A", "columns": {"visitors": "n", "conversions": "k"}}
     assert jb.ab(counts, **options).split_p == pytest.approx(stats.chisquare(counts["n"]).pvalue)
     counts["n"] = [1000, 1180, 1000]
     bad = jb.ab(counts, **options)
@@ -181,7 +180,7 @@ def test_the_split_is_tested_between_entries_and_exits():
 
 
 def test_unequal_shares_do_not_throw_the_larger_variant_away():
-    assert [comparing.numbers_of(*s) for s in ((0.95, 0.05), (1, 1), (0.4, 0.6), (0.001, 0.999), (3, 1))] == [
+    assert [pairs.numbers_of(*s) for s in ((0.95, 0.05), (1, 1), (0.4, 0.6), (0.001, 0.999), (3, 1))] == [
         (19, 1), (1, 1), (2, 3), (1, 999), (3, 1),
     ]  # fmt: skip
     rng = np.random.default_rng(6)
@@ -207,8 +206,9 @@ def test_rows_of_a_unit_become_one():
         "t": [0, 1, 2, 3, 4, 5, 6, 7],
     }  # fmt: skip
 
-    def found(**options):
-        result = jb.ab(log, control="A", unit="user", **options)
+    def found(time=None, **options):
+        columns = {"unit": "user"} if time is None else {"unit": "user", "time": time}
+        result = jb.ab(log, control="A", columns=columns, **options)
         return {v.name: (v.visitors, v.mean) for v in result.variants}, result.notes
 
     # A: a 1 + 3, c 2, y 0; B: b 0, d 5, x 7 + 1
@@ -216,15 +216,17 @@ def test_rows_of_a_unit_become_one():
     assert found(of_unit="last")[0] == {"A": (3, pytest.approx(5 / 3)), "B": (3, 2)}
     assert found(of_unit="any")[0] == {"A": (3, pytest.approx(2 / 3)), "B": (3, pytest.approx(2 / 3))}
     assert "8 rows are of 6 units" in found()[1][0]
-    early = found(time="t", window=1, now=100)
+    early = found("t", window=1, now=100)
     assert early[0] == {"A": (3, 1), "B": (3, 4)} and "2 rows come later" in early[1][1]
-    assert found(time="t", window=2, now=100)[0]["B"] == (3, pytest.approx(13 / 3))  # x came again after just 2
-    assert jb.ab(log, control="A", unit="user", time="t", window=5).variants[0].open == 1  # y came within the window
+    assert found("t", window=2, now=100)[0]["B"] == (3, pytest.approx(13 / 3))  # x came again after just 2
+    assert (
+        jb.ab(log, control="A", columns={"unit": "user", "time": "t"}, window=5).variants[0].open == 1
+    )  # y came within the window
     log["user"][7] = "a"  # A and B
     crossed, notes = found()
     assert crossed == {"A": (2, 1), "B": (3, 4)} and any("1 units were shown several variants" in n for n in notes)
     holes = {**log, "outcome": [1, 0, 2, 5, 3, 7, math.nan, 1], "user": list("abcdaxyx")}
-    by_any = jb.ab(holes, control="A", unit="user", of_unit="any").variants
+    by_any = jb.ab(holes, control="A", columns={"unit": "user"}, of_unit="any").variants
     assert by_any[0].open == 1 and by_any[0].mean == pytest.approx(2 / 3)
 
 
@@ -234,7 +236,7 @@ def test_repeated_rows_are_remarked_on():
     notes = jb.ab(log, control="A").notes
     assert len(notes) == 1 and "the column 'user_id' has 300 different values in 900 rows" in notes[0]
     assert not any("user_id" in note for note in jb.ab({**log, "user_id": np.arange(900)}, control="A").notes)
-    assert not any("different values" in note for note in jb.ab(log, control="A", unit="user_id").notes)
+    assert not any("different values" in note for note in jb.ab(log, control="A", columns={"unit": "user_id"}).notes)
 
 
 def test_rows_of_a_variant_in_a_block_are_averaged():
@@ -244,7 +246,7 @@ def test_rows_of_a_variant_in_a_block_are_averaged():
     variant = rng.integers(0, 2, 4000)
     outcome = (rng.random(4000) < np.where(shop % 2, 0.1, 0.9)).astype(float)
     log = {"variant": np.array(["A", "B"])[variant], "outcome": outcome, "shop": shop}
-    result = jb.ab(log, control="A", block="shop")
+    result = jb.ab(log, control="A", columns={"block": "shop"})
     cells = {(s, v): outcome[(shop == s) & (variant == v)].mean() for s in range(200) for v in (0, 1)}
     assert result.variants[1].difference == pytest.approx(np.mean([cells[s, 1] - cells[s, 0] for s in range(200)]))
     assert result.variants[1].pairs == 200 and "4,000 rows are 400" in result.notes[0]

@@ -9,7 +9,7 @@ from reference import adversarial as reference
 import jaxbandit as jb
 from jaxbandit import bounds
 from jaxbandit.algorithms.adversarial.drawing import draw, draw_noise
-from jaxbandit.engine.driver.horizon import simulate_cell
+from jaxbandit.engine.driver.simulate import simulate_cell
 from jaxbandit.environments.non_stationary.constrained_adversary import phase_starts
 from jaxbandit.theory.estimators import loss_sums
 from jaxbandit.theory.solvers.tsallis import tsallis_probabilities
@@ -222,9 +222,7 @@ BAD = {
         "exp3_s: alpha = 2.0, must be a number in (0, 1]",
     ),
     "horizon": (
-        lambda: jb.simulate(
-            jb.algorithms.exp3(2), jb.environments.loss_table([[0.1, 0.2]]), horizon=2, num_runs=1, progress=False
-        ),
+        lambda: jb.simulate(jb.algorithms.exp3(2), jb.environments.loss_table([[0.1, 0.2]]), horizon=2, num_runs=1),
         "simulate: horizon = 2, must be at most 1, the environment's number of rounds",
     ),
     "rollout": (
@@ -234,9 +232,7 @@ BAD = {
         "rollout: horizon = 3, must be at most 1",
     ),
     "wide rewards": (
-        lambda: jb.simulate(
-            jb.algorithms.exp3(2), jb.environments.gaussian([0.1, 0.2]), horizon=2, num_runs=1, progress=False
-        ),
+        lambda: jb.simulate(jb.algorithms.exp3(2), jb.environments.gaussian([0.1, 0.2]), horizon=2, num_runs=1),
         "exp3 is made for rewards in [0, 1], but gaussian has rewards",
     ),
 }

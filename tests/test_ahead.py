@@ -7,10 +7,9 @@ import time
 import pytest
 
 from jaxbandit.base.contract import Algorithm
-from jaxbandit.engine.driver import ahead
-from jaxbandit.engine.driver.drive import Program
 from jaxbandit.engine.driver.execution import Execution
-from jaxbandit.engine.layout import compiled
+from jaxbandit.engine.driver.programs import Program
+from jaxbandit.engine.layout import compiled, compiling
 from jaxbandit.lab.experiments.experiment import run_experiment
 from jaxbandit.lab.specs import spec
 from jaxbandit.support.refusals import BadInput
@@ -43,7 +42,7 @@ class Watch:
 
     def __init__(self, monkeypatch, number):
         self.ended, self.done, self.seconds = threading.Semaphore(0), [], 20.0
-        original = ahead.only_compiling
+        original = compiling.only_compiling
 
         @contextlib.contextmanager
         def only_compiling():
@@ -54,7 +53,7 @@ class Watch:
                 self.done.append(threading.current_thread())
                 self.ended.release()
 
-        monkeypatch.setattr(ahead, "only_compiling", only_compiling)
+        monkeypatch.setattr(compiling, "only_compiling", only_compiling)
         self.left = number
 
     def __call__(self, news):

@@ -14,8 +14,8 @@ import pytest
 import jaxbandit as jb
 from jaxbandit.base.contract import Algorithm, Arms
 from jaxbandit.engine.driver.execution import Execution
-from jaxbandit.engine.driver.horizon import simulate_cell
 from jaxbandit.engine.driver.identify import identify_cell
+from jaxbandit.engine.driver.simulate import simulate_cell
 from jaxbandit.engine.layout import batching, sizes
 from jaxbandit.engine.rounds.single import SingleRun
 from jaxbandit.support.numerics import argmax, get_at, set_at, weighted_sum
@@ -81,7 +81,7 @@ def same(few, more, names):
 @pytest.mark.parametrize(("make", "horizon"), [(linear, 50), (many, 12)])
 def test_numbers_do_not_depend_on_how_many_runs_there_are(make, horizon):
     assert operations(make) >= sizes.CPU.heavy
-    options = {"horizon": horizon, "keep_states": True}  # the floats of the last states show every rounding
+    options = {"horizon": horizon, "keep": ("runs", "states")}  # the floats of the last states show every rounding
     played = [
         simulate_cell(make, {}, execution=Execution(width=width, workers=workers), num_runs=runs, **options)
         for runs, width, workers in CHOICES
@@ -113,7 +113,7 @@ def test_numbers_do_not_depend_on_the_number_of_devices(tmp_path):
         sys.path.insert(0, sys.argv[3])
         from test_alone import chaotic, identify_cell, linear, simulate_cell
 
-        fixed = simulate_cell(linear, {}, horizon=50, num_runs=7, keep_states=True)
+        fixed = simulate_cell(linear, {}, horizon=50, num_runs=7, keep=("runs", "states"))
         stopped = identify_cell(chaotic, {}, num_runs=7)
         assert len(fixed.devices) == len(stopped.devices) == int(sys.argv[1])
         np.savez(sys.argv[2], samples=stopped.samples, pulls=stopped.pulls, regret=fixed.regret, **fixed.more)

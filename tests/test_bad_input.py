@@ -112,7 +112,7 @@ BAD_FILES = {
     "means of two axes": ("[0.1, 0.9]", "[[0.1], [0.9]]", "instance[0].means has shape (2, 1)", "must have 1 axes"),
     "ragged": ("[0.1, 0.9]", "[[0.1], [0.9, 1]]", "instance[0].means[1] = [0.9, 1]", "of shape (1,)"),
     "c infinite": ("c = 0.0", "c = inf", "algorithm[0].c = inf", "a finite number"),
-    "other rewards": ('"bernoulli"', '"gaussian"', "ucb is made for rewards in [0, 1]", "any_rewards = true"),
+    "other rewards": ('"bernoulli"', '"gaussian"', "ucb is made for rewards in [0, 1]", 'allow = ["rewards"]'),
     "c true": ("c = 0.0", "c = true", "algorithm[0].c = true", "a finite number"),
     "c out of range": ("c = 0.0", "c = -1.0", "algorithm[0].c = -1.0", "must be a number in [0"),
     "unknown distance": ('"kl"\nc', '"kll"\nc', 'algorithm[0].distance = "kll"', "did you mean 'kl'"),

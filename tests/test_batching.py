@@ -14,8 +14,8 @@ from jax.interpreters import batching as interpreters
 from jax.interpreters import mlir
 
 from jaxbandit.algorithms import kl_ucb, lucb, ucb1
-from jaxbandit.engine.driver.horizon import simulate_cell
 from jaxbandit.engine.driver.identify import identify_cell
+from jaxbandit.engine.driver.simulate import simulate_cell
 from jaxbandit.engine.layout import batching, compiled, replay, whole_loops
 from jaxbandit.environments.stationary.bernoulli import bernoulli
 

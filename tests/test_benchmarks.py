@@ -72,9 +72,7 @@ def test_the_loops_beside_play_ucb1():
     """Mean regrets within 5 standard errors of each other: false in 1 of 10^6 right programs."""
     loop = yardstick.Yardstick(3, threads=2)
     means = loop.means.astype(float)
-    ours = jb.simulate(
-        jb.algorithms.ucb1(3), jb.environments.bernoulli(means), horizon=500, num_runs=2_000, progress=False
-    )
+    ours = jb.simulate(jb.algorithms.ucb1(3), jb.environments.bernoulli(means), horizon=500, num_runs=2_000)
     regrets = ours.arrays["regret"][:, -1]
     allowed = 5 * np.sqrt(2) * regrets.std() / np.sqrt(2_000)
     others = [yardstick.numpy_seconds(means, 2_000, 500)]

@@ -9,11 +9,10 @@ from jaxbandit.theory.bounds.exploration import (
     complexity_constants,
     linear_complexity,
     lingape_sample_bound,
-    representations,
     sample_lower_bound,
     top_m_gaps,
 )
-from jaxbandit.theory.solvers.l1 import l1_table
+from jaxbandit.theory.solvers.l1 import l1_table, representations
 
 # Six arms and six axes everywhere, some of them zero: one program for each function.
 CANONICAL = np.eye(6)

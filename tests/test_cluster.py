@@ -181,8 +181,8 @@ def test_objects_given_as_calls_travel(pool, tmp_path):
     )
     options = {"horizon": 200, "num_runs": 130}
     whole = jb.simulate(algorithm(), world(), **options)
-    some = jb.simulate(algorithm, world, **options, executor=pool, execution=jb.Execution(runs_per_task=50))
-    kept = jb.simulate(algorithm, world, **options, executor=pool, directory=tmp_path)
+    some = jb.simulate(algorithm, world, **options, execution=jb.Execution(runs_per_task=50, executor=pool))
+    kept = jb.simulate(algorithm, world, **options, execution=jb.Execution(executor=pool, directory=tmp_path))
     for found in (some, kept):
         assert found.identity == whole.identity
         assert all(found.arrays[name].tobytes() == array.tobytes() for name, array in whole.arrays.items())
@@ -192,25 +192,25 @@ def test_objects_given_as_calls_travel(pool, tmp_path):
     )
     whole = jb.identify(halving, world, budget=[60, 90], num_runs=130)
     some = jb.identify(
-        halving, world, budget=[60, 90], num_runs=130, executor=pool, execution=jb.Execution(runs_per_task=64)
+        halving, world, budget=[60, 90], num_runs=130, execution=jb.Execution(runs_per_task=64, executor=pool)
     )
     for a, b in zip(whole, some, strict=True):
         assert all(b.arrays[name].tobytes() == array.tobytes() for name, array in a.arrays.items())
     with pytest.raises(
         BadInput, match=r"^simulate: with an executor, algorithm must be serializable, but it is an object"
     ):
-        jb.simulate(algorithm(), world, **options, executor=pool)
+        jb.simulate(algorithm(), world, **options, execution=jb.Execution(executor=pool))
     with pytest.raises(BadInput, match=r"factory of algorithm must be a function of a module .* it is .*<lambda>"):
-        jb.simulate(functools.partial(lambda: algorithm()), world, **options, executor=pool)
+        jb.simulate(functools.partial(lambda: algorithm()), world, **options, execution=jb.Execution(executor=pool))
 
 
 @pytest.mark.slow
 def test_a_divided_audit_is_the_same(pool, tmp_path):
     path = tmp_path / "stopping.toml"
     path.write_text(STOPPING, encoding="utf-8")
-    some = {"runs": 500, "factor": 1.5, "progress": False}
+    some = {"runs": 500, "factor": 1.5}
     jb.audit(path, tmp_path / "whole", **some)
-    jb.audit(path, tmp_path / "divided", **some, executor=pool, execution=jb.Execution(runs_per_task=100))
+    jb.audit(path, tmp_path / "divided", **some, execution=jb.Execution(runs_per_task=100, executor=pool))
     assert content(tmp_path / "divided") == content(tmp_path / "whole")
 
 

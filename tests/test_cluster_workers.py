@@ -40,7 +40,7 @@ jax.config.update("jax_platforms", "cpu")
 jax.distributed.initialize(f"localhost:{sys.argv[2]}", 2, int(sys.argv[1]))
 import jaxbandit as jb
 assert len(jax.devices()) == 2 * len(jax.local_devices())
-both, given = {"devices": jax.devices()}, {"horizon": 100, "num_runs": 131}
+both, given = {"execution": jb.Execution(devices=jax.devices())}, {"horizon": 100, "num_runs": 131}
 pair = jb.algorithms.epsilon_greedy(3, epsilon=0.1), jb.environments.bernoulli([0.2, 0.5, 0.4])
 stopping = jb.algorithms.lucb(3), jb.environments.gaussian([0.0, 1.0, 0.2])
 for whole, divided in (

@@ -124,7 +124,7 @@ def test_simulate_says_it_unless_it_is_to_be_quiet(progress, monkeypatch, capsys
 def test_identify_and_sessions_say_it(monkeypatch, capsys):
     slow(monkeypatch)
     arms = jb.environments.bernoulli([0.4, 0.6])
-    jb.identify(jb.algorithms.lucb(2, delta=0.3), arms, num_runs=1, max_rounds=4, name="mine", instance="two")
+    jb.identify(jb.algorithms.lucb(2, delta=0.3).named("mine"), arms.named("two"), num_runs=1, max_rounds=4)
     assert capsys.readouterr().err == LINE.format("mine on two")
     jb.ask(jb.session(jb.algorithms.ucb1(2)))
     said = set(capsys.readouterr().err.splitlines(keepends=True))
@@ -133,8 +133,8 @@ def test_identify_and_sessions_say_it(monkeypatch, capsys):
 
 def test_a_sweep_says_it_once(monkeypatch, capsys):
     slow(monkeypatch)
-    arms, values = jb.environments.bernoulli([0.4, 0.6]), {"c": [0.0, 1.0, 2.0]}
-    jb.sweep(lambda c: jb.algorithms.ucb1(2, c=c), arms, values, horizon=4, num_runs=1, name="mine", instance="two")
+    arms, values = jb.environments.bernoulli([0.4, 0.6]).named("two"), {"c": [0.0, 1.0, 2.0]}
+    jb.sweep(lambda c: jb.algorithms.ucb1(2, c=c).named("mine"), arms, values, horizon=4, num_runs=1)
     assert capsys.readouterr().err == LINE.format("mine on two")
 
 

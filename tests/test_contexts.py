@@ -89,25 +89,25 @@ WRONG = {
     "ignored, shared": (
         jb.algorithms.lin_ucb(ACTION_SETS[0], horizon=30),
         world((DIM,)),
-        "lin_ucb ignores the context float[4] of vectors: choose lin_ucb_disjoint; any_context = true plays it all "
+        'lin_ucb ignores the context float[4] of vectors: choose lin_ucb_disjoint; allow = ["context"] plays it all '
         "the same",
     ),
     "ignored, a row per arm": (
         jb.algorithms.ucb1(NUM_ARMS),
         world((NUM_ARMS, DIM)),
-        "ucb1 ignores the context float[3, 4] of vectors: choose lin_ucb_shared; any_context = true plays it all the "
+        'ucb1 ignores the context float[3, 4] of vectors: choose lin_ucb_shared; allow = ["context"] plays it all the '
         "same",
     ),
     "ignored by a rule that declares nothing": (
         jb.algorithms.ucb1(NUM_ARMS)._replace(arms=None, name=""),
         world((DIM,)),
-        "the algorithm ignores the context float[4] of vectors: choose lin_ucb_disjoint; any_context = true plays it "
+        'the algorithm ignores the context float[4] of vectors: choose lin_ucb_disjoint; allow = ["context"] plays it '
         "all the same",
     ),
     "ignored beside a mask": (
         jb.algorithms.ucb1(NUM_ARMS),
         world((DIM,), available=True),
-        "ucb1 ignores the context float[4] of vectors: choose lin_ucb_disjoint; any_context = true plays it all the "
+        'ucb1 ignores the context float[4] of vectors: choose lin_ucb_disjoint; allow = ["context"] plays it all the '
         "same",
     ),
     "not as declared": (
@@ -152,7 +152,7 @@ def test_others_refuse_what_simulate_refuses():
     with pytest.raises(ValueError, match="kl_lucb ignores the context"):
         jb.run_until_stop(jax.random.key(0), jb.algorithms.kl_lucb(NUM_ARMS, delta=0.1), world((DIM,)), 5)
     assert jb.rollout(
-        jax.random.key(0), jb.algorithms.ucb1(NUM_ARMS), world((DIM,)), 5, any_context=True
+        jax.random.key(0), jb.algorithms.ucb1(NUM_ARMS), world((DIM,)), 5, allow=("context",)
     ).actions.shape == (5,)
 
 
@@ -189,7 +189,7 @@ def test_toml_fills_the_shape_of_the_context_and_refuses_a_rule_that_ignores_it(
     (tmp_path / "blind.toml").write_text(text.replace("RULE", "ucb1"))
     with pytest.raises(ValueError, match=r"algorithm\[0\]: ucb1 ignores the context float\[4\] of vectors"):
         jb.run(tmp_path / "blind.toml", tmp_path / "blind")
-    (tmp_path / "allowed.toml").write_text("any_context = true\n" + text.replace("RULE", "ucb1"))
+    (tmp_path / "allowed.toml").write_text('allow = ["context"]\n' + text.replace("RULE", "ucb1"))
     assert jb.run(tmp_path / "allowed.toml", tmp_path / "allowed")[0].any_context
 
 

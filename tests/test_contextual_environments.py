@@ -9,7 +9,7 @@ from scipy import stats
 import jaxbandit as jb
 from jaxbandit import environments as worlds
 from jaxbandit.base.contract import Arms, Offer
-from jaxbandit.engine.driver.program import TileLoop
+from jaxbandit.engine.driver.tile_loop import TileLoop
 from jaxbandit.engine.rounds.single import SingleRun
 from jaxbandit.environments import data_sets
 from jaxbandit.running import sizes

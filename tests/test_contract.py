@@ -83,7 +83,7 @@ def test_a_rule_that_stops_meets_the_world_at_its_own_round():
         pulls=lambda state: state.turns.pulls,
         stop=stop,
     )
-    found = jb.identify(algorithm, pays(VALUES), num_runs=300, workers=1, execution=jb.Execution(width=64))
+    found = jb.identify(algorithm, pays(VALUES), num_runs=300, execution=jb.Execution(width=64, workers=1))
     expected = int(np.argmax(np.cumsum(PULLED) >= 6.0)) + 1
     assert (found.arrays["samples"] == expected).all()
 
@@ -198,6 +198,6 @@ def test_a_rule_that_recommends_nothing_cannot_identify():
 @pytest.mark.quickly_compiled
 def test_rewards_that_it_is_not_made_for_are_played_on_demand_and_marked():
     found = jb.simulate(
-        jb.algorithms.kl_ucb(2), jb.environments.gaussian([0.0, 0.5]), horizon=10, num_runs=2, any_rewards=True
+        jb.algorithms.kl_ucb(2), jb.environments.gaussian([0.0, 0.5]), horizon=10, num_runs=2, allow=("rewards",)
     )
     assert found.to_json()["any_rewards"] is True

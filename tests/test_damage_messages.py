@@ -38,7 +38,10 @@ def _directory(place):
 def _searched(place):
     def use():
         return jb.tune(
-            lambda seed, config: config["x"] + seed % 7, {"x": np.arange(2.0)}, max_trainings=30, directory=place
+            lambda seed, config: config["x"] + seed % 7,
+            {"x": np.arange(2.0)},
+            budget=30,
+            execution=jb.Execution(directory=place),
         )
 
     use()
@@ -48,7 +51,9 @@ def _searched(place):
 def _halved(place):
     def use():
         configs = {"x": jnp.arange(3.0)}
-        return jb.successive_halving(TRAINEE, configs, min_steps=1, max_steps=2, directory=place)
+        return jb.successive_halving(
+            TRAINEE, configs, min_steps=1, max_steps=2, execution=jb.Execution(directory=place)
+        )
 
     use()
     return use
@@ -87,7 +92,9 @@ def test_what_was_measured_is_kept_when_its_file_is_damaged(kind, damage, tmp_pa
 def test_another_search_in_a_directory_is_not_told_to_be_deleted(tmp_path):
     _halved(tmp_path)
     with pytest.raises(BadInput, match=r"holds another search: .*give another directory$"):
-        jb.successive_halving(TRAINEE, {"x": jnp.arange(3.0)}, min_steps=1, max_steps=3, directory=tmp_path)
+        jb.successive_halving(
+            TRAINEE, {"x": jnp.arange(3.0)}, min_steps=1, max_steps=3, execution=jb.Execution(directory=tmp_path)
+        )
 
 
 def test_what_can_be_computed_again_says_so(tmp_path):

@@ -218,7 +218,7 @@ for argv in (["list"], ["show", "patient"], ["run", "own.toml", "--out", "there"
 import algorithm_tables, measure, parts, reference_pages, test_conformance
 print(algorithm_tables.tables({}, {}))
 print(algorithm_tables.arguments("environment"))
-print("grouped", "steady" in reference_pages.groups()["algorithms"]["Regret: arms without features"])
+print("grouped", "algorithms.steady" in reference_pages.groups()["algorithms"]["Regret: arms without features"])
 print("instance of", measure.instance_of("patient"))
 parts.pair("steady"), parts.pair("patient")
 print("played", len(list(parts.environments(__import__("pathlib").Path("."), ["spread"]))))
@@ -250,8 +250,8 @@ def test_a_file_and_a_line_are_all_that_a_new_one_of_ours_needs(tmp_path):
     for line in (
         "  steady                     The largest mean plus a bonus",
         "  spread                     Rewards uniform around the means",
-        "[`steady`](reference/generated/jaxbandit.steady.rst) | in [0, 1] | None: it is an example.",
-        "| [`spread`](reference/generated/jaxbandit.spread.rst) | `means` t, `width` t = 0.1 |",
+        "[`steady`](reference/generated/jaxbandit.algorithms.steady.rst) | in [0, 1] | None: it is an example.",
+        "| [`spread`](reference/generated/jaxbandit.environments.spread.rst) | `means` t, `width` t = 0.1 |",
         "grouped True",
         "instance of bernoulli",
         "played 1",

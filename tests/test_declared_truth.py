@@ -151,13 +151,13 @@ def test_what_float32_holds_is_played_in_float32(environment):
 def test_it_is_played_in_float64_by_itself_and_refused_in_float32():
     """A regret of 0.00 was printed for any rule."""
     environment = jb.environments.gaussian([1e5, 1e5 + 1e-3])
-    options = {"horizon": 50, "num_runs": 2, "progress": False}
+    options = {"horizon": 50, "num_runs": 2}
     rule = jb.algorithms.fixed_arm(2, 0)
     result = jb.simulate(rule, environment, **options)
     assert result.precision == "float64" and result.interval().value[-1] == pytest.approx(0.05, rel=1e-6)
-    [swept] = jb.sweep(lambda c: jb.algorithms.ucb1(2, c=c), environment, {"c": [1.0]}, **options, any_rewards=True)
+    [swept] = jb.sweep(lambda c: jb.algorithms.ucb1(2, c=c), environment, {"c": [1.0]}, **options, allow=("rewards",))
     assert swept.precision == "float64"
     with pytest.raises(ValueError, match=r'^simulate: precision = "float32", must be "float64" for this env.* hold$'):
         jb.simulate(rule, environment, precision="float32", **options)
     with pytest.raises(ValueError, match=r'^identify: precision = "float32", must be "float64" for this environment'):
-        jb.identify(jb.algorithms.lucb(2, delta=0.1), environment, num_runs=2, precision="float32", any_rewards=True)
+        jb.identify(jb.algorithms.lucb(2, delta=0.1), environment, num_runs=2, precision="float32", allow=("rewards",))

@@ -12,7 +12,7 @@ from reference import thompson as reference_thompson
 from jaxbandit.algorithms.regret.bayes_ucb import bayes_ucb
 from jaxbandit.algorithms.regret.thompson import thompson
 from jaxbandit.base.contract import action_of
-from jaxbandit.engine.driver.horizon import simulate_cell
+from jaxbandit.engine.driver.simulate import simulate_cell
 from jaxbandit.environments.stationary.bernoulli import bernoulli
 
 NUM_ARMS, ROUNDS = 3, 300

@@ -124,7 +124,7 @@ def test_track_and_stop(tracking, growth, family, threshold):
 
 
 def ended(algorithm, environment, **more):
-    result = jb.identify(algorithm, environment, num_runs=64, workers=1, progress=False, **more)
+    result = jb.identify(algorithm, environment, num_runs=64, **more, execution=jb.Execution(workers=1, progress=False))
     return result.arrays["outcome"], result
 
 

@@ -207,19 +207,19 @@ RULES = {
 @pytest.mark.parametrize("name", RULES)
 def test_a_budget_that_is_none_is_refused_in_one_line(name):
     least, more = RULES[name]
-    rule = functools.partial(getattr(jb, name), 5, **more)
+    rule = functools.partial(getattr(jb.algorithms, name), 5, **more)
     assert rule(budget=least).budget == least and rule(budget=float(least)).name == name
     for bad in (least - 1, 0, -3, 100.5, math.nan, math.inf, 10**16, True, "100", None, [100]):
         with pytest.raises(ValueError, match=rf"^{name}: budget = .*, must be a whole number of pulls in \[{least}, "):
             rule(budget=bad)
     if name != "budgeted_race":  # it has no race of one arm
         with pytest.raises(ValueError, match=rf"^{name}: budget = True, "):  # though 1 would do
-            getattr(jb, name)(1, budget=True, **more)
+            getattr(jb.algorithms, name)(1, budget=True, **more)
 
 
 def test_one_arm_is_recommended_without_a_pull():
     for name in ("sequential_halving", "successive_rejects", "uniform_allocation"):  # of m = 1, the default
-        algorithm = getattr(jb, name)(1, budget=10)
+        algorithm = getattr(jb.algorithms, name)(1, budget=10)
         state = algorithm.init(jax.random.key(0))
         assert bool(algorithm.stop(state)) and np.asarray(algorithm.recommend(state)).tolist() == [0]
 
@@ -233,7 +233,7 @@ def test_other_arguments_are_refused_in_one_line():
         jb.algorithms.ugape_b(5, budget=10, a=-1.0)
     for name in ("sequential_halving", "successive_rejects", "uniform_allocation"):
         with pytest.raises(ValueError, match=rf"^{name}: m = 5, must be an integer in \[1, 4\]$"):
-            getattr(jb, name)(5, budget=100, m=5)
+            getattr(jb.algorithms, name)(5, budget=100, m=5)
     with pytest.raises(
         ValueError, match=r"^sequential_halving: reading = 'rounds', must be one of all, round; did you"
     ):

@@ -122,7 +122,7 @@ def test_a_race_drops_what_its_reference_drops(name, family, words, grid):
     options = {"family": own, **dict(zip(("threshold", "drop"), words, strict=True))} if words else {}
     expected, survivor, looks = getattr(reference, name)(streams, *options.values(), **traced)
     assert survivor is not None and 4 <= looks < len(expected) < 4 * PULLS, (survivor, looks, len(expected))
-    make = functools.partial(getattr(jb, name), 4, **options)
+    make = functools.partial(getattr(jb.algorithms, name), 4, **options)
     actions, recommended = play(make, traced, streams, 4 * PULLS)
     assert (actions, recommended) == (expected, [survivor])
     pulls, recommended = play_batches(make, traced, streams, PULLS)

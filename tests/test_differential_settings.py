@@ -192,7 +192,7 @@ def test_the_chances_of_double_thompson_are_those_of_its_posterior():
 )
 def test_duels_have_the_regret_of_an_independent_program(name, runs, mean, error):
     """Ten arms, 20,000 rounds; within 4 standard errors of both programs: a false alarm once in 10^4."""
-    rule, world = getattr(jb, name)(10), jb.environments.dueling(preferences(range(10)))
+    rule, world = getattr(jb.algorithms, name)(10), jb.environments.dueling(preferences(range(10)))
     compare(jb.simulate(rule, world, horizon=20_000, num_runs=runs, checkpoints=[20_000]).arrays["regret"], mean, error)
 
 

@@ -24,7 +24,7 @@ pytestmark = pytest.mark.quickly_compiled
 
 @pytest.fixture(autouse=True)
 def _small_chunks(monkeypatch):
-    monkeypatch.setattr("jaxbandit.engine.driver.drive.FIRST_BLOCKS", 1)
+    monkeypatch.setattr("jaxbandit.engine.driver.programs.FIRST_BLOCKS", 1)
 
 
 @pytest.fixture(scope="module")

@@ -13,13 +13,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from parts import pair
+from parts import ONE_OF_EACH_FORM, pair
 
 from jaxbandit.algorithms import epsilon_greedy, kl_ucb, ucb1, ucboost, uniform
 from jaxbandit.base.contract import Algorithm, Environment, Outcome, never, none
-from jaxbandit.engine.driver import drive, tiles
+from jaxbandit.engine.driver import fixed_horizon, programs
 from jaxbandit.engine.driver.execution import Execution
-from jaxbandit.engine.driver.horizon import default_checkpoints, simulate_cell
+from jaxbandit.engine.driver.simulate import default_checkpoints, simulate_cell
 from jaxbandit.engine.layout import compiled
 from jaxbandit.engine.storage import files as storage
 from jaxbandit.environments.stationary.bernoulli import bernoulli
@@ -65,8 +65,8 @@ def test_numbers_do_not_depend_on_the_tile_or_the_workers(maker):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", [name for name, entry in ALGORITHMS.items() if entry.kind == "simulate"])
-def test_every_algorithm_gives_the_same_bytes_in_any_tile(name):
+@pytest.mark.parametrize("name", [name for name in ONE_OF_EACH_FORM if ALGORITHMS[name].kind == "simulate"])
+def test_a_rule_of_each_form_gives_the_same_bytes_in_any_tile(name):
     more = {"horizon": 200} if "horizon" in ALGORITHMS[name].arguments else {}
 
     def maker(_):
@@ -98,7 +98,7 @@ def test_numbers_do_not_depend_on_the_noise_block_or_the_chunk(monkeypatch):
     one = simulate_cell(make_random, MEANS, horizon=300, num_runs=20)
     for block, chunk in ((64, 64), (1, 64), (16, 192)):
         monkeypatch.setattr("jaxbandit.engine.layout.sizes.NOISE_STEPS", block)
-        monkeypatch.setattr(drive, "FIRST_BLOCKS", chunk // block)
+        monkeypatch.setattr(programs, "FIRST_BLOCKS", chunk // block)
         if block < 64:  # the chunk is the host's business alone
             compiled.forget()
         same(one, simulate_cell(make_random, MEANS, horizon=300, num_runs=20))
@@ -111,7 +111,7 @@ def test_numbers_do_not_depend_on_the_number_of_devices(tmp_path):
         import sys, jax, numpy as np
         jax.config.update("jax_num_cpu_devices", int(sys.argv[1]))
         from jaxbandit.algorithms import epsilon_greedy
-        from jaxbandit.engine.driver.horizon import simulate_cell
+        from jaxbandit.engine.driver.simulate import simulate_cell
         from jaxbandit.environments.stationary.bernoulli import bernoulli
 
         def make(means):
@@ -136,7 +136,7 @@ def test_each_of_several_processes_plays_on_its_own_devices():
         jax.distributed.initialize(f"localhost:{sys.argv[1]}", num_processes=2, process_id=int(sys.argv[2]))
         from jaxbandit.algorithms.exploration.presets import lucb
         from jaxbandit.algorithms import ucb1
-        from jaxbandit.engine.driver.horizon import simulate_cell
+        from jaxbandit.engine.driver.simulate import simulate_cell
         from jaxbandit.engine.driver.identify import identify_cell
         from jaxbandit.environments.stationary.bernoulli import bernoulli
 
@@ -158,8 +158,8 @@ class Interrupted(Exception):
 
 
 def test_interrupted_and_resumed(tmp_path, monkeypatch):
-    monkeypatch.setattr(drive, "FIRST_BLOCKS", 1)
-    monkeypatch.setattr(drive, "CALL_SECONDS", 0.0)
+    monkeypatch.setattr(programs, "FIRST_BLOCKS", 1)
+    monkeypatch.setattr(programs, "CALL_SECONDS", 0.0)
     whole = simulate_cell(make, MEANS, horizon=640, num_runs=130, execution=Execution(width=64))
     for calls in (1, 4, 13):
         count = 0
@@ -315,8 +315,8 @@ def test_a_nan_reward_is_said():
 
 def test_without_per_run_arrays_the_means_are_the_same_bytes():
     full, lean = (
-        simulate_cell(make, MEANS, horizon=150, num_runs=300, per_run=p, execution=Execution(width=64))
-        for p in (True, False)
+        simulate_cell(make, MEANS, horizon=150, num_runs=300, keep=keep, execution=Execution(width=64))
+        for keep in (("runs",), ())
     )
     assert lean.regret is None and lean.pulls is None and lean.recommendation is None
     assert full.mean.tobytes() == lean.mean.tobytes() and full.variance.tobytes() == lean.variance.tobytes()
@@ -325,7 +325,7 @@ def test_without_per_run_arrays_the_means_are_the_same_bytes():
 
 def test_other_numbers_do_not_compile_again(monkeypatch):
     simulate_cell(make, MEANS, horizon=150, num_runs=20)
-    monkeypatch.setattr(tiles, "SingleRun", None)  # tracing again would call it
+    monkeypatch.setattr(fixed_horizon, "SingleRun", None)  # tracing again would call it
     simulate_cell(make, MEANS + 0.1, horizon=150, num_runs=20, seed=3)
 
 

@@ -125,7 +125,7 @@ def test_what_a_walk_does_next_says_nothing_of_the_reward():
 @pytest.mark.slow
 def test_without_changes_a_world_gives_the_runs_of_its_still_sister():
     """Actions and rewards to the byte; regret is summed in place of read off the pulls, so up to rounding."""
-    options = {"horizon": 300, "num_runs": 70, "workers": 1}
+    options = {"horizon": 300, "num_runs": 70, "execution": jb.Execution(workers=1)}
     for rule in (jb.algorithms.kl_ucb(3), jb.algorithms.thompson(3)):
         still = jb.simulate(rule, jb.environments.bernoulli(MEANS[0]), **options)
         for rows in (1, 5):  # changes from the horizon on never happen
@@ -144,7 +144,7 @@ def test_regret_is_exact_after_ten_million_rounds(precision):
     starts = [horizon * i // 5 for i in range(5)]
     marks = [3, horizon // 3, horizon]
     world = jb.environments.piecewise_bernoulli(MEANS, starts)
-    options = {"checkpoints": marks, "hindsight": True, "precision": precision, "workers": 1}
+    options = {"checkpoints": marks, "hindsight": True, "precision": precision, "execution": jb.Execution(workers=1)}
     found = jb.simulate(in_turn(3), world, horizon=horizon, num_runs=1, **options)
     segment = np.searchsorted(starts, np.arange(horizon), side="right") - 1
     one = np.float32 if precision == "float32" else np.float64
@@ -160,7 +160,12 @@ def test_regret_is_exact_after_ten_million_rounds(precision):
 @pytest.mark.slow
 def test_the_best_fixed_arm_of_a_restless_world_is_that_of_the_run():
     world, horizon = WORLDS["restless"](), 12
-    options = {"horizon": horizon, "num_runs": 5, "workers": 1, "checkpoints": range(1, horizon + 1)}
+    options = {
+        "horizon": horizon,
+        "num_runs": 5,
+        "execution": jb.Execution(workers=1),
+        "checkpoints": range(1, horizon + 1),
+    }
     found = jb.simulate(in_turn(3), world, hindsight=True, **options)
     always = np.stack(
         [

@@ -164,7 +164,7 @@ def test_masks_are_offers():
                       available=offered)  # fmt: skip
     uniform = jb.evaluate(log, {"a": "uniform", "b": lambda offer: offer.available / offer.available.sum()})
     assert uniform["a"].diagnostics.p > 0.05 and uniform["a"].value == uniform["b"].value
-    with pytest.raises(jb.support.refusals.BadInput, match="takes an arm that is not available with probability 1"):
+    with pytest.raises(jb.support.refusals.BadInput, match=r"row 3: probabilities\[0\] = 1, must be 0, because"):
         jb.evaluate(log, "arm:0")
 
 
@@ -268,8 +268,8 @@ def test_without_propensities_there_is_only_a_model():
 ROWS = len(LOG)
 REFUSED = {
     "shape": (POLICY[:, :4], r"has shape \(2000, 4\), must be float\[2000, 5\]"),
-    "sum": (np.vstack([POLICY[:3] * 0.5, POLICY[3:]]), "row 0 has probabilities that sum to 0.5, must be 1"),
-    "negative": (POLICY + np.array([-0.03, 0.03, 0, 0, 0]), "has the probability -0.01, must be at least 0"),
+    "sum": (np.vstack([POLICY[:3] * 0.5, POLICY[3:]]), "row 0: probabilities sum to 0.5, must sum to 1"),
+    "negative": (POLICY + np.array([-0.03, 0.03, 0, 0, 0]), "row 1: probabilities = -0.0.*, must be at least 0"),
     "nan": (np.full((ROWS, 5), np.nan), "row 0"),
     "function": (lambda x: [0.5, 0.5], r"row 0: the function returns shape \(2,\), must return float\[5\]"),
     "ragged": (lambda x: [[0.5], 0.5], r"row 0: the function returns \[\[0.5\], 0.5\], must return float\[5\]"),
@@ -314,7 +314,7 @@ def test_other_arguments_are_checked():
 
 def test_text_html_and_json_say_the_same(fixed):
     text = " ".join(str(fixed).split())
-    content = fixed.to_dict()
+    content = fixed.to_json()
     json.dumps(content, allow_nan=False)
     policy = content["policies"][0]
     assert policy["headline"]["value"] == fixed.value and policy["weight_bound"] == W and policy["weight_bound_proved"]
@@ -372,7 +372,7 @@ def test_the_policy_of_a_rule_for_known_action_sets():
             jb.policy_of(rule, state).on_log(bad)
     for wrong in (3, -1, 0.5):
         log = jb.read_log(context=[0, wrong], action=[0, 4], reward=[0, 1], num_arms=5)
-        with pytest.raises(ValueError, match=rf"row 1: context = {wrong}, must be the index .* in \[0, 2\]"):
+        with pytest.raises(ValueError, match=rf"row 1: context = {float(wrong)}, must be the index .* in \[0, 2\]"):
             jb.policy_of(rule, state).on_log(log)
     vectors = jb.algorithms.lin_ucb_disjoint(5, 3)
     with pytest.raises(ValueError, match=r"needs contexts float\[3\], the log has contexts float\[2\]"):
@@ -449,6 +449,6 @@ def test_no_interval_contains_the_error_of_estimated_propensities():
     found = jb.evaluate(log, {"a": "arm:0", "b": "arm:1"}, largest_weight=2.0)
     words = "the propensities are estimates, and no interval contains their error"
     assert f"a: {words}" in found.notes and found["a"].betting.about == f"not proved: {words}"
-    assert found.to_dict()["policies"][0]["weight_bound_proved"] is False and words in str(
+    assert found.to_json()["policies"][0]["weight_bound_proved"] is False and words in str(
         found.compare("a", "b").betting
     )

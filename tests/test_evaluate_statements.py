@@ -103,7 +103,7 @@ def test_a_contradiction_is_said_first_and_nothing_is_claimed():
         and "0.5 is not in the betting interval" in found.notes[0]
     )
     assert "check the propensities, the order of the rows" in found.notes[0]
-    assert "value" not in found.to_dict()["policies"][0]["headline"]
+    assert "value" not in found.to_json()["policies"][0]["headline"]
 
 
 def test_where_intervals_are_made():

@@ -10,8 +10,8 @@ import pytest
 
 import jaxbandit as jb
 from jaxbandit.base.contract import Outcome
-from jaxbandit.engine.driver.horizon import simulate_cell
 from jaxbandit.engine.driver.identify import identify_cell
+from jaxbandit.engine.driver.simulate import simulate_cell
 from jaxbandit.engine.rounds import keys
 from jaxbandit.lab.specs.registry import ALGORITHMS
 
@@ -19,7 +19,7 @@ RUNS, HORIZON = 80, 60
 FAULTS = jnp.array([jnp.nan, jnp.inf, -jnp.inf])
 HIT = 0.2  # chance of a faulty round in a faulty run: of 60 rounds one is but for a chance of 2e-6
 # The feedback of a cascade is int32.
-FAULTY = [name for name, entry in ALGORITHMS.items() if entry.setting != "cascade" and name not in parts.ALIKE]
+FAULTY = [name for name in parts.ONE_OF_EACH_FORM if ALGORITHMS[name].setting != "cascade"]
 
 
 def faulty(environment, share):

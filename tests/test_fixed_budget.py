@@ -72,9 +72,7 @@ def rejects():
 @functools.cache
 def played():
     """Successive Rejects on a table at three budgets."""
-    return jb.identify(
-        rejects(), jb.environments.table(ROWS), budget=BUDGETS, num_runs=RUNS, name="sr", instance="rows"
-    )
+    return jb.identify(rejects(), jb.environments.table(ROWS).named("rows"), budget=BUDGETS, num_runs=RUNS)
 
 
 def test_a_list_of_budgets_is_a_result_each_of_one_compilation(compilations):
@@ -147,7 +145,7 @@ def test_files_frames_comparisons_and_figures(tmp_path):
     assert [type(r) for r in read] == [BudgetResult] * 3 and read.to_json() == results.to_json()
     document = json.loads((tmp_path / "kept" / "summary.json").read_text())
     assert (document["kind"], document["cells"][1]["budget"]) == ("budget", 8)
-    assert [cell["name"] for cell in document["cells"]] == [f"rows/sr?budget={b}" for b in BUDGETS]
+    assert [cell["name"] for cell in document["cells"]] == [f"rows/successive_rejects?budget={b}" for b in BUDGETS]
     frame = read.to_dataframe()
     assert frame["budget"].tolist() == BUDGETS and frame["error"].tolist() == [r.error().value for r in results]
     found = jb.compare(results[0], results[2])
@@ -159,9 +157,11 @@ def test_files_frames_comparisons_and_figures(tmp_path):
     with pytest.raises(ValueError, match=r"of kind budget, .* of kind identify; must be of the same kind"):
         jb.compare(results[0], stopping)
     text = table(list(results)).splitlines()
-    assert [line.split()[2] for line in text[2:5]] == ["4", "8", "31"] and text[2].startswith("rows      sr ")
+    assert [line.split()[2] for line in text[2:5]] == ["4", "8", "31"] and text[2].startswith(
+        "rows      successive_rejects "
+    )
     ax = results.plot()
-    [curve] = [line for line in ax.lines if line.get_label() == "sr"]
+    [curve] = [line for line in ax.lines if line.get_label() == "successive_rejects"]
     assert curve.get_xdata().tolist() == BUDGETS and ax.get_yscale() == "log"
     np.testing.assert_array_equal(curve.get_ydata(), [r.error().value for r in results])
     assert jb.plot(results[0], what="simple_regret").get_ylabel() == "simple regret"

@@ -20,7 +20,7 @@ import jaxbandit as jb  # noqa: E402
 from benchmarks import __main__, compiled_loops, gpu, gpu_agreement, gpu_bytes, gpu_loops, gpu_table  # noqa: E402
 from benchmarks.gpu_plan import FLAGS, UNROLLED, Session, Task, plan  # noqa: E402
 from benchmarks.gpu_process import Ended, Process  # noqa: E402
-from jaxbandit.engine.driver import horizon  # noqa: E402
+from jaxbandit.engine.driver import simulate  # noqa: E402
 
 
 @pytest.mark.slow
@@ -211,11 +211,11 @@ def test_what_two_ways_to_play_have_in_common(tmp_path, capsys):
 
 def test_other_bytes_are_found(monkeypatch):
     """Runs of another seed among many are other runs."""
-    played = horizon.simulate_cell
+    played = simulate.simulate_cell
     monkeypatch.setattr(gpu_bytes, "MANY", 128)
     assert gpu_bytes.row("ucb1")["same"]
     monkeypatch.setattr(
-        horizon, "simulate_cell", lambda *given, **more: played(*given, **more, seed=int(more["num_runs"] > 64))
+        simulate, "simulate_cell", lambda *given, **more: played(*given, **more, seed=int(more["num_runs"] > 64))
     )
     assert set(gpu_bytes.row("ucb1")["other"]) == {"regret", "pulls", "recommendation"}
     monkeypatch.setattr(gpu_bytes, "differing", lambda name: 1 / 0)

@@ -1,6 +1,7 @@
 """What shows a newcomer how to begin: `list`, `show`, `new`, `completion`, and the estimate of `run --dry-run`."""
 
 import json
+import operator
 import os
 import subprocess
 import sys
@@ -56,7 +57,7 @@ def test_what_is_shown_of_a_factory_is_its_signature_and_its_docstring(name, cap
         assert each["description"]
         assert each["group"] == "environment" or each.get("source"), name
         tomllib.loads(each["toml"])
-        assert hasattr(jaxbandit, each["python"].partition("jb.")[2].partition("(")[0])
+        assert operator.attrgetter(each["python"].partition("jb.")[2].partition("(")[0])(jaxbandit)
     shown = printed(capsys, "show", name).partition(", an embedded experiment")[0]
     assert all(len(line) <= 80 for line in shown.splitlines() if not line.startswith("  # ")), name
 

@@ -6,6 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from records import records
 from reference.successive_halving import successive_halving as by_hand
 
 import jaxbandit as jb
@@ -40,7 +41,9 @@ PLAYED = replayed()
 @quickly
 @pytest.mark.parametrize(("eta", "least", "batch"), [(2, 1, 1), (3, 2, 4), (3, 27, 64), (4, 3, 3)])
 def test_the_survivors_are_those_of_a_table(eta, least, batch):
-    found = jb.successive_halving(PLAYED, rows(), min_steps=least, max_steps=STEPS, eta=eta, batch=batch)
+    found = jb.successive_halving(
+        PLAYED, rows(), min_steps=least, max_steps=STEPS, eta=eta, execution=jb.Execution(batch=batch)
+    )
     steps = [least]
     while steps[-1] * eta < STEPS:
         steps.append(steps[-1] * eta)
@@ -154,7 +157,7 @@ def test_a_score_that_is_not_finite_never_goes_on():
     table[[0, 2, 4], 1] = np.nan, np.inf, -np.inf
     table[3, 2] = np.nan
     trainee = replayed(table)
-    found = jb.successive_halving(trainee, rows(6), min_steps=1, max_steps=9, eta=2, batch=1)
+    found = jb.successive_halving(trainee, rows(6), min_steps=1, max_steps=9, eta=2, execution=jb.Execution(batch=1))
     assert [found.history["config"][found.history["batch"] == i].tolist() for i in range(3)] == [
         [0, 1, 2, 3, 4, 5],
         [1, 3, 5],
@@ -168,7 +171,9 @@ def test_a_score_that_is_not_finite_never_goes_on():
         ValueError,
         match=r"after 2 steps no score is finite with \|score\| <= 1e150, of 3 configurations \(configuration 1:",
     ):
-        jb.successive_halving(replayed(table), rows(6), min_steps=1, max_steps=4, eta=2, batch=1)
+        jb.successive_halving(
+            replayed(table), rows(6), min_steps=1, max_steps=4, eta=2, execution=jb.Execution(batch=1)
+        )
 
 
 @pytest.mark.parametrize("eta", [2, 3, 5])
@@ -202,7 +207,7 @@ def test_81_and_3_under_both_readings():
         score=lambda state, config: state,
     )
     for rule in ("formula", "floor"):
-        found = jb.hyperband(trainee, sample, rungs=rule, batch=64)
+        found = jb.hyperband(trainee, sample, rungs=rule, execution=jb.Execution(batch=64))
         counts = np.bincount(found.history["batch"]).tolist()
         assert counts == [n for bracket in alive[rule] for n in bracket]
         assert found.index == np.argmax(found.configs.columns[0])
@@ -231,9 +236,15 @@ def test_a_kill_at_any_rung_changes_nothing(tmp_path, monkeypatch, search):
 
     def play(directory):
         if search == "hyperband":
-            return jb.hyperband(trainee, drawn, max_steps=4, eta=2, directory=directory)
+            return jb.hyperband(trainee, drawn, max_steps=4, eta=2, execution=jb.Execution(directory=directory))
         return jb.successive_halving(
-            trainee, DIVERGES, min_steps=1, max_steps=8, eta=2, repeats=2, batch=4, directory=directory
+            trainee,
+            DIVERGES,
+            min_steps=1,
+            max_steps=8,
+            eta=2,
+            repeats=2,
+            execution=jb.Execution(batch=4, directory=directory),
         )
 
     def killing(path, arrays):
@@ -263,7 +274,7 @@ def test_a_kill_at_any_rung_changes_nothing(tmp_path, monkeypatch, search):
 def test_a_directory_of_another_search(tmp_path):
     def play(trainee=PLAYED, configs=None, **more):
         options = {"min_steps": 3, "max_steps": 9, "batch": 64, "directory": tmp_path} | more
-        return jb.successive_halving(trainee, rows() if configs is None else configs, **options)
+        return jb.successive_halving(trainee, rows() if configs is None else configs, **records(**options))
 
     play()
     others = {
@@ -285,7 +296,7 @@ def test_a_directory_of_another_search(tmp_path):
 
 def halving(trainee=PLAYED, configs=None, **more):
     return jb.successive_halving(
-        trainee, rows() if configs is None else configs, **({"min_steps": 1, "max_steps": 9} | more)
+        trainee, rows() if configs is None else configs, **records(**{"min_steps": 1, "max_steps": 9} | more)
     )
 
 

@@ -12,9 +12,9 @@ import pytest
 
 from jaxbandit.base.contract import Algorithm, Outcome, Phases, Replan
 from jaxbandit.decide.loading import load
-from jaxbandit.engine.driver import drive
+from jaxbandit.engine.driver import programs
 from jaxbandit.engine.driver.execution import Execution
-from jaxbandit.engine.driver.horizon import simulate_cell
+from jaxbandit.engine.driver.simulate import simulate_cell
 from jaxbandit.engine.layout import compiled
 from jaxbandit.engine.rounds import keys
 from jaxbandit.engine.rounds.single import SingleRun
@@ -87,6 +87,14 @@ def altered(algorithm, apply):
     return algorithm._replace(replan=algorithm.replan._replace(apply=apply))
 
 
+def late_by(late):
+    def pair(means):
+        algorithm, environment = make(means)
+        return algorithm._replace(replan=algorithm.replan._replace(late=late)), environment
+
+    return pair
+
+
 OPTIONS = {"horizon": 150, "num_runs": 200}
 
 
@@ -105,7 +113,7 @@ def same(a, b, runs=None):
 def test_equals_one_run_after_the_other(late):
     """The contract, written as a plain loop: a new plan before the round that asks, or at most `late` rounds after."""
     number, horizon = 3, 100
-    many = simulate_cell(make, MEANS, horizon=horizon, num_runs=number, replan_late=late)
+    many = simulate_cell(late_by(late), MEANS, horizon=horizon, num_runs=number)
     run = SingleRun(make, jnp.asarray(MEANS), "threefry4x32")
     assert not run.state_varies.round and run.state_varies.planned
     algorithm = make(MEANS)[0]
@@ -134,8 +142,8 @@ def test_numbers_do_not_depend_on_the_tile_or_the_workers(whole, tile, workers):
 
 
 def test_numbers_do_not_depend_on_the_chunk(whole, monkeypatch):
-    monkeypatch.setattr(drive, "FIRST_BLOCKS", 1)
-    monkeypatch.setattr(drive, "CALL_SECONDS", 0.0)
+    monkeypatch.setattr(programs, "FIRST_BLOCKS", 1)
+    monkeypatch.setattr(programs, "CALL_SECONDS", 0.0)
     same(whole, simulate_cell(make, MEANS, **OPTIONS))
 
 
@@ -153,7 +161,7 @@ def test_numbers_do_not_depend_on_the_number_of_devices(whole, tmp_path):
         import sys, jax, numpy as np
         jax.config.update("jax_num_cpu_devices", 2)
         sys.path.insert(0, sys.argv[1])
-        from jaxbandit.engine.driver.horizon import simulate_cell
+        from jaxbandit.engine.driver.simulate import simulate_cell
         from test_horizon_replan import MEANS, OPTIONS, make
 
         r = simulate_cell(make, MEANS, **OPTIONS)
@@ -171,16 +179,16 @@ class Interrupted(Exception):
 
 
 def test_interrupted_and_resumed(whole, tmp_path, monkeypatch):
-    monkeypatch.setattr(drive, "FIRST_BLOCKS", 1)
-    monkeypatch.setattr(drive, "CALL_SECONDS", 0.0)
+    monkeypatch.setattr(programs, "FIRST_BLOCKS", 1)
+    monkeypatch.setattr(programs, "CALL_SECONDS", 0.0)
 
     def stop(steps):
         raise Interrupted
 
     with pytest.raises(Interrupted):
         simulate_cell(make, MEANS, **OPTIONS, execution=Execution(directory=tmp_path, progress=stop))
-    with pytest.raises(ValueError, match="of another simulation"):
-        simulate_cell(make, MEANS, **OPTIONS, execution=Execution(directory=tmp_path), replan_late=1)
+    with pytest.raises(ValueError, match="of another simulation: replan_late 0, here 1"):
+        simulate_cell(late_by(1), MEANS, **OPTIONS, execution=Execution(directory=tmp_path))
     rest = simulate_cell(make, MEANS, **OPTIONS, execution=Execution(directory=tmp_path))
     same(whole, rest)
     assert rest.run_steps < whole.run_steps and rest.kinds_mean.tobytes() == whole.kinds_mean.tobytes()
@@ -224,15 +232,15 @@ def test_a_plan_that_changes_a_type_is_named():
 
 def test_how_late_is_judged():
     for late in (-1, 1.5, True):
-        with pytest.raises(ValueError, match="simulate: replan_late = "):
-            simulate_cell(make, MEANS, horizon=10, num_runs=2, replan_late=late)
+        with pytest.raises(ValueError, match=r"algorithm: replan\.late = "):
+            simulate_cell(late_by(late), MEANS, horizon=10, num_runs=2)
 
 
 @pytest.mark.quickly_compiled
 def test_rounds_by_kind_are_kept_with_the_result(tmp_path):
     algorithm, environment = make(MEANS)
-    options = {"horizon": 30, "num_runs": 64, "progress": False}
-    full, lean = (simulate(algorithm, environment, **options, per_run=keep) for keep in (True, False))
+    options = {"horizon": 30, "num_runs": 64}
+    full, lean = (simulate(algorithm, environment, **options, keep=keep) for keep in (("runs",), ()))
     kinds = full.arrays["kinds"]
     assert kinds.shape == (64, 2) and (kinds.sum(1) == 30).all() and len(np.unique(kinds[:, 0])) > 1
     np.testing.assert_allclose(lean.arrays["kinds_mean"], kinds.mean(0))

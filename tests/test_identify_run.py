@@ -177,10 +177,10 @@ def test_an_interrupted_cell_goes_on(tmp_path, whole):
 
 @pytest.mark.slow
 def test_identify_and_sweep_equal_the_experiment(whole):
-    world = gaussian([1.0, 0.0], sigma=0.5)
+    world = gaussian([1.0, 0.0], sigma=0.5).named("easy")
     options = {"num_runs": 70, "max_rounds": 100}
     algorithm = functools.partial(lucb, 2, threshold="heuristic", sigma=0.5)
-    alone = identify(algorithm(), world, **options, delta=0.05, name="lucb", instance="easy", progress=False)
+    alone = identify(algorithm(), world, **options, delta=0.05)
     np.testing.assert_array_equal(alone.arrays["samples"], whole[0].arrays["samples"])
     assert (alone.algorithm, alone.instance) == ("lucb", "easy")
     assert alone.guarantee == {"delta": 0.05, "epsilon": 0.0, "m": 1, "proved": False}
@@ -217,9 +217,9 @@ def test_an_instance_can_be_swept(monkeypatch):
 
 def test_what_is_told_wrongly_is_warned_of(tmp_path, calls):
     algorithms = [{"type": "lingape", "theta_norm": 1.5, "sigma": 0.5}, {"type": "lucb", "epsilon": 0.1}]
-    with pytest.raises(BadInput, match=r"sigma must be at least 1; any_rewards = true"):
+    with pytest.raises(BadInput, match=r"sigma must be at least 1; allow = \[\"rewards\"\]"):
         experiment(instance=SOARE[:1], algorithm=algorithms)
-    misled = experiment(instance=SOARE[:1], algorithm=algorithms, any_rewards=True)
+    misled = experiment(instance=SOARE[:1], algorithm=algorithms, allow=["rewards"])
     norm, sigma = warnings_of(misled)
     assert "0.2/lingape: theta_norm = 1.5" in norm and "instance is 2;" in norm and "sigma = 0.5" in sigma
     results = running.run_experiment(misled, tmp_path / "out", execution=QUIET)
@@ -307,8 +307,8 @@ def test_command_line(tmp_path, monkeypatch, capsys):
     wrong = ["--set", "algorithm.lucb.sigma=0.1", "--set", "runs=2", "--out", "wrong"]
     assert cli.main(["run", "stop.toml", *wrong]) == 2
     err = capsys.readouterr().err
-    assert err.count("\n") == 1 and "sigma must be at least 0.5; any_rewards = true plays it" in err
-    assert cli.main(["run", "stop.toml", *wrong, "--set", "any_rewards=true"]) == 0
+    assert err.count("\n") == 1 and 'sigma must be at least 0.5; allow = ["rewards"] plays it' in err
+    assert cli.main(["run", "stop.toml", *wrong, "--set", 'allow=["rewards"]']) == 0
     assert capsys.readouterr().err.startswith("jaxbandit: warning: easy/lucb: sigma = 0.1")
 
 

@@ -18,7 +18,7 @@ from jax.extend.core import Jaxpr
 
 from jaxbandit.algorithms import ucb1
 from jaxbandit.engine.driver.execution import Execution
-from jaxbandit.engine.driver.horizon import simulate_cell
+from jaxbandit.engine.driver.simulate import simulate_cell
 from jaxbandit.engine.storage import checkpoint, directories, identity
 from jaxbandit.engine.storage import files as storage
 from jaxbandit.engine.storage.json_files import read_json, write_json
@@ -44,7 +44,6 @@ def test_what_differs_is_named(tmp_path):
     refused("seed 0, here 1", seed=1)
     refused("horizon 100, here 101", horizon=101)
     refused(r"the recorded rounds \(checkpoints\) differ", checkpoints=[100])
-    refused("replan_late 0, here 2", replan_late=2)
     refused("generator threefry4x32, here threefry2x32", implementation="threefry2x32")
     refused("precision float32, here float64", precision="float64")
     refused("the arguments of algorithm or environment differ", means=MEANS + 0.01)

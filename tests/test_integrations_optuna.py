@@ -9,6 +9,7 @@ from collections import Counter
 import numpy as np
 import optuna
 import pytest
+from records import records
 from reference.unknown_variance import squared_radius
 
 import jaxbandit as jb
@@ -29,7 +30,7 @@ def race(num_arms):
 
 
 def sampler(**given):
-    return BanditSampler(CONFIGS, race(len(CONFIGS)), **given)
+    return BanditSampler(CONFIGS, race(len(CONFIGS)), **records(**given))
 
 
 def score(arm, index):
@@ -126,7 +127,7 @@ def test_a_study_goes_on_with_a_new_sampler(session):
     assert pulls(found) == session[1]
     assert certificate(found).means.tolist() == jb.certificate(session[0]).means.tolist()
     with pytest.raises(ValueError, match="growth = True, but the first sampler of the study did not announce it"):
-        study(BanditSampler(CONFIGS, epsilon=0.01, growth=True), **place).optimize(objective, n_trials=1)
+        study(BanditSampler(CONFIGS, growth=True, goal=0.01), **place).optimize(objective, n_trials=1)
     # The trial of the refused is not left behind as a running one.
     assert found.trials[-1].state == optuna.trial.TrialState.FAIL
 
@@ -286,7 +287,7 @@ def achieved_by_hand(samples, best, log_alpha, first=0):
 
 def test_a_budget_ends_with_what_is_known():
     """At the first trials nothing, and then what the differences of all values give by hand; epsilon is an output."""
-    found, known = study(BanditSampler(CONFIGS, min_trainings=1)), []
+    found, known = study(BanditSampler(CONFIGS, goal=jb.Goal(min_trainings=1))), []
     for budget in (4, 2, 30, 12):
         found.optimize(objective, n_trials=budget, callbacks=[StopAtCertificate()])
         known += [certificate(found)]
@@ -295,7 +296,7 @@ def test_a_budget_ends_with_what_is_known():
     by_hand = achieved_by_hand(values(found), 3, np.log(0.05 / 5))
     assert known[3].recommendation.tolist() == [3] and 0 < known[3].achieved < 0.2
     np.testing.assert_allclose(known[3].achieved, by_hand, rtol=1e-9)
-    end = until_certified(study(BanditSampler(CONFIGS, epsilon=0.02)))
+    end = until_certified(study(BanditSampler(CONFIGS, goal=0.02)))
     assert certificate(end).stopped and certificate(end).achieved <= 0.02 and min(certificate(end).pulls) >= 14
 
 
@@ -304,11 +305,11 @@ def test_another_epsilon_goes_on_from_the_same_trials():
     place = {"storage": optuna.storages.InMemoryStorage(), "study_name": "one", "load_if_exists": True}
     counts = []
     for epsilon in (0.1, 0.05, 0.01):
-        found = until_certified(study(BanditSampler(CONFIGS, epsilon=epsilon), **place))
+        found = until_certified(study(BanditSampler(CONFIGS, goal=epsilon), **place))
         counts += [len(found.trials)]
         assert certificate(found).stopped and certificate(found).achieved <= epsilon
     assert counts[0] < counts[2] and len(set(pulls(found))) == counts[2]
-    at_once = until_certified(study(BanditSampler(CONFIGS, epsilon=0.01)))
+    at_once = until_certified(study(BanditSampler(CONFIGS, goal=0.01)))
     assert set(pulls(at_once)) == set(pulls(found))
     assert certificate(at_once).table() == certificate(found).table()
 
@@ -318,10 +319,10 @@ def test_a_study_with_more_configurations_uses_every_trial(how):
     """Newcomers that may depend on values meet the others on indices that nobody has used, at half the level."""
     place = {"storage": optuna.storages.InMemoryStorage(), "study_name": "one", "load_if_exists": True}
     options = {"epsilon": 0.015, "growth": how == "announced"}
-    before = until_certified(study(BanditSampler(CONFIGS[:3], **options), **place))
+    before = until_certified(study(BanditSampler(CONFIGS[:3], **records(**options)), **place))
     old, known = pulls(before), certificate(before).pulls.tolist()
     used = 1 + max(index for _, index in old)
-    found = study(BanditSampler(CONFIGS[::-1], **options, blind=how == "blind"), **place)
+    found = study(BanditSampler(CONFIGS[::-1], blind=how == "blind", **records(**options)), **place)
     assert certificate(found).pulls.tolist() == [0, 0, 0, *known[::-1]]
     shown = certificate(until_certified(found))
     assert pulls(found)[: len(old)] == old and len(set(pulls(found))) == len(found.trials)
@@ -331,11 +332,11 @@ def test_a_study_with_more_configurations_uses_every_trial(how):
     assert found.trials[-1].params["lr"] in (0.01, 0.1, 0.001) and shown.pulls[:3].min() > 0
     np.testing.assert_allclose(shown.guarantee.delta, 0.05 if how == "announced" else 0.075)
     assert any("3 of 6 configurations were added to the study later" in line for line in shown.notes)
-    less = certificate(study(BanditSampler(CONFIGS[:2], **options), **place))
+    less = certificate(study(BanditSampler(CONFIGS[:2], **records(**options)), **place))
     assert len(less.pulls) == 6 and less.recommendation[0] < 2 and "(not in the sampler)" in less.names[2]
     assert less.achieved > shown.achieved  # the best of all that ever entered is what counts
     assert len(certificate(before).pulls) == 6  # its sampler learns of what another one has added
-    other = certificate(study(BanditSampler(CONFIGS, delta=0.2), **place))
+    other = certificate(study(BanditSampler(CONFIGS, goal=jb.Goal(delta=0.2)), **place))
     assert any(line.startswith("the first sampler of the study had delta = 0.05") for line in other.notes)
     np.testing.assert_allclose(other.guarantee.delta, 0.2 if how == "announced" else 0.3)
 
@@ -343,8 +344,8 @@ def test_a_study_with_more_configurations_uses_every_trial(how):
 def test_a_sampler_tries_its_own_configurations_only():
     """The others of the study stay rivals with the values that they have, which may be enough."""
     place = {"storage": optuna.storages.InMemoryStorage(), "study_name": "one", "load_if_exists": True}
-    until_certified(study(BanditSampler(CONFIGS, epsilon=0.03), **place))
-    assert (own := BanditSampler(CONFIGS[2:4], epsilon=0.03)).stopped(study(own, **place))
+    until_certified(study(BanditSampler(CONFIGS, goal=0.03), **place))
+    assert (own := BanditSampler(CONFIGS[2:4], goal=0.03)).stopped(study(own, **place))
     found = study(BanditSampler(CONFIGS[:2]), **place)
     before = len(found.trials)
     found.optimize(objective, n_trials=6)
@@ -390,7 +391,9 @@ def tpe_study(pruned=False, running=False):
 
 
 def opened(found, **given):
-    return optuna.load_study(study_name="one", storage=found._storage, sampler=BanditSampler(CONFIGS, **given))
+    return optuna.load_study(
+        study_name="one", storage=found._storage, sampler=BanditSampler(CONFIGS, **records(**given))
+    )
 
 
 def by_config(found):
@@ -459,7 +462,7 @@ def test_failures_are_counted():
             raise optuna.TrialPruned
         return math.nan if turn in (7, 8) else value
 
-    shown = certificate(until_certified(study(BanditSampler(CONFIGS, epsilon=0.02)), fragile))
+    shown = certificate(until_certified(study(BanditSampler(CONFIGS, goal=0.02)), fragile))
     told = [line for line in shown.notes if "trials failed" in line]
     assert sum(int(line.split(": ")[1].split()[0]) for line in told) == 2
     assert sum(int(line.split("and ")[1].split()[0]) for line in told) == 2
@@ -467,7 +470,9 @@ def test_failures_are_counted():
     assert "no training failed" not in shown.assumptions
     assert any("first trial that was neither pruned nor failed" in line for line in shown.assumptions)
     turns = iter(range(10**6))
-    shown = certificate(until_certified(study(BanditSampler(CONFIGS, epsilon=0.02, on_failure=0.7)), fragile))
+    shown = certificate(
+        until_certified(study(BanditSampler(CONFIGS, goal=jb.Goal(epsilon=0.02, on_failure=0.7))), fragile)
+    )
     assert any("0 trials failed and 1 were pruned, and have the value 0.7" in line for line in shown.notes)
     assert not shown.guarantee.proved and "a failed training counts as the score 0.7" in shown.assumptions
 
@@ -480,13 +485,13 @@ def test_a_loss_in_a_known_range_is_its_mirror_image_for_the_rule():
     losses = [np.mean([1 - min(score(arm, i), 1) for i in range(n)]) for arm, n in enumerate(shown.pulls.tolist())]
     np.testing.assert_allclose(shown.means, losses, rtol=1e-12)
     assert (shown.low <= shown.means).all() and (shown.means <= shown.high).all()
-    by_range = BanditSampler(CONFIGS, score_range=(0, 1), quantile=None)
+    by_range = BanditSampler(CONFIGS, goal=jb.Goal(score_range=(0, 1), quantile=None))
     assert "must be in [0, 1], given by score_range" in ends(study(by_range), lambda trial: objective(trial) + 1)
 
 
 @pytest.mark.slow
 def test_medians_are_compared_if_asked_for():
-    found = study(BanditSampler(CONFIGS, quantile=0.5, epsilon=0.05))
+    found = study(BanditSampler(CONFIGS, goal=jb.Goal(quantile=0.5, epsilon=0.05)))
     shown = certificate(until_certified(found))
     assert shown.statistic == "median" and shown.stopped and shown.achieved <= 0.05
     for arm in range(6):
@@ -559,7 +564,7 @@ def test_an_objective_that_does_not_fit_is_refused_in_one_line(case):
 
 BAD = {
     "no configuration": (([],), "BanditSampler: configs has 0 configurations, must have at least 2"),
-    "delta": ((CONFIGS, None, {"delta": 0}), "BanditSampler: delta = 0, must be a number in (0, 1)"),
+    "delta": ((CONFIGS, None, {"delta": 0}), "Goal: delta = 0, must be a number in (0, 1)"),
     "two deltas": (
         (CONFIGS[:6], race(6), {"delta": 0.01}),
         "BanditSampler: delta = 0.01 is given with rule = paired_race, which has delta = 0.05; "
@@ -569,16 +574,16 @@ BAD = {
     "reuse": ((CONFIGS, None, {"reuse": 1}), "BanditSampler: reuse = 1, must be true or false"),
     "a range and a quantile": (
         (CONFIGS, None, {"quantile": 0.5, "score_range": (0, 1)}),
-        "BanditSampler: quantile and score_range are both given; give one of them",
+        "Goal: quantile and score_range are both given; give one of them",
     ),
     "arms": ((CONFIGS[:4], race(6)), "BanditSampler: rule has 6 arms, must have one for each of 4 configurations"),
     "on_failure": (
         (CONFIGS, race(6), {"on_failure": math.nan}),
-        "BanditSampler: on_failure = nan, must be a number in [-1e+150, 1e+150]",
+        "Goal: on_failure = nan, must be a number in [-1e+150, 1e+150]",
     ),
     "huge on_failure": (
         (CONFIGS, race(6), {"on_failure": 1e160}),
-        "BanditSampler: on_failure = 1e+160, must be a number in [-1e+150, 1e+150]",
+        "Goal: on_failure = 1e+160, must be a number in [-1e+150, 1e+150]",
     ),
 }
 
@@ -588,7 +593,7 @@ def test_bad_arguments_are_refused_in_one_line(case):
     (configs, *rest), message = BAD[case]
     options = rest.pop() if rest and isinstance(rest[-1], dict) else {}
     with pytest.raises(ValueError) as refusal:
-        BanditSampler(configs, *rest, **options)
+        BanditSampler(configs, *rest, **records(**options))
     assert str(refusal.value) == message
 
 
@@ -623,11 +628,11 @@ def test_other_studies_are_refused_in_one_line():
 )
 def test_what_is_no_list_of_configurations_is_refused_in_one_line(configs, said):
     with pytest.raises(ValueError, match=said) as caught:
-        BanditSampler(configs, epsilon=0.1)
+        BanditSampler(configs, goal=0.1)
     message = str(caught.value)
     assert message.startswith("BanditSampler: configs") and "\n" not in message and len(message) < 250
 
 
 @pytest.mark.parametrize("configs", [({"x": i} for i in range(2)), ({"x": 1}, {"x": 1.0}), [{"x": 1}, {"y": 1}]])
 def test_any_iterable_of_different_configurations_is_taken(configs):
-    BanditSampler(configs, epsilon=0.1)
+    BanditSampler(configs, goal=0.1)

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
+from records import records
 from tiers import a_few
 
 import jaxbandit as jb
@@ -96,14 +97,14 @@ def tuned(scores, **given):
         return float(scores[config["arm"], places.setdefault(seed, len(places)) % scores.shape[1]])
 
     configs = [{"arm": 0}, {"arm": 1}]
-    found = jb.tune(train, configs, max_trainings=2 * scores.shape[1], progress=False, **given)
+    found = jb.tune(train, configs, **records(max_trainings=2 * scores.shape[1], progress=False, **given))
     return of_certificate(found.certificate)
 
 
-def ab(scores, **given):
+def ab(scores):
     names = np.tile(["A", "B"], scores.shape[1])
     log = {"variant": names, "outcome": scores.T.ravel()}
-    found = jb.ab(log, control="A", **given)
+    found = jb.ab(log, control="A")
     sides = [(v.low, v.mean, v.high) for v in found.variants]
     sides += [(v.difference_low, v.difference, v.difference_high) for v in found.variants if v.name != "A"]
     low, estimate, high = map(np.array, zip(*sides, strict=True))

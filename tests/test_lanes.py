@@ -16,7 +16,7 @@ from jaxbandit.algorithms.exploration.icb import icb
 from jaxbandit.algorithms.exploration.presets import lingape, lucb
 from jaxbandit.base.batches import Batch
 from jaxbandit.base.contract import Algorithm, Outcome, Replan
-from jaxbandit.engine.driver import drive, queues
+from jaxbandit.engine.driver import programs, until_stop
 from jaxbandit.engine.driver.execution import Execution
 from jaxbandit.engine.driver.identify import identify_cell
 from jaxbandit.engine.rounds.stopping import StoppingRun
@@ -219,7 +219,7 @@ def test_two_workers_with_linear_algebra_end():
         import jaxbandit as jb
         algorithm = jb.algorithms.saqm(24, k=6, schedule="every", epsilon=50.0)  # stops at its first look
         world = jb.environments.full_bandit(np.linspace(0, 1, 24), 6)
-        result = jb.identify(algorithm, world, num_runs=128, max_rounds=100, workers=2)
+        result = jb.identify(algorithm, world, num_runs=128, max_rounds=100, execution=jb.Execution(workers=2))
         print(len(result.samples()))
         """
     done = subprocess.run(
@@ -306,8 +306,8 @@ def test_lanes_without_runs_are_few():
 
 @pytest.mark.slow
 def test_the_last_runs_go_on_with_fewer_lanes(monkeypatch):
-    monkeypatch.setattr(queues, "COMPILE_SECONDS", 0.0)
-    monkeypatch.setattr(drive, "CALL_SECONDS", 0.0)
+    monkeypatch.setattr(until_stop, "COMPILE_SECONDS", 0.0)
+    monkeypatch.setattr(programs, "CALL_SECONDS", 0.0)
 
     def make(means):
         algorithm = make_race(means)[0]
@@ -419,14 +419,14 @@ PROGRAM = f"""
     import sys
     sys.path.insert(0, {os.path.dirname(__file__)!r})
     import jax, numpy as np
-    from jaxbandit.engine.driver import drive
+    from jaxbandit.engine.driver import programs
     from jaxbandit.engine.driver.execution import Execution
     from jaxbandit.engine.driver.identify import identify_cell
     from jaxbandit.engine.layout import sizes
     from jaxbandit.engine.storage import checkpoint
     from test_lanes import make_lucb, make_super_arms, same, MEANS
     checkpoint.SAVE_SECONDS = 0.0
-    drive.CALL_SECONDS = 0.02
+    programs.CALL_SECONDS = 0.02
 """
 
 

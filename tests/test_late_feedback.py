@@ -157,14 +157,12 @@ def test_delayed_kl_ucb_on_the_coin_table():
     np.testing.assert_array_equal(actions[:first], expected)
 
 
-SOLVERS = ("oam", "oam_practical", "ossb")  # of an allocation: they replan
 FIXED = [
     name
-    for name, entry in ALGORITHMS.items()
-    if entry.kind == "simulate" and name not in ("oam_practical", *parts.ALIKE)
-    if entry.setting not in (*parts.WORLDS, "contexts")
-]  # oam_practical is an oam, and what has an action or feedback of its own cannot be wrapped
-QUICK = ("kl_ucb", "cucb")
+    for name in parts.ONE_OF_EACH_FORM
+    if ALGORITHMS[name].kind == "simulate" and ALGORITHMS[name].setting not in (*parts.WORLDS, "contexts")
+]  # what has an action or feedback of its own cannot be wrapped
+QUICK = ("kl_ucb", "escb")
 
 
 def by_hand(algorithm, rewards):
@@ -188,7 +186,7 @@ def by_hand(algorithm, rewards):
 )
 def test_nothing_late_changes_no_byte(name):
     """Algorithms of every form for a horizon: alone, with random delays of 0, and in batches of one round."""
-    rounds = 4 if name in SOLVERS else 12
+    rounds = 4 if name == "oam_practical" else 12  # which solves for an allocation, and replans
     plain, rewards = parts.algorithm(name), jnp.asarray(np.random.default_rng(1).random((rounds, 3)), jnp.float32)
     parts_of = {f: jax.jit(getattr(plain, f)) for f in ("init", "noise", "select", "update", "pulls")}
     if plain.replan is not None:

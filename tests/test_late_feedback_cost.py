@@ -11,7 +11,7 @@ from jaxbandit.algorithms.feedback.delayed import delayed
 from jaxbandit.algorithms.feedback.grids import geometric_grid, minimax_grid
 from jaxbandit.algorithms.fixed_budget.sequential_halving import sequential_halving
 from jaxbandit.algorithms.regret.index_policy import index_policy
-from jaxbandit.engine.driver.horizon import simulate_cell
+from jaxbandit.engine.driver.simulate import simulate_cell
 from jaxbandit.environments.stationary.bernoulli import bernoulli
 from jaxbandit.environments.stationary.gaussian import gaussian
 from jaxbandit.support.numerics import as_float

@@ -10,7 +10,7 @@ from jaxbandit.algorithms.regret.lin_ts import lin_ts
 from jaxbandit.algorithms.regret.lin_ucb import lin_ucb
 from jaxbandit.algorithms.regret.linear_policy import linear_level
 from jaxbandit.engine.driver.execution import Execution
-from jaxbandit.engine.driver.horizon import simulate_cell
+from jaxbandit.engine.driver.simulate import simulate_cell
 from jaxbandit.engine.layout import jaxprs
 from jaxbandit.environments.linear_arms.linear import linear
 from jaxbandit.environments.linear_arms.linear_contextual import linear_contextual

@@ -43,25 +43,21 @@ def _halved(of, **options):
 
 
 SEARCHES = {
-    "tune": lambda: jb.tune(score, jb.space.grid(x=[0.0, 1.0, 2.0]), epsilon=0.5, max_trainings=90),
+    "tune": lambda: jb.tune(score, jb.space.grid(x=[0.0, 1.0, 2.0]), goal=0.5, budget=90),
     "dictionaries": lambda: jb.tune(
-        score, [{"x": 0.5}, {"x": 1, "act": ("a", None)}], max_trainings=40, maximize=False
+        score, [{"x": 0.5}, {"x": 1, "act": ("a", None)}], goal=jb.Goal(maximize=False), budget=40
     ),
-    "quantile": lambda: jb.tune(score, {"x": np.arange(2.0)}, quantile=0.5, max_trainings=80),
+    "quantile": lambda: jb.tune(score, {"x": np.arange(2.0)}, goal=jb.Goal(quantile=0.5), budget=80),
     "failures": lambda: jb.tune(
-        diverges, {"x": np.arange(3.0)}, on_failure="separate", max_failure_rate=0.4, max_trainings=90
+        diverges, {"x": np.arange(3.0)}, goal=jb.Goal(on_failure="separate", max_failure_rate=0.4), budget=90
     ),
     "successive_halving": lambda: _halved(jb.successive_halving, min_steps=1, max_steps=4),
     "hyperband": lambda: jb.hyperband(TRAINEE, lambda seed, count: {"x": np.arange(count) / 8}, max_steps=4),
     "search": lambda: jb.search(
-        score,
-        {"x": jb.space.uniform_float(0.0, 1.0), "act": jb.space.choice(["a", "b"])},
-        "random",
-        max_trainings=60,
-        extra=3,
+        score, {"x": jb.space.uniform_float(0.0, 1.0), "act": jb.space.choice(["a", "b"])}, "random", extra=3, budget=60
     ),
     "search without finalists": lambda: jb.search(
-        score, {"x": jb.space.uniform_float(0.0, 1.0)}, "random", max_trainings=9, finalists=1
+        score, {"x": jb.space.uniform_float(0.0, 1.0)}, "random", finalists=1, budget=9
     ),
 }
 

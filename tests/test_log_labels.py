@@ -47,7 +47,7 @@ def test_arms_that_are_given_may_be_in_no_row_and_have_an_order():
     found = jb.evaluate(log, {"one": "arm:b", "two": lambda x: {"b": 1.0}, "three": np.tile([0.0, 1, 0], (4, 1))})
     assert found["one"].value == found["two"].value == found["three"].value == pytest.approx(1 / 3)
     assert jb.evaluate(log, "uniform").only.diagnostics.never_pulled == ("c",)
-    assert found.to_dict()["arms"] == ["c", "b", "a"] and "3 arms (c, b, a)" in found.first_line
+    assert found.to_json()["arms"] == ["c", "b", "a"] and "3 arms (c, b, a)" in found.first_line
     chances = jb.read_log(action=["A", "B"], reward=[0, 1], probabilities=np.full((2, 2), 0.5), arms=["B", "A"])
     assert chances.action.tolist() == [1, 0]
     assert jb.read_log(action=["1", "0"], reward=[0, 1], num_arms=4).arms == (0, 1, 2, 3)
@@ -62,9 +62,9 @@ def test_labels_that_cannot_be_are_refused():
             {"num_arms": 2},
             r"row 0: action = a, must be an arm: a whole number in \[0, 1\]; other arms are named by arms",
         ),
-        ({"action": ["a", "", "a"]}, "row 1: action is empty or not a number, must be the label"),
-        ({"action": [1.0, np.inf, 2.0]}, "row 1: action is inf, must be the label"),
-        ({"action": [1, None, 2]}, "row 1: action is empty"),
+        ({"action": ["a", "", "a"]}, 'row 1: action = "", must be the label'),
+        ({"action": [1.0, np.inf, 2.0]}, 'row 1: action = "inf", must be the label'),
+        ({"action": [1, None, 2]}, 'row 1: action = "None", must be the label'),
         ({"arms": ["a", "b", "a"]}, "arms = .*, must be labels that differ: a"),
         ({"arms": "ab"}, "arms = 'ab', must be a list of the labels"),
         ({"arms": ["a", "b"], "num_arms": 3}, "arms names 2 arms, must name 3"),
@@ -76,7 +76,7 @@ def test_labels_that_cannot_be_are_refused():
     log = jb.read_log(**rows, propensity=[0.5] * 3)
     for policy, message in (("arm:c", "must be uniform, or arm:LABEL with one of the arms a, b"),
                             (lambda x: {"c": 1.0}, "row 0: the function returns the arm = 'c', must be one of"),
-                            (lambda x: {"a": 0.5}, "row 0 has probabilities that sum to 0.5, must be 1"),
+                            (lambda x: {"a": 0.5}, "row 0: probabilities sum to 0.5, must sum to 1"),
                             (np.full((3, 3), 1 / 3), r"float\[3, 2\].*the arms of the log are a, b")):  # fmt: skip
         with pytest.raises(BadInput, match=message):
             jb.evaluate(log, policy)

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import jaxbandit as jb
-from jaxbandit.engine.driver.horizon import simulate_cell
+from jaxbandit.engine.driver.simulate import simulate_cell
 
 pytestmark = [pytest.mark.slow, pytest.mark.statistical]
 

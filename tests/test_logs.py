@@ -86,7 +86,7 @@ REFUSED = {
     "reward outside": ({"reward": with_entry(REWARD, 4, 1.5)}, r"row 4: reward = 1.5, must be in \[0, 1\], the range"),
     "reward below": ({"reward": with_entry(REWARD, 4, -0.1)}, "row 4: reward = -0.1"),
     "context not finite": ({"context": with_entry(CONTEXT, (7, 1), np.inf)}, "row 7: context is inf"),
-    "action not finite": ({"action": with_entry(ACTION, 5, np.nan)}, "row 5: action is empty or not a number"),
+    "action not finite": ({"action": with_entry(ACTION, 5, np.nan)}, 'row 5: action = "nan", must be the label'),
     "propensity not finite": ({"propensity": with_entry(PROPENSITY, 6, np.nan)}, "row 6: propensity is empty or not"),
     "probability not finite": (
         {"propensity": None, "probabilities": with_entry(CHANCES, (9, 1), np.inf)}, "row 9: probabilities is inf, must"
@@ -104,7 +104,7 @@ REFUSED = {
     "axes": ({"propensity": CHANCES}, r"propensity has shape \(20, 3\), must be \[n\]"),
     "no table": ({"action": "arm"}, "action = 'arm', must be an array, because no table"),
     "no numbers": ({"reward": ["a", 1]}, "reward = .*, must be an array of numbers"),
-    "range": ({"rewards": (1, 1)}, r"rewards = \(1, 1\), must be two numbers"),
+    "range": ({"rewards": (1, 1)}, r"rewards = \(1, 1\), must be two finite numbers"),
     "not available": (
         {"available": with_entry(OFFERED, (0, ACTION[0]), 0)}, "row 0: action = 0, must be an arm that is available"
     ),

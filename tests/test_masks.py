@@ -180,9 +180,9 @@ def test_a_rule_that_ignores_the_mask_is_refused_unless_it_is_allowed():
         jb.simulate(jb.algorithms.dmed(NUM_ARMS), world, horizon=20, num_runs=3)
     assert str(caught.value) == (
         "dmed ignores which arms are available in sleeping: choose a rule that takes an Offer, such as ucb1; "
-        "any_context = true plays it all the same"
+        'allow = ["context"] plays it all the same'
     )
-    found = jb.simulate(jb.algorithms.dmed(NUM_ARMS), world, horizon=20, num_runs=3, any_context=True)
+    found = jb.simulate(jb.algorithms.dmed(NUM_ARMS), world, horizon=20, num_runs=3, allow=("context",))
     assert found.any_context and found.to_json()["any_context"] and "ignored the context" in found.notes()[0]
 
 

@@ -169,5 +169,5 @@ def test_the_experiment_of_the_guide_runs(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     Path("guide_of_metrics.py").write_text(module, encoding="utf-8")
     Path("prices.toml").write_text(text.replace("mine:", "guide_of_metrics:"), encoding="utf-8")
-    results = jb.run("prices.toml", runs=3, horizon=50, progress=False)
+    results = jb.run("prices.toml", runs=3, horizon=50, execution=jb.Execution(progress=False))
     assert results[0].metrics == ("reward", "mean_variance(1.0)", "cost")

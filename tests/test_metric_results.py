@@ -41,7 +41,7 @@ METRICS = {"switches": jb.metrics.switches, "cost": one_arm, "odd": odd, "last":
 
 
 def play(rule="ucb1", **more):
-    given = OPTIONS | {"metrics": METRICS, "keep_states": True} | more
+    given = OPTIONS | {"metrics": METRICS, "keep": ("runs", "states")} | more
     return jb.simulate(RULES[rule], WORLD, **given)
 
 
@@ -52,14 +52,14 @@ def found():
 
 @pytest.fixture(scope="module")
 def other():
-    return play("thompson", keep_states=False)
+    return play("thompson", keep=("runs",))
 
 
 def test_regret_is_the_same_with_and_without_metrics(found):
     alone = jb.simulate(RULES["ucb1"], WORLD, **OPTIONS)
     for name, array in alone.arrays.items():
         assert array.tobytes() == found.arrays[name].tobytes(), name
-    assert set(found.identity) - set(alone.identity) == {"metrics", "keep_states"}
+    assert set(found.identity) - set(alone.identity) == {"metrics", "states"}
     assert {k for k in alone.identity if alone.identity[k] != found.identity[k]} == {"program"}
 
 
@@ -83,13 +83,13 @@ def test_the_same_bytes_however_runs_are_played(found, how):
 
 def test_a_metric_without_a_name_in_a_module_is_not_sent_to_workers():
     with ThreadPoolExecutor(1) as pool, pytest.raises(BadInput, match=r"metric x must be a function of a module that"):
-        play(metrics={"x": lambda r: 1.0}, executor=pool)
+        play(metrics={"x": lambda r: 1.0}, execution=jb.Execution(executor=pool))
     with ThreadPoolExecutor(1) as pool, pytest.raises(BadInput, match=r"metric x must be .*, but it is Metric$"):
-        play(metrics={"x": jb.metrics.mean_variance(1.0)}, executor=pool)
+        play(metrics={"x": jb.metrics.mean_variance(1.0)}, execution=jb.Execution(executor=pool))
 
 
 def test_means_alone_are_the_means_of_all_runs(found):
-    means = play(per_run=False)
+    means = play(keep=["states"])
     assert {"regret", "metric/cost"}.isdisjoint(means.arrays) and means.states.means.shape == (150, 3)
     for name in found.metrics:
         assert means.counted_in(name) == found.counted_in(name)
@@ -112,8 +112,8 @@ def test_an_interrupted_simulation_resumes_with_its_metrics(found, tmp_path):
             {"metrics": METRICS | {"last": LAST._replace(init=lambda r: jnp.int32(1))}},
             r"the program \(algorithm, .*\) diff",
         ),
-        ({"keep_states": lambda state: state.means}, r"the program \(algorithm, environment or .*\) differs"),
-        ({"keep_states": False}, r"keep_states True, here None"),
+        ({"keep": ("runs", lambda state: state.means)}, r"the program \(algorithm, environment or .*\) differs"),
+        ({"keep": ("runs",)}, r"states True, here None"),
         ({"metrics": None}, r"metrics \[.*\], here None"),
     ]:
         with pytest.raises(ValueError, match=reason):
@@ -146,7 +146,7 @@ def test_a_run_whose_metric_is_not_finite_is_left_out_of_that_metric_only(found,
 
 
 def test_a_metric_that_is_finite_in_no_run():
-    never = play(metrics={"odd": lambda r: jnp.inf}, keep_states=False)
+    never = play(metrics={"odd": lambda r: jnp.inf}, keep=("runs",))
     assert never.counted_in("odd") == 0 and never.counted == 150
     assert "no odd, because no run is valid" in str(never) and "(no valid run)" in table([never])
     assert never.to_json()["metrics"]["odd"] == {"at": [], "mean": [], "runs": 0}
@@ -205,12 +205,11 @@ def test_last_states_are_those_of_a_rollout(found):
     for run in (0, 149):
         kept = jax.tree.map(lambda leaf, run=run: leaf[run], found.states)
         jax.tree.map(functools.partial(np.testing.assert_allclose, rtol=1e-6), kept, whole(run))
-    part = play(keep_states=lambda state: state.means[2] - state.means[0], metrics=None)
+    part = play(keep=(lambda state: state.means[2] - state.means[0],), metrics=None)
     np.testing.assert_allclose(part.states, found.states.means[:, 2] - found.states.means[:, 0], rtol=1e-6)
-    with pytest.raises(
-        BadInput, match=r"^simulate: keep_states = 'yes', must be True, False or a function of a state$"
-    ):
-        play(keep_states="yes")
+    for keep in ("runs", True, ("yes",), ("states", len), (None,)):
+        with pytest.raises(BadInput, match=r'^simulate: keep = .*, must list at most "runs", and "states" or a func'):
+            play(keep=keep)
 
 
 def test_a_sweep_has_metrics():
@@ -224,7 +223,7 @@ def test_a_sweep_has_metrics():
 
 def test_more_than_half_of_the_memory_is_refused_with_its_size(monkeypatch):
     """A run takes 1 byte, 4 x 3 for each curve, 4 x 3 of pulls, and 64 of the last state of ucb1."""
-    for more, needed in [({"keep_states": False}, 1 + 6 * 12 + 12), ({"metrics": None}, 1 + 12 + 12 + 64)]:
+    for more, needed in [({"keep": ("runs",)}, 1 + 6 * 12 + 12), ({"metrics": None}, 1 + 12 + 12 + 64)]:
         asked = []
 
         def check(*given, asked=asked, **how):

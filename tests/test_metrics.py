@@ -73,7 +73,7 @@ def test_metrics_are_those_that_numpy_computes_of_a_rollout(precision):
         "regret so far": lambda r: r.regret,
         "rounds": jb.Metric(lambda start=0: jnp.int32(start), lambda n, r: n + 1, lambda n: n),
     }
-    options = {"horizon": HORIZON, "num_runs": 3, "checkpoints": marks, "precision": precision, "any_rewards": True}
+    options = {"horizon": HORIZON, "num_runs": 3, "checkpoints": marks, "precision": precision, "allow": ["rewards"]}
     found = jb.simulate(rule._replace(rewards=None), world, **options, metrics=chosen)
     with jax.enable_x64(precision == "float64"):
         play = jax.jit(lambda run: jb.rollout(jb.run_key(0, run), rule._replace(rewards=None), world, HORIZON))
@@ -172,7 +172,7 @@ def test_what_a_round_holds():
         "reward": lambda r: r.feedback == 10.0 * jb.numerics.as_float(r.action),
         "gap": lambda r: r.regret == 2.0 - jb.numerics.as_float(r.action),
     }
-    found = jb.simulate(choosing, world, horizon=20, num_runs=1, checkpoints=[20], metrics=right, any_context=True)
+    found = jb.simulate(choosing, world, horizon=20, num_runs=1, checkpoints=[20], metrics=right, allow=("context",))
     assert {name: found.moments(name)[0][-1] for name in right} == dict.fromkeys(right, 20)
 
 

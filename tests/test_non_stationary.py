@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import jaxbandit as jb
-from jaxbandit.engine.driver.horizon import simulate_cell
+from jaxbandit.engine.driver.simulate import simulate_cell
 from jaxbandit.lab.specs import spec as specs
 
 sys.path.append(str(Path(__file__).parents[1]))  # last: an installed package stays the one under test
@@ -70,7 +70,10 @@ def test_refused_in_one_line(case):
 def test_rewards_outside_the_unit_interval_are_refused(name):
     with pytest.raises(ValueError, match="is made for rewards in"):
         jb.simulate(
-            getattr(jb, name)(2, horizon=9), jb.environments.gaussian([0.1, 0.2]), horizon=9, num_runs=1, progress=False
+            getattr(jb, name)(2, horizon=9),
+            jb.environments.gaussian([0.1, 0.2]),
+            horizon=9,
+            num_runs=1,
         )
 
 

@@ -9,9 +9,9 @@ import pytest
 
 from jaxbandit.algorithms.regret.oam import KINDS, oam
 from jaxbandit.algorithms.regret.ossb import ossb
-from jaxbandit.engine.driver import tiles
+from jaxbandit.engine.driver import fixed_horizon
 from jaxbandit.engine.driver.execution import Execution
-from jaxbandit.engine.driver.horizon import simulate_cell
+from jaxbandit.engine.driver.simulate import simulate_cell
 from jaxbandit.environments.linear_arms.linear import linear
 from jaxbandit.environments.linear_arms.linear_contextual import linear_contextual
 from jaxbandit.running.sweep import sweep
@@ -79,7 +79,7 @@ def test_numbers_do_not_depend_on_the_tile(contextual):
 
 @pytest.mark.slow
 def test_a_sweep_is_one_compilation(contextual, monkeypatch):
-    monkeypatch.setattr(tiles, "SingleRun", None)  # tracing again would call it
+    monkeypatch.setattr(fixed_horizon, "SingleRun", None)  # tracing again would call it
     every = simulate_cell(make_contextual, np.float32(0.0), horizon=300, num_runs=200)  # solved anew each round
     assert (every.outcome == 0).all() and every.regret.tobytes() != contextual.regret.tobytes()
 
@@ -87,7 +87,7 @@ def test_a_sweep_is_one_compilation(contextual, monkeypatch):
 @pytest.mark.slow
 def test_an_interrupted_run_ends_with_the_same_bytes(contextual, tmp_path, monkeypatch):
     """Stopped after its first chunk, allocations and all; the second call takes them from the checkpoint."""
-    monkeypatch.setattr("jaxbandit.engine.driver.drive.FIRST_BLOCKS", 1)
+    monkeypatch.setattr("jaxbandit.engine.driver.programs.FIRST_BLOCKS", 1)
     options = {"horizon": 300, "num_runs": 200}  # compiled above
     saved = Execution(width=64, workers=1, directory=tmp_path)
 

@@ -194,7 +194,7 @@ def test_audit(own, capsys):
 
 @pytest.mark.quickly_compiled
 def test_audit_from_python(own):
-    [result] = jaxbandit.audit("stopping.toml", runs=200, progress=False)
+    [result] = jaxbandit.audit("stopping.toml", runs=200, execution=jaxbandit.Execution(progress=False))
     assert result.finding.delta == 0.1 and result.finding.runs == 200
 
 

@@ -215,7 +215,10 @@ def test_pulls_for_the_three_best_as_specified(name):
     """Within three standard errors; one seed in 300 would fail in one of the five. No run may be wrong."""
     environment, epsilons, figures = TOP[name]
     found = jb.sweep(
-        partial(jb.algorithms.paired_race, 12, m=3), environment, {"epsilon": epsilons}, num_runs=100, progress=False
+        partial(jb.algorithms.paired_race, 12, m=3),
+        environment,
+        {"epsilon": epsilons},
+        num_runs=100,
     )
     for result, (mean, error) in zip(found, figures, strict=True):
         samples = result.samples()
@@ -229,7 +232,7 @@ def test_pulls_with_a_least_number_of_rounds_as_specified():
     """Within three standard errors, which for 29 and 49 rounds are small: every run ends a few rounds after them."""
     figures = {1: (189, 3), 14: (205, 2), 29: (353, 1), 49: (588, 1)}
     rule, environment = partial(jb.algorithms.paired_race, 12, epsilon=0.01), jb.environments.fiesta(rows="common")
-    found = jb.sweep(rule, environment, {"min_pulls": list(figures)}, num_runs=200, progress=False)
+    found = jb.sweep(rule, environment, {"min_pulls": list(figures)}, num_runs=200)
     for result, (mean, error) in zip(found, figures.values(), strict=True):
         samples = result.samples()
         assert abs(samples.mean() - mean) < 3 * np.hypot(error, samples.std() / 200**0.5), (samples.mean(), mean)

@@ -6,6 +6,7 @@ import math
 import pytest
 from results_by_hand import noisy
 
+from jaxbandit.engine.driver.execution import Execution
 from jaxbandit.lab.papers import figure_experiments, own_instances, paper, verdict
 from jaxbandit.lab.papers.measures import Quantity
 from jaxbandit.lab.specs.spec import parse
@@ -100,6 +101,8 @@ def test_bounds_of_kl_ucb_plus_plus_are_those_of_the_theorems():
     [("sda", "gaussian", {"1.2", "3.2"}), ("kl_ucb_plus_plus", "clear", {"3.3", "ours-4"})],
 )
 def test_reproduce_one_figure(tmp_path, name, figure, claims):
-    found = paper.reproduce(name, figure, out=tmp_path / "out", runs=64, horizon=500, progress=False)
+    found = paper.reproduce(
+        name, figure, out=tmp_path / "out", runs=64, horizon=500, execution=Execution(progress=False)
+    )
     assert {claim["id"] for claim in found.summary["claims"]} == claims
     assert found.summary["published"] == [] and len(found.figures) == len(read(name)[1]["figures"][figure]["instances"])

@@ -10,6 +10,7 @@ import pytest
 from results_by_hand import stopping
 
 from jaxbandit.algorithms.exploration.super_arms import uniform_inverse
+from jaxbandit.engine.driver.execution import Execution
 from jaxbandit.engine.storage import files as storage
 from jaxbandit.engine.storage.json_files import read_json
 from jaxbandit.lab.papers import figure_experiments, own_instances, paper, verdict
@@ -140,7 +141,7 @@ def test_claims_on_shares_from_below():
 
 @pytest.mark.slow
 def test_alpha_decides_how_long_saqm_takes(tmp_path):
-    found = paper.reproduce("fullbandit", "alpha", out=tmp_path, runs=20, progress=False)
+    found = paper.reproduce("fullbandit", "alpha", out=tmp_path, runs=20, execution=Execution(progress=False))
     assert found.summary == read_json(tmp_path / "summary.json", storage.RECOMPUTE)
     verdicts = {(c["id"], c.get("reading")): c["verdict"] for c in found.summary["claims"]}
     # Hundreds of times between Theorem 1 and the certified alpha; 8 % between that and 0.9, where a run has sd 4 %.
@@ -150,7 +151,7 @@ def test_alpha_decides_how_long_saqm_takes(tmp_path):
 
 @pytest.mark.slow
 def test_tables_alone(tmp_path):
-    found = paper.reproduce("fullbandit", "table1", out=tmp_path, progress=False)
+    found = paper.reproduce("fullbandit", "table1", out=tmp_path, execution=Execution(progress=False))
     (table,) = found.summary["complexity"]
     assert [row["verdict"] for row in table["rows"]] == ["agrees"] * 6
     assert found.summary["cells"] == []

@@ -406,7 +406,9 @@ def test_oracle_reaches_table_1(lingape):
 
 @pytest.mark.slow
 def test_reproduce_end_to_end(tmp_path):
-    found = paper.reproduce("lingape", "figure2", out=tmp_path, quick=True, runs=40, progress=False)
+    found = paper.reproduce(
+        "lingape", "figure2", out=tmp_path, quick=True, runs=40, execution=Execution(progress=False)
+    )
     content = read_json(tmp_path / "summary.json", storage.RECOMPUTE)
     assert content == found.summary
     assert content["schema"] == 1
@@ -422,6 +424,8 @@ def test_reproduce_end_to_end(tmp_path):
     assert (tmp_path / "tables.txt").read_text() == f"{found.table()}\n"
     before = {p.name: p.read_bytes() for p in (tmp_path / "figure2").glob("cell-*")}
     assert len(before) == 20
-    again = paper.reproduce("lingape", "figure2", out=tmp_path, quick=True, runs=40, progress=False)
+    again = paper.reproduce(
+        "lingape", "figure2", out=tmp_path, quick=True, runs=40, execution=Execution(progress=False)
+    )
     assert again.summary == found.summary
     assert before == {p.name: p.read_bytes() for p in (tmp_path / "figure2").glob("cell-*")}

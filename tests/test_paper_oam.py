@@ -8,6 +8,7 @@ import pytest
 from results_by_hand import result
 
 from jaxbandit.algorithms.regret.oam import KINDS
+from jaxbandit.engine.driver.execution import Execution
 from jaxbandit.engine.storage import files as storage
 from jaxbandit.engine.storage.json_files import read_json
 from jaxbandit.environments.linear_arms.linear_random import linear_random
@@ -272,7 +273,7 @@ def test_misspelt_names_are_refused(oam):
 def test_reproduce_end_to_end(tmp_path):
     """Figure 1 in a hurry: one compilation an algorithm, three instances."""
     out = tmp_path / "out"
-    found = paper.reproduce("oam", "1", quick=True, runs=20, horizon=200, out=out, progress=False)
+    found = paper.reproduce("oam", "1", quick=True, runs=20, horizon=200, out=out, execution=Execution(progress=False))
     content = read_json(out / "summary.json", storage.RECOMPUTE)
     assert content == found.summary and len(content["cells"]) == 12
     for cell in content["cells"]:
@@ -286,5 +287,5 @@ def test_reproduce_end_to_end(tmp_path):
     assert tables == f"{found.table()}\n"
     assert re.search(r"rounds by kind.*readings by claims", tables, re.DOTALL)
     before = {p: p.read_bytes() for p in out.rglob("cell-*")}
-    again = paper.reproduce("oam", "1", quick=True, runs=20, horizon=200, out=out, progress=False)
+    again = paper.reproduce("oam", "1", quick=True, runs=20, horizon=200, out=out, execution=Execution(progress=False))
     assert again.summary == found.summary and before == {p: p.read_bytes() for p in out.rglob("cell-*")}

@@ -13,6 +13,7 @@ from jaxbandit.lab.papers.paper import papers
 from jaxbandit.lab.papers.report import report
 from jaxbandit.lab.papers.tables import computed
 from jaxbandit.lab.report import reproductions
+from jaxbandit.lab.report.page import html_of
 from jaxbandit.lab.specs import source
 from jaxbandit.running.results.base import ResultSet
 from jaxbandit.support.refusals import BadInput
@@ -62,7 +63,7 @@ def test_a_quotation_that_was_not_verified_has_no_verdict(content, tmp_path, mon
     assert "12.5" in number and "quoted, not verified" in number
     assert "it is optimal (quoted, not verified: Theorem 3): a theorem" in text.replace("\n" + " " * 13, " ")
 
-    html = reproductions.page_of(tmp_path, json.loads(json.dumps(content))).render().decode()
+    html = html_of(reproductions.page_of(tmp_path, json.loads(json.dumps(content)))).decode()
     rows = [re.sub(r"<[^>]+>", "|", row) for row in html.split("<tr>")]
     for phrase in ("it is tiny", "Table 2"):
         [row] = [row for row in rows if phrase in row]

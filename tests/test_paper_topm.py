@@ -324,7 +324,7 @@ def test_when_one_experiment_fails_the_others_end(monkeypatch, tmp_path):
 
 @pytest.mark.slow
 def test_small_reproduction(tmp_path):
-    found = paper.reproduce("topm", "heuristic-hard", runs=100, out=tmp_path, progress=False)
+    found = paper.reproduce("topm", "heuristic-hard", runs=100, out=tmp_path, execution=Execution(progress=False))
     summary = found.summary
     assert [cell["runs"] for cell in summary["cells"]] == [100, 100]
     near = {claim["id"]: claim for claim in summary["claims"]}["9.2"]

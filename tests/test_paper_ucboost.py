@@ -9,6 +9,7 @@ import pytest
 from results_by_hand import noisy, result
 from scipy import stats
 
+from jaxbandit.engine.driver.execution import Execution
 from jaxbandit.engine.storage import files as storage
 from jaxbandit.engine.storage.json_files import read_json
 from jaxbandit.environments.stationary.beta import beta
@@ -283,13 +284,15 @@ def test_failed_runs_are_an_error_of_one_line(tmp_path, monkeypatch):
 
     monkeypatch.setattr(sys.modules["jaxbandit.environments.stationary.beta"], "beta", broken)
     with pytest.raises(BadInput) as error:
-        paper.reproduce("ucboost", "c", out=tmp_path, runs=40, horizon=60, progress=False)
+        paper.reproduce("ucboost", "c", out=tmp_path, runs=40, horizon=60, execution=Execution(progress=False))
     assert str(error.value) == "beta/ucb1: 40 of 40 runs left out: not finite; max_failed = 0 allows none"
 
 
 @pytest.mark.slow
 def test_reproduce_one_figure(tmp_path):
-    found = paper.reproduce("ucboost", "c", out=tmp_path / "out", runs=50, horizon=200, progress=False)
+    found = paper.reproduce(
+        "ucboost", "c", out=tmp_path / "out", runs=50, horizon=200, execution=Execution(progress=False)
+    )
     content = read_json(tmp_path / "out" / "summary.json", storage.RECOMPUTE)
     assert content == found.summary
     assert content["schema"] == 1
@@ -300,5 +303,7 @@ def test_reproduce_one_figure(tmp_path):
     assert [path.name for path in found.figures] == ["regret-beta.png"] and found.figures[0].exists()
     assert "claims: " in found.table()
     before = {p: p.read_bytes() for p in (tmp_path / "out").rglob("cell-*")}
-    again = paper.reproduce("ucboost", "c", out=tmp_path / "out", runs=50, horizon=200, progress=False)
+    again = paper.reproduce(
+        "ucboost", "c", out=tmp_path / "out", runs=50, horizon=200, execution=Execution(progress=False)
+    )
     assert again.summary == found.summary and before == {p: p.read_bytes() for p in (tmp_path / "out").rglob("cell-*")}

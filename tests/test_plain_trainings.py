@@ -16,13 +16,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from records import records
 
 import jaxbandit as jb
 from jaxbandit.decide.tuning import configs as search_space
 from jaxbandit.decide.tuning import progress, seeds, traced
 from jaxbandit.decide.tuning.calls import Calls
 from jaxbandit.decide.tuning.inspection import takes_integer, uses_jax
-from jaxbandit.support.refusals import BadInput
 
 pytestmark = pytest.mark.quickly_compiled
 
@@ -151,7 +151,7 @@ def test_each_training_is_one_call_with_its_dictionary():
         config.clear()  # changes nothing
         return answered(seed, PROMPTS[number])
 
-    best = jb.tune(counted, PROMPTS, epsilon=0.01)
+    best = jb.tune(counted, PROMPTS, goal=0.01)
     assert best.config == PROMPTS[2] and len(calls) == len(best.history["id"])
     assert not any("traced" in note for note in best.notes)
     drawn = [[seed for seed, number in calls if number == own] for own in range(3)]
@@ -163,9 +163,9 @@ def test_each_training_is_one_call_with_its_dictionary():
 def test_executors_find_the_same(kind):
     spawned = multiprocessing.get_context("spawn")
     pool = ThreadPoolExecutor(3) if kind == "threads" else ProcessPoolExecutor(1, spawned)
-    alone = jb.tune(answered, PROMPTS, max_trainings=36)
+    alone = jb.tune(answered, PROMPTS, budget=36)
     with pool:
-        found = jb.tune(answered, PROMPTS, max_trainings=36, executor=pool)
+        found = jb.tune(answered, PROMPTS, budget=36, execution=jb.Execution(executor=pool))
     np.testing.assert_array_equal(found.history["score"], alone.history["score"])
 
 
@@ -227,25 +227,28 @@ def test_what_is_traced_can_be_said():
         seen.append(type(seed))
         return config["x"] + 0.01 * (seed % 97) / 97
 
-    plain = jb.tune(either, space, max_trainings=28)
+    plain = jb.tune(either, space, budget=28)
     assert set(seen) == {int} and len(seen) == (count := len(plain.history["id"]))
     with jax.numpy_dtype_promotion("standard"):
-        compiled = jb.tune(either, space, max_trainings=28, traced=True)
+        compiled = jb.tune(either, space, budget=28, execution=jb.Execution(traced=True))
     assert len(seen) < 2 * count and set(seen) != {int}
     np.testing.assert_allclose(compiled.history["score"], plain.history["score"], rtol=1e-6)
     seen.clear()
     called = jb.tune(
-        lambda seed, config: float(jnp.float32(either(seed, config))), space, max_trainings=28, traced=False
+        lambda seed, config: float(jnp.float32(either(seed, config))),
+        space,
+        budget=28,
+        execution=jb.Execution(traced=False),
     )
     assert set(seen) == {int} and len(seen) == count and not any("traced" in note for note in called.notes)
     for options, said in (
         ({"traced": True}, "traced = True, but train cannot be traced"),
         ({"traced": True, "executor": ThreadPoolExecutor(1)}, "traced = True and executor are both given"),
         ({"traced": False, "batch": 2}, "traced = False and batch are both given"),
-        ({"traced": "yes"}, 'traced = "yes", must be True, False or None'),
+        ({"traced": "yes"}, "traced = 'yes', must be true or false"),
     ):
-        with pytest.raises(BadInput) as error:
-            jb.tune(answered, PROMPTS, max_trainings=36, **options)
+        with pytest.raises(ValueError) as error:
+            jb.tune(answered, PROMPTS, **records(max_trainings=36, **options))
         assert said in str(error.value) and "\n" not in str(error.value)
 
 
@@ -262,7 +265,7 @@ def test_dictionaries_are_traced_in_groups_that_do_not_depend_on_others():
     program = traced.trace(train, space)
     fewer = traced.trace(train, search_space.read("tune", given[:2]))
     assert program.digests[0] == fewer.digests[0] != program.digests[1]
-    best = jb.tune(train, given, max_trainings=56)
+    best = jb.tune(train, given, budget=56)
     assert best.config == given[2] and list(best.config) == ["x", "act", "n"]
 
 

@@ -170,7 +170,7 @@ import sys
 import jaxbandit as jb
 
 pair = jb.algorithms.lucb(2, delta=0.1, sigma=0.5), jb.environments.bernoulli([0.1, 0.9])
-str(jb.simulate(*pair, horizon=5, num_runs=2, progress=False)), str(jb.identify(*pair, num_runs=2, progress=False))
+str(jb.simulate(*pair, horizon=5, num_runs=2)), str(jb.identify(*pair, num_runs=2))
 jb.tune, jb.hyperband
 assert not [name for name in sys.modules if name.startswith("matplotlib") or "plotting" in name]
 """

@@ -188,9 +188,9 @@ def test_chosen_arms():
         seen.add(means[arms].max())
         places.add(int(np.argmax(means[arms])))
     assert len(seen) > 20 and len(places) == 7
-    with pytest.raises(ValueError, match="^num_arms = 3, must be at most 1: none of 3 pairs"):
+    with pytest.raises(ValueError, match=r"^num_arms = 3, must be at most 1: none of 3 pairs"):
         choose(np.array([0.5, 0.45, 0.5]), 3, 0.1, np.random.default_rng(0))
-    with pytest.raises(ValueError, match="^num_arms = 2, must be at most 1: none of 0 pairs"):
+    with pytest.raises(ValueError, match=r"^num_arms = 2, must be at most 1: none of 0 pairs"):
         choose(np.empty(0), 2, 0.1, np.random.default_rng(0))
 
 

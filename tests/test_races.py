@@ -125,5 +125,5 @@ def test_a_rule_that_would_drop_every_survivor_leaves_the_one_with_the_largest_m
 def test_samples_are_those_of_another_implementation(algorithm, mean, error):
     """Garivier and Kaufmann's first instance: within 4 standard errors of both, a false alarm in 16,000."""
     world = jb.environments.bernoulli([0.5, 0.45, 0.43, 0.4])._replace(batch=None)
-    samples = jb.identify(algorithm(4, delta=0.1), world, num_runs=100, seed=1, progress=False).samples()
+    samples = jb.identify(algorithm(4, delta=0.1), world, num_runs=100, seed=1).samples()
     assert abs(samples.mean() - mean) < 4 * math.hypot(samples.std() / 10, error)

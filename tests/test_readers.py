@@ -240,7 +240,7 @@ def test_a_cell_that_only_python_takes_for_a_number_is_refused(name, number, tmp
 def test_the_time_of_a_row_is_such_a_number_too(number, tmp_path):
     path = tmp_path / "t.csv"
     path.write_text(f"variant,outcome,t\nA,1,1\nB,1,{number}\n", encoding="utf-8")
-    refused(lambda path: jb.ab(path, control="A", time="t"), path, "line 3: t = ")
+    refused(lambda path: jb.ab(path, control="A", columns={"time": "t"}), path, "line 3: t = ")
 
 
 @pytest.mark.parametrize(

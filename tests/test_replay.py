@@ -175,7 +175,7 @@ REFUSED = {
     ),
     "ignored": (
         lambda: jb.replay(RULE, log_of(context=RNG.random((N, 2))), num_runs=1),
-        r"ucb ignores the context float\[2\] of the log: choose lin_ucb_disjoint; any_context = true",
+        r"ucb ignores the context float\[2\] of the log: choose lin_ucb_disjoint; allow = \[\"context\"\]",
     ),
     "rewards": (
         lambda: jb.replay(jb.algorithms.ucb1(K), log_of(reward=3 * REWARD, rewards=(0, 3)), num_runs=1),

@@ -17,10 +17,10 @@ from jaxbandit.algorithms import ucb1
 from jaxbandit.algorithms.exploration.icb import icb
 from jaxbandit.algorithms.exploration.presets import lucb
 from jaxbandit.base.contract import Algorithm, Environment, Replan
-from jaxbandit.engine.driver import drive
+from jaxbandit.engine.driver import programs
 from jaxbandit.engine.driver.execution import Execution
-from jaxbandit.engine.driver.horizon import simulate_cell
 from jaxbandit.engine.driver.identify import identify_cell
+from jaxbandit.engine.driver.simulate import simulate_cell
 from jaxbandit.engine.storage import files as storage
 from jaxbandit.engine.storage.checkpoint import Finished
 from jaxbandit.environments.combinatorial.full_bandit import full_bandit
@@ -136,8 +136,8 @@ def same(a, b):
 
 @pytest.fixture
 def short_chunks(monkeypatch):
-    monkeypatch.setattr(drive, "FIRST_BLOCKS", 1)
-    monkeypatch.setattr(drive, "CALL_SECONDS", 0.0)
+    monkeypatch.setattr(programs, "FIRST_BLOCKS", 1)
+    monkeypatch.setattr(programs, "CALL_SECONDS", 0.0)
 
 
 # One of them with the code that users run; that this does not depend on the tile is tested of every algorithm.
@@ -196,7 +196,7 @@ def test_more_runs_extend_what_is_there(tmp_path, short_chunks):
     )
     taken = {"regret": some.regret, "pulls": some.pulls, "recommendation": some.recommendation, "outcome": some.outcome}
     finished = Finished("cell-000", some.identity, taken)
-    lean = simulate_cell(make_plain, MEANS, **HORIZON, finished=finished, per_run=False)
+    lean = simulate_cell(make_plain, MEANS, **HORIZON, finished=finished, keep=())
     assert lean.mean.tobytes() == whole.mean.tobytes() and lean.outcome.tobytes() == whole.outcome.tobytes()
     assert lean.run_steps == 70 * 640
     with pytest.raises(ValueError, match="cell-000: has 130 runs, but num_runs = 100 asks for fewer"):
@@ -232,7 +232,7 @@ CHILD = """
     from jaxbandit.engine.storage import checkpoint
     from test_resume_anywhere import *
 
-    checkpoint.SAVE_SECONDS, drive.CALL_SECONDS = 0.0, 0.01
+    checkpoint.SAVE_SECONDS, programs.CALL_SECONDS = 0.0, 0.01
     assert len(jax.devices()) == 2
     KILLED[sys.argv[2]](directory=Path(sys.argv[3]))
 """

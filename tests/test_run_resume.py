@@ -7,7 +7,7 @@ import pytest
 from small_experiment import Stop, content, experiment, stop_after
 
 from jaxbandit.decide.loading import load
-from jaxbandit.engine.driver import horizon as engine
+from jaxbandit.engine.driver import simulate as engine
 from jaxbandit.engine.driver.execution import Execution
 from jaxbandit.lab.experiments import experiment as running
 from jaxbandit.lab.experiments import playing
@@ -19,7 +19,7 @@ QUIET = Execution(progress=False)
 
 @pytest.fixture(autouse=True)
 def _small_chunks(monkeypatch):
-    monkeypatch.setattr("jaxbandit.engine.driver.drive.FIRST_BLOCKS", 1)
+    monkeypatch.setattr("jaxbandit.engine.driver.programs.FIRST_BLOCKS", 1)
 
 
 @pytest.fixture(scope="module")

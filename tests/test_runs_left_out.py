@@ -155,13 +155,13 @@ def test_hindsight_of_one_best_arm_is_the_regret(rule, world):
 
 def test_rewards_that_the_algorithm_is_not_made_for(rule):
     wide = gaussian([0.0, 5.0, 10.0], sigma=3.0)
-    with pytest.raises(ValueError, match="any_rewards"):
+    with pytest.raises(ValueError, match="allow = "):
         simulate(kl_ucb(3), wide, **SMALL)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RunsLeftOut)
-        r = simulate(rule, wide, **SMALL, any_rewards=True)
+        r = simulate(rule, wide, **SMALL, allow=("rewards",))
     assert r.any_rewards and r.to_json()["any_rewards"] and "is not designed for" in table([r])
-    assert not simulate(rule, bernoulli(MEANS), **SMALL, any_rewards=True).any_rewards  # nothing amiss: no mark
+    assert not simulate(rule, bernoulli(MEANS), **SMALL, allow=("rewards",)).any_rewards  # nothing amiss: no mark
 
 
 def test_the_promise_is_said_once():

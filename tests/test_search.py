@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 import jax
 import numpy as np
 import pytest
+from records import records
 
 import jaxbandit as jb
 from jaxbandit.decide.tuning import store
@@ -41,7 +42,7 @@ def conditional(trial):
 
 
 def searched(space=SPACE, proposer="random", **more):
-    return jb.search(train, space, proposer, **{"max_trainings": 60, "progress": False, **more})
+    return jb.search(train, space, proposer, **records(**{"max_trainings": 60, "progress": False, **more}))
 
 
 def test_finalists_are_the_best_proposals_and_race_on_fresh_common_seeds():
@@ -76,7 +77,14 @@ def test_keys_are_those_that_are_documented():
         return config["x"] + float(jax.random.normal(key))
 
     jb.search(
-        traced, SPACE, "random", max_trainings=50, finalists=2, proposals=5, extra=2, traced=False, progress=False
+        traced,
+        SPACE,
+        "random",
+        finalists=2,
+        proposals=5,
+        extra=2,
+        budget=50,
+        execution=jb.Execution(traced=False, progress=False),
     )
     root = jax.random.key(0, impl="threefry2x32")
     numbers = [2**31 + p for p in range(5)], [2**31 + 2**30, 2**31 + 2**30 + 1]
@@ -183,7 +191,7 @@ def test_equal_proposals_are_one_finalist():
     assert only.certificate is None and only.configs.count == 1
 
 
-@pytest.mark.filterwarnings("ignore:tune. max_trainings")  # too few trainings for a race of so few finalists
+@pytest.mark.filterwarnings("ignore:tune. a budget")  # too few trainings for a race of so few finalists
 @pytest.mark.parametrize(
     ("total", "proposals", "finalists"),
     # 12 a finalist for 4 (n0 = 6), 14 for 8 (n0 = 7), or 30 %; below 80 fewer finalists, at most 60 %
@@ -191,7 +199,11 @@ def test_equal_proposals_are_one_finalist():
 )
 def test_the_split_of_the_budget(total, proposals, finalists):
     result = jb.search(
-        lambda seed, config: seed % 97 + config["x"], SPACE, "random", max_trainings=total, progress=False
+        lambda seed, config: seed % 97 + config["x"],
+        SPACE,
+        "random",
+        budget=total,
+        execution=jb.Execution(progress=False),
     )
     assert len(result.proposals["score"]) == proposals and result.configs.count == finalists
     assert len(result.history["id"]) + proposals <= total
@@ -206,13 +218,13 @@ def test_failures_of_proposals(tmp_path):
 
     given = {"max_trainings": 60, "progress": False}
     with pytest.raises(BadInput, match=r"search: configuration \d+ .* raises OSError: lost; set on_failure"):
-        jb.search(fails, SPACE, "random", **given)
-    result = jb.search(fails, SPACE, "random", on_failure=-9.0, **given)
+        jb.search(fails, SPACE, "random", **records(**given))
+    result = jb.search(fails, SPACE, "random", **records(on_failure=-9.0, **given))
     high = np.array([x > 0.5 for x in result.proposed.columns[result.proposed.names.index("x")]])
     assert high.any() and (result.proposals["score"][high] == -9.0).all()
     assert (result.proposals["score"][~high] > -9.0).all()
     options = {"on_failure": "separate", "max_failure_rate": 0.5, "retries": 1, "directory": tmp_path / "here"}
-    apart = jb.search(fails, SPACE, "random", **given, **options)
+    apart = jb.search(fails, SPACE, "random", **records(**given, **options))
     failed = np.isnan(apart.proposals["score"])
     assert (
         failed.any()
@@ -220,7 +232,7 @@ def test_failures_of_proposals(tmp_path):
         and not apart.proposals["finalist"][failed].any()
     )
     assert apart.summary()["trainings"] == apart.proposals["attempts"].sum() + apart.history["attempts"].sum() <= 60
-    again = jb.search(fails, SPACE, "random", **given, **options)
+    again = jb.search(fails, SPACE, "random", **records(**given, **options))
     assert again.summary() == apart.summary()
 
 
@@ -231,7 +243,13 @@ def test_failed_proposals_are_told_to_optuna_as_failures():
         return float("nan") if config["x"] > 0.5 else train(seed, config)
 
     result = jb.search(
-        fails, SPACE, "tpe", max_trainings=60, on_failure="separate", max_failure_rate=0.5, progress=False, finalists=2
+        fails,
+        SPACE,
+        "tpe",
+        finalists=2,
+        goal=jb.Goal(on_failure="separate", max_failure_rate=0.5),
+        budget=60,
+        execution=jb.Execution(progress=False),
     )
     assert np.isnan(result.proposals["score"]).any() and result.config["x"] <= 0.5
 
@@ -242,8 +260,8 @@ def test_a_train_that_jax_traces_is_trained_in_batches(tmp_path):
         return config["x"] + 0.05 * jax.random.normal(key)
 
     given = {"max_trainings": 60, "progress": False, "directory": tmp_path / "here", "extra": 2}
-    result = jb.search(traced, SPACE, "random", **given)
-    again = jb.search(traced, SPACE, "random", **given)
+    result = jb.search(traced, SPACE, "random", **records(**given))
+    again = jb.search(traced, SPACE, "random", **records(**given))
     assert again.reused == result.summary()["trainings"] and again.summary() == result.summary()
     key = jax.random.fold_in(jax.random.key(0, impl="threefry2x32"), 2**31)
     first = result.proposed.row(0)["x"] + 0.05 * float(jax.random.normal(key))
@@ -258,14 +276,23 @@ def test_a_timeout_leaves_time_for_the_race(monkeypatch):
         clock[0] += 1.0
         return train(seed, config)
 
-    result = jb.search(slow, SPACE, "random", max_trainings=1000, timeout=100.0, progress=False, finalists=4)
+    result = jb.search(
+        slow,
+        SPACE,
+        "random",
+        finalists=4,
+        budget=jb.Budget(trainings=1000, seconds=100.0),
+        execution=jb.Execution(progress=False),
+    )
     assert result.why == "timeout" and clock[0] <= 101
     assert np.isfinite(result.proposals["score"]).sum() == pytest.approx(70, abs=1)  # the share of its trainings
-    with pytest.raises(BadInput, match=r"none of .* proposals has a score; give a longer timeout"):
-        jb.search(slow, SPACE, "random", max_trainings=1000, timeout=0, progress=False)
+    with pytest.raises(BadInput, match=r"none of .* proposals has a score; give more seconds"):
+        jb.search(
+            slow, SPACE, "random", budget=jb.Budget(trainings=1000, seconds=0), execution=jb.Execution(progress=False)
+        )
 
 
-@pytest.mark.filterwarnings("ignore:tune. max_trainings")  # too few trainings for a race of so few finalists
+@pytest.mark.filterwarnings("ignore:tune. a budget")  # too few trainings for a race of so few finalists
 def test_a_larger_budget_uses_all_scores(tmp_path):
     small = searched(max_trainings=80, directory=tmp_path / "here")
     before = len(CALLS)
@@ -288,7 +315,7 @@ REFUSED = {
     "proposals": (SPACE, {"proposals": 60}, "search: proposals = 60, must be an integer in [1, 59]"),
     "no race": (SPACE, {"finalists": 1, "proposals": 7}, "with finalists = 1 all 60 trainings are proposals"),
     "at once": (SPACE, {"at_once": 0}, "search: at_once = 0, must be an integer >= 1"),
-    "late": (SPACE, {"score_range": (1, 0)}, "search: score_range = "),  # before the proposals are trained
+    "late": (SPACE, {"score_range": (1, 0)}, "Goal: score_range = "),  # before the proposals are trained
     "low log": (lambda trial: {"x": trial.suggest_float("x", 0, 1, log=True)}, {}, "suggest_float('x'): low = 0"),
 }
 
@@ -319,7 +346,9 @@ def test_a_directory_of_another_search_is_refused(tmp_path):
             space = {"proposer": lambda history, seed, least=least: {"x": len(history) + 0.5 * (len(history) >= least)}}
             searched(None, **space, at_once=4, directory=tmp_path / "there")
     with pytest.raises(BadInput, match="another train function"):
-        jb.search(lambda seed, config: 0.0, SPACE, "random", max_trainings=60, directory=tmp_path / "here")
+        jb.search(
+            lambda seed, config: 0.0, SPACE, "random", budget=60, execution=jb.Execution(directory=tmp_path / "here")
+        )
 
 
 def test_values_of_random_trials_are_those_of_the_laws():
@@ -352,7 +381,7 @@ def test_static_values_of_a_space_stay_static():
         return jax.random.normal(key, (config["width"],)).sum() + config["x"]
 
     space = {"x": jb.space.uniform_float(1, 5), "width": jb.space.choice(jb.space.static([2, 3]))}
-    result = jb.search(traced, space, "random", max_trainings=60, finalists=2, progress=False)
+    result = jb.search(traced, space, "random", finalists=2, budget=60, execution=jb.Execution(progress=False))
     assert "cannot be traced" not in str(result.notes)
     assert set(seen) == {2, 3} and {type(width) for width in seen} == {int}
 
@@ -384,7 +413,7 @@ def test_the_table_of_proposals_that_are_certified(proposer, runs, mean, se, cla
 
     space, true, apart, wrong = {name: jb.space.uniform_float(0.0, 1.0) for name in names}, [], [], 0
     for seed in range(runs):
-        result = jb.search(noisy, space, proposer, max_trainings=100, seed=seed, progress=False)
+        result = jb.search(noisy, space, proposer, seed=seed, budget=100, execution=jb.Execution(progress=False))
         means = [surface([result.configs.row(i)[name] for name in names])[0] for i in range(result.configs.count)]
         true.append(means[result.index])
         apart.append(result.table["mean"][result.index] - true[-1])

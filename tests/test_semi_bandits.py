@@ -12,8 +12,8 @@ import jaxbandit as jb
 from jaxbandit.algorithms import clucb, combinatorial_thompson, cucb, escb, saqm
 from jaxbandit.algorithms.combinatorial import teams as helpers
 from jaxbandit.base.contract import action_of
-from jaxbandit.engine.driver.horizon import simulate_cell
 from jaxbandit.engine.driver.identify import identify_cell
+from jaxbandit.engine.driver.simulate import simulate_cell
 from jaxbandit.engine.rounds.step import stops
 from jaxbandit.environments.combinatorial.full_bandit import full_bandit
 from jaxbandit.environments.combinatorial.semi_bandit import semi_bandit

@@ -27,7 +27,7 @@ import repository_files  # noqa: E402
 
 PAGES = "index start choose tune reproduce write_your_own cluster promises gallery cli benchmarks faq changelog clock "
 PAGES += "reference/index reference/algorithms reference/generated/jaxbandit.Algorithm "
-PAGES += "reference/generated/jaxbandit.algorithms.kl_ucb notebooks/lingape "
+PAGES += "reference/generated/jaxbandit.algorithms.kl_ucb notebooks/lingape mathematics "
 PAGES += "arguments results/engine results/accelerators beside gpu contexts evaluate ab metrics settings recipes/index"
 LEGIBLE = 4.5  # contrast of text and what is behind it, the least that WCAG 2 (level AA) allows
 
@@ -137,7 +137,7 @@ def test_every_algorithm_was_measured_on_the_instance_of_its_question():
         assert found["low"] <= found["value"] <= found["high"], name
     text = algorithm_tables.tables(measured, {key: instance.about for key, instance in measure.INSTANCES.items()})
     for name in ALGORITHMS:
-        assert text.count(f"| [`{name}`](reference/generated/jaxbandit.{name}.rst) |") == 1
+        assert text.count(f"| [`{name}`](reference/generated/jaxbandit.algorithms.{name}.rst) |") == 1
     assert "not measured" not in text and "not measured" in algorithm_tables.tables({}, {})
 
 

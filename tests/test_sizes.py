@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 
 from jaxbandit.algorithms import epsilon_greedy, lucb, ucb1
-from jaxbandit.engine.driver.horizon import simulate_cell
 from jaxbandit.engine.driver.identify import identify_cell
-from jaxbandit.engine.driver.lanes import LaneLoop
-from jaxbandit.engine.driver.program import TileLoop, apart
+from jaxbandit.engine.driver.lane_loop import LaneLoop
+from jaxbandit.engine.driver.simulate import simulate_cell
+from jaxbandit.engine.driver.tile_loop import TileLoop, apart
 from jaxbandit.engine.layout import sizes
 from jaxbandit.engine.layout.compiled import total_memory
 from jaxbandit.engine.rounds import keys

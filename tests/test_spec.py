@@ -21,7 +21,7 @@ name = "two"
 kind = "simulate"
 runs = 10
 horizon = 500
-any_rewards = true
+allow = ["rewards"]
 
 [[instance]]
 name = "b"

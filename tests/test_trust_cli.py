@@ -439,9 +439,7 @@ def arguments():
 
 def test_results_beyond_memory_are_refused_with_their_size(here, capsys):
     begun = time.monotonic()
-    with pytest.raises(
-        ValueError, match=r"^simulate: num_runs = 1000000: .* about 372\.5 GiB in all, .* per_run = False"
-    ):
+    with pytest.raises(ValueError, match=r"^simulate: num_runs = 1000000: .* about 372\.5 GiB in all, .* keep = \(\)"):
         jb.simulate(*arguments(), horizon=10**5, num_runs=10**6, checkpoints=range(1, 10**5 + 1))
     with pytest.raises(ValueError, match=r"^identify: num_runs = .* about 3\.9 TiB in all"):
         jb.identify(
@@ -475,16 +473,16 @@ def test_results_beyond_the_disk_are_refused_with_their_size(here, capsys, monke
     with pytest.raises(
         ValueError, match=r"about 13\.1 KiB in all, and c/d has room for 2\.0 KiB; .* another directory"
     ):
-        jb.simulate(*arguments(), **given, directory="c/d")
+        jb.simulate(*arguments(), **given, execution=jb.Execution(directory="c/d"))
     assert not Path("c").exists()
     assert run("run", "s.toml", "--runs", "64", capsys=capsys)[0] == 2
     assert run("audit", "i.toml", "--set", "runs=512", capsys=capsys)[0] == 2
     assert set(os.listdir()) == {"s.toml", "i.toml", "e.toml", "t.toml", "own.py"}
     usage.free = 10**9
-    jb.simulate(*arguments(), **given, directory="c/d")
+    jb.simulate(*arguments(), **given, execution=jb.Execution(directory="c/d"))
     usage.free = 2000
     Path("c/d/more").write_bytes(bytes(12000))  # what is stored already needs no room
-    assert jb.simulate(*arguments(), **given, directory="c/d").runs == 64
+    assert jb.simulate(*arguments(), **given, execution=jb.Execution(directory="c/d")).runs == 64
 
 
 def test_ctrl_c_in_python_says_that_the_same_call_resumes(here, monkeypatch):
@@ -496,14 +494,14 @@ def test_ctrl_c_in_python_says_that_the_same_call_resumes(here, monkeypatch):
             call(*args, **options)
         return caught.value.__notes__
 
-    given = {"horizon": 50, "num_runs": 4, "progress": stop}
+    given, how = {"horizon": 50, "num_runs": 4}, jb.Execution(progress=stop)
     saved = "what was done is saved in {}; the same call resumes".format
-    assert notes(jb.simulate, *arguments(), **given, directory="d") == [saved("d")]
-    assert notes(jb.simulate, *arguments(), **given) == [
+    assert notes(jb.simulate, *arguments(), **given, execution=how._replace(directory="d")) == [saved("d")]
+    assert notes(jb.simulate, *arguments(), **given, execution=how) == [
         "nothing is saved without directory, with which the same call would resume"
     ]
     rule = jb.algorithms.lucb(2, sigma=1.0), jb.environments.gaussian(np.array([0.0, 3.0]))
-    assert notes(jb.identify, *rule, num_runs=4, progress=stop, directory="e") == [saved("e")]
+    assert notes(jb.identify, *rule, num_runs=4, execution=how._replace(directory="e")) == [saved("e")]
     assert notes(jb.run, "s.toml", "f", execution=jb.Execution(progress=stop)) == [saved("f")]
 
     def train(key, config):
@@ -522,9 +520,9 @@ def test_a_function_names_no_argument_that_it_lacks(play):
     algorithm, world = jb.algorithms.ucb1(2), jb.environments.gaussian(np.array([0.1, 0.9]))
     with pytest.raises(ValueError, match="made for rewards") as caught:
         play(jb.run_key(0, 0), algorithm, world, 5)
-    assert "any_rewards" not in str(caught.value) and "algorithm._replace(rewards=None)" in str(caught.value)
+    assert 'allow = ["rewards"]' in str(caught.value)
     if play is jb.rollout:  # the remedy is one
-        assert play(jb.run_key(0, 0), algorithm._replace(rewards=None), world, 5).actions.shape == (5,)
+        assert play(jb.run_key(0, 0), algorithm, world, 5, allow=["rewards"]).actions.shape == (5,)
 
 
 def test_only_a_beginning_is_withdrawn(here):

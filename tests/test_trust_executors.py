@@ -27,6 +27,7 @@ from odd_executors import (
     Swapping,
     Twice,
 )
+from records import records
 
 import jaxbandit as jb
 from jaxbandit.running.distribution import tasks
@@ -87,7 +88,7 @@ def test_the_order_of_answers_changes_nothing(kind, plain, tmp_path):
     plain.save(tmp_path / "plain")
     for place in ({}, {"directory": tmp_path / "search"}):
         with SAME[kind]() as executor:
-            best = jb.tune(train, SPACE, RULE, executor=executor, **place)
+            best = jb.tune(train, SPACE, RULE, **records(executor=executor, **place))
         best = dataclasses.replace(best, notes=plain.notes)  # which say that train cannot be traced
         best.save(tmp_path / "found")
         for name in ("summary.json", "table.npz", "history.npz"):
@@ -97,7 +98,7 @@ def test_the_order_of_answers_changes_nothing(kind, plain, tmp_path):
 @pytest.mark.parametrize("kind", [kind for kind in SAME if kind != "threads"])
 def test_the_order_of_answers_changes_no_simulation(kind, alone):
     with SAME[kind]() as executor:
-        found = jb.simulate(*PAIR, **RUNS, executor=executor)
+        found = jb.simulate(*PAIR, **RUNS, execution=jb.Execution(executor=executor))
     assert all(found.arrays[name].tobytes() == array.tobytes() for name, array in alone.arrays.items())
 
 
@@ -135,13 +136,13 @@ def scores_in(directory):
 def test_a_search_ends_in_one_line_and_goes_on(case, plain, tmp_path):
     make, error, words, before = ENDS[case]
     with pytest.raises(error) as ending:
-        jb.tune(train, SPACE, RULE, executor=make(), directory=tmp_path)
+        jb.tune(train, SPACE, RULE, execution=jb.Execution(executor=make(), directory=tmp_path))
     line = str(ending.value)
     assert words in line and "\n" not in line, line
     assert scores_in(tmp_path) >= before
     if error is Unfinished:
         assert "the same call" in line or "run the same" in line
-    best = jb.tune(train, SPACE, RULE, directory=tmp_path)
+    best = jb.tune(train, SPACE, RULE, execution=jb.Execution(directory=tmp_path))
     np.testing.assert_array_equal(best.history["score"], plain.history["score"])
 
 
@@ -149,7 +150,7 @@ def test_results_that_never_come_end_the_search(tmp_path):
     with pytest.raises(
         Unfinished, match=r"configuration 1 \(x = 0.5\) got no result from the executor; what was done is saved in"
     ):
-        jb.tune(train, SPACE, RULE, executor=Repeating(), directory=tmp_path)
+        jb.tune(train, SPACE, RULE, execution=jb.Execution(executor=Repeating(), directory=tmp_path))
     assert scores_in(tmp_path) == 1
 
 
@@ -179,12 +180,12 @@ SIMULATED = {
 def test_a_simulation_ends_in_one_line_and_goes_on(case, alone, tmp_path):
     make, error, words = SIMULATED[case]
     with pytest.raises(error) as ending:
-        jb.simulate(*PAIR, **RUNS, executor=make(), directory=tmp_path)
+        jb.simulate(*PAIR, **RUNS, execution=jb.Execution(executor=make(), directory=tmp_path))
     line = str(ending.value)
     assert words in line and "\n" not in line, line
     if error is Unfinished and case != "lost":
         assert "finished parts are kept; run the same command with new workers" in line
-    found = jb.simulate(*PAIR, **RUNS, executor=Now(), directory=tmp_path)
+    found = jb.simulate(*PAIR, **RUNS, execution=jb.Execution(executor=Now(), directory=tmp_path))
     assert all(found.arrays[name].tobytes() == array.tobytes() for name, array in alone.arrays.items())
 
 
@@ -194,11 +195,11 @@ def reads(path):
 
 def test_what_an_executor_and_a_worker_refuse_is_one_line():
     with pytest.raises(BadInput, match="seconds per task = 'x', must be greater than 0"):
-        jb.simulate(*PAIR, **RUNS | {"execution": jb.Execution(seconds_per_task="x")}, executor=Now())
+        jb.simulate(*PAIR, **RUNS, execution=jb.Execution(seconds_per_task="x", executor=Now()))
     jobs = Jobs(None)
     jobs.shutdown()
     with pytest.raises(BadInput, match=r"^executor: accepts no call \(RuntimeError: the executor has been shut down"):
-        jb.simulate(*PAIR, **RUNS, executor=jobs)
+        jb.simulate(*PAIR, **RUNS, execution=jb.Execution(executor=jobs))
     asked = functools.partial(tasks.play, {"folder": "/parts"})
     assert asked(lambda task: reads("/no/such/data"))["refused"].endswith("No such file or directory: '/no/such/data'")
     assert asked(lambda task: reads("/parts/x"))["refused"].endswith(
@@ -211,7 +212,7 @@ def test_forked_workers_are_refused():
         ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("fork")) as forking,
         pytest.raises(BadInput, match=r"^executor: its workers are forked, and JAX may deadlock"),
     ):
-        jb.tune(train, SPACE, RULE, executor=forking)
+        jb.tune(train, SPACE, RULE, execution=jb.Execution(executor=forking))
 
 
 @pytest.mark.slow
@@ -222,13 +223,13 @@ def test_a_training_that_ends_its_process_is_one_line(plain, tmp_path, monkeypat
         ("own", Processes(1)),
     ):
         with executor, pytest.raises(Unfinished) as ending:
-            jb.tune(ends_its_process, SPACE, RULE, executor=executor, directory=tmp_path / name)
+            jb.tune(ends_its_process, SPACE, RULE, execution=jb.Execution(executor=executor, directory=tmp_path / name))
         assert "configuration 1 (x = 0.5)" in str(ending.value) and "\n" not in str(ending.value)
         assert scores_in(tmp_path / name) >= 1
     with Processes(1) as executor, pytest.raises(BadInput, match=r"configuration 1 \(x = 0.5\) raises SystemExit: 5"):
-        jb.tune(exits, SPACE, RULE, executor=executor)
+        jb.tune(exits, SPACE, RULE, execution=jb.Execution(executor=executor))
     with Processes(1) as executor, pytest.raises(BadInput, match=r"configuration 0 \(x = 0\) cannot be trained on"):
-        jb.tune(lambda key, config: train(key, config), SPACE, RULE, executor=executor)
+        jb.tune(lambda key, config: train(key, config), SPACE, RULE, execution=jb.Execution(executor=executor))
 
 
 def test_a_broken_executor_is_told_from_a_broken_training():
@@ -236,4 +237,4 @@ def test_a_broken_executor_is_told_from_a_broken_training():
         raise BrokenExecutor("mine")
 
     with pytest.raises(BadInput, match=r"configuration 0 \(x = 0\) raises BrokenExecutor: mine"):
-        jb.tune(raising, SPACE, RULE, executor=Now())
+        jb.tune(raising, SPACE, RULE, execution=jb.Execution(executor=Now()))

@@ -10,6 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from records import records
 
 import jaxbandit as jb
 from jaxbandit.decide.tuning import trainings
@@ -94,14 +95,14 @@ NO_SCORE = {
 def test_an_odd_training_is_one_line_and_the_others_are_stored(case, tmp_path):
     ending, words = (FAILED | NO_SCORE)[case]
     with pytest.raises(BadInput) as refusal:
-        jb.tune(odd_at_one(ending), SPACE, RULE, directory=tmp_path)
+        jb.tune(odd_at_one(ending), SPACE, RULE, execution=jb.Execution(directory=tmp_path))
     line = str(refusal.value)
     assert line.startswith(f"tune: configuration 1 (x = 0.5) {words}"[:70]) and words in line
     assert "\n" not in line and len(line) < 700
     lines = [json.loads(line) for line in (tmp_path / "scores.jsonl").read_text().splitlines()]
     assert [line["config"] for line in lines if "seed" in line] == [[0]]  # the training before it
     if case in FAILED:
-        best = jb.tune(odd_at_one(ending), SPACE, RULE, on_failure=-1.0)
+        best = jb.tune(odd_at_one(ending), SPACE, RULE, goal=jb.Goal(on_failure=-1.0))
         assert best.index == 2 and set(best.history["score"][best.history["config"] == 1]) == {-1.0}
 
 
@@ -130,8 +131,13 @@ def test_a_huge_score_of_a_traced_training_ends_the_search():
     with jax.enable_x64(True):
         with pytest.raises(BadInput, match=r"configuration 1 \(x = 0.5\) returns 1e\+160, \|score\| > 1e150; set on"):
             jb.tune(traced, SPACE, RULE)
-        assert jb.tune(traced, SPACE, RULE, on_failure=-1.0).index == 2
-        assert jb.tune(lambda key, config: -traced(key, config), SPACE, RULE, on_failure=2.0, maximize=False).index == 2
+        assert jb.tune(traced, SPACE, RULE, goal=jb.Goal(on_failure=-1.0)).index == 2
+        assert (
+            jb.tune(
+                lambda key, config: -traced(key, config), SPACE, RULE, goal=jb.Goal(on_failure=2.0, maximize=False)
+            ).index
+            == 2
+        )
 
 
 @pytest.mark.parametrize("loss", [1e149, 1e100])
@@ -139,7 +145,7 @@ def test_the_largest_scores_allowed_are_compared(loss):
     def diverges(key, config):
         return usual(key, config) * (loss if config["x"] == 1.0 else 1.0)
 
-    best = jb.tune(diverges, SPACE, RULE, maximize=False)
+    best = jb.tune(diverges, SPACE, RULE, goal=jb.Goal(maximize=False))
     assert best.index == 0 and len(best.history["id"]) < 100 and np.isfinite(best.table["mean"]).all()
 
 
@@ -153,8 +159,8 @@ def test_a_session_and_its_options_have_the_same_limit():
     assert jb.tell(session, pulls.id, [1e150, -1e150, 0.0]).num_told == 3
     with pytest.raises(ValueError, match=r"on_failure = 1e\+160, must be a number in \[-1e\+150, 1e\+150\]"):
         jb.session(RULE, on_failure=1e160)
-    with pytest.raises(ValueError, match=r"^tune: on_failure = 1e\+160, must be a number in \[-1e\+150, 1e\+150\]"):
-        jb.tune(usual, SPACE, RULE, on_failure=1e160)
+    with pytest.raises(ValueError, match=r"^Goal: on_failure = 1e\+160, must be a number in \[-1e\+150, 1e\+150\]"):
+        jb.tune(usual, SPACE, RULE, goal=jb.Goal(on_failure=1e160))
     filled, pulls = jb.ask(jb.session(RULE, on_failure=0.5))
     filled = jb.tell(filled, pulls.id, [1e160, 10**400, 0.1])
     assert filled.totals.means.tolist() == [0.5, 0.5, 0.1]
@@ -163,7 +169,13 @@ def test_a_session_and_its_options_have_the_same_limit():
 def test_a_score_outside_the_range_of_the_rule_names_the_configuration(tmp_path):
     rule = jb.algorithms.betting_race(3, delta=0.1)
     with pytest.raises(BadInput) as refusal:
-        jb.tune(odd_at_one(lambda: 1.5), jb.space.grid(x=[0.4, 0.5, 0.6]), rule, directory=tmp_path, on_failure=0.0)
+        jb.tune(
+            odd_at_one(lambda: 1.5),
+            jb.space.grid(x=[0.4, 0.5, 0.6]),
+            rule,
+            goal=jb.Goal(on_failure=0.0),
+            execution=jb.Execution(directory=tmp_path),
+        )
     assert str(refusal.value) == (
         "tune: configuration 1 (x = 0.5) returns 1.5, must be in [0, 1], for which betting_race is made"
     )
@@ -173,7 +185,7 @@ def test_a_score_outside_the_range_of_the_rule_names_the_configuration(tmp_path)
     with pytest.raises(
         BadInput, match=r"configuration 1 \(x = 0.5\) returns 0.5, must be in \(-inf, 0\], for which mine"
     ):
-        jb.tune(odd_at_one(lambda: 0.5), jb.space.grid(x=[-0.6, 0.5, -0.7]), positive, maximize=False)
+        jb.tune(odd_at_one(lambda: 0.5), jb.space.grid(x=[-0.6, 0.5, -0.7]), positive, goal=jb.Goal(maximize=False))
     with pytest.raises(
         BadInput, match=r"configuration 1 \(x = 0.5\) returns -0.5, must be in \[0, inf\), for which mine"
     ):
@@ -270,9 +282,9 @@ def test_an_interrupt_says_how_to_resume(directory, tmp_path, monkeypatch):
     monkeypatch.setattr(trainings, "in_batches", interrupted)
     for i, call in enumerate(
         (
-            lambda **place: jb.tune(train, SPACE, RULE, **place),
-            lambda **place: jb.successive_halving(GROWS, SPACE, min_steps=1, max_steps=2, **place),
-            lambda **place: jb.hyperband(GROWS, draws, max_steps=2, **place),
+            lambda **place: jb.tune(train, SPACE, RULE, **records(**place)),
+            lambda **place: jb.successive_halving(GROWS, SPACE, min_steps=1, max_steps=2, **records(**place)),
+            lambda **place: jb.hyperband(GROWS, draws, max_steps=2, **records(**place)),
         )
     ):
         with pytest.raises(KeyboardInterrupt) as interrupt:

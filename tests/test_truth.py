@@ -19,7 +19,7 @@ from jaxbandit.support.numerics import as_float
 matplotlib.use("Agg")
 pytestmark = pytest.mark.quickly_compiled
 MEANS = [0.2, 0.5, 0.8]
-SMALL = {"horizon": 200, "num_runs": 8, "progress": False}
+SMALL = {"horizon": 200, "num_runs": 8}
 CONSTANT = jb.bounds.bernoulli_regret_constant(MEANS)
 
 
@@ -78,7 +78,6 @@ def test_nothing_is_read_off_a_name_or_a_field_of_the_state():
         jb.algorithms.lucb(3, delta=0.5),
         jb.environments.bernoulli(MEANS)._replace(truth=jb.Truth()),
         num_runs=2,
-        progress=False,
     )
     assert stopped.truth == {}
 
@@ -87,7 +86,7 @@ def test_nothing_is_read_off_a_name_or_a_field_of_the_state():
 def test_runs_that_stop_have_the_lower_bound_that_is_declared():
     """Only of rules that promise the best arm, and not where it takes seconds."""
     rule, time = jb.algorithms.lucb(3, delta=0.05, sigma=0.5), jb.bounds.characteristic_time(MEANS)
-    stops = {"num_runs": 2, "progress": False}
+    stops = {"num_runs": 2}
     for environment in (jb.environments.bernoulli(MEANS), coins(MEANS), jb.environments.bernoulli(MEANS, permute=True)):
         result = jb.identify(rule, environment, **stops)
         bound = time * np.log(1 / (2.4 * 0.05))
@@ -113,7 +112,7 @@ def test_a_constant_that_takes_seconds_is_left_to_experiments_and_to_those_who_a
     costly = coins(MEANS)
     costly = costly._replace(truth=costly.truth._replace(costly=True, dim=3))
     assert jb.simulate(jb.algorithms.ucb1(3), costly, **SMALL).truth == {"means": MEANS, "dim": 3}
-    asked = jb.simulate(jb.algorithms.ucb1(3), costly, regret_constant=costly.truth.regret_constant(), **SMALL)
+    asked = jb.simulate(jb.algorithms.ucb1(3), costly._replace(truth=costly.truth._replace(costly=False)), **SMALL)
     assert asked.truth["regret_constant"] == CONSTANT
 
 

@@ -14,6 +14,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from records import records
 
 import jaxbandit as jb
 from jaxbandit.decide.tuning import configs as search_space
@@ -94,7 +95,7 @@ def test_python_and_executors_find_the_same(found):
     assert "cannot be traced" in plain.notes[0] and plain.index == found.index
     np.testing.assert_allclose(plain.history["score"], found.history["score"], rtol=1e-5)
     with ThreadPoolExecutor(4) as pool:
-        same(jb.tune(called, SPACE, RULE, executor=pool), plain)
+        same(jb.tune(called, SPACE, RULE, execution=jb.Execution(executor=pool)), plain)
 
 
 def test_one_compilation_a_group_and_one_bandit_over_all():
@@ -109,19 +110,23 @@ def test_one_compilation_a_group_and_one_bandit_over_all():
     space = jb.space.grid(x=[0.1, 0.5], act=["a", "b"], width=jb.space.static([3, 5]))
     groups = search_space.read("tune", space).groups()
     assert [group.static[:2] for group in groups] == [("a", 3), ("a", 5), ("b", 3), ("b", 5)]
-    best = jb.tune(counted, space, jb.algorithms.successive_elimination(8, delta=0.1, sigma=0.01), batch=2)
+    best = jb.tune(
+        counted, space, jb.algorithms.successive_elimination(8, delta=0.1, sigma=0.01), execution=jb.Execution(batch=2)
+    )
     assert len(traces) <= 3 * len(groups)  # judged, its program digested, compiled
     assert best.config == {"x": 0.5, "act": "b", "width": 5}
 
 
 @pytest.mark.slow
 def test_smaller_is_better_where_it_is_asked_for(found):
-    losses = jb.tune(lambda key, config: -score(key, config), SPACE, RULE, maximize=False)
+    losses = jb.tune(lambda key, config: -score(key, config), SPACE, RULE, goal=jb.Goal(maximize=False))
     assert losses.index == found.index
     np.testing.assert_array_equal(losses.history["score"], -found.history["score"])
     np.testing.assert_array_equal(losses.table["low"], -found.table["high"])
     bounded = jb.algorithms.betting_race(6, delta=0.1)
-    mirrored = jb.tune(lambda key, config: jnp.clip(1.1 - score(key, config), 0, 1), SPACE, bounded, maximize=False)
+    mirrored = jb.tune(
+        lambda key, config: jnp.clip(1.1 - score(key, config), 0, 1), SPACE, bounded, goal=jb.Goal(maximize=False)
+    )
     assert mirrored.index == found.index
 
 
@@ -165,8 +170,8 @@ def test_a_directory_goes_on_and_ends_with_the_same_bytes(found, tmp_path, monke
 
     for _ in range(2):
         with pytest.raises(KeyboardInterrupt):
-            jb.tune(score, SPACE, RULE, directory=tmp_path / "sweep", progress=stops_now)
-    again = jb.tune(score, SPACE, RULE, directory=tmp_path / "sweep", progress=stops_now)
+            jb.tune(score, SPACE, RULE, execution=jb.Execution(directory=tmp_path / "sweep", progress=stops_now))
+    again = jb.tune(score, SPACE, RULE, execution=jb.Execution(directory=tmp_path / "sweep", progress=stops_now))
     same(again, found)
     again.save(tmp_path / "one")
     found.save(tmp_path / "other")
@@ -180,7 +185,7 @@ def train(key, config):
     time.sleep(0.02)
     chance = np.random.default_rng(np.asarray(jax.random.key_data(key)))
     return config["x"] * (1 + chance.normal())
-best = jb.tune(train, jb.space.grid(x=[0.1, 0.2, 0.9]), epsilon=0.3, directory=sys.argv[1])
+best = jb.tune(train, jb.space.grid(x=[0.1, 0.2, 0.9]), goal=0.3, execution=jb.Execution(directory=sys.argv[1]))
 best.save(sys.argv[2])
 """
 
@@ -221,7 +226,7 @@ REFUSED = {  # with x = 1 two configurations fail, and either may be the first
     "arms": (score, {"rule": jb.algorithms.paired_race(5)}, "rule has 5 arms, must have one for each of 6"),
     "never stops": (score, {"rule": jb.algorithms.ucb1(6)}, "ucb1 never stops"),
     "stop=never()": (score, {"rule": jb.algorithms.ucb1(6)._replace(stop=jb.contract.never())}, "ucb1 never stops"),
-    "no end": (score, {"rule": None}, "epsilon, max_trainings and timeout are all missing; give the tolerated"),
+    "no end": (score, {"rule": None}, "epsilon and a budget are both missing; give the tolerated"),
     "two epsilons": (
         score,
         {"epsilon": 0.5},
@@ -242,7 +247,7 @@ REFUSED = {  # with x = 1 two configurations fail, and either may be the first
 def test_what_cannot_be_tuned_is_refused_in_one_line(case):
     train, options, words = REFUSED[case]
     with pytest.raises(ValueError) as error:
-        jb.tune(train, SPACE, **{"rule": RULE, **options})
+        jb.tune(train, SPACE, **records(**{"rule": RULE, **options}))
     assert words in str(error.value) and "\n" not in str(error.value)
 
 
@@ -250,11 +255,11 @@ def test_a_failure_keeps_what_was_scored_and_may_be_a_score(tmp_path):
     # Called in their order, four before it; in a batch, the two that share it.
     for train, kept in ((raises_at, 4), (nan_at, 2)):
         with pytest.raises(BadInput, match=r"configuration [45]"):
-            jb.tune(train, SPACE, RULE, directory=tmp_path / train.__name__)
+            jb.tune(train, SPACE, RULE, execution=jb.Execution(directory=tmp_path / train.__name__))
         log = (tmp_path / train.__name__ / "scores.jsonl").read_text()
         assert sum(len(json.loads(line).get("seed", ())) for line in log.splitlines()) == kept
     for train in (raises_at, nan_at):
-        best = jb.tune(train, SPACE, RULE, on_failure=0.0)
+        best = jb.tune(train, SPACE, RULE, goal=jb.Goal(on_failure=0.0))
         assert best.index == 3 and (best.history["score"][best.history["config"] == 4] == 0).all()
 
 
@@ -262,7 +267,7 @@ def test_scores_of_another_function_or_seed_are_refused(tmp_path):
     def other(key, config):
         return score(key, config) + 1
 
-    jb.tune(score, SPACE, RULE, directory=tmp_path)
+    jb.tune(score, SPACE, RULE, execution=jb.Execution(directory=tmp_path))
     for options, words in (
         ({"train": other}, "another train function, or one with other data; give another directory, or same_train"),
         ({"seed": 1}, "seed = 0, but this search has seed = 1"),
@@ -270,16 +275,21 @@ def test_scores_of_another_function_or_seed_are_refused(tmp_path):
         ({"batch": 1}, "batch = 4, but batch = 1"),
     ):
         with pytest.raises(ValueError, match=words):
-            jb.tune(**{"train": score, "configs": SPACE, "rule": RULE, "directory": tmp_path, **options})
+            jb.tune(**records(**{"train": score, "configs": SPACE, "rule": RULE, "directory": tmp_path, **options}))
 
 
 def test_scores_are_shared_by_searches_with_other_settings(found, tmp_path):
-    jb.tune(score, SPACE, RULE, directory=tmp_path)
+    jb.tune(score, SPACE, RULE, execution=jb.Execution(directory=tmp_path))
     closer = jb.algorithms.paired_race(6, delta=0.05, epsilon=0.0)
-    again, alone = jb.tune(score, SPACE, closer, directory=tmp_path), jb.tune(score, SPACE, closer)
+    again, alone = (
+        jb.tune(score, SPACE, closer, execution=jb.Execution(directory=tmp_path)),
+        jb.tune(score, SPACE, closer),
+    )
     same(again, alone)
     assert again.reused == len(found.history["id"]) and str(again.certificate) == str(alone.certificate)
-    losses = jb.tune(score, SPACE, RULE, directory=tmp_path, maximize=False)  # raw scores are stored
+    losses = jb.tune(
+        score, SPACE, RULE, goal=jb.Goal(maximize=False), execution=jb.Execution(directory=tmp_path)
+    )  # raw scores are stored
     assert losses.reused and losses.config["act"] == "a"
 
 
@@ -287,10 +297,10 @@ def test_configurations_that_differ_by_a_constant_are_compared():
     def shared(key, config):  # with common random numbers, differences do not vary
         return jnp.round(config["x"]) + jnp.float32(jax.random.randint(key, (), 0, 9))
 
-    best = jb.tune(shared, {"x": np.array([0.0, 0.1, 1.0, 1.1])}, epsilon=0.0)
+    best = jb.tune(shared, {"x": np.array([0.0, 0.1, 1.0, 1.1])}, goal=0.0)
     assert best.index == 2 and best.certificate.achieved == 0 and best.table["pulls"].tolist() == [14] * 4
     with pytest.raises(BadInput, match="every configuration has the same score at all 14 seeds; train must draw"):
-        jb.tune(lambda seed, config: config["x"], {"x": np.array([0.2, 0.9])}, timeout=60)
+        jb.tune(lambda seed, config: config["x"], {"x": np.array([0.2, 0.9])}, budget=jb.Budget(seconds=60))
 
 
 def test_the_figure_shows_what_was_found(found):

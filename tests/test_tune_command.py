@@ -1,5 +1,6 @@
 """`jaxbandit tune`: a search from the shell, its files, its JSON, its refusals."""
 
+import dataclasses
 import inspect
 import json
 import os
@@ -8,6 +9,7 @@ import numpy as np
 import pytest
 
 import jaxbandit as jb
+from jaxbandit.engine.driver.execution import RUNS
 from jaxbandit.lab import cli
 from jaxbandit.support.refusals import BadInput
 
@@ -68,7 +70,7 @@ def test_configurations_of_a_csv_file_and_a_rule_of_the_users(place, capsys):
 REFUSED = {
     "kind": ('kind = "tune"', 'kind = "tun"', "sweep.toml: kind = \"tun\", must be one of tune; did you mean 'tune'?"),
     "key": ("epsilon", "epsilom", "epsilom: unknown key"),
-    "no epsilon": ("epsilon = 0.2", "", "epsilon, max_trainings and timeout are all missing"),
+    "no epsilon": ("epsilon = 0.2", "", "epsilon and a budget are both missing"),
     "static": ('["width"]', '["depth"]', 'static[0] = "depth", must be one of x, act, width'),
     "no configs": ("[configs]\n", "[other]\n", "other: unknown key"),
     "no values": ("[0.1, 0.9]", "[]", "configs.x = [], must be a list of values"),
@@ -126,17 +128,17 @@ def test_a_space_is_searched(place, capsys):
     assert "its search has not finished; run jaxbandit tune again" in capsys.readouterr().err
 
 
-KEYS = {  # in TOML -> the argument of `tune`
+KEYS = {  # in TOML -> the argument of `tune`, or the field of one of its records
     "max_trainings = 80": 80,
-    'timeout = "2h"': "2h",
-    "timeout = 90": 90,
+    'timeout = "2h"': 7200.0,
+    "timeout = 90": 90.0,
     'timeout_each = "5min"': "5min",
     "retries = 2": 2,
-    "on_failure = 0": 0,
-    'on_failure = "separate"': "separate",
-    "max_failure_rate = 0.25": 0.25,
+    "on_failure = 0": 0.0,
+    'on_failure = "separate"\nmax_failure_rate = 0.25': "separate",
+    'max_failure_rate = 0.25\non_failure = "separate"': 0.25,
     "min_trainings = 5": 5,
-    "score_range = [0, 1.5]": (0, 1.5),
+    "score_range = [0, 1.5]": (0.0, 1.5),
     "quantile = 0.5": 0.5,
     "resolution = 0.01": 0.01,
     "growth = true": True,
@@ -162,10 +164,21 @@ def test_every_argument_of_tune_has_a_key(line, place, monkeypatch):
     monkeypatch.setattr("jaxbandit.lab.experiments.search.tune", taken)
     (place / "one.toml").write_text(line + SPEC)
     assert cli.main(["tune", "tuned_model:train", "one.toml"]) == 2
-    assert given[line.split()[0]] == KEYS[line] and type(given[line.split()[0]]) is type(KEYS[line])
-    arguments = set(inspect.signature(jb.tune).parameters) - {"train", "configs", "rule", "progress"}
-    python = {"epsilon", "directory", "executor", "scores", "isolate"}  # a command is a process of its own already
-    assert set(given) <= arguments <= {key.split()[0] for key in KEYS} | python
+    name = line.split()[0]
+    name = {"max_trainings": "trainings", "timeout": "seconds", "timeout_each": "seconds_each"}.get(name, name)
+    records = [given["goal"], given["budget"], given["execution"]]
+    [value] = [getattr(x, name) for x in records if hasattr(x, name)] or [given[name]]
+    assert value == KEYS[line] and type(value) is type(KEYS[line])
+
+
+def test_every_argument_and_field_has_a_key_or_is_of_python_alone():
+    keys = {line.split()[0] for line in KEYS} | {"epsilon", "trainings", "seconds", "seconds_each"}
+    python = {"directory", "executor", "scores", "isolate", "progress"}  # a command is a process of its own already
+    records = {field.name for kind in (jb.Goal, jb.Budget) for field in dataclasses.fields(kind)}
+    records |= set(jb.Execution._fields) - set(RUNS)
+    arguments = set(inspect.signature(jb.tune).parameters)
+    assert arguments - {"train", "configs", "rule", "goal", "budget", "execution"} <= keys | python
+    assert records <= keys | python
 
 
 SPACES = {

@@ -32,7 +32,7 @@ BAD_CONFIGS = {
 def test_bad_configs_are_refused_in_one_line(case):
     configs, words = BAD_CONFIGS[case]
     with pytest.raises(BadInput) as error:
-        jb.tune(lambda key, config: jax.random.normal(key) + config["x"], configs, epsilon=0.1)
+        jb.tune(lambda key, config: jax.random.normal(key) + config["x"], configs, goal=0.1)
     assert words in str(error.value) and "\n" not in str(error.value)
 
 

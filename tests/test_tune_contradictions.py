@@ -4,6 +4,7 @@ import json
 
 import numpy as np
 import pytest
+from records import records
 
 import jaxbandit as jb
 from jaxbandit.decide.tuning import reporting
@@ -107,7 +108,9 @@ def test_the_six_bounds_of_three_intervals_of_quantiles_share_delta(maximize):
 
 def test_a_race_of_quantiles_ends_when_its_bounds_exclude_each_other():
     scores = np.random.default_rng(0).standard_normal(240) - np.repeat([0.0, 10.0], 120)
-    result = jb.tune(np.tile(scores, (2, 1)), quantile=0.3)  # equal configurations, of which none is excluded
+    result = jb.tune(
+        np.tile(scores, (2, 1)), goal=jb.Goal(quantile=0.3)
+    )  # equal configurations, of which none is excluded
     assert result.why == "contradiction" and str(result).startswith(FIRST)
     assert 120 < result.certificate.pulls.max() < 240  # it does not wait for the end of the table
 
@@ -139,11 +142,11 @@ def test_the_result_of_a_search_begins_with_the_contradiction(race, tmp_path):
     from jaxbandit.lab.report.searches import page_of
 
     page = page_of(tmp_path / "saved")
-    assert page._about[0].startswith("The data contradict an assumption")
+    assert page.blocks[0].lines[0].startswith("The data contradict an assumption")
 
 
 def test_a_search_by_a_rule_says_it():
-    result = jb.tune(flip(0), rule=jb.algorithms.uniform(3), max_trainings=144)
+    result = jb.tune(flip(0), rule=jb.algorithms.uniform(3), budget=144)
     assert str(result).splitlines()[0].startswith(FIRST) and result.certificate.guarantee is None
 
 
@@ -156,7 +159,7 @@ def test_a_search_of_proposals_says_it(race):
 
     order = iter([{"a": i} for i in np.argsort(-scores[:, 0]).tolist()])
     options = {"max_trainings": 180, "finalists": 3, "proposals": 3, "traced": False}
-    result = jb.search(train, None, lambda history, seed: next(order), **options)
+    result = jb.search(train, None, lambda history, seed: next(order), **records(**options))
     assert str(result).splitlines()[0].startswith(FIRST)
 
 

@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 import jax
 import numpy as np
 import pytest
+from records import records
 
 import jaxbandit as jb
 from jaxbandit.decide.tuning import store
@@ -42,7 +43,7 @@ def space(*means):
 
 
 def search(train, *means, **options):
-    return jb.tune(train, space(*means), **{"progress": False, **options})
+    return jb.tune(train, space(*means), **records(**{"progress": False, **options}))
 
 
 def scores_of(best):
@@ -119,18 +120,17 @@ def test_a_timeout_ends_a_search_with_what_is_known(tmp_path):
     assert known.certificate.achieved <= first.certificate.achieved and known.index == first.index
     assert search(trainer(), timeout="0s").why == "timeout"
     for wrong in ("2 weeks", -1, math.nan, "h", True):
-        with pytest.raises(BadInput, match=r"^tune: timeout = .*must be a number of seconds >= 0, or a text"):
+        with pytest.raises(BadInput, match=r"^Budget: seconds = .*must be a number of seconds >= 0, or a text"):
             search(train, timeout=wrong)
 
 
 def test_any_rule_may_have_a_budget():
-    best = jb.tune(trainer(), space(), jb.algorithms.uniform(6), max_trainings=120,
-                   progress=False)  # fmt: skip
+    best = jb.tune(trainer(), space(), jb.algorithms.uniform(6), budget=120, execution=jb.Execution(progress=False))
     assert (
         best.table["pulls"].sum() == 120 and best.certificate.guarantee is None and best.certificate.promise == "none"
     )
     assert 0 <= best.certificate.achieved < math.inf and best.certificate.coverage == 0.95
-    with pytest.raises(BadInput, match="uniform never stops by itself; give max_trainings or timeout"):
+    with pytest.raises(BadInput, match="uniform never stops by itself; give a budget"):
         jb.tune(trainer(), space(), jb.algorithms.uniform(6))
 
 
@@ -365,7 +365,7 @@ def test_a_resolution_bounds_what_rounding_hides():
 
 
 WRONG = {
-    "max_trainings": ({"max_trainings": 0}, "max_trainings = 0, must be an integer >= 1"),
+    "max_trainings": ({"max_trainings": 0}, "Budget: trainings = 0, must be an integer >= 1"),
     "retries": ({"epsilon": 0.1, "retries": -1}, "retries = -1, must be an integer >= 0"),
     "failure": ({"epsilon": 0.1, "on_failure": "skip"}, 'on_failure = "skip", must be a number, "stop" or "separate"'),
     "rate": ({"epsilon": 0.1, "on_failure": "separate"}, "must be given together"),
@@ -385,7 +385,11 @@ def test_wrong_terms_are_refused_in_one_line(case):
     options, words = WRONG[case]
     with pytest.raises(ValueError) as error:
         search(trainer(), **options)
-    assert words in str(error.value) and "\n" not in str(error.value) and str(error.value).startswith("tune: ")
+    assert (
+        words in str(error.value)
+        and "\n" not in str(error.value)
+        and str(error.value).startswith(("tune: ", "Goal: ", "Budget: "))
+    )
 
 
 def test_a_damaged_store_is_refused_and_a_torn_line_is_not(tmp_path):

@@ -4,6 +4,7 @@ import re
 
 import numpy as np
 import pytest
+from records import records
 from tiers import a_few
 
 import jaxbandit as jb
@@ -53,7 +54,9 @@ def test_no_interval_of_a_search_is_empty_or_lacks_its_estimate(law):
         for rule in (None, jb.algorithms.uniform(3)) if not number else (None,):
             scores = LAWS[law](np.random.default_rng([len(law), number]), (3, 24))
             try:
-                result = jb.tune(scores, rule=rule, **options, epsilon=None if rule else 0.0, max_trainings=72)
+                result = jb.tune(
+                    scores, rule=rule, **records(epsilon=None if rule else 0.0, max_trainings=72, **options)
+                )
             except BadInput as error:
                 assert "has the same score at all" in str(error)
                 continue

@@ -12,6 +12,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from records import records
 
 import jaxbandit as jb
 from jaxbandit.decide.tuning import configs as search_space
@@ -81,20 +82,20 @@ def test_a_search_in_a_process_of_its_own_is_ended_and_keeps_its_scores():
 @pytest.mark.slow
 def test_a_search_in_a_process_returns_the_same_and_its_errors():
     options = {"max_trainings": 40, "traced": False}
-    apart = jb.tune(hanging.quick, hanging.GRID, isolate=True, **options)
-    here = jb.tune(hanging.quick, hanging.GRID, **options)
+    apart = jb.tune(hanging.quick, hanging.GRID, **records(isolate=True, **options))
+    here = jb.tune(hanging.quick, hanging.GRID, **records(**options))
     np.testing.assert_equal(apart.history, here.history)
     assert str(apart) == str(here)
     known = [[1.0, 2.0], [3.0, np.inf]]
     with pytest.raises(BadInput, match=r"tune: scores\[1, 1\] = inf"):
-        jb.tune(hanging.quick, hanging.GRID, isolate=True, scores=known, **options)
+        jb.tune(hanging.quick, hanging.GRID, scores=known, **records(isolate=True, **options))
 
 
 def test_what_cannot_be_sent_to_a_process_is_refused_in_one_line():
     with pytest.raises(BadInput, match=r"tune: isolate = True, but train cannot be pickled .*; define it at the top"):
-        jb.tune(lambda seed, config: 0.0, hanging.GRID, max_trainings=30, isolate=True)
+        jb.tune(lambda seed, config: 0.0, hanging.GRID, budget=30, execution=jb.Execution(isolate=True))
     with ThreadPoolExecutor(1) as pool, pytest.raises(BadInput, match="isolate = True and executor are both given"):
-        jb.tune(hanging.quick, hanging.GRID, max_trainings=30, isolate=True, executor=pool)
+        jb.tune(hanging.quick, hanging.GRID, budget=30, execution=jb.Execution(isolate=True, executor=pool))
 
 
 @pytest.mark.parametrize("kind", [None, "threads", "processes"])
@@ -106,22 +107,22 @@ def test_a_round_does_not_wait_for_a_call_beyond_timeout_each(kind):
         "processes": lambda: ProcessPoolExecutor(2, get_context("spawn")),
     }
     executor = pools[kind]()
-    result = jb.tune(hanging.hanging, hanging.GRID, executor=executor, **options)
+    result = jb.tune(hanging.hanging, hanging.GRID, **records(executor=executor, **options))
     late = [
-        note for note in result.notes if note.startswith("did not end within timeout_each: configuration 0 at seed")
+        note for note in result.notes if note.startswith("did not end within seconds_each: configuration 0 at seed")
     ]
     assert len(late) == 1 and result.history["failed"].sum() > 0 and time.monotonic() - began < 60
     with pytest.raises(BadInput, match=r"did not end within 0\.2 s; set on_failure"):
-        jb.tune(hanging.hanging, hanging.GRID, executor=executor, **options | {"on_failure": None})
+        jb.tune(hanging.hanging, hanging.GRID, **records(executor=executor, **options | {"on_failure": None}))
     if executor is not None:
         executor.shutdown()
 
 
 def test_timeout_each_is_about_calls_and_above_0():
-    with pytest.raises(BadInput, match="timeout_each = 0, must be a number of seconds > 0"):
-        jb.tune(hanging.quick, hanging.GRID, max_trainings=30, timeout_each=0)
-    with pytest.raises(BadInput, match="timeout_each = 1, but JAX traces train"):
-        jb.tune(hanging.endless, hanging.GRID, max_trainings=30, timeout_each=1)
+    with pytest.raises(BadInput, match="seconds_each = 0, must be a number of seconds > 0"):
+        jb.tune(hanging.quick, hanging.GRID, budget=30, execution=jb.Execution(seconds_each=0))
+    with pytest.raises(BadInput, match="seconds_each = 1, but JAX traces train"):
+        jb.tune(hanging.endless, hanging.GRID, budget=30, execution=jb.Execution(seconds_each=1))
     with pytest.raises(LateError, match="did not end within"):
         within(0.01, time.sleep, 0.5)
     with pytest.raises(ZeroDivisionError):
@@ -147,5 +148,5 @@ def test_a_line_says_that_no_training_has_ended(monkeypatch, capsys):
 
 def test_unfinished_is_said_if_no_training_has_ended(monkeypatch):
     monkeypatch.setattr(isolated, "_played", lambda *_: None)
-    with pytest.raises(Unfinished, match="no training has ended within timeout = 1"):
-        jb.tune(hanging.quick, hanging.GRID, timeout=1, isolate=True)
+    with pytest.raises(Unfinished, match="no training has ended within 1 seconds"):
+        jb.tune(hanging.quick, hanging.GRID, budget=jb.Budget(seconds=1), execution=jb.Execution(isolate=True))

@@ -5,6 +5,7 @@ import contextlib
 import jax
 import numpy as np
 import pytest
+from records import records
 
 import jaxbandit as jb
 from jaxbandit.support.refusals import BadInput
@@ -34,7 +35,7 @@ def test_a_table_is_searched_column_by_column_until_the_best_is_known():
 @pytest.mark.parametrize("columns", [1, 2, 6, 30])
 @pytest.mark.parametrize("options", [{}, {"epsilon": 1e-9}, {"quantile": 0.5}, {"score_range": (-9, 9)}])
 def test_a_table_that_cannot_decide_ends_with_its_last_score(columns, options):
-    result = jb.tune(CLOSE[:, :columns], **options)
+    result = jb.tune(CLOSE[:, :columns], **records(**options))
     assert result.why == "table" and result.certificate.achieved > 0
     assert entered(result) == {(c, s): CLOSE[c, s] for c, s in entered(result)}
     assert result.table["pulls"][result.index] == columns
@@ -45,7 +46,7 @@ def test_a_table_that_cannot_decide_ends_with_its_last_score(columns, options):
 def test_a_table_with_a_budget_has_no_more_than_its_scores(budget):
     halves = pytest.warns(UserWarning, match="sequential halving") if budget < 36 else contextlib.nullcontext()
     with halves:
-        result = jb.tune(CLOSE, max_trainings=budget)
+        result = jb.tune(CLOSE, budget=budget)
     assert len(result.history["id"]) == len(entered(result)) <= min(budget, CLOSE.size)
 
 
@@ -75,15 +76,15 @@ def test_a_data_frame_names_its_configurations_and_gaps_come_last():
         (TABLE[0], {}, r"train has shape \[30\], must be scores\[configs, seeds\]"),
         ([["x", 1.0], [2.0, 3.0]], {}, "train is not a table of numbers"),
         (np.where(TABLE[1, 2] == TABLE, np.inf, TABLE), {}, r"train\[1, 2\] = inf, must be a finite number"),
-        (TABLE, {"directory": "somewhere"}, "directory is given with a table of scores"),
-        (TABLE, {"retries": 2}, "retries is given with a table of scores"),
+        (TABLE, {"directory": "somewhere"}, "directory=.* means nothing for a table of scores"),
+        (TABLE, {"retries": 2}, "retries=2. means nothing for a table of scores"),
         (7, {}, "tune: train = 7, must be a function"),
         (TABLE[:1], {}, "configs holds 1 configuration"),
     ],
 )
 def test_what_is_no_table_is_refused_in_one_line(given, options, message):
     with pytest.raises(BadInput, match=message) as caught:
-        jb.tune(given, **options)
+        jb.tune(given, **records(**options))
     assert "\n" not in str(caught.value)
 
 
@@ -104,34 +105,39 @@ GRID = jb.space.grid(a=[1.0, 1.01, 2.0])
 
 
 def test_an_error_keeps_the_scores_and_a_search_goes_on_with_them():
-    whole = jb.tune(Counted(-1, None), GRID, max_trainings=90)
+    whole = jb.tune(Counted(-1, None), GRID, budget=90)
     with pytest.raises(BadInput, match=r"raises OSError: lost; set on_failure") as caught:
-        jb.tune(Counted(20, OSError("lost")), GRID, max_trainings=90)
+        jb.tune(Counted(20, OSError("lost")), GRID, budget=90)
     known = caught.value.scores
     assert (~np.isnan(known)).sum() == 20 and any("the 20 scores so far" in note for note in caught.value.__notes__)
-    rest = jb.tune(Counted(70, OSError("too many")), GRID, max_trainings=90, scores=known)
+    rest = jb.tune(Counted(70, OSError("too many")), GRID, scores=known, budget=90)
     assert entered(rest) == entered(whole) and rest.reused == 20
     np.testing.assert_equal(rest.certificate.to_json(), whole.certificate.to_json())
     with pytest.raises(KeyboardInterrupt) as interrupted:
-        jb.tune(Counted(5, KeyboardInterrupt()), GRID, max_trainings=90)
+        jb.tune(Counted(5, KeyboardInterrupt()), GRID, budget=90)
     assert (~np.isnan(interrupted.value.scores)).sum() == 5
 
 
 def test_known_scores_enter_a_directory_once_and_may_not_contradict_it(tmp_path):
     known = np.full((3, 2), 5.0)
     options = {"max_trainings": 60, "directory": tmp_path / "d", "same_train": True}
-    first = jb.tune(Counted(-1, None), GRID, scores=known, **options)
-    again = jb.tune(Counted(0, OSError("lost")), GRID, scores=known, **options)
+    first = jb.tune(Counted(-1, None), GRID, scores=known, **records(**options))
+    again = jb.tune(Counted(0, OSError("lost")), GRID, scores=known, **records(**options))
     assert entered(first) == entered(again) and [entered(again)[c, s] for c in range(3) for s in range(2)] == [5.0] * 6
     with pytest.raises(BadInput, match=r"scores\[2, 1\] = 6, but the directory has 5 for a = 2 at seed 1"):
-        jb.tune(Counted(0, OSError("lost")), GRID, scores=[[5.0, 5.0], [5.0, 5.0], [5.0, 6.0]], **options)
+        jb.tune(
+            Counted(0, OSError("lost")),
+            GRID,
+            scores=[[5.0, 5.0], [5.0, 5.0], [5.0, 6.0]],
+            **records(**options),
+        )
 
 
 @pytest.mark.parametrize("error", [IndexError, KeyError, TypeError, NameError, AttributeError, ModuleNotFoundError])
 def test_a_mistake_in_a_program_is_not_advised_to_be_counted_as_a_failure(error):
     for search in (
-        lambda train: jb.tune(train, GRID, max_trainings=90),
-        lambda train: jb.search(train, {"a": jb.space.uniform_float(0.0, 1.0)}, "random", max_trainings=90),
+        lambda train: jb.tune(train, GRID, budget=90),
+        lambda train: jb.search(train, {"a": jb.space.uniform_float(0.0, 1.0)}, "random", budget=90),
     ):
         with pytest.raises(BadInput, match=f"raises {error.__name__}.*; mend train") as caught:
             search(Counted(20, error("seven")))
@@ -151,11 +157,11 @@ def test_a_mistake_in_a_program_is_not_advised_to_be_counted_as_a_failure(error)
 )
 def test_constant_scores_name_the_cause_and_what_compares_them(score, said):
     with pytest.raises(BadInput, match="has the same score at all 14 seeds") as caught:
-        jb.tune(np.full((2, 20), score), epsilon=1e-9)
+        jb.tune(np.full((2, 20), score), goal=1e-9)
     assert said in str(caught.value) and "give resolution= or quantile=" in str(caught.value)
-    assert jb.tune(np.full((2, 20), score), epsilon=1e-9, quantile=0.5).why in ("table", "epsilon")
-    assert jb.tune(np.full((2, 20), score), epsilon=1e-9, resolution=1e-3).why == "table"
-    assert jb.tune(np.full((2, 1), score), epsilon=1e-9).why == "table"  # one score is not constant
+    assert jb.tune(np.full((2, 20), score), goal=jb.Goal(epsilon=1e-9, quantile=0.5)).why in ("table", "epsilon")
+    assert jb.tune(np.full((2, 20), score), goal=jb.Goal(epsilon=1e-9, resolution=1e-3)).why == "table"
+    assert jb.tune(np.full((2, 1), score), goal=1e-9).why == "table"  # one score is not constant
 
 
 def test_a_traced_training_that_float32_rounds_to_a_constant_names_float32():
@@ -163,12 +169,12 @@ def test_a_traced_training_that_float32_rounds_to_a_constant_names_float32():
         return 1e6 + 1e-3 * (config["a"] + jax.random.normal(key))
 
     with pytest.raises(BadInput, match=r"scores of 1e\+06 differ by less than float32 can show \(0\.06\)"):
-        jb.tune(train, GRID, epsilon=1e-9)
+        jb.tune(train, GRID, goal=1e-9)
 
 
 def test_a_small_table_needs_no_more_columns_than_it_has_and_halving_goes_on_without_those_it_lacks():
     ten = jb.tune(TABLE[:, :10])
     assert ten.index == 2 and np.isfinite(ten.certificate.achieved)  # 14 columns would be needed by default
     with pytest.warns(UserWarning, match="sequential halving"):
-        halved = jb.tune(TABLE[:, :2], max_trainings=20)
+        halved = jb.tune(TABLE[:, :2], budget=20)
     assert halved.why == "max_trainings" and halved.index == 2 and len(entered(halved)) == 6

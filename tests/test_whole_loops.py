@@ -16,7 +16,7 @@ from xla_options import compiler
 import jaxbandit as jb
 from jaxbandit.algorithms import kl_ucb
 from jaxbandit.engine import layout
-from jaxbandit.engine.driver.horizon import simulate_cell
+from jaxbandit.engine.driver.simulate import simulate_cell
 from jaxbandit.engine.layout import compiled, whole_loops
 from jaxbandit.environments import bernoulli
 

@@ -68,6 +68,7 @@ def test_python_without_extras(tmp_path):
         played = jb.algorithms.ucb1(2), jb.environments.bernoulli([0.1, 0.9])
         found = jb.simulate(*played, horizon=20, num_runs=3)
         stopped = jb.identify(jb.algorithms.lucb(2, sigma=1.0), world, num_runs=3)
+        shown = jb.Execution(progress=True)
         found.save("saved")
         assert jb.load("saved")[0].runs == stopped.runs == 3
         for use in (
@@ -76,7 +77,7 @@ def test_python_without_extras(tmp_path):
             lambda: stopped.to_dataframe(),
             lambda: found.to_xarray(),
             lambda: jb.load("saved").to_dataframe(),
-            lambda: jb.simulate(*played, horizon=20, num_runs=3, progress=True),
+            lambda: jb.simulate(*played, horizon=20, num_runs=3, execution=shown),
         ):
             try:
                 use()

@@ -67,7 +67,7 @@ def _table(names: list[str], measured: dict[str, dict]) -> list[str]:
     for name in names:
         known = ALGORITHMS[name]
         finds = [{"m": "the m best", "1": "the best"}[known.finds]] if several else []
-        link = f"[`{name}`](reference/generated/jaxbandit.{name}.rst)"
+        link = f"[`{name}`](reference/generated/jaxbandit.algorithms.{name}.rst)"
         costs = f"{known.cost}<br>{known.memory}"
         rows.append([link, *finds, known.rewards, known.guarantee, costs, _number(measured.get(name))])
     return _lines(rows)
@@ -104,7 +104,8 @@ def _row(group: str, entry: Entry) -> list[str]:
     shown = [p for p in entry.parameters().values() if p.name not in hidden]
     given = [_argument(p, filled=group != "environment" and p.name in (*FILLED, *entry.truth)) for p in shown]
     also = [_also(p) for p in shown if p.kind == "choice" and len(p.choices) > 1]
-    link = f"[`{entry.name}`](reference/generated/jaxbandit.{entry.name}.rst)"
+    package = "environments" if group == "environment" else "algorithms"
+    link = f"[`{entry.name}`](reference/generated/jaxbandit.{package}.{entry.name}.rst)"
     return [link, ", ".join(given), "; ".join([entry.summary, *also])]
 
 

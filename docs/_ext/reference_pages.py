@@ -73,7 +73,12 @@ GROUPS = (
         "decide.logs",
     ),
     ("variants", "Variants", "Decisions between variants from a log of visitors.", "decide.variants"),
-    ("tuning", "Tuning", "Searches among configurations of your own program.", "decide.tuning"),
+    (
+        "tuning",
+        "Tuning",
+        "Searches among configurations of your own program.",
+        "decide.tuning decide.core.goal decide.core.budget",
+    ),
 )
 
 

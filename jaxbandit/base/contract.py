@@ -129,12 +129,19 @@ class Replan(NamedTuple):
     """Expensive work that a run needs only in rare rounds, such as recomputing an optimal design.
 
     A run whose work is due plays no further round until the engine has applied it. After `apply`, `due` must be False.
-    Whoever calls `select` and `update` by hand has to do so before each round, as `jb.step` does. With a fixed horizon,
-    the option `replan_late` allows a run to play a few more rounds with the old plan.
+    Whoever calls `select` and `update` by hand has to do so before each round, as `jb.step` does.
+
+    Attributes:
+      due: `(state) -> bool[]`, whether the work is due.
+      apply: `(state) -> state`, the work.
+      late: largest number of rounds by which `simulate` may delay the work, >= 0, static; 0 is exact. Runs whose work
+        is due are looked for every (late + 1) rounds, so less often, and more of them do it together. It saves little
+        if the work is rare.
     """
 
-    due: Callable[[State], Array]  # bool[]
+    due: Callable[[State], Array]
     apply: Callable[[State], State]
+    late: int = 0
 
 
 class Promise(NamedTuple):
@@ -209,6 +216,10 @@ class Algorithm(NamedTuple):
     length: int | None = None
     name: str = ""
 
+    def named(self, name: str) -> "Algorithm":
+        """Return the algorithm with another name in results and figures; it is compiled anew."""
+        return self._replace(name=name)
+
     def __repr__(self) -> str:
         return f"<Algorithm {self.name or 'without a name'}>"
 
@@ -267,6 +278,10 @@ class Environment(NamedTuple):
     truth: Truth = Truth()
     length: int | None = None
     name: str = ""
+
+    def named(self, name: str) -> "Environment":
+        """Return the environment with another name in results and figures; it is compiled anew."""
+        return self._replace(name=name)
 
     def __repr__(self) -> str:
         return f"<Environment {self.name or 'without a name'}>"

@@ -11,11 +11,12 @@ from typing import Any, Literal
 
 from jaxbandit.base.contract import Environment
 from jaxbandit.engine.driver.execution import Execution
-from jaxbandit.engine.driver.horizon import default_checkpoints
+from jaxbandit.engine.driver.simulate import default_checkpoints
 from jaxbandit.engine.layout import compiling
-from jaxbandit.engine.rounds import contexts, fit
+from jaxbandit.engine.rounds import fit
+from jaxbandit.engine.rounds.fit import Allow
 from jaxbandit.engine.rounds.metrics import checked
-from jaxbandit.engine.rounds.states import named_states
+from jaxbandit.engine.rounds.states import Keep, kept_of, named_states
 from jaxbandit.running import failures, remote, resolution, sizes, state_sizes
 from jaxbandit.running.factories import Pair
 from jaxbandit.running.progress import progress_bar
@@ -25,10 +26,10 @@ from jaxbandit.running.results.regret import RegretResult
 from jaxbandit.running.results.stopping import StoppingResult
 from jaxbandit.running.truth import characteristic_time_of, truth_of
 from jaxbandit.support import checks
+from jaxbandit.support.domains import MAX_ROUNDS
 from jaxbandit.support.refusals import MAX_FAILED, refuse, resumable
 
 Precision = Literal["float32", "float64"]
-MAX_ROUNDS = 10_000_000
 
 
 def run_simulate(
@@ -39,11 +40,8 @@ def run_simulate(
     num_runs: int,
     seed: int = 0,
     precision: Precision | None = None,
-    name: str | None = None,
-    instance: str | None = None,
-    regret_constant: float | None = None,
-    any_rewards: bool = False,
-    any_context: bool = False,
+    keep: Keep = ("runs",),
+    allow: Allow = (),
     max_failed: float = MAX_FAILED,
     results: int = 1,
     **options: Any,
@@ -53,35 +51,33 @@ def run_simulate(
     failures.check_share("simulate", max_failed)
     horizon = checks.integer("simulate", "horizon", horizon, 1)
     chosen = resolution.precision_for("simulate", pair.environment, precision, "horizon", horizon)
-    labels = _labels(pair, name, instance, any_rewards, any_context)
+    labels = _labels("simulate", pair, allow)
     marks = options.get("checkpoints")
     width, number = 4 if chosen == "float32" else 8, len(default_checkpoints(horizon)) if marks is None else len(marks)
-    metrics, keep = checked("simulate: metrics", options.get("metrics")), options.get("keep_states", False)
-    curves, per_run = 1 + bool(options.get("hindsight")) + len(metrics), options.get("per_run", True)
-    state_bytes, states_like = named_states("simulate", pair.algorithm, keep, chosen)
-    needed = results * (sizes.of_runs(width, number, curves, _num_arms(pair), per_run) + state_bytes)
-    more = bool(metrics or keep)
-    remedy = "per_run = False keeps only means, or ask"
+    metrics, kept = checked("simulate: metrics", options.get("metrics")), kept_of("simulate", keep)
+    curves = 1 + bool(options.get("hindsight")) + len(metrics)
+    state_bytes, states_like = named_states(pair.algorithm, kept.state, chosen)
+    needed = results * (sizes.of_runs(width, number, curves, _num_arms(pair), kept.runs) + state_bytes)
+    more = bool(metrics or kept.state)
+    remedy = "keep = () keeps only means, or ask"
     _check_size("simulate", num_runs, needed, execution, remedy, results, half=more)
     if results and isinstance(num_runs, int):
         state_sizes.check(f"simulate: num_runs = {num_runs}", pair.environment, num_runs)
-    engine = {"horizon": horizon, "num_runs": num_runs, "seed": seed, "precision": chosen, **options}
+    engine = {"horizon": horizon, "num_runs": num_runs, "seed": seed, "precision": chosen, "keep": keep, **options}
     with (
         _named(labels),
         resumable(execution.directory, "directory"),
         progress_bar(horizon * num_runs, labels["algorithm"], "step", execution.progress) as advance,
     ):
         reported = execution._replace(progress=advance)
-        record: Any = remote.play(
-            "simulate", labels["algorithm"], pair, reported, {**engine, "any_rewards": any_rewards}
-        )
-    truth = truth_of(pair.environment, regret_constant=regret_constant)
+        options = {**engine, "any_rewards": "rewards" in allow}
+        record: Any = remote.play("simulate", labels["algorithm"], pair, reported, options)
     result = RegretResult.from_record(
         record,
         params=dict(pair.params),
         seed=seed,
         precision=chosen,
-        truth=truth,
+        truth=truth_of(pair.environment),
         states_like=states_like,
         **labels,
     )
@@ -99,10 +95,7 @@ def run_identify(
     epsilon: float | None = None,
     delta: float | None = None,
     precision: Precision = "float64",
-    name: str | None = None,
-    instance: str | None = None,
-    any_rewards: bool = False,
-    any_context: bool = False,
+    allow: Allow = (),
     max_failed: float = MAX_FAILED,
     results: int = 1,
 ) -> StoppingResult:
@@ -114,12 +107,12 @@ def run_identify(
     if budget is not None and max_rounds is not None:
         refuse("identify", f": max_rounds = {max_rounds}, but budget = {int(budget)} ends every run; leave it out")
     if algorithm.stop is None and max_rounds is None:
-        name = algorithm.name or "the algorithm"
-        why = f"{name} has no stopping rule, so that each run would play {MAX_ROUNDS:,} rounds"
+        why = "has no stopping rule, so that each run would play"
+        why = f"{algorithm.name or 'the algorithm'} {why} {MAX_ROUNDS:,} rounds"
         refuse("identify", f": {why}; give max_rounds, take a rule that stops, or call simulate with a horizon")
     max_rounds = MAX_ROUNDS if max_rounds is None else max_rounds
     most = max_rounds if budget is None else int(budget)
-    labels = _labels(pair, name, instance, any_rewards, any_context)
+    labels = _labels("identify", pair, allow)
     _check_size("identify", num_runs, results * sizes.of_stopped(_num_arms(pair)), execution, "ask", results)
     guarantee = guarantee_of(algorithm, delta=delta, epsilon=epsilon)
     resolution.precision_for("identify", pair.environment, precision, "max_rounds", most)
@@ -130,9 +123,8 @@ def run_identify(
         progress_bar(num_runs, labels["algorithm"], "run", execution.progress) as advance,
     ):
         reported = execution._replace(progress=advance)
-        record: Any = remote.play(
-            "identify", labels["algorithm"], pair, reported, {**engine, "any_rewards": any_rewards}
-        )
+        options = {**engine, "any_rewards": "rewards" in allow}
+        record: Any = remote.play("identify", labels["algorithm"], pair, reported, options)
     note = fit.advice(algorithm, pair.environment)
     result = stopping_result(
         record,
@@ -181,16 +173,11 @@ def _check_size(
         sizes.check(place, num_runs * bytes_per_run, execution.directory, fewer, half=half)
 
 
-def _labels(pair: Pair, name: str | None, instance: str | None, any_rewards: bool, any_context: bool) -> dict[str, Any]:
+def _labels(where: str, pair: Pair, allow: Allow) -> dict[str, Any]:
     """Return the labels of a result, and whether the rewards or contexts are other than the algorithm is made for."""
-    algorithm, environment = pair.algorithm, pair.environment
-    fit.check_pair(algorithm, environment, any_rewards)
-    return {
-        "algorithm": name or algorithm.name or "algorithm",
-        "instance": instance or environment.name or "environment",
-        "any_rewards": any_rewards and bool(fit.misfit(algorithm.rewards, environment.rewards)),
-        "any_context": contexts.check_used(algorithm, environment, any_context),
-    }
+    fit.check_allowed(where, allow)
+    names = {"algorithm": pair.algorithm.name or "algorithm", "instance": pair.environment.name or "environment"}
+    return names | fit.marks_of(pair.algorithm, pair.environment, allow)
 
 
 def _named(labels: Mapping[str, Any]) -> AbstractContextManager[None]:

@@ -5,19 +5,54 @@ import inspect
 import math
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack, overload
 
 import numpy as np
 
 from jaxbandit.base.contract import Algorithm, Environment
 from jaxbandit.base.parameters import parameters_of
 from jaxbandit.engine.driver.execution import DEFAULT, Execution
+from jaxbandit.engine.rounds.fit import Allow
 from jaxbandit.running.cell import Precision, run_identify
 from jaxbandit.running.factories import Pair, built, fixed, swept
+from jaxbandit.running.options import IdentifyOptions, verb
 from jaxbandit.running.results.base import ResultSet
+from jaxbandit.running.results.budget import BudgetResult
+from jaxbandit.running.results.stopping import StoppingResult
 from jaxbandit.support.refusals import MAX_FAILED, refuse
 
 
+@overload
+def identify(
+    algorithm: Algorithm | Callable[[], Algorithm],
+    environment: Environment | Callable[[], Environment],
+    *,
+    budget: None = None,
+    **options: Unpack[IdentifyOptions],
+) -> StoppingResult: ...
+
+
+@overload
+def identify(
+    algorithm: Callable[..., Algorithm],
+    environment: Environment | Callable[[], Environment],
+    *,
+    budget: int,
+    **options: Unpack[IdentifyOptions],
+) -> BudgetResult: ...
+
+
+@overload
+def identify(
+    algorithm: Callable[..., Algorithm],
+    environment: Environment | Callable[[], Environment],
+    *,
+    budget: Sequence[int],
+    **options: Unpack[IdentifyOptions],
+) -> ResultSet[BudgetResult]: ...
+
+
+@verb
 def identify(
     algorithm: Algorithm | Callable[..., Algorithm],
     environment: Environment | Callable[[], Environment],
@@ -25,20 +60,12 @@ def identify(
     budget: int | Sequence[int] | None = None,
     num_runs: int,
     seed: int = 0,
-    name: str | None = None,
-    instance: str | None = None,
     max_rounds: int | None = None,
     epsilon: float | None = None,
     delta: float | None = None,
-    any_rewards: bool = False,
-    any_context: bool = False,
+    allow: Allow = (),
     max_failed: float = MAX_FAILED,
-    precision: Precision = "float64",
-    workers: int | None = None,
-    devices: Sequence[Any] | None = None,
-    executor: Any = None,
-    directory: str | Path | None = None,
-    progress: bool | None = None,
+    precision: Precision | None = None,
     execution: Execution = DEFAULT,
 ) -> Any:
     """Run `num_runs` independent runs, each until its stopping rule stops it, and return their samples and errors.
@@ -46,8 +73,6 @@ def identify(
     With a `budget`, each run has this number of pulls and then makes its recommendation. Several budgets share one
     compilation if the budget is a traced argument of the factory. Run r has the same random draws for every budget, so
     that the results of two budgets can be paired.
-
-    The arguments from `workers` on change how the runs are played, and not their results.
 
     Args:
       algorithm: an Algorithm, such as `lingape(features)`. With a budget, a factory that takes it by keyword, such as
@@ -58,8 +83,6 @@ def identify(
       num_runs: number of independent runs, >= 1. Run r depends only on (seed, r), not on the number of runs.
       seed: two algorithms with the same seed share random draws (common random numbers), so that `compare` can pair
         their runs.
-      name: label of the algorithm in tables and figures. Default: its own name.
-      instance: label of the environment in tables and figures. Default: its own name.
       max_rounds: a run that reaches this number of rounds is right-censored; it is never averaged as if it had
         stopped. Default: 10,000,000, for an algorithm with a stopping rule; without one it must be given. Not allowed
         with a budget, which ends every run.
@@ -68,20 +91,11 @@ def identify(
         0.
       delta: the error probability that the algorithm guarantees. It must agree with the algorithm's guarantee, from
         which it is otherwise taken.
-      any_rewards: whether to allow rewards that the algorithm is not designed for. Its guarantees then do not hold,
-        and the result says so.
-      any_context: whether to allow an algorithm that ignores the floats of the context, or which arms are available, as
-        a baseline; the result says so.
+      allow: in what the algorithm need not fit the environment, as for `simulate`.
       max_failed: fraction of the runs that may fail, in [0, 1]. If more fail, an error is raised.
-      precision: "float64" or "float32". The latter flags runs that fail the float64 check, is limited to a `max_rounds`
-        of 2^24, and is refused for instances whose gaps or rates it cannot hold.
-      workers: number of threads, as for `simulate`; and so are the other arguments of how the runs are played.
-      devices: JAX devices among which the runs are divided.
-      executor: a PEP 3148 executor on whose workers the runs are played.
-      directory: directory in which interrupted runs save their state, and from which the same call resumes, with
-        one folder per budget.
-      progress: whether to show a progress bar on stderr. Default: only on a terminal, if tqdm is installed.
-      execution: an `Execution`, with all that can be chosen about how the runs are played.
+      precision: "float64", the default, or "float32", which flags runs that fail the float64 check, is limited to a
+        `max_rounds` of 2^24, and is refused for instances whose gaps or rates it cannot hold.
+      execution: how the runs are played, as for `simulate`. Each budget has a folder of its own in its directory.
 
     Returns:
       A StoppingResult without a budget, a BudgetResult with error rate and simple regret for one budget, and a
@@ -96,19 +110,13 @@ def identify(
     options: dict[str, Any] = {
         "num_runs": num_runs,
         "seed": seed,
-        "name": name,
-        "instance": instance,
         "max_rounds": max_rounds,
         "epsilon": epsilon,
         "delta": delta,
-        "any_rewards": any_rewards,
-        "any_context": any_context,
+        "allow": allow,
         "max_failed": max_failed,
-        "precision": precision,
+        "precision": precision or "float64",
     }
-    execution = execution.updated(
-        workers=workers, devices=devices, executor=executor, directory=directory, progress=progress
-    )
     if budget is None:
         if not isinstance(algorithm, Algorithm) and not _complete(algorithm):
             known = getattr(algorithm, "__name__", type(algorithm).__name__)

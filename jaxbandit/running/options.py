@@ -1,14 +1,29 @@
-"""The keyword arguments of `simulate` and `identify` that `sweep` passes on, for type checkers and refusals."""
+"""The keyword arguments that `simulate` and `identify` share with `sweep`, and what else their users may look for."""
 
+import functools
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 from typing import Any, Required, TypedDict
 
 from jaxbandit.base.metrics import Metric, Round
+from jaxbandit.engine.driver import execution
 from jaxbandit.engine.driver.execution import Execution
+from jaxbandit.engine.rounds.fit import Allow
+from jaxbandit.engine.rounds.states import Keep
 from jaxbandit.running.cell import Precision
-from jaxbandit.support.refusals import nearest, refuse
 from jaxbandit.support.types import Array
+
+PLACES = {
+    "checkpoint_dir": "execution=jb.Execution(directory=...)",
+    "name": "algorithm.named(...)",
+    "instance": "environment.named(...)",
+    "any_rewards": 'allow=("rewards",)',
+    "any_context": 'allow=("context",)',
+    "per_run": "keep=() for False",
+    "keep_states": 'keep=("runs", "states")',
+    "replan_late": "an algorithm with Replan(late=...)",
+    "regret_constant": "an environment with Truth(regret_constant=...)",
+}
+verb = functools.partial(execution.verb, places=PLACES)
 
 
 class Options(TypedDict, total=False):
@@ -16,17 +31,9 @@ class Options(TypedDict, total=False):
 
     num_runs: Required[int]
     seed: int
-    name: str | None
-    instance: str | None
-    any_rewards: bool
-    any_context: bool
+    allow: Allow
     max_failed: float
     precision: Precision | None
-    workers: int | None
-    devices: Sequence[Any] | None
-    executor: Any
-    directory: str | Path | None
-    progress: bool | None
     execution: Execution
 
 
@@ -36,10 +43,7 @@ class SimulateOptions(Options, total=False):
     checkpoints: Sequence[int] | None
     hindsight: bool
     metrics: Mapping[str, Metric | Callable[[Round], Array]] | None
-    keep_states: bool | Callable[[Any], Any]
-    per_run: bool
-    regret_constant: float | None
-    replan_late: int
+    keep: Keep
 
 
 class IdentifyOptions(Options, total=False):
@@ -51,15 +55,14 @@ class IdentifyOptions(Options, total=False):
 
 
 def check_names(where: str, given: Mapping[str, Any], horizon: object) -> None:
-    """Raise BadInput for an option that the verb does not have, and without `num_runs`; name the nearest option."""
+    """Raise a TypeError for an option that the verb does not have, and without `num_runs`."""
     simulated, identified = SimulateOptions.__annotations__, IdentifyOptions.__annotations__
     mine, others = (identified, simulated) if horizon is None else (simulated, identified)
     for name in given:
         if name in others and name not in mine:
             kind = "a fixed horizon; give horizon" if horizon is None else "runs that stop by a rule; leave out horizon"
-            refuse(where, f": {name} is an argument of {kind}, or leave out {name}")
+            raise TypeError(f"{where}: {name} is an argument of {kind}, or leave out {name}")
         if name not in mine:
-            near = nearest(name, ["horizon", *mine, *others])
-            refuse(where, f": {name} is no argument, must be one of {', '.join(['horizon', *mine])}{near}")
+            execution.unknown(where, name, ["horizon", *mine], PLACES)
     if "num_runs" not in given:
-        refuse(where, ": num_runs is missing; give the number of runs of each value, such as num_runs = 100")
+        raise TypeError(f"{where}: num_runs is missing; give the number of runs of each value, such as num_runs=100")

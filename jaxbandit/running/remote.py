@@ -47,7 +47,7 @@ def play_task(task: Mapping[str, Any]) -> dict[str, Any]:
 
 def _engine(kind: str) -> Callable[..., Any]:
     if kind == "simulate":
-        from jaxbandit.engine.driver.horizon import simulate_cell
+        from jaxbandit.engine.driver.simulate import simulate_cell
 
         return simulate_cell
     from jaxbandit.engine.driver.identify import identify_cell
@@ -62,8 +62,8 @@ def _player(task: Mapping[str, Any]) -> Callable[..., Any]:
     options = dict(call["options"])
     if "metrics" in options:
         options["metrics"] = {name: factories.referenced(metric) for name, metric in options["metrics"].items()}
-    if isinstance(options.get("keep_states"), str):
-        options["keep_states"] = factories.referenced(options["keep_states"])
+    if "keep" in options:
+        options["keep"] = [factories.referenced(x) if ":" in x else x for x in options["keep"]]
     return lambda **more: engine(make, arguments, **options, **more)
 
 
@@ -75,8 +75,9 @@ def _divided(kind: str, name: str, pair: Pair, execution: Execution, options: di
         options["checkpoints"] = [int(mark) for mark in options["checkpoints"]]
     for name, metric in dict(options.get("metrics", {})).items():
         options["metrics"] = {**options["metrics"], name: factories.reference_of(kind, f"metric {name}", metric)}
-    if callable(options.get("keep_states")):
-        options["keep_states"] = factories.reference_of(kind, "keep_states", options["keep_states"])
+    if "keep" in options:
+        kept = [factories.reference_of(kind, "keep", x) if callable(x) else x for x in options["keep"]]
+        options["keep"] = kept
     call = factories.of_pair(kind, *pair.given) | {"kind": kind, "options": options}
     call["arguments"] = {key: float(value) for key, value in pair.arguments.items()}
     folder = None if execution.directory is None else Path(execution.directory) / division.FOLDER

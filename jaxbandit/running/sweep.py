@@ -59,11 +59,6 @@ def sweep(
     values: Values,
     *,
     horizon: int | None = None,
-    workers: int | None = None,
-    devices: Sequence[Any] | None = None,
-    executor: Any = None,
-    directory: str | Path | None = None,
-    progress: bool | None = None,
     execution: Execution = DEFAULT,
     **options: Any,
 ) -> list[Any]:
@@ -83,13 +78,9 @@ def sweep(
         of their product.
       horizon: number of rounds of a run, as for `simulate`. With None, each run plays until its rule stops it, or has
         spent the budget that the factory gives it, as in `identify`.
-      workers: number of threads, as for `simulate`; and so are the other arguments of how the runs are played.
-      devices: JAX devices among which the runs are divided.
-      executor: a PEP 3148 executor. `factory` and `environment` must then be functools.partial of factories.
-      directory: directory of the states of interrupted runs, with one folder per value. The same call, also one
-        with more values at the end, resumes from it.
-      progress: whether to show a progress bar on stderr. Default: only on a terminal, if tqdm is installed.
-      execution: an `Execution`, with all that can be chosen about how the runs are played.
+      execution: how the runs are played, as for `simulate`. Each value has a folder of its own in its directory, from
+        which a call with more values at the end resumes too. With an executor, `factory` and `environment` must be
+        functools.partial of factories.
       **options: `num_runs`, which is required, and the other arguments of `simulate` with a horizon, and of `identify`
         without one.
 
@@ -98,8 +89,8 @@ def sweep(
       values.
 
     Raises:
-      ValueError: there are no values, the lists have unequal lengths, the factory does not take a name, or there is no
-        such option.
+      ValueError: there are no values, the lists have unequal lengths, or the factory does not take a name.
+      TypeError: there is no such option.
     """
     check_names("sweep", options, horizon)
     columns = {name: _column(name, column) for name, column in values.items()}
@@ -118,9 +109,6 @@ def sweep(
     else:
         precision = options["precision"] = precision or "float64"
         run, unit, work = run_identify, "run", 1
-    execution = execution.updated(
-        workers=workers, devices=devices, executor=executor, directory=directory, progress=progress
-    )
     world = built(environment)
     make, given = swept(factory, world), (factory, environment)
 

@@ -10,15 +10,12 @@ from jaxbandit.base.contract import Environment
 from jaxbandit.support import checks
 
 
-def truth_of(
-    environment: Environment, *, stops: bool = False, regret_constant: float | None = None, costly: bool = False
-) -> dict[str, Any]:
+def truth_of(environment: Environment, *, stops: bool = False, costly: bool = False) -> dict[str, Any]:
     """Return the true means and the theoretical constants of an instance that are the same in all runs.
 
     Args:
       environment: an Environment with concrete arguments.
       stops: whether the runs stop by themselves. The constants are for a fixed horizon and are otherwise left out.
-      regret_constant: the constant of the lower bound on regret; None means the one that the environment declares.
       costly: whether to include a constant that takes seconds to compute.
 
     Returns:
@@ -31,9 +28,9 @@ def truth_of(
     truth: dict[str, Any] = {"means": means.tolist() if means is not None and means.ndim == 1 else None}
     truth["sorted_means"] = ordered
     if not stops:
-        if regret_constant is None and (costly or not declared.costly) and _holds(environment, means, ordered):
-            regret_constant = _number(declared.regret_constant)
-        truth |= {"dim": declared.dim, "regret_constant": regret_constant} | clock_of(environment)
+        known = (costly or not declared.costly) and _holds(environment, means, ordered)
+        constant = _number(declared.regret_constant) if known else None
+        truth |= {"dim": declared.dim, "regret_constant": constant} | clock_of(environment)
     return {key: value for key, value in truth.items() if value is not None}
 
 

@@ -14,7 +14,7 @@ import numpy as np
 from jax.core import Tracer
 
 from jaxbandit.support import domains
-from jaxbandit.support.refusals import python
+from jaxbandit.support.refusals import python, refuse
 
 _MOST = {"num_arms": 2**31 - 1}  # because actions are int32
 _STARTS = domains.several(domains.integer(0, 2**31 - 1), "a list of rounds, one per segment", increasing=True)
@@ -39,6 +39,16 @@ def integer(where: str, name: str, value: object, low: int, high: int | None = N
 def boolean(where: str, name: str, value: object) -> bool:
     """Return `value` as a bool; raise ValueError for anything else, also for an array of one."""
     return _check(where, name, value, domains.BOOLEAN)
+
+
+def only(where: str, record: Any, names: Iterable[str], what: str = "it") -> None:
+    """Raise BadInput for a field of a record of options that is given, but has no meaning for the caller, `what`."""
+    kind, default = type(record), type(record)()
+    for name in kind.__annotations__:
+        value, plain = getattr(record, name), getattr(default, name)
+        if name not in names and value is not plain and not (type(value) is type(plain) and value == plain):
+            given = f"{kind.__name__}({name}={python(value)})"
+            refuse(where, f": {given} means nothing for {what}, which takes {', '.join(names)}; leave it out")
 
 
 def number(

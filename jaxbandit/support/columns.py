@@ -24,6 +24,17 @@ class Table(NamedTuple):
     cells: dict[str, Any]  # of each column by its name: a list or anything with `__array__`, all of one length
     place: Callable[[str], Place]  # of the cells of a column, by its name
 
+    def numbers(self, name: str, allowed: str) -> np.ndarray:
+        """Return a column as `numbers` does; an array that has more axes as it is, float64[rows, ..]."""
+        values = self.cells[name]
+        if getattr(values, "ndim", 1) > 1:
+            return np.asarray(values, np.float64)
+        return numbers(values, self.place(name), allowed)
+
+    def labels(self, name: str, allowed: str) -> tuple[list[str], np.ndarray]:
+        """Return the labels of a column as `labels` does."""
+        return labels(self.cells[name], self.place(name), allowed)
+
 
 def read_columns(
     where: str, source: Any, wanted: Sequence[str], also: Callable[[str], bool] = lambda name: False
@@ -104,6 +115,41 @@ def cells(values: Any) -> list[Any]:
     return np.asarray(values).tolist() if hasattr(values, "__array__") else list(values)
 
 
+def refuse_first(bad: np.ndarray, place: Place, values: np.ndarray, allowed: str) -> None:
+    """Raise BadInput for the first row that is bad, bool[rows], with its value."""
+    if bad.any():
+        row = int(np.argmax(bad))
+        wrong(place(row), values[row].item(), allowed)
+
+
+def label(cell: Any) -> str:
+    """Return a label as text without spaces around it; "" where there is none."""
+    text = str(cell).strip()
+    return "" if text.casefold() in MISSING else text
+
+
+def labels(
+    values: Any, place: Place, allowed: str, written: Callable[[Any], str] = label
+) -> tuple[list[str], np.ndarray]:
+    """Return the distinct labels of a column in the order of their first rows, and the number of each row's, int64.
+
+    Raises:
+      BadInput: a cell has no label, where `written` returns "".
+    """
+    seen: dict[Any, int] = {}
+    names: dict[str, int] = {}
+    found = []
+    for row, cell in enumerate(cells(values)):
+        number = seen.get(cell)
+        if number is None:
+            name = written(cell)
+            if not name:
+                wrong(place(row), str(cell), allowed)
+            number = seen[cell] = names.setdefault(name, len(names))
+        found.append(number)
+    return list(names), np.array(found, np.int64)
+
+
 def numbers(values: Any, place: Place, allowed: str) -> np.ndarray:
     """Return a column of numbers, and of yes and no, true and false; NaN where a cell is empty, float64[rows].
 
@@ -113,9 +159,7 @@ def numbers(values: Any, place: Place, allowed: str) -> np.ndarray:
     array = np.asarray(values) if hasattr(values, "__array__") else None
     if array is not None and array.dtype.kind in "biuf":
         found = array.astype(np.float64)
-        bad = np.flatnonzero(np.abs(found) > LARGEST)
-        if len(bad):
-            wrong(place(int(bad[0])), float(found[bad[0]]), f"a number of modulus at most {LARGEST:g}")
+        refuse_first(np.abs(found) > LARGEST, place, found, f"a number of modulus at most {LARGEST:g}")
         return found
     known: dict[Any, float] = {}
     converted = []

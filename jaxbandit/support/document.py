@@ -191,7 +191,7 @@ def _text(block: Block | None) -> str:
                 return texts.wrapped(block.heading, *lines)
             return "\n".join([f"{block.heading}:", *(f"- {line}" for line in lines)] if block.heading else lines)
         case Facts():
-            return "\n".join(f"{name}: {texts.printable(str(value))}" for name, value in _entries(block).items())
+            return "\n".join(f"{name}: {texts.printable(str(value))}" for name, value in entries_of(block).items())
         case Section(is_folded=False):
             inner = blocks_as_text(block.blocks)
             return f"{block.heading}\n\n{inner}" if inner else ""
@@ -213,7 +213,7 @@ def _html(block: Block | None) -> Html | None:
             heading = [f"{block.heading.strip()}:"] if block.heading else []
             return tag("div", *map(_small, dict.fromkeys([*heading, *block.lines])))
         case Facts():
-            return html_table((), _entries(block).items())
+            return html_table((), entries_of(block).items())
         case Section():
             inner = "".join(filter(None, map(_html, block.blocks)))
             title = tag("summary" if block.is_folded else "p", block.heading)
@@ -225,7 +225,7 @@ def _small(line: str) -> Html:
     return tag("div", tag("small", line))
 
 
-def _entries(facts: Facts) -> dict[str, object]:
+def entries_of(facts: Facts) -> dict[str, object]:
     """Return the facts that have a value."""
     return {name: value for name, value in facts.entries.items() if value not in (None, "")}
 

@@ -11,6 +11,9 @@ from typing import Any, NamedTuple
 
 from jaxbandit.support.refusals import BadInput, nearest, refuse, show, wrong
 
+MOST_ROUNDS = 2**31 - 129  # counts of rounds are int32, and a block of rounds must fit on top
+MOST_PULLS = 10**15  # of a run that pulls in batches, or has a budget: float64 and 64-bit counts hold it exactly
+MAX_ROUNDS = 10_000_000  # after which a run is censored by default
 FLOAT32_COUNTS = 2**24  # float32 has no larger odd number, and adding one to a count no longer changes it
 NAME_BYTES = 100  # so that two names and that of an argument fit into a file name of 255 bytes
 
@@ -197,6 +200,11 @@ def one_or_several(item: Domain, allowed: str, **how: bool) -> Domain:
 
 
 BOOLEAN = values("true or false", lambda value: isinstance(value, bool), _truth)
+RANGE = values(
+    "two finite numbers (low, high) with low < high",
+    lambda ends: len(ends) == 2 and -math.inf < ends[0] < ends[1] < math.inf,
+    lambda value: tuple(map(_real, value)),
+)
 NAME = values(
     f"a non-empty string of one line, of at most {NAME_BYTES} bytes, because file names contain it",
     lambda value: (

@@ -12,6 +12,7 @@ from jax.custom_batching import custom_vmap
 
 from jaxbandit.support.types import Array, ArrayLike, Key, PyTree, Scalar
 
+inline = functools.partial(jax.jit, inline=True)  # traced once for each shape, and then written into the caller
 _LAPACK = threading.RLock()
 _COLUMNS = 8  # number of columns processed together by matrix_vector
 UNROLLED = 8  # loops of at most this length are unrolled; unrolling 25 steps took half a minute to compile
@@ -171,7 +172,7 @@ def bernoulli_kl(p: Array, q: Array) -> Array:
     return bernoulli_kl_apart(p, q - p)
 
 
-@functools.partial(jax.jit, inline=True)
+@inline
 def bernoulli_kl_apart(p: Array, u: Array) -> Array:
     """Return kl(p, p + u) for p and p + u in [0, 1], where u is known more accurately than p + u; never negative.
 
@@ -183,7 +184,7 @@ def bernoulli_kl_apart(p: Array, u: Array) -> Array:
     return low * x_minus_log1p(u / low) + high * x_minus_log1p(-u / high)
 
 
-@functools.partial(jax.jit, inline=True)
+@inline
 def x_minus_log1p(x: Array) -> Array:
     """Return x - log(1 + x) for x >= -1, with a relative error of some rounding errors, ten away from 0.
 
@@ -245,7 +246,7 @@ def unit_of_words(words: Array) -> Array:
     return jnp.minimum((as_float(words) + 0.5) * 2.0**-32, 1 - 2.0**-24)
 
 
-@functools.partial(jax.jit, inline=True)
+@inline
 def normal_quantile(tail: Array) -> Array:
     """Return z with P(Z > z) = tail for tail in [1e-10, 0.55], to 1e-9; jax.lax.erf_inv costs six times as much here.
 
@@ -267,7 +268,7 @@ def total(terms: Array) -> Array:
     return functools.reduce(jnp.add, parts)
 
 
-@functools.partial(jax.jit, inline=True)
+@inline
 def product(left: Array, right: Array) -> Array:
     """Return left @ right as a sum of outer products."""
 

@@ -5,7 +5,8 @@ import math
 import shutil
 import sys
 import textwrap
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import Any
 
 LEAST_WIDTH = 80
 
@@ -27,6 +28,33 @@ def align(rows: Sequence[Sequence[str]], right: Collection[int] = (), keys: int 
     widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
     parts = _parts(rows[0], widths, keys, room()) if keys else [list(range(len(widths)))]
     return "\n\n".join(_columns(rows, widths, right, part) for part in parts)
+
+
+def tabulate(
+    rows: Iterable[Mapping[str, Any]], *columns: tuple[str, str | Callable[[Any], str]], labels: int = 1
+) -> str:
+    """Return rows of values as an aligned table.
+
+    Args:
+      rows: the values of each row, by name.
+      *columns: the heading of a column, and a format of a row's values, such as "{mean:.2f}", or a function of the row.
+        Where a value is missing, or None with a format of its own, the cell is empty. A column is flush right unless
+        its heading begins with "<".
+      labels: number of the first columns, which are flush left.
+    """
+    heads, forms = zip(*columns, strict=True)
+    right = [i for i, head in enumerate(heads) if i >= labels and not head.startswith("<")]
+    cells = [[_cell(row, form) for form in forms] for row in rows]
+    return align([[head.removeprefix("<") for head in heads], *cells], right)
+
+
+def _cell(row: Mapping[str, Any], form: str | Callable[[Any], str]) -> str:
+    if not isinstance(form, str):
+        return form(row)
+    try:
+        return form.format_map(row)
+    except (KeyError, TypeError):  # a value that is missing, or None
+        return ""
 
 
 def printable(text: str) -> str:

@@ -1,12 +1,8 @@
 """The interval of the mean of a bounded variable by bets whose stakes look at the rows before them.
 
-A bettor against the mean m has the wealth prod_j (1 + s_j (X_j - m)) after rows j = 1, .., i, and the stake s_j >= 0
-depends on rows before j only. If m is the mean of each row given the rows before it, the wealth is a nonnegative
-martingale with initial value 1 and by Ville's inequality ever reaches 2/alpha with probability at most alpha/2. So the
-values of m against which it has done so can be left out, on each side with an error probability of alpha/2. Rows need
-neither be independent nor have one distribution; their order matters for the width, not for the guarantee.
-
-`comparisons/betting.py` has bets with constant stakes, whose bounds do not depend on the order.
+Rows need neither be independent nor have one distribution; their order matters for the width, not for the guarantee.
+`comparisons/betting.py` has bets with constant stakes, whose bounds do not depend on the order. docs/mathematics.md has
+the proof.
 """
 
 import numpy as np
@@ -31,12 +27,7 @@ def betting_interval(values: ArrayLike, confidence: float = CONFIDENCE) -> Inter
     Raises:
       ValueError: there is no value, a value is outside [0, 1], or the confidence is outside (0, 1).
     """
-    values = np.asarray(values, np.float64)
-    if not len(values) or not np.all((values >= 0) & (values <= 1)) or not 0 < confidence < 1:
-        raise ValueError(
-            f"betting_interval: {len(values)} values at confidence = {confidence}, must be at least 1 value, all in "
-            "[0, 1], and a confidence in (0, 1)"
-        )
+    values = _unit_values("betting_interval", values, confidence, "1 value")
     n, enough = len(values), np.log(2 / (1 - confidence))
     count = np.arange(2, n + 2)  # of the rows up to each one, and one more
     centers = (0.5 + np.cumsum(values)) / count
@@ -69,13 +60,17 @@ def empirical_bernstein(values: ArrayLike, confidence: float = CONFIDENCE) -> In
     Raises:
       ValueError: there are fewer than two values, a value is outside [0, 1], or the confidence is outside (0, 1).
     """
-    values = np.asarray(values, np.float64)
-    if len(values) < 2 or not np.all((values >= 0) & (values <= 1)) or not 0 < confidence < 1:
-        raise ValueError(
-            f"empirical_bernstein: {len(values)} values at confidence = {confidence}, must be at least 2 values, all "
-            "in [0, 1], and a confidence in (0, 1)"
-        )
+    values = _unit_values("empirical_bernstein", values, confidence, "2 values")
     n, log = len(values), np.log(4 / (1 - confidence))
     mean, variance = float(values.mean()), float(values.var(ddof=1))
     half = float(np.sqrt(2 * variance * log / n) + 7 * log / (3 * (n - 1)))
     return Interval(mean, (variance / n) ** 0.5, mean - half, mean + half)
+
+
+def _unit_values(where: str, values: ArrayLike, confidence: float, fewest: str) -> np.ndarray:
+    values = np.asarray(values, np.float64)
+    enough = len(values) >= int(fewest[0])
+    if not enough or not np.all((values >= 0) & (values <= 1)) or not 0 < confidence < 1:
+        given = f"{where}: {len(values)} values at confidence = {confidence}"
+        raise ValueError(f"{given}, must be at least {fewest}, all in [0, 1], and a confidence in (0, 1)")
+    return values

@@ -1,8 +1,8 @@
 """Confidence sequence of a rate: one interval for every number of trials, all of which contain the rate at once.
 
-This is the beta-binomial mixture of Howard, Ramdas, McAuliffe and Sekhon (2021) with Jeffreys's prior Beta(1/2, 1/2).
-It remains valid whenever the data are looked at or the trials are stopped, whereas the interval of Clopper and Pearson
-is valid only for a number of trials that is fixed in advance.
+This is the beta-binomial mixture of Howard, Ramdas, McAuliffe and Sekhon (2021) with Jeffreys's prior Beta(1/2, 1/2);
+see docs/mathematics.md. It remains valid whenever the data are looked at or the trials are stopped, unlike that of
+Clopper and Pearson.
 """
 
 import math
@@ -19,12 +19,6 @@ _LOWEST = -745.0  # the log of a smaller number than all positive ones of float6
 
 def confidence_sequence(hits: int, trials: int, confidence: float) -> Interval:
     """Return the interval of a rate after `trials` trials, valid under optional stopping.
-
-    Let p be the rate. The probability of the observed trials under the prior, divided by their probability under p, is
-    a martingale with mean 1 if p is the true rate. By Ville's inequality, the probability that it ever reaches
-    1 / (1 - confidence) is at most 1 - confidence. The interval consists of the rates at which it has not reached this
-    level. Compared with knowing the rate in advance, this prior costs at most log(2 sqrt(trials)) in log-likelihood
-    (Krichevsky and Trofimov 1981), for every rate including 0.
 
     Args:
       hits: number of successful trials, in [0, trials].
@@ -66,11 +60,9 @@ def region(hits: float, trials: int, log_alpha: float) -> tuple[float, float]:
 def unseen(trials: ArrayLike, level: float) -> np.ndarray:
     """Return what the probability of an event that has not occurred in any trial may be at most.
 
-    The bound of an event that is fixed in advance is 1 - level^(1 / trials), and holds at any stopping time: it is
-    false only if the event, of probability p, is missing from more than log(level) / log(1 - p) trials, which has
-    probability at most level, and these outcomes are nested. It does not hold for an event that is chosen by looking
-    at the trials, such as a reward below all rewards so far. For several sequences of trials at once, or one that was
-    chosen by looking at them, divide the level by their number.
+    The bound 1 - level^(1 / trials) holds at any stopping time for an event that is fixed in advance, and not for one
+    that is chosen by looking at the trials, such as a reward below all rewards so far. For several sequences of trials,
+    divide the level by their number.
 
     Args:
       trials: numbers of independent trials, >= 0, of any shape.

@@ -1,11 +1,8 @@
 """Confidence intervals for samples of a fixed size, and the correction for several intervals at once.
 
-Means have Student intervals: the mean of many runs is close to normal, and with few runs the t quantile accounts for
-the estimated variance. Rates have the exact interval of Clopper and Pearson (1934), quantiles that of order statistics,
-and the difference of two means with unequal variances has that of Welch (1947). The mean of a bounded variable most of
-whose values are equal has the interval of bounded_mean.py.
-
-An interval never has the width 0 because all runs happen to be equal: what such runs do not exclude is in it.
+Means have Student intervals, rates the exact interval of Clopper and Pearson (1934), quantiles that of order
+statistics, and the difference of two means with unequal variances that of Welch (1947). An interval never has the width
+0 because all runs happen to be equal: what such runs do not exclude is in it.
 """
 
 from typing import Any, NamedTuple
@@ -36,9 +33,8 @@ def student(
 ) -> Interval:
     """Return the Student interval of a mean, cut off at its limits.
 
-    If the variance is 0, it estimates nothing: with the stated confidence, a share 1 - ((1 - confidence) / 2)^(1/runs)
-    of all runs may still differ from these, in each direction. The interval contains what they could be, up to the
-    limits. Without limits it is infinite.
+    If the variance is 0, a share 1 - ((1 - confidence) / 2)^(1/runs) of all runs may still differ from these, in each
+    direction: the interval contains what they could be, up to the limits. Without limits it is infinite.
 
     Args:
       mean: the sample mean, or one for each of several quantities.
@@ -69,9 +65,7 @@ def student_of(
 def enough_runs(values: ArrayLike) -> tuple[float, float]:
     """Return the skewness of `values`, float[runs], and the number of runs from which Student's interval is right.
 
-    That is 25 times the square of the skewness, (0, 0) if all values are equal. With fewer runs the interval contains
-    the mean less often than stated, because a mean of few skewed values is not normal. It cannot tell what is rarer
-    than one in `runs`, which no run shows.
+    That is 25 times the square of the skewness, (0, 0) if all values are equal. It cannot tell what no run shows.
 
     Source: Cochran (1977), "Sampling Techniques", third edition, section 2.15.
     """
@@ -107,9 +101,6 @@ def welch(
 def independent(a: Interval, b: Interval) -> Interval:
     """Return the interval of the difference a - b of two independent estimates from the interval of each.
 
-    The distances from the estimate to the ends add as the legs of a right triangle, so that intervals which are longer
-    on one side give one that is.
-
     Source: Newcombe (1998), "Interval estimation for the difference between independent proportions", method 10.
     """
     below = float(np.hypot(a.value - a.low, b.high - b.value))
@@ -121,10 +112,9 @@ def independent(a: Interval, b: Interval) -> Interval:
 def quantile_ranks(level: float, runs: int, confidence: float = CONFIDENCE) -> tuple[int, int]:
     """Return the ranks, from 1, of the order statistics of `runs` runs between which a quantile lies.
 
-    The number of runs up to the quantile is binomial, or larger where runs tie, so that for every distribution each of
-    the two errors has at most probability (1 - confidence) / 2. It needs no estimate of a density. A rank of 0 or of
-    runs + 1 says that these are too few runs for a limit on this side. Runs that are known only to exceed all others
-    count with the last ranks: if all runs are censored at the same time, nothing is lost by it but the ends beyond.
+    Each of the two errors has at most probability (1 - confidence) / 2, for every distribution. A rank of 0 or of runs
+    + 1 says that these are too few runs for a limit on this side. Censored runs, which exceed all others, count with
+    the last ranks.
 
     Args:
       level: level of the quantile, in (0, 1).

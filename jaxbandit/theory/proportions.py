@@ -1,12 +1,7 @@
 """Bounds of rates, and of means of scores in [0, 1], for all sample sizes at once: always-valid confidence intervals.
 
-For k successes in n trials, the bounds are the ends of {p : n kl(k/n, p) <= L(k, n)}, the confidence sequence of
-`confidence_sequence.py`, with the level alpha in place of a confidence, for several arms at once.
-
-They also hold for scores x in [0, 1] with mean p given the past, k being their sum: by convexity, the factor
-(q/p)^x ((1 - q)/(1 - p))^(1 - x) of a likelihood ratio is at most x q/p + (1 - x) (1 - q)/(1 - p), whose mean is 1. So
-the mixture over q is a supermartingale, and Ville's inequality applies. If the variance is much smaller than that of a
-rate, the bounds of `comparisons/betting.py` are closer.
+They are those of `confidence_sequence.py`, with the level alpha in place of a confidence, for several arms at once. If
+the variance of scores is much smaller than that of a rate, the bounds of `comparisons/betting.py` are closer.
 """
 
 import numpy as np
@@ -24,10 +19,9 @@ def rate_bounds(k: ArrayLike, n: ArrayLike, alpha: ArrayLike) -> tuple[np.ndarra
       n: sample sizes, whole numbers >= 0; with 0 the bounds are 0 and 1.
       alpha: probability with which the rate may be outside of its bounds for some n, in (0, 1).
 
-    The arguments are broadcast against each other.
-
     Returns:
-      (low, high), float64 of the broadcast shape. The lower bound is 0 for k = 0, and the upper bound is 1 for k = n.
+      (low, high), float64 of the broadcast shape of the arguments. The lower bound is 0 for k = 0, and the upper bound
+      is 1 for k = n.
 
     Raises:
       ValueError: an argument is out of range.
@@ -44,23 +38,16 @@ def rate_bounds(k: ArrayLike, n: ArrayLike, alpha: ArrayLike) -> tuple[np.ndarra
 def upper_rate(k: ArrayLike, n: ArrayLike, alpha: ArrayLike) -> np.ndarray:
     """Return upper bounds of rates of rare events, valid at all sample sizes and stopping times at once.
 
-    Half of the prior weight is on a rate of 0. So if the event has not occurred, the bound is a little less than
-    1 - (alpha/2)^(1/n), instead of the larger one of `rate_bounds`; otherwise it is that of `rate_bounds` at alpha/2.
-
-    (The smaller of the bound of `rate_bounds` and 1 - alpha^(1/n), both at level alpha, would be wrong with a
-    probability above alpha: at alpha = 0.05 and p = 0.2589 it is 0.0568, computed exactly over 3,000 trials. The
-    second bound alone fails with probability 0.05, if there is no event in the first 10 trials, and the first one
-    sometimes fails after an event has occurred.)
+    Half of the prior weight is on a rate of 0. So if the event has not occurred, the bound is a little less than 1 -
+    (alpha/2)^(1/n), instead of the larger one of `rate_bounds`; otherwise it is that of `rate_bounds` at alpha/2.
 
     Args:
       k: numbers of events, or sums of scores in [0, 1]; real numbers in [0, n].
       n: sample sizes, whole numbers >= 0; with 0 the bound is 1.
       alpha: probability with which the rate may exceed its bound for some n, in (0, 1).
 
-    The arguments are broadcast against each other.
-
     Returns:
-      float64 of the broadcast shape, in (0, 1]. The bound increases with k.
+      float64 of the broadcast shape of the arguments, in (0, 1]. The bound increases with k.
 
     Raises:
       ValueError: an argument is out of range.

@@ -1,14 +1,6 @@
 """Confidence sequences of a quantile, for any law of the scores: order statistics whose ranks are known in advance.
 
-Let theta be the probability that a score is below the p-quantile Q, which is at most p, whatever ties there are. Were
-it theta' > p, the number s of scores below Q in n would be (theta'/p)^s ((1-theta')/(1-p))^(n-s) times as probable as
-under p. Each of these ratios is a nonnegative supermartingale that begins at 1, because one factor has the mean
-theta theta'/p + (1-theta)(1-theta')/(1-p) <= 1 for theta <= p < theta'. Hence so is their mixture E(n, s) under
-the law Beta(1/2, 1/2), restricted to theta' > p, and by Ville's inequality P(E(n, s) >= 1/alpha for some n) <= alpha.
-
-E increases with s, so the event is s >= hi_n, the least count with E(n, hi_n) >= 1/alpha. If the hi_n-th smallest score
-is below Q then s >= hi_n; so this score is an upper bound of Q, for all n at once with probability at least 1 - alpha.
-The lower bound is the same for the negated scores and 1 - p.
+The number of scores below the quantile is bounded by a mixture of likelihood ratios: see docs/mathematics.md.
 """
 
 import bisect
@@ -39,8 +31,6 @@ class Ranks(NamedTuple):
 def quantile_ranks(count: int, p: float, alpha: float) -> Ranks:
     """Return which order statistics bound the p-quantile, for up to `count` scores.
 
-    Both ranks grow by 0 or 1 with each score. The tables depend on p and alpha alone, and are computed once.
-
     Args:
       count: largest number of scores, an integer >= 0.
       p: probability of the quantile, in (0, 1).
@@ -58,12 +48,9 @@ def quantile_ranks(count: int, p: float, alpha: float) -> Ranks:
 def quantile_sequence(scores: Iterable[float], p: float, alpha: float) -> tuple[float, float]:
     """Return the bounds of the p-quantile of independent scores of one law, valid at any number of scores.
 
-    Of all prefixes of the scores, in the order in which they were observed, the largest lower and the smallest upper
-    bound count: P(high < Q for some number of scores) <= alpha, the same for low > Q, and both for every Q with
-    P(X < Q) <= p <= P(X <= Q), whatever the law. Where a bound would cross the other, which has a probability of at
-    most 2 alpha, it ends there: low <= high. Scores outside the interval are therefore needed as two counts only.
-
-    For scores to be minimized, the p-quantile of the loss is minus the (1 - p)-quantile of the negated scores.
+    The largest lower and the smallest upper bound of all prefixes of the scores count. Where a bound would cross the
+    other, which has a probability of at most 2 alpha, it ends there: low <= high. The quantile is any Q with P(X < Q)
+    <= p <= P(X <= Q).
 
     Args:
       scores: numbers in the order of observation; not NaN.
@@ -133,14 +120,7 @@ def _first_high(count: int, p: float, alpha: float) -> np.ndarray:
 
 @functools.lru_cache(maxsize=256)
 def _high(size: int, p: float, alpha: float) -> np.ndarray:
-    """Return hi_n for n < size, n + 1 while there is none.
-
-    With J(n, s) for the integral of (theta/p)^s ((1-theta)/(1-p))^(n-s) / sqrt(theta(1-theta)) over theta > p, E is
-    J(n, s) / J(0, 0) and J(0, 0) = 2 asin(sqrt(1 - p)). Integrating the derivative of theta^(s+1/2) (1-theta)^(n-s+1/2)
-    gives J(n+1, s+1) and J(n+1, s) from J(n, s) by one multiplication and one addition each. The rank is the old one as
-    long as E(n+1, s) remains at least 1/alpha, else the next; so one number has to be remembered. It is alpha E, which
-    is of the order of 1, and its rounding errors are relative and n of them.
-    """
+    """Return hi_n for n < size, n + 1 while there is none, by the recursion in docs/mathematics.md."""
     edge = alpha * math.sqrt(p * (1 - p)) / (2 * math.asin(math.sqrt(1 - p)))
     ranks = np.zeros(size, np.int64)
     rank, level = 0, alpha  # alpha E(n, rank); below 1 as long as n of n are not enough, when rank = n

@@ -32,15 +32,15 @@ PROGRAM = """
     from jaxbandit.lab.cli import commands
     from jaxbandit.lab.experiments import experiment, merging, search
     from jaxbandit.decide.sessions import directory
-    from jaxbandit.engine.driver import drive
+    from jaxbandit.engine.driver import programs
     from jaxbandit.engine.storage import checkpoint
 
     def main(kind, *arguments):
         sys.path.insert(0, arguments[0])
         os.chdir(arguments[0])
         os.dup2(os.open(arguments[1], os.O_WRONLY), 2)
-        drive.FIRST_BLOCKS = 1
-        checkpoint.SAVE_SECONDS = drive.CALL_SECONDS = 0.02
+        programs.FIRST_BLOCKS = 1
+        checkpoint.SAVE_SECONDS = programs.CALL_SECONDS = 0.02
         if kind == "command":
             limit = int(arguments[2])
             if limit:

@@ -115,7 +115,7 @@ def play(executor: Any) -> Any:
 
 def search(executor: Any, function: Any = train) -> Any:
     """A search whose trainings are divided."""
-    found = jb.tune(function, jb.space.grid(x=[0.1, 0.2, 0.3]), epsilon=0.05, executor=executor)
+    found = jb.tune(function, jb.space.grid(x=[0.1, 0.2, 0.3]), goal=0.05, execution=jb.Execution(executor=executor))
     summary = found.summary()
     return {name: value for name, value in summary.items() if name != "seconds"}
 

@@ -69,7 +69,13 @@ def _opened(workshop: Workshop) -> Path:
 
 def _simulate(workshop: Workshop, path: Path) -> str:
     def use() -> None:
-        jb.simulate(_rule(), jb.environments.bernoulli([0.1, 0.5, 0.9]), horizon=20, num_runs=4, directory=path)
+        jb.simulate(
+            _rule(),
+            jb.environments.bernoulli([0.1, 0.5, 0.9]),
+            horizon=20,
+            num_runs=4,
+            execution=jb.Execution(directory=path),
+        )
 
     return python("simulate", use)[0]
 

@@ -132,11 +132,6 @@ def super_arms(
     )
 
 
-def log_binomial(num_arms: int, k: int) -> float:
-    """Return log K, where K is the number of sets of k."""
-    return math.lgamma(num_arms + 1) - math.lgamma(k + 1) - math.lgamma(num_arms - k + 1)
-
-
 def uniform_inverse(num_arms: int, k: int) -> np.ndarray:
     """Return the inverse of Lambda, the mean of chi chi' over all sets of k.
 

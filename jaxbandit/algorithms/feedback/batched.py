@@ -15,7 +15,7 @@ import numpy as np
 from jaxbandit.algorithms.feedback.grids import checked_grid
 from jaxbandit.algorithms.feedback.wrappers import check_wrapped, no_pulls, with_pull
 from jaxbandit.base.arguments import Count, Horizon
-from jaxbandit.base.contract import Algorithm, Phases, Replan
+from jaxbandit.base.contract import Algorithm, Phases
 from jaxbandit.base.declaration import declare
 from jaxbandit.support.numerics import get_at
 from jaxbandit.support.types import Array, Key, PyTree
@@ -51,7 +51,7 @@ def batched(
 
     Args:
       algorithm: an algorithm that plays single pulls, or sets of arms, to a fixed horizon and declares its arms. With
-        `replan_late`, a new plan may come a batch later.
+        `Replan.late`, a new plan may come a batch later.
       grid: the rounds t_1 < ... < t_M, to which the horizon is added if it is given, or the name "minimax" or
         "geometric" for `minimax_grid` and `geometric_grid`. After t_M no feedback is revealed.
       num_batches: number of batches M of a named grid; None means 3.
@@ -105,7 +105,7 @@ def batched(
         pulls=None if algorithm.pulls is None else lambda state: state.pulls,
         recommend=recommend and (lambda state: recommend(state.selecting)),
         phases=phases and Phases(phases.names, lambda state: phases.counts(state.selecting)),
-        replan=replan and Replan(lambda state: replan.due(state.current), planned),
+        replan=replan and replan._replace(due=lambda state: replan.due(state.current), apply=planned),
         name=f"batched({algorithm.name})",
     )
 

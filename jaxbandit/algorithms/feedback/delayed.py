@@ -185,7 +185,7 @@ def _over(algorithm: Algorithm) -> Algorithm:
         recommend=recommend and (lambda state: recommend(state.algorithm)),
         phases=phases and Phases(phases.names, lambda state: phases.counts(state.algorithm)),
         replan=replan
-        and Replan(
+        and replan._replace(
             due=lambda state: replan.due(state.algorithm),
             apply=lambda state: state._replace(algorithm=replan.apply(state.algorithm)),
         ),

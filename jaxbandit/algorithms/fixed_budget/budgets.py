@@ -1,12 +1,10 @@
 """Checks of the budget of pulls that a rule is given, and whether it is spent."""
 
 from jaxbandit.support import checks
-from jaxbandit.support.domains import number
+from jaxbandit.support.domains import MOST_PULLS, number
 from jaxbandit.support.numerics import as_float
 from jaxbandit.support.refusals import python
 from jaxbandit.support.types import Array, Scalar
-
-MOST = 10**15  # float64 and 64-bit counts hold it exactly
 
 
 def check(budget: Scalar, least: int, reason: str) -> None:
@@ -18,8 +16,10 @@ def check(budget: Scalar, least: int, reason: str) -> None:
         value = float("nan" if isinstance(budget, bool | str | bytes) else budget)
     except (TypeError, ValueError, OverflowError):
         value = float("nan")
-    if not (value.is_integer() and least <= value <= MOST):
-        raise ValueError(f"budget = {python(budget)}, must be a whole number of pulls in [{least}, {MOST}]: {reason}")
+    if not (value.is_integer() and least <= value <= MOST_PULLS):
+        raise ValueError(
+            f"budget = {python(budget)}, must be a whole number of pulls in [{least}, {MOST_PULLS}]: {reason}"
+        )
 
 
 def whole(budget: Scalar) -> Array:

@@ -1,21 +1,18 @@
 """Optuna: a sampler that repeats configurations of a fixed list until the best is known, and what is known of it."""
 
-import math
 import threading
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
-
-import numpy as np
 
 from jaxbandit.base.contract import Algorithm
 from jaxbandit.decide.core.certificate import Certificate
+from jaxbandit.decide.core.goal import Goal, goal_of
 from jaxbandit.decide.integrations.optuna_configs import checked
 from jaxbandit.decide.integrations.optuna_opened import WHERE, Arguments, OpenStudy
 from jaxbandit.decide.integrations.optuna_plays import RulePlay
 from jaxbandit.decide.integrations.optuna_trials import PULL, Pulls, agrees
-from jaxbandit.decide.sessions.rewards import LARGEST
 from jaxbandit.decide.sessions.session import Session, session
-from jaxbandit.decide.tuning.configs import Configs
 from jaxbandit.decide.tuning.rules import one_of
 from jaxbandit.decide.tuning.settings import Settings, settings
 from jaxbandit.support import checks
@@ -27,6 +24,9 @@ with extra("optuna"):
     from optuna.samplers import BaseSampler
     from optuna.study import Study, StudyDirection
     from optuna.trial import FrozenTrial, TrialState
+
+
+FIELDS = "delta epsilon quantile score_range min_trainings on_failure".split()  # of a goal, with a meaning for a study
 
 
 class BanditSampler(BaseSampler):
@@ -55,18 +55,11 @@ class BanditSampler(BaseSampler):
       configs: two or more different configurations, which are dicts of the parameters that the objective suggests. The
         ranges of the objective must contain their values.
       rule: an Algorithm with one arm per configuration that recommends one arm. None uses the paired race.
-      delta: error probability of all statements together, in (0, 1). None means 0.05, or that of the rule.
-      epsilon: tolerated difference from the best mean value, >= 0, in units of the value; the race ends when it is
-        achieved. None means 0, with which two equally good configurations are compared until the budget ends.
+      goal: a `Goal` with delta, epsilon, quantile, score_range, min_trainings or on_failure; or its epsilon. The
+        direction of the study says what is good. `on_failure` is the value of a trial that fails, is pruned, or has a
+        value that is infinite or of modulus above 1e150; None means that the pull is tried again, and that the study
+        ends when that has happened three times, as with pruners, which prune the same pull again and again.
       seed: seed of the rule's own random draws, in [0, 2^32).
-      on_failure: value of a trial that fails, is pruned, or has a value that is infinite or of modulus above 1e150.
-        None means that the pull is tried again, and that the study ends when that has happened three times, as with
-        pruners, which prune the same pull again and again.
-      min_trainings: number of common indices before which the race drops no configuration and does not end, >= 1. None
-        means 14: with so few trials, what happens in fewer than 19 % of them may not have been seen.
-      score_range: (low, high) such that all values are in this range; the certificate then does not assume that they
-        are normal.
-      quantile: p in (0, 1), to compare p-quantiles of the values instead of means, for any law of the values.
       growth: whether configurations will be added to the study later. The error probabilities of all stages then add up
         to delta; otherwise each addition costs half as much error probability as the one before, starting from delta/2,
         and the certificate states the sum.
@@ -87,35 +80,21 @@ class BanditSampler(BaseSampler):
         configs: Sequence[Mapping[str, Any]],
         rule: Algorithm | None = None,
         *,
-        delta: float | None = None,
-        epsilon: float | None = None,
+        goal: Goal | float | None = None,
         seed: int = 0,
-        on_failure: float | None = None,
-        min_trainings: int | None = None,
-        score_range: tuple[float, float] | None = None,
-        quantile: float | None = None,
         growth: bool = False,
         blind: bool = False,
         reuse: bool = False,
     ):
         listed = checked(WHERE, configs)
-        if on_failure is not None:
-            checks.number(WHERE, "on_failure", on_failure, low=-LARGEST, high=LARGEST)
+        self._goal = goal_of(WHERE, goal)
+        checks.only(WHERE, self._goal, FIELDS, "a study")
         seed = checks.integer(WHERE, "seed", seed, 0, 2**32 - 1)
-        blind, reuse = checks.boolean(WHERE, "blind", blind), checks.boolean(WHERE, "reuse", reuse)
-        self._rule, self._compared = (
-            rule,
-            {
-                "delta": delta,
-                "epsilon": epsilon,
-                "on_failure": on_failure,
-                "min_trainings": min_trainings,
-                "score_range": score_range,
-                "quantile": quantile,
-                "growth": checks.boolean(WHERE, "growth", growth),
-            },
-        )
-        self._arguments = Arguments(listed, None, on_failure, blind, reuse)
+        for name, value in (("growth", growth), ("blind", blind), ("reuse", reuse)):
+            checks.boolean(WHERE, name, value)
+        self._rule, self._growth = rule, growth
+        failed = self._goal.on_failure
+        self._arguments = Arguments(listed, None, failed if isinstance(failed, float) else None, blind, reuse)
         self._settings(maximize=True)  # checks them
         if rule is not None:
             start = session(rule, seed=seed)
@@ -125,11 +104,8 @@ class BanditSampler(BaseSampler):
         self._open: OpenStudy | None = None
 
     def _settings(self, *, maximize: bool) -> Settings:
-        count = len(self._arguments.configs)
-        space = Configs(("number",), (np.arange(count),), None)
-        # The budget is that of the study, of which nothing is known here.
-        budget = {"max_trainings": None, "timeout": math.inf, "max_failure_rate": None, "resolution": 0.0}
-        return settings(WHERE, space, self._rule, **budget, **self._compared, maximize=maximize)
+        count, goal = len(self._arguments.configs), replace(self._goal, maximize=maximize)
+        return settings(WHERE, count, self._rule, goal, ends=True, growth=self._growth)
 
     def before_trial(self, study: Study, trial: FrozenTrial) -> None:
         """Assign a pull to the trial."""

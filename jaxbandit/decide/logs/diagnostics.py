@@ -9,7 +9,7 @@ from jaxbandit.decide.logs import propensity_test
 from jaxbandit.decide.logs.arms import Label
 from jaxbandit.decide.logs.estimates import effective_rows
 from jaxbandit.decide.logs.log import Log
-from jaxbandit.decide.logs.propensity_test import Evidence
+from jaxbandit.decide.logs.propensity_test import Bet
 
 ALARM = 1e-4  # the largest share of logs with right propensities of which it is said that they do not belong to the log
 TOP = 0.01  # share of the rows with the largest weights
@@ -53,16 +53,16 @@ def diagnose(
     chances: np.ndarray,
     weight: np.ndarray,
     bound: float | None = None,
-    known: list[list[Evidence]] | None = None,
+    known: list[list[Bet]] | None = None,
 ) -> Diagnostics:
-    """Return the diagnostics of a policy.
+    """Return the diagnostics of a policy on rows with propensities.
 
     Args:
-      log: the rows, with propensities.
+      log: the rows.
       chances: float64[n, num_arms], the probabilities of the policy.
       weight: float64[n], its weights.
       bound: the largest weight of any context and arm; None if it is unknown.
-      known: what the rows say of the propensities, which is the same for all policies; None computes it.
+      known: bets on the propensities, which are the same for all policies; None computes them.
     """
     n = len(chances)
     assert log.propensity is not None
@@ -93,7 +93,7 @@ def diagnose(
     )
 
 
-def _alarms(p: float, evidence: list[Evidence]) -> tuple[str, ...]:
+def _alarms(p: float, evidence: list[Bet]) -> tuple[str, ...]:
     """Return what is wrong, with the three that say most."""
     if p > ALARM:
         return ()

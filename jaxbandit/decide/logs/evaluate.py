@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from jaxbandit.decide.logs.estimates import BERNSTEIN, BETTING, NORMAL, Rows
 from jaxbandit.decide.logs.evaluation import LOG, Evaluation
 from jaxbandit.decide.logs.log import Log
 from jaxbandit.decide.logs.policy_value import Estimate, PolicyValue, stated
-from jaxbandit.decide.logs.propensity_test import Evidence
+from jaxbandit.decide.logs.propensity_test import Bet
 from jaxbandit.decide.logs.reward_models import Model
 from jaxbandit.support import checks
 from jaxbandit.support.refusals import refuse
@@ -80,16 +80,22 @@ def evaluate(
         refuse(f"{WHERE}: policy", " is empty, must be a policy or a dictionary of policies")
     bounds = _bounds(largest_weight, given, log)
     low, high = log.rewards
-    evidence = None if log.propensity is None else propensity_test.of_log(log)
     unit = (log.reward - low) / (high - low)
     fitted = reward_models.cross_fitted(log, log.reward if model else unit, model)
-    fitted = (fitted - low) / (high - low) if model else fitted
-    running = reward_models.running_means(log, unit)
+    shared = _Shared(
+        log=log,
+        unit=unit,
+        predictions=(fitted - low) / (high - low) if model else fitted,
+        running=reward_models.running_means(log, unit),
+        bets=None if log.propensity is None else propensity_test.of_log(log),
+        best="SNIPS" if model is None else "DR",
+        clip=clip,
+        confidence=confidence,
+    )
     found = []
     for name, one in given.items():
         chances = policies.distribution(f"{WHERE}: policy {name!r}", log, one)
-        options = isinstance(one, str), bounds[name], "SNIPS" if model is None else "DR"
-        found.append(_value(name, log, unit, chances, fitted, running, evidence, *options, clip, confidence))
+        found.append(_value(shared, name, chances, bounds[name], isinstance(one, str)))
     assumed = [SAME, *([RIGHT] if log.propensity is not None else []), FIXED]
     if log.estimated:
         assumed.append("estimated propensities are taken for exact ones")
@@ -97,6 +103,19 @@ def evaluate(
         tuple(found), _as_it_was(log, unit, confidence), len(log), log.arms, log.rewards, log.costs, log.adaptive,
         confidence, tuple(assumed),
     )  # fmt: skip
+
+
+class _Shared(NamedTuple):
+    """What all policies have in common."""
+
+    log: Log
+    unit: np.ndarray  # float64[n], the rewards in units of their range
+    predictions: np.ndarray  # float64[n, num_arms], by a model of the other folds
+    running: np.ndarray  # float64[n, num_arms], predicted by a model of the rows before
+    bets: list[list[Bet]] | None  # against the propensities
+    best: str  # the estimator of the headline where no normal interval is shown
+    clip: float
+    confidence: float
 
 
 def _as_it_was(log: Log, unit: np.ndarray, confidence: float) -> PolicyValue:
@@ -125,116 +144,93 @@ def _bounds(given: Any, named: Mapping[str, Any], log: Log) -> dict[str, float |
     return bounds
 
 
-def _value(
-    name: str, log: Log, unit: np.ndarray, chances: np.ndarray, fitted: np.ndarray, running: np.ndarray,
-    known: list[list[Evidence]] | None, named: bool, bound: float | None, best: str, clip: float, confidence: float,
-) -> PolicyValue:  # fmt: skip
-    low, high = log.rewards
-    direct = float(np.einsum("ij,ij->i", chances, fitted).mean())
+def _value(shared: _Shared, name: str, chances: np.ndarray, bound: float | None, named: bool) -> PolicyValue:
+    """Return the value of a policy with these probabilities; W is `bound`, if it is known."""
+    log, (low, high) = shared.log, shared.log.rewards
+    direct = float(np.einsum("ij,ij->i", chances, shared.predictions).mean())
     dm = Estimate("DM", "", low + (high - low) * direct, math.nan, math.nan, math.nan,
                   "no interval: the error of the model is unknown")  # fmt: skip
     if log.propensity is None:
         about = "there are no propensities: this is what a model predicts, and nothing bounds its error"
-        return PolicyValue(name, dm, (dm,), confidence, (about,))
+        return PolicyValue(name, dm, (dm,), shared.confidence, (about,))
     weight = chances[np.arange(len(log)), log.action] / log.propensity
     possible = None if log.probabilities is None else largest(log, chances)  # also of arms that no row has
     seen = max(float(weight.max()), possible or 1.0, 1.0)
     if bound is not None and seen > bound * (1 + 1e-9):
         refuse(f"{WHERE}: policy {name!r}", f" has the weight {seen:.6g}, must be at most {bound:g}, the largest "
                "weight that was given, or 1/least_propensity")  # fmt: skip
-    checked = diagnose(log, chances, weight, bound, known)
+    checked = diagnose(log, chances, weight, bound, shared.bets)
+    doubt = f"W = {seen:.4g} is the largest weight seen, which is no bound" if bound is None else ""
     rows = Rows(
         weight=weight,
-        reward=unit,
-        fitted=estimates.doubly_robust(chances, fitted, log.action, weight, unit),
-        predictable=estimates.doubly_robust(chances, running, log.action, weight, unit),
+        reward=shared.unit,
+        fitted=estimates.doubly_robust(chances, shared.predictions, log.action, weight, shared.unit),
+        predictable=estimates.doubly_robust(chances, shared.running, log.action, weight, shared.unit),
         bound=seen if bound is None else bound,
-        doubt=_doubt(log, bound, seen),
-        mass=_unknown_mass(log, checked),
-        best=best,
+        doubt="the propensities are estimates, and no interval contains their error" if log.estimated else doubt,
+        mass=checked.never_pulled_mass if log.probabilities is None else checked.unsupported_mass or 0.0,
+        best=shared.best,
     )
-    dropped = "the log was written by a rule that learned" if log.adaptive else _few(rows)
-    headline, *listed = _estimates(log, rows, chances, clip, confidence, dropped)
+    enough = estimates.enough(rows)
+    few = f"ESS min(v, 1 - v) = {enough:.3g} is below {estimates.ENOUGH:g}" if enough < estimates.ENOUGH else ""
+    dropped = "the log was written by a rule that learned" if log.adaptive else few
+    headline, *listed = _estimates(shared, rows, chances, dropped)
     warned = _warnings(log, rows, checked, dropped, headline, named)
-    return PolicyValue(name, headline, (*listed, dm), confidence, warned, checked, rows)
+    return PolicyValue(name, headline, (*listed, dm), shared.confidence, warned, checked, rows)
 
 
-def _doubt(log: Log, bound: float | None, seen: float) -> str:
-    """Return why a betting interval is not proved, or ""."""
-    if log.estimated:
-        return "the propensities are estimates, and no interval contains their error"
-    return f"W = {seen:.4g} is the largest weight seen, which is no bound" if bound is None else ""
-
-
-def _unknown_mass(log: Log, checked: Diagnostics) -> float:
-    """Return the mean probability of arms that logging never takes, or that no row has if that is all that is known."""
-    if log.probabilities is None:
-        return checked.never_pulled_mass
-    return checked.unsupported_mass or 0.0
-
-
-def _few(rows: Rows) -> str:
-    found = estimates.enough(rows)
-    return f"ESS min(v, 1 - v) = {found:.3g} is below {estimates.ENOUGH:g}" if found < estimates.ENOUGH else ""
-
-
-def _estimates(
-    log: Log, rows: Rows, chances: np.ndarray, clip: float, confidence: float, dropped: str
-) -> list[Estimate]:
+def _estimates(shared: _Shared, rows: Rows, chances: np.ndarray, dropped: str) -> list[Estimate]:
     """Return the headline, and the estimates: DR with its normal and its betting interval, then the others."""
+    log, clip, confidence = shared.log, shared.clip, shared.confidence
     low, high = log.rewards
     width, wide = high - low, rows.bound
     least, most = min(low, 0.0), max(high, 0.0)  # IPS takes what is not there for 0
     size = max(-least, most)
     inverse = rows.weight * (log.reward / size)
 
-    def scaled(estimator: str, interval: str, found: Interval, about: str, shown: bool = True) -> Estimate:
-        ends = (low + width * (found.low - rows.mass), low + width * (found.high + rows.mass))
-        return made(estimator, interval, low + width * found.value, width * found.se, ends, about, width, shown)
-
-    def textbook(estimator: str, interval: str, found: Interval, about: str, bias: float, shown: bool = True):
-        ends = size * found.low + bias * least, size * found.high + bias * most
-        return made(estimator, interval, size * found.value, size * found.se, ends, about, most - least, shown)
-
-    def made(
-        estimator: str, interval: str, value: float, se: float, ends: tuple[float, float], about: str, unit: float,
-        shown: bool,
-    ) -> Estimate:  # fmt: skip
-        first, last = ends if shown else (math.nan, math.nan)
-        longer = f"; longer by {unit * rows.mass:.3g} on each side" if rows.mass and shown else ""
+    def estimate(estimator: str, interval: str, rows_: Interval, about: str, bias: float | None = None) -> Estimate:
+        """Return an estimate of rewards in [0, 1], or with its bias at most of rewards as they are, over `size`."""
+        if bias is None:
+            value, se = low + width * rows_.value, width * rows_.se
+            ends, unit = (low + width * (rows_.low - rows.mass), low + width * (rows_.high + rows.mass)), width
+        else:
+            value, se = size * rows_.value, size * rows_.se
+            ends, unit = (size * rows_.low + bias * least, size * rows_.high + bias * most), most - least
+        if not interval or (interval == NORMAL and dropped):
+            ends = math.nan, math.nan
+        elif rows.mass:
+            about += f"; longer by {unit * rows.mass:.3g} on each side"
         limits = None if interval == NORMAL else (low, high)  # the value is in the range for certain
-        return stated(estimator, interval, Interval(value, se, first, last), about + longer, limits)
+        return stated(estimator, interval, Interval(value, se, *ends), about, limits)
 
     normally = "approximate: for many rows, none of which dominates; nothing is proved"
     about = f"dropped: {dropped}" if dropped else normally
-    sure = f"proved for every number of rows, given W = {wide:.4g}"
-    bet = sure if rows.proved else f"not proved: {rows.doubt}"
-    lost = None
-    if log.probabilities is not None:
-        lost = float(np.maximum(chances - clip * log.probabilities, 0).sum(axis=1).mean())
-    cut = estimates.normal(np.minimum(rows.weight, clip) * (log.reward / size), confidence)
+    bet = f"proved for every number of rows, given W = {wide:.4g}" if rows.proved else f"not proved: {rows.doubt}"
     bets = estimates.betting(rows.predictable, -wide, 1 + wide, confidence)
     dr, ips = estimates.normal(rows.fitted, confidence), estimates.normal(inverse, confidence)
+    snips = estimates.self_normalized(rows, confidence)
+    cut = estimates.normal(np.minimum(rows.weight, clip) * (log.reward / size), confidence)
     between = wide * least / size, wide * most / size
     listed = [
-        scaled("DR", NORMAL, dr, about, not dropped),
-        scaled("DR", BETTING, bets, bet),
-        textbook("IPS", NORMAL, ips, about, rows.mass, not dropped),
-        textbook("IPS", BETTING, estimates.betting(inverse, *between, confidence), bet, rows.mass),
-        textbook("IPS", BERNSTEIN, estimates.bernstein(inverse, *between, confidence), f"{bet}; rows independent",
-                 rows.mass),
-        scaled("SNIPS", NORMAL, estimates.self_normalized(rows, confidence), about, not dropped),
+        estimate("DR", NORMAL, dr, about),
+        estimate("DR", BETTING, bets, bet),
+        estimate("IPS", NORMAL, ips, about, rows.mass),
+        estimate("IPS", BETTING, estimates.betting(inverse, *between, confidence), bet, rows.mass),
+        estimate("IPS", BERNSTEIN, estimates.bernstein(inverse, *between, confidence), f"{bet}; rows independent",
+              rows.mass),
+        estimate("SNIPS", NORMAL, snips, about),
     ]  # fmt: skip
-    if lost is None:
-        listed.append(textbook(f"clipped at {clip:g}", "", cut, "bias unknown: it needs the whole logging distribution",
-                               0.0, False))  # fmt: skip
+    if log.probabilities is None:
+        unknown = "bias unknown: it needs the whole logging distribution"
+        listed.append(estimate(f"clipped at {clip:g}", "", cut, unknown, 0.0))
     else:
+        lost = float(np.maximum(chances - clip * log.probabilities, 0).sum(axis=1).mean())
         biased = f"too close to 0 by at most {(most - least) * lost:.3g}, by which its interval is longer"
-        listed.append(textbook(f"clipped at {clip:g}", NORMAL, cut, biased, lost, not dropped))
+        listed.append(estimate(f"clipped at {clip:g}", NORMAL, cut, biased, lost))
     if not dropped:
         return [listed[0], *listed]
-    best = Interval(rows.center, dr.se if rows.best == "DR" else listed[5].se / width, bets.low, bets.high)
-    return [scaled(rows.best, BETTING, best, f"{bet}; the interval is that of DR"), *listed]
+    best = bets._replace(value=rows.center, se=(dr if rows.best == "DR" else snips).se)
+    return [estimate(rows.best, BETTING, best, f"{bet}; the interval is that of DR"), *listed]
 
 
 def _warnings(

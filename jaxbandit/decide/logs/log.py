@@ -1,7 +1,7 @@
 """Logged data: one row for each decision, with the probability with which the logging policy took it."""
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from jaxbandit.decide.logs.arms import Label, count_of
-from jaxbandit.support.columns import LARGEST, Place
-from jaxbandit.support.refusals import refuse, wrong
+from jaxbandit.support.columns import LARGEST, Place, refuse_first
+from jaxbandit.support.refusals import refuse
 
 LEAST = 1 / LARGEST  # a propensity, so that squares of weights are finite
 SUM = 1e-6  # by how much probabilities of a row may differ from 1 in total
@@ -88,59 +88,43 @@ class Log:
 OPTIONAL = ("propensity", "probabilities", "available")
 
 
-def check_rows(log: Log, where: str, place: Callable[[str], Place]) -> Log:
-    """Return the log; raise BadInput for the first row that cannot be, in one line with its number.
-
-    Args:
-      log: the rows, whose arrays have the right shapes.
-      where: the file or the function, for error messages.
-      place: `(name) -> (row) -> str`, where the entry of a row is, for error messages.
-    """
-    n, at = len(log), np.arange(len(log))
+def check_rows(log: Log, where: str, places: Mapping[str, Place]) -> None:
+    """Raise BadInput, in one line with its place, for the first row that cannot be; arrays have the right shapes."""
+    n = len(log)
     if n < 2:
         refuse(where, f": has {n} row{'s' * (n != 1)}, must have at least 2")
     low, high = log.rewards
-    outside = ~((log.reward >= low) & (log.reward <= high))
-    allowed = (
-        f"in [{low:g}, {high:g}], the range of rewards{', which are costs times -1' * log.costs}; if it is another "
-    )
-    _refuse_first(outside, place("reward"), log.reward, f"{allowed}one, give rewards = (low, high)")
+    costs = ", which are costs times -1" * log.costs
+    allowed = f"in [{low:g}, {high:g}], the range of rewards{costs}; if it is another one, give rewards = (low, high)"
+    refuse_first(~((log.reward >= low) & (log.reward <= high)), places["reward"], log.reward, allowed)
     if log.available is not None:
-        bad = ~log.available[at, log.action]
-        _refuse_first(bad, place("action"), log.action, "an arm that is available in this row")
+        bad = ~log.available[np.arange(n), log.action]
+        refuse_first(bad, places["action"], log.action, "an arm that is available in this row")
     if log.probabilities is not None:
-        _check_probabilities(log, place("probabilities"))
-    if log.propensity is not None:
-        bad = ~((log.propensity >= LEAST) & (log.propensity <= 1))
-        _refuse_first(bad, place("propensity"), log.propensity, f"in [{LEAST:g}, 1]")
-        least = log.least_propensity
-        if least is not None:
-            bad = log.propensity < least * (1 - 1e-9)
-            _refuse_first(bad, place("propensity"), log.propensity, f"at least least_propensity = {least:g}")
-    return log
-
-
-def _check_probabilities(log: Log, place: Place) -> None:
-    given = log.probabilities
-    assert given is not None
-    _refuse_first(np.asarray((~(given >= 0)).any(axis=1)), place, given.min(axis=1), "at least 0")
-    total = given.sum(axis=1)
-    if (bad := ~(np.abs(total - 1) <= SUM)).any():
-        row = int(np.argmax(bad))
-        refuse(place(row), f" sum to {total[row]:.8g}, must sum to 1")
-    if log.available is not None and (bad := ((given > 0) & ~log.available).any(axis=1)).any():
-        row = int(np.argmax(bad))
-        arm = int(np.argmax((given[row] > 0) & ~log.available[row]))
-        refuse(place(row), f"[{arm}] = {given[row, arm]:.6g}, must be 0, because the arm is not available in this row")
-    if log.propensity is not None:
-        own = given[np.arange(len(log)), log.action]
-        if (bad := ~(np.abs(own - log.propensity) <= SUM)).any():
+        place = places["probabilities"]
+        check_chances(log.probabilities, log.available, place)
+        own = log.probabilities[np.arange(n), log.action]
+        if log.propensity is not None and (bad := ~(np.abs(own - log.propensity) <= SUM)).any():
             row = int(np.argmax(bad))
             refuse(place(row), f"[{log.action[row]}] = {own[row]:.6g}, must be the propensity "
                    f"{log.propensity[row]:.6g} of the action")  # fmt: skip
+    if log.propensity is not None:
+        p, place, least = log.propensity, places["propensity"], log.least_propensity
+        refuse_first(~((p >= LEAST) & (p <= 1)), place, p, f"in [{LEAST:g}, 1]")
+        if least is not None:
+            refuse_first(p < least * (1 - 1e-9), place, p, f"at least least_propensity = {least:g}")
 
 
-def _refuse_first(bad: np.ndarray, place: Place, values: np.ndarray, allowed: str) -> None:
-    if bad.any():
+def check_chances(chances: np.ndarray, available: np.ndarray | None, place: Place) -> None:
+    """Raise BadInput for the first row whose probabilities, float64[n, num_arms], are none over the available arms."""
+    refuse_first(np.asarray((~(chances >= 0)).any(axis=1)), place, chances.min(axis=1), "at least 0")
+    total = chances.sum(axis=1)
+    if (bad := ~(np.abs(total - 1) <= SUM)).any():
         row = int(np.argmax(bad))
-        wrong(place(row), values[row].item(), allowed)
+        refuse(place(row), f" sum to {total[row]:.8g}, must sum to 1")
+    if available is not None and (bad := ((chances > 0) & ~available).any(axis=1)).any():
+        row = int(np.argmax(bad))
+        arm = int(np.argmax((chances[row] > 0) & ~available[row]))
+        refuse(
+            place(row), f"[{arm}] = {chances[row, arm]:.6g}, must be 0, because the arm is not available in this row"
+        )

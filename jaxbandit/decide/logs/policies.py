@@ -7,7 +7,7 @@ import numpy as np
 
 from jaxbandit.base.contract import Offer
 from jaxbandit.decide.logs import arms
-from jaxbandit.decide.logs.log import SUM, Log
+from jaxbandit.decide.logs.log import Log, check_chances
 from jaxbandit.support.refusals import python, refuse, wrong
 
 
@@ -23,17 +23,10 @@ class RowPolicy(Protocol):
 def distribution(where: str, log: Log, policy: Any) -> np.ndarray:
     """Return the probability of each arm in each row of a log, float64[n, num_arms].
 
-    Args:
-      where: the policy, for error messages.
-      log: the rows.
-      policy: float[n, num_arms], in the order of `log.arms`; or a function from the context of a row to float[
-        num_arms], or to a dictionary from labels of arms to their probabilities, 0 for the others; or a `RowPolicy`; or
-        "uniform", over the available arms; or "arm:2", the arm with the label 2. Where a log says which arms are
-        available, the function receives an `Offer`, as algorithms do.
+    A policy is what `evaluate` takes, or a `RowPolicy`; `where` is its name for messages.
 
     Raises:
-      BadInput: the shape is another one, a probability is negative, those of a row do not sum to 1 within 1e-6, or an
-        arm that is not available has one; one line with the number of the row.
+      BadInput: the shape is another one, or a row has no distribution over the available arms.
     """
     if isinstance(policy, RowPolicy):
         given = policy.on_log(log)
@@ -50,22 +43,8 @@ def distribution(where: str, log: Log, policy: Any) -> np.ndarray:
     if chances.shape != (len(log), log.num_arms):
         refuse(where, f" has shape {chances.shape}, must be float[{len(log)}, {log.num_arms}], a probability for each "
                f"row and arm; the arms of the log are {arms.listed(log.arms)}")  # fmt: skip
-    _refuse_first(
-        where, np.asarray((~(chances >= 0)).any(axis=1)), chances.min(axis=1), "has the probability", "at least 0"
-    )
-    total = chances.sum(axis=1)
-    _refuse_first(where, ~(np.abs(total - 1) <= SUM), total, "has probabilities that sum to", "1")
-    if log.available is not None:
-        outside = np.where(log.available, 0.0, chances).max(axis=1)
-        text = "takes an arm that is not available with probability"
-        _refuse_first(where, outside > 0, outside, text, "0")
+    check_chances(chances, log.available, lambda row: f"{where}: row {row}: probabilities")
     return chances
-
-
-def _refuse_first(where: str, bad: np.ndarray, values: np.ndarray, what: str, allowed: str) -> None:
-    if bad.any():
-        row = int(np.argmax(bad))
-        refuse(where, f": row {row} {what} {values[row]:.8g}, must be {allowed}")
 
 
 def _of_function(where: str, log: Log, policy: Any) -> np.ndarray:
@@ -80,20 +59,19 @@ def _of_function(where: str, log: Log, policy: Any) -> np.ndarray:
 
 
 def _row(where: str, given: Any, log: Log, row: int) -> np.ndarray:
-    num_arms = log.num_arms
+    where = f"{where}: row {row}: the function returns"
     if isinstance(given, Mapping):
-        chances = np.zeros(num_arms)
+        chances = np.zeros(log.num_arms)
         for label, chance in given.items():
-            chances[arms.number_of(f"{where}: row {row}: the function returns the arm", log.arms, label)] = chance
+            chances[arms.number_of(f"{where} the arm", log.arms, label)] = chance
         return chances
     try:
         chances = np.asarray(given, np.float64)
     except (TypeError, ValueError):
-        chances = None
-    if chances is None or chances.shape != (num_arms,):
-        got = python(given) if chances is None or not chances.ndim else f"shape {chances.shape}"
-        refuse(where, f": row {row}: the function returns {got}, must return float[{num_arms}], a probability for each "
-               "arm")  # fmt: skip
+        chances = np.zeros(())
+    if chances.shape != (log.num_arms,):
+        got = f"shape {chances.shape}" if chances.ndim else python(given)
+        refuse(where, f" {got}, must return float[{log.num_arms}], a probability for each arm")
     return chances
 
 

@@ -12,6 +12,7 @@ from jaxbandit.base.contract import Algorithm, Choice, Chosen, Offer, action_of
 from jaxbandit.decide.logs.arms import listed
 from jaxbandit.decide.logs.log import Log
 from jaxbandit.support import checks
+from jaxbandit.support.columns import refuse_first
 from jaxbandit.support.refusals import python, refuse
 from jaxbandit.support.types import Array, PyTree
 
@@ -40,13 +41,19 @@ class AlgorithmPolicy:
         Raises:
           BadInput: the state was trained on rows of this log, or the algorithm is not one for its arms and contexts.
         """
-        shared = max((log.shared(other) for other in self.trained_on), default=0)
-        if shared:
-            name = self.name or "the algorithm"
+        name, arms = _name(self.algorithm), self.algorithm.arms
+        if shared := max((log.shared(other) for other in self.trained_on), default=0):
             refuse(WHERE, f": the state of {name} was trained on {shared:,} of these {len(log):,} rows, on which its "
                    "value is too high; evaluate on other rows, or give in_sample = True")  # fmt: skip
+        if arms is not None and arms.num_arms != log.num_arms:
+            refuse(WHERE, f": {name} has {arms.num_arms} arms, must have {log.num_arms}, as the log has: "
+                   f"{listed(log.arms)}; if these are not all, read it with arms or num_arms")  # fmt: skip
         with jax.enable_x64(True):
             return _probabilities(self, log)
+
+
+def _name(algorithm: Algorithm) -> str:
+    return algorithm.name or "the algorithm"
 
 
 def policy_of(
@@ -93,13 +100,6 @@ def policy_of(
 def _probabilities(policy: AlgorithmPolicy, log: Log) -> np.ndarray:
     """Return the probabilities of the rows, computed in float64."""
     algorithm = policy.algorithm
-    arms = algorithm.arms
-    if arms is not None and arms.num_arms != log.num_arms:
-        refuse(
-            WHERE,
-            f": {policy.name or 'the algorithm'} has {arms.num_arms} arms, must have {log.num_arms}, as the log "
-            f"has: {listed(log.arms)}; if these are not all, read it with arms or num_arms",
-        )
     state = jax.tree.map(_widened, policy.state)
     if algorithm.replan is not None and bool(algorithm.replan.due(state)):
         state = algorithm.replan.apply(state)
@@ -115,9 +115,7 @@ def _probabilities(policy: AlgorithmPolicy, log: Log) -> np.ndarray:
 
         actions, chances = jax.vmap(one)(jax.random.split(jax.random.fold_in(key, number), drawn))
         if actions.shape != (drawn,):
-            refuse(
-                WHERE, f": {policy.name or 'the algorithm'} takes actions of shape {actions.shape[1:]}, must take arms"
-            )
+            refuse(WHERE, f": {_name(algorithm)} takes actions of shape {actions.shape[1:]}, must take arms")
         counts = jnp.zeros(log.num_arms).at[actions].add(1.0)
         said = jnp.zeros(log.num_arms).at[actions].max(chances)
         unseen = (offered & (counts == 0)).astype(counts.dtype)
@@ -138,20 +136,17 @@ def _widened(leaf: Any) -> Any:
 
 def contexts_of(algorithm: Algorithm, log: Log, where: str = WHERE) -> PyTree:
     """Return the contexts of all rows as the algorithm receives them."""
-    arms, context = algorithm.arms, log.context
+    arms, context, name = algorithm.arms, log.context, _name(algorithm)
     if arms is not None and arms.context is not None and (context is None or context.shape[1:] != arms.context):
         has = "no contexts" if context is None else f"contexts float{list(context.shape[1:])}"
-        refuse(
-            where, f": {algorithm.name or 'the algorithm'} needs contexts float{list(arms.context)}, the log has {has}"
-        )
+        refuse(where, f": {name} needs contexts float{list(arms.context)}, the log has {has}")
     if arms is not None and arms.num_contexts is not None:
+        most = arms.num_contexts - 1
         if context is None or context.shape[1:] != (1,):
-            refuse(where, f": {algorithm.name or 'the algorithm'} needs the index of an action set below "
-                   f"{arms.num_contexts}, so the log must have one context column")  # fmt: skip
+            refuse(where, f": {name} needs the index of an action set below {most + 1}, so the log must have one "
+                   "context column")  # fmt: skip
         given, context = context[:, 0], context[:, 0].astype(np.int32)
-        bad = (given != context) | (given < 0) | (given >= arms.num_contexts)
-        if bad.any():
-            row = int(np.argmax(bad))
-            refuse(where, f": row {row}: context = {given[row]:g}, must be the index of an action set of "
-                   f"{algorithm.name or 'the algorithm'}, a whole number in [0, {arms.num_contexts - 1}]")  # fmt: skip
+        allowed = f"the index of an action set of {name}, a whole number in [0, {most}]"
+        bad = (given != context) | (given < 0) | (given > most)
+        refuse_first(bad, lambda row: f"{where}: row {row}: context", given, allowed)
     return context if log.available is None else Offer(log.available, context)  # pyright: ignore[reportArgumentType]

@@ -7,9 +7,9 @@ from typing import Any
 from jaxbandit.decide.logs.diagnostics import Diagnostics
 from jaxbandit.decide.logs.estimates import BETTING, Rows
 from jaxbandit.support import text
+from jaxbandit.support.document import Describable, Document, Table, finite
 from jaxbandit.theory.intervals import Interval
 
-CONTRADICTION = "the estimate and its interval contradict each other"
 CHECK = (
     "check the propensities, the order of the rows, whether rewards change in time, and whether rows are there twice"
 )
@@ -26,22 +26,22 @@ class Estimate:
     low: float
     high: float
     about: str  # what is assumed or not proved, or why there is no interval
+    contradicted: bool = False  # the estimate was outside of its interval, so that neither is stated
 
     @property
     def words(self) -> str:
         """The number with its interval."""
-        if math.isnan(self.value):
-            return "?"
-        return text.with_interval(self.value, self.low, self.high)
+        return "?" if math.isnan(self.value) else text.with_interval(self.value, self.low, self.high)
 
     @property
-    def contradicted(self) -> bool:
-        """Whether the estimate was outside of its interval, so that neither is stated."""
-        return self.about.startswith(CONTRADICTION)
+    def cells(self) -> list[str]:
+        """The number and its interval, as two cells of a table."""
+        value, _, rest = self.words.partition(" [")
+        return [value, rest.rstrip("]").replace(", ", " to ")]
 
     def to_dict(self) -> dict[str, Any]:
         """Return the estimate as plain data; what is not known is absent."""
-        return known(vars(self))
+        return finite({name: x for name, x in vars(self).items() if name != "contradicted"})
 
 
 def stated(
@@ -49,39 +49,25 @@ def stated(
 ) -> Estimate:
     """Return an estimate with its interval, or only what is wrong if the estimate is outside of it.
 
-    Args:
-      estimator: name of the estimator.
-      interval: kind of the interval.
-      found: the estimate and its interval.
-      about: what is assumed or not proved.
-      limits: between which the value is for certain, and where the interval ends unless the estimate is beyond.
+    The value is between the `limits` for certain, where the interval ends unless the estimate is beyond.
     """
     value, low, high = found.value, found.low, found.high
     if limits is not None and not (value < limits[0] or value > limits[1]):
         low, high = min(max(low, limits[0]), limits[1]), min(max(high, limits[0]), limits[1])
     slack = 1e-9 * (abs(low) + abs(high))  # of sums in another order, where an interval has no width
     if value < low - slack or value > high + slack or low > high:
-        what = f"{CONTRADICTION}: {value:.4g} is not in the {interval} interval, {low:.4g} to {high:.4g}; {CHECK}"
-        return Estimate(estimator, "", math.nan, math.nan, math.nan, math.nan, what)
+        where = f"{value:.4g} is not in the {interval} interval, {low:.4g} to {high:.4g}"
+        what = f"the estimate and its interval contradict each other: {where}; {CHECK}"
+        return Estimate(estimator, "", math.nan, math.nan, math.nan, math.nan, what, contradicted=True)
     if value == value and low == low:
         low, high = min(low, value), max(high, value)
     return Estimate(estimator, interval, value, found.se, low, high, about)
 
 
-@dataclass(frozen=True, eq=False)
-class PolicyValue:
-    """The value of a policy on a log; `str` returns all estimates as text.
+class Headline(Describable):
+    """What has a headline, and its number and interval."""
 
-    `diagnostics` and `rows` are None without propensities, and for the rewards of the log as they were.
-    """
-
-    name: str
     headline: Estimate
-    estimates: tuple[Estimate, ...]
-    confidence: float
-    warnings: tuple[str, ...] = ()
-    diagnostics: Diagnostics | None = None
-    rows: Rows | None = None
 
     @property
     def value(self) -> float:
@@ -97,6 +83,25 @@ class PolicyValue:
     def high(self) -> float:
         """The upper end of its interval, NaN without one."""
         return self.headline.high
+
+    def __repr__(self) -> str:
+        return str(self)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class PolicyValue(Headline):
+    """The value of a policy on a log; `str` returns all estimates as text.
+
+    `diagnostics` and `rows` are None without propensities, and for the rewards of the log as they were.
+    """
+
+    name: str
+    headline: Estimate
+    estimates: tuple[Estimate, ...]
+    confidence: float
+    warnings: tuple[str, ...] = ()
+    diagnostics: Diagnostics | None = None
+    rows: Rows | None = None
 
     @property
     def by(self) -> str:
@@ -116,42 +121,20 @@ class PolicyValue:
         """The betting interval of the doubly robust estimate; None without propensities."""
         return self.estimate("DR", BETTING)
 
-    def table(self) -> tuple[list[str], list[list[str]]]:
-        """Return headings and rows of a table of all estimates."""
-        head = ["estimator", "value", f"{percent(self.confidence)} interval", "interval by", "what it rests on"]
-        return head, [[e.estimator, *cells(e.words), e.interval, e.about] for e in self.estimates]
+    def table(self) -> Table:
+        """Return a table of all estimates."""
+        head = ("estimator", "value", f"{percent(self.confidence)} interval", "interval by", "what it rests on")
+        rows = [[e.estimator, *e.cells, e.interval, e.about] for e in self.estimates]
+        return Table(head, rows, right=(1,), labels=0, caption=f"Estimates of {self.name}")
 
-    def __str__(self) -> str:
-        head, rows = self.table()
-        return text.align([head, *rows], right=(1,))
-
-    __repr__ = __str__
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the value as plain data; what is not known is absent."""
-        content: dict[str, Any] = {"name": self.name, "headline": self.headline.to_dict()}
-        content |= {"estimates": [e.to_dict() for e in self.estimates], "warnings": list(self.warnings)}
+    def describe(self, *, detail: bool = False) -> Document:
+        """Return what the value shows."""
+        data: dict[str, Any] = {"name": self.name, "headline": self.headline.to_dict()}
+        data |= {"estimates": [e.to_dict() for e in self.estimates], "warnings": list(self.warnings)}
         if self.diagnostics is not None and self.rows is not None:
-            content["diagnostics"] = known(self.diagnostics.to_dict())
-            content |= {"weight_bound": self.rows.bound, "weight_bound_proved": self.rows.proved}
-        return content
-
-
-def known(entries: dict[str, Any]) -> dict[str, Any]:
-    """Return the entries without those that are None or not finite; in lists these become None."""
-    content = {}
-    for name, value in entries.items():
-        if isinstance(value, list):
-            content[name] = [None if isinstance(x, float) and not math.isfinite(x) else x for x in value]
-        elif value is not None and not (isinstance(value, float) and not math.isfinite(value)):
-            content[name] = value
-    return content
-
-
-def cells(words: str) -> list[str]:
-    """Return a number and its interval, as `Estimate.words` has them, as two cells of a table."""
-    value, _, rest = words.partition(" [")
-    return [value, rest.rstrip("]").replace(", ", " to ")]
+            data["diagnostics"] = finite(self.diagnostics.to_dict())
+            data |= {"weight_bound": self.rows.bound, "weight_bound_proved": self.rows.proved}
+        return Document(f"{self.name}: {self.headline.words} ({self.by})", [self.table()], data)
 
 
 def percent(confidence: float) -> str:

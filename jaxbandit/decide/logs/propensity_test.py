@@ -27,14 +27,14 @@ COUNTS = np.concatenate(
 )  # of 0 and 1: rare arms need large ones
 
 
-class Evidence(NamedTuple):
+class Bet(NamedTuple):
     """What speaks against the propensities in one respect."""
 
     wealth: float  # log of the wealth of the bettor
     words: str  # what was found, and what is expected
 
 
-def of_log(log: Log) -> list[list[Evidence]]:
+def of_log(log: Log) -> list[list[Bet]]:
     """Return the evidence in how often each arm was taken, and in how often what is probable was done."""
     assert log.propensity is not None
     pulled = np.bincount(log.action, minlength=log.num_arms)
@@ -47,7 +47,7 @@ def of_log(log: Log) -> list[list[Evidence]]:
         surprise = np.log(np.maximum(chances, 1e-300))
         found, right = -surprise[np.arange(len(log)), log.action].mean(), -(chances * surprise).sum(axis=1).mean()
         text = f"the mean of -log p is {found:.3g}, {right:.3g} is expected"
-        return [_listed(wealth, words), [Evidence(_tilted(log, surprise), text)]]
+        return [_listed(wealth, words), [Bet(_tilted(log, surprise), text)]]
     reachable = np.full(log.num_arms, len(log)) if log.available is None else log.available.sum(axis=0)
     inverse = 1 / log.propensity
     gains = [np.bincount(log.action, np.log1p(s * (inverse - 1)) - np.log1p(-s), log.num_arms) for s in STAKES]
@@ -57,17 +57,13 @@ def of_log(log: Log) -> list[list[Evidence]]:
              for arm, x, most in zip(log.arms, means, reachable / len(log), strict=True)]  # fmt: skip
     likely = np.where(log.propensity > 0.5, inverse, 0.0)  # of one arm at most in each row
     text = f"the mean of 1{{p > 1/2}}/p is {likely.mean():.3g}, at most 1 is expected"
-    return [_listed(wealth, words), [Evidence(_bets(likely - 1), text)]]
+    return [_listed(wealth, words), [Bet(_bets(likely - 1), text)]]
 
 
-def of_weights(log: Log, chances: np.ndarray, weight: np.ndarray, bound: float | None) -> list[Evidence]:
-    """Return the evidence in the weights of a policy.
+def of_weights(log: Log, chances: np.ndarray, weight: np.ndarray, bound: float | None) -> list[Bet]:
+    """Return the evidence in the weights of a policy, float64[n], given its probabilities, float64[n, num_arms].
 
-    Args:
-      log: the rows.
-      chances: float64[n, num_arms], the probabilities of the policy.
-      weight: float64[n].
-      bound: W, which no weight exceeds; None if it is unknown, and a mean that is too small is then no evidence.
+    If W is unknown (None), a mean that is too small is no evidence.
     """
     text = f"the mean of w is {weight.mean():.3g}, "
     if log.probabilities is not None:
@@ -76,15 +72,15 @@ def of_weights(log: Log, chances: np.ndarray, weight: np.ndarray, bound: float |
         size = np.sqrt((ratio * chances * possible).sum(axis=1, keepdims=True))
         size[size == 0] = 1.0
         right = (chances * possible).sum(axis=1).mean()
-        return [Evidence(_tilted(log, ratio / size), f"{text}{right:.3g} is expected")]
-    found = [Evidence(_bets(weight - 1), f"{text}at most 1 is expected")]
+        return [Bet(_tilted(log, ratio / size), f"{text}{right:.3g} is expected")]
+    found = [Bet(_bets(weight - 1), f"{text}at most 1 is expected")]
     if bound is not None:
         small = f"{text}1 is expected if every arm can be pulled in all rows"
-        found.append(Evidence(_bets((1 - weight) / max(bound, 1.0)), small))
+        found.append(Bet(_bets((1 - weight) / max(bound, 1.0)), small))
     return found
 
 
-def probability(*evidence: list[Evidence]) -> float:
+def probability(*evidence: list[Bet]) -> float:
     """Return p: right propensities look like these, or worse, with a probability of at most p."""
     shares = [_shared(np.array([each.wealth for each in some])) for some in evidence]
     return float(np.exp(min(-_shared(np.array(shares)), 0.0)))
@@ -103,8 +99,8 @@ def _tilted(log: Log, values: np.ndarray) -> float:
     return float(_shared(TILTS * taken - np.array(costs)))
 
 
-def _listed(wealth: np.ndarray, words: list[str]) -> list[Evidence]:
-    return [Evidence(float(x), text) for x, text in zip(wealth, words, strict=True)]
+def _listed(wealth: np.ndarray, words: list[str]) -> list[Bet]:
+    return [Bet(float(x), text) for x, text in zip(wealth, words, strict=True)]
 
 
 def _shared(wealth: np.ndarray) -> np.ndarray:

@@ -2,21 +2,23 @@
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from pathlib import Path
+from typing import Any, Literal, get_args
 
 import numpy as np
 
-from jaxbandit.decide.logs import formats
+from jaxbandit.decide.logs import formats, vowpal_wabbit
 from jaxbandit.decide.logs.arms import actions_of
-from jaxbandit.decide.logs.formats import Format
+from jaxbandit.decide.logs.formats import Form
 from jaxbandit.decide.logs.log import Log, check_rows
-from jaxbandit.support import checks
-from jaxbandit.support.columns import Place, Table, numbers
+from jaxbandit.support import checks, domains, reading
+from jaxbandit.support.columns import Place, Table, read_columns
 from jaxbandit.support.refusals import python, refuse, wrong
 
 WHERE = "read_log"
 FINITE = "a finite number"
-REWARDS, COSTS = (0.0, 1.0), (-1.0, 0.0)  # the range of rewards if none is given, and of costs times -1
+Format = Literal["columns", "jsonl", "vw", "dsjson", "obp"]
+LINES = {"jsonl": formats.json_lines, "vw": vowpal_wabbit.text, "dsjson": vowpal_wabbit.decisions}
 
 
 def read_log(
@@ -76,170 +78,145 @@ def read_log(
         is not finite, an action is not an arm or not available, a propensity is outside (0, 1] or below
         least_propensity, a reward is outside the range, there are fewer than two rows, or shapes differ.
     """
-    checks.choice(WHERE, "format", format, formats.FORMATS)
-    roles = {"action": action, "reward": reward, "cost": cost, "context": context, "propensity": propensity,
-             "probabilities": probabilities, "available": available}  # fmt: skip
-    if cost is not None or format in formats.COSTS:
-        roles["reward"] = None
+    checks.choice(WHERE, "format", format, get_args(Format))
+    costs = cost is not None or format in ("vw", "dsjson")
+    roles = {"action": action, "reward": None if costs else reward, "cost": cost, "context": context,
+             "propensity": propensity, "probabilities": probabilities, "available": available}  # fmt: skip
     table = None
     if source is not None:
-        table, own = formats.read(format, f"{WHERE}: source", source, _all_names(roles))
-        arms = own.pop("arms", None) if arms is None and num_arms is None else arms
-        roles |= {role: name for role, name in own.items() if roles.get(role, own) in (None, role)}
-    elif _all_names(roles):
-        missing = next(role for role, given in roles.items() if _names(given, role))
-        wrong(f"{WHERE}: {missing}", roles[missing], "an array, because no table was given with a column of this name",
-              written=python)  # fmt: skip
-    taken = {role: None if given is None else _Taken(role, given, table) for role, given in roles.items()}
-    n = len(taken["action"].values) if taken["action"] else 0
-    found = {role: each.checked(n) for role, each in taken.items() if each is not None}
-    for role in ("action", "reward"):
-        if role not in found and not (role == "reward" and "cost" in found):
+        table, form = _table(format, source, roles)
+        arms = form.arms if arms is None and num_arms is None else arms
+        roles |= {role: role for role in form.roles if role in form.columns and roles[role] is None}
+    found, places = {}, {}
+    for role, given in roles.items():
+        if given is not None:
+            found[role], places[role] = _values(role, given, table)
+    n = len(found.get("action", ()))
+    for role, values in found.items():
+        found[role] = _checked(role, values, n, places[role])
+    for role in ("action", "cost" if "cost" in found else "reward"):
+        if role not in found:
             refuse(f"{WHERE}: {role}", " is missing, must be a column or an array")
-    places = {role: each.place for role, each in taken.items() if each is not None}
     labels, actions = actions_of(WHERE, found["action"], places["action"], arms, _num_arms(num_arms, found))
-    given, chances = found.get("propensity"), found.get("probabilities")
-    if given is None and chances is not None:
-        given, places["propensity"] = chances[np.arange(n), actions], places["probabilities"]
-    costs = "cost" in found
-    if costs:
-        places["reward"] = lambda row: f"{places['cost'](row)} times -1"
-    offered = found.get("available")
+    chances, offered = found.get("probabilities"), found.get("available")
+    if "propensity" not in found and chances is not None:
+        found["propensity"], places["propensity"] = chances[np.arange(n), actions], places["probabilities"]
+    if "cost" in found:
+        found["reward"], places["reward"] = 0.0 - found["cost"], lambda row: f"{places['cost'](row)} times -1"
     if least_propensity is not None:
         checks.number(WHERE, "least_propensity", least_propensity, low=0.0, high=1.0, open_low=True)
+    if rewards is None:
+        rewards = (-1.0, 0.0) if "cost" in found else (0.0, 1.0)
     log = Log(
         context=found.get("context"),
         action=actions,
-        reward=0.0 - found["cost"] if costs else found["reward"],
-        propensity=given,
+        reward=found["reward"],
+        propensity=found.get("propensity"),
         probabilities=chances,
         available=None if offered is None else offered != 0,
         arms=labels,
-        rewards=_range((COSTS if costs else REWARDS) if rewards is None else rewards),
+        rewards=domains.check(f"{WHERE}: rewards", rewards, domains.RANGE, written=python),
         least_propensity=least_propensity,
-        costs=costs,
+        costs="cost" in found,
         adaptive=checks.boolean(WHERE, "adaptive", adaptive),
         estimated=checks.boolean(WHERE, "estimated", estimated),
     )
-    return check_rows(log, WHERE if table is None else table.where, places.__getitem__)
+    check_rows(log, WHERE if table is None else table.where, places)
+    return log
 
 
-def _all_names(roles: dict[str, Any]) -> list[str]:
-    return list(dict.fromkeys(name for role, given in roles.items() for name in _names(given, role)))
+def _table(format: Format, source: Any, roles: dict[str, Any]) -> tuple[Table, Form]:
+    """Return the columns of a source that are named, and those that its format gives itself."""
+    where, names = f"{WHERE}: source", [name for role, given in roles.items() for name in _names(role, given)]
+    if format == "columns":
+        return read_columns(where, source, list(dict.fromkeys(names))), Form({})
+    if format == "obp":
+        form = formats.feedback(where, source, names)
+    elif isinstance(source, str | Path):
+        where, text = str(source), reading.text(str(source), Path(source), "a text file", largest=reading.LARGEST_TABLE)
+        form = LINES[format](where, list(enumerate(text.split("\n"), 1)), list(dict.fromkeys(names)))
+    else:
+        wrong(where, source, f"the path of a file, because its format is {format}", written=python)
+    own = [role for role in form.roles if role in form.columns]
+    table = read_columns(where, form.columns, list(dict.fromkeys([*names, *own])))
+    lines = form.lines
+    if lines is not None:
+        table = table._replace(place=lambda name: lambda row: f"{where}: line {lines[row]}: {name}")
+    return table, form
 
 
-def _names(given: Any, role: str = "") -> list[str]:
+def _names(role: str, given: Any) -> list[str]:
     """Return the names of columns that an argument gives, [] if it is an array; a list of actions is one of labels."""
     if isinstance(given, str):
         return [given]
-    if role == "action":
+    if role == "action" or not isinstance(given, list | tuple):
         return []
-    if isinstance(given, list | tuple) and given and all(_names(each) for each in given):
-        return [name for each in given for name in _names(each)]
-    return []
+    each = [_names("", some) for some in given]
+    return [name for names in each for name in names] if all(each) else []
 
 
-class _Taken:
-    """The values of an argument, and where each of its rows is."""
+def _values(role: str, given: Any, table: Table | None) -> tuple[Any, Place]:
+    """Return the values of an argument, and where each of its rows is."""
+    where, names = f"{WHERE}: {role}", _names(role, given)
+    if not names:
+        try:
+            values = given if role == "action" else np.asarray(given, np.float64)
+        except (TypeError, ValueError):
+            wrong(where, given, "an array of numbers, or names of columns", written=python)
+        if not isinstance(values, list | tuple) and (
+            np.ndim(values) == 0 or (role == "action" and np.ndim(values) > 1)
+        ):
+            wrong(where, given, "an array with one entry for each row", written=python)
+        return values, lambda row: f"{WHERE}: row {row}: {role}"
+    if table is None:
+        wrong(where, given, "an array, because no table was given with a column of this name", written=python)
+    place = table.place(", ".join(names[:3]) + ", .." * (len(names) > 3))
+    if role == "action":
+        return table.cells[given], place
+    columns = [table.numbers(name, FINITE) for name in names]
+    for name, column in zip(names, columns, strict=True):
+        _check_finite(column, table.place(name))
+    if isinstance(given, str):
+        return columns[0], place
+    try:
+        shape = np.shape(given)
+    except ValueError:
+        wrong(where, given, "a list of names, or lists of equally many names", written=python)
+    return np.stack(columns, axis=1).reshape(len(columns[0]), *shape), place
 
-    def __init__(self, role: str, given: Any, table: Table | None):
-        self.role, self._names, self.place = role, _names(given, role), _row_of(role)
-        if not self._names:
-            if role == "action":
-                self.values = _labels_of(given)
-                return
-            try:
-                self.values = np.asarray(given, np.float64)
-            except (TypeError, ValueError):
-                wrong(f"{WHERE}: {role}", given, "an array of numbers, or names of columns", written=python)
-            if self.values.ndim == 0:
-                wrong(f"{WHERE}: {role}", given, "an array with one entry for each row", written=python)
-            return
-        assert table is not None
-        if role == "action" and isinstance(given, str):
-            self.values, self.place = table.cells[given], table.place(given)
-            return
-        columns = [self._column(name, table) for name in self._names]
-        if isinstance(given, str):
-            self.values = columns[0]
-        else:
-            shape = _shape(role, given)
-            self.values = np.stack(columns, axis=1).reshape(len(columns[0]), *shape)
-        self.place = table.place(", ".join(self._names[:3]) + ", .." * (len(self._names) > 3))
 
-    def _column(self, name: str, table: Table) -> np.ndarray:
-        cells = table.cells[name]
-        if getattr(cells, "ndim", 1) > 1:  # a dictionary may have arrays of any shape
-            values = np.asarray(cells, np.float64)
-        else:
-            values = numbers(cells, table.place(name), FINITE)
-        _finite(values, table.place(name))
+def _checked(role: str, values: Any, n: int, place: Place) -> Any:
+    """Return the values of an argument if they are n rows of as many axes as it has."""
+    if role == "action":
         return values
-
-    def checked(self, n: int) -> np.ndarray:
-        """Return the values, n rows of the number of axes that the argument has."""
-        if self.role == "action":
-            return self.values
-        axes = {"context": None, "probabilities": 2, "available": 2}.get(self.role, 1)
-        shape = self.values.shape
-        if len(shape) != axes and axes is not None:
-            wanted = "[n]" if axes == 1 else "[n, num_arms]"
-            refuse(f"{WHERE}: {self.role}", f" has shape {shape}, must be {wanted}, with n = {n:,} rows")
-        if len(shape) == 1 and axes is None:
-            self.values = self.values[:, None]
-        if shape[0] != n:
-            refuse(f"{WHERE}: {self.role}", f" has {shape[0]:,} rows, must have {n:,}, as many as action")
-        _finite(self.values, self.place)
-        return self.values
+    shape = values.shape
+    if role == "context":
+        values = values[:, None] if len(shape) == 1 else values
+    elif len(shape) != (axes := 2 if role in ("probabilities", "available") else 1):
+        wanted = "[n]" if axes == 1 else "[n, num_arms]"
+        refuse(f"{WHERE}: {role}", f" has shape {shape}, must be {wanted}, with n = {n:,} rows")
+    if shape[0] != n:
+        refuse(f"{WHERE}: {role}", f" has {shape[0]:,} rows, must have {n:,}, as many as action")
+    _check_finite(values, place)
+    return values
 
 
-def _labels_of(given: Any) -> Any:
-    """Return an array or a list of labels, one for each row."""
-    if isinstance(given, list | tuple) or np.ndim(given) == 1:
-        return given
-    return wrong(f"{WHERE}: action", given, "an array with one entry for each row", written=python)
-
-
-def _row_of(role: str) -> Place:
-    return lambda row: f"{WHERE}: row {row}: {role}"
-
-
-def _shape(role: str, given: Sequence[Any]) -> tuple[int, ...]:
-    """Return the shape of the entry of a row, from a list of names or of lists of names."""
-    inner = {len(_names(each)) if not isinstance(each, str) else 0 for each in given}
-    if len(inner) > 1:
-        wrong(f"{WHERE}: {role}", given, "a list of names, or lists of equally many names", written=python)
-    return (len(given),) if inner == {0} else (len(given), inner.pop())
-
-
-def _finite(values: np.ndarray, place: Place) -> None:
-    bad = ~np.isfinite(values.reshape(len(values), -1)).all(axis=1) if len(values) else np.zeros(0, bool)
-    if bad.any():
-        row = int(np.argmax(bad))
-        entry = values[row].ravel()
-        shown = float(entry[~np.isfinite(entry)][0])
+def _check_finite(values: np.ndarray, place: Place) -> None:
+    flat = values.reshape(len(values), math.prod(values.shape[1:]))
+    if (bad := ~np.isfinite(flat)).any():
+        row = int(np.argmax(bad.any(axis=1)))
+        shown = float(flat[row][bad[row]][0])
         refuse(place(row), f" is {'empty or not a number' if math.isnan(shown) else shown}, must be {FINITE}")
 
 
 def _num_arms(given: int | None, found: dict[str, np.ndarray]) -> int | None:
     """Return the number of arms, which everything that has one row for each arm must agree on; None if nothing has."""
-    said = {role: found[role].shape[1] for role in ("probabilities", "available") if role in found}
+    said = {} if given is None else {"num_arms": checks.integer(WHERE, "num_arms", given, 1)}
+    said |= {role: found[role].shape[1] for role in ("probabilities", "available") if role in found}
     if "context" in found and found["context"].ndim == 3:
         said["context"] = found["context"].shape[1]
-    if given is not None:
-        said = {"num_arms": checks.integer(WHERE, "num_arms", given, 1), **said}
-    if not said:
-        return None
-    (first, arms), *others = said.items()
-    for role, size in others:
+    first, arms = next(iter(said.items()), ("", None))
+    for role, size in said.items():
         if size != arms:
             refuse(f"{WHERE}: {role}", f" has {size} arms, must have {arms}, as {first}")
     return arms
-
-
-def _range(rewards: Any) -> tuple[float, float]:
-    if isinstance(rewards, list | tuple | np.ndarray) and len(rewards) == 2:
-        low, high = (float(checks.number(WHERE, "rewards", end)) for end in rewards)
-        if low < high:
-            return low, high
-    return wrong(f"{WHERE}: rewards", rewards, "two numbers (low, high) with low < high", written=python)

@@ -14,8 +14,9 @@ from jaxbandit.base.contract import Algorithm, Arms, Environment, Offer, Outcome
 from jaxbandit.decide.logs.log import Log
 from jaxbandit.decide.logs.policy_of import contexts_of
 from jaxbandit.decide.logs.replaying import Order, Replayed, Rows, replayed
-from jaxbandit.engine.driver.horizon import Record, default_checkpoints
-from jaxbandit.engine.rounds import contexts, fit
+from jaxbandit.engine.driver.simulate import Record, default_checkpoints
+from jaxbandit.engine.rounds import fit
+from jaxbandit.engine.rounds.fit import Allow
 from jaxbandit.engine.rounds.moments import Moments
 from jaxbandit.running.results.regret import RegretResult
 from jaxbandit.support import checks
@@ -33,8 +34,7 @@ def replay(
     seed: int = 0,
     order: Order = "shuffle",
     checkpoints: Sequence[int] | None = None,
-    any_rewards: bool = False,
-    any_context: bool = False,
+    allow: Allow = (),
     name: str | None = None,
     instance: str = "log",
 ) -> RegretResult:
@@ -43,11 +43,9 @@ def replay(
     The rows are presented one by one. If the algorithm chooses the action of the row, and a coin with probability
     c / propensity falls, its reward counts and the algorithm learns it; else the row is skipped, and the state and the
     round of the algorithm stay as they are. c is `log.least_propensity`, or the smallest propensity of the rows. Each
-    row is then accepted with probability c, whatever the algorithm does, so that the accepted rows are distributed as
-    the rounds of a run that chooses its actions itself: if the rows of the log are independent, the replay is unbiased
-    for as many rounds as were accepted. It needs horizon / c rows on average. Without the coin it would be biased
-    wherever the logging policy preferred good actions. A log without propensities is taken for a uniform one, which
-    the first line of the result says.
+    row is then accepted with probability c, whatever the algorithm does: if the rows of the log are independent, the
+    replay is unbiased for as many rounds as were accepted, and needs horizon / c rows on average. A log without
+    propensities is taken for a uniform one, which the first line of the result says.
 
     The runs differ by the order of the rows, and by the draws of the algorithm. So the interval over runs is one over
     orders of this log; it says nothing about other logs.
@@ -56,16 +54,14 @@ def replay(
       algorithm: an algorithm for single arms with the contexts of the log.
       log: the logged data, as `read_log` and `session.log()` return it.
       num_runs: number of runs, >= 1.
-      horizon: number of accepted rows after which a run ends, >= 1. Default: as many as almost every run reaches, four
-        standard deviations below the expected number c n of accepted rows. A run whose rows end before has the outcome
-        `MAX_ROUNDS`; it is counted, and left out of the means.
+      horizon: number of accepted rows after which a run ends, >= 1. Default: as many as almost every run reaches. A run
+        whose rows end before has the outcome `MAX_ROUNDS`; it is counted, and left out of the means.
       seed: seed of the orders, coins and draws, in [0, 2^32). With equal seeds, two algorithms see the same orders.
       order: "shuffle" permutes the rows in each run, "bootstrap" draws n rows with replacement, "as_is" takes them in
         their order.
       checkpoints: numbers of accepted rows at which the mean reward is recorded, increasing from at least 1; the
         horizon is added. Default: about 100.
-      any_rewards: as for `simulate`.
-      any_context: as for `simulate`: plays a rule that ignores the contexts of the log.
+      allow: in what the algorithm need not fit the log, as for `simulate`, such as "context".
       name: name of the algorithm in the result.
       instance: name of the log in the result.
 
@@ -75,10 +71,6 @@ def replay(
 
     Raises:
       ValueError: an argument is out of range, or the algorithm is not one for the arms, contexts or rewards of the log.
-
-    Source:
-      Li, Chu, Langford and Wang (2011), Unbiased offline evaluation of contextual-bandit-based news article
-      recommendation algorithms, WSDM.
     """
     if not isinstance(log, Log):
         refuse("replay: log", f" = {python(log)}, must be a Log, as read_log returns it", ValueError)
@@ -89,21 +81,16 @@ def replay(
     chance, least = _chances(log)
     rows = Rows(contexts_of(algorithm, log, "replay"), log.action, log.reward, chance)
     world = _environment(algorithm, log, rows.context)
-    fit.check_pair(algorithm, world, any_rewards)
-    blind = contexts.check_used(algorithm, world, any_context)
+    fit.check_allowed("replay", allow)
+    misfits = fit.marks_of(algorithm, world, allow)
     horizon = checks.integer(
         "replay", "horizon", _default(len(log), least) if horizon is None else horizon, 1, len(log)
     )
     marks = _checkpoints(checkpoints, horizon)
     start = time.perf_counter()
     runs, sound = replayed(algorithm, rows, log.num_arms, marks, order, seed, num_runs)
-    about = {
-        "log": log.origin,
-        "rows": len(log),
-        "order": order,
-        "least_propensity": least,
-        "uniform": log.propensity is None,
-    }
+    about: dict[str, Any] = {"log": log.origin, "rows": len(log), "order": order, "least_propensity": least}
+    about["uniform"] = log.propensity is None
     record = _record(runs, sound, marks, time.perf_counter() - start, {"replay": about})
     return RegretResult.from_record(
         record,
@@ -113,8 +100,7 @@ def replay(
         seed=seed,
         precision="float64",
         truth={},
-        any_rewards=any_rewards and bool(fit.misfit(algorithm.rewards, world.rewards)),
-        any_context=blind,
+        **misfits,
     )
 
 

@@ -18,12 +18,7 @@ Model = Callable[[np.ndarray, np.ndarray, np.ndarray], Predict]  # from contexts
 def cross_fitted(log: Log, rewards: np.ndarray, model: Model | None) -> np.ndarray:
     """Return predicted mean rewards of all arms, float64[n, num_arms]: each row by a model of the other two folds.
 
-    Row i, from 0, is in fold i mod 3.
-
-    Args:
-      log: the rows.
-      rewards: float64[n], in the unit of the predictions.
-      model: the model; None is ridge regression.
+    Row i, from 0, is in fold i mod 3. Without a model it is ridge regression. Rewards are in the unit of predictions.
 
     Raises:
       BadInput: the model's predictions have another shape or are not finite.

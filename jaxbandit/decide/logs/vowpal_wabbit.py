@@ -8,15 +8,15 @@ from typing import Any
 
 import numpy as np
 
-from jaxbandit.decide.logs.forms import FEATURES, Form, matrix, objects
+from jaxbandit.decide.logs.formats import FEATURES, Form, Lines, json_objects, matrix
 from jaxbandit.support import decimals
 from jaxbandit.support.refusals import refuse, show
 
 LABEL = "action:cost:probability"
-ROLES = {"action": "action", "cost": "cost", "propensity": "propensity"}
+ROLES = ("action", "cost", "propensity")
 
 
-def text(where: str, lines: Sequence[tuple[int, str]], wanted: Sequence[str]) -> Form:
+def text(where: str, lines: Lines, wanted: Sequence[str]) -> Form:
     """Text with a label `action:cost:probability` for each decision.
 
     Either each line is a decision, `2:0.5:0.25 | features`, whose actions are labels; or a blank line ends each, one
@@ -29,7 +29,7 @@ def text(where: str, lines: Sequence[tuple[int, str]], wanted: Sequence[str]) ->
     return _by_arm(where, blocks, wanted)
 
 
-def _blocks(lines: Sequence[tuple[int, str]]) -> Iterator[list[tuple[int, str]]]:
+def _blocks(lines: Lines) -> Iterator[list[tuple[int, str]]]:
     block: list[tuple[int, str]] = []
     for number, line in [*lines, (0, "")]:
         if line.strip():
@@ -44,8 +44,9 @@ def _label(line: str) -> list[str]:
     return [word for word in line.partition("|")[0].split() if ":" in word and not word.startswith("'")]
 
 
-def _chosen(where: str, number: int, label: Sequence[str]) -> tuple[str, float, float]:
+def _chosen(where: str, number: int, line: str) -> tuple[str, float, float]:
     """Return the action, cost and probability of a line."""
+    label = _label(line)
     parts = label[0].split(":") if len(label) == 1 else []
     cost, probability = map(decimals.number, parts[1:]) if len(parts) == 3 else (None, None)
     if cost is None or probability is None:
@@ -70,75 +71,61 @@ def _features(where: str, number: int, line: str) -> dict[str, float]:
     return found
 
 
-def _single(where: str, lines: Sequence[tuple[int, str]], wanted: Sequence[str]) -> Form:
+def _single(where: str, lines: Lines, wanted: Sequence[str]) -> Form:
     for number, line in lines:
         if any(word.isdecimal() for word in line.partition("|")[0].split()):
             refuse(f"{where}: line {number}", f": names actions without a cost, must have one {LABEL} only; name the "
                    "arms by arms = [..], or use the format with a line for each arm")  # fmt: skip
-    rows = [_chosen(where, number, _label(line)) for number, line in lines]
-    columns: dict[str, Any] = dict(zip(ROLES.values(), map(list, zip(*rows, strict=True)), strict=False))
+    rows = [_chosen(where, number, line) for number, line in lines]
+    columns: dict[str, Any] = dict(zip(ROLES, map(list, zip(*rows, strict=True)), strict=False))
     if FEATURES in wanted:
         columns[FEATURES] = matrix(where, [_features(where, number, line) for number, line in lines])
     return Form(columns, [number for number, _ in lines], ROLES)
 
 
-def _by_arm(where: str, blocks: Sequence[Sequence[tuple[int, str]]], wanted: Sequence[str]) -> Form:
-    actions, costs, chances, arms, shared = [], [], [], [], []
-    for block in blocks:
-        own = [pair for pair in block if not pair[1].startswith("shared")]
-        common = [pair for pair in block if pair[1].startswith("shared")]
+def _by_arm(where: str, blocks: Sequence[Lines], wanted: Sequence[str]) -> Form:
+    rows, features = [], []
+    arms = [[line for line in block if not line[1].startswith("shared")] for block in blocks]
+    most = max(map(len, arms))
+    for block, own in zip(blocks, arms, strict=True):
         taken = [at for at, (_, line) in enumerate(own) if _label(line)]
-        if len(taken) != 1 or len(common) > 1:
+        if len(taken) != 1 or len(block) > len(own) + 1:
             refuse(f"{where}: line {block[0][0]}", f": {len(taken)} of the {len(own)} lines of this decision have a "
                    f"label, must be one with {LABEL}")  # fmt: skip
-        number, line = own[taken[0]]
-        _, cost, chance = _chosen(where, number, _label(line))
-        actions.append(taken[0])
-        costs.append(cost)
-        chances.append(chance)
-        arms.append(own)
-        shared.append(common)
-    most = max(map(len, arms))
-    columns: dict[str, Any] = {"action": actions, "cost": costs, "propensity": chances}
-    roles: dict[str, Any] = {**ROLES, "arms": range(most)}
+        rows.append((taken[0], *_chosen(where, *own[taken[0]])[1:]))
+        if FEATURES in wanted:
+            common = [_features(where, *line) for line in block if line[1].startswith("shared")]
+            shared = common[0] if common else {}
+            features += [shared | _features(where, *line) for line in own] + [{}] * (most - len(own))
+    columns: dict[str, Any] = dict(zip(ROLES, map(list, zip(*rows, strict=True)), strict=True))
     if any(len(own) < most for own in arms):
         columns["available"] = np.array([np.arange(most) < len(own) for own in arms])
-        roles["available"] = "available"
     if FEATURES in wanted:
-        rows = []
-        for own, common in zip(arms, shared, strict=True):
-            begin = {k: v for number, line in common for k, v in _features(where, number, line).items()}
-            rows += [begin | _features(where, number, line) for number, line in own] + [{}] * (most - len(own))
-        columns[FEATURES] = matrix(where, rows).reshape(len(arms), most, -1)
-    return Form(columns, [block[0][0] for block in blocks], roles)
+        columns[FEATURES] = matrix(where, features).reshape(len(arms), most, -1)
+    return Form(columns, [block[0][0] for block in blocks], (*ROLES, "available"), range(most))
 
 
-def decisions(where: str, lines: Sequence[tuple[int, str]], wanted: Sequence[str]) -> Form:
+def decisions(where: str, lines: Lines, wanted: Sequence[str]) -> Form:
     """JSON of decisions: `_label_cost`, `_label_probability`, `_label_Action` (from 1), and `a`, `p` of all arms.
 
     Arms are the actions 1, 2, .. of `_label_Action`. Lines without a decision, such as outcomes that came later, are
     refused.
     """
-    rows = objects(where, lines)
+    rows = json_objects(where, lines)
+    keys = dict(zip(ROLES, ("_label_Action", "_label_cost", "_label_probability"), strict=True))
     for number, row in rows:
-        for key in ("_label_cost", "_label_probability", "_label_Action"):
+        for key in keys.values():
             if not isinstance(row.get(key), int | float):
                 refuse(f"{where}: line {number}", f": has no number {key!r}, must be a decision with its cost")
-    labels = [row["_label_Action"] for _, row in rows]
-    columns: dict[str, Any] = {
-        "action": labels,
-        "cost": [row["_label_cost"] for _, row in rows],
-        "propensity": [row["_label_probability"] for _, row in rows],
-    }
-    roles: dict[str, Any] = dict(ROLES)
+    columns: dict[str, Any] = {role: [row[key] for _, row in rows] for role, key in keys.items()}
+    arms: range | None = None
     offered: list[Any] = [row.get("a") for _, row in rows]
     if all(isinstance(own, list) and all(type(arm) is int and arm > 0 for arm in own) for own in offered):
-        roles["arms"] = range(1, max(max(own, default=1) for own in offered) + 1)
-        columns["available"] = np.array([[arm in own for arm in roles["arms"]] for own in offered])
-        roles["available"] = "available"
+        arms = range(1, max(max(own, default=1) for own in offered) + 1)
+        columns["available"] = np.array([[arm in own for arm in arms] for own in offered])
     if FEATURES in wanted:
         columns[FEATURES] = matrix(where, [_flat(row.get("c", {})) for _, row in rows])
-    return Form(columns, [number for number, _ in rows], roles)
+    return Form(columns, [number for number, _ in rows], (*ROLES, "available"), arms)
 
 
 def _flat(content: Mapping[str, Any], begin: str = "") -> dict[str, float]:

@@ -5,9 +5,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from jaxbandit.support.columns import LARGEST
 from jaxbandit.support.types import ArrayLike
 
-LARGEST = 1e150  # largest modulus of a reward, so that the squares of 10^7 rewards and their sum are finite
 History = tuple[np.ndarray, ...]  # one entry per id, in order, in arrays whose lengths are decreasing powers of two
 
 

@@ -17,10 +17,12 @@ from jaxbandit.decide.sessions.rewards import usable
 from jaxbandit.decide.tuning import configs as configurations
 from jaxbandit.decide.tuning import trainings
 from jaxbandit.decide.tuning.configs import Configs
+from jaxbandit.decide.tuning.execution import RUNGS, of_trainings
 from jaxbandit.decide.tuning.result import TuneResult, tune_result
 from jaxbandit.decide.tuning.resuming import resumable
 from jaxbandit.decide.tuning.rungs import IDENTITY, Bracket, Progress, halve, ranking
 from jaxbandit.decide.tuning.trainings import Programs, Trainee
+from jaxbandit.engine.driver.execution import DEFAULT, Execution
 from jaxbandit.engine.storage import directories, identity
 from jaxbandit.support import checks
 from jaxbandit.support.refusals import refuse
@@ -38,9 +40,8 @@ def successive_halving(
     eta: int = 3,
     repeats: int = 1,
     seed: int = 0,
-    batch: int | None = None,
-    directory: str | Path | None = None,
     maximize: bool = True,
+    execution: Execution = DEFAULT,
 ) -> TuneResult:
     """Train all configurations for a few steps, continue with the best 1 / eta of them, and so on to the last step.
 
@@ -66,11 +67,10 @@ def successive_halving(
       repeats: number of trainings of a configuration with different keys, whose scores are averaged, >= 1.
       seed: seed of the keys. Training r of configuration c has the key fold_in(fold_in(key(seed), r), c). Its step t
         has this key with t folded in, and `init` has it with 0 folded in.
-      batch: number of trainings side by side in one program, >= 1; the last batch of a rung is padded with copies.
-        Default: 1 on a CPU, 64 elsewhere. Scores may be rounded differently with another batch size.
-      directory: directory in which every rung is stored. If the search is interrupted or killed, the same call resumes
-        after the last rung with the same result; a finished search is returned at once.
       maximize: whether large scores are good.
+      execution: an `Execution` with `directory` or `batch`. The last batch of a rung is padded with copies. In the
+        directory every rung is stored: if the search is interrupted or killed, the same call resumes after the last
+        rung with the same result; a finished search is returned at once.
 
     Returns:
       A TuneResult without a certificate. Its history has one row per training and rung, in which `batch` is the number
@@ -86,27 +86,28 @@ def successive_halving(
     MLSys, Algorithm 1.
     """
     where, started = "successive_halving", time.perf_counter()
+    execution = of_trainings(where, execution, RUNGS)
+    maximize = checks.boolean(where, "maximize", maximize)
     min_steps = checks.integer(where, "min_steps", min_steps, 1, MOST_STEPS)
     max_steps = checks.integer(where, "max_steps", max_steps, min_steps, MOST_STEPS)
     eta = checks.integer(where, "eta", eta, 2)
     known = numbers(where, configs)
-    search = Search(where, trainee, known, repeats=repeats, seed=seed, batch=batch, maximize=maximize)
+    search = Search(where, trainee, known, repeats=repeats, seed=seed, batch=execution.batch, maximize=maximize)
     steps = [min_steps]
     while steps[-1] * eta < max_steps:
         steps.append(steps[-1] * eta)
     if steps[-1] < max_steps:
         steps.append(max_steps)
     bracket = search.bracket(known, 0, steps, eta)
-    with opened(where, directory, IDENTITY) as path:
+    with opened(execution.directory, IDENTITY) as path:
         return search.result([(bracket, search.play(bracket, path))], started)
 
 
 @contextmanager
-def opened(where: str, directory: str | Path | None, mark: str) -> Iterator[Path | None]:
+def opened(directory: str | Path | None, mark: str) -> Iterator[Path | None]:
     """Lock the directory of a search, if it has one, and say in a KeyboardInterrupt how to resume.
 
     Args:
-      where: name of the caller, for messages.
       directory: path of the directory, or None.
       mark: pattern of a file that the directory of such a search holds.
     """
@@ -141,8 +142,6 @@ class Search:
         self.where, self.maximize, self._configs = where, maximize, configs
         self._repeats = checks.integer(where, "repeats", repeats, 1, trainings.MOST_REPEATS)
         self._seed = checks.integer(where, "seed", seed, 0, 2**32 - 1)
-        if batch is not None:
-            batch = checks.integer(where, "batch", batch, 1)
         if not isinstance(trainee, Trainee):
             refuse(where, f": trainee is a {type(trainee).__name__}, must be jb.Trainee(init, step, score)")
         self._programs: Programs = trainings.programs(where, trainee, configs.tree(), batch)

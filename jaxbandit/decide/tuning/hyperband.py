@@ -6,7 +6,6 @@ max_steps, which is a power of eta in its examples.
 
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import Literal, NamedTuple
 
 import jax
@@ -14,10 +13,12 @@ import numpy as np
 
 from jaxbandit.decide.tuning import trainings
 from jaxbandit.decide.tuning.configs import Configs
+from jaxbandit.decide.tuning.execution import RUNGS, of_trainings
 from jaxbandit.decide.tuning.halving import MOST_STEPS, Search, numbers, opened
 from jaxbandit.decide.tuning.result import TuneResult
 from jaxbandit.decide.tuning.rungs import IDENTITY
 from jaxbandit.decide.tuning.trainings import Trainee
+from jaxbandit.engine.driver.execution import DEFAULT, Execution
 from jaxbandit.support import checks
 from jaxbandit.support.types import Key, PyTree
 
@@ -40,9 +41,8 @@ def hyperband(
     rungs: Rungs = "formula",
     repeats: int = 1,
     seed: int = 0,
-    batch: int | None = None,
-    directory: str | Path | None = None,
     maximize: bool = True,
+    execution: Execution = DEFAULT,
 ) -> TuneResult:
     """Run successive halving in brackets, from many configurations stopped early to few that are trained to the end.
 
@@ -64,9 +64,8 @@ def hyperband(
       rungs: how the numbers of configurations are rounded, "formula" or "floor".
       repeats: as for `successive_halving`.
       seed: seed of the keys. Configurations are numbered across all brackets, so that no two trainings share a key.
-      batch: as for `successive_halving`.
-      directory: directory in which every rung is stored, with one folder per bracket.
       maximize: whether large scores are good.
+      execution: as for `successive_halving`; the directory has one folder per bracket.
 
     Returns:
       A TuneResult without a certificate, as for `successive_halving`, with the configurations of all brackets.
@@ -78,6 +77,8 @@ def hyperband(
     hyperparameter optimization, JMLR 18, Algorithm 1.
     """
     where, started = "hyperband", time.perf_counter()
+    execution = of_trainings(where, execution, RUNGS)
+    maximize = checks.boolean(where, "maximize", maximize)
     max_steps = checks.integer(where, "max_steps", max_steps, 1, MOST_STEPS)
     eta = checks.integer(where, "eta", eta, 2)
     checks.choice(where, "rungs", rungs, ("formula", "floor"))
@@ -85,12 +86,12 @@ def hyperband(
     sizes = brackets(max_steps, eta, rungs)
     drawn = [_drawn(where, sample, seed, i, size.configs) for i, size in enumerate(sizes)]
     every = numbers(where, jax.tree.map(lambda *columns: np.concatenate(columns), *(known.tree() for known in drawn)))
-    search = Search(where, trainee, every, repeats=repeats, seed=seed, batch=batch, maximize=maximize)
+    search = Search(where, trainee, every, repeats=repeats, seed=seed, batch=execution.batch, maximize=maximize)
     firsts = np.cumsum([0, *(size.configs for size in sizes)]).tolist()
     parts = [
         search.bracket(known, first, size.steps, eta) for known, first, size in zip(drawn, firsts, sizes, strict=False)
     ]
-    with opened(where, directory, f"bracket-*/{IDENTITY}") as path:
+    with opened(execution.directory, f"bracket-*/{IDENTITY}") as path:
         stores = [None if path is None else path / f"bracket-{len(part.steps) - 1}" for part in parts]
         return search.result([(p, search.play(p, store)) for p, store in zip(parts, stores, strict=True)], started)
 

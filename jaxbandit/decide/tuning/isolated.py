@@ -7,6 +7,7 @@ import pickle
 import tempfile
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,6 @@ import numpy as np
 
 from jaxbandit.decide.tuning import recorded
 from jaxbandit.decide.tuning.store import LOG, opened, read_about
-from jaxbandit.support import durations
 from jaxbandit.support.refusals import BadInput, Unfinished, error_line, refuse
 
 GRACE = 5.0  # seconds after its timeout, or after an interrupt, in which the process may end by itself
@@ -31,28 +31,28 @@ def play(where: str, search: Callable[..., Any], arguments: dict[str, Any]) -> A
     Args:
       where: name of the caller, for messages.
       search: `tune` or `search`.
-      arguments: its arguments, among them isolate = True.
+      arguments: its arguments, among them `budget` and `execution`.
 
     Raises:
       BadInput, Unfinished: what the process has raised; or an argument cannot be pickled, or no training has ended.
       KeyboardInterrupt: the search was interrupted. At the second interrupt the process is ended at once.
     """
-    arguments = {**arguments, "isolate": False}
-    if arguments["executor"] is not None:
-        refuse(where, ": isolate = True and executor are both given, which exclude each other; give timeout_each")
+    execution = arguments["execution"]._replace(isolate=False)
+    if execution.executor is not None:
+        refuse(where, ": isolate = True and executor are both given, which exclude each other; give seconds_each")
+    arguments = {**arguments, "execution": execution}
     for name, value in arguments.items():
         try:
             pickle.dumps(value)
         except Exception as error:
             what = f"{name} cannot be pickled ({error_line(error)})"
             refuse(where, f": isolate = True, but {what}; define it at the top level of a module")
-    timeout = arguments["timeout"]
-    limit = None if timeout is None else durations.seconds(where, "timeout", timeout)
+    limit = arguments["budget"].seconds
     with contextlib.ExitStack() as stack:
-        own = arguments["directory"] is None
-        if own:
-            arguments["directory"] = stack.enter_context(tempfile.TemporaryDirectory(prefix="jaxbandit-"))
-        path = Path(arguments["directory"])
+        if own := execution.directory is None:
+            place = stack.enter_context(tempfile.TemporaryDirectory(prefix="jaxbandit-"))
+            arguments["execution"] = execution = execution._replace(directory=place)
+        path = Path(str(execution.directory))
         try:
             result = _played(where, search, arguments, limit)
         except (BadInput, Unfinished, KeyboardInterrupt) as error:
@@ -62,10 +62,10 @@ def play(where: str, search: Callable[..., Any], arguments: dict[str, Any]) -> A
         if result is not None:
             return result
         if not any(file.stat().st_size for file in path.rglob(LOG)):
-            raise Unfinished(f"{where}: no training has ended within timeout = {timeout}, and its process was ended")
+            raise Unfinished(f"{where}: no training has ended within {limit:g} seconds, and its process was ended")
         # Neither traced nor called, so that nothing can hang here: the scores are those of this function.
-        known = {"timeout": 0, "traced": False, "batch": None, "same_train": True}
-        result = search(**arguments | known)
+        arguments["execution"] = execution._replace(traced=False, batch=None, same_train=True)
+        result = search(**arguments | {"budget": replace(arguments["budget"], seconds=0.0)})
         object.__setattr__(result, "notes", (ENDED.format(GRACE), *result.notes))
         return result
 

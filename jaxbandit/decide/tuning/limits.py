@@ -12,8 +12,7 @@ from typing import Any
 
 from jaxbandit.engine.layout import compiled
 from jaxbandit.running.distribution.service import Service
-from jaxbandit.support import durations, threads
-from jaxbandit.support.refusals import refuse
+from jaxbandit.support import threads
 
 LATE = "did not end within"  # how the reason of a training begins that nobody has waited for
 
@@ -30,14 +29,6 @@ class Daemons(Service):
                 future.set_result(function(*arguments, **options))
             except BaseException as error:
                 future.set_exception(error)
-
-
-def each_of(where: str, value: Any) -> float | None:
-    """Return timeout_each in seconds, None without one; raise a BadInput if it is no length of time above 0."""
-    limit = None if value is None else durations.seconds(where, "timeout_each", value)
-    if limit == 0:
-        refuse(where, ": timeout_each = 0, must be a number of seconds > 0")
-    return limit
 
 
 class LateError(Exception):

@@ -62,8 +62,8 @@ def _by_default(
     halves, survivors = budget is not None and budget < 2 * least, search.present.copy()
     if budget is not None and halves:
         warnings.warn(
-            f"{where}: max_trainings = {budget} with {count} configurations is spent by sequential halving, which as a "
-            f"rule gives no guarantee; a race begins at {2 * least} trainings",
+            f"{where}: a budget of {budget} trainings for {count} configurations is spent by sequential halving, which "
+            f"as a rule gives no guarantee; a race begins at {2 * least} trainings",
             stacklevel=4,
         )
         requests = allocation.halving(evidence, survivors, budget, seed)

@@ -14,6 +14,7 @@ from jaxbandit.decide.tuning.own_seeds import FURTHER, PROPOSALS, OwnSeeds
 from jaxbandit.decide.tuning.progress import Progress
 from jaxbandit.decide.tuning.proposing import Proposer, Space
 from jaxbandit.decide.tuning.store import Outcome
+from jaxbandit.engine.driver.execution import Execution
 
 WHERE = "search"
 
@@ -54,7 +55,7 @@ def propose(
     source: Proposer,
     space: Space,
     train: Train,
-    options: dict[str, Any],
+    execution: Execution,
     count: int,
     at_once: int,
     deadline: float | None,
@@ -67,7 +68,7 @@ def propose(
       source: what proposes.
       space: the space.
       train: the training function.
-      options: further arguments of `training.read`.
+      execution: how trainings are played.
       count: number of trainings, attempts included, at which no further proposal is made.
       at_once: number of proposals before their scores are told.
       deadline: time of time.monotonic() after which no training begins.
@@ -80,11 +81,11 @@ def propose(
         rows += new
         numbers = range(first, len(rows))
         known = [own.store.outcome(number, PROPOSALS + number) for number in numbers]
-        trained = _read(space, new, train, options)
+        trained = _read(space, new, train, execution)
         own.enter(trained, first)
         best.count = len(rows)
         before = time.perf_counter()
-        evaluate = trained.evaluate(own.store, options["batch"])
+        evaluate = trained.evaluate(own.store)
         seeds = [PROPOSALS + number for number in numbers]
         ended = own.outcomes(trained, evaluate, range(len(new)), numbers, seeds, deadline)
         waited += time.perf_counter() - before
@@ -116,7 +117,7 @@ def further(
     own: OwnSeeds,
     space: Space,
     train: Train,
-    options: dict[str, Any],
+    execution: Execution,
     first: First,
     winner: int,
     extra: int,
@@ -125,14 +126,14 @@ def further(
     """Return the scores of the choice at further seeds, the seconds that they took, and how many were stored before."""
     if not extra:
         return np.zeros(0), 0.0, 0
-    trained, before = _read(space, [first.rows[winner]], train, options), time.perf_counter()
+    trained, before = _read(space, [first.rows[winner]], train, execution), time.perf_counter()
     seeds = range(FURTHER, FURTHER + extra)
     known = sum(own.store.outcome(winner, s) is not None for s in seeds)
-    evaluate = trained.evaluate(own.store, options["batch"])
+    evaluate = trained.evaluate(own.store)
     ended: list[Outcome | None] = own.outcomes(trained, evaluate, [0] * extra, [winner] * extra, seeds, deadline)
     scores = np.array([own.score(outcome) for outcome in ended if outcome is not None])
     return scores[~np.isnan(scores)], time.perf_counter() - before, known
 
 
-def _read(space: Space, rows: list[dict[str, Any]], train: Train, options: dict[str, Any]) -> training.Training:
-    return training.read(train, search_space.read(WHERE, space.columns(rows), distinct=False), **options)
+def _read(space: Space, rows: list[dict[str, Any]], train: Train, execution: Execution) -> training.Training:
+    return training.read(train, search_space.read(WHERE, space.columns(rows), distinct=False), execution)

@@ -164,13 +164,6 @@ def check_count(name: str, known: Recorded, space: Configs) -> None:
         refuse("tune", what + hint)
 
 
-def check_alone(**others: Any) -> None:
-    """Raise an error for an argument that is about training, which a table does not need."""
-    for name, value in others.items():
-        if value not in (None, False, 0):
-            refuse("tune", f": {name} is given with a table of scores, in which nothing is trained; leave it out")
-
-
 def no_training(*_: Any) -> NoReturn:
     """Stand in the place of the training function of a table, which nobody calls."""
     raise AssertionError("a table has no training function")

@@ -185,7 +185,7 @@ def failure_remarks(evidence: Evidence, arm: int, names: Sequence[str], on_failu
 def late_notes(late: Sequence[str]) -> list[str]:
     """Return which trainings did not end within the time that each of them has."""
     more = f" and {len(late) - SHOWN} more" if len(late) > SHOWN else ""
-    return [f"did not end within timeout_each: {', '.join(late[:SHOWN])}{more}"] if late else []
+    return [f"did not end within seconds_each: {', '.join(late[:SHOWN])}{more}"] if late else []
 
 
 def _price(evidence: Evidence, arm: int) -> list[str]:

@@ -2,19 +2,19 @@
 
 import math
 import time
-from collections.abc import Callable
-from concurrent.futures import Executor
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from jaxbandit.decide.core.budget import Budget, budget_of
+from jaxbandit.decide.core.goal import Goal, goal_of
 from jaxbandit.decide.tuning import configs as search_space
 from jaxbandit.decide.tuning import isolated
 from jaxbandit.decide.tuning.calls import Train
-from jaxbandit.decide.tuning.limits import each_of
+from jaxbandit.decide.tuning.execution import of_trainings
 from jaxbandit.decide.tuning.own_seeds import PROPOSALS, OwnSeeds
-from jaxbandit.decide.tuning.progress import Progress, reporting
+from jaxbandit.decide.tuning.progress import reporting
 from jaxbandit.decide.tuning.proposals import Best, First, further, propose, ranking
 from jaxbandit.decide.tuning.proposing import proposer_of
 from jaxbandit.decide.tuning.result import tune_result
@@ -23,8 +23,8 @@ from jaxbandit.decide.tuning.search_result import SearchResult, search_result
 from jaxbandit.decide.tuning.settings import Settings, settings
 from jaxbandit.decide.tuning.store import opened
 from jaxbandit.decide.tuning.tune import tune
-from jaxbandit.running.distribution.executors import crew_of
-from jaxbandit.support import checks, durations
+from jaxbandit.engine.driver.execution import DEFAULT, Execution
+from jaxbandit.support import checks
 from jaxbandit.support.refusals import refuse
 from jaxbandit.support.types import PyTree
 from jaxbandit.theory.comparisons.pairs import smallest_sample
@@ -40,32 +40,15 @@ def search(
     space: Any,
     proposer: Any = "tpe",
     *,
-    max_trainings: int,
+    budget: Budget | int,
+    goal: Goal | float | None = None,
     finalists: int | None = None,
     proposals: int | None = None,
     extra: int = 0,
     at_once: int | None = None,
-    delta: float | None = None,
-    epsilon: float | None = None,
-    timeout: float | str | None = None,
-    timeout_each: float | str | None = None,
-    isolate: bool = False,
     seed: int = 0,
     paired: bool = True,
-    batch: int | None = None,
-    directory: str | Path | None = None,
-    executor: Executor | None = None,
-    retries: int = 0,
-    on_failure: float | str | None = None,
-    max_failure_rate: float | None = None,
-    min_trainings: int | None = None,
-    score_range: tuple[float, float] | None = None,
-    quantile: float | None = None,
-    resolution: float = 0.0,
-    traced: bool | None = None,
-    same_train: bool = False,
-    progress: bool | Callable[[Progress], None] | None = None,
-    maximize: bool = True,
+    execution: Execution = DEFAULT,
 ) -> SearchResult:
     """Propose configurations of a space, and choose among the best proposals by a race on fresh seeds.
 
@@ -88,28 +71,23 @@ def search(
         copied and must have a seed of its own if the search is to be resumed; or a function (history, seed) ->
         configuration. Its history is a list of (configuration, score) of all proposals so far, with the score None
         while it is not known and NaN if the training failed; its seed is an integer.
-      max_trainings: number of trainings of the proposals and of the race, failed attempts included, >= 2.
+      budget: number of trainings of the proposals and of the race, failed attempts included, >= 2; or a `Budget` with
+        these trainings and seconds, of which proposals get the same share as of the trainings.
+      goal: a `Goal` of the race, or its epsilon. A failed proposal is no finalist unless `on_failure` is a number.
       finalists: number of configurations in the race, >= 1. None means 4, or 8 from 200 trainings on, or fewer if 60 %
         of the trainings are too few for them. With 1 there is no race and no certificate, and all trainings are
         proposals.
       proposals: number of trainings of proposals, >= 1. None leaves the race 30 % of the trainings, or 12 for each
         finalist if that is more, or twice what makes its statement finite if that is still more (14 for each of 8 at
         delta = 0.05), but at most 60 %.
-      extra: number of further seeds, >= 0, at which the choice is trained at the end, beyond max_trainings. Given the
+      extra: number of further seeds, >= 0, at which the choice is trained at the end, beyond the budget. Given the
         choice, their mean is an unbiased estimate of its mean score.
       at_once: number of proposals that are made before their scores are told, >= 1. None means 64 if they are random,
         and otherwise 8 on an executor and 1 elsewhere.
-      delta, epsilon, min_trainings, score_range, quantile, resolution, paired: of the race, as for `tune`.
-      timeout: seconds after which no training begins, or a text such as "2h". Proposals get the same share of it as of
-        the trainings.
-      timeout_each, isolate: as for `tune`; the proposer must be picklable, too.
       seed: seed of all trainings and proposals, in [0, 2^32).
-      batch, executor, retries, on_failure, max_failure_rate, traced, progress, maximize: as for `tune`. A failed
-        proposal is no finalist unless on_failure is a number.
-      directory: directory in which every score is stored before it is used; the same call resumes with the same result.
-        With a larger max_trainings it uses all scores, and finalists that are new are added to the race, which has its
-        price, as for `tune`.
-      same_train: whether to use the scores of a directory although `train` has changed, because it computes the same.
+      paired: of the race, as for `tune`.
+      execution: as for `tune`; with `isolate` the proposer must be picklable, too. A call with a directory and a larger
+        budget uses all scores, and finalists that are new are added to the race, which has its price, as for `tune`.
 
     Returns:
       A SearchResult, which is a TuneResult whose configurations are the finalists.
@@ -124,75 +102,52 @@ def search(
     Source: the race is that of `tune`; Bergstra, Bardenet, Bengio and Kegl (2011), Algorithms for hyper-parameter
     optimization, NeurIPS, has the tree-structured Parzen estimator.
     """
-    if checks.boolean(WHERE, "isolate", isolate):
+    execution = of_trainings(WHERE, execution)
+    goal, budget = goal_of(WHERE, goal), budget_of(WHERE, budget)
+    if execution.isolate:
         return isolated.play(WHERE, search, locals())
     start, began = time.perf_counter(), time.monotonic()
-    limit = None if timeout is None else durations.seconds(WHERE, "timeout", timeout)
-    if executor is not None:
-        crew_of(executor)
     seed = checks.integer(WHERE, "seed", seed, 0, 2**32 - 1)
-    retries = checks.integer(WHERE, "retries", retries, 0)
     extra = checks.integer(WHERE, "extra", extra, 0, 2**29)
-    total = checks.integer(WHERE, "max_trainings", max_trainings, 2, 2**29)
+    total = checks.integer(WHERE, "budget.trainings", budget.trainings, 2, 2**29)
+    ends = None if budget.seconds is None else began + float(budget.seconds)
     if finalists is not None:
         finalists = checks.integer(WHERE, "finalists", finalists, 1, total)
     if at_once is not None:
         at_once = checks.integer(WHERE, "at_once", at_once, 1)
-    criterion = {
-        "delta": delta,
-        "epsilon": epsilon,
-        "on_failure": on_failure,
-        "max_failure_rate": max_failure_rate,
-        "min_trainings": min_trainings,
-        "score_range": score_range,
-        "quantile": quantile,
-        "resolution": resolution,
-        "maximize": maximize,
-    }
-    example = search_space.read(WHERE, {"finalist": np.arange(2)})
-    given = settings(WHERE, example, None, **criterion, max_trainings=total, timeout=timeout, growth=False)
+    checks.boolean(WHERE, "paired", paired)
+    given = settings(WHERE, 2, None, goal, trainings=total)
     count, finalists = _split(total, finalists, proposals, given)
-    source, known_space = proposer_of(WHERE, proposer, space, seed=seed, maximize=maximize)
+    source, known_space = proposer_of(WHERE, proposer, space, seed=seed, maximize=goal.maximize)
     if at_once is None:
-        at_once = AT_ONCE if source.name == "random" else 1 if executor is None else ON_EXECUTOR
-    path = None if directory is None else Path(directory)
-    each = each_of(WHERE, timeout_each)
-    options = {"batch": batch, "executor": executor, "tracing": traced, "stored": path is not None, "timeout": each}
+        at_once = AT_ONCE if source.name == "random" else 1 if execution.executor is None else ON_EXECUTOR
+    path = None if execution.directory is None else Path(execution.directory)
     about = {"kind": "search", "seed": seed, "proposer": source.name, "at_once": at_once}
     with resumable(path), opened(path, about) as store:
-        with reporting(progress, 0) as report:
-            best = Best(report, maximize)
-            own = OwnSeeds(store, given, seed, retries, same_train, best.add)
-            until = None if limit is None else began + limit * count / total
-            first = propose(own, source, known_space, train, options, count, at_once, until, best)
-        chosen = ranking(first, maximize)[:finalists]
+        with reporting(execution.progress, 0) as report:
+            best = Best(report, goal.maximize)
+            own = OwnSeeds(store, given, seed, execution.retries, execution.same_train, best.add)
+            until = None if ends is None else began + (ends - began) * count / total
+            first = propose(own, source, known_space, train, execution, count, at_once, until, best)
+        chosen = ranking(first, goal.maximize)[:finalists]
         if not chosen:
-            refuse(WHERE, f": none of {len(first.rows)} proposals has a score; give a longer timeout, or on_failure")
+            refuse(WHERE, f": none of {len(first.rows)} proposals has a score; give more seconds, or on_failure")
         rows = known_space.columns([first.rows[i] for i in chosen])
-        spent = int(first.attempts.sum())
         if len(chosen) > 1:
+            seconds = None if ends is None else max(ends - time.monotonic(), 0.0)
             result = tune(
                 train,
                 rows,
-                max_trainings=max(total - spent, 1),
-                timeout=None if limit is None else max(began + limit - time.monotonic(), 0.0),
-                timeout_each=each,
+                goal=goal,
+                budget=Budget(max(total - int(first.attempts.sum()), 1), seconds),
                 seed=seed,
                 paired=paired,
-                batch=batch,
-                directory=None if path is None else path / "finalists",
-                executor=executor,
-                retries=retries,
-                traced=traced,
-                same_train=same_train,
-                progress=progress,
-                **criterion,
+                execution=execution._replace(directory=None if path is None else path / "finalists"),
             )
         else:
-            result = _without_race(rows, first, chosen[0], maximize)
+            result = _without_race(rows, first, chosen[0], goal.maximize)
         winner = chosen[result.index]
-        until = None if limit is None else began + limit
-        again, waited, reused = further(own, known_space, train, options, first, winner, extra, until)
+        again, waited, reused = further(own, known_space, train, execution, first, winner, extra, ends)
     return search_result(
         result,
         numbers=chosen,

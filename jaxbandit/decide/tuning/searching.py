@@ -90,7 +90,7 @@ class Search:
         self._store, self._evidence, self._space = store, evidence, space
         self._evaluate, self.terms, self._report = evaluate, terms, report
         self._requests, self._reported = 0, time.perf_counter()
-        self.late: list[str] = []  # trainings that did not end within timeout_each
+        self.late: list[str] = []  # trainings that did not end within seconds_each
         for arm in np.flatnonzero(~self.present).tolist():  # they stay rivals, with all that is known of them
             known = list(store.all_of(arm, store.next_seed()))
             self.spent += sum(outcome.attempts for _, outcome in known)

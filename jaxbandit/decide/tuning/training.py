@@ -1,6 +1,5 @@
 """The training function of a search: traced by JAX, or called directly, and what identifies its scores."""
 
-from concurrent.futures import Executor
 from typing import NamedTuple
 
 import numpy as np
@@ -13,7 +12,7 @@ from jaxbandit.decide.tuning.inspection import takes_integer, uses_jax
 from jaxbandit.decide.tuning.recorded import no_training
 from jaxbandit.decide.tuning.searching import Evaluate
 from jaxbandit.decide.tuning.store import Entry, Store
-from jaxbandit.support import checks
+from jaxbandit.engine.driver.execution import Execution
 from jaxbandit.support.refusals import BadInput, error_line, refuse, wrong
 
 
@@ -27,16 +26,17 @@ class Training(NamedTuple):
     calls: Calls | None
     entries: list[Entry]  # what identifies the scores of each configuration
     notes: tuple[str, ...]
+    batch: int | None = None
 
-    def evaluate(self, store: Store, batch: int | None) -> Evaluate:
+    def evaluate(self, store: Store) -> Evaluate:
         """Return the function that runs trainings, with the batch sizes of the store if it has them."""
         if self.program is None:
             assert self.calls is not None
             return self.calls
         names = self.program.digests
         try:
-            if batch is not None:
-                sizes = [batch] * len(names)
+            if self.batch is not None:
+                sizes = [self.batch] * len(names)
             elif all(name in store.batches for name in names):
                 sizes = [store.batches[name] for name in names]
             else:
@@ -52,36 +52,15 @@ class Training(NamedTuple):
             refuse("tune", f": train can be traced, but not vmapped over configurations: {error_line(error)}")
 
 
-def read(
-    train: Train,
-    space: Configs,
-    *,
-    batch: int | None,
-    executor: Executor | None,
-    tracing: bool | None,
-    stored: bool,
-    timeout: float | None = None,
-) -> Training:
-    """Return the training function of a search.
-
-    Args:
-      train: as for `tune`.
-      space: the configurations.
-      batch: number of trainings side by side, or None.
-      executor: where train is called, or None.
-      tracing: whether JAX traces train; None to try it if train uses JAX.
-      stored: whether its scores are stored, so that train and the configurations have to be identified.
-      timeout: seconds after which a call of train is left behind, or None.
+def read(train: Train, space: Configs, execution: Execution) -> Training:
+    """Return the training function of a search, which is identified if its scores are stored.
 
     Raises:
       BadInput: train is no function, or cannot be traced although this is asked for.
     """
-    if batch is not None:
-        batch = checks.integer("tune", "batch", batch, 1)
+    batch, executor, tracing, stored = execution.batch, execution.executor, execution.traced, bool(execution.directory)
     if executor is not None and batch is not None:
         refuse("tune", ": batch and executor are both given; batch requires a train that JAX can trace; give only one")
-    if tracing not in (None, True, False):
-        wrong("tune: traced", tracing, "True, False or None")
     if (tracing and executor is not None) or (tracing is False and batch is not None):
         other = "executor" if tracing else "batch"
         refuse("tune", f": traced = {tracing} and {other} are both given, which exclude each other; give only one")
@@ -97,8 +76,9 @@ def read(
                 given = "traced = True" if tracing else f"batch = {batch}"
                 refuse("tune", f": {given}, but train cannot be traced ({error}); leave it out")
             notes = (f"trainings ran one at a time, because train cannot be traced: {error}",)
+    timeout = None if execution.seconds_each is None else float(execution.seconds_each)
     if program is not None and timeout is not None:
-        what = f": timeout_each = {timeout:g}, but JAX traces train, and a compiled program cannot be left one by one"
+        what = f": seconds_each = {timeout:g}, but JAX traces train, and a compiled program cannot be left one by one"
         refuse("tune", f"{what}; leave it out, or give traced=False")
     keys = [space.key(i) if stored else str(i) for i in range(space.count)]
     if program is None:
@@ -108,7 +88,7 @@ def read(
     pairs = zip(program.digests, program.groups, strict=True)
     programs = {row: digest for digest, group in pairs for row in group.rows.tolist()}
     entries = [Entry(key, programs[i]) for i, key in enumerate(keys)]
-    return Training(train, space, integer, program, None, entries, notes)
+    return Training(train, space, integer, program, None, entries, notes, batch)
 
 
 def of_table(space: Configs) -> Training:

@@ -10,6 +10,8 @@ from jaxbandit.theory.comparisons import asymptotic, looks
 from jaxbandit.theory.comparisons.contradiction import contradictory
 from jaxbandit.theory.proportions import rate_bounds
 
+NO_PATH = np.zeros((0, 4))
+
 
 class Sides(NamedTuple):
     """The outcomes of two variants in pairs: single visitors, or several of either for each pair."""
@@ -33,97 +35,79 @@ class Sides(NamedTuple):
         return np.asarray(self.low[0].mean(axis=1) - self.low[1].mean(axis=1))
 
 
-class Bounds(NamedTuple):
-    """The difference of two means at several numbers of pairs: estimates, and bounds that hold at all of them at once.
+class Contrast(NamedTuple):
+    """What is compared of two variants, of the first minus that of the second, with bounds that hold at all times.
 
-    At each number of pairs, the bounds are those of that number alone, and the estimate is between them. If the lower
+    Along the path, the bounds are those of that number of pairs alone, and the estimate is between them. If the lower
     bound at one number is above the upper bound at another, one of the two was false, and nothing is known at present.
     """
 
-    sizes: np.ndarray  # int64[looks]
-    value: np.ndarray  # float64[looks]
-    low: np.ndarray  # float64[looks], -inf and inf where nothing is stated
-    high: np.ndarray
-    ends: tuple[float, float]  # the bounds at present
+    pairs: int
+    value: float  # over the pairs, NaN without one; open outcomes count as the least value
+    low: float  # -inf and inf where nothing is stated
+    high: float
+    path: np.ndarray = NO_PATH  # float64[looks, 4]: pairs, value, low, high
     missing: str = ""  # what has to come before anything is stated
     contradicted: int = 0  # number of pairs at which a bound is first beyond another one, 0: never
 
 
-def difference(sides: Sides, kind: Kind, alpha: float, names: tuple[str, str], history: bool = True) -> Bounds:
-    """Return the difference of the means of two variants, with bounds.
+def contrast(sides: Sides, kind: Kind, alpha: float, names: tuple[str, str], history: bool = True) -> Contrast:
+    """Return the difference of the means of two variants; each bound is wrong at some time with probability alpha.
 
-    Args:
-      sides: the outcomes.
-      kind: what the outcomes are.
-      alpha: probability with which each of the two bounds may be wrong at some number of pairs.
-      names: of the variants, for what is missing.
-      history: whether bounds at smaller numbers of pairs are computed too, which are in the order of arrival.
+    With `history` the path has smaller numbers of pairs, which are in the order of arrival. The names of the variants
+    are for what is missing.
     """
-    n = len(sides.shown)
-    sizes = looks.sample_sizes(n) if history or not n else np.array([n])
-    if not kind.bounded:
-        return _asymptotic(sides, sizes, alpha, names)
-    width = kind.high - kind.low
+    shown, missing = sides.shown, ""
+    n = len(shown)
     if not n:
-        return Bounds(sizes, np.zeros(0), np.zeros(0), np.zeros(0), (-width, width))
-    value = np.cumsum(sides.shown)[sizes - 1] / sizes
-    high = width * looks.upper_bounds(sides.most / width, math.log(alpha), sizes)
-    low = -width * looks.upper_bounds(-sides.least / width, math.log(alpha), sizes)
-    return _with_present(sizes, value, low, high)
-
-
-def _with_present(sizes: np.ndarray, value: np.ndarray, low: np.ndarray, high: np.ndarray, missing: str = "") -> Bounds:
-    """Return bounds with those at present, or without any from where one is beyond another one."""
+        width = kind.high - kind.low
+        return Contrast(0, np.nan, -width, width, missing="" if kind.bounded else f"no pair of {' and '.join(names)}")
+    sizes = looks.sample_sizes(n) if history else np.array([n])
+    if kind.bounded:
+        width = kind.high - kind.low
+        value = np.cumsum(shown)[sizes - 1] / sizes
+        high = width * looks.upper_bounds(sides.most / width, math.log(alpha), sizes)
+        low = -width * looks.upper_bounds(-sides.least / width, math.log(alpha), sizes)
+    else:
+        value, half, missing = _asymptotic(sides, sizes, alpha, names)
+        low, high = value - half, value + half
     bad = contradictory(np.maximum.accumulate(low), np.minimum.accumulate(high))
-    if not bad.any():
-        return Bounds(sizes, value, low, high, (float(low[-1]), float(high[-1])), missing)
-    end = int(np.argmax(bad))
-    size = int(sizes[end])
-    return Bounds(sizes[:end], value[:end], low[:end], high[:end], (-np.inf, np.inf), contradicted=size)
+    end = int(np.argmax(bad)) if bad.any() else len(sizes)
+    path = np.stack([sizes, value, low, high], axis=1)[:end] if history else NO_PATH
+    if bad.any():
+        return Contrast(n, float(shown.mean()), -np.inf, np.inf, path, contradicted=int(sizes[end]))
+    return Contrast(n, float(shown.mean()), float(low[-1]), float(high[-1]), path, missing)
 
 
-def _asymptotic(sides: Sides, sizes: np.ndarray, alpha: float, names: tuple[str, str]) -> Bounds:
-    """Return asymptotic bounds, at each number of pairs those of that number alone."""
+def _asymptotic(
+    sides: Sides, sizes: np.ndarray, alpha: float, names: tuple[str, str]
+) -> tuple[np.ndarray, np.ndarray, str]:
+    """Return means of differences and half the width of their intervals, float64[looks], and what is missing."""
     value, sd, skew2 = asymptotic.moments(sides.shown, sizes)
-    if not len(sizes):
-        return Bounds(sizes, value, value, value, (-np.inf, np.inf), f"no pair of {' and '.join(names)}")
     counts = [asymptotic.uncommon(y.ravel(), sizes * y.shape[1]) for y in sides.low]
     known = asymptotic.enough(sizes, np.minimum(*counts), skew2)
     half = np.where(known, sd * asymptotic.radius(sizes, math.log(alpha)), np.inf)
-    missing = ""
-    if not known[-1]:
-        lacks = [
-            _lacks_outcomes(y.ravel(), int(k[-1]), name) for y, k, name in zip(sides.low, counts, names, strict=True)
-        ]
-        missing = next(filter(None, lacks), "") or _lacks_rows(sizes[-1], skew2[-1], f"pairs of {' and '.join(names)}")
-    return _with_present(sizes, value, value - half, value + half, missing)
-
-
-def _lacks_outcomes(values: np.ndarray, count: int, name: str) -> str:
-    """Return a phrase if too few outcomes are other than the commonest one, or ""."""
-    if count >= asymptotic.FEWEST_UNCOMMON:
-        return ""
-    found, times = np.unique(values, return_counts=True)
-    common = f"{found[np.argmax(times)]:g}"
-    return f"{count} of {asymptotic.FEWEST_UNCOMMON} visitors of {name} with an outcome other than {common}"
-
-
-def _lacks_rows(size: int, skew2: float, what: str) -> str:
+    if known[-1]:
+        return value, half, ""
+    for y, count, name in zip(sides.low, counts, names, strict=True):
+        if count[-1] < asymptotic.FEWEST_UNCOMMON:
+            found, times = np.unique(y.ravel(), return_counts=True)
+            outcome = f"an outcome other than {found[np.argmax(times)]:g}"
+            return value, half, f"{count[-1]} of {asymptotic.FEWEST_UNCOMMON} visitors of {name} with {outcome}"
+    size, skew, what = sizes[-1], skew2[-1], f"pairs of {' and '.join(names)}"
     if size < asymptotic.FEWEST:
-        return f"{size:,} of {asymptotic.FEWEST:,} {what}"
-    if not math.isfinite(skew2):
-        return f"all {size:,} {what} have the same difference"
-    return f"{size:,} of {math.ceil(asymptotic.PER_SKEW * skew2):,} {what} that outcomes as skewed as these need"
+        return value, half, f"{size:,} of {asymptotic.FEWEST:,} {what}"
+    if not math.isfinite(skew):
+        return value, half, f"all {size:,} {what} have the same difference"
+    needed = math.ceil(asymptotic.PER_SKEW * skew)
+    return value, half, f"{size:,} of {needed:,} {what} that outcomes as skewed as these need"
 
 
 def mean_interval(low: np.ndarray, high: np.ndarray, kind: Kind, alpha: float) -> tuple[float, float]:
     """Return an interval of the mean outcome of one variant at present; it never lacks the mean itself.
 
-    Args:
-      low: float64[n], outcomes in the order of arrival, with the least value where they are open.
-      high: float64[n], the same with the largest value.
-      kind: what the outcomes are.
-      alpha: probability with which the mean may be outside at some time.
+    `low` and `high` are the outcomes in the order of arrival, float64[n], with the least and with the largest value
+    where they are open. The mean is outside at some time with probability alpha.
     """
     n = len(low)
     if not n:

@@ -8,7 +8,7 @@ that is, sequences of equal neighbors. Their number is compared with that of a r
 import numpy as np
 from scipy import special
 
-from jaxbandit.decide.variants.visitor_log import Log
+from jaxbandit.decide.variants.visitors import Visitors
 
 LEVEL = 1e-6  # probability with which rows in random order are taken for sorted, for each test
 FEWEST = 40  # rows without which nothing is tested
@@ -16,8 +16,8 @@ LONG_RUN = 20  # rows: visitors of one variant follow one another so often only 
 _SEED = 0  # of the permutations, so that the same table leads to the same result
 
 
-def with_known_order(log: Log) -> Log:
-    """Return a log whose rows are in the order of arrival, or one without an order, with a note that says so.
+def with_known_order(log: Visitors) -> Visitors:
+    """Return visitors in the order of arrival, or without an order, with a note that says so.
 
     Rows of equal times are put into a random order if they are sorted by something else; without times, the outcomes of
     each variant are. The permutation is always the same for the same outcomes. Visitors of a block stay together.
@@ -35,11 +35,11 @@ def with_known_order(log: Log) -> Log:
         found = found._replace(given=log.outcome)
     return found.noted(
         f"{what}: their order is not that of arrival, or visitors changed over time; the log is taken as ended, and "
-        f"what is stated holds for one look{how}; give time=, the column of the times, if there is one"
+        f"what is stated holds for one look{how}; name the column of the times, if there is one"
     )
 
 
-def grouped_variants(log: Log) -> str:
+def grouped_variants(log: Visitors) -> str:
     """Return how the rows are sorted or grouped by variant, as the beginning of a sentence, or ""."""
     if len(log.variant) < FEWEST or not (_too_few_runs(log.variant, LEVEL) and _grouped(log.variant)):
         return ""
@@ -47,7 +47,7 @@ def grouped_variants(log: Log) -> str:
     return f"the rows are {'sorted' if runs == len(log.names) else 'grouped'} by variant"
 
 
-def grouped_outcomes(log: Log) -> str:
+def grouped_outcomes(log: Visitors) -> str:
     """Return the variant whose outcomes above the median, and the others, come in groups, in a sentence, or ""."""
     for v, name in enumerate(log.names):
         y = log.outcome[(log.variant == v) & np.isfinite(log.outcome)]
@@ -59,7 +59,7 @@ def grouped_outcomes(log: Log) -> str:
     return ""
 
 
-def _sorted(log: Log) -> bool:
+def _sorted(log: Visitors) -> bool:
     """Return whether the outcomes of each variant are in increasing or in decreasing order."""
     steps = [np.diff(log.outcome[log.variant == v]) for v in range(len(log.names))]
     return all(np.all(step >= 0) or np.all(step <= 0) for step in steps)
@@ -87,7 +87,7 @@ def _too_few_runs(labels: np.ndarray, level: float) -> bool:
     return bool(variance > 0 and runs - mean < special.ndtri(level) * np.sqrt(variance))
 
 
-def without_order(log: Log) -> Log:
+def without_order(log: Visitors) -> Visitors:
     """Return a log in which the outcomes of each variant are in a random order that depends on nothing but its name."""
     outcome = log.outcome.copy()
     for v, name in enumerate(log.names):
@@ -97,7 +97,7 @@ def without_order(log: Log) -> Log:
     return log._replace(outcome=outcome, ordered=False)
 
 
-def within_times(log: Log) -> Log:
+def within_times(log: Visitors) -> Visitors:
     """Return a log in which rows of equal times are in a random order; further rows do not change that of earlier ones.
 
     Without it, rows of a day that are sorted by variant would look as if variants came one after the other.

@@ -5,7 +5,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from jaxbandit.decide.variants.visitor_log import Log
+from jaxbandit.decide.core.goal import Goal
+from jaxbandit.decide.variants.visitors import Visitors
 from jaxbandit.support import domains
 from jaxbandit.support.refusals import python, refuse, wrong
 
@@ -14,10 +15,11 @@ class Kind(NamedTuple):
     """What outcomes are, and what of them is compared."""
 
     binary: bool  # 0 or 1
-    low: float  # range, -inf and inf if it is unknown
-    high: float
+    low: float = -math.inf  # range
+    high: float = math.inf
     p: float | None = None  # the quantile that is compared; None: the mean
     capped: bool = False
+    assumption: str = ""  # what nobody has checked
 
     @property
     def bounded(self) -> bool:
@@ -29,9 +31,7 @@ class Kind(NamedTuple):
         """What outcomes are, in words."""
         if self.binary:
             return "0 or 1"
-        if self.bounded:
-            return f"in [{self.low:g}, {self.high:g}]{', capped' * self.capped}"
-        return "numbers"
+        return f"in [{self.low:g}, {self.high:g}]{', capped' * self.capped}" if self.bounded else "numbers"
 
     @property
     def statistic(self) -> str:
@@ -39,81 +39,57 @@ class Kind(NamedTuple):
         return "rate" if self.binary else "mean" if self.p is None else f"{self.p:g}-quantile"
 
 
-def limited(
-    where: str, column: str, log: Log, outcome_range: Any, cap: Any, quantile: Any
-) -> tuple[Log, Kind, tuple[str, ...]]:
-    """Return a log with capped outcomes, what its outcomes are, and notes.
+def limited(column: str, log: Visitors, goal: Goal, cap: Any) -> tuple[Visitors, Kind]:
+    """Return a log with capped outcomes, and what its outcomes are.
 
     Args:
-      where: the log, for messages.
       column: name of the column of outcomes, for messages.
       log: the visitors.
-      outcome_range: the least and the largest possible outcome, or None.
+      goal: with the range of the outcomes and the quantile that is compared, if they are given.
       cap: the number as which larger outcomes count, or a pair of which the first is the same for smaller ones; None.
-      quantile: probability of the quantile that is compared instead of the mean, or None.
 
     Raises:
       BadInput: an outcome or an argument is not allowed.
     """
-    known = log.outcome[np.isfinite(log.outcome)]
+    where, known, ends = f"{log.where}: {column}", log.outcome[np.isfinite(log.outcome)], goal.score_range
     if not len(known):
-        refuse(f"{where}: {column}", " is empty in all rows, must have some outcomes")
-    ends = None if outcome_range is None else _pair("ab: outcome_range", outcome_range)
-    if quantile is not None:
-        for name, value in (("outcome_range", outcome_range), ("cap", cap)):
-            if value is not None:
-                refuse(f"ab: {name}", " is not needed for quantile=, whose bounds hold for any outcomes; leave it out")
-        inside = domains.number(0, 1, open_low=True, open_high=True)
-        p = domains.check("ab: quantile", quantile, inside, written=python)
-        return log, Kind(False, -np.inf, np.inf, p), ()
-    if cap is not None:
-        low, high = _ends_of_cap(where, column, known, ends, cap)
-        outcome = np.clip(log.outcome, low, high)
-        return log._replace(outcome=outcome), Kind(False, low, high, None, True), _removed(log, outcome, low, high)
-    binary = bool(np.isin(known, (0.0, 1.0)).all())
-    if ends is None:
-        return log, Kind(True, 0.0, 1.0) if binary else Kind(False, -np.inf, np.inf), ()
-    low, high = ends
-    if known.min() < low or known.max() > high:
-        worst = known.min() if known.min() < low else known.max()
-        wrong(f"{where}: {column}", float(worst), f"in [{low:g}, {high:g}], the range that was given")
-    return log, Kind((low, high) == (0, 1) and binary, low, high), ()
-
-
-def _pair(where: str, value: Any) -> tuple[float, float]:
-    try:
-        low, high = (float(end) for end in value)
-    except (TypeError, ValueError):
-        low = high = 0.0
-    if not (np.isfinite([low, high]).all() and low < high):
-        wrong(where, value, "two finite numbers, the smaller one first", written=python)
-    return low, high
-
-
-def _ends_of_cap(
-    where: str, column: str, known: np.ndarray, ends: tuple[float, float] | None, cap: Any
-) -> tuple[float, float]:
+        refuse(where, " is empty in all rows, must have some outcomes")
+    if goal.quantile is not None:
+        if cap is not None:
+            refuse("ab: cap", " is not needed for a quantile, whose bounds hold for any outcomes; leave it out")
+        return log, Kind(False, p=goal.quantile)
+    if cap is None:
+        binary = bool(np.isin(known, (0.0, 1.0)).all())
+        if ends is None:
+            return log, Kind(True, 0.0, 1.0) if binary else Kind(False)
+        worst = float(known.min() if known.min() < ends[0] else known.max())
+        if not ends[0] <= worst <= ends[1]:
+            wrong(where, worst, f"in [{ends[0]:g}, {ends[1]:g}], the range that was given")
+        return log, Kind(ends == (0, 1) and binary, *ends)
+    assumption = ""
     if isinstance(cap, tuple | list | np.ndarray):
         if ends is not None:
-            refuse("ab: outcome_range", " is not needed beside a pair of caps; leave it out")
-        return _pair("ab: cap", cap)
-    high = domains.check("ab: cap", cap, domains.number(), written=python)
-    low = 0.0 if ends is None else ends[0]
-    if not low < high:
-        wrong("ab: cap", cap, f"above {low:g}, the least possible outcome", written=python)
-    if known.min() < low:
-        instead = "give cap=(low, high), or outcome_range= with the least possible outcome"
-        wrong(f"{where}: {column}", float(known.min()), f"at least {low:g} beside a cap; {instead}")
-    return low, high
+            refuse("ab: goal: score_range", " is not needed beside a pair of caps; leave it out")
+        low, high = domains.check("ab: cap", cap, domains.RANGE, written=python)
+    else:
+        low, high = 0.0 if ends is None else ends[0], domains.check("ab: cap", cap, domains.number(), written=python)
+        if not low < high:
+            wrong("ab: cap", cap, f"above {low:g}, the least possible outcome", written=python)
+        if known.min() < low:
+            instead = "give cap=(low, high), or a score_range with the least possible outcome"
+            wrong(where, float(known.min()), f"at least {low:g} beside a cap; {instead}")
+        assumption = "no outcome is below 0" if low == 0 else ""
+    after = log._replace(outcome=np.clip(log.outcome, low, high))
+    return after.noted(_change(log, after, low, high)), Kind(False, low, high, None, True, assumption)
 
 
-def _removed(log: Log, outcome: np.ndarray, low: float, high: float) -> tuple[str, ...]:
+def _change(before: Visitors, after: Visitors, low: float, high: float) -> str:
     """Return a sentence on the share of outcomes that were capped, and on what this removes of each mean."""
-    parts, known_below = [], bool(np.any(log.outcome < low))
-    for v, name in enumerate(log.names):
-        before, after = (y[(log.variant == v) & np.isfinite(log.outcome)] for y in (log.outcome, outcome))
-        if len(before):
-            share = f"{100 * np.mean(before != after):.3g} %"
-            parts.append(f"{name} {share}, mean {before.mean():.4g} becomes {after.mean():.4g}")
-    ends = f"above {high:g}" + (f" or below {low:g}" if known_below else "")
-    return (f"outcomes {ends} count as the cap; statements are about capped outcomes ({'; '.join(parts)})",)
+    parts = []
+    for v, name in enumerate(before.names):
+        rows = (before.variant == v) & np.isfinite(before.outcome)
+        x, y = before.outcome[rows], after.outcome[rows]
+        if len(x):
+            parts.append(f"{name} {100 * np.mean(x != y):.3g} %, mean {x.mean():.4g} becomes {y.mean():.4g}")
+    ends = f"above {high:g}" + f" or below {low:g}" * bool(np.any(before.outcome < low))
+    return f"outcomes {ends} count as the cap; statements are about capped outcomes ({'; '.join(parts)})"

@@ -6,7 +6,8 @@ together with probability at least 1 - delta. So do all that follow: intervals o
 
 import numpy as np
 
-from jaxbandit.decide.variants.comparing import Difference, Pairs
+from jaxbandit.decide.variants.bounds import NO_PATH, Contrast
+from jaxbandit.decide.variants.pairs import Pairs
 from jaxbandit.theory.comparisons.arms import ArmBounds
 from jaxbandit.theory.comparisons.looks import sample_sizes
 from jaxbandit.theory.quantile_bounds import quantile_ranks
@@ -20,14 +21,7 @@ class Quantiles:
     """
 
     def __init__(self, pairs: Pairs, p: float, level: np.ndarray, maximize: bool):
-        """Compute the quantiles.
-
-        Args:
-          pairs: the visitors; they are not compared in pairs.
-          p: probability of the quantile.
-          level: float64[variants], probability with which the interval of a variant may be wrong at some time.
-          maximize: whether larger outcomes are better.
-        """
+        """Compute the quantiles of probability p; `level` is that of the interval of each variant."""
         self._ordered = pairs.log.ordered
         self._paths = [
             _path(pairs.log.outcome[rows], p, float(alpha), ordered=self._ordered)
@@ -37,21 +31,18 @@ class Quantiles:
         self.value, self.low, self.high = ends.T
         self.comparison = ArmBounds(self.low, self.high) if maximize else ArmBounds(-self.high, -self.low)
 
-    def difference(self, v: int, control: int) -> Difference:
+    def contrast(self, v: int, control: int) -> Contrast:
         """Return the quantile of a variant minus that of the control."""
         one, other = self._paths[v], self._paths[control]
-        looks = min(len(one), len(other))
-        if not looks:
-            return Difference(0, np.nan, -np.inf, np.inf, np.zeros((0, 4)))
-        both = int(min(one[-1, 0], other[-1, 0]))
-        common = np.intersect1d(one[:, 0], other[:, 0])
-        i, j = np.searchsorted(one[:, 0], common), np.searchsorted(other[:, 0], common)
+        if not min(len(one), len(other)):
+            return Contrast(0, np.nan, -np.inf, np.inf)
+        common, i, j = np.intersect1d(one[:, 0], other[:, 0], return_indices=True)
         with np.errstate(invalid="ignore"):  # of infinite bounds
             apart = [one[i, 1] - other[j, 1], one[i, 2] - other[j, 3], one[i, 3] - other[j, 2]]
             now = self.value[v] - self.value[control]
             low, high = self.low[v] - self.high[control], self.high[v] - self.low[control]
-        path = np.stack([common, *apart], axis=1) if self._ordered else np.zeros((0, 4))
-        return Difference(both, float(now), float(low), float(high), path)
+        path = np.stack([common, *apart], axis=1) if self._ordered else NO_PATH
+        return Contrast(int(min(one[-1, 0], other[-1, 0])), float(now), float(low), float(high), path)
 
 
 def _path(outcome: np.ndarray, p: float, alpha: float, *, ordered: bool) -> np.ndarray:

@@ -6,10 +6,10 @@ import numpy as np
 from scipy import special
 
 from jaxbandit.decide.variants import times
-from jaxbandit.decide.variants.comparing import Pairs
 from jaxbandit.decide.variants.outcomes import Kind
+from jaxbandit.decide.variants.pairs import Pairs
 from jaxbandit.decide.variants.stages import Stages
-from jaxbandit.decide.variants.visitor_log import Log
+from jaxbandit.decide.variants.visitors import Visitors
 from jaxbandit.theory.comparisons import asymptotic
 from jaxbandit.theory.comparisons.contradiction import contradiction
 
@@ -34,35 +34,24 @@ CHANGED = 1e-3  # a change of a difference over time is remarked on below this p
 FEWEST = 200  # pairs without which no change is looked for
 
 
-def assumptions(log: Log, kind: Kind, window: Any, cap: Any) -> tuple[str, ...]:
+def assumptions(log: Visitors, kind: Kind, window: Any) -> tuple[str, ...]:
     """Return what nobody has checked."""
-    lines = [ENDED if not log.ordered else SAME if log.block is None else BLOCKS]
-    if not kind.bounded and kind.p is None:
-        lines.append(ASYMPTOTIC)
-    if kind.capped and kind.low == 0 and not isinstance(cap, tuple | list | np.ndarray):
-        lines.append("no outcome is below 0")
-    if window is None:
-        lines.append(FINAL)
-    else:
-        rise = "; a 1 never becomes 0 again" if kind.binary else ""
-        lines.append(f"outcomes are final {window} after the visit{rise}")
-    return tuple(lines)
+    lines = [ENDED if not log.ordered else SAME if log.block is None else BLOCKS, kind.assumption]
+    lines[1:1] = [ASYMPTOTIC] if not kind.bounded and kind.p is None else []
+    rise = "; a 1 never becomes 0 again" if kind.binary else ""
+    lines.append(FINAL if window is None else f"outcomes are final {window} after the visit{rise}")
+    return tuple(filter(None, lines))
 
 
-def notes(
-    log: Log, stages: Stages, final: np.ndarray, until: float | None, delta: float, growth: bool, kind: Kind
-) -> tuple[str, ...]:
+def notes(log: Visitors, stages: Stages, delta: float, growth: bool, kind: Kind) -> tuple[str, ...]:
     """Return what was done to the rows, which of them are open, and which variants came later."""
-    lines = list(log.notes)
-    if until is not None:
-        lines.append(
-            f"visitors until {times.text(until, log.dated)} are compared, {final.sum():,} of {len(final):,}; the "
-            "others are open"
-        )
-    empty = int(np.isnan(log.outcome[final]).sum())
-    if empty:
-        worst = "; pairs end at the first of them" if not kind.bounded and kind.p is None else ""
-        worst = worst or ", which is taken at its worst in every bound"
+    lines, final = list(log.notes), log.final
+    if log.until is not None:
+        until = times.text(log.until, log.dated)
+        lines.append(f"visitors until {until} are compared, {final.sum():,} of {len(final):,}; the others are open")
+    if empty := int(np.isnan(log.outcome[final]).sum()):
+        ends = not kind.bounded and kind.p is None
+        worst = "; pairs end at the first of them" if ends else ", which is taken at its worst in every bound"
         lines.append(f"{empty:,} visitors have no outcome yet{worst}")
     for g in range(1, len(stages.level)):
         names = ", ".join(log.names[v] for v in np.flatnonzero(stages.stage == g))
@@ -83,11 +72,9 @@ def notes(
 def contradicted(names: tuple[str, ...], pairs: dict[tuple[int, int], int], cycle: bool, means: list[int]) -> str:
     """Return the first line of a result whose bounds contradict each other, or "".
 
-    Args:
-      names: of the variants.
-      pairs: by two variants, the number of pairs after which the bounds of their difference first exclude each other.
-      cycle: whether every variant is worse than another one.
-      means: variants whose interval lacks their mean.
+    `pairs` has, by two variants, the number of pairs after which the bounds of their difference first exclude each
+    other; `cycle` says that every variant is worse than another one; `means` are variants whose interval lacks their
+    mean.
     """
     if pairs:
         (i, j), size = min(pairs.items(), key=lambda item: item[1])

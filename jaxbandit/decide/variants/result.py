@@ -1,13 +1,44 @@
 """What is known of the variants of a log, and the decision."""
 
+import functools
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from jaxbandit.support import text
-from jaxbandit.support.markup import html_table, view
+from jaxbandit.support.document import (
+    Block,
+    Chart,
+    Curve,
+    Describable,
+    Document,
+    Facts,
+    Notes,
+    Section,
+    Table,
+    even_positions,
+    finite,
+)
+from jaxbandit.support.version import __version__
+
+POINTS = 150  # of a curve
+EARLY = 30  # the first part of the pairs, one in 30, is not drawn: its intervals are too wide to show the others
+DRAWN = 6  # variants in the chart of differences
+PAIR = (
+    "A pair has one visitor of the variant and one of the control, or several of one of them if the planned shares are "
+    "not equal. Visitors without a partner are not compared, and neither are open ones."
+)
+READING = (
+    "You may look at any time, as often as you like, and stop because of what you see: everything here is true at all "
+    "times at once, unless the notes say that the rows have no order.",
+    "\u201cCosts at most\u201d is how much worse than the best of all variants one can be, if it is chosen.",
+    "Three statements are made, each true with probability at least 1 - delta: the decision with all costs; the "
+    "intervals of all variants; and the intervals of all differences. An interval of a difference is not the "
+    "difference of two intervals, and is shorter.",
+    "Open visitors came too recently, or have no outcome yet. No statement counts them as failures.",
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -17,9 +48,7 @@ class Variant:
     name: str
     visitors: int
     open: int  # visitors whose outcome may still change or is not known, and is not used for upper bounds
-    mean: (
-        float  # or quantile, of the visitors whose outcomes are final; one that is not known counts as the least value
-    )
+    mean: float  # or quantile, of visitors whose outcomes are final; one that is not known counts as the least value
     low: float  # interval of it, which holds for all variants and at all times at once; infinite if nothing is stated
     high: float
     pairs: int  # visitors, or groups of them if planned shares differ, that are compared with as many of the control
@@ -36,7 +65,7 @@ class Variant:
 
 
 @dataclass(frozen=True, eq=False)
-class ABResult:
+class ABResult(Describable):
     """The decision between the variants of a log of visitors, and what it rests on; `str` returns it as text.
 
     `decision` is "ship" (another variant than the control), "keep" (the control) or "go on"; `choice` is the variant
@@ -81,93 +110,111 @@ class ABResult:
             case "keep":
                 return f"Keep the control {self.choice}: {why}."
         if math.isinf(self.costs_at_most):
-            helps = "; outcome_range=, cap= or quantile= can say more" if self.statistic == "mean" else ""
+            helps = "; a score_range, a cap or a quantile can say more" if self.statistic == "mean" else ""
             return f"Go on: too few to say: {self.missing}{helps}."
-        needed = f"at most {self._limit}" if self.epsilon else "to know the best variant"
+        limit = f"{100 * self.epsilon:g} points" if self.is_rate else f"{self.epsilon:g}"  # as it was given
+        limit = "1 point" if limit == "1 points" else limit
+        needed = f"at most {limit}" if self.epsilon else "to know the best variant"
         return f"Go on. To choose {self.choice} now would cost {cost}; the decision needs {needed}."
 
     @property
-    def _limit(self) -> str:
-        """Return epsilon as text, as it was given."""
-        if self.outcomes != "0 or 1":
-            return f"{self.epsilon:g}"
-        points = f"{100 * self.epsilon:g}"
-        return f"{points} point{'s' * (points != '1')}"
+    def is_rate(self) -> bool:
+        """Whether outcomes are 0 or 1, so that means are rates and differences are points."""
+        return self.statistic == "rate"
 
     def amount(self, value: float, *, above: bool = False, unit: bool = True) -> str:
         """Return a difference of means as text, in percentage points for rates; rounded up if `above`."""
-        binary = self.outcomes == "0 or 1"
-        value = 100 * value if binary else value
+        value = 100 * value if self.is_rate else value
         if not math.isfinite(value):
             return "?"
-        places = 2 if binary else 3 - math.floor(math.log10(abs(value))) if value else 0
+        places = 2 if self.is_rate else 3 - math.floor(math.log10(abs(value))) if value else 0
         if above:
             value = math.ceil(value * 10**places - 1e-9) / 10**places
         shown = f"{value:.{min(max(places, 0), 12)}f}"
         shown = shown.rstrip("0").rstrip(".") if above and "." in shown else shown
-        return f"{shown} {'point' if shown == '1' else 'points'}" if binary and unit else shown
+        return f"{shown} {'point' if shown == '1' else 'points'}" if self.is_rate and unit else shown
 
     def mean(self, value: float) -> str:
         """Return a mean as text, in percent if it is a rate."""
         if not math.isfinite(value):
             return "?"
-        return f"{100 * value:.2f} %" if self.outcomes == "0 or 1" else f"{value:.4g}"
+        return f"{100 * value:.2f} %" if self.is_rate else f"{value:.4g}"
 
-    def ends(self, low: float, high: float, *, difference: bool = False) -> str:
-        """Return an interval of a mean or of a difference as text; "?" if nothing is stated."""
-        if not (math.isfinite(low) or math.isfinite(high)):
-            return "?"
-        shown = [self.amount(x, unit=False) if difference else self.mean(x) for x in (low, high)]
-        return " to ".join(shown)
-
-    def rows(self) -> tuple[list[str], list[list[str]]]:
-        """Return headings and rows of a table of the variants."""
-        sure, binary = f"{100 * (1 - self.delta):g} % interval", self.outcomes == "0 or 1"
-        head = ["variant", "visitors", "open", self.statistic, sure,
-                "difference, points" if binary else "difference", sure, "pairs", "costs at most", "next"]  # fmt: skip
+    def table(self) -> Table:
+        """Return what is known of each variant."""
+        sure = f"{100 * (1 - self.delta):g} % interval"
+        apart = "difference, points" if self.is_rate else "difference"
+        head = ("variant", "visitors", "open", self.statistic, sure, apart, sure, "pairs", "costs at most", "next")
         rows = []
         for v in self.variants:
-            control = v.name == self.control
-            amount = self.amount(v.difference, unit=False)
-            signed = amount if control or v.difference < 0 or amount == "?" else f"+{amount}"
+            amount = functools.partial(self.amount, unit=False)
+            difference, signed = ["control", "", ""], amount(v.difference)
+            if v.name != self.control:
+                signed = f"+{signed}" if v.difference >= 0 else signed
+                difference = [signed, _ends(v.difference_low, v.difference_high, amount), f"{v.pairs:,}"]
             state = "removed" if v.removed else "excluded" if v.excluded else self.amount(v.costs_at_most, above=True)
-            rows.append([
-                v.name, f"{v.visitors:,}", f"{v.open:,}", self.mean(v.mean),
-                self.ends(v.low, v.high), "control" if control else signed,
-                "" if control else self.ends(v.difference_low, v.difference_high, difference=True),
-                "" if control else f"{v.pairs:,}", state,
-                f"{100 * v.share:.3g} %",
-            ])  # fmt: skip
-        return head, rows
+            known = [self.mean(v.mean), _ends(v.low, v.high, self.mean)]
+            counts = [f"{v.visitors:,}", f"{v.open:,}"]
+            rows.append([v.name, *counts, *known, *difference, state, f"{100 * v.share:.3g} %"])
+        return Table(head, rows, range(1, len(head)), caption="Visitors, and what is known")
 
-    def __str__(self) -> str:
-        head, rows = self.rows()
-        lines = [text.wrapped("Assumes", *self.assumptions)]
-        lines += [text.wrapped("Notes  ", *self.notes)] if self.notes else []
-        table = text.align([head, *rows], right=range(1, len(head)), keys=1)
-        return "\n\n".join([text.printable(self.words), table, *map(_printable_lines, lines)])
-
-    def _repr_html_(self) -> str:
-        head, rows = self.rows()
-        table = html_table(head, rows, right=range(1, len(head)))
-        return view(self.words, table, notes=[*self.notes, *(f"assumes that {line}" for line in self.assumptions)])
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the result as plain data; what is not known is absent."""
-        content: dict[str, Any] = {"schema": 1, "decision": self.decision, "choice": self.choice, "words": self.words}
-        content |= {"alerts": list(self.alerts)} | _finite({"costs_at_most": self.costs_at_most})
+    def describe(self, *, detail: bool = False) -> Document:
+        """Return what the result shows."""
+        data: dict[str, Any] = {"schema": 1, "decision": self.decision, "choice": self.choice, "words": self.words}
+        data |= {"alerts": self.alerts} | finite({"costs_at_most": self.costs_at_most})
         names = ("control", "delta", "epsilon", "maximize", "outcomes", "statistic", "missing", "split_p")
-        content |= {name: x for name in names if (x := getattr(self, name)) not in (None, "")}
-        variants = []
-        for v in self.variants:
-            entry = {name: value for name, value in vars(v).items() if name != "path"}
-            variants.append(_finite(entry))
-        return content | {"variants": variants, "assumptions": list(self.assumptions), "notes": list(self.notes)}
+        data |= {name: x for name in names if (x := getattr(self, name)) not in (None, "")}
+        data["variants"] = [finite({k: x for k, x in vars(v).items() if k != "path"}) for v in self.variants]
+        data |= {"assumptions": self.assumptions, "notes": self.notes}
+        assumed, notes = Notes(self.assumptions, "Assumes", beside=True), Notes(self.notes, "Notes  ", beside=True)
+        return Document(self.words, self._sections() if detail else [self.table(), assumed, notes], data)
+
+    def _sections(self) -> list[Block]:
+        visitors, better = sum(v.visitors for v in self.variants), "larger" if self.maximize else "smaller"
+        facts = {"delta": self.delta, "epsilon": self.epsilon, "outcomes": self.outcomes}
+        facts |= {} if self.split_p is None else {"p-value of the split": f"{self.split_p:.2g}"}
+        shown = ", ".join(f"{v.name} to {100 * v.share:.3g} %" for v in self.variants if v.share)
+        others = [f"{v.name} is worse than another variant, and gets no more visitors."
+                  for v in self.variants if v.excluded]  # fmt: skip
+        others += [f"{v.name} was removed, and cannot be chosen." for v in self.variants if v.removed]
+        table = self.table()._replace(notes=[PAIR])
+        return [
+            Notes([f"{len(self.variants)} variants, {visitors:,} visitors. The control is {self.control}."]),
+            Section("Decision", [Notes([self.words]), Notes([f"Show next: {shown} of the visitors."]), Notes(others)]),
+            Section("Variants", [self._means(), table]),
+            Section(f"Difference from the control {self.control}", self._differences()),
+            Section("Assumptions, which nobody has checked", [Notes(self.assumptions)]),
+            Section("Notes", [Notes(self.notes)]),
+            Section("How to read this page", [Notes(READING)]),
+            Section("Provenance", [Facts(facts | {"better": f"{better} outcomes", "jaxbandit": __version__})]),
+        ]
+
+    def _means(self) -> Chart:
+        scale, curves = 100 if self.is_rate else 1, []
+        for order, (label, control) in enumerate((("variants", False), ("control", True))):
+            some = [(i, v) for i, v in enumerate(self.variants) if (v.name == self.control) == control]
+            ends = ([scale * getattr(v, end) for _, v in some] for end in ("mean", "low", "high"))
+            curves.append(Curve(label, order, [i for i, _ in some], *ends))
+        title = f"{self.statistic.capitalize()} of each variant with its interval"
+        y, names = "rate, %" if self.is_rate else f"{self.statistic} of outcomes", [v.name for v in self.variants]
+        return Chart(title, "variant", y, curves, shape="marks", log_x=None, log_y=None, names=names)
+
+    def _differences(self) -> list[Block]:
+        others, curves = [v for v in self.variants if v.name != self.control], []
+        for order, v in enumerate(others[:DRAWN]):
+            path = v.path[(v.path[:, 0] >= v.pairs / EARLY) & np.isfinite(v.path).all(axis=1)]
+            path = path[even_positions(len(path), POINTS)] * [1, *[100 if self.is_rate else 1] * 3]
+            if len(path):
+                curves.append(Curve(v.name, order, *path.T))
+        if curves:
+            ends = [min(c.x[0] for c in curves), max(c.x[-1] for c in curves)]
+            curves.append(Curve("no difference", None, ends, [0.0, 0.0]))
+        title = "Difference from the control, with its interval, as visitors came"
+        chart = Chart(title, "pairs of visitors", f"difference, {'points' if self.is_rate else 'outcome'}", curves)
+        drawn = f"Of {len(others)} differences from the control, the first {DRAWN} are drawn."
+        return [chart, Notes([drawn] if len(others) > DRAWN else [])]
 
 
-def _finite(entries: dict[str, Any]) -> dict[str, Any]:
-    return {name: x for name, x in entries.items() if not isinstance(x, float) or math.isfinite(x)}
-
-
-def _printable_lines(lines: str) -> str:
-    return "\n".join(map(text.printable, lines.split("\n")))
+def _ends(low: float, high: float, shown: Callable[[float], str]) -> str:
+    """Return an interval as text; "?" if nothing is stated."""
+    return f"{shown(low)} to {shown(high)}" if math.isfinite(low) or math.isfinite(high) else "?"

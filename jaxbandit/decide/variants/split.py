@@ -7,55 +7,38 @@ import numpy as np
 from scipy import special
 
 from jaxbandit.decide.variants.stages import PATIENCE, Stages
-from jaxbandit.decide.variants.visitor_log import Log
-from jaxbandit.support.refusals import nearest, python, refuse, wrong
+from jaxbandit.decide.variants.visitors import Visitors
+from jaxbandit.support import domains
+from jaxbandit.support.refusals import python, refuse, wrong
 
 LEVEL = 1e-3  # below it, the division is not as planned
 FEWEST = 5  # visitors of a variant that must be expected, so that the chi-square distribution is near
 PLANS = ("equal", "adaptive")
 
 
-def planned_shares(planned: Any, names: tuple[str, ...]) -> np.ndarray | None:
+def planned_shares(planned: Any, log: Visitors) -> np.ndarray | None:
     """Return the planned share of each variant, float64[variants], up to a factor; None if no shares were fixed.
 
-    Args:
-      planned: "equal"; "adaptive" if shares depend on outcomes, as with a bandit; or a share by the name of a variant.
-      names: names of the variants.
-
-    Raises:
-      BadInput: a variant has no share, or a share is not a positive number.
+    The plan is "equal"; "adaptive" if shares depend on outcomes, as with a bandit; or a share by the name of a variant.
     """
     if isinstance(planned, str) and planned in PLANS:
-        return np.ones(len(names)) if planned == "equal" else None
+        return np.ones(len(log.names)) if planned == "equal" else None
     if not isinstance(planned, Mapping):
         wrong("ab: planned", planned, 'a share for each variant, such as {"A": 0.95, "B": 0.05}, "equal" or "adaptive"',
               written=python)  # fmt: skip
-    for name in planned:
-        if name not in names:
-            wrong("ab: planned", name, f"one of {', '.join(names)}, the variants of the log{nearest(name, names)}")
-    shares = np.empty(len(names))
-    for v, name in enumerate(names):
+    log.numbers_of("ab: planned", planned)
+    for name in log.names:
         if name not in planned:
             refuse("ab: planned", f" has no share for {name}, must have one for each variant of the log")
-        try:
-            shares[v] = float(planned[name])
-        except (TypeError, ValueError):
-            shares[v] = np.nan
-        if not (np.isfinite(shares[v]) and shares[v] > 0):
-            wrong(f"ab: planned[{name!r}]", planned[name], "a number > 0", written=python)
-    return shares
+    above = domains.number(0, open_low=True)
+    return np.array([domains.check(f"ab: planned[{v!r}]", planned[v], above, written=python) for v in log.names])
 
 
-def split_p(log: Log, stages: Stages, shares: np.ndarray) -> float:
-    """Return the probability of a division that is at least as far from the planned one, by chi-square.
+def split_p(log: Visitors, stages: Stages, shares: np.ndarray) -> float:
+    """Return the probability of a division that is at least as far from the planned shares, by chi-square.
 
     Rows between two entries or exits of variants are tested by themselves, with the shares of the variants that were
     shown then. A variant has left if it had no visitor in the last 50 rows for each variant.
-
-    Args:
-      log: the visitors in the order of arrival, or in no order.
-      stages: when the variants entered.
-      shares: float64[variants], planned shares up to a factor.
     """
     rows, variants = len(log.variant), len(log.names)
     enter = np.where(stages.stage > 0, stages.entry, 0)

@@ -23,14 +23,14 @@ class Stages(NamedTuple):
 
 
 def stages(variant: np.ndarray, num_variants: int, delta: float, late: list[int] | None, growth: bool) -> Stages:
-    """Return the stages of the variants of a log.
+    """Return the stages of the variants of a log, in the order of arrival.
 
     Args:
-      variant: int64[rows], variant of each visitor in the order of arrival.
+      variant: int64[rows], variant of each visitor.
       num_variants: number of variants, all of which occur.
       delta: error probability of all statements together.
-      late: variants that were added after looking. None: a variant is taken for one if nobody new came during the 50
-        visitors per earlier variant before its first.
+      late: variants that were added after looking. None: those before whose first visitor nobody new came during 50
+        visitors per earlier variant.
       growth: whether it was said in advance that variants may be added, so that levels do not depend on it.
     """
     entry = np.unique(variant, return_index=True)[1]
@@ -49,11 +49,9 @@ def stages(variant: np.ndarray, num_variants: int, delta: float, late: list[int]
 
 
 def pair_levels(found: Stages, share: np.ndarray) -> np.ndarray:
-    """Return the error probability of each pair, float64[variants, variants]: delta_g over the stage's share.
+    """Return the error probability of each pair, float64[variants, variants]: delta_g over the share of its stage.
 
-    Args:
-      found: the stages. The stage of a pair is that of its later member.
-      share: float64[stages], by which delta_g is divided.
+    The stage of a pair is that of its later member; `share` is float64[stages].
     """
     later = np.maximum(found.stage[:, None], found.stage)
     return found.level[later] / np.maximum(share[later], 1)

@@ -7,72 +7,61 @@ from typing import Any
 import numpy as np
 
 from jaxbandit.support import decimals, durations
+from jaxbandit.support.columns import Place, refuse_first
 from jaxbandit.support.refusals import BadInput, wrong
 
 DATE = "a date such as 2026-01-31 or 2026-01-31T12:00"
 
 
-def column(values: Any, place: Any) -> tuple[np.ndarray, bool]:
-    """Return times as numbers, float64[rows], and whether they are dates, whose numbers are seconds.
+def column(values: Any, place: Place) -> tuple[np.ndarray, bool]:
+    """Return times as numbers, float64[rows], and whether they are dates, whose numbers are seconds since 1970.
 
     Args:
       values: a column of numbers, dates, or texts of either; all of one kind.
-      place: function of a row that returns where it is, for messages.
+      place: where the cell of a row is, for messages.
     """
     array = np.asarray(values)
-    if array.dtype.kind == "M":
-        times = array.astype("datetime64[us]").astype(np.float64) / 1e6
-        times[np.isnat(array)] = math.nan
-        dated = True
+    dated = array.dtype.kind == "M"
+    if dated:
+        times = np.where(np.isnat(array), math.nan, array.astype("datetime64[us]").astype(np.float64) / 1e6)
     elif array.dtype.kind in "iuf":
-        times, dated = array.astype(np.float64), False
+        times = array.astype(np.float64)
     else:
         cells = [str(value).strip() for value in array.tolist()]
-        dated = bool(cells) and not _is_number(cells[0])
-        kind = f"{DATE}, as in the first row" if dated else "a number, as in the first row"
-        times, naive = np.empty(len(cells)), None
+        dated = bool(cells) and decimals.number(cells[0]) is None
+        times, zoned = np.empty(len(cells)), set()
         for row, cell in enumerate(cells):
             try:
-                times[row], zone = _date(cell) if dated else (_number(cell), None)
-            except ValueError:
-                wrong(place(row), cell, kind)
-            if naive is not None and naive != (zone is None):
+                times[row], zone = _date(cell) if dated else (_number(decimals.number(cell)), None)
+            except (TypeError, ValueError):
+                wrong(place(row), cell, f"{DATE if dated else 'a number'}, as in the first row")
+            zoned.add(zone is None)
+            if len(zoned) > 1:
                 wrong(place(row), cell, "with a time zone in all rows or in none")
-            naive = zone is None
-    bad = np.flatnonzero(~np.isfinite(times))
-    if len(bad):
-        wrong(place(int(bad[0])), str(array[bad[0]]), "a time")
+    refuse_first(~np.isfinite(times), place, times, "a time")
     return times, dated
 
 
 def moment(where: str, value: Any, dated: bool) -> float:
     """Return a time that an argument gives, in the unit of the log."""
     try:
-        if dated:
-            return value.timestamp() if isinstance(value, datetime) and value.tzinfo else _date(str(value).strip())[0]
-        number = float(value)
+        return _date(str(value).strip())[0] if dated else _number(value)
     except (TypeError, ValueError):
-        number = math.nan
-    if not math.isfinite(number):
-        wrong(where, value, f"{DATE}, like the times of the log" if dated else "a number, like the times of the log")
-    return number
+        wrong(where, value, f"{DATE if dated else 'a number'}, like the times of the log")
 
 
 def window(where: str, value: Any, dated: bool) -> float:
     """Return the length of a window, in the unit of the times of the log."""
     if isinstance(value, timedelta):
         value = f"{value.total_seconds()}s"
-    if dated and isinstance(value, str) and (length := durations.of_text(value)) is not None:
+    try:
+        length = durations.of_text(value) if dated else _number(value)
+    except (TypeError, ValueError):
+        length = None
+    if length is not None and length >= 0:
         return length
-    if not dated:
-        try:
-            number = float(value)
-        except (TypeError, ValueError):
-            number = math.nan
-        if math.isfinite(number) and number >= 0:
-            return number
-    allowed = "such as 7d, 12h, 30m or 90s, because times are dates" if dated else "a number >= 0, because times are"
-    return wrong(where, value, allowed)
+    dates = "such as 7d, 12h, 30m or 90s, because times are dates"
+    return wrong(where, value, dates if dated else "a number >= 0, because times are")
 
 
 def text(value: float, dated: bool) -> str:
@@ -86,15 +75,11 @@ def text(value: float, dated: bool) -> str:
     return shown.strftime("%Y-%m-%d" if value % durations.UNITS["d"] == 0 else "%Y-%m-%d %H:%M")
 
 
-def _is_number(cell: str) -> bool:
-    return decimals.number(cell) is not None
-
-
-def _number(cell: str) -> float:
-    """Return a number; raise a ValueError if the text is none."""
-    number = decimals.number(cell)
-    if number is None or math.isnan(number):
-        raise ValueError(cell)
+def _number(value: Any) -> float:
+    """Return a finite number; raise a TypeError or ValueError if it is none."""
+    number = float(value)
+    if not math.isfinite(number):
+        raise ValueError(value)
     return number
 
 

@@ -2,67 +2,56 @@
 
 import numpy as np
 
-from jaxbandit.decide.variants.visitor_log import Log
+from jaxbandit.decide.variants.visitors import Visitors
 from jaxbandit.support.refusals import refuse
 
 HOW = ("sum", "any", "last")  # the outcomes of a unit become one
 
 
-def one_row_each(log: Log, how: str, window: float | None) -> Log:
+def one_row_each(log: Visitors, how: str, window: float | None) -> Visitors:
     """Return one row for each unit, at the place and time of its first row.
 
     Units that were shown several variants are left out. With a window, only the rows of a unit within it after its
-    first row count, so that all units are observed for equally long.
-
-    Args:
-      log: the rows, with units, in the order of arrival.
-      how: what the outcome of a unit is: the sum of those of its rows, whether any of them is not 0, or the last one.
-      window: how long after its first row a unit is observed, or None.
+    first row count, so that all units are observed for equally long. `how` is the argument `of_unit` of `ab`.
     """
     assert log.unit is not None
     unit, rows = log.unit, len(log.variant)
-    units = int(unit.max(initial=-1)) + 1
-    first = np.full(units, rows)
-    np.minimum.at(first, unit, np.arange(rows))
-    of_first = log.variant[first]
-    crossed = np.zeros(units, bool)
-    crossed[unit[log.variant != of_first[unit]]] = True
-    counts = ~crossed[unit]
+    first = np.unique(unit, return_index=True)[1]
+    units = len(first)
+    crossed = np.bincount(unit, log.variant != log.variant[first][unit], units) > 0
     late = np.zeros(rows, bool)
     if window is not None and log.time is not None:
         late = log.time > log.time[first][unit] + window
-        counts &= ~late
-    outcome = np.zeros(units)
+    counts = ~crossed[unit] & ~late
     at, y = unit[counts], log.outcome[counts]
+    outcome = np.bincount(at, y, units)
     if how == "last":
         outcome[at] = y  # of rows of the same unit, the last one is kept
-    elif how == "sum":
-        np.add.at(outcome, at, y)
-    else:
-        outcome = np.full(units, -np.inf)
-        np.maximum.at(outcome, at, np.where(np.isnan(y), -1.0, y != 0))
-        outcome = np.where(outcome > 0, 1.0, outcome)
-        open_ = np.zeros(units, bool)
-        open_[at[np.isnan(y)]] = True
-        outcome = np.where(open_ & (outcome < 1), np.nan, outcome)
+    elif how == "any":
+        is_open = np.bincount(at, np.isnan(y), units) > 0
+        outcome = np.where(np.bincount(at, np.nan_to_num(y) != 0, units) > 0, 1.0, np.where(is_open, np.nan, 0.0))
     kept = first[~crossed]
     if len(np.unique(log.variant[kept])) < 2:
-        refuse("ab: unit", ": fewer than two variants have units that were shown no other variant; which column is it?")
-    merged = log._replace(outcome=log.outcome.copy())
-    merged.outcome[first] = outcome
-    merged = merged.taken(np.sort(kept))
-    said = {"sum": "the sum of those", "any": "whether any is not 0, of those", "last": "the last one"}[how]
-    return merged.noted(
-        f"{rows:,} rows are of {units:,} units, of which each counts once, by its first row; its outcome is {said} of "
+        few = ": fewer than two variants have units that were shown no other variant; which column is it?"
+        refuse("ab: columns: unit", few)
+    given = {"sum": "the sum of those", "any": "whether any is not 0, of those", "last": "the last one"}[how]
+    beyond = f"{late.sum():,} rows come later after the first row of their unit than the window, and do not count"
+    return _with_outcomes(log, first, outcome, kept).noted(
+        f"{rows:,} rows are of {units:,} units, of which each counts once, by its first row; its outcome is {given} of "
         "its rows",
         f"{crossed.sum():,} units were shown several variants, and are left out" if crossed.any() else "",
-        f"{late.sum():,} rows come later after the first row of their unit than the window, and do not count"
-        if late.any()
-        else "",
+        beyond if late.any() else "",
     )
 
 
-def one_row_each_of_blocks(log: Log) -> Log:
+def _with_outcomes(log: Visitors, rows: np.ndarray, outcome: np.ndarray, kept: np.ndarray) -> Visitors:
+    """Return some rows of a log with other outcomes, in their order."""
+    every = log.outcome.copy()
+    every[rows] = outcome
+    return log._replace(outcome=every).taken(np.sort(kept))
+
+
+def one_row_each_of_blocks(log: Visitors) -> Visitors:
     """Return one row for each variant of a block, with the mean of its outcomes, at the place of its last row."""
     assert log.block is not None
     rows = len(log.variant)
@@ -71,11 +60,8 @@ def one_row_each_of_blocks(log: Log) -> Log:
     if size.max() == 1:
         return log
     mean = np.bincount(cell, log.outcome) / size  # NaN if an outcome is open
-    last = np.zeros(len(size), np.int64)
-    np.maximum.at(last, cell, np.arange(rows))
-    merged = log._replace(outcome=log.outcome.copy())
-    merged.outcome[last] = mean
-    return merged.taken(np.sort(last)).noted(
+    last = rows - 1 - np.unique(cell[::-1], return_index=True)[1]
+    return _with_outcomes(log, last, mean, last).noted(
         f"the rows of a variant in a block are averaged: {rows:,} rows are {len(size):,} visitors, which are compared "
         "block by block"
     )

@@ -1,14 +1,21 @@
 """How runs are played: by which workers and devices, with which sizes, saved where, and reported to whom."""
 
-from collections.abc import Callable, Sequence
+import functools
+import inspect
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from types import MappingProxyType
+from typing import Any, NamedTuple, NoReturn, ParamSpec, TypeVar
 
 import jax
 
 from jaxbandit.engine.layout.compiled import cores
 from jaxbandit.support import checks
+from jaxbandit.support.refusals import nearest
 from jaxbandit.support.types import Device
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 
 class Progress(NamedTuple):
@@ -19,7 +26,7 @@ class Progress(NamedTuple):
 
 
 class Execution(NamedTuple):
-    """How runs are played. Nothing in this record affects the results.
+    """How runs and trainings are played, which never affects the results of runs. A verb refuses a field without use.
 
     Attributes:
       workers: number of threads; of each device, for runs that stop by their own rule; of each task, with an executor.
@@ -44,6 +51,20 @@ class Execution(NamedTuple):
       progress: whether to show a progress bar on stderr, or a function that receives `Progress` from time to time, from
         any thread. Default: a bar on a terminal only, if tqdm is installed. A compilation of more than two seconds
         says so in a line on stderr, except if this is False or in an executor's workers.
+      batch: of trainings, the number side by side on one device, >= 1. Default: as many as the memory of the compiled
+        program allows, but not more than are useful; of `successive_halving` and `hyperband` 1 on a CPU and 64
+        elsewhere. If it is given and `train` cannot be traced, an error is raised. Scores may be rounded differently
+        with another batch size.
+      isolate: whether to search in a process of its own, which is ended if it does not return in time, 5 s after
+        `Budget(seconds=...)`, or if it is interrupted twice. `train`, of a module and not of a notebook, must be
+        picklable, as all other arguments, and a script needs `if __name__ == "__main__":`.
+      seconds_each: seconds, > 0, or a text such as "10min", after which a call of `train` is left behind on its thread,
+        also on an executor; it has failed, and a note lists it as one that did not end. Not if JAX traces `train`.
+      retries: how often a failed training is repeated with the same key, >= 0; its score is that of the first success.
+        It is not repeated if it is traced, because it would fail again.
+      traced: whether JAX traces `train`. Default: it does if the function uses JAX, and calls it directly if it does
+        not or cannot be traced.
+      same_train: whether to use the scores of the directory although `train` has changed, because it computes the same.
     """
 
     workers: int | None = None
@@ -55,18 +76,21 @@ class Execution(NamedTuple):
     width: int | None = None
     chunk: int | None = None
     directory: str | Path | None = None
-    progress: bool | Callable[[Progress], None] | None = None
-
-    def updated(self, **fields: Any) -> "Execution":
-        """Return the record with those of the fields that are not None."""
-        return self._replace(**{name: value for name, value in fields.items() if value is not None})
+    progress: bool | Callable[[Any], None] | None = None
+    batch: int | None = None
+    isolate: bool = False
+    seconds_each: float | str | None = None
+    retries: int = 0
+    traced: bool | None = None
+    same_train: bool = False
 
     def here(self, where: str) -> tuple[list[Device], int]:
         """Return the devices and the number of workers of this process.
 
         Raises:
-          ValueError: a number of the record is out of range; the message begins with `where`.
+          ValueError: a number is out of range, or a field is about trainings; the message begins with `where`.
         """
+        checks.only(where, self, RUNS, "runs")
         for name in ("workers", "width", "chunk"):
             if (value := getattr(self, name)) is not None:
                 checks.integer(where, name, value, 1, 2**31 - 1)
@@ -76,3 +100,34 @@ class Execution(NamedTuple):
 
 
 DEFAULT = Execution()
+RUNS = Execution._fields[: Execution._fields.index("batch")]  # the fields with a meaning for runs
+
+
+def unknown(where: str, name: str, known: Iterable[str], places: Mapping[str, str] = MappingProxyType({})) -> NoReturn:
+    """Raise a TypeError for an argument that a function does not have, which says where it belongs.
+
+    Args:
+      where: the function.
+      name: the argument.
+      known: the arguments that the function has.
+      places: what to write instead of some others.
+    """
+    if name in Execution._fields and "execution" in known:
+        places = {name: f"execution=jb.Execution({name}=...)"}
+    if name in places:
+        raise TypeError(f"{where}: {name} is no argument; give {places[name]}")
+    raise TypeError(f"{where}: {name} is no argument, must be one of {', '.join(known)}{nearest(name, known)}")
+
+
+def verb(function: Callable[P, R], places: Mapping[str, str] = MappingProxyType({})) -> Callable[P, R]:
+    """Return a function with an Execution that says where an argument belongs which it does not have."""
+    known = list(inspect.signature(function).parameters)
+
+    @functools.wraps(function)
+    def call(*args: P.args, **options: P.kwargs) -> R:
+        for name in options:
+            if name not in known:
+                unknown(function.__name__, name, known, places)
+        return function(*args, **options)
+
+    return call

@@ -7,15 +7,14 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from jaxbandit.engine.driver.drive import Call
 from jaxbandit.engine.driver.execution import DEFAULT, Execution
-from jaxbandit.engine.driver.queues import UntilStop
+from jaxbandit.engine.driver.programs import Call
+from jaxbandit.engine.driver.until_stop import UntilStop
 from jaxbandit.engine.rounds.single import Make
 from jaxbandit.engine.storage.checkpoint import Finished
 from jaxbandit.support import checks
+from jaxbandit.support.domains import MAX_ROUNDS, MOST_PULLS
 from jaxbandit.support.types import PyTree
-
-MOST_PULLS = 10**15  # limit of max_rounds for batches, whose pulls are counted in 64 bits
 
 
 class Identified(NamedTuple):
@@ -47,7 +46,7 @@ def identify_cell(
     num_runs: int,
     first_run: int = 0,
     seed: int = 0,
-    max_rounds: int = 10_000_000,
+    max_rounds: int = MAX_ROUNDS,
     precision: Literal["float32", "float64"] = "float64",
     any_rewards: bool = False,
     implementation: str = "threefry4x32",

@@ -17,9 +17,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from jaxbandit.base.contract import Outcome
-from jaxbandit.engine.driver.horizon import Record, means
-from jaxbandit.engine.driver.horizon import more as more_of
 from jaxbandit.engine.driver.identify import Identified
+from jaxbandit.engine.driver.simulate import Record, means
+from jaxbandit.engine.driver.simulate import more as more_of
 from jaxbandit.engine.rounds.metrics import is_curve
 from jaxbandit.engine.rounds.moments import Moments
 from jaxbandit.engine.rounds.states import is_per_run

@@ -1,4 +1,4 @@
-"""One line on stderr while something is compiled for more than two seconds, on a terminal or not.
+"""What a thread compiles: one line on stderr if it takes more than two seconds, on a terminal or not.
 
 Who plays says what is compiled (`named`), or that nothing may be printed (`quietly`); both are of the thread that
 compiles. A call compiles several programs, whose seconds are added up, and it says so once.
@@ -23,6 +23,7 @@ class _Thread(threading.local):
     spent = 0.0  # seconds on what is named
     active = False  # whether a compilation is under way; one within another is a part of it
     lines: Any = ()  # those that were printed about what is named
+    ahead = False  # whether nothing is to be played
 
 
 _thread = _Thread()
@@ -40,6 +41,26 @@ def quietly(quiet: bool = True) -> Iterator[None]:
     """Print nothing about compilations of this thread, if `quiet`."""
     with _changed(quiet=quiet or _thread.quiet):
         yield
+
+
+class _Compiled(Exception):
+    """Ends a call of the engine once everything that it needs is compiled."""
+
+
+@contextmanager
+def only_compiling() -> Iterator[None]:
+    """End the call of the engine that this thread makes inside as soon as its programs are compiled.
+
+    The next call with equal arguments, from any thread, then finds them. Nothing may be saved by the call that ends.
+    """
+    with contextlib.suppress(_Compiled), _changed(ahead=True):
+        yield
+
+
+def compiled() -> None:
+    """Called by the engine when everything is compiled; it does not return if nothing is to be played."""
+    if _thread.ahead:
+        raise _Compiled
 
 
 @contextmanager

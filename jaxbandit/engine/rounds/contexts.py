@@ -83,7 +83,7 @@ def check_used(algorithm: Algorithm, environment: Environment, any_context: bool
     """Return whether `select` ignores the context; raise a one-line error if it does, unless `any_context` is set."""
     reason = ignored(algorithm, environment)
     if reason and not any_context:
-        raise ValueError(f"{reason}; any_context = true plays it all the same")
+        raise ValueError(f'{reason}; allow = ["context"] plays it all the same')
     return bool(reason)
 
 

@@ -1,7 +1,8 @@
 """Checks that an algorithm fits an environment: the actions agree, and the rewards are those it is designed for."""
 
 import math
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import Any, Literal, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -11,25 +12,40 @@ from jaxbandit.base.contract import Algorithm, Arms, Environment, Rewards
 from jaxbandit.engine.rounds import actions, contexts
 from jaxbandit.support import checks
 from jaxbandit.support.numerics import as_float
+from jaxbandit.support.refusals import refuse
 from jaxbandit.support.types import Array, Numbers, PyTree, Scalar
 
 TIE = 1e-12  # relative tolerance: two scales this close count as equal
 
 
-def check_pair(
-    algorithm: Algorithm, environment: Environment, any_rewards: bool = False, lift: str = "any_rewards = true"
-) -> None:
-    """Raise a one-line error if an algorithm and an environment do not fit, according to what they declare.
+ALLOWED = ("rewards", "context")  # in what an algorithm need not fit, if the caller allows it
+Allow = Sequence[Literal["rewards", "context"]]
 
-    `any_rewards` lifts the check of the rewards, and `lift` says how the caller's user can lift it.
-    """
+
+def check_allowed(where: str, allow: Any) -> None:
+    """Raise a one-line error unless `allow` lists in what an algorithm need not fit."""
+    if not isinstance(allow, list | tuple) or not all(x in ALLOWED for x in allow):
+        refuse(where, f": allow = {allow!r}, must be a list of some of {', '.join(map(repr, ALLOWED))}")
+
+
+def marks_of(algorithm: Algorithm, environment: Environment, allow: Allow) -> dict[str, bool]:
+    """Return, as marks of a result, in what an algorithm does not fit; raise an error if that is not allowed."""
+    check_pair(algorithm, environment, "rewards" in allow)
+    return {
+        "any_rewards": bool(misfit(algorithm.rewards, environment.rewards)),
+        "any_context": contexts.check_used(algorithm, environment, "context" in allow),
+    }
+
+
+def check_pair(algorithm: Algorithm, environment: Environment, any_rewards: bool = False) -> None:
+    """Raise a one-line error if an algorithm and an environment do not fit, according to what they declare."""
     check_objects(algorithm, environment)
     actions.check_declared(algorithm, environment)
     check_arms(algorithm, environment, None, False)
     contexts.check_declared(algorithm, environment)
     check_clock(algorithm, environment)
     if not any_rewards:
-        check_rewards(algorithm, environment, lift)
+        check_rewards(algorithm, environment)
 
 
 def check_objects(algorithm: object, environment: object) -> None:
@@ -159,7 +175,7 @@ def check_length(where: str, name: str, rounds: Scalar, limits: Lengths) -> None
         )
 
 
-def check_rewards(algorithm: Algorithm, environment: Environment, lift: str) -> None:
+def check_rewards(algorithm: Algorithm, environment: Environment) -> None:
     """Raise a one-line error if the algorithm is not designed for these rewards.
 
     Values that are traced or not declared are not checked.
@@ -169,7 +185,8 @@ def check_rewards(algorithm: Algorithm, environment: Environment, lift: str) -> 
         one, other = algorithm.name or "the algorithm", environment.name or "the environment"
         raise ValueError(
             f"{one} is made for rewards {described(algorithm.rewards)}, but {other} has rewards "
-            f"{described(environment.rewards)}: {reason}; {lift} plays it without its guarantees"
+            f"{described(environment.rewards)}: {reason}; "
+            'allow = ["rewards"] plays it without its guarantees'
         )
 
 

@@ -14,6 +14,7 @@ from jax import lax
 from jaxbandit.base.contract import Algorithm, Environment, Outcome, action_of
 from jaxbandit.engine.rounds import actions, contexts, fit, keys, manual_axes
 from jaxbandit.engine.rounds import step as rounds
+from jaxbandit.engine.rounds.fit import Allow
 from jaxbandit.engine.rounds.recorder import has_nan
 from jaxbandit.support import checks
 from jaxbandit.support.types import Array, Key, PyTree
@@ -57,9 +58,7 @@ def run_key(seed: int, run: int | Array) -> Key:
     return jax.random.fold_in(keys.root_key(seed), run)
 
 
-def rollout(
-    key: Key, algorithm: Algorithm, environment: Environment, horizon: int, *, any_context: bool = False
-) -> Rollout:
+def rollout(key: Key, algorithm: Algorithm, environment: Environment, horizon: int, *, allow: Allow = ()) -> Rollout:
     """Play one run of `horizon` rounds; a traced function, usable under the caller's jit, vmap and grad.
 
     Actions are integers, so the gradient of everything that depends on an argument through them alone is 0: "What has a
@@ -70,7 +69,7 @@ def rollout(
       algorithm: the algorithm, which may close over traced values of the caller.
       environment: the environment, which may close over traced values of the caller.
       horizon: number of rounds, >= 1, static.
-      any_context: whether to allow an algorithm that ignores the context, as for `simulate`.
+      allow: in what the algorithm need not fit, as for `simulate`.
 
     Returns:
       A Rollout.
@@ -80,7 +79,7 @@ def rollout(
         environment.
     """
     horizon = checks.integer("rollout", "horizon", horizon, 1, 2**31 - 1)
-    words, implementation = _prepared("rollout", key, algorithm, environment, any_context)
+    words, implementation = _prepared("rollout", key, algorithm, environment, allow)
     fit.check_length("rollout", "horizon", horizon, fit.lengths(algorithm, environment))
     world, state = rounds.begin(algorithm, environment, words, implementation)
 
@@ -101,7 +100,7 @@ def rollout(
 
 
 def run_until_stop(
-    key: Key, algorithm: Algorithm, environment: Environment, max_rounds: int, *, any_context: bool = False
+    key: Key, algorithm: Algorithm, environment: Environment, max_rounds: int, *, allow: Allow = ()
 ) -> Stopped:
     """Play one run until its stopping rule stops it; a traced function, usable under the caller's jit and vmap.
 
@@ -112,7 +111,7 @@ def run_until_stop(
       algorithm: the algorithm, which may close over traced values of the caller.
       environment: the environment, which may close over traced values of the caller.
       max_rounds: number of pulls after which the run is right-censored, >= 1, traced.
-      any_context: whether to allow an algorithm that ignores the context, as for `identify`.
+      allow: in what the algorithm need not fit, as for `simulate`.
 
     Returns:
       A Stopped.
@@ -123,7 +122,7 @@ def run_until_stop(
     """
     if not checks.is_traced(max_rounds):
         checks.integer("run_until_stop", "max_rounds", max_rounds, 1)
-    words, implementation = _prepared("run_until_stop", key, algorithm, environment, any_context)
+    words, implementation = _prepared("run_until_stop", key, algorithm, environment, allow)
     fit.check_recommendations(algorithm, environment)
     fit.check_length("run_until_stop", "max_rounds", max_rounds, fit.lengths(algorithm, environment))
     world, state = rounds.begin(algorithm, environment, words, implementation)
@@ -217,11 +216,11 @@ def step(
 
 
 def _prepared(
-    where: str, key: Key, algorithm: Algorithm, environment: Environment, any_context: bool
+    where: str, key: Key, algorithm: Algorithm, environment: Environment, allow: Allow
 ) -> tuple[rounds.Words, str]:
     """Check that the algorithm fits the environment; return the key words and the generator of the run."""
-    fit.check_pair(algorithm, environment, lift="algorithm._replace(rewards=None)")
-    contexts.check_used(algorithm, environment, any_context)
+    fit.check_allowed(where, allow)
+    fit.marks_of(algorithm, environment, allow)
     if not jnp.issubdtype(key.dtype, jax.dtypes.prng_key) or key.ndim:
         raise ValueError(f"{where}: key is {key.dtype}{list(key.shape)}, must be one typed key: jax.random.key(0)")
     implementation = checks.choice(where, "key", str(jax.random.key_impl(key)), keys.IMPLEMENTATIONS)

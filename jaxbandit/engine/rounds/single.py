@@ -13,6 +13,7 @@ from jaxbandit.engine.rounds import actions, contexts, fit, metrics, recorder, s
 from jaxbandit.engine.rounds import step as rounds
 from jaxbandit.engine.rounds.recorder import Measured, Recorder, Tally
 from jaxbandit.engine.rounds.step import Played, same_state
+from jaxbandit.support import checks
 from jaxbandit.support.types import Array, PyTree
 
 Make = Callable[[PyTree], tuple[Algorithm, Environment]]  # of traced arguments
@@ -47,6 +48,8 @@ class SingleRun:
         algorithm, environment = self._pair(any_rewards)
         self.lengths = fit.lengths(algorithm, environment)
         self.replans, self.moves = algorithm.replan is not None, environment.transition is not None
+        late = 0 if algorithm.replan is None else algorithm.replan.late
+        self.late = checks.integer("algorithm", "replan.late", late, 0, 2**31 - 2)
         self.phases = algorithm.phases.names if algorithm.phases else ()
         self.world, self.state = jax.eval_shape(self.begin, self.arguments, self.words)
         self.recorder = self._recorder(algorithm, environment, hindsight)
@@ -110,7 +113,7 @@ class SingleRun:
         algorithm = self.make(arguments)[0]
         results = recorder.report(algorithm, state, rounds.recommendation(algorithm, state))
         if self.keep is not None:
-            results |= states.kept(rounds.called("keep_states", self.keep, state))
+            results |= states.kept(rounds.called("keep", self.keep, state))
         return self.recorder.judged(results, state, tally, played)
 
     def operations(self) -> int:

@@ -1,7 +1,7 @@
-"""The last states of runs, which results keep if they are asked to, as arrays by name."""
+"""What results keep of each run, in particular last states, as arrays by name."""
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, Literal, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -15,11 +15,23 @@ from jaxbandit.support.types import Array, PyTree
 STATE = "state/"  # before the name of an entry of the last state in the name of an array of results
 
 
-def kept_of(where: str, keep_states: bool | Callable[[PyTree], PyTree]) -> Callable[[PyTree], PyTree] | None:
-    """Return what is kept of a last state as a function, None if nothing is; raise BadInput for another argument."""
-    if not isinstance(keep_states, bool) and not callable(keep_states):
-        refuse(where, f": keep_states = {keep_states!r}, must be True, False or a function of a state")
-    return keep_states if callable(keep_states) else _whole if keep_states else None
+Keep = Sequence[Literal["runs", "states"] | Callable[[PyTree], PyTree]]
+
+
+class Kept(NamedTuple):
+    """What is kept of each run besides its outcome and the means over all runs."""
+
+    runs: bool  # its regret, pulls and recommendation
+    state: Callable[[PyTree], PyTree] | None  # of its last state
+
+
+def kept_of(where: str, keep: Keep) -> Kept:
+    """Return what is kept of each run; raise BadInput for another argument."""
+    several = isinstance(keep, list | tuple)
+    states = [x if callable(x) else {"states": _whole}.get(x) for x in keep if x != "runs"] if several else [None]
+    if len(states) > 1 or None in states:
+        refuse(where, f': keep = {keep!r}, must list at most "runs", and "states" or a function of a state')
+    return Kept("runs" in keep, states[0] if states else None)
 
 
 def _whole(state: PyTree) -> PyTree:
@@ -42,11 +54,8 @@ def kept(tree: PyTree) -> dict[str, Array]:
     return {name: _data(leaf) for name, leaf in zip(names, jax.tree.leaves(tree), strict=True)}
 
 
-def named_states(
-    where: str, algorithm: Algorithm, keep_states: bool | Callable[[PyTree], PyTree], precision: str
-) -> tuple[int, PyTree]:
+def named_states(algorithm: Algorithm, keep: Callable[[PyTree], PyTree] | None, precision: str) -> tuple[int, PyTree]:
     """Return how many bytes are kept of each run's last state, and the tree of the names of its arrays, or None."""
-    keep = kept_of(where, keep_states)
     if keep is None:
         return 0, None
     with jax.enable_x64(precision == "float64"):

@@ -13,7 +13,7 @@ from jaxbandit.environments.contextual.classes import classes
 from jaxbandit.environments.contextual.rewards_table import rewards_table
 from jaxbandit.environments.contextual.row_orders import Order
 from jaxbandit.support import checks, csv_rows, reading
-from jaxbandit.support.columns import Table, cells, numbers, read_columns
+from jaxbandit.support.columns import Table, cells, read_columns
 from jaxbandit.support.refusals import BadInput, nearest, python, reason
 
 Names = str | tuple[str, ...]
@@ -120,7 +120,5 @@ def _table(file: Path, names: list[str]) -> Table:
 
 def _array(table: Table, names: Names) -> np.ndarray:
     """Return columns side by side, or one array as it is; NaN where a cell is empty."""
-    if isinstance(names, str) and getattr(table.cells[names], "ndim", 1) > 1:
-        return np.asarray(table.cells[names], np.float64)
-    columns = [numbers(table.cells[name], table.place(name), "a number") for name in _listed(names)]
-    return np.column_stack(columns)
+    columns = [table.numbers(name, "a number") for name in _listed(names)]
+    return columns[0] if isinstance(names, str) and columns[0].ndim > 1 else np.column_stack(columns)

@@ -3,15 +3,16 @@
 import math
 import warnings
 from collections.abc import Sequence
-from concurrent.futures import Executor
 from pathlib import Path
 
-from jaxbandit.engine.driver.execution import DEFAULT, Execution
+from jaxbandit.engine.driver.execution import DEFAULT, Execution, verb
 from jaxbandit.lab.auditing.cell import Limits
 from jaxbandit.lab.specs import spec as specs
 from jaxbandit.running.results.base import ResultSet
+from jaxbandit.running.results.stopping import StoppingResult
 
 
+@verb
 def audit(
     spec: str | Path,
     out: str | Path | None = None,
@@ -24,11 +25,8 @@ def audit(
     overrides: Sequence[str] = (),
     imports: bool = True,
     max_failed: float = 0.0,
-    progress: bool | None = None,
-    workers: int | None = None,
-    executor: Executor | None = None,
     execution: Execution = DEFAULT,
-) -> ResultSet:
+) -> ResultSet[StoppingResult]:
     """Test whether the stopping rules of an experiment of kind "identify" keep their error probability delta.
 
     Runs are played in batches until the verdict of each cell is reached or a limit is spent. A cell is one algorithm on
@@ -48,11 +46,7 @@ def audit(
       overrides: as for `run`.
       imports: as for `run`.
       max_failed: fraction of a cell's runs that may fail, in [0, 1]. If more fail, an error is raised.
-      progress: whether to show a progress bar on stderr, if it is a terminal.
-      workers: number of threads; with an executor, the number of threads of each task. It does not affect the results.
-      executor: a PEP 3148 executor on whose workers the runs are played. It does not affect the results. See
-        docs/cluster.md.
-      execution: an `Execution`, with all that can be chosen about how the runs are played.
+      execution: how the runs are played, without an effect on the results; see `Execution`.
 
     Returns:
       A ResultSet. The `finding` of each result is the verdict with the bounds on the error rate.
@@ -63,12 +57,10 @@ def audit(
     from jaxbandit.lab.auditing.experiment import audit_experiment
     from jaxbandit.lab.experiments.truth import warnings_of
 
-    limits = Limits(confidence, resolution, factor, runs, seconds)
-    limits.check()
+    limits = Limits(confidence, resolution, factor, runs, seconds).check()
     experiment = specs.load(spec, overrides, imports=imports)
     for line in warnings_of(experiment):
         warnings.warn(line, stacklevel=2)
-    execution = execution.updated(progress=progress, workers=workers, executor=executor)
     out = None if out is None else Path(out)
     results = audit_experiment(experiment, out, limits, max_failed=max_failed, execution=execution)
     return ResultSet(experiment.name, tuple(results), experiment.to_toml())

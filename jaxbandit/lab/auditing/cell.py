@@ -7,7 +7,7 @@ stop as soon as they decide, or when the budget is spent.
 
 import math
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 from jaxbandit.support.refusals import wrong
 from jaxbandit.support.types import Json
@@ -42,8 +42,8 @@ class Limits(NamedTuple):
     runs: int = 1_000_000  # largest number of runs per cell
     seconds: float = math.inf  # largest number of seconds per cell without compilation, checked after each batch
 
-    def check(self) -> None:
-        """Raise BadInput if a value is out of range."""
+    def check(self) -> Self:
+        """Return these limits; raise BadInput if a value is out of range."""
         if not 0 < self.confidence < 1:
             wrong("audit: confidence", self.confidence, "in (0, 1)")
         for name in ("resolution", "factor"):
@@ -52,6 +52,7 @@ class Limits(NamedTuple):
         for name in ("runs", "seconds"):
             if not getattr(self, name) > 0:
                 wrong(f"audit: {name}", getattr(self, name), "greater than 0")
+        return self
 
 
 class Finding(NamedTuple):
@@ -134,8 +135,7 @@ def audit_draws(
     Raises:
       BadInput: a limit is out of range.
     """
-    limits = limits or Limits()
-    limits.check()
+    limits = (limits or Limits()).check()
     runs = errors = unjudged = 0
     seconds = 0.0
     while True:

@@ -25,10 +25,10 @@ from jaxbandit.running.progress import progress_bar
 from jaxbandit.running.results import names
 from jaxbandit.running.results.base import Result
 from jaxbandit.running.results.loading import load_cell
-from jaxbandit.running.results.saving import save_cell, summary
+from jaxbandit.running.results.saving import save_cell
 from jaxbandit.running.results.stopping import StoppingResult
 from jaxbandit.running.truth import means_of, sorted_means_of
-from jaxbandit.support.refusals import BadInput, refuse, resumable
+from jaxbandit.support.refusals import refuse, resumable
 from jaxbandit.support.text import align
 from jaxbandit.support.types import Json
 from jaxbandit.theory.confidence_sequence import confidence_sequence
@@ -81,8 +81,6 @@ def audit_experiment(
       Unfinished: the disk failed during the audit.
       KeyboardInterrupt: the audit was interrupted. Its state has been saved, and the same call continues.
     """
-    limits = limits or Limits()
-    limits.check()
     failures.check_share("audit", max_failed)
     if execution.executor is not None:
         division.crew_of("audit", execution)
@@ -103,14 +101,9 @@ def audit_experiment(
             results.append(batches.result(finding))
             failures.judge(results[-1:], max_failed)
         if out is not None:
-            json_files.write_json(out / "audit.json", document(experiment, results))
+            json_files.write_json(out / "audit.json", directory.summary_of(experiment, results))
             shutil.rmtree(out / "audit" / "checkpoint", ignore_errors=True)
     return results
-
-
-def document(experiment: Experiment, results: Sequence[AuditedResult]) -> Json:
-    """Return what `--json` prints."""
-    return summary(experiment.name, experiment.kind, experiment.seed, experiment.precision, results)
 
 
 def table(results: Sequence[AuditedResult]) -> str:
@@ -159,12 +152,8 @@ class _Batches:
     def draw(self, first: int, number: int) -> Batch:
         """Return the runs first, ..., first + number - 1, computed unless they are stored."""
         index = len(self.batches)
-        stored = None
-        if self.folder is not None:
-            try:
-                stored = load_cell(self.folder, index)
-            except ValueError as error:
-                raise BadInput(str(error)) from None
+        with directory.one_line():
+            stored = None if self.folder is None else load_cell(self.folder, index)
         # The last batch of a smaller budget may be shorter than with a larger budget.
         if isinstance(stored, StoppingResult) and stored.runs == number:
             batch = stored
@@ -180,16 +169,12 @@ class _Batches:
         label = f"{self.cell.instance.name}/{self.cell.algorithm.name} after {first} runs"
         with progress_bar(number, label, "run", self.execution.progress) as advance:
             execution = self.execution._replace(directory=checkpoint, progress=advance)
-            try:
+            with directory.one_line(checkpoint):
                 batch = (
                     play(part, self.cell, self.truth, first_run=first, execution=execution)
                     if execution.executor is None
                     else self._divided(part, first, execution)
                 )
-            except ValueError as error:
-                if checkpoint is not None and str(checkpoint) in str(error):  # one of its files is damaged
-                    raise BadInput(" ".join(str(error).split())) from None
-                raise
         assert isinstance(batch, StoppingResult)  # the kind of the experiment is "identify"
         if self.folder is not None and checkpoint is not None:
             save_cell(self.folder, index, batch)

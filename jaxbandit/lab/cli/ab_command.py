@@ -69,7 +69,9 @@ class AB:
 
     def __call__(self) -> int:
         """Decide, and print the result."""
+        from jaxbandit.decide.core.goal import Goal
         from jaxbandit.decide.variants.ab import ab
+        from jaxbandit.decide.variants.visitors import Columns
         from jaxbandit.support.refusals import refuse
 
         with bad_input():
@@ -77,40 +79,27 @@ class AB:
                 refuse("--none-late", " says the opposite of --late; give one of them")
             if self.planned and self.adaptive:
                 refuse("--adaptive", " says the opposite of --planned; give one of them")
-            late = () if self.none_late else self.late or None
             result = ab(
                 self.log,
                 control=self.control,
-                variant=self.variant,
-                outcome=self.outcome,
-                time=self.time,
-                block=self.block,
-                unit=self.unit,
+                columns={name: column for name in Columns._fields if (column := getattr(self, name)) is not None},
+                goal=Goal(
+                    delta=self.delta,
+                    epsilon=self.epsilon,
+                    score_range=self.range,
+                    quantile=self.quantile,
+                    maximize=not self.minimize,
+                ),
                 of_unit=self.of_unit,
-                visitors=self.visitors,
-                conversions=self.conversions,
-                planned="adaptive" if self.adaptive else _shares(self.planned) or "equal",
-                delta=self.delta,
-                epsilon=self.epsilon,
-                outcome_range=self.range,
                 cap=self.cap,
-                quantile=self.quantile,
-                maximize=not self.minimize,
+                planned="adaptive" if self.adaptive else _shares(self.planned) or "equal",
                 window=self.window,
                 now=self.now,
-                late=late,
+                late=() if self.none_late else self.late or None,
                 removed=self.removed,
                 growth=self.growth,
             )
-            if self.html is not None:
-                from jaxbandit.lab.report import variants
-                from jaxbandit.lab.report.write import write_page
-
-                write_page(variants.page_of(result, self.log.stem), self.html)
-        if self.json:
-            streams.document(result.to_json())
-        else:
-            print(result)
+            streams.answer(result, self.log.stem, json=self.json, html=self.html)
         return DONE
 
 

@@ -1,6 +1,5 @@
 """The command `audit`, which tests stopping rules."""
 
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
@@ -9,7 +8,6 @@ from tyro.conf import Positional, UseAppendAction, arg
 
 from jaxbandit.lab.cli import streams
 from jaxbandit.lab.cli.distribution_options import Divided
-from jaxbandit.lab.cli.endings import DONE
 from jaxbandit.lab.specs import source
 from jaxbandit.support import extras
 
@@ -52,22 +50,13 @@ class Audit(Divided):
         from jaxbandit.lab.specs import spec
 
         seconds = float("inf") if self.seconds is None else self.seconds
-        limits = Limits(self.confidence, self.resolution, self.factor, self.runs, seconds)
-        limits.check()
+        limits = Limits(self.confidence, self.resolution, self.factor, self.runs, seconds).check()
         experiment = spec.load(self.spec, self.set, imports=not self.no_import)
         out = self.out or Path(f"{source.locate(self.spec).stem}-audit")
-        from jaxbandit.lab.auditing.experiment import audit_experiment, document
-        from jaxbandit.lab.auditing.experiment import table as audit_table
-        from jaxbandit.lab.experiments.truth import notes_of, warnings_of
+        from jaxbandit.lab.auditing.experiment import audit_experiment, table
+        from jaxbandit.lab.experiments.directory import summary_of
 
-        for line in warnings_of(experiment):
-            print(f"jaxbandit: warning: {line}", file=sys.stderr)
-        for line in notes_of(experiment):
-            print(f"jaxbandit: note: {line}", file=sys.stderr)
+        streams.remark(experiment)
         with self.execution(out) as execution:
             results = audit_experiment(experiment, out, limits, max_failed=self.max_failed, execution=execution)
-        if self.json:
-            streams.document(document(experiment, results))
-        else:
-            print(audit_table(results))
-        return DONE
+        return streams.reply(self.json, lambda: summary_of(experiment, results), lambda: table(results))

@@ -28,7 +28,6 @@ from jaxbandit.lab.cli.session_changes import Close, Expire, Open, Tell, Withdra
 from jaxbandit.lab.cli.session_commands import Ask, Repair, Status
 from jaxbandit.lab.cli.tune_command import Tune
 from jaxbandit.lab.specs import source
-from jaxbandit.running.results.report import table
 from jaxbandit.support import extras
 
 if TYPE_CHECKING:
@@ -83,26 +82,18 @@ class Run(Divided):
         overrides = {"runs": self.runs, "horizon": self.horizon, "seed": self.seed}
         experiment = spec.load(self.spec, self.set, imports=not self.no_import, quick=self.quick, **overrides)
         out = self.out or Path(f"{source.locate(self.spec).stem}-result")
+        from jaxbandit.lab.experiments.directory import summary_of
         from jaxbandit.lab.experiments.experiment import run_experiment
-        from jaxbandit.lab.experiments.truth import notes_of, warnings_of
+        from jaxbandit.running.results.report import table
 
-        for line in warnings_of(experiment):
-            print(f"jaxbandit: warning: {line}", file=sys.stderr)
-        for line in notes_of(experiment):
-            print(f"jaxbandit: note: {line}", file=sys.stderr)
+        streams.remark(experiment)
         if self.dry_run:
             return _forecast(experiment, self.json)
         if self.part is not None:
             return self.play_part(experiment, out, self.part)
         with self.execution(out) as execution:
             results = run_experiment(experiment, out, max_failed=self.max_failed, execution=execution)
-        if self.json:
-            from jaxbandit.running.results.saving import summary
-
-            about = (experiment.name, results[0].kind, experiment.seed, experiment.precision)
-            streams.document(summary(*about, results))
-        else:
-            print(table(results))
+        streams.reply(self.json, lambda: summary_of(experiment, results), lambda: table(results))
         return _draw(results, out, quiet=self.json)
 
 
@@ -139,10 +130,7 @@ class Reproduce(Divided):
             paper, _, figure = self.paper.partition("/")
             with self.execution(self.out or Path(paper)) as execution:
                 reproduction = reproduce(paper, figure or None, quick=self.quick, **arguments, execution=execution)
-        if self.json:
-            streams.document(reproduction.summary)
-        else:
-            print(reproduction.table())
+        streams.reply(self.json, lambda: reproduction.summary, reproduction.table)
         return _paths(reproduction.figures, quiet=self.json)
 
 
@@ -185,11 +173,7 @@ class Compare:
 
         with bad_input():
             report = compare_places(self.first, self.second, what=self.what, at=self.at)
-        if self.json:
-            streams.document(report.to_json())
-        else:
-            print(report.table())
-        return DONE
+        return streams.reply(self.json, report.to_json, report.table)
 
 
 @dataclass(frozen=True)
@@ -249,12 +233,9 @@ def _forecast(experiment: "Experiment", as_json: bool) -> int:
     from jaxbandit.lab.experiments import forecast
 
     forecasts = forecast.forecast(experiment)
-    if as_json:
-        about = {"schema": 1, "name": experiment.name, "kind": experiment.kind}
-        streams.document({**about, "cells": [each.summary() for each in forecasts]})
-    else:
-        print(forecast.table(forecasts))
-    return DONE
+    about = {"schema": 1, "name": experiment.name, "kind": experiment.kind}
+    cells = [each.summary() for each in forecasts]
+    return streams.reply(as_json, lambda: {**about, "cells": cells}, lambda: forecast.table(forecasts))
 
 
 def _draw(results: "Sequence[Result]", out: Path, quiet: bool) -> int:

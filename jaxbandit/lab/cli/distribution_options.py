@@ -80,14 +80,9 @@ class Merge:
 
     def __call__(self) -> int:
         """Merge."""
+        from jaxbandit.lab.experiments.directory import summary_of
         from jaxbandit.lab.experiments.merging import merge
         from jaxbandit.running.results.report import table
-        from jaxbandit.running.results.saving import summary
 
         experiment, results = merge(self.directories, self.out, mixed=self.mixed, imports=self.import_)
-        if self.json:
-            about = (experiment.name, results[0].kind, experiment.seed, experiment.precision)
-            streams.document(summary(*about, results))
-        else:
-            print(table(results))
-        return DONE
+        return streams.reply(self.json, lambda: summary_of(experiment, results), lambda: table(results))

@@ -71,7 +71,7 @@ class Evaluate:
     def __call__(self) -> int:
         """Evaluate, and print the result."""
         from jaxbandit.decide.logs.evaluate import evaluate
-        from jaxbandit.decide.logs.forms import FEATURES
+        from jaxbandit.decide.logs.formats import FEATURES
         from jaxbandit.decide.logs.read_log import read_log
         from jaxbandit.support.refusals import refuse
 
@@ -103,15 +103,7 @@ class Evaluate:
             result = evaluate(
                 log, policies, largest_weight=self.largest_weight, clip=self.clip, confidence=self.confidence
             )
-            if self.html is not None:
-                from jaxbandit.lab.report import evaluations
-                from jaxbandit.lab.report.write import write_page
-
-                write_page(evaluations.page_of(result, self.log.stem), self.html)
-        if self.json:
-            streams.document(result.to_json())
-        else:
-            print(result)
+            streams.answer(result, self.log.stem, json=self.json, html=self.html)
         return DONE
 
 
@@ -140,22 +132,18 @@ def _columns(path: Path, names: list[str], log: "Log") -> Any:
     import numpy as np
 
     from jaxbandit.decide.logs.arms import actions_of
-    from jaxbandit.decide.logs.log import SUM
-    from jaxbandit.support.columns import numbers, read_columns
+    from jaxbandit.decide.logs.log import check_chances
+    from jaxbandit.support.columns import read_columns
     from jaxbandit.support.refusals import refuse
 
-    num_arms = log.num_arms
-    if len(names) not in (1, num_arms):
+    if len(names) not in (1, log.num_arms):
         refuse(f"{WHERE} column:{','.join(names)}", f" names {len(names)} columns, must name 1, with the arm that the "
-               f"policy takes, or {num_arms}, with the probability of each arm")  # fmt: skip
+               f"policy takes, or {log.num_arms}, with the probability of each arm")  # fmt: skip
     table = read_columns(str(path), path, names)
     if len(names) == 1:
-        return np.eye(num_arms)[actions_of(WHERE, table.cells[names[0]], table.place(names[0]), log.arms, None)[1]]
-    found = np.stack([numbers(table.cells[name], table.place(name), "a number") for name in names], axis=1)
-    total = found.sum(axis=1)
-    if (odd := ~(np.abs(total - 1) <= SUM)).any():
-        row = int(np.argmax(odd))
-        refuse(table.place(", ".join(names))(row), f" sum to {total[row]:.8g}, must sum to 1")
+        return np.eye(log.num_arms)[actions_of(WHERE, table.cells[names[0]], table.place(names[0]), log.arms, None)[1]]
+    found = np.stack([table.numbers(name, "a number") for name in names], axis=1)
+    check_chances(found, None, table.place(", ".join(names)))
     return found
 
 

@@ -134,12 +134,12 @@ def _python(group: str, entry: Entry, parameters: Mapping[str, Parameter]) -> st
         for name, p in parameters.items()
         if p.required
     ]
-    call = f"{entry.attribute}({', '.join(arguments)})"
-    if references.is_reference(entry.name):
-        lines = [f"from {entry.module} import {entry.attribute}"]
-    else:
-        lines, call = [], f"jb.{call}"
-    lines.append(f"{'environment' if group == 'environment' else 'algorithm'} = {call}")
+    lines, call = [f"from {entry.module} import {entry.attribute}"], entry.attribute
+    what = "environment" if group == "environment" else "algorithm"
+    if not references.is_reference(entry.name):
+        lines, call = [], f"jb.{what}s.{call}"
+    line = f"{what} = {call}({', '.join(arguments)})"
+    lines.append(line if len(line) < WIDTH - 1 else f"{what} = {call}(\n    {', '.join(arguments)}\n)")
     return "\n".join([*lines, *([PLAYED[entry.kind]] if group == "algorithm" else [])])
 
 

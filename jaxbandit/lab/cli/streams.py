@@ -6,15 +6,22 @@ not by an exception in the middle of the work.
 """
 
 import contextlib
+import dataclasses
 import errno
 import io
 import json
 import os
 import sys
-from collections.abc import Iterator
-from typing import Any, TextIO
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TextIO
 
+from jaxbandit.lab.cli.endings import DONE
+from jaxbandit.support import text
 from jaxbandit.support.refusals import reason
+
+if TYPE_CHECKING:
+    from jaxbandit.support.document import Describable
 
 
 class _Descriptor(io.FileIO):
@@ -103,6 +110,36 @@ def output() -> TextIO:
 def document(content: Any) -> None:
     """Print the JSON document of a command."""
     print(json.dumps(content, allow_nan=False), file=output())
+
+
+def reply(as_json: bool, content: Callable[[], Any], shown: Callable[[], str]) -> int:
+    """Print what a command has found, as one JSON document or as text; return the exit status."""
+    if as_json:
+        document(content())
+    else:
+        print(shown())
+    return DONE
+
+
+def remark(experiment: Any) -> None:
+    """Print the warnings and the notes on an experiment on stderr."""
+    from jaxbandit.lab.experiments.truth import notes_of, warnings_of
+
+    for kind, lines in (("warning", warnings_of(experiment)), ("note", notes_of(experiment))):
+        for line in lines:
+            text.say(f"{kind}: {line}")
+
+
+def answer(result: "Describable", title: str, *, json: bool, html: Path | None) -> None:
+    """Print a result as text or as a JSON document, and write its report if a file is named."""
+    if html is not None:
+        from jaxbandit.lab.report.write import write_page
+
+        write_page(dataclasses.replace(result.describe(detail=True), title=title), html)
+    if json:
+        document(result.to_json())
+    else:
+        print(result)
 
 
 def unwritten() -> str:

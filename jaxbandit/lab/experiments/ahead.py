@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from jaxbandit.engine.driver import ahead
 from jaxbandit.engine.layout import compiling
 from jaxbandit.engine.layout.compiled import scopes_of_thread
 from jaxbandit.support import threads
@@ -24,7 +23,12 @@ def compiler() -> Iterator[Callable[[Callable[[], Any]], None]]:
     pool, scopes = ThreadPoolExecutor(1), scopes_of_thread()
 
     def compiled(call: Callable[[], Any]) -> None:
-        with contextlib.suppress(Exception, KeyboardInterrupt), scopes(), compiling.quietly(), ahead.only_compiling():
+        with (
+            contextlib.suppress(Exception, KeyboardInterrupt),
+            scopes(),
+            compiling.quietly(),
+            compiling.only_compiling(),
+        ):
             call()
 
     def compile(call: Callable[[], Any]) -> None:

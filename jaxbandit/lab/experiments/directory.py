@@ -20,7 +20,7 @@ from jaxbandit.lab.specs.arguments import plain
 from jaxbandit.lab.specs.spec import Cell, Experiment
 from jaxbandit.running.results.base import Result
 from jaxbandit.running.results.loading import load_cell
-from jaxbandit.running.results.saving import PROVENANCE
+from jaxbandit.running.results.saving import PROVENANCE, summary
 from jaxbandit.support import reading
 from jaxbandit.support.refusals import BadInput, Unfinished, reason, refuse, show, unwritable
 
@@ -76,6 +76,27 @@ def claim(out: Path, experiment: Experiment, *, grows: bool = True) -> tuple[lis
     except OSError as error:
         unwritable(str(out), error, "give another --out")
     return numbers, found
+
+
+def summary_of(experiment: Experiment, results: Sequence[Result]) -> dict[str, Any]:
+    """Return the summary of an experiment, which `summary.json` holds and `--json` prints."""
+    return summary(experiment.name, results[0].kind, experiment.seed, experiment.precision, results)
+
+
+@contextlib.contextmanager
+def one_line(*places: Path | str | None) -> Iterator[None]:
+    """Raise a ValueError that names one of these places, because a file there is damaged, as BadInput of one line.
+
+    Without places, every ValueError is meant.
+    """
+    try:
+        yield
+    except BadInput:
+        raise
+    except ValueError as error:
+        if places and not any(place and str(place) in str(error) for place in places):
+            raise
+        raise BadInput(" ".join(str(error).split())) from None
 
 
 def label(cell: Cell) -> dict[str, Any]:
@@ -181,10 +202,8 @@ def _finished(out: Path, cells: Sequence[Cell], numbers: Sequence[int], runs: in
     versions = identity.surroundings(jax.default_backend())
     finished = {}
     for cell, number in zip(cells, numbers, strict=True):
-        try:
+        with one_line():
             result = load_cell(out, number)
-        except ValueError as error:
-            raise BadInput(str(error)) from None
         if result is None:
             continue
         where = f"{out}: cell-{number:03d}"

@@ -15,6 +15,7 @@ from typing import Any
 from jaxbandit.engine.driver import parts
 from jaxbandit.engine.driver.execution import DEFAULT, Execution
 from jaxbandit.engine.layout import compiling
+from jaxbandit.engine.storage import json_files
 from jaxbandit.engine.storage.checkpoint import Finished
 from jaxbandit.lab.experiments import ahead, beginning, directory, forecast, playing, tasks
 from jaxbandit.lab.experiments.truth import seeks_best_arm, truth_of
@@ -25,8 +26,8 @@ from jaxbandit.running.distribution.division import Share
 from jaxbandit.running.distribution.executors import Crew
 from jaxbandit.running.progress import progress_bar
 from jaxbandit.running.results.base import Result
-from jaxbandit.running.results.saving import cell_paths, save_cell, write_summary
-from jaxbandit.support.refusals import BadInput, refuse, resumable
+from jaxbandit.running.results.saving import cell_paths, save_cell
+from jaxbandit.support.refusals import refuse, resumable
 
 SHOWN = Execution(progress=True)
 
@@ -90,8 +91,7 @@ def run_experiment(
                     failures.judge([done[cell.index]], max_failed)
         results = [done[cell.index] for cell in cells]
         if out is not None:
-            about = (experiment.name, results[0].kind, experiment.seed, experiment.precision)
-            write_summary(out, *about, results)
+            json_files.write_json(out / "summary.json", directory.summary_of(experiment, results))
             directory.tidy(out)
     return results
 
@@ -112,7 +112,7 @@ class Job:
         self._truths: dict[tuple[str, bool], dict[str, Any]] = {}
         self.shares: dict[int, Share] = {}
         for cell in experiment.cells():
-            before = self._before(cell)
+            before = done.get(cell.index)
             if before is None or before.runs < experiment.runs:
                 first = before.runs if before is not None and _kept(before) else 0
                 what = f"{experiment.name}: {cell.instance.name}/{cell.algorithm.name}"
@@ -146,7 +146,7 @@ class Job:
 
     def join(self, cell: Cell, some: Sequence[parts.Part], mixed: bool = False) -> Result:
         """Store the result of a cell's parts, including its first runs if they were finished before."""
-        before = self._before(cell)
+        before = self.done.get(cell.index)
         if before is not None and self.shares[cell.index].first:
             some = [division.earlier(before), *some]
         some = parts.in_order(some, self.shares[cell.index].what)
@@ -155,17 +155,9 @@ class Job:
 
     def _at_once(self, cell: Cell) -> Result:
         """Play or resume a cell that is not divided into parts."""
-        execution = self._saved(cell)
-        checkpoint, stored = execution.directory, self._file(cell)
-        options = {"execution": execution, "finished": self._finished(cell)}
-        try:
+        options = {"execution": self._saved(cell), "finished": self._finished(cell)}
+        with directory.one_line(self._place("checkpoint", cell), self._file(cell)):
             return self._stored(cell, playing.play(self.experiment, cell, self._truth(cell), **options))
-        except BadInput:
-            raise
-        except ValueError as error:
-            if checkpoint is not None and (str(checkpoint) in str(error) or stored in str(error)):
-                raise BadInput(" ".join(str(error).split())) from None  # a file is damaged or belongs to another cell
-            raise
 
     def _stored(self, cell: Cell, result: Result) -> Result:
         if self.out is not None:
@@ -178,12 +170,9 @@ class Job:
         """Return the execution that saves the state of a cell in the directory of the results."""
         return self.execution._replace(directory=self._place("checkpoint", cell))
 
-    def _before(self, cell: Cell) -> Result | None:
-        return self.done.get(cell.index)
-
     def _finished(self, cell: Cell) -> Finished | None:
         """Return the runs of a cell that an earlier call has finished; None if all are played again."""
-        before = self._before(cell)
+        before = self.done.get(cell.index)
         return Finished(self._file(cell), before.identity, before.arrays) if before and _kept(before) else None
 
     def _file(self, cell: Cell) -> str:

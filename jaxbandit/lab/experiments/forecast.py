@@ -27,13 +27,7 @@ ENOUGH_RUNS = 1000  # or half of the runs, if that is fewer
 
 
 def check_size(experiment: Experiment, out: Path | None, cells: Sequence[Cell] | None = None) -> None:
-    """Raise BadInput if the results of an experiment need more memory or disk than there is.
-
-    Args:
-      experiment: the experiment.
-      out: directory in which they are stored, or None.
-      cells: the cells that are played; default: all.
-    """
+    """Raise BadInput if the results of these cells, by default all, need more memory or disk than there is."""
     cells = list(experiment.cells()) if cells is None else cells
     remedy = "per_run = false keeps only means, or ask" if experiment.kind == "simulate" else "ask"
     sizes.check(
@@ -112,21 +106,14 @@ class _Watch:
 
 
 def forecast(experiment: Experiment, *, workers: int | None = None) -> list[Forecast]:
-    """Estimate what each cell of an experiment would take on this machine.
+    """Estimate what each cell of an experiment would take on this machine, in the order of `experiment.cells()`.
 
     Cells that share a compiled program share its calibration: the cell is played for about a second and what it
     computed is thrown away. For a fixed horizon, the estimate is the number of run-steps divided by the measured speed.
     For runs that stop by their own rule, it is the number of all runs times the time so far, divided by the number of
-    runs that have ended. This is right on average for exponential stopping times, and up to twice too much if all runs
-    stop after a similar number of rounds. It is given once half of the runs, or 1,000 of them, have ended within five
-    seconds. Otherwise, only the time that it takes if every run reaches `max_rounds` is given.
-
-    Args:
-      experiment: what `spec.load` returns.
-      workers: threads, as for `run`.
-
-    Returns:
-      A Forecast a cell, in the order of `experiment.cells()`.
+    runs that have ended, once half of the runs, or 1,000 of them, have ended within five seconds: right on average for
+    exponential stopping times, and up to twice too much if all stop after a similar number of rounds. Otherwise, only
+    the time if every run reaches `max_rounds` is given.
 
     Raises:
       BadInput: the results would not fit into the memory, or a cell breaks its contract.
@@ -139,7 +126,7 @@ def forecast(experiment: Experiment, *, workers: int | None = None) -> list[Fore
 def _of_cell(experiment: Experiment, cell: Cell, known: dict[Any, _Watch], workers: int | None) -> Forecast:
     stops = experiment.kind == "identify"
     rounds = experiment.most_rounds(cell) if stops else experiment.horizon
-    make, arguments = playing.program(cell)
+    make, arguments = playing.program(cell, experiment.replan_late)
     leaves, structure = jax.tree.flatten(arguments)
     # The time until a rule stops depends on the instance's values too, not on the program alone.
     own = cell.index if stops else None

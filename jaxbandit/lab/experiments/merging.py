@@ -17,8 +17,8 @@ from jaxbandit.lab.specs import spec
 from jaxbandit.lab.specs.spec import Cell, Experiment
 from jaxbandit.running import failures
 from jaxbandit.running.distribution import division, hosts, tasks
-from jaxbandit.running.results.saving import PROVENANCE, write_summary
-from jaxbandit.support.refusals import BadInput, refuse, wrong
+from jaxbandit.running.results.saving import PROVENANCE
+from jaxbandit.support.refusals import refuse, wrong
 
 
 def numbered(text: str) -> tuple[int, int]:
@@ -62,10 +62,8 @@ def run_part(experiment: Experiment, out: Path, part: tuple[int, int], *, worker
                 state = folder / f"state-{first:010d}-{end:010d}"
                 execution = Execution(workers=workers, progress=advance, directory=state)
                 runs = {"first_run": first, "num_runs": end - first}
-                try:
+                with directory.one_line():
                     record = playing.record_of(experiment, cell, **runs, execution=execution)
-                except ValueError as error:
-                    raise BadInput(" ".join(str(error).split())) from None
                 storage.write_bytes(path, parts.encoded(parts.part_of(record, first)))
                 shutil.rmtree(state, ignore_errors=True)
     return [f"part {place}/{number} is in {out}; `jaxbandit merge {out}` joins all {number} once they are there"]
@@ -114,8 +112,7 @@ def merge(
                 done[cell.index] = job.join(cell, stored[cell.index], mixed)
             failures.judge([done[cell.index]], max_failed)
         results = [done[cell.index] for cell in experiment.cells()]
-        about = (experiment.name, results[0].kind, experiment.seed, experiment.precision)
-        write_summary(out, *about, results)
+        json_files.write_json(out / "summary.json", directory.summary_of(experiment, results))
         directory.tidy(out)
     return experiment, results
 
@@ -148,10 +145,8 @@ def _parts(experiment: Experiment, cell: Cell, places: Sequence[Path]) -> list[P
         if label in known:
             folder = place / division.FOLDER / f"{known.index(label):03d}"
             stored += [division.read(folder, *runs) for runs in division.found(folder)]
-    try:
+    with directory.one_line():
         return parts.in_order(stored, f"{experiment.name}: {cell.instance.name}/{cell.algorithm.name}")
-    except ValueError as error:
-        raise BadInput(str(error)) from None
 
 
 def _judge(share: division.Share, some: Sequence[Part], mixed: bool) -> None:

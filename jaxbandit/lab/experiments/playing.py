@@ -12,11 +12,10 @@ from typing import Any
 import numpy as np
 
 from jaxbandit.base.contract import Algorithm, Environment
-from jaxbandit.engine.driver.horizon import Record, simulate_cell
 from jaxbandit.engine.driver.identify import Identified, identify_cell
+from jaxbandit.engine.driver.simulate import Record, simulate_cell
 from jaxbandit.engine.layout import compiling
-from jaxbandit.engine.rounds.contexts import ignored
-from jaxbandit.engine.rounds.fit import misfit
+from jaxbandit.engine.rounds.fit import marks_of
 from jaxbandit.engine.rounds.single import Make
 from jaxbandit.engine.rounds.step import ContractError
 from jaxbandit.lab.experiments.truth import cautions, guarantee, notes
@@ -51,17 +50,17 @@ def record_of(experiment: Experiment, cell: Cell, **options: Any) -> Record | Id
         "num_runs": experiment.runs,
         "seed": experiment.seed,
         "precision": experiment.precision,
-        "any_rewards": experiment.any_rewards,
+        "any_rewards": "rewards" in experiment.allow,
     }
     try:
         with compiling.named(f"{cell.algorithm.name} on {cell.instance.name}"):
             if experiment.kind == "identify":
                 given["max_rounds"] = experiment.most_rounds(cell)
                 return identify_cell(*program(cell), **{**given, **options})
-            for name in ("horizon", "checkpoints", "per_run", "hindsight", "replan_late"):
-                given[name] = getattr(experiment, name)
+            given |= {name: getattr(experiment, name) for name in ("horizon", "checkpoints", "hindsight")}
+            given["keep"] = ("runs",) if experiment.per_run else ()
             given["metrics"] = metrics.by_name(experiment.metrics)
-            return simulate_cell(*program(cell), **{**given, **options})
+            return simulate_cell(*program(cell, experiment.replan_late), **{**given, **options})
     except ContractError as error:
         raise BadInput(f"{cell.instance.name}/{cell.algorithm.name}: {' '.join(str(error).split())}") from None
 
@@ -88,20 +87,22 @@ def _labels(experiment: Experiment, cell: Cell) -> dict[str, Any]:
         "params": {name: plain(value) for name, value in cell.params.items()},
         "seed": experiment.seed,
         "precision": experiment.precision,
-        "any_rewards": experiment.any_rewards and bool(misfit(cell.build().rewards, cell.instance.build().rewards)),
-        "any_context": experiment.any_context and bool(ignored(cell.build(), cell.instance.build())),
+        **({} if not experiment.allow else marks_of(cell.build(), cell.instance.build(), experiment.allow)),
     }
 
 
-def program(cell: Cell) -> tuple[Make, PyTree]:
-    """Return the `make` function shared by all cells of one static structure, and this cell's traced arguments."""
+def program(cell: Cell, late: int = 0) -> tuple[Make, PyTree]:
+    """Return the `make` function shared by all cells of one static structure, and this cell's traced arguments.
+
+    A plan of the algorithm may be `late` rounds late.
+    """
     algorithm, environment = cell.algorithm.entry, cell.instance.entry
     fixed, moving = _split(algorithm, cell.arguments)
     fixed_world, moving_world = _split(environment, cell.instance.arguments)
     factories = algorithm.factory(), environment.factory()  # these change if a module is reloaded
     still = tuple(fixed.items()), tuple(fixed_world.items())
     with _making:  # two threads that ask at once must get the same function
-        make = _make(factories, algorithm, environment, *still, bool(moving_world))
+        make = _make(factories, algorithm, environment, *still, bool(moving_world), late)
     return make, {"algorithm": _arrays(moving), "environment": _arrays(moving_world)}
 
 
@@ -111,13 +112,15 @@ _making = threading.Lock()
 # The engine compiles once per `make` object and shapes, so an equal structure must get the same object again.
 @functools.lru_cache(maxsize=64)
 def _make(
-    factories: tuple, algorithm: Entry, environment: Entry, fixed: tuple, fixed_world: tuple, moves: bool
+    factories: tuple, algorithm: Entry, environment: Entry, fixed: tuple, fixed_world: tuple, moves: bool, late: int
 ) -> Make:
     still = None if moves else environment.build(dict(fixed_world))  # built once instead of in every trace
 
     def make(arguments: PyTree) -> tuple[Algorithm, Environment]:
         world = still or environment.build(dict(fixed_world) | arguments["environment"])
-        return algorithm.build(dict(fixed) | arguments["algorithm"]), world
+        rule = algorithm.build(dict(fixed) | arguments["algorithm"])
+        replan = rule.replan and rule.replan._replace(late=late or rule.replan.late)
+        return rule._replace(replan=replan), world
 
     return make
 

@@ -3,13 +3,13 @@
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
-from jaxbandit.engine.driver.execution import DEFAULT, Execution
+from jaxbandit.engine.driver.execution import DEFAULT, Execution, verb
 from jaxbandit.lab.specs import spec as specs
-from jaxbandit.running.results.base import ResultSet
+from jaxbandit.running.results.base import Result, ResultSet
 
 
+@verb
 def run(
     spec: str | Path,
     out: str | Path | None = None,
@@ -21,11 +21,8 @@ def run(
     overrides: Sequence[str] = (),
     imports: bool = True,
     max_failed: float | None = None,
-    progress: bool | None = None,
-    workers: int | None = None,
-    executor: Any = None,
     execution: Execution = DEFAULT,
-) -> ResultSet:
+) -> ResultSet[Result]:
     """Run an experiment from a TOML file, or the part of it that a directory still lacks.
 
     Args:
@@ -41,11 +38,7 @@ def run(
       imports: whether a `type` may name a factory outside the package. Importing its module executes it.
       max_failed: fraction of a cell's runs that may fail, in [0, 1], instead of the value in the file. If more fail,
         an error is raised.
-      progress: whether to show a progress bar on stderr. Default: only on a terminal.
-      workers: number of threads; with an executor, the number of threads of each task. It does not affect the results.
-      executor: a PEP 3148 executor on whose workers the runs are played. It does not affect the results. See
-        docs/cluster.md.
-      execution: an `Execution`, with all that can be chosen about how the runs are played.
+      execution: how the runs are played, without an effect on the results; see `Execution`.
 
     Returns:
       A ResultSet with one Result per cell.
@@ -60,6 +53,5 @@ def run(
     experiment = specs.load(spec, overrides, imports=imports, quick=quick, **given)
     for line in warnings_of(experiment):
         warnings.warn(line, stacklevel=2)
-    execution = execution.updated(progress=progress, workers=workers, executor=executor)
     results = run_experiment(experiment, None if out is None else Path(out), max_failed=max_failed, execution=execution)
     return ResultSet(experiment.name, tuple(results), experiment.to_toml())

@@ -32,13 +32,14 @@ def search(train: str, spec: SearchSpec, out: Path, executor: Any = None) -> Tun
       KeyboardInterrupt: the search was interrupted. Scores are kept in the directory.
     """
     function = references.resolve("train", train).factory()
-    places = {"directory": out, "executor": executor}
+    options = spec.options
+    options["execution"] = options["execution"]._replace(directory=out, executor=executor)
     if spec.space is not None:
         laws = {name: _law(spec, name, *law) for name, law in spec.space.items()}
-        result = propose(function, laws, spec.propose or "tpe", **places, **spec.options)
+        result = propose(function, laws, spec.propose or "tpe", **options)
     else:
         space = _space(spec)
-        result = tune(function, space, spec.build(len(next(iter(space.values())))), **places, **spec.options)
+        result = tune(function, space, spec.build(len(next(iter(space.values())))), **options)
     result.save(out)
     return result
 

@@ -1,9 +1,8 @@
 """FIESTA's rule for a fixed confidence (Moss, Moore, Leslie, Rayson, ACL 2019), for its reproduction and for audits.
 
-The mean of each arm has a Student posterior, and the run stops when one arm is the best with posterior probability at
-least 1 - delta. This does not bound the error probability, because the stopping rule is evaluated after every pull and
-because scores are not Gaussian. The guarantee is therefore not proved, and the rule is not among the algorithms of the
-library. A TOML file refers to it as "jaxbandit.lab.papers.bayes_stop:bayes_stop".
+A run stops when one arm is the best with posterior probability at least 1 - delta. This does not bound the error
+probability, because the rule is evaluated after every pull and scores are not Gaussian; so the rule is not among the
+algorithms of the library. A TOML file refers to it as "jaxbandit.lab.papers.bayes_stop:bayes_stop".
 """
 
 import math
@@ -45,18 +44,17 @@ def bayes_stop(
 ) -> Algorithm:
     """Return FIESTA's rule, which stops when an arm is the best with posterior probability at least 1 - delta.
 
-    After n pulls with empirical mean m and variance v (with divisor n), the posterior of an arm's mean is that of
-    m + sqrt(v / (n - 2)) t, where t has Student's distribution with n - 2 degrees of freedom. The probability that an
-    arm is the best is computed by quadrature, whereas the authors' code estimates it from 100,000 draws for each arm.
-    With fewer draws it would stop earlier, because the largest of several noisy estimates is biased upward.
+    After n pulls with empirical mean m and variance v (with divisor n), the posterior of an arm's mean is that of m +
+    sqrt(v / (n - 2)) t, where t has Student's distribution with n - 2 degrees of freedom. The probability that an arm
+    is the best is computed by quadrature, whereas the authors' code estimates it from 100,000 draws for each arm.
 
     The guarantee of an error probability of at most delta is not proved.
 
     Args:
       num_arms: number of arms, >= 2, static.
-      sampling: "top_two" pulls the best arm of a draw from the posterior or, with probability 1/2, the best arm of
-        the first further draw in which another arm is the best. "uniform" pulls every arm once per round, as in the
-        paper, and evaluates the stopping rule after each round. Static.
+      sampling: "top_two" pulls the best arm of a draw from the posterior or, with probability 1/2, the best arm of the
+        first further draw in which another arm is the best. "uniform" pulls every arm once per round, as in the paper,
+        and evaluates the stopping rule after each round. Static.
       delta: 1 minus the posterior probability, in (0, 1/2), traced.
 
     Returns:
@@ -133,12 +131,9 @@ def bayes_stop(
 def probability_best(state: BayesStopState) -> Array:
     """Return the posterior probability that the arm with the largest empirical mean is the best, float[].
 
-    The probability of any other arm is at most 1/2, because the posterior of a difference of means is symmetric about
-    the difference of the empirical means. The probability is the integral of the density of this arm times the
-    distribution functions of all other arms, computed with the trapezoidal rule.
-
-    Args:
-      state: state of the rule, with at least 3 pulls of each arm.
+    That of any other arm is at most 1/2, because the posterior of a difference of means is symmetric. It is the
+    integral of the density of this arm times the distribution functions of all others, by the trapezoidal rule; each
+    arm has at least 3 pulls.
     """
     freedom, scale = _posterior(state)
     best = argmax(state.means)

@@ -52,14 +52,11 @@ class Sample(NamedTuple):
 def sample(what: str, quantity: Quantity, results: Sequence[Result]) -> Sample:
     """Return the value of a quantity of a cell in each run, or of the difference or ratio of two cells.
 
-    A cell is one algorithm on one instance.
-
     Args:
-      what: one of MEANS, such as "regret", "hindsight" (regret in hindsight), "samples", "pulls" of an arm, or "share"
-        (the fraction of the run's samples that are pulls of the arm).
-      quantity: the cell or the two cells. For a ratio of two means, the values are the ratio plus the linearized
-        contribution of each run (delta method), so that their mean is the ratio and their spread gives its standard
-        error.
+      what: one of MEANS: "regret", "hindsight" (regret in hindsight), "samples", "pulls" of an arm, "share" (the
+        fraction of the run's samples that are pulls of the arm) and others.
+      quantity: the cell or the two cells. A ratio has a mean that is the ratio of means and a spread that gives its
+        standard error (delta method).
       results: a ResultSet.
     """
     first = of(what, cell(results, quantity), quantity.arm, quantity.at)
@@ -102,14 +99,8 @@ def cell(results: Sequence[Result], quantity: Quantity) -> RegretResult | Stoppi
 def difference(left: Sample, factor: float, right: Sample | float, confidence: float) -> intervals.Interval | None:
     """Return the interval of mean(left) - factor mean(right), or None if there are fewer than two pairs of runs.
 
-    Run r of every cell uses the random draws of (seed, r), so that the differences are independent over r. The interval
-    is Student's, and for errors, whose differences are mostly 0, `bounded_mean`.
-
-    Args:
-      left: values of the first quantity.
-      factor: factor of the second quantity, > 0.
-      right: values of the second quantity, or a constant.
-      confidence: confidence of the interval.
+    Runs of equal number have the same random draws, so that the differences are independent. The interval is Student's,
+    and for errors, whose differences are mostly 0, `bounded_mean`. `right` may be a constant; factor > 0.
     """
     if not isinstance(right, Sample):
         right = Sample(np.full(len(left.values), float(right)), limits=(float(right), float(right)))
@@ -135,14 +126,10 @@ def of(
     at: int | float | None = None,
     round_kind: str | None = None,
 ) -> Sample:
-    """Return the value of a quantity of one cell in each run.
+    """Return the value of a quantity of one cell in each run: one of MEANS or "error".
 
-    Args:
-      what: the quantity, one of MEANS or "error".
-      result: the result of the cell.
-      arm: the arm of "pulls" and "share", from 0.
-      at: checkpoint or fraction of the horizon, as in `Quantity`.
-      round_kind: the kind of rounds whose fraction "kind" is.
+    `arm`, from 0, is that of "pulls" and "share", `at` a checkpoint or fraction of the horizon as in `Quantity`, and
+    `round_kind` the kind of rounds whose fraction "kind" is.
     """
     if isinstance(result, StoppingResult):
         return stopping(what, result, arm)
@@ -157,7 +144,7 @@ def of(
 
 
 def stopping(what: str, result: StoppingResult, arm: int | None = None) -> Sample:
-    """Return the value of a quantity in each run of a cell whose runs stop; the arguments are those of `of`.
+    """Return the value of a quantity in each run of a cell whose runs stop.
 
     If some runs have no stopping time, no values are returned, because a mean over the others would be biased.
     """

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from jaxbandit.engine.driver.execution import Execution
+from jaxbandit.engine.driver.execution import Execution, verb
 from jaxbandit.engine.storage import directories, json_files
 from jaxbandit.engine.storage import files as storage
 from jaxbandit.lab.experiments.experiment import SHOWN
@@ -51,6 +51,7 @@ def papers() -> dict[str, str]:
     return {name: source.about(path) for name, path in source.embedded().items() if "paper" in source.read(path)}
 
 
+@verb
 def reproduce(
     paper: str,
     figure: str | None = None,
@@ -61,9 +62,6 @@ def reproduce(
     out: str | Path | None = None,
     data_directory: str | Path | None = None,
     max_failed: float = 0.0,
-    progress: bool | None = None,
-    workers: int | None = None,
-    executor: Any = None,
     execution: Execution = SHOWN,
 ) -> Reproduction:
     """Run a paper's experiments, or the part that `out` still lacks, and compare the results with its numbers.
@@ -88,11 +86,8 @@ def reproduce(
         the report states.
       max_failed: fraction of a cell's runs that may fail, in [0, 1]. If more fail, an error is raised, but the cells
         are kept.
-      progress: whether to show a progress bar on stderr, if it is a terminal.
-      workers: number of threads. Default: the number of cores. It does not affect the results.
-      executor: a PEP 3148 executor on whose workers the runs are played. It does not affect the results. See
-        docs/cluster.md.
-      execution: an `Execution`, with all that can be chosen about how the runs are played.
+      execution: how the runs are played, without an effect on the results; see `Execution`. Default: with a progress
+        bar on a terminal, and elsewhere a line every ten seconds, as with `Execution(progress=True)`.
 
     Returns:
       A Reproduction with `summary` (what `--json` prints), `table()` and `figures`. `out` then also holds
@@ -126,7 +121,6 @@ def reproduce(
     run, shown = figure_experiments.experiments(known, target, quick=quick, runs=runs) if wanted else ([], [])
     with resumable(directory, "out"), _claimed(directory, paper):
         tables = computed.evaluate(data, about, directory, sizes)
-        execution = execution.updated(progress=progress, workers=workers, executor=executor)
         options = {"max_failed": max_failed, "execution": execution}
         results = _run(data, run, source, directory, about.get("at_once", 1), options)
         content = assessment.assess(results, about, shown) if run else assessment.without_cells(data, about)

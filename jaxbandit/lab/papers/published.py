@@ -47,10 +47,6 @@ def numbers(entries: Sequence[Table], results: ResultSet) -> list[Json]:
     whose sum is the number of samples. The quantity is "samples" (default) or "error". For a fixed `horizon`, it is
     "regret" or "hindsight" at the end of the horizon, or "kind", the fraction of the rounds of the kind `round`; such a
     number is compared only with runs of the same horizon.
-
-    Args:
-      entries: the published numbers of the paper.
-      results: our results.
     """
     cells = {(r.instance, r.algorithm): r for r in results}
     single = []
@@ -113,12 +109,8 @@ def _all_equal(number: Table, result: RegretResult | StoppingResult) -> Json:
 def decide(value: float, low: float, high: float, *, slack: float = 0.0, wide: float = WIDE) -> str:
     """Return the verdict on a published value, "agrees", "disagrees" or "undecided".
 
-    Args:
-      value: the published value.
-      low: lower end of the prediction interval.
-      high: upper end of the prediction interval.
-      slack: distance from the interval that is tolerated.
-      wide: largest half width of the interval with which a value can agree.
+    It disagrees if it is farther than `slack` from the prediction interval [low, high], and can agree only if half the
+    width of the interval is at most `wide`.
     """
     if value < low - slack or value > high + slack:
         return "disagrees"
@@ -126,14 +118,7 @@ def decide(value: float, low: float, high: float, *, slack: float = 0.0, wide: f
 
 
 def predicted_rate(hits: int, runs: int, more: int, confidence: float) -> tuple[float, float]:
-    """Return the prediction interval for the rate of an event in further runs (Thatcher 1964).
-
-    Args:
-      hits: number of our runs with the event.
-      runs: number of our runs.
-      more: number of further runs.
-      confidence: confidence of the interval.
-    """
+    """Return the prediction interval for the rate in `more` further runs, after `hits` of `runs` (Thatcher 1964)."""
     further = np.arange(more + 1)
     law = stats.hypergeom(runs + more, hits + further, more)  # the distribution of their hits, given the total of both
     tails = np.minimum(law.cdf(further), law.sf(further - 1))
@@ -166,10 +151,8 @@ def predicted_mean(values: np.ndarray, runs: int, confidence: float, cv: float =
 def judge_together(claims: Sequence[Table], entries: Sequence[Table], judged: Sequence[Table]) -> list[Json]:
     """Return the claims that published means equal ours, with checks and verdicts, if their numbers were checked.
 
-    Args:
-      claims: tables [[paper.near]], which name the numbers by their source: `published`.
-      entries: all published numbers of the paper.
-      judged: the numbers of the cells that were run, as `judge` returns them.
+    `claims` are tables [[paper.near]], which name the numbers by their source: `published`. `entries` are all published
+    numbers of the paper, and `judged` those of the cells that were run, as `judge` returns them.
     """
     judged_claims = []
     for claim in claims:
@@ -178,12 +161,8 @@ def judge_together(claims: Sequence[Table], entries: Sequence[Table], judged: Se
         if known:
             part = len(known) < sum(entry["source"] == claim["published"] for entry in entries)
             checks = [{"statement": _statement(n), "verdict": n["verdict"]} for n in known]
-            outcome = {
-                "quantity": "samples",
-                "checks": checks,
-                "verdict": verdict.together([n["verdict"] for n in known]),
-            }
-            judged_claims.append({**claim, **({"in_part": True} if part else {}), **outcome})
+            own = {**claim, **({"in_part": True} if part else {}), "quantity": "samples"}
+            judged_claims.append(verdict.conclusion(own, checks))
     return judged_claims
 
 

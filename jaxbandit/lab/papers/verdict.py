@@ -9,7 +9,7 @@ of two checks, left > (1 - margin) right and left < (1 + margin) right, which is
 """
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -156,14 +156,15 @@ def judge(
             raise BadInput(f"claim {claim['id']}: quantity = {claim['quantity']!r}, must be one of {', '.join(known)}")
     claims = [claim for claim in claims if _measured(claim, results)]
     level = intervals.bonferroni(confidence, num_intervals(claims) + others)
-    judged = []
-    for claim in claims:
-        if origins.is_quoted(claim):
-            judged.append(claim | {"checks": []})
-            continue
-        checks = [_judge(check, claim, results, level) for check in checks_of(claim)]
-        judged.append({**claim, "checks": checks, "verdict": together([c["verdict"] for c in checks])})
-    return judged
+    return [conclusion(claim, (_judge(check, claim, results, level) for check in checks_of(claim))) for claim in claims]
+
+
+def conclusion(claim: Table, checks: Iterable[Table]) -> Json:
+    """Return a claim with its checks and the verdict on it; one that was quoted and not verified has neither."""
+    if origins.is_quoted(claim):
+        return {**claim, "checks": []}
+    checks = list(checks)
+    return {**claim, "checks": checks, "verdict": together([check["verdict"] for check in checks])}
 
 
 def num_intervals(claims: Sequence[Table]) -> int:

@@ -6,19 +6,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
+from jaxbandit.base.contract import Outcome
 from jaxbandit.engine.storage import files as storage
 from jaxbandit.engine.storage.json_files import read_json
 from jaxbandit.lab.auditing.cell import CONSERVATIVE, CONSISTENT, UNDECIDED, VIOLATES, Finding
-from jaxbandit.lab.report import charts, comparisons, parts, provenance
-from jaxbandit.lab.report.charts import Chart, Curve
-from jaxbandit.lab.report.page import Page
+from jaxbandit.lab.report import provenance
+from jaxbandit.lab.report.experiments import error_table, samples_table
 from jaxbandit.running.results import names, report
-from jaxbandit.running.results.base import ResultSet
-from jaxbandit.running.results.stopping import QUANTILES
-from jaxbandit.support import text
-from jaxbandit.support.markup import Html
+from jaxbandit.running.results.base import FAULTS, ResultSet
+from jaxbandit.support.document import Chart, Curve, Document, Notes, Section, Table, is_wide
 from jaxbandit.support.refusals import BadInput
-from jaxbandit.support.types import Table
+from jaxbandit.support.types import Table as Content
 
 AUDIT = "audit.json"
 COLORS = {CONSERVATIVE: 0, VIOLATES: 1, CONSISTENT: 2, UNDECIDED: 3}  # places in the palette of the charts
@@ -31,7 +29,7 @@ class _Cell:
 
     instance: str
     algorithm: str
-    params: Table
+    params: Content
     runs: int
     seed: int
     precision: str
@@ -40,12 +38,13 @@ class _Cell:
     seconds: Mapping[str, float]
     run_steps: int
     warnings: Sequence[str]
-    samples: Table  # empty if no run has a stopping time
-    error: Table  # empty if no run stopped
+    samples: Content  # empty if no run has a stopping time
+    error: Content  # empty if no run stopped
     finding: Finding
     counts: Mapping[str, int]
 
     kind: ClassVar[str] = "identify"
+    faults: ClassVar[Mapping[Outcome, str]] = FAULTS
 
     @property
     def counted(self) -> int:
@@ -69,8 +68,8 @@ class _Cell:
         return self.counts
 
 
-def page_of(directory: Path) -> Page:
-    """Return the page of an audit that has ended.
+def page_of(directory: Path) -> Document:
+    """Return the document of an audit that has ended.
 
     Raises:
       BadInput: audit.json is damaged.
@@ -79,12 +78,12 @@ def page_of(directory: Path) -> Page:
     content = read_json(path, storage.RECOMPUTE)
     try:
         cells = [_cell(content, cell) for cell in content["cells"]]
-        return _page(directory, content["name"], cells)
+        return _document(directory, content["name"], cells)
     except (KeyError, TypeError, AttributeError, IndexError) as error:
         raise BadInput(f"{path}: damaged ({type(error).__name__}: {error}); delete it and run again") from None
 
 
-def _cell(content: Table, cell: Table) -> _Cell:
+def _cell(content: Content, cell: Content) -> _Cell:
     labels = {name: cell[name] for name in ("instance", "algorithm", "params", "runs", "seconds", "run_steps")}
     about = {name: cell.get(name, content[name]) for name in ("seed", "precision", "devices")}
     finding = {name: cell["audit"][name] for name in ("verdict", "low", "high", "delta", "confidence", "runs")}
@@ -100,43 +99,50 @@ def _cell(content: Table, cell: Table) -> _Cell:
     )
 
 
-def _page(directory: Path, name: str, cells: Sequence[_Cell]) -> Page:
+def _document(directory: Path, name: str, cells: Sequence[_Cell]) -> Document:
     verdicts = Counter(cell.finding.verdict for cell in cells)
     counts = ", ".join(f"{verdict}: {verdicts[verdict]:,}" for verdict in COLORS if verdicts[verdict])
     runs = f"{sum(cell.runs for cell in cells):,} runs, seed {cells[0].seed}."
     which = "1 cell" if len(cells) == 1 else f"{len(cells):,} cells"
     about = [f"Audit of stopping rules: {which}, each one algorithm on one instance, {runs}", f"Verdicts: {counts}."]
-    page = Page(name, about)
     named = names.algorithms(cells)
-    page.add("Verdicts", *_verdicts(page, named, cells))
-    page.add("Error rates", _error_rates(named, cells))
-    page.add("Samples", _samples(named, cells))
-    page.add("How runs ended", comparisons.outcomes(cells))
-    provenance.warnings_of(page, cells)
+    head, rows = ("instance", "algorithm"), [(cell.instance, name) for cell, name in zip(cells, named, strict=True)]
+    contents = [
+        {"samples": cell.samples, "error": cell.error, "runs": cell.runs, "outcomes": cell.counts} for cell in cells
+    ]
+    deltas = [cell.promised for cell in cells]
+    note = "Each interval is a confidence sequence for its row alone. "
+    note += "An error is a recommendation whose simple regret exceeds epsilon."
     spec = directory / "spec.toml"
+    text = storage.read_text(spec, f"restore it, or {storage.RECOMPUTE}") if spec.exists() else ""
     shown: Any = tuple(cells)  # they have the attributes of a result that a page reads
-    results = ResultSet(
-        name, shown, storage.read_text(spec, f"restore it, or {storage.RECOMPUTE}") if spec.exists() else ""
-    )
-    page.add("Provenance", *provenance.of_results(results, directory))
-    return page
+    level = f"{100 * cells[0].finding.confidence:g} %"
+    sections = [
+        Section("Verdicts", [_chart(cells, level), _verdicts(named, cells, level)]),
+        Section("Error rates", [error_table(head, rows, contents, deltas, note)]),
+        Section("Samples", [samples_table(head, rows, contents)]),
+        Section("How runs ended", [report.outcome_table(cells)]),
+        provenance.warnings_of(cells),
+        Section("Provenance", provenance.of_results(ResultSet(name, shown, text), directory)),
+    ]
+    return Document(name, [Notes(about), *sections])
 
 
-def _verdicts(page: Page, named: Sequence[str], cells: Sequence[_Cell]) -> list[Html | None]:
+def _verdicts(named: Sequence[str], cells: Sequence[_Cell], level: str) -> Table:
     rows = []
     for number, (name, cell) in enumerate(zip(named, cells, strict=True), 1):
         finding = cell.finding
         errors = f"{cell.errors:,}" + (f" to {cell.errors + cell.unjudged:,}" if cell.unjudged else "")
         bounds = f"[{finding.low:.3g}, {finding.high:.3g}]"
         rows.append((f"{number}", cell.instance, name, cell.promised, errors, f"{cell.runs:,}", bounds, f"{finding}"))
-    level = f"{100 * cells[0].finding.confidence:g} %"
     head = ("cell", "instance", "algorithm", "delta", "errors", "runs", "bounds of the error rate", "verdict")
-    note = f"All bounds hold together with {level} confidence, whenever the audit ends (confidence sequences, shared "
-    note += "among the cells by Bonferroni's inequality)."
+    notes = [
+        f"All bounds hold together with {level} confidence, whenever the audit ends (confidence sequences, shared "
+        "among the cells by Bonferroni's inequality)."
+    ]
     if any(cell.unjudged for cell in cells):
-        note += " A run that did not stop by its rule counts as right in the lower bound and as wrong in the upper one."
-    table = parts.table("Verdict for each cell", head, rows, labels=3, numbers=[0, 3, 4, 5], foot=note)
-    return [page.chart(_chart(cells, level)), table]
+        notes.append("A run that did not stop by its rule counts as right in the lower bound, as wrong in the upper.")
+    return Table(head, rows, (0, 3, 4, 5), labels=3, caption="Verdict for each cell", notes=notes)
 
 
 def _chart(cells: Sequence[_Cell], level: str) -> Chart:
@@ -151,47 +157,6 @@ def _chart(cells: Sequence[_Cell], level: str) -> Chart:
     ends = [-0.5, len(cells) - 0.5]
     curves.append(Curve("delta", None, ends, [1.0, 1.0]))
     title = f"Error rate divided by delta, with bounds that hold together with {level} confidence"
-    wide = charts.is_wide([cell.finding.high / cell.finding.delta for cell in cells])
+    wide = is_wide([cell.finding.high / cell.finding.delta for cell in cells])
     numbers = [f"{number}" for number in range(1, len(cells) + 1)]
     return Chart(title, "cell", "error rate / delta", curves, shape="marks", log_x=None, log_y=wide, names=numbers)
-
-
-def _error_rates(named: Sequence[str], cells: Sequence[_Cell]) -> Html | None:
-    rows = []
-    for name, cell in zip(named, cells, strict=True):
-        error = cell.error
-        if error:
-            of = f"{cell.errors:,} of {error['runs']:,}"
-            interval = f"[{error['low']:.3g}, {error['high']:.3g}]"
-            rows.append((cell.instance, name, of, f"{error['rate']:.3g}", interval, cell.promised))
-    if not rows:
-        return None
-    head = ("instance", "algorithm", "errors", "error rate", "95 % interval", "delta")
-    note = "Rates are over the runs that stopped. Each interval is a confidence sequence for its row alone. "
-    note += "An error is a recommendation whose simple regret exceeds epsilon."
-    return parts.table(
-        "Error rate of each cell beside its delta", head, rows, labels=2, numbers=[2, 3, 4, 5], foot=note
-    )
-
-
-def _samples(named: Sequence[str], cells: Sequence[_Cell]) -> Html | None:
-    rows = []
-    for name, cell in zip(named, cells, strict=True):
-        samples = cell.samples
-        if not samples:
-            continue
-        mean = samples.get("mean", samples.get("restricted_mean"))
-        ends = [samples[end] for end in ("low", "high") if end in samples]
-        shown = text.with_interval(mean, *ends) if ends else text.number(mean)
-        beyond = f"> {samples['max_rounds']:,}" if "max_rounds" in samples else ""
-        limits = [report.ends(samples, f"{q}_low", f"{q}_high", beyond) for q in QUANTILES]
-        shown_quantiles = [f"{samples[q]:,}" if q in samples else beyond for q in QUANTILES]
-        quantiles = [f"{mark} {ends}".strip() for mark, ends in zip(shown_quantiles, limits, strict=True)]
-        censored = f"{cell.counts['max_rounds']:,} of {cell.runs:,}"
-        rows.append((cell.instance, name, "> " * bool(cell.counts["max_rounds"]) + shown, *quantiles, censored))
-    if not rows:
-        return None
-    head = ("instance", "algorithm", "mean [95 %]", *(f"{100 * q:g} %" for q in QUANTILES.values()), "censored")
-    note = "A run that reached max_rounds is censored: quantiles are Kaplan-Meier estimates, and a mean after > is "
-    note += "that of min(samples, max_rounds). The 95 % interval of a quantile is between two of the runs."
-    return parts.table("Samples until a run stops", head, rows, labels=2, numbers=range(2, len(head)), foot=note)

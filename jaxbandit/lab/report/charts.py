@@ -1,87 +1,36 @@
-"""Curves as plain data that report.js draws, with few enough points that the page stays small."""
+"""Charts as plain data that report.js draws, and the curves of results with few enough points for a small page."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any
 
 import numpy as np
 
 from jaxbandit.base.contract import Outcome
-from jaxbandit.running.plotting.style import COLORS, DASHES, LOG_FROM
+from jaxbandit.running.plotting.style import COLORS, DASHES
 from jaxbandit.running.results.base import Result
 from jaxbandit.running.results.regret import RegretResult
 from jaxbandit.running.results.stopping import StoppingResult
-from jaxbandit.support.types import Json, Table
+from jaxbandit.support.document import Chart, Curve, Numbers, even_positions
 from jaxbandit.theory import intervals
 
 DIGITS = 5  # significant digits of the coordinates of a curve
-COLUMNS = ("x", "y", "low", "high")  # of a curve
-BOUND = "bound"  # in place of a color; it is drawn in the color of the text
 
 
-Numbers = Sequence[float] | np.ndarray
+def content_of(chart: Chart) -> dict[str, Any] | None:
+    """Return a chart as plain data for JSON; None if no curve has a point."""
+    about = {name: getattr(chart, name) for name in ("title", "x", "y", "shape")}
+    axes = {"logX": chart.log_x, "logY": chart.log_y, "names": list(chart.names)}
+    curves = [_curve(curve) for curve in chart.curves if len(curve.x)]
+    return {**about, **axes, "curves": curves} if curves else None
 
 
-class Curve(NamedTuple):
-    """A curve, with a confidence band if `low` and `high` are given."""
-
-    label: str
-    order: int | None  # position among the algorithms of an instance, for the color; None: a reference line
-    x: Numbers
-    y: Numbers
-    low: Numbers | None = None
-    high: Numbers | None = None
-
-
-class Chart(NamedTuple):
-    """Curves over a shared axis. The page also has a table of their values."""
-
-    title: str
-    x: str
-    y: str
-    curves: Sequence[Curve]
-    shape: str = "line"  # "line", "step" (constant after each point) or "marks" (points with intervals)
-    log_x: bool | None = False  # initial state; None: the axis cannot be made logarithmic
-    log_y: bool | None = False
-    names: Sequence[str] = ()  # labels of the positions 0, 1, 2, ... along x
-
-    def content(self) -> Json:
-        """Return the chart as plain data for JSON."""
-        about = {name: getattr(self, name) for name in ("title", "x", "y", "shape")}
-        axes = {"logX": self.log_x, "logY": self.log_y, "names": list(self.names)}
-        return {**about, **axes, "curves": [_curve(curve) for curve in self.curves if len(curve.x)]}
-
-
-def shared(charts: Sequence[Table]) -> Json:
-    """Return the contents of charts with each list of numbers stored once, because many curves share a column.
-
-    Args:
-      charts: what `Chart.content` returns, for each chart.
-
-    Returns:
-      `lists`, the distinct lists of numbers, and `charts`, whose curves name their columns by position in `lists`.
-    """
-    places: dict[tuple[float | None, ...], int] = {}
-
-    def stored(curve: Table) -> Json:
-        columns = {name: tuple(curve[name]) for name in COLUMNS if name in curve}
-        return {**curve, **{name: places.setdefault(column, len(places)) for name, column in columns.items()}}
-
-    contents = [{**chart, "curves": [stored(curve) for curve in chart["curves"]]} for chart in charts]
-    return {"lists": [list(column) for column in places], "charts": contents}
-
-
-def _curve(curve: Curve) -> Json:
-    content: Json = {"label": curve.label, "x": _numbers(curve.x), "y": _numbers(curve.y)}
-    if curve.low is not None and curve.high is not None:
-        content |= {"low": _numbers(curve.low), "high": _numbers(curve.high)}
-    if curve.order is None:
-        return {**content, "color": BOUND, "dash": [6, 4]}
-    dash = DASHES[curve.order // len(COLORS) % len(DASHES)]
-    return {
-        **content,
-        "color": COLORS[curve.order % len(COLORS)],
-        "dash": [] if dash == "-" else [3 * n for n in dash[1]],
-    }
+def _curve(curve: Curve) -> dict[str, Any]:
+    """Return a curve as plain data; a reference line is drawn in the color of the text."""
+    columns = {name: x for name in ("x", "y", "low", "high") if (x := getattr(curve, name)) is not None}
+    color = "bound" if curve.order is None else COLORS[curve.order % len(COLORS)]
+    dash = (0, (2, 1.34)) if curve.order is None else DASHES[curve.order // len(COLORS) % len(DASHES)]
+    look = {"color": color, "dash": [] if dash == "-" else [3 * n for n in dash[1]]}
+    return {"label": curve.label, **{name: _numbers(column) for name, column in columns.items()}, **look}
 
 
 def _numbers(values: Numbers) -> list[float | int | None]:
@@ -94,21 +43,10 @@ def _numbers(values: Numbers) -> list[float | int | None]:
     return numbers
 
 
-def thinned(length: int, points: int) -> np.ndarray:
-    """Return at most `points` evenly spaced positions below `length`, including the first and the last."""
-    return np.unique(np.linspace(0, length - 1, min(points, length)).round().astype(int))
-
-
-def is_wide(values: Numbers) -> bool:
-    """Return whether values are positive and span so large a range that a logarithmic axis shows them better."""
-    values = np.asarray(values, np.float64)
-    return bool(len(values) and values.min() > 0 and values.max() >= LOG_FROM * values.min())
-
-
 def mean_curve(label: str, order: int, result: RegretResult, what: str, points: int) -> Curve:
     """Return the mean of a result's curve `what` at its checkpoints, with 95 % intervals."""
     rounds = result.arrays["checkpoints"]
-    keep = thinned(len(rounds), points)
+    keep = even_positions(len(rounds), points)
     mean = result.moments(what)[0]
     if result.counted_in(what) < 2:
         return Curve(label, order, rounds[keep], mean[keep])
@@ -128,7 +66,7 @@ def ecdf(label: str, order: int, values: np.ndarray, among: int, points: int, en
       end: the value up to which the function is known. Default: the largest of `values`.
     """
     values = np.sort(values)
-    ranks = thinned(len(values), points) + 1 if len(values) else np.zeros(0, int)
+    ranks = even_positions(len(values), points) + 1 if len(values) else np.zeros(0, int)
     at, share = values[ranks - 1], intervals.clopper_pearson(ranks, among)
     last = at[-1:] if end is None else np.array([end], np.float64)
     x = np.concatenate([at[:1], at, last])
@@ -163,3 +101,9 @@ def mean_pulls(result: Result) -> tuple[np.ndarray, np.ndarray, np.ndarray] | No
     else:
         return None
     return mean, np.full(len(mean), np.nan), np.full(len(mean), np.nan)
+
+
+def interval_curve(label: str, order: int, points: Sequence[tuple[float, intervals.Interval]]) -> Curve:
+    """Return a curve of values with their intervals, each at its place on the axis."""
+    ends = ([getattr(value, end) for _, value in points] for end in ("value", "low", "high"))
+    return Curve(label, order, [place for place, _ in points], *ends)

@@ -6,19 +6,17 @@ from typing import Any
 
 from jaxbandit.engine.storage.files import RECOMPUTE
 from jaxbandit.engine.storage.json_files import read_json
-from jaxbandit.lab.report import parts
-from jaxbandit.lab.report.page import Page
 from jaxbandit.running.results import names
 from jaxbandit.running.results.base import Result, ResultSet
 from jaxbandit.running.results.saving import PROVENANCE
-from jaxbandit.support.markup import Html, tag
+from jaxbandit.support.document import Block, Facts, Notes, Section, Table, Verbatim, fold
 
 
-def of_results(results: ResultSet, directory: Path) -> list[Html | None]:
+def of_results(results: ResultSet, directory: Path) -> list[Block | None]:
     """Return the provenance of a ResultSet, with what the provenance file of its directory adds."""
     about = read_json(directory / PROVENANCE, RECOMPUTE) if (directory / PROVENANCE).exists() else {}
     spent = {name: sum(result.seconds.get(name, 0.0) for result in results) for name in ("compile", "run")}
-    entries = {
+    facts = {
         "seed": _one(str(result.seed) for result in results),
         "precision": _one(result.precision for result in results),
         "devices": _one(", ".join(result.devices) for result in results),
@@ -29,13 +27,8 @@ def of_results(results: ResultSet, directory: Path) -> list[Html | None]:
         **{f"source of {name}": f"sha256 {digest}" for name, digest in about.get("sources", {}).items()},
         **{f"data {name}": f"sha256 {digest}" for name, digest in about.get("files", {}).items()},
     }
-    spec = parts.details("Experiment (spec.toml)", tag("pre", results.spec)) if results.spec else None
-    return [definitions(entries), _cells(results), spec]
-
-
-def definitions(entries: Mapping[str, object]) -> Html:
-    """Return the entries that have a value as a list of definitions."""
-    return parts.definitions({name: value for name, value in entries.items() if value not in (None, "")})
+    spec = fold("Experiment (spec.toml)", Verbatim(results.spec)) if results.spec else None
+    return [Facts(facts), _cells(results), spec]
 
 
 def _one(values: Iterable[str]) -> str:
@@ -46,7 +39,7 @@ def _pairs(table: Mapping[str, object]) -> str:
     return ", ".join(f"{name} {value}" for name, value in table.items())
 
 
-def _cells(results: Sequence[Result]) -> Html:
+def _cells(results: Sequence[Result]) -> Table:
     rows = []
     for name, result in zip(names.algorithms(results), results, strict=True):
         lanes = getattr(result, "lane_utilization", None)
@@ -55,13 +48,11 @@ def _cells(results: Sequence[Result]) -> Html:
         used = "" if lanes is None else f"{100 * lanes:.0f} %"
         rows.append((result.instance, name, params, f"{result.runs:,}", *seconds, f"{result.run_steps:,}", used))
     head = ("instance", "algorithm", "parameters", "runs", "seconds of compilation", "seconds of runs", "run-steps")
-    rows = rows if any(row[-1] for row in rows) else [row[:-1] for row in rows]
-    head = (*head, "lane utilization")[: len(rows[0])]
-    return parts.table("Cells, each one algorithm on one instance", head, rows, labels=2, numbers=range(3, len(head)))
+    caption = "Cells, each one algorithm on one instance"
+    return Table((*head, "lane utilization"), rows, right=range(3, 8), labels=2, caption=caption)
 
 
-def warnings_of(page: Page, results: Sequence[Any]) -> None:
-    """Add a section with the warnings of the results, if there are any."""
-    lines = [f"{result.instance}, {result.algorithm}: {line}" for result in results
-            for line in getattr(result, "warnings", ())]  # fmt: skip
-    page.add("Warnings", parts.bullets(dict.fromkeys(lines)))
+def warnings_of(results: Sequence[Any]) -> Section:
+    """Return a section with the warnings of the results."""
+    lines = [f"{r.instance}, {r.algorithm}: {line}" for r in results for line in getattr(r, "warnings", ())]
+    return Section("Warnings", [Notes(lines)])

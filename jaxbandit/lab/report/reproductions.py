@@ -4,38 +4,41 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from jaxbandit.lab.papers import origins
-from jaxbandit.lab.report import experiments, parts, provenance
-from jaxbandit.lab.report.page import Page
+from jaxbandit.lab.report import experiments, provenance
 from jaxbandit.running.results.loading import load_results
-from jaxbandit.support.markup import Html
+from jaxbandit.support.document import Document, Notes, Section
+from jaxbandit.support.document import Table as Cells
 from jaxbandit.support.types import Table
 
 
-def page_of(directory: Path, summary: Table) -> Page:
+def page_of(directory: Path, summary: Table) -> Document:
     """Return the page of a reproduction."""
     paper = summary["paper"]
     about = [", ".join(paper.get("authors", [])), f"{paper.get('year', '')}, {paper.get('url', '')}"]
-    page = Page(paper.get("title", summary.get("name", directory.name)), [line for line in about if line.strip(", ")])
     untested = [f"Not tested: {c['text']} ({origins.place(c)}): {c['reason']}" for c in summary.get("untested", [])]
-    page.add("Claims", _claims(summary.get("claims", [])), parts.bullets([*untested, *summary.get("skipped", [])]))
+    untested += summary.get("skipped", [])
     notes = [f"({name}) {note}" for name, note in paper.get("notes", {}).items()]
-    page.add("Published numbers", _published(summary), parts.bullets(notes))
+    sections = [
+        Section("Claims", [_claims(summary.get("claims", [])), Notes(untested)]),
+        Section("Published numbers", [_published(summary), Notes(notes)]),
+    ]
     places = sorted({path.parent for path in directory.rglob("cell-*.json")})
     for part in places:
         results = load_results(part)
         name = part.relative_to(directory).as_posix()
-        experiments.add(page, results, prefix=f"{name}: ", share=len(places))
-        page.add(f"{name}: Provenance", *provenance.of_results(results, part))
-    return page
+        sections += experiments.sections(results, prefix=f"{name}: ", share=len(places))
+        sections.append(Section(f"{name}: Provenance", provenance.of_results(results, part)))
+    title = paper.get("title", summary.get("name", directory.name))
+    return Document(title, [Notes([line for line in about if line.strip(", ")]), *sections])
 
 
-def _claims(claims: Sequence[Table]) -> Html | None:
+def _claims(claims: Sequence[Table]) -> Cells:
     rows = [(str(c.get("id", "")), c.get("text", ""), origins.verdict_of(c), origins.place(c)) for c in claims]
     head = ("claim", "what the paper states", "verdict", "where")
-    return parts.table("Claims of the paper, with verdicts from our confidence intervals", head, rows) if rows else None
+    return Cells(head, rows, caption="Claims of the paper, with verdicts from our confidence intervals")
 
 
-def _published(summary: Table) -> Html | None:
+def _published(summary: Table) -> Cells:
     cells = {(cell["instance"], cell["algorithm"]): cell for cell in summary.get("cells", [])}
     rows = []
     for entry in summary.get("published", []):
@@ -48,13 +51,11 @@ def _published(summary: Table) -> Html | None:
         verdict = origins.verdict_of(entry) + (f" ({entry['note']})" if entry.get("note") else "")
         shown = (entry["quantity"], f"{entry['value']:,.6g}", interval, ours, verdict)
         rows.append((*key, *shown, origins.place(entry)))
-    if not rows:
-        return None
     head = ("instance", "algorithm", "quantity", "published", "prediction interval", "ours", "verdict", "source")
     note = (
         "A published number agrees if it lies in the prediction interval, which accounts for the noise of both numbers."
     )
-    return parts.table("Published numbers compared with ours", head, rows, labels=2, numbers=[3, 4, 5], foot=note)
+    return Cells(head, rows, (3, 4, 5), labels=2, caption="Published numbers compared with ours", notes=[note])
 
 
 def _ours(cell: Table, entry: Table) -> float | None:

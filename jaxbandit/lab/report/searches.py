@@ -9,19 +9,17 @@ import numpy as np
 from jaxbandit.decide.core.wording import rare_heading
 from jaxbandit.decide.tuning import loading
 from jaxbandit.decide.tuning.store import ABOUT, read_about
-from jaxbandit.lab.report import charts, parts, provenance
-from jaxbandit.lab.report.charts import Chart, Curve
-from jaxbandit.lab.report.page import Page
 from jaxbandit.running.plotting.style import SIZE, canvas, plain_text
 from jaxbandit.running.plotting.tuning import plot_tuning
-from jaxbandit.support.markup import Html
+from jaxbandit.support.document import Block, Chart, Curve, Document, Facts, Figure, Notes, Section, fold, is_wide
+from jaxbandit.support.document import Table as Cells
 from jaxbandit.support.types import Json, Table
 
 DRAWN, SHOWN = 40, 1000  # configurations in the chart and in the table
 
 
-def page_of(directory: Path) -> Page:
-    """Return the page of a finished search.
+def page_of(directory: Path) -> Document:
+    """Return the report of a finished search.
 
     Raises:
       BadInput: a file of its result is missing or damaged.
@@ -36,45 +34,47 @@ def page_of(directory: Path) -> Page:
     spent = f"{summary['trainings']:,} training runs of {of or f'{count:,} configurations'}"
     ended = f", ended by {summary['ended_by']}" if "ended_by" in summary else ""
     first = [f"{summary['contradiction'].capitalize()}."] if "contradiction" in summary else []
-    page = Page(directory.resolve().name, [*first, f"Search for the best configuration. {spent}{ended}.", best])
     certificate = summary.get("certificate")
-    page.add("Certificate", *(promise(certificate) if certificate else ()), parts.bullets(summary["notes"]))
-    page.add("Configurations by batch", *_by_batch(page, history, count))
     statistic = _statistic(summary)
-    page.add(f"{statistic.capitalize()} scores", *_scores(page, rows, texts, chosen, statistic))
-    page.add("Figure", page.figure(plain_text(plot_tuning(result, canvas(SIZE)))))
     versions = ", ".join(f"{name} {summary[name]}" for name in ("jaxbandit", "jax") if name in summary)
     better = "larger" if summary["maximize"] else "smaller"
     seeds = f"{len(np.unique(history['seed'])):,}" if "seed" in history else None
     about = {"directory": directory.resolve().name, "versions": versions, "better scores are": better, "seeds": seeds}
-    page.add("Provenance", provenance.definitions(about), *_spec(directory))
-    return page
+    sections = [
+        Section("Certificate", [*(promise(certificate) if certificate else ()), Notes(summary["notes"])]),
+        Section("Configurations by batch", _by_batch(history, count)),
+        Section(f"{statistic.capitalize()} scores", _scores(rows, texts, chosen, statistic)),
+        Section("Figure", [Figure(plain_text(plot_tuning(result, canvas(SIZE))))]),
+        Section("Provenance", [Facts(about), *_spec(directory)]),
+    ]
+    lead = Notes([*first, f"Search for the best configuration. {spent}{ended}.", best])
+    return Document(directory.resolve().name, [lead, *sections])
 
 
-def promise(certificate: Table) -> list[Html | None]:
+def promise(certificate: Table) -> list[Block]:
     """Return the guarantee, rare events and assumptions of a certificate, given as `Certificate.to_json` returns it."""
     known = {"known": certificate["known"]} if "known" in certificate else {}
     entries = {"rule": certificate["rule"], "guarantee": certificate["promise"], **known}
     entries |= {name: certificate.get(name) for name in ("delta", "epsilon", "m")}
     entries |= {"stopped": "yes" if certificate["stopped"] else "not yet"}
-    shown: list[Html | None] = [provenance.definitions(entries)]
+    shown: list[Block] = [Facts(entries)]
     if line := certificate.get("contradiction"):
-        shown.insert(0, parts.tag("p", parts.tag("strong", line)))
+        shown.insert(0, Notes([line]))
     if lines := certificate.get("rare_events"):
         heading = rare_heading(certificate.get("coverage"))
-        shown += [parts.tag("h3", "Rare events"), parts.tag("p", f"{heading}:"), parts.bullets(lines)]
+        shown.append(Section("Rare events", [Notes([f"{heading}:"]), Notes(lines)]))
     if lines := certificate.get("notes"):
-        shown += [parts.tag("h3", "Remarks"), parts.bullets(lines)]
+        shown.append(Notes(lines, "Remarks"))
     if lines := certificate.get("assumptions"):
-        shown += [parts.tag("h3", "Assumptions"), parts.bullets(lines)]
+        shown.append(Notes(lines, "Assumptions"))
     return shown
 
 
-def _spec(directory: Path) -> list[Html | None]:
+def _spec(directory: Path) -> list[Block]:
     """Return what the scores of the search have in common."""
     if not (directory / ABOUT).exists():
         return []
-    return [parts.details("Scores of the search", provenance.definitions(read_about(directory)))]
+    return [fold("Scores of the search", Facts(read_about(directory)))]
 
 
 def _value(row: Json) -> Any:
@@ -93,7 +93,7 @@ def _score(row: Json, statistic: str) -> str:
     return f"{statistic} score {value:.5g}{interval}"
 
 
-def _by_batch(page: Page, history: Mapping[str, np.ndarray], count: int) -> list[Html | None]:
+def _by_batch(history: Mapping[str, np.ndarray], count: int) -> list[Block]:
     pairs = np.unique(np.stack([history["batch"], history["config"]]), axis=1)
     batches, left = np.unique(pairs[0], return_counts=True)
     trainings = np.unique(history["batch"], return_counts=True)[1]
@@ -101,16 +101,14 @@ def _by_batch(page: Page, history: Mapping[str, np.ndarray], count: int) -> list
         f"Configurations trained in each batch, out of {count:,}; a batch is the training runs between two decisions"
     )
     curve = Curve("configurations", 0, np.append(batches + 1, batches[-1] + 2), np.append(left, left[-1]))
-    chart = Chart(title, "batch of training runs", "configurations", [curve], shape="step", log_y=charts.is_wide(left))
+    chart = Chart(title, "batch of training runs", "configurations", [curve], shape="step", log_y=is_wide(left))
     rows = [tuple(f"{int(n):,}" for n in row) for row in zip(batches + 1, left, trainings, strict=True)]
     head = ("batch", "configurations trained", "training runs")
-    table = parts.table("Configurations by batch", head, rows, numbers=range(3))
-    return [page.chart(chart), table if len(rows) <= 20 else parts.details("Table: configurations by batch", table)]
+    table = Cells(head, rows, right=range(3), caption="Configurations by batch")
+    return [chart, table if len(rows) <= 20 else fold("Table: configurations by batch", table)]
 
 
-def _scores(
-    page: Page, rows: Sequence[Json], texts: Mapping[int, str], chosen: int, statistic: str
-) -> list[Html | None]:
+def _scores(rows: Sequence[Json], texts: Mapping[int, str], chosen: int, statistic: str) -> list[Block]:
     scored = [row for row in rows if _value(row) is not None][:DRAWN]
     curves = []
     of_chosen = [(i, row) for i, row in enumerate(scored) if row["index"] == chosen]
@@ -124,10 +122,11 @@ def _scores(
     title = f"{statistic.capitalize()} score of each configuration with its interval, survivors first, then by score"
     named = [f"{row['index']}" for row in scored]
     chart = Chart(title, "configuration", "score", curves, shape="marks", log_x=None, log_y=None, names=named)
+    notes = []
     if len(rows) > DRAWN:
-        page.notes.append(f"Out of {len(rows):,} configurations, the first {DRAWN} of the table are drawn.")
+        notes.append(f"Out of {len(rows):,} configurations, the first {DRAWN} of the table are drawn.")
     if len(rows) > SHOWN:
-        page.notes.append(
+        notes.append(
             f"Out of {len(rows):,} configurations, the first {SHOWN:,} are tabulated; table.npz holds all of them."
         )
     cells, first = [], any("first_score" in row for row in rows)  # of proposals
@@ -139,4 +138,4 @@ def _scores(
     names = (*(["first score"] if first else []), f"{statistic} score", "low", "high")
     head = ("number", "configuration", "training runs", *names, "survives")
     numeric = [0, *range(2, 3 + len(names))]
-    return [page.chart(chart), parts.table("Configurations", head, cells, labels=2, numbers=numeric)]
+    return [chart, Cells(head, cells, numeric, labels=2, caption="Configurations", notes=notes)]

@@ -14,11 +14,21 @@ from jaxbandit.decide.sessions.directory import read_session
 from jaxbandit.decide.sessions.saving import read_saved
 from jaxbandit.decide.sessions.stored import Arm, book_of, read
 from jaxbandit.decide.sessions.summary import summary
-from jaxbandit.lab.report import charts, parts, provenance, searches
-from jaxbandit.lab.report.charts import Chart, Curve
-from jaxbandit.lab.report.page import Page
+from jaxbandit.lab.report import searches
 from jaxbandit.lab.specs.session import load_stored
-from jaxbandit.support.markup import Html, tag
+from jaxbandit.support.document import (
+    Block,
+    Chart,
+    Curve,
+    Document,
+    Facts,
+    Notes,
+    Section,
+    Verbatim,
+    even_positions,
+    fold,
+)
+from jaxbandit.support.document import Table as Cells
 from jaxbandit.support.refusals import BadInput
 from jaxbandit.support.types import Json, Table
 
@@ -43,8 +53,8 @@ class _Summary(NamedTuple):
     pending: int | None  # None: the certificate has only pulls and means, which are computed from the log
 
 
-def page_of(directory: Path) -> Page:
-    """Return the page of a session.
+def page_of(directory: Path) -> Document:
+    """Return the report of a session.
 
     A session that was begun from a TOML file is rebuilt from its log. If its rule is outside the package, or was given
     in Python, nothing is imported: the certificate is then the one that was written when the session was last closed,
@@ -76,7 +86,7 @@ def page_of(directory: Path) -> Page:
     return _page(found, rule, entries, about["identity"], begun, IN_PYTHON if spec is None else IN_SHELL)
 
 
-def page_of_file(path: Path) -> Page:
+def page_of_file(path: Path) -> Document:
     """Return the page of a session that `save_session` wrote, whose file holds no log.
 
     Raises:
@@ -99,42 +109,41 @@ def _page(
     identity: Table,
     begun: Table,
     remedy: str = "",
-) -> Page:
-    """Return the page that shows the summary of a session and the lines of its log."""
+) -> Document:
+    """Return the report that shows the summary of a session and the lines of its log."""
     certificate, labels, pending = summary.certificate, summary.labels, summary.pending
     counts = f"{summary.num_told:,} pulls told" + ("." if pending is None else f", {pending:,} pending.")
     state = "" if pending is None else " It has stopped." if certificate.stopped else " It has not stopped."
-    page = Page(summary.name, [f"Session of {rule} over {len(labels):,} arms.{state}", counts])
     promise = searches.promise({**certificate.to_json(), "rare_events": certificate.rare_events(labels)})
     if pending is None:
-        page.add(
-            "Certificate", tag("p", NOT_CURRENT.format(remedy=remedy)), provenance.definitions(_guaranteed(identity))
-        )
+        first = Section("Certificate", [Notes([NOT_CURRENT.format(remedy=remedy)]), Facts(_guaranteed(identity))])
     elif certificate.recommendation is not None:
         named = ", ".join(labels[int(arm)] for arm in certificate.recommendation)
-        page.add("Recommendation", tag("p", tag("strong", named)), *promise)
+        first = Section("Recommendation", [Notes([named]), *promise])
     else:
-        page.add("Certificate", *promise)
-    page.add("Arms", *_arms(page, certificate, labels))
-    page.add("Running means", *_running(page, entries, labels))
-    page.add("Log", *_log(page, entries, labels))
+        first = Section("Certificate", promise)
     shown = {name: identity.get(name) for name in ("seed", "run", "paired", "jaxbandit", "jax", "platform")}
-    description = tag("pre", json.dumps(begun, indent=1, ensure_ascii=False)) if begun else None
-    details = parts.details("Description with which the session was begun", description) if description else None
-    page.add("Provenance", provenance.definitions(shown), details)
-    return page
+    description = Verbatim(json.dumps(begun, indent=1, ensure_ascii=False)) if begun else None
+    sections = [
+        first,
+        Section("Arms", _arms(certificate, labels)),
+        Section("Running means", _running(entries, labels)),
+        Section("Log", _log(entries, labels)),
+        Section("Provenance", [Facts(shown), fold("Description with which the session was begun", description)]),
+    ]
+    return Document(summary.name, [Notes([f"Session of {rule} over {len(labels):,} arms.{state}", counts]), *sections])
 
 
 def _guaranteed(identity: Table) -> Json:
     return {name: identity.get(name) for name in ("rule", "delta", "epsilon", "m", "budget")}
 
 
-def _arms(page: Page, certificate: Certificate, labels: list[str]) -> list[Html | None]:
+def _arms(certificate: Certificate, labels: list[str]) -> list[Block]:
     """Return a chart and a table of the arms' pulls, means and intervals; of many arms, those that were pulled most."""
-    arms = np.arange(len(labels))
+    arms, notes = np.arange(len(labels)), []
     if len(arms) > SHOWN_ARMS:
         arms = np.sort(np.argsort(-certificate.pulls, kind="stable")[:SHOWN_ARMS])
-        page.notes.append(f"Out of {len(labels):,} arms, the {SHOWN_ARMS} that were pulled most are shown.")
+        notes.append(f"Out of {len(labels):,} arms, the {SHOWN_ARMS} that were pulled most are shown.")
     means, low, high = certificate.means, certificate.low, certificate.high
     rows = []
     for arm in arms.tolist():
@@ -146,9 +155,10 @@ def _arms(page: Page, certificate: Certificate, labels: list[str]) -> list[Html 
     head = ["arm", "pulls", *(["mean reward"] if means is not None else [])]
     head += [] if certificate.coverage is None else [f"{certificate.coverage:.0%} interval"]
     head += [] if certificate.survivors is None else ["survives"]
-    note = "The intervals hold simultaneously for all arms and at all times, so they may be read while the session is "
-    note += "running."
-    table = parts.table("Arms", head, rows, numbers=[1, 2], foot=note if certificate.coverage is not None else None)
+    if certificate.coverage is not None:
+        simultaneous = "The intervals hold simultaneously for all arms and at all times"
+        notes.insert(0, f"{simultaneous}, so they may be read while the session is running.")
+    table = Cells(head, rows, right=(1, 2), caption="Arms", notes=notes)
     if means is None:
         return [table]
     known = [arm for arm in arms.tolist() if math.isfinite(means[arm])]
@@ -158,7 +168,7 @@ def _arms(page: Page, certificate: Certificate, labels: list[str]) -> list[Html 
     named = [labels[arm] for arm in arms.tolist()]
     title = "Mean reward of each arm with its interval, if it is finite"
     chart = Chart(title, "arm", "mean reward", [curve], shape="marks", log_x=None, log_y=None, names=named)
-    return [page.chart(chart), table]
+    return [chart, table]
 
 
 def _finite_end(end: float, mean: float) -> float:
@@ -188,27 +198,26 @@ def _rewards(entries: Sequence[Table]) -> dict[int, list[tuple[int, float]]]:
     return rewards
 
 
-def _running(page: Page, entries: Sequence[Table], labels: list[str]) -> list[Html | None]:
+def _running(entries: Sequence[Table], labels: list[str]) -> list[Block]:
     """Return a chart of the mean of each arm's rewards after each of them; of many arms, those with most rewards."""
     rewards = _rewards(entries)
     most = sorted(sorted(rewards, key=lambda arm: -len(rewards[arm]))[:DRAWN_ARMS])
+    notes = []
     if len(rewards) > DRAWN_ARMS:
-        page.notes.append(
-            f"Running means are drawn for the {DRAWN_ARMS} arms with most rewards out of {len(rewards):,}."
-        )
+        notes.append(f"Running means are drawn for the {DRAWN_ARMS} arms with most rewards out of {len(rewards):,}.")
     curves = []
     for order, arm in enumerate(most):
         x, values = np.array(rewards[arm], np.float64).T
-        keep = charts.thinned(len(x), POINTS)
+        keep = even_positions(len(x), POINTS)
         mean = np.cumsum(values) / np.arange(1, len(values) + 1)
         curves.append(Curve(labels[arm], order, x[keep].astype(int), mean[keep]))
     if any(len(of) > POINTS for of in rewards.values()):
-        page.notes.append(f"At most {POINTS} evenly spaced running means of each arm are drawn.")
+        notes.append(f"At most {POINTS} evenly spaced running means of each arm are drawn.")
     title = "Running mean of the rewards of each arm"
-    return [page.chart(Chart(title, "rewards told", "mean reward", curves, shape="step", log_y=None))]
+    return [Chart(title, "rewards told", "mean reward", curves, shape="step", log_y=None), Notes(notes)]
 
 
-def _log(page: Page, entries: Sequence[Table], labels: list[str]) -> list[Html]:
+def _log(entries: Sequence[Table], labels: list[str]) -> list[Block]:
     arms = _arms_by_id(entries)
     rows, issued = [], 0
     for number, entry in enumerate(entries, 1):
@@ -222,10 +231,11 @@ def _log(page: Page, entries: Sequence[Table], labels: list[str]) -> list[Html]:
         shown = f"{ids[0]} to {ids[-1]}" if isinstance(ids, range) and len(ids) > 1 else _few(map(str, ids))
         rewards = _few(f"{x:.6g}" for x in entry.get("rewards", []))
         rows.append((f"{number:,}", call, shown, _few(named), rewards))
+    notes = []
     if len(rows) > SHOWN_ENTRIES:
-        page.notes.append(f"Out of {len(rows):,} lines of the log, the last {SHOWN_ENTRIES} are shown.")
+        notes.append(f"Out of {len(rows):,} lines of the log, the last {SHOWN_ENTRIES} are shown.")
     head = ("line", "call", "ids of pulls", "arms", "rewards")
-    return [parts.table("Log", head, rows[-SHOWN_ENTRIES:], numbers=[0])] if rows else []
+    return [Cells(head, rows[-SHOWN_ENTRIES:], right=(0,), caption="Log", notes=notes)]
 
 
 def _arm_text(arm: Arm, labels: list[str]) -> str:

@@ -5,11 +5,12 @@ from pathlib import Path
 from jaxbandit.decide.tuning.loading import holds_search
 from jaxbandit.engine.storage import files as storage
 from jaxbandit.engine.storage.json_files import read_json
-from jaxbandit.lab.report import experiments, parts, provenance
-from jaxbandit.lab.report.page import MARK, Page
+from jaxbandit.lab.report import experiments, provenance
+from jaxbandit.lab.report.page import MARK, html_of
 from jaxbandit.running.results.loading import load_results
 from jaxbandit.running.results.saving import PROVENANCE
 from jaxbandit.support import reading
+from jaxbandit.support.document import Document, Notes, Section
 from jaxbandit.support.refusals import refuse, unwritable
 
 NAME = "report.html"
@@ -47,19 +48,18 @@ def write_report(directory: str | Path, out: str | Path | None = None) -> Path:
             str(directory), ": does not exist; give a directory that jaxbandit run, reproduce, audit, tune or ask wrote"
         )
     _replaceable(path)
-    return write_page(_saved(directory) if saved else _page(directory), path)
+    return write_page(_saved(directory) if saved else _document(directory), path)
 
 
-def write_page(page: Page, path: Path) -> Path:
-    """Write a page to a file, atomically, and return its path.
+def write_page(document: Document, path: Path) -> Path:
+    """Write the report of a document to a file, atomically, and return its path.
 
     Raises:
       ValueError: the path is an existing file that is not a report, or it cannot be written.
     """
     _replaceable(path)
-    page.add("What is shown in part", parts.bullets(dict.fromkeys(page.notes)))
     try:
-        storage.write_bytes(path, page.render())
+        storage.write_bytes(path, html_of(document))
     except OSError as error:
         unwritable(str(path), error, "give another -o")
     return path
@@ -77,7 +77,7 @@ def _replaceable(path: Path) -> None:
         refuse(str(path), ": is not a report, so it is not replaced; give another -o")
 
 
-def _page(directory: Path) -> Page:
+def _document(directory: Path) -> Document:
     if holds_search(directory):
         from jaxbandit.lab.report import searches
 
@@ -105,7 +105,7 @@ def _page(directory: Path) -> Page:
     )
 
 
-def _experiment(directory: Path) -> Page:
+def _experiment(directory: Path) -> Document:
     results = load_results(directory)
     algorithms = len({(r.algorithm, str(r.params)) for r in results})
     instances = len({r.instance for r in results})
@@ -119,20 +119,18 @@ def _experiment(directory: Path) -> Page:
         about.append(
             f"Not finished: {len(results):,} of {len(order):,} cells are available; run the command again to resume."
         )
-    page = Page(results.name, about)
-    experiments.add(page, results)
-    provenance.warnings_of(page, results)
-    page.add("Provenance", *provenance.of_results(results, directory))
-    return page
+    sources = Section("Provenance", provenance.of_results(results, directory))
+    sections = [*experiments.sections(results), provenance.warnings_of(results), sources]
+    return Document(results.name, [Notes(about), *sections])
 
 
-def _session(directory: Path) -> Page:
+def _session(directory: Path) -> Document:
     from jaxbandit.lab.report import session_logs
 
     return session_logs.page_of(directory)
 
 
-def _saved(path: Path) -> Page:
+def _saved(path: Path) -> Document:
     from jaxbandit.lab.report import session_logs
 
     return session_logs.page_of_file(path)

@@ -5,7 +5,7 @@ The fields of `Experiment` declare the keys of its TOML: what each may be, and i
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 from jaxbandit.lab.specs import arguments
 from jaxbandit.lab.specs.entry import Entry
@@ -14,6 +14,9 @@ from jaxbandit.lab.specs.registry import FILLED
 from jaxbandit.support import extras
 from jaxbandit.support.domains import (
     BOOLEAN,
+    MAX_ROUNDS,
+    MOST_PULLS,
+    MOST_ROUNDS,
     NAME,
     Domain,
     choice,
@@ -27,12 +30,10 @@ from jaxbandit.support.domains import (
 )
 from jaxbandit.support.refusals import MAX_FAILED
 
-MOST_ROUNDS = 2**31 - 129  # counts are int32, and a block of rounds must fit on top
-MOST_PULLS = 10**15  # for algorithms that pull in batches, which are counted in 64 bits
-MAX_ROUNDS = 10_000_000
 SEED = integer(0, 2**32 - 1)
 
 _METRICS = several(NAME, "a list of names of metrics", empty=True)
+_ALLOW = several(choice(("rewards", "context")), 'a list of some of "rewards", "context"', empty=True)
 _BUDGET = one_or_several(integer(1, MOST_PULLS), "a number of pulls, or a list of them", distinct=True)
 
 
@@ -44,7 +45,7 @@ def _checkpoints(settings: Mapping[str, Any]) -> Domain:
 
 
 def _default_checkpoints(settings: Mapping[str, Any]) -> tuple[int, ...]:
-    from jaxbandit.engine.driver.horizon import default_checkpoints  # it imports JAX
+    from jaxbandit.engine.driver.simulate import default_checkpoints  # it imports JAX
 
     return tuple(default_checkpoints(settings["horizon"]).tolist())
 
@@ -137,8 +138,7 @@ class Experiment:
     budget: tuple[int, ...] = key(_BUDGET, (), kind="identify", otherwise=())
     max_rounds: int = key(_max_rounds, _default_max_rounds, kind="identify", otherwise=0)
     precision: str = key(lambda settings: precision(*_limit(settings)), _default_precision)
-    any_rewards: bool = key(BOOLEAN, False)
-    any_context: bool = key(BOOLEAN, False)
+    allow: tuple[Literal["rewards", "context"], ...] = key(_ALLOW, ())
     max_failed: float = key(number(0, 1), MAX_FAILED)
     instances: tuple[InstanceSpec, ...]
     algorithms: tuple[AlgorithmSpec, ...]

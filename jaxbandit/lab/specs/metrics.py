@@ -24,12 +24,8 @@ def check(where: str, texts: Sequence[str], imports: bool) -> None:
 
     for i, text in enumerate(texts):
         at = f"{where}[{i}]"
-        if references.is_reference(text) and not imports:
-            refuse(
-                at,
-                f" = {show(text)}, names code outside the package, which is not imported; leave out --no-import or "
-                "give --import if you trust it",
-            )
+        if references.is_reference(text):
+            references.require_trust(at, text, imports)
         try:
             metric = _metric(text)
         except BadInput as error:

@@ -26,6 +26,13 @@ def is_reference(type_: Any) -> bool:
     return isinstance(type_, str) and ":" in type_
 
 
+def require_trust(where: str, reference: str, imports: bool) -> None:
+    """Raise BadInput with the location `where` unless code outside the package may be imported."""
+    if not imports:
+        remedy = "leave out --no-import or give --import if you trust it"
+        refuse(where, f" = {show(reference)}, names code outside the package, which is not imported; {remedy}")
+
+
 def resolve(where: str, reference: str) -> Entry:
     """Return the entry of the factory that `reference` names; raise BadInput with the location `where` if it cannot."""
     try:

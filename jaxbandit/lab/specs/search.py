@@ -4,10 +4,13 @@ Every error is a BadInput with a message of one line: file, key, value, what is 
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
+from jaxbandit.decide.core.budget import Budget
+from jaxbandit.decide.core.goal import Goal
+from jaxbandit.engine.driver.execution import Execution
 from jaxbandit.lab.specs import keys, session, source, tables
 from jaxbandit.lab.specs.experiment import SEED, AlgorithmSpec
 from jaxbandit.lab.specs.keys import ANY, SCALAR, Key, key, keys_of
@@ -41,6 +44,10 @@ _LAW = values(
     lambda value: isinstance(value, dict) and len(value) == 1 and next(iter(value)) in LAWS,
 )
 ONLY_CONFIGS, ONLY_SPACE = ("growth", "blind"), ("propose", "finalists", "proposals", "extra", "at_once")
+
+GOAL = tuple(field.name for field in fields(Goal))
+EXECUTION = "batch", "retries", "traced", "same_train"
+OTHERS = "seed", "paired", *ONLY_CONFIGS, *(name for name in ONLY_SPACE if name != "propose")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,9 +87,14 @@ class SearchSpec:
 
     @property
     def options(self) -> dict[str, Any]:
-        """The arguments of `tune`, or of `search` if there is a space, that the file gives by their names."""
-        names = [name for name in keys_of(SearchSpec) if name not in ("name", "propose")]
-        return {name: value for name in names if (value := getattr(self, name)) is not None}
+        """The arguments of `tune`, or of `search` if there is a space, that the file gives."""
+        goal, execution = ({name: getattr(self, name) for name in names} for names in (GOAL, EXECUTION))
+        return {
+            "goal": Goal(**goal),
+            "budget": Budget(self.max_trainings, self.timeout),
+            "execution": Execution(seconds_each=self.timeout_each, **execution),
+            **{name: value for name in OTHERS if (value := getattr(self, name)) is not None},
+        }
 
     def build(self, num_arms: int) -> Any:
         """Return the Algorithm for num_arms configurations, or None for the default one."""

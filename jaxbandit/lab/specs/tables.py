@@ -15,11 +15,8 @@ from jaxbandit.support.refusals import known, nearest, refuse, show, wrong
 def instance(where: str, table: Mapping[str, Any], base: Path, imports: bool) -> tuple[InstanceSpec, Any]:
     """Return one [[instance]] and its Environment.
 
-    Args:
-      where: location of the table, for error messages.
-      table: the table as read from TOML.
-      base: directory that relative paths start from.
-      imports: whether `type` may name a factory outside the package; importing its module runs its code.
+    `where` is the location of the table in messages, `base` the directory that relative paths start from, and `imports`
+    whether `type` may name a factory outside the package, whose module is then executed.
 
     Raises:
       BadInput: the type is unknown, an argument is missing or wrong, or the factory raises an error.
@@ -50,15 +47,9 @@ def instance(where: str, table: Mapping[str, Any], base: Path, imports: bool) ->
 def algorithm(
     where: str, table: Mapping[str, Any], base: Path, kind: str, imports: bool, budgeted: bool = False
 ) -> AlgorithmSpec:
-    """Return one [[algorithm]] of an experiment.
+    """Return one [[algorithm]] of an experiment of this kind; `budgeted` if the experiment gives it a budget.
 
-    Args:
-      where: location of the table, for error messages.
-      table: the table as read from TOML.
-      base: directory that relative paths start from.
-      kind: kind of the experiment, "simulate" or "identify".
-      imports: whether `type` may name a factory outside the package; importing its module runs its code.
-      budgeted: whether the experiment gives its algorithms a budget.
+    The other arguments are those of `instance`.
 
     Raises:
       BadInput: the type is unknown or not for this experiment, or an argument is unknown or wrong.
@@ -86,7 +77,7 @@ def judge(where: str, cell: Cell, environment: Any, experiment: Experiment) -> N
         kind, the precision, the budget or the number of rounds.
     """
     from jaxbandit.base.contract import Algorithm
-    from jaxbandit.engine.rounds import contexts, fit
+    from jaxbandit.engine.rounds import fit
     from jaxbandit.engine.rounds.step import plays_batches
     from jaxbandit.running.resolution import beyond_float32
 
@@ -97,8 +88,7 @@ def judge(where: str, cell: Cell, environment: Any, experiment: Experiment) -> N
     if references.is_reference(entry.name):
         references.trace(where, entry, cell.arguments)
     try:
-        fit.check_pair(algorithm, environment, experiment.any_rewards)
-        contexts.check_used(algorithm, environment, experiment.any_context)
+        fit.marks_of(algorithm, environment, experiment.allow)
         limits = fit.lengths(algorithm, environment)
         if experiment.kind == "simulate":
             fit.check_length("", "horizon", experiment.horizon, limits)
@@ -203,12 +193,7 @@ def _entry(where: str, table: Mapping[str, Any], entries: Mapping[str, Entry], i
     if around:
         return wrappers.wrapped(at, around[0], _entry(where, {"type": around[1]}, entries, imports, kind))
     if references.is_reference(type_):
-        if not imports:
-            refuse(
-                at,
-                f" = {show(type_)}, names code outside the package, which is not imported; leave out --no-import or "
-                "give --import if you trust it",
-            )
+        references.require_trust(at, type_, imports)
         return references.resolve(at, type_)
     if isinstance(type_, str) and type_ in eligible:
         return eligible[type_]

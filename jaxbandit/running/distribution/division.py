@@ -17,9 +17,9 @@ import numpy as np
 from jaxbandit.base.contract import Outcome
 from jaxbandit.engine.driver import interrupts, parts
 from jaxbandit.engine.driver.execution import Execution, Progress
-from jaxbandit.engine.driver.horizon import Record
 from jaxbandit.engine.driver.identify import Identified
 from jaxbandit.engine.driver.parts import Part
+from jaxbandit.engine.driver.simulate import Record
 from jaxbandit.engine.rounds.metrics import included, is_curve
 from jaxbandit.engine.rounds.moments import Moments
 from jaxbandit.engine.rounds.states import is_per_run

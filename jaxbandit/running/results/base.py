@@ -6,7 +6,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
 
@@ -182,8 +182,11 @@ class Result(Describable):
         return plot(self, ax, what=what)
 
 
+R = TypeVar("R", bound=Result)
+
+
 @dataclass(frozen=True, eq=False, repr=False)
-class ResultSet(Describable, Sequence[Result]):
+class ResultSet(Describable, Sequence[R]):
     """The results of one experiment, in the order of its cells.
 
     `results["instance", "algorithm"]` returns one result, and `results["instance", "algorithm?parameter=value"]`
@@ -191,13 +194,13 @@ class ResultSet(Describable, Sequence[Result]):
     """
 
     name: str
-    results: tuple[Result, ...]
+    results: tuple[R, ...]
     spec: str = field(default="", repr=False)
 
     def __len__(self) -> int:
         return len(self.results)
 
-    def __iter__(self) -> Iterator[Result]:
+    def __iter__(self) -> Iterator[R]:
         return iter(self.results)
 
     def __getitem__(self, key: Any) -> Any:

@@ -80,7 +80,7 @@ class CurvesResult(Result):
 
     @property
     def states(self) -> Any:
-        """The last states that `keep_states` kept, as a tree of arrays [runs, ...]; None if there are none.
+        """The last states that `keep` asked for, as a tree of arrays [runs, ...]; None if there are none.
 
         A result that was read from files, or joined from parts, has them in a dictionary by the names of the fields.
         """

@@ -2,12 +2,10 @@
 
 Xu, Honda and Sugiyama (2017), equations 13 to 15, Theorems 2 and 3; Soare, Lazaric and Munos (2014); Reda, Kaufmann and
 Delahaye-Duriez (2021), Table 2; log(1 / (2.4 delta)) T* of Kaufmann, Cappe and Garivier (2016). Difference: rho is the
-square of the l1 norm of w*. Equation 15 prints the norm alone, but rho is defined as the smallest value of (21), which
-is the square; Lemma 1 needs the square, and the paper's example on the canonical basis, rho = 4, has it.
+square of the l1 norm of w*, as (21), Lemma 1 and the paper's example need; equation 15 prints the norm.
 
-Every function accepts concrete numbers, computes in float64 whatever the scope, with w* by HiGHS, and returns NumPy; or
-it accepts traced arrays of one instance (vmap over instances), in the precision of the scope, with w* by an
-interior-point method.
+Concrete numbers are computed in float64 whatever the scope, with w* by HiGHS, and returned as NumPy; traced arrays of
+one instance (vmap over instances) in the precision of the scope, with w* by an interior-point method.
 """
 
 import functools
@@ -23,8 +21,7 @@ from jaxbandit.support import checks
 from jaxbandit.support.numerics import as_float
 from jaxbandit.support.types import Array, ArrayLike, PyTree, Scalar
 from jaxbandit.theory.solvers.best_arm import best_arm_design
-from jaxbandit.theory.solvers.design import pair_differences
-from jaxbandit.theory.solvers.l1 import l1_representation, l1_table
+from jaxbandit.theory.solvers.l1 import l1_table, representations
 
 
 class Constants(NamedTuple):
@@ -54,14 +51,6 @@ def top_m_gaps(means: Array, m: int) -> Array:
     """Return the gaps float[K] >= 0: mu_k - mu_(m+1) for the m best arms, and mu_(m) - mu_k for the others."""
     ordered = jnp.sort(means)[::-1]
     return jnp.maximum(means - ordered[m], ordered[m - 1] - means)
-
-
-def representations(features: Array) -> Array:
-    """Return float[K, K, K], w* of x_i - x_j for every pair, for traced features float[K, d]."""
-    first, second = np.triu_indices(features.shape[0], 1)
-    weights = jax.vmap(lambda target: l1_representation(features, target).weights)(pair_differences(features))
-    table = jnp.zeros((features.shape[0],) * 3, weights.dtype)
-    return table.at[first, second].set(weights).at[second, first].set(-weights)
 
 
 def complexity_constants(
@@ -101,9 +90,6 @@ def linear_complexity(
     features: Array, means: Array, *, epsilon: Scalar = 0.0, table: Array | None = None
 ) -> LinearComplexity:
     """Return the complexities of best-arm identification; those of oracles are for epsilon = 0.
-
-    oracle <= design, because each direction may have its own design. design <= oracle_sum, because mixing the designs
-    of all directions in proportion to rho_i / gap_i^2 leaves no direction with more than the sum.
 
     Args:
       features: float[K, d].
@@ -151,9 +137,9 @@ def lingape_sample_bound(
     """Return the number of pulls within which LinGapE with the optimized rule stops with probability 1 - delta.
 
     It is the largest n with n <= H_epsilon C_n^2 + K (equation 32), where C_n is the threshold (3) at the largest
-    determinant that n pulls can give (Proposition 3). It is tighter than Theorem 2 (16), which bounds that n in closed
-    form. Difference: C_n contains 1 / delta, as in (3) and as implemented, whereas Lemma 5 uses K^2 / delta for a union
-    over pairs; the ellipsoid of Abbasi-Yadkori et al. (2011), Theorem 2, holds in all directions simultaneously.
+    determinant that n pulls can give (Proposition 3); Theorem 2 (16) bounds that n in closed form. Difference: C_n
+    contains 1 / delta, as in (3), whereas Lemma 5 uses K^2 / delta for a union over pairs; the ellipsoid of
+    Abbasi-Yadkori et al. (2011) holds in all directions.
 
     Args:
       features: float[K, d].

@@ -4,8 +4,6 @@ Audibert, Bubeck and Munos (2010): H1, H2, Theorem 2. Bubeck, Wang and Viswanath
 Koren and Somekh (2013): Theorem 4.1. Concrete numbers in, NumPy float64 out.
 """
 
-from collections.abc import Callable
-
 import numpy as np
 
 from jaxbandit.support import checks
@@ -13,10 +11,10 @@ from jaxbandit.support.types import ArrayLike
 
 
 def h1(means: ArrayLike, m: int = 1) -> float:
-    """Return H1 = sum_i 1 / gap_i^2 over all arms, for finding the m best of them.
+    """Return H1 = sum_i 1 / gap_i^2 over all arms, for finding the m best of them; H2 <= H1 <= log(2 num_arms) H2.
 
     The gap of one of the m best arms is its mean minus the largest mean of the others, and the gap of any other arm is
-    the m-th largest mean minus its own. H2 <= H1 <= log(2 num_arms) H2.
+    the m-th largest mean minus its own.
 
     Args:
       means: float[num_arms], num_arms >= 2. A tie of the m-th and the (m + 1)-th largest gives inf.
@@ -26,22 +24,15 @@ def h1(means: ArrayLike, m: int = 1) -> float:
       Audibert, Bubeck and Munos (2010), Best arm identification in multi-armed bandits, COLT, Section 2; for m > 1
       Bubeck, Wang and Viswanathan (2013), Multiple identifications in multi-armed bandits, ICML.
     """
-    return _inverse(np.sum, _gaps("h1", means, m), None)
+    with np.errstate(divide="ignore"):
+        return float(np.sum(1 / _gaps("h1", means, m) ** 2))
 
 
 def h2(means: ArrayLike, m: int = 1) -> float:
-    """Return H2 = max_i i / gap_(i)^2 with the gaps of `h1` in increasing order, for finding the m best arms.
-
-    Args:
-      means: float[num_arms], num_arms >= 2. A tie of the m-th and the (m + 1)-th largest gives inf.
-      m: number of arms to find, an integer in [1, num_arms - 1].
-
-    Source:
-      Audibert, Bubeck and Munos (2010), Best arm identification in multi-armed bandits, COLT, Section 2; for m > 1
-      Bubeck, Wang and Viswanathan (2013), Multiple identifications in multi-armed bandits, ICML.
-    """
+    """Return H2 = max_i i / gap_(i)^2 with the gaps of `h1` in increasing order. Arguments and sources are the same."""
     gaps = _gaps("h2", means, m)
-    return _inverse(np.max, gaps, np.arange(1, len(gaps) + 1))
+    with np.errstate(divide="ignore"):
+        return float(np.max(np.arange(1, len(gaps) + 1) / gaps**2))
 
 
 def successive_rejects_error(means: ArrayLike, budget: ArrayLike, m: int = 1) -> float | np.ndarray:
@@ -106,9 +97,3 @@ def _gaps(where: str, means: ArrayLike, m: int = 1) -> np.ndarray:
     means = -np.sort(-checks.array(where, "means", means, min_size=2))
     m = checks.integer(where, "m", m, 1, len(means) - 1)
     return np.sort(np.concatenate([means[:m] - means[m], means[m - 1] - means[m:]]))
-
-
-def _inverse(over: Callable[[np.ndarray], np.floating], gaps: np.ndarray, weights: np.ndarray | None) -> float:
-    if gaps[0] == 0:
-        return float("inf")
-    return float(over((1 if weights is None else weights) / gaps**2))

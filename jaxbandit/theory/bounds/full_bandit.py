@@ -1,12 +1,9 @@
 """Theory of full-bandit top-k identification: design constants, H_epsilon, and sample bounds of SAQM and ICB.
 
-Kuroki, Xu, Miyauchi, Honda and Sugiyama (2020), Section 4, Theorems 1 and 3, Lemma 3. The ratio of Theorem 1 is
-`theorem_ratio` of solvers/quadratic_bound.py. Difference: the theorems are stated in O(.) only. Here the conditions at
-the end of their proofs, t <= (3 + 1 / alpha)^2 C_t^2 H_epsilon for SAQM and t <= 4 C_t^2 H'_epsilon for ICB, are solved
-for the largest t. As in the proofs, A_t is taken to be t Lambda_p; since pulls are whole, the true A_t differs from it
-by less than one pull per set.
-
-Every function takes concrete numbers, computes in float64 whatever the scope, and returns NumPy.
+Kuroki, Xu, Miyauchi, Honda and Sugiyama (2020), Section 4, Theorems 1 and 3, Lemma 3. Difference: the theorems are
+stated in O(.) only. Here the conditions at the end of their proofs, t <= (3 + 1 / alpha)^2 C_t^2 H_epsilon for SAQM and
+t <= 4 C_t^2 H'_epsilon for ICB, are solved for the largest t, with A_t = t Lambda_p. Concrete numbers in, NumPy float64
+out.
 """
 
 import math
@@ -18,6 +15,7 @@ import numpy as np
 from scipy import optimize
 
 from jaxbandit.support import checks
+from jaxbandit.theory.solvers.decision_classes import log_binomial
 from jaxbandit.theory.solvers.densest import peeling, quadratic
 from jaxbandit.theory.solvers.quadratic_bound import upper_bound
 
@@ -48,10 +46,7 @@ def uniform_design_matrix(num_arms: int, k: int) -> np.ndarray:
 
 
 def rho(design_matrix: np.ndarray, k: int) -> Interval:
-    """Return an interval for rho(p), the largest squared norm of a set of k in Lambda_p^-1.
-
-    Computing rho(p) is as hard as the densest subgraph problem. The lower end comes from peeling with exchanges, the
-    upper end is certified.
+    """Return a certified interval for rho(p), the largest squared norm of a set of k in Lambda_p^-1.
 
     Args:
       design_matrix: float[n, n], Lambda_p, positive definite.
@@ -68,8 +63,8 @@ def rho(design_matrix: np.ndarray, k: int) -> Interval:
 def rho_prime(design_matrix: np.ndarray, k: int) -> np.ndarray:
     """Return rho'(p), float[], a design constant like `rho` for ICB.
 
-    It is the squared largest sum of sqrt(Lambda_p^-1(i, i)) over arms in exactly one of two sets of k. Two sets of k
-    differ in at most 2 min(k, n - k) arms, which can be any arms.
+    It is the squared largest sum of sqrt(Lambda_p^-1(i, i)) over arms in exactly one of two sets of k, at most 2 min(k,
+    n - k) arms.
 
     Args:
       design_matrix: float[n, n], Lambda_p, positive definite.
@@ -110,8 +105,8 @@ def saqm_sample_bound(
     where = "saqm_sample_bound"
     _check(where, num_arms, k, complexity, delta, sigma)
     checks.number(where, "alpha", alpha, low=0.0, high=1.0, open_low=True)
-    log_size = math.lgamma(num_arms + 1) - math.lgamma(k + 1) - math.lgamma(num_arms - k + 1)
-    return _largest(8 * (sigma * (3 + 1 / alpha)) ** 2 * complexity, log_size - math.log(delta), num_arms)
+    level = log_binomial(num_arms, k) - math.log(delta)
+    return _largest(8 * (sigma * (3 + 1 / alpha)) ** 2 * complexity, level, num_arms)
 
 
 def icb_sample_bound(
@@ -132,8 +127,7 @@ def icb_sample_bound(
     checks.choice(where, "radius", radius, ("lemma1", "prop1"))
     if radius == "lemma1":
         return _largest(8 * sigma**2 * complexity, math.log(num_arms / delta), num_arms)
-    log_size = math.lgamma(num_arms + 1) - math.lgamma(k + 1) - math.lgamma(num_arms - k + 1)
-    return _largest(32 * sigma**2 * complexity, log_size - math.log(delta), num_arms)
+    return _largest(32 * sigma**2 * complexity, log_binomial(num_arms, k) - math.log(delta), num_arms)
 
 
 def _largest(scale: float, level: float, least: int) -> np.ndarray:

@@ -6,11 +6,7 @@ from jaxbandit.support import checks
 
 
 def delay_regret_bound(means: ArrayLike, delay: int) -> float:
-    """Return delay times the sum of gaps, the most that a constant delay adds to the regret of index policies.
-
-    Until the first reward of an arm arrives, the arm is pulled up to `delay` more times; later, at most that many of
-    its pulls are pending. For policies covered by the theorem (UCB and its relatives), the regret with the delay is at
-    most the regret without it plus this bound. The regret of a single run is random, so compare means over runs.
+    """Return delay times the sum of gaps, the most that a constant delay adds to the mean regret of UCB policies.
 
     Args:
       means: float[num_arms], the true means.

@@ -1,9 +1,9 @@
 """Lower bounds on regret in linear (contextual) bandits: C log t for each instance, d sqrt(n) for the worst instance.
 
-Hao, Lattimore and Szepesvari (2019), equations 3.5 and 3.6; Lattimore and Szepesvari (2017): with noise N(0, 1), a
+Hao, Lattimore and Szepesvari (2020), equations 3.5 and 3.6; Lattimore and Szepesvari (2017): with noise N(0, 1), a
 policy whose regret is o(t^a) on every instance, for every a > 0, has a regret of at least C log t asymptotically. C is
-the cost of the allocation problem of solvers/allocation.py with f = 2 and the true gaps. The probabilities of contexts
-do not enter. The minimax rate is that of Dani, Hayes and Kakade (2008), without its constant.
+the cost of the allocation problem of solvers/allocation.py with f = 2 and the true gaps. The minimax rate is that of
+Dani, Hayes and Kakade (2008), without its constant.
 """
 
 from typing import Any, NamedTuple

@@ -1,9 +1,7 @@
-"""Theory of regret when means jump, or when an adversary chooses the rewards.
+"""Theory of regret when means jump, or when an adversary chooses the rewards. Concrete numbers in, NumPy float64 out.
 
 The sum of log t over segments is not a lower bound for every policy, because what is learned in one segment may help in
-the next. The asymptotic line is therefore that of an oracle that is told the changes and restarts at each of them. The
-minimax rates are lower bounds on the worst instance with that many segments, not on a given instance. Concrete numbers
-are computed by NumPy in float64.
+the next: it is the line of an oracle that restarts at each change. Minimax rates are for the worst instance.
 """
 
 from collections.abc import Sequence
@@ -17,9 +15,8 @@ from jaxbandit.support import checks
 def restarting_regret(constants: Sequence[float], starts: Sequence[int], rounds: ArrayLike) -> np.ndarray:
     """Return the sum over segments of constant * log(rounds of the segment so far), at each t of rounds.
 
-    It is the asymptotic dynamic regret of an efficient policy that forgets everything at each change. Because it is
-    asymptotic, an oracle may pay less in short segments, and it is not a lower bound for policies that keep what has
-    not changed.
+    It is the asymptotic dynamic regret of an efficient policy that forgets everything at each change, and may be more
+    than what an oracle pays in short segments.
 
     Args:
       constants: regret constant of each segment's means (from `bernoulli_regret_constant` and others), >= 0.
@@ -39,9 +36,9 @@ def restarting_regret(constants: Sequence[float], starts: Sequence[int], rounds:
 def minimax_switching_regret(num_arms: int, starts: Sequence[int], rounds: ArrayLike) -> np.ndarray:
     """Return sqrt(K V t) / 20 at each t of rounds, where V segments have begun: no policy has less on every instance.
 
-    With one segment it is a lower bound on the regret against the best fixed arm in hindsight. Within each of V
-    segments of equal length any arm may be the best, whatever was observed before, so each segment costs a policy at
-    least min(sqrt(K t / V), t / V) / 20 on average over the arms (Auer et al. 2002, Theorem 5.1).
+    With one segment it is a lower bound on the regret against the best fixed arm in hindsight. Each of V segments of
+    equal length, in which any arm may be the best, costs at least min(sqrt(K t / V), t / V) / 20 on average over the
+    arms.
 
     Args:
       num_arms: number of arms K, an integer >= 2.

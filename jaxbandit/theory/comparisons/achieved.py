@@ -1,20 +1,11 @@
 """How much worse than the best arm each arm can be, given bounds of the differences between means.
 
-Let E be the event that the bounds U(a - j) of the best arm a over all others j hold at all times. It has probability at
-least 1 - delta if each bound has level delta/(K - 1), whatever decides how many scores each arm gets and when one
-looks. Arm l is excluded once U(l - j) < 0 for some arm j, whether j is excluded itself or not. On E the best arm is
-never excluded, so mu_a - mu_b <= max over l not excluded of U(l - b), for all arms b and at all times: this is the
-achieved epsilon of b.
+Each bound has level delta/(m (K - m)) for the m best of K arms (`log_level`). Arm l is excluded once U(l - j) < 0 for
+some arm j, whether j is excluded itself or not; for m > 1, once m arms exceed it by chains of bounds. The achieved
+epsilon of an arm b is the largest U(l - b) over the arms l that are not excluded. docs/mathematics.md has the proof.
 
-For the m best arms, the levels are delta/(m (K - m)), and E is about the bounds U(a - j) of all a among the m best and
-all other j. On E no other arm exceeds one of the m best, not by a chain of bounds either, because one of its links
-would lead from another arm to one of the m best. So an arm that m arms exceed, by chains, is excluded, one that exceeds
-K - m arms by chains is among the m best, and the maximum is over the other recommended arms b and the arms l that are
-neither recommended nor excluded and that b does not exceed by a chain.
-
-If every arm is excluded, the maximum would be over nobody. Then E has not occurred, or an assumption is wrong, and
-nothing is known: the achieved epsilon is inf. The same if no m arms can be the m best, because fewer than m are not
-excluded or more than m exceed K - m others by chains. The module `contradiction` has the words for it.
+If no m arms can be the m best, a bound is false or an assumption is wrong, nothing is known, and the achieved epsilon
+is inf. The module `contradiction` has the words for it.
 """
 
 from collections.abc import Sequence

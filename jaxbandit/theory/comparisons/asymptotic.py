@@ -1,20 +1,12 @@
 """Bounds of the mean of any variable with a variance, for all sample sizes at once, in the limit of large samples.
 
-Let S be the sum of n standardized numbers. Were they normal, then exp(s S - s^2 n/2) would be a martingale for every s,
-and so would be its mixture over |s| if s is normal with variance rho^2,
-2 Phi(x) exp(x^2/2) / sqrt(n rho^2 + 1) with x = rho S / sqrt(n rho^2 + 1). It ever reaches 1/alpha with probability at
-most alpha. It has done so if x^2 >= 2 log(1 + sqrt(n rho^2 + 1)/(2 alpha)), because 1 - Phi(x) < exp(-x^2/2). For other
-numbers with the standard deviation of the sample this is true in the limit: the error probability at all sample
-sizes from m on tends to at most alpha as m grows, if rho^2 is inversely proportional to m log m.
-
-How large m must be depends on the law, and no rule that looks at the data is right for all laws: a sample that has not
-met its rare large numbers does not show that there are any. So nothing is stated before a sample has shown enough:
-at least 1,000 numbers, at least 100 of them other than the commonest one, and at least 355 times the squared skewness,
-which is a rule of thumb for the error of the normal approximation on one side. A large number that comes later must be
-able to widen a bound, so only the bound at present counts, and never the least so far.
+How large a sample must be depends on the law, so nothing is stated before it has shown enough: at least 1,000 numbers,
+at least 100 of them other than the commonest one, and at least 355 times the squared skewness, which is a rule of
+thumb. A large number that comes later must be able to widen a bound, so only the bound at present counts.
 
 Source: Waudby-Smith, Arbour, Sinha, Kennedy and Ramdas (2021), "Time-uniform central limit theory and asymptotic
-confidence sequences", for the sequence. benchmarks/results/decisions.md has how often it is wrong.
+confidence sequences", for the sequence; see docs/mathematics.md. benchmarks/results/decisions.md has how often it is
+wrong.
 """
 
 import numpy as np

@@ -1,15 +1,9 @@
 """Paired comparisons of bounded scores without any other assumption, by bets whose stakes are constant.
 
-For differences D_s <= 1 with mean at least m, the factors 1 + g (m - D_s)/(1 - m) are nonnegative for stakes g < 1 and
-have mean at most 1. So W(m) = sum_j w_j prod_s (1 + g_j (m - D_s)/(1 - m)) is a nonnegative supermartingale with
-initial value 1, and by Ville's inequality it ever reaches 1/alpha with probability at most alpha. It increases with m.
-So the mean is below U, the least m at which W has reached 1/alpha, with probability at least 1 - alpha at all times.
-Only the mean of D_s given the past is used: means may drift, if their difference does not.
-
-By chance the mean of the sample rises above the least of these bounds now and then: then the bound of the whole
-sample is stated, which holds too, and an arm that was exceeded is no longer said to be.
-
-The rows may be given in any order, because stakes do not depend on earlier rows.
+Only the mean of a difference given the past is used: means may drift, if their difference does not. The rows may be
+given in any order, because stakes do not depend on earlier rows. By chance the mean of the sample rises above the least
+of these bounds now and then: then the bound of the whole sample is stated, which holds too, and an arm that was
+exceeded is no longer said to be. docs/mathematics.md has the proof.
 """
 
 import math
@@ -17,7 +11,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from jaxbandit.theory.comparisons.pairs import new_rows
+from jaxbandit.theory.comparisons.pairs import PairRows
 
 STAKES = 0.98 * 2.0 ** (-np.arange(16) / 2)
 _WEIGHTS = 1 / ((np.arange(16) + 1.0) * (np.arange(16) + 2.0))
@@ -40,8 +34,12 @@ def mixture_upper(differences: np.ndarray, alpha: float, *, min_size: int = 1) -
     Returns:
       The bound in (-1, 1], 1 if nothing is known.
     """
-    wealth = _Wealth(np.asarray(differences, np.float64), min_size)
-    return wealth.upper(-math.log(alpha))
+    enough, largest = -math.log(alpha), _largest_wealth(np.asarray(differences, np.float64), max(min_size, 1))
+    low, high = -1.0, 1.0
+    for _ in range(_HALVINGS if len(differences) else 0):
+        middle = (low + high) / 2
+        low, high = (low, middle) if largest(middle) >= enough else (middle, high)
+    return high
 
 
 def stated_upper(differences: np.ndarray, alpha: float, *, min_size: int = 1) -> float:
@@ -66,42 +64,28 @@ def stated_interval(shares: np.ndarray, alpha: float) -> tuple[float, float]:
     return 1 - _raised(below, 1 - shares, alpha), _raised(high, shares, alpha)
 
 
-class _Wealth:
-    """The largest log wealth over the prefixes of a sample, as a function of the mean."""
+def _largest_wealth(differences: np.ndarray, min_size: int) -> Callable[[float], float]:
+    """Return the largest log wealth over the prefixes of a sample, as a function of the mean.
 
-    def __init__(self, differences: np.ndarray, min_size: int):
-        n = len(differences)
-        self._first = max(min_size, 1)
-        values, places = np.unique(differences, return_inverse=True)
-        self._counts = None
-        self._values = differences
-        if n > _LONG and len(values) <= _FEW:
-            looks = [_LONG]
-            while looks[-1] < n:
-                looks.append(min(max(int(looks[-1] * _RATIO), looks[-1] + 1), n))
-            looks = np.concatenate([np.arange(1, _LONG), looks])
-            ones = np.zeros((len(looks), len(values)))
-            np.add.at(ones, (np.searchsorted(looks, np.arange(1, n + 1)), places), 1.0)
-            self._counts, self._looks, self._values = np.cumsum(ones, axis=0), looks, values
+    `looks` has the bounds of all prefixes at once, without their minimum, for samples that are too long for this.
+    """
+    n, first, counts = len(differences), min_size - 1, None
+    values, places = np.unique(differences, return_inverse=True)
+    if n > _LONG and len(values) <= _FEW:
+        looks = [_LONG]
+        while looks[-1] < n:
+            looks.append(min(max(int(looks[-1] * _RATIO), looks[-1] + 1), n))
+        looks = np.concatenate([np.arange(1, _LONG), looks])
+        ones = np.zeros((len(looks), len(values)))
+        np.add.at(ones, (np.searchsorted(looks, np.arange(1, n + 1)), places), 1.0)
+        counts, differences, first = np.cumsum(ones, axis=0), values, int(np.searchsorted(looks, min_size))
 
-    def upper(self, enough: float) -> float:
-        if len(self._values) == 0:
-            return 1.0
-        low, high = -1.0, 1.0
-        for _ in range(_HALVINGS):
-            middle = (low + high) / 2
-            low, high = (low, middle) if self._log_wealth(middle) >= enough else (middle, high)
-        return high
+    def largest(mean: float) -> float:
+        logs = np.log1p(STAKES * ((mean - differences) / (1 - mean))[:, None])
+        sums = (np.cumsum(logs, axis=0) if counts is None else counts @ logs)[first:]
+        return float(log_mixture(sums).max()) if len(sums) else -math.inf
 
-    def _log_wealth(self, mean: float) -> float:
-        logs = np.log1p(STAKES * ((mean - self._values) / (1 - mean))[:, None])
-        if self._counts is None:
-            sums, first = np.cumsum(logs, axis=0), self._first - 1
-        else:
-            sums, first = self._counts @ logs, int(np.searchsorted(self._looks, self._first))
-        if first >= len(sums):
-            return -math.inf
-        return float(log_mixture(sums[first:]).max())
+    return largest
 
 
 def log_mixture(log_wealth: np.ndarray) -> np.ndarray:
@@ -110,11 +94,11 @@ def log_mixture(log_wealth: np.ndarray) -> np.ndarray:
     return most + np.log(np.exp(log_wealth + LOG_WEIGHTS - most[..., None]).sum(axis=-1))
 
 
-class BoundedDifferences:
+class BoundedDifferences(PairRows):
     """Upper bounds of the mean of D = X_l - X_i for all pairs of arms, if all scores are in [low, high].
 
-    The interface is that of `PairedDifferences`. For exclusion, the wealth W(0) of each pair is kept; the bounds for
-    one arm are computed from its scores when they are asked for.
+    For exclusion, the wealth W(0) of each pair is kept; the bounds for one arm are computed from its scores when they
+    are asked for.
     """
 
     def __init__(
@@ -135,32 +119,20 @@ class BoundedDifferences:
           first: the first row that counts for each pair, from 0, int[] or symmetric int[K, K].
           min_size: number of rows before which there is no bound.
         """
+        super().__init__(num_arms, first)
         shape = num_arms, num_arms
-        self.num_arms = num_arms
         self._log_wealth = np.zeros((*shape, len(STAKES)))  # at [l, i] of bets against mu_l >= mu_i
         self._claims = np.zeros(shape, bool)  # at any time
         self._sums = np.zeros(shape)  # of the differences
-        self._first = np.broadcast_to(np.asarray(first, np.int32), shape)
-        self._next = self._first.copy()
+        self._first = np.broadcast_to(self._first, shape)
         self._enough = -np.broadcast_to(np.asarray(log_alpha, np.float64), shape)
         self._width, self._min_size = width, min_size
         self._samples: list[Sequence[float] | np.ndarray] = [np.zeros(0)] * num_arms
 
-    @property
-    def sizes(self) -> np.ndarray:
-        """Number of rows that each pair has in common, int64[K, K]."""
-        return (self._next - self._first).astype(np.int64)
-
     def enter(self, samples: Sequence[Sequence[float] | np.ndarray], changed: Sequence[int] | None = None) -> None:
-        """Take the rows that have been added to the samples of the arms, or that fill a gap.
-
-        Args:
-          samples: the samples of all arms.
-          changed: the arms that may have new rows. None means all.
-        """
+        """Take further rows, as `PairRows.enter` does."""
         self._samples = list(samples)
-        for row, one, other, scores in new_rows(self._next, samples, changed):
-            self._enter_pairs(row, one, other, scores)
+        super().enter(samples, changed)
 
     def _enter_pairs(self, row: int, one: np.ndarray, other: np.ndarray, scores: np.ndarray) -> None:
         at = np.ix_(one, other)
@@ -171,10 +143,6 @@ class BoundedDifferences:
         self._next[at] += due
         due &= self._next[at] - self._first[at] >= self._min_size
         self._claims[at] |= due & (log_mixture(self._log_wealth[at]) >= self._enough[at])
-
-    def excluded(self) -> np.ndarray:
-        """Return which arms some arm exceeds with certainty at the stated level, bool[K]."""
-        return np.asarray(self.claims().any(axis=1))
 
     def upper(self, arm: int) -> np.ndarray:
         """Return the upper bounds of mu_l - mu_arm for all l, float64[K]; 0 for the arm itself."""

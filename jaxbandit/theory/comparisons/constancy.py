@@ -3,21 +3,13 @@
 Each test looks at the order of the scores of an arm only, and has its level for any law of the scores, with ties:
 
 - The first half against the second, by the rank sum (Wilcoxon 1945), for each arm, and for all arms together by the sum
-  of their rank sums, unless arms have common random numbers and so depend on each other. With halves of equal length
-  its law is symmetric, with lighter tails than the normal one.
-- Neighbors, by the correlation of the ranks of successive scores (Wald and Wolfowitz 1943). It is as skewed as
-  g^2 / sqrt(n), where g is the skewness of the ranks, and is tested where this is at most 0.1: not with rare events.
-- Repeated rows: a block of scores that occurs twice, so long that n^2/2 q^L <= 1e-6, where q is the share of pairs of
-  scores that are equal. A search that used its keys twice has such blocks, and so has a file that was appended twice.
+  of their rank sums, unless arms have common random numbers and so depend on each other.
+- Neighbors, by the correlation of the ranks of successive scores (Wald and Wolfowitz 1943), unless these are skewed.
+- Repeated rows: a block of scores that occurs twice, so long that chance has a probability of 1e-6 at most.
 
-A p-value is multiplied by the number of tests and by 1 + log2 n, for data that are looked at again and again. A
-remark has a level of 1e-3, and a contradiction one of 1e-6. Of 3,300 logs without a change, of 400 and 4,000 rewards of
-2 and 10 arms, drawn evenly or by UCB1, from normal, Bernoulli (.5 and .02) and Cauchy laws, none had one.
-
-If the arms' shares of the pulls move too (at 1e-3), and rewards do with time (at .01, by the sum of the arms' rank sums
-in the second half of all pulls), arms are compared at different times, and one that is shown more and more in a bad
-time looks bad: this is said as a remark. A rule moves the shares by itself, so that one in 100 certificates has this
-remark without a reason.
+A p-value is multiplied by the number of tests and by 1 + log2 n, for data that are looked at again and again. A remark
+has a level of 1e-3, and a contradiction one of 1e-6. If the arms' shares of the pulls move too (at 1e-3), and rewards
+do with time (at .01), arms are compared at different times: this is said as a remark.
 
 What cannot be seen here: a change in arms that were not pulled any more, one that all tests are too weak for, and
 whatever changed before the first score.

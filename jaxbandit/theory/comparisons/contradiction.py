@@ -1,27 +1,10 @@
 """Data that contradict what is assumed of them: whether they do, and the line with which a result then begins.
 
-Bounds that hold together with probability 1 - delta cannot all be true if one excludes what another one states. Then
-either an event of probability delta has occurred, or an assumption is wrong, and data cannot tell which: nothing may be
-claimed from these bounds, and no interval that is empty, or that lacks its own estimate, may be shown. There are two
-signs: nobody is left who could be the best, and a lower bound is above its upper bound, be it that of another time.
-
-That an estimate has left the interval that earlier data gave it is no sign, because it is not improbable enough: of
-4,000 samples of normal numbers, with a level of .05 on each side, the estimate did so in 470, and the interval missed
-the mean in 296, at some time up to 3,000. Then the bounds of the present are stated, which hold too, or none.
-
-Levels: let a be the best of K arms, and each bound of a difference in one direction have the level delta/(K - 1).
-Those of mu_a - mu_j, and those of mu_j - mu_a, of all j hold together with probability 1 - 2 delta. They are refuted
-only if each arm, as it could be a, was exceeded by another one or has a difference whose bounds exclude each other. The
-latter is looked for only where an arm was never exceeded, so that 2 delta is the probability of a false alarm at most,
-and delta that every arm was exceeded. In each of four cells of 400
-searches, of normal scores of 2, 4 and 8 arms in 100, 60 and 40 rows, and of accuracies of 30 cases of 2 arms, at most 1
-had a false alarm at delta = .05.
-
-Where each arm has bounds of its own, for a mean or a quantile, each has the level delta/K. All 2 K of them hold
-together with probability 1 - 2 delta, and the bounds of one arm that exclude each other refute that. For medians of 3
-arms in 200 rows at delta = .05, 3 of 400 searches had a false alarm.
-
-To use it:
+Bounds that hold together cannot all be true if one excludes what another one states. Then either an event of
+probability delta has occurred, or an assumption is wrong, and data cannot tell which: nothing may be claimed from these
+bounds, and no interval that is empty, or that lacks its own estimate, may be shown. There are two signs: nobody is left
+who could be the best, and a lower bound is above its upper bound, be it that of another time. docs/mathematics.md has
+the levels and how often there was a false alarm.
 
 - `contradiction(...)` returns the first line of a result, "" if nothing is contradicted. Give it what the result has:
   which arms are excluded, intervals, or a sentence of another finding.

@@ -1,10 +1,8 @@
 """Betting bounds of a mean at many sample sizes at once, for long samples.
 
-The bounds are those of `betting.py`. Because the order of the rows does not matter, counts of the distinct values at
-each look suffice: outcomes of 0 and 1 have three differences. Many distinct values are divided among the two nearest
-points of a grid in such a way that their mean is preserved. The log of the wealth is concave in a difference, so this
-makes it smaller, and the bound a little larger. Any subset of the sample sizes may be looked at, since all bounds hold
-at once.
+The bounds are those of `betting.py`, from counts of the distinct values at each look. Many distinct values are divided
+among the two nearest points of a grid with the same mean, which makes the bound a little larger. Any subset of the
+sample sizes may be looked at, since all bounds hold at once.
 """
 
 import numpy as np
@@ -23,10 +21,9 @@ def sample_sizes(n: int) -> np.ndarray:
 
 
 def upper_bounds(differences: np.ndarray, log_alpha: float, sizes: np.ndarray) -> np.ndarray:
-    """Return the upper bound of the mean at each look, float64[looks] in (-1, 1].
+    """Return the upper bound of the mean at each look, float64[looks] in (-1, 1], never below the mean so far.
 
-    It is never below the mean of the differences that have been seen. The least of the bounds so far would hold too,
-    but could be: an estimate moves away from a bound that was true by little in one of seven samples without a change.
+    The least of the bounds so far would hold too, but an estimate may leave it although nothing has changed.
 
     Args:
       differences: float64[n] <= 1, in units of the range of a score.

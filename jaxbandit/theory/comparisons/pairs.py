@@ -61,22 +61,56 @@ def new_rows(
             yield row, rest, one, scores
 
 
-class PairedDifferences:
+class PairRows:
+    """Which rows of the samples each pair of arms has taken."""
+
+    def __init__(self, num_arms: int, first: np.ndarray | int):
+        """Begin with the row `first` of each pair."""
+        self.num_arms = num_arms
+        self._first = np.asarray(first, np.int32)
+        self._next = np.array(np.broadcast_to(self._first, (num_arms, num_arms)))  # row that each pair needs next
+
+    @property
+    def sizes(self) -> np.ndarray:
+        """Number of rows that each pair has in common, int64[K, K]."""
+        return (self._next - self._first).astype(np.int64)
+
+    def enter(self, samples: Sequence[Sequence[float] | np.ndarray], changed: Sequence[int] | None = None) -> None:
+        """Take the rows that have been added to the samples of the arms, or that fill a gap.
+
+        Args:
+          samples: the samples of all arms.
+          changed: the arms that may have new rows. None means all.
+        """
+        for row, one, other, scores in new_rows(self._next, samples, changed):
+            self._enter_pairs(row, one, other, scores)
+
+    def _enter_pairs(self, row: int, one: np.ndarray, other: np.ndarray, scores: np.ndarray) -> None:
+        """Take a row of the pairs of `one` and `other` that need it next, and increase `_next` for them."""
+        raise NotImplementedError
+
+    def claims(self) -> np.ndarray:
+        """Return which arms are exceeded by which, bool[K, K]: [l, i] if mu_l < mu_i is certain at the stated level."""
+        raise NotImplementedError
+
+    def excluded(self) -> np.ndarray:
+        """Return which arms some arm exceeds with certainty at the stated level, bool[K]."""
+        return np.asarray(self.claims().any(axis=1))
+
+
+class PairedDifferences(PairRows):
     """Upper bounds of the mean of D = X_l - X_i for all pairs of arms, if the differences are normal.
 
     After m rows the bound of a pair is U = mean(D) + sd(D) r_m with the one-sided `radius` r_m at the pair's level and
     the divisor m in sd; the least of the bounds so far is kept, because each holds for all m at once. By chance a mean
-    difference rises above the least bound now and then: then the bound of the present is stated, which holds too, and
-    an arm that was exceeded is no longer said to be. If all m
-    differences are exactly equal to c, U = c from row M on, where M is the larger of `min_size` and the first m with a
-    finite r_m: under normality, two equal differences have variance 0 with certainty. This is what a rare event hides
-    most easily.
+    difference rises above it now and then: then the bound of the present is stated, and an arm that was exceeded is no
+    longer said to be. If all m differences are exactly equal to c, U = c from the larger of `min_size` and the first m
+    with a finite r_m on: two equal normal differences have variance 0. This is what a rare event hides most easily.
 
-    With `resolution` h, a score is known up to h/2. Then U = mean(D) + h + (sd(D) + h) r_m bounds the difference of the
-    means before rounding, if their differences are normal, also where all differences are equal. To h comes what
-    rounding to float64 may have changed, where the differences are not exactly equal (`student.resolution`).
+    With `resolution` h, a score is known up to h/2, and U = mean(D) + h + (sd(D) + h) r_m. To h comes what rounding to
+    float64 may have changed, where the differences are not exactly equal (`student.resolution`).
 
-    Source: the module `theory.solvers.student`, where the bound is proved.
+    Source: the module `theory.solvers.student`.
     """
 
     def __init__(
@@ -97,14 +131,12 @@ class PairedDifferences:
           min_size: number of rows before which there is no bound.
           resolution: distance between neighboring values of a score, >= 0.
         """
+        super().__init__(num_arms, first)
         shape = num_arms, num_arms
-        self.num_arms = num_arms
         self.squares = np.zeros(shape)
         self._origin, self._apart = np.zeros(shape), np.zeros(shape)  # first difference, mean deviation from it
         self.bounds = np.full(shape, np.inf)  # of mu_l - mu_i at [l, i], the least so far
         self._size = np.zeros(num_arms)  # largest modulus of the scores of each arm
-        self._first = np.asarray(first, np.int32)
-        self._next = np.array(np.broadcast_to(self._first, shape))  # row that each pair needs next
         self._log_alpha = np.asarray(log_alpha, np.float64)
         self._min_size, self._resolution = min_size, resolution
 
@@ -112,21 +144,6 @@ class PairedDifferences:
     def means(self) -> np.ndarray:
         """Mean difference of each pair, float64[K, K]; 0 without a common row."""
         return self._origin + self._apart
-
-    @property
-    def sizes(self) -> np.ndarray:
-        """Number of rows that each pair has in common, int64[K, K]."""
-        return (self._next - self._first).astype(np.int64)
-
-    def enter(self, samples: Sequence[Sequence[float] | np.ndarray], changed: Sequence[int] | None = None) -> None:
-        """Take the rows that have been added to the samples of the arms, or that fill a gap.
-
-        Args:
-          samples: the samples of all arms.
-          changed: the arms that may have new rows. None means all.
-        """
-        for row, one, other, scores in new_rows(self._next, samples, changed):
-            self._enter_pairs(row, one, other, scores)
 
     def _enter_pairs(self, row: int, one: np.ndarray, other: np.ndarray, scores: np.ndarray) -> None:
         every = len(one) == len(other) == self.num_arms
@@ -157,10 +174,6 @@ class PairedDifferences:
         known = np.isfinite(r) & np.isfinite(h)
         h = np.where(known, h, 0.0)
         return np.where(known, means + h + (np.sqrt(squares / n) + h) * np.where(known, r, 0.0), np.inf)
-
-    def excluded(self) -> np.ndarray:
-        """Return which arms some arm exceeds with certainty at the stated level, bool[K]."""
-        return np.asarray(self.claims().any(axis=1))
 
     def upper(self, arm: int) -> np.ndarray:
         """Return the upper bounds of mu_l - mu_arm for all l, float64[K]; 0 for the arm itself."""

@@ -1,9 +1,8 @@
 """Pull counts and empirical means: the sufficient statistics of most K-armed algorithms here.
 
-A mean is the sum of the rewards divided by their number, both of which are kept. So the means of arms whose rewards
-have equal sums are equal, in whatever order the rewards came; rewards of 0 and 1 have exact sums. In float32 what
-rounding leaves out of a sum is kept beside it: without that, an update of the mean by (reward - mean) / n loses every
-success of an arm of mean 0.99 after some 3 10^5 pulls, but no failure, and a plain sum rounds 0.1 to 0.125 after 10^6.
+A mean is the sum of the rewards divided by their number, both of which are kept, so that means of arms whose rewards
+have equal sums are equal, in whatever order the rewards came. In float32 what rounding leaves out of a sum is kept
+beside it: without that, an update of the mean loses every success of an arm of mean 0.99 after some 3 10^5 pulls.
 
 A rule whose decisions do not change if all rewards are shifted asks for means `from_first`: of rewards minus the first
 reward of the run. Rewards about 10^6 then leave as many digits to the differences between the means as rewards about 0.

@@ -21,10 +21,9 @@ def maximum(
 ) -> Array:
     """Return theta that maximizes sum log-likelihood - regularization |theta|^2 / 2, float[dim].
 
-    Each step is Newton's, shortened to log(1 + b) / b of its length if b = max |x| |step| is above 1. Along it the
-    curvature grows by a factor of at most exp(b s), because |p''| <= p', so that every step improves the objective from
-    any start. The method ends with a step below 1e-10; in float32 below 1e-4, because the next would be about its
-    square.
+    Each step is Newton's, shortened to log(1 + b) / b of its length if b = max |x| |step| is above 1; so every step
+    improves the objective. The method ends with a step below 1e-10; in float32 below 1e-4, because the next would be
+    about its square.
 
     Args:
       rows: float[length, dim], of which the first `seen` count, with the length a multiple of BLOCK.

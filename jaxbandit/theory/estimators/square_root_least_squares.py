@@ -1,9 +1,8 @@
 """Regularized least squares by a root S of V^-1 = S S' (Potter 1963), with updates of num_arms dim operations.
 
-The state holds h_a = S' x_a, so that the squared norm of x_i - x_j in V^-1 is that of h_i - h_j. There is no
-cancellation beyond that of the features themselves, whereas X V^-1 X' loses twice as many digits. In float32 each sum
-is accompanied by its rounding error, and the digits of a float32 are kept over 10^6 rounds. It is cheap for many arms
-and small dim, because sums over dim are unrolled.
+The state holds h_a = S' x_a, so that the squared norm of x_i - x_j in V^-1 is that of h_i - h_j, without cancellation.
+In float32 each sum is accompanied by its rounding error. Sums over dim are unrolled: it is cheap for many arms and
+small dim.
 """
 
 from typing import NamedTuple

@@ -2,15 +2,11 @@
 
 The problem is to minimize sum_x T_x gap_x subject to x' H_T^-1 x <= gap_x^2 / f for suboptimal x, where H_T = sum_x T_x
 x x' (Hao, Lattimore and Szepesvari 2019, equations 3.5, 3.6 and 4.2; Combes, Magureanu and Proutiere 2017). Difference:
-the best arms cost nothing and count as pulled infinitely often, which is treated exactly by a projection.
+the best arms cost nothing and count as pulled infinitely often, which is treated exactly by a projection. It is reduced
+to a design as in docs/mathematics.md.
 
-Reduction: let z be the component of x orthogonal to the span of the best arms; x' H^-1 x tends to z' H_z^-1 z as the
-pulls of the best arms grow. In terms of the costs w = T gap, with u = z / sqrt(gap) and v = u / sqrt(gap), the problem
-is to minimize sum w subject to v' A(w)^-1 v <= 1 / f with A(w) = sum w u u'. The scale of w is free, so w = f value p,
-where p on the simplex is the design with the smallest value, the largest v' A(p)^-1 v. This is `transductive_design` of
-solvers/design.py, which describes the method and the certificate.
-
-From _LARGE arms on that function is called; below, solvers/lanes_design.py does the same for many problems at once.
+From _LARGE arms on `transductive_design` of solvers/design.py is called; below, solvers/lanes_design.py does the same
+for many problems at once.
 """
 
 from functools import partial
@@ -21,7 +17,7 @@ import jax.numpy as jnp
 from jax import lax
 from jax.custom_batching import custom_vmap
 
-from jaxbandit.support.numerics import as_float
+from jaxbandit.support.numerics import as_float, inline
 from jaxbandit.support.types import Array, Scalar
 from jaxbandit.theory.solvers.design import transductive_design
 from jaxbandit.theory.solvers.lanes_design import lanes_design
@@ -51,8 +47,7 @@ def allocation(
       level: f, > 0, traced; the constraint is x' H^-1 x <= gap^2 / f.
       mask: bool[N], False for padding; traced.
       steps: number of interior-point steps, >= 1; static. 22 leave a relative gap below 1e-7 in float64 and of about
-        1e-3 in float32. More are needed if lengths and gaps both spread over six orders of magnitude, in which case the
-        bound shows it (4e-3 has been observed).
+        1e-3 in float32, more if lengths and gaps both spread over six orders of magnitude; the bound shows it.
 
     Returns:
       An Allocation. Pulls that the optimum does not need are exactly 0. If it is not unique, it is that of the lowest
@@ -102,7 +97,7 @@ def _in_chunks(*problem: Array, steps: int) -> Allocation:
     return jax.tree.map(lambda x: jnp.moveaxis(x, 0, -2).reshape(*x.shape[1:-1], -1)[..., :size], chunks)
 
 
-@partial(jax.jit, static_argnames="steps", inline=True)
+@partial(inline, static_argnames="steps")
 def _allocate(features: Array, gaps: Array, level: Array, mask: Array, *, steps: int) -> Allocation:
     """Solve `allocation` for features[N, d, lanes], gaps[N, lanes], level[lanes] and mask[N, lanes]."""
     best = mask & (gaps <= BEST)

@@ -1,9 +1,7 @@
 """T* of linear best-arm identification with Gaussian noise, and the design that attains it, with a certificate.
 
 1 / T* is the maximum over designs w of the minimum over i != best of gap_i^2 / (2 sigma^2 y' A(w)^-1 y), where y is
-x_best - x_i (Soare, Lazaric and Munos 2014; Jedra and Proutiere 2020, equation 5). Every delta-correct algorithm needs
-at least log(1 / (2.4 delta)) T* pulls in expectation (Kaufmann, Cappe and Garivier 2016). This is the oracle design of
-design.py.
+x_best - x_i (Soare, Lazaric and Munos 2014; Jedra and Proutiere 2020, equation 5): the oracle design of design.py.
 """
 
 from typing import NamedTuple

@@ -1,34 +1,39 @@
 """Draws from Beta(a, b), exact up to 1e-6 in total variation for a, b >= 1, as a function of one normal, without loops.
 
-With mean mu = a / (a + b) and u = logit(x) - logit(mu), the density of u is proportional to exp(-(a + b) K(u)), where
-K(u) = log(1 + mu (e^u - 1)) - mu u. Its signed root r = sign(u) sqrt(2 (a + b) K(u)) is close to a standard normal w
-(Barndorff-Nielsen, Biometrika 1986; Temme, J. Comput. Appl. Math. 1987), and the increasing map that makes it exactly
-normal is smooth: r - w is fitted by a polynomial in y = w / sqrt(w^2 + 12), which is bounded as r - w nearly is, with
-coefficients that are polynomials in 1/a + 1/b and the square of the skew (beta_table.py). To draw, sample w, add the
-polynomial and invert K.
-
-The bound of 1e-6 per draw holds for a, b >= 1; between 1/2 and 1 it is 6e-5 (tests/test_beta.py computes both with
-SciPy).
+The signed root of the log density of the logit is close to a standard normal w, and the map that makes it exactly
+normal is fitted by polynomials (beta_table.csv; docs/mathematics.md). To draw, sample w, add the polynomial and invert.
+Between 1/2 and 1 the error is 6e-5; tests/test_beta.py computes both with SciPy.
 """
 
 from functools import partial
+from pathlib import Path
 from typing import NamedTuple, TypeVar
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import lax
 
 from jaxbandit.base import side_by_side
-from jaxbandit.support.numerics import normal_of_words, numbered_key
+from jaxbandit.support.numerics import inline, normal_of_words, numbered_key
 from jaxbandit.support.types import Array, Key, Scalar
-from jaxbandit.theory.solvers.beta_table import DEGREE, TABLE
 
 Law = TypeVar("Law")
 
 TOTAL_VARIATION = 1e-6  # error of one draw for a, b >= 1
 SERIES = 0.12  # below this, e^u - 1 loses too many digits, and the Taylor series of u(s) is used
 STRETCH = 12.0  # in y = w / sqrt(w^2 + STRETCH)
+DEGREE = 10  # in y
 STACKED_WORDS = 64  # up to this number, words are drawn one by one
+
+
+def _table() -> tuple[tuple[tuple[float, ...], ...], ...]:
+    """Return TABLE[p][q][j], the coefficient of x^p z^q y^j, as benchmarks/fit_beta_table.py has fitted it."""
+    rows = np.loadtxt(Path(__file__).with_name("beta_table.csv"), delimiter=",", skiprows=1).tolist()
+    return tuple(tuple(tuple(row[2:]) for row in rows if row[0] == p) for p in range(int(rows[-1][0]) + 1))
+
+
+TABLE = _table()
 
 
 class BetaShape(NamedTuple):
@@ -56,12 +61,9 @@ def beta_shape(a: Array, b: Array) -> BetaShape:
     )
 
 
-@partial(jax.jit, inline=True)
+@inline
 def _root_coefficients(inverse: Array, odd: Array, square: Array) -> Array:
-    """Return the coefficients of r - w.
-
-    Exchanging a and b turns r(w) into -r(-w), so even powers have a factor odd in the skew, and odd powers an even one.
-    """
+    """Return the coefficients of r - w: even powers have a factor odd in the skew, and odd powers an even one."""
     x, z = inverse / (2 / 3 + inverse / 6) - 1, 2 * square - 1
     x, z, odd, inverse = lax.optimization_barrier((x, z, odd, inverse))  # or XLA divides once per coefficient
     result = []
@@ -146,9 +148,9 @@ def logit_slope_and_ratio(w: Array, shape: BetaShape) -> tuple[Array, Array, Arr
 def draw_noise(key: Key, num_arms: int) -> Array:
     """Return the noise of one draw from each of num_arms Beta distributions, uint32[num_arms].
 
-    On a CPU the engine draws the words one by one, because it would have to transpose a vector, at five times the cost
-    (measured); in anybody else's program a loop draws them, as in `draw_pairs`. Elsewhere the same words are drawn at
-    once, because a GPU's compiler takes minutes for a kernel that draws nine of them separately.
+    On a CPU the engine draws the words one by one, because it would have to transpose a vector, and a loop draws them
+    in anybody else's program, as in `draw_pairs`. Elsewhere the same words are drawn at once, because a GPU's compiler
+    takes minutes for a kernel that draws nine of them separately.
     """
     if num_arms > STACKED_WORDS:
         return jax.random.bits(key, (num_arms,), "uint32")
@@ -172,15 +174,13 @@ def draw_noise(key: Key, num_arms: int) -> Array:
 def draw_pairs(key: Key, number: int, one_by_one: int = STACKED_WORDS) -> Array:
     """Return `number` random words or one more, two to a complex number, complex64[ceil(number / 2)].
 
-    A Threefry block has as many words as its key. XLA's CPU compiler computes a block anew for every array into which
-    a part of it is stored, and JAX has no wider type for bits in every scope; with two words stored together, a
-    round of nine arms takes a sixth less time (measured). The parts are only stored and loaded, never calculated
-    with, so that all bit patterns survive (tested on CPUs; 10,000 runs on an H100 had the same pulls).
+    A Threefry block has as many words as its key, and XLA's CPU compiler computes it anew for every array into which a
+    part of it is stored; two words stored together take a sixth less time. The parts are only stored and loaded, never
+    calculated with, so that all bit patterns survive.
 
     On a CPU the engine draws up to `one_by_one` words one by one, which is faster where runs are played side by side,
-    and takes longer to compile. Under anybody else's vmap the compiler would compute these blocks again and again,
-    and takes up to a minute over blocks that are drawn at once; there a loop draws them, one block a turn, which is
-    within 1.5 times of the fastest under jit, vmap and scan. The words are the same.
+    and takes longer to compile. Under anybody else's vmap the compiler would compute these blocks again and again, so
+    that a loop draws them there, one block a turn. The words are the same.
     """
 
     def words_of(key: Key, i: Scalar) -> Array:

@@ -1,9 +1,8 @@
 """Upper quantiles of Beta(a, b) without the incomplete beta function, in a fixed number of passes and without loops.
 
-In the coordinate w of solvers/beta.py (the normal from which a draw is made) the Beta density is phi(w) A(w) with A
-close to 1. So P(W > w) = P(Z > w) E(w), where E(w) is the mean of A over the normal's tail. Because A hardly varies,
-two of its values suffice for E at the normal's quantile w, and one step of Newton's method, on the logarithm of the
-tail, from there: the error of x is 1.2e-6 for a, b >= 1 and tails from 1/2 to 1e-7 (tests/test_beta.py).
+In the coordinate w of solvers/beta.py the tail is the normal's times a mean of a factor that hardly varies, of which
+two values suffice for one step of Newton's method (docs/mathematics.md). The error of x is 1.2e-6 for a, b >= 1 and
+tails from 1/2 to 1e-7 (tests/test_beta.py).
 """
 
 from typing import NamedTuple

@@ -1,9 +1,8 @@
 """Decision classes: families of sets of arms with an exact oracle for linear scores of any sign.
 
-Kuroki, Xu, Miyauchi, Honda and Sugiyama (2020), Appendices A and B. ICB needs the best set of a class, and the best set
-other than a given best set. This module has the bases of matroids, for which the greedy algorithm is exact and the
-second best set is one exchange away: size-k sets, partition matroids and spanning trees. Paths and assignments are in
-decision_paths.py.
+Kuroki, Xu, Miyauchi, Honda and Sugiyama (2020), Appendices A and B. ICB needs the best set of a class, and the best one
+other than a given set. Here are the bases of matroids, for which the greedy algorithm is exact and the second best set
+is one exchange away; paths and assignments are in decision_paths.py.
 """
 
 import functools
@@ -116,7 +115,7 @@ def partition_matroid(groups: Sequence[int] | np.ndarray, capacities: Sequence[i
         each = [itertools.combinations(np.flatnonzero(np.equal(own, g)).tolist(), c) for g, c in enumerate(limits)]
         return as_sets((sum(chosen, ()) for chosen in itertools.product(*each)), own.size)
 
-    log_size = sum(map(_log_binomial, sizes, limits))
+    log_size = sum(map(log_binomial, sizes, limits))
     made_of = where, tuple(own.tolist()), tuple(limits)
     return DecisionClass(where, own.size, sum(limits), log_size, best, second_best, sets, made_of)
 
@@ -231,5 +230,6 @@ def as_sets(choices: Iterable[Sequence[int] | np.ndarray], num_arms: int) -> np.
     return sets
 
 
-def _log_binomial(n: int, k: int) -> float:
+def log_binomial(n: int, k: int) -> float:
+    """Return the log of the number of sets of k out of n."""
     return math.lgamma(n + 1) - math.lgamma(k + 1) - math.lgamma(n - k + 1)

@@ -1,18 +1,15 @@
 """Maximize x' W x over the sets of k vertices: greedy peeling for the densest k-subgraph, and exchanges.
 
 This is Algorithm 1 of Kuroki, Xu, Miyauchi, Honda and Sugiyama (2020), with the peeling of Asahiro, Iwama, Tamaki and
-Tokuyama (2000) as its oracle: on the complete graph with edge weights w_ij + w_ii + w_jj, remove the vertex of smallest
-weighted degree until k are left. Certificates for the result are in quadratic_bound.py.
+Tokuyama (2000): on the complete graph with edge weights w_ij + w_ii + w_jj, remove the vertex of smallest weighted
+degree until k are left. Certificates are in quadratic_bound.py.
 
-Degrees: let S be the vertices that are left and m their number. A vertex of S has the degree o_i + (m - 2) w_ii +
-sum_{j in S} w_jj, where o_i is its sum of w_ij over the others in S. The last term is common to all, so one vector
-determines the smallest degree, and removing v subtracts w_iv + w_ii from its entry i; the edge weights are never
-stored.
+Degrees: with m vertices left in S, one of them has the degree o_i + (m - 2) w_ii + sum_{j in S} w_jj, where o_i is its
+sum of w_ij over the others. The last term is common to all, so one vector determines the smallest degree, and removing
+v subtracts w_iv + w_ii from its entry i; the edge weights are never stored.
 
-Batches: under vmap the problems become lanes of one loop, each step fetches one row of a matrix per lane, and lanes may
-share a matrix. On a CPU a few lanes are processed at a time, each with a copy of its matrix that stays in the cache,
-because XLA splits larger operations over threads in every iteration, which costs more than the operation.
-Problems of at most 32 vertices lie along the vector instead, which is three times as fast at 24 vertices.
+Batches: under vmap the problems become lanes of one loop, which may share a matrix. On a CPU a few lanes are processed
+at a time, each with a copy of its matrix that stays in the cache, because XLA splits larger operations over threads.
 """
 
 from collections.abc import Callable

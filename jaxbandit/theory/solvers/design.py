@@ -2,19 +2,7 @@
 
 The problem is to minimize over designs w the largest y' A(w)^-1 y over directions y, where A(w) = sum_a w_a x_a x_a'
 (Kiefer and Wolfowitz 1960; Yu, Bi and Tresp 2006; Soare, Lazaric and Munos 2014, equation 12). Rounding to whole pulls
-is in rounding.py.
-
-Method: the scale of w is free, so the problem is to minimize sum w subject to h_y(w) >= 1 and w >= 0, where h_y(w) = 1
-/ (y' A(w)^-1 y). The smallest sum is the smallest value. h_y is concave and homogeneous, being the infimum of u' A(w) u
-over u with y'u = 1, and so nearly linear that Newton steps are long: Mehrotra's method takes 10 to 20 steps. Formulated
-in terms of y' A(w)^-1 y itself it is slow on nearly equal arms, and multiplicative or Frank-Wolfe steps take 1,000 and
-more for a gap of 1e-3.
-
-Certificate: for weights l >= 0 of the directions let B = sum_y l_y y y' and g(w) = tr(A(w)^-1 B), which is convex and
-homogeneous of degree -1. Every design v has max_y y' A(v)^-1 y >= g(v) / sum(l). Let m_a = x_a' A(w)^-1 B A(w)^-1 x_a.
-Then g'(w) v = -sum_a v_a m_a >= -max m and g'(w) w = -g(w), so by convexity, for every t > 0, g(v) = t g(t v) >= t
-(g(w) + g'(w) (t v - w)) >= t (2 g(w) - t max m). The best t is g(w) / max m, which gives g(v) >= g(w)^2 / max m. With
-the multipliers of the constraints as l this is tight at the optimum.
+is in rounding.py. docs/mathematics.md has the method and the proof of the certificate.
 """
 
 import functools
@@ -25,7 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.scipy.linalg import solve_triangular
 
-from jaxbandit.support.numerics import dot
+from jaxbandit.support.numerics import dot, inline
 from jaxbandit.support.types import Array
 from jaxbandit.theory.solvers.span import coordinates, span
 
@@ -58,7 +46,7 @@ def pair_differences(features: Array) -> Array:
     return features[first] - features[second]
 
 
-@functools.partial(jax.jit, static_argnames="steps", inline=True)
+@functools.partial(inline, static_argnames="steps")
 def transductive_design(features: Array, directions: Array, *, mask: Array | None = None, steps: int = 25) -> Design:
     """Return the design that minimizes the largest y' A(w)^-1 y over the directions y.
 
@@ -144,8 +132,8 @@ def transductive_design(features: Array, directions: Array, *, mask: Array | Non
             )
 
         def move(change: _Iterate, part: float) -> _Iterate:
-            primal = jnp.minimum(_room(it.weights, change.weights), _room(it.slack, change.slack))
-            dual = jnp.minimum(_room(it.multipliers, change.multipliers), _room(it.reduced, change.reduced))
+            primal = jnp.minimum(room(it.weights, change.weights), room(it.slack, change.slack))
+            dual = jnp.minimum(room(it.multipliers, change.multipliers), room(it.reduced, change.reduced))
             primal, dual = jnp.minimum(part * primal, 1.0), jnp.minimum(part * dual, 1.0)
             lengths = _Iterate(primal, dual, primal, dual)
             return jax.tree.map(lambda a, length, b: a + length * b, it, lengths, change)
@@ -198,7 +186,7 @@ def _singular_variance(matrix: Array, directions: Array) -> Array:
     return jnp.sum(solved * directions, -1)
 
 
-def _room(value: Array, change: Array) -> Array:
+def room(value: Array, change: Array) -> Array:
     """Return the longest step that keeps value + step * change non-negative."""
     falls = change < 0
     return jnp.min(jnp.where(falls, value / jnp.where(falls, -change, 1.0), jnp.inf), initial=jnp.inf)
@@ -230,8 +218,8 @@ def g_design(features: Array, *, steps: int = 25) -> Design:
 def d_design(features: Array, *, steps: int = 25) -> Design:
     """Return the design that maximizes det A(w) over the span of the features; its value is -log det A(w).
 
-    By Kiefer and Wolfowitz it is the G-optimal design. For the bound, log det is concave in A, so no design's log det
-    exceeds log det A(w) by more than r log(max_a x_a' A(w)^-1 x_a / r), where r is the rank.
+    By Kiefer and Wolfowitz it is the G-optimal design, and no design's log det exceeds its by more than r log(max_a
+    x_a' A(w)^-1 x_a / r), where r is the rank.
     """
     best = g_design(features, steps=steps)
     basis = span(features)

@@ -1,8 +1,7 @@
 """The largest mean in a KL ball around an empirical distribution on [0, 1]: Liu et al. (2018), Appendix D.
 
-With atoms a_i of weight p_i, the solutions (89) and (90) of Lemma 10 are both the minimum over lam >= 1 of the dual
-lam - exp(sum_i p_i log(lam - a_i) - delta), attained at lam = 1 or at the root of f(lam) = delta. Every lam therefore
-gives an upper bound, and an inexact root errs on the safe side.
+The solutions (89) and (90) of Lemma 10 are both the minimum over lam >= 1 of the dual lam - exp(sum_i p_i log(lam -
+a_i) - delta). Every lam gives an upper bound, and an inexact root errs on the safe side.
 """
 
 import math

@@ -1,8 +1,8 @@
 """One-parameter exponential families of rewards, parametrized by the mean: divergence, its inverses, posteriors.
 
-Each function is elementwise and follows the dtype of its arguments. Divergences are written without cancellation, as
-sums of terms x h(u/x) with h(v) = v - log(1+v) >= 0 and u the difference of the means, so that n d(x, y) has a relative
-error of a few rounding errors for any n; the textbook forms have an absolute error of about n rounding errors.
+Each function is elementwise and follows the dtype of its arguments. Divergences are sums of terms x h(u/x) with h(v) =
+v - log(1+v) >= 0 and u the difference of the means, so that n d(x, y) has a relative error of a few rounding errors for
+any n.
 """
 
 from collections.abc import Callable

@@ -4,12 +4,11 @@ In terms of w = -log((1-q)/(1-p)) the divergence is F(w) = (1-p) w - p log(q/p),
 and nearly linear once q is near 1, so that steps in w converge equally well from p = 0 to p = 1.
 """
 
-import functools
 from typing import NamedTuple
 
-import jax
 import jax.numpy as jnp
 
+from jaxbandit.support.numerics import inline
 from jaxbandit.support.types import Array
 
 
@@ -39,7 +38,7 @@ def kl_upper(p: Array, delta: Array) -> Array:
     return jnp.where(p < 1, jnp.clip(q * upward, p, 1.0), 1.0)
 
 
-@functools.partial(jax.jit, inline=True)
+@inline
 def kl_root(p: Array, delta: Array) -> Root:
     """Solve kl(p, q) = delta for q >= p, before rounding to the safe side. The result is meaningless at p = 1."""
     unit = float(jnp.finfo(p.dtype).eps)
@@ -82,9 +81,8 @@ def _one_minus_exp(w: Array, shrink: Array) -> Array:
 def _start(p: Array, inverse_p: Array, d: Array) -> Array:
     """Return w with F(w) = (1-p) d, up to 0.3 % of q - p.
 
-    For small d it is w = s - (1+p)/(6p) s^2 + d with s = sqrt(2pd), and for large d w = d + c with c = -p log p /
-    (1-p). A rational function of s with both limits, using Carlson's bound c ~ 6p / (1 + 4 sqrt p + p), has one free
-    parameter; 0.18 is its fit for p in [0.01, 1].
+    It is a rational function of s = sqrt(2pd) with the right limits for small and large d, by Carlson's bound of -p log
+    p / (1-p), and one free parameter, 0.18, fitted for p in [0.01, 1].
     """
     s = jnp.sqrt(2 * p * d)
     curvature = (1 + p) * (inverse_p / 6) * s

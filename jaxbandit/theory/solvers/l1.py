@@ -1,15 +1,12 @@
 """Smallest l1 norm: w* minimizes sum abs(w_a) subject to sum w_a x_a = y (Xu, Honda and Sugiyama 2017, equation 11).
 
 There are two methods: HiGHS for concrete features, once for all pairs of arms, and for traced features a primal-dual
-interior-point method (Mehrotra 1992) with a fixed number of steps. The dual problem is to maximize y'u subject to
-abs(x_a'u) <= 1 for every arm. The squared norm is the minimum of y' A(p)^-1 y over designs p, attained at p
-proportional to abs(w*) (Elfving 1952).
+interior-point method (Mehrotra 1992) with a fixed number of steps. The squared norm is the minimum of y' A(p)^-1 y over
+designs p, attained at p proportional to abs(w*) (Elfving 1952).
 
-Differences from Mehrotra: the start is feasible, and a ridge keeps the normal matrix positive definite. At an optimum
-with fewer than d positive weights (x_i - x_j = 1 x_i - 1 x_j is the common case) its smallest eigenvalue is of the
-order of the squared duality gap relative to the largest, and is lost in rounding. The ridge then suppresses moves of u
-within the optimal face of the dual, where no move is needed. The last iterate determines which weights are 0; the
-others solve the equations exactly.
+Differences from Mehrotra: the start is feasible, and a ridge keeps the normal matrix positive definite, whose smallest
+eigenvalue is lost in rounding at an optimum with fewer than d positive weights. The last iterate determines which
+weights are 0; the others solve the equations exactly.
 """
 
 import functools
@@ -23,6 +20,7 @@ from jax.lax import linalg
 from jaxbandit.support import checks
 from jaxbandit.support.numerics import as_float, dot
 from jaxbandit.support.types import Array
+from jaxbandit.theory.solvers.design import pair_differences, room
 from jaxbandit.theory.solvers.span import coordinates, span
 
 _RIDGE = 10  # in units of the rounding unit times the largest diagonal entry
@@ -143,8 +141,8 @@ def l1_representation(features: Array, target: Array, *, steps: int = 12) -> Rep
             return fixed_up - it.up + ratio_up * moved, fixed_down - it.down - ratio_down * moved, change, moved
 
         def lengths(up: Array, down: Array, moved: Array) -> tuple[Array, Array]:
-            primal = jnp.minimum(_room(it.up, up), _room(it.down, down))
-            return primal, jnp.minimum(_room(low, -moved), _room(high, moved))
+            primal = jnp.minimum(room(it.up, up), room(it.down, down))
+            return primal, jnp.minimum(room(low, -moved), room(high, moved))
 
         nothing = jnp.zeros_like(reach)
         up, down, change, moved = direction(nothing, nothing)
@@ -180,10 +178,13 @@ def l1_representation(features: Array, target: Array, *, steps: int = 12) -> Rep
     )
 
 
-def _room(value: Array, change: Array) -> Array:
-    """Return the longest step that keeps value + step * change non-negative."""
-    falls = change < 0
-    return jnp.min(jnp.where(falls, value / jnp.where(falls, -change, 1.0), jnp.inf))
+def representations(features: Array) -> Array:
+    """Return float[K, K, K], w* of x_i - x_j for every pair, for traced features float[K, d]."""
+    num_arms = features.shape[0]
+    first, second = np.triu_indices(num_arms, 1)
+    weights = jax.vmap(lambda target: l1_representation(features, target).weights)(pair_differences(features))
+    table = jnp.zeros((num_arms,) * 3, weights.dtype)
+    return table.at[first, second].set(weights).at[second, first].set(-weights)
 
 
 def pair_weights(features: Array) -> Array:
@@ -195,11 +196,7 @@ def pair_weights(features: Array) -> Array:
     num_arms = features.shape[0]
     if isinstance(features, np.ndarray):
         return jnp.asarray(_by_highs(features.tobytes(), features.shape), jnp.result_type(float))
-    x = as_float(features)
-    first, second = np.triu_indices(num_arms, 1)
-    pairs = jnp.abs(jax.vmap(lambda target: l1_representation(x, target).weights)(x[first] - x[second]))
-    table = jnp.zeros((num_arms, num_arms, num_arms), pairs.dtype)
-    return table.at[first, second].set(pairs).at[second, first].set(pairs).reshape(-1, num_arms)
+    return jnp.abs(representations(as_float(features))).reshape(-1, num_arms)
 
 
 @functools.lru_cache(maxsize=64)

@@ -1,15 +1,11 @@
 """How far a set may be ahead: the maximum over M of theta(M) - theta(B) + r times the norm of chi_M - chi_B in W.
 
 This is problem (5) of Kuroki, Xu, Miyauchi, Honda and Sugiyama (2020), for sets of one size; maximizing the norm is
-NP-hard. Here it is bounded from both sides with the linear oracle of a decision class alone.
+NP-hard. It is bounded from both sides with the linear oracle of a decision class alone: from above by a linear bound of
+the norm for each of several scales s, from below by the best set for the tangent (docs/mathematics.md).
 
-From above: y = chi_M - chi_B is orthogonal to 1, so y' W y = y' W~ y with the centered matrix W~. With D its diagonal
-and mu the largest eigenvalue of D^-1/2 W~ D^-1/2, y' W~ y <= mu y' D y, which is the sum of q_i = mu D_ii over the arms
-in which M and B differ. Then the term is at most r (q(y) / s + s) / 2 for every s > 0, which is linear in y: one call
-of the oracle bounds all sets, and the smallest over several s is a bound too. It is nearly tight for W = a I + b 1 1'.
-
-From below: the objective is convex in y, so the best set for its tangent at M is at least as far ahead as M, up to the
-resolution of the scores.
+`family` is a class of sets of one size, static; `estimate` is float[n], `matrix` float[n, n], symmetric positive
+definite, `radius` float[] >= 0, and `best` bool[n], a best set of the family for the estimate; all traced.
 """
 
 from typing import NamedTuple
@@ -36,15 +32,7 @@ class Rival(NamedTuple):
 
 
 def lead_bound(family: DecisionClass, estimate: Array, matrix: Array, radius: Array, best: Array) -> Array:
-    """Return a number float[] that the lead of no set exceeds, up to rounding.
-
-    Args:
-      family: sets of one size; static.
-      estimate: float[n], traced.
-      matrix: float[n, n], symmetric positive definite; traced.
-      radius: float[] >= 0, traced.
-      best: bool[n], a best set of the family for the estimate; traced.
-    """
+    """Return a number float[] that the lead of no set exceeds, up to rounding."""
     centered = _centered(matrix)
     own = jnp.diagonal(centered)
     root = jnp.sqrt(own)
@@ -59,16 +47,7 @@ def lead_bound(family: DecisionClass, estimate: Array, matrix: Array, radius: Ar
 
 
 def starts(family: DecisionClass, estimate: Array, matrix: Array, radius: Array, best: Array, count: int) -> Array:
-    """Return `count` sets to climb from, bool[count, n], none of them `best`: the maximizers of the bound, one per s.
-
-    Args:
-      family: sets of one size; static.
-      estimate: float[n], traced.
-      matrix: float[n, n], symmetric positive definite; traced.
-      radius: float[] >= 0, traced.
-      best: bool[n], a best set of the family for the estimate; traced.
-      count: an integer >= 2; static.
-    """
+    """Return `count` >= 2 sets to climb from, bool[count, n], none of them `best`: one for each s."""
     own = jnp.diagonal(_centered(matrix))
 
     def start(scale: Array) -> Array:
@@ -81,17 +60,7 @@ def starts(family: DecisionClass, estimate: Array, matrix: Array, radius: Array,
 def climb(
     family: DecisionClass, estimate: Array, matrix: Array, radius: Array, best: Array, starts: Array, steps: int
 ) -> Rival:
-    """Return the set with the largest lead that `steps` tangent steps reach from `starts`.
-
-    Args:
-      family: sets of one size; static.
-      estimate: float[n], traced.
-      matrix: float[n, n], symmetric positive definite; traced.
-      radius: float[] >= 0, traced.
-      best: bool[n], a best set of the family for the estimate; traced.
-      starts: bool[m, n], sets of the family other than best; traced.
-      steps: number of steps, >= 0; static.
-    """
+    """Return the set with the largest lead that `steps` tangent steps reach from `starts`, bool[m, n]."""
 
     def apart(members: Array) -> tuple[Array, Array, Array]:
         """Return y, W y and the norm of y in W."""

@@ -1,11 +1,7 @@
 """The optimal proportions of pulls for identifying the best of unstructured arms: Garivier and Kaufmann (2016).
 
-1/T* is the maximum over proportions w of the minimum over arms k of the smallest w_1 d(mu_1, m) + w_k d(mu_k, m), where
-1 is the best arm. With x_k = w_k / w_1 the inner minimum is w_1 g_k, where g_k = d(mu_1, m_k) + x_k d(mu_k, m_k) and
-m_k = (mu_1 + x_k mu_k) / (1 + x_k). At the optimum all g_k are equal, and F = sum_k d(mu_1, m_k) / d(mu_k, m_k) is 1.
-
-Both equations are solved together by Newton's method in z_k = 1 / x_k and tau = 1 / g, where 1 / g_k and F^(-1/2) are
-nearly linear: for Gaussian rewards 1 / g_k is linear in z_k, and F^(-1/2) is a power mean of linear functions.
+The equations of the optimum are solved by Newton's method in variables in which they are nearly linear, and certified
+by a mixture of alternatives: see docs/mathematics.md.
 """
 
 from typing import NamedTuple
@@ -84,18 +80,11 @@ def optimal_weights(family: Family, means: Array) -> Weights:
 
 
 def gaussian_weights(means: Array, variances: Array) -> Weights:
-    """Return w* and T* for Gaussian arms with these means and known variances.
-
-    With the variances s, x_k = sqrt(s_k / s_1) / q_k, where q_k = a_k tau - sqrt(s_1 / s_k) is linear in tau = 1/(2g)
-    and a_k = (mu_1 - mu_k)^2 / sqrt(s_1 s_k), and F is the sum of q_k^-2. F^(-1/2) is concave, so Newton's method
-    increases to its root from any point below it.
+    """Return w* and T* for Gaussian arms with these means and known variances, accurate to a few rounding errors.
 
     Args:
       means: float[num_arms], num_arms >= 2.
       variances: float[num_arms], > 0.
-
-    Returns:
-      The weights, accurate to a few rounding errors.
 
     Source:
       As `optimal_weights`; for unequal variances Jourdan, Degenne and Kaufmann (2023), Dealing with unknown variances

@@ -1,14 +1,6 @@
 """Certified upper bounds on max x' W x over the sets of k, and the approximation ratio that Theorem 1 guarantees.
 
-Kuroki, Xu, Miyauchi, Honda and Sugiyama (2020), Theorem 1.
-
-The ratio of peeling in Theorem 1: let the edge weights be non-negative with sum w(V), let w* be the weight of the
-densest set, and let S be what peeling leaves. Removing the vertex of smallest degree out of m keeps at least the
-fraction (m - 2) / m of the weight, so from m vertices on it ends with at least k (k - 1) / (m (m - 1)) of their weight.
-(a) From m = n on, w(S) >= k (k - 1) / (n (n - 1)) w*. (b) Take any d. If in some stage all degrees are at least d, the
-weight is at least m d / 2 there, and w(S) >= c d with c = k (k - 1) / (2 (n - 1)). Otherwise the removed members of the
-densest set, at most r = min(k, n - k), remove at most d each, and w(S) >= w* - r d. With d = w* / (r + c) both are c /
-(r + c) w*. Asahiro et al. (2000) have the same to leading order, with unspecified constants.
+Kuroki, Xu, Miyauchi, Honda and Sugiyama (2020), Theorem 1, with the constants of docs/mathematics.md.
 """
 
 from typing import Literal
@@ -29,17 +21,14 @@ _HALVINGS = 16  # the error of the bound for a row is then at most k / 65,536 of
 def upper_bound(weights: Array, k: int, *, spectral: bool | None = None) -> Array:
     """A number float[] that x' W x does not exceed for any set of k, up to rounding: the smallest of these bounds.
 
-    Rows: a member i adds w_ii and k - 1 other entries of its row, so no set has more than the k largest rows with their
-    k - 1 largest off-diagonal entries. Spectral: x = (k / n) 1 + y, where y is orthogonal to 1 with squared norm k (1 -
-    k / n), and y' W y is at most that times the largest eigenvalue on that subspace; the part linear in y is largest on
-    k vertices. It is exact for aI + b11'.
+    Rows: no set has more than the k largest rows with their k - 1 largest off-diagonal entries. Spectral: by the
+    largest eigenvalue orthogonal to 1.
 
     Args:
       weights: float[n, n], symmetric, not necessarily positive definite; traced.
       k: an integer in [1, n]; static.
-      spectral: whether to include the spectral bound, which needs an eigendecomposition; None includes it up to n = 40.
-        Beyond, it takes milliseconds and was never the smaller one on inverse design matrices with k well below n / 2.
-        Static.
+      spectral: whether to include the spectral bound, which needs an eigendecomposition; None includes it up to n = 40,
+        beyond which it was never the smaller one on inverse design matrices with k well below n / 2. Static.
     """
     size = weights.shape[0]
     checks.integer("upper_bound", "k", k, 1, size)
@@ -56,11 +45,10 @@ def upper_bound(weights: Array, k: int, *, spectral: bool | None = None) -> Arra
 
 
 def _largest_others(weights: Array, count: int) -> Array:
-    """Return at least the sum of the `count` largest off-diagonal entries of each row, float[n].
+    """Return at least the sum of the `count` largest off-diagonal entries of each row, float[n], by bisection.
 
-    For every t it is at most count t + sum max(w - t, 0), with equality at the count-th largest. t is found by
-    bisection, because sorting takes a hundred times as long, and along columns (the same by symmetry), which XLA
-    vectorizes.
+    For every t it is at most count t + sum max(w - t, 0). Sorting takes a hundred times as long; along columns, the
+    same by symmetry, XLA vectorizes.
     """
     if count == 0:
         return jnp.zeros_like(weights[0])

@@ -59,11 +59,7 @@ def upper_bq(p: Array, delta: Array) -> Array:
 
 
 def upper_h(p: Array, delta: Array) -> Array:
-    """Return the largest q in [p, 1] with d_h(p, q) <= delta.
-
-    With p = sin^2 a, d_h = delta rotates the angle a by b with cos b = 1 - delta/2: q = sin^2(a + b), expanded around
-    p, or 1 if a + b >= pi/2. This is the paper's form with one square root instead of three.
-    """
+    """Return the largest q in [p, 1] with d_h(p, q) <= delta, with one square root instead of the paper's three."""
     delta = jnp.minimum(delta, 2.0)  # d_h <= 2
     cosine = 1 - delta / 2
     sine_square = delta * (1 - delta / 4)
@@ -91,9 +87,7 @@ def upper_eps(p: Array, delta: Array, eps: Array) -> Array:
     """Return the largest q in [p, 1] with d(p, q) <= delta for every d in D(p) of UCBoost(eps), Section 5.
 
     D(p) contains d_sq, d_lb and the steps kl(p, q_k) 1{q > q_k} on the grid q_k = 1 - (1+eps)^-k, tau1 <= k <= tau2.
-    The binding step is that with the smallest k such that delta < kl(p, q_k), that is, such that q_k is above the kl
-    solution: it is that solution rounded up to the grid. No search over k is needed, no trip count depends on eps, and
-    eps > 0 may be traced. Since q_k > p for this k, tau1 <= k holds automatically.
+    The binding step is the kl solution rounded up to the grid, so that eps > 0 may be traced (docs/mathematics.md).
     """
     spacing = jnp.log1p(eps)
     low, rest = jnp.maximum(p, 1e-30), jnp.maximum(1 - p, jnp.finfo(p.dtype).tiny)
@@ -108,11 +102,7 @@ def upper_eps(p: Array, delta: Array, eps: Array) -> Array:
 
 
 def upper_lb_eps(p: Array, delta: Array, eps: Array) -> Array:
-    """Return the largest q in [p, 1] with d_lb^k(p, q) <= delta for all k <= -p log p / eps: Appendix C, Algorithm 4.
-
-    The binding k has kl(p, q_{k+1}) < delta <= kl(p, q_k) with q_k = exp(-k eps / p). The kl solution is between the
-    two, so k eps is -p log of that solution rounded down to a multiple of eps.
-    """
+    """Return the largest q in [p, 1] with d_lb^k(p, q) <= delta for all k <= -p log p / eps: Algorithm 4."""
     k = jnp.floor(-p * jnp.log(kl_upper(p, delta)) / eps)
     rest = 1 - p
     return 1 - rest * jnp.exp((xlogx(p) - delta + k * eps) / jnp.maximum(rest, jnp.finfo(p.dtype).tiny))

@@ -1,18 +1,8 @@
 """Means of Gaussian samples of unknown variance: confidence sequences, pair statistics and their thresholds.
 
-A sample is described by its size n, its mean and its variance v with divisor n. With R = (mean - mu)^2 / v and
-s = sqrt(c2/(n + c2)),
-
-    M_n = s (1 - n/(n + c2) R/(1 + R))^(-n/2)
-
-is a martingale with initial value 1: the right-Haar mixture over the scale and N(0, 1/c2) over mu/sigma, in the
-filtration that forgets the scale (Lai 1976; Wang and Ramdas 2023). So P(exists n: M_n >= 1/alpha) <= alpha, which
-bounds R for all n simultaneously, even if other observations decide when the sample is continued.
-
-One-sided version: with the half-normal prior on mu/sigma > 0 the martingale is M+ = 2 M - M-, where M- is the mixture
-over mu/sigma < 0. The likelihood ratio of a noncentral t against the central one is monotone in t and exp(-n theta^2/2)
-at t = 0. Hence M- <= s whenever the mean exceeds mu, and then 2 M_n - s >= 1/alpha implies M+ >= 1/alpha. So the mean
-exceeds mu by that much with probability at most alpha, at about twice the two-sided level; see `one_sided`.
+A sample is described by its size n, its mean and its variance v with divisor n. R = (mean - mu)^2 / v is bounded for
+all n simultaneously, even if other observations decide when the sample is continued, by a martingale (Lai 1976; Wang
+and Ramdas 2023); docs/mathematics.md has the proof, also of the one-sided version.
 """
 
 from typing import Any
@@ -33,9 +23,9 @@ _LARGEST = 1e24  # largest variance relative to the squared difference of means;
 def resolution(squares: Any, size: Any) -> Any:
     """Return the resolution of rewards of that size, elementwise: rounding may have changed each by half of it.
 
-    Below it nothing is certain: with a resolution h, a bound is mean + h + (sd + h) sqrt(R), because rounding changes
-    the mean and the standard deviation of differences by at most h each. If the rewards, or differences, are exactly
-    equal, it is 0, as then no rounding has been seen, and their common value counts as the mean.
+    Below it nothing is certain: with a resolution h, a bound is mean + h + (sd + h) sqrt(R). If the rewards, or
+    differences, are exactly equal, it is 0, as then no rounding has been seen, and their common value counts as the
+    mean.
 
     Args:
       squares: float[...], sums of squared deviations from the mean, computed from deviations from a first reward, so
@@ -51,8 +41,8 @@ def resolution(squares: Any, size: Any) -> Any:
 def varies(squares: Any, n: Any, size: Any) -> Any:
     """Return whether squared deviations add up to more than what rounding leaves for n equal rewards of that size.
 
-    If they do not, the variance counts as 0 and decides nothing. This is for means from sums of rewards, which have
-    errors of up to n rounding errors; with deviations from a first reward take `resolution`.
+    If they do not, the variance counts as 0. This is for means from sums of rewards, which have errors of up to n
+    rounding errors; with deviations from a first reward take `resolution`.
     """
     return squares > n * ((_ROUNDINGS + n) * jnp.finfo(squares.dtype).eps * size) ** 2
 
@@ -115,9 +105,9 @@ def evbox(n: Array, num_arms: int, delta: Scalar) -> Array:
 def posterior_draw(words: Array, n: Array, mean: Array, variance: Array) -> Array:
     """Return draws of true means from their posterior under the prior 1/sigma, mean + sqrt(v/(n - 1)) T, elementwise.
 
-    T has Student's t distribution with n - 1 degrees of freedom. If x is Beta(nu/2, nu/2) and y its logit, then
-    sqrt(nu) sinh(y/2) is Student's with nu degrees of freedom, so a draw is increasing in one normal. The error is 1e-6
-    in total variation for n >= 3, and 6e-5 for n = 2.
+    T has Student's t distribution with n - 1 degrees of freedom, as sqrt(nu) sinh(y/2) for the logit y of a Beta(nu/2,
+    nu/2), so that a draw is increasing in one normal. The error is 1e-6 in total variation for n >= 3, and 6e-5 for n =
+    2.
 
     Args:
       words: uint32[...], random bits.
@@ -142,8 +132,8 @@ def exact_statistic(mean_a: Array, var_a: Array, n_a: Array, mean_b: Array, var_
     """Return Z_ab, the generalized likelihood ratio of mu_a > mu_b for two Gaussian samples of unknown variances.
 
     Z_ab = min over x of n_a/2 log(1 + (mean_a - x)^2/v_a) + n_b/2 log(1 + (x - mean_b)^2/v_b), and 0 if mean_a <=
-    mean_b or a variance is 0. The sum may have two local minima. They are the outer roots of a cubic, one on either
-    side of its stationary points; each is found by bisection to half the digits, which gives all digits of the minimum.
+    mean_b or a variance is 0. Its up to two local minima are the outer roots of a cubic, each found by bisection to
+    half the digits, which gives all digits of the minimum.
 
     Args:
       mean_a: float[...], mean of sample a.

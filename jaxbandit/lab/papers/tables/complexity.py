@@ -12,7 +12,7 @@ import numpy as np
 
 from jaxbandit.lab.papers import published
 from jaxbandit.lab.specs.registry import ENVIRONMENTS
-from jaxbandit.support.text import align
+from jaxbandit.support.text import tabulate
 from jaxbandit.support.types import Array, ArrayLike, Json, Table
 from jaxbandit.theory import intervals
 
@@ -21,20 +21,10 @@ CHUNK = 1_000_000  # pairs of arms times dim^3 solved at once; with twice as man
 
 
 def ratios(num_arms: int, dim: int, m: int, *, normalization: str, first: int, count: int) -> np.ndarray:
-    """Return the ratios of complexity constants, H(m-LinGapE, optimized) / H(UGapE), on random instances.
+    """Return the ratios of constants, H(m-LinGapE, optimized) / H(UGapE), on random instances, float64[count].
 
-    The ratio is that for sigma = 1. For another sigma, it is sigma^2 times as large.
-
-    Args:
-      num_arms: number of arms.
-      dim: dimension of the features.
-      m: number of best arms to identify.
-      normalization: normalization of the features, as for `linear_random`.
-      first: instance seed of the first instance of `linear_random`; the others follow it.
-      count: number of instances.
-
-    Returns:
-      float64[count], one ratio for each instance.
+    The ratio is that for sigma = 1; for another sigma, it is sigma^2 times as large. `first` is the seed of the first
+    instance of `linear_random`; the others follow it.
     """
     # The instances are solved in small chunks, one after the other, because XLA splits large batches of linear algebra
     # over its threads, which then deadlock (jax 0.10, two cores), even if XLA is configured to use no threads.
@@ -135,12 +125,9 @@ def shares(table: Table, *, instances: int, confidence: float) -> list[Json]:
 def values(table: Table, instances: Mapping[str, Table]) -> list[Json]:
     """Return one row for each printed number of Table 5, with our value and the verdict.
 
-    Our value agrees if it equals the printed digits after either rounding or truncation.
-
-    Args:
-      table: the table of the TOML file, with `sigma` and `numbers`, each of which has instance, quantity
-        ("m_lingape_2", "ugape" or "gap"), value and digits.
-      instances: the instances by name, with features and m. The parameter theta is e_1.
+    Our value agrees if it equals the printed digits after either rounding or truncation. The table has `sigma` and
+    `numbers`, each of which has instance, quantity ("m_lingape_2", "ugape" or "gap"), value and digits; the instances
+    have features and m, and theta is e_1.
     """
     import jax
     import jax.numpy as jnp
@@ -166,37 +153,33 @@ def values(table: Table, instances: Mapping[str, Table]) -> list[Json]:
 
 def shares_text(rows: Sequence[Table]) -> str:
     """Return the rows of Table 4 as text."""
-    head = ("variant", "K", "N", "m", "D", "instances", "fraction", "interval", "published", "prediction interval", "")
-    lines = [
-        (
-            row["variant"],
-            *(str(row[key]) for key in ("num_arms", "dim", "m", "variance", "instances")),
-            _percent(row["rate"]),
-            f"[{_percent(row['low'])}, {_percent(row['high'])}]",
-            _percent(row["published"]["value"]),
-            f"[{_percent(row['published']['low'])}, {_percent(row['published']['high'])}]",
-            row["verdict"],
-        )
-        for row in rows
-    ]
-    return align([head, *lines], right=range(1, 9))
+    names = {"K": "num_arms", "N": "dim", "m": "m", "D": "variance", "instances": "instances"}
+    return tabulate(
+        rows,
+        ("variant", "{variant}"),
+        *((head, f"{{{name}}}") for head, name in names.items()),
+        ("fraction", lambda row: _percent(row["rate"])),
+        ("interval", _range),
+        ("published", lambda row: _percent(row["published"]["value"])),
+        ("<prediction interval", lambda row: _range(row["published"])),
+        ("<", "{verdict}"),
+    )
 
 
 def values_text(rows: Sequence[Table]) -> str:
     """Return the rows of Table 5 as text."""
-    head = ("instance", "m", "quantity", "ours", "published", "")
-    lines = [
-        (
-            row["instance"],
-            str(row["m"]),
-            row["quantity"],
-            *(f"{v:,.2f}" if v >= 1 else f"{v:.4f}" for v in (row["value"], row["published"]["value"])),
-            row["verdict"],
-        )
-        for row in rows
-    ]
-    return align([head, *lines], right=(1, 3, 4))
+
+    def shown(value: float) -> str:
+        return f"{value:,.2f}" if value >= 1 else f"{value:.4f}"
+
+    ours, theirs = (lambda row: shown(row["value"])), (lambda row: shown(row["published"]["value"]))
+    about = ("instance", "{instance}"), ("m", "{m}"), ("<quantity", "{quantity}")
+    return tabulate(rows, *about, ("ours", ours), ("published", theirs), ("<", "{verdict}"))
 
 
 def _percent(rate: float) -> str:
     return f"{100 * rate:.1f} %"
+
+
+def _range(row: Table) -> str:
+    return f"[{_percent(row['low'])}, {_percent(row['high'])}]"

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from jaxbandit.engine.storage import files as storage
 from jaxbandit.engine.storage import json_files
-from jaxbandit.lab.papers import origins, verdict
+from jaxbandit.lab.papers import verdict
 from jaxbandit.lab.papers.tables import complexity, full_bandit_costs, full_bandit_figures, times
 from jaxbandit.support.types import Json, Table
 
@@ -20,14 +20,10 @@ Rows = Callable[..., list[Json]]
 def wanted(paper: Table, target: str, *, quick: bool, runs: int | None) -> tuple[dict[str, int], list[str]]:
     """Return the tables to compute, each with its size, and a line for each table that is left out.
 
-    Args:
-      paper: the table [paper]. Each of its tables [paper.complexity.NAME] may have a `size`, which is the number of
-        instances or whatever else its kind counts.
-      target: name of a table, which alone is computed, with the size `alone`; or name of a figure, for which no table
-        is computed. "" computes all tables.
-      quick: whether to use the size `quick`, without which a table is left out; the target is then computed with
-        `size`.
-      runs: the size to use instead, or None.
+    A table [paper.complexity.NAME] may have a `size`, the number of instances or whatever else its kind counts; `quick`
+    is that of a quick call, and without it the table is left out then. A table that is the `target` has the size
+    `alone`, or `size` in a quick call; if the target is a figure, no table is computed, and "" computes all. `runs` is
+    the size to use instead, or None.
     """
     sizes, lines = {}, []
     for name, table in paper.get("complexity", {}).items():
@@ -73,15 +69,10 @@ def evaluate(data: Table, paper: Table, directory: Path, sizes: Mapping[str, int
 
 
 def judge(claims: Sequence[Table], tables: Sequence[Table]) -> list[Json]:
-    """Return the claims about rows of tables, with their verdicts.
+    """Return the claims [[paper.share]] about rows of computed tables, with their verdicts.
 
-    A claim states that all rows of `variant` are below, or above, `value`. It may restrict the rows to one or several
-    instances with `instance`. The interval of a row is the one in its table. A claim about a table that was not
-    computed is left out.
-
-    Args:
-      claims: the tables [[paper.share]] of the TOML file.
-      tables: the computed tables.
+    A claim states that all rows of `variant` are below, or above, `value`, and may restrict them to one or several
+    instances. The interval of a row is the one in its table. A claim about a table that was not computed is left out.
     """
     judged = []
     for claim in claims:
@@ -96,11 +87,8 @@ def judge(claims: Sequence[Table], tables: Sequence[Table]) -> list[Json]:
             check = {"statement": f"{row['what']} {'>' if above else '<'} {claim['value']:g}"}
             check |= {"difference": value - claim["value"], "low": low, "high": high, "confidence": row["confidence"]}
             checks.append(check | {"verdict": verdict.side(low, high, 1 if above else -1)})
-        if checks and origins.is_quoted(claim):
-            judged.append({"quantity": "share", **claim, "checks": []})
-        elif checks:
-            together = verdict.together([check["verdict"] for check in checks])
-            judged.append({"quantity": "share", **claim, "checks": checks, "verdict": together})
+        if checks:
+            judged.append(verdict.conclusion({"quantity": "share", **claim}, checks))
     return judged
 
 

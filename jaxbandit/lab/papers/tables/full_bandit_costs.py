@@ -12,7 +12,7 @@ import numpy as np
 
 from jaxbandit.algorithms import super_arms
 from jaxbandit.lab.specs.registry import ENVIRONMENTS
-from jaxbandit.support.text import align
+from jaxbandit.support.text import tabulate
 from jaxbandit.support.types import Array, ArrayLike, Json, Table
 
 MOST_ROUNDS = 1e30  # largest stopping time that is searched for
@@ -20,19 +20,16 @@ MOST_ROUNDS = 1e30  # largest stopping time that is searched for
 
 def radius(rounds: float, num_arms: int, k: int, *, delta: float = 0.05, sigma: float) -> float:
     """Return C_t of Proposition 1, the radius of the confidence ellipsoid after `rounds` pulls."""
-    log_size = math.lgamma(num_arms + 1) - math.lgamma(k + 1) - math.lgamma(num_arms - k + 1)
-    return sigma * math.sqrt(8 * (math.log(6 / (math.pi**2 * delta)) + 2 * math.log(rounds) + log_size))
+    from jaxbandit.theory.solvers.decision_classes import log_binomial
+
+    level = math.log(6 / (math.pi**2 * delta)) + 2 * math.log(rounds) + log_binomial(num_arms, k)
+    return sigma * math.sqrt(8 * level)
 
 
 def first_stop(excess: Callable[[float], float], least: float) -> float:
-    """Return the first t with excess(t) <= 0, to a relative accuracy of 1e-6, by bisection of log t.
+    """Return the first t >= least with excess(t) <= 0, to a relative accuracy of 1e-6, by bisection; inf beyond 1e30.
 
-    Args:
-      excess: a function of t that, beyond `least`, changes sign at most once, from positive to negative.
-      least: smallest t to consider.
-
-    Returns:
-      t, or inf if it exceeds 1e30.
+    Beyond `least`, the function changes sign at most once, from positive to negative.
     """
     low, high = math.log(least), math.log(MOST_ROUNDS)
     if excess(MOST_ROUNDS) > 0:
@@ -57,7 +54,7 @@ def noiseless(
       alphas: name -> alpha of SAQM. The first one is also used for the printed rule, in which C_t occurs twice.
 
     Returns:
-      The number of samples of SAQM by the name of its alpha, of the "printed" rule, of "ICB", and of "ICB, lemma 1".
+      By the name of its alpha that of SAQM, and of the "printed" rule, of "ICB", and of "ICB, lemma 1".
     """
     means, inverse, n = np.asarray(means), np.asarray(inverse), len(means)
     order = np.argsort(-means, kind="stable")
@@ -159,22 +156,21 @@ def crowd_sets(table: Table, instances: Mapping[str, Table], size: int) -> list[
 def costs_text(rows: Sequence[Table]) -> str:
     """Return the rows of `costs` as text."""
     modes = ("fixed", "certified", "theorem")
-    head = ("instance", "n", "sets", "seed", *(f"alpha {m}" for m in modes), *(f"SAQM {m}" for m in modes), "printed")
-    lines: list[tuple[str, ...]] = [(*head, "Theorem 3", "ICB", "Lemma 3")]
-    for row in rows:
-        samples = [row["samples"][mode] for mode in (*modes, "printed")]
-        values = [*samples, row["theorem_3"], row["samples"]["ICB"], row["lemma_3"]]
-        known = [str(row[key]) for key in ("instance", "num_arms", "num_sets", "support_seed")]
-        alphas = [f"{row['alpha'][mode]:.3g}" for mode in modes]
-        lines.append((*known, *alphas, *(f"{value:.3g}" for value in values)))
-    return align(lines, right=range(1, len(head) + 3))
+    known = {"instance": "instance", "n": "num_arms", "sets": "num_sets", "seed": "support_seed"}
+    return tabulate(
+        rows,
+        *((head, f"{{{name}}}") for head, name in known.items()),
+        *((f"alpha {mode}", f"{{alpha[{mode}]:.3g}}") for mode in modes),
+        *((f"SAQM {mode}", f"{{samples[{mode}]:.3g}}") for mode in modes),
+        ("printed", "{samples[printed]:.3g}"),
+        ("Theorem 3", "{theorem_3:.3g}"),
+        ("ICB", "{samples[ICB]:.3g}"),
+        ("Lemma 3", "{lemma_3:.3g}"),
+    )
 
 
 def crowd_sets_text(rows: Sequence[Table]) -> str:
     """Return the rows of `crowd_sets` as text."""
-    lines = [("instance", "workers", "average", "best", "published", "")]
-    for row in rows:
-        theirs = "{}, {:.2f}, {:.2f}".format(*row["published"])
-        ours = str(row["workers"]), f"{row['average']:.3f}", f"{row['best']:.3f}"
-        lines.append((row["instance"], *ours, theirs, row["verdict"]))
-    return align(lines, right=range(1, 4))
+    ours = ("workers", "{workers}"), ("average", "{average:.3f}"), ("best", "{best:.3f}")
+    theirs = ("<published", "{published[0]}, {published[1]:.2f}, {published[2]:.2f}")
+    return tabulate(rows, ("instance", "{instance}"), *ours, theirs, ("<", "{verdict}"))

@@ -6,7 +6,6 @@ that the ratio is 1.
 """
 
 import functools
-import itertools
 import math
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -16,7 +15,7 @@ import numpy as np
 from jaxbandit.algorithms import super_arms
 from jaxbandit.lab.papers.tables.full_bandit_costs import peeled, radius
 from jaxbandit.lab.specs.registry import ENVIRONMENTS
-from jaxbandit.support.text import align
+from jaxbandit.support.text import tabulate
 from jaxbandit.support.types import Array, Json, Scalar, Table
 from jaxbandit.theory import intervals
 
@@ -24,23 +23,11 @@ ABOVE = 0.9  # the paper observes approximation ratios above this value
 Rule = Callable[[Array, Array], Array]  # of an inverse design matrix and estimated means
 
 
-def all_sets(num_arms: int, k: int) -> np.ndarray:
-    """Return all sets of k arms as indicator rows, bool[K, n]."""
-    members = np.array(list(itertools.combinations(range(num_arms), k)))
-    sets = np.zeros((len(members), num_arms), bool)
-    np.put_along_axis(sets, members, True, 1)
-    return sets
-
-
 def first_order(matrix: Array, estimate: Array, width: Scalar, anchors: Array, k: int) -> Array:
     """Return Z' of SA-FOA's Algorithm 3, float[], the largest value among the sets that peeling finds at the anchors.
 
-    Args:
-      matrix: float[n, n], the inverse of the design matrix.
-      estimate: float[n], the estimated means of the single arms.
-      width: float[], the factor of the confidence width.
-      anchors: bool[l, n], the sets from which the search starts.
-      k: number of arms in a super-arm.
+    `matrix` is float[n, n], the inverse of the design matrix, `estimate` float[n], `width` the factor of the confidence
+    width, `anchors` bool[l, n], the sets from which the search starts, and k the number of arms in a super-arm.
     """
     import jax
     import jax.numpy as jnp
@@ -78,9 +65,10 @@ def approximation(table: Table, instances: Mapping[str, Table], size: int) -> li
     import jax.numpy as jnp
 
     from jaxbandit.running.truth import means_of
+    from jaxbandit.theory.solvers.decision_classes import top_k
 
     n, k, sigma = table["num_arms"], table["k"], float(table["k"])
-    sets = all_sets(n, k).astype(float)
+    sets = top_k(n, k).enumerate().astype(float)
     supports = [super_arms("approximation", n, k, support_seed=seed) for seed in range(size)]
     inverses = np.array([arms.inverse for arms in supports])
     exact = np.sqrt(np.einsum("mi,rij,mj->rm", sets, inverses, sets).max(1))
@@ -148,8 +136,7 @@ def run_time(table: Table, instances: Mapping[str, Table], size: int) -> list[Js
         rules: dict[str, Rule | None] = {"ICB": icb, "SAQM": saqm, "SA-FOA": sa_foa}
         more: tuple[Array, ...] = ()
         if n <= table["exhaustive"]:
-            sets = all_sets(n, k).astype(float)
-            more = (jax.device_put(sets),)
+            more = (jax.device_put(family.enumerate().astype(float)),)
             rules["Exhaustive"] = None
         row: Json = {"num_arms": n, "k": k, "sets": math.comb(n, k)}
         with jax.enable_x64(True):
@@ -179,19 +166,12 @@ def _milliseconds(program: Callable[..., Array], arguments: Sequence[Array]) -> 
 
 def approximation_text(rows: Sequence[Table]) -> str:
     """Return the rows of `approximation` as text."""
-    lines = [("rule", "gap", "t", "supports", "mean ratio", "smallest", f"above {ABOVE}", "interval")]
-    for row in rows:
-        numbers = f"{row['mean']:.3f}", f"{row['least']:.3f}", f"{row['rate']:.2f}"
-        place = row["variant"], str(row["gap"]), str(row["rounds"]), str(row["supports"])
-        lines.append((*place, *numbers, f"[{row['low']:.2f}, {row['high']:.2f}]"))
-    return align(lines, right=range(1, 7))
+    place = ("rule", "{variant}"), ("gap", "{gap}"), ("t", "{rounds}"), ("supports", "{supports}")
+    numbers = ("mean ratio", "{mean:.3f}"), ("smallest", "{least:.3f}"), (f"above {ABOVE}", "{rate:.2f}")
+    return tabulate(rows, *place, *numbers, ("<interval", "[{low:.2f}, {high:.2f}]"))
 
 
 def run_time_text(rows: Sequence[Table]) -> str:
     """Return the rows of `run_time` as text."""
-    rules = ("ICB", "SAQM", "SA-FOA", "Exhaustive")
-    lines: list[tuple[str, ...]] = [("n", "k", "super-arms", *rules)]
-    for row in rows:
-        numbers = [f"{row[rule]:,.3f}" if rule in row else "" for rule in rules]
-        lines.append((str(row["num_arms"]), str(row["k"]), f"{row['sets']:.3g}", *numbers))
-    return align(lines, right=range(7))
+    times = [(rule, f"{{{rule}:,.3f}}") for rule in ("ICB", "SAQM", "SA-FOA", "Exhaustive")]
+    return tabulate(rows, ("n", "{num_arms}"), ("k", "{k}"), ("super-arms", "{sets:.3g}"), *times, labels=0)

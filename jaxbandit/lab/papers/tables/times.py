@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from jaxbandit.running.results.base import Result
-from jaxbandit.support.text import align
+from jaxbandit.support.text import tabulate
 from jaxbandit.support.types import Json, Table
 from jaxbandit.theory import intervals
 
@@ -73,18 +73,14 @@ def nanoseconds(result: Result) -> float:
 
 def times_text(rows: Sequence[Table]) -> str:
     """Return the rows as text."""
-    lines = [("instance", "algorithm", "ns", "ratio", "interval", "published us", "ratio")]
-    for row in rows:
-        ratio = [f"{row[key]:.2f}" for key in ("ratio", "low", "high")] if "ratio" in row else []
-        lines.append(
-            (
-                row["instance"],
-                row["variant"],
-                f"{row['nanoseconds']:.2f}",
-                ratio[0] if ratio else "1",
-                f"[{ratio[1]}, {ratio[2]}]" if ratio else "",
-                f"{row['published_microseconds']:g}",
-                f"{row['published_ratio']:.3g}",
-            )
-        )
-    return align(lines, right=(2, 3, 5, 6))
+    return tabulate(
+        rows,
+        ("instance", "{instance}"),
+        ("algorithm", "{variant}"),
+        ("ns", "{nanoseconds:.2f}"),
+        ("ratio", lambda row: f"{row['ratio']:.2f}" if "ratio" in row else "1"),
+        ("<interval", "[{low:.2f}, {high:.2f}]"),
+        ("published us", "{published_microseconds:g}"),
+        ("ratio", "{published_ratio:.3g}"),
+        labels=2,
+    )

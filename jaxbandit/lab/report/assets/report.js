@@ -2,9 +2,7 @@
 "use strict";
 
 (() => {
-  const { lists, charts } = JSON.parse(document.getElementById("charts").textContent);
-  for (const curve of charts.flatMap((chart) => chart.curves))
-    for (const name of ["x", "y", "low", "high"]) if (name in curve) curve[name] = lists[curve[name]];
+  const charts = JSON.parse(document.getElementById("charts").textContent);
   const dark = matchMedia("(prefers-color-scheme: dark)");
   const HEIGHT = 340, ALPHA = 0.2;
 

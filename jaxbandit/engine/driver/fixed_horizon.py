@@ -1,7 +1,7 @@
 """Runs of a fixed horizon: tiles of runs, each of which a thread advances chunk by chunk."""
 
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 import jax
@@ -9,15 +9,15 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxbandit.base.contract import Outcome
-from jaxbandit.engine.driver.drive import NOT_ENDED, Call, Chunk, Player, Program
-from jaxbandit.engine.driver.program import Functions, TileLoop, sharded
+from jaxbandit.engine.driver.programs import NOT_ENDED, Call, Chunk, Player, Program
+from jaxbandit.engine.driver.tile_loop import Functions, TileLoop, sharded
 from jaxbandit.engine.layout import sizes
 from jaxbandit.engine.layout.compiled import Same, compile_program, remember
 from jaxbandit.engine.rounds.metrics import included, is_curve
 from jaxbandit.engine.rounds.moments import Moments
 from jaxbandit.engine.rounds.recorder import MISCOUNTED, REPORTED
 from jaxbandit.engine.rounds.single import SingleRun
-from jaxbandit.engine.rounds.states import is_state
+from jaxbandit.engine.rounds.states import Kept, is_state
 from jaxbandit.engine.rounds.step import ContractError
 from jaxbandit.engine.storage.checkpoint import Rows, Segment, unknown
 from jaxbandit.support.types import PyTree
@@ -28,11 +28,9 @@ JUDGED = ("nonfinite", "out_of_range", "miscounted")  # the entries of a report 
 class Recorded(NamedTuple):
     """What is recorded of each run, in the words of `simulate_cell`."""
 
-    replan_late: int
     hindsight: bool
-    per_run: bool
     metrics: Mapping[str, Any]
-    keep: Callable[[PyTree], PyTree] | None  # what is kept of a last state
+    kept: Kept
 
 
 class FixedHorizon(Program):
@@ -46,13 +44,12 @@ class FixedHorizon(Program):
         self.marks, self.horizon = marks.astype(np.int32), int(marks[-1])
         self.recorded = recorded
         named = tuple((name, Same(metric)) for name, metric in recorded.metrics.items())
-        self.options = (len(marks), recorded.replan_late, recorded.hindsight, named, Same(recorded.keep))
-        self.about = {"horizon": self.horizon, "checkpoints": marks.tolist(), "replan_late": recorded.replan_late}
-        self.about["hindsight"] = recorded.hindsight
+        self.options = (len(marks), recorded.hindsight, named, Same(recorded.kept.state))
+        self.about = {"horizon": self.horizon, "checkpoints": marks.tolist(), "hindsight": recorded.hindsight}
         if recorded.metrics:
             self.about["metrics"] = list(recorded.metrics)
-        if recorded.keep is not None:
-            self.about["keep_states"] = True
+        if recorded.kept.state is not None:
+            self.about["states"] = True
         self.length = ("horizon", self.horizon)
         self.counted = 0  # number of runs without a failure
         self.moments: dict[str, Moments] = {}  # exact sums of the curves over these runs
@@ -69,9 +66,13 @@ class FixedHorizon(Program):
             any_rewards=call.any_rewards,
             hindsight=recorded.hindsight,
             given=tuple(recorded.metrics.items()),
-            keep=recorded.keep,
+            keep=recorded.kept.state,
         )
-        return TileLoop(run, len(self.marks), recorded.replan_late, self.platform)
+        return TileLoop(run, len(self.marks), self.platform)
+
+    def _check(self) -> None:
+        super()._check()
+        self.about["replan_late"] = self.loop.run.late
 
     def _names(self) -> list[str]:
         report = jax.eval_shape(self.loop.finish, self.arguments, self._carry(self.loop, sizes.LANES_LEAST))
@@ -146,7 +147,7 @@ class FixedHorizon(Program):
             moments.add(rows[name].T, included(name, rows[name], counts))
         for name in rows.keys() & set(REPORTED):
             self.totals[name] = self.totals.get(name, 0) + rows[name][counts].sum(0, dtype=np.int64)
-        kept = {name for name in rows if self.recorded.per_run or is_state(name)}
+        kept = {name for name in rows if self.recorded.kept.runs or is_state(name)}
         super()._record({name: rows[name] for name in kept | {"run", "outcome"}})
 
     def mean(self, name: str) -> np.ndarray | None:

@@ -10,19 +10,19 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxbandit.base.contract import Outcome
-from jaxbandit.engine.driver.drive import NOT_ENDED, Call, Chunk, Player, Program
-from jaxbandit.engine.driver.lanes import REFILL_SHARE, LaneLoop, Lanes, Report
+from jaxbandit.engine.driver.lane_loop import REFILL_SHARE, LaneLoop, Lanes, Report
+from jaxbandit.engine.driver.programs import NOT_ENDED, Call, Chunk, Player, Program
 from jaxbandit.engine.layout import sizes
 from jaxbandit.engine.layout.compiled import compile_program, remember, remembers
 from jaxbandit.engine.rounds.recorder import MISCOUNTED
 from jaxbandit.engine.rounds.step import ContractError
 from jaxbandit.engine.rounds.stopping import EMPTY, LIVE, StoppingRun
 from jaxbandit.engine.storage.checkpoint import Rows, Segment, columns, joined, shares, size, unknown
+from jaxbandit.support.domains import MOST_ROUNDS
 from jaxbandit.support.types import Array, Device, PyTree
 
 COMPILE_SECONDS = 1.0  # approximate time to compile the loop for fewer lanes
 NARROWING = 4  # compaction divides the number of lanes by this
-MOST_ROUNDS = 2**31 - 129  # limit of max_rounds for single pulls
 RESULTS = ("samples", "outcome", "recommendation", "shortfall", "pulls", "batches")  # arrays of each run
 
 

@@ -4,21 +4,22 @@ Memory is proportional to runs times checkpoints, not to the horizon. The number
 """
 
 import functools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from jaxbandit.engine.driver.drive import Call
 from jaxbandit.engine.driver.execution import DEFAULT, Execution
-from jaxbandit.engine.driver.tiles import FixedHorizon, Recorded
+from jaxbandit.engine.driver.fixed_horizon import FixedHorizon, Recorded
+from jaxbandit.engine.driver.programs import Call
 from jaxbandit.engine.rounds.metrics import COUNTED, MEAN, METRIC, VARIANCE, Given, checked
 from jaxbandit.engine.rounds.moments import Moments
 from jaxbandit.engine.rounds.single import Make
-from jaxbandit.engine.rounds.states import is_state, kept_of
+from jaxbandit.engine.rounds.states import Keep, is_state, kept_of
 from jaxbandit.engine.storage.checkpoint import Finished
 from jaxbandit.support import checks
+from jaxbandit.support.domains import MOST_ROUNDS
 from jaxbandit.support.types import PyTree
 
 
@@ -30,15 +31,15 @@ class Record(NamedTuple):
     # the first metric if the feedback is no number: then `regret`, `mean` and `variance` are None
     measure: str
     counted: int  # number of runs that reached the horizon without a failure, over which means are computed
-    regret: np.ndarray | None  # float[runs, checkpoints], or None if per_run was False
+    regret: np.ndarray | None  # float[runs, checkpoints], or None if not kept
     mean: Any  # float64[checkpoints], over the runs counted
     variance: Any  # float64[checkpoints], divisor counted - 1
     hindsight: np.ndarray | None  # like `regret`, against the best fixed arm in hindsight; None unless recorded
     hindsight_mean: np.ndarray | None
     hindsight_variance: np.ndarray | None
-    pulls: np.ndarray | None  # int32[runs, num_arms], None if per_run was False or pulls are not counted
+    pulls: np.ndarray | None  # int32[runs, num_arms], None if not kept or not counted
     pulls_mean: np.ndarray | None  # float64[num_arms]
-    kinds: np.ndarray | None  # int32[runs, num_kinds], rounds by kind; None if per_run was False or there are no kinds
+    kinds: np.ndarray | None  # int32[runs, num_kinds], rounds by kind; None if not kept or there are none
     kinds_mean: np.ndarray | None  # float64[num_kinds]
     phases: tuple[str, ...]  # names of the kinds of rounds
     recommendation: np.ndarray | None  # [runs, ...]
@@ -72,12 +73,10 @@ def simulate_cell(
     seed: int = 0,
     checkpoints: Sequence[int] | None = None,
     precision: Literal["float32", "float64"] | None = None,
-    per_run: bool = True,
     any_rewards: bool = False,
     hindsight: bool = False,
     metrics: Given | None = None,
-    keep_states: bool | Callable[[PyTree], PyTree] = False,
-    replan_late: int = 0,
+    keep: Keep = ("runs",),
     implementation: str = "threefry4x32",
     execution: Execution = DEFAULT,
     finished: Finished | None = None,
@@ -96,18 +95,14 @@ def simulate_cell(
         about 100 logarithmically spaced rounds.
       precision: "float32" or "float64", for everything except counts. Default: float32 up to a horizon of 2^24, and
         float64 beyond, where float32 raises an error. The process-wide flag is not changed.
-      per_run: whether to keep regret, pulls and recommendation of each run. Otherwise only means are kept, and memory
-        does not grow with num_runs.
       any_rewards: whether to allow rewards that the algorithm is not designed for.
       hindsight: whether to record also the regret against the best fixed arm in hindsight.
       metrics: what else to record at the checkpoints, by name: functions of a Round, or Metrics.
-      keep_states: whether to keep the algorithm's last states, or a function that returns what is kept of one.
-      replan_late: largest number of rounds by which `Algorithm.replan` may be delayed, >= 0; 0 is exact. The engine
-        looks for runs whose replan is due every (replan_late + 1) rounds, so that it looks less often and replans more
-        runs at a time.
+      keep: what is kept of each run besides its outcome: "runs", its regret, pulls and recommendation; and its last
+        state, "states", or what a function returns of it. Memory does not grow with num_runs if it is empty.
       implementation: "threefry4x32" (default) or "threefry2x32".
       execution: how the runs are played, without progress bar or executor. It does not affect the results.
-      finished: runs from first_run on that an earlier call has finished with per_run; only the others are played.
+      finished: runs from first_run on that an earlier call has finished, which kept "runs"; only the others are played.
 
     Returns:
       A Record.
@@ -117,13 +112,12 @@ def simulate_cell(
         process is using the directory.
       KeyboardInterrupt: the process was interrupted; the state has been saved in the directory.
     """
-    horizon = checks.integer("simulate", "horizon", horizon, 1, 2**31 - 2 * 64)
+    horizon = checks.integer("simulate", "horizon", horizon, 1, MOST_ROUNDS)
     chosen = checks.precision("simulate", precision, "horizon", horizon)
     marks = _checkpoints(checkpoints, horizon)
-    replan_late = checks.integer("simulate", "replan_late", replan_late, 0, 2**31 - 2)
     call = Call(make, arguments, num_runs, first_run, seed, chosen, any_rewards, implementation, execution)
-    given, keep = checked("simulate: metrics", metrics), kept_of("simulate", keep_states)
-    played = FixedHorizon(call, marks, Recorded(replan_late, hindsight, per_run, given, keep))
+    given = checked("simulate: metrics", metrics)
+    played = FixedHorizon(call, marks, Recorded(hindsight, given, kept_of("simulate", keep)))
     played.play(finished)
     arrays, run, moments = played.arrays, played.loop.run, played.moments
     return Record(

@@ -1,6 +1,6 @@
 """The driver: it checks, traces, resumes, compiles and plays the runs of one call, and collects their results.
 
-What a step is, when a run ends and what is recorded depends on the program: `tiles.FixedHorizon`, `queues.UntilStop`.
+What a step is, when a run ends and what is recorded depends on the program: `FixedHorizon` or `UntilStop`.
 """
 
 import threading
@@ -14,7 +14,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxbandit.engine.driver import ahead, interrupts
+from jaxbandit.engine.driver import interrupts
 from jaxbandit.engine.driver.execution import Execution, Progress
 from jaxbandit.engine.layout import compiling, sizes
 from jaxbandit.engine.layout.compiled import compile_program, remember, scopes_of_thread
@@ -135,7 +135,7 @@ class Program(ABC):
                 begun = time.perf_counter()
                 players, threads = self._players(self._width())
                 self.compile_seconds += time.perf_counter() - begun
-                ahead.compiled()
+                compiling.compiled()
                 begun = time.perf_counter()
                 self._play(players, threads)
                 self.run_seconds = time.perf_counter() - begun

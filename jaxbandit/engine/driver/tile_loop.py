@@ -56,8 +56,8 @@ def apart(inner: PyTree) -> PyTree:
 class TileLoop:
     """The functions of a tile of runs, ready to be compiled."""
 
-    def __init__(self, run: SingleRun, num_checkpoints: int, replan_late: int = 0, platform: str = "cpu"):
-        self.run, self.num_checkpoints, self.replan_late = run, num_checkpoints, replan_late
+    def __init__(self, run: SingleRun, num_checkpoints: int, platform: str = "cpu"):
+        self.run, self.num_checkpoints = run, num_checkpoints
         self.measured = jax.eval_shape(run.measured, run.arguments, run.world, run.state, run.tally)
         noise_bytes = max(run.bytes(run.noise, run.noise_varies), 1)
         self.alone = sizes.alone(platform, run.operations())
@@ -192,7 +192,7 @@ class TileLoop:
 
         A batched cond would replan every run whenever one is due. If no run is due, this loop costs only the check.
         """
-        run, every = self.run, self.replan_late + 1
+        run, every = self.run, self.run.late + 1
         example = (run.arguments, run.state, run.flag)
         flags = (run.shared, run.state_varies, True)
         waits = batch_last(run.waits, example, flags, True, lanes)

@@ -15,7 +15,7 @@ import numpy as np
 from jax import lax
 
 from jaxbandit.base.contract import Outcome
-from jaxbandit.engine.driver.program import ROUND, apart, drawn
+from jaxbandit.engine.driver.tile_loop import ROUND, apart, drawn
 from jaxbandit.engine.layout import sizes
 from jaxbandit.engine.layout.batching import batch_last, constant_flags
 from jaxbandit.engine.rounds import keys

@@ -1,16 +1,16 @@
 """Comparisons of all pairs of variants of a log: which visitors are paired, and the bounds of the differences."""
 
+import itertools
 from collections.abc import Collection
 from fractions import Fraction
-from typing import NamedTuple
 
 import numpy as np
 
 from jaxbandit.decide.variants import bounds
-from jaxbandit.decide.variants.bounds import Bounds, Sides
+from jaxbandit.decide.variants.bounds import Contrast, Sides
 from jaxbandit.decide.variants.outcomes import Kind
 from jaxbandit.decide.variants.stages import Stages
-from jaxbandit.decide.variants.visitor_log import Log
+from jaxbandit.decide.variants.visitors import Visitors
 
 MOST_OF_FEWER = 4  # visitors of the smaller variant in a pair, if the planned shares are not equal
 
@@ -24,19 +24,12 @@ class Pairs:
     and at most the largest possible value; without a range, pairs end where an outcome is open.
     """
 
-    def __init__(self, log: Log, stages: Stages, final: np.ndarray, kind: Kind, planned: np.ndarray | None = None):
-        """Prepare the pairs.
-
-        Args:
-          log: the visitors.
-          stages: when the variants entered.
-          final: bool[rows], whether the outcome of a visitor cannot change any more, as far as time says.
-          kind: what the outcomes are.
-          planned: float64[variants], shares that were fixed in advance; None: equal, or not fixed.
-        """
+    def __init__(self, log: Visitors, stages: Stages, kind: Kind, planned: np.ndarray | None = None):
+        """Prepare the pairs; `planned` is float64[variants], shares that were fixed in advance, or None."""
         self.log, self.kind, self._stages, self._planned = log, kind, stages, planned
-        self.rows = [np.flatnonzero((log.variant == v) & final) for v in range(len(log.names))]
-        self.low, self.high = (filled(log.outcome, end) for end in (kind.low, kind.high))
+        self.rows = [np.flatnonzero((log.variant == v) & log.final) for v in range(len(log.names))]
+        open_ = np.isnan(log.outcome)
+        self.low, self.high = (np.where(open_ & np.isfinite(end), end, log.outcome) for end in (kind.low, kind.high))
 
     def rows_of(self, one: int, other: int) -> tuple[np.ndarray, np.ndarray]:
         """Return the rows of the paired visitors of two variants, int64[pairs, p] and int64[pairs, q]."""
@@ -59,18 +52,11 @@ class Pairs:
             i, j = i[:end], j[:end]
         return i, j
 
-    def sides(self, one: int, other: int) -> Sides:
-        """Return the outcomes of the paired visitors of two variants."""
+    def contrast(self, one: int, other: int, alpha: float, *, history: bool) -> Contrast:
+        """Return the mean outcome of one variant minus that of another, with bounds at level alpha each."""
         i, j = self.rows_of(one, other)
-        return Sides((self.low[i], self.low[j]), (self.high[i], self.high[j]))
-
-    def difference(self, one: int, other: int, alpha: float, *, history: bool) -> Bounds:
-        """Return the mean outcome of one variant minus that of another, with bounds at level alpha each.
-
-        With `history`, also those at smaller numbers of pairs, if visitors are in the order of arrival.
-        """
-        names = self.log.names[one], self.log.names[other]
-        return bounds.difference(self.sides(one, other), self.kind, alpha, names, history and self.log.ordered)
+        sides, names = Sides((self.low[i], self.low[j]), (self.high[i], self.high[j])), self.log.names
+        return bounds.contrast(sides, self.kind, alpha, (names[one], names[other]), history and self.log.ordered)
 
 
 def numbers_of(one: float, other: float) -> tuple[int, int]:
@@ -84,11 +70,6 @@ def numbers_of(one: float, other: float) -> tuple[int, int]:
         ratio = Fraction(int(max(one, other) / min(one, other) + 1e-9))
     many, few = ratio.numerator, ratio.denominator
     return (many, few) if one >= other else (few, many)
-
-
-def filled(outcome: np.ndarray, end: float) -> np.ndarray:
-    """Return outcomes with an end of the range where they are open, or still NaN if it is infinite."""
-    return np.where(np.isnan(outcome), end if np.isfinite(end) else np.nan, outcome)
 
 
 class AllPairs:
@@ -110,14 +91,14 @@ class AllPairs:
         """
         self.num_arms, self.missing = len(level), ""
         self._upper = np.zeros(level.shape)
-        for i, j in np.argwhere(np.triu(np.ones(level.shape, bool), 1)).tolist():
+        for i, j in itertools.combinations(range(self.num_arms), 2):
             one, other = (i, j) if maximize else (j, i)
             if (i, j) in withdrawn or (j, i) in withdrawn:
                 self._upper[i, j] = self._upper[j, i] = np.inf
                 continue
             alpha = level[i, j] if pairs.kind.bounded else level[i, j] / 2  # two equal ones are apart with level[i, j]
-            found = pairs.difference(i, j, float(alpha), history=False)
-            self._upper[one, other], self._upper[other, one] = found.ends[1], -found.ends[0]
+            found = pairs.contrast(i, j, float(alpha), history=False)
+            self._upper[one, other], self._upper[other, one] = found.high, -found.low
             self.missing = self.missing or found.missing
         self._claims = self._upper < 0
         self.cycle = bool(self._claims.any(axis=1).all())
@@ -136,24 +117,3 @@ class AllPairs:
     def claims(self) -> np.ndarray:
         """Return which variants are worse than which for sure, bool[variants, variants]."""
         return self._claims
-
-
-class Difference(NamedTuple):
-    """The difference between a variant and the control, with its interval."""
-
-    pairs: int
-    value: float  # over the pairs, NaN without one; open outcomes count as the least value
-    low: float  # -inf and inf where nothing is stated
-    high: float
-    path: np.ndarray  # float64[looks, 4]: pairs, value, low, high
-    contradicted: int = 0  # number of pairs at which a bound is first beyond another one, 0: never
-
-
-def difference(pairs: Pairs, v: int, control: int, alpha: float) -> Difference:
-    """Return the mean outcome of a variant minus that of the control, which is outside the interval with alpha."""
-    found, shown = pairs.difference(v, control, alpha / 2, history=True), pairs.sides(v, control).shown
-    path = (
-        np.stack([found.sizes, found.value, found.low, found.high], axis=1) if pairs.log.ordered else np.zeros((0, 4))
-    )
-    value = float(shown.mean()) if len(shown) else np.nan
-    return Difference(len(shown), value, *found.ends, path, found.contradicted)

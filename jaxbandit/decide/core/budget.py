@@ -1,0 +1,42 @@
+"""What a decision may spend."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from jaxbandit.support import checks, durations
+from jaxbandit.support.refusals import wrong
+
+
+@dataclass(frozen=True)
+class Budget:
+    """What a decision may spend. Verbs take an integer as `trainings`, and a text such as "2h" as `seconds`.
+
+    Attributes:
+      trainings: number of trainings, failed attempts and scores from a directory included, >= 1. None means no limit.
+      seconds: seconds after which no training begins, >= 0, or a text such as "2h"; a training that has not ended by
+        then does not count. With 0 only the scores of a directory are used. Nobody waits for a traced training that
+        never ends, but it computes on until the process ends; a function that is called directly, without an executor,
+        is waited for. `Execution(isolate=True)` and `Execution(seconds_each=...)` end both. None means no limit.
+
+    Raises:
+      ValueError: a field is out of range. The message has one line.
+    """
+
+    trainings: int | None = None
+    seconds: float | str | None = None
+
+    def __post_init__(self) -> None:
+        if self.trainings is not None:
+            object.__setattr__(self, "trainings", checks.integer("Budget", "trainings", self.trainings, 1))
+        if self.seconds is not None:
+            object.__setattr__(self, "seconds", durations.seconds("Budget", "seconds", self.seconds))
+
+
+def budget_of(where: str, budget: Any) -> Budget:
+    """Return what the argument `budget` of a verb means: a Budget, a number of trainings, a text, or None."""
+    if isinstance(budget, Budget):
+        return budget
+    number = hasattr(budget, "__index__") and not isinstance(budget, bool)
+    if not (number or budget is None or isinstance(budget, str)):
+        wrong(f"{where}: budget", budget, 'a jb.Budget, a number of trainings, or a length of time such as "2h"')
+    return Budget(seconds=budget) if isinstance(budget, str) else Budget(budget)

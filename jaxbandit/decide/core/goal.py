@@ -1,0 +1,107 @@
+"""What a decision has to reach: which property of the scores is compared, how exactly, and with what probability."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from jaxbandit.support import checks
+from jaxbandit.support.columns import LARGEST
+from jaxbandit.support.refusals import refuse, show, wrong
+from jaxbandit.support.types import Scalar
+
+WORDS = "stop", "separate"  # values of on_failure besides numbers
+
+
+@dataclass(frozen=True)
+class Goal:
+    """What a decision has to reach. Every field is checked when the record is made; verbs take a number as `epsilon`.
+
+    Attributes:
+      delta: error probability of all statements together, in (0, 1). None means 0.05, or that of a given rule.
+      epsilon: tolerated difference from the best, >= 0, in units of the score, at which the decision ends. None means
+        0, with which two equally good choices are compared until the budget ends.
+      quantile: p in (0, 1), to compare p-quantiles of the scores instead of means, for any law of the scores.
+      score_range: (low, high) such that all scores are in this range. The statements are then proved without assuming
+        that scores are normal.
+      resolution: distance between neighboring values of a score, such as 1/360 for accuracies on 360 examples, >= 0.
+      maximize: whether large scores are good.
+      min_trainings: number of common seeds before which nothing is dropped and the decision does not end by epsilon,
+        >= 1. None means 14, or fewer where the budget does not allow it. It bounds the rare events that a certificate
+        cannot exclude: with 14 trainings, those in fewer than 19 % of them, at level 0.05.
+      on_failure: what happens if a training raises an exception, or returns a number that is not finite or of modulus
+        above 1e150. None, or "stop", ends the search with an error. A number is the score of such a training.
+        "separate" means that the mean is that over the other trainings, and that only those are recommended that are
+        known to fail in at most a share `max_failure_rate` of their trainings; as long as this is known of none, only
+        those that do so with a probability of 0.9 a posteriori, or else those that have failed least.
+      max_failure_rate: largest tolerated failure rate for "separate", in (0, 1).
+
+    Raises:
+      ValueError: a field is out of range, or excludes another one that is given. The message has one line.
+    """
+
+    delta: Scalar | None = None
+    epsilon: float | None = None
+    quantile: float | None = None
+    score_range: tuple[float, float] | None = None
+    resolution: float = 0.0
+    maximize: bool = True
+    min_trainings: int | None = None
+    on_failure: float | str | None = None
+    max_failure_rate: float | None = None
+
+    def __post_init__(self) -> None:
+        inside = {"low": 0.0, "high": 1.0, "open_low": True, "open_high": True}
+        limits = {"delta": inside, "quantile": inside, "max_failure_rate": inside}
+        limits |= {"epsilon": {"low": 0.0}, "resolution": {"low": 0.0}}
+        for name, limit in limits.items():
+            if getattr(self, name) is not None or name == "resolution":
+                self._set(name, float(checks.number("Goal", name, getattr(self, name), **limit)))
+        self._set("maximize", checks.boolean("Goal", "maximize", self.maximize))
+        if self.min_trainings is not None:
+            self._set("min_trainings", checks.integer("Goal", "min_trainings", self.min_trainings, 1))
+        if self.score_range is not None:
+            self._set("score_range", self._checked_range())
+        self._check_failures()
+        self._check_exclusions()
+
+    def _set(self, name: str, value: object) -> None:
+        object.__setattr__(self, name, value)
+
+    def _checked_range(self) -> tuple[float, float]:
+        try:
+            low, high = map(float, self.score_range)  # pyright: ignore[reportArgumentType]
+        except (TypeError, ValueError):
+            refuse("Goal", f": score_range = {show(self.score_range)}, must be two numbers, (low, high)")
+        if not -LARGEST <= low < high <= LARGEST:
+            refuse("Goal", f": score_range = {show(self.score_range)}, must be finite with low < high")
+        return low, high
+
+    def _check_failures(self) -> None:
+        if (self.on_failure == "separate") != (self.max_failure_rate is not None):
+            both = 'on_failure="separate" and max_failure_rate must be given together, such as max_failure_rate=0.1'
+            refuse("Goal", f": {both}")
+        if isinstance(self.on_failure, str):
+            if self.on_failure not in WORDS:
+                allowed = 'must be a number, "stop" or "separate"'
+                refuse("Goal", f": on_failure = {show(self.on_failure)}, {allowed}")
+        elif self.on_failure is not None:
+            low, high = self.score_range or (-LARGEST, LARGEST)
+            self._set("on_failure", float(checks.number("Goal", "on_failure", self.on_failure, low=low, high=high)))
+
+    def _check_exclusions(self) -> None:
+        separate = None if self.max_failure_rate is None else 'on_failure="separate"'
+        pairs = ("quantile", "score_range"), ("resolution", "score_range"), ("resolution", "quantile")
+        given = {name for name in ("quantile", "score_range", "resolution") if getattr(self, name) not in (None, 0.0)}
+        for one, other in (*pairs, *((separate, name) for name in ("score_range", "quantile") if separate)):
+            if other in given and (one in given or one == separate):
+                refuse("Goal", f": {one} and {other} are both given; give one of them")
+
+
+def goal_of(where: str, goal: Any) -> Goal:
+    """Return what the argument `goal` of a verb means: a Goal, a number as its epsilon, or None for the default."""
+    if isinstance(goal, Goal):
+        return goal
+    if goal is None:
+        return Goal()
+    if isinstance(goal, bool) or not hasattr(goal, "__float__"):
+        wrong(f"{where}: goal", goal, "a jb.Goal, or a number, the tolerated difference from the best")
+    return Goal(epsilon=goal)

@@ -1,0 +1,117 @@
+"""The records with which a decision is asked for: what they accept, what they refuse, and what stands for them."""
+
+import inspect
+import math
+
+import numpy as np
+import pytest
+from records import records
+
+import jaxbandit as jb
+from jaxbandit.support.refusals import BadInput
+
+GRID = [{"a": 1.0}, {"a": 2.0}]
+
+
+def train(seed: int, config: dict) -> float:
+    return config["a"] + float(np.random.default_rng(seed).standard_normal())
+
+
+WRONG = {
+    "maximize": (jb.Goal, {"maximize": "False"}, "Goal: maximize = 'False', must be true or false"),
+    "delta 0": (jb.Goal, {"delta": 0}, "Goal: delta = 0, must be a number in (0, 1)"),
+    "delta 1": (jb.Goal, {"delta": 1.0}, "Goal: delta = 1.0, must be a number in (0, 1)"),
+    "epsilon": (jb.Goal, {"epsilon": -1e-9}, "Goal: epsilon = -1e-09, must be a number in [0, inf)"),
+    "endless epsilon": (jb.Goal, {"epsilon": math.inf}, "Goal: epsilon = inf, must be a number in [0, inf)"),
+    "quantile": (jb.Goal, {"quantile": 1}, "Goal: quantile = 1, must be a number in (0, 1)"),
+    "resolution": (jb.Goal, {"resolution": None}, "Goal: resolution = None, must be a number in [0, inf)"),
+    "range": (jb.Goal, {"score_range": (1, 1)}, "Goal: score_range = [1, 1], must be finite with low < high"),
+    "nan": (jb.Goal, {"score_range": (0, math.nan)}, "Goal: score_range = [0, nan], must be finite with low < high"),
+    "min": (jb.Goal, {"min_trainings": 1.5}, "Goal: min_trainings = 1.5, must be an integer >= 1"),
+    "outside": (
+        jb.Goal,
+        {"on_failure": 2, "score_range": (0, 1)},
+        "Goal: on_failure = 2, must be a number in [0, 1]",
+    ),
+    "rate": (
+        jb.Goal,
+        {"max_failure_rate": 0.1},
+        'Goal: on_failure="separate" and max_failure_rate must be given together, such as max_failure_rate=0.1',
+    ),
+    "ways": (
+        jb.Goal,
+        {"resolution": 0.1, "quantile": 0.5},
+        "Goal: resolution and quantile are both given; give one of them",
+    ),
+    "apart": (
+        jb.Goal,
+        {"on_failure": "separate", "max_failure_rate": 0.1, "quantile": 0.5},
+        'Goal: on_failure="separate" and quantile are both given; give one of them',
+    ),
+    "trainings": (jb.Budget, {"trainings": 0}, "Budget: trainings = 0, must be an integer >= 1"),
+    "truth": (jb.Budget, {"trainings": True}, "Budget: trainings = True, must be an integer >= 1"),
+    "seconds": (
+        jb.Budget,
+        {"seconds": "2 years"},
+        'Budget: seconds = "2 years", must be a number of seconds >= 0, or a text such as "90s" or "2h"',
+    ),
+}
+
+
+@pytest.mark.parametrize("case", WRONG)
+def test_a_wrong_field_is_refused_in_one_line(case):
+    record, fields, message = WRONG[case]
+    with pytest.raises(ValueError) as error:
+        record(**fields)
+    assert str(error.value) == message
+
+
+def test_plain_numbers_stand_for_records():
+    quiet = jb.Execution(progress=False)
+    whole = jb.tune(train, GRID, goal=jb.Goal(epsilon=0.5), budget=jb.Budget(trainings=60), execution=quiet)
+    short = jb.tune(train, GRID, goal=0.5, budget=np.int64(60), execution=quiet)
+    np.testing.assert_equal(short.history, whole.history)
+    assert str(short) == str(whole) and whole.certificate.guarantee.epsilon == 0.5
+    assert jb.tune(train, GRID, budget="0s", execution=quiet).why == "timeout"
+    assert jb.Goal(delta=np.float32(0.25), score_range=[0, 1]) == jb.Goal(delta=0.25, score_range=(0.0, 1.0))
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"goal": "good"}, "tune: goal = .good., must be a jb.Goal, or a number"),
+        ({"goal": True}, "tune: goal = true, must be a jb.Goal, or a number"),
+        ({"budget": 3.5}, "tune: budget = 3.5, must be a jb.Budget, a number of trainings, or a length"),
+        ({"budget": True}, "tune: budget = true, must be a jb.Budget"),
+        ({"budget": 9, "paired": "no"}, "tune: paired = 'no', must be true or false"),
+        ({"budget": 9, "blind": 0}, "tune: blind = 0, must be true or false"),
+        ({"budget": 9, "growth": "yes"}, "tune: growth = 'yes', must be true or false"),
+        ({"budget": 9, "execution": 2}, "tune: execution = 2, must be a jb.Execution"),
+        (
+            {"budget": 9, "execution": jb.Execution(width=64)},
+            r"tune: Execution\(width=64\) means nothing for tune",
+        ),
+        ({"budget": 9, "execution": jb.Execution(isolate="no")}, "tune: isolate = 'no', must be true or false"),
+        ({"budget": 9, "execution": jb.Execution(same_train=1)}, "tune: same_train = 1, must be true or false"),
+    ],
+)
+def test_what_is_no_record_is_refused_in_one_line(options, message):
+    with pytest.raises(ValueError, match=f"^{message}") as error:
+        jb.tune(train, GRID, **records(**options))
+    assert "\n" not in str(error.value)
+
+
+def test_a_field_without_a_meaning_is_refused_by_every_verb():
+    pair = jb.algorithms.ucb1(2), jb.environments.bernoulli([0.2, 0.8])
+    for retries in (jb.Execution(retries=2), jb.Execution(traced=False)):
+        with pytest.raises(BadInput, match=r"^simulate: Execution\((retries=2|traced=False)\) means nothing for runs"):
+            jb.simulate(*pair, horizon=8, num_runs=2, execution=retries)
+    trainee = jb.Trainee(lambda key, config: config, lambda state, key, config: state, lambda state, config: state)
+    with pytest.raises(BadInput, match=r"^successive_halving: Execution\(workers=2\) means nothing for succ"):
+        jb.successive_halving(
+            trainee, {"x": np.arange(2.0)}, min_steps=1, max_steps=2, execution=jb.Execution(workers=2)
+        )
+
+
+def test_the_verbs_have_few_arguments():
+    assert len(inspect.signature(jb.tune).parameters) <= 12 and len(inspect.signature(jb.search).parameters) <= 14
