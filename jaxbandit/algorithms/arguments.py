@@ -2,8 +2,6 @@
 
 from typing import Annotated
 
-import numpy as np
-
 from jaxbandit.base.parameters import Arg
 from jaxbandit.support.checks import arrays
 from jaxbandit.support.domains import integer, number
@@ -69,13 +67,6 @@ FeatureSets = Annotated[
     Arg(
         meaning="finite float[num_contexts, num_arms, dim], one set of arms for each context, or float[num_arms, dim] "
         "for one set"
-    ),
-]
-Mask = Annotated[
-    np.ndarray,
-    Arg(
-        meaning="bool with the leading axes of features, False for rows that only pad a shorter set; None means no "
-        "padding"
     ),
 ]
 Shape = Annotated[

@@ -7,14 +7,15 @@ rest and checks every call. Names of numbers without a meaning, such as `Positiv
 from collections.abc import Mapping
 from typing import Annotated, Any
 
+import numpy as np
+
 from jaxbandit.base.parameters import Arg
 from jaxbandit.support.checks import arrays
 from jaxbandit.support.domains import Domain, integer, number
 from jaxbandit.support.types import ArrayLike, Scalar
 
-MOST_ARMS = 2**31 - 1  # because actions are int32
+INT32 = 2**31 - 1  # the most arms, because actions are int32
 ARMS = ("num_arms", "features", "means", "weights")  # arguments that tell the number of arms
-MOST_ROUNDS = 2**31 - 1  # for the same reason
 
 # Numbers
 Finite = Annotated[Scalar, Arg(number())]
@@ -27,11 +28,11 @@ ClosedUnit = Annotated[Scalar, Arg(number(0, 1))]  # [0, 1]
 PositiveUnit = Annotated[Scalar, Arg(number(0, 1, open_low=True))]  # (0, 1]
 Whole = Annotated[int, Arg(integer(0))]
 Count = Annotated[int, Arg(integer(1))]
-CountOfRounds = Annotated[int, Arg(integer(1, MOST_ROUNDS))]
+CountOfRounds = Annotated[int, Arg(integer(1, INT32))]
 
 # Sizes
-NumArms = Annotated[int, Arg(integer(1, most=MOST_ARMS), "number of arms K")]
-SeveralArms = Annotated[int, Arg(integer(2, most=MOST_ARMS), "number of arms K")]
+NumArms = Annotated[int, Arg(integer(1, most=INT32), "number of arms K")]
+SeveralArms = Annotated[int, Arg(integer(2, most=INT32), "number of arms K")]
 Dim = Annotated[int, Arg(integer(1), "dimension")]
 Horizon = Annotated[int, Arg(integer(1), "number of rounds T")]
 Seed = Annotated[int, Arg(integer(0), "number of the instance")]
@@ -67,5 +68,12 @@ ContextSets = Annotated[
     Arg(
         arrays(ndim=3),
         "float[num_contexts, num_arms, dim]; row a of set m has the features of arm a of context m",
+    ),
+]
+Mask = Annotated[
+    np.ndarray,
+    Arg(
+        meaning="bool with the leading axes of features, False for rows that only pad a shorter set; None means no "
+        "padding"
     ),
 ]

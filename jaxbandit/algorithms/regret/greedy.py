@@ -3,9 +3,10 @@
 After the initial pulls of OAM (Hao, Lattimore and Szepesvari 2020), which span R^dim, it never explores.
 """
 
-from jaxbandit.algorithms.arguments import FeatureSets, Mask
+from jaxbandit.algorithms.arguments import FeatureSets
 from jaxbandit.algorithms.regret import action_sets
 from jaxbandit.algorithms.regret.linear_policy import LinearState, linear_policy
+from jaxbandit.base.arguments import Mask
 from jaxbandit.base.contract import Algorithm
 from jaxbandit.base.declaration import declare
 from jaxbandit.support.types import Array, PyTree

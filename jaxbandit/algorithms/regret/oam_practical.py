@@ -5,10 +5,10 @@ over the paper's instances (benchmarks/results/papers.md). It is not in the pape
 `exploit_if` = "optimism".
 """
 
-from jaxbandit.algorithms.arguments import FeatureSets, Mask, Sigma, Zeta
+from jaxbandit.algorithms.arguments import FeatureSets, Sigma, Zeta
 from jaxbandit.algorithms.regret.linear_policy import Horizon
 from jaxbandit.algorithms.regret.oam import oam
-from jaxbandit.base.arguments import NonNegative, Positive
+from jaxbandit.base.arguments import Mask, NonNegative, Positive
 from jaxbandit.base.contract import Algorithm
 from jaxbandit.base.declaration import declare
 

@@ -11,8 +11,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxbandit.algorithms.arguments import Mask
-from jaxbandit.base.arguments import ContextSets, Deviation, NonNegativeVector, Vector
+from jaxbandit.base.arguments import ContextSets, Deviation, Mask, NonNegativeVector, Vector
 from jaxbandit.base.contract import Arms, Environment, Rewards
 from jaxbandit.base.declaration import declare
 from jaxbandit.base.truth import Truth

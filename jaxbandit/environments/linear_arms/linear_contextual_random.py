@@ -7,8 +7,7 @@ Hao, Lattimore and Szepesvari (2020, OAM), Appendix D.2: a normal vector divided
 import jax
 import jax.numpy as jnp
 
-from jaxbandit.algorithms.arguments import Mask
-from jaxbandit.base.arguments import ContextSets, Deviation, NonNegativeVector
+from jaxbandit.base.arguments import ContextSets, Deviation, Mask, NonNegativeVector
 from jaxbandit.base.contract import Environment
 from jaxbandit.base.declaration import declare
 from jaxbandit.base.truth import Truth
