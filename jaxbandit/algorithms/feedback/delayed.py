@@ -6,7 +6,7 @@ early feedback so that a deterministic algorithm receives feedback on the arm th
 passed on as it arrives.
 """
 
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -16,6 +16,8 @@ from jaxbandit.algorithms.feedback.wrappers import check_wrapped, no_pulls, with
 from jaxbandit.base.arguments import NonNegative
 from jaxbandit.base.contract import Algorithm, Choice, Phases, Replan, action_of
 from jaxbandit.base.declaration import declare
+from jaxbandit.base.parameters import Arg
+from jaxbandit.support.domains import integer
 from jaxbandit.support.numerics import as_float, get_at, set_at
 from jaxbandit.support.types import Array, Key, PyTree
 
@@ -56,9 +58,12 @@ class DelayedState(NamedTuple):
     arrivals: Arrivals | None  # None if the delay is constant
 
 
+Rounds = Annotated[int, Arg(integer(0, 10**6))]
+
+
 @declare()
 def delayed(
-    algorithm: Algorithm, *, delay: int | None = None, mean: NonNegative | None = None, cap: int = 1000
+    algorithm: Algorithm, *, delay: Rounds | None = None, mean: NonNegative | None = None, cap: Rounds = 1000
 ) -> Algorithm:
     """With feedback that arrives some rounds after its pull, Joulani et al. 2013.
 
@@ -73,10 +78,10 @@ def delayed(
     Args:
       algorithm: an algorithm that plays single pulls, or sets of arms, to a fixed horizon and declares its arms.
         Contexts are int32[].
-      delay: constant delay in rounds, an integer >= 0, where 0 means no delay; static. Memory grows with it.
+      delay: constant delay in rounds, where 0 means no delay. Memory grows with it.
       mean: instead of delay, the mean in rounds of independent geometric delays, P(delay = k) = q (1 - q)^k for k = 0,
         1, ... with q = 1 / (1 + mean). They are drawn in `noise`, so that algorithms share random draws.
-      cap: largest geometric delay, an integer >= 0; longer ones are cut to it. Static. Memory grows with it.
+      cap: largest geometric delay; longer ones are cut to it. Memory grows with it.
 
     Returns:
       An Algorithm with the same actions and rewards, named delayed(NAME). Its pulls are all pulls made; its

@@ -4,7 +4,7 @@ Difference: besides the UCB index of the paper there is a kl index.
 """
 
 import math
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import jax.numpy as jnp
 
@@ -14,6 +14,7 @@ from jaxbandit.algorithms.non_stationary.upper_index import Index, forced_arm, u
 from jaxbandit.base.arguments import ClosedUnit, Horizon, NumArms, Positive
 from jaxbandit.base.contract import Algorithm, Arms, Phases, Rewards
 from jaxbandit.base.declaration import declare
+from jaxbandit.base.parameters import Arg
 from jaxbandit.support import checks
 from jaxbandit.support.domains import integer
 from jaxbandit.support.numerics import argmax, as_float, exploration_level, get_at, set_at
@@ -51,7 +52,7 @@ class MUcbState(NamedTuple):
 def m_ucb(
     num_arms: NumArms,
     *,
-    window: int | None = None,
+    window: Annotated[int, Arg(integer(2, 2**31 - 1))] | None = None,
     index: Index = "ucb",
     threshold: Positive | None = None,
     gamma: ClosedUnit | None = None,
@@ -79,7 +80,7 @@ def m_ucb(
     2 pulls, so that rounding errors do not accumulate.
 
     Args:
-      window: number w of rewards of an arm that are compared, an even integer >= 2; None means 50 num_arms. Static.
+      window: number w of rewards of an arm that are compared, even; None means 50 num_arms.
       index: "ucb" or "kl"; static.
       threshold: threshold b; None means sqrt(w / 2 log(2 K T^2)) for the horizon T.
       gamma: fraction of the rounds that pull each arm in turn; None means min(1, sqrt(Y K (2 b + 3 sqrt(w)) / (2 T)))
@@ -99,7 +100,7 @@ def m_ucb(
       Cao, Wen, Kveton and Xie (2019), Nearly optimal adaptive procedure with change detection for piecewise-stationary
       bandit, AISTATS, Algorithms 1 and 2.
     """
-    size = checks.take("window", 50 * num_arms if window is None else window, integer(2, 2**31 - 1))
+    size = 50 * num_arms if window is None else window
     if size % 2:
         raise ValueError(f"window = {size}, must be even, because its halves are compared")
     if threshold is None:

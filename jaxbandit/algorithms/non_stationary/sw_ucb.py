@@ -3,7 +3,7 @@
 Difference: besides the UCB index of the paper there is a kl index.
 """
 
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import jax.numpy as jnp
 
@@ -13,6 +13,7 @@ from jaxbandit.algorithms.non_stationary.upper_index import Index, upper_index
 from jaxbandit.base.arguments import Horizon, NumArms, Positive
 from jaxbandit.base.contract import Algorithm, Arms, Rewards
 from jaxbandit.base.declaration import declare
+from jaxbandit.base.parameters import Arg
 from jaxbandit.support import checks
 from jaxbandit.support.domains import integer
 from jaxbandit.support.numerics import argmax, as_float, get_at, set_at
@@ -44,7 +45,8 @@ class SwUcbState(NamedTuple):
 def sw_ucb(
     num_arms: NumArms,
     *,
-    window: int | None = None,
+    window: Annotated[int, Arg(lambda given: integer(given["num_arms"], 2**31 - 1), within="an integer >= num_arms")]
+    | None = None,
     index: Index = "ucb",
     xi: Positive = 0.6,
     bound: Positive = 1.0,
@@ -91,7 +93,7 @@ def sw_ucb(
             raise ValueError("bound is traced and window = None; give window, whose default depends on bound")
         length_and_changes = tuned.tuned_for("window", horizon, num_changes)
         window = tuned.window(*length_and_changes, float(bound), num_arms)  # pyright: ignore[reportArgumentType]
-    size = checks.take("window", window, integer(num_arms, 2**31 - 1))
+    size = window
 
     def init(key: Key) -> SwUcbState:
         zeros, none = jnp.zeros(num_arms), jnp.zeros(num_arms, jnp.int32)

@@ -14,7 +14,7 @@ from jaxbandit.environments.means import means_of_state
 from jaxbandit.support import checks
 from jaxbandit.support.domains import number
 from jaxbandit.support.numerics import as_float, get_at, normal_of_words
-from jaxbandit.support.types import Array, ArrayLike, Key, Scalar
+from jaxbandit.support.types import Array, ArrayLike, Key
 
 
 class RestlessState(NamedTuple):
@@ -36,7 +36,7 @@ def restless_bernoulli(
     *,
     sigma: NonNegative = 0.02,
     low: ClosedUnit = 0.0,
-    high: Scalar = 1.0,
+    high: ClosedUnit = 1.0,
     means: ArrayLike | None = None,
 ) -> Environment:
     """Rewards 0 or 1, means that follow a reflected random walk, drawn anew in each run.
@@ -49,7 +49,7 @@ def restless_bernoulli(
     Args:
       sigma: standard deviation of a step.
       low: lower boundary.
-      high: upper boundary, in (low, 1]; traced.
+      high: upper boundary, above low.
       means: float[num_arms] in [low, high], the means of the first round; None draws them uniformly in [low, high].
         Traced.
 

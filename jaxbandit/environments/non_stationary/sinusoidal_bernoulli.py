@@ -12,12 +12,12 @@ from jaxbandit.environments.non_stationary.piecewise import Clock, started, tick
 from jaxbandit.support import checks
 from jaxbandit.support.domains import number
 from jaxbandit.support.numerics import as_float, get_at
-from jaxbandit.support.types import Array, Scalar
+from jaxbandit.support.types import Array
 
 
 @declare(settings=({"num_arms": 3, "period": 7.5},))
 def sinusoidal_bernoulli(
-    num_arms: NumArms, *, center: ClosedUnit = 0.5, amplitude: Scalar = 0.3, period: Positive = 2500.0
+    num_arms: NumArms, *, center: ClosedUnit = 0.5, amplitude: ClosedUnit = 0.3, period: Positive = 2500.0
 ) -> Environment:
     """Rewards 0 or 1, means that oscillate.
 
@@ -28,7 +28,7 @@ def sinusoidal_bernoulli(
 
     Args:
       center: mean around which the means oscillate.
-      amplitude: amplitude of the oscillation, in [0, min(center, 1 - center)]; traced.
+      amplitude: amplitude of the oscillation, at most min(center, 1 - center).
       period: period in rounds.
 
     Returns:
