@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from jaxbandit.algorithms.exploration.presets import lucb
+from jaxbandit.algorithms.feedback.delayed import delayed
 from jaxbandit.algorithms.regret.ucb import ucb1, ucb_alpha
 from jaxbandit.base.calls import checked
 from jaxbandit.base.declaration import declaration_of, declare
@@ -64,6 +65,7 @@ def made(
         (partial(made, 3, kind="c"), "kind = 'c', must be one of a, b"),
         (partial(made, 3, keep="False"), "keep = 'False', must be true or false"),
         (partial(made, 3, keep=1), "keep = 1, must be true or false"),
+        (partial(made, 3, share=None), "share = None, must be a number in [0, 1]"),
         (partial(made, 3, free=7), "free = 7, must be another number"),
     ],
 )
@@ -73,6 +75,14 @@ def test_a_call_is_refused_by_the_name_of_the_function(call, said):
     assert str(caught.value) == f"made: {said}" and caught.value.what == said
     again = pickle.loads(pickle.dumps(caught.value))
     assert (type(again), str(again)) == (BadArgument, str(caught.value))
+
+
+def test_delays_are_counted_in_whole_rounds():
+    for name, value in (("delay", -1), ("delay", 1.5), ("delay", 10**6 + 1)):
+        with pytest.raises(BadArgument, match=rf"^delayed: {name} = {value}, must be an integer in \[0, 1000000\]$"):
+            delayed(ucb1(3), **{name: value})
+    with pytest.raises(BadArgument, match=r"^delayed: cap = -1, must be an integer in \[0, 1000000\]$"):
+        delayed(ucb1(3), mean=2.0, cap=-1)
 
 
 def test_what_is_taken_comes_as_it_is_or_converted():
