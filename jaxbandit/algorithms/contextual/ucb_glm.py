@@ -92,7 +92,7 @@ def ucb_glm(
       Li, Lu and Zhou (2017), Provably optimal algorithms for generalized linear contextual bandits, ICML, Algorithm 1.
     """
     own = logistic_models(design, num_arms, shape, regularization, intercept)
-    length = logistic_likelihood.padded(horizon)
+    length = logistic_likelihood.padded_length(horizon)
 
     def score(noise: Array | None, state: ContextualState, each: Each) -> Array:
         scores = each(own.model.mean) + as_float(alpha) * each(own.model.width)
