@@ -17,6 +17,7 @@ import jax.numpy as jnp
 import numpy as np
 
 import jaxbandit as jb
+from benchmarks.columns import table as table_of
 from jaxbandit.decide.tuning import trainings
 from jaxbandit.theory import intervals
 
@@ -228,12 +229,10 @@ def measure(quick: bool) -> list[dict[str, Any]]:
 
 def table(rows: list[dict[str, Any]]) -> str:
     """Return the rows as text."""
-    title = f"digits, {rows[0]['repetitions']} repetitions"
-    head = f"{title:28s}{'accuracy':>10s}{'95 % interval':>20s}"
-    lines = [f"{head}{'worst':>8s}{'minus hyperband':>16s}{'95 % interval':>20s}{'steps':>14s}{'CPU s':>8s}"]
-    for row in rows:
-        (value, low, high), (other, down, up) = row["accuracy"], row["beside"]
-        spent = f"{row['steps'][0]}-{row['steps'][1]}"
-        text = f"{row['search']:28s}{value:10.4f}{f'[{low:.4f}, {high:.4f}]':>20s}{row['least']:8.4f}"
-        lines.append(f"{text}{other:16.4f}{f'[{down:.4f}, {up:.4f}]':>20s}{spent:>14s}{row['seconds']:8.2f}")
-    return "\n".join(lines)
+    return table_of(
+        rows,
+        f"digits, {rows[0]['repetitions']} repetitions -> {{search}} | accuracy -> {{accuracy[0]:.4f}}"
+        "| 95 % interval -> [{accuracy[1]:.4f}, {accuracy[2]:.4f}] | worst -> {least:.4f}"
+        "| minus hyperband -> {beside[0]:.4f} | 95 % interval -> [{beside[1]:.4f}, {beside[2]:.4f}]"
+        "| steps -> {steps[0]}-{steps[1]} | CPU s -> {seconds:.2f}",
+    )

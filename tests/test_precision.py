@@ -101,7 +101,7 @@ def test_other_sums_of_many_addends_are_compensated():
     third = np.float32(1 / 3)
     pair = jax.jit(lambda: lax.fori_loop(0, LONG, lambda _, x: kahan_pair(x, jnp.full(1, third)), jnp.zeros((2, 1))))()
     losses = jax.jit(
-        lambda: lax.fori_loop(0, LONG, lambda _, x: loss_sums.added(x, jnp.full(1, third)), loss_sums.init(1))
+        lambda: lax.fori_loop(0, LONG, lambda _, x: loss_sums.add(x, jnp.full(1, third)), loss_sums.init(1))
     )()
     for total in (pair[0, 0], losses.sums[0]):
         assert abs(float(total) - LONG * float(third)) <= 0.0625  # half a unit in the last place of a sum of 1.4e6

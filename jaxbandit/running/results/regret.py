@@ -133,6 +133,15 @@ class RegretResult(CurvesResult):
         """Return the largest possible regret of a run at a checkpoint; infinite if it is unknown, or for feedback."""
         return float(self._largest()[self.at(checkpoint)]) if self.measure == "regret" else np.inf
 
+    @property
+    def regret(self) -> intervals.Interval:
+        """The mean regret at the last checkpoint with its 95 % interval: `value`, `se`, `low` and `high`, see `final`.
+
+        Raises:
+          ValueError: the environment does not define regret.
+        """
+        return self.final("regret")
+
     def lower_bound(self) -> np.ndarray | None:
         """Return log(t) times the instance's regret constant at the checkpoints; None if the constant is unknown."""
         constant = self.truth.get("regret_constant")

@@ -76,7 +76,7 @@ def achieved_epsilon(comparison: Comparison, arms: Sequence[int] | np.ndarray) -
     return max([0.0, *(float(comparison.upper(int(arm))[others].max()) for arm, others in pairs if others.any())])
 
 
-def recommended(comparison: Comparison, counts: np.ndarray, means: np.ndarray, allowed: np.ndarray) -> int:
+def recommendation(comparison: Comparison, counts: np.ndarray, means: np.ndarray, allowed: np.ndarray) -> int:
     """Return the arm with the largest mean among those with the most scores of the arms that are not excluded.
 
     Arms with one score less than the most belong to them, because a budget may end within a round.

@@ -60,7 +60,7 @@ def uncommon(values: np.ndarray, sizes: np.ndarray) -> np.ndarray:
     return np.array([size - np.bincount(number[:size]).max() for size in sizes.tolist()], np.int64)
 
 
-def enough(sizes: np.ndarray, uncommon_numbers: np.ndarray, skew2: np.ndarray) -> np.ndarray:
+def suffices(sizes: np.ndarray, uncommon_numbers: np.ndarray, skew2: np.ndarray) -> np.ndarray:
     """Return where bounds are stated, bool[looks].
 
     Args:
