@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from jaxbandit.decide.sessions import log
+from jaxbandit.decide.core import log
 from jaxbandit.decide.sessions.rewards import LARGEST
 from jaxbandit.decide.tuning.criterion import Stage
 from jaxbandit.engine.storage import directories, json_files
