@@ -404,3 +404,34 @@ def test_lines_are_shown_now_and_then(monkeypatch):
         clock[0] += 1000
         report(progress.SearchProgress(1, 3, 1, float("nan")))
     assert len(shown.getvalue().splitlines()) == len(lines)
+
+
+class FailsOnce:
+    """A training whose first attempt at each seed fails, or every attempt."""
+
+    def __init__(self, always=False):
+        self.begun, self.always = {}, always
+
+    def __call__(self, seed: int, config: dict) -> float:
+        key = seed, config["a"]
+        self.begun[key] = self.begun.get(key, 0) + 1
+        if self.always or self.begun[key] == 1:
+            return float("nan")
+        return config["a"] + float(np.random.default_rng(seed).standard_normal())
+
+
+def test_a_training_that_failed_is_tried_again_where_more_attempts_are_allowed(tmp_path):
+    train, goal = FailsOnce(), jb.Goal(on_failure=0.0, resolution=0.1)
+    for retries, failures in ((0, 30), (1, 0)):
+        execution = jb.Execution(directory=tmp_path, retries=retries, progress=False, same_train=True)
+        result = jb.tune(train, [{"a": 1.0}, {"a": 2.0}], goal=goal, budget=30, execution=execution)
+        assert result.history["failed"].sum() == failures
+    assert {*train.begun.values()} <= {1, 2}
+
+
+@pytest.mark.filterwarnings("ignore:tune. a budget of")
+def test_attempts_that_the_budget_cuts_are_spent_and_are_no_outcome():
+    train, execution = FailsOnce(always=True), jb.Execution(retries=2, progress=False)
+    result = jb.tune(train, [{"a": 1.0}, {"a": 2.0}], goal=jb.Goal(on_failure=0.0), budget=4, execution=execution)
+    assert result.why == "max_trainings" and result.history["attempts"].tolist() == [3]
+    assert sorted(train.begun.values()) == [1, 3]

@@ -448,3 +448,11 @@ def test_the_progress_shows_the_best_proposal(maximize):
     assert [now.trainings for now in shown] == list(range(1, 61)) and math.isnan(shown[0].score)
     best = (np.argmax if maximize else np.argmin)(scores[:50])
     assert (shown[-1].best, shown[-1].score, shown[-1].survivors) == (best, scores[best], 60)
+
+
+def test_a_proposal_whose_score_is_outside_of_the_range_ends_the_search():
+    goal, quiet = jb.Goal(score_range=(0, 1)), jb.Execution(progress=False)
+    with pytest.raises(
+        BadInput, match=r"^search: configuration \d+ .* returns 1\.5, must be in \[0, 1\], given by score_ra"
+    ):
+        jb.search(lambda seed, config: 1.5, SPACE, "random", budget=40, goal=goal, execution=quiet)

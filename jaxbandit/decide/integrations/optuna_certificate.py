@@ -33,16 +33,7 @@ def certified(
     play: RacePlay | RulePlay,
     criterion: Criterion,
 ) -> Certificate:
-    """Return the certificate of a study.
-
-    Args:
-      given: the arguments of its sampler.
-      known: the configurations that have entered the study.
-      numbers: the numbers of those that the sampler has.
-      pulls: the pulls of the study.
-      play: the race or the rule that chooses among them.
-      criterion: what is compared.
-    """
+    """Return the certificate of a study."""
     order = [*numbers, *(i for i in range(len(known.configs)) if i not in numbers)]
     whole = len(known.stages) == 1 and len(numbers) == len(known.configs) and not known.earlier
     names = [""] * len(order)

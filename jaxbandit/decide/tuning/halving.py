@@ -73,7 +73,7 @@ def successive_halving(
         rung with the same result; a finished search is returned at once.
 
     Returns:
-      A TuneResult without a certificate. Its history has one row per training and rung, in which `batch` is the number
+      A TuneResult without a guarantee. Its history has one row per training and rung, in which `batch` is the number
       of the rung and `steps` its number of steps. The table has the mean score at the last rung that each
       configuration reached.
 
@@ -105,12 +105,7 @@ def successive_halving(
 
 @contextmanager
 def opened(directory: str | Path | None, mark: str) -> Iterator[Path | None]:
-    """Lock the directory of a search, if it has one, and say in a KeyboardInterrupt how to resume.
-
-    Args:
-      directory: path of the directory, or None.
-      mark: pattern of a file that the directory of such a search holds.
-    """
+    """Lock the directory of a search, if it has one, and say in a KeyboardInterrupt how to resume."""
     path = None if directory is None else Path(directory)
     with resumable(path), nullcontext() if path is None else directories.locked(path, mark):
         yield path

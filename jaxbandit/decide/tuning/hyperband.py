@@ -68,7 +68,7 @@ def hyperband(
       execution: as for `successive_halving`; the directory has one folder per bracket.
 
     Returns:
-      A TuneResult without a certificate, as for `successive_halving`, with the configurations of all brackets.
+      A TuneResult without a guarantee, as for `successive_halving`, with the configurations of all brackets.
 
     Raises:
       ValueError: as for `successive_halving`, or `sample` fails or returns another number of configurations.
@@ -97,13 +97,7 @@ def hyperband(
 
 
 def brackets(max_steps: int, eta: int, rungs: Rungs) -> list[Sizes]:
-    """Return the brackets in the order in which they are played.
-
-    Args:
-      max_steps: largest number of steps of a training, >= 1.
-      eta: one of eta configurations is kept at each rung, >= 2.
-      rungs: how the numbers of configurations are rounded, "formula" or "floor".
-    """
+    """Return the brackets in the order in which they are played."""
     most = 0
     while eta ** (most + 1) <= max_steps:  # integer arithmetic, because math.log(243, 3) is below 5
         most += 1

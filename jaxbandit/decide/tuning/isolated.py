@@ -28,11 +28,6 @@ def play(where: str, search: Callable[..., Any], arguments: dict[str, Any]) -> A
 
     If it has to be ended, the result is made here of the scores that it has stored, without a training.
 
-    Args:
-      where: name of the caller, for messages.
-      search: `tune` or `search`.
-      arguments: its arguments, among them `budget` and `execution`.
-
     Raises:
       BadInput, Unfinished: what the process has raised; or an argument cannot be pickled, or no training has ended.
       KeyboardInterrupt: the search was interrupted. At the second interrupt the process is ended at once.

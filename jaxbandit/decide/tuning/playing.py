@@ -39,17 +39,7 @@ class Found(NamedTuple):
 def play(
     where: str, search: Search, evidence: Evidence, given: Settings, numbers: np.ndarray, *, seed: int, paired: bool
 ) -> Found:
-    """Play a search, and return how it has ended.
-
-    Args:
-      where: name of the caller, for messages.
-      search: the search before its first request.
-      evidence: its evidence.
-      given: its arguments.
-      numbers: int64[n], numbers of the configurations in the evidence.
-      seed: seed of all random draws.
-      paired: whether configurations share seeds.
-    """
+    """Play a search of configurations that have these numbers in the evidence, and return how it has ended."""
     play_it = _by_rule if given.rule is not None else _by_default
     return play_it(where, search, evidence, given, numbers, seed, paired)
 

@@ -145,19 +145,7 @@ def propose(
     deadline: float | None,
     best: Best,
 ) -> First:
-    """Propose configurations and train each of them once.
-
-    Args:
-      own: how they are trained.
-      source: what proposes.
-      space: the space.
-      train: the training function.
-      execution: how trainings are played.
-      count: number of trainings, attempts included, at which no further proposal is made.
-      at_once: number of proposals before their scores are told.
-      deadline: time of time.monotonic() after which no training begins.
-      best: the progress.
-    """
+    """Propose configurations and train each of them once."""
     rows, scores, attempts, waited, reused = [], [], [], 0.0, 0
     while (left := count - sum(attempts)) > 0:
         first = len(rows)

@@ -199,13 +199,6 @@ class _Sampler:
 def proposer_of(where: str, proposer: Any, space: Any, *, seed: int, maximize: bool) -> tuple[Proposer, Space]:
     """Return the proposer of a search at its start, and its space.
 
-    Args:
-      where: name of the caller, for messages.
-      proposer: "random", "tpe", a sampler of Optuna, or a function (history, seed) -> configuration.
-      space: the space; None for a function, which knows its own.
-      seed: seed of the proposals.
-      maximize: whether large scores are good.
-
     Raises:
       BadInput: the proposer or the space is none of these.
       MissingExtra: Optuna is needed and not installed.

@@ -42,13 +42,7 @@ class Recorded(NamedTuple):
         return np.where(known.all(axis=1), known.shape[1], np.argmin(known, axis=1))
 
     def notes(self, why: str, left: int, used: int) -> tuple[str, ...]:
-        """Return what belongs to the numbers of a search in a table.
-
-        Args:
-          why: what has ended it.
-          left: configurations that may still be the best.
-          used: scores that were used.
-        """
+        """Return what belongs to the numbers of a search in a table."""
         rest = int(self.pool.sum()) - used
         end = f"{rest:,} further scores of the table were not used" if rest else "all scores of the table were used"
         if why == "table":
@@ -65,12 +59,6 @@ class Recorded(NamedTuple):
 
     def enter(self, store: Store, numbers: np.ndarray, space: Configs, *, whole: bool) -> None:
         """Add the scores to a store that does not have them.
-
-        Args:
-          store: the store.
-          numbers: int64[K], numbers of the configurations in it.
-          space: the configurations, for messages.
-          whole: whether the scores after a gap are added, too.
 
         Raises:
           BadInput: the store has another score.

@@ -80,16 +80,7 @@ def _bounded(evidence: Evidence, level: float) -> tuple[np.ndarray, np.ndarray]:
 def search_certificate(
     evidence: Evidence, arm: int, names: Sequence[str], *, paired: bool, ended: bool, on_failure: object
 ) -> Certificate:
-    """Return the certificate of a search with the default allocation.
-
-    Args:
-      evidence: the scores.
-      arm: the recommended configuration.
-      names: texts of all configurations.
-      paired: whether configurations share seeds.
-      ended: whether the search has ended because its epsilon is achieved.
-      on_failure: what happens to failed trainings, for the assumptions.
-    """
+    """Return the certificate of a search with the default allocation."""
     criterion, stages = evidence.criterion, evidence.stages
     error, location, outliers = criterion.error(stages), evidence.location(), evidence.outliers(arm)
     notes = [*_outlier_remarks(outliers, names), *failure_remarks(evidence, arm, names, on_failure)]

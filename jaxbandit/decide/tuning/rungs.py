@@ -47,17 +47,6 @@ def halve(
 ) -> Rung:
     """Play a bracket and return its state after the last rung. It ends earlier if no score of a rung is usable.
 
-    Args:
-      where: name of the caller, for error messages.
-      bracket: the bracket to play.
-      programs: the compiled programs of the trainee.
-      store: directory in which the state is stored at every rung; an interrupted bracket resumes from it. None stores
-        nothing.
-      more_identity: further values, besides the fields of the bracket, that a stored bracket must equal to be resumed.
-
-    Returns:
-      The Rung after the last rung that was played.
-
     Raises:
       ValueError: `store` holds another bracket.
     """

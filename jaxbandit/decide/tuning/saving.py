@@ -27,12 +27,6 @@ def save(
 ) -> None:
     """Write the files of a result, each of them atomically.
 
-    Args:
-      directory: the directory, which is created if it does not exist.
-      summary: the content of summary.json.
-      arrays: the arrays by the name of their file.
-      about: all other fields, as plain data.
-
     Raises:
       ValueError: a file cannot be written.
       Unfinished: the disk is full.

@@ -73,7 +73,7 @@ def search(
         these trainings and seconds, of which proposals get the same share as of the trainings.
       goal: a `Goal` of the race, or its epsilon. A failed proposal is no finalist unless `on_failure` is a number.
       finalists: number of configurations in the race, >= 1. None means 4, or 8 from 200 trainings on, or fewer if 60 %
-        of the trainings are too few for them. With 1 there is no race and no certificate, and all trainings are
+        of the trainings are too few for them. With 1 there is no race and no guarantee, and all trainings are
         proposals.
       proposals: number of trainings of proposals, >= 1. None leaves the race 30 % of the trainings, or 12 for each
         finalist if that is more, or twice what makes its statement finite if that is still more (14 for each of 8 at

@@ -120,20 +120,7 @@ def search_result(
     waited: float,
     reused: int,
 ) -> SearchResult:
-    """Return the result of a search, given that of its last part.
-
-    Args:
-      result: result of the race among the finalists, or of a search without finalists, which has no certificate.
-      numbers: number of the proposal that each finalist is.
-      scores: float64[n], the first scores of all proposals.
-      attempts: int64[n], how often each was trained at its own seed.
-      proposed: the configurations of all proposals.
-      proposer: name of the proposer.
-      further: float64[h], scores of the choice at further seeds.
-      seconds: elapsed time.
-      waited: the part of it spent in trainings of proposals and in further ones.
-      reused: number of these trainings that were in the directory before.
-    """
+    """Return the result of a search, given that of its last part."""
     known = {field.name: getattr(result, field.name) for field in fields(TuneResult)}
     table = {**result.table, "proposal": np.array(numbers), "first_score": scores[numbers]}
     if result.is_certified:

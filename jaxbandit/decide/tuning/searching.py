@@ -66,17 +66,7 @@ class Search:
         terms: Terms,
         report: Callable[[SearchProgress], None],
     ):
-        """Begin a search.
-
-        Args:
-          store: the outcomes that are known.
-          evidence: what they tell, before the first of them.
-          space: the configurations that may be trained.
-          numbers: int64[space.count], their numbers in the store.
-          evaluate: function that runs trainings.
-          terms: how scores are judged, and the budget.
-          report: function that receives the progress.
-        """
+        """Begin a search."""
         self.rows, self.spent, self.reused, self.waited = Rows(), 0, 0, 0.0
         self.places = np.full(len(store.entries), -1)  # in the space, -1 for configurations that are not given now
         self.places[numbers] = np.arange(space.count)

@@ -64,14 +64,6 @@ class NotTraceable(Exception):
 def trace(train: Train, configs: Configs, *, integer: bool = False) -> Traced:
     """Trace a training function for every group of configurations.
 
-    Args:
-      train: function (key, config) -> score, or (seed, config) -> score.
-      configs: the configurations.
-      integer: whether it receives an integer as its seed.
-
-    Returns:
-      The training function with its groups and the digest of its programs.
-
     Raises:
       NotTraceable: train raises an exception when it is given traced numbers, or its score does not depend on its
         arguments, because Python has computed it.

@@ -59,12 +59,6 @@ class Programs(NamedTuple):
 def programs(where: str, trainee: Trainee, configs: PyTree, batch: int | None) -> Programs:
     """Return the programs of a trainee; programs of earlier calls are reused while they are cached.
 
-    Args:
-      where: name of the caller, for error messages.
-      trainee: the training.
-      configs: the configurations, of which the first one is used to trace the functions.
-      batch: number of trainings side by side. None means 1 on a CPU and 64 elsewhere.
-
     Raises:
       ValueError: a function of the trainee fails, `step` changes the structure, shapes or dtypes of the state, or
         `score` does not return one real number.
