@@ -114,7 +114,7 @@ Search = Callable[[int, int], tuple[dict[str, float], int]]  # (seed, steps allo
 
 def hyperband(seed: int, budget: int) -> tuple[Any, int]:
     found = jb.hyperband(trainee(), sample, max_steps=MOST, eta=ETA, seed=seed)
-    return found.config, steps_of(found)
+    return found.best_config, steps_of(found)
 
 
 def halving(seed: int, budget: int) -> tuple[Any, int]:
@@ -126,14 +126,14 @@ def halving(seed: int, budget: int) -> tuple[Any, int]:
     n = max(n for n in range(1, budget) if cost(n) <= budget)
     configs = sample(jax.random.key(seed), n)
     found = jb.successive_halving(trainee(), configs, min_steps=1, max_steps=MOST, eta=ETA, seed=seed)
-    return found.config, steps_of(found)
+    return found.best_config, steps_of(found)
 
 
 def random_search(seed: int, budget: int) -> tuple[Any, int]:
     """Search by as many complete trainings as the budget allows; the best on the images to choose by."""
     configs = sample(jax.random.key(seed), budget // MOST)
     found = jb.successive_halving(trainee(), configs, min_steps=MOST, max_steps=MOST, seed=seed)
-    return found.config, steps_of(found)
+    return found.best_config, steps_of(found)
 
 
 def optuna_search(seed: int, budget: int, sampler: str = "random") -> tuple[Any, int]:

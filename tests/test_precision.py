@@ -181,7 +181,7 @@ def _identifying():
         families = ("gaussian", "student") if "unknown variances" in entry.rewards and "family" in parameters else ()
         for family in families or (("gaussian",) if "family" in parameters else (None,)):
             more = {} if family is None else {"family": family, "threshold": THRESHOLDS[family]}
-            made[name if family is None else f"{name} {family}"] = getattr(jb, name)(3, **given, **more)
+            made[name if family is None else f"{name} {family}"] = getattr(jb.algorithms, name)(3, **given, **more)
     return made
 
 

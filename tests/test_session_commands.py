@@ -248,7 +248,7 @@ def test_a_session_outside_is_shown_by_the_certificate_of_its_last_close(shell):
     received(shell, "sealed")
     certificate = jb.certificate(directory.read_session("own", jb.algorithms.ucb1(2)))
     assert json.loads(shell("status own --json")[1])["certificate"] == {**certificate.to_json(), "rule": "ucb1"}
-    assert shell("status own")[1] == certificate.table(["a", "b"]) + "\n\n"
+    assert shell("status own")[1] == f"{certificate.with_names(['a', 'b'])}\n\n"
     assert shell("report own")[0] == 0 and "guarantee" in Path("own/report.html").read_text()
     for damage in ("longer", "gone"):
         if damage == "longer":

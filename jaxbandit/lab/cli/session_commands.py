@@ -133,7 +133,8 @@ class Status:
             found = {"certificate": result.to_json()} if current else {"arms": _arms(result), "missing": missing}
             streams.document({**about, **found})
             return DONE
-        print(result.table(labels) if current else f"{missing}\n\n{_means(result, spec.labels)}")
+        shown = result if labels is None else result.with_names(labels)
+        print(shown if current else f"{missing}\n\n{_means(result, spec.labels)}")
         print(f"\npending: {', '.join(map(str, pending[:20]))}{', ...' * (len(pending) > 20)}" if pending else "")
         return DONE
 

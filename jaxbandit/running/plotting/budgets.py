@@ -1,7 +1,4 @@
-"""Figures of fixed-budget algorithms: their error rate or simple regret against the budget.
-
-matplotlib is imported only when something is drawn.
-"""
+"""Figures of fixed-budget algorithms: their error rate or simple regret against the budget."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""The figure of an off-policy evaluation: the value of each policy with its intervals, beside the mean reward.
-
-matplotlib is imported only when something is drawn.
-"""
+"""The figure of an off-policy evaluation: the value of each policy with its intervals, beside the mean reward."""
 
 from __future__ import annotations
 

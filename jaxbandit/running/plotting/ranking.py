@@ -1,6 +1,6 @@
 """The figure of many algorithms on one instance: a row for each, with its final mean and interval, the best one first.
 
-Curves of so many algorithms could not be told apart. matplotlib is imported only when something is drawn.
+Curves of so many algorithms could not be told apart.
 """
 
 from __future__ import annotations

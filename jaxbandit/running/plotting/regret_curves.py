@@ -1,7 +1,6 @@
 """Figures of regret, mean feedback or a metric: mean curves with 95 % bands and the lower bound, one per instance.
 
 Each curve is labeled at its end in its own color, in the order of the final regret, so that no legend is needed.
-matplotlib is imported only when something is drawn.
 """
 
 from __future__ import annotations

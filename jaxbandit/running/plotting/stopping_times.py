@@ -1,7 +1,7 @@
 """Figures of algorithms that stop: distribution and quantiles of the stopping times, error rates, pulls of each arm.
 
 If runs are censored, nothing is drawn beyond `max_rounds`: the Kaplan-Meier curve ends there with a mark, and the mean
-is drawn as an arrow, because it is only a lower bound. matplotlib is imported only when something is drawn.
+is drawn as an arrow, because it is only a lower bound.
 """
 
 from __future__ import annotations

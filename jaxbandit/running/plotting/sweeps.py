@@ -1,7 +1,4 @@
-"""Figures of sweeps: mean samples against a parameter of the algorithm or of the instance.
-
-matplotlib is imported only when something is drawn.
-"""
+"""Figures of sweeps: mean samples against a parameter of the algorithm or of the instance."""
 
 from __future__ import annotations
 

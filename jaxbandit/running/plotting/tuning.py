@@ -1,7 +1,4 @@
-"""The figure of a search: how many configurations remain, their means with intervals, and the trainings spent.
-
-matplotlib is imported only when something is drawn.
-"""
+"""The figure of a search: how many configurations remain, their means with intervals, and the trainings spent."""
 
 from __future__ import annotations
 

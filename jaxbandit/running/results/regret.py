@@ -44,21 +44,9 @@ class RegretResult(CurvesResult):
 
     kind = "simulate"
     faults = FAULTS | {Outcome.MAX_ROUNDS: "ended before the last checkpoint"}  # the last only in a replay
-    array_names = (
-        "checkpoints",
-        "mean",
-        "variance",
-        "regret",
-        "hindsight",
-        "hindsight_mean",
-        "hindsight_variance",
-        "pulls",
-        "pulls_mean",
-        "kinds",
-        "kinds_mean",
-        "recommendation",
-        "unavailable",
-        "outcome",
+    array_names = tuple(
+        "checkpoints mean variance regret hindsight hindsight_mean hindsight_variance pulls pulls_mean kinds "
+        "kinds_mean recommendation unavailable outcome".split()
     )
 
     @classmethod

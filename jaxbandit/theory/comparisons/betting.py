@@ -24,15 +24,12 @@ MOST_ARMS = 1000  # whose pairs are compared: 16 numbers for each pair
 
 
 def mixture_upper(differences: np.ndarray, alpha: float, *, min_size: int = 1) -> float:
-    """Return the least over all prefixes of the upper bound of the mean of the differences.
+    """Return the least over all prefixes of the upper bound of the mean of the differences, in (-1, 1].
 
     Args:
       differences: float64[n] <= 1, in the order of observation, in units of the range of a score.
       alpha: probability with which the bound may be wrong for some n, in (0, 1).
-      min_size: the shortest prefix that is looked at.
-
-    Returns:
-      The bound in (-1, 1], 1 if nothing is known.
+      min_size: the shortest prefix that is looked at; the bound is 1 if there is none.
     """
     enough, largest = -math.log(alpha), _largest_wealth(np.asarray(differences, np.float64), max(min_size, 1))
     low, high = -1.0, 1.0
