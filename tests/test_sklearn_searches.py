@@ -166,7 +166,9 @@ def test_on_fixed_folds_the_choice_is_that_of_a_grid_search(cv):
     assert proof.names[0] == "var_smoothing=1e-09" and "with certainty" in proof.known
     assert (proof.low <= grid.cv_results_["mean_test_score"] + 1e-12).all()
     assert (proof.high >= grid.cv_results_["mean_test_score"] - 1e-12).all()
-    assert Certificate.from_json(proof.to_json()).known == proof.known
+    again = Certificate.from_json(proof.to_json())
+    assert again.known == proof.known and again.promise == proof.promise and str(again) == str(proof)
+    assert again.unseen is None and proof.rare_events() == []  # nothing is drawn at random
     assert str(pickle.loads(pickle.dumps(found)).certificate_) == str(proof)
 
 

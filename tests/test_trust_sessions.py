@@ -460,9 +460,18 @@ def test_a_file_of_a_session_that_was_changed_is_refused_in_one_line(tmp_path):
     jb.save_session(path, session)
     assert leaves(jb.load_session(path, RULE)) == leaves(session)
     lines, rng = path.read_bytes().splitlines(keepends=True), np.random.default_rng(0)
-    changed = [b"".join(lines[:-1]), b"".join(lines)[:-1], b"".join([*lines, lines[-1]]), lines[0], b"", b"{}\n"]
+    changed = [
+        b"".join(lines[:-1]),
+        b"".join(lines)[:-1],
+        b"".join([*lines, lines[-1]]),
+        b"".join([*lines, b"x"]),
+        lines[0],
+        b"",
+        b"{}\n",
+    ]
     changed += [b"".join([*lines[:2], *lines[3:]]), b"".join([lines[0], lines[2], lines[1], *lines[3:]])]
     changed += [flipped(b"".join(lines), rng) for _ in range(60)]
+    changed.append(b"".join([*lines, b"x"]))
     whole = stored.read_file(path)
     for odd in ODD:
         data = joined([*whole.lines.bodies[:3], odd, b'{"closed": {}}'], stored.start_of(whole.about))[0]
