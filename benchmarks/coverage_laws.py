@@ -8,7 +8,6 @@ import numpy as np
 
 import jaxbandit as jb
 from jaxbandit.base.contract import Outcome
-from jaxbandit.lab.report.charts import mean_pulls
 from jaxbandit.running.results.budget import BudgetResult
 from jaxbandit.running.results.regret import RegretResult
 from jaxbandit.running.results.stopping import StoppingResult
@@ -78,9 +77,9 @@ def regret(values: np.ndarray, seed: int = 0) -> RegretResult:
 def pulls(values: np.ndarray) -> tuple[float, float]:
     """Return the interval of the mean pulls of an arm that runs pulled so often."""
     result = regret(values)
-    found = mean_pulls(dataclasses.replace(result, arrays=result.arrays | {"pulls": values[:, None]}))
+    found = dataclasses.replace(result, arrays=result.arrays | {"pulls": values[:, None]}).mean_pulls()
     assert found is not None
-    return float(found[1][0]), float(found[2][0])
+    return float(found.low[0]), float(found.high[0])
 
 
 def stopping(times: np.ndarray, limit: int, seed: int = 0) -> StoppingResult:

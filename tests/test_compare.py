@@ -131,9 +131,9 @@ def test_directories(tmp_path):
     assert found.only_a == ("it/ucb",)
     assert found.only_b == ()
     assert found.comparisons[0].verdict == "lower"
-    assert "lower" in found.table()
-    assert "200 pairs" in found.table()
-    assert "only in" in found.table()
+    assert "lower" in str(found)
+    assert "200 pairs" in str(found)
+    assert "only in" in str(found)
     assert found.to_json()["comparisons"][0]["difference"] == pytest.approx(-0.5, abs=1e-4)
 
 

@@ -248,7 +248,7 @@ def test_directories(tmp_path):
     save_cell(tmp_path / "b", 0, stopping([150, 260, 340]))
     found = compare_places(tmp_path / "a", tmp_path / "b")
     assert found.comparisons[0].difference == -50
-    assert "samples a" in found.table() and "3 pairs" in found.table()
+    assert "samples a" in str(found) and "3 pairs" in str(found)
 
 
 def test_a_restricted_mean_is_never_more_certain_than_its_runs():

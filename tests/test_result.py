@@ -10,12 +10,12 @@ from scipy import stats
 from jaxbandit.base.contract import Outcome
 from jaxbandit.decide.loading import load
 from jaxbandit.engine.storage import files as storage
-from jaxbandit.engine.storage.json_files import read_json
+from jaxbandit.engine.storage.json_files import read_json, write_json
 from jaxbandit.running.results.base import ResultSet
 from jaxbandit.running.results.loading import load_cell
 from jaxbandit.running.results.regret import RegretResult
 from jaxbandit.running.results.report import table
-from jaxbandit.running.results.saving import save, save_cell, write_summary
+from jaxbandit.running.results.saving import save, save_cell, summary
 
 pytestmark = pytest.mark.quickly_compiled
 
@@ -180,7 +180,8 @@ def test_directory_with_summary_and_lookup(tmp_path):
     cells = [result(REGRET, algorithm="a"), result(REGRET, algorithm="b")]
     for i, cell in enumerate(cells):
         save_cell(tmp_path, i, cell)
-    content = write_summary(tmp_path, "demo", "simulate", 7, "float32", cells)
+    content = summary("demo", cells)
+    write_json(tmp_path / "summary.json", content)
     (tmp_path / "spec.toml").write_text("name = 'demo'\n")
     results = load(tmp_path)
     assert content == read_json(tmp_path / "summary.json", storage.RECOMPUTE) == results.to_json()
@@ -262,7 +263,7 @@ def test_damage_is_one_line_that_names_the_file(tmp_path, name, damage):
     cells = [result(REGRET), result(REGRET, algorithm="b")]
     for i, cell in enumerate(cells):
         save_cell(tmp_path, i, cell)
-    write_summary(tmp_path, "demo", "simulate", 7, "float32", cells)
+    write_json(tmp_path / "summary.json", summary("demo", cells))
     damage(tmp_path / name)
     with pytest.raises(ValueError, match=name) as error:
         load(tmp_path)
@@ -326,3 +327,29 @@ def test_from_record_without_per_run_data():
     assert r.runs == 3
     assert "regret" not in r.arrays
     assert r.to_json()["pulls"]["mean"] == [3.0, 4.0, 5.0]
+
+
+def test_the_regret_at_the_horizon_is_a_number_with_its_interval():
+    rows = np.random.default_rng(3).normal(50, 5, (40, 3))
+    found = result(rows).regret
+    low, high = stats.ttest_1samp(np.float64(np.float32(rows[:, -1])), 0).confidence_interval()
+    assert found.value == pytest.approx(rows[:, -1].mean(), rel=1e-6)
+    assert (found.low, found.high) == pytest.approx((low, high), rel=1e-6)
+    assert found.se == pytest.approx(rows[:, -1].std(ddof=1) / np.sqrt(40), rel=1e-5)
+    one = result(rows[:1]).regret
+    assert one.value == pytest.approx(rows[0, -1], rel=1e-6) and np.isnan([one.se, one.low, one.high]).all()
+    with pytest.raises(ValueError, match=r"what = .regret., must be one of feedback"):
+        result(rows, measure="feedback").regret  # noqa: B018
+
+
+def test_the_mean_pulls_of_each_arm_have_intervals():
+    pulls = np.array([[1, 5, 94], [3, 5, 92], [5, 5, 90], [99, 0, 1]], np.int32)
+    codes = np.array([0, 0, 0, Outcome.NONFINITE], np.int8)
+    found = result(np.ones((4, 3)), pulls=pulls, outcome=codes).mean_pulls()
+    assert found.value.tolist() == [3, 5, 92]
+    half = stats.t.ppf(0.975, 2) * 2 / np.sqrt(3)
+    assert found.high[[0, 2]] == pytest.approx([3 + half, 92 + half]) and found.low[0] == 0  # 3 - 4.97 is below 0
+    assert np.isnan([found.low[1], found.high[1]]).all()  # all runs pulled it equally often
+    one = result(np.ones((4, 3)), pulls=None, pulls_mean=np.array([20.0, 30.0, 50.0])).mean_pulls()
+    assert one.value.tolist() == [20, 30, 50] and np.isnan(one.low).all() and np.isnan(one.high).all()
+    assert result(np.ones((4, 3)), pulls=None, pulls_mean=None).mean_pulls() is None

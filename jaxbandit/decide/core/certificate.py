@@ -3,15 +3,14 @@
 import functools
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from jaxbandit.base.contract import Promise
 from jaxbandit.decide.core.wording import above, number, percent, rare_heading
-from jaxbandit.support import text
-from jaxbandit.support.markup import html_table, view
+from jaxbandit.support.document import Describable, Document, Notes, Table
 from jaxbandit.theory.comparisons.contradiction import contradiction, contradictory
 from jaxbandit.theory.confidence_sequence import unseen
 
@@ -20,7 +19,7 @@ _NAMED = 10  # arms of equally many pulls that are named, of which only the numb
 
 
 @dataclass(frozen=True)
-class Certificate:
+class Certificate(Describable):
     """A recommendation with what is known of it, its guarantee and confidence intervals; `str` returns a table.
 
     `achieved` is the epsilon that the recommended arms reach: with probability at least `coverage`, the worst of them
@@ -229,66 +228,41 @@ class Certificate:
             contradiction=data.get("contradiction", ""),
         )
 
-    def _rows(self, names: Sequence[str] | None) -> list[list[str]]:
-        """The headings, followed by one row per arm."""
-        header = ["arm", "pulls"] + [self.statistic] * (self.means is not None)
-        header += [] if self.coverage is None else [f"{self.coverage:.0%} interval"]
-        header += ["survives"] * (self.survivors is not None)
-        rows = [header]
-        for arm, pulls in enumerate(self.pulls.tolist()):
-            row = [str(arm) if names is None else names[arm], f"{pulls:,}"]
-            row += [number(self.means[arm])] if self.means is not None else []
-            if self.low is not None and self.high is not None:
-                known = math.isfinite(self.low[arm]) or math.isfinite(self.high[arm])
-                row += [f"[{number(self.low[arm])}, {number(self.high[arm])}]" if known else "-"]
-            row += [("yes" if self.survivors[arm] else "no")] if self.survivors is not None else []
-            rows.append(row)
-        return rows
+    def with_names(self, names: Sequence[str]) -> "Certificate":
+        """Return the certificate with names of the arms, as it shows them."""
+        return replace(self, names=tuple(names))
 
-    def table(self, names: Sequence[str] | None = None) -> str:
-        """Return the certificate as text.
-
-        Args:
-          names: names of the arms. Default: their numbers.
-        """
-        names = self.names if names is None else names
-        lines = self._statements()
-        if self.recommendation is not None:
-            lines.append(
-                "recommended: " + ", ".join(str(a) if names is None else names[int(a)] for a in self.recommendation)
-            )
-        lines += ["", text.align(self._rows(names), right=range(1, 3 if self.means is not None else 2))]
-        if rare := self.rare_events(names):
-            lines += ["", f"{rare_heading(self.coverage)}:", *(f"- {line}" for line in rare)]
-        lines += ["", *self.notes] if self.notes else []
-        return "\n".join(
-            [*lines, "", "assumptions that nobody has checked:", *(f"- {line}" for line in self.assumptions)]
-        )
-
-    def _statements(self) -> list[str]:
-        """The rule, its guarantee, and what is known now, after what the data contradict."""
-        lines = [f"rule: {self.rule}", f"guarantee: {self.promise}"]
-        if self.contradiction:
-            return [self.contradiction, *lines]
-        return lines + ([f"known now: {self.known}"] if self.known else [])
-
-    def __str__(self) -> str:
-        return self.table()
-
-    def _repr_html_(self) -> str:
-        head, *rows = self._rows(self.names)
-        arms = () if self.recommendation is None else self.recommendation.tolist()
-        named = ", ".join(str(arm) if self.names is None else self.names[arm] for arm in arms) or "none"
-        table = html_table(head, rows, right=range(1, 3 if self.means is not None else 2))
-        heading = f"recommended: {named}"
-        notes = [
-            *([heading, *self._statements()[1:]] if self.contradiction else self._statements()),
-            *([f"{rare_heading(self.coverage)}:", *rare] if (rare := self.rare_events()) else []),
-            *self.notes,
-            "assumptions that nobody has checked:",
-            *self.assumptions,
+    def describe(self, *, detail: bool = False) -> Document:
+        """Return what the data contradict, what is recommended and stated, the arms, and what is assumed."""
+        names = [str(arm) for arm in range(len(self.pulls))] if self.names is None else self.names
+        chosen = [] if self.recommendation is None else [names[int(arm)] for arm in self.recommendation]
+        title, *lines = [
+            *([self.contradiction] if self.contradiction else []),
+            *([f"recommended: {', '.join(chosen)}"] if chosen else []),
+            f"rule: {self.rule}",
+            f"guarantee: {self.promise}",
+            *([f"known now: {self.known}"] if self.known and not self.contradiction else []),
         ]
-        return view(self.contradiction or heading, table, notes=notes)
+        columns: dict[str, list[str]] = {"arm": list(names), "pulls": [f"{pulls:,}" for pulls in self.pulls.tolist()]}
+        if self.means is not None:
+            columns[self.statistic] = list(map(number, self.means))
+        if self.coverage is not None and self.low is not None and self.high is not None:
+            ends = zip(self.low.tolist(), self.high.tolist(), strict=True)
+            columns[f"{self.coverage:.0%} interval"] = [
+                f"[{number(low)}, {number(high)}]" if math.isfinite(low) or math.isfinite(high) else "-"
+                for low, high in ends
+            ]
+        if self.survivors is not None:
+            columns["survives"] = ["yes" if alive else "no" for alive in self.survivors]
+        rows, rare = list(zip(*columns.values(), strict=True)), self.rare_events()
+        blocks = [
+            Notes(lines),
+            Table(tuple(columns), rows, right=(1,) if self.means is None else (1, 2), labels=0),
+            Notes(rare, rare_heading(self.coverage)) if rare else None,
+            Notes(self.notes),
+            Notes(self.assumptions, "assumptions that nobody has checked"),
+        ]
+        return Document(title, blocks, self.to_json())
 
 
 def guarantee_of(promise: Promise | None) -> Promise | None:

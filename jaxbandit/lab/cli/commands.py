@@ -173,7 +173,7 @@ class Compare:
 
         with bad_input():
             report = compare_places(self.first, self.second, what=self.what, at=self.at)
-        return streams.reply(self.json, report.to_json, report.table)
+        return streams.reply(self.json, report.to_json, lambda: str(report))
 
 
 @dataclass(frozen=True)

@@ -126,7 +126,7 @@ def _final(
     """Yield the distribution over runs of a curve at the horizon."""
     values = {i: (r.per_run(what), r.counts(what)) for i, r in cells}
     last = {i: np.sort(x[counts, -1].astype(np.float64)) for i, (x, counts) in values.items() if x is not None}
-    curves = [charts.ecdf(named[i], i, values, len(values), points) for i, values in last.items()]
+    curves = [stopping_times.ecdf(named[i], i, values, len(values), points) for i, values in last.items()]
     horizon = int(cells[0][1].arrays["checkpoints"][-1])
     title = f"Distribution over runs of {words} after {horizon:,} rounds"
     rows = []
@@ -151,7 +151,7 @@ def _stopping(results: Sequence[StoppingResult], points: int) -> Iterator[Block 
     """Yield the distribution of the stopping times, and the error rates beside delta."""
     named = labels(results)
     cells = [(i, r) for i, r in enumerate(results) if len(r.samples())]
-    curves = [charts.stopping_curve(named[i], i, r, points) for i, r in cells]
+    curves = [stopping_times.stopping_curve(named[i], i, r, points) for i, r in cells]
     wide = is_wide(np.concatenate([np.maximum(r.samples(), 1.0) for _, r in cells])) if cells else False
     title = "Fraction of runs that have stopped after n samples, with 95 % intervals"
     yield Chart(title, "samples", "fraction of runs", curves, shape="step", log_x=wide, log_y=None)
@@ -237,7 +237,7 @@ def _budget(results: Sequence[BudgetResult], points: int) -> Iterator[Block]:
 
 def _pulls(results: Sequence[Result]) -> Iterator[Block]:
     """Yield the mean pulls by arm; of many arms, only those that were pulled most."""
-    all_pulls = [charts.mean_pulls(result) for result in results]
+    all_pulls = [result.mean_pulls() for result in results]
     known = [(i, name, pulls) for i, (name, pulls) in enumerate(zip(labels(results), all_pulls, strict=True)) if pulls]
     sizes = {len(pulls[0]) for _, _, pulls in known}
     if len(sizes) != 1 or results[0].kind == "budget":
@@ -253,7 +253,7 @@ def _pulls(results: Sequence[Result]) -> Iterator[Block]:
     means = means if means is not None and len(means) == count else None
     curves = []
     for k, (i, name, pulls) in enumerate(known):
-        mean, low, high = (column[arms] for column in pulls)
+        mean, _, low, high = (column[arms] for column in pulls)
         x = np.arange(len(arms)) + (k - (len(known) - 1) / 2) * min(0.12, 0.7 / len(known))
         curves.append(Curve(name, i, x, mean, low, high) if np.isfinite(low).any() else Curve(name, i, x, mean))
     title = "Mean pulls by arm with 95 % intervals"

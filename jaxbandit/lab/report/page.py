@@ -29,7 +29,7 @@ MARK = "<!doctype html>\n<!-- jaxbandit report -->\n"  # the first lines of ever
 UPLOT = "uplot-1.6.32.html"
 LONG = 44  # largest number of characters of a table cell that is kept on one line
 COORDINATES = re.compile(r' (?:d|x|y|points|transform)="[^"<>]*"')
-DECIMALS = re.compile(r"(\.\d\d)\d+")  # of a coordinate, whose unit is 1/72 inch
+DECIMALS = re.compile(r"(\.\d)\d+")  # of a coordinate, whose unit is 1/72 inch
 
 
 def html_of(document: Document) -> bytes:

@@ -1,42 +1,27 @@
 """The provenance of results: experiment, seed, versions, devices and seconds."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from jaxbandit.engine.storage.files import RECOMPUTE
 from jaxbandit.engine.storage.json_files import read_json
-from jaxbandit.running.results import names
+from jaxbandit.running.results import names, report
 from jaxbandit.running.results.base import Result, ResultSet
 from jaxbandit.running.results.saving import PROVENANCE
-from jaxbandit.support.document import Block, Facts, Notes, Section, Table, Verbatim, fold
+from jaxbandit.support.document import Block, Notes, Section, Table, Verbatim, fold
 
 
 def of_results(results: ResultSet, directory: Path) -> list[Block | None]:
     """Return the provenance of a ResultSet, with what the provenance file of its directory adds."""
     about = read_json(directory / PROVENANCE, RECOMPUTE) if (directory / PROVENANCE).exists() else {}
-    spent = {name: sum(result.seconds.get(name, 0.0) for result in results) for name in ("compile", "run")}
     facts = {
-        "seed": _one(str(result.seed) for result in results),
-        "precision": _one(result.precision for result in results),
-        "devices": _one(", ".join(result.devices) for result in results),
-        "versions": _one(_pairs(result.versions) for result in results),
         "platform": about.get("versions", {}).get("platform"),
-        "seconds": ", ".join(f"{seconds:,.1f} {name}" for name, seconds in spent.items()),
-        "run-steps": f"{sum(result.run_steps for result in results):,}",
         **{f"source of {name}": f"sha256 {digest}" for name, digest in about.get("sources", {}).items()},
         **{f"data {name}": f"sha256 {digest}" for name, digest in about.get("files", {}).items()},
     }
     spec = fold("Experiment (spec.toml)", Verbatim(results.spec)) if results.spec else None
-    return [Facts(facts), _cells(results), spec]
-
-
-def _one(values: Iterable[str]) -> str:
-    return " or ".join(dict.fromkeys(values))
-
-
-def _pairs(table: Mapping[str, object]) -> str:
-    return ", ".join(f"{name} {value}" for name, value in table.items())
+    return [report.sources(results, parameters="", **facts), _cells(results), spec]
 
 
 def _cells(results: Sequence[Result]) -> Table:

@@ -1,17 +1,25 @@
-"""Figures of fixed-budget algorithms: their error rate or simple regret against the budget.
-
-matplotlib is imported only when something is drawn.
-"""
+"""Figures of fixed-budget algorithms: their error rate or simple regret against the budget."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from jaxbandit.running.plotting.stopping_times import BOUND
-from jaxbandit.running.plotting.style import SIZE, footnotes, legend, look, new_axes, quiet, scale, single, titled
+from jaxbandit.running.plotting.style import (
+    SIZE,
+    footnotes,
+    labels,
+    legend,
+    look,
+    new_axes,
+    quiet,
+    scale,
+    single,
+    titled,
+)
 from jaxbandit.support.refusals import BadInput
 from jaxbandit.support.text import number
 
@@ -19,14 +27,13 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.typing import LineStyleType as LineStyle
 
-    from jaxbandit.running.plotting.drawable import BudgetDrawable
     from jaxbandit.theory.intervals import Interval
 
 NEAR_1 = 0.75
 WORDS = {"error": "error rate", "simple_regret": "simple regret"}
 
 
-def plot_budget(results: Sequence[BudgetDrawable], ax: Axes | None = None, *, what: str = "error") -> Axes:
+def plot_budget(results: Sequence[Any], ax: Axes | None = None, *, what: str = "error") -> Axes:
     """Draw the error rate or the simple regret of each algorithm against its budget, on a logarithmic axis.
 
     The bars are 95 % intervals: Clopper-Pearson for rates, Student's t for means. If no run of a point erred, a caret
@@ -49,7 +56,7 @@ def plot_budget(results: Sequence[BudgetDrawable], ax: Axes | None = None, *, wh
     if len({result.instance for result in results}) != 1:
         raise BadInput("plot: the results are of several instances, must be of one")
     curves: dict[str, list[tuple[int, Interval]]] = {}
-    for name, result in zip(_labels(results), results, strict=True):
+    for name, result in zip(labels(results, but="budget"), results, strict=True):
         if (interval := getattr(result, what)()) is not None:
             curves.setdefault(name, []).append((result.budget, interval))
     if not curves:
@@ -101,14 +108,3 @@ def _curve(ax: Axes, name: str, points: Sequence[tuple[int, Interval]], style: t
     if not seen.any():
         ax.plot([], [], color=color, linestyle=dashes, label=name)
     return ends
-
-
-def _labels(results: Sequence[BudgetDrawable]) -> list[str]:
-    """Return a name for each curve: the algorithm, and its parameters other than the budget if they distinguish it."""
-    names = []
-    for result in results:
-        same = [r.params for r in results if r.algorithm == result.algorithm]
-        differs = [k for k, v in result.params.items() if k != "budget" and any(p.get(k) != v for p in same)]
-        more = ", ".join(f"{k} = {result.params[k]}" for k in differs)
-        names.append(f"{result.algorithm} ({more})" if more else result.algorithm)
-    return names

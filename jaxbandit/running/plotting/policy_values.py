@@ -1,11 +1,8 @@
-"""The figure of an off-policy evaluation: the value of each policy with its intervals, beside the mean reward.
-
-matplotlib is imported only when something is drawn.
-"""
+"""The figure of an off-policy evaluation: the value of each policy with its intervals, beside the mean reward."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,12 +11,11 @@ from jaxbandit.running.plotting.style import COLORS, GRAY, INK, new_axes, plain_
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from jaxbandit.running.plotting.drawable import ValuesDrawable
 
 WIDTH, HEIGHT, ROW = 8.4, 1.7, 0.42  # inches: width, height without rows, and height per policy
 
 
-def plot_values(evaluation: ValuesDrawable, ax: Axes | None = None) -> Axes:
+def plot_values(evaluation: Any, ax: Axes | None = None) -> Axes:
     """Draw the values of policies on a log; return the Axes.
 
     A point with a thick line is the headline with its interval; a thin line is the betting interval where it is not the

@@ -1,12 +1,12 @@
 """The figure of many algorithms on one instance: a row for each, with its final mean and interval, the best one first.
 
-Curves of so many algorithms could not be told apart. matplotlib is imported only when something is drawn.
+Curves of so many algorithms could not be told apart.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,24 +16,23 @@ from jaxbandit.running.plotting.style import COLORS, INK, Bands, band, footnotes
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from jaxbandit.running.plotting.drawable import RegretDrawable
 
 WIDTH, HEIGHT, ROW = 8.4, 1.4, 0.2  # inches: width, height without rows, and height of a row
 
 
-def order(results: Sequence[RegretDrawable], what: str = "regret") -> list[int]:
+def order(results: Sequence[Any], what: str = "regret") -> list[int]:
     """Return the numbers of the results by increasing final mean; those without a valid run come last."""
     ends = [float(r.moments(what)[0][-1]) if r.counted_in(what) else np.inf for r in results]
     return sorted(range(len(results)), key=lambda i: ends[i])
 
 
-def size(results: Sequence[RegretDrawable]) -> tuple[float, float]:
+def size(results: Sequence[Any]) -> tuple[float, float]:
     """Return the size of the figure in inches."""
     return WIDTH, HEIGHT + ROW * len(results)
 
 
 def plot_ranking(
-    results: Sequence[RegretDrawable],
+    results: Sequence[Any],
     values: Sequence[str],
     ax: Axes | None,
     what: str,

@@ -1,7 +1,6 @@
 """Figures of regret, mean feedback or a metric: mean curves with 95 % bands and the lower bound, one per instance.
 
 Each curve is labeled at its end in its own color, in the order of the final regret, so that no legend is needed.
-matplotlib is imported only when something is drawn.
 """
 
 from __future__ import annotations
@@ -36,7 +35,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from matplotlib.lines import Line2D
 
-    from jaxbandit.running.plotting.drawable import RegretDrawable
 
 WORDS = {
     "regret": ("mean regret", "regret"),
@@ -49,7 +47,7 @@ LINE_HEIGHT = 0.047  # fraction of the axes that one label at the end of a curve
 
 
 def plot(
-    results: Sequence[RegretDrawable],
+    results: Sequence[Any],
     ax: Axes | None = None,
     *,
     what: str | None = None,
@@ -113,7 +111,7 @@ def plot(
     return ax
 
 
-def _measure(results: Sequence[RegretDrawable], what: str | None) -> str:
+def _measure(results: Sequence[Any], what: str | None) -> str:
     """Return the quantity to draw; raise if some result does not hold it."""
     measures = {result.measure for result in results} if what is None else {what}
     if len(measures) != 1:
@@ -127,7 +125,7 @@ def _measure(results: Sequence[RegretDrawable], what: str | None) -> str:
     return only
 
 
-def plot_one(result: RegretDrawable, ax: Axes | None = None, *, what: str | None = None) -> Axes:
+def plot_one(result: Any, ax: Axes | None = None, *, what: str | None = None) -> Axes:
     """Draw the mean regret of one result, with its name in a legend; return the Axes.
 
     If the Axes already hold another result, the limits and the legend are updated to include both.
@@ -165,7 +163,7 @@ def _unlike(name: str, curves: Sequence[Line2D]) -> str:
     return next(n for n in (name, *(f"{name} ({i})" for i in range(2, len(curves) + 3))) if n not in taken)
 
 
-def drawn(results: Sequence[RegretDrawable], **look: Any) -> Iterator[tuple[str, Figure]]:
+def drawn(results: Sequence[Any], **look: Any) -> Iterator[tuple[str, Figure]]:
     """Yield the name and the matplotlib figure of each file that `write_figures` writes."""
     for instance in dict.fromkeys(r.instance for r in results):
         some = [r for r in results if r.instance == instance]
@@ -180,7 +178,7 @@ def drawn(results: Sequence[RegretDrawable], **look: Any) -> Iterator[tuple[str,
             yield f"{'regret' if measured else what}-{instance}", plain_text(figure)
 
 
-def _curve(ax: Axes, result: RegretDrawable, name: str, order: int, what: str, bands: Bands = "95 %") -> Line2D:
+def _curve(ax: Axes, result: Any, name: str, order: int, what: str, bands: Bands = "95 %") -> Line2D:
     rounds, mean = result.arrays["checkpoints"], result.moments(what)[0]
     color, style = look(order)
     dot = {"marker": "o", "markersize": 5, "clip_on": False} if len(rounds) == 1 else {}  # a line of one point is none
@@ -195,7 +193,7 @@ def _curve(ax: Axes, result: RegretDrawable, name: str, order: int, what: str, b
     return line
 
 
-def _log_regret(ax: Axes, results: Sequence[RegretDrawable], what: str) -> None:
+def _log_regret(ax: Axes, results: Sequence[Any], what: str) -> None:
     """Make the axis of regret logarithmic, from the smallest value of the first decade of rounds shown, or of the last.
 
     Curves that rise begin at the bottom, whatever the noise of earlier rounds, and curves that fall end above it.
@@ -211,7 +209,7 @@ def _log_regret(ax: Axes, results: Sequence[RegretDrawable], what: str) -> None:
     ax.set_ylim(0.8 * ends[ends > 0].min(), 1.6 * np.nanmax(means))
 
 
-def _dress(ax: Axes, result: RegretDrawable, what: str, bands: Bands = "95 %", log: bool = False) -> None:
+def _dress(ax: Axes, result: Any, what: str, bands: Bands = "95 %", log: bool = False) -> None:
     """Set the scales, the labels and the frame."""
     rounds = result.arrays["checkpoints"]
     steps = np.diff(rounds)
@@ -237,7 +235,7 @@ def _dress(ax: Axes, result: RegretDrawable, what: str, bands: Bands = "95 %", l
     quiet(ax, titled(result, f"{words} of {result.runs:,} runs, {text}"))
 
 
-def _words(result: RegretDrawable, what: str) -> tuple[str, str]:
+def _words(result: Any, what: str) -> tuple[str, str]:
     """Return what a quantity is called in the title and at the axis."""
     title, axis = WORDS.get(what, (f"mean {what}", what))
     return DYNAMIC if result.moves and what == "regret" else title, axis
@@ -290,7 +288,7 @@ def spread(values: Sequence[float], height: float, low: float, high: float) -> l
     return [float(np.clip(x, min(lower, upper), upper)) - rank * height for rank, x in enumerate(level)]
 
 
-def _value(result: RegretDrawable, what: str, bands: Bands) -> str:
+def _value(result: Any, what: str, bands: Bands) -> str:
     mean = float(result.moments(what)[0][-1])
     places = 4 if what == "feedback" else 1
     if result.counted_in(what) < 2:

@@ -1,7 +1,7 @@
 """Figures of algorithms that stop: distribution and quantiles of the stopping times, error rates, pulls of each arm.
 
 If runs are censored, nothing is drawn beyond `max_rounds`: the Kaplan-Meier curve ends there with a mark, and the mean
-is drawn as an arrow, because it is only a lower bound. matplotlib is imported only when something is drawn.
+is drawn as an arrow, because it is only a lower bound.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from jaxbandit.running.plotting.style import (
     scale,
     titled,
 )
+from jaxbandit.support.document import Curve, even_positions
 from jaxbandit.support.refusals import BadInput
 from jaxbandit.support.text import number
 from jaxbandit.theory import intervals
@@ -33,7 +34,6 @@ from jaxbandit.theory import intervals
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from jaxbandit.running.plotting.drawable import StoppingDrawable
 
 SHOWN_RUNS = 300  # number of single runs that are drawn as dots
 SHOWN_STEPS = 2000  # largest number of steps in the curve of a distribution
@@ -42,7 +42,7 @@ ROW = 0.36  # inches per algorithm
 BOUND: dict[str, Any] = {"color": GRAY, "linewidth": 1.2, "linestyle": (0, (4, 2)), "zorder": 1.5}
 
 
-def plot_stopping(results: Sequence[StoppingDrawable], ax: Axes | None = None, *, points: int = SHOWN_STEPS) -> Axes:
+def plot_stopping(results: Sequence[Any], ax: Axes | None = None, *, points: int = SHOWN_STEPS) -> Axes:
     """Draw the fraction of runs that have stopped after n samples, with pointwise 95 % bands (Clopper-Pearson).
 
     Args:
@@ -76,30 +76,22 @@ def plot_stopping(results: Sequence[StoppingDrawable], ax: Axes | None = None, *
     return ax
 
 
-def _law(ax: Axes, result: StoppingDrawable, name: str, order: int, points: int) -> None:
+def _law(ax: Axes, result: Any, name: str, order: int, points: int) -> None:
     color, style = look(order)
-    known = result.samples()
-    times = np.sort(result.arrays["samples"][result.ended(Outcome.STOPPED)].astype(np.float64))
-    ranks = np.arange(1, len(times) + 1)
-    if len(times) > points:
-        ranks = np.unique(np.linspace(1, len(times), points).astype(int))
-    at = times[ranks - 1]
-    share = intervals.clopper_pearson(ranks, len(known)) if len(ranks) else None
-    end = result.max_rounds if result.censored else at[-1]
-    text = f"{name}  {_mean_text(result)}"
-    if share is None:
-        ax.plot([end], [0.0], color=color, marker="|", markersize=10, linestyle="none", label=text)
-        return
-    x = np.concatenate([at[:1], at, [end]])
+    curve = stopping_curve(f"{name}  {_mean_text(result)}", order, result, points)
+    end, share = curve.x[-1], curve.y[-1]
     draw = {"color": color, "clip_on": False}
-    y, low, high = (np.concatenate([[0.0], v, v[-1:]]) for v in (share.value, share.low, share.high))
-    ax.step(x, y, where="post", linestyle=style, linewidth=1.6, label=text, **draw)
-    ax.fill_between(x, low, high, step="post", color=color, alpha=0.18, linewidth=0)
+    if not share:
+        ax.plot([end], [0.0], color=color, marker="|", markersize=10, linestyle="none", label=curve.label)
+        return
+    ax.step(curve.x, curve.y, where="post", linestyle=style, linewidth=1.6, label=curve.label, **draw)
+    assert curve.low is not None and curve.high is not None
+    ax.fill_between(curve.x, curve.low, curve.high, step="post", color=color, alpha=0.18, linewidth=0)
     if result.censored:
-        ax.plot([end], [y[-1]], marker="|", markersize=11, markeredgewidth=1.8, **draw)
+        ax.plot([end], [share], marker="|", markersize=11, markeredgewidth=1.8, **draw)
 
 
-def plot_samples(results: Sequence[StoppingDrawable], ax: Axes | None = None, *, points: int = SHOWN_RUNS) -> Axes:
+def plot_samples(results: Sequence[Any], ax: Axes | None = None, *, points: int = SHOWN_RUNS) -> Axes:
     """Draw the samples of each algorithm: quartiles as a box, 5 to 95 % as a line, the mean, single runs as dots.
 
     The 95 % intervals of the mean and, above the box, of the median are drawn; the first may be narrower than its mark.
@@ -142,7 +134,7 @@ def plot_samples(results: Sequence[StoppingDrawable], ax: Axes | None = None, *,
     return ax
 
 
-def plot_error(results: Sequence[StoppingDrawable], ax: Axes | None = None) -> Axes:
+def plot_error(results: Sequence[Any], ax: Axes | None = None) -> Axes:
     """Draw the error rate of each algorithm's stopped runs with its 95 % interval (Clopper-Pearson), and delta.
 
     Arguments and return value are those of `plot_stopping`. The row of a result without an error rate stays empty.
@@ -168,7 +160,7 @@ def plot_error(results: Sequence[StoppingDrawable], ax: Axes | None = None) -> A
     return ax
 
 
-def plot_pulls(results: Sequence[StoppingDrawable], ax: Axes | None = None) -> Axes:
+def plot_pulls(results: Sequence[Any], ax: Axes | None = None) -> Axes:
     """Draw the mean pulls of each arm with 95 % intervals. If the true means are known, the best arm comes first.
 
     Arguments and return value are those of `plot_stopping`. Raises ValueError if no result holds the pulls of its arms.
@@ -186,14 +178,11 @@ def plot_pulls(results: Sequence[StoppingDrawable], ax: Axes | None = None) -> A
     few = num_arms <= NAMED_ARMS
     step = min(0.12, 0.7 / len(with_pulls)) if few else 0.0
     for place, (i, name, result) in enumerate(with_pulls):
-        pulls = result.arrays["pulls"][result.counts()].astype(np.float64)
-        mean = pulls.mean(axis=0)[arms]
+        mean, _, low, high = (column[arms] for column in result.mean_pulls())
         x = np.arange(num_arms) + (place - (len(with_pulls) - 1) / 2) * step
         color = look(i)[0]
-        if len(pulls) > 1:
-            interval = intervals.student(mean, pulls.var(axis=0, ddof=1)[arms], len(pulls), limits=(0, np.inf))
-            known = np.isfinite(interval.high)  # not of an arm that all runs pulled equally often
-            ax.vlines(x[known], interval.low[known], interval.high[known], color=color, linewidth=1.4)
+        known = np.isfinite(high)  # not of an arm that all runs pulled equally often
+        ax.vlines(x[known], low[known], high[known], color=color, linewidth=1.4)
         marker = "osD^vP"[i % 6] if few else "."
         fill = (color, "white")[i // 6 % 2]  # when the colors repeat, the marks are hollow
         ax.plot(x, mean, marker, color=fill, markersize=5, markeredgecolor=color, markeredgewidth=1.1, label=name)
@@ -216,7 +205,35 @@ def plot_pulls(results: Sequence[StoppingDrawable], ax: Axes | None = None) -> A
     return ax
 
 
-def mean_of(result: StoppingDrawable) -> intervals.Interval:
+def ecdf(label: str, order: int, values: np.ndarray, among: int, points: int, end: float | None = None) -> Curve:
+    """Return the empirical distribution function of `values` with 95 % intervals, at most `points` of its steps.
+
+    Args:
+      label: label of the curve.
+      order: position that determines its color.
+      values: float64[n], finite.
+      among: number of runs, including censored ones, whose value is only known to be larger.
+      points: largest number of steps.
+      end: the value up to which the function is known. Default: the largest of `values`.
+    """
+    values = np.sort(values)
+    ranks = even_positions(len(values), points) + 1 if len(values) else np.zeros(0, int)
+    at, share = values[ranks - 1], intervals.clopper_pearson(ranks, among)
+    last = at[-1:] if end is None else np.array([end], np.float64)
+    x = np.concatenate([at[:1], at, last])
+    if not len(at):  # no run has ended: the function is 0 as far as it is known
+        return Curve(label, order, last, *np.zeros((3, len(last))))
+    ends = (np.concatenate([[0.0], v, v[-1:]]) for v in (share.value, share.low, share.high))
+    return Curve(label, order, x, *ends)
+
+
+def stopping_curve(label: str, order: int, result: Any, points: int) -> Curve:
+    """Return the fraction of runs that have stopped after n samples; with censored runs, up to max_rounds."""
+    times = result.arrays["samples"][result.ended(Outcome.STOPPED)].astype(np.float64)
+    return ecdf(label, order, times, len(result.samples()), points, result.max_rounds if result.censored else None)
+
+
+def mean_of(result: Any) -> intervals.Interval:
     """Return the (restricted) mean with its interval; NaN for an end that is unknown, as both are for a single run."""
     times = result.samples()
     if len(times) < 2:
@@ -225,7 +242,7 @@ def mean_of(result: StoppingDrawable) -> intervals.Interval:
     return mean._replace(**{end: x if np.isfinite(x := getattr(mean, end)) else np.nan for end in ("low", "high")})
 
 
-def rows_size(results: Sequence[StoppingDrawable]) -> tuple[float, float]:
+def rows_size(results: Sequence[Any]) -> tuple[float, float]:
     """Return the size in inches of a figure with one row per result."""
     return SIZE[0], 1.5 + ROW * max(len(results), 3)
 
@@ -237,7 +254,7 @@ def rows_axis(ax: Axes, names: Sequence[str]) -> None:
     ax.tick_params(axis="y", length=0)
 
 
-def _one_instance(results: Sequence[StoppingDrawable]) -> None:
+def _one_instance(results: Sequence[Any]) -> None:
     instances = {r.instance for r in results}
     if len(instances) != 1:
         raise BadInput(f"plot: instances = {sorted(instances)}, must be one; draw each in its own figure")
@@ -246,7 +263,7 @@ def _one_instance(results: Sequence[StoppingDrawable]) -> None:
         raise BadInput(f"plot: {', '.join(lost)}: no run stopped or was censored, so there is nothing to draw")
 
 
-def _samples_axis(ax: Axes, results: Sequence[StoppingDrawable]) -> None:
+def _samples_axis(ax: Axes, results: Sequence[Any]) -> None:
     values = np.concatenate([r.samples() for r in results])
     right = 1.04 * float(values.max(initial=1.0))
     if scale(ax.xaxis, np.maximum(values, 1.0)):
@@ -255,7 +272,7 @@ def _samples_axis(ax: Axes, results: Sequence[StoppingDrawable]) -> None:
         ax.set_xlim(0, right)
 
 
-def _mean_text(result: StoppingDrawable) -> str:
+def _mean_text(result: Any) -> str:
     times = result.samples()
     if result.censored:
         return f"> {number(times.mean())}, {result.censored:,} of {result.runs:,} censored"
@@ -267,6 +284,6 @@ def _mean_text(result: StoppingDrawable) -> str:
     return f"{number(times.mean())} ± {half:,.0f}" if times.mean() >= 1000 else f"{times.mean():.1f} ± {half:.1f}"
 
 
-def _runs(results: Sequence[StoppingDrawable]) -> str:
+def _runs(results: Sequence[Any]) -> str:
     counts = sorted({r.runs for r in results})
     return " or ".join(f"{count:,}" for count in counts) + " runs"

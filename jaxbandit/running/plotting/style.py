@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from matplotlib.typing import LineStyleType as LineStyle
 
-    from jaxbandit.running.plotting.drawable import Drawable
 
 LOG_FROM = 8.0  # an axis is logarithmic if its largest value is at least this multiple of its smallest
 COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
@@ -48,12 +47,12 @@ def single(points: int) -> dict[str, Any]:
     return {"marker": "_", "markersize": 22, "markeredgewidth": 2.0} if points == 1 else {}
 
 
-def labels(results: Sequence[Drawable]) -> list[str]:
-    """Return a name for each result: the algorithm, and its parameters if they are needed to distinguish results."""
+def labels(results: Sequence[Any], *, but: str = "") -> list[str]:
+    """Return a name for each result: the algorithm, and those parameters except `but` that distinguish results."""
     names = []
     for result in results:
         same = [r.params for r in results if r.algorithm == result.algorithm]
-        differs = [k for k in result.params if any(p.get(k) != result.params[k] for p in same)]
+        differs = [k for k, v in result.params.items() if k != but and any(p.get(k) != v for p in same)]
         more = ", ".join(f"{k} = {result.params[k]}" for k in differs)
         names.append(f"{result.algorithm} ({more})" if more else result.algorithm)
     return names
@@ -115,12 +114,12 @@ def legend(ax: Axes) -> None:
     ax.legend(frameon=False, fontsize=9, loc="upper left", bbox_to_anchor=(1.01, 1.0), borderaxespad=0.0)
 
 
-def titled(result: Drawable, text: str) -> str:
+def titled(result: Any, text: str) -> str:
     """Return a title that begins with the name of the instance, if it has one."""
     return text[:1].upper() + text[1:] if result.instance == UNNAMED else f"{result.instance}: {text}"
 
 
-def footnotes(ax: Axes, results: Sequence[Drawable], also: Sequence[str] = (), what: str | None = None) -> None:
+def footnotes(ax: Axes, results: Sequence[Any], also: Sequence[str] = (), what: str | None = None) -> None:
     """Write the notes of the results and the lines of `also` under the axes, after the lines that are there already.
 
     `what` is the one curve that is shown, if it is one of several.

@@ -1,7 +1,4 @@
-"""Figures of sweeps: mean samples against a parameter of the algorithm or of the instance.
-
-matplotlib is imported only when something is drawn.
-"""
+"""Figures of sweeps: mean samples against a parameter of the algorithm or of the instance."""
 
 from __future__ import annotations
 
@@ -10,7 +7,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from jaxbandit.running.plotting.drawable import StoppingDrawable
 from jaxbandit.running.plotting.stopping_times import BOUND, mean_of
 from jaxbandit.running.plotting.style import GRAY, SIZE, footnotes, labels, legend, look, new_axes, quiet, scale, single
 from jaxbandit.support.refusals import BadInput, refuse
@@ -18,7 +14,7 @@ from jaxbandit.support.refusals import BadInput, refuse
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-Point = tuple[float, StoppingDrawable]  # a value of the parameter, and the StoppingResult for it
+Point = tuple[float, Any]  # a value of the parameter, and the StoppingResult for it
 
 
 class Sweep(NamedTuple):
@@ -29,10 +25,10 @@ class Sweep(NamedTuple):
     parameter: str
     curves: dict[str, list[Point]]  # by label; the values of the parameter increase
     of_instances: bool
-    constant: Mapping[str, StoppingDrawable] = {}  # by label, results of the same instance for which nothing is swept
+    constant: Mapping[str, Any] = {}  # by label, results of the same instance for which nothing is swept
 
 
-def sweeps(results: Sequence[StoppingDrawable]) -> list[Sweep]:
+def sweeps(results: Sequence[Any]) -> list[Sweep]:
     """Return the sweeps that the results hold: of a parameter of algorithms on one instance, or of the instances."""
     result_sweeps = []
     for instance in dict.fromkeys(r.instance for r in results):
@@ -48,7 +44,7 @@ def sweeps(results: Sequence[StoppingDrawable]) -> list[Sweep]:
     return result_sweeps
 
 
-def _of_parameters(instance: str, results: Sequence[StoppingDrawable]) -> list[Sweep]:
+def _of_parameters(instance: str, results: Sequence[Any]) -> list[Sweep]:
     """Return the sweeps over parameters of algorithms, one per parameter, with all algorithms that sweep it."""
     by_parameter: dict[str, dict[str, list[Point]]] = {}
     constant = {}
@@ -89,7 +85,7 @@ def _is_number(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def plot_only_sweep(results: Sequence[StoppingDrawable], ax: Axes | None = None) -> Axes:
+def plot_only_sweep(results: Sequence[Any], ax: Axes | None = None) -> Axes:
     """Draw the one sweep that the results hold, as `plot_sweep` does; return the Axes."""
     result_sweeps = sweeps(results)
     if len(result_sweeps) != 1:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
     Curve = tuple[str, str, np.ndarray, LineStyle]  # name, label, values at the checkpoints, style
 
-    from jaxbandit.running.plotting.drawable import RegretDrawable
 
 SLOPE, MINIMAX, ORACLE, CHANGE = "asymptotic slope", "minimax", "asymptote of a restarting oracle", "change"
 APART = 0.008  # smallest distance between the lines of two changes, as a fraction of the axes
@@ -26,7 +25,7 @@ DASHED, DOTTED = (0, (6, 3)), ":"
 EARLY = "The dashed lower bound is asymptotic: after finitely many rounds, mean regret can lie below it."
 
 
-def lines(results: Sequence[RegretDrawable], what: str, minimax: bool) -> list[Curve]:
+def lines(results: Sequence[Any], what: str, minimax: bool) -> list[Curve]:
     """Return each line that theory gives for the instance: name, label, values at the checkpoints, and line style."""
     if what == "hindsight" or results[0].moves:
         return _of_a_world_that_moves(results[0], what, minimax)
@@ -48,7 +47,7 @@ def lines(results: Sequence[RegretDrawable], what: str, minimax: bool) -> list[C
     return curves
 
 
-def _of_a_world_that_moves(result: RegretDrawable, what: str, minimax: bool) -> list[Curve]:
+def _of_a_world_that_moves(result: Any, what: str, minimax: bool) -> list[Curve]:
     curves = []
     if what == "regret" and (oracle := result.oracle()) is not None:
         curves.append((ORACLE, f"{ORACLE}  {oracle[-1]:,.1f}", oracle, DASHED))
@@ -62,20 +61,20 @@ def _of_a_world_that_moves(result: RegretDrawable, what: str, minimax: bool) -> 
     return curves
 
 
-def notes(results: Sequence[RegretDrawable], name: str, bound: np.ndarray) -> list[str]:
+def notes(results: Sequence[Any], name: str, bound: np.ndarray) -> list[str]:
     """Return the explanation that a figure needs if the asymptotic bound ends above a mean that is drawn."""
     above = any(bound[-1] > result.moments("regret")[0][-1] for result in results if result.counted)
     return [EARLY] if name == SLOPE and above else []
 
 
-def draw(ax: Axes, result: RegretDrawable, name: str, bound: np.ndarray, style: LineStyle) -> Line2D:
+def draw(ax: Axes, result: Any, name: str, bound: np.ndarray, style: LineStyle) -> Line2D:
     """Draw one of `lines`; return its matplotlib line."""
     rounds = result.arrays["checkpoints"]
     look = single(len(rounds))
     return ax.plot(rounds, bound, color=INK, linewidth=1.1, linestyle=style, zorder=1.5, label=name, **look)[0]
 
 
-def mark_changes(ax: Axes, result: RegretDrawable) -> None:
+def mark_changes(ax: Axes, result: Any) -> None:
     """Draw a vertical line at each change of the means, except those too close to the previous line."""
     last = -1.0
     for change in result.changes():

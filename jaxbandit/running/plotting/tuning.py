@@ -1,7 +1,4 @@
-"""The figure of a search: how many configurations remain, their means with intervals, and the trainings spent.
-
-matplotlib is imported only when something is drawn.
-"""
+"""The figure of a search: how many configurations remain, their means with intervals, and the trainings spent."""
 
 from __future__ import annotations
 
@@ -16,14 +13,13 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from jaxbandit.running.plotting.drawable import TuningDrawable
 
 SHOWN = 20  # largest number of configurations with a row: the survivors, then those with the best means
 WIDTH, HEIGHT, ROW = 13.0, 3.2, 0.17  # inches: width, height without rows, and height per row
 LABEL = 38  # characters
 
 
-def plot_tuning(result: TuningDrawable, figure: Figure | None = None) -> Figure:
+def plot_tuning(result: Any, figure: Figure | None = None) -> Figure:
     """Draw a TuneResult in three parts; return the figure.
 
     The left part shows how many configurations were trained in each batch, where a batch is the set of trainings that
@@ -48,7 +44,7 @@ def plot_tuning(result: TuningDrawable, figure: Figure | None = None) -> Figure:
     return plain_text(figure)
 
 
-def _left(ax: Axes, result: TuningDrawable) -> None:
+def _left(ax: Axes, result: Any) -> None:
     pairs = np.unique(np.stack([result.history["batch"], result.history["config"]]), axis=1)
     batches, left = np.unique(pairs[0], return_counts=True)
     ax.step([*(batches + 1), batches[-1] + 2], [*left, left[-1]], where="post", color=COLORS[0], linewidth=1.6)
@@ -61,7 +57,7 @@ def _left(ax: Axes, result: TuningDrawable) -> None:
     quiet(ax, f"Configurations trained, out of {len(result.table['index']):,}")
 
 
-def _means(ax: Axes, result: TuningDrawable, order: np.ndarray) -> None:
+def _means(ax: Axes, result: Any, order: np.ndarray) -> None:
     location = "quantile" if "quantile" in result.table else "mean"  # what low and high are bounds of
     mean, low, high = (result.table[name][order] for name in (location, "low", "high"))
     for row, (index, at, bottom, top) in enumerate(zip(order, mean, low, high, strict=True)):
@@ -81,7 +77,7 @@ def _means(ax: Axes, result: TuningDrawable, order: np.ndarray) -> None:
     quiet(ax, shown if len(order) == all_of_them else f"{shown}: {len(order)} of {all_of_them:,}", along="x")
 
 
-def _spent(ax: Axes, result: TuningDrawable, order: np.ndarray) -> None:
+def _spent(ax: Axes, result: Any, order: np.ndarray) -> None:
     pulls = result.table["pulls"][order]
     colors = [COLORS[1] if i == result.index else COLORS[0] for i in order]
     ax.barh(range(len(order)), pulls, color=colors, height=0.65)
@@ -98,6 +94,6 @@ def _rows(ax: Axes, rows: int, labels: list[str]) -> None:
     ax.set_ylim(rows - 0.5, -0.5)
 
 
-def _label(result: TuningDrawable, index: int) -> str:
+def _label(result: Any, index: int) -> str:
     text = result.configs.text(index)
     return text if len(text) <= LABEL else f"{text[: LABEL - 3]}..."

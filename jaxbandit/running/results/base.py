@@ -110,6 +110,22 @@ class Result(Describable):
         """How many runs are left out of the means and why, "91 of 500 runs left out: not finite"; "" if none is."""
         return left_out(self.runs, self.outcomes(), self.faults)
 
+    def mean_pulls(self) -> intervals.Interval | None:
+        """Return the mean pulls of each arm with their 95 % interval, float64[K]; None if they are unknown.
+
+        The ends are NaN if only the mean over runs was kept, if one run counts, or if all runs pulled equally often.
+        """
+        counts = self.counts()
+        pulls = self.arrays["pulls"][counts].astype(np.float64) if "pulls" in self.arrays else np.zeros((0, 0))
+        mean = pulls.mean(axis=0) if len(pulls) else self.arrays.get("pulls_mean")
+        if mean is None or not counts.any():
+            return None
+        if len(pulls) < 2:
+            return intervals.Interval(mean, *np.full((3, len(mean)), np.nan))
+        interval = intervals.student(mean, pulls.var(axis=0, ddof=1), len(pulls), limits=(0, np.inf))
+        known = np.isfinite(interval.high)
+        return interval._replace(low=np.where(known, interval.low, np.nan), high=np.where(known, interval.high, np.nan))
+
     def averaged(self) -> np.ndarray:
         """Return the numbers of single runs whose mean has a Student interval, float64[...]; none if not kept."""
         return np.zeros(0)
@@ -138,18 +154,6 @@ class Result(Describable):
     def describe(self, *, detail: bool = False) -> Document:
         """Return what the result shows."""
         return Document(repr(self), report.blocks([self]), self.to_json())
-
-    def about(self) -> dict[str, str]:
-        """Return where the numbers come from, by name, as text; what is not known is empty."""
-        return {
-            "parameters": ", ".join(f"{name} = {names.shown(value)}" for name, value in self.params.items()),
-            "seed": str(self.seed),
-            "precision": self.precision,
-            "devices": ", ".join(self.devices),
-            "versions": ", ".join(f"{name} {version}" for name, version in self.versions.items()),
-            "seconds": ", ".join(f"{seconds:,.2f} {name}" for name, seconds in self.seconds.items()),
-            "run-steps": f"{self.run_steps:,}",
-        }
 
     def content(self) -> dict[str, Any]:
         """Return the entries of the summary other than labels and run times."""
@@ -226,8 +230,7 @@ class ResultSet(Describable, Sequence[R]):
 
     def to_json(self) -> dict[str, Any]:
         """Return the summary that `--json` prints."""
-        first = self.results[0]
-        return saving.summary(self.name, first.kind, first.seed, first.precision, self.results)
+        return saving.summary(self.name, self.results)
 
     def to_dataframe(self) -> Any:
         """Return the concatenated pandas DataFrames of all results."""

@@ -78,6 +78,17 @@ class CurvesResult(Result):
         """
         return intervals.student(*self.moments(what), self.counted_in(what), confidence)
 
+    def final(self, what: str | None = None) -> intervals.Interval:
+        """Return the mean of a curve at the last checkpoint, by default of the measure, with its 95 % interval.
+
+        Its fields `value`, `se`, `low` and `high` are floats: NaN for what is unknown, as all but the value of one run.
+        """
+        value = float(self.moments(what)[0][-1])
+        if self.counted_in(what) < 2:
+            return intervals.Interval(value, np.nan, np.nan, np.nan)
+        ends = (float(end[-1]) for end in self.interval(what=what)[1:])
+        return intervals.Interval(value, *(end if np.isfinite(end) else np.nan for end in ends))
+
     @property
     def states(self) -> Any:
         """The last states that `keep` asked for, as a tree of arrays [runs, ...]; None if there are none.

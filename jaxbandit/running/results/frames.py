@@ -7,25 +7,18 @@ from jaxbandit.base.contract import Outcome
 from jaxbandit.support.extras import lab
 
 AXES = {
-    "mean": ("checkpoint",),
-    "variance": ("checkpoint",),
-    "regret": ("run", "checkpoint"),
-    "feedback": ("run", "checkpoint"),
-    "hindsight": ("run", "checkpoint"),
-    "hindsight_mean": ("checkpoint",),
-    "hindsight_variance": ("checkpoint",),
-    "pulls": ("run", "arm"),
-    "pulls_mean": ("arm",),
-    "kinds": ("run", "kind"),
-    "kinds_mean": ("kind",),
-    "outcome": ("run",),
-    "samples": ("run",),
-    "shortfall": ("run",),
-    "batches": ("run",),
-    "metric": ("run", "checkpoint"),
-    "metric_mean": ("checkpoint",),
-    "metric_variance": ("checkpoint",),
-    "metric_runs": (),
+    name: axes
+    for words, axes in {
+        "metric_runs": (),
+        "outcome samples shortfall batches": ("run",),
+        "mean variance hindsight_mean hindsight_variance metric_mean metric_variance": ("checkpoint",),
+        "regret feedback hindsight metric": ("run", "checkpoint"),
+        "pulls_mean": ("arm",),
+        "pulls": ("run", "arm"),
+        "kinds_mean": ("kind",),
+        "kinds": ("run", "kind"),
+    }.items()
+    for name in words.split()
 }
 
 

@@ -11,12 +11,13 @@ from jaxbandit.running.results import names
 from jaxbandit.running.results.base import Result
 from jaxbandit.running.results.compare import Comparison, compare
 from jaxbandit.running.results.loading import load_results
+from jaxbandit.support.document import Describable, Document, Notes, Table
 from jaxbandit.support.refusals import BadInput
 from jaxbandit.theory import intervals
 
 
 @dataclass(frozen=True)
-class PlacesComparison:
+class PlacesComparison(Describable):
     """Comparisons of the cells that two places share, and the names of the cells that only one of them has."""
 
     a: str
@@ -25,10 +26,8 @@ class PlacesComparison:
     only_a: tuple[str, ...]
     only_b: tuple[str, ...]
 
-    def table(self) -> str:
-        """Return the comparisons as a table with one row each."""
-        from jaxbandit.support.text import align
-
+    def describe(self, *, detail: bool = False) -> Document:
+        """Return a table of the comparisons with one row each."""
         first = self.comparisons[0].quantity
         counts = first in ("samples", "restricted samples")
         what, where = "samples" if counts else first, "at most" if counts or first == "error" else "round"
@@ -48,15 +47,9 @@ class PlacesComparison:
             )
             for c in self.comparisons
         ]
-        lines = [f"a = {self.a}", f"b = {self.b}", "", align([head, *rows], right=(2, 3, 4), keys=2)]
-        for name, cells in ((self.a, self.only_a), (self.b, self.only_b)):
-            if cells:
-                lines.append(f"only in {name}: {', '.join(cells)}")
-        return "\n".join(lines)
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the comparisons as plain data for JSON."""
-        return {
+        apart = ((self.a, self.only_a), (self.b, self.only_b))
+        notes = [f"only in {name}: {', '.join(cells)}" for name, cells in apart if cells]
+        data = {
             "schema": 1,
             "a": self.a,
             "b": self.b,
@@ -64,6 +57,7 @@ class PlacesComparison:
             "only_a": list(self.only_a),
             "only_b": list(self.only_b),
         }
+        return Document(f"a = {self.a}", [Notes([f"b = {self.b}"]), Table(head, rows, (2, 3, 4), 2, notes=notes)], data)
 
 
 def compare_places(

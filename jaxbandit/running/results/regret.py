@@ -44,21 +44,9 @@ class RegretResult(CurvesResult):
 
     kind = "simulate"
     faults = FAULTS | {Outcome.MAX_ROUNDS: "ended before the last checkpoint"}  # the last only in a replay
-    array_names = (
-        "checkpoints",
-        "mean",
-        "variance",
-        "regret",
-        "hindsight",
-        "hindsight_mean",
-        "hindsight_variance",
-        "pulls",
-        "pulls_mean",
-        "kinds",
-        "kinds_mean",
-        "recommendation",
-        "unavailable",
-        "outcome",
+    array_names = tuple(
+        "checkpoints mean variance regret hindsight hindsight_mean hindsight_variance pulls pulls_mean kinds "
+        "kinds_mean recommendation unavailable outcome".split()
     )
 
     @classmethod
@@ -132,6 +120,15 @@ class RegretResult(CurvesResult):
     def largest_regret(self, checkpoint: int) -> float:
         """Return the largest possible regret of a run at a checkpoint; infinite if it is unknown, or for feedback."""
         return float(self._largest()[self.at(checkpoint)]) if self.measure == "regret" else np.inf
+
+    @property
+    def regret(self) -> intervals.Interval:
+        """The mean regret at the last checkpoint with its 95 % interval: `value`, `se`, `low` and `high`, see `final`.
+
+        Raises:
+          ValueError: the environment does not define regret.
+        """
+        return self.final("regret")
 
     def lower_bound(self) -> np.ndarray | None:
         """Return log(t) times the instance's regret constant at the checkpoints; None if the constant is unknown."""

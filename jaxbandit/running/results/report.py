@@ -1,7 +1,7 @@
 """The tables that `run` prints, with one row per cell."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from jaxbandit.base.contract import Outcome
@@ -21,11 +21,9 @@ def blocks(results: Sequence[Any]) -> list[Block]:
     """Return what is shown of results: their table, rounds by kind, how their runs ended, and where they come from."""
     if not results:
         return []
-    facts = [result.about() for result in results]
-    about = {name: "; ".join(dict.fromkeys(fact[name] for fact in facts if fact[name])) for name in facts[0]}
     of_kinds = kinds([result.to_json() for result in results]) if results[0].kind == "simulate" else []
     ends = fold("how the runs ended", outcome_table(results))
-    return [rows(results), *of_kinds, ends, fold("where these numbers come from", Facts(about))]
+    return [rows(results), *of_kinds, ends, fold("where these numbers come from", sources(results))]
 
 
 def rows(results: Sequence[Any]) -> Table:
@@ -46,6 +44,26 @@ def kinds(cells: Sequence[Mapping[str, Any]], published: Sequence[Mapping[str, A
                 rows.append((*key, *(_share(cell, name, beside.get((*key, name))) for name in some)))
         tables.append(Table(("instance", "algorithm", *some), rows, right=range(2, len(some) + 2), labels=2))
     return [Section("fraction of rounds by kind, with one standard error", tables)] if tables else []
+
+
+def sources(results: Sequence[Any], **more: object) -> Facts:
+    """Return where the numbers come from, with what results differ in side by side, and the time spent on all."""
+    params = [", ".join(f"{name} = {names.shown(value)}" for name, value in r.params.items()) for r in results]
+    spent = {name: sum(r.seconds.get(name, 0.0) for r in results) for name in results[0].seconds}
+    facts = {
+        "parameters": "; ".join(dict.fromkeys(filter(None, params))),
+        "seed": _one(str(r.seed) for r in results),
+        "precision": _one(r.precision for r in results),
+        "devices": _one(", ".join(r.devices) for r in results),
+        "versions": _one(", ".join(f"{name} {version}" for name, version in r.versions.items()) for r in results),
+        "seconds": ", ".join(f"{seconds:,.2f} {name}" for name, seconds in spent.items()),
+        "run-steps": f"{sum(r.run_steps for r in results):,}",
+    }
+    return Facts(facts | more)
+
+
+def _one(texts: Iterable[str]) -> str:
+    return " or ".join(dict.fromkeys(texts))
 
 
 def outcome_table(results: Sequence[Any]) -> Table:
@@ -80,8 +98,8 @@ def _regret(results: Sequence[Any]) -> Table:
     shown = [column for column in columns if any(column[1:])]
     right = [i for i, column in enumerate(shown) if column[0] not in ("instance", "algorithm", "95 % interval")]
     measure = " and ".join(dict.fromkeys(words(result.measure) for result in results))
-    runs = " or ".join(f"{n}" for n in dict.fromkeys(r.runs for r in results))
-    rounds = " or ".join(f"{n}" for n in dict.fromkeys(int(r.arrays["checkpoints"][-1]) for r in results))
+    runs = _one(f"{r.runs}" for r in results)
+    rounds = _one(f"{int(r.arrays['checkpoints'][-1])}" for r in results)
     lines = [f"{runs} runs, {measure} after {rounds} rounds"]
     if any(result.measure == "feedback" for result in results):
         lines.append("mean feedback: per round, because the environment defines no regret")

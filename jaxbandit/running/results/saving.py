@@ -49,23 +49,23 @@ def save(results: Any, directory: str | Path, *, replace: bool = False) -> None:
             path.unlink()
         for index, result in enumerate(some):
             save_cell(directory, index, result)
-        write_summary(directory, name, some[0].kind, some[0].seed, some[0].precision, some)
+        write_json(directory / "summary.json", summary(name, some))
 
 
-def summary(name: str, kind: str, seed: int, precision: str, results: Sequence[Any], **extra: Any) -> dict:
+def summary(name: str, results: Sequence[Any], **extra: Any) -> dict:
     """Return the summary of an experiment, schema 1; `extra` adds top-level keys."""
     first = results[0]
     return {
         "schema": SCHEMA,
         "name": name,
-        "kind": kind,
-        "seed": seed,
+        "kind": first.kind,
+        "seed": first.seed,
         "jaxbandit": first.versions["jaxbandit"],
         "jax": first.versions["jax"],
         "devices": first.devices,
-        "precision": precision,
+        "precision": first.precision,
         "cells": [
-            result.to_json() | {"name": address} | _own(result, seed=seed, precision=precision)
+            result.to_json() | {"name": address} | _own(result, seed=first.seed, precision=first.precision)
             for result, address in zip(results, names.addresses(results), strict=True)
         ],
         **extra,
@@ -75,15 +75,6 @@ def summary(name: str, kind: str, seed: int, precision: str, results: Sequence[A
 def _own(result: Any, **shared: Any) -> dict[str, Any]:
     """Return the values in which a result differs from those that the summary states for all."""
     return {key: own for key, value in shared.items() if (own := getattr(result, key)) != value}
-
-
-def write_summary(
-    directory: str | Path, name: str, kind: str, seed: int, precision: str, results: Sequence[Any]
-) -> dict:
-    """Write DIR/summary.json and return its content."""
-    content = summary(name, kind, seed, precision, results)
-    write_json(Path(directory) / "summary.json", content)
-    return content
 
 
 def save_cell(directory: str | Path, index: int, result: Any) -> None:
