@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+import jaxbandit as jb
 from jaxbandit.base.contract import Algorithm, Outcome, Phases, Replan
 from jaxbandit.decide.loading import load
 from jaxbandit.engine.driver import programs
@@ -19,6 +20,8 @@ from jaxbandit.engine.layout import compiled
 from jaxbandit.engine.rounds import keys
 from jaxbandit.engine.rounds.single import SingleRun
 from jaxbandit.environments.stationary.gaussian import gaussian
+from jaxbandit.lab.experiments import playing
+from jaxbandit.lab.specs import spec
 from jaxbandit.running.simulate import simulate
 from jaxbandit.support.numerics import argmax, as_float, get_at, set_at
 from jaxbandit.support.types import Array
@@ -249,3 +252,21 @@ def test_rounds_by_kind_are_kept_with_the_result(tmp_path):
     (again,) = load(tmp_path)
     assert again.arrays["kinds"].tobytes() == kinds.tobytes()
     assert again.to_xarray()["kinds"].dims == ("run", "kind")
+
+
+def test_wrappers_and_experiments_pass_on_how_late_a_plan_may_be():
+    features = [[1.0, 0.0], [0.0, 1.0], [0.6, 0.6]]
+    rule = jb.algorithms.oam(features, horizon=50)
+    assert rule.replan is not None and rule.replan.late == 0
+    late = rule._replace(replan=rule.replan._replace(late=4))
+    for wrapped in (jb.algorithms.delayed(late, delay=2), jb.algorithms.batched(late, [10, 50])):
+        assert wrapped.replan.late == 4
+    tables = {
+        "instance": [{"type": "linear", "features": features, "theta": [1.0, 0.0]}],
+        "algorithm": [{"type": "oam"}],
+    }
+    data = {"kind": "simulate", "runs": 1, "horizon": 50, "replan_late": 3, **tables}
+    (cell,) = spec.parse(data, "x.toml").cells()
+    for given in (0, 3):
+        make, arguments = playing.program(cell, given)
+        assert make(arguments)[0].replan.late == given
