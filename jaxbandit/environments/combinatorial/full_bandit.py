@@ -4,7 +4,7 @@ Kuroki, Xu, Miyauchi, Honda and Sugiyama (2020), Polynomial-time algorithms for 
 full-bandit feedback. Batches of pulls are answered with one sum per super-arm.
 """
 
-from typing import Any, Literal, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -14,10 +14,12 @@ from jaxbandit.base.arguments import NonNegative, TeamSize
 from jaxbandit.base.batches import BatchRewards, SetPulls
 from jaxbandit.base.contract import Arms, Environment, Rewards
 from jaxbandit.base.declaration import declare
+from jaxbandit.base.parameters import Arg
 from jaxbandit.base.truth import Truth
 from jaxbandit.environments.means import means_of_state, sum_simple_regret
 from jaxbandit.environments.stationary.binomial import binomial
 from jaxbandit.support import checks
+from jaxbandit.support.checks import arrays
 from jaxbandit.support.numerics import as_float, matrix_vector, standard_normal
 from jaxbandit.support.types import Array, ArrayLike, Key, Scalar
 
@@ -37,7 +39,7 @@ class FullBanditState(NamedTuple):
     )
 )
 def full_bandit(
-    means: ArrayLike,
+    means: Annotated[ArrayLike, Arg(arrays(min_size=2))],
     k: TeamSize,
     *,
     noise: Literal["gaussian", "bernoulli"] = "gaussian",

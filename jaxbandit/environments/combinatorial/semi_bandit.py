@@ -1,16 +1,19 @@
 """Semi-bandit feedback: a pull names a set of k arms and shows the reward of each member, 0 or 1."""
 
+from typing import Annotated
+
 from jaxbandit.base.arguments import TeamSize
 from jaxbandit.base.contract import Arms, Environment, Rewards
 from jaxbandit.base.declaration import declare
+from jaxbandit.base.parameters import Arg
 from jaxbandit.environments.combinatorial.full_bandit import FullBanditState, from_members
-from jaxbandit.support import checks
+from jaxbandit.support.checks import arrays
 from jaxbandit.support.numerics import as_float
 from jaxbandit.support.types import Array, ArrayLike
 
 
 @declare(settings=({"means": (0.2, 0.5, 0.6), "k": 2},))
-def semi_bandit(means: ArrayLike, k: TeamSize) -> Environment:
+def semi_bandit(means: Annotated[ArrayLike, Arg(arrays(min_size=2, low=0, high=1))], k: TeamSize) -> Environment:
     """A pull of k arms, of which each reward, 0 or 1, is observed.
 
     Return the Bernoulli semi-bandit: a pull names k arms, pays their sum, and shows the reward of each of them.
@@ -24,7 +27,6 @@ def semi_bandit(means: ArrayLike, k: TeamSize) -> Environment:
       An Environment with actions bool[num_arms], k of them True, and rewards float[num_arms], 0 or 1 for each member
       and 0 for the other arms. The regret is the sum of the k largest means minus that of the members' means.
     """
-    means = checks.take("means", means, checks.arrays(min_size=2, low=0.0, high=1.0))
 
     def reward(state: FullBanditState, context: None, action: Array, noise: Array) -> Array:
         return as_float(action & (noise < state.means))
