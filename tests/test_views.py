@@ -60,6 +60,7 @@ def test_a_stopping_result_shows_its_censored_runs_beside_the_mean():
     assert f"> {r.samples().mean():.0f}" in shown
     both = checked(ResultSet(HOSTILE, (r, r))._repr_html_())
     assert both.count("10 7 3 10") == 2 and HOSTILE in both
+    assert f"run-steps {2 * r.run_steps:,}" in both  # the work of both
 
 
 def test_a_search_is_one_line_and_a_table_with_intervals():
