@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 
 import jaxbandit as jb
+from benchmarks.columns import table as table_of
 from jaxbandit import bounds
 from jaxbandit.engine.driver.simulate import simulate_cell
 from jaxbandit.theory.solvers.tsallis import newton_root
@@ -149,17 +150,12 @@ def table(found: dict[str, Any]) -> str:
     lines = ["largest |sum p - 1| of Tsallis-INF after 1, 2, ... steps of Newton's method from u = 1"]
     lines += [f"{'arms':>6}" + "".join(f"{n:>9}" for n in range(1, STEPS + 1))]
     lines += [f"{arms:>6}" + "".join(f"{x:9.0e}" for x in row) for arms, row in found["newton"].items()]
-    lines += ["", f"{'regret in hindsight':<38}{'rounds':>9}{'runs':>6}{'jaxbandit':>12}{'se':>8}"]
-    lines[-1] += f"{'reference':>12}{'se':>8}{'diff. / se':>14}{'bound':>9}"
-    for row in found["regret"]:
-        bound = "" if row["bound"] is None else f"{row['bound']:9.0f}"
-        lines.append(
-            f"{row['name']:<38}{row['rounds']:>9}{row['runs']:>6}{row['mean']:12.1f}{row['se']:8.2f}"
-            f"{row['theirs']:12.1f}{row['their_se']:8.2f}{row['errors']:14.2f}{bound}"
-        )
-    lines += ["", f"{'100 runs, 8 arms':<38}{'rounds':>9}{'seconds':>9}{'CPU':>8}{'first':>8}{'CPU ns/round':>16}"]
-    for row in found["long"]:
-        lines.append(
-            f"{row['name']:<38}{row['rounds']:>9}{row['seconds']:9.1f}{row['cpu']:8.1f}{row['first']:8.1f}{row['ns']:16.1f}"
-        )
-    return "\n".join(lines)
+    regret = (
+        "regret in hindsight -> {name} | rounds -> {rounds} | runs -> {runs} | jaxbandit -> {mean:.1f} | se -> {se:.2f}"
+        "| reference -> {theirs:.1f} | se -> {their_se:.2f} | diff. / se -> {errors:.2f} | bound -> {bound:.0f}"
+    )
+    long = (
+        "100 runs, 8 arms -> {name} | rounds -> {rounds} | seconds -> {seconds:.1f} | CPU -> {cpu:.1f}"
+        "| first -> {first:.1f} | CPU ns/round -> {ns:.1f}"
+    )
+    return "\n".join([*lines, "", table_of(found["regret"], regret), "", table_of(found["long"], long)])

@@ -13,6 +13,7 @@ from typing import Any
 import jax
 import numpy as np
 
+from benchmarks.columns import table as table_of
 from jaxbandit.engine.layout.compiled import compile_program
 from jaxbandit.theory.solvers.allocation import allocation
 
@@ -46,16 +47,12 @@ def measure(quick: bool) -> list[dict[str, Any]]:
 
 def table(rows: list[dict[str, Any]]) -> str:
     """Return the rows as text."""
-    lines = [
-        f"{'allocation':18s}{'batch':>8s}{'us each':>12s}{'gap':>10s}{'compile s':>11s}{'cvxpy us':>10s}{'faster':>9s}"
-    ]
-    for row in rows:
-        lines.append(
-            f"K = {row['num_arms']:2d}, d = {row['dim']:2d}{'':5s}{row['batch']:8d}{row['us_per_problem']:12.2f}"
-            f"{row['largest_gap']:10.1e}{row['compile_seconds']:11.2f}"
-            + (f"{row['cvxpy_us']:10.0f}{row['times_faster']:8.0f}x" if "cvxpy_us" in row else "")
-        )
-    return "\n".join(lines)
+    return table_of(
+        rows,
+        "allocation -> K = {num_arms:2d}, d = {dim:2d} | batch -> {batch} | us each -> {us_per_problem:.2f}"
+        "| gap -> {largest_gap:.1e} | compile s -> {compile_seconds:.2f} | cvxpy us -> {cvxpy_us:.0f}"
+        "| faster -> {times_faster:.0f}x",
+    )
 
 
 def measure_batch(num_arms: int, dim: int, count: int) -> dict[str, Any]:

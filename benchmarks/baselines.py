@@ -15,6 +15,7 @@ import numpy as np
 
 import jaxbandit as jb
 from benchmarks.baselines_cells import FIVE, INSTANCES, NINE, RULES, Told, arms_of, cells, compared, told
+from benchmarks.columns import table as table_of
 from jaxbandit.engine.driver.simulate import simulate_cell
 from jaxbandit.theory.intervals import student_of
 
@@ -134,33 +135,25 @@ def costs(num_arms: int, names: list[str], quick: bool) -> list[dict]:
 def table(result: dict[str, Any]) -> str:
     """Return the three tables as text."""
     lines = ["mean regret beside an independent program's, each with its standard error"]
-    lines.append(
-        f"{'rule':28s}{'instance':13s}{'rounds':>7s}{'runs':>6s}{'here':>18s}{'there':>18s}{'z':>7s}{'median':>9s}"
+    regret = (
+        "rule -> {rule} | instance -> {instance} | rounds -> {horizon} | runs -> {runs}"
+        "| here -> {mean:.1f} +- {error:.2f} | there -> {theirs:.1f} +- {their_error:.2f}"
+        "| z -> {off:+.2f} | median -> {median:.1f}"
     )
-    for r in result["regret"]:
-        here, there = f"{r['mean']:.1f} +- {r['error']:.2f}", f"{r['theirs']:.1f} +- {r['their_error']:.2f}"
-        lines.append(
-            f"{r['rule']:28s}{r['instance']:13s}{r['horizon']:7d}{r['runs']:6d}{here:>18s}{there:>18s}{r['off']:+7.2f}"
-            f"{r['median']:9.1f}"
-        )
+    lines.append(table_of(result["regret"], regret, labels=2))
     off = [abs(r["off"]) for r in result["regret"]]
     lines.append(
         f"{len(off)} cells: |z| > 2 in {sum(z > 2 for z in off)} ({0.0455 * len(off):.1f} expected), "
         f"> 3 in {sum(z > 3 for z in off)}, largest {max(off):.2f}"
     )
     lines += ["", "rules of families beside the lower bound of their family, with 95 % intervals"]
-    lines.append(
-        f"{'rule':36s}{'instance':13s}{'rounds':>7s}{'runs':>5s}{'regret':>18s}{'bound':>9s}{'slope / bound':>16s}"
+    audits = (
+        "rule -> {rule} | instance -> {instance} | rounds -> {rounds} | runs -> {runs}"
+        "| regret -> {mean:.1f} +- {half:.1f} | bound -> {bound:.1f} | slope / bound -> {slope:.2f} +- {slope_half:.2f}"
     )
-    for r in result["audits"]:
-        mean, slope = f"{r['mean']:.1f} +- {r['half']:.1f}", f"{r['slope']:.2f} +- {r['slope_half']:.2f}"
-        lines.append(
-            f"{r['rule']:36s}{r['instance']:13s}{r['rounds']:7d}{r['runs']:5d}{mean:>18s}{r['bound']:9.1f}{slope:>16s}"
-        )
+    lines.append(table_of(result["audits"], audits, labels=2))
+    costs = "rule -> {rule} | ns -> {ns:.1f} | x ucb1 -> {times:.1f} | compile s -> {compile:.1f} | < -> {reason}"
     for num_arms in dict.fromkeys(r["arms"] for r in result["costs"]):
         lines += ["", f"a round at {num_arms} arms, {RUNS} runs at once"]
-        lines.append(f"{'rule':28s}{'ns':>9s}{'x ucb1':>8s}{'compile s':>11s}")
-        for r in (r for r in result["costs"] if r["arms"] == num_arms):
-            text = f"{r['rule']:28s}{r['ns']:9.1f}{r['times']:8.1f}{r['compile']:11.1f}  {r['reason']}"
-            lines.append(text.rstrip())
+        lines.append(table_of((r for r in result["costs"] if r["arms"] == num_arms), costs))
     return "\n".join(lines)

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 from threadpoolctl import threadpool_limits
 
 import jaxbandit as jb
+from benchmarks.columns import table as table_of
 from jaxbandit.engine.driver.simulate import simulate_cell
 
 REPEATS = 5
@@ -68,13 +69,12 @@ def measure_case(case: Case, repeats: int = REPEATS) -> dict[str, Any]:
 
 def table(title: str, rows: list[dict[str, Any]]) -> str:
     """Return the rows as text. A time is what a round of a run costs, in microseconds, and NumPy's is divided by it."""
-    head = f"{title:20s}{'size':20s}{'runs':>5s}{'rounds':>8s}{'us':>9s}{'one run':>9s}{'NumPy':>9s}"
-    lines = [f"{head}{'/ us':>8s}{'/ one run':>11s}{'compile s':>11s}"]
-    for row in rows:
-        numpy = row["numpy_us"]
-        times = ["" if numpy is None else f"{numpy / row[name]:.2f}" for name in ("us", "one_us")]
-        lines.append(
-            f"{row['rule']:20s}{row['size']:20s}{row['runs']:5d}{row['rounds']:8d}{row['us']:9.2f}{row['one_us']:9.1f}"
-            f"{'' if numpy is None else f'{numpy:.1f}':>9s}{times[0]:>8s}{times[1]:>11s}{row['compile_seconds']:11.1f}"
-        )
-    return "\n".join(lines)
+    beside = [row for row in rows if row["numpy_us"] is not None]
+    ratios = {id(row): {name: row["numpy_us"] / row[name] for name in ("us", "one_us")} for row in beside}
+    return table_of(
+        [row | {"times": ratios.get(id(row), {})} for row in rows],
+        f"{title} -> {{rule}} | size -> {{size}} | runs -> {{runs}} | rounds -> {{rounds}} | us -> {{us:.2f}}"
+        "| one run -> {one_us:.1f} | NumPy -> {numpy_us:.1f} | / us -> {times[us]:.2f}"
+        "| / one run -> {times[one_us]:.2f} | compile s -> {compile_seconds:.1f}",
+        labels=2,
+    )

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 import jaxbandit as jb
+from benchmarks.columns import table as table_of
 from jaxbandit.base.contract import Algorithm
 from jaxbandit.engine.driver.identify import identify_cell
 
@@ -91,10 +92,11 @@ def fixed_budgets(runs: int) -> list[dict[str, Any]]:
 
 def table(found: dict[str, list[dict[str, Any]]]) -> str:
     """Return both tables as text."""
-    lines = [f"{f'best arm of {ARMS}, Gaussian':30s}{'ns/step':>9s}{'/ lucb':>9s}{'goal':>6s}"]
-    lines += [f"{r['rule']:30s}{r['ns']:9.1f}{r['ratio']:9.2f}{r['aim']:6.1f}" for r in found["steps"]]
-    lines += ["", f"{'fixed budget 2000, 20 arms':30s}{'runs':>10s}{'seconds':>9s}{'goal':>6s}{'error':>8s}"]
-    for row in found["budgets"]:
-        aim = AIM_BUDGET * row["runs"] / 1_000_000
-        lines.append(f"{row['rule']:30s}{row['runs']:10d}{row['seconds']:9.2f}{aim:6.1f}{row['error']:8.3f}")
-    return "\n".join(lines)
+    steps = "-> {rule} | ns/step -> {ns:.1f} | / lucb -> {ratio:.2f} | goal -> {aim:.1f}"
+    budgets = "-> {rule} | runs -> {runs} | seconds -> {seconds:.2f} | goal -> {aim:.1f} | error -> {error:.3f}"
+    rows = [row | {"aim": AIM_BUDGET * row["runs"] / 1_000_000} for row in found["budgets"]]
+    both = (
+        table_of(found["steps"], f"best arm of {ARMS}, Gaussian {steps}"),
+        table_of(rows, f"fixed budget 2000, 20 arms {budgets}"),
+    )
+    return "\n\n".join(both)

@@ -12,6 +12,7 @@ import numpy as np
 
 import jaxbandit as jb
 from benchmarks import coverage_laws as laws
+from benchmarks.columns import table as table_of
 from jaxbandit.decide.sessions.rewards import Totals
 from jaxbandit.lab.papers.published import predicted_mean
 from jaxbandit.running.results.compare import compare
@@ -179,15 +180,13 @@ def _last(result: Any) -> Ends:
 
 def table(rows: list[dict[str, Any]]) -> str:
     """Return the rows as text."""
-    lines = [
-        f"coverage of 95 % intervals of {RUNS} runs; truth from {TRUTH:,} runs; width as a fraction of the truth",
-        "",
-    ]
-    lines += [f"{'quantity':<34}{'law':<40}{'promised':<16}{'coverage':>9}{'se':>7}{'width':>8}"]
-    for row in rows:
-        share = row["covered"] / row["repetitions"]
-        error = (share * (1 - share) / row["repetitions"]) ** 0.5
-        lines.append(
-            f"{row['quantity']:<34}{row['law']:<40}{row['promise']:<16}{share:9.3f}{error:7.3f}{row['width']:8.2f}"
-        )
-    return "\n".join(lines)
+    shares = [row["covered"] / row["repetitions"] for row in rows]
+    errors = [(share * (1 - share) / row["repetitions"]) ** 0.5 for share, row in zip(shares, rows, strict=True)]
+    text = table_of(
+        [row | {"share": p, "se": error} for row, p, error in zip(rows, shares, errors, strict=True)],
+        "quantity -> {quantity} | law -> {law} | promised -> {promise} | coverage -> {share:.3f} | se -> {se:.3f}"
+        "| width -> {width:.2f}",
+        labels=3,
+    )
+    title = f"coverage of 95 % intervals of {RUNS} runs; truth from {TRUTH:,} runs; width as a fraction of the truth"
+    return f"{title}\n\n{text}"

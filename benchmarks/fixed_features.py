@@ -15,6 +15,7 @@ import numpy as np
 import jaxbandit as jb
 from benchmarks import beside_numpy
 from benchmarks.beside_numpy import Case
+from benchmarks.columns import table as table_of
 from jaxbandit.theory.estimators import fixed_rows, recursive_least_squares
 
 Array = np.ndarray
@@ -113,7 +114,7 @@ def drift(dim: int, rounds: int, x64: bool, num_arms: int = ARMS) -> dict[str, A
         def body(carry: Any, reward: Any) -> Any:
             estimate, known = carry
             due = fixed_rows.due(known, estimate)
-            known = jax.lax.cond(due, lambda: fixed_rows.renewed(known, estimate, rows), lambda: known)
+            known = jax.lax.cond(due, lambda: fixed_rows.renew(known, estimate, rows), lambda: known)
             arm = jnp.argmax(known.means + jnp.sqrt(known.variances)).astype(jnp.int32)
             known = fixed_rows.update(known, estimate, rows, arm, rows[arm], reward)
             return (recursive_least_squares.update(estimate, rows[arm], reward), known), arm
@@ -133,13 +134,12 @@ def drift(dim: int, rounds: int, x64: bool, num_arms: int = ARMS) -> dict[str, A
 
 def table(found: dict[str, list[dict[str, Any]]]) -> str:
     """Return both as text."""
-    lines = [beside_numpy.table("fixed features", found["costs"])]
-    if found["drift"]:
-        lines += ["", f"{'drift, K = 1000':20s}{'precision':>10s}{'rounds':>8s}{'variances':>12s}{'means':>10s}"]
-    for row in found["drift"]:
-        errors = f"{row['variances']:12.1e}{row['means']:10.1e}"
-        lines.append(f"{'d = ' + str(row['dim']):20s}{row['precision']:>10s}{row['rounds']:8d}{errors}")
-    return "\n".join(lines)
+    drift = (
+        "drift, K = 1000 -> d = {dim} | precision -> {precision} | rounds -> {rounds} | variances -> {variances:.1e}"
+        "| means -> {means:.1e}"
+    )
+    parts = [beside_numpy.table("fixed features", found["costs"])]
+    return "\n\n".join([*parts, table_of(found["drift"], drift)] if found["drift"] else parts)
 
 
 def _unit(number: int, dim: int, seed: int) -> Array:

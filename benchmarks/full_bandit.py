@@ -19,6 +19,7 @@ from typing import Any
 import jax
 import numpy as np
 
+from benchmarks.columns import table as table_of
 from jaxbandit.engine.driver.identify import identify_cell
 from jaxbandit.engine.layout.compiled import compile_program, cores
 from jaxbandit.lab.specs.registry import ALGORITHMS, ENVIRONMENTS
@@ -79,27 +80,18 @@ def measure(quick: bool) -> list[dict[str, Any]]:
 def table(rows: list[dict[str, Any]]) -> str:
     """Return the rows as text."""
     played = [row for row in rows if "rule" in row]
-    lines = [
-        f"{'full-bandit top-k':20s}{'runs':>6s}{'seconds':>11s}{'us/eval':>10s}{'compile s':>11s}{'NumPy us':>12s}"
-    ]
-    lines += [
-        f"{row['dataset'] + ', ' + row['rule']:20s}{row['runs']:6d}{row['seconds']:11.2f}{row['us_per_look']:10.1f}"
-        f"{row['compile_seconds']:11.2f}{row['numpy_us']:12.0f}"
-        for row in played
-    ]
-    lines += [f"{'total':26s}{sum(row['seconds'] for row in played):11.2f}", ""]
-    lines += [
-        f"{'full-bandit check':20s}{'runs':>6s}{'us/check':>11s}{'peeling':>10s}{'compile s':>11s}"
-        f"{'NumPy loop':>12s}{'faster':>8s}{'NumPy lean':>12s}{'faster':>8s}"
-    ]
-    lines += [
-        f"n = {row['num_arms']:4d}, k = {row['k']:2d}{'':4s}{row['runs']:6d}{row['us_per_check']:11.1f}"
-        f"{row['us_per_peeling']:10.1f}{row['compile_seconds']:11.2f}{row['numpy_us']:12.0f}"
-        f"{row['times_faster']:7.1f}x{row['numpy_lean_us']:12.0f}{row['times_faster_lean']:7.1f}x"
-        for row in rows
-        if "rule" not in row
-    ]
-    return "\n".join(lines)
+    rounds = table_of(
+        played,
+        "full-bandit top-k -> {dataset}, {rule} | runs -> {runs} | seconds -> {seconds:.2f}"
+        "| us/eval -> {us_per_look:.1f} | compile s -> {compile_seconds:.2f} | NumPy us -> {numpy_us:.0f}",
+    )
+    checks = table_of(
+        [row for row in rows if "rule" not in row],
+        "full-bandit check -> n = {num_arms:4d}, k = {k:2d} | runs -> {runs} | us/check -> {us_per_check:.1f}"
+        "| peeling -> {us_per_peeling:.1f} | compile s -> {compile_seconds:.2f} | NumPy loop -> {numpy_us:.0f}"
+        "| faster -> {times_faster:.1f}x | NumPy lean -> {numpy_lean_us:.0f} | faster -> {times_faster_lean:.1f}x",
+    )
+    return f"{rounds}\ntotal: {sum(row['seconds'] for row in played):.2f} seconds\n\n{checks}"
 
 
 def _played(quick: bool) -> list[dict[str, Any]]:

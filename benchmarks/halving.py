@@ -17,6 +17,7 @@ import jax.numpy as jnp
 import numpy as np
 
 import jaxbandit as jb
+from benchmarks.columns import table as table_of
 from jaxbandit.decide.tuning import trainings
 from jaxbandit.theory import intervals
 
@@ -113,7 +114,7 @@ Search = Callable[[int, int], tuple[dict[str, float], int]]  # (seed, steps allo
 
 def hyperband(seed: int, budget: int) -> tuple[Any, int]:
     found = jb.hyperband(trainee(), sample, max_steps=MOST, eta=ETA, seed=seed)
-    return found.config, steps_of(found)
+    return found.best_config, steps_of(found)
 
 
 def halving(seed: int, budget: int) -> tuple[Any, int]:
@@ -125,14 +126,14 @@ def halving(seed: int, budget: int) -> tuple[Any, int]:
     n = max(n for n in range(1, budget) if cost(n) <= budget)
     configs = sample(jax.random.key(seed), n)
     found = jb.successive_halving(trainee(), configs, min_steps=1, max_steps=MOST, eta=ETA, seed=seed)
-    return found.config, steps_of(found)
+    return found.best_config, steps_of(found)
 
 
 def random_search(seed: int, budget: int) -> tuple[Any, int]:
     """Search by as many complete trainings as the budget allows; the best on the images to choose by."""
     configs = sample(jax.random.key(seed), budget // MOST)
     found = jb.successive_halving(trainee(), configs, min_steps=MOST, max_steps=MOST, seed=seed)
-    return found.config, steps_of(found)
+    return found.best_config, steps_of(found)
 
 
 def optuna_search(seed: int, budget: int, sampler: str = "random") -> tuple[Any, int]:
@@ -228,12 +229,10 @@ def measure(quick: bool) -> list[dict[str, Any]]:
 
 def table(rows: list[dict[str, Any]]) -> str:
     """Return the rows as text."""
-    title = f"digits, {rows[0]['repetitions']} repetitions"
-    head = f"{title:28s}{'accuracy':>10s}{'95 % interval':>20s}"
-    lines = [f"{head}{'worst':>8s}{'minus hyperband':>16s}{'95 % interval':>20s}{'steps':>14s}{'CPU s':>8s}"]
-    for row in rows:
-        (value, low, high), (other, down, up) = row["accuracy"], row["beside"]
-        spent = f"{row['steps'][0]}-{row['steps'][1]}"
-        text = f"{row['search']:28s}{value:10.4f}{f'[{low:.4f}, {high:.4f}]':>20s}{row['least']:8.4f}"
-        lines.append(f"{text}{other:16.4f}{f'[{down:.4f}, {up:.4f}]':>20s}{spent:>14s}{row['seconds']:8.2f}")
-    return "\n".join(lines)
+    return table_of(
+        rows,
+        f"digits, {rows[0]['repetitions']} repetitions -> {{search}} | accuracy -> {{accuracy[0]:.4f}}"
+        "| 95 % interval -> [{accuracy[1]:.4f}, {accuracy[2]:.4f}] | worst -> {least:.4f}"
+        "| minus hyperband -> {beside[0]:.4f} | 95 % interval -> [{beside[1]:.4f}, {beside[2]:.4f}]"
+        "| steps -> {steps[0]}-{steps[1]} | CPU s -> {seconds:.2f}",
+    )

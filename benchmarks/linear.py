@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.columns import table as table_of
 from jaxbandit.engine.driver.simulate import simulate_cell
 from jaxbandit.lab.specs.registry import ALGORITHMS, ENVIRONMENTS
 
@@ -69,15 +70,12 @@ def measure_case(name: str, problem: Problem, runs: int, rounds: int) -> dict[st
 
 def table(rows: list[dict[str, Any]]) -> str:
     """Return the rows as text."""
-    head = f"{'linear contextual':38s}{'runs':>8s}{'rounds':>8s}{'lin_ucb s':>11s}{'ns':>8s}{'oam s':>9s}{'ns':>9s}"
-    lines = [f"{head}{'ratio':>8s}{'compile s':>13s}"]
-    for row in rows:
-        compiled = f"{row['lin_ucb_compile_seconds']:.1f} + {row['oam_compile_seconds']:.1f}"
-        lines.append(
-            f"{row['case']:38s}{row['runs']:8d}{row['rounds']:8d}{row['lin_ucb_seconds']:11.2f}{row['lin_ucb_ns']:8.1f}"
-            f"{row['oam_seconds']:9.2f}{row['oam_ns']:9.1f}{row['times_lin_ucb']:8.2f}{compiled:>13s}"
-        )
-    return "\n".join(lines)
+    return table_of(
+        rows,
+        "linear contextual -> {case} | runs -> {runs} | rounds -> {rounds} | lin_ucb s -> {lin_ucb_seconds:.2f}"
+        "| ns -> {lin_ucb_ns:.1f} | oam s -> {oam_seconds:.2f} | ns -> {oam_ns:.1f} | ratio -> {times_lin_ucb:.2f}"
+        "| compile s -> {lin_ucb_compile_seconds:.1f} + {oam_compile_seconds:.1f}",
+    )
 
 
 def _player(kind: str, problem: Problem, runs: int, rounds: int) -> Callable[[], tuple[float, float]]:

@@ -16,6 +16,7 @@ import jax
 import numpy as np
 
 import jaxbandit as jb
+from benchmarks.arguments import ARGUMENTS, UNKNOWN
 from jaxbandit.engine.driver.identify import identify_cell
 from jaxbandit.engine.driver.lane_loop import LaneLoop
 from jaxbandit.engine.driver.simulate import simulate_cell
@@ -29,24 +30,12 @@ RUNS, REPEATS, SECONDS = 64, 3, 2.0  # SECONDS: of 64 runs, about, so that begin
 ARMS, DIM, POINTS = 1000, 20, 100
 TRIAL = 3e7  # operations of a run of a first trial
 GOAL = 8.0  # shares that one run of a heavy program may cost
-OWN: dict[str, dict[str, Any]] = {  # arguments of one algorithm alone
-    "kim_nelson": {"epsilon": 0.1},
-    "fixed_arm": {"arm": 7},
-    "etc": {"pulls": 50},
-    "etc_gap": {"gap": 0.1, "sigma": 0.5},
-    "etc_sprt": {"gap": 0.1, "sigma": 0.5},
-    "etc_bai": {"sigma": 0.5},
-    "epsilon_decreasing": {"d": 0.1},
-    "ada_ucb": {"sigma": 0.5},
-    "oc_ucb": {"sigma": 0.5},
-    "robust_ucb": {"moment": 0.25, "estimator": "median of means"},
-    "swa": {"window": 151},
+OWN = ARGUMENTS | {  # arguments of one algorithm alone
     "batched_elimination": {"num_arms": 100},
     "budgeted_race": {"epsilon": 0.0},
     "escb": {"num_arms": 30},
     "ucb_e": {"a": 2.0},
 }
-UNKNOWN = ("Gaussian, variances unknown", "any law; the best p-quantile is found")
 TWO_ARMS = ("etc_gap", "etc_sprt", "etc_bai")
 
 

@@ -142,6 +142,6 @@ def search(x: np.ndarray, y: np.ndarray, seed: int) -> tuple:
 
     space = {name: jb.space.loguniform(values[0], values[-1]) for name, values in worlds.GRID.items()}
     found = jb.search(train, space, "tpe", seed=seed, budget=100, execution=jb.Execution(progress=False))
-    SVC(**found.config).fit(x, y)  # as the others do in the end
-    known = "" if found.certificate is None else found.certificate.known
-    return found.config, float(found.table["mean"][found.index]), 100, known
+    SVC(**found.best_config).fit(x, y)  # as the others do in the end
+    known = found.certificate.known
+    return found.best_config, float(found.table["mean"][found.index]), 100, known

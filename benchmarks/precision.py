@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import jaxbandit as jb
+from benchmarks.columns import table as table_of
 from jaxbandit.lab.specs.registry import ALGORITHMS
 
 RUNS = 16
@@ -107,13 +108,12 @@ def measure(quick: bool) -> list[dict[str, Any]]:
 
 def table(rows: list[dict[str, Any]]) -> str:
     """Return the rows as text, by instance."""
-    lines = [f"{'instance':12s} {'rule':28s}{'rounds':>12s}{'float32':>12s}{'float64':>12s}{'apart, s.e.':>13s}"]
-    for row in sorted(rows, key=lambda row: (row["instance"], row["rule"])):
-        lines.append(
-            f"{row['instance']:12s} {row['rule']:28s}{row['rounds']:12,d}{row['float32']:12.2f}{row['float64']:12.2f}"
-            f"{row['standard_errors']:13.1f}"
-        )
-    return "\n".join(lines)
+    return table_of(
+        sorted(rows, key=lambda row: (row["instance"], row["rule"])),
+        "instance -> {instance} | rule -> {rule} | rounds -> {rounds:,} | float32 -> {float32:.2f}"
+        "| float64 -> {float64:.2f} | apart, s.e. -> {standard_errors:.1f}",
+        labels=2,
+    )
 
 
 def _is_for_gaussian(name: str) -> bool:

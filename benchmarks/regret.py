@@ -4,12 +4,14 @@ Compile time is reported separately. A figure is the median of several repeats, 
 measured one right after the other, so that it holds if the speed of the machine drifts.
 """
 
+import itertools
 import statistics
 import sys
 from typing import Any
 
 import numpy as np
 
+from benchmarks.columns import table as table_of
 from benchmarks.yardstick import Yardstick, numpy_seconds
 from jaxbandit.engine.driver.simulate import simulate_cell
 from jaxbandit.engine.layout.compiled import cores
@@ -36,23 +38,18 @@ def measure(quick: bool) -> list[dict[str, Any]]:
 
 def table(rows: list[dict[str, Any]]) -> str:
     """Return the rows as text."""
-    lines, size = [], None
-    for row in rows:
-        if size != (row["arms"], row["runs"]):
-            size = (row["arms"], row["runs"])
-            lines += ["", f"{row['arms']} arms, {row['runs']} runs"][not lines :]
-            beside = []
-            if "c_loop_ns" in row:
-                beside.append(f"C loop {row['c_loop_ns']:.2f} ns (ucb1 takes {row['times_c_loop']:.2f} times that)")
-            if "numpy_ns" in row:
-                beside.append(f"NumPy loop {row['numpy_ns']:.1f} ns")
-            lines.append("references for ucb1, per run-step: " + "; ".join(beside))
-            lines.append(f"{'algorithm':18s}{'ns/run-step':>12s}{'ns/arm-round':>14s}{'x ucb1':>8s}{'compile s':>11s}")
-        lines.append(
-            f"{row['algorithm']:18s}{row['ns_per_run_step']:12.2f}{row['ns_per_arm_round']:14.3f}"
-            f"{row['times_ucb1']:8.2f}{row['compile_seconds']:11.2f}"
-        )
-    return "\n".join(lines)
+    columns = (
+        "algorithm -> {algorithm} | ns/run-step -> {ns_per_run_step:.2f} | ns/arm-round -> {ns_per_arm_round:.3f}"
+        "| x ucb1 -> {times_ucb1:.2f} | compile s -> {compile_seconds:.2f}"
+    )
+    parts = []
+    for (arms, runs), some in itertools.groupby(rows, key=lambda row: (row["arms"], row["runs"])):
+        first, *others = some
+        beside = ["C loop {c_loop_ns:.2f} ns (ucb1 takes {times_c_loop:.2f} times that)"] * ("c_loop_ns" in first)
+        beside += ["NumPy loop {numpy_ns:.1f} ns"] * ("numpy_ns" in first)
+        references = f"references for ucb1, per run-step: {'; '.join(beside)}".format_map(first)
+        parts.append(f"{arms} arms, {runs} runs\n{references}\n{table_of([first, *others], columns)}")
+    return "\n\n".join(parts)
 
 
 def _algorithms(only: str) -> dict[str, tuple[str, dict[str, Any]]]:

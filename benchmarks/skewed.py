@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from jaxbandit.decide.variants.bounds import Sides, contrast, mean_interval
+from jaxbandit.decide.variants.bounds import contrast, mean_interval
 from jaxbandit.decide.variants.outcomes import Kind
 
 Law = Callable[[np.random.Generator, int], np.ndarray]
@@ -70,8 +70,9 @@ def of_world(world: World, logs: int, intervals: int) -> dict[str, Any]:
         samples = world.one(rng, PAIRS), world.other(rng, PAIRS)
         if seed < logs:
             one, other = (y[:, None] for y in samples)
-            sides = Sides((one, other), (one, other))
-            bounds = contrast(sides, NUMBERS, DELTA / 2, ("A", "B"))  # for the decision and for the interval
+            bounds = contrast(
+                (one, other), (one, other), NUMBERS, DELTA / 2, ("A", "B")
+            )  # for the decision and for the interval
             better, worse = bool((bounds.path[:, 2] > 0).any()), bool((bounds.path[:, 3] < 0).any())
             found["wrong"] += worse or (equal and better)
             found["right"] += better and not equal

@@ -14,6 +14,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from benchmarks.columns import table as table_of
 from jaxbandit.engine.driver.identify import identify_cell
 from jaxbandit.engine.rounds.rollout import run_key, run_until_stop
 from jaxbandit.lab.specs.registry import ALGORITHMS, ENVIRONMENTS
@@ -141,15 +142,11 @@ def measure_case(case: Case) -> dict[str, Any]:
 
 def table(rows: list[dict[str, Any]]) -> str:
     """Return the rows as text."""
-    lines = [f"{'runs that stop':38s}{'ns/step':>9s}{'lanes busy':>12s}{'while_loop':>12s}{'faster':>8s}{'NumPy':>10s}"]
-    for row in rows:
-        loop, times, numpy = (row.get(k) for k in ("while_loop_ns", "times_faster", "numpy_ns"))
-        lines.append(
-            f"{row['case']:38s}{row['ns_per_run_step']:9.1f}{100 * row['lane_utilization']:11.1f}%"
-            + (f"{loop:12.1f}{times:7.1f}x" if loop is not None else " " * 20)
-            + (f"{numpy:10.0f}" if numpy is not None else "")
-        )
-    return "\n".join(lines)
+    return table_of(
+        rows,
+        "runs that stop -> {case} | ns/step -> {ns_per_run_step:.1f} | lanes busy -> {lane_utilization:.1%}"
+        "| while_loop -> {while_loop_ns:.1f} | faster -> {times_faster:.1f}x | NumPy -> {numpy_ns:.0f}",
+    )
 
 
 def vmapped_loop(case: Case) -> Callable[[], Array]:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 import jaxbandit as jb
+from benchmarks.columns import table as table_of
 
 VALUES, QUICK_VALUES = 10_000, 20
 HORIZON, MEANS = 1_000, (0.9, *[0.8] * 8)
@@ -31,11 +32,12 @@ def measure(quick: bool) -> Found:
 
 def table(rows: Found) -> str:
     """Return the rows as text."""
-    lines = [f"{'ms a value':18s}{'values':>8s}{'wall':>8s}{'CPU':>8s}{'seconds in all':>16s}"]
-    for row in rows:
-        wall, cpu = (1e3 * row[name] / row["values"] for name in ("seconds", "cpu"))
-        lines.append(f"{row['what']:18s}{row['values']:8,d}{wall:8.2f}{cpu:8.2f}{row['seconds']:16.1f}")
-    return "\n".join(lines)
+    each = [row | {f"{name}_ms": 1e3 * row[name] / row["values"] for name in ("seconds", "cpu")} for row in rows]
+    return table_of(
+        each,
+        "ms a value -> {what} | values -> {values:,} | wall -> {seconds_ms:.2f} | CPU -> {cpu_ms:.2f}"
+        "| seconds in all -> {seconds:.1f}",
+    )
 
 
 def _instance(means: Any) -> Any:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import jaxbandit as jb
+from benchmarks.columns import table as table_of
 from jaxbandit.theory.intervals import student_of
 
 K, EPSILON = 10, 0.5
@@ -89,9 +90,9 @@ def draw(results: list[Any], path: Path) -> None:
 
 def table(rows: list[dict[str, Any]]) -> str:
     """Return the rows as text."""
-    lines = [f"{'set':<10}{'rule':<24}{'teams queried':>14}{'95 % interval':>30}{'/ clucb':>12}{'wrong':>8}"]
-    for row in rows:
-        interval = f"[{row['low']:,.0f}, {row['high']:,.0f}]"
-        head = f"{row['set']:<10}{row['rule']:<24}{row['samples']:>14,.0f}"
-        lines.append(f"{head}{interval:>30}{row['times']:>12,.0f}{row['wrong']:>8.2f}")
-    return "\n".join(lines)
+    return table_of(
+        rows,
+        "set -> {set} | rule -> {rule} | teams queried -> {samples:,.0f} | 95 % interval -> [{low:,.0f}, {high:,.0f}]"
+        "| / clucb -> {times:,.0f} | wrong -> {wrong:.2f}",
+        labels=2,
+    )

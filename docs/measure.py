@@ -19,6 +19,7 @@ sys.path.insert(0, str(ROOT))
 import numpy as np  # noqa: E402
 
 import jaxbandit as jb  # noqa: E402
+from benchmarks.arguments import ARGUMENTS, UNKNOWN  # noqa: E402
 from jaxbandit.lab.specs.registry import ALGORITHMS  # noqa: E402
 
 FILE = Path(__file__).with_name("measured.toml")
@@ -171,20 +172,6 @@ INSTANCES = {
         2_000,
     ),
 }
-OWN = {  # arguments of one algorithm alone
-    "kim_nelson": {"epsilon": 0.1},
-    "fixed_arm": {"arm": 7},
-    "etc": {"pulls": 50},
-    "etc_gap": {"gap": 0.1, "sigma": 0.5},
-    "etc_sprt": {"gap": 0.1, "sigma": 0.5},
-    "etc_bai": {"sigma": 0.5},
-    "epsilon_decreasing": {"d": 0.1},
-    "ada_ucb": {"sigma": 0.5},
-    "oc_ucb": {"sigma": 0.5},
-    "robust_ucb": {"moment": 0.25, "estimator": "median of means"},
-    "swa": {"window": 151},
-}
-UNKNOWN = ("Gaussian, variances unknown", "any law; the best p-quantile is found")
 
 
 def instance_of(name: str) -> str:
@@ -209,7 +196,7 @@ def measured(name: str) -> dict[str, Any]:
     entry, key = ALGORITHMS[name], instance_of(name)
     instance, question = INSTANCES[key], entry.question
     given = {parameter: instance.told[parameter] for parameter in entry.parameters() if parameter in instance.told}
-    given |= OWN.get(name, {})
+    given |= ARGUMENTS.get(name, {})
     factory, environment = functools.partial(entry.factory(), **given), instance.make()
     if question == "regret":
         metrics = None if instance.best is None else {"reward": jb.metrics.reward}

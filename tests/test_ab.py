@@ -9,7 +9,7 @@ from scipy.special import betaln, xlogy
 
 import jaxbandit as jb
 from jaxbandit.decide.variants import stages as staging
-from jaxbandit.decide.variants.bounds import Sides, contrast, mean_interval
+from jaxbandit.decide.variants.bounds import contrast, mean_interval
 from jaxbandit.decide.variants.outcomes import Kind
 from jaxbandit.theory.comparisons import looks
 from jaxbandit.theory.comparisons.betting import mixture_upper
@@ -73,7 +73,7 @@ def test_looks_do_not_depend_on_the_length_but_for_the_last():
 def last(d, kind, alpha):
     """The upper bound of the mean of differences, as the outcomes of one variant against zeros."""
     one, other = d[:, None], np.zeros((len(d), 1))
-    return contrast(Sides((one, other), (one, other)), kind, alpha, ("B", "A"), history=False).high
+    return contrast((one, other), (one, other), kind, alpha, ("B", "A"), history=False).high
 
 
 def test_numbers_in_a_range_do_not_depend_on_its_unit():
@@ -108,6 +108,8 @@ def test_a_clear_case_by_hand():
     assert (a.visitors, a.open, a.mean, b.mean, b.pairs) == (120, 0, 0, 1, 120)
     high = 1 - math.exp((betaln(0.5, 120.5) - math.log(math.pi) + math.log(0.025)) / 120)  # delta/V each
     assert (a.low, a.high) == (0, pytest.approx(high)) and (b.low, b.high) == (pytest.approx(1 - high), 1)
+    wide = jb.ab(log, control="A", goal=jb.Goal(delta=0.5)).variants[0].high
+    assert wide == pytest.approx(1 - math.exp((betaln(0.5, 120.5) - math.log(math.pi) + math.log(0.25)) / 120))
     assert (b.difference, b.difference_high) == (1, pytest.approx(1, abs=1e-9))
     assert b.difference_low == pytest.approx(-mixture_upper(-np.ones(120), 0.025), abs=1e-4)
     assert a.excluded and not b.excluded and b.costs_at_most == 0

@@ -228,6 +228,8 @@ def test_rows_of_a_unit_become_one():
     holes = {**log, "outcome": [1, 0, 2, 5, 3, 7, math.nan, 1], "user": list("abcdaxyx")}
     by_any = jb.ab(holes, control="A", columns={"unit": "user"}, of_unit="any").variants
     assert by_any[0].open == 1 and by_any[0].mean == pytest.approx(2 / 3)
+    refunds = {**holes, "outcome": [1, 0, -2, 5, 3, 7, 0, 1]}  # c's is not 0, and y's is
+    assert jb.ab(refunds, control="A", columns={"unit": "user"}, of_unit="any").variants[0].mean == pytest.approx(2 / 3)
 
 
 def test_repeated_rows_are_remarked_on():

@@ -53,7 +53,7 @@ def test_sums_of_losses_in_float32_are_those_of_float64_after_ten_million_rounds
     @jax.jit
     def end(steps):
         losses = loss_sums.LossSums(jnp.full(3, start), jnp.zeros(3))
-        return jax.lax.fori_loop(0, rounds, lambda _, total: loss_sums.added(total, steps), losses)
+        return jax.lax.fori_loop(0, rounds, lambda _, total: loss_sums.add(total, steps), losses)
 
     found = end(jnp.asarray(steps, jnp.float32))
     assert found.sums.dtype == np.float32

@@ -3,16 +3,14 @@
 Rewards of arm a in round t come from frac(t sqrt q_a), the random numbers of a rule from other square roots.
 """
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
+from player import play
 from scipy import special
 from tiers import a_few
 
 import jaxbandit as jb
 from jaxbandit.algorithms.regret.besa import BesaNoise
-from jaxbandit.base.contract import action_of
 
 pytestmark = pytest.mark.quickly_compiled
 MEANS, T = np.array([0.3, 0.5, 0.4, 0.6]), 40
@@ -126,22 +124,7 @@ ARMS = {
 }
 
 
-def played(rule, rewards, noise):
-    """The arms of 40 rounds; the random numbers of the rounds replace those of the rule."""
-
-    def one(state, given):
-        row, drawn = given
-        choice = rule.select(drawn, state, None)
-        arm = action_of(choice)
-        return rule.update(state, None, choice, row[arm]), arm
-
-    with jax.enable_x64(True):
-        start = rule.init(jax.random.key(0))
-        given = jnp.asarray(rewards), jax.tree.map(jnp.asarray, noise)
-        return "".join(map(str, np.asarray(jax.jit(lambda s, g: jax.lax.scan(one, s, g)[1])(start, given))))
-
-
 @pytest.mark.parametrize("name", a_few(RULES, 8))
 def test_the_first_arms_are_those_of_independent_programs(name):
     rule, world, noise = RULES[name]
-    assert played(rule, REWARDS[world], noise) == ARMS[name]
+    assert "".join(map(str, play(lambda: rule, REWARDS[world], noise=noise).actions)) == ARMS[name]

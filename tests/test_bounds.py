@@ -1,5 +1,7 @@
 """Regret bounds against closed forms, hand-worked numbers and an independent quadrature."""
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 from scipy import integrate, optimize, special, stats
@@ -16,6 +18,7 @@ from jaxbandit.theory.bounds.regret import (
     regret_lower_bound,
     table_regret_constant,
 )
+from jaxbandit.theory.solvers.families import family
 
 
 def close(got, expected, rtol=1e-12, atol=0.0):
@@ -28,6 +31,23 @@ def test_bernoulli_kl_by_hand():
     assert close(bernoulli_kl(0.25, 0.5), 0.75 * np.log(3) - np.log(2), rtol=1e-14)
     assert close(bernoulli_kl(0.0, 0.75), np.log(4), rtol=1e-15)
     assert close(bernoulli_kl(1.0, 0.75), np.log(4 / 3), rtol=1e-15)
+
+
+CONSTANTS = {
+    "bernoulli": bernoulli_regret_constant,
+    "gaussian": gaussian_regret_constant,
+    "poisson": poisson_regret_constant,
+    "exponential": exponential_regret_constant,
+}
+
+
+@pytest.mark.parametrize("name", CONSTANTS)
+def test_divergences_of_bounds_are_those_of_the_rules(name):
+    """Bounds are NumPy, because a figure compiles nothing; the rules' divergences are JAX, and cancel less."""
+    means = np.array([0.9, 0.2, 0.35, 0.899])
+    with jax.enable_x64(True):
+        divergences = np.asarray(family(name).kl(jnp.asarray(means[1:]), jnp.full(3, means[0])))
+    assert close(CONSTANTS[name](means), np.sum((means[0] - means[1:]) / divergences), rtol=1e-9)
 
 
 def test_bernoulli_kl_edges():

@@ -11,6 +11,7 @@ import time
 from pathlib import Path
 
 import pytest
+from small_experiment import TEXT
 
 ROOT = Path(__file__).parent.parent
 sys.path.insert(0, str(ROOT))
@@ -18,20 +19,6 @@ sys.path.insert(0, str(ROOT))
 from benchmarks import cluster  # noqa: E402
 
 pytestmark = [pytest.mark.slow, pytest.mark.quickly_compiled]
-# In place of the embedded experiment of the page, whose cells are many.
-SMALL = """
-name = "small"
-kind = "simulate"
-runs = 64
-horizon = 50
-[[instance]]
-type = "bernoulli"
-means = [0.2, 0.5, 0.4]
-[[algorithm]]
-type = "ucb1"
-[[algorithm]]
-type = "epsilon_greedy"
-"""
 DOCS = (ROOT / "docs" / "cluster.md").read_text(encoding="utf-8")
 HOST = """
 import sys
@@ -67,7 +54,7 @@ def shell(tmp_path, monkeypatch):
 
 
 def test_every_command_of_the_page_leaves_the_same_bytes(shell, tmp_path):
-    (tmp_path / "small.toml").write_text(SMALL, encoding="utf-8")
+    (tmp_path / "small.toml").write_text(TEXT, encoding="utf-8")  # in place of the page's, whose cells are many
     for kind, block in re.findall(r"^```(sh|python)\n(.*?)^```", DOCS, re.M | re.S):
         lines = block.splitlines() if kind == "sh" else [f"{shlex.quote(sys.executable)} script.py"]
         if kind == "python":

@@ -361,17 +361,19 @@ def test_recommended_has_the_largest_mean_of_those_with_the_most_scores():
     comparison = Claimed(bounds)
     everyone = np.ones(5, bool)
     counts, means = np.array([3, 9, 9, 9, 1]), np.array([0.9, 0.5, 0.7, 0.7, 1.0])
-    assert achieved.recommended(comparison, counts, means, everyone) == 2  # the lower of two equal ones
-    assert achieved.recommended(comparison, np.array([3, 9, 8, 8, 7]), means, everyone) == 2  # the last round was cut
+    assert achieved.recommendation(comparison, counts, means, everyone) == 2  # the lower of two equal ones
+    assert (
+        achieved.recommendation(comparison, np.array([3, 9, 8, 8, 7]), means, everyone) == 2
+    )  # the last round was cut
     # A round that the budget has cut: arm 1 has had its turn, and is not better for it. Two scores fewer are a round.
     cut, better = np.array([3, 9, 8, 7, 1]), np.array([0.9, 0.5, 0.7, 0.8, 1.0])
-    assert achieved.recommended(comparison, cut, better, everyone) == 2
+    assert achieved.recommendation(comparison, cut, better, everyone) == 2
     bounds[2, 3] = -0.1
-    assert achieved.recommended(Claimed(bounds), counts, means, everyone) == 3
-    assert achieved.recommended(Claimed(bounds), counts, means, np.array([1, 0, 1, 0, 1], bool)) == 0
+    assert achieved.recommendation(Claimed(bounds), counts, means, everyone) == 3
+    assert achieved.recommendation(Claimed(bounds), counts, means, np.array([1, 0, 1, 0, 1], bool)) == 0
     bounds[:, 0] = bounds[0, :] = -0.1  # all are excluded: bounds were wrong, and something has to be recommended
-    assert achieved.recommended(Claimed(bounds), counts, means, everyone) == 2
-    assert achieved.recommended(comparison, np.zeros(5, int), np.full(5, NAN), everyone) == 0
+    assert achieved.recommendation(Claimed(bounds), counts, means, everyone) == 2
+    assert achieved.recommendation(comparison, np.zeros(5, int), np.full(5, NAN), everyone) == 0
 
 
 def test_no_bound_needs_a_chain_and_one_excluded_arm_may_exclude_another():

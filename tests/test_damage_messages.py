@@ -21,8 +21,8 @@ TRAINEE = jb.Trainee(
 def _saved(place):
     session = jb.session(RULE)
     session, pulls = jb.ask(session)
-    jb.save_session(place / "s.npz", jb.tell(session, pulls.id, np.arange(len(pulls.id)) / 8))
-    return lambda: jb.load_session(place / "s.npz", RULE)
+    jb.save_session(place / "s.session", jb.tell(session, pulls.id, np.arange(len(pulls.id)) / 8))
+    return lambda: jb.load_session(place / "s.session", RULE)
 
 
 def _directory(place):
@@ -60,7 +60,7 @@ def _halved(place):
 
 
 MEASURED = {
-    "session in a file": (_saved, "s.npz"),
+    "session in a file": (_saved, "s.session"),
     "session": (_directory, "session.json"),
     "log of a session": (_directory, "log.jsonl"),
     "search": (_searched, "scores.json"),

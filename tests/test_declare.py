@@ -199,7 +199,7 @@ def test_a_package_is_played_from_toml(own, capsys):
 @pytest.mark.slow
 @pytest.mark.quickly_compiled
 def test_a_package_passes_the_conformance_kit_with_what_it_declares(own):
-    made = {entry.attribute: entry for entry in references.declared(own)}
+    made = {entry.attribute: entry for entry in references.declarations(own)}
     assert jb.check_algorithm(made["steady"].factory(), (1, 3)).traced == ("scale",)
     assert jb.check_algorithm(made["patient"].factory(), 3).traced == ("delta",)
     assert [jb.check_environment(made["spread"].build(given)) for given in made["spread"].settings]

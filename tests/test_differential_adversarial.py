@@ -3,30 +3,15 @@
 import functools
 import math
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
+from player import play
 from reference import adversarial as reference
 
 import jaxbandit as jb
 
 NUM_ARMS, ROUNDS = 4, 300
 pytestmark = pytest.mark.quickly_compiled
-
-
-@functools.partial(jax.jit, static_argnums=0)
-def run(rule, losses, keys, hyper):
-    algorithm = rule(NUM_ARMS, **hyper)
-
-    def body(state, step):
-        noise, row = step
-        choice = algorithm.select(noise, state, None)
-        return algorithm.update(state, None, choice, 1 - row[choice.action]), choice.action
-
-    noise = jax.vmap(algorithm.noise)(keys[1:])
-    state, actions = jax.lax.scan(body, algorithm.init(keys[0]), (noise, losses))
-    return actions, noise, algorithm.pulls(state), algorithm.recommend(state)
 
 
 def losses_of(seed):
@@ -87,13 +72,13 @@ LEADERS = {
 def played(rule, seed, hyper):
     """Ours, checked for what a run leaves."""
     losses = losses_of(seed)
-    with jax.enable_x64(True):
-        keys = jax.random.split(jax.random.key(seed, impl="threefry4x32"), ROUNDS + 1)
-        actions, uniforms, pulls, recommended = jax.device_get(run(rule, jnp.asarray(losses), keys, hyper))
-    np.testing.assert_array_equal(pulls, np.bincount(actions, minlength=NUM_ARMS))
+    make = functools.partial(rule, NUM_ARMS)
+    found = play(make, 1 - losses, seed, **hyper)
+    pulls, recommended = make(**hyper).pulls(found.last), found.recommended[-1]
+    np.testing.assert_array_equal(pulls, np.bincount(found.actions, minlength=NUM_ARMS))
     assert pulls.min() >= 5  # the stream says something about every arm
     assert 0 <= recommended < NUM_ARMS
-    return losses, actions, uniforms
+    return losses, found.actions, found.noise
 
 
 @pytest.mark.parametrize("name", LEADERS)

@@ -7,14 +7,14 @@ rewards are moved by up to a thousandth. Constant rewards tie exactly and are co
 
 import importlib
 import inspect
-from functools import cache
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
+from player import made, play
 from tiers import a_few
 
+import jaxbandit as jb
 from jaxbandit.algorithms import epsilon_greedy
 
 pytestmark = pytest.mark.quickly_compiled
@@ -41,31 +41,10 @@ def rewards_of(law, num_arms=NUM_ARMS):
     return (rng.random(shape) < means).astype(float)
 
 
-@cache
-def player(name, num_arms, static):
-    """Ours: (rewards[seeds, rounds, num_arms], keys, traced) -> actions, noise; compiled once a setting's statics."""
-    factory = getattr(importlib.import_module(f"jaxbandit.algorithms.regret.{name}"), name)
-
-    def play(rewards, key, traced):
-        algorithm = factory(num_arms, **dict(static), **traced)
-
-        def body(state, step):
-            noise, row = step
-            action = algorithm.select(noise, state, None)
-            return algorithm.update(state, None, action, row[action]), action
-
-        noise = jax.vmap(algorithm.noise)(jax.random.split(key, ROUNDS))
-        _, actions = jax.lax.scan(body, algorithm.init(key), (noise, rewards))
-        return actions, noise
-
-    return jax.jit(jax.vmap(play, in_axes=(0, 0, None)))
-
-
 def ours(name, setting, rewards):
-    static = tuple((k, v) for k, v in setting.items() if isinstance(v, int))
-    traced = {k: jnp.asarray(v) for k, v in setting.items() if isinstance(v, float)}
-    keys = jax.random.split(jax.random.key(3), rewards.shape[0])
-    return jax.device_get(player(name, rewards.shape[2], static)(jnp.asarray(rewards), keys, traced))
+    static = {k: v for k, v in setting.items() if isinstance(v, int)}
+    traced = {k: v for k, v in setting.items() if isinstance(v, float)}
+    return play(made(getattr(jb.algorithms, name), rewards.shape[2], **static), rewards, **traced)
 
 
 def check(name, setting, law, num_arms=NUM_ARMS):
@@ -73,8 +52,7 @@ def check(name, setting, law, num_arms=NUM_ARMS):
     if name == "dmed" and "bernoulli" in law:
         rewards = 0.999 * rewards + 0.001 * np.random.default_rng(1).random(rewards.shape)
     reference = importlib.import_module(f"reference.{name}").play
-    with jax.enable_x64(True):
-        actions, noise = ours(name, setting, rewards)
+    actions, _, _, noise, *_ = ours(name, setting, rewards)
     tolerant = "bernoulli" in law and "ties" in inspect.signature(reference).parameters
     for seed in range(rewards.shape[0]):
         ties = {"ties": actions[seed]} if tolerant else {}

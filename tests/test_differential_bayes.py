@@ -6,6 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from player import play
 from reference import bayes_ucb as reference_bayes_ucb
 from reference import thompson as reference_thompson
 
@@ -16,25 +17,7 @@ from jaxbandit.engine.driver.simulate import simulate_cell
 from jaxbandit.environments.stationary.bernoulli import bernoulli
 
 NUM_ARMS, ROUNDS = 3, 300
-
-
-@functools.partial(jax.jit, static_argnums=0)
-def run(factory, rewards, keys, hyper):
-    """The first key is init's. Keys split here would be a chain of Threefry, which XLA's CPU compiler unrolls."""
-    algorithm = factory(NUM_ARMS, **hyper)
-
-    def body(state, step):
-        noise, row = step
-        selected = algorithm.select(noise, state, None)
-        action = action_of(selected)
-        return algorithm.update(state, None, selected, row[action]), action
-
-    noise = jax.vmap(algorithm.noise)(keys[1:])
-    return jax.lax.scan(body, algorithm.init(keys[0]), (noise, rewards))[1], noise
-
-
-def ours(factory, rewards, key, **hyper):
-    return jax.device_get(run(factory, rewards, jax.random.split(key, ROUNDS + 1), hyper))
+THOMPSON, BAYES_UCB = functools.partial(thompson, NUM_ARMS), functools.partial(bayes_ucb, NUM_ARMS)
 
 
 def bernoulli_rewards(seed):
@@ -58,9 +41,7 @@ def rewards_of(seed, law):
 )
 def test_thompson_plays_as_its_reference(seed, prior, law):
     rewards, hyper = rewards_of(seed, law), {"prior_alpha": prior[0], "prior_beta": prior[1]}
-    with jax.enable_x64(True):
-        key = jax.random.key(seed, impl="threefry4x32")
-        actions, noise = ours(thompson, jnp.asarray(rewards), key, **hyper)
+    actions, _, _, noise, *_ = play(THOMPSON, rewards, seed, **hyper)
     assert np.bincount(actions, minlength=NUM_ARMS).min() >= 1  # the stream says something about every arm
     words = reference_thompson.words_in(noise)
     coins = words[:, NUM_ARMS] >> 8
@@ -101,8 +82,7 @@ def test_a_fraction_is_a_success_with_that_probability_whatever_the_arms_draw(nu
 @pytest.mark.parametrize(("seed", "law"), [(0, "bernoulli"), (1, "bernoulli"), (2, "fractions")])
 def test_bayes_ucb_plays_as_its_reference(seed, law):
     rewards = rewards_of(seed, law)
-    with jax.enable_x64(True):
-        actions, _ = ours(bayes_ucb, jnp.asarray(rewards), jax.random.key(0))
+    actions = play(BAYES_UCB, rewards).actions
     np.testing.assert_array_equal(actions, reference_bayes_ucb.play(rewards, ties=actions))
 
 

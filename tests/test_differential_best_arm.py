@@ -1,8 +1,11 @@
 """Equal pulls and equal stopping rounds of Track-and-Stop and the top-two rules and of their NumPy references."""
 
+import functools
+
 import jax
 import jax.numpy as jnp
 import numpy as np
+import player
 import pytest
 from reference import top_two as top_two_reference
 from reference import track_and_stop as track_and_stop_reference
@@ -38,49 +41,27 @@ def rewards_of(family):
 
 
 def play(factory, own, rewards):
-    """Actions, whether it had stopped before each round, its recommendation then, and the noise of each round."""
+    return player.play(functools.partial(factory, len(MEANS), **own), rewards, delta=DELTA, sigma=SIGMA)
 
-    @jax.jit
-    def run(rewards, delta, sigma):
-        algorithm = factory(len(MEANS), delta=delta, sigma=sigma, **own)
-        replan = algorithm.replan
 
-        def body(state, given):
-            row, t = given
-            noise = algorithm.noise(jax.random.fold_in(jax.random.key(7), t))
-            if replan is not None:
-                state = jax.lax.cond(replan.due(state), replan.apply, lambda state: state, state)
-            action = algorithm.select(noise, state, None)
-            seen = None
-            if factory is top_two:
-                words = [jnp.zeros(len(MEANS), jnp.uint32) if noise.words is None else noise.words]
-                if noise.redraws is not None:
-                    redraws = jax.vmap(lambda r: draw_noise(jax.random.fold_in(noise.redraws, r), len(MEANS)))(
-                        jnp.arange(64)
-                    )
-                    words.extend(redraws)
-                seen = noise.coin, normal_of_words(jnp.stack(words))
-            return algorithm.update(state, None, action, row[action]), (
-                action,
-                algorithm.stop(state),
-                algorithm.recommend(state),
-                seen,
-            )
-
-        return jax.lax.scan(body, algorithm.init(jax.random.key(0)), (rewards, jnp.arange(ROUNDS)))[1]
-
-    with jax.enable_x64(True):
-        return jax.tree.map(np.asarray, run(jnp.asarray(rewards), jnp.asarray(DELTA), jnp.asarray(SIGMA)))
+@jax.jit
+@jax.vmap
+def normals(noise):
+    """Those of the leader's draw and of the challenger's redraws, zeros without."""
+    words = [jnp.zeros(len(MEANS), jnp.uint32) if noise.words is None else noise.words]
+    if noise.redraws is not None:
+        redraws = jax.vmap(lambda r: draw_noise(jax.random.fold_in(noise.redraws, r), len(MEANS)))(jnp.arange(64))
+        words.extend(redraws)
+    return normal_of_words(jnp.stack(words))
 
 
 def agree(found, expected):
-    actions, stopped, recommended, _ = found
     pulls, arm = expected
-    end = int(np.argmax(stopped)) if stopped.any() else ROUNDS
+    end = found.end()
     assert 10 < end < ROUNDS, end  # else the instance shows little
-    np.testing.assert_array_equal(actions[:end], pulls)
+    np.testing.assert_array_equal(found.actions[:end], pulls)
     assert len(pulls) == end
-    assert recommended[end] == [arm]
+    assert found.recommended[end] == [arm]
 
 
 TOP_TWO = [
@@ -99,9 +80,12 @@ def test_top_two(leader, challenger, adaptive, family, threshold):
     own = {"leader": leader, "challenger": challenger, "adaptive": adaptive, "family": family, "beta": 0.6}
     rewards = rewards_of(family)
     found = play(top_two, {**own, "threshold": threshold}, rewards)
-    coins, normals = found[-1]
+    with jax.enable_x64(True):
+        drawn = np.asarray(normals(found.noise))
     scale = SIGMA if family == "gaussian" else 1.0
-    expected = top_two_reference.play(rewards / scale, coins, normals, found[0], kind=threshold, delta=DELTA, **own)
+    expected = top_two_reference.play(
+        rewards / scale, found.noise.coin, drawn, found.actions, kind=threshold, delta=DELTA, **own
+    )
     agree(found, expected)
 
 
@@ -119,7 +103,7 @@ def test_track_and_stop(tracking, growth, family, threshold):
     rewards = rewards_of(family)
     found = play(track_and_stop, {**own, "threshold": threshold}, rewards)
     scale = SIGMA if family == "gaussian" else 1.0
-    expected = track_and_stop_reference.play(rewards / scale, found[0], kind=threshold, delta=DELTA, **own)
+    expected = track_and_stop_reference.play(rewards / scale, found.actions, kind=threshold, delta=DELTA, **own)
     agree(found, expected)
 
 

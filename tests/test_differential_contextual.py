@@ -10,13 +10,14 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from player import play
 from reference import contextual_linear as reference
 from tiers import a_few
 
 import jaxbandit as jb
 from jaxbandit.algorithms.contextual import hybrid_models
 from jaxbandit.algorithms.contextual.hybrid_models import HybridModels
-from jaxbandit.base.contract import Choice, Offer
+from jaxbandit.base.contract import Offer
 
 pytestmark = pytest.mark.quickly_compiled
 
@@ -28,23 +29,11 @@ VECTOR, MATRIX, MASK = reference.vector_world(ROUNDS), reference.matrix_world(RO
 def ours(algorithm, contexts, rewards, noise=None, available=None, x64=True):
     """Actions and their probabilities, 1 if the rule gives none."""
 
-    def step(state, given):
-        context, reward, own, mask = given
-        context = context if mask is None else Offer(mask, context)
-        chosen = algorithm.select(own, state, context)
-        arm, probability = (*chosen,) if isinstance(chosen, Choice) else (chosen, None)
-        return algorithm.update(state, context, chosen, reward[arm]), (arm, probability)
-
-    @jax.jit
-    def run(*given):
-        state, played = jax.lax.scan(step, algorithm.init(jax.random.key(0)), given)
-        return algorithm.pulls(state), played
-
-    with jax.enable_x64(x64):
-        given = [None if x is None else jnp.asarray(x, float) for x in (contexts, rewards, noise)]
-        pulls, (actions, info) = jax.device_get(run(*given, available))
+    given = contexts if available is None else Offer(available, contexts)
+    found = play(lambda: algorithm, rewards, noise=noise, contexts=given, x64=x64)
+    actions, pulls = found.actions, np.asarray(algorithm.pulls(found.last))
     assert actions.dtype == np.int32 and pulls.tolist() == np.bincount(actions, minlength=ARMS).tolist()
-    return actions, np.ones(len(actions)) if info is None else info.probability
+    return actions, np.ones(len(actions)) if found.info is None else found.info.probability
 
 
 # Algorithm, the reference's decision and regularization, world, noise, mask, and pulls, check sum and regret.

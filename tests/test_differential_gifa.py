@@ -4,10 +4,11 @@ Choices that tie up to rounding (the greedy rule between two arms of equal use) 
 1e-9: far above the rounding of some hundred updates in float64, far below what a wrong formula would do.
 """
 
-import jax
-import jax.numpy as jnp
+import functools
+
 import numpy as np
 import pytest
+from player import play
 from reference import gifa as reference
 
 from jaxbandit.algorithms import gifa, lingape, lingifa, lucb, m_lingape, ugape
@@ -83,24 +84,6 @@ CASES = [
 ROUNDS = 2000
 
 
-def play(factory, problem, statics, traced, rewards):
-    """Actions, whether it had stopped before each round, and its recommendation then."""
-
-    @jax.jit
-    def run(rewards, traced):
-        algorithm = factory(problem, **statics, **traced)
-
-        def body(state, row):
-            choice = algorithm.select(None, state, None)
-            after = algorithm.update(state, None, choice, row[choice.action])
-            return after, (choice.action, algorithm.stop(state), algorithm.recommend(state))
-
-        return jax.lax.scan(body, algorithm.init(jax.random.key(0)), rewards)[1]
-
-    with jax.enable_x64(True):
-        return jax.tree.map(np.asarray, run(jnp.asarray(rewards), {k: jnp.asarray(v) for k, v in traced.items()}))
-
-
 @pytest.mark.parametrize(("instance", "factory", "own", "options"), CASES)
 def test_same_pulls_and_same_stopping_round(instance, factory, own, options):
     features, sigma, m = INSTANCES[instance]
@@ -113,12 +96,12 @@ def test_same_pulls_and_same_stopping_round(instance, factory, own, options):
         problem, traced = features, {**traced, **prior}
     statics = {**own, **({} if factory is lingape else {"m": m})}
     rewards = features[:, 0] + sigma * np.random.default_rng(5).normal(size=(ROUNDS, features.shape[0]))
-    actions, stopped, recommended = play(factory, problem, statics, traced, rewards)
-    end = int(np.argmax(stopped)) if stopped.any() else ROUNDS
+    found = play(functools.partial(factory, problem, **statics), rewards, **traced)
+    actions, end = found.actions, found.end()
     expected, best = reference.play(
         rewards[: end + 1], features, weights, ties=actions, m=m, **{**traced, **prior}, **options
     )
     assert 50 < end < ROUNDS, end  # else the instance shows little
     assert len(expected) == end
     np.testing.assert_array_equal(actions[:end], expected)
-    assert tuple(sorted(recommended[end])) == best
+    assert tuple(sorted(found.recommended[end])) == best

@@ -4,10 +4,9 @@ Both meet the same contexts, masks and noise, and the reward of an arm in a roun
 0 or 1, the others are between. UCB-GLM also plays a world without chance whose pulls an independent program counted.
 """
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
+from player import play
 from reference import logistic as reference
 from scipy.special import expit
 
@@ -15,7 +14,7 @@ from jaxbandit.algorithms.contextual.logistic_greedy import logistic_epsilon, lo
 from jaxbandit.algorithms.contextual.logistic_ts import logistic_ts
 from jaxbandit.algorithms.contextual.logistic_ucb import logistic_ucb
 from jaxbandit.algorithms.contextual.ucb_glm import ucb_glm
-from jaxbandit.base.contract import Choice, Offer
+from jaxbandit.base.contract import Offer
 
 pytestmark = pytest.mark.quickly_compiled
 
@@ -38,28 +37,10 @@ def world(shared, masked, seed=0):
 def ours(algorithm, contexts, rewards, masks, masked):
     """Actions, their probabilities (1 if a rule gives none) and the noise of all rounds."""
 
-    @jax.jit
-    def run(contexts, rewards, masks, keys):
-        def body(state, step):
-            row, reward, available, noise = step
-            state = (
-                state
-                if algorithm.replan is None
-                else jax.lax.cond(algorithm.replan.due(state), algorithm.replan.apply, lambda same: same, state)
-            )
-            context = Offer(available, row) if masked else row
-            chosen = algorithm.select(noise, state, context)
-            arm, probability = (chosen.action, chosen.info.probability) if isinstance(chosen, Choice) else (chosen, 1.0)
-            state = algorithm.update(state, context, chosen, reward[arm])
-            return state, (arm, jnp.asarray(probability))
-
-        own = jax.vmap(algorithm.noise)(keys)
-        end, played = jax.lax.scan(body, algorithm.init(keys[0]), (contexts, rewards, masks, own))
-        return *played, own, algorithm.pulls(end)
-
-    with jax.enable_x64(True):
-        keys = jax.random.split(jax.random.key(5), len(contexts))
-        return jax.device_get(run(jnp.asarray(contexts), jnp.asarray(rewards), jnp.asarray(masks), keys))
+    given = Offer(masks, contexts) if masked else contexts
+    found = play(lambda: algorithm, rewards, contexts=given)
+    probabilities = np.ones(len(rewards)) if found.info is None else found.info.probability
+    return found.actions, probabilities, found.noise, algorithm.pulls(found.last)
 
 
 # Factory, its arguments, and the same in the words of the reference.

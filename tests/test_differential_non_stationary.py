@@ -4,12 +4,11 @@ In float64. Where two indices agree to 1e-9 the reference takes our action. The 
 alarm times among them, are those of an independent program.
 """
 
-import functools
-
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from player import made, play
 from reference import non_stationary as reference
 from reference import thompson as reference_thompson
 from reference import ucb as reference_ucb
@@ -27,7 +26,6 @@ from jaxbandit.algorithms import (
     ucb1_auer,
 )
 from jaxbandit.algorithms.non_stationary.likelihood_ratio import split_ratio
-from jaxbandit.base.contract import action_of
 
 pytestmark = pytest.mark.quickly_compiled
 
@@ -46,37 +44,11 @@ def rewards_of(law):
     return (uniforms < means).astype(float) if law == "bernoulli" else means * uniforms
 
 
-@functools.cache
-def program(factory, num_arms, static):
-    def play(rewards, key, traced):
-        algorithm = factory(num_arms, **dict(static), **traced)
-
-        def body(state, step):
-            row, noise = step
-            selected = algorithm.select(noise, state, None)
-            action = action_of(selected)
-            state = algorithm.update(state, None, selected, row[action])
-            if algorithm.replan is not None:
-                due = algorithm.replan.due(state)
-                state = jax.tree.map(lambda new, old: jnp.where(due, new, old), algorithm.replan.apply(state), state)
-            alarms = jnp.int32(0) if algorithm.phases is None else algorithm.phases.counts(state)[1]
-            return state, (action, alarms)
-
-        noise = jax.vmap(lambda t: algorithm.noise(jax.random.fold_in(key, t)))(jnp.arange(len(rewards)))
-        actions, alarms = jax.lax.scan(body, algorithm.init(key), (rewards, noise))[1]
-        return actions, alarms, noise
-
-    return jax.jit(play)
-
-
 def ours(factory, rewards, static, traced):
     """Actions, rounds after which there was an alarm, and the noise."""
-    with jax.enable_x64(True):
-        traced = {name: np.float64(value) for name, value in traced.items()}
-        key = jax.random.key(7, impl="threefry4x32")
-        found = program(factory, rewards.shape[1], tuple(static.items()))(jnp.asarray(rewards), key, traced)
-        actions, alarms, noise = jax.device_get(found)
-    return actions, (np.flatnonzero(np.diff(alarms, prepend=0)) + 1).tolist(), noise
+    found = play(made(factory, rewards.shape[1], **static), rewards, 7, **traced)
+    alarms = [] if found.kinds is None else np.flatnonzero(np.diff(found.kinds[:, 1], prepend=0)).tolist()
+    return found.actions, alarms, found.noise
 
 
 CASES = {

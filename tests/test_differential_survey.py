@@ -10,6 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from player import play
 from reference import survey_turns as turns
 from reference.survey import SCORES
 from tiers import a_few
@@ -77,27 +78,10 @@ INDICES = [  # rule, rewards, reference and its arguments
 ]  # fmt: skip
 
 
-def played(rule, rewards):
-    """The arms of a run and the random numbers of its rounds."""
-
-    def one(state, given):
-        noise, row = given
-        choice = rule.select(noise, state, None)
-        return rule.update(state, None, choice, row[action_of(choice)]), action_of(choice)
-
-    def play(rewards, key):
-        noise = jax.vmap(rule.noise)(jax.random.split(key, T))
-        return jax.lax.scan(one, rule.init(key), (noise, rewards))[1], noise
-
-    with jax.enable_x64(True):
-        keys = jax.random.split(jax.random.key(5), len(rewards))
-        return jax.device_get(jax.jit(jax.vmap(play))(jnp.asarray(rewards), keys))
-
-
 @pytest.mark.parametrize("case", a_few(INDICES, 4), ids=lambda case: f"{case[2]} {case[3]}")
 def test_indices(case):
     rule, world, name, given, close = case
-    arms, noise = played(rule, REWARDS[world])
+    arms, _, _, noise, *_ = play(lambda: rule, REWARDS[world])
     differ = 0
     for seed in range(SEEDS):
         x = [np.zeros(0) for _ in range(K)]
@@ -172,7 +156,7 @@ def test_turns(name):
     rule, world, reference = TURNS[name]
     num_arms = rule.arms.num_arms
     rewards = REWARDS[world][:, :, :num_arms]
-    arms, noise = played(rule, rewards)
+    arms, _, _, noise, *_ = play(lambda: rule, rewards)
     for seed in range(SEEDS):
         other = reference(None if noise is None else jax.tree.map(lambda x, seed=seed: x[seed], noise))
         expected = [next(other)]
@@ -184,7 +168,7 @@ def test_turns(name):
 @pytest.mark.parametrize("rule", ["raw_ucb", "rb_sda", "robust_ucb"])
 def test_a_run_for_which_there_is_no_room_is_refused(rule):
     """These rules keep every reward; one more than they have room for would make all that follows wrong."""
-    algorithm = getattr(jb, rule)(2, horizon=5, **({"moment": 1.0} if rule == "robust_ucb" else {}))
+    algorithm = getattr(jb.algorithms, rule)(2, horizon=5, **({"moment": 1.0} if rule == "robust_ucb" else {}))
     world, message = (
         jb.environments.bernoulli([0.2, 0.8]),
         r"= 6, must be at most 5, the rounds for which the algorithm keeps",

@@ -6,9 +6,10 @@ Arms with as many pulls and successes tie, and rounding decides: where two indic
 
 import functools
 
-import jax
 import numpy as np
+import player
 import pytest
+from player import made
 from reference import kl_ucb as reference_kl_ucb
 from reference import kl_ucb_empirical as reference_empirical
 from reference import ucb as reference_ucb
@@ -52,26 +53,8 @@ def rewards_of(law):
     return (rng.random((SEEDS, ROUNDS, NUM_ARMS)) < means[law]).astype(float)
 
 
-@functools.cache
-def program(factory, static):
-    """One for all traced arguments; what is static as pairs of name and value."""
-
-    def play(rewards, traced):
-        algorithm = factory(NUM_ARMS, **dict(static), **traced)
-
-        def body(state, row):
-            action = algorithm.select(None, state, None)
-            return algorithm.update(state, None, action, row[action]), action
-
-        return jax.lax.scan(body, algorithm.init(None), rewards)[1]
-
-    return jax.jit(jax.vmap(play, (0, None)))
-
-
 def ours(factory, static, traced, rewards):
-    with jax.enable_x64(True):
-        traced = {name: np.float64(value) for name, value in traced.items()}
-        return np.asarray(program(factory, tuple(static.items()))(rewards, traced))
+    return player.play(made(factory, NUM_ARMS, **static), rewards, **traced).actions
 
 
 @functools.cache

@@ -128,6 +128,9 @@ def test_the_headline_is_the_best_estimate_with_the_safe_interval():
         assert (p.low, p.high) == (p.betting.low, p.betting.high) and p.value != p.betting.value
     apart = found.compare("a", "b")
     assert apart.value == pytest.approx(found["a"].value - found["b"].value) and apart.low == apart.betting.low
+    many = jb.evaluate(drawn(1, n=2000, adaptive=True)[0], {"a": "uniform", "b": "arm:1"})
+    assert many.compare("a", "b").headline.interval == "betting" and many["a"].headline.interval == "betting"
+    assert math.isnan(many["a"].estimate("IPS", "normal").low) and "dropped" in many["a"].estimate("DR", "normal").about
     mine = jb.evaluate(log, "uniform", model=lambda x, a, r: lambda new: np.full((len(new), 3), -0.3)).only
     assert mine.headline.estimator == "DR" and mine.value == pytest.approx(-1 + mine.rows.fitted.mean())
     normal = jb.evaluate(drawn(1, n=2000)[0], "uniform").only

@@ -50,7 +50,7 @@ def played(rows, rewards, prior, horizon, x64):
         def body(carry, reward):
             estimate, known = carry
             known = jax.lax.cond(
-                fixed_rows.due(known, estimate), lambda: fixed_rows.renewed(known, estimate, rows), lambda: known
+                fixed_rows.due(known, estimate), lambda: fixed_rows.renew(known, estimate, rows), lambda: known
             )
             arm = jnp.argmax(known.means + jnp.sqrt(known.variances)).astype(jnp.int32)
             if prior is None:  # the first rows span

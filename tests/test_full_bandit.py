@@ -420,7 +420,9 @@ def test_stopping_times_of_the_synthetic_line(name):
     """Within three standard errors of the difference of means, ten runs against thirty: one false alarm in 370 each."""
     told = {"k": 5, "support": "all", "sigma": 5.0} | ({"alpha": "fixed"} if name == "saqm" else {})
     environment = jb.environments.full_bandit_random(10, 5, 0.5, sigma=1.0)
-    result = jb.identify(getattr(jb, name)(10, **told), environment, num_runs=30, max_rounds=100_000_000, delta=0.05)
+    result = jb.identify(
+        getattr(jb.algorithms, name)(10, **told), environment, num_runs=30, max_rounds=100_000_000, delta=0.05
+    )
     samples = result.samples()
     error = samples.std(ddof=1) * np.sqrt(1 / 10 + 1 / 30)
     assert abs(samples.mean() - SYNTHETIC[name]) < 3 * error

@@ -6,6 +6,7 @@ import chex
 import jax
 import jax.numpy as jnp
 import numpy as np
+import player
 import pytest
 
 from jaxbandit.algorithms import gifa, lingape, lingifa, lucb, m_lingape, ugape
@@ -23,19 +24,8 @@ CLASSIC = top_m_classic(4, 2, np.pi / 6).known()["features"]
 
 def play(make, rewards, seed=0, **traced):
     """The last state, and actions, stopping and recommendation before each round; `rewards` is [rounds, num_arms]."""
-
-    def run(key, rewards, traced):
-        algorithm = make(**traced)
-
-        def body(state, row):
-            choice = algorithm.select(None, state, None)
-            after = algorithm.update(state, None, choice, row[choice.action])
-            return after, (choice.action, algorithm.stop(state), algorithm.recommend(state))
-
-        return jax.lax.scan(body, algorithm.init(key), rewards)
-
-    with jax.enable_x64(True):
-        return jax.device_get(jax.jit(run)(jax.random.key(seed), jnp.asarray(rewards), traced))
+    found = player.play(make, rewards, seed, **traced)
+    return found.last, found[:3]
 
 
 def rewards_of(features, rounds=300, sigma=0.5):

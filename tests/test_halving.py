@@ -49,7 +49,7 @@ def test_the_survivors_are_those_of_a_table(eta, least, batch):
         steps.append(steps[-1] * eta)
     steps = sorted({*steps, STEPS})
     alive, chosen = by_hand(TABLE, steps, eta)
-    assert found.index == chosen and found.config == {"row": chosen} and found.certificate is None
+    assert found.index == chosen and found.best_config == {"row": chosen} and found.certificate.guarantee is None
     for rung, expected in enumerate(alive):
         here = found.history["batch"] == rung
         assert found.history["config"][here].tolist() == expected

@@ -4,6 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from player import play
 from tiers import a_few
 
 import jaxbandit as jb
@@ -28,15 +29,7 @@ RULES = {
 
 
 def played(rule, contexts, rewards):
-    def step(state, given):
-        context, reward, key = given
-        chosen = rule.select(rule.noise(key), state, context)
-        return rule.update(state, context, chosen, reward[action_of(chosen)]), action_of(chosen)
-
-    keys = jax.random.split(jax.random.key(3), len(contexts))
-    with jax.enable_x64(True):
-        given = jnp.asarray(contexts), jnp.asarray(rewards), keys
-        return np.asarray(jax.jit(lambda *g: jax.lax.scan(step, rule.init(jax.random.key(0)), g)[1])(*given))
+    return play(lambda: rule, rewards, contexts=contexts).actions
 
 
 @pytest.mark.parametrize("name", a_few(RULES))

@@ -5,10 +5,11 @@ import jax.numpy as jnp
 import numpy as np
 import parts
 import pytest
-from consumed import Generator
+from consumed import Generator, draws
 
 from jaxbandit.base.batches import Batch, SetPulls
 from jaxbandit.base.contract import Algorithm
+from jaxbandit.engine.layout import jaxprs
 from jaxbandit.engine.rounds import keys
 from jaxbandit.engine.rounds import step as rounds
 from jaxbandit.lab.specs.registry import ALGORITHMS
@@ -21,10 +22,22 @@ WORDS = keys.run_words(jax.random.fold_in(keys.root_key(3, KIND), 5))
 
 
 def played(algorithm, environment):
-    """What a run of so many rounds draws, as the engine plays it; in batches too, in the rounds after these."""
+    """What a run of so many rounds draws, as the engine plays it; in batches too, in the rounds after these.
+
+    Where nothing draws but the beginning and the noise of a round, which depend on no state, nothing else is played.
+    """
     generator = Generator()
     both = (algorithm, environment)
     draw = generator.watched(lambda t: rounds.draw(*both, WORDS, t, KIND))
+    batches = rounds.plays_batches(*both)
+    if not draws_later(*both):
+        generator.watched(lambda: rounds.begin(*both, WORDS, KIND))()
+        for t in range(1, ROUNDS + 1):
+            draw(jnp.int32(t))
+        draw = generator.watched(lambda t: rounds.draw_batch(environment, WORDS, t, KIND))
+        for t in range(ROUNDS + 1, ROUNDS + 4 if batches else 0):
+            draw(jnp.int32(t))
+        return generator
     play = generator.watched(lambda *a: rounds.play(*both, *a)[:2])
     stop = generator.watched(lambda state: rounds.stops(algorithm, state))
     end = generator.watched(lambda state: rounds.recommendation(algorithm, state))
@@ -36,7 +49,7 @@ def played(algorithm, environment):
             state = apply(state)
         stop(state)
         world, state = play(world, state, draw(jnp.int32(t)))
-    if rounds.plays_batches(*both):
+    if batches:
         draw = generator.watched(lambda t: rounds.draw_batch(environment, WORDS, t, KIND))
         play = generator.watched(lambda *a: rounds.play_batch(*both, *a)[0])
         for t in range(ROUNDS + 1, ROUNDS + 4):
@@ -44,6 +57,27 @@ def played(algorithm, environment):
             state = play(world, state, draw(jnp.int32(t)))
     end(state)
     return generator
+
+
+def draws_later(algorithm, environment):
+    """Whether anything draws that is given a state, so that what it draws may depend on what was played."""
+
+    def draw(function, *arguments):
+        traced, shape = jaxprs.trace(function, *arguments)
+        found.append(draws(jaxprs.read(traced)))
+        return shape
+
+    both, found, t = (algorithm, environment), [], jnp.int32(1)
+    world, state = jax.eval_shape(lambda: rounds.begin(*both, WORDS, KIND))
+    noise = jax.eval_shape(lambda t: rounds.draw(*both, WORDS, t, KIND), t)
+    draw(lambda *given: rounds.play(*both, *given)[:2], world, state, noise)
+    draw(lambda state: (rounds.stops(algorithm, state), rounds.recommendation(algorithm, state)), state)
+    for function in algorithm.replan or ():
+        draw(function, state)
+    if rounds.plays_batches(*both):
+        noise = jax.eval_shape(lambda t: rounds.draw_batch(environment, WORDS, t, KIND), t)
+        draw(lambda *given: rounds.play_batch(*both, *given)[0], world, state, noise)
+    return any(found)
 
 
 @pytest.mark.parametrize("name", ALGORITHMS)
@@ -139,3 +173,21 @@ def test_what_is_drawn_twice_is_seen(how):
         x = jnp.zeros(())
         np.testing.assert_array_equal(generator.watched(function)(x), function(x))
         assert bool(generator.twice()) == expected
+
+
+@pytest.mark.parametrize("where", ["noise", "select"])
+def test_a_rule_that_draws_twice_from_a_key_is_seen(where):
+    rule, world = parts.pair("ucb1")
+
+    def twice(key):
+        return jax.random.uniform(key) + jax.random.uniform(key)
+
+    if where == "noise":
+        rule = rule._replace(noise=twice)
+    else:
+        select = rule.select
+        rule = rule._replace(
+            noise=lambda key: key,
+            select=lambda key, state, context: select(None, state, context) + (twice(key) > 2).astype(jnp.int32),
+        )
+    assert played(rule, world).twice()

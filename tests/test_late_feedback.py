@@ -7,6 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import parts
+import player
 import pytest
 from reference import late_feedback as reference
 
@@ -22,32 +23,10 @@ quickly = pytest.mark.quickly_compiled
 KIND = "threefry4x32"
 
 
-@functools.partial(jax.jit, static_argnums=0)
-def run(make, rewards, keys, contexts):
-    """Actions, the noise and the last state; the first key is init's."""
-    algorithm = make()
-
-    def body(state, step):
-        noise, row, context = step
-        selected = algorithm.select(noise, state, context)
-        action = action_of(selected)
-        feedback = row[action] if action.ndim == 0 else jnp.where(action, row, 0.0)
-        state = algorithm.update(state, context, selected, feedback)
-        if algorithm.replan is not None:
-            due = algorithm.replan.due(state)
-            state = jax.tree.map(lambda a, b: jnp.where(due, a, b), algorithm.replan.apply(state), state)
-        return state, action
-
-    noise = jax.vmap(algorithm.noise)(keys[1:])
-    state, actions = jax.lax.scan(body, algorithm.init(keys[0]), (noise, rewards, contexts))
-    return actions, noise, state, algorithm.pulls(state)
-
-
-def play(make, rewards, contexts=None, seed=0):
-    with jax.enable_x64(True):
-        keys = jax.random.split(jax.random.key(seed, impl=KIND), len(rewards) + 1)
-        given = None if contexts is None else jnp.asarray(contexts, jnp.int32)
-        return jax.device_get(run(make, jnp.asarray(rewards), keys, given))
+def play(make, rewards, contexts=None):
+    """Actions, the noise, the last state, and its pulls."""
+    found = player.play(make, rewards, contexts=None if contexts is None else np.asarray(contexts, np.int32))
+    return found.actions, found.noise, found.last, make().pulls(found.last)
 
 
 class Told(NamedTuple):
@@ -166,7 +145,7 @@ QUICK = ("kl_ucb", "escb")
 
 
 def by_hand(algorithm, rewards):
-    """As `run`, operation by operation: all that an algorithm computes is compiled once, however it is wrapped."""
+    """As the player does, by single operations: what an algorithm computes is compiled once, however it is wrapped."""
     keys = [jax.random.key(i, impl=KIND) for i in range(len(rewards) + 1)]
     state, actions = algorithm.init(keys[0]), []
     for key, row in zip(keys[1:], rewards, strict=True):

@@ -63,7 +63,7 @@ SEARCHES = {
 
 
 def _shown(result):
-    return str(result), repr(result), result._repr_html_(), json.dumps(result.summary())
+    return str(result), repr(result), result._repr_html_(), json.dumps(result.to_json())
 
 
 def _same_arrays(here, there):
@@ -82,9 +82,9 @@ def test_the_result_of_a_search_is_the_same_when_it_is_loaded(kind, tmp_path):
     assert type(again) is type(result) and _shown(again) == _shown(result)
     _same_arrays(again.table, result.table)
     _same_arrays(again.history, result.history)
-    for name in ("index", "maximize", "notes", "seconds", "why", "reused", "versions", "known"):
+    for name in ("index", "maximize", "notes", "seconds", "why", "reused", "versions"):
         assert getattr(again, name) == getattr(result, name), name
-    assert str(again.config) == str(result.config) and again.configs.names == result.configs.names
+    assert str(again.best_config) == str(result.best_config) and again.configs.names == result.configs.names
     assert str(again.certificate) == str(result.certificate)
     assert again.ranking().tolist() == result.ranking().tolist()
     if kind.startswith("search"):
@@ -100,7 +100,7 @@ def _result(configs):
     count = len(configs) if isinstance(configs, list) else len(configs[0])
     ids = np.arange(2 * count)
     history = {"id": ids, "config": ids % count, "seed": ids // count, "score": ids / 8.0, "batch": ids // count}
-    return tune_result(read("t", configs), 1, history, survivors=np.ones(count, bool))
+    return tune_result(read("t", configs), 1, history, survivors=np.ones(count, bool), certificate="a rule")
 
 
 def test_code_is_not_restored_and_a_warning_says_so(tmp_path):
@@ -108,8 +108,8 @@ def test_code_is_not_restored_and_a_warning_says_so(tmp_path):
     result.save(tmp_path)
     with pytest.warns(UserWarning, match="files hold no code, so that only the text is restored of score, diverges"):
         again = jb.load(tmp_path)
-    assert _shown(again) == _shown(result) and repr(again.config["model"]) == "<not restored: diverges>"
-    assert not callable(again.config["model"]) and again.config["x"] == 2.0
+    assert _shown(again) == _shown(result) and repr(again.best_config["model"]) == "<not restored: diverges>"
+    assert not callable(again.best_config["model"]) and again.best_config["x"] == 2.0
     with pytest.raises(BadInput, match="holds a NotRestored"):
         again.configs.key(0)
 
@@ -119,7 +119,9 @@ def test_configurations_of_a_class_become_dictionaries_and_a_warning_says_so(tmp
     result.save(tmp_path)
     with pytest.warns(UserWarning, match="only the text is restored of Point"):
         again = jb.load(tmp_path)
-    assert str(again) == str(result) and again.config == {"x": 1.0, "lr": 0.25} and result.config == (1.0, 0.25)
+    assert (
+        str(again) == str(result) and again.best_config == {"x": 1.0, "lr": 0.25} and result.best_config == (1.0, 0.25)
+    )
 
 
 VALUES = [

@@ -132,6 +132,8 @@ def test_the_text_of_vowpal_wabbit(tmp_path):
     assert "rewards in [-2, 0], which are costs times -1" in repr(log)
     assert "; rewards are costs times -1" in str(jb.evaluate(log, "uniform"))
     assert read(tmp_path, CB.replace("2.0", "1"), "vw", rewards=(-2, 0)).context is None
+    own = read(tmp_path, CB, "vw", rewards=(-2, 0), propensity=[0.5, 0.25, 1], arms=range(1, 6))
+    assert own.propensity.tolist() == [0.5, 0.25, 1] and own.arms == (1, 2, 3, 4, 5)
     log = read(tmp_path, ADF, "vw", context="features")
     assert log.arms == (0, 1, 2) and log.action.tolist() == [0, 1] and log.reward.tolist() == [-0.125, -0.25]
     assert log.available.tolist() == [[True, True, False], [True, True, True]] and log.rewards == (-1, 0)
@@ -171,11 +173,14 @@ def test_json_of_decisions_and_of_rows_and_feedback(tmp_path):
     ("vw", "1:2:0.5 | a\n1:2:0.5 2:1:0.5 | a", "line 2: has the label"),
     ("vw", "1:.2:0.5 2 3 | a\n1:.2:0.5 | a", "line 1: names actions without a cost"),
     ("vw", ADF.replace("|a x=3", "2:1:0.5 |a x=3"), "line 5: 2 of the 3 lines of this decision have a label"),
+    ("vw", ADF.replace("shared |u age:4", "shared |u age:4\nshared |u age:5"), "line 5: 1 of the 3 lines of this"),
     ("vw", "1:2:0.5 | a:b\n1:2:.5 | a", "line 1: has the feature \"a:b\", must be a name, or name:number"),
     ("vw", "1:2:0.5 | a\n1:.5:.5 | a", r"line 1: cost times -1 = -2.0, must be in \[-1, 0\]"),
     ("vw", "1:1:1.5 | a\n1:.5:.5 | a", r"line 1: propensity = 1.5, must be in"),
     ("jsonl", '{"action": 1, "reward": 1}\n{"action": 2}\n', "line 2: has no key 'reward', its keys are 'action'"),
     ("jsonl", '{"action": 1, "reward": 1}\n{"action": 2, \n', "line 2: not JSON"),
+    ("jsonl", '{"action": 1, "reward": [1]}\n{"action": 2, "reward": [1, 2]}\n',
+     r"line 2: reward has the shape \(2,\), must be \(1,\), as in the first row"),
     ("jsonl", '{"action": 1, "reward": 1}\n[2]\n', "line 2: must be a JSON object"),
     ("jsonl", '{"action": 1, "reward": 1}\n{"action": 2, "reward": "x"}\n', "line 2: reward = \"x\", must be a finite"),
     ("dsjson", '{"_label_cost": 1, "_label_Action": 1}\n', "line 1: has no number '_label_probability'"),

@@ -124,7 +124,7 @@ def test_the_scalar_equation_is_solved_to_1e_12():
 
 
 def newton(rows, rewards, seen, used, regularization, start):
-    length = logistic_likelihood.padded(len(rows))
+    length = logistic_likelihood.padded_length(len(rows))
     x, y = np.full((length, DIM), 1e3), np.full(length, 7.0)  # what is not seen must not count
     x[: len(rows)], y[: len(rows)] = rows, rewards
     flags = np.ones(length, bool)
@@ -166,7 +166,7 @@ def test_newton_comes_back_from_far_away():
 
 def test_newton_in_float32():
     x, y = data(7)
-    length = logistic_likelihood.padded(ROWS)
+    length = logistic_likelihood.padded_length(ROWS)
     rows = np.zeros((length, DIM), np.float32)
     rewards = np.zeros(length, np.float32)
     rows[:ROWS], rewards[:ROWS] = x, y

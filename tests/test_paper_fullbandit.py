@@ -20,7 +20,7 @@ from jaxbandit.running.results.base import ResultSet
 
 pytestmark = pytest.mark.quickly_compiled
 
-ABOUT = source.read(source.embedded()["fullbandit"])
+ABOUT = source.read(source.embedded_files()["fullbandit"])
 PAPER = ABOUT["paper"]
 WORKERS = {"IT": 36, "Medicine": 45, "Chinese": 50, "Pokemon": 55, "English": 63, "Science": 111}
 TABLE_2 = {  # ICB, SAQM, SA-FOA, thousands of samples

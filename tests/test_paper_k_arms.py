@@ -31,7 +31,7 @@ CLAIM = {"id": "x", "text": "", "source": "", "instance": "it", "algorithm": "a"
 
 
 def read(name):
-    data = source.read(source.embedded()[name])
+    data = source.read(source.embedded_files()[name])
     return data, data.pop("paper")
 
 

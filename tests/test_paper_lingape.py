@@ -241,12 +241,12 @@ def test_the_prediction_interval_covers():
 def test_claims_are_narrowed_to_what_was_run():
     results = _set(_cell(900), _cell(1000, "b"))
     claim = CLAIM | BELOW | {"instance": ["it", "absent"], "against": ["b", "c"]}
-    narrowed = assessment.narrowed(claim, results)
+    narrowed = assessment.narrow(claim, results)
     assert (narrowed["instance"], narrowed["against"], narrowed["in_part"]) == (["it"], ["b"], True)
     assert verdict.judge([narrowed], results)[0]["verdict"] == "agrees"
     assert verdict.judge([claim], results) == []
-    assert "in_part" not in assessment.narrowed(CLAIM | BELOW, results)
-    along = assessment.narrowed(CLAIM | {"instance": ["it", "absent"], "relation": "increasing"}, results)
+    assert "in_part" not in assessment.narrow(CLAIM | BELOW, results)
+    along = assessment.narrow(CLAIM | {"instance": ["it", "absent"], "relation": "increasing"}, results)
     assert verdict.judge([along], results) == []  # nothing is left to compare
 
 
@@ -304,7 +304,7 @@ def test_a_horizon_is_refused():
 
 @pytest.fixture(scope="module")
 def lingape():
-    data = source.read(source.embedded()["lingape"])
+    data = source.read(source.embedded_files()["lingape"])
     return data, data.pop("paper")
 
 

@@ -67,7 +67,7 @@ def test_a_figure_has_a_horizon_and_checkpoints_of_its_own():
 
 
 def paper_of(name):
-    data = source.read(source.embedded()[name])
+    data = source.read(source.embedded_files()[name])
     return data, data.get("paper", {})
 
 

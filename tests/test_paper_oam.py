@@ -29,7 +29,7 @@ ROUNDS = (100, 1000, 10_000)
 
 @pytest.fixture(scope="module")
 def oam():
-    data = source.read(source.embedded()["oam"])
+    data = source.read(source.embedded_files()["oam"])
     return data, data.pop("paper")
 
 

@@ -20,7 +20,9 @@ from jaxbandit.support.refusals import BadInput
 
 ROOT = Path(__file__).parents[1]
 WORDS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
-PAPERS = {name: data["paper"] for name, path in source.embedded().items() if "paper" in (data := source.read(path))}
+PAPERS = {
+    name: data["paper"] for name, path in source.embedded_files().items() if "paper" in (data := source.read(path))
+}
 
 CLAIM = {"id": "1", "text": "it is small", "instance": "it", "algorithm": "kl", "relation": "below", "value": 20}
 NUMBER = {"instance": "it", "algorithm": "kl", "quantity": "regret", "horizon": 100, "runs": 100, "wide": 0.5}
@@ -44,7 +46,7 @@ MIXED = ABOUT | {
 def content():
     rows = np.array([[1.0, 2.0, 10.0 + x] for x in np.linspace(-1, 1, 50)])
     figure = figure_experiments.Figure("a", "a figure", ["it"], ["kl"])
-    return assessment.assess(ResultSet("demo", (result(rows),)), origins.settled(MIXED, "x.toml"), [figure])
+    return assessment.assess(ResultSet("demo", (result(rows),)), origins.settle(MIXED, "x.toml"), [figure])
 
 
 def test_a_quotation_that_was_not_verified_has_no_verdict(content, tmp_path, monkeypatch):
@@ -75,7 +77,7 @@ def test_a_quotation_that_was_not_verified_has_no_verdict(content, tmp_path, mon
 def test_quotations_take_no_part_in_the_joint_confidence(content):
     verified = ABOUT | {k: [e for e in MIXED[k] if "unverified" not in e] for k in ("claim", "published")}
     rows = np.array([[1.0, 2.0, 10.0 + x] for x in np.linspace(-1, 1, 50)])
-    alone = assessment.assess(ResultSet("demo", (result(rows),)), origins.settled(verified, "x.toml"), [])
+    alone = assessment.assess(ResultSet("demo", (result(rows),)), origins.settle(verified, "x.toml"), [])
     assert alone["published"][0]["confidence"] == content["published"][0]["confidence"]
     assert alone["claims"][0]["checks"] == content["claims"][0]["checks"]
 
@@ -101,13 +103,13 @@ def test_a_claim_about_a_table_that_was_not_verified_has_no_verdict():
 )
 def test_an_entry_says_where_it_comes_from(paper, message):
     with pytest.raises(BadInput, match=re.escape(message)) as error:
-        origins.settled(paper, "x.toml")
+        origins.settle(paper, "x.toml")
     assert "\n" not in str(error.value)
 
 
 def test_an_entry_has_its_source_and_origin_and_a_computed_table_its_source():
     paper = {"published": [{"value": 1, "read": "Table 2"}], "complexity": {"t": {"read": "Table 3", "rows": []}}}
-    settled = origins.settled(paper, "x.toml")
+    settled = origins.settle(paper, "x.toml")
     assert settled["published"] == [{"value": 1, "source": "Table 2", "origin": "read"}]
     assert settled["complexity"] == {"t": {"source": "Table 3", "rows": []}} and "near" not in settled
 
@@ -118,7 +120,7 @@ def read_claims(paper):
 
 @pytest.mark.parametrize("name", PAPERS)
 def test_every_entry_of_every_paper_says_where_it_comes_from(name):
-    origins.settled(PAPERS[name], name)
+    origins.settle(PAPERS[name], name)
 
 
 def test_pages_count_the_papers_whose_claims_were_compared():

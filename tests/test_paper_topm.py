@@ -18,7 +18,7 @@ from jaxbandit.support.refusals import BadInput
 
 pytestmark = pytest.mark.quickly_compiled
 
-ABOUT = source.read(source.embedded()["topm"])
+ABOUT = source.read(source.embedded_files()["topm"])
 PAPER = ABOUT["paper"]
 EPILEPSY = Path(__file__).parents[2] / "shared" / "data" / "epilepsy"
 
@@ -103,14 +103,14 @@ def test_quick_leaves_out_what_it_has_no_settings_for():
     assert {"1a", "1b", "1c", "2"} <= kept.keys()
     assert not {"3-m3", "stored", "heuristic-hard"} & kept.keys()
     assert len(kept) + len(lines) == len(figures)
-    sizes, lines = computed.wanted(PAPER, "", quick=True, runs=None)
+    sizes, lines = computed.sizes_of(PAPER, "", quick=True, runs=None)
     assert sizes == {"table5": 0}
     assert lines == [f"{PAPER['complexity']['table4']['title']}: not run, available only without --quick"]
 
 
 def test_sizes_of_tables():
     def sizes(target="", **more):
-        return computed.wanted(PAPER, target, **{"quick": False, "runs": None} | more)[0]
+        return computed.sizes_of(PAPER, target, **{"quick": False, "runs": None} | more)[0]
 
     table = PAPER["complexity"]["table4"]
     assert sizes()["table4"] == table["size"]

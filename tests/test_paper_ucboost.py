@@ -171,7 +171,7 @@ def test_published_regret_beside_few_runs_or_another_horizon():
 
 
 def test_the_paper_is_complete():
-    data = source.read(source.embedded()["ucboost"])
+    data = source.read(source.embedded_files()["ucboost"])
     about = data.pop("paper")
     algorithms = {item["name"] for item in data["algorithm"]}
     instances = {item["name"] for item in data["instance"]}
@@ -208,7 +208,7 @@ def test_the_paper_is_complete():
 
 def test_verdicts_follow_the_data_not_the_paper():
     """The same claims on data made to fit them, then on the same data with every order reversed."""
-    about = source.read(source.embedded()["ucboost"])["paper"]
+    about = source.read(source.embedded_files()["ucboost"])["paper"]
     claims = [c for c in about["claim"] if c["instance"] == "bernoulli-1" and "quantity" not in c]
     final = {"ucb1": 101, "ucb_bq": 96, "ucb_h": 130, "ucboost": 77, "ucboost_bq_h": 90, "kl_ucb": 59}
     final |= {"ucboost_eps_0.08": 72, "ucboost_eps_0.05": 67, "ucboost_eps_0.01": 60}
@@ -231,9 +231,9 @@ def test_bad_targets():
     ("options", "runs"), [({}, 10000), ({"quick": True}, 400), ({"quick": True, "runs": 70}, 70), ({"runs": 7}, 7)]
 )
 def test_what_is_run(options, runs):
-    about = source.read(source.embedded()["ucboost"])["paper"]
+    about = source.read(source.embedded_files()["ucboost"])["paper"]
     run, shown = figure_experiments.experiments(figure_experiments.figures_of(about), "b", **options)
-    data = source.read(source.embedded()["ucboost"])
+    data = source.read(source.embedded_files()["ucboost"])
     (part,) = [figure_experiments.experiment(data, figure) for figure in run]
     assert ([i["name"] for i in part["instance"]], len(part["algorithm"])) == (["bernoulli-2"], 12)
     assert (part["runs"] or data["runs"], part["horizon"], [f.name for f in shown]) == (runs, 10000, ["b"])

@@ -152,7 +152,7 @@ def test_each_training_is_one_call_with_its_dictionary():
         return answered(seed, PROMPTS[number])
 
     best = jb.tune(counted, PROMPTS, goal=0.01)
-    assert best.config == PROMPTS[2] and len(calls) == len(best.history["id"])
+    assert best.best_config == PROMPTS[2] and len(calls) == len(best.history["id"])
     assert not any("traced" in note for note in best.notes)
     drawn = [[seed for seed, number in calls if number == own] for own in range(3)]
     assert drawn[0][:10] == drawn[1][:10] == drawn[2][:10] and len(set(drawn[2])) == len(drawn[2]) >= 10
@@ -266,7 +266,7 @@ def test_dictionaries_are_traced_in_groups_that_do_not_depend_on_others():
     fewer = traced.trace(train, search_space.read("tune", given[:2]))
     assert program.digests[0] == fewer.digests[0] != program.digests[1]
     best = jb.tune(train, given, budget=56)
-    assert best.config == given[2] and list(best.config) == ["x", "act", "n"]
+    assert best.best_config == given[2] and list(best.best_config) == ["x", "act", "n"]
 
 
 SAVED = """
@@ -333,7 +333,7 @@ def test_a_training_is_repeated_with_the_same_seed(executor):
         assert sorted(train.seeds) == sorted(min(attempts, 3) * seed[:, 1].tolist())
         for part in parts.values():
             assert part.attempts == min(attempts, 3) and (part.scores[0] == 1.0) == (attempts >= 3)
-        assert parts[0].reason == ("raises OSError: lost" if attempts == 1 else "")
+        assert parts[0].failure == (("OSError", "raises OSError: lost") if attempts == 1 else None)
 
 
 def test_a_training_is_begun_once_by_default():
@@ -394,7 +394,7 @@ def test_lines_are_shown_now_and_then(monkeypatch):
     with progress.reporting(None, 0) as report:
         for second in range(1, 2001):
             clock[0] = 100.0 + second
-            report(progress.Progress(second, 3, 1, 0.5))
+            report(progress.SearchProgress(second, 3, 1, 0.5))
     lines = shown.getvalue().splitlines()
     assert [int(re.search(r"([\d,]+) s", line)[1].replace(",", "")) for line in lines] == [
         10, 20, 40, 80, 160, 320, 640, 1240, 1840,
@@ -402,5 +402,5 @@ def test_lines_are_shown_now_and_then(monkeypatch):
     assert lines[0] == "jaxbandit: tune: 10 trainings in 10 s, 3 survivors, best so far 1 (0.5)" and lines[0].isascii()
     with progress.reporting(False, 0) as report:
         clock[0] += 1000
-        report(progress.Progress(1, 3, 1, float("nan")))
+        report(progress.SearchProgress(1, 3, 1, float("nan")))
     assert len(shown.getvalue().splitlines()) == len(lines)

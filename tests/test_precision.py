@@ -101,7 +101,7 @@ def test_other_sums_of_many_addends_are_compensated():
     third = np.float32(1 / 3)
     pair = jax.jit(lambda: lax.fori_loop(0, LONG, lambda _, x: kahan_pair(x, jnp.full(1, third)), jnp.zeros((2, 1))))()
     losses = jax.jit(
-        lambda: lax.fori_loop(0, LONG, lambda _, x: loss_sums.added(x, jnp.full(1, third)), loss_sums.init(1))
+        lambda: lax.fori_loop(0, LONG, lambda _, x: loss_sums.add(x, jnp.full(1, third)), loss_sums.init(1))
     )()
     for total in (pair[0, 0], losses.sums[0]):
         assert abs(float(total) - LONG * float(third)) <= 0.0625  # half a unit in the last place of a sum of 1.4e6
@@ -181,7 +181,7 @@ def _identifying():
         families = ("gaussian", "student") if "unknown variances" in entry.rewards and "family" in parameters else ()
         for family in families or (("gaussian",) if "family" in parameters else (None,)):
             more = {} if family is None else {"family": family, "threshold": THRESHOLDS[family]}
-            made[name if family is None else f"{name} {family}"] = getattr(jb, name)(3, **given, **more)
+            made[name if family is None else f"{name} {family}"] = getattr(jb.algorithms, name)(3, **given, **more)
     return made
 
 

@@ -380,7 +380,7 @@ def test_a_session_begun_in_python_shows_its_certificate_while_it_is_current(tmp
 
 
 def test_a_session_saved_in_a_file_shows_its_certificate(tmp_path):
-    opened, path = session(student_race(3, delta=0.1)), tmp_path / "race.npz"
+    opened, path = session(student_race(3, delta=0.1)), tmp_path / "race.session"
     for rewards in PYTHON_SESSION:
         opened, pulls = ask(opened)
         opened = tell(opened, pulls.id, rewards)
@@ -392,8 +392,9 @@ def test_a_session_saved_in_a_file_shows_its_certificate(tmp_path):
     for row, *told in zip(rows, found.means, found.low, found.high, strict=True):
         assert [float(row[2]), *numbers(row[3])] == pytest.approx(told, rel=1e-5)
     assert found.promise in (tmp_path / "race.html").read_text(encoding="utf-8")
-    storage.write_arrays(path, {"about": np.array("{}")})
-    with pytest.raises(BadInput, match=r"race.npz: not a session with its certificate"):
+    assert [row[1] for row in read(tmp_path / "race.html").table("Log")[1:]] == ["ask", "tell"] * 12
+    path.write_text("{}\n")
+    with pytest.raises(BadInput, match=r"race.session: damaged, or not a session"):
         write_report(path)
 
 

@@ -157,7 +157,7 @@ def test_proposals_on_an_executor_do_not_depend_on_timing():
         ours = searched(proposer="tpe", executor=pool)
     alone = searched(proposer="tpe", at_once=8)
     np.testing.assert_array_equal(ours.proposals["score"], alone.proposals["score"])
-    assert ours.summary() == alone.summary()
+    assert ours.to_json() == alone.to_json()
     assert not np.array_equal(ours.proposals["score"], searched(proposer="tpe").proposals["score"])
 
 
@@ -165,7 +165,7 @@ def test_further_seeds_estimate_the_mean_of_the_choice_after_it_is_made():
     plain, more = searched(seed=5), searched(seed=5, extra=40)
     assert more.index == plain.index and more.certificate.achieved == plain.certificate.achieved
     assert len(more.further) == 40 and not set(more.further) & set(more.history["score"])
-    known = more.summary()["search"]["further"]
+    known = more.to_json()["search"]["further"]
     half = 2.0226909 * np.std(more.further, ddof=1) / math.sqrt(40)  # t of 39 degrees
     assert known["mean"] == pytest.approx(np.mean(more.further))
     assert known["high"] - known["mean"] == pytest.approx(half) == known["mean"] - known["low"]
@@ -175,12 +175,16 @@ def test_further_seeds_estimate_the_mean_of_the_choice_after_it_is_made():
 def test_without_a_race_there_is_no_certificate():
     result = searched(finalists=1, maximize=False)
     scores = result.proposals["score"]
-    assert len(scores) == len(CALLS) == 60 and result.certificate is None and result.table["mean"] == [scores.min()]
+    assert (
+        len(scores) == len(CALLS) == 60
+        and result.certificate.guarantee is None
+        and result.table["mean"] == [scores.min()]
+    )
     assert "the best one of 60 proposals, and therefore too good as a rule" in str(result)
     assert (
         "finalists" not in repr(result)
-        and "claim" not in result.summary()["search"]
-        and result.summary()["trainings"] == 60
+        and "claim" not in result.to_json()["search"]
+        and result.to_json()["trainings"] == 60
     )
 
 
@@ -188,7 +192,7 @@ def test_equal_proposals_are_one_finalist():
     result = searched({"x": jb.space.choice([0.1, 0.2])}, max_trainings=100)
     assert result.configs.count == 2 and len(result.proposals["score"]) == 52
     only = searched({"x": jb.space.choice([0.1])})
-    assert only.certificate is None and only.configs.count == 1
+    assert not only.is_certified and only.configs.count == 1
 
 
 @pytest.mark.filterwarnings("ignore:tune. a budget")  # too few trainings for a race of so few finalists
@@ -231,9 +235,9 @@ def test_failures_of_proposals(tmp_path):
         and (apart.proposals["attempts"][failed] == 2).all()
         and not apart.proposals["finalist"][failed].any()
     )
-    assert apart.summary()["trainings"] == apart.proposals["attempts"].sum() + apart.history["attempts"].sum() <= 60
+    assert apart.to_json()["trainings"] == apart.proposals["attempts"].sum() + apart.history["attempts"].sum() <= 60
     again = jb.search(fails, SPACE, "random", **records(**given, **options))
-    assert again.summary() == apart.summary()
+    assert again.to_json() == apart.to_json()
 
 
 def test_failed_proposals_are_told_to_optuna_as_failures():
@@ -251,7 +255,7 @@ def test_failed_proposals_are_told_to_optuna_as_failures():
         budget=60,
         execution=jb.Execution(progress=False),
     )
-    assert np.isnan(result.proposals["score"]).any() and result.config["x"] <= 0.5
+    assert np.isnan(result.proposals["score"]).any() and result.best_config["x"] <= 0.5
 
 
 @pytest.mark.slow
@@ -262,7 +266,7 @@ def test_a_train_that_jax_traces_is_trained_in_batches(tmp_path):
     given = {"max_trainings": 60, "progress": False, "directory": tmp_path / "here", "extra": 2}
     result = jb.search(traced, SPACE, "random", **records(**given))
     again = jb.search(traced, SPACE, "random", **records(**given))
-    assert again.reused == result.summary()["trainings"] and again.summary() == result.summary()
+    assert again.reused == result.to_json()["trainings"] and again.to_json() == result.to_json()
     key = jax.random.fold_in(jax.random.key(0, impl="threefry2x32"), 2**31)
     first = result.proposed.row(0)["x"] + 0.05 * float(jax.random.normal(key))
     assert result.proposals["score"][0] == pytest.approx(first, abs=1e-6)
@@ -298,7 +302,7 @@ def test_a_larger_budget_uses_all_scores(tmp_path):
     before = len(CALLS)
     large = searched(max_trainings=120, directory=tmp_path / "here")
     np.testing.assert_array_equal(large.proposals["score"][:32], small.proposals["score"])
-    assert large.reused + len(CALLS) - before == large.summary()["trainings"] and large.reused >= 32
+    assert large.reused + len(CALLS) - before == large.to_json()["trainings"] and large.reused >= 32
 
 
 REFUSED = {

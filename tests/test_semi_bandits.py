@@ -6,15 +6,14 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from player import play
 from reference import semi_bandit as reference
 
 import jaxbandit as jb
 from jaxbandit.algorithms import clucb, combinatorial_thompson, cucb, escb, saqm
 from jaxbandit.algorithms.combinatorial import teams as helpers
-from jaxbandit.base.contract import action_of
 from jaxbandit.engine.driver.identify import identify_cell
 from jaxbandit.engine.driver.simulate import simulate_cell
-from jaxbandit.engine.rounds.step import stops
 from jaxbandit.environments.combinatorial.full_bandit import full_bandit
 from jaxbandit.environments.combinatorial.semi_bandit import semi_bandit
 from jaxbandit.environments.recorded.crowd import crowd
@@ -30,27 +29,6 @@ THOMPSON = functools.partial(combinatorial_thompson, NUM_ARMS, k=K)
 CLUCB = functools.partial(clucb, NUM_ARMS, k=K, delta=0.1, epsilon=0.2)
 
 
-@functools.partial(jax.jit, static_argnums=0)
-def run(make, rewards, keys):
-    algorithm = make()
-
-    def body(state, step):
-        noise, row = step
-        selected = algorithm.select(noise, state, None)
-        team, stopped = action_of(selected), stops(algorithm, state)
-        state = algorithm.update(state, None, selected, jnp.where(team, row, 0.0))
-        return state, (team, stopped, algorithm.recommend(state))
-
-    noise = jax.vmap(algorithm.noise)(keys[1:])
-    return jax.lax.scan(body, algorithm.init(keys[0]), (noise, rewards))[1], noise
-
-
-def ours(make, rewards, seed=0):
-    with jax.enable_x64(True):
-        keys = jax.random.split(jax.random.key(seed, impl="threefry4x32"), len(rewards) + 1)
-        return jax.device_get(run(make, jnp.asarray(rewards), keys))
-
-
 def rewards_of(seed, rounds=ROUNDS, fractions=False):
     uniform = np.random.default_rng(seed).random((rounds, NUM_ARMS))
     return uniform * MEANS if fractions else (uniform < MEANS).astype(float)
@@ -61,7 +39,7 @@ def rewards_of(seed, rounds=ROUNDS, fractions=False):
 @pytest.mark.parametrize("index", ["ucb", "kl"])
 def test_cucb_plays_as_its_reference(index, seed):
     rewards = rewards_of(seed, fractions=seed == 1)
-    (teams, _, _), _ = ours(CUCB[index], rewards)
+    teams = play(CUCB[index], rewards).actions
     expected = reference.play_cucb(rewards, K, index, 0.7, ties=teams)
     np.testing.assert_array_equal(teams, expected)
     assert teams.sum(0).min() >= 3 and (teams.sum(1) == K).all()
@@ -70,7 +48,7 @@ def test_cucb_plays_as_its_reference(index, seed):
 @quickly
 def test_escb_plays_as_its_reference():
     rewards = rewards_of(2)
-    (teams, _, _), _ = ours(ESCB, rewards)
+    teams = play(ESCB, rewards).actions
     np.testing.assert_array_equal(teams, reference.play_escb(rewards, K, 0.5, ties=teams))
     assert teams.sum(0).min() >= 3
 
@@ -80,7 +58,7 @@ def test_escb_plays_as_its_reference():
 @pytest.mark.parametrize("fractions", [False, True])
 def test_combinatorial_thompson_plays_as_its_reference(fractions):
     rewards = rewards_of(3, fractions=fractions)
-    (teams, _, _), (words, coins) = ours(THOMPSON, rewards)
+    teams, _, _, (words, coins), *_ = play(THOMPSON, rewards)
     np.testing.assert_array_equal(teams, reference.play_thompson(rewards, K, words, coins, ties=teams))
     assert teams.sum(0).min() >= 1
 
@@ -89,12 +67,12 @@ def test_combinatorial_thompson_plays_as_its_reference(fractions):
 @pytest.mark.parametrize("seed", [0, 1])
 def test_clucb_plays_and_stops_as_its_reference(seed):
     rewards = rewards_of(seed, 1500)
-    (teams, stopped, named), _ = ours(CLUCB, rewards)
-    expected, best = reference.play_clucb(rewards, K, 0.1, 0.2, ties=teams)
+    found = play(CLUCB, rewards)
+    expected, best = reference.play_clucb(rewards, K, 0.1, 0.2, ties=found.actions)
     assert 100 < len(expected) < 1500
-    np.testing.assert_array_equal(teams[: len(expected)], expected)
-    assert np.argmax(stopped) == len(expected)
-    np.testing.assert_array_equal(named[len(expected) - 1], best)
+    assert found.end() == len(expected)
+    np.testing.assert_array_equal(found.actions[: len(expected)], expected)
+    np.testing.assert_array_equal(found.recommended[len(expected)], best)
 
 
 @quickly

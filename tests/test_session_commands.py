@@ -8,7 +8,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from test_trust_sessions import early
 
 import jaxbandit as jb
 from jaxbandit.decide.sessions import directory, stored
@@ -211,8 +210,6 @@ def received(shell, form):
     assert Path("ran").exists()
     Path("ran").unlink()
     forgotten()
-    if form == "early":
-        early(Path("own"))
     if form == "os:system":
         about = stored.read_about(Path("own"))
         about["meta"]["spec"]["algorithm"] = [{"type": "os:system", "command": "touch ran"}]
@@ -221,7 +218,7 @@ def received(shell, form):
         Path("own/certificate.json").unlink()
 
 
-@pytest.mark.parametrize("form", ["sealed", "early", "os:system"])
+@pytest.mark.parametrize("form", ["sealed", "os:system"])
 def test_reading_a_received_session_imports_nothing(shell, form):
     received(shell, form)
     for line in ("status own", "report own", "report own --no-import", "status own --json", "repair own"):

@@ -11,6 +11,7 @@ from test_session_pulls import NORMAL, RACE
 from test_sessions import RULES, leaves, rewards_of
 
 import jaxbandit as jb
+from jaxbandit.decide.sessions.events import event_of
 from jaxbandit.decide.sessions.session import samples
 from jaxbandit.decide.sessions.stored import book_of, read
 from jaxbandit.decide.sessions.summary import summary_of
@@ -35,9 +36,9 @@ def play(s, asks, limit=4, wrong=()):
 def test_an_amended_session_is_the_one_that_was_told_the_right_reward(kind, tmp_path):
     s = play(jb.session(RULES[kind], seed=3), 5)
     wrong = jb.session(RULES[kind], seed=3)
-    arms = np.concatenate(s.arms)
+    arms = np.concatenate(s.pulls.arms)
     ids = np.flatnonzero(arms == arms[-1])[-2:]  # late enough to change no choice
-    right = np.concatenate(s.history)[ids]
+    right = np.concatenate(s.pulls.history)[ids]
     wrong = play(wrong, 5, wrong=ids)
     assert np.array_equal(np.concatenate(wrong.arms), arms) and leaves(wrong) != leaves(s)
     assert leaves(jb.amend(wrong, ids, right)) == leaves(s)
@@ -46,10 +47,10 @@ def test_an_amended_session_is_the_one_that_was_told_the_right_reward(kind, tmp_
     told = jb.tell(open_, pulls.id[1:], [0.25] * (len(pulls.id) - 1))
     if len(pulls.id) > 1:
         assert leaves(jb.amend(jb.amend(told, pulls.id[1], 0.75), pulls.id[1], 0.25)) == leaves(told)
-    again = jb.amend(jb.amend(told, 0, 0.875), 0, float(np.concatenate(s.history)[0]))
+    again = jb.amend(jb.amend(told, 0, 0.875), 0, float(np.concatenate(s.pulls.history)[0]))
     assert leaves(again) == leaves(told)
-    jb.save_session(tmp_path / "s.npz", jb.amend(told, 0, 0.875))
-    assert leaves(jb.load_session(tmp_path / "s.npz", RULES[kind])) == leaves(jb.amend(told, 0, 0.875))
+    jb.save_session(tmp_path / "s.session", jb.amend(told, 0, 0.875))
+    assert leaves(jb.load_session(tmp_path / "s.session", RULES[kind])) == leaves(jb.amend(told, 0, 0.875))
 
 
 def test_a_race_goes_on_where_a_correction_takes_it():
@@ -98,17 +99,16 @@ def everything(d):
 def test_everything_is_logged_replayed_and_known_without_the_rule(tmp_path):
     with jb.session_directory(tmp_path, RULES["draws"], seed=3) as d:
         everything(d)
-        end, asked = d.session, d.asked
+        end = d.session
     with jb.session_directory(tmp_path, RULES["draws"], seed=3) as d:
-        assert leaves(d.session) == leaves(end) and d.asked == asked
-        jb.save_session(tmp_path / "s.npz", end)
-    assert leaves(jb.load_session(tmp_path / "s.npz", RULES["draws"])) == leaves(end)
-    stored = read(tmp_path)
-    book = book_of(stored, stored.entries())
-    history = np.concatenate(end.history)
+        assert leaves(d.session) == leaves(end)
+        jb.save_session(tmp_path / "s.session", end)
+    assert leaves(jb.load_session(tmp_path / "s.session", RULES["draws"])) == leaves(end)
+    book = book_of(read(tmp_path))
+    history = np.concatenate(end.pulls.history)
     known = {i: float(x) for i, x in enumerate(history) if not np.isnan(x)}
     assert {i: x for i, x in book.rewards.items() if i < len(history)} == known
-    assert book.arms[: len(history)] == np.concatenate(end.arms).tolist()
+    assert book.arms[: len(history)] == np.concatenate(end.pulls.arms).tolist()
     assert sorted(book.waits) == end.pending.tolist() and len(book.rewards) == end.num_told
     (tmp_path / "certificate.json").unlink()
     found = summary_of(tmp_path)
@@ -128,7 +128,7 @@ def test_numbers_after_everything(tmp_path):
     with jb.session_directory(tmp_path, RULES["draws"], seed=3) as d:
         everything(d)
         s = d.session
-    arms, values = np.concatenate(s.arms), np.concatenate(s.history)
+    arms, values = np.concatenate(s.pulls.arms), np.concatenate(s.pulls.history)
     first = [0.625, np.nan, 1.0, 0.375, 0.0, 0.125, 1.0]
     np.testing.assert_array_equal(values, [*first, *[0.5] * 6, *[np.nan] * 0])
     assert arms[4:7].tolist() == [2, 0, 2] and arms[7:12].tolist() == [2] * 5 and arms[12] == 1
@@ -209,7 +209,7 @@ def test_rewards_from_outside_teach_single_pulls_and_not_races():
     assert samples(told)[0].tolist() == [NORMAL[0, 0], 9.0]
     amended = jb.amend(told, [3, 0], [8.0, 1.5])
     assert samples(amended)[0].tolist() == [1.5, 8.0]
-    assert not len(amended.batch.spare)  # the rule never gets those from outside
+    assert not len(amended.pulls.spare)  # the rule never gets those from outside
     asked, pulls = jb.ask(race)
     assert state(amended) == state(jb.tell(asked, pulls.id, [1.5, *NORMAL[1:, 0]]))
 
@@ -285,8 +285,8 @@ def test_a_rule_that_insists_on_closed_arms_is_refused():
 def test_lines_of_corrections_that_do_not_fit_are_refused(tmp_path):
     with jb.session_directory(tmp_path, RULES["draws"], seed=3) as d:
         d.tell(d.ask(2).id[:1], [0.5])
-    assert json.loads((tmp_path / "log.jsonl").read_text().splitlines()[0])["ask"] == d.asked[0]
-    stored = read(tmp_path)
+    first, *_ = d.session.events
+    assert json.loads((tmp_path / "log.jsonl").read_text().splitlines()[0])["ask"] == first.arms.tolist()
     for entry in (
         {"amend": [1], "rewards": [0.5]},
         {"amend": [2], "rewards": [0.5]},
@@ -298,7 +298,7 @@ def test_lines_of_corrections_that_do_not_fit_are_refused(tmp_path):
         {"open": ["x"]},
     ):
         with pytest.raises(ValueError, match="line 3: "):
-            book_of(stored, [*stored.entries(), entry])
+            book_of(read(tmp_path)).enter(event_of(entry))
 
 
 def test_a_kill_in_the_middle_of_a_line_leaves_the_session_before_it(tmp_path, monkeypatch):
@@ -343,6 +343,6 @@ def test_threads_that_tell_amend_and_report_from_outside_take_turns(tmp_path):
         with ThreadPoolExecutor(8) as pool:
             list(pool.map(work, range(16)))
         end = d.session
-    assert end.num_told == 32 and sorted(np.concatenate(end.history)) == [0.25] * 16 + [0.75] * 16
+    assert end.num_told == 32 and sorted(np.concatenate(end.pulls.history)) == [0.25] * 16 + [0.75] * 16
     with jb.session_directory(tmp_path, RULES["draws"], seed=3) as d:
         assert leaves(d.session) == leaves(end)

@@ -1,20 +1,14 @@
 """Which pulls a session makes, how many at a time, and what it knows of them afterwards."""
 
-import dataclasses
 import itertools
-import json
 
 import jax
 import numpy as np
 import pytest
-from test_sessions import MEANS, PULLS, RULES, in_order, leaves, rewards_of
+from test_sessions import MEANS, RULES, leaves, rewards_of
 
 import jaxbandit as jb
-from jaxbandit.decide.sessions.log import beginning, line_of
-from jaxbandit.decide.sessions.pulls import TOLD, WITHDRAWN
 from jaxbandit.decide.sessions.session import samples
-from jaxbandit.decide.sessions.stored import read_about
-from jaxbandit.engine.storage import files as storage
 
 pytestmark = pytest.mark.quickly_compiled
 
@@ -35,8 +29,8 @@ def played(rule, limits, seed=3):
 def test_samples_are_the_rewards_of_each_arm_by_index(kind, tmp_path):
     s, found = played(RULES[kind], [1, 2, 3] * 4)
     assert [list(x) for x in samples(s)] == found
-    jb.save_session(tmp_path / "s.npz", s)
-    again = jb.load_session(tmp_path / "s.npz", RULES[kind])
+    jb.save_session(tmp_path / "s.session", s)
+    again = jb.load_session(tmp_path / "s.session", RULES[kind])
     assert leaves(again) == leaves(s) and [list(x) for x in samples(again)] == found
     s, pulls = jb.ask(s, limit=3)
     assert [list(x) for x in samples(jb.tell(s, pulls.id[1:], [0.5] * (len(pulls.id) - 1)))] == found  # a gap before
@@ -46,61 +40,9 @@ def test_samples_are_the_rewards_of_each_arm_by_index(kind, tmp_path):
 def test_samples_of_sets_and_with_contexts_are_unknown():
     s, pulls = jb.ask(jb.session(jb.algorithms.icb(3, k=2)))
     s = jb.tell(s, pulls.id, [0.5] * len(pulls.id))
-    assert samples(s) is None and s.arms == ()
+    assert samples(s) is None and s.pulls.arms == ()
     s, pulls = jb.ask(jb.session(jb.algorithms.lin_ucb(np.ones((2, 3, 2)) * np.eye(3, 2), horizon=60)), context=1)
     assert samples(jb.tell(s, pulls.id, 1.0)) is None
-
-
-def early(session, about, arrays):
-    """The content of a file of a version that stored the open batch with its size, and no arms."""
-    batch, chosen = session.batch, len(session.batch.rounds)
-    planned = batch.plan is not None
-    entered = len(batch.spare) if planned else batch.first - batch.given
-    issued = entered + len(batch.status) if planned else chosen
-    size = int(batch.plan.sum()) if planned else chosen
-    everything = np.concatenate([*session.arms, batch.actions])[batch.first - entered :]
-    told = np.flatnonzero(batch.status == TOLD)
-    numbers = {"first": batch.first - entered, "size": size, "issued": issued, "entered": entered}
-    old = {
-        "base": batch.asked - np.bincount(everything, minlength=3),
-        "later": entered + told,
-        "values": batch.values[told],
-        "withdrawn": entered + np.flatnonzero(batch.status == WITHDRAWN),
-        "sums": np.bincount(batch.spare, batch.spare_values, minlength=3),
-        "squares": np.bincount(batch.spare, batch.spare_values**2, minlength=3),
-    }
-    left_out = ("opened.", "arms", "outside", "closed")
-    same = {name: x for name, x in arrays.items() if not name.startswith(left_out)}
-    about = {name: x for name, x in about.items() if name not in ("given", "expired")} | numbers
-    about["round"] -= chosen
-    return about, same | {f"opened.{name}": x for name, x in old.items()}
-
-
-@pytest.mark.parametrize("kind", RULES)
-def test_a_file_of_an_early_version_is_read_and_its_samples_are_unknown(kind, tmp_path):
-    s, pulls = jb.ask(in_order(RULES[kind]), limit=3)
-    if kind != "single":
-        s = jb.withdraw(jb.tell(s, pulls.id[[0, 2]], [0.5, 0.25]), pulls.id[1])
-    jb.save_session(tmp_path / "s.npz", s)
-    arrays = storage.read_arrays(tmp_path / "s.npz", storage.RECOMPUTE)
-    about, arrays = early(s, json.loads(str(arrays.pop("about"))), arrays)
-    storage.write_arrays(tmp_path / "s.npz", {"about": np.asarray(json.dumps(about)), **arrays})
-    again = jb.load_session(tmp_path / "s.npz", RULES[kind])
-    assert samples(again) is None and again.pending.tolist() == s.pending.tolist()
-    for _ in range(3):
-        (s, pulls), (again, same) = jb.ask(s), jb.ask(again)
-        assert [x.tolist() for x in same] == [x.tolist() for x in pulls]
-        s, again = (jb.tell(x, pulls.id, rewards_of(pulls)) for x in (s, again))
-    assert leaves(dataclasses.replace(again, arms=s.arms, rounds=s.rounds)) == leaves(s) and samples(again) is None
-
-
-def test_a_file_with_other_arms_than_pulls_is_refused(tmp_path):
-    jb.save_session(tmp_path / "s.npz", in_order(RULES["batch"]))
-    arrays = storage.read_arrays(tmp_path / "s.npz", storage.RECOMPUTE)
-    for arms in (np.zeros(PULLS, np.int32), np.zeros(3, np.int32), np.full(PULLS, -1, np.int32)):
-        storage.write_arrays(tmp_path / "s.npz", {**arrays, "arms": arms})
-        with pytest.raises(ValueError, match=r"s.npz: damaged, arms must be"):
-            jb.load_session(tmp_path / "s.npz", RULES["batch"])
 
 
 RACE = jb.algorithms.paired_race(5, delta=0.1, epsilon=0.01)
@@ -186,31 +128,10 @@ def test_a_plan_on_a_grid_takes_what_was_pulled_ahead(tmp_path):
             assert len(pulls.id) == limit
             d.tell(pulls.id, np.zeros(limit))
         end = d.session  # after 4 of each, which two plans received, the next needs 4 of each
-        assert end.round == 3 and len(end.batch.spare) == 22 - 3 * 4
+        assert end.round == 3 and len(end.pulls.spare) == 22 - 3 * 4
         pulls = d.ask()
         assert pulls.arm.tolist() == [2, 2] and pulls.index.tolist() == [6, 7]
     with jb.session_directory(tmp_path, rule) as d:
         assert leaves(d.session) == leaves(jb.ask(end)[0])
-    jb.save_session(tmp_path / "s.npz", end)
-    assert leaves(jb.load_session(tmp_path / "s.npz", rule)) == leaves(end)
-
-
-def test_the_log_of_a_version_that_asked_nothing_ahead_is_replayed(tmp_path):
-    """It wrote the limit as it was given, which was larger than the plan."""
-    rule = RULES["batch"]
-    with jb.session_directory(tmp_path, rule) as d:
-        d.ask()
-        d.tell([0, 1, 2], [0.5, 0.25, 0.125])
-        d.ask()
-    path = tmp_path / "log.jsonl"
-    about = read_about(tmp_path)
-    bodies = [json.loads(line) for line in path.read_text().splitlines()]
-    bodies = [{k: v for k, v in b.items() if k != "sum"} | ({"limit": 512} if "ask" in b else {}) for b in bodies]
-    lines, place = [], beginning(about, True)
-    for body in bodies:
-        line, place = line_of(body, place)
-        lines.append(line)
-    (tmp_path / "certificate.json").unlink()
-    path.write_bytes(b"".join(lines))
-    with jb.session_directory(tmp_path, rule) as d:
-        assert d.session.pending.tolist() == [3, 4, 5]
+    jb.save_session(tmp_path / "s.session", end)
+    assert leaves(jb.load_session(tmp_path / "s.session", rule)) == leaves(end)

@@ -36,9 +36,9 @@ def test_the_rule_learns_in_the_order_of_ids_as_far_as_all_have_answered(name):
     state, arms = visited(RULES[name], 6)
     rewards = (arms == 1) * 1.0
     late = jb.tell(state, [1, 2, 5], rewards[[1, 2, 5]])
-    assert late.counts.sum() == 0 and late.batch.given == 0
+    assert late.counts.sum() == 0 and late.pulls.given == 0
     early = jb.tell(late, 0, rewards[0])
-    assert early.counts.sum() == early.batch.given == 3
+    assert early.counts.sum() == early.pulls.given == 3
     begun = jb.session(RULES[name], seed=3)
     begun = jb.tell(jb.ask(begun, limit=3)[0], range(3), rewards[:3])
     for one, two in zip(*map(jax.tree.leaves, (begun.state, early.state)), strict=True):
@@ -55,8 +55,8 @@ def test_such_a_session_is_saved_and_corrected_as_others(name, tmp_path):
     state, arms = visited(RULES[name], 8)
     state = jb.tell(state, [0, 1, 4], (arms[[0, 1, 4]] == 1) * 1.0)
     state, pulls = jb.ask(state)
-    jb.save_session(tmp_path / "session.npz", state)
-    again = jb.load_session(tmp_path / "session.npz", RULES[name])
+    jb.save_session(tmp_path / "session.session", state)
+    again = jb.load_session(tmp_path / "session.session", RULES[name])
     for each in (state, again):
         each = jb.tell(each, [3, 2, *pulls.id], [0.0, 1.0, 1.0])
         each = jb.amend(each, 1, 0.0)

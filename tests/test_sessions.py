@@ -71,8 +71,8 @@ def in_any_order(rule, path, rng, monkeypatch):
             with jb.session_directory(path, rule, seed=3) as d:
                 assert d.session.num_told == len(told_so_far)
                 while d.session.counts.sum() < PULLS:
-                    nothing_open = not d.session.batch.choices  # what a rule draws depends on when it is asked
-                    left = PULLS - d.session.batch.end + len(d.session.batch.waiting)  # a race asks ahead of its plan
+                    nothing_open = not d.session.pulls.choices  # what a rule draws depends on when it is asked
+                    left = PULLS - d.session.pulls.end + len(d.session.pulls.waiting)  # a race asks ahead of its plan
                     pulls = d.ask(min(4 if nothing_open else int(rng.integers(1, 5)), left))
                     known = dict(zip(pulls.id.tolist(), rewards_of(pulls).tolist(), strict=True))
                     some = rng.permutation(pulls.id)[: rng.integers(1, len(pulls.id) + 1)].tolist()
@@ -194,13 +194,13 @@ def test_keys_are_those_of_seed_index_and_arm(paired):
 def test_a_saved_session_goes_on_where_it_was(kind, tmp_path):
     s, pulls = jb.ask(in_order(RULES[kind]), limit=3)
     s = jb.withdraw(jb.tell(s, pulls.id[-1:], [0.25]), pulls.id[:1]) if kind != "single" else s
-    jb.save_session(tmp_path / "a.npz", s)
-    assert leaves(jb.load_session(tmp_path / "a.npz", RULES[kind])) == leaves(s)
-    with pytest.raises(ValueError, match=r"a.npz: of another session: rule"):
-        jb.load_session(tmp_path / "a.npz", RULES["draws" if kind == "single" else "single"])
-    (tmp_path / "a.npz").write_bytes((tmp_path / "a.npz").read_bytes()[:100])
+    jb.save_session(tmp_path / "a.session", s)
+    assert leaves(jb.load_session(tmp_path / "a.session", RULES[kind])) == leaves(s)
+    with pytest.raises(ValueError, match=r"a.session: of another session: rule"):
+        jb.load_session(tmp_path / "a.session", RULES["draws" if kind == "single" else "single"])
+    (tmp_path / "a.session").write_bytes((tmp_path / "a.session").read_bytes()[:100])
     with pytest.raises(ValueError, match="damaged"):
-        jb.load_session(tmp_path / "a.npz", RULES[kind])
+        jb.load_session(tmp_path / "a.session", RULES[kind])
 
 
 def test_history_is_kept_in_few_parts_that_length_alone_decides():
@@ -324,7 +324,7 @@ def test_contexts_may_be_arrays_of_a_rule_of_ones_own(tmp_path):
     for arm in (2, 0):
         s, pulls = jb.ask(s, context={"x": np.eye(3)[arm]})
         assert pulls.arm.tolist() == [arm]
-        jb.save_session(tmp_path / "s.npz", s)
+        jb.save_session(tmp_path / "s.session", s)
         s = jb.tell(s, pulls.id, 1.0)
     assert s.counts.tolist() == [1, 0, 1] and s.recommendation is None
 
@@ -351,7 +351,7 @@ def test_certificate_of_a_proved_rule():
     s = in_order(RULES["batch"]._replace(promise=jb.Promise(0.05, 0.1)), paired=True)
     c = jb.certificate(s)
     assert (c.rule, c.guarantee, c.stopped) == ("paired_race", jb.Promise(0.05, 0.1, 1, True), False)
-    n, values = s.counts, rewards.values_of(s.history, np.arange(int(s.counts.sum())))
+    n, values = s.counts, rewards.values_of(s.pulls.history, np.arange(int(s.counts.sum())))
     arms = np.tile(np.arange(3), 8)  # nobody is dropped in these rounds
     assert n.tolist() == [8, 8, 8] and c.coverage == 0.95
     for arm in range(3):

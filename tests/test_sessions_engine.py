@@ -76,7 +76,7 @@ def take_the_engines_pulls(algorithm, environment):
         else:
             counts = pulled.counts if isinstance(pulled, SetPulls) else pulled
             arms = np.repeat(pulled.sets if isinstance(pulled, SetPulls) else np.arange(len(counts)), counts, axis=0)
-            s, pulls = jb.ask(s, limit=int(counts_of(s.batch.plan).sum()))
+            s, pulls = jb.ask(s, limit=int(counts_of(s.pulls.plan).sum()))
             np.testing.assert_array_equal(pulls.arm, arms)
             rewards = np.concatenate([with_sum(x, int(n)) for x, n in zip(feedback, counts, strict=True) if n])
             s = jb.tell(s, pulls.id, rewards)

@@ -176,7 +176,7 @@ def test_real_table():
 
 
 def test_embedded_experiments_are_valid():
-    for name in spec.embedded():
+    for name in source.embedded_files():
         data = spec.read(source.locate(name))
         if "figures" in data.get("paper", {}):  # an experiment a figure: their own tests read them
             continue

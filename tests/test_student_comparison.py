@@ -1,8 +1,11 @@
 """Track-and-Stop and the top-two rules with unknown variances: the pulls and stopping rounds of their references."""
 
+import functools
+
 import jax
 import jax.numpy as jnp
 import numpy as np
+import player
 import pytest
 from reference import student_comparison as reference
 from scipy import special, stats
@@ -25,48 +28,23 @@ CLOSE[[2, 5, 8], 2] = 0.5, 0.501, 0.502  # the first three of this arm happen to
 
 
 def play(factory, rewards=REWARDS, **own):
-    """Actions, whether it had stopped before each round, its recommendation then, coins, and normals of the draws."""
-
-    @jax.jit
-    def run(rewards, delta):
-        algorithm = factory(3, family="student", delta=delta, **own)
-
-        def body(state, given):
-            row, t = given
-            noise = algorithm.noise(jax.random.fold_in(jax.random.key(7), t))
-            if algorithm.replan is not None:
-                state = jax.lax.cond(algorithm.replan.due(state), algorithm.replan.apply, lambda state: state, state)
-            action = algorithm.select(noise, state, None)
-            seen = (
-                action,
-                algorithm.stop(state),
-                algorithm.recommend(state)[0],
-                getattr(noise, "coin", t),
-                normals(noise),
-            )
-            return algorithm.update(state, None, action, row[action]), seen
-
-        return jax.lax.scan(body, algorithm.init(jax.random.key(0)), (rewards, jnp.arange(ROUNDS)))[1]
-
-    with jax.enable_x64(True):
-        return jax.tree.map(np.asarray, run(jnp.asarray(rewards), jnp.asarray(DELTA)))
+    return player.play(functools.partial(factory, 3, family="student", **own), rewards, delta=DELTA)
 
 
+@jax.jit
+@jax.vmap
 def normals(noise):
-    """Those of the leader's draw and of the challenger's, if it draws."""
-    if getattr(noise, "redraws", None) is None:
-        return None
+    """Those of the leader's draw and of the challenger's."""
     words = jax.vmap(lambda r: draw_noise(jax.random.fold_in(noise.redraws, r), 3))(jnp.arange(REDRAWS))
     return normal_of_words(jnp.concatenate([noise.words[None], words]))
 
 
 def agree(found, expected, stops=True):
-    actions, stopped, recommended, *_ = found
     pulls, arm = expected
-    end = int(np.argmax(stopped)) if stopped.any() else ROUNDS
-    np.testing.assert_array_equal(actions[:end], pulls)
+    end = found.end()
+    np.testing.assert_array_equal(found.actions[:end], pulls)
     assert len(pulls) == end > 32  # else only the first pulls
-    assert arm == (recommended[end] if stops else None)
+    assert arm == (found.recommended[end, 0] if stops else None)
 
 
 @pytest.mark.slow
@@ -78,16 +56,19 @@ def test_top_two(kind, challenger, adaptive):
     own = {"challenger": challenger, "adaptive": adaptive, "beta": 0.6}
     rewards = CLOSE if kind == "evbox" else REWARDS  # evbox takes more than these to stop
     found = play(top_two, rewards, threshold=kind, **own)
-    choose = reference.top_two(found[3], kind=kind, **own)
+    choose = reference.top_two(found.noise.coin, kind=kind, **own)
     agree(found, reference.play(rewards, choose, kind=kind, delta=DELTA), kind != "evbox")
-    assert np.bincount(found[0]).min() > 10  # its statistic lets the arm be pulled again
+    assert np.bincount(found.actions).min() > 10  # its statistic lets the arm be pulled again
 
 
 @pytest.mark.slow
 def test_top_two_thompson_sampling():
     """Leader and challenger from the posterior."""
     found = play(top_two, threshold="interval", leader="ts", challenger="ts")
-    choose = reference.top_two(found[3], challenger="ts", adaptive=False, beta=0.5, kind="interval", normals=found[4])
+    with jax.enable_x64(True):
+        drawn = np.asarray(normals(found.noise))
+    own = {"challenger": "ts", "adaptive": False, "beta": 0.5, "kind": "interval"}
+    choose = reference.top_two(found.noise.coin, normals=drawn, **own)
     agree(found, reference.play(REWARDS, choose, kind="interval", delta=DELTA))
 
 

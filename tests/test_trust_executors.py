@@ -44,7 +44,7 @@ PAIR = (
     functools.partial(jb.algorithms.epsilon_greedy, 3, epsilon=0.1),
     functools.partial(jb.environments.bernoulli, [0.2, 0.5, 0.4]),
 )
-RUNS = {"horizon": 50, "num_runs": 200, "execution": jb.Execution(runs_per_task=64)}
+RUNS, HOW = {"horizon": 50, "num_runs": 200}, jb.Execution(runs_per_task=64)
 
 
 def train(key, config):
@@ -98,7 +98,7 @@ def test_the_order_of_answers_changes_nothing(kind, plain, tmp_path):
 @pytest.mark.parametrize("kind", [kind for kind in SAME if kind != "threads"])
 def test_the_order_of_answers_changes_no_simulation(kind, alone):
     with SAME[kind]() as executor:
-        found = jb.simulate(*PAIR, **RUNS, execution=jb.Execution(executor=executor))
+        found = jb.simulate(*PAIR, **RUNS, execution=HOW._replace(executor=executor))
     assert all(found.arrays[name].tobytes() == array.tobytes() for name, array in alone.arrays.items())
 
 
@@ -180,12 +180,12 @@ SIMULATED = {
 def test_a_simulation_ends_in_one_line_and_goes_on(case, alone, tmp_path):
     make, error, words = SIMULATED[case]
     with pytest.raises(error) as ending:
-        jb.simulate(*PAIR, **RUNS, execution=jb.Execution(executor=make(), directory=tmp_path))
+        jb.simulate(*PAIR, **RUNS, execution=HOW._replace(executor=make(), directory=tmp_path))
     line = str(ending.value)
     assert words in line and "\n" not in line, line
     if error is Unfinished and case != "lost":
         assert "finished parts are kept; run the same command with new workers" in line
-    found = jb.simulate(*PAIR, **RUNS, execution=jb.Execution(executor=Now(), directory=tmp_path))
+    found = jb.simulate(*PAIR, **RUNS, execution=HOW._replace(executor=Now(), directory=tmp_path))
     assert all(found.arrays[name].tobytes() == array.tobytes() for name, array in alone.arrays.items())
 
 
@@ -195,11 +195,11 @@ def reads(path):
 
 def test_what_an_executor_and_a_worker_refuse_is_one_line():
     with pytest.raises(BadInput, match="seconds per task = 'x', must be greater than 0"):
-        jb.simulate(*PAIR, **RUNS, execution=jb.Execution(seconds_per_task="x", executor=Now()))
+        jb.simulate(*PAIR, **RUNS, execution=HOW._replace(seconds_per_task="x", executor=Now()))
     jobs = Jobs(None)
     jobs.shutdown()
     with pytest.raises(BadInput, match=r"^executor: accepts no call \(RuntimeError: the executor has been shut down"):
-        jb.simulate(*PAIR, **RUNS, execution=jb.Execution(executor=jobs))
+        jb.simulate(*PAIR, **RUNS, execution=HOW._replace(executor=jobs))
     asked = functools.partial(tasks.play, {"folder": "/parts"})
     assert asked(lambda task: reads("/no/such/data"))["refused"].endswith("No such file or directory: '/no/such/data'")
     assert asked(lambda task: reads("/parts/x"))["refused"].endswith(

@@ -204,7 +204,7 @@ def test_a_training_that_changes_its_configuration_changes_no_other():
         return score
 
     best = jb.tune(train, space, RULE)
-    assert best.index == 2 and best.config["w"].tolist() == [1.0, 1.0]
+    assert best.index == 2 and best.best_config["w"].tolist() == [1.0, 1.0]
 
 
 def grows(scale):

@@ -18,10 +18,10 @@ import pytest
 from test_sessions import RULES, Killed, in_order, leaves, rewards_of
 
 import jaxbandit as jb
-from jaxbandit.decide.sessions import directory, saving, stored
+from jaxbandit.decide.core.log import joined
+from jaxbandit.decide.sessions import directory, stored
 from jaxbandit.decide.sessions.summary import summary_of
-from jaxbandit.engine.storage import files as storage
-from jaxbandit.engine.storage.json_files import write_json
+from jaxbandit.engine.storage.json_files import DIGEST, write_json
 
 pytestmark = pytest.mark.quickly_compiled
 RULE = RULES["batch"]
@@ -43,17 +43,6 @@ def begun(path, asks=4, rule=RULE):
             d.tell(pulls.id[1:], rewards[1:])
             d.tell(pulls.id[0], rewards[0])
     return (path / LOG).read_bytes().splitlines(keepends=True)
-
-
-def early(path):
-    """Make a directory one of the versions that wrote neither digests nor checksums."""
-    about = json.loads((path / ABOUT).read_text())
-    (path / ABOUT).write_text(json.dumps({"identity": about["identity"], "meta": about["meta"]}, indent=1) + "\n")
-    (path / CERTIFICATE).unlink(missing_ok=True)
-    lines = [json.loads(line) for line in (path / LOG).read_text().splitlines()]
-    lines = [json.dumps({name: value for name, value in line.items() if name != "sum"}) + "\n" for line in lines]
-    (path / LOG).write_text("".join(lines))
-    return lines
 
 
 def refusal(path, rule=RULE):
@@ -383,66 +372,49 @@ ODD = [
 ]
 
 
-@pytest.mark.parametrize("form", ["early", "chained"])
-def test_whatever_a_line_holds_it_is_refused_in_one_line(form, tmp_path):
+def relined(path, bodies):
+    """Write a log of these lines, each with the checksum that it should have."""
+    (path / LOG).write_bytes(joined(bodies, stored.start_of(stored.read_about(path)))[0])
+
+
+def bodies(path):
+    """The lines of a log without their checksums."""
+    return list(stored.read(path).lines.bodies)
+
+
+def test_whatever_a_line_holds_it_is_refused_in_one_line(tmp_path):
     begun(tmp_path, asks=1)
-    if form == "early":
-        early(tmp_path)
-    data = (tmp_path / LOG).read_bytes()
+    whole, data = bodies(tmp_path), (tmp_path / LOG).read_bytes()
     for odd in ODD:
         (tmp_path / LOG).write_bytes(data + odd + b"\n")
         assert "line 4: " in refusal(tmp_path), odd[:60]
-        if b"tell" in odd and form == "early":  # read without the rule
+        relined(tmp_path, [*whole, odd])
+        assert "line 4: " in refusal(tmp_path), odd[:60]
+        if b"tell" in odd:  # read without the rule
             with pytest.raises(ValueError, match="line 4: "):
                 summary_of(tmp_path)
 
 
-def test_early_logs_are_read_and_continued(tmp_path):
+def test_the_certificate_is_read_while_it_is_that_of_the_log(tmp_path):
     begun(tmp_path)
-    expected = leaves(opened(tmp_path))
-    early(tmp_path)
-    assert leaves(opened(tmp_path)) == expected
-    with jb.session_directory(tmp_path, RULE, seed=3) as d:
-        d.tell(d.ask().id, [0.5] * 3)
-        found = leaves(d.session)
-    assert leaves(opened(tmp_path)) == found and b"sum" not in (tmp_path / LOG).read_bytes()
-
-
-def test_the_certificate_of_an_early_version_is_read_while_it_is_that_of_the_log(tmp_path):
-    begun(tmp_path)
-    session = opened(tmp_path)
-    lines = early(tmp_path)
-    content = {"told": 12, "pending": 0, "certificate": jb.certificate(session).to_json()}
-    for size, current in ((0, True), (1, False)):
-        size += sum(map(len, lines))
-        (tmp_path / CERTIFICATE).write_text(json.dumps({"log_bytes": size, **content}))
-        found = summary_of(tmp_path)
-        assert found.current == current and (found.certificate.low is not None) == current
-        assert found.num_told == 12 and found.certificate.pulls.tolist() == [4, 4, 4] and found.pending == []
-        np.testing.assert_allclose(found.certificate.means, session.totals.means, rtol=1e-12)
-    size = sum(map(len, lines))
+    session, content = opened(tmp_path), json.loads((tmp_path / CERTIFICATE).read_text())
+    content = {name: value for name, value in content.items() if name != DIGEST}
+    for more, current in (({}, True), ({"log_bytes": content["log_bytes"] - 1}, False)):
+        write_json(tmp_path / CERTIFICATE, content | more)
+        if current:
+            found = summary_of(tmp_path)
+            assert found.current and found.certificate.low is not None
+            assert found.num_told == 12 and found.certificate.pulls.tolist() == [4, 4, 4] and found.pending == []
+            np.testing.assert_allclose(found.certificate.means, session.totals.means, rtol=1e-12)
+        else:
+            with pytest.raises(ValueError, match="is another one, but there were 12 lines at the last close"):
+                summary_of(tmp_path)
     arms = content["certificate"]["arms"]
     of_others = ({"told": 11}, {"certificate": content["certificate"] | {"arms": arms[:-1]}}, {"certificate": {}})
     for foreign in of_others:
-        (tmp_path / CERTIFICATE).write_text(json.dumps({"log_bytes": size, **content, **foreign}))
+        write_json(tmp_path / CERTIFICATE, content | foreign)
         with pytest.raises(ValueError, match="holds no certificate"):
             summary_of(tmp_path)
-
-
-def test_a_second_reward_of_an_id_is_repaired_by_keeping_the_first(tmp_path):
-    """As versions could write whose threads did not take turns."""
-    begun(tmp_path)
-    expected = leaves(opened(tmp_path))
-    lines = early(tmp_path)
-    lines[2:2] = ['{"tell": [1, 2], "rewards": [0.125, 0.625]}\n', lines[1], '{"tell": [2], "rewards": [0.25]}\n']
-    damaged = "".join(lines)
-    (tmp_path / LOG).write_text(damaged)
-    assert "line 3: tell: id = 1: reward = 0.125, but 0.537 was reported before" in refusal(tmp_path)
-    said = jb.repair_session(tmp_path, RULE)
-    assert "a second, different reward is dropped 3 times (id 1, 2, 2)" in said and "\n" not in said
-    assert "14 rewards in 15 lines are kept" in said and "log-damaged-1.jsonl" in said and "lost" not in said
-    assert leaves(opened(tmp_path)) == expected and (tmp_path / "log-damaged-1.jsonl").read_text() == damaged
-    assert "nothing to repair" in jb.repair_session(tmp_path)
 
 
 def test_a_repair_keeps_what_is_before_the_damage_and_counts_the_rest(tmp_path):
@@ -470,8 +442,10 @@ def test_a_repair_keeps_what_is_before_the_damage_and_counts_the_rest(tmp_path):
 
 def test_a_repair_with_the_rule_drops_pulls_that_the_rule_does_not_ask_for(tmp_path):
     begun(tmp_path)
-    lines = early(tmp_path)
-    (tmp_path / LOG).write_text("".join([*lines[:3], lines[3].replace("[0, 1, 2]", "[2, 1, 0]"), *lines[4:]]))
+    lines = bodies(tmp_path)
+    lines[3] = lines[3].replace(b"[0, 1, 2]", b"[2, 1, 0]")
+    relined(tmp_path, lines)
+    (tmp_path / CERTIFICATE).unlink()
     assert "line 4: the rule asks for other pulls" in refusal(tmp_path)
     assert "nothing to repair" in jb.repair_session(tmp_path)
     assert "3 rewards in 3 lines are kept; 9 rewards" in jb.repair_session(tmp_path, RULE)
@@ -480,96 +454,24 @@ def test_a_repair_with_the_rule_drops_pulls_that_the_rule_does_not_ask_for(tmp_p
         jb.repair_session(tmp_path, RULES["single"])
 
 
-def saved(path, kind):
-    """A session in the middle of a batch, saved; its plain data and arrays."""
-    s, pulls = jb.ask(in_order(RULES[kind]), limit=3)
-    s = jb.withdraw(jb.tell(s, pulls.id[-1:], [0.25]), pulls.id[:1]) if kind != "single" else s
-    jb.save_session(path, s)
-    return s, *saving.read_saved(path)
-
-
-# What is changed in the plain data, or in arrays, of a saved session; None: an entry that is removed.
-EDITS = {
-    "batch": [
-        {"first": 23},
-        {"first": -1},
-        {"first": 1.0},
-        {"round": 0},
-        {"round": 99},
-        {"round": True},
-        {"stopped": 1},
-        {"stopped": True},
-        {"told": 24},
-        {"context": {"array": [1], "dtype": "x"}},
-        {"identity": 3},
-        {"identity": {"rule": "x\ny", "seed": 3, "run": 0, "paired": False}},
-        {"identity": {"rule": "paired_race"}},
-        {"history": np.zeros(23)},
-        {"history": np.full(24, np.nan)},
-        {"history": np.zeros(24, np.float32)},
-        {"history": np.zeros((24, 1))},
-        {"history": None},
-        {"state.0": None},
-        {"state.0": np.zeros(7)},
-        {"plan.0": np.array([2, 1, 1])},
-        {"plan.0": np.array([2, 1, 0], np.int32)},
-        {"given": 1},
-        {"expired": 1},
-        {"expired": 10**30},
-        {"entered": 1},
-        {"history": np.where(np.arange(24) == 3, np.inf, 0.5)},
-        {"arms": np.zeros(24, np.int32)},
-        {"outside": np.array([24])},
-        {"outside": np.array([3, 3])},
-        {"outside": np.array([3])},
-        {"closed": np.zeros(2, bool)},
-        {"opened.status": np.array([2, 0, 2], np.int8)},
-        {"opened.status": np.array([1, 0, 5], np.int8)},
-        {"opened.status": np.array([1, 0, 4], np.int8)},
-        {"opened.status": np.array([1, 0], np.int8)},
-        {"opened.status": np.array([1, 0, 2])},
-        {"opened.values": np.array([np.nan, 0.25, np.nan])},
-        {"opened.values": np.array([np.nan, np.nan, np.inf])},
-        {"opened.actions": np.array([0, 1, 3], np.int32)},
-        {"opened.spare": np.array([0], np.int32)},
-        {"opened.asked": np.array([9, 9, 8])},
-        {"opened.asked": np.array([14, 14, -1])},
-        {"opened.rounds": np.array([24])},
-        {"totals.counts": np.array([8, 8, 7])},
-        {"totals.counts": np.array([8, 17, -1])},
-        {"totals.means": np.zeros(3)},
-    ],
-    "single": [{"round": 25}, {"given": 25}, {"given": 22}, {"history": np.full(24, 1.5)}],
-    "draws": [{"round": 26}, {"opened.rounds": np.array([25, 27, 26])}, {"opened.rounds": np.array([25, 26])}],
-}
-
-
-@pytest.mark.parametrize("kind", EDITS)
-def test_a_saved_session_that_was_edited_is_refused_in_one_line(kind, tmp_path):
-    path = tmp_path / "s.npz"
-    session, about, arrays = saved(path, kind)
-    assert leaves(jb.load_session(path, RULES[kind])) == leaves(session)
-    for edit in EDITS[kind]:
-        [(name, value)] = edit.items()
-        changed, more = dict(about), dict(arrays)
-        target = changed if name in about else more
-        target[name] = value
-        if value is None:
-            del target[name]
-        storage.write_arrays(path, {"about": np.asarray(json.dumps(changed)), **more})
+def test_a_file_of_a_session_that_was_changed_is_refused_in_one_line(tmp_path):
+    """A line that is cut, altered or moved, and whatever a line holds although its checksum is right."""
+    path, session = tmp_path / "s.session", in_order(RULE)
+    jb.save_session(path, session)
+    assert leaves(jb.load_session(path, RULE)) == leaves(session)
+    lines, rng = path.read_bytes().splitlines(keepends=True), np.random.default_rng(0)
+    changed = [b"".join(lines[:-1]), b"".join(lines)[:-1], b"".join([*lines, lines[-1]]), lines[0], b"", b"{}\n"]
+    changed += [b"".join([*lines[:2], *lines[3:]]), b"".join([lines[0], lines[2], lines[1], *lines[3:]])]
+    changed += [flipped(b"".join(lines), rng) for _ in range(60)]
+    whole = stored.read_file(path)
+    for odd in ODD:
+        data = joined([*whole.lines.bodies[:3], odd, b'{"closed": {}}'], stored.start_of(whole.about))[0]
+        changed.append(lines[0] + data)
+    for data in changed:
+        path.write_bytes(data)
         with pytest.raises(ValueError) as refused:
-            jb.load_session(path, RULES[kind])
-        assert "\n" not in str(refused.value) and str(path) in str(refused.value), edit
-    for odd in (
-        np.zeros(3),
-        np.asarray("[" * 10**5),
-        np.asarray("7"),
-        np.asarray(["{}"]),
-        np.asarray('{"identity": 1}'),
-    ):
-        storage.write_arrays(path, {"about": odd, **arrays})
-        with pytest.raises(ValueError, match="not a session"):
-            jb.load_session(path, RULES[kind])
+            jb.load_session(path, RULE)
+        assert "\n" not in str(refused.value) and str(path) in str(refused.value), data
 
 
 def test_a_saved_session_keeps_the_structure_of_its_context(tmp_path):
@@ -580,8 +482,8 @@ def test_a_saved_session_keeps_the_structure_of_its_context(tmp_path):
         pulls=lambda state: jnp.zeros(3, jnp.int32),
     )
     s, pulls = jb.ask(jb.session(rule), context={"x": (np.eye(3)[2],), "y": np.float64(0.1)})
-    jb.save_session(tmp_path / "s.npz", s)
-    again = jb.load_session(tmp_path / "s.npz", rule)
+    jb.save_session(tmp_path / "s.session", s)
+    again = jb.load_session(tmp_path / "s.session", rule)
     assert leaves(again) == leaves(s) and leaves(jb.tell(again, 0, 0.5)) == leaves(jb.tell(s, 0, 0.5))
     assert jb.ask(again)[1].arm.tolist() == pulls.arm.tolist() == [2]
 

@@ -51,7 +51,7 @@ def same(one, other):
 
 
 def test_the_best_configuration_is_chosen_and_certified(found):
-    assert found.config == {"x": 0.3, "act": "b"} and found.index == 3
+    assert found.best_config == {"x": 0.3, "act": "b"} and found.index == 3
     assert found.certificate.stopped and found.certificate.guarantee.delta == 0.05
     assert found.table["pulls"].sum() == len(found.history["id"]) == found.certificate.pulls.sum()
     np.testing.assert_allclose(found.table["mean"], found.certificate.means)
@@ -66,7 +66,7 @@ def test_a_search_says_what_its_trainings_may_not_have_shown(found):
     )
     line += "been seen"
     assert 0.1 < share < 1 and line in str(found).splitlines() and line in found._repr_html_()
-    content = found.summary()["certificate"]
+    content = found.to_json()["certificate"]
     assert content["rare_events"] == [line] and content["arms"][3]["unseen"] == pytest.approx(share)
 
 
@@ -114,7 +114,7 @@ def test_one_compilation_a_group_and_one_bandit_over_all():
         counted, space, jb.algorithms.successive_elimination(8, delta=0.1, sigma=0.01), execution=jb.Execution(batch=2)
     )
     assert len(traces) <= 3 * len(groups)  # judged, its program digested, compiled
-    assert best.config == {"x": 0.5, "act": "b", "width": 5}
+    assert best.best_config == {"x": 0.5, "act": "b", "width": 5}
 
 
 @pytest.mark.slow
@@ -290,7 +290,7 @@ def test_scores_are_shared_by_searches_with_other_settings(found, tmp_path):
     losses = jb.tune(
         score, SPACE, RULE, goal=jb.Goal(maximize=False), execution=jb.Execution(directory=tmp_path)
     )  # raw scores are stored
-    assert losses.reused and losses.config["act"] == "a"
+    assert losses.reused and losses.best_config["act"] == "a"
 
 
 def test_configurations_that_differ_by_a_constant_are_compared():

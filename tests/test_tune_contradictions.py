@@ -118,7 +118,7 @@ def test_a_race_of_quantiles_ends_when_its_bounds_exclude_each_other():
 def law_of_a_race(seeds):
     """A walk at which the default race itself meets a contradiction."""
     for seed in seeds:
-        if (result := jb.tune(walk(seed))).contradiction:
+        if (result := jb.tune(walk(seed))).certificate.contradiction:
             return seed, result
     raise AssertionError("none of the walks contradicts itself within a race")
 
@@ -133,7 +133,7 @@ def test_the_result_of_a_search_begins_with_the_contradiction(race, tmp_path):
     assert result.why == "contradiction" and str(result).splitlines()[0].startswith(FIRST)
     assert repr(result).startswith(FIRST) and FIRST in result._repr_html_().partition("</strong>")[0]
     assert "with probability at least" not in str(result)
-    summary = result.summary()
+    summary = result.to_json()
     assert list(summary)[1] == "contradiction" and "achieved_epsilon" not in summary["certificate"]
     assert not summary["certificate"]["stopped"] and not summary["certificate"]["proved"]
     result.save(tmp_path / "saved")

@@ -63,7 +63,7 @@ def test_the_certificate_states_the_achieved_epsilon_of_all_scores():
     assert best.certificate.achieved == expected and best.index == 0
     np.testing.assert_array_equal(best.certificate.excluded, bounds.excluded())
     assert "with probability at least 0.95" in best.certificate.known and best.certificate.known in str(best)
-    assert best.summary()["certificate"]["achieved_epsilon"] == expected
+    assert best.to_json()["certificate"]["achieved_epsilon"] == expected
     again = jb.Certificate.from_json(json.loads(json.dumps(best.certificate.to_json())))
     assert str(again) == str(best.certificate) and again.known == best.certificate.known
 
@@ -197,7 +197,7 @@ def test_configurations_that_are_left_out_remain_rivals(tmp_path):
     search(trainer(), epsilon=0.02, directory=tmp_path)
     train = trainer()
     rest = search(train, *MEANS[2:], epsilon=0.02, directory=tmp_path)
-    assert not train.calls and rest.config == {"mu": 0.78} and rest.why == "alone"
+    assert not train.calls and rest.best_config == {"mu": 0.78} and rest.why == "alone"
     assert rest.certificate.achieved > 0.005 and len(rest.certificate.pulls) == 6
     assert "2 configurations of the directory are not given now" in str(rest)
 

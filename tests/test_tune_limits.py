@@ -135,7 +135,7 @@ def test_a_line_says_that_no_training_has_ended(monkeypatch, capsys):
     with progress.reporting(None, 0) as report:
         for _ in range(8):
             time.sleep(0.05)
-            report(progress.Progress(1, 2, 0, 0.5))
+            report(progress.SearchProgress(1, 2, 0, 0.5))
         assert "no training has ended" not in capsys.readouterr().err
         time.sleep(0.9)
     said = capsys.readouterr().err.splitlines()
@@ -150,3 +150,13 @@ def test_unfinished_is_said_if_no_training_has_ended(monkeypatch):
     monkeypatch.setattr(isolated, "_played", lambda *_: None)
     with pytest.raises(Unfinished, match="no training has ended within 1 seconds"):
         jb.tune(hanging.quick, hanging.GRID, budget=jb.Budget(seconds=1), execution=jb.Execution(isolate=True))
+
+
+@pytest.mark.quickly_compiled
+def test_a_traced_training_that_fails_is_not_begun_again():
+    def train(key, config):
+        return jnp.where(config["x"] > 0.5, jnp.nan, config["x"] + 0.1 * jax.random.normal(key))
+
+    given = {"goal": jb.Goal(on_failure=0.0), "budget": 60, "execution": jb.Execution(retries=2, progress=False)}
+    result = jb.tune(train, {"x": np.array([0.1, 0.3, 0.9])}, **given)
+    assert result.index == 1 and (result.history["attempts"] == 1).all() and result.history["failed"].any()

@@ -61,11 +61,11 @@ def test_a_data_frame_names_its_configurations_and_gaps_come_last():
     frame = pandas.DataFrame(CLOSE[:, :8], index=["a", "b", "c"])
     frame.iloc[1, 3] = np.nan
     result = jb.tune(frame)
-    assert result.config == {"config": "c"} and list(result.configs.row(0).values()) == ["a"]
+    assert result.best_config == {"config": "c"} and list(result.configs.row(0).values()) == ["a"]
     assert entered(result) == {(c, s): CLOSE[c, s] for c in range(3) for s in range(8) if (c, s) != (1, 3)}
     assert any("must not depend on the scores" in note for note in result.notes)
     numbered = jb.tune(pandas.DataFrame(TABLE), jb.space.grid(lr=[0.1, 0.2, 0.3]))
-    assert numbered.config == {"lr": 0.3} and numbered.why == "epsilon"
+    assert numbered.best_config == {"lr": 0.3} and numbered.why == "epsilon"
 
 
 @pytest.mark.parametrize(
@@ -178,3 +178,14 @@ def test_a_small_table_needs_no_more_columns_than_it_has_and_halving_goes_on_wit
     with pytest.warns(UserWarning, match="sequential halving"):
         halved = jb.tune(TABLE[:, :2], budget=20)
     assert halved.why == "max_trainings" and halved.index == 2 and len(entered(halved)) == 6
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_race_of_a_search_and_the_rule_of_compiled_runs_are_the_same(seed):
+    chance = np.random.default_rng(seed)
+    table = 0.3 * chance.standard_normal((4, 300)) + 0.1 * np.arange(4)[:, None] + chance.standard_normal(300)
+    rule = jb.algorithms.paired_race(4, delta=0.05, epsilon=0.05, min_pulls=14)
+    by_rule = jb.tune(table, rule=rule)
+    race = jb.tune(table, goal=jb.Goal(delta=0.05, epsilon=0.05, min_trainings=14))
+    assert by_rule.why == "rule" and race.why == "epsilon" and by_rule.index == race.index
+    np.testing.assert_equal(by_rule.history, race.history)

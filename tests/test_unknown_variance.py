@@ -5,6 +5,7 @@ from functools import partial
 import jax
 import jax.numpy as jnp
 import numpy as np
+import player
 import pytest
 from reference import unknown_variance as reference
 from scipy import optimize, special
@@ -45,22 +46,10 @@ CASES = {
 
 def play(factory, num_arms, options, rewards):
     """Actions, whether it had stopped before each pull, and its recommendation then, for several tables of rewards."""
-    traced = {k: jnp.asarray(v) for k, v in options.items() if isinstance(v, float)}
+    traced = {k: v for k, v in options.items() if isinstance(v, float)}
     static = {k: v for k, v in options.items() if k not in traced}
-
-    @jax.jit
-    @jax.vmap
-    def run(rewards):
-        algorithm = factory(num_arms, **static, **traced)
-
-        def body(state, row):
-            action = algorithm.select(None, state, None)
-            after = algorithm.update(state, None, action, row[action])
-            return after, (action, algorithm.stop(state), algorithm.recommend(state)[0])
-
-        return jax.lax.scan(body, algorithm.init(jax.random.key(0)), rewards)[1]
-
-    return jax.tree.map(np.asarray, run(jnp.asarray(rewards)))
+    found = player.play(partial(factory, num_arms, **static), rewards, **traced)
+    return found.actions, found.stopped, found.recommended[:, :, 0]
 
 
 @pytest.mark.parametrize("case", a_few(CASES))
@@ -78,8 +67,7 @@ def test_same_pulls_and_same_stop_as_the_reference(case, monkeypatch):
         mean + noise * [0.3, 0.4, 0.0, 0.3],
         np.minimum(mean * rng.exponential(size=(PULLS, 4)) ** 0.3, 2.5),
     ]
-    with jax.enable_x64(True):
-        actions, stopped, recommended = play(factory, 4, options, np.array(tables))
+    actions, stopped, recommended = play(factory, 4, options, np.array(tables))
     ends = []
     for r, table in enumerate(tables):
         expected, best = reference.race(table, rule, PULLS, **options)

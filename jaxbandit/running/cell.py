@@ -1,12 +1,7 @@
-"""Runs of one cell, which is one algorithm on one instance, given as Python objects.
-
-This is the common part of `simulate`, `identify` and `sweep`: it plays the runs under a progress bar and labels the
-result.
-"""
+"""Runs of one cell, which is one algorithm on one instance: the common part of `simulate`, `identify` and `sweep`."""
 
 import math
 from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager
 from typing import Any, Literal
 
 from jaxbandit.base.contract import Environment
@@ -17,7 +12,7 @@ from jaxbandit.engine.rounds import fit
 from jaxbandit.engine.rounds.fit import Allow
 from jaxbandit.engine.rounds.metrics import checked
 from jaxbandit.engine.rounds.states import Keep, kept_of, named_states
-from jaxbandit.running import failures, remote, resolution, sizes, state_sizes
+from jaxbandit.running import failures, remote, resolution, sizes
 from jaxbandit.running.factories import Pair
 from jaxbandit.running.progress import progress_bar
 from jaxbandit.running.promises import guarantee_of
@@ -51,36 +46,20 @@ def run_simulate(
     failures.check_share("simulate", max_failed)
     horizon = checks.integer("simulate", "horizon", horizon, 1)
     chosen = resolution.precision_for("simulate", pair.environment, precision, "horizon", horizon)
-    labels = _labels("simulate", pair, allow)
+    labels = _labels("simulate", pair, allow, seed, chosen)
     marks = options.get("checkpoints")
     width, number = 4 if chosen == "float32" else 8, len(default_checkpoints(horizon)) if marks is None else len(marks)
     metrics, kept = checked("simulate: metrics", options.get("metrics")), kept_of("simulate", keep)
     curves = 1 + bool(options.get("hindsight")) + len(metrics)
     state_bytes, states_like = named_states(pair.algorithm, kept.state, chosen)
     needed = results * (sizes.of_runs(width, number, curves, _num_arms(pair), kept.runs) + state_bytes)
-    more = bool(metrics or kept.state)
-    remedy = "keep = () keeps only means, or ask"
+    remedy, more = "keep = () keeps only means, or ask", bool(metrics or kept.state)
     _check_size("simulate", num_runs, needed, execution, remedy, results, half=more)
     if results and isinstance(num_runs, int):
-        state_sizes.check(f"simulate: num_runs = {num_runs}", pair.environment, num_runs)
-    engine = {"horizon": horizon, "num_runs": num_runs, "seed": seed, "precision": chosen, "keep": keep, **options}
-    with (
-        _named(labels),
-        resumable(execution.directory, "directory"),
-        progress_bar(horizon * num_runs, labels["algorithm"], "step", execution.progress) as advance,
-    ):
-        reported = execution._replace(progress=advance)
-        options = {**engine, "any_rewards": "rewards" in allow}
-        record: Any = remote.play("simulate", labels["algorithm"], pair, reported, options)
-    result = RegretResult.from_record(
-        record,
-        params=dict(pair.params),
-        seed=seed,
-        precision=chosen,
-        truth=truth_of(pair.environment),
-        states_like=states_like,
-        **labels,
-    )
+        sizes.check_states(f"simulate: num_runs = {num_runs}", pair.environment, num_runs)
+    engine = {"horizon": horizon, "num_runs": num_runs, "keep": keep, "any_rewards": "rewards" in allow, **options}
+    record = _played("simulate", pair, execution, labels, horizon * num_runs, "step", engine)
+    result = RegretResult.from_record(record, truth=truth_of(pair.environment), states_like=states_like, **labels)
     failures.judge([result], max_failed, pair.params)
     return result
 
@@ -112,28 +91,18 @@ def run_identify(
         refuse("identify", f": {why}; give max_rounds, take a rule that stops, or call simulate with a horizon")
     max_rounds = MAX_ROUNDS if max_rounds is None else max_rounds
     most = max_rounds if budget is None else int(budget)
-    labels = _labels("identify", pair, allow)
+    labels = _labels("identify", pair, allow, seed, precision)
     _check_size("identify", num_runs, results * sizes.of_stopped(_num_arms(pair)), execution, "ask", results)
     guarantee = guarantee_of(algorithm, delta=delta, epsilon=epsilon)
     resolution.precision_for("identify", pair.environment, precision, "max_rounds", most)
-    engine = {"max_rounds": most, "num_runs": num_runs, "seed": seed, "precision": precision}
-    with (
-        _named(labels),
-        resumable(execution.directory, "directory"),
-        progress_bar(num_runs, labels["algorithm"], "run", execution.progress) as advance,
-    ):
-        reported = execution._replace(progress=advance)
-        options = {**engine, "any_rewards": "rewards" in allow}
-        record: Any = remote.play("identify", labels["algorithm"], pair, reported, options)
+    engine = {"max_rounds": most, "num_runs": num_runs, "any_rewards": "rewards" in allow}
+    record = _played("identify", pair, execution, labels, num_runs, "run", engine)
     note = fit.advice(algorithm, pair.environment)
     result = stopping_result(
         record,
         guarantee,
         warnings=[note] if note else [],
         budgeted=budget is not None,
-        params=dict(pair.params),
-        seed=seed,
-        precision=precision,
         truth=_truth_of_stops(pair.environment, guarantee),
         max_rounds=most,
         **labels,
@@ -173,16 +142,26 @@ def _check_size(
         sizes.check(place, num_runs * bytes_per_run, execution.directory, fewer, half=half)
 
 
-def _labels(where: str, pair: Pair, allow: Allow) -> dict[str, Any]:
+def _labels(where: str, pair: Pair, allow: Allow, seed: int, precision: str) -> dict[str, Any]:
     """Return the labels of a result, and whether the rewards or contexts are other than the algorithm is made for."""
     fit.check_allowed(where, allow)
-    names = {"algorithm": pair.algorithm.name or "algorithm", "instance": pair.environment.name or "environment"}
-    return names | fit.marks_of(pair.algorithm, pair.environment, allow)
+    algorithm, environment = pair.algorithm, pair.environment
+    misfits = fit.marks_of(algorithm, environment, allow)
+    names = {"algorithm": algorithm.name or "algorithm", "instance": environment.name or "environment"}
+    return {**names, **misfits, "params": dict(pair.params), "seed": seed, "precision": precision}
 
 
-def _named(labels: Mapping[str, Any]) -> AbstractContextManager[None]:
-    """A context that says whose programs are compiled."""
-    return compiling.named(f"{labels['algorithm']} on {labels['instance']}")
+def _played(
+    where: str, pair: Pair, execution: Execution, labels: Mapping[str, Any], total: int, unit: str, engine: Any
+) -> Any:
+    """Return the engine's record of the runs, played under a progress bar of `total` units."""
+    name, options = labels["algorithm"], {**engine, "seed": labels["seed"], "precision": labels["precision"]}
+    with (
+        compiling.named(f"{name} on {labels['instance']}"),
+        resumable(execution.directory, "directory"),
+        progress_bar(total, name, unit, execution.progress) as advance,
+    ):
+        return remote.play(where, name, pair, execution._replace(progress=advance), options)
 
 
 def stopping_result(

@@ -60,11 +60,7 @@ def built(given: Any) -> Any:
 
 
 def of_pair(where: str, algorithm: Any, environment: Any) -> dict[str, Any]:
-    """Return the calls of two factories as plain data.
-
-    Raises:
-      BadInput: an object or an argument cannot be serialized.
-    """
+    """Return the calls of two factories as plain data; raise BadInput if that is impossible."""
     return {
         "algorithm": _call(where, "algorithm", algorithm, "kl_ucb, 9"),
         "environment": _call(where, "environment", environment, "bernoulli, means"),

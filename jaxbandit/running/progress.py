@@ -1,7 +1,7 @@
 """Progress on stderr, which counts run-steps for a fixed horizon and finished runs for algorithms that stop.
 
-It is a bar on a terminal. Elsewhere it is a line every ten seconds, if the caller asks for it. Without a bar, which
-shows the time that is left, a line says after a second how long a fixed horizon takes, if that is over a minute.
+It is a bar on a terminal, and elsewhere a line every ten seconds, if the caller asks for it. Without a bar, a line says
+after a second how long a fixed horizon takes, if that is over a minute.
 """
 
 import sys
@@ -30,15 +30,9 @@ def progress_bar(
 ) -> Iterator[Callable[[Progress], None] | None]:
     """Yield a function that receives the engine's progress, from any thread, or None if nothing is shown.
 
-    Args:
-      total: number of run-steps or runs.
-      label: text in front of the bar.
-      unit: what the bar counts, "step" or "run". The remaining time of runs is estimated from all finished ones with
-        equal weights.
-      show: whether to show a bar on stderr. None shows one if stderr is a terminal and tqdm is installed. A function is
-        yielded as it is. False also leaves out the line about a compilation that takes long.
-      lines: whether to print a line every ten seconds if no bar is shown.
-      alike: whether all steps take about as long as the first ones, so that their time can be told from these.
+    The bar counts `total` run-steps or runs, as `unit` says. `show` is that of Execution; a function is yielded as it
+    is. `lines` asks for a line every ten seconds where there is no bar. Steps are `alike` if all take about as long as
+    the first ones, so that their time can be told from these.
     """
     if callable(show):
         yield show

@@ -11,30 +11,21 @@ from jaxbandit.support.refusals import refuse
 SAME = 1e-6  # relative tolerance for a number that has been rounded to float32
 
 
-def guarantee_of(
-    algorithm: Algorithm, *, delta: float | None = None, epsilon: float | None = None, where: str = "identify"
-) -> dict[str, Any]:
+def guarantee_of(algorithm: Algorithm, delta: float | None = None, epsilon: float | None = None) -> dict[str, Any]:
     """Return delta, epsilon, m and proved of an algorithm's guarantee; without a guarantee, epsilon alone.
 
-    Args:
-      algorithm: an algorithm with concrete numbers in its `promise`.
-      delta: the error probability that the caller expects, or None. A different value raises an error.
-      epsilon: the same for epsilon. For an algorithm without a guarantee, the simple regret above which a
-        recommendation is counted as an error; default 0.
-      where: the function whose arguments these are, used in error messages.
-
-    Raises:
-      BadInput: `delta` or `epsilon` differs from the algorithm's guarantee.
+    A `delta` or `epsilon` that the caller expects must be equal to that of the guarantee; without one, epsilon is the
+    simple regret above which a recommendation is an error, by default 0.
     """
     promise, name = algorithm.promise, algorithm.name or "the algorithm"
     if promise is None:
         if delta is not None:
-            refuse(where, f": delta = {delta:g}, but {name} guarantees no error rate; leave it out")
+            refuse("identify", f": delta = {delta:g}, but {name} guarantees no error rate; leave it out")
         return {"epsilon": 0.0 if epsilon is None else _number(epsilon)}
     guarantee = {"delta": _number(promise.delta), "epsilon": _number(promise.epsilon)}
     for key, given in (("delta", delta), ("epsilon", epsilon)):
         if given is not None and not math.isclose(_number(given), guarantee[key], rel_tol=SAME, abs_tol=0.0):
-            refuse(where, f": {key} = {given:g}, but {name} guarantees {key} = {guarantee[key]:g}; leave it out")
+            refuse("identify", f": {key} = {given:g}, but {name} guarantees {key} = {guarantee[key]:g}; leave it out")
     return guarantee | {"m": int(promise.m), "proved": bool(promise.proved)}
 
 

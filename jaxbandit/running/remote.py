@@ -20,15 +20,7 @@ from jaxbandit.support.refusals import refuse
 
 
 def play(kind: str, name: str, pair: Pair, execution: Execution, options: Mapping[str, Any]) -> Any:
-    """Play runs of a cell, and return the engine's record of them.
-
-    Args:
-      kind: "simulate" or "identify".
-      name: label of the algorithm in error messages.
-      pair: the algorithm and the environment.
-      execution: how the runs are played; its progress is a function or None.
-      options: the engine's other arguments, which the results depend on.
-    """
+    """Play runs of a cell, and return the engine's record; `options` are its arguments on which the results depend."""
     if execution.executor is None:
         devices = execution.devices or ()
         if any(device.process_index != hosts.index() for device in devices):

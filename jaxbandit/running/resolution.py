@@ -19,16 +19,8 @@ WORDS = 2.0**23  # uniform numbers of float32 are multiples of one over this
 def precision_for(where: str, environment: Environment, precision: str | None, name: str, rounds: int) -> str:
     """Return the precision in which runs are played: as given, or the default for so many rounds on this instance.
 
-    Args:
-      where: the function whose arguments these are.
-      environment: an Environment with concrete arguments.
-      precision: "float32", "float64", or None for the default: float32 up to 2^24 rounds if it can hold the instance.
-      name: the argument that sets `rounds`, "horizon" or "max_rounds".
-      rounds: the largest number of rounds that a run may have.
-
-    Raises:
-      ValueError: `precision` is another string, or is "float32" for more rounds than that, or for an instance whose
-        gaps or rates it cannot hold.
+    `name` is the argument that sets `rounds`. A ValueError is raised for float32 beyond 2^24 rounds, and for an
+    instance whose gaps or rates float32 cannot hold.
     """
     chosen = checks.precision(where, precision, name, rounds)
     if chosen != "float32" or not (reason := beyond_float32(environment)):

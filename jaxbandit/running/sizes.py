@@ -1,10 +1,17 @@
-"""Whether results fit into the memory of this machine and onto the disk, which is decided before the first round."""
+"""Whether results and states fit into the memory of this machine and onto the disk, decided before the first round."""
 
 import math
 import os
 import shutil
 from pathlib import Path
+from typing import Any
 
+import jax
+
+from jaxbandit.base.contract import Environment
+from jaxbandit.engine.layout.batching import varying_outputs
+from jaxbandit.engine.layout.sizes import CPU
+from jaxbandit.engine.rounds.keys import root_key
 from jaxbandit.support.refusals import refuse
 
 CONTROL_GROUP = Path("/sys/fs/cgroup/memory.max")  # the memory limit of a container, if there is one
@@ -13,12 +20,8 @@ CONTROL_GROUP = Path("/sys/fs/cgroup/memory.max")  # the memory limit of a conta
 def check(where: str, needed: int, directory: str | Path | None, remedy: str, *, half: bool = False) -> None:
     """Raise BadInput if results need more memory than this machine has, or more room than a directory has.
 
-    Args:
-      where: the place of the number of runs in what the user gave, and its value.
-      needed: number of bytes of the results.
-      directory: directory in which they are stored, which need not exist yet; None if they are not stored.
-      remedy: what the user can do.
-      half: whether half of the memory is the limit, because metrics and states are an addition that was asked for.
+    `where` is the number of runs as the user gave it. With `half`, for what was asked for beside the regret, half of
+    the memory is the limit.
     """
     what = f": what is kept of each run takes about {text(needed)} in all"
     there = memory()
@@ -31,15 +34,7 @@ def check(where: str, needed: int, directory: str | Path | None, remedy: str, *,
 
 
 def of_runs(width: int, checkpoints: int, curves: int, num_arms: int, per_run: bool) -> int:
-    """Return about how many bytes the results of one run with a fixed horizon take.
-
-    Args:
-      width: bytes of a number, 4 or 8.
-      checkpoints: number of rounds at which regret is recorded.
-      curves: number of curves: 1, one more with regret in hindsight, and one for each metric.
-      num_arms: number of arms whose pulls are counted.
-      per_run: whether curves and pulls are kept of each run.
-    """
+    """Return about how many bytes the results of one run take, with numbers of `width` bytes."""
     return 1 + (width * checkpoints * curves + 4 * num_arms if per_run else 0)
 
 
@@ -86,3 +81,25 @@ def text(number: int) -> str:
     """Return a number of bytes as text."""
     power = min(int(math.log(max(number, 1), 1024)), 4)
     return f"{number / 1024**power:,.{0 if power == 0 else 1}f} {('B', 'KiB', 'MiB', 'GiB', 'TiB')[power]}"
+
+
+def check_states(where: str, environment: Environment, num_runs: int) -> None:
+    """Raise BadInput if the environment's own state of each run needs more than a quarter of this machine's memory.
+
+    Leaves that all runs share are stored once, and only the runs that are played at once count.
+    """
+    there, at_once = memory(), min(num_runs, CPU.tile_most * (os.cpu_count() or 1))
+    key = jax.eval_shape(lambda: root_key(0))
+    leaves = jax.tree.leaves(jax.eval_shape(environment.init, key))
+    if there is None or 4 * at_once * sum(map(_size, leaves)) <= there:
+        return
+    varies = jax.tree.leaves(varying_outputs(environment.init, (key,), (True,)))
+    each = sum(_size(leaf) for leaf, own in zip(leaves, varies, strict=True) if own)
+    if 4 * at_once * each > there:
+        what = f": the state of {environment.name or 'the environment'} takes {text(each)} in each run, "
+        what += f"{text(at_once * each)} at once, above a quarter of this machine's {text(there)} of memory"
+        refuse(where, f'{what}; ask for fewer runs, or for a smaller state, such as that of order = "draw"')
+
+
+def _size(leaf: Any) -> int:
+    return leaf.size * getattr(leaf.dtype, "itemsize", 0)

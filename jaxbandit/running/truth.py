@@ -13,15 +13,9 @@ from jaxbandit.support import checks
 def truth_of(environment: Environment, *, stops: bool = False, costly: bool = False) -> dict[str, Any]:
     """Return the true means and the theoretical constants of an instance that are the same in all runs.
 
-    Args:
-      environment: an Environment with concrete arguments.
-      stops: whether the runs stop by themselves. The constants are for a fixed horizon and are otherwise left out.
-      costly: whether to include a constant that takes seconds to compute.
-
-    Returns:
-      `means` in the order of the arms, or `sorted_means` in decreasing order if each run has its own order of the arms;
-      for a fixed horizon also `dim` and `regret_constant`, and for means that change `moves` and `schedule`. What is
-      not declared, or differs between runs, is left out.
+    These are `means` in the order of the arms, or `sorted_means` if each run has its own order; for a fixed horizon
+    (not `stops`) also `dim` and `regret_constant`, which may take seconds (`costly`), and for means that change `moves`
+    and `schedule`. What is not declared, or differs between runs, is left out.
     """
     declared, means = environment.truth, _shared_means(environment)
     ordered = sorted_means_of(environment) if means is None else None

@@ -51,63 +51,41 @@ def read_columns(
     Raises:
       BadInput: a column is missing or there twice, columns have different lengths, or the file is not CSV in UTF-8.
     """
-    if not isinstance(source, str | Path):
-        return Table(
-            where, _columns(where, source, wanted, also), lambda name: lambda row: f"{where}: row {row}: {name}"
-        )
-    found, lines = _file(Path(source), wanted, also)
-    return Table(str(source), found, lambda name: lambda row: f"{source}: line {lines[row]}: {name}")
-
-
-def _file(path: Path, wanted: Sequence[str], also: Callable[[str], bool]) -> tuple[dict[str, list[str]], list[int]]:
-    """Return the wanted columns of a CSV file, and the line of each row."""
-    rows = csv_rows.read(str(path), path, "a CSV file")
-    head = [name.strip() for name in next(rows, (0, []))[1]]
-    csv_rows.require_distinct(str(path), head)
-    wanted = _with_others(head, wanted, also)
-    at = [_position(str(path), head, name) for name in wanted]
-    columns: list[list[str]] = [[] for _ in at]
-    lines, pairs = [], list(zip(columns, at, strict=True))
-    for line, row in rows:
-        for column, i in pairs:
-            column.append(row[i])
-        lines.append(line)
-    return dict(zip(wanted, columns, strict=True)), lines
-
-
-def _with_others(head: Sequence[str], wanted: Sequence[str], also: Callable[[str], bool]) -> list[str]:
-    return [*wanted, *(name for name in head if name not in wanted and head.count(name) == 1 and also(name))]
-
-
-def _position(where: str, head: Sequence[str], name: str) -> int:
-    if head.count(name) != 1:
-        _no_column(where, head, name)
-    return head.index(name)
-
-
-def _no_column(where: str, head: Sequence[str], name: str) -> None:
-    if not any(head):
-        refuse(where, f": has no column {name!r}: there is no line of names")
-    shown = ", ".join(map(repr, head[:20]))
-    if name in head:
-        refuse(where, f": has a column {name!r} twice, its columns are {shown}")
-    refuse(where, f": has no column {name!r}, its columns are {shown}{nearest(name, head)}")
-
-
-def _columns(where: str, source: Any, wanted: Sequence[str], also: Callable[[str], bool]) -> dict[str, Any]:
-    """Return the wanted columns of a DataFrame or a dictionary, of equal length."""
+    if isinstance(source, str | Path):
+        rows = csv_rows.read(str(source), Path(source), "a CSV file")
+        head = [name.strip() for name in next(rows, (0, []))[1]]
+        csv_rows.require_distinct(str(source), head)
+        names = _names(str(source), head, wanted, also)
+        columns: list[list[str]] = [[] for _ in names]
+        lines, pairs = [], [(column, head.index(name)) for column, name in zip(columns, names, strict=True)]
+        for line, row in rows:
+            for column, i in pairs:
+                column.append(row[i])
+            lines.append(line)
+        found = dict(zip(names, columns, strict=True))
+        return Table(str(source), found, lambda name: lambda row: f"{source}: line {lines[row]}: {name}")
     if not (isinstance(source, Mapping) or (hasattr(source, "columns") and hasattr(source, "__getitem__"))):
         refuse(where, f" = {python(source)}, must be a path, a DataFrame or a dictionary of columns")
     head = [name for name in (source if isinstance(source, Mapping) else source.columns) if isinstance(name, str)]
-    for name in wanted:
-        if head.count(name) != 1:
-            _no_column(where, head, name)
-    names = _with_others(head, wanted, also)
+    names = _names(where, head, wanted, also)
     table = {name: source[name] if hasattr(source[name], "__array__") else list(source[name]) for name in names}
     if len({len(column) for column in table.values()}) > 1:
         sizes = ", ".join(f"{name!r} {len(column):,}" for name, column in table.items())
         refuse(where, f": the columns have different lengths, {sizes}; must have one cell for each row")
-    return table
+    return Table(where, table, lambda name: lambda row: f"{where}: row {row}: {name}")
+
+
+def _names(where: str, head: Sequence[str], wanted: Sequence[str], also: Callable[[str], bool]) -> list[str]:
+    """Return the names of the columns that are read; raise BadInput if a wanted one is missing or there twice."""
+    for name in wanted:
+        if head.count(name) != 1:
+            shown = ", ".join(map(repr, head[:20]))
+            if not any(head):
+                refuse(where, f": has no column {name!r}: there is no line of names")
+            if name in head:
+                refuse(where, f": has a column {name!r} twice, its columns are {shown}")
+            refuse(where, f": has no column {name!r}, its columns are {shown}{nearest(name, head)}")
+    return [*wanted, *(name for name in head if name not in wanted and head.count(name) == 1 and also(name))]
 
 
 def cells(values: Any) -> list[Any]:

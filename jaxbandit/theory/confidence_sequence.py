@@ -27,9 +27,6 @@ def confidence_sequence(hits: int, trials: int, confidence: float) -> Interval:
 
     Returns:
       The fraction of successful trials, its standard error and the interval. Both ends increase with `hits`.
-
-    Raises:
-      ValueError: an argument is out of range.
     """
     if not 0 <= hits <= trials:
         raise ValueError(f"confidence_sequence: hits = {hits} of trials = {trials}, must be in [0, trials]")
@@ -70,9 +67,6 @@ def unseen(trials: ArrayLike, level: float) -> np.ndarray:
 
     Returns:
       The bounds, float64 of the shape of `trials`; 1 without a trial.
-
-    Raises:
-      ValueError: an argument is out of range.
     """
     trials = np.asarray(trials, np.float64)
     if not np.all(trials >= 0):

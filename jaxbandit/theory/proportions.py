@@ -22,11 +22,8 @@ def rate_bounds(k: ArrayLike, n: ArrayLike, alpha: ArrayLike) -> tuple[np.ndarra
     Returns:
       (low, high), float64 of the broadcast shape of the arguments. The lower bound is 0 for k = 0, and the upper bound
       is 1 for k = n.
-
-    Raises:
-      ValueError: an argument is out of range.
     """
-    k, n, alpha = _checked("rate_bounds", k, n, alpha)
+    k, n, alpha = _check("rate_bounds", k, n, alpha)
     bounds = [
         region(hits, trials, log_alpha) if trials else (0.0, 1.0)
         for hits, trials, log_alpha in zip(k.ravel(), n.ravel(), np.log(alpha).ravel(), strict=True)
@@ -48,18 +45,15 @@ def upper_rate(k: ArrayLike, n: ArrayLike, alpha: ArrayLike) -> np.ndarray:
 
     Returns:
       float64 of the broadcast shape of the arguments, in (0, 1]. The bound increases with k.
-
-    Raises:
-      ValueError: an argument is out of range.
     """
-    k, n, alpha = _checked("upper_rate", k, n, alpha)
+    k, n, alpha = _check("upper_rate", k, n, alpha)
     _, high = rate_bounds(k, n, alpha / 2)
     mixture = betaln(0.5, n + 0.5) - betaln(0.5, 0.5)  # of n trials without an event
     none = -np.expm1((np.log(alpha / 2) + np.logaddexp(0.0, mixture)) / np.maximum(n, 1))
     return np.where((k == 0) & (n > 0), none, high)
 
 
-def _checked(where: str, k: ArrayLike, n: ArrayLike, alpha: ArrayLike) -> list[np.ndarray]:
+def _check(where: str, k: ArrayLike, n: ArrayLike, alpha: ArrayLike) -> list[np.ndarray]:
     k, n, alpha = np.broadcast_arrays(*(np.asarray(x, np.float64) for x in (k, n, alpha)))
     for name, value, good, allowed in (
         ("n", n, (n >= 0) & np.isfinite(n) & (n == np.floor(n)), "a whole number >= 0"),

@@ -35,9 +35,6 @@ def quantile_ranks(count: int, p: float, alpha: float) -> Ranks:
       count: largest number of scores, an integer >= 0.
       p: probability of the quantile, in (0, 1).
       alpha: probability with which one bound, upper or lower, may be wrong at any n, in (0, 1).
-
-    Raises:
-      ValueError: an argument is out of range.
     """
     count = checks.integer("quantile_ranks", "count", count, 0)
     _check("quantile_ranks", p, alpha)

@@ -1,4 +1,4 @@
-"""Damage to files of arrays: saved sessions, parts, cells, checkpoints, tables of a search; refused or harmless."""
+"""Damage to files: saved sessions, and arrays of parts, cells, checkpoints, tables of a search; refused or harmless."""
 
 import functools
 import random
@@ -20,7 +20,7 @@ Damage = Callable[[bytes, random.Random], tuple[bytes, str]]
 @functools.cache
 def saved(root: Path) -> Path:
     """A session in one file."""
-    path = root / "saved.npz"
+    path = root / "saved.session"
     with jb.session_directory(logs.clean(root), logs.RULE(), seed=5) as store:
         jb.save_session(path, store.session)
     return path
@@ -34,7 +34,7 @@ def numbers_of_saved(root: Path) -> str:
 def saved_session(workshop: Workshop, number: int, chance: random.Random, way: Damage) -> str:
     """A saved session is loaded."""
     clean = numbers_of_saved(workshop.root)
-    path = workshop.scratch() / "saved.npz"
+    path = workshop.scratch() / "saved.session"
     data, what = way(saved(workshop.root).read_bytes(), chance)
     path.write_bytes(data)
     try:
@@ -44,7 +44,7 @@ def saved_session(workshop: Workshop, number: int, chance: random.Random, way: D
         if number % 20 == 0:
             call("report", path, cwd=path.parent)
     except Failure as failure:
-        raise Failure(f"saved.npz: {what}: {failure}") from None
+        raise Failure(f"saved.session: {what}: {failure}") from None
     return outcome
 
 

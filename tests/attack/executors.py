@@ -116,7 +116,7 @@ def play(executor: Any) -> Any:
 def search(executor: Any, function: Any = train) -> Any:
     """A search whose trainings are divided."""
     found = jb.tune(function, jb.space.grid(x=[0.1, 0.2, 0.3]), goal=0.05, execution=jb.Execution(executor=executor))
-    summary = found.summary()
+    summary = found.to_json()
     return {name: value for name, value in summary.items() if name != "seconds"}
 
 

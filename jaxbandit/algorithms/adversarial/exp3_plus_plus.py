@@ -91,7 +91,7 @@ def exp3_plus_plus(num_arms: int, *, alpha: Scalar = 3.0, beta: Scalar = 256.0) 
         arm, loss = choice.action, 1 - reward
         arms, _ = estimator.update(state.arms, arm, loss)
         estimates = set_at(jnp.zeros(num_arms), arm, loss / choice.info.probability)
-        return Exp3PlusPlusState(state.round + 1, arms, loss_sums.added(state.losses, estimates))
+        return Exp3PlusPlusState(state.round + 1, arms, loss_sums.add(state.losses, estimates))
 
     return Algorithm(
         init=init,

@@ -75,7 +75,7 @@ def regularized_leader(
             own = get_at(taken, arm)
             estimates = set_at(taken, arm, own + (1 - reward - own) / divisor)
         counts = set_at(state.counts, arm, get_at(state.counts, arm) + 1)
-        return LeaderState(state.round + 1, counts, loss_sums.added(state.losses, estimates))
+        return LeaderState(state.round + 1, counts, loss_sums.add(state.losses, estimates))
 
     return Algorithm(
         init=init,

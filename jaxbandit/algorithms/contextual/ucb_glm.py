@@ -105,7 +105,7 @@ def ucb_glm(
     every = checks.integer("ucb_glm", "every", every, 1)
     random_rounds = checks.integer("ucb_glm", "random_rounds", random_rounds, 0)
     own = logistic_models("ucb_glm", design, num_arms, shape, regularization, intercept)
-    length = logistic_likelihood.padded(horizon)
+    length = logistic_likelihood.padded_length(horizon)
 
     def score(noise: Array | None, state: ContextualState, each: Each) -> Array:
         scores = each(own.model.mean) + as_float(alpha) * each(own.model.width)

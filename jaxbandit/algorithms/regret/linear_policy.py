@@ -90,7 +90,7 @@ def linear_policy(
 
     def renew(state: LinearState) -> LinearState:
         assert state.known is not None
-        return state._replace(known=fixed_rows.renewed(state.known, state.estimate, action_sets.all_rows(sets)))
+        return state._replace(known=fixed_rows.renew(state.known, state.estimate, action_sets.all_rows(sets)))
 
     return Algorithm(
         init=init,

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from jaxbandit.base.contract import Algorithm
 from jaxbandit.decide.core.certificate import Certificate
 from jaxbandit.decide.integrations import sklearn_results as results
-from jaxbandit.decide.integrations.sklearn_fits import Fits, Search, foremost, pulls_of
+from jaxbandit.decide.integrations.sklearn_fits import Fits, FoldOrSplitSearch, foremost, pulls_of
 from jaxbandit.decide.integrations.sklearn_folds import FoldSearch
 from jaxbandit.decide.integrations.sklearn_races import RuleSearch, SplitSearch
 from jaxbandit.decide.integrations.sklearn_ranges import NO_RANGE, Range, range_of
@@ -59,7 +59,7 @@ class BaseBanditSearch(BaseSearchCV):
         raise NotImplementedError
 
     def fit(self, X: ArrayLike, y: ArrayLike | None = None, **params: Any) -> "BaseBanditSearch":
-        """Search, and fit the best configuration on all data if `refit`.
+        """FoldOrSplitSearch, and fit the best configuration on all data if `refit`.
 
         Args:
           X: [n_samples, n_features], as the estimator takes it.
@@ -231,7 +231,7 @@ class BaseBanditSearch(BaseSearchCV):
         options = {"epsilon": self.epsilon, "max_fits": max_fits, "seed": seed}
         return FoldSearch(count, num_folds, limits, everything=callable(self.refit), **options)
 
-    def _metric(self, where: str, evaluation: Evaluation, search: Search) -> str | None:
+    def _metric(self, where: str, evaluation: Evaluation, search: FoldOrSplitSearch) -> str | None:
         """The metric that decides; None if there are several and `refit` names none."""
         scores = evaluation["test_scores"]
         if not isinstance(scores, dict):
@@ -276,7 +276,7 @@ class BaseBanditSearch(BaseSearchCV):
     def _warn_if_undecided(
         self,
         where: str,
-        search: Search,
+        search: FoldOrSplitSearch,
         ended: str | None,
         max_fits: int | None,
         max_splits: int | None,

@@ -19,7 +19,7 @@ from jaxbandit.support.extras import extra
 with extra("sklearn"):
     from sklearn.exceptions import FitFailedWarning
 
-Search = FoldSearch | SplitSearch
+FoldOrSplitSearch = FoldSearch | SplitSearch
 ALL_FAILED = "All the "  # how scikit-learn begins to say that no fit of a call succeeded
 
 
@@ -84,7 +84,7 @@ class Fits:
         return {**parts, "fit_error": reason.strip(), "fit_time": seconds, "score_time": 0.0}
 
 
-def pulls_of(request: Request, search: Search) -> list[tuple[int, int]]:
+def pulls_of(request: Request, search: FoldOrSplitSearch) -> list[tuple[int, int]]:
     """The pairs of a configuration and a split that a request needs, without gaps and without what has failed."""
     pulls = []
     done = search.fits.copy()
@@ -96,7 +96,7 @@ def pulls_of(request: Request, search: Search) -> list[tuple[int, int]]:
     return pulls
 
 
-def foremost(pulls: list[tuple[int, int]], search: Search, room: int) -> list[tuple[int, int]]:
+def foremost(pulls: list[tuple[int, int]], search: FoldOrSplitSearch, room: int) -> list[tuple[int, int]]:
     """The first pulls of the configurations with the largest means, as many as there is room for."""
     if search.fits.any() and isinstance(search, SplitSearch):
         means = np.nan_to_num(search.evidence.location(), nan=-np.inf)

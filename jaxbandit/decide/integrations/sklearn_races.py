@@ -14,12 +14,12 @@ from jaxbandit.decide.sessions.session import Session, session
 from jaxbandit.decide.tuning.allocation import Played, Request, halving, race
 from jaxbandit.decide.tuning.criterion import RARE, Criterion, Stage
 from jaxbandit.decide.tuning.evidence import Evidence
-from jaxbandit.decide.tuning.reporting import order_of, withdrawn
+from jaxbandit.decide.tuning.reporting import what_scores_say, withdrawn
 from jaxbandit.decide.tuning.rules import DELTA, chosen
 from jaxbandit.engine.rounds import fit
 from jaxbandit.theory.comparisons.arms import normal_arms
 from jaxbandit.theory.comparisons.betting import stated_interval
-from jaxbandit.theory.comparisons.contradiction import Differences, contradiction, of_comparison
+from jaxbandit.theory.comparisons.contradiction import Differences
 
 SPLITS = (
     "each score comes from one random split of this data set; the means are over all its splits, and nothing is "
@@ -142,35 +142,23 @@ class SplitSearch:
 
     def certificate(self, arm: int, names: tuple[str, ...], remarks: tuple[str, ...]) -> Certificate:
         """Return what is known of a configuration."""
-        excluded, race = self.evidence.excluded(), self.halving is None
+        delta, race = self.criterion.delta, self.halving is None
         low, high = self._intervals()
-        outliers = self.evidence.outliers(arm) if self.count > 1 else []
+        outliers = self._outliers(arm, names)
         made = Certificate(
             rule=self.criterion.rule if race else "sequential_halving",
-            guarantee=Promise(self.criterion.delta, self.criterion.epsilon or 0.0, 1, not outliers) if race else None,
+            guarantee=Promise(delta, self.criterion.epsilon or 0.0, 1, not outliers) if race else None,
             stopped=self.stopped,
-            recommendation=np.array([arm], np.int32),
-            pulls=self.fits.copy(),
             means=self.evidence.location(),
             low=low,
             high=high,
-            coverage=1 - self.criterion.delta,
-            survivors=~excluded,
+            coverage=1 - delta,
             assumptions=tuple(self._assumptions()),
             achieved=self.achieved(arm),
-            excluded=excluded,
             needed=self.needed if self.criterion.score_range is None else None,
-            names=names,
-            notes=(*order_of(self.evidence, names).remarks, *remarks, *self._outliers(arm, names)),
-            contradiction=self._contradiction(arm, names),
+            **what_scores_say(self.evidence, arm, names, delta, (*remarks, *outliers)),
         )
         return withdrawn(made)
-
-    def _contradiction(self, arm: int, names: tuple[str, ...]) -> str:
-        """What the scores contradict, "" if nothing."""
-        comparison, delta = self.evidence.comparison(), self.criterion.delta
-        found = of_comparison(comparison, [arm], names=names, noun="configuration", delta=delta)
-        return found or contradiction(found=order_of(self.evidence, names).contradiction)
 
     def _outliers(self, arm: int, names: tuple[str, ...]) -> tuple[str, ...]:
         """Remarks on differences that are not normal."""
@@ -246,18 +234,16 @@ class RuleSearch(SplitSearch):
         low, high = own.low, own.high
         assert low is not None and high is not None
         assumptions = [line for line in own.assumptions if line != COMMON_KEYS]
+        notes = (*remarks, *self._outliers(arm, names))
+        said = what_scores_say(self.evidence, arm, names, self.criterion.delta, notes)
+        said |= {"survivors": own.survivors, "contradiction": own.contradiction or said["contradiction"]}
         made = dataclasses.replace(
             own,
-            recommendation=np.array([arm], np.int32),
-            pulls=self.fits.copy(),
             means=self.evidence.location(),
             low=np.maximum(low, self._limits[0]),
             high=np.minimum(high, self._limits[1]),
             assumptions=(*assumptions, RANDOM, SPLITS),
             achieved=self.achieved(arm),
-            excluded=self.evidence.excluded(),
-            names=names,
-            notes=(*order_of(self.evidence, names).remarks, *remarks, *self._outliers(arm, names)),
-            contradiction=own.contradiction or self._contradiction(arm, names),
+            **said,
         )
         return withdrawn(made)

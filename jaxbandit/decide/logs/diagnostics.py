@@ -1,7 +1,6 @@
 """What the weights of a policy say about a log: how many rows count, and whether its propensities can be right."""
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -41,11 +40,6 @@ class Diagnostics:
     def wrong(self) -> bool:
         """Whether propensities do not belong to the log."""
         return bool(self.alarms)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the diagnostics as plain data."""
-        plain = {**vars(self), "arm_means": self.arm_means.tolist(), "wrong": self.wrong}
-        return plain | {"never_pulled": list(self.never_pulled), "alarms": list(self.alarms)}
 
 
 def diagnose(

@@ -1,7 +1,7 @@
 """Policies to evaluate: the probability of each arm in each row of a log."""
 
 from collections.abc import Mapping
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 import numpy as np
 
@@ -11,24 +11,15 @@ from jaxbandit.decide.logs.log import Log, check_chances
 from jaxbandit.support.refusals import python, refuse, wrong
 
 
-@runtime_checkable
-class RowPolicy(Protocol):
-    """A policy that computes the probabilities of all rows of a log at once, as `policy_of` returns it."""
-
-    def on_log(self, log: Log) -> np.ndarray:
-        """Return the probability of each arm in each row, float[n, num_arms]."""
-        ...
-
-
 def distribution(where: str, log: Log, policy: Any) -> np.ndarray:
     """Return the probability of each arm in each row of a log, float64[n, num_arms].
 
-    A policy is what `evaluate` takes, or a `RowPolicy`; `where` is its name for messages.
+    A policy is what `evaluate` takes; `where` is its name for messages.
 
     Raises:
       BadInput: the shape is another one, or a row has no distribution over the available arms.
     """
-    if isinstance(policy, RowPolicy):
+    if hasattr(policy, "on_log"):  # it computes all rows at once, as what `policy_of` returns
         given = policy.on_log(log)
     elif isinstance(policy, str):
         given = _of_name(where, log, policy)

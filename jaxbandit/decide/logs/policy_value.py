@@ -7,7 +7,7 @@ from typing import Any
 from jaxbandit.decide.logs.diagnostics import Diagnostics
 from jaxbandit.decide.logs.estimates import BETTING, Rows
 from jaxbandit.support import text
-from jaxbandit.support.document import Describable, Document, Table, finite
+from jaxbandit.support.document import Describable, Document, Table, finite, plain
 from jaxbandit.theory.intervals import Interval
 
 CHECK = (
@@ -132,7 +132,7 @@ class PolicyValue(Headline):
         data: dict[str, Any] = {"name": self.name, "headline": self.headline.to_dict()}
         data |= {"estimates": [e.to_dict() for e in self.estimates], "warnings": list(self.warnings)}
         if self.diagnostics is not None and self.rows is not None:
-            data["diagnostics"] = finite(self.diagnostics.to_dict())
+            data["diagnostics"] = finite(plain({**vars(self.diagnostics), "wrong": self.diagnostics.wrong}))
             data |= {"weight_bound": self.rows.bound, "weight_bound_proved": self.rows.proved}
         return Document(f"{self.name}: {self.headline.words} ({self.by})", [self.table()], data)
 

@@ -1,14 +1,10 @@
 """A test of whether the propensities of a log can be right, that is exact for every number of rows and any weights.
 
-If they are right, the wealth of a bettor against them is a nonnegative martingale that begins with 1, whatever the
-rewards are, and also if the logging policy learned. By Markov's inequality it reaches 1/p with probability at most p,
-so that p = 1/wealth does not alarm more often than it says. Bettors with many stakes share the wealth, so that nobody
-has to choose one: their mean is such a martingale, too.
-
-Where the whole distribution of the logging policy is known, a bettor multiplies by exp(t f(a))/sum_k p_k exp(t f(k))
-for a number f of each arm. Where only the propensity of the action is known, there are numbers X >= 0 whose mean is at
-most 1, and a bettor multiplies by 1 + s (X - 1): only too large a mean speaks against the propensities then, because
-what is hardly ever done may be in no row.
+If they are right, the wealth of a bettor against them is a nonnegative martingale that begins with 1, also if the
+logging policy learned, and reaches 1/p with probability at most p. Bettors with many stakes share the wealth. Where the
+whole distribution of the logging policy is known, a bettor multiplies by exp(t f(a))/sum_k p_k exp(t f(k)) for a number
+f of each arm; else by 1 + s (X - 1) for numbers X >= 0 whose mean is at most 1: what is hardly ever done may be in no
+row, so that only too large a mean speaks against the propensities then.
 
 Source: Ramdas, Grunwald, Vovk and Shafer (2023), "Game-theoretic statistics and safe anytime-valid inference".
 """

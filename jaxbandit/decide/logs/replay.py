@@ -13,7 +13,7 @@ import numpy as np
 from jaxbandit.base.contract import Algorithm, Arms, Environment, Offer, Outcome, Rewards
 from jaxbandit.decide.logs.log import Log
 from jaxbandit.decide.logs.policy_of import contexts_of
-from jaxbandit.decide.logs.replaying import Order, Replayed, Rows, replayed
+from jaxbandit.decide.logs.replaying import Inputs, Order, Replayed, replayed
 from jaxbandit.engine.driver.simulate import Record, default_checkpoints
 from jaxbandit.engine.rounds import fit
 from jaxbandit.engine.rounds.fit import Allow
@@ -79,7 +79,7 @@ def replay(
     checks.choice("replay", "order", order, ORDERS)
     fit.check_kind("algorithm", algorithm, Algorithm)
     chance, least = _chances(log)
-    rows = Rows(contexts_of(algorithm, log, "replay"), log.action, log.reward, chance)
+    rows = Inputs(contexts_of(algorithm, log, "replay"), log.action, log.reward, chance)
     world = _environment(algorithm, log, rows.context)
     fit.check_allowed("replay", allow)
     misfits = fit.marks_of(algorithm, world, allow)

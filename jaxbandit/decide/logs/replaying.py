@@ -20,7 +20,7 @@ IMPLEMENTATION = "threefry4x32"
 WIDE, MOST_BYTES = 64, 2**28  # runs of a program, of which there are fewer if their states are larger than this
 
 
-class Rows(NamedTuple):
+class Inputs(NamedTuple):
     """The rows of a log, as a program reads them; every leaf has a leading axis."""
 
     context: PyTree
@@ -41,7 +41,7 @@ class Replayed(NamedTuple):
 
 
 def replayed(
-    algorithm: Algorithm, rows: Rows, num_arms: int, checkpoints: np.ndarray, order: Order, seed: int, num_runs: int
+    algorithm: Algorithm, rows: Inputs, num_arms: int, checkpoints: np.ndarray, order: Order, seed: int, num_runs: int
 ) -> tuple[Replayed, np.ndarray]:
     """Return all runs, as NumPy arrays with a leading axis, and whether the state of each has no NaN.
 
@@ -66,11 +66,11 @@ def replayed(
 
 
 def _compiled(
-    algorithm: Algorithm, rows: Rows, num_arms: int, marks: np.ndarray, order: Order, root: Any, wide: int
+    algorithm: Algorithm, rows: Inputs, num_arms: int, marks: np.ndarray, order: Order, root: Any, wide: int
 ) -> Callable:
     n = len(rows.action)
 
-    def play(root: Any, runs: Array, rows: Rows, marks: Array) -> tuple[Replayed, Array]:
+    def play(root: Any, runs: Array, rows: Inputs, marks: Array) -> tuple[Replayed, Array]:
         own, drawn = (words.T for words in keys.run_keys(root, runs))
         begun, places = jax.vmap(begin)(own, drawn)
 
@@ -107,7 +107,7 @@ def _compiled(
         apply = lambda state: _where(due, jax.vmap(replan.apply)(state), state)  # noqa: E731
         return runs._replace(state=jax.lax.cond(jnp.any(due), apply, lambda state: state, runs.state))
 
-    def look(i: Array, run: Replayed, places: Array, own: Array, drawn: Array, rows: Rows, marks: Array) -> Replayed:
+    def look(i: Array, run: Replayed, places: Array, own: Array, drawn: Array, rows: Inputs, marks: Array) -> Replayed:
         """A run after one more row, which changes nothing unless it is accepted."""
         key = keys.round_key(own, i + 1, IMPLEMENTATION)
         if order == "bootstrap":

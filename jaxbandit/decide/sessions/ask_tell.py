@@ -1,24 +1,18 @@
-"""Ask and tell: which pulls a session makes next, and what it does with their rewards.
+"""Ask and tell: the functions that return the next session, each of which makes an event of its arguments.
 
-Each function returns the next session. Nothing depends on the order in which rewards arrive: `entering.py`.
+Nothing depends on the order in which rewards arrive: `feed.py`.
 """
-
-from dataclasses import replace
 
 import numpy as np
 
-from jaxbandit.decide.sessions import contextual
-from jaxbandit.decide.sessions.choosing import with_choices
-from jaxbandit.decide.sessions.entering import entered
-from jaxbandit.decide.sessions.pulls import EXPIRED, OUTSIDE, TOLD, WAITS, WITHDRAWN, Pulls, next_actions, pulls_at
-from jaxbandit.decide.sessions.rewards import check_ids, check_rewards, each_once, require_asked, same, values_of
+from jaxbandit.decide.sessions.changes import apply, ids_before
+from jaxbandit.decide.sessions.events import Event
+from jaxbandit.decide.sessions.ledger import Pulls
+from jaxbandit.decide.sessions.next_pulls import next_pulls
 from jaxbandit.decide.sessions.session import Session
-from jaxbandit.engine.rounds import fit, keys
+from jaxbandit.engine.rounds import keys
 from jaxbandit.support import checks
 from jaxbandit.support.types import ArrayLike, Key, PyTree
-
-LIMIT = 1024  # default of `ask` for the number of pulls of a batch
-MOST_AHEAD = 2**20  # most pulls that a race is asked for at once
 
 
 def ask(
@@ -65,53 +59,7 @@ def ask(
       ValueError: an argument is out of range, a context is missing or superfluous, a rule that draws at random insists
         on closed arms, or the rule has no room for so many pulls (`Algorithm.length`).
     """
-    programs, batch = session.programs, session.batch
-    most = checks.integer("ask", "limit", LIMIT if limit is None else limit, 1, 2**31 - 1)
-    session = contextual.begun(session, context, contexts)
-    if session.asks is not None:
-        return _within_length(*contextual.ask(session, session.asks, limit, context, contexts))
-    if context is not None or contexts is not None:
-        given = f"context = {context!r}" if contexts is None else f"contexts = {contexts!r}"
-        raise ValueError(f"ask: {given}, must be left out: {session.rule.name or 'the rule'} does not use contexts")
-    if session.stopped:
-        return session, _pulls(session, np.zeros(0, np.int64))
-    # Pulls that were told from outside have ids after those of all choices.
-    alone = limit is None and programs.each_asks and OUTSIDE not in batch.status
-    back = alone and WITHDRAWN in batch.status
-    if programs.kind != "batch" and ((alone and not back) or not batch.choices):
-        session = with_choices(session, most if limit is not None and programs.kind == "draws" else 1)
-        batch = session.batch
-    waiting = batch.waiting[:most]
-    if alone:
-        waiting = np.flatnonzero(batch.status == WITHDRAWN)[:1] if back else batch.waiting[-1:]
-    if programs.kind == "batch" and len(waiting) < most:
-        ahead = limit is not None and programs.repeats
-        if ahead and most > MOST_AHEAD:
-            name = session.rule.name or "the rule"
-            raise ValueError(
-                f"ask: limit = {most}, must be at most {MOST_AHEAD}, because {name} returns as many pulls as it is "
-                "asked for; leave it out for the pulls that it needs next"
-            )
-        actions = next_actions(batch, most - len(waiting), ahead)
-        waiting = np.concatenate([waiting, len(batch.status) + np.arange(len(actions))])
-        batch = batch.more(actions, WAITS)
-        if programs.set_size is None:
-            batch = batch._replace(asked=batch.asked + np.bincount(actions, minlength=session.num_arms))
-    status = batch.status.copy()
-    status[waiting] = WAITS
-    session = replace(session, batch=batch._replace(status=status))
-    return _within_length(session, _pulls(session, waiting))
-
-
-def _within_length(session: Session, pulls: Pulls) -> tuple[Session, Pulls]:
-    """Return both; raise if there are more pulls than the rule has room for."""
-    if (length := session.rule.length) is not None and session.end > length:
-        name = session.rule.name or "the rule"
-        raise ValueError(
-            f"ask: {name} keeps the rewards of {length} pulls, and this would be pull {session.end}; make it with a "
-            "longer horizon"
-        )
-    return session, pulls
+    return next_pulls(session, Event("ask", limit=limit, context=context, contexts=contexts))
 
 
 def tell(session: Session, ids: ArrayLike, rewards: ArrayLike) -> Session:
@@ -132,48 +80,7 @@ def tell(session: Session, ids: ArrayLike, rewards: ArrayLike) -> Session:
       ValueError: an id was not asked for, a reward is not finite, of modulus above 1e150 or outside the range for
         which the rule is designed, or it differs from an earlier reward with the same id. The message names the id.
     """
-    return receive(session, *accept(session, ids, rewards))
-
-
-def accept(session: Session, ids: ArrayLike, rewards: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
-    """Return ids and rewards as `receive` takes them, with `on_failure` in place of rewards that are not usable.
-
-    Raises:
-      ValueError: as for `tell`, except that a reward may differ from an earlier one with the same id.
-    """
-    ids, values = check_rewards("tell", ids, rewards, session.on_failure, *fit.limits(session.rule.rewards))
-    require_asked("tell", ids, session.end)
-    return ids, values
-
-
-def receive(session: Session, ids: np.ndarray, values: np.ndarray) -> Session:
-    """Return the next session after rewards that `accept` returned: the same one if none of them is new."""
-    if session.asks is not None:
-        return contextual.receive(session, session.asks, ids, values)
-    ids, values = each_once("tell", ids, values)
-    before, expired = known(session, ids)
-    if expired.any():
-        raise ValueError(f"tell: id = {ids[expired][0]} has expired; report its reward with tell_outside")
-    old = ~np.isnan(before)
-    same("tell", ids[old], values[old], before[old], "was reported before; an id has one reward, which amend corrects")
-    if old.all():
-        return session
-    batch, here = session.batch, ids[~old] - session.batch.first
-    status, rewards = batch.status.copy(), batch.values.copy()
-    status[here], rewards[here] = TOLD, values[~old]
-    return entered(replace(session, batch=batch._replace(status=status, values=rewards)))
-
-
-def known(session: Session, ids: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the rewards of ids that were asked for, NaN if there is none, and which of the ids have expired."""
-    batch = session.batch
-    values, expired = np.full(len(ids), np.nan), np.zeros(len(ids), bool)
-    past = ids < batch.first
-    values[past] = values_of(session.history, ids[past])
-    expired[past] = np.isnan(values[past])
-    values[~past] = batch.values[ids[~past] - batch.first]
-    expired[~past] = batch.status[ids[~past] - batch.first] == EXPIRED
-    return values, expired
+    return apply(session, Event("tell", ids, rewards=rewards))
 
 
 def withdraw(session: Session, ids: ArrayLike) -> Session:
@@ -191,7 +98,7 @@ def withdraw(session: Session, ids: ArrayLike) -> Session:
     Raises:
       ValueError: an id was not asked for, already has a reward or has expired. The message names it.
     """
-    return _marked(session, check_ids("withdraw", ids), "withdraw", WITHDRAWN)
+    return apply(session, Event("withdraw", ids))
 
 
 def expire(session: Session, ids: ArrayLike | None = None, *, before: int | None = None) -> Session:
@@ -217,53 +124,97 @@ def expire(session: Session, ids: ArrayLike | None = None, *, before: int | None
       ValueError: an id was not asked for, already has a reward, has expired before or is needed by the rule. The
         message names it.
     """
-    return _marked(session, ids_to_expire(session, ids, before), "expire", EXPIRED)
-
-
-def ids_to_expire(session: Session, ids: ArrayLike | None, before: int | None) -> np.ndarray:
-    """Return the ids that these arguments of `expire` mean."""
     if (ids is None) == (before is None):
         given = "neither is given" if ids is None else "both are given"
         raise ValueError(f"expire: ids or before, {given}, must be one of them")
-    batch = session.batch
-    if before is None:
-        found = check_ids("expire", ids)
-        require_asked("expire", found, session.end)
-    else:
-        end = checks.integer("expire", "before", before, 0, 2**62)
-        found = batch.first + batch.waiting if session.asks is None else session.pending
-        found = found[found < end]
-    if session.asks is not None:
-        return found
-    if session.programs.kind == "batch" and not session.stopped:
-        alive = session.survivors
-        here = found[found >= batch.first]
-        needed = np.ones(len(here), bool)
-        if alive is not None and session.programs.set_size is None:
-            needed = alive[batch.actions[here - batch.first]]
-        if needed.any():
-            name = session.rule.name or "the rule"
-            raise ValueError(
-                f"expire: id = {here[needed][0]}: {name} needs the rewards of its whole plan; give it to withdraw, "
-                "so that ask returns it again, or tell a number in its place"
-            )
-    return found
+    if before is not None:
+        ids = ids_before(session, checks.integer("expire", "before", before, 0, 2**62))
+    return apply(session, Event("expire", ids))
 
 
-def _marked(session: Session, ids: np.ndarray, where: str, status: int) -> Session:
-    """The session with another status of some pending pulls."""
-    batch = session.batch
-    require_asked(where, ids, session.end)
-    if session.asks is not None:
-        return contextual.forgotten(session, session.asks, where, ids)
-    values, expired = known(session, ids)
-    if (wrong := ~np.isnan(values) | expired).any():
-        at = int(np.argmax(wrong))
-        reason = "has expired" if expired[at] else "already has a reward"
-        raise ValueError(f"{where}: id = {ids[at]} {reason}, must be one that is pending")
-    marked = batch.status.copy()
-    marked[ids - batch.first] = status
-    return entered(replace(session, batch=batch._replace(status=marked)))
+def amend(session: Session, ids: ArrayLike, rewards: ArrayLike) -> Session:
+    """Return the session with other rewards of pulls whose rewards were reported before.
+
+    Totals, intervals, the achieved epsilon and the state of the rule are computed again from the corrected rewards, as
+    if they had been reported at first. The pulls that were made stay: those of the rule's own choice are given to it
+    in their order. A rule that plans batches may now need other pulls than were made. Those that it needs and that are
+    there are used, those that are missing are asked for next, and the others count in totals and certificate only. A
+    rule that had stopped may go on, and one that had not may stop. With contexts, the rule receives all rewards again
+    in the order of telling, each with the choice that was made, whose probability is that in the state of that time.
+
+    Args:
+      session: the current session.
+      ids: ids of pulls with a reward, int[n] or a single one.
+      rewards: their corrected rewards, float[n] or a single one.
+
+    Returns:
+      The next session, the same one if no reward differs.
+
+    Raises:
+      ValueError: an id has no reward, a reward is refused as by `tell`, or the rule has received the reward and cannot
+        be given it again: the rule acts on sets of arms, or, without contexts, on more than the arm of a pull, as Exp3
+        does on its probability.
+    """
+    return apply(session, Event("amend", ids, rewards=rewards))
+
+
+def tell_outside(session: Session, arms: ArrayLike, rewards: ArrayLike) -> Session:
+    """Return the session after rewards of pulls that no `ask` returned, such as those of a log from before.
+
+    They get the next ids, and enter totals, intervals and achieved epsilon after all pulls that were asked for before.
+    A rule that decides on single pulls by their arm and reward (index policies, `thompson`, `top_two`) learns from
+    them. One that plans batches does not: its guarantee is about the pulls of its plan. The certificate then has more
+    pulls than the rule.
+
+    The rewards must be what the arms would have given the session, chosen without looking at them.
+
+    Args:
+      session: the current session.
+      arms: the arms that were pulled, int[n] or a single one.
+      rewards: their rewards, float[n] or a single one.
+
+    Returns:
+      The next session.
+
+    Raises:
+      ValueError: an arm does not exist, a reward is refused as by `tell`, actions are sets of arms, there are contexts,
+        or the session is `paired`, whose pulls of different arms belong together by their index.
+    """
+    return apply(session, Event("outside", arms=arms, rewards=rewards))
+
+
+def close_arms(session: Session, arms: ArrayLike) -> Session:
+    """Return the session in which some arms are closed: no new pull of them is asked for, and none is recommended.
+
+    A rule that draws at random (`thompson`, `epsilon_greedy`) draws again while it draws a closed arm. Pulls that were
+    asked for before stay pending. The certificate keeps closed arms among those that it compares, so that it remains
+    valid whenever an arm is closed or opened, also by looking at the rewards.
+
+    Args:
+      session: the current session.
+      arms: the arms, int[n] or a single one.
+
+    Returns:
+      The next session.
+
+    Raises:
+      ValueError: an arm does not exist, no arm would be open, or the rule cannot do without it: one that plans batches
+        needs the pulls of its plan, a deterministic one would insist on the same arm, and actions may be sets of arms.
+    """
+    return apply(session, Event("close", arms=arms))
+
+
+def open_arms(session: Session, arms: ArrayLike) -> Session:
+    """Return the session in which arms that `close_arms` closed are open again.
+
+    Args:
+      session: the current session.
+      arms: the arms, int[n] or a single one; those that are open stay so.
+
+    Raises:
+      ValueError: an arm does not exist.
+    """
+    return apply(session, Event("open", arms=arms))
 
 
 def pull_keys(session: Session, pulls: Pulls) -> Key:
@@ -284,7 +235,3 @@ def pull_keys(session: Session, pulls: Pulls) -> Key:
     shared = session.paired or session.programs.set_size is not None
     arms = np.zeros(len(pulls.id), np.int32) if shared else pulls.arm
     return keys.pull_keys(session.seed, session.run, pulls.index, arms, shared)
-
-
-def _pulls(session: Session, positions: np.ndarray) -> Pulls:
-    return pulls_at(session.batch, positions, session.num_arms, session.programs.set_size)

@@ -8,7 +8,7 @@ from jaxbandit.base.contract import Algorithm, Rewards
 from jaxbandit.decide.core.certificate import Certificate, guarantee_of
 from jaxbandit.decide.core.wording import statistic_name
 from jaxbandit.decide.sessions.arm_intervals import intervals
-from jaxbandit.decide.sessions.rewards import joined
+from jaxbandit.decide.sessions.ledger import Ledger
 from jaxbandit.decide.sessions.session import Session, samples
 from jaxbandit.engine.rounds import fit
 from jaxbandit.support.types import Numbers
@@ -40,10 +40,10 @@ def certificate(session: Session) -> Certificate:
     """
     rule, totals = session.rule, session.totals
     whose = "the rewards of an arm are independent and identically distributed"
-    if session.asks is not None:
+    if session.contextual:
         whose = "given its context and its arm, a reward is independent of the others"
     promise, assumptions = rule.promise, [whose]
-    single = session.programs.set_size is None and session.asks is None
+    single = session.programs.set_size is None and not session.contextual
     coverage = COVERAGE if promise is None else 1 - float(promise.delta)
     arms = session.recommendation
     low = high = epsilon = excluded = needed = None
@@ -64,11 +64,13 @@ def certificate(session: Session) -> Certificate:
             epsilon, excluded = achieved.achieved_epsilon(comparison, arms), achieved.excluded(comparison, len(arms))
             assumptions += taken
             contradicted = of_comparison(comparison, arms, delta=1 - coverage)
-    notes = _lost(session) if single else []
-    if rewards is not None or (single and (rewards := samples(session)) is not None):
-        found = changes(rewards, order=None if session.paired else _order(session), together=not session.paired)
+    notes = []
+    if single and (rewards := rewards or samples(session)) is not None and isinstance(session.pulls, Ledger):
+        pulled, values = session.pulls.rows()
+        order = None if session.paired else pulled[~np.isnan(values)]
+        found = changes(rewards, order=order, together=not session.paired)
         contradicted = contradicted or contradiction(found=found.contradiction)
-        notes = [*found.remarks, *notes]
+        notes = [*found.remarks, *_lost(session.num_arms, pulled, values)]
     if rule.rewards is not None:
         if rule.rewards.sigma is not None:
             assumptions.append(f"noise is sub-Gaussian with sigma = {_sigma(rule.rewards.sigma)}")
@@ -140,16 +142,9 @@ def _comparison(
     return ArmBounds(*bounds), pairs.smallest_sample(level), []
 
 
-def _order(session: Session) -> np.ndarray:
-    """The arm of each reward, in the order of ids."""
-    arms, values = joined(session.arms, np.int32), joined(session.history, np.float64)
-    return arms[~np.isnan(values)]
-
-
-def _lost(session: Session) -> list[str]:
+def _lost(num_arms: int, arms: np.ndarray, values: np.ndarray) -> list[str]:
     """The share of the pulls of each arm that expired, in sentences, the largest first."""
-    arms, values = joined(session.arms, np.int32), joined(session.history, np.float64)
-    asked, lost = (np.bincount(of[of >= 0], minlength=session.num_arms) for of in (arms, arms[np.isnan(values)]))
+    asked, lost = (np.bincount(of, minlength=num_arms) for of in (arms, arms[np.isnan(values)]))
     share = lost / np.maximum(asked, 1)
     worst = np.argsort(-share, kind="stable")[:_NAMED]
     return [

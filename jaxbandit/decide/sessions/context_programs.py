@@ -10,7 +10,6 @@ from jaxbandit.base.contract import action_of
 from jaxbandit.decide.sessions.forms import form_of
 from jaxbandit.decide.sessions.rule_programs import IMPLEMENTATION, RulePrograms
 from jaxbandit.engine.rounds import keys
-from jaxbandit.engine.rounds.step import without_notes
 from jaxbandit.support.types import Array, PyTree
 
 MOST_AT_ONCE = 1024  # contexts that are decided together
@@ -75,12 +74,6 @@ def shares(
         with programs.scope():
             found.append(np.asarray(programs.call(("shares", draws, form_of(some)), each, *given))[:size])
     return np.concatenate(found)
-
-
-def choice_form(programs: RulePrograms, words: np.ndarray, context: PyTree) -> Any:
-    """What `select` returns in such a context, without its values."""
-    with programs.scope(), without_notes():
-        return jax.eval_shape(programs.selected, words, np.int32(1), programs.state, context)
 
 
 def _padded(n: int, most: int) -> list[tuple[np.ndarray, int]]:

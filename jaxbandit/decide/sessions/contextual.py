@@ -3,7 +3,6 @@
 A reward updates the rule at once, in the order of telling, together with the context and the choice of its ask.
 """
 
-from dataclasses import replace
 from typing import Any
 
 import jax
@@ -13,7 +12,7 @@ from jaxbandit.base.contract import Offer, action_of
 from jaxbandit.decide.sessions.asks import Asks, Open, Told, added, no_asks, removed, some, whole
 from jaxbandit.decide.sessions.context_programs import select_each
 from jaxbandit.decide.sessions.given_contexts import checked_context, checked_contexts, require_offers
-from jaxbandit.decide.sessions.pulls import Pulls, no_actions
+from jaxbandit.decide.sessions.ledger import Pulls, no_actions
 from jaxbandit.decide.sessions.rewards import earlier, same
 from jaxbandit.decide.sessions.session import Session
 from jaxbandit.support.types import PyTree
@@ -22,11 +21,11 @@ from jaxbandit.support.types import PyTree
 def begun(session: Session, context: PyTree, several: PyTree) -> Session:
     """The session, which from its first ask on is one with contexts if that has an `Offer`, and the rule takes it."""
     offer = next((x for x in (context, several) if isinstance(x, Offer)), None)
-    if session.asks is not None or offer is None:
+    if isinstance(session.pulls, Asks) or offer is None:
         return session
-    if session.batch.end:
+    if session.pulls.end:
         raise ValueError("ask: an Offer, but the pulls before had none: begin a session in which every ask has one")
-    return replace(session, asks=no_asks(session.num_arms))
+    return session.but(pulls=no_asks(session.num_arms))
 
 
 def ask(session: Session, asks: Asks, limit: int | None, context: PyTree, several: PyTree) -> tuple[Session, Pulls]:
@@ -60,7 +59,7 @@ def ask(session: Session, asks: Asks, limit: int | None, context: PyTree, severa
         pull = ids
     rows = Open(ids, pull.astype(np.int32), contexts, choices)
     asks = asks._replace(end=asks.end + n, asked=asked, open=added(asks.open, asks.end, rows))
-    return replace(session, asks=asks, round=asks.end + 1), _pulls(session, rows)
+    return session.but(pulls=asks, round=asks.end + 1), _pulls(session, rows)
 
 
 def receive(session: Session, asks: Asks, ids: np.ndarray, values: np.ndarray) -> Session:
@@ -81,7 +80,7 @@ def receive(session: Session, asks: Asks, ids: np.ndarray, values: np.ndarray) -
     actions = np.asarray(action_of(rows.choice))
     asks = asks._replace(open=left, told=added(asks.told, asks.num_told, told), num_told=asks.num_told + len(ids))
     counts = session.totals.counts + counts_of_arms(actions, session.num_arms)
-    return _updated(replace(session, asks=asks, totals=session.totals._replace(counts=counts)), told)
+    return _updated(session.but(pulls=asks, totals=session.totals._replace(counts=counts)), told)
 
 
 def forgotten(session: Session, asks: Asks, where: str, ids: np.ndarray) -> Session:
@@ -90,7 +89,7 @@ def forgotten(session: Session, asks: Asks, where: str, ids: np.ndarray) -> Sess
     if len(rest := ids[~asks.is_open(ids)]):
         _require_rewards(where, rest, asks.rewards(rest), "must be one that is pending")
         raise ValueError(f"{where}: id = {rest[0]} already has a reward, must be one that is pending")
-    return replace(session, asks=asks._replace(open=removed(asks.open, ids)[0])) if len(ids) else session
+    return session.but(pulls=asks._replace(open=removed(asks.open, ids)[0]))
 
 
 def require_rewards(asks: Asks, ids: np.ndarray) -> None:
@@ -111,7 +110,7 @@ def corrected(session: Session, asks: Asks, ids: np.ndarray, values: np.ndarray)
         reward[here] = values[_places(ids, rows.id[here])]
         table[block] = rows._replace(reward=reward)
     decision = session.programs.begin(session.seed, session.run)[1]
-    fresh = replace(session, state=decision.state, stopped=bool(decision.stopped), asks=asks._replace(told=table))
+    fresh = session.but(state=decision.state, stopped=bool(decision.stopped), pulls=asks._replace(told=table))
     return _updated(fresh, whole(table))
 
 
@@ -124,7 +123,7 @@ def _updated(session: Session, told: Told) -> Session:
         context, choice = some((told.context, told.choice), i)
         decision = programs.update(state, context, choice, reward)
         state, stopped = decision.state, bool(decision.stopped)
-    return replace(session, state=state, stopped=stopped)
+    return session.but(state=state, stopped=stopped)
 
 
 def _places(ids: np.ndarray, wanted: np.ndarray) -> np.ndarray:

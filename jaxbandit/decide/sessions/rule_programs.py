@@ -123,6 +123,11 @@ class RulePrograms:
             return np.asarray(self.call("survivors", function, state))
 
     @functools.cached_property
+    def limits(self) -> tuple[float, float]:
+        """The least and the largest reward for which the rule is made."""
+        return fit.limits(self.algorithm.rewards)
+
+    @functools.cached_property
     def digest(self) -> str:
         """Digest of everything that the rule's decisions depend on, including its arguments."""
         with self.scope():

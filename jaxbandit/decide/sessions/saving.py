@@ -1,31 +1,24 @@
-"""Saving a session to a file and loading it, without pickle."""
+"""A session is saved with its events, and loaded by applying them to a new one of the same rule."""
 
-import contextlib
-import json
 from pathlib import Path
 from typing import Any
 
-import jax
-import numpy as np
-
 from jaxbandit.base.contract import Algorithm
+from jaxbandit.decide.core.log import BadLog
+from jaxbandit.decide.sessions import stored as files
 from jaxbandit.decide.sessions.certifying import certificate
-from jaxbandit.decide.sessions.filling import ARRAYS, BATCH, EARLY_NUMBERS, HISTORIES, NUMBERS, filled
-from jaxbandit.decide.sessions.rewards import joined
+from jaxbandit.decide.sessions.changes import apply
+from jaxbandit.decide.sessions.events import plain
+from jaxbandit.decide.sessions.next_pulls import OtherPulls
 from jaxbandit.decide.sessions.session import Session, session
-from jaxbandit.decide.sessions.stored_asks import NAME, OLD, plain_asks, with_asks
-from jaxbandit.engine.storage import files as storage
+from jaxbandit.decide.sessions.stored import Stored
 from jaxbandit.engine.storage import identity
-from jaxbandit.support import reading
-from jaxbandit.support.refusals import BadInput, refuse, show
-from jaxbandit.support.types import Json
+from jaxbandit.support.refusals import BadInput, refuse
 
 SCHEMA = 1
 OPTIONS = ("seed", "run", "paired", "on_failure")  # of a session, in its identity
 # Entries that may differ between versions although the rule is the same.
 VERSIONS = ("jax", "jaxlib", "jaxbandit", "platform")
-# A file of `save_session` has no log, so that `repair_session` has nothing to read.
-REMEDY = f"{storage.RESTORE}, or read with numpy.load what can still be read of its rewards"
 
 
 def identity_of(session: Session) -> dict[str, Any]:
@@ -74,34 +67,44 @@ def session_of(where: object, stored: dict[str, Any], rule: Algorithm) -> Sessio
 
 
 def certified(session: Session) -> dict[str, Any]:
-    """Return the certificate and the number of pulls as plain data for reports, which do not know the rule."""
+    """Return the certificate and the pulls as plain data for reports, which do not know the rule."""
     counts = {"told": session.num_told, "pending": len(session.pending)}
-    return {**counts, "certificate": certificate(session).to_json()}
+    return {**counts, "certificate": certificate(session).to_json(), "pending_ids": session.pending.tolist()}
+
+
+def fold(stored: Stored, session: Session) -> Session:
+    """Return the session after the events of a log.
+
+    Args:
+      stored: what is stored of it.
+      session: the session before its first pull.
+
+    Raises:
+      BadLog: a line does not fit, or the rule does not ask for the pulls of a line.
+    """
+    for number in range(1, len(stored.lines.bodies) + 1):
+        event = stored.event(number)
+        try:
+            session = apply(session, event)
+        except OtherPulls:
+            reason = "the rule asks for other pulls than it did; the rule or JAX has another version"
+            raise BadLog(stored.log, number, reason, "") from None
+        except ValueError as error:
+            raise BadLog(stored.log, number, str(error), stored.remedy) from None
+        except Exception as error:  # what JAX and a rule make of numbers that no session has written
+            raise BadLog(stored.log, number, f"cannot be read ({type(error).__name__})", stored.remedy) from None
+    return session
 
 
 def save_session(path: str | Path, session: Session) -> None:
-    """Write a session to a file atomically. NumPy alone can read the file.
+    """Write a session to a file atomically: its rule, options and events, and its certificate, as lines of JSON.
 
     Args:
       path: path of the file, which is replaced if it exists.
       session: the session.
     """
-    batch, state = session.batch, jax.tree.leaves(session.state)
-    states = {f"state.{i}": np.asarray(leaf) for i, leaf in enumerate(state)}
-    about = {"identity": identity_of(session), "round": session.round, "stopped": session.stopped}
-    if session.asks is not None:
-        more, arrays = plain_asks(session.asks)
-        about |= certified(session) | more
-        storage.write_arrays(Path(path), {"about": np.asarray(json.dumps(about)), **states, **arrays})
-        return
-    arrays = {f"{BATCH}.{name}": np.asarray(getattr(batch, name)) for name in ARRAYS} | states
-    arrays |= {f"plan.{i}": np.asarray(leaf) for i, leaf in enumerate(jax.tree.leaves(batch.plan))}
-    arrays |= {f"totals.{name}": value for name, value in session.totals._asdict().items()}
-    numbers = {name: getattr(batch, name) for name in NUMBERS}
-    about |= numbers | certified(session) | {"context": None}
-    arrays |= {name: joined(getattr(session, name), dtype) for name, dtype in HISTORIES.items()}
-    arrays |= {"closed": session.closed}
-    storage.write_arrays(Path(path), {"about": np.asarray(json.dumps(about)), **arrays})
+    about = files.about_of(identity_of(session), {})
+    files.write_file(Path(path), about, list(map(plain, session.events)), certified(session))
 
 
 def load_session(path: str | Path, rule: Algorithm) -> Session:
@@ -109,7 +112,7 @@ def load_session(path: str | Path, rule: Algorithm) -> Session:
 
     Args:
       path: path of the file.
-      rule: the algorithm of the session, which must be the one with which it was saved.
+      rule: the algorithm of the session, which must be the one with which it was saved. It takes its decisions again.
 
     Returns:
       The Session.
@@ -117,30 +120,5 @@ def load_session(path: str | Path, rule: Algorithm) -> Session:
     Raises:
       ValueError: the file is incomplete or holds something else, or the session has another rule.
     """
-    about, arrays = read_saved(Path(path))
-    fresh = session_of(path, about["identity"], rule)
-    if fresh.asks is not None and NAME not in about:
-        refuse(str(path), f": {OLD}")
-    try:
-        return with_asks(fresh, about, arrays) if NAME in about else filled(fresh, about, arrays)
-    except Exception as error:  # also what JAX and a rule make of numbers that no session has saved
-        reason = str(error) if isinstance(error, ValueError) else type(error).__name__
-        refuse(str(path), f": damaged, {reason}; {REMEDY}")
-
-
-def read_saved(path: Path) -> tuple[Json, dict[str, np.ndarray]]:
-    """Return what a file of `save_session` holds: plain data, and arrays by name.
-
-    Raises:
-      ValueError: the file cannot be read, or holds something else. The message has one line.
-    """
-    arrays = storage.read_arrays(path, REMEDY)
-    text, about = arrays.pop("about", np.zeros(0)), None
-    with contextlib.suppress(ValueError):
-        about = reading.json_of(str(text)) if text.dtype.kind == "U" and not text.shape else None
-    if not isinstance(about, dict) or not isinstance(about.get("identity"), dict):
-        refuse(str(path), ": not a session")
-    for name in (*NUMBERS, *EARLY_NUMBERS, "round", "told", "pending"):
-        if name in about and not (type(about[name]) is int and 0 <= about[name] < 2**62):
-            refuse(str(path), f": {name} = {show(about[name])}, must be an integer >= 0")
-    return about, arrays
+    stored = files.read_file(Path(path))
+    return fold(stored, session_of(path, stored.about["identity"], rule))

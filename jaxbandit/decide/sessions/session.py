@@ -1,11 +1,12 @@
 """A session: one run of an algorithm that decides about real rewards, as an immutable value.
 
-It is a function of (rule, seed, run), of the batches of pulls that were opened, and of the reward reported for each id.
-`ask_tell.py` has the functions that return the next one.
+It is a function of (rule, seed, run) and of its events: `changes.apply` returns the session after one more. What
+`ask_tell.py` offers makes an event of its arguments.
 """
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import jax
 import numpy as np
@@ -14,8 +15,9 @@ from jaxbandit.base.contract import Algorithm
 from jaxbandit.decide.logs.log import Log
 from jaxbandit.decide.logs.read_log import read_log
 from jaxbandit.decide.sessions.asks import Asks, no_asks
-from jaxbandit.decide.sessions.pulls import OUTSIDE, TOLD, WAITS, OpenBatch, no_pulls
-from jaxbandit.decide.sessions.rewards import LARGEST, History, Totals, joined, no_totals
+from jaxbandit.decide.sessions.events import Event, Events
+from jaxbandit.decide.sessions.ledger import Ledger, no_pulls
+from jaxbandit.decide.sessions.rewards import LARGEST, Totals, no_totals
 from jaxbandit.decide.sessions.rows import rows_of
 from jaxbandit.decide.sessions.rule_programs import RulePrograms, rule_programs
 from jaxbandit.engine.rounds import fit
@@ -38,18 +40,14 @@ class Session:
     run: int
     paired: bool
     on_failure: float | None
+    events: Events  # that have led here, with which it is saved
     words: np.ndarray  # uint32[words], key words of the algorithm's random draws
     state: PyTree  # the algorithm's state after the rewards that it has received
     stopped: bool
     round: int  # number of the next choice, or of the next batch, counted from 1
-    batch: OpenBatch
     totals: Totals
-    history: History  # float64, the rewards of the ids below `batch.first`, NaN of a pull that expired
-    arms: History  # int32, their arms, -1 if unknown (an early file); () if actions are sets
-    rounds: History  # int32, their rounds, -1 if unknown; () unless `update` takes any arm
-    outside: History  # int64, the ids of those whose pulls no `ask` returned
+    pulls: Ledger | Asks  # asks if there are contexts
     closed: np.ndarray  # bool[num_arms], the arms that are not to be pulled
-    asks: Asks | None  # of a session with contexts, in place of `batch`, `history`, `arms`, `rounds` and `outside`
 
     @property
     def rule(self) -> Algorithm:
@@ -67,7 +65,7 @@ class Session:
 
         A rule recommends none with contexts.
         """
-        if self.asks is not None and self.rule.recommend is None:
+        if self.contextual and self.rule.recommend is None:
             return None
         arms = self.programs.recommendation(self.state)
         if arms is None or not self.closed.any():
@@ -91,27 +89,32 @@ class Session:
     @property
     def end(self) -> int:
         """The id of the next new pull."""
-        return self.batch.end if self.asks is None else self.asks.end
+        return self.pulls.end
 
     @property
     def num_told(self) -> int:
         """Number of pulls whose rewards have been reported."""
-        if self.asks is not None:
-            return self.asks.num_told
-        batch = self.batch
-        return batch.first - batch.expired + int(np.sum((batch.status == TOLD) | (batch.status == OUTSIDE)))
+        return self.pulls.num_told
 
     @property
     def pending(self) -> np.ndarray:
         """Ids of the pulls that were asked for and neither have a reward nor were withdrawn or expired, int64[...]."""
-        if self.asks is not None:
-            return self.asks.pending
-        return self.batch.first + np.flatnonzero(self.batch.status == WAITS)
+        return self.pulls.pending
 
     @property
-    def no_totals(self) -> Totals:
-        """Totals before the first pull."""
-        return no_totals(self.num_arms)
+    def contextual(self) -> bool:
+        """Whether each ask has a context."""
+        return isinstance(self.pulls, Asks)
+
+    def but(self, **changes: Any) -> "Session":
+        """The session with other values of some fields."""
+        after = object.__new__(Session)  # a third of the time of `dataclasses.replace`
+        after.__dict__.update(self.__dict__, **changes)
+        return after
+
+    def with_event(self, event: Event) -> "Session":
+        """The session with one more event, which has led to it."""
+        return self.but(events=self.events.more(event))
 
     def log(
         self,
@@ -142,19 +145,19 @@ class Session:
           ValueError: fewer than two pulls have a reward, actions are sets of arms, a context is made of several
             arrays, or a reward is outside the range; one line.
         """
-        least, most = rewards or fit.limits(self.rule.rewards)
+        least, most = rewards or self.programs.limits
         limits = (least, most) if math.isfinite(most - least) else (0.0, 1.0)
-        if self.asks is not None:
+        if isinstance(self.pulls, Asks):
             run = self.seed, self.run
-            return rows_of(self.programs, run, self.asks, limits, least_propensity, propensity_draws)
+            return rows_of(self.programs, run, self.pulls, limits, least_propensity, propensity_draws)
         if propensity_draws is not None:
             raise ValueError("log: propensity_draws must be left out: the session has no contexts")
         if self.programs.set_size is not None:
             raise ValueError(f"log: {self.rule.name or 'the rule'} acts on sets of arms, must act on single arms")
-        batch, plain = self.batch, joined(self.history, np.float64)
-        arms = np.concatenate([joined(self.arms, np.int32), batch.actions.astype(np.int32)])
-        values = np.concatenate([plain, batch.values])
-        known = ~np.isnan(values) & (arms >= 0)
+        arms, values = self.pulls.rows()
+        arms = np.concatenate([arms, self.pulls.actions.astype(np.int32)])
+        values = np.concatenate([values, self.pulls.values])
+        known = ~np.isnan(values)
         options = {"num_arms": self.num_arms, "rewards": limits, "least_propensity": least_propensity}
         return read_log(action=arms[known], reward=values[known], adaptive=True, **options)
 
@@ -176,7 +179,7 @@ class Session:
             return view(repr(self))
         arms = self.recommendation
         recommended = set() if arms is None else set(np.ravel(arms).tolist())
-        single, means = self.programs.set_size is None and self.asks is None, self.totals.means.tolist()
+        single, means = self.programs.set_size is None and not self.contextual, self.totals.means.tolist()
         shown = np.argsort(-self.counts, kind="stable")[:MOST_ARMS].tolist()
         rows = [
             (
@@ -188,7 +191,7 @@ class Session:
             for arm in sorted(shown)
         ]
         notes = ["jb.certificate(session) returns the intervals of the means and the guarantee of the recommendation"]
-        if self.asks is not None:
+        if self.contextual:
             notes = ["with contexts no arm is the best one: session.log() returns the rows, which evaluate a policy"]
         if self.num_arms > MOST_ARMS:
             notes.insert(0, f"the {MOST_ARMS} arms pulled most, of {self.num_arms:,}")
@@ -196,21 +199,8 @@ class Session:
         return view(repr(self), table, notes=notes, about={"seed": self.seed, "run": self.run})
 
 
-STATIC = ("programs", "seed", "run", "paired", "on_failure")
-ARRAYS = (
-    "words",
-    "state",
-    "stopped",
-    "round",
-    "batch",
-    "totals",
-    "history",
-    "arms",
-    "rounds",
-    "outside",
-    "closed",
-    "asks",
-)
+STATIC = ("programs", "seed", "run", "paired", "on_failure", "events")
+ARRAYS = ("words", "state", "stopped", "round", "totals", "pulls", "closed")
 jax.tree_util.register_dataclass(Session, ARRAYS, STATIC)
 
 
@@ -251,11 +241,12 @@ def session(
     if paired and programs.set_size is not None:
         raise ValueError("session: paired = True, must be False: pulls of sets of arms cannot share random draws")
     words, decision = programs.begin(seed, run)
-    static = programs, seed, run, bool(paired), on_failure
+    static = programs, seed, run, bool(paired), on_failure, Events()
     arms = programs.num_arms
-    asks = no_asks(arms) if programs.needs_context else None
-    nothing = no_pulls(decision, arms), no_totals(arms), (), (), (), (), np.zeros(arms, bool), asks
-    return Session(*static, words, decision.state, bool(decision.stopped), 1, *nothing)
+    pulls = no_asks(arms) if programs.needs_context else no_pulls(decision, arms)
+    return Session(
+        *static, words, decision.state, bool(decision.stopped), 1, no_totals(arms), pulls, np.zeros(arms, bool)
+    )
 
 
 def samples(session: Session) -> list[np.ndarray] | None:
@@ -263,16 +254,14 @@ def samples(session: Session) -> list[np.ndarray] | None:
 
     Those that were told from outside are included. Pulls that expired are left out; if the session is `paired`, so are
     the later ones of the same arm, because those of other arms would be at another place. None if pulls are sets of
-    arms, if there are contexts, or if an early file did not say which arms were pulled.
+    arms, or if there are contexts.
     """
-    if session.programs.set_size is not None or session.asks is not None:
+    if session.programs.set_size is not None or isinstance(session.pulls, Asks):
         return None
-    arms, values = joined(session.arms, np.int32), joined(session.history, np.float64)
-    if len(arms) and arms.min() < 0:
-        return None
+    arms, values = session.pulls.rows()
     order = np.argsort(arms, kind="stable")
     rows = np.split(values[order], np.cumsum(np.bincount(arms, minlength=session.num_arms))[:-1])
-    if not session.batch.expired:
+    if not session.pulls.expired:
         return rows
     holes = [np.isnan(row) for row in rows]
     left_out = map(np.logical_or.accumulate, holes) if session.paired else holes

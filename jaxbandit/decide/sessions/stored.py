@@ -1,46 +1,45 @@
-"""What the directory of a session holds, read and checked without its rule, and without running any code of it.
+"""What the directory or the file of a session holds, read and checked without its rule, running no code of it.
 
 session.json      the rule, its options, versions, and the caller's description of the arms
-log.jsonl         a line for each call that changed the session, in their order: `log.FORMS`
+log.jsonl         a line for each event of the session, in their order: `events.FORMS`
 certificate.json  where the log ended when the session was last closed, with the certificate for reports on a
                   session whose rule is not stored, or is code that a report does not run
+
+A file of `save_session` holds the same one after another: a line like session.json, the log, and a line `closed`.
 """
 
-from collections.abc import Sequence
+import json
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from jaxbandit.decide.sessions.log import LOG, BadLog, Lines, Place, beginning, entry_of, split
+from jaxbandit.decide.core.log import LOG, REMEDY, BadLog, Lines, Place, beginning, entry_of, joined, line_of, split
+from jaxbandit.decide.sessions.events import FORMS, Event, event_of
 from jaxbandit.decide.sessions.rewards import LARGEST
-from jaxbandit.decide.sessions.saving import certified
-from jaxbandit.decide.sessions.session import Session
 from jaxbandit.engine.storage import files as storage
 from jaxbandit.engine.storage import json_files
-from jaxbandit.support.refusals import BadInput
+from jaxbandit.support import reading
+from jaxbandit.support.refusals import BadInput, refuse
 from jaxbandit.support.types import Json, Table
 
 ABOUT = "session.json"
 CERTIFICATE = "certificate.json"
-SCHEMA = 2  # of session.json; versions that wrote none had neither digests nor checksums
-# The keys of these files in those versions.
-EARLY_ABOUT = frozenset({"identity", "meta"})
-EARLY_CERTIFICATE = frozenset({"log_bytes", "told", "pending", "certificate"})
+SCHEMA = 2  # of session.json, and of files
+LAST = "closed"  # key of the last line of a file
+OF_FILE = f"{storage.RESTORE}, or read in its lines what can still be read of its rewards"
 Arm = int | list[int]  # an arm, or the arms of a set
 
 
 class Stored(NamedTuple):
-    """What the files of a session hold."""
+    """What is stored of a session."""
 
-    path: Path
-    about: Json  # `identity` and `meta` of session.json
+    path: Path  # of the directory or the file
+    log: Path  # of the file that holds the log
+    about: Json  # `identity` and `meta`
     data: bytes  # of the log
     lines: Lines  # that fit, of these data
-    closed: Json  # content of certificate.json, {} if there is none or it is damaged
-
-    @property
-    def chained(self) -> bool:
-        """Whether the lines of the log have checksums."""
-        return "schema" in self.about
+    closed: Json  # where the log ended at the last close, perhaps with the certificate; {} if that is not known
+    remedy: str = REMEDY  # what to do if it is damaged
 
     @property
     def end(self) -> Place:
@@ -59,12 +58,11 @@ class Stored(NamedTuple):
         if not self.continues():
             count, end = self.closed["lines"], self.end.lines
             reason = "is the last one" if end < count else "is another one"
-            raise BadLog(self.path / LOG, min(count, end), f"{reason}, but there were {count} lines at the last close")
+            raise BadLog(self.log, min(count, end), f"{reason}, but there were {count} lines at the last close")
 
-    def entries(self) -> list[Json]:
-        """Return the entries of the log; raise a ValueError of one line if a line does not fit."""
-        self.require_whole()
-        return [entry_of(self.path / LOG, i, body) for i, body in enumerate(self.lines.bodies, 1)]
+    def event(self, number: int) -> Event:
+        """Return the event in a line, counted from 1; raise BadLog if it holds none."""
+        return event_of(entry_of(self.log, number, self.lines.bodies[number - 1], FORMS))
 
     def continues(self) -> bool:
         """Whether the log goes on from where it was when the session was last closed."""
@@ -75,68 +73,58 @@ class Stored(NamedTuple):
 
 
 class Book:
-    """The pulls and rewards of a log, in the order in which its lines are entered; it needs no rule."""
+    """The pulls and rewards of a log, in the order in which its events are entered; it needs no rule."""
 
     def __init__(self, stored: Stored):
-        self._path = stored.path / LOG
-        self._num_arms = stored.about["identity"].get("num_arms")
+        self._log, self._num_arms = stored.log, stored.about["identity"].get("num_arms")
+        if type(self._num_arms) is not int or self._num_arms < 1:
+            raise BadInput(f"{stored.path}: num_arms = {self._num_arms}, must be an integer >= 1")
+        self.events: list[Event] = []  # each with the ids of its pulls
         self.arms: list[Arm] = []  # by id
         self.rewards: dict[int, float] = {}  # by id, in the order of telling
         self.waits: set[int] = set()  # ids of the pulls that wait for a reward
 
-    def enter(self, number: int, entry: Table) -> None:
-        """Enter the entry of a line.
+    def enter(self, event: Event) -> None:
+        """Enter the next event.
 
         Raises:
           BadLog: an arm, an id or a reward is none, or an id has two different rewards that are no correction.
         """
-        arms = next((entry[name] for name in ("ask", "outside", "close", "open") if name in entry), [])
-        members = [arm for action in arms for arm in (action if isinstance(action, list) else [action])]
+        number, end, new = len(self.events) + 1, len(self.arms), event.kind in ("ask", "outside")
+        members = [arm for action in event.arms or () for arm in (action if isinstance(action, list) else [action])]
         if not all(type(arm) is int and 0 <= arm < self._num_arms for arm in members):
-            raise BadLog(self._path, number, f"an arm is not in [0, {self._num_arms})")
-        end = len(self.arms)
-        if "ask" in entry or "outside" in entry:
-            self.arms += arms
-            self.waits.update(range(end, len(self.arms)))
-        ids = next((entry[name] for name in ("tell", "amend", "withdraw", "expire") if name in entry), [])
-        if not all(type(id_) is int and 0 <= id_ < end for id_ in ids):
-            raise BadLog(self._path, number, f"an id is none of the {end} pulls that were asked for")
-        ids = range(end, len(self.arms)) if "outside" in entry else ids
-        if "rewards" in entry:
-            self._enter_rewards(number, ids, entry["rewards"], corrected="amend" in entry)
-        if "ask" not in entry:
+            raise BadLog(self._log, number, f"an arm is not in [0, {self._num_arms})")
+        ids = range(end, end + len(event.arms)) if new else event.ids or ()
+        if not new and not all(type(id_) is int and 0 <= id_ < end for id_ in ids):
+            raise BadLog(self._log, number, f"an id is none of the {end} pulls that were asked for")
+        if event.rewards is not None:
+            self._enter_rewards(number, ids, event.rewards, corrected=event.kind == "amend")
+        if new:
+            self.arms += event.arms
+        if event.kind == "ask":
+            self.waits.update(ids)
+        else:
             self.waits.difference_update(ids)
+        self.events.append(event._replace(ids=ids))
 
     def _enter_rewards(self, number: int, ids: Sequence[int], rewards: Sequence[Any], corrected: bool) -> None:
         if len(rewards) != len(ids) or not all(type(x) in (int, float) and abs(x) <= LARGEST for x in rewards):
-            raise BadLog(self._path, number, f"must have a finite reward for each of {len(ids)} ids")
+            raise BadLog(self._log, number, f"must have a finite reward for each of {len(ids)} ids")
         for id_, reward in zip(ids, rewards, strict=True):
             if corrected and id_ not in self.rewards:
-                raise BadLog(self._path, number, f"id = {id_} has no reward that could be corrected")
+                raise BadLog(self._log, number, f"id = {id_} has no reward that could be corrected")
             if corrected:
                 self.rewards[id_] = reward
             elif (before := self.rewards.setdefault(id_, reward)) != reward:
-                raise BadLog(self._path, number, f"id = {id_} has reward {reward}, but {before} in an earlier line")
-
-    def first_of(self, entry: Table) -> tuple[Table, list[int]]:
-        """Return an entry without rewards that differ from an earlier one of the same id, and the ids of these."""
-        pairs = list(zip(entry.get("tell", ()), entry.get("rewards", ()), strict=False))
-        first = dict(reversed(pairs)) | self.rewards
-        second = [id_ for id_, reward in pairs if first[id_] != reward]
-        if not second:
-            return entry, second
-        same = [(id_, reward) for id_, reward in pairs if first[id_] == reward]
-        return {"tell": [id_ for id_, _ in same], "rewards": [reward for _, reward in same]}, second
+                raise BadLog(self._log, number, f"id = {id_} has reward {reward}, but {before} in an earlier line")
 
 
-def book_of(stored: Stored, entries: Sequence[Table]) -> Book:
-    """Return the book in which the entries of a log are entered; raise BadLog if one of them cannot be."""
-    num_arms = stored.about["identity"].get("num_arms")
-    if type(num_arms) is not int or num_arms < 1:
-        raise BadInput(f"{stored.path / ABOUT}: num_arms = {num_arms}, must be an integer >= 1")
+def book_of(stored: Stored) -> Book:
+    """Return the book in which the events of a log are entered; raise BadLog if one of them cannot be."""
+    stored.require_whole()
     book = Book(stored)
-    for number, entry in enumerate(entries, 1):
-        book.enter(number, entry)
+    for number in range(1, len(stored.lines.bodies) + 1):
+        book.enter(stored.event(number))
     return book
 
 
@@ -151,18 +139,68 @@ def read(path: Path) -> Stored:
         data = storage.read_bytes(path / LOG)
     except FileNotFoundError:
         data = b""
-    lines = split(path / LOG, data, beginning(about, "schema" in about), closed.get("lines", 0))
-    return Stored(path, about, data, lines, closed)
+    lines = split(path / LOG, data, start_of(about), closed.get("lines", 0))
+    return Stored(path, path / LOG, about, data, lines, closed)
+
+
+def read_file(path: Path) -> Stored:
+    """Return what a file of `save_session` holds.
+
+    Raises:
+      ValueError: the file is damaged or incomplete, or holds something else. The message has one line.
+    """
+    first, _, data = storage.read_bytes(path).partition(b"\n")
+    about = _json(first)
+    known = isinstance(about.get("identity"), dict) and isinstance(about.get("meta"), dict)
+    if not known or about.get("schema") != SCHEMA:
+        refuse(str(path), f": damaged, or not a session that was saved; {OF_FILE}")
+    lines = split(path, data, start_of(about))
+    if lines.fault is not None:
+        refuse(str(path), f": damaged, line {lines.fault.line + 1} does not fit the lines before it; {OF_FILE}")
+    closed = _json(lines.bodies[-1]).get(LAST) if lines.bodies else None
+    if not isinstance(closed, dict) or len(data) != lines.end.size:
+        refuse(str(path), f": damaged, its end is missing; {OF_FILE}")
+    bodies = lines.bodies[:-1]
+    end = joined(bodies, start_of(about))[1]
+    lines = Lines(bodies, end, end, None)
+    return Stored(path, path, about, data[: end.size], lines, {**_place(end), **closed}, OF_FILE)
+
+
+def write_file(path: Path, about: Table, entries: Sequence[Table], closed: Table) -> None:
+    """Write a file that `read_file` reads, atomically."""
+    parts, place = [json.dumps(about).encode() + b"\n"], start_of(about)
+    for entry in (*entries, {LAST: json_files.plain(dict(closed))}):
+        line, place = line_of(entry, place)
+        parts.append(line)
+    storage.write_bytes(path, b"".join(parts))
+
+
+def _json(data: bytes) -> Json:
+    """An object in JSON, {} if it is none."""
+    try:
+        content = reading.json_of(data)
+    except ValueError:
+        return {}
+    return content if isinstance(content, dict) else {}
+
+
+def start_of(about: Table) -> Place:
+    """The place before the first line of the log of a session."""
+    return beginning([about["identity"], about["meta"]])
+
+
+def about_of(identity: Table, meta: Table) -> Json:
+    """The content of session.json."""
+    return {"schema": SCHEMA, "identity": dict(identity), "meta": dict(meta)}
 
 
 def write_about(path: Path, identity: Table, meta: Table) -> None:
     """Write session.json."""
-    about = {"schema": SCHEMA, "identity": dict(identity), "meta": dict(meta)}
-    json_files.write_json(path / ABOUT, about)
+    json_files.write_json(path / ABOUT, about_of(identity, meta))
 
 
 def read_about(path: Path) -> Json:
-    """Return the content of session.json: `identity`, `meta`, and `schema` unless it is of an early version.
+    """Return the content of session.json: `schema`, `identity` and `meta`.
 
     Raises:
       ValueError: there is none, or it is damaged. The message has one line.
@@ -170,38 +208,37 @@ def read_about(path: Path) -> Json:
     file = path / ABOUT
     if not file.exists():
         raise BadInput(f"{path}: holds no session")
-    about = json_files.read_json(file, storage.RESTORE, early=EARLY_ABOUT)
+    about = json_files.read_json(file, storage.RESTORE)
     identity, meta = about.get("identity"), about.get("meta")
     if not isinstance(identity, dict) or "rule" not in identity or not isinstance(meta, dict):
         raise BadInput(f"{file}: not a file that a session has written")
-    if about.get("schema", SCHEMA) != SCHEMA:
-        raise BadInput(f"{file}: has schema {about['schema']}, must have {SCHEMA}; use the version that wrote it")
+    if about.get("schema") != SCHEMA:
+        raise BadInput(f"{file}: has schema {about.get('schema')}, must have {SCHEMA}; use the version that wrote it")
     return about
 
 
-def write_certificate(stored_at: Path, session: Session, end: Place, shown: bool) -> None:
+def write_certificate(path: Path, end: Place, certified: Callable[[], Table] | None) -> None:
     """Write certificate.json, unless it is that of the same log.
 
     Args:
-      stored_at: path of the directory.
-      session: the session.
+      path: path of the directory.
       end: the end of its log.
-      shown: whether to store the certificate itself.
+      certified: returns the certificate and what belongs to it; None if it is not to be stored.
     """
-    place = {"lines": end.lines, "log_bytes": end.size, "sum": end.sum}
-    before = _closed(stored_at)
-    if place.items() <= before.items() and ("certificate" in before or not shown):
-        return
-    more = {**certified(session), "pending_ids": session.pending.tolist()} if shown else {}
-    json_files.write_json(stored_at / CERTIFICATE, {**place, **more})
+    before = _closed(path)
+    if not _place(end).items() <= before.items() or (certified is not None and "certificate" not in before):
+        json_files.write_json(path / CERTIFICATE, {**_place(end), **(certified() if certified else {})})
+
+
+def _place(end: Place) -> Json:
+    return {"lines": end.lines, "log_bytes": end.size, "sum": end.sum}
 
 
 def _closed(path: Path) -> Json:
     """Return the content of certificate.json; {} if there is none or it is damaged: the next close writes it again."""
-    file = path / CERTIFICATE
     try:
-        content = json_files.read_json(file, storage.RECOMPUTE, early=EARLY_CERTIFICATE)
+        content = json_files.read_json(path / CERTIFICATE, storage.RECOMPUTE)
     except ValueError:
         return {}
-    whole = all(type(content.get(name)) is int for name in ("lines", "log_bytes") if name in content)
-    return content if whole and "log_bytes" in content else {}
+    whole = all(type(content.get(name)) is int for name in ("lines", "log_bytes"))
+    return content if whole else {}

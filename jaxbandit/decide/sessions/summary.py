@@ -1,4 +1,4 @@
-"""What a session's directory says about the session without its rule, for those who read it and run no code of it."""
+"""What the files of a session say about it without its rule, for those who read them and run no code of it."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -9,11 +9,10 @@ import numpy as np
 from jaxbandit.decide.core.certificate import Certificate
 from jaxbandit.decide.sessions.stored import CERTIFICATE, Book, Stored, book_of, read
 from jaxbandit.support.refusals import BadInput
-from jaxbandit.support.types import Json
 
 
 class Summary(NamedTuple):
-    """The session of a directory as far as its files tell."""
+    """A session as far as its files tell."""
 
     certificate: Certificate  # only pulls and means, computed from the log, unless `current`
     num_told: int
@@ -22,19 +21,13 @@ class Summary(NamedTuple):
 
 
 def summary_of(path: Path) -> Summary:
-    """Return what the files of a session tell; raise a ValueError of one line if one of them is damaged."""
+    """Return what the directory of a session tells; raise a ValueError of one line if a file of it is damaged."""
     stored = read(path)
-    entries = stored.entries()
-    return summary(stored, entries, book_of(stored, entries))
+    return summary(stored, book_of(stored))
 
 
-def summary(stored: Stored, entries: list[Json], book: Book) -> Summary:
-    """Return what the files of a session tell.
-
-    Args:
-      stored: the files.
-      entries: the entries of the log.
-      book: the same, entered in a book.
+def summary(stored: Stored, book: Book) -> Summary:
+    """Return what is stored of a session, with its events entered in a book.
 
     Raises:
       BadInput: a file holds something else than a session writes.
@@ -46,19 +39,18 @@ def summary(stored: Stored, entries: list[Json], book: Book) -> Summary:
             certificate = Certificate.from_json(content["certificate"])
             if len(certificate.pulls) != stored.about["identity"]["num_arms"] or content["told"] != len(book.rewards):
                 raise ValueError("it is of another session")
-            return Summary(certificate, len(book.rewards), content.get("pending_ids", pending), True)
+            return Summary(certificate, len(book.rewards), content["pending_ids"], True)
     except (KeyError, IndexError, TypeError, AttributeError, ValueError, OverflowError) as error:
         reason = f"{type(error).__name__}: {error}"
-        raise BadInput(f"{stored.path / CERTIFICATE}: holds no certificate ({reason}); delete it") from None
-    return Summary(_from_log(stored, entries, book), len(book.rewards), pending, False)
+        where = stored.path if stored.log == stored.path else stored.path / CERTIFICATE
+        raise BadInput(f"{where}: holds no certificate ({reason}); delete it") from None
+    return Summary(_from_log(stored, book), len(book.rewards), pending, False)
 
 
-def _from_log(stored: Stored, entries: list[Json], book: Book) -> Certificate:
+def _from_log(stored: Stored, book: Book) -> Certificate:
     """The pulls and means of the rewards in the log; of sets of arms, and with contexts, arms have no mean."""
     num_arms = stored.about["identity"]["num_arms"]
-    single = not any(entry.keys() & {"context", "contexts"} for entry in entries) and not any(
-        isinstance(a, list) for a in book.arms
-    )
+    single = not any(event.contextual for event in book.events) and not any(isinstance(a, list) for a in book.arms)
     pulls, sums = np.zeros(num_arms, np.int64), np.zeros(num_arms)
     for id_, reward in book.rewards.items():
         arms = book.arms[id_]

@@ -33,6 +33,10 @@ def race(evidence: Evidence, present: np.ndarray) -> Allocation:
     With an epsilon of None the race ends once the best is known, with an achieved epsilon of 0. It ends as well when
     `evidence.pool` has no more scores of those that are left, and when bounds contradict each other for good.
 
+    `paired_race` is the same race as a rule, for compiled runs. There are two, because this one also compares scores
+    that came in stages, end at a pool, fail, or are in a range or judged by a quantile, of which a state of fixed shape
+    knows nothing. On scores without all that both make the same trainings.
+
     Args:
       evidence: the scores, which are entered between two requests.
       present: bool[K], configurations that may be trained.

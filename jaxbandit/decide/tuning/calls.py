@@ -14,6 +14,7 @@ import numpy as np
 from jaxbandit.decide.sessions.rewards import as_float, usable
 from jaxbandit.decide.tuning.configs import Configs, failed
 from jaxbandit.decide.tuning.limits import LateError, within
+from jaxbandit.decide.tuning.store import LATE, VALUE, Failure
 from jaxbandit.decide.tuning.values import copied
 from jaxbandit.engine.rounds import keys
 from jaxbandit.running.distribution import driving
@@ -37,10 +38,9 @@ SET_ON_FAILURE = (
 MEND = "mend train: this is a mistake in a program, and no failure of a training that should have a score"
 
 
-def remedy(reason: str) -> str:
-    """Return what to do about a failed training, given what it says: "raises" with an exception, or "returns nan"."""
-    kind = reason.removeprefix("raises ").partition(":")[0]
-    return MEND if reason.startswith("raises ") and kind in MISTAKES else SET_ON_FAILURE
+def remedy(failure: Failure) -> str:
+    """Return what to do about a failed training."""
+    return MEND if failure.kind in MISTAKES else SET_ON_FAILURE
 
 
 class Part(NamedTuple):
@@ -48,7 +48,7 @@ class Part(NamedTuple):
 
     places: np.ndarray  # int[n], their positions in the request
     scores: np.ndarray  # float64[n]
-    reason: str = ""  # why the score is NaN, in words that follow the configuration; "" if train returned it
+    failure: Failure | None = None  # why the score is NaN; None if train returned it
     fatal: bool = False  # whether on_failure cannot replace the score, because train is wrong
     attempts: int = 1  # how often each of them was begun
 
@@ -174,13 +174,13 @@ def _attempt(
         own = copied(config)
         score = train(seed, own) if timeout is None else within(timeout, train, seed, own)
     except LateError as error:
-        return Part(at, nothing, str(error))
+        return Part(at, nothing, Failure(LATE, str(error)))
     except (Exception, SystemExit, GeneratorExit) as error:
-        return Part(at, nothing, f"raises {error_line(error)}")
+        return Part(at, nothing, Failure(type(error).__name__, f"raises {error_line(error)}"))
     value, shape = _number(score)
     if value is None:
         message = f"returns a {type(score).__name__}" + (f" of shape {shape}" if shape else "")
-        return Part(at, nothing, f"{message}, must return one number, the score", fatal=True)
+        return Part(at, nothing, Failure(VALUE, f"{message}, must return one number, the score"), fatal=True)
     return Part(at, np.array([value]))
 
 

@@ -194,7 +194,9 @@ class Evidence:
         allowed = left if left.any() else allowed
         # Seeds before the last stage had only the older configurations.
         counts = np.maximum([len(sample) - self.stages[-1].first for sample in self.samples], 0)
-        return achieved.recommended(self.comparison(), counts, self.location(), allowed if allowed.any() else present)
+        return achieved.recommendation(
+            self.comparison(), counts, self.location(), allowed if allowed.any() else present
+        )
 
     def best(self, arms: np.ndarray) -> int:
         """Return the one of these configurations, bool[K], with the best estimate; the first one without any."""

@@ -19,8 +19,8 @@ from jaxbandit.decide.tuning import trainings
 from jaxbandit.decide.tuning.configs import Configs
 from jaxbandit.decide.tuning.execution import RUNGS, of_trainings
 from jaxbandit.decide.tuning.result import TuneResult, tune_result
-from jaxbandit.decide.tuning.resuming import resumable
-from jaxbandit.decide.tuning.rungs import IDENTITY, Bracket, Progress, halve, ranking
+from jaxbandit.decide.tuning.rungs import IDENTITY, Bracket, Rung, halve, ranking
+from jaxbandit.decide.tuning.store import resumable
 from jaxbandit.decide.tuning.trainings import Programs, Trainee
 from jaxbandit.engine.driver.execution import DEFAULT, Execution
 from jaxbandit.engine.storage import directories, identity
@@ -92,7 +92,7 @@ def successive_halving(
     max_steps = checks.integer(where, "max_steps", max_steps, min_steps, MOST_STEPS)
     eta = checks.integer(where, "eta", eta, 2)
     known = numbers(where, configs)
-    search = Search(where, trainee, known, repeats=repeats, seed=seed, batch=execution.batch, maximize=maximize)
+    search = Halving(where, trainee, known, repeats=repeats, seed=seed, batch=execution.batch, maximize=maximize)
     steps = [min_steps]
     while steps[-1] * eta < max_steps:
         steps.append(steps[-1] * eta)
@@ -125,7 +125,7 @@ def numbers(where: str, configs: PyTree) -> Configs:
     return known
 
 
-class Search:
+class Halving:
     """The data that all brackets of one call share."""
 
     def __init__(
@@ -152,11 +152,11 @@ class Search:
         """Return the bracket of configurations whose numbers begin with `first`."""
         return Bracket(configs, first, tuple(steps), eta, self._repeats, self._seed, self.maximize)
 
-    def play(self, bracket: Bracket, store: Path | None) -> Progress:
+    def play(self, bracket: Bracket, store: Path | None) -> Rung:
         """Return the state of a bracket after its last rung."""
         return halve(self.where, bracket, self._programs, store, self._more_identity)
 
-    def result(self, played: Sequence[tuple[Bracket, Progress]], started: float) -> TuneResult:
+    def result(self, played: Sequence[tuple[Bracket, Rung]], started: float) -> TuneResult:
         """Return the result of brackets whose configurations are those of the search, in order."""
         history, alive, best = _history(played), np.zeros(self._configs.count, bool), []
         for bracket, done in played:
@@ -173,6 +173,7 @@ class Search:
             chosen,
             history,
             survivors=alive,
+            certificate=self.where,
             counted=history["batch"] == last[history["config"]],
             maximize=self.maximize,
             notes=_notes(played, history),
@@ -187,7 +188,7 @@ class Search:
         return f"after {steps} steps no score is finite with |score| <= 1e150, of {len(rows)} configurations ({first})"
 
 
-def _history(played: Sequence[tuple[Bracket, Progress]]) -> dict[str, np.ndarray]:
+def _history(played: Sequence[tuple[Bracket, Rung]]) -> dict[str, np.ndarray]:
     """One row for each score of a training, in the order of the rungs, bracket by bracket."""
     rows: dict[str, list[Any]] = {name: [] for name in ("config", "seed", "score", "batch", "steps")}
     rungs = 0
@@ -204,7 +205,7 @@ def _history(played: Sequence[tuple[Bracket, Progress]]) -> dict[str, np.ndarray
     return {"id": np.arange(len(columns["config"])), **columns}
 
 
-def _notes(played: Sequence[tuple[Bracket, Progress]], history: dict[str, np.ndarray]) -> tuple[str, ...]:
+def _notes(played: Sequence[tuple[Bracket, Rung]], history: dict[str, np.ndarray]) -> tuple[str, ...]:
     spent = 0
     for bracket, done in played:
         each = np.diff(bracket.steps, prepend=0)

@@ -14,7 +14,7 @@ import numpy as np
 from jaxbandit.decide.tuning import trainings
 from jaxbandit.decide.tuning.configs import Configs
 from jaxbandit.decide.tuning.execution import RUNGS, of_trainings
-from jaxbandit.decide.tuning.halving import MOST_STEPS, Search, numbers, opened
+from jaxbandit.decide.tuning.halving import MOST_STEPS, Halving, numbers, opened
 from jaxbandit.decide.tuning.result import TuneResult
 from jaxbandit.decide.tuning.rungs import IDENTITY
 from jaxbandit.decide.tuning.trainings import Trainee
@@ -86,7 +86,7 @@ def hyperband(
     sizes = brackets(max_steps, eta, rungs)
     drawn = [_drawn(where, sample, seed, i, size.configs) for i, size in enumerate(sizes)]
     every = numbers(where, jax.tree.map(lambda *columns: np.concatenate(columns), *(known.tree() for known in drawn)))
-    search = Search(where, trainee, every, repeats=repeats, seed=seed, batch=execution.batch, maximize=maximize)
+    search = Halving(where, trainee, every, repeats=repeats, seed=seed, batch=execution.batch, maximize=maximize)
     firsts = np.cumsum([0, *(size.configs for size in sizes)]).tolist()
     parts = [
         search.bracket(known, first, size.steps, eta) for known, first, size in zip(drawn, firsts, sizes, strict=False)

@@ -14,8 +14,6 @@ from jaxbandit.engine.layout import compiled
 from jaxbandit.running.distribution.service import Service
 from jaxbandit.support import threads
 
-LATE = "did not end within"  # how the reason of a training begins that nobody has waited for
-
 
 class Daemons(Service):
     """An executor whose threads are daemons: nobody waits for a call that never returns, not even at the end."""
@@ -46,7 +44,7 @@ def within(seconds: float, function: Callable, *arguments: Any) -> Any:
     threads.start(run, name="training", failed=ended.set_exception)
     wait([ended], seconds)
     if not ended.done():
-        raise LateError(f"{LATE} {seconds:g} s")
+        raise LateError(f"did not end within {seconds:g} s")
     return ended.result()
 
 

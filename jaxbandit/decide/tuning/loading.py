@@ -57,14 +57,20 @@ def _result(directory: Path, about: Json) -> TuneResult:
     configs = configs_of(about["configs"])
     table = _own(_arrays(directory, about, "table"), configs)
     history = _arrays(directory, about, "history")
-    index, promise = about["index"], about["certificate"]
+    index = about["index"]
     if type(index) is not int or not 0 <= index < configs.count:
         raise ValueError(f"index = {index}, but there are {configs.count} configurations")
     _require_columns(directory / "table.npz", table, NUMBERS, configs.count)
     _require_columns(directory / "history.npz", history, ("batch", "config"))
     fields: dict[str, Any] = {name: about[name] for name in STORED} | {"notes": tuple(about["notes"])}
-    fields |= {"config": configs.row(index), "index": index, "table": table, "history": history, "configs": configs}
-    fields["certificate"] = None if promise is None else Certificate.from_json(promise)
+    fields |= {
+        "best_config": configs.row(index),
+        "index": index,
+        "table": table,
+        "history": history,
+        "configs": configs,
+    }
+    fields["certificate"] = Certificate.from_json(about["certificate"])
     if "proposed" not in about:
         return TuneResult(**fields)
     proposed = configs_of(about["proposed"])

@@ -142,7 +142,7 @@ def _by_rule(
     assert rule is not None
     fresh = session(rule, seed=seed, paired=paired)
     one_of(where, fresh, len(numbers))
-    mirror = 0.0 if search.terms.maximize or not math.isfinite(given.low + given.high) else given.low + given.high
+    mirror = 0.0 if given.criterion.maximize or not math.isfinite(given.low + given.high) else given.low + given.high
     played = allocation.Played(fresh)
     first = allocation.first_seeds(evidence)
     requests = played.allocation(numbers, first, lambda arms, seeds: mirror + search.rewards(arms, seeds))

@@ -17,7 +17,7 @@ FIRST, LONGEST = 10.0, 600.0
 SILENT = 60.0  # seconds without a training that has ended, after which a line says so; the next ones as above
 
 
-class Progress(NamedTuple):
+class SearchProgress(NamedTuple):
     """The progress of a search."""
 
     trainings: int  # scored so far
@@ -27,7 +27,7 @@ class Progress(NamedTuple):
 
 
 @contextmanager
-def watched(report: Callable[[Progress], None]) -> Iterator[Callable[[Progress], None]]:
+def watched(report: Callable[[SearchProgress], None]) -> Iterator[Callable[[SearchProgress], None]]:
     """Yield a function like `report`, and print a line if it has not been called for long: something may hang."""
     over, last = threading.Event(), [time.monotonic()]
 
@@ -40,7 +40,7 @@ def watched(report: Callable[[Progress], None]) -> Iterator[Callable[[Progress],
                 say(f"tune: no training has ended for {passed:,.0f} s; see 'A search hangs' in the FAQ")
                 due = passed + min(passed, LONGEST)
 
-    def heard(now: Progress) -> None:
+    def heard(now: SearchProgress) -> None:
         last[0] = time.monotonic()
         report(now)
 
@@ -52,7 +52,9 @@ def watched(report: Callable[[Progress], None]) -> Iterator[Callable[[Progress],
 
 
 @contextmanager
-def reporting(progress: bool | Callable[[Progress], None] | None, begun: int) -> Iterator[Callable[[Progress], None]]:
+def reporting(
+    progress: bool | Callable[[SearchProgress], None] | None, begun: int
+) -> Iterator[Callable[[SearchProgress], None]]:
     """Yield a function that receives the progress, as `_shown`; unless it is False, silence is reported, too."""
     with _shown(progress, begun) as report:
         if progress is False:
@@ -63,7 +65,9 @@ def reporting(progress: bool | Callable[[Progress], None] | None, begun: int) ->
 
 
 @contextmanager
-def _shown(progress: bool | Callable[[Progress], None] | None, begun: int) -> Iterator[Callable[[Progress], None]]:
+def _shown(
+    progress: bool | Callable[[SearchProgress], None] | None, begun: int
+) -> Iterator[Callable[[SearchProgress], None]]:
     """Yield a function that receives the progress: the caller's, one that shows it on stderr, or one without effect.
 
     Args:
@@ -82,19 +86,19 @@ def _shown(progress: bool | Callable[[Progress], None] | None, begun: int) -> It
         return
     with tqdm(desc="tune", unit="training", initial=begun, file=sys.stderr, leave=False) as bar:
 
-        def show(now: Progress) -> None:
+        def show(now: SearchProgress) -> None:
             bar.set_postfix_str(_state(now), refresh=False)
             bar.update(now.trainings - bar.n)
 
         yield show
 
 
-def _lines() -> Callable[[Progress], None]:
+def _lines() -> Callable[[SearchProgress], None]:
     """A function that prints a line now and then."""
     begun = time.monotonic()
     due = FIRST
 
-    def show(now: Progress) -> None:
+    def show(now: SearchProgress) -> None:
         nonlocal due
         if (passed := time.monotonic() - begun) >= due:
             due = passed + min(passed, LONGEST)
@@ -103,6 +107,6 @@ def _lines() -> Callable[[Progress], None]:
     return show
 
 
-def _state(now: Progress) -> str:
+def _state(now: SearchProgress) -> str:
     best = f"best so far {now.best} ({now.score:.5g})" if now.score == now.score else "none scored yet"
     return f"{now.survivors:,} survivors, {best}"

@@ -1,8 +1,12 @@
-"""Proposals and their first scores, and further trainings of the choice: the parts of a search beside the race."""
+"""Proposals and their first scores, and further trainings of the choice: the parts of a search beside the race.
+
+Seed number s has the key fold_in(root, s), as in a comparison, whose seeds are 0, 1, .. and stay below 2^31.
+"""
 
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextlib import closing
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,13 +14,93 @@ import numpy as np
 from jaxbandit.decide.tuning import configs as search_space
 from jaxbandit.decide.tuning import training
 from jaxbandit.decide.tuning.calls import Train
-from jaxbandit.decide.tuning.own_seeds import FURTHER, PROPOSALS, OwnSeeds
-from jaxbandit.decide.tuning.progress import Progress
+from jaxbandit.decide.tuning.configs import failed
+from jaxbandit.decide.tuning.progress import SearchProgress
 from jaxbandit.decide.tuning.proposing import Proposer, Space
-from jaxbandit.decide.tuning.store import Outcome
+from jaxbandit.decide.tuning.searching import Evaluate
+from jaxbandit.decide.tuning.seeds import pull_words
+from jaxbandit.decide.tuning.settings import Settings
+from jaxbandit.decide.tuning.store import Outcome, Store
+from jaxbandit.decide.tuning.training import Training
 from jaxbandit.engine.driver.execution import Execution
+from jaxbandit.support.refusals import BadInput
 
 WHERE = "search"
+PROPOSALS = 2**31  # seed of the first proposal
+FURTHER = 2**31 + 2**30  # first further seed of the choice
+
+
+class OwnSeeds(NamedTuple):
+    """How trainings at seeds that no comparison uses are made and judged."""
+
+    store: Store
+    given: Settings
+    seed: int
+    same_train: bool
+    report: Callable[[int], None]  # receives the number of trainings that have just ended
+
+    def enter(self, training: Training, first: int) -> None:
+        """Add configurations as the proposals from number `first` on, or check that the store has the same ones.
+
+        Raises:
+          BadInput: it has others.
+        """
+        known = self.store.entries[first : first + len(training.entries)]
+        for i, (entry, new) in enumerate(zip(known, training.entries, strict=False)):
+            if entry.key != new.key:
+                what = f"another proposal {first + i} than {training.space.text(i)}"
+                remedy = "give the same space and proposer, and a sampler its seed, or another directory"
+                raise BadInput(f"{WHERE}: the directory holds {what}; {remedy}")
+            if entry.program != new.program and not self.same_train:
+                remedy = "give another directory, or same_train=True if it computes the same as before"
+                raise BadInput(f"{WHERE}: the directory holds scores of another train function; {remedy}")
+        if new := training.entries[len(known) :]:
+            self.store.enter(new, blind=True, delta=self.given.criterion.delta)
+
+    def outcomes(
+        self,
+        training: Training,
+        evaluate: Evaluate,
+        places: Sequence[int],
+        numbers: Sequence[int],
+        seeds: Sequence[int],
+        deadline: float | None,
+    ) -> list[Outcome | None]:
+        """Return the outcomes of trainings, None for those that the deadline has cut.
+
+        Args:
+          training: the training function with its configurations.
+          evaluate: function that runs trainings.
+          places: the configuration of each training among those of `training`.
+          numbers: the same among the proposals.
+          seeds: the seed of each training.
+          deadline: time of time.monotonic() after which no training begins.
+
+        Raises:
+          BadInput: a training failed, and nothing replaces its score. Other outcomes are stored first.
+        """
+        pairs, given = list(zip(numbers, seeds, strict=True)), self.given
+        while missing := [i for i, pair in enumerate(pairs) if self._known(training, *pair) is None]:
+            if deadline is not None and time.monotonic() >= deadline:
+                break
+            at, arms, index = (np.array(x, np.int64)[missing] for x in (places, numbers, seeds))
+            words = pull_words(self.seed, index, arms, paired=True, integer=training.integer)
+            with closing(evaluate(words, at, training.retries + 1, deadline)) as parts:  # pyright: ignore[reportArgumentType]
+                for part in parts:  # those that an executor does not return are asked for again
+                    ended, refusal = given.taken(part, final=True)
+                    rows = [row for row, _ in ended]
+                    self.store.add(arms[rows].tolist(), index[rows].tolist(), [outcome for _, outcome in ended])
+                    self.report(len(rows))
+                    if refusal is not None:
+                        raise failed(WHERE, training.space, int(at[refusal[0]]), refusal[1])
+        known = [self._known(training, *pair) for pair in pairs]
+        for place, outcome in zip(places, known, strict=True):
+            if outcome is not None and (what := given.refusal(outcome)):
+                raise failed(WHERE, training.space, place, what)
+        return known
+
+    def _known(self, training: Training, number: int, seed: int) -> Outcome | None:
+        return self.given.ended(self.store.outcome(number, seed), training.retries)
 
 
 class First(NamedTuple):
@@ -33,7 +117,7 @@ class First(NamedTuple):
 class Best:
     """The progress of the proposals."""
 
-    def __init__(self, report: Callable[[Progress], None], maximize: bool):
+    def __init__(self, report: Callable[[SearchProgress], None], maximize: bool):
         """Begin without trainings; `report` receives the progress."""
         self._report, self._maximize = report, maximize
         self._trained, self.count, self.best, self.score = 0, 0, 0, math.nan
@@ -41,7 +125,7 @@ class Best:
     def add(self, ended: int) -> None:
         """Report that so many more trainings have ended."""
         self._trained += ended
-        self._report(Progress(self._trained, self.count, self.best, self.score))
+        self._report(SearchProgress(self._trained, self.count, self.best, self.score))
 
     def see(self, number: int, score: float) -> None:
         """Take the score of a proposal, which may be the best one."""
@@ -91,7 +175,7 @@ def propose(
         waited += time.perf_counter() - before
         reused += sum(outcome is not None for outcome in known)
         for number, outcome in zip(numbers, ended, strict=True):
-            score = math.nan if outcome is None else own.score(outcome)
+            score = math.nan if outcome is None else own.given.score(outcome)
             scores.append(score)
             attempts.append(0 if outcome is None else outcome.attempts)
             best.see(number, score)
@@ -131,7 +215,7 @@ def further(
     known = sum(own.store.outcome(winner, s) is not None for s in seeds)
     evaluate = trained.evaluate(own.store)
     ended: list[Outcome | None] = own.outcomes(trained, evaluate, [0] * extra, [winner] * extra, seeds, deadline)
-    scores = np.array([own.score(outcome) for outcome in ended if outcome is not None])
+    scores = np.array([own.given.score(outcome) for outcome in ended if outcome is not None])
     return scores[~np.isnan(scores)], time.perf_counter() - before, known
 
 

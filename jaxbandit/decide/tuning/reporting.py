@@ -3,6 +3,7 @@
 import dataclasses
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -14,9 +15,8 @@ from jaxbandit.decide.sessions.rewards import Totals
 from jaxbandit.decide.tuning.configs import Configs
 from jaxbandit.decide.tuning.criterion import Criterion
 from jaxbandit.decide.tuning.evidence import Evidence, Outlier
-from jaxbandit.theory.comparisons.achieved import achieved_epsilon
 from jaxbandit.theory.comparisons.betting import stated_interval
-from jaxbandit.theory.comparisons.constancy import Findings, changes
+from jaxbandit.theory.comparisons.constancy import changes
 from jaxbandit.theory.comparisons.contradiction import contradiction, of_comparison
 from jaxbandit.theory.proportions import rate_bounds
 from jaxbandit.theory.quantile_bounds import QuantileBounds
@@ -91,48 +91,50 @@ def search_certificate(
       on_failure: what happens to failed trainings, for the assumptions.
     """
     criterion, stages = evidence.criterion, evidence.stages
-    error, comparison, location = criterion.error(stages), evidence.comparison(), evidence.location()
-    outliers, order = evidence.outliers(arm), order_of(evidence, names)
-    notes = [*order.remarks, *_outlier_remarks(outliers, names), *failure_remarks(evidence, arm, names, on_failure)]
+    error, location, outliers = criterion.error(stages), evidence.location(), evidence.outliers(arm)
+    notes = [*_outlier_remarks(outliers, names), *failure_remarks(evidence, arm, names, on_failure)]
     low, high = score_bounds(evidence)
-    assumptions = criterion.assumptions(stages, paired)
     numbers = isinstance(on_failure, float)
-    assumptions.append(f"a failed training counts as the score {on_failure:g}" if numbers else MEANING[str(on_failure)])
-    excluded = comparison.excluded()
-    found = of_comparison(comparison, [arm], names=names, noun="configuration", delta=error)
-    found = found or contradiction(found=order.contradiction)
+    meaning = f"a failed training counts as the score {on_failure:g}" if numbers else MEANING[str(on_failure)]
     proved = not outliers and not (numbers and bool(evidence.failures.any()) and criterion.score_range is None)
     made = Certificate(
         rule=criterion.rule,
         guarantee=Promise(error, criterion.epsilon or 0.0, 1, proved),
         stopped=ended,
-        recommendation=np.array([arm], np.int32),
-        pulls=evidence.trainings.copy(),
         means=location if criterion.maximize else -location,
         low=low,
         high=high,
         coverage=1 - error,
-        survivors=~excluded,
-        assumptions=tuple(assumptions),
-        achieved=achieved_epsilon(comparison, [arm]),
-        excluded=excluded,
+        assumptions=(*criterion.assumptions(stages, paired), meaning),
+        achieved=evidence.achieved(arm),
         needed=criterion.needed(stages),
         statistic=statistic(criterion),
-        notes=tuple(notes),
-        names=tuple(names),
-        contradiction=found,
+        **what_scores_say(evidence, arm, names, error, notes),
     )
     return withdrawn(made)
 
 
-def order_of(evidence: Evidence, names: Sequence[str]) -> Findings:
-    """Return what the scores of each configuration, in the order of their seeds, say against seeds that are alike.
+def what_scores_say(
+    evidence: Evidence, arm: int, names: Sequence[str], delta: float, notes: Sequence[str]
+) -> dict[str, Any]:
+    """Return the fields of a certificate that do not depend on what has chosen the trainings.
 
-    Configurations may share seeds, so that no test adds up those of several ones.
+    Configurations may share seeds, so that no test of the order of scores adds up those of several ones.
     """
-    sign = 1.0 if evidence.criterion.maximize else -1.0
+    sign, comparison = (1.0 if evidence.criterion.maximize else -1.0), evidence.comparison()
     scores = [sign * np.array(sample, np.float64) for sample in evidence.samples]
-    return changes(scores, together=False, names=names, noun="configuration", what="scores")
+    order = changes(scores, together=False, names=names, noun="configuration", what="scores")
+    found = of_comparison(comparison, [arm], names=names, noun="configuration", delta=delta)
+    excluded = comparison.excluded()
+    return {
+        "recommendation": np.array([arm], np.int32),
+        "pulls": evidence.trainings.copy(),
+        "survivors": ~excluded,
+        "excluded": excluded,
+        "names": tuple(names),
+        "notes": (*order.remarks, *notes),
+        "contradiction": found or contradiction(found=order.contradiction),
+    }
 
 
 def withdrawn(certificate: Certificate) -> Certificate:

@@ -1,5 +1,6 @@
 """The result of a search: the chosen configuration, a table of configurations, and a history of trainings."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,11 +14,9 @@ from jaxbandit.decide.tuning import saving
 from jaxbandit.decide.tuning.configs import Configs
 from jaxbandit.decide.tuning.stored_values import data_of, stored_columns
 from jaxbandit.decide.tuning.values import as_data
-from jaxbandit.engine.storage.json_files import plain
 from jaxbandit.running.results.base import versions
 from jaxbandit.support import extras
-from jaxbandit.support.markup import html_table, view
-from jaxbandit.support.text import align
+from jaxbandit.support.document import Describable, Document, Facts, Notes, Table, fold
 from jaxbandit.support.types import ArrayLike, PyTree
 from jaxbandit.theory.intervals import CONFIDENCE, student
 
@@ -32,12 +31,12 @@ STORED = ("maximize", "notes", "seconds", "why", "reused", "versions")  # fields
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class TuneResult:
+class TuneResult(Describable):
     """The result of `tune`, `successive_halving` or `hyperband`; `str` has the best rows, and `repr` one line."""
 
-    config: PyTree  # the chosen configuration
+    best_config: PyTree  # the chosen configuration, as it was given
     index: int  # its number
-    certificate: Certificate | None  # the guarantee for the choice, or None if there is none
+    certificate: Certificate  # what is known of the choice; without intervals and a guarantee if nothing is
     # One row per configuration: index, pulls (its number of trainings), mean, low, high (NaN if there is no interval),
     # survivor. For quantiles also `quantile`, and low and high are its bounds.
     table: dict[str, np.ndarray]
@@ -57,14 +56,9 @@ class TuneResult:
     versions: dict[str, str] = field(default_factory=versions)
 
     @property
-    def known(self) -> str:
-        """What is known of the choice, in a sentence; "" without a certificate."""
-        return "" if self.certificate is None else self.certificate.known
-
-    @property
-    def contradiction(self) -> str:
-        """What the data contradict, in a line with which every text of the result begins; "" if nothing."""
-        return "" if self.certificate is None else self.certificate.contradiction
+    def is_certified(self) -> bool:
+        """Whether something is known of the choice, as by `tune`, and not by halving."""
+        return self.certificate.coverage is not None
 
     def columns(self) -> dict[str, np.ndarray]:
         """Return the table with the hyperparameters of each configuration, as `config.NAME`."""
@@ -90,27 +84,32 @@ class TuneResult:
         value = np.where(np.isnan(value), -np.inf, value)
         return np.lexsort((self.table["index"], -value, ~self.table["survivor"]))
 
-    def summary(self) -> dict[str, Any]:
-        """Return the summary that `jaxbandit tune --json` prints, and that is stored as summary.json."""
-        order = self.ranking()
-        certificate: dict[str, Any] = {}
-        if self.certificate is not None:
-            rare = {"rare_events": lines} if (lines := self._rare_events(self.certificate)) else {}
-            certificate = {"certificate": {**self.certificate.to_json(), **rare}}
-        return plain(
-            {
-                "kind": "tune",
-                **({"contradiction": self.contradiction} if self.contradiction else {}),
-                **{name: version for name, version in self.versions.items() if name != "numpy"},
-                "chosen": self._row(self.index),
-                "trainings": self._trainings(),
-                **({"ended_by": self.why} if self.why else {}),
-                "maximize": self.maximize,
-                **certificate,
-                "notes": list(self.notes),
-                "configurations": [self._row(int(i)) for i in order],
-            }
-        )
+    def describe(self, *, detail: bool = False) -> Document:
+        """Return what the result shows; its data are what `jaxbandit tune --json` prints and summary.json holds."""
+        about = {
+            "score": "larger is better" if self.maximize else "smaller is better",
+            "versions": ", ".join(f"{name} {version}" for name, version in self.versions.items()),
+            "seconds": ", ".join(f"{seconds:,.2f} {name}" for name, seconds in self.seconds.items()),
+        }
+        title, *others = [*filter(None, [self.certificate.contradiction]), self._chosen()]
+        lead = Notes([*others, *self._promise(), self._spent()])
+        folded = fold("where these numbers come from", Facts(about))
+        return Document(title, [lead, self._rows(), Notes(self.notes), folded], self._data())
+
+    def _data(self) -> dict[str, Any]:
+        certificate, rare = self.certificate, self._rare_events()
+        return {
+            "kind": "tune",
+            **({"contradiction": certificate.contradiction} if certificate.contradiction else {}),
+            **{name: version for name, version in self.versions.items() if name != "numpy"},
+            "chosen": self._row(self.index),
+            "trainings": self._trainings(),
+            **({"ended_by": self.why} if self.why else {}),
+            "maximize": self.maximize,
+            "certificate": {**certificate.to_json(), **({"rare_events": rare} if rare else {})},
+            "notes": list(self.notes),
+            "configurations": [self._row(int(i)) for i in self.ranking()],
+        }
 
     def save(self, directory: str | Path) -> None:
         """Write the result to a directory that `load` reads; tables and summary can be read without this package too.
@@ -122,7 +121,7 @@ class TuneResult:
           ValueError: a file cannot be written.
           Unfinished: the disk is full.
         """
-        saving.save(Path(directory), self.summary(), self._arrays(), self._about())
+        saving.save(Path(directory), self.to_json(), self._arrays(), self._about())
 
     def _arrays(self) -> dict[str, dict[str, np.ndarray]]:
         """The arrays that are saved, by the name of the file."""
@@ -130,45 +129,21 @@ class TuneResult:
 
     def _about(self) -> dict[str, Any]:
         """All other fields, as plain data."""
-        promise = None if self.certificate is None else self.certificate.to_json()
         fields = {name: getattr(self, name) for name in STORED}
-        return {**fields, "index": self.index, "certificate": promise, "configs": data_of(self.configs)}
+        more = {"certificate": self.certificate.to_json(), "configs": data_of(self.configs)}
+        return {**fields, "index": self.index, **more}
 
     def __repr__(self) -> str:
-        first = f"{self.contradiction}; " if self.contradiction else ""
+        first = f"{self.certificate.contradiction}; " if self.certificate.contradiction else ""
         return f"{first}{self._chosen()} after {self._spent()}"
 
-    def __str__(self) -> str:
-        rows, more = self._rows()
-        table = align(rows, right=range(len(rows[0]) - 2)) + (f"\n{more}" if more else "")
-        notes = ["", *self.notes] if self.notes else []
-        return "\n".join([*self._headings(), *self._promise(), self._spent(), "", table, *notes])
-
-    def _repr_html_(self) -> str:
-        rows, more = self._rows()
-        about = {
-            "score": "larger is better" if self.maximize else "smaller is better",
-            "versions": ", ".join(f"{name} {version}" for name, version in self.versions.items()),
-            "seconds": ", ".join(f"{seconds:,.2f} {name}" for name, seconds in self.seconds.items()),
-        }
-        table = html_table(rows[0], rows[1:], right=range(len(rows[0]) - 2))
-        first, *others = self._headings()
-        notes = [*others, *self._promise(), self._spent(), *([more] if more else []), *self.notes]
-        return view(first, table, notes=notes, about=about, summary="where these numbers come from")
-
-    def _headings(self) -> list[str]:
-        """What the data contradict, if they do, and the choice."""
-        return [self.contradiction, self._chosen()] if self.contradiction else [self._chosen()]
-
     def _chosen(self) -> str:
-        row, name = self._row(self.index), self._statistic()
+        row = self._row(self.index)
         low, high = (f"{row[end]:.5g}" if end in row else "unknown" for end in ("low", "high"))
         interval = f" [{low}, {high}]" if {"low", "high"} & row.keys() else ""
-        value = f"{name} score {row[self._column()]:.5g}{interval}" if self._column() in row else "not scored"
-        return f"configuration {self.index}: {self.configs.text(self.index)}; {value}"
-
-    def _statistic(self) -> str:
-        return "mean" if self.certificate is None else self.certificate.statistic
+        scored = f"{self.certificate.statistic} score {row.get(self._column(), math.nan):.5g}{interval}"
+        what = scored if self._column() in row else "not scored"
+        return f"configuration {self.index}: {self.configs.text(self.index)}; {what}"
 
     def _column(self) -> str:
         """The name of the column of what is compared."""
@@ -179,46 +154,49 @@ class TuneResult:
         return int(self.history["attempts"].sum()) if "attempts" in self.history else len(self.history["id"])
 
     def _promise(self) -> list[str]:
-        if self.certificate is None:
+        if not self.is_certified:
             return []
-        certificate, rare = self.certificate, self._rare_events(self.certificate)
+        certificate, rare = self.certificate, self._rare_events()
         heading = [f"{rare_heading(certificate.coverage)}:"] if rare else []
-        lines = [certificate.known] if certificate.known and not self.contradiction else []
+        lines = [certificate.known] if certificate.known and not certificate.contradiction else []
         if self.why in ("", "rule"):  # else what is known now is the guarantee
             lines += [f"{certificate.rule}: {certificate.promise}"]
         return [*lines, *heading, *rare, *certificate.notes]
 
-    def _rare_events(self, certificate: Certificate) -> list[str]:
-        whole = len(certificate.pulls) == self.configs.count
-        names = [f"configuration {i}" for i in range(self.configs.count)] if whole else certificate.names
-        return certificate.rare_events(names, "trainings")
+    def _rare_events(self) -> list[str]:
+        whole = len(self.certificate.pulls) == self.configs.count
+        names = [f"configuration {i}" for i in range(self.configs.count)] if whole else self.certificate.names
+        return self.certificate.rare_events(names, "trainings")
 
     def _spent(self) -> str:
         why = f", ended by {self.why}" if self.why else ""
         reused = f" ({self.reused:,} of them from the directory)" if self.reused else ""
-        return f"{self._trainings():,} trainings{reused} of {self.configs.count:,} configurations{why}"
+        return f"{self._trainings():,} trainings{reused}{self._of()}{why}"
+
+    def _of(self) -> str:
+        """What was trained."""
+        return f" of {self.configs.count:,} configurations"
 
     def _row(self, index: int) -> dict[str, Any]:
         """One configuration as plain data, without the entries that are unknown."""
-        names = [name for name in self.table if name != "index"]
-        numbers = {name: self.table[name][index].item() for name in names}
+        numbers = {name: column[index].item() for name, column in self.table.items() if name != "index"}
         known = {name: value for name, value in numbers.items() if np.isfinite(value)}
         return {"index": index, "config": as_data(self.configs.row(index)), **known}
 
-    def _rows(self) -> tuple[list[tuple[str, ...]], str]:
-        """The headings and the best rows of the table, and a line with the number of rows that are not shown."""
+    def _rows(self) -> Table:
+        """The best rows of the table, and a line with the number of rows that are not shown."""
         order = self.ranking()[:SHOWN]
         first = {"first score": "first_score"} if "first_score" in self.table else {}  # of `search`
-        numeric = {**first, self._statistic(): self._column(), "low": "low", "high": "high"}
-        head = ("", "trainings", *numeric, "survivor", "configuration")
-        rows: list[tuple[str, ...]] = [head]
+        numeric = {**first, self.certificate.statistic: self._column(), "low": "low", "high": "high"}
+        head, rows = ("", "trainings", *numeric, "survivor", "configuration"), []
         for i in map(int, order):
             numbers = [self.table[name][i] for name in numeric.values()]
             cells = ["" if np.isnan(number) else f"{number:.5g}" for number in numbers]
             left = "chosen" if i == self.index else "yes" if self.table["survivor"][i] else ""
             rows.append((str(i), f"{self.table['pulls'][i]:,}", *cells, left, self.configs.text(i)))
         more = self.configs.count - len(order)
-        return rows, f"and {more:,} more" if more else ""
+        notes = [f"and {more:,} more"] if more else []
+        return Table(head, rows, right=range(len(head) - 2), labels=0, notes=notes)
 
 
 def tune_result(
@@ -227,7 +205,7 @@ def tune_result(
     history: Mapping[str, ArrayLike],
     *,
     survivors: ArrayLike,
-    certificate: Certificate | None = None,
+    certificate: Certificate | str,
     intervals: tuple[np.ndarray, np.ndarray] | None = None,
     counted: ArrayLike | None = None,
     location: np.ndarray | None = None,
@@ -244,7 +222,7 @@ def tune_result(
       index: index of the chosen configuration.
       history: columns with one row per training, at least id, config, seed, score and batch, as in `TuneResult`.
       survivors: bool[configs.count], which configurations had not been dropped at the end.
-      certificate: guarantee for the choice. None means that there is none, which a note then states.
+      certificate: what is known of the choice; or, if nothing is, which a note then states, what has chosen.
       intervals: low and high of each mean. None uses Student's intervals of the scores of each configuration.
       counted: bool[rows], which rows enter the means, such as those of a configuration's last rung. None means all.
       location: quantile of each configuration's scores, if quantiles are compared.
@@ -280,16 +258,13 @@ def tune_result(
         "high": np.where(np.isfinite(high), high, np.nan),
         "survivor": np.asarray(survivors, bool),
     }
-    return TuneResult(
-        config=configs.row(index),
-        index=int(index),
-        certificate=certificate,
-        table=table,
-        history=columns,
-        configs=configs,
-        maximize=maximize,
-        notes=notes if certificate is not None else (UNPROVED, *notes),
-        seconds=dict(seconds or {}),
-        why=why,
-        reused=reused,
-    )
+    known = {"best_config": configs.row(index), "index": int(index), "table": table, "history": columns}
+    if isinstance(certificate, str):
+        left, choice = table["survivor"], np.array([index], np.int32)
+        blank = dict.fromkeys(("guarantee", "means", "low", "high", "coverage"))
+        certificate = Certificate(
+            certificate, stopped=True, recommendation=choice, pulls=pulls, survivors=left, assumptions=(), **blank
+        )
+        notes = (UNPROVED, *notes)
+    known |= {"certificate": certificate, "configs": configs, "maximize": maximize, "notes": notes}
+    return TuneResult(**known, seconds=dict(seconds or {}), why=why, reused=reused)

@@ -33,7 +33,7 @@ class Bracket(NamedTuple):
     maximize: bool
 
 
-class Progress(NamedTuple):
+class Rung(NamedTuple):
     """The state of a bracket after a rung."""
 
     scores: np.ndarray  # float64[rungs so far, configurations, repeats]; NaN if there is no score
@@ -44,7 +44,7 @@ class Progress(NamedTuple):
 
 def halve(
     where: str, bracket: Bracket, programs: Programs, store: Path | None, more_identity: Mapping[str, Any]
-) -> Progress:
+) -> Rung:
     """Play a bracket and return its state after the last rung. It ends earlier if no score of a rung is usable.
 
     Args:
@@ -56,7 +56,7 @@ def halve(
       more_identity: further values, besides the fields of the bracket, that a stored bracket must equal to be resumed.
 
     Returns:
-      The Progress after the last rung that was played.
+      The Rung after the last rung that was played.
 
     Raises:
       ValueError: `store` holds another bracket.
@@ -67,7 +67,7 @@ def halve(
         alive = np.arange(bracket.configs.count)
         begun = trainings.in_batches(lambda who, c: programs.init(who, c, root), batch, *_inputs(bracket, alive))
         none = 0, bracket.configs.count
-        done = Progress(np.empty((*none, bracket.repeats)), np.empty(none, bool), alive, begun)
+        done = Rung(np.empty((*none, bracket.repeats)), np.empty(none, bool), alive, begun)
     while (rung := len(done.scores)) < len(bracket.steps):
         if rung:
             done = promoted(bracket, done)
@@ -87,15 +87,13 @@ def halve(
         scores, trained = np.full((1, *done.scores.shape[1:]), np.nan), np.zeros((1, bracket.configs.count), bool)
         scores[0, done.alive] = values.reshape(len(done.alive), bracket.repeats)
         trained[0, done.alive] = True
-        done = Progress(
-            np.concatenate([done.scores, scores]), np.concatenate([done.trained, trained]), done.alive, states
-        )
+        done = Rung(np.concatenate([done.scores, scores]), np.concatenate([done.trained, trained]), done.alive, states)
         if store is not None:
             storage.write_arrays(store / FILE, _packed(done))
     return done
 
 
-def promoted(bracket: Bracket, done: Progress) -> Progress:
+def promoted(bracket: Bracket, done: Rung) -> Rung:
     """Return the state with only the configurations that continue from the last rung."""
     places = ranking(bracket, done)[: max(len(done.alive) // bracket.eta, 1)]
     places = np.sort(places)  # the original order, because the order of the survivors has no effect
@@ -103,7 +101,7 @@ def promoted(bracket: Bracket, done: Progress) -> Progress:
     return done._replace(alive=done.alive[places], states=trainings.take(done.states, rows))
 
 
-def ranking(bracket: Bracket, done: Progress) -> np.ndarray:
+def ranking(bracket: Bracket, done: Rung) -> np.ndarray:
     """Return the positions of the survivors in descending order of quality, without those with an unusable score.
 
     Among equal means, the configuration with the lowest index is first.
@@ -129,7 +127,7 @@ def _identity(bracket: Bracket, more_identity: Mapping[str, Any]) -> dict[str, A
 
 def _read(
     where: str, store: Path, bracket: Bracket, programs: Programs, more_identity: Mapping[str, Any]
-) -> Progress | None:
+) -> Rung | None:
     """Return the stored state of a bracket, or None if there is none; raise an error if it is of another bracket."""
     here, path = _identity(bracket, more_identity), store / IDENTITY
     if not path.exists():
@@ -144,10 +142,10 @@ def _read(
     leaves, structure = jax.tree.flatten(jax.eval_shape(programs.init, *inputs, trainings.root(bracket.seed)))
     count = len(arrays["alive"]) * bracket.repeats
     states = [arrays[f"state{i}"].view(leaf.dtype).reshape(count, *leaf.shape[1:]) for i, leaf in enumerate(leaves)]
-    return Progress(arrays["scores"], arrays["trained"], arrays["alive"], structure.unflatten(states))
+    return Rung(arrays["scores"], arrays["trained"], arrays["alive"], structure.unflatten(states))
 
 
-def _packed(done: Progress) -> dict[str, np.ndarray]:
+def _packed(done: Rung) -> dict[str, np.ndarray]:
     """The state as arrays of plain dtypes, of trainings as bytes, because NumPy's files do not support bfloat16."""
     leaves = [np.frombuffer(leaf.tobytes(), np.uint8) for leaf in jax.tree.leaves(done.states)]
     states = {f"state{i}": leaf for i, leaf in enumerate(leaves)}

@@ -13,12 +13,10 @@ from jaxbandit.decide.tuning import configs as search_space
 from jaxbandit.decide.tuning import isolated
 from jaxbandit.decide.tuning.calls import Train
 from jaxbandit.decide.tuning.execution import of_trainings
-from jaxbandit.decide.tuning.own_seeds import PROPOSALS, OwnSeeds
 from jaxbandit.decide.tuning.progress import reporting
-from jaxbandit.decide.tuning.proposals import Best, First, further, propose, ranking
+from jaxbandit.decide.tuning.proposals import PROPOSALS, Best, First, OwnSeeds, further, propose, ranking
 from jaxbandit.decide.tuning.proposing import proposer_of
 from jaxbandit.decide.tuning.result import tune_result
-from jaxbandit.decide.tuning.resuming import resumable
 from jaxbandit.decide.tuning.search_result import SearchResult, search_result
 from jaxbandit.decide.tuning.settings import Settings, settings
 from jaxbandit.decide.tuning.store import opened
@@ -123,10 +121,10 @@ def search(
         at_once = AT_ONCE if source.name == "random" else 1 if execution.executor is None else ON_EXECUTOR
     path = None if execution.directory is None else Path(execution.directory)
     about = {"kind": "search", "seed": seed, "proposer": source.name, "at_once": at_once}
-    with resumable(path), opened(path, about) as store:
+    with opened(path, about) as store:
         with reporting(execution.progress, 0) as report:
             best = Best(report, goal.maximize)
-            own = OwnSeeds(store, given, seed, execution.retries, execution.same_train, best.add)
+            own = OwnSeeds(store, given, seed, execution.same_train, best.add)
             until = None if ends is None else began + (ends - began) * count / total
             first = propose(own, source, known_space, train, execution, count, at_once, until, best)
         chosen = ranking(first, goal.maximize)[:finalists]
@@ -200,4 +198,11 @@ def _without_race(row: PyTree, first: First, number: int, maximize: bool) -> Any
         "failed": [False],
     }
     columns = {name: np.array(column) for name, column in history.items()}
-    return tune_result(search_space.read(WHERE, row), 0, columns, survivors=[True], maximize=maximize)
+    return tune_result(
+        search_space.read(WHERE, row),
+        0,
+        columns,
+        survivors=[True],
+        certificate="the best first score",
+        maximize=maximize,
+    )

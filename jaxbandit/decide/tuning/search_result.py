@@ -8,7 +8,6 @@ import numpy as np
 from jaxbandit.decide.tuning.configs import Configs
 from jaxbandit.decide.tuning.result import TuneResult
 from jaxbandit.decide.tuning.stored_values import data_of, encoded, stored_columns
-from jaxbandit.engine.storage.json_files import plain
 from jaxbandit.theory.intervals import CONFIDENCE, student
 
 SCOPE = (
@@ -36,13 +35,12 @@ class SearchResult(TuneResult):
     @property
     def claim(self) -> float:
         """By how much the first score of the choice is better than its mean score over fresh seeds; NaN if unknown."""
-        if self.certificate is None:
+        if not self.is_certified:
             return float("nan")
         sign = 1 if self.maximize else -1
         return float(sign * (self.table["first_score"][self.index] - self.table["mean"][self.index]))
 
-    def summary(self) -> dict[str, Any]:
-        """Return the summary that `jaxbandit tune --json` prints, and that is stored as summary.json."""
+    def _data(self) -> dict[str, Any]:
         score = self.proposals["score"]
         about: dict[str, Any] = {"proposer": self.proposer, "proposals": len(score), "finalists": self.configs.count}
         if np.isfinite(score).any():
@@ -51,7 +49,7 @@ class SearchResult(TuneResult):
             about["claim"] = self.claim
         if len(self.further):
             about["further"] = {"trainings": len(self.further), **self._further()}
-        return plain({**super().summary(), "search": about})
+        return {**super()._data(), "search": about}
 
     def _further(self) -> dict[str, float]:
         """The mean of the further scores with its Student interval."""
@@ -65,7 +63,7 @@ class SearchResult(TuneResult):
     def remarks(self) -> tuple[str, ...]:
         """Return what belongs to the numbers of the choice."""
         lines = []
-        if self.certificate is None:
+        if not self.is_certified:
             lines.append(SINGLE.format(len(self.proposals["score"])))
         elif np.isfinite(self.claim):
             first, claim = self.table["first_score"][self.index], self.claim
@@ -96,19 +94,17 @@ class SearchResult(TuneResult):
         }
 
     def _trainings(self) -> int:
-        raced = 0 if self.certificate is None else super()._trainings()
+        raced = super()._trainings() if self.is_certified else 0
         return int(self.proposals["attempts"].sum()) + raced + len(self.further)
 
-    def _spent(self) -> str:
+    def _of(self) -> str:
         count, raced = int(self.proposals["attempts"].sum()), super()._trainings()
         parts = [f"{count:,} of {len(self.proposals['score']):,} proposals ({self.proposer})"]
-        if self.certificate is not None:
+        if self.is_certified:
             parts.append(f"{raced:,} of {self.configs.count:,} finalists")
         if len(self.further):
             parts.append(f"{len(self.further):,} more of the choice")
-        why = f", ended by {self.why}" if self.why else ""
-        reused = f" ({self.reused:,} of them from the directory)" if self.reused else ""
-        return f"{self._trainings():,} trainings{reused}: {', '.join(parts)}{why}"
+        return f": {', '.join(parts)}"
 
 
 def search_result(
@@ -140,7 +136,7 @@ def search_result(
     """
     known = {field.name: getattr(result, field.name) for field in fields(TuneResult)}
     table = {**result.table, "proposal": np.array(numbers), "first_score": scores[numbers]}
-    if result.certificate is not None:
+    if result.is_certified:
         scope = SCOPE.format(result.configs.count)
         certificate = result.certificate
         known["certificate"] = replace(certificate, notes=(*certificate.notes, scope))

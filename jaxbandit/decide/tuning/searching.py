@@ -7,17 +7,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from jaxbandit.decide.sessions.rewards import usable
 from jaxbandit.decide.tuning.allocation import Allocation, Request
-from jaxbandit.decide.tuning.calls import Part, remedy
+from jaxbandit.decide.tuning.calls import Part
 from jaxbandit.decide.tuning.configs import Configs, failed
 from jaxbandit.decide.tuning.evidence import Evidence
-from jaxbandit.decide.tuning.limits import LATE
-from jaxbandit.decide.tuning.progress import Progress
+from jaxbandit.decide.tuning.progress import SearchProgress
 from jaxbandit.decide.tuning.seeds import pull_words
-from jaxbandit.decide.tuning.store import Outcome, Store
+from jaxbandit.decide.tuning.settings import Settings
+from jaxbandit.decide.tuning.store import LATE, Outcome, Store
 from jaxbandit.engine.driver import interrupts
-from jaxbandit.support import domains
 from jaxbandit.support.refusals import BadInput
 
 SECONDS = 1.0  # between two writes of outcomes, because each of them waits for the disk
@@ -28,14 +26,10 @@ Evaluate = Callable[..., Iterator[Part]]  # (words of keys, configurations, atte
 class Terms(NamedTuple):
     """How scores are judged, and what the search may spend."""
 
-    maximize: bool
+    given: Settings
     paired: bool
     integer: bool  # whether train receives integers as seeds, and not keys
     seed: int
-    low: float  # range of scores
-    high: float
-    whose: str  # of this range, for messages
-    on_failure: float | str  # the score of a failed training, "stop", or "separate"
     retries: int
     max_trainings: int | None
     deadline: float | None  # by time.monotonic
@@ -70,7 +64,7 @@ class Search:
         numbers: np.ndarray,
         evaluate: Evaluate,
         terms: Terms,
-        report: Callable[[Progress], None],
+        report: Callable[[SearchProgress], None],
     ):
         """Begin a search.
 
@@ -149,11 +143,7 @@ class Search:
         return np.inf if most is None else max(most - self.spent, 0)
 
     def _known(self, arm: int, seed: int) -> Outcome | None:
-        """The outcome of a training, unless it failed and may be tried more often than it was."""
-        outcome = self._store.outcome(arm, seed)
-        if outcome is None or (np.isnan(outcome.score) and outcome.attempts <= self.terms.retries):
-            return None
-        return outcome
+        return self.terms.given.ended(self._store.outcome(arm, seed), self.terms.retries)
 
     def _affordable(self, request: Request) -> tuple[Request, int]:
         """The first trainings of a request that the budget allows, and the attempts that each may have."""
@@ -190,30 +180,21 @@ class Search:
             self.reused += i not in trained
             self.spent += outcome.attempts
             place, missed = int(self.places[arm]), bool(np.isnan(outcome.score))
-            if outcome.reason.startswith(LATE):
+            if outcome.failure and outcome.failure.kind == LATE:
                 self.late.append(f"configuration {place} at seed {seed}")
             lost.append(missed)
-            row = place, seed, self._score(outcome), self._requests, outcome.attempts, missed
+            row = place, seed, self.terms.given.score(outcome), self._requests, outcome.attempts, missed
             for column, value in zip(vars(self.rows).values(), row, strict=True):
                 column.append(value)
         self._evidence.enter(arms[keep], seeds[keep], np.array(rewards), np.array(lost, bool))
         return not cut
 
-    def _score(self, outcome: Outcome) -> float:
-        """The score of an outcome, NaN for a failed training that has none."""
-        if not np.isnan(outcome.score) or isinstance(self.terms.on_failure, str):
-            return outcome.score
-        return self.terms.on_failure
-
     def _reward(self, arm: int, outcome: Outcome) -> float:
         """The reward of an outcome; raise an error if it is not one that the search allows."""
-        score, terms = self._score(outcome), self.terms
-        if np.isnan(score) and terms.on_failure == "stop":
-            self._refuse(arm, f"{outcome.reason}; {remedy(outcome.reason)}")
-        if not np.isnan(score) and not terms.low <= score <= terms.high:
-            allowed = domains.interval(terms.low, terms.high)
-            self._refuse(arm, f"returns {score}, must be in {allowed}, {terms.whose}")
-        return score if terms.maximize else -score
+        given = self.terms.given
+        if what := given.refusal(outcome):
+            self._refuse(arm, what)
+        return given.score(outcome) if given.criterion.maximize else -given.score(outcome)
 
     def _refuse(self, arm: int, what: str) -> Any:
         place = int(self.places[arm])
@@ -253,33 +234,24 @@ class Search:
 
     def _take(self, part: Part, arms: np.ndarray, attempts: int, ended: list[tuple[int, Outcome]]) -> None:
         """Judge what has ended; raise an error if a training failed and nothing replaces its score."""
-        good, refusal = usable(part.scores), None
-        for i, (place, score) in enumerate(zip(part.places.tolist(), part.scores.tolist(), strict=True)):
-            if good[i]:
-                ended.append((place, Outcome(score, part.attempts)))
-                continue
-            limit = "" if np.isnan(score) else ", |score| > 1e150"
-            reason = part.reason or f"returns {score}{limit}"
-            if part.fatal or self.terms.on_failure == "stop":
-                refusal = refusal or (int(arms[place]), reason if part.fatal else f"{reason}; {remedy(reason)}")
-            elif attempts > self.terms.retries:  # else the budget has ended before all attempts were made
-                ended.append((place, Outcome(np.nan, part.attempts, reason)))
-            else:
-                self.spent += part.attempts
+        final = attempts > self.terms.retries  # else the budget has ended before all attempts were made
+        outcomes, refusal = self.terms.given.taken(part, final=final)
+        ended += outcomes
         if refusal is not None:
-            self._refuse(*refusal)
+            self._refuse(int(arms[refusal[0]]), refusal[1])
+        self.spent += part.attempts * (len(part.places) - len(outcomes))
 
     def _report_now_and_then(self) -> None:
         if time.perf_counter() - self._reported >= SECONDS:
             self._report(self.progress())
             self._reported = time.perf_counter()
 
-    def progress(self) -> Progress:
+    def progress(self) -> SearchProgress:
         """Return the progress of the search."""
         location = self._evidence.location()
         left = self.present & ~self._evidence.excluded()
         known = np.where(left & np.isfinite(location), location, -np.inf)
         best = int(np.argmax(known))
         score = float(known[best]) if np.isfinite(known[best]) else float("nan")
-        score = score if self.terms.maximize else -score
-        return Progress(self.spent, int(left.sum()), int(self.places[best]), score)
+        score = score if self.terms.given.criterion.maximize else -score
+        return SearchProgress(self.spent, int(left.sum()), int(self.places[best]), score)

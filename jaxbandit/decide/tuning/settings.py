@@ -5,10 +5,13 @@ from typing import NamedTuple
 
 from jaxbandit.base.contract import Algorithm
 from jaxbandit.decide.core.goal import Goal
+from jaxbandit.decide.sessions.rewards import usable
+from jaxbandit.decide.tuning.calls import Part, remedy
 from jaxbandit.decide.tuning.criterion import UNSEEN, Criterion
 from jaxbandit.decide.tuning.rules import DELTA, check_agreement
+from jaxbandit.decide.tuning.store import VALUE, Failure, Outcome
 from jaxbandit.engine.rounds import fit
-from jaxbandit.support import checks
+from jaxbandit.support import checks, domains
 from jaxbandit.support.refusals import refuse
 
 
@@ -20,7 +23,43 @@ class Settings(NamedTuple):
     low: float  # range of scores
     high: float
     whose: str  # of this range, for messages
-    on_failure: float | str
+    on_failure: float | str  # the score of a failed training, "stop", or "separate"
+
+    def ended(self, outcome: Outcome | None, retries: int) -> Outcome | None:
+        """Return an outcome, None if it is unknown, or failed and may be tried more often than it was."""
+        again = outcome is not None and math.isnan(outcome.score) and outcome.attempts <= retries
+        return None if again else outcome
+
+    def score(self, outcome: Outcome) -> float:
+        """Return the score of an outcome, NaN for a failed training that has none."""
+        failed = math.isnan(outcome.score) and not isinstance(self.on_failure, str)
+        return float(self.on_failure) if failed else outcome.score
+
+    def refusal(self, outcome: Outcome) -> str:
+        """Return why an outcome ends the search, in words that follow the configuration; "" if it does not."""
+        score = self.score(outcome)
+        if math.isnan(score):
+            return _told(outcome.failure or Failure(VALUE, "returns nan")) if self.on_failure == "stop" else ""
+        if self.low <= score <= self.high:
+            return ""
+        return f"returns {score}, must be in {domains.interval(self.low, self.high)}, {self.whose}"
+
+    def taken(self, part: Part, *, final: bool) -> tuple[list[tuple[int, Outcome]], tuple[int, str] | None]:
+        """Return the outcomes of trainings by their places, and the first place that ends the search with the reason.
+
+        Args:
+          part: trainings that have ended.
+          final: whether failed ones were tried as often as they may be; otherwise they have no outcome.
+        """
+        ended, refusal = [], None
+        for place, score in zip(part.places.tolist(), part.scores.tolist(), strict=True):
+            limit = "" if math.isnan(score) else ", |score| > 1e150"
+            failure = None if usable(score) else part.failure or Failure(VALUE, f"returns {score}{limit}")
+            if failure and (part.fatal or self.on_failure == "stop"):
+                refusal = refusal or (place, failure.text if part.fatal else _told(failure))
+            elif final or not failure:
+                ended.append((place, Outcome(math.nan if failure else score, part.attempts, failure)))
+        return ended, refusal
 
 
 def settings(
@@ -80,6 +119,10 @@ def settings(
         whose,
         "stop" if goal.on_failure is None else goal.on_failure,
     )
+
+
+def _told(failure: Failure) -> str:
+    return f"{failure.text}; {remedy(failure)}"
 
 
 def _min_trainings(goal: Goal, rule: Algorithm | None, trainings: int | None, count: int) -> int:

@@ -15,13 +15,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from jaxbandit.decide.sessions import log
+from jaxbandit.decide.core import log
 from jaxbandit.decide.sessions.rewards import LARGEST
 from jaxbandit.decide.tuning.criterion import Stage
 from jaxbandit.engine.storage import directories, json_files
 from jaxbandit.engine.storage import files as storage
 from jaxbandit.engine.storage.appending import OpenLog
-from jaxbandit.support.refusals import BadInput
+from jaxbandit.support import refusals
+from jaxbandit.support.refusals import BadInput, Unfinished
 from jaxbandit.support.types import Json
 
 ABOUT, LOG = "scores.json", "scores.jsonl"
@@ -29,10 +30,18 @@ SCHEMA = 1
 FORMS = (
     ({"configs", "programs"}, {"first", "blind", "delta"}),
     ({"batch", "programs"}, set()),
-    ({"config", "seed", "score"}, {"attempts", "reasons"}),
+    ({"config", "seed", "score"}, {"attempts", "failures"}),
 )
 REMEDY = "restore it from a copy, or let jaxbandit repair DIR keep the lines before it"
+LATE, VALUE = "late", "value"  # kinds of failures: no end within the time, and a value that is no score
 DAMAGED = "scores-damaged-{}.jsonl"  # name of a log before its repair, numbered from 1
+
+
+class Failure(NamedTuple):
+    """Why a training has no score."""
+
+    kind: str  # LATE, VALUE, or the name of the type of the exception that it has raised
+    text: str  # in words that follow the configuration
 
 
 class Outcome(NamedTuple):
@@ -40,7 +49,7 @@ class Outcome(NamedTuple):
 
     score: float  # NaN if it failed
     attempts: int = 1
-    reason: str = ""  # why it failed
+    failure: Failure | None = None
 
 
 class Entry(NamedTuple):
@@ -94,8 +103,8 @@ class Store:
         line: Json = {"config": [int(c) for c in configs], "seed": [int(s) for s in seeds], "score": scores}
         if any(outcome.attempts != 1 for outcome in outcomes):
             line["attempts"] = [outcome.attempts for outcome in outcomes]
-        if any(outcome.reason for outcome in outcomes):
-            line["reasons"] = [outcome.reason for outcome in outcomes]
+        if any(outcome.failure for outcome in outcomes):
+            line["failures"] = [outcome.failure for outcome in outcomes]
         self._write(line)
 
     def _write(self, line: Json) -> None:
@@ -111,14 +120,18 @@ class Store:
             self.batches |= {str(p): int(size) for p, size in zip(line["programs"], line["batch"], strict=True)}
         else:
             count = len(line["config"])
-            columns = line["score"], line.get("attempts", [1] * count), line.get("reasons", [""] * count)
-            for config, seed, score, attempts, reason in zip(line["config"], line["seed"], *columns, strict=True):
+            columns = line["score"], line.get("attempts", [1] * count), line.get("failures", [None] * count)
+            for config, seed, score, attempts, failure in zip(line["config"], line["seed"], *columns, strict=True):
                 whole = type(config) is int and 0 <= config < len(self.entries) and type(seed) is int and seed >= 0
                 if not whole or type(attempts) is not int or attempts < 1:
                     raise ValueError("an entry is none of a search")
                 if score is not None and not (type(score) in (int, float) and abs(score) <= LARGEST):
                     raise ValueError("a score is not finite")
-                outcome = Outcome(np.nan if score is None else float(score), attempts, str(reason))
+                outcome = Outcome(
+                    np.nan if score is None else float(score),
+                    attempts,
+                    Failure(*map(str, failure)) if failure else None,
+                )
                 before = self._outcomes.get((config, seed))
                 if before is None or np.isnan(before.score):  # a failed training may be repeated
                     self._outcomes[config, seed] = outcome
@@ -158,8 +171,21 @@ class DirectoryStore(Store):
 
 
 @contextlib.contextmanager
+def resumable(directory: Path | None) -> Iterator[None]:
+    """Add to a KeyboardInterrupt, as a note, and to an Unfinished whether the same call resumes."""
+    try:
+        with refusals.resumable(directory, "directory"):
+            yield
+    except Unfinished as error:
+        error.args = (f"{error}; {refusals.what_is_saved(directory, 'directory')}",)
+        raise
+
+
+@contextlib.contextmanager
 def opened(path: Path | None, about: Json) -> Iterator[Store]:
     """Open the store of a directory, or begin a new one, locked against other processes; in memory without a path.
+
+    What ends a search early says whether the same call resumes.
 
     Args:
       path: path of the directory, which is created if it does not exist.
@@ -170,9 +196,10 @@ def opened(path: Path | None, about: Json) -> Iterator[Store]:
         message has one line.
     """
     if path is None:
-        yield Store()
+        with resumable(path):
+            yield Store()
         return
-    with directories.locked(path, ABOUT):
+    with resumable(path), directories.locked(path, ABOUT):
         if not (path / ABOUT).exists():
             json_files.write_json(path / ABOUT, {"schema": SCHEMA, **about})
         stored = read_about(path)

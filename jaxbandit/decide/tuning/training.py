@@ -27,6 +27,7 @@ class Training(NamedTuple):
     entries: list[Entry]  # what identifies the scores of each configuration
     notes: tuple[str, ...]
     batch: int | None = None
+    retries: int = 0  # of a failed training; a traced one would fail again
 
     def evaluate(self, store: Store) -> Evaluate:
         """Return the function that runs trainings, with the batch sizes of the store if it has them."""
@@ -59,6 +60,7 @@ def read(train: Train, space: Configs, execution: Execution) -> Training:
       BadInput: train is no function, or cannot be traced although this is asked for.
     """
     batch, executor, tracing, stored = execution.batch, execution.executor, execution.traced, bool(execution.directory)
+    retries = execution.retries
     if executor is not None and batch is not None:
         refuse("tune", ": batch and executor are both given; batch requires a train that JAX can trace; give only one")
     if (tracing and executor is not None) or (tracing is False and batch is not None):
@@ -84,7 +86,7 @@ def read(train: Train, space: Configs, execution: Execution) -> Training:
     if program is None:
         digest = function_digest(train) if stored else ""
         calls = Calls(train, space, executor, integer=integer, timeout=timeout)
-        return Training(train, space, integer, None, calls, [Entry(key, digest) for key in keys], notes)
+        return Training(train, space, integer, None, calls, [Entry(key, digest) for key in keys], notes, None, retries)
     pairs = zip(program.digests, program.groups, strict=True)
     programs = {row: digest for digest, group in pairs for row in group.rows.tolist()}
     entries = [Entry(key, programs[i]) for i, key in enumerate(keys)]

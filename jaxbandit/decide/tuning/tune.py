@@ -18,7 +18,6 @@ from jaxbandit.decide.tuning.playing import play
 from jaxbandit.decide.tuning.progress import reporting
 from jaxbandit.decide.tuning.reporting import late_notes, search_notes
 from jaxbandit.decide.tuning.result import TuneResult, tune_result
-from jaxbandit.decide.tuning.resuming import resumable
 from jaxbandit.decide.tuning.searching import Search, Terms
 from jaxbandit.decide.tuning.settings import settings
 from jaxbandit.decide.tuning.store import opened
@@ -135,9 +134,9 @@ def tune(
         trained = training.read(cast("Train", train), space, execution)
     else:
         trained, chosen = training.of_table(space), table.limited(chosen, goal.min_trainings)
-    about = {"kind": "tune", "seed": seed, "paired": bool(paired)}
-    with resumable(path), opened(path, about) as store, reporting(execution.progress, 0) as report:
-        given = {"blind": bool(blind), "delta": chosen.criterion.delta, "same_train": execution.same_train}
+    about = {"kind": "tune", "seed": seed, "paired": paired}
+    with opened(path, about) as store, reporting(execution.progress, 0) as report:
+        given = {"blind": blind, "delta": chosen.criterion.delta, "same_train": execution.same_train}
         numbers = training.enter(store, trained, **given)
         if known is not None:
             known.enter(store, numbers, space, whole=table is None)
@@ -145,21 +144,17 @@ def tune(
         if table is not None:
             evidence.pool[numbers] = table.pool
         terms = Terms(
-            maximize=goal.maximize,
-            paired=bool(paired),
+            given=chosen,
+            paired=paired,
             integer=trained.integer,
             seed=seed,
-            low=chosen.low,
-            high=chosen.high,
-            whose=chosen.whose,
-            on_failure=chosen.on_failure,
-            retries=execution.retries,
+            retries=trained.retries,
             max_trainings=budget.trainings,
             deadline=deadline,
         )
         search = Search(store, evidence, space, numbers, trained.evaluate(store), terms, report)
         try:
-            found = play("tune", search, evidence, chosen, numbers, seed=seed, paired=bool(paired))
+            found = play("tune", search, evidence, chosen, numbers, seed=seed, paired=paired)
         except (BadInput, Unfinished, KeyboardInterrupt) as error:
             recorded.keep(error, store, numbers, path)
             raise

@@ -5,15 +5,15 @@ from datetime import datetime, timedelta
 from typing import Any, Literal
 
 from jaxbandit.decide.core.goal import Goal, goal_of
-from jaxbandit.decide.variants import remarks, visitors
+from jaxbandit.decide.variants import order, outcomes, remarks, times, units, visitors
 from jaxbandit.decide.variants import stages as staging
 from jaxbandit.decide.variants.deciding import Question, decided
-from jaxbandit.decide.variants.preparing import prepared
+from jaxbandit.decide.variants.outcomes import Kind
 from jaxbandit.decide.variants.result import ABResult
 from jaxbandit.decide.variants.split import planned_shares
-from jaxbandit.decide.variants.units import HOW
+from jaxbandit.decide.variants.visitors import Columns, Visitors
 from jaxbandit.support import checks
-from jaxbandit.support.refusals import refuse, wrong
+from jaxbandit.support.refusals import python, refuse, wrong
 
 FIELDS = ("delta", "epsilon", "quantile", "score_range", "maximize")  # of a goal
 DELTA = 0.05
@@ -94,12 +94,12 @@ def ab(
     goal, names = goal_of("ab", goal), visitors.columns_of(columns)
     checks.only("ab: goal", goal, FIELDS, "a log of visitors")
     checks.boolean("ab", "growth", growth)
-    checks.choice("ab", "of_unit", of_unit, HOW)
+    checks.choice("ab", "of_unit", of_unit, units.HOW)
     if window is None and now is not None:
         refuse("ab: now", " is used only with a window; give window=, or leave now out")
     if window is not None and names.time is None:
         refuse("ab: window", " needs the times of the visitors; name their column, such as columns={'time': 'day'}")
-    data, kind = prepared(log, names, of_unit, goal, cap, window, now)
+    data, kind = _visitors(log, names, of_unit, goal, cap, window, now)
     c = data.numbers_of(f"{data.where}: control", [control])[0]
     gone = data.numbers_of(f"{data.where}: removed", removed)
     after = None if late is None else data.numbers_of(f"{data.where}: late", late)
@@ -119,3 +119,44 @@ def ab(
         remarks.assumptions(data, kind, window),
         remarks.notes(data, stages, delta, growth, kind),
     )
+
+
+def _visitors(
+    source: Any,
+    columns: Columns,
+    of_unit: str,
+    goal: Goal,
+    cap: Any,
+    window: float | str | timedelta | None,
+    now: float | str | datetime | None,
+) -> tuple[Visitors, Kind]:
+    """Return the visitors of a log, one row each and in a known order, and what their outcomes are."""
+    log = visitors.read(source, columns)
+    length = None
+    if window is not None and log.time is not None:
+        length = times.window("ab: window", window, log.dated)
+        log = log._replace(until=_present(log, float(log.time[-1]), now) - length)
+    if log.unit is not None:
+        log = units.one_row_each(log, of_unit, length)
+    log, kind = outcomes.limited(columns.outcome or str(columns.conversions), log, goal, cap)
+    if columns.visitors is None:
+        log = order.with_known_order(log)
+    elif log.time is None:
+        log = order.without_order(log).noted("the counts have no order: visitors are paired at random")
+    else:
+        shuffled = "visitors of the same time are in a random order; look only after whole ones"
+        log = order.within_times(log).noted(shuffled)
+    if log.block is not None:
+        rows = len(log.variant)
+        log = units.one_row_each_of_blocks(log)
+        kind = kind._replace(binary=kind.binary and len(log.variant) == rows)
+    return log, kind
+
+
+def _present(log: Visitors, last: float, now: Any) -> float:
+    """Return the time at which the log was written, whose last visitor came at a given time."""
+    present = last if now is None else times.moment("ab: now", now, log.dated)
+    if present < last:
+        shown = times.text(last, log.dated)
+        wrong("ab: now", python(now), f"at or after {shown}, the time of the last visitor of {log.where}", written=str)
+    return present

@@ -13,26 +13,7 @@ from jaxbandit.theory.proportions import rate_bounds
 NO_PATH = np.zeros((0, 4))
 
 
-class Sides(NamedTuple):
-    """The outcomes of two variants in pairs: single visitors, or several of either for each pair."""
-
-    low: tuple[np.ndarray, np.ndarray]  # float64[pairs, visitors], with the least value where an outcome is open
-    high: tuple[np.ndarray, np.ndarray]  # the same with the largest value
-
-    @property
-    def least(self) -> np.ndarray:
-        """The differences of the pairs if what is open of the first is least and of the second is largest."""
-        return np.asarray(self.low[0].mean(axis=1) - self.high[1].mean(axis=1))
-
-    @property
-    def most(self) -> np.ndarray:
-        """The differences of the pairs if what is open of the first is largest and of the second is least."""
-        return np.asarray(self.high[0].mean(axis=1) - self.low[1].mean(axis=1))
-
-    @property
-    def shown(self) -> np.ndarray:
-        """The differences of the pairs if all that is open is least."""
-        return np.asarray(self.low[0].mean(axis=1) - self.low[1].mean(axis=1))
+Sides = tuple[np.ndarray, np.ndarray]  # outcomes of two variants in pairs, float64[pairs, visitors] each
 
 
 class Contrast(NamedTuple):
@@ -51,56 +32,63 @@ class Contrast(NamedTuple):
     contradicted: int = 0  # number of pairs at which a bound is first beyond another one, 0: never
 
 
-def contrast(sides: Sides, kind: Kind, alpha: float, names: tuple[str, str], history: bool = True) -> Contrast:
+def contrast(
+    low: Sides, high: Sides, kind: Kind, alpha: float, names: tuple[str, str], history: bool = True
+) -> Contrast:
     """Return the difference of the means of two variants; each bound is wrong at some time with probability alpha.
 
-    With `history` the path has smaller numbers of pairs, which are in the order of arrival. The names of the variants
-    are for what is missing.
+    Open outcomes have the least value in `low`, and the largest one in `high`. With `history` the path has smaller
+    numbers of pairs, which are in the order of arrival. The names of the variants are for what is missing.
     """
-    shown, missing = sides.shown, ""
+    shown, missing, width = _gaps(low[0], low[1]), "", kind.high - kind.low
     n = len(shown)
     if not n:
-        width = kind.high - kind.low
         return Contrast(0, np.nan, -width, width, missing="" if kind.bounded else f"no pair of {' and '.join(names)}")
     sizes = looks.sample_sizes(n) if history else np.array([n])
     if kind.bounded:
-        width = kind.high - kind.low
         value = np.cumsum(shown)[sizes - 1] / sizes
-        high = width * looks.upper_bounds(sides.most / width, math.log(alpha), sizes)
-        low = -width * looks.upper_bounds(-sides.least / width, math.log(alpha), sizes)
+        above = width * looks.upper_bounds(_gaps(high[0], low[1]) / width, math.log(alpha), sizes)
+        below = -width * looks.upper_bounds(-_gaps(low[0], high[1]) / width, math.log(alpha), sizes)
     else:
-        value, half, missing = _asymptotic(sides, sizes, alpha, names)
-        low, high = value - half, value + half
-    bad = contradictory(np.maximum.accumulate(low), np.minimum.accumulate(high))
+        value, half, missing = _asymptotic(shown, low, sizes, alpha, names)
+        below, above = value - half, value + half
+    bad = contradictory(np.maximum.accumulate(below), np.minimum.accumulate(above))
     end = int(np.argmax(bad)) if bad.any() else len(sizes)
-    path = np.stack([sizes, value, low, high], axis=1)[:end] if history else NO_PATH
+    path = np.stack([sizes, value, below, above], axis=1)[:end] if history else NO_PATH
     if bad.any():
         return Contrast(n, float(shown.mean()), -np.inf, np.inf, path, contradicted=int(sizes[end]))
-    return Contrast(n, float(shown.mean()), float(low[-1]), float(high[-1]), path, missing)
+    return Contrast(n, float(shown.mean()), float(below[-1]), float(above[-1]), path, missing)
+
+
+def _gaps(one: np.ndarray, other: np.ndarray) -> np.ndarray:
+    """Return the differences of pairs, in each of which the outcomes of a variant are averaged."""
+    return np.asarray(one.mean(axis=1) - other.mean(axis=1))
 
 
 def _asymptotic(
-    sides: Sides, sizes: np.ndarray, alpha: float, names: tuple[str, str]
+    shown: np.ndarray, sides: Sides, sizes: np.ndarray, alpha: float, names: tuple[str, str]
 ) -> tuple[np.ndarray, np.ndarray, str]:
     """Return means of differences and half the width of their intervals, float64[looks], and what is missing."""
-    value, sd, skew2 = asymptotic.moments(sides.shown, sizes)
-    counts = [asymptotic.uncommon(y.ravel(), sizes * y.shape[1]) for y in sides.low]
-    known = asymptotic.enough(sizes, np.minimum(*counts), skew2)
+    value, sd, skew2 = asymptotic.moments(shown, sizes)
+    counts = [asymptotic.uncommon(y.ravel(), sizes * y.shape[1]) for y in sides]
+    known = asymptotic.suffices(sizes, np.minimum(*counts), skew2)
     half = np.where(known, sd * asymptotic.radius(sizes, math.log(alpha)), np.inf)
-    if known[-1]:
-        return value, half, ""
-    for y, count, name in zip(sides.low, counts, names, strict=True):
-        if count[-1] < asymptotic.FEWEST_UNCOMMON:
+    return value, half, "" if known[-1] else _lack(sides, [int(count[-1]) for count in counts], skew2[-1], names)
+
+
+def _lack(sides: Sides, counts: list[int], skew2: float, names: tuple[str, str]) -> str:
+    """Return what has to come before anything is stated."""
+    for y, count, name in zip(sides, counts, names, strict=True):
+        if count < asymptotic.FEWEST_UNCOMMON:
             found, times = np.unique(y.ravel(), return_counts=True)
             outcome = f"an outcome other than {found[np.argmax(times)]:g}"
-            return value, half, f"{count[-1]} of {asymptotic.FEWEST_UNCOMMON} visitors of {name} with {outcome}"
-    size, skew, what = sizes[-1], skew2[-1], f"pairs of {' and '.join(names)}"
+            return f"{count} of {asymptotic.FEWEST_UNCOMMON} visitors of {name} with {outcome}"
+    size, what = len(sides[0]), f"pairs of {' and '.join(names)}"
     if size < asymptotic.FEWEST:
-        return value, half, f"{size:,} of {asymptotic.FEWEST:,} {what}"
-    if not math.isfinite(skew):
-        return value, half, f"all {size:,} {what} have the same difference"
-    needed = math.ceil(asymptotic.PER_SKEW * skew)
-    return value, half, f"{size:,} of {needed:,} {what} that outcomes as skewed as these need"
+        return f"{size:,} of {asymptotic.FEWEST:,} {what}"
+    if not math.isfinite(skew2):
+        return f"all {size:,} {what} have the same difference"
+    return f"{size:,} of {math.ceil(asymptotic.PER_SKEW * skew2):,} {what} that outcomes as skewed as these need"
 
 
 def mean_interval(low: np.ndarray, high: np.ndarray, kind: Kind, alpha: float) -> tuple[float, float]:
@@ -117,7 +105,7 @@ def mean_interval(low: np.ndarray, high: np.ndarray, kind: Kind, alpha: float) -
     size = np.array([n])
     if not kind.bounded:
         mean, sd, skew2 = asymptotic.moments(low, size)
-        if not asymptotic.enough(size, asymptotic.uncommon(low, size), skew2)[0]:
+        if not asymptotic.suffices(size, asymptotic.uncommon(low, size), skew2)[0]:
             return -np.inf, np.inf
         half = sd[0] * asymptotic.radius(size, math.log(alpha / 2))[0]
         return float(mean[0] - half), float(mean[0] + half)

@@ -7,7 +7,7 @@ from fractions import Fraction
 import numpy as np
 
 from jaxbandit.decide.variants import bounds
-from jaxbandit.decide.variants.bounds import Contrast, Sides
+from jaxbandit.decide.variants.bounds import Contrast
 from jaxbandit.decide.variants.outcomes import Kind
 from jaxbandit.decide.variants.stages import Stages
 from jaxbandit.decide.variants.visitors import Visitors
@@ -55,8 +55,9 @@ class Pairs:
     def contrast(self, one: int, other: int, alpha: float, *, history: bool) -> Contrast:
         """Return the mean outcome of one variant minus that of another, with bounds at level alpha each."""
         i, j = self.rows_of(one, other)
-        sides, names = Sides((self.low[i], self.low[j]), (self.high[i], self.high[j])), self.log.names
-        return bounds.contrast(sides, self.kind, alpha, (names[one], names[other]), history and self.log.ordered)
+        low, high = (self.low[i], self.low[j]), (self.high[i], self.high[j])
+        names = self.log.names[one], self.log.names[other]
+        return bounds.contrast(low, high, self.kind, alpha, names, history and self.log.ordered)
 
 
 def numbers_of(one: float, other: float) -> tuple[int, int]:

@@ -1,10 +1,8 @@
 """Variants that enter while the others are running: stages of entry, and how delta is divided among stages.
 
-Stage 0 has the variants that were there from the start, and each later stage those that entered at about one time, when
-outcomes of the earlier ones could have been looked at. The comparisons of a variant of stage g with earlier ones have a
-share delta_g of the error probability, and use only visitors after its entry: given what was seen before, these are
-fresh, and the best of all variants is fixed. So all statements ever made hold together with probability at least
-1 - sum delta_g.
+Stage 0 has the variants that were there from the start, and each later stage those that entered at about one time. The
+comparisons of a variant of stage g with earlier ones have a share delta_g of the error probability, and use only
+visitors after its entry, so that all statements ever made hold together with probability at least 1 - sum delta_g.
 """
 
 from typing import NamedTuple

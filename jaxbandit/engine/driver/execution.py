@@ -85,11 +85,7 @@ class Execution(NamedTuple):
     same_train: bool = False
 
     def here(self, where: str) -> tuple[list[Device], int]:
-        """Return the devices and the number of workers of this process.
-
-        Raises:
-          ValueError: a number is out of range, or a field is about trainings; the message begins with `where`.
-        """
+        """Return the devices and the number of workers of this process; a wrong field is a ValueError of one line."""
         checks.only(where, self, RUNS, "runs")
         for name in ("workers", "width", "chunk"):
             if (value := getattr(self, name)) is not None:
@@ -104,14 +100,7 @@ RUNS = Execution._fields[: Execution._fields.index("batch")]  # the fields with 
 
 
 def unknown(where: str, name: str, known: Iterable[str], places: Mapping[str, str] = MappingProxyType({})) -> NoReturn:
-    """Raise a TypeError for an argument that a function does not have, which says where it belongs.
-
-    Args:
-      where: the function.
-      name: the argument.
-      known: the arguments that the function has.
-      places: what to write instead of some others.
-    """
+    """Raise a TypeError that says where an argument belongs which a function lacks, as in `places`."""
     if name in Execution._fields and "execution" in known:
         places = {name: f"execution=jb.Execution({name}=...)"}
     if name in places:

@@ -55,25 +55,9 @@ def identify_cell(
 ) -> Identified:
     """Play runs first_run, ..., first_run + num_runs - 1 of make(arguments), each until its stopping rule stops it.
 
-    More about the arguments, and the errors, stands at `simulate_cell`.
-
-    Args:
-      make: returns the algorithm and the environment for traced arguments.
-      arguments: any tree of arrays, traced.
-      num_runs: number of independent runs, >= 1.
-      first_run: index of the first run, >= 0.
-      seed: seed of all random draws, in [0, 2^32).
-      max_rounds: number of pulls after which a run is right-censored, in [1, 2^31 - 129], or in [1, 10^15] if pulls
-        are made in batches; traced.
-      precision: "float64" or "float32", for everything except counts; the process-wide flag is not changed. With
-        "float32", the algorithm's `verify` checks each stopped run in float64, and max_rounds is at most 2^24.
-      any_rewards: whether to allow rewards that the algorithm is not designed for.
-      implementation: "threefry4x32" (default) or "threefry2x32".
-      execution: how the runs are played, without progress bar or executor.
-      finished: runs from first_run on that an earlier call has finished; only the others are played.
-
-    Returns:
-      An Identified.
+    The arguments and errors are those of `simulate_cell`. A run is right-censored after `max_rounds` pulls, in
+    [1, MOST_ROUNDS], or in [1, MOST_PULLS] if pulls are made in batches; traced. In float32, the algorithm's `verify`
+    checks each stopped run in float64, and max_rounds is at most 2^24.
     """
     max_rounds = checks.integer("identify", "max_rounds", max_rounds, 1, MOST_PULLS)
     checks.choice("identify", "precision", precision, ("float32", "float64"))

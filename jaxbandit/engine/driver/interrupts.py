@@ -26,11 +26,7 @@ def asked() -> bool:
 def heard(save: Callable[[], None]) -> Iterator[None]:
     """Register a simulation while it is played, and raise KeyboardInterrupt at its end if it was asked to stop.
 
-    Args:
-      save: saves the current state of the simulation; it may be called at any time and from any thread.
-
-    Raises:
-      KeyboardInterrupt: the process has been asked to stop.
+    `save` saves its current state; it may be called at any time and from any thread.
     """
     me = object()
     with _changed:

@@ -1,9 +1,8 @@
 """The compiled part of runs with a stopping rule: lanes, each of which plays one run and is refilled from a queue.
 
-`advance` is one compiled loop. An iteration writes out the results of the lanes whose runs have ended, refills these
-lanes with the queue's next runs, and plays blocks of steps until enough runs have ended again. The noise of a block is
-drawn for each lane at its own step, so the numbers of a run depend only on (seed, run), and not on lanes, refills,
-chunks or compaction.
+An iteration of the compiled loop `advance` writes out the results of the lanes whose runs have ended, refills them with
+the queue's next runs, and plays blocks of steps until enough runs have ended again. The noise of a block is drawn for
+each lane at its own step, so that the numbers of a run depend only on (seed, run).
 """
 
 from functools import partial
@@ -91,17 +90,9 @@ class LaneLoop:
     def advance(
         self, arguments: PyTree, root: Key, lanes: Lanes, end: Array, limit: Array, budget: Array, floor: Array
     ) -> Report:
-        """Play up to about `budget` blocks of steps.
+        """Play about `budget` blocks of steps of the queue's runs before run `end`, of at most `limit` pulls each.
 
-        Args:
-          arguments: arguments of `make`.
-          root: the key of the experiment.
-          lanes: the lanes after the previous call.
-          end: int32[], index of the last run of the queue, plus one.
-          limit: int32[], largest number of pulls of a run; int64[] for batches in float64.
-          budget: int32[], number of blocks after which the function returns.
-          floor: int32[], number of live lanes at which the function returns if the queue is empty, so that the host
-            can continue with fewer lanes.
+        If the queue is empty, return at `floor` live lanes, so that the host can continue with fewer lanes.
         """
         run, width = self.run, lanes.run.shape[0]
         varies = (run.world_varies, run.state_varies, run.tally_varies)

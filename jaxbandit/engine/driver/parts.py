@@ -1,8 +1,7 @@
 """Parts of a cell (one algorithm on one instance): some of its runs, played anywhere and joined to the exact result.
 
-The sums of a part are exact integers, so joined parts equal a single call to the byte. A part is stored in one file
-that is written atomically: the arrays of each run, and `about`, JSON with the identity of the simulation, the number
-of runs with each outcome, and the sums as decimal strings.
+Their sums are exact integers, so joined parts equal a single call to the byte. A part is one file: the arrays of each
+run, and `about`, JSON with the identity of the simulation, the outcomes, and the sums as decimal strings.
 """
 
 import functools
@@ -130,15 +129,10 @@ def said(first: int, end: int) -> str:
 
 
 def joined(parts: Sequence[Part], mixed: bool = False) -> Record | Identified:
-    """Return the record of the runs of all parts, equal to that of a single call with all runs.
+    """Return the record of the runs of parts in order, equal to that of a single call with all runs.
 
-    Args:
-      parts: the parts in order, at least one, without overlaps or gaps.
-      mixed: whether the parts may come from machines with different platforms, processors and versions of JAX; the
-        identity of the record then lists them.
-
-    Raises:
-      ValueError: the parts do not belong to the same simulation.
+    Parts of different simulations raise a ValueError; with `mixed`, platforms, processors and versions of JAX may
+    differ, and the identity of the record lists them.
     """
     about = _identity(parts, mixed)
     first = parts[0].about

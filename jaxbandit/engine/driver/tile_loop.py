@@ -1,8 +1,7 @@
 """The compiled part of fixed-horizon runs: `start` creates the carry of a tile of runs, and `advance` plays rounds.
 
-`advance` consists of three nested loops: over blocks of rounds whose noise is drawn at once, over the segments of a
-block between two checkpoints, and over rounds. Every round has its own key (`keys.py`), so the length of the blocks
-does not change results.
+Its nested loops are over blocks of rounds whose noise is drawn at once, over the segments of a block between two
+checkpoints, and over rounds. Every round has its own key, so the length of the blocks changes no result.
 """
 
 from collections.abc import Callable, Sequence

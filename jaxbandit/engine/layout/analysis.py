@@ -42,14 +42,9 @@ def unchanged_outputs(program: Program) -> list[bool]:
 
 
 def shown_faults(program: Program, inputs: Sequence[frozenset]) -> list[frozenset]:
-    """Return for each output the names whose faults it shows.
+    """Return for each output the names whose faults it shows, given those of each input.
 
-    A value shows the faults of a name if the value has an entry that is not finite whenever the named quantity has
-    one.
-
-    Args:
-      program: the program.
-      inputs: for each input, the names whose faults it shows.
+    A value shows the faults of a name if it has an entry that is not finite whenever the named quantity has one.
     """
 
     def shown(equation: Equation, operands: list[frozenset]) -> list[frozenset]:

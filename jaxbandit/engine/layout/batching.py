@@ -1,24 +1,17 @@
 """Batching of functions of one run over many runs, with the run axis last and without copies of shared leaves.
 
-A leaf that all runs share (a round counter, the means of a fixed instance) is stored once instead of once per run, so
-that log t is one logarithm per round, and a lookup reads a table of num_arms numbers.
-
-Whatever axis the caller asks for, `jax.vmap` may move the batch axis to the front inside a function; XLA then carries
-mixed layouts through the loop, and a round costs many times more. Here a function of one run is traced once, and its
-operations are replayed on arrays whose last axis is the run, so that a pass over one arm of all runs is contiguous. A
-lookup or update of one entry of a vector becomes a gather, or a select over all entries if there are few.
+A leaf that all runs share (a round counter, the means of a fixed instance) is stored once, so that log t is one
+logarithm per round. A function of one run is traced once, and its operations are replayed on arrays whose last axis is
+the run, because `jax.vmap` may move the batch axis to the front inside a function, where a round costs many times more.
 
 Fast, because they have a rule in `replay.py`: elementwise operations, broadcasts and reductions along the arms; `x[i]`,
-also of a list i, and `x.at[i].set(v)` of a vector (`get_at` and `set_at` omit the wrapping of negative indices), which
-needs no copy of a long one; a row of a matrix by `lax.dynamic_index_in_dim(matrix, arm, 0, keepdims=False)`; `argmax`,
-as two reductions; and whatever all runs share.
-Equal operations in `stop` and `select` are recognized and done once. Slow are chains of selects unrolled over the arms,
-which are computed again for each output, sorting, scatters of several entries, and `cond` and `while_loop`, whose
-branches are all executed and which run until the slowest run ends.
+also of a list i, and `x.at[i].set(v)` of a vector (`get_at` and `set_at` omit the wrapping of negative indices); a row
+of a matrix by `lax.dynamic_index_in_dim(matrix, arm, 0, keepdims=False)`; `argmax`; and whatever all runs share. Equal
+operations in `stop` and `select` are done once. Slow are chains of selects unrolled over the arms, sorting, scatters of
+several entries, and `cond` and `while_loop`, whose branches are all executed and which run until the slowest run ends.
 
-This requires reading the traced function (`jaxprs.py`). If a version of JAX produces an unknown form, plain vmap is
-used instead, and every leaf counts as varying. The results are the same up to rounding, the code is slower, and a
-warning is issued once.
+If a version of JAX produces a form that `jaxprs.py` cannot read, plain vmap is used, and every leaf counts as varying:
+the results are the same up to rounding, the code is slower, and a warning is issued once.
 """
 
 from collections.abc import Callable
@@ -40,13 +33,7 @@ READING = True  # if False, no program is read, as if its form were unknown; use
 def varying_outputs(function: Callable[..., PyTree], arguments: tuple, varying: tuple) -> PyTree:
     """Return a tree of bools shaped like function(*arguments): True where an output may differ between runs.
 
-    An output that depends on a varying input through any operation counts as varying. The answer is therefore
-    conservative: an output that differs between runs is never reported as shared.
-
-    Args:
-      function: any traceable function of one run.
-      arguments: example arguments (arrays or ShapeDtypeStructs).
-      varying: for each argument, a tree of bools with the structure of the argument.
+    An output that depends on an input that is marked in `varying`, through any operation, counts as varying.
     """
     traced, shape = jaxprs.trace(function, *arguments)
     structure, marks = jax.tree.structure(shape), jax.tree.leaves(varying)
@@ -56,23 +43,16 @@ def varying_outputs(function: Callable[..., PyTree], arguments: tuple, varying: 
 
 def changed(function: Callable[..., PyTree], state: PyTree, *arguments: PyTree) -> PyTree:
     """Return a tree of bools like `state`: False where function(state, *arguments) returns a leaf unchanged."""
-    traced, _ = jaxprs.trace(function, state, *arguments)
-    structure = jax.tree.structure(state)
-    number = structure.num_leaves
 
-    def read() -> list[bool]:
-        return [not same for same in analysis.unchanged_outputs(jaxprs.read(traced))[:number]]
+    def read(program: jaxprs.Program) -> list[bool]:
+        return [not same for same in analysis.unchanged_outputs(program)]
 
-    return jax.tree.unflatten(structure, _read(read, lambda: [True] * number))
+    return _like(state, read, True, function, state, *arguments)
 
 
 def needed(function: Callable[..., PyTree], state: PyTree, *arguments: PyTree) -> PyTree:
     """Return a tree of bools like `state`: False where function(state, *arguments) does not depend on a leaf."""
-    traced, _ = jaxprs.trace(function, state, *arguments)
-    structure = jax.tree.structure(state)
-    number = structure.num_leaves
-    flags = _read(lambda: analysis.needed_inputs(jaxprs.read(traced))[:number], lambda: [True] * number)
-    return jax.tree.unflatten(structure, flags)
+    return _like(state, analysis.needed_inputs, True, function, state, *arguments)
 
 
 def keeps_faults(function: Callable[..., PyTree], state: PyTree, feedback: PyTree, *arguments: PyTree) -> PyTree:
@@ -81,19 +61,26 @@ def keeps_faults(function: Callable[..., PyTree], state: PyTree, feedback: PyTre
     Such a leaf of function(state, feedback, *arguments) is not finite if the feedback is not finite, or if the leaf
     was not finite before.
     """
-    traced, _ = jaxprs.trace(function, state, feedback, *arguments)
-    structure = jax.tree.structure(state)
-    number = structure.num_leaves
     rewards = [("feedback", i) for i in range(jax.tree.structure(feedback).num_leaves)]
-    names = [*range(number), *rewards]
+    names = [*range(jax.tree.structure(state).num_leaves), *rewards]
 
-    def read() -> list[bool]:
-        program = jaxprs.read(traced)
+    def read(program: jaxprs.Program) -> list[bool]:
         more = len(program.inputs) - len(names)
         shown = analysis.shown_faults(program, [*(frozenset([x]) for x in names), *[frozenset()] * more])
         return [faults >= {*rewards, i} for i, faults in enumerate(shown)]
 
-    return jax.tree.unflatten(structure, _read(read, lambda: [False] * number))
+    return _like(state, read, False, function, state, feedback, *arguments)
+
+
+def _like(
+    state: PyTree, read: Callable[[jaxprs.Program], list[bool]], unknown: bool, function: Callable, *arguments: PyTree
+) -> PyTree:
+    """A tree like `state` of the first of the bools that are read off the program of function(*arguments)."""
+    traced, _ = jaxprs.trace(function, *arguments)
+    structure = jax.tree.structure(state)
+    number = structure.num_leaves
+    flags = _read(lambda: read(jaxprs.read(traced))[:number], lambda: [unknown] * number)
+    return jax.tree.unflatten(structure, flags)
 
 
 def is_from_boolean(function: Callable[..., Array], *arguments: PyTree) -> bool:
@@ -121,15 +108,11 @@ def either(left: PyTree, right: PyTree) -> PyTree:
 def batch_last(
     function: Callable[..., PyTree], arguments: tuple, varying: tuple, out: PyTree, lanes: int
 ) -> Callable[..., PyTree]:
-    """Return `function` batched over `lanes` runs; varying leaves of inputs and outputs have the run axis last.
+    """Return `function` of one run batched over `lanes` runs; leaves that vary have the run axis last.
 
-    Args:
-      function: a traceable function of one run.
-      arguments: example arguments of one run (arrays or ShapeDtypeStructs), which fix shapes and dtypes.
-      varying: for each argument, a tree of bools with the structure of the argument.
-      out: a tree of bools with the structure of the output, or a single bool; True where the output is to have a run
-        axis. False is allowed where the output does not depend on a varying input.
-      lanes: number of runs; a single one is computed without a run axis, so that branches and loops are its own.
+    The example `arguments` fix shapes and dtypes; `varying` and `out` are trees of bools like the arguments and the
+    output. `out` may be False where the output depends on no varying input. A single lane is computed without a run
+    axis, so that branches and loops are its own.
     """
     traced, shape = jaxprs.trace(function, *arguments)
     structure = jax.tree.structure(shape)

@@ -152,16 +152,9 @@ def evaluate(
     compute: Callable[[Equation, list[T]], Sequence[T]],
     constant: Callable[[ArrayLike], T],
 ) -> list[T]:
-    """Evaluate a program on values of any kind: arrays, or what is known about them.
+    """Return the outputs of a program for values of any kind: arrays, or what is known about them.
 
-    Args:
-      program: the program.
-      inputs: the values of its inputs.
-      compute: returns the values of an operation's results from those of its operands.
-      constant: returns the value of a constant.
-
-    Returns:
-      The values of the outputs.
+    `compute` returns the values of an operation's results from those of its operands, `constant` that of a constant.
     """
     if len(program.variables) != len(program.constants):
         raise UnknownForm("a program without the values of its constants")

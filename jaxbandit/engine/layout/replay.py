@@ -250,12 +250,7 @@ def _only(hit: Array, x: Array) -> Array:
 
 
 def _entry(vector: Array, index: Array, own: bool, varies: bool) -> Array:
-    """vector[index] for each run, clamped as by dynamic_slice.
-
-    Args:
-      vector: [entries], or [entries, lanes] if runs have vectors of their `own`.
-      index: int[lanes], or int[numbers, lanes] for as many entries at once; without lanes if it does not vary.
-    """
+    """vector[index] of each run, clamped: of [entries], or its `own` in [entries, lanes], at int[.., lanes]."""
     vector, index = jnp.asarray(vector), jnp.clip(index, 0, vector.shape[0] - 1)
     if varies and vector.shape[0] <= LOOKUP_LIMIT:
         entries = jnp.arange(vector.shape[0], dtype=index.dtype)

@@ -1,8 +1,7 @@
 """Argmax over the arms: of stored indices by reductions, or arm by arm without storing the indices of all arms.
 
-The second is for a loop that is compiled whole (`whole_loops.py`), and the inner loop over the arms with it: the index
-of an arm is computed for all runs, compared with the largest so far, and discarded. The inputs of the index are found
-by tracing back the elementwise operations of the program that `replay.py` generates.
+The second is for a loop that is compiled whole (`whole_loops.py`): the index of an arm is computed for all runs,
+compared with the largest so far, and discarded. The inputs of the index are found by tracing back the program.
 """
 
 import functools
@@ -36,13 +35,8 @@ class Recipe(NamedTuple):
 def first_largest(vector: Array, recipes: Mapping[int, Recipe], largest: bool, dtype: np.dtype) -> Array | None:
     """Argmax (or argmin) over axis 0 of [entries, lanes], the lowest index among ties; None if the loop does not apply.
 
-    NaN counts as infinity for argmax, and as minus infinity for argmin.
-
-    Args:
-      vector: the vector that is searched, computed elementwise from vectors with as many entries.
-      recipes: how each value was computed, by the id of the value.
-      largest: True for argmax, False for argmin.
-      dtype: dtype of the result.
+    NaN counts as infinity for argmax, and as minus infinity for argmin. `recipes` say how each value was computed, by
+    its id.
     """
     entries, lanes = vector.shape
     if entries < LEAST:

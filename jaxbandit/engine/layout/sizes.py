@@ -1,14 +1,8 @@
 """The number of runs that are played at once, and the number of steps whose noise is drawn at once.
 
-Both depend on the platform, the memory of the device and the bytes of a run. They do not change results, because every
-round has its own key, and runs do not interact in compiled code.
-
-The core of a CPU plays as many runs as fit into its second-level cache, tile after tile, and only one if its rounds
-are long. On a GPU or TPU each kernel has a cost that does not depend on the number of runs, so as many runs are played
-as fill the device.
-
-A TPU has no float64 units, so XLA emulates them: a step of `lucb` then takes twelve times the operations, in three
-times as many kernels.
+They depend on the platform, the memory of the device and the bytes of a run, and change no result. A core of a CPU
+plays as many runs as fit into its second-level cache, tile after tile, and only one if its rounds are long. On a GPU or
+TPU each kernel has a cost of its own, so as many runs are played as fill the device.
 """
 
 import contextlib
@@ -125,14 +119,7 @@ def tile(
 ) -> int:
     """The number of runs of a tile with a fixed horizon: as many as fit, and about the same for every worker.
 
-    Args:
-      platform: name of the platform in JAX.
-      memory: bytes of a device's memory, used if the sizes of the platform do not name a cache.
-      run_bytes: bytes of one run: state and noise of a block, and on an accelerator its whole carry.
-      num_runs: number of runs to be played.
-      workers: number of threads that play tiles.
-      devices: number of devices among which a tile is divided.
-      size: number of runs of a tile that the user asks for, instead of as many as fit.
+    `memory` and `run_bytes` are the bytes of a device's memory and of a run; `size` is what the user asks for instead.
     """
     sizes, unit = of(platform), LANE_MULTIPLE * devices
     if size is None:
@@ -157,14 +144,7 @@ def lanes(platform: str, memory: int, run_bytes: int, num_runs: int, queues: int
 def fitting(compiled: Callable[[int], Callable], runs: int, memory: int, devices: int = 1) -> int:
     """Return `runs`, divided by a power of two if necessary, so that the program fits into an accelerator's memory.
 
-    The bytes of a run do not include temporary buffers, which only the compiler knows. A TPU, for example, pads the
-    rows of small matrices to 128 numbers.
-
-    Args:
-      compiled: returns the compiled program for a number of runs; XLA may refuse to compile one that does not fit.
-      runs: the largest number of runs to consider.
-      memory: bytes of a device's memory.
-      devices: number of devices among which the runs are divided.
+    Only the compiler knows the temporary buffers; a TPU, for example, pads the rows of small matrices to 128 numbers.
     """
     unit, least = LANE_MULTIPLE * devices, LANES_LEAST * devices
     while runs > least:

@@ -1,10 +1,7 @@
-"""Loops that XLA's CPU compiler turns into a single kernel.
+"""Loops that XLA turns into a single kernel on a CPU, where calling the kernels of a body costs as much as a round.
 
-XLA's CPU runtime calls the kernels of a loop body one by one; with few arms, these calls cost as much as the work of a
-round. A compiler pass turns loops into one function instead. From JAX 0.12 on, it does so for all loops, since the
-options of `compiled.py` leave nothing to other threads; before, `whole_loops_option.py` asks for it.
-
-In such a loop, an argmax over many arms is best computed arm by arm (`search.py`).
+From JAX 0.12 on, XLA does so for all loops; before, `whole_loops_option.py` asks for it. In such a loop, an argmax over
+many arms is best computed arm by arm (`search.py`).
 """
 
 import threading

@@ -1,13 +1,9 @@
 """A compiler option by which JAX below 0.12 turns the loops of a CPU program into a single kernel.
 
-From JAX 0.12 on, XLA does that by itself with the options of `compiled.py`, and the package does not import this
-module: delete it when the oldest JAX of pyproject.toml is 0.12. It is the only one that names a private module of
-JAX, which `options_module` also gives to the tests, where nothing public makes all programs compile quickly.
-
-A pass of XLA turns small loops into one function, and OPTION, a number of bytes, defines what is small. JAX can set
-only plain compiler options, while this one is an entry of a map. Therefore `asked` adds it to the options that JAX
-builds in the private function `get_compile_options`. If a version of JAX has no such function, or other options,
-programs are compiled without it: they are slower, with the same results to the byte.
+Delete this module when the oldest JAX of pyproject.toml is 0.12, from which on XLA does that by itself. It is the only
+one that names a private module of JAX, which `options_module` also gives to the tests. The option is an entry of a map,
+which JAX cannot set; `asked` adds it to the options that JAX builds in the private function `get_compile_options`. If
+there is no such function, programs are compiled without it: they are slower, with the same results to the byte.
 """
 
 import functools

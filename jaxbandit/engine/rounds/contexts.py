@@ -1,8 +1,7 @@
 """Checks that an algorithm takes the context that an environment gives, and uses it.
 
-The context of a round is an index into known action sets, an array of floats, or an `Offer` with either; both sides
-declare it in `Arms`. Algorithms of others may declare nothing, so whether a context is used is read off the trace of
-`select`.
+A context is an index into known action sets, an array of floats, or an `Offer` with either, as declared in `Arms`.
+Whether it is used is read off the trace of `select`.
 """
 
 import jax

@@ -154,14 +154,7 @@ def lengths(algorithm: Algorithm, environment: Environment) -> Lengths:
 
 
 def check_length(where: str, name: str, rounds: Scalar, limits: Lengths) -> None:
-    """Raise a one-line error if a run may have more rounds than its algorithm and its environment; not if it is traced.
-
-    Args:
-      where: name of the function that reports the error, or "".
-      name: name of the argument whose value is `rounds`, "horizon" or "max_rounds".
-      rounds: largest number of rounds of a run.
-      limits: of the algorithm and the environment.
-    """
+    """Raise a one-line error if `rounds`, the value of the argument `name`, are more than the limits."""
     if checks.is_traced(rounds):
         return
     who = f"{where}: " if where else ""

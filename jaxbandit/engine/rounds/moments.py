@@ -1,8 +1,7 @@
 """Means and variances over runs from exact sums, independent of the order of the runs and rounded once at the end.
 
-At each point, the values of all runs are written as sums of integers of 18 bits times powers of two that they share.
-Sums of these integers and of their products are exact in float64, and Python's integers combine them. Hence results do
-not depend on tiles, workers or resuming, and doubling all values doubles the mean exactly.
+At each point, the values of all runs are sums of integers of 18 bits times powers of two that they share, whose sums
+and products are exact in float64; Python's integers combine them. Doubling all values doubles the mean exactly.
 """
 
 from collections.abc import Mapping

@@ -151,17 +151,7 @@ def recorder_of(
     hindsight: bool,
     metrics: Metrics,
 ) -> Recorder:
-    """Return the recorder of an algorithm and an environment; raise a one-line error if nothing can be recorded.
-
-    Args:
-      algorithm: the algorithm.
-      environment: the environment.
-      played: shapes of the results of one round.
-      pulls: shape of the algorithm's pulls, or None.
-      measures: whether to record regret (or feedback).
-      hindsight: whether to record also the regret against the best fixed arm in hindsight.
-      metrics: the metrics to record.
-    """
+    """Return the recorder of an algorithm and an environment; raise a one-line error if nothing can be recorded."""
     known, contextual = played.regret is not None, played.context is not None
     arms, action = environment.arms, played.action
     integral = hasattr(action, "dtype") and jnp.issubdtype(action.dtype, jnp.integer)

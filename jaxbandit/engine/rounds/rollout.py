@@ -1,7 +1,6 @@
 """One run as a plain traced function, `rollout` and `run_until_stop`, for use under the caller's jit, vmap and grad.
 
-`step` is one round with feedback of the caller's own. For many runs, `simulate` and `identify` are faster. These
-functions are meant for composition with other code.
+`step` is one round with feedback of the caller's own.
 """
 
 from collections.abc import Callable

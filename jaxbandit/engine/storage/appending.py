@@ -1,8 +1,7 @@
 """A log of ours that grows by whole lines, written by one process at a time, of which no byte of another one is cut.
 
-The file itself is locked while it is open, because a lock file beside it may be removed by others (`git clean`, `rsync
---delete`). Where the file system has no locks, a line is withdrawn, and its writer told so, if another process wrote at
-the same time. Two machines that append to a file of a network file system without locks are beyond that.
+The file itself is locked while it is open, because others may remove a lock file beside it. Where the file system has
+no locks, a line is withdrawn, and its writer told so, if another process wrote at the same time.
 """
 
 import contextlib
@@ -22,15 +21,9 @@ class OpenLog:
     """A log while it is open."""
 
     def __init__(self, path: Path, read: int, end: int):
-        """Open a log, which is created if it is missing, and lock it.
+        """Open a log that had `read` bytes when it was read, or create it, lock it, and cut it off at `end` bytes.
 
-        Args:
-          path: path of the log.
-          read: how many bytes it had when it was read.
-          end: size of its whole lines; a line after them was not finished, and is removed.
-
-        Raises:
-          BadInput: another process has opened it, or has written since it was read.
+        BadInput is raised if another process has opened it, or has written since it was read.
         """
         self.path = path
         self._process = os.getpid()
@@ -56,10 +49,8 @@ class OpenLog:
     def append(self, data: bytes, at: int, sync: bool) -> None:
         """Write a line at the end of a log of `at` bytes; a line after that, which was interrupted, is removed.
 
-        Raises:
-          OSError: the line cannot be written; what was written of it is removed, now or by the next call.
-          ValueError: the directory was closed, or is open in the process from which this one was forked; or another
-            process has cut, replaced or written the log. Nothing of the line is in it then.
+        If it raises an OSError or a ValueError (the log was closed, forked, cut, replaced or written by another
+        process), nothing of the line remains, at the latest after the next call.
         """
         descriptor = self._descriptor
         if descriptor is None or os.getpid() != self._process:

@@ -1,8 +1,7 @@
 """Unfinished simulations on disk, by run: the results of finished runs, and the states of runs in progress.
 
 The directory holds `identity.json`, the files `done-NNNNNN.npz`, which are written once, and one `live.npz`, which is
-replaced at each save. Every process computes the same bytes for a run, so a run may appear in both kinds of files
-without harm: it then counts as finished. A run that appears in none of them is played from its start.
+replaced at each save. A run in both kinds of files counts as finished, and one in none is played from its start.
 """
 
 import contextlib
@@ -40,11 +39,7 @@ class Finished(NamedTuple):
     arrays: Mapping[str, np.ndarray]
 
     def rows(self, here: Identity, names: Iterable[str], first_run: int, num_runs: int) -> Rows:
-        """The arrays of these names as rows.
-
-        Raises:
-          ValueError: they belong to another simulation, an array is missing, or there are more than `num_runs` runs.
-        """
+        """The arrays of these names as rows; a ValueError if one is missing, or they do not belong to this call."""
         require(self.where, self.identity, here)
         if missing := [name for name in names if name not in self.arrays]:
             raise ValueError(f"{self.where}: has no {missing[0]} of each run, so runs cannot be added; delete it")

@@ -49,12 +49,7 @@ def read_bytes(path: Path) -> bytes:
 
 
 def read_text(path: Path, remedy: str) -> str:
-    """Return the content of a regular file that is text in UTF-8; anything else raises a ValueError of one line.
-
-    Args:
-      path: path of the file.
-      remedy: what to do if it is damaged, as for `read_arrays`.
-    """
+    """Return the content of a regular file of text in UTF-8; anything else raises a ValueError of one line."""
     try:
         return read_bytes(path).decode()
     except UnicodeDecodeError:
@@ -62,16 +57,9 @@ def read_text(path: Path, remedy: str) -> str:
 
 
 def read_arrays(path: Path, remedy: str, sha256: str | None = None) -> dict[str, np.ndarray]:
-    """Read a file of `write_arrays`.
+    """Read a file of `write_arrays`, whose SHA-256 digest may be stored elsewhere.
 
-    Args:
-      path: path of the file.
-      remedy: what to do if it is damaged: RECOMPUTE, RESTORE, or a clause that says it more precisely.
-      sha256: its SHA-256 digest in hexadecimal digits, if it is stored elsewhere.
-
-    Raises:
-      FileNotFoundError: there is no such file.
-      ValueError: the file is damaged, is of another kind, or cannot be read. The message has one line.
+    A damaged file raises a ValueError of one line that ends in `remedy`: RECOMPUTE, RESTORE, or a clause of its own.
     """
     try:
         with _opened(path) as file:
@@ -91,12 +79,7 @@ def digest(path: Path) -> str:
 
 
 def require_regular(path: Path, *, alone: bool = False) -> None:
-    """Raise a ValueError of one line if the path exists and is not a regular file.
-
-    Args:
-      path: the path.
-      alone: whether the file may have no other name (hard link), because it will be changed in place.
-    """
+    """Raise a ValueError of one line if the path is no regular file, or, if `alone`, has a second name."""
     try:
         about = path.lstat()
     except (FileNotFoundError, NotADirectoryError):

@@ -21,10 +21,7 @@ def write_json(path: Path, content: dict[str, Any]) -> None:
 def read_json(path: Path, remedy: str, *, early: frozenset[str] = frozenset()) -> dict[str, Any]:
     """Return what `write_json` wrote, without the digest; raise a BadInput that names the file if a byte differs.
 
-    Args:
-      path: path of the file.
-      remedy: what to do if it is damaged, as for `files.read_arrays`.
-      early: the keys of such a file in versions that wrote no digest; a file with just these keys is read without one.
+    A file with just the keys `early`, those of versions that wrote no digest, is read without one.
     """
     try:
         data = storage.read_bytes(path)

@@ -1,8 +1,7 @@
 """Arrays as .npz files, which NumPy alone can read; a digest at the end of the file notices every change of a byte.
 
-The digest is the comment of the ZIP archive. It is checked before anything in the file is interpreted. It detects
-damage, not intent: a file that somebody made on purpose can have a right digest, so sizes are checked before memory
-is allocated, and nothing is unpickled or decompressed.
+The digest, the comment of the ZIP archive, is checked first. It detects damage, not intent, so sizes are checked before
+memory is allocated, and nothing is unpickled or decompressed.
 """
 
 import hashlib
@@ -44,15 +43,10 @@ def encode(arrays: Mapping[str, np.ndarray]) -> bytes:
 
 
 def read(file: BinaryIO, digest: str | None = None) -> dict[str, np.ndarray]:
-    """Return the arrays of a file.
+    """Return the arrays of a file; `digest` is that of the whole file, if it is stored elsewhere.
 
-    Args:
-      file: the file, open for reading.
-      digest: the SHA-256 digest of the whole file in hexadecimal digits, if it is stored elsewhere.
-
-    Raises:
-      ValueError: the digest is missing or differs, or the file holds anything but plain arrays of its own size. The
-        message has one line and does not name the file.
+    A ValueError of one line, which does not name the file, is raised if the digest differs, or the file holds anything
+    but plain arrays of its own size.
     """
     size = file.seek(0, io.SEEK_END)
     if digest is not None:

@@ -173,7 +173,7 @@ class _Batches:
                 batch = (
                     play(part, self.cell, self.truth, first_run=first, execution=execution)
                     if execution.executor is None
-                    else self._divided(part, first, execution)
+                    else self._divide(part, first, execution)
                 )
         assert isinstance(batch, StoppingResult)  # the kind of the experiment is "identify"
         if self.folder is not None and checkpoint is not None:
@@ -181,7 +181,7 @@ class _Batches:
             shutil.rmtree(checkpoint, ignore_errors=True)
         return batch
 
-    def _divided(self, part: Experiment, first: int, execution: Execution) -> Result:
+    def _divide(self, part: Experiment, first: int, execution: Execution) -> Result:
         """Compute a batch on the workers of an executor."""
         folder = None if self.folder is None else self.folder.with_name(division.FOLDER) / f"{self.cell.index:03d}"
         task = {**tasks.of_experiment(self.experiment), "cell": self.cell.index}

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from tyro.conf import Positional, UseAppendAction, arg
 
 from jaxbandit.lab.cli import streams
-from jaxbandit.lab.cli.endings import DONE, bad_input
+from jaxbandit.lab.cli.endings import bad_input
 
 
 @dataclass(frozen=True)
@@ -99,8 +99,7 @@ class AB:
                 removed=self.removed,
                 growth=self.growth,
             )
-            streams.answer(result, self.log.stem, json=self.json, html=self.html)
-        return DONE
+            return streams.answer(result, self.log.stem, as_json=self.json, html=self.html)
 
 
 def _shares(planned: tuple[str, ...]) -> dict[str, float]:

@@ -1,17 +1,14 @@
 """Compiled programs are cached in the user's cache directory, so that repeating a command does not compile again.
 
 This is the persistent compilation cache of JAX, which identifies a program by its code and by the options and version
-of the compiler. This module chooses its location and keeps it safe. Code compiled on one machine may not run on
-another, so there is one directory per kind of processor, for machines that share a home directory. Damaged
+of the compiler. This module chooses its location, one directory per kind of processor, and keeps it safe. Damaged
 entries are deleted and compiled again, and the oldest entries are deleted when the cache exceeds its size limit. If the
 cache cannot be written, it is silently not used. Because its code is executed, it is not used either if another user
 could have written in it (`support/private.py`), and a line on stderr says so.
 
 The limit is not JAX's own, `jax_compilation_cache_max_size`: JAX then reads the whole directory before each entry that
-it writes (measured: 0.1 s a program with 1,000 entries, and a first command writes dozens), whereas here a command
-reads it once. Below JAX 0.12, a process killed between the two files of an entry makes all later writing fail. JAX
-would also apply the limit to the directory of each kind of processor and version of jaxlib separately, and never delete
-the directories of old versions.
+it writes, whereas here a command reads it once, applies the limit to each kind of processor and version separately, and
+never deletes old ones. Below JAX 0.12, a process killed between the two files of an entry makes all later writing fail.
 """
 
 import contextlib

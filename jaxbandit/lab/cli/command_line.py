@@ -24,7 +24,7 @@ UNREADABLE = re.compile(r"Error parsing (\S+): no type matching (?:\{None\}\|)?(
 def process() -> int:
     """Run the command that the process was started with, handle its signals, and return the exit status."""
     streams.prepare()
-    return signals.run(_printed)
+    return signals.run(_run_process)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -35,10 +35,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _say(signals.LINE, INTERRUPTED)
 
 
-def _printed() -> int:
+def _run_process() -> int:
     """Run the command; if all went well but stdout could not be written, say so."""
     status = _run(sys.argv[1:], own_process=True)
-    fault = streams.unwritten()
+    fault = streams.fault()
     if status != DONE or not fault:
         return status
     return _say(f"stdout cannot be written ({fault}); what the command has stored is kept; run it again", INTERRUPTED)

@@ -49,7 +49,7 @@ class Divided:
         """Run one part of an experiment."""
         from jaxbandit.lab.experiments import merging
 
-        part = merging.numbered(text)
+        part = merging.part_of(text)
         if self.executor is not None:
             wrong("--executor", self.executor, "left out, because --part divides the work already")
         for line in merging.run_part(experiment, out, part):

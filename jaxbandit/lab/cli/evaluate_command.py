@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from tyro.conf import Positional, UseAppendAction, arg
 
 from jaxbandit.lab.cli import streams
-from jaxbandit.lab.cli.endings import DONE, bad_input
+from jaxbandit.lab.cli.endings import bad_input
 
 if TYPE_CHECKING:
     from jaxbandit.decide.logs.log import Log
@@ -103,8 +103,7 @@ class Evaluate:
             result = evaluate(
                 log, policies, largest_weight=self.largest_weight, clip=self.clip, confidence=self.confidence
             )
-            streams.answer(result, self.log.stem, json=self.json, html=self.html)
-        return DONE
+            return streams.answer(result, self.log.stem, as_json=self.json, html=self.html)
 
 
 def _named(given: str) -> tuple[str, str]:
@@ -153,7 +152,7 @@ def _function(reference: str) -> Callable[[Any], Any]:
     from jaxbandit.support.refusals import BadInput, refuse
 
     try:
-        found = references.found(reference)[2]
+        found = references.find(reference)[2]
     except BadInput as error:
         refuse(f"{WHERE} {reference}", f": {error}")
     if not callable(found):

@@ -42,7 +42,7 @@ def listing(kind: str | None = None, package: str | None = None) -> dict[str, li
 
 def _groups(kind: str | None, package: str | None) -> dict[str, list[Row]]:
     """Return the rows of each group of HEADINGS, or of one."""
-    from jaxbandit.lab.specs.references import declared
+    from jaxbandit.lab.specs.references import declarations
     from jaxbandit.lab.specs.registry import ALGORITHMS, ENVIRONMENTS, WRAPPERS
 
     if package is None:
@@ -50,7 +50,7 @@ def _groups(kind: str | None, package: str | None) -> dict[str, list[Row]]:
         algorithms = [*ALGORITHMS.values()]
     else:
         try:
-            both = declared(package)
+            both = declarations(package)
         except BadInput as error:
             refuse("list: --from", f" = {package!r}, {error}")
         if not both:
@@ -61,7 +61,7 @@ def _groups(kind: str | None, package: str | None) -> dict[str, list[Row]]:
     groups = {group: [*map(_row, entries[group])] for group in HEADINGS if entries.get(group)}
     if package is None:
         groups["experiment"] = [
-            {"name": name, "summary": source.about(path)} for name, path in source.embedded().items()
+            {"name": name, "summary": source.about(path)} for name, path in source.embedded_files().items()
         ]
     return groups if kind is None else {kind: groups.get(kind, [])}
 

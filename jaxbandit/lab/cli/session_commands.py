@@ -16,7 +16,7 @@ from jaxbandit.support.refusals import BadInput, refuse, show
 
 if TYPE_CHECKING:
     from jaxbandit.decide.core.certificate import Certificate
-    from jaxbandit.decide.sessions.pulls import Pulls
+    from jaxbandit.decide.sessions.ledger import Pulls
     from jaxbandit.decide.sessions.session import Session
     from jaxbandit.lab.specs.session import SessionSpec
     from jaxbandit.support.types import Json
@@ -79,11 +79,11 @@ class Ask:
                 store.certifies |= spec.outside
                 pulls, session = store.ask(self.n, **given), store.session
         note = ""
-        single = session.programs.kind == "single" and not session.stopped and (session.asks is None or bool(given))
+        single = session.programs.kind == "single" and not session.stopped and (not session.contextual or bool(given))
         if self.n is not None and self.n > 1 and single:
             note = f"{spec.algorithm.type} is deterministic and decides on one pull at a time, so this is 1 pull and "
             note += f"not {self.n}"
-            if session.asks is None:
+            if not session.contextual:
                 note += f"; if its reward will never come, let it expire: jaxbandit expire {self.directory} ID"
             print(f"jaxbandit: {note}", file=sys.stderr)
         rows = _rows(session, pulls, spec)

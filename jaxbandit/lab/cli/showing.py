@@ -31,7 +31,7 @@ PLAYED = {  # kind of an algorithm -> how it is played
 def text(name: str) -> str:
     """Return the description of every factory and experiment with this name, as text of at most 80 columns."""
     parts = [_described(name, each) for each in about(name)]
-    if path := source.embedded().get(name):
+    if path := source.embedded_files().get(name):
         parts.append(_experiment(name, path))
     return "\n\n".join(parts)
 
@@ -39,7 +39,7 @@ def text(name: str) -> str:
 def document(name: str) -> str:
     """Return the descriptions of `text` as one JSON document."""
     content: About = {"name": name, "entries": about(name)}
-    if path := source.embedded().get(name):
+    if path := source.embedded_files().get(name):
         content["toml"] = path.read_text(encoding="utf-8")
     return json.dumps(content, indent=1, allow_nan=False)
 
@@ -53,8 +53,8 @@ def about(name: str) -> list[About]:
     if references.is_reference(name):
         return [_outside(name)]
     factories = [_of(group, entries[name]) for group, entries in GROUPS.items() if name in entries]
-    if not factories and name not in source.embedded():
-        names = [*ALGORITHMS, *WRAPPERS, *ENVIRONMENTS, *source.embedded()]
+    if not factories and name not in source.embedded_files():
+        names = [*ALGORITHMS, *WRAPPERS, *ENVIRONMENTS, *source.embedded_files()]
         refuse(f"show: NAME = {name!r}", f", must be a name that `jaxbandit list` prints{nearest(name, names)}")
     return factories
 

@@ -121,6 +121,15 @@ def reply(as_json: bool, content: Callable[[], Any], shown: Callable[[], str]) -
     return DONE
 
 
+def answer(result: "Describable", title: str, *, as_json: bool, html: Path | None) -> int:
+    """Print a result as `reply` does, and write its report if a file is named; return the exit status."""
+    if html is not None:
+        from jaxbandit.lab.report.write import write_page
+
+        write_page(dataclasses.replace(result.describe(detail=True), title=title), html)
+    return reply(as_json, result.to_json, lambda: str(result))
+
+
 def remark(experiment: Any) -> None:
     """Print the warnings and the notes on an experiment on stderr."""
     from jaxbandit.lab.experiments.truth import notes_of, warnings_of
@@ -130,19 +139,7 @@ def remark(experiment: Any) -> None:
             text.say(f"{kind}: {line}")
 
 
-def answer(result: "Describable", title: str, *, json: bool, html: Path | None) -> None:
-    """Print a result as text or as a JSON document, and write its report if a file is named."""
-    if html is not None:
-        from jaxbandit.lab.report.write import write_page
-
-        write_page(dataclasses.replace(result.describe(detail=True), title=title), html)
-    if json:
-        document(result.to_json())
-    else:
-        print(result)
-
-
-def unwritten() -> str:
+def fault() -> str:
     """Return why stdout could not be written, or ''; a reader that has closed its end, such as `head`, is no reason."""
     with contextlib.suppress(ValueError):  # user code has closed it
         sys.stdout.flush()

@@ -47,7 +47,7 @@ class Tune:
                 result = command.search(self.train, spec, out, executor)
         if self.json:
             about = {"schema": 1, "name": spec.name, "seed": spec.seed}
-            streams.document({**about, **result.summary(), "seconds": result.seconds})
+            streams.document({**about, **result.to_json(), "seconds": result.seconds})
         else:
             print(result)
         try:

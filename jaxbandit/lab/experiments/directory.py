@@ -62,14 +62,14 @@ def claim(out: Path, experiment: Experiment, *, grows: bool = True) -> tuple[lis
         if path.exists():
             if found := difference(_spec(path), experiment.to_dict(), grows):
                 refuse(str(path), f": belongs to another experiment: {found}; give another --out or delete {out}")
-            known = _same(about, here)
+            known = _cells_in(about, here)
         elif about.exists():  # a call that was killed between its first two files, unless cells say otherwise
             json_files.read_json(about, storage.RECOMPUTE)
             if any(out.glob("cell-*")):
                 refuse(str(out), ": has no spec.toml, which says whose results these are; give another --out")
         known += [label(cell) for cell in cells if label(cell) not in known]
         numbers = [known.index(label(cell)) for cell in cells]
-        found = _finished(out, cells, numbers, experiment.runs)
+        found = _results_of(out, cells, numbers, experiment.runs)
         # The file that marks the directory as ours is written first.
         json_files.write_json(about, {**here, "cells": known, "order": numbers})
         storage.write_bytes(path, experiment.to_toml().encode())
@@ -131,7 +131,7 @@ def _digest(path: Path) -> str:
     return hashlib.sha256("".join(f"{p.relative_to(path)} {_digest(p)}\n" for p in inner).encode()).hexdigest()
 
 
-def _same(path: Path, here: Mapping[str, Any]) -> list[Any]:
+def _cells_in(path: Path, here: Mapping[str, Any]) -> list[Any]:
     """Return the cells that a provenance file lists; raise BadInput if it was written by other versions or sources."""
     there = json_files.read_json(path, storage.RECOMPUTE)
     parts = {"versions": dict, "sources": dict, "files": dict, "cells": list}
@@ -159,7 +159,7 @@ def difference(there: Mapping[str, Any], here: Mapping[str, Any], grows: bool = 
     free = FREE if grows else ()
     for key in dict.fromkeys((*here, *there)):
         if key in GROWS and grows:
-            if change := _lost(there.get(key, []), here.get(key, []), key):
+            if change := _change_of_tables(there.get(key, []), here.get(key, []), key):
                 return change
         elif key == "budget" and grows and key in there and key in here:
             if gone := [budget for budget in there[key] if budget not in here[key]]:
@@ -169,7 +169,7 @@ def difference(there: Mapping[str, Any], here: Mapping[str, Any], grows: bool = 
     return ""
 
 
-def _lost(there: Any, here: Any, key: str) -> str:
+def _change_of_tables(there: Any, here: Any, key: str) -> str:
     """Return in words which table of an experiment was removed or changed, or ''."""
     now = {item["name"]: item for item in here}
     for item in there:
@@ -195,7 +195,7 @@ def _unequal(there: Any, here: Any, place: str) -> str:
     return f"{texts[0]}, {show(here)} here" if len(texts) == 2 else f"{texts[0]} only"
 
 
-def _finished(out: Path, cells: Sequence[Cell], numbers: Sequence[int], runs: int) -> dict[int, Result]:
+def _results_of(out: Path, cells: Sequence[Cell], numbers: Sequence[int], runs: int) -> dict[int, Result]:
     """Return the results of finished cells by their index; raise if one has more runs or is of another version."""
     import jax
 

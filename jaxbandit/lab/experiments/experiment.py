@@ -114,7 +114,7 @@ class Job:
         for cell in experiment.cells():
             before = done.get(cell.index)
             if before is None or before.runs < experiment.runs:
-                first = before.runs if before is not None and _kept(before) else 0
+                first = before.runs if before is not None and _has_runs(before) else 0
                 what = f"{experiment.name}: {cell.instance.name}/{cell.algorithm.name}"
                 folder = self._place(division.FOLDER, cell)
                 self.shares[cell.index] = Share(what, tasks.play, {"cell": cell.index}, first, experiment.runs, folder)
@@ -131,7 +131,7 @@ class Job:
         share = self.shares[cell.index]
         if not share.have:
             return self._at_once(cell)
-        execution = self._saved(cell)
+        execution = self._with_checkpoints(cell)
         some = share.parts()
         for first, end in share.left():
             runs = {"first_run": first, "num_runs": end - first}
@@ -142,7 +142,7 @@ class Job:
     def compile(self, cell: Cell) -> None:
         """Begin to play a cell, inside `only_compiling`."""
         execution = self.execution._replace(progress=None)
-        playing.record_of(self.experiment, cell, execution=execution, finished=self._finished(cell))
+        playing.record_of(self.experiment, cell, execution=execution, finished=self._earlier_runs(cell))
 
     def join(self, cell: Cell, some: Sequence[parts.Part], mixed: bool = False) -> Result:
         """Store the result of a cell's parts, including its first runs if they were finished before."""
@@ -151,29 +151,29 @@ class Job:
             some = [division.earlier(before), *some]
         some = parts.in_order(some, self.shares[cell.index].what)
         record = division.record_of(some, mixed)
-        return self._stored(cell, playing.result_of(self.experiment, cell, self._truth(cell), record))
+        return self._store(cell, playing.result_of(self.experiment, cell, self._truth(cell), record))
 
     def _at_once(self, cell: Cell) -> Result:
         """Play or resume a cell that is not divided into parts."""
-        options = {"execution": self._saved(cell), "finished": self._finished(cell)}
+        options = {"execution": self._with_checkpoints(cell), "finished": self._earlier_runs(cell)}
         with directory.one_line(self._place("checkpoint", cell), self._file(cell)):
-            return self._stored(cell, playing.play(self.experiment, cell, self._truth(cell), **options))
+            return self._store(cell, playing.play(self.experiment, cell, self._truth(cell), **options))
 
-    def _stored(self, cell: Cell, result: Result) -> Result:
+    def _store(self, cell: Cell, result: Result) -> Result:
         if self.out is not None:
             save_cell(self.out, self.numbers[cell.index], result)
             for name in ("checkpoint", division.FOLDER):
                 shutil.rmtree(self.out / name / f"{self.numbers[cell.index]:03d}", ignore_errors=True)
         return result
 
-    def _saved(self, cell: Cell) -> Execution:
+    def _with_checkpoints(self, cell: Cell) -> Execution:
         """Return the execution that saves the state of a cell in the directory of the results."""
         return self.execution._replace(directory=self._place("checkpoint", cell))
 
-    def _finished(self, cell: Cell) -> Finished | None:
+    def _earlier_runs(self, cell: Cell) -> Finished | None:
         """Return the runs of a cell that an earlier call has finished; None if all are played again."""
         before = self.done.get(cell.index)
-        return Finished(self._file(cell), before.identity, before.arrays) if before and _kept(before) else None
+        return Finished(self._file(cell), before.identity, before.arrays) if before and _has_runs(before) else None
 
     def _file(self, cell: Cell) -> str:
         return "" if self.out is None else str(cell_paths(self.out, self.numbers[cell.index])[0])
@@ -188,7 +188,7 @@ class Job:
         return self._truths[key]
 
 
-def _kept(result: Result) -> bool:
+def _has_runs(result: Result) -> bool:
     """Return whether a result holds per-run data, so that runs can be added to it."""
     return "samples" in result.arrays or "regret" in result.arrays
 

@@ -79,7 +79,7 @@ class Forecast:
         }
 
 
-class _Enough(Exception):
+class _CalibrationEnd(Exception):
     """Ends a calibration from inside the engine's progress report."""
 
 
@@ -102,7 +102,7 @@ class _Watch:
             return
         self.steps += progress.run_steps
         if self.last - self.first >= (SECONDS if self.finished >= self.enough else MOST_SECONDS):
-            raise _Enough
+            raise _CalibrationEnd
 
 
 def forecast(experiment: Experiment, *, workers: int | None = None) -> list[Forecast]:
@@ -132,7 +132,7 @@ def _of_cell(experiment: Experiment, cell: Cell, known: dict[Any, _Watch], worke
     own = cell.index if stops else None
     key = (make, structure, tuple(np.shape(leaf) for leaf in leaves), own)
     shared = key in known
-    watch = known[key] if shared else _calibrated(experiment, cell, stops, workers)
+    watch = known[key] if shared else _calibrate(experiment, cell, stops, workers)
     known[key] = watch
     measured = watch.first is not None and watch.steps > 0
     elapsed = watch.last - (watch.first or watch.last)
@@ -160,9 +160,9 @@ def _of_cell(experiment: Experiment, cell: Cell, known: dict[Any, _Watch], worke
     )
 
 
-def _calibrated(experiment: Experiment, cell: Cell, stops: bool, workers: int | None) -> _Watch:
+def _calibrate(experiment: Experiment, cell: Cell, stops: bool, workers: int | None) -> _Watch:
     watch = _Watch(stops, experiment.runs)
-    with contextlib.suppress(_Enough):
+    with contextlib.suppress(_CalibrationEnd):
         playing.record_of(experiment, cell, execution=Execution(progress=watch, workers=workers))
     return watch
 

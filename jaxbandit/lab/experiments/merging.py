@@ -21,7 +21,7 @@ from jaxbandit.running.results.saving import PROVENANCE
 from jaxbandit.support.refusals import refuse, wrong
 
 
-def numbered(text: str) -> tuple[int, int]:
+def part_of(text: str) -> tuple[int, int]:
     """Return (i, n) for the text "i/n", which is part i of n, counted from 0."""
     first, slash, last = text.partition("/")
     if not (slash and first.isdecimal() and last.isdecimal() and 0 <= int(first) < int(last)):
@@ -32,14 +32,7 @@ def numbered(text: str) -> tuple[int, int]:
 def run_part(experiment: Experiment, out: Path, part: tuple[int, int], *, workers: int | None = None) -> list[str]:
     """Run or resume part i of n of every cell, in a directory to which other processes may write as well.
 
-    Args:
-      experiment: an experiment returned by `spec.load`.
-      out: directory of the parts. Several processes may write different parts into it.
-      part: (i, n), where i counts from 0.
-      workers: number of threads. It does not affect the results.
-
-    Returns:
-      A line that describes what the directory now holds.
+    `part` is (i, n), where i counts from 0. The line that is returned describes what the directory now holds.
 
     Raises:
       BadInput: the directory belongs to another experiment, or a file in it is damaged.

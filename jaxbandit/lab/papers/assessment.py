@@ -18,7 +18,7 @@ ABOUT = ("title", "authors", "year", "url", "confidence", "notes")
 
 def assess(results: ResultSet, paper: Table, shown: Sequence[Figure]) -> Json:
     """Return the summary of `results` with the paper's `published` numbers, `claims`, `untested` and `figures`."""
-    claims = [narrowed(claim, results) for claim in open_readings.each_reading(paper)]
+    claims = [narrow(claim, results) for claim in open_readings.each_reading(paper)]
     confidence = paper["confidence"]
     theirs = published.numbers(paper.get("published", []), results)
     verified = sum(not origins.is_quoted(n) for n in theirs)
@@ -54,7 +54,7 @@ def assess(results: ResultSet, paper: Table, shown: Sequence[Figure]) -> Json:
     return json_files.plain(content)
 
 
-def narrowed(claim: Table, results: ResultSet) -> Json:
+def narrow(claim: Table, results: ResultSet) -> Json:
     """Return a claim restricted to the instances and algorithms that were run, with `in_part` if some are missing."""
     played = {"instance": {r.instance for r in results}, "algorithm": {r.algorithm for r in results}}
     played["against"] = played["algorithm"]

@@ -71,14 +71,8 @@ def experiments(
 ) -> tuple[list[Figure], list[Figure]]:
     """Return the figures to run, with their final numbers of runs, and the figures to show.
 
-    For a figure that is within another one, only the algorithms that the other one lacks are run.
-
-    Args:
-      figures: the figures of the paper.
-      target: name of the only figure to run, all cells of which are then run even if it is within another one. ""
-        runs all figures.
-      quick: whether to use their quick settings.
-      runs: number of runs to use instead of theirs, or None.
+    For a figure that is within another one, only the algorithms that the other one lacks are run; all cells of
+    `target`, the only figure to run unless it is "". `runs` is the number of runs to use instead of theirs, or None.
 
     Raises:
       BadInput: there is no figure `target`.

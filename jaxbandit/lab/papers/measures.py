@@ -132,7 +132,7 @@ def of(
     `round_kind` the kind of rounds whose fraction "kind" is.
     """
     if isinstance(result, StoppingResult):
-        return stopping(what, result, arm)
+        return of_stopping(what, result, arm)
     if what == "pulls":
         values = _pulls(what, result, arm)
     elif what == "kind":
@@ -143,7 +143,7 @@ def of(
     return Sample(np.where(result.counts(), values, np.nan))
 
 
-def stopping(what: str, result: StoppingResult, arm: int | None = None) -> Sample:
+def of_stopping(what: str, result: StoppingResult, arm: int | None = None) -> Sample:
     """Return the value of a quantity in each run of a cell whose runs stop.
 
     If some runs have no stopping time, no values are returned, because a mean over the others would be biased.

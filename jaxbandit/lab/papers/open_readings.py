@@ -24,7 +24,7 @@ def each_reading(paper: Table) -> list[Json]:
     readings = paper.get("readings", {})
     claims = []
     for claim in paper.get("claim", []):
-        names = {name for key in OPEN for name in _braced(claim.get(key))}
+        names = {name for key in OPEN for name in _names_in_braces(claim.get(key))}
         for name in names:
             if name not in readings:
                 known = f"{', '.join(readings) or 'none'}{nearest(name, readings)}"
@@ -36,7 +36,7 @@ def each_reading(paper: Table) -> list[Json]:
             continue
         (name,) = names
         for reading in readings[name]:
-            filled = {key: _filled(claim[key], name, reading) for key in OPEN if key in claim}
+            filled = {key: _fill(claim[key], name, reading) for key in OPEN if key in claim}
             claims.append(dict(claim) | filled | {"reading": reading})
     return claims
 
@@ -61,12 +61,12 @@ def text(readings: Table) -> str:
     return f"readings by claims\n{align(rows)}"
 
 
-def _braced(value: object) -> list[str]:
+def _names_in_braces(value: object) -> list[str]:
     values = value if isinstance(value, list) else [value]
     return [v[1:-1] for v in values if isinstance(v, str) and v.startswith("{") and v.endswith("}")]
 
 
-def _filled(value: Names, name: str, reading: str) -> Names:
+def _fill(value: Names, name: str, reading: str) -> Names:
     if isinstance(value, list):
-        return [_filled(item, name, reading) for item in value]
+        return [_fill(item, name, reading) for item in value]
     return reading if value == f"{{{name}}}" else value

@@ -9,7 +9,7 @@ Every table of ENTRIES has exactly one of three keys, whose value names the plac
 - `ours`: the paper does not say this. It is an expectation of this project, or a number of a program written for it. It
   gets a verdict, which is counted apart.
 
-`settled` replaces the key by `source`, which holds the place, and `origin`, which names the key.
+`settle` replaces the key by `source`, which holds the place, and `origin`, which names the key.
 """
 
 from jaxbandit.support.refusals import BadInput
@@ -20,15 +20,10 @@ ENTRIES = ("claim", "near", "share", "published", "untested")
 QUOTED = "quoted, not verified"
 
 
-def settled(paper: Table, file: str) -> Json:
+def settle(paper: Table, file: str) -> Json:
     """Return the table [paper] of a TOML file, in which every entry has `source` and `origin`.
 
-    A computed table [paper.complexity.NAME] has a `source`, too. It stands beside printed numbers, which have to be
-    read.
-
-    Args:
-      paper: the table [paper].
-      file: name of the TOML file, for messages.
+    A computed table [paper.complexity.NAME] has a `source`, too, which has to be read. `file` is the name in messages.
 
     Raises:
       BadInput: an entry has none of the three keys, or several of them.
@@ -37,16 +32,16 @@ def settled(paper: Table, file: str) -> Json:
     for kind in ENTRIES:
         where = f"{file}: paper.{kind}"
         allowed = (OURS,) if kind == "near" else ORIGINS  # it is we who compare a group of numbers with ours
-        entries = [_settled(entry, f"{where}[{i}]", allowed) for i, entry in enumerate(paper.get(kind, []))]
+        entries = [_settle(entry, f"{where}[{i}]", allowed) for i, entry in enumerate(paper.get(kind, []))]
         content |= {kind: entries} if kind in paper else {}
     tables = {name: dict(table) for name, table in paper.get("complexity", {}).items()}
     for name, table in tables.items():
-        tables[name] = _settled(table, f"{file}: paper.complexity.{name}", (READ,))
+        tables[name] = _settle(table, f"{file}: paper.complexity.{name}", (READ,))
         del tables[name]["origin"]
     return content | ({"complexity": tables} if tables else {})
 
 
-def _settled(entry: Table, where: str, allowed: tuple[str, ...]) -> Json:
+def _settle(entry: Table, where: str, allowed: tuple[str, ...]) -> Json:
     keys = [key for key in ORIGINS if key in entry]
     if len(keys) != 1 or keys[0] not in allowed:
         name = f" ({entry['id']})" if "id" in entry else ""

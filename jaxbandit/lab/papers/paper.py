@@ -48,7 +48,7 @@ def papers() -> dict[str, str]:
     """Return the papers that can be reproduced: name -> title, year, and whether they are only quoted."""
     from jaxbandit.lab.specs import source
 
-    return {name: source.about(path) for name, path in source.embedded().items() if "paper" in source.read(path)}
+    return {name: source.about(path) for name, path in source.embedded_files().items() if "paper" in source.read(path)}
 
 
 @verb
@@ -115,11 +115,11 @@ def reproduce(
     known = figure_experiments.figures_of(about)
     if horizon is not None:
         known = {name: dataclasses.replace(figure, horizon=0) for name, figure in known.items()}
-    sizes, lines = computed.wanted(about, target, quick=quick, runs=runs)
+    sizes, lines = computed.sizes_of(about, target, quick=quick, runs=runs)
     known, skipped = own_instances.split(known, missing, target, quick=quick and runs is None)
     wanted = not target or target not in sizes
     run, shown = figure_experiments.experiments(known, target, quick=quick, runs=runs) if wanted else ([], [])
-    with resumable(directory, "out"), _claimed(directory, paper):
+    with resumable(directory, "out"), _claim(directory, paper):
         tables = computed.evaluate(data, about, directory, sizes)
         options = {"max_failed": max_failed, "execution": execution}
         results = _run(data, run, source, directory, about.get("at_once", 1), options)
@@ -155,7 +155,7 @@ def _run(
 
 
 @contextlib.contextmanager
-def _claimed(directory: Path, paper: str) -> Iterator[None]:
+def _claim(directory: Path, paper: str) -> Iterator[None]:
     """Lock a directory for the reproduction of a paper; raise BadInput if it belongs to anything else."""
     path = directory / MARK
     with directories.locked(directory, MARK):
@@ -172,6 +172,6 @@ def _read(paper: str) -> tuple[Json, Json, str]:
     known = papers()
     if paper not in known:
         raise BadInput(f"reproduce: paper = {paper!r}, must be one of {', '.join(known)}{nearest(paper, list(known))}")
-    path = source.embedded()[paper]
+    path = source.embedded_files()[paper]
     data = source.read(path)
-    return data, origins.settled(data.pop("paper"), path.name), path.name
+    return data, origins.settle(data.pop("paper"), path.name), path.name

@@ -1,23 +1,11 @@
 """Comparison of a published number with ours by a prediction interval: "agrees", "disagrees" or "undecided".
 
 The prediction interval contains the published number, with the stated confidence, if the number comes from runs like
-ours. It accounts for the noise of both. With n runs of ours, of mean x and variance s^2, and m published runs, it is
-
-- x exp((a - b) / 2 +- t sqrt(a + b)) for a mean of positive numbers, which are skewed: samples, pulls, regret. The mean
-  of k runs is taken to be log-normal, with variance log(1 + c^2/k) of its logarithm (Fenton 1960), which is a for our n
-  runs and b for the m published ones; m = 1 is the example of a single run. The coefficient of variation c is s / x or,
-  if larger, that of a log-normal variable whose logarithm varies as ours; for b it is that of the published runs if
-  their standard deviation is printed. t is Student's quantile with n - 1 degrees of freedom, or Welch's with both;
-- x +- t s sqrt(1/n + 1/m) for other means, or x +- t sqrt(s^2/n + v^2/m) if the standard deviation v is printed;
-- if all our runs are equal, their value, where they are so many that, by Fisher's test, no published run may differ;
-- for a rate, x wrong runs of ours and y of theirs, every y that Fisher's exact test does not reject: given x + y, y is
-  hypergeometric, and neither of its tails may be below (1 - confidence) / 2 (Thatcher 1964).
-
-The confidence of each interval is chosen by Bonferroni's inequality, so that the intervals of all published numbers and
-all claims of a paper hold jointly with the confidence of the paper. A number disagrees if it lies outside its interval
-by more than its `margin`. It agrees if it lies inside and the interval is narrow enough to be informative, that is, if
-half its width is at most `wide`. Both are fractions of the number, or of 1 for rates and fractions. An entry with its
-own `margin` or `wide` gives the reason.
+ours; it accounts for the noise of both (docs/mathematics.md). Its confidence is chosen by Bonferroni's inequality, so
+that the intervals of all published numbers and all claims of a paper hold jointly with the confidence of the paper. A
+number disagrees if it lies outside its interval by more than its `margin`. It agrees if it lies inside and half the
+width of the interval is at most `wide`. Both are fractions of the number, or of 1 for rates and fractions. An entry
+with its own `margin` or `wide` gives the reason.
 """
 
 from collections.abc import Iterator, Sequence
@@ -75,10 +63,9 @@ def _one_by_one(entry: Table) -> Iterator[Json]:
 def judge(number: Table, result: RegretResult | StoppingResult, confidence: float) -> Json:
     """Return a published number with its verdict and the interval that decides it.
 
-    If all our runs are equal, and too few to say that no published run differs, `equal` is their value.
-    `low` and `high` are the ends of the prediction interval, and `allowed` is this interval widened by the margin of
-    the number. They are absent if our runs give no interval. A number that was quoted and not verified has neither
-    interval nor verdict.
+    `low` and `high` are the ends of the prediction interval, and `allowed` is this interval widened by the margin. They
+    are absent if our runs give no interval; `equal` is then the value of our runs, if all are equal. A number that was
+    quoted and not verified has neither interval nor verdict.
     """
     table = {"instance": result.instance, "algorithm": result.algorithm}
     table |= {key: number[key] for key in SHOWN if key in number}
@@ -127,13 +114,10 @@ def predicted_rate(hits: int, runs: int, more: int, confidence: float) -> tuple[
 
 
 def predicted_mean(values: np.ndarray, runs: int, confidence: float, cv: float = 0.0) -> tuple[float, float]:
-    """Return the prediction interval for the mean of further runs of a positive and skewed quantity.
+    """Return the prediction interval for the mean of `runs` further runs of a positive and skewed quantity.
 
-    Args:
-      values: that of each of our runs, float64[n], n >= 2, at least 0 and not all equal.
-      runs: number of further runs.
-      confidence: confidence of the interval.
-      cv: their standard deviation divided by their mean; 0 if it is unknown and that of our runs is taken.
+    `values`, float64[n], n >= 2, are those of our runs, at least 0 and not all equal. `cv` is the standard deviation of
+    further runs divided by their mean; 0 if it is unknown and that of our runs is taken.
     """
     count, mean = len(values), float(values.mean())
     square = float(values.var(ddof=1)) / mean**2

@@ -72,11 +72,11 @@ def _samples_table(rows: Sequence[Table], beside: Mapping[Key, Table]) -> str:
                 f"{error['rate']:.4f}" if error else "",
                 f"[{error['low']:.4f}, {error['high']:.4f}]" if error else "",
                 f"{censored:,} censored" if censored else "",
-                *_theirs(beside.get((*key, "samples", None))),
-                *_theirs(beside.get((*key, "error", None))),
+                *_beside(beside.get((*key, "samples", None))),
+                *_beside(beside.get((*key, "error", None))),
             )
         )
-    return _aligned(lines)
+    return _align_columns(lines)
 
 
 def _budget_table(rows: Sequence[Table]) -> str:
@@ -93,7 +93,7 @@ def _budget_table(rows: Sequence[Table]) -> str:
                 f"{row['runs']:,}",
             )
         )
-    return _aligned(lines)
+    return _align_columns(lines)
 
 
 def _pulls_table(rows: Sequence[Table], beside: Mapping[Key, Table]) -> str:
@@ -106,11 +106,11 @@ def _pulls_table(rows: Sequence[Table], beside: Mapping[Key, Table]) -> str:
             interval = interval if pulls.get("se", [1] * len(means))[arm] else "(all runs equal)"
             entry = beside.get((row["instance"], row["algorithm"], "pulls", arm))
             share = f"{100 * mean / sum(means):.2f} %"
-            lines.append((row["instance"], row["algorithm"], str(arm), number(mean), interval, share, *_theirs(entry)))
-    return _aligned(lines)
+            lines.append((row["instance"], row["algorithm"], str(arm), number(mean), interval, share, *_beside(entry)))
+    return _align_columns(lines)
 
 
-def _theirs(entry: Table | None) -> tuple[str, str, str]:
+def _beside(entry: Table | None) -> tuple[str, str, str]:
     if entry is None:
         return "", "", ""
     rate = entry["quantity"] == "error"
@@ -120,7 +120,7 @@ def _theirs(entry: Table | None) -> tuple[str, str, str]:
     return value, f"[{', '.join(allowed)}]" if allowed else equal, origins.verdict_of(entry) + note
 
 
-def _aligned(lines: Sequence[tuple[str, ...]]) -> str:
+def _align_columns(lines: Sequence[tuple[str, ...]]) -> str:
     """Align the columns that are not empty, with numbers to the right."""
     shown = [column for column in zip(*lines, strict=True) if any(column[1:])]
     right = [i for i, column in enumerate(shown) if column[0] not in ("instance", "algorithm", "source", "")]
@@ -140,7 +140,7 @@ def _regret_table(instance: str, cells: Sequence[Table], published: Sequence[Tab
         interval = "(all runs equal)" if regret["at"][-1] in regret.get("equal", []) else interval
         ours = (cell["algorithm"], f"{regret['mean'][-1]:,.2f}", interval)
         for entry in [e for e in entries if e["algorithm"] == cell["algorithm"]] or [None]:
-            rows.append((*ours, *_theirs(entry), entry["source"] if entry and sources else ""))
+            rows.append((*ours, *_beside(entry), entry["source"] if entry and sources else ""))
             ours = "", "", ""
     first = cells[0]
     after = f"after {known[0][what]['at'][-1]:,} rounds" if known else "is not known"
@@ -151,7 +151,7 @@ def _regret_table(instance: str, cells: Sequence[Table], published: Sequence[Tab
         early = [cell for cell in known if cell[what]["mean"][-1] < bound[-1]]
         foot = f"\nlower bound, log(t) times the constant: {bound[-1]:,.2f}"
         foot += "; it is asymptotic, and a regret here is still below it" if early else ""
-    return "\n".join([title, f"{_aligned(rows)}{foot}", *_left_out(cells)])
+    return "\n".join([title, f"{_align_columns(rows)}{foot}", *_left_out(cells)])
 
 
 def _left_out(cells: Sequence[Table]) -> list[str]:
@@ -218,9 +218,9 @@ def _check_text(check: Table) -> str:
         return f"{check['statement']}: ratio {check['ratio']:.3g}"
     if not {"low", "high"} & check.keys():
         return check["statement"]
-    ends = [_signed(check[name]) if name in check else "?" for name in ("low", "high")]
+    ends = [_with_sign(check[name]) if name in check else "?" for name in ("low", "high")]
     return f"{check['statement']}: difference [{', '.join(ends)}]"
 
 
-def _signed(value: float) -> str:
+def _with_sign(value: float) -> str:
     return f"{value:+,.0f}" if abs(value) >= 1000 else f"{value:+.2f}" if abs(value) >= 1 else f"{value:+.3g}"

@@ -1,11 +1,10 @@
 """Verdicts on published claims from our runs, "agrees", "disagrees" or "undecided", based on intervals alone.
 
 A claim is a table of a paper's TOML file. It is translated into checks `left < right` or `left > right` on means over
-runs (regret, samples, pulls). Because each check is linear in the runs, differences run by run give a Student interval
-for it; error rates have Clopper-Pearson intervals. All intervals, and hence all verdicts, hold jointly with the
-confidence of the paper (Bonferroni). A check agrees if its interval lies on the claimed side of 0 and disagrees if it
-lies on the other side. A claim agrees if all its checks agree and disagrees if one of them disagrees. Equality consists
-of two checks, left > (1 - margin) right and left < (1 + margin) right, which is an equivalence test with this margin.
+runs (regret, samples, pulls), each with a Student interval of differences run by run; error rates have Clopper-Pearson
+intervals. All hold jointly with the confidence of the paper (Bonferroni). A check agrees if its interval lies on the
+claimed side of 0 and disagrees if it lies on the other side. A claim agrees if all its checks agree and disagrees if
+one of them disagrees. Equality consists of two checks, left > (1 - margin) right and left < (1 + margin) right.
 """
 
 import itertools
@@ -92,7 +91,7 @@ def checks_of(claim: Table) -> list[Check]:
             rights = [left._replace(at=claim["against_at"])]
         else:
             rights = [left._replace(instance=claim["against_instance"])]
-        checks += _compared(claim, left, rights)
+        checks += _comparisons(claim, left, rights)
     return checks
 
 
@@ -108,7 +107,7 @@ def _lefts(claim: Table, instance: str) -> list[Quantity]:
     return [Quantity(instance, name, arm=arm, at=at) for name in _list(claim["algorithm"]) for arm in arms]
 
 
-def _compared(claim: Table, left: Quantity, rights: Sequence[Quantity | float]) -> list[Check]:
+def _comparisons(claim: Table, left: Quantity, rights: Sequence[Quantity | float]) -> list[Check]:
     relation = claim["relation"]
     if relation == "between":
         low, high = rights
@@ -133,28 +132,26 @@ def judge(
     """Return the claims with their checks and verdicts.
 
     Args:
-      claims: tables as `checks_of` reads them, with `id`, `text`, `source` and `origin` (origins.py). For a fixed
-        horizon, `quantity` is "regret" (default), "hindsight" (regret against the best fixed arm), "pulls" of `arm`, or
-        "guarantee": the constant of log t in the regret bound of the distance that `algorithm` then names, which has no
-        noise and hence no interval. For runs that stop, it is "samples" (default), "pulls" or "share" of one or several
-        arms `arm`, or "error", the error rate, which is compared with a `value` (Clopper-Pearson interval). For a fixed
-        budget, which `at` specifies, it is also "simple_regret"; there the default is "error", which is compared with a
-        value or with another algorithm (Student interval of run-by-run differences). A claim about cells that `results`
-        lacks, or one that compares nothing, is left out.
+      claims: tables as `checks_of` reads them, with `id`, `text`, `source` and `origin` (origins.py), and a `quantity`.
+        For a fixed horizon, that is "regret" (default), "hindsight" (regret against the best fixed arm), "pulls" of
+        `arm`, or "guarantee": the constant of log t in the regret bound of the distance that `algorithm` then names,
+        without noise or interval. For runs that stop, it is "samples" (default), "pulls" or "share" of one or several
+        arms `arm`, or "error", which is compared with a `value`. For a fixed budget, which `at` specifies, it is also
+        "simple_regret", and "error", the default, may be compared with another algorithm. A claim about cells that
+        `results` lacks, or one that compares nothing, is left out.
       results: our results.
       confidence: the joint confidence of all intervals.
       others: number of further intervals that hold jointly with these.
 
     Returns:
-      One table for each claim: the claim itself, its `checks` with difference and interval, and its `verdict`. A claim
-      that was quoted and not verified has no checks and no verdict.
+      One table for each claim: the claim itself, its `checks` with difference and interval, and its `verdict`.
     """
     known = QUANTITIES[results[0].kind]
     claims = [{"quantity": known[0]} | dict(claim) for claim in claims]
     for claim in claims:
         if claim["quantity"] not in known:
             raise BadInput(f"claim {claim['id']}: quantity = {claim['quantity']!r}, must be one of {', '.join(known)}")
-    claims = [claim for claim in claims if _measured(claim, results)]
+    claims = [claim for claim in claims if _has_cells(claim, results)]
     level = intervals.bonferroni(confidence, num_intervals(claims) + others)
     return [conclusion(claim, (_judge(check, claim, results, level) for check in checks_of(claim))) for claim in claims]
 
@@ -164,7 +161,7 @@ def conclusion(claim: Table, checks: Iterable[Table]) -> Json:
     if origins.is_quoted(claim):
         return {**claim, "checks": []}
     checks = list(checks)
-    return {**claim, "checks": checks, "verdict": together([check["verdict"] for check in checks])}
+    return {**claim, "checks": checks, "verdict": joint_verdict([check["verdict"] for check in checks])}
 
 
 def num_intervals(claims: Sequence[Table]) -> int:
@@ -173,7 +170,7 @@ def num_intervals(claims: Sequence[Table]) -> int:
     return sum(len(checks_of(claim)) for claim in needed)
 
 
-def _measured(claim: Table, results: ResultSet) -> bool:
+def _has_cells(claim: Table, results: ResultSet) -> bool:
     sides = [q for check in checks_of(claim) for q in (check.left, check.right) if isinstance(q, Quantity)]
     if claim["quantity"] == "guarantee":  # a guarantee refers to distances, which are not cells
         return {q.instance for q in sides} <= {r.instance for r in results}
@@ -181,7 +178,7 @@ def _measured(claim: Table, results: ResultSet) -> bool:
     return bool(cells) and cells <= {(r.instance, r.algorithm) for r in results}
 
 
-def together(verdicts: Sequence[str]) -> str:
+def joint_verdict(verdicts: Sequence[str]) -> str:
     """Return the verdict on a claim from those on its checks."""
     if "disagrees" in verdicts:
         return "disagrees"
@@ -202,7 +199,7 @@ def _judge(check: Check, claim: Table, results: ResultSet, level: float) -> Json
     if quantity in measures.MEANS or (quantity == "error" and paired):
         ours = measures.sample(quantity, left, results)
         other = measures.sample(quantity, right, results) if isinstance(right, Quantity) else right
-        return _decided(check, measures.difference(ours, check.factor, other, level), level)
+        return _decide(check, measures.difference(ours, check.factor, other, level), level)
     if isinstance(right, Quantity) == (quantity == "error") or left.minus or left.over:
         raise BadInput(
             f"claim {claim['id']}: {check}: must compare an error rate with `value`, and a guarantee with another one"
@@ -212,13 +209,13 @@ def _judge(check: Check, claim: Table, results: ResultSet, level: float) -> Json
         rate = result.error(level) if isinstance(result, StoppingResult) else None
         bound = check.factor * float(right)  # pyright: ignore[reportArgumentType]
         shifted = rate and intervals.Interval(rate.value - bound, rate.se, rate.low - bound, rate.high - bound)
-        return _decided(check, shifted, level)
+        return _decide(check, shifted, level)
     ratio = _guarantee(left, results) / _guarantee(right, results)  # pyright: ignore[reportArgumentType]
     excess = np.log(ratio / check.factor)
     return {"statement": str(check), "ratio": ratio, "verdict": side(excess, excess, check.sign)}
 
 
-def _decided(check: Check, interval: intervals.Interval | None, level: float) -> Json:
+def _decide(check: Check, interval: intervals.Interval | None, level: float) -> Json:
     table: Json = {"statement": str(check)}
     if interval is None:
         return table | {"verdict": "undecided"}

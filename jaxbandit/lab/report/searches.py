@@ -25,7 +25,7 @@ def page_of(directory: Path) -> Document:
       BadInput: a file of its result is missing or damaged.
     """
     result = loading.load(directory)
-    summary, history, count = result.summary(), result.history, result.configs.count
+    summary, history, count = result.to_json(), result.history, result.configs.count
     rows: list[Json] = summary["configurations"]
     chosen, texts = result.index, {i: result.configs.text(i) for i in range(count)}
     best = f"Chosen: configuration {chosen}, {texts[chosen]}; {_score(summary['chosen'], _statistic(summary))}."

@@ -2,7 +2,7 @@
 
 import json
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
@@ -11,11 +11,10 @@ import numpy as np
 from jaxbandit.decide.core.certificate import Certificate
 from jaxbandit.decide.sessions.certifying import certificate as certificate_of
 from jaxbandit.decide.sessions.directory import read_session
-from jaxbandit.decide.sessions.saving import read_saved
-from jaxbandit.decide.sessions.stored import Arm, book_of, read
+from jaxbandit.decide.sessions.stored import Arm, Book, Stored, book_of, read, read_file
 from jaxbandit.decide.sessions.summary import summary
 from jaxbandit.lab.report import searches
-from jaxbandit.lab.specs.session import load_stored
+from jaxbandit.lab.specs.session import SessionSpec, load_stored
 from jaxbandit.support.document import (
     Block,
     Chart,
@@ -29,7 +28,6 @@ from jaxbandit.support.document import (
     fold,
 )
 from jaxbandit.support.document import Table as Cells
-from jaxbandit.support.refusals import BadInput
 from jaxbandit.support.types import Json, Table
 
 NOT_CURRENT = (
@@ -67,45 +65,44 @@ def page_of(directory: Path) -> Document:
       ValueError: the directory or its log cannot be read.
     """
     stored = read(directory)
-    entries, about = stored.entries(), stored.about
-    book = book_of(stored, entries)
+    book, about = book_of(stored), stored.about
     spec = load_stored(directory, imports=None) if isinstance(about["meta"].get("spec"), dict) else None
     if spec is None or spec.outside:
-        certificate, told, pending, current = summary(stored, entries, book)
-        count, names = len(certificate.pulls), [about["meta"].get(key) for key in ("names", "arms")]
-        if spec is not None:
-            names.insert(0, spec.labels)
-        named = next((x for x in names if isinstance(x, list) and len(x) == count), range(count))
-        name = directory.resolve().name if spec is None else spec.name
-        found = _Summary(name, list(map(str, named)), certificate, told, len(pending) if current else None)
-    else:
-        session = read_session(directory, spec.build())
-        found = _Summary(spec.name, spec.labels, certificate_of(session), session.num_told, len(session.pending))
-    rule = found.certificate.rule if spec is None else spec.algorithm.type
-    begun = about["meta"] if spec is None else spec.to_dict()
-    return _page(found, rule, entries, about["identity"], begun, IN_PYTHON if spec is None else IN_SHELL)
+        return _page_of_stored(stored, book, spec)
+    session = read_session(directory, spec.build())
+    found = _Summary(spec.name, spec.labels, certificate_of(session), session.num_told, len(session.pending))
+    return _page(found, spec.algorithm.type, book, about["identity"], spec.to_dict())
 
 
 def page_of_file(path: Path) -> Document:
-    """Return the page of a session that `save_session` wrote, whose file holds no log.
+    """Return the report of a session that `save_session` wrote.
 
     Raises:
-      ValueError: the file holds something else, or was written by a version that did not store the certificate.
+      ValueError: the file holds something else, or is damaged.
     """
-    try:
-        about, _ = read_saved(path)
-        labels = [str(arm) for arm in range(int(about["identity"]["num_arms"]))]
-        certificate = Certificate.from_json(about["certificate"])
-        summary = _Summary(path.stem, labels, certificate, int(about["told"]), int(about["pending"]))
-        return _page(summary, certificate.rule, [], about["identity"], {})
-    except (KeyError, IndexError, TypeError, AttributeError, ValueError, OverflowError) as error:
-        raise BadInput(f"{path}: not a session with its certificate ({type(error).__name__}: {error})") from None
+    stored = read_file(path)
+    return _page_of_stored(stored, book_of(stored), None)
+
+
+def _page_of_stored(stored: Stored, book: Book, spec: SessionSpec | None) -> Document:
+    """Return the report of a session whose rule is not run."""
+    about = stored.about
+    certificate, told, pending, current = summary(stored, book)
+    count, names = len(certificate.pulls), [about["meta"].get(key) for key in ("names", "arms")]
+    if spec is not None:
+        names.insert(0, spec.labels)
+    named = next((x for x in names if isinstance(x, list) and len(x) == count), range(count))
+    name = stored.path.resolve().stem if spec is None else spec.name
+    found = _Summary(name, list(map(str, named)), certificate, told, len(pending) if current else None)
+    rule = certificate.rule if spec is None else spec.algorithm.type
+    begun = about["meta"] if spec is None else spec.to_dict()
+    return _page(found, rule, book, about["identity"], begun, IN_PYTHON if spec is None else IN_SHELL)
 
 
 def _page(
     summary: _Summary,
     rule: str,
-    entries: Sequence[Table],
+    book: Book,
     identity: Table,
     begun: Table,
     remedy: str = "",
@@ -127,8 +124,8 @@ def _page(
     sections = [
         first,
         Section("Arms", _arms(certificate, labels)),
-        Section("Running means", _running(entries, labels)),
-        Section("Log", _log(entries, labels)),
+        Section("Running means", _running(book, labels)),
+        Section("Log", _log(book, labels)),
         Section("Provenance", [Facts(shown), fold("Description with which the session was begun", description)]),
     ]
     return Document(summary.name, [Notes([f"Session of {rule} over {len(labels):,} arms.{state}", counts]), *sections])
@@ -179,28 +176,18 @@ def _number(value: float) -> str:
     return f"{value:.6g}" if math.isfinite(value) else "unknown"
 
 
-def _arms_by_id(entries: Sequence[Table]) -> list[Arm]:
-    """Return the arm, or the set of arms, of each pull in the order of ids."""
-    return [arm for entry in entries for arm in entry.get("ask", entry.get("outside", []))]
-
-
-def _rewards(entries: Sequence[Table]) -> dict[int, list[tuple[int, float]]]:
+def _rewards(book: Book) -> dict[int, list[tuple[int, float]]]:
     """Return the rewards of each arm, each with the number of rewards told so far; without those of sets of arms."""
-    arms, values, rewards, issued = _arms_by_id(entries), {}, {}, 0
-    for entry in entries:
-        new = entry.get("ask", entry.get("outside", []))
-        ids = entry.get("tell", entry.get("amend", range(issued, issued + len(new))))
-        issued += len(new)
-        values |= dict(zip(ids, entry.get("rewards", []), strict=False))  # a correction keeps its place
-    for number, (id_, reward) in enumerate(values.items(), 1):
-        if not isinstance(arms[id_], list):
-            rewards.setdefault(arms[id_], []).append((number, reward))
+    rewards = {}
+    for number, (id_, reward) in enumerate(book.rewards.items(), 1):  # a correction keeps its place
+        if not isinstance(arm := book.arms[id_], list):
+            rewards.setdefault(arm, []).append((number, reward))
     return rewards
 
 
-def _running(entries: Sequence[Table], labels: list[str]) -> list[Block]:
+def _running(book: Book, labels: list[str]) -> list[Block]:
     """Return a chart of the mean of each arm's rewards after each of them; of many arms, those with most rewards."""
-    rewards = _rewards(entries)
+    rewards = _rewards(book)
     most = sorted(sorted(rewards, key=lambda arm: -len(rewards[arm]))[:DRAWN_ARMS])
     notes = []
     if len(rewards) > DRAWN_ARMS:
@@ -217,20 +204,14 @@ def _running(entries: Sequence[Table], labels: list[str]) -> list[Block]:
     return [Chart(title, "rewards told", "mean reward", curves, shape="step", log_y=None), Notes(notes)]
 
 
-def _log(entries: Sequence[Table], labels: list[str]) -> list[Block]:
-    arms = _arms_by_id(entries)
-    rows, issued = [], 0
-    for number, entry in enumerate(entries, 1):
-        call, given = next(iter(entry.items()))
-        ids = []
-        if call in ("ask", "outside"):
-            ids, issued = range(issued, issued + len(given)), issued + len(given)
-        elif call in ("tell", "withdraw", "expire", "amend"):
-            ids = given
-        named = [_arm_text(arm, labels) for arm in ([arms[id_] for id_ in ids] if ids else given)]
+def _log(book: Book, labels: list[str]) -> list[Block]:
+    rows = []
+    for number, event in enumerate(book.events, 1):
+        ids = event.ids
+        arms = [_arm_text(arm, labels) for arm in ([book.arms[id_] for id_ in ids] if ids else event.arms or ())]
         shown = f"{ids[0]} to {ids[-1]}" if isinstance(ids, range) and len(ids) > 1 else _few(map(str, ids))
-        rewards = _few(f"{x:.6g}" for x in entry.get("rewards", []))
-        rows.append((f"{number:,}", call, shown, _few(named), rewards))
+        rewards = _few(f"{x:.6g}" for x in event.rewards or ())
+        rows.append((f"{number:,}", event.kind, shown, _few(arms), rewards))
     notes = []
     if len(rows) > SHOWN_ENTRIES:
         notes.append(f"Out of {len(rows):,} lines of the log, the last {SHOWN_ENTRIES} are shown.")

@@ -13,12 +13,9 @@ from jaxbandit.support.refusals import BadInput, nearest, refuse, show
 
 
 def check(where: str, texts: Sequence[str], imports: bool) -> None:
-    """Raise BadInput unless every text names a metric, and no two of them have the same name.
+    """Raise BadInput unless every text of the list `where` names a metric, and no two of them have the same name.
 
-    Args:
-      where: location of the list, for error messages.
-      texts: the list.
-      imports: whether a text may name a metric outside the package; importing its module runs its code.
+    `imports` says whether a text may name a metric outside the package; importing its module runs its code.
     """
     from jaxbandit.engine.rounds.metrics import checked
 
@@ -49,7 +46,7 @@ def sources(text: str) -> dict[str, str]:
     """Return the digest of the source of each module that a metric outside the package comes from, by module name."""
     if not references.is_reference(text):
         return {}
-    module, _, thing = references.found(text.partition("(")[0])
+    module, _, thing = references.find(text.partition("(")[0])
     return references.digests(module.__name__, getattr(getattr(thing, "step", thing), "__module__", None))
 
 
@@ -60,7 +57,7 @@ def _metric(text: str) -> Any:
 
     name, opened, rest = text.partition("(")
     if references.is_reference(text):
-        _, _, thing = references.found(name)
+        _, _, thing = references.find(name)
     elif name in BUILT_IN:
         thing = BUILT_IN[name]
         if (name in FACTORIES) != bool(opened):

@@ -43,19 +43,14 @@ def resolve(where: str, reference: str) -> Entry:
 
 @functools.cache
 def entry(reference: str) -> Entry:
-    """Import the factory that `reference` names and return its entry.
-
-    Raises:
-      BadInput: it is not of the form "package.module:factory", cannot be imported, or is not a function with a
-        signature.
-    """
-    module, attribute, factory = found(reference)
+    """Import the factory that `reference` names, "package.module:factory", and return its entry, or raise BadInput."""
+    module, attribute, factory = find(reference)
     if not callable(factory):
         raise BadInput(f"is a {type(factory).__name__}, must be a function that returns an algorithm or an environment")
     return _entry(reference, module, attribute, factory)
 
 
-def found(reference: str) -> tuple[ModuleType, str, Any]:
+def find(reference: str) -> tuple[ModuleType, str, Any]:
     """Import the module of "package.module:name"; return it, the name, and what has this name there.
 
     Raises:
@@ -85,7 +80,7 @@ def _entry(reference: str, module: ModuleType, attribute: str, factory: Callable
     return factory_entry
 
 
-def declared(package: str) -> list[Entry]:
+def declarations(package: str) -> list[Entry]:
     """Import a module outside the package, with all that it contains, and return what its functions declare.
 
     Raises:
@@ -124,9 +119,9 @@ def _import(name: str) -> ModuleType:
     except ModuleNotFoundError as error:
         if error.name and f"{name}.".startswith(f"{error.name}."):
             raise BadInput(f"has no module {error.name} in {here} or the environment") from None
-        raise BadInput(f"cannot be imported: {said(error)}") from None
+        raise BadInput(f"cannot be imported: {in_one_line(error)}") from None
     except (Exception, SystemExit) as error:
-        raise BadInput(f"cannot be imported: {said(error)}") from None
+        raise BadInput(f"cannot be imported: {in_one_line(error)}") from None
 
 
 def build(where: str, factory_entry: Entry, given: Mapping[str, Any]) -> Any:
@@ -160,10 +155,10 @@ def call(where: str, name: str, function: Callable[[], Any], when: str = "") -> 
         remedy = "write it with jax.numpy, or annotate arguments that must be concrete as int, bool or Literal"
         refuse(where, f": {name} raises {type(error).__name__}{when}; {remedy}")
     except Exception as error:
-        refuse(where, f": {name} raises {said(error)}{when}")
+        refuse(where, f": {name} raises {in_one_line(error)}{when}")
 
 
-def said(error: BaseException) -> str:
+def in_one_line(error: BaseException) -> str:
     """Return an exception in one line, as its type and the first line of its message."""
     first = next(iter(str(error).strip().splitlines()), "")
     return f"{type(error).__name__}{': ' if first else ''}{first}"

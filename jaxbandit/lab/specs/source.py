@@ -10,7 +10,7 @@ from jaxbandit.support import decimals, reading
 from jaxbandit.support.refusals import SHOWN, nearest, refuse
 
 
-def embedded() -> dict[str, Path]:
+def embedded_files() -> dict[str, Path]:
     """Return the TOML files that come with the package, by name."""
     folder = Path(str(resources.files("jaxbandit.lab.papers") / "experiments"))
     return {path.stem: path for path in sorted(folder.glob("*.toml"))}
@@ -36,7 +36,7 @@ def locate(spec: str | Path) -> Path:
     path = Path(spec)
     if path.suffix == ".toml" or os.path.exists(path) or len(path.parts) != 1:
         return path
-    names = embedded()
+    names = embedded_files()
     if str(spec) not in names:
         remedy = "give a TOML file, or an experiment that jaxbandit list --kind experiment names"
         refuse(str(spec), f": no such file; {remedy}{nearest(spec, names)}")

@@ -11,12 +11,12 @@ from jaxbandit.lab.specs import keys, metrics, source, tables
 from jaxbandit.lab.specs.experiment import KEYS, AlgorithmSpec, Cell, Experiment, InstanceSpec
 from jaxbandit.support.refusals import refuse, show
 
-__all__ = ["KEYS", "AlgorithmSpec", "Cell", "Experiment", "InstanceSpec", "embedded", "load", "parse", "read"]
+__all__ = ["KEYS", "AlgorithmSpec", "Cell", "Experiment", "InstanceSpec", "load", "parse", "read"]
 
 PUBLISHED = "paper"  # a table with the published numbers of a paper, which is not part of the experiment
 QUICK_RUNS = 20
 
-embedded, read = source.embedded, source.read
+read = source.read
 
 
 def load(

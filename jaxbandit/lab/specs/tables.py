@@ -39,8 +39,8 @@ def instance(where: str, table: Mapping[str, Any], base: Path, imports: bool) ->
     if environment.schedule is not None:
         hidden["starts"] = environment.schedule.starts
     with jax.enable_x64(True):
-        known |= _declared(where, entry, "known", environment.known)
-        hidden |= _declared(where, entry, "truth.parameters", environment.truth.parameters)
+        known |= _facts_of(where, entry, "known", environment.known)
+        hidden |= _facts_of(where, entry, "truth.parameters", environment.truth.parameters)
     return InstanceSpec(_name(where, table), entry, given, known, hidden), environment
 
 
@@ -158,7 +158,7 @@ def build(where: str, entry: Entry, given: Mapping[str, Any], wanted: type) -> A
     return built
 
 
-def _declared(where: str, entry: Entry, name: str, declared: Any) -> dict[str, Any]:
+def _facts_of(where: str, entry: Entry, name: str, declared: Any) -> dict[str, Any]:
     """Return what the function `name` of an instance's Environment declares, as constants."""
     facts = references.call(where, name, declared) if references.is_reference(entry.name) else declared()
     if not isinstance(facts, dict):

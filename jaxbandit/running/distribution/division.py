@@ -130,11 +130,8 @@ def decoded(data: bytes, where: str, first: int, end: int) -> Part:
 def divide(shares: Sequence[Share], execution: Execution, crew: Crew) -> None:
     """Play the remaining runs of all shares on the executor of `execution`.
 
-    Raises:
-      BadInput: a task cannot be played. The results of other tasks are kept.
-      Unfinished: a task was given up because its workers died repeatedly, and all other tasks are finished; or the
-        executor has failed.
-      KeyboardInterrupt: the process has been asked to end. Finished tasks are kept.
+    Whatever is raised, finished tasks are kept: BadInput if a task cannot be played; Unfinished if one was given up
+    because its workers died repeatedly, or the executor has failed; KeyboardInterrupt.
     """
     for share in shares:
         share.task["folder"] = None if share.folder is None or execution.send_back else str(share.folder.absolute())

@@ -39,11 +39,6 @@ def completed(
 
     At most `most` calls are submitted and not done at a time. When the generator is closed, or `deadline` is reached by
     the clock time.monotonic, calls that have not started are cancelled, and nobody waits for the others.
-
-    Raises:
-      BadInput: the executor accepts no call, or returns something other than a future.
-      BrokenExecutor: the executor has lost its workers.
-      KeyboardInterrupt: the process has been asked to stop.
     """
     waiting: dict[Future, tuple] = {}
     ended: queue.SimpleQueue[Future] = queue.SimpleQueue()

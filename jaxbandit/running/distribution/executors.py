@@ -61,14 +61,8 @@ def crew_of(executor: Executor, threads: int | None = None) -> Crew:
 def open_executor(name: str | None, folder: Path | None = None) -> Iterator[Executor | None]:
     """Yield the executor that `--executor` names, and shut it down afterwards; yield None if the name is None.
 
-    Args:
-      name: "processes:N", "dask" (a local cluster), "dask:ADDRESS" (the address of a running scheduler), or "slurm",
-        optionally followed by a colon and parameters of submitit.
-      folder: directory in which submitit keeps the logs of jobs. Default: `slurm` in the working directory.
-
-    Raises:
-      BadInput: the name is unknown, or the scheduler does not answer.
-      MissingExtra: a required package is not installed.
+    It is "processes:N", "dask" (a local cluster), "dask:ADDRESS" (of a running scheduler), or "slurm", optionally with
+    a colon and parameters of submitit, whose logs are in `folder`, by default `slurm` in the working directory.
     """
     if name is None:
         yield None

@@ -1,13 +1,10 @@
 """Processes under `jax.distributed`: each plays its share of the runs on its own devices and receives all results.
 
-Runs do not communicate with each other, so the mesh over all devices is divided by host: each process plays the runs
-of its addressable devices independently, and the results are exchanged once, at the end of a cell (one algorithm on
-one instance).
+Runs do not communicate, so that the results are exchanged once, at the end of a cell (one algorithm on one instance).
 """
 
 import json
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
@@ -55,8 +52,3 @@ def exchange(mine: Sequence[bytes]) -> list[bytes]:
             parts.append(whole[at : at + length])
             at += length
     return parts
-
-
-def agreed(mine: Any) -> Any:
-    """Return the value that process 0 passes to this function, which must be plain data."""
-    return json.loads(exchange([json.dumps(mine).encode()])[0])

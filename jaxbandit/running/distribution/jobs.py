@@ -18,11 +18,7 @@ LOOK = 0.5  # seconds between two checks of the jobs; submitit itself queries Sl
 
 
 class Jobs(Service):
-    """Run calls as jobs of a submitit executor; a job that ends without a result is submitted again.
-
-    Args:
-      submitit: a `submitit.AutoExecutor(...)` whose parameters are set.
-    """
+    """Run calls as jobs of a `submitit.AutoExecutor`; a job that ends without a result is submitted again."""
 
     def __init__(self, submitit: "AutoExecutor"):
         super().__init__(1)

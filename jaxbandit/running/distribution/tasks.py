@@ -25,18 +25,12 @@ def file_name(first: int, end: int) -> str:
 
 
 def play(task: Task, player: Callable[[Task], Callable[..., Any]]) -> dict[str, Any]:
-    """Play a task, on any machine.
+    """Play a task, on any machine: `player` returns a function that plays runs of its cell.
 
-    Args:
-      task: plain data with entries that `player` understands; `number`, which identifies the task; `first_run` and
-        `num_runs`; `execution`, fields of Execution; `folder`, the directory to which parts are written, or None if
-        they are sent back; and `until`, a number of seconds or None. A task with `until` measures how long runs take:
-        it plays pieces of increasing length until one of them takes about that long.
-      player: returns a function that plays runs of the task's cell, given first_run, num_runs and execution.
-
-    Returns:
-      A dictionary with the task's `number` and `parts`, a list with first_run, num_runs, steps, seconds and, if parts
-      are sent back, the bytes of each part; or a dictionary with `refused`, an error message of one line.
+    The entries of a task are what `player` understands; `number`, which identifies it; `first_run` and `num_runs`;
+    `execution`, fields of Execution; `folder`, to which parts are written, or None if they are sent back; and `until`:
+    a task that measures how long runs take plays pieces of increasing length until one takes about so many seconds. The
+    answer has `number` and `parts`, or `refused`, an error message of one line.
     """
     try:
         return {"parts": _pieces(task, player(task)), "number": task["number"]}

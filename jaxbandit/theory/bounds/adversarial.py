@@ -18,11 +18,8 @@ def exp3_regret_bound(num_arms: int, rounds: ArrayLike, *, rate: Literal["anytim
 
     Args:
       num_arms: number of arms K, an integer >= 1.
-      rounds: float[n], horizons T >= 1.
+      rounds: float[n], horizons T >= 1; the bound is float64[n].
       rate: "anytime" or "fixed", as for `exp3`.
-
-    Returns:
-      float64[n], the bound for each T.
 
     Source:
       Bubeck and Cesa-Bianchi (2012), Regret analysis of stochastic and nonstochastic multi-armed bandit problems,
@@ -42,11 +39,8 @@ def exp3_s_regret_bound(num_arms: int, rounds: ArrayLike, *, num_changes: int = 
 
     Args:
       num_arms: number of arms K, an integer >= 1.
-      rounds: float[n], horizons T >= 1.
+      rounds: float[n], horizons T >= 1; the bound is float64[n].
       num_changes: number of changes Y, an integer >= 0.
-
-    Returns:
-      float64[n], the bound for each T.
 
     Source:
       Auer, Cesa-Bianchi, Freund and Schapire (2002), The nonstochastic multiarmed bandit problem, SIAM J. Comput.,
@@ -67,11 +61,8 @@ def tsallis_inf_regret_bound(
 
     Args:
       num_arms: number of arms K, an integer >= 1.
-      rounds: float[n], horizons T >= 1.
+      rounds: float[n], horizons T >= 1; the bound is float64[n].
       estimate: "importance" or "reduced_variance", as for `tsallis_inf`.
-
-    Returns:
-      float64[n], the bound for each T.
 
     Source:
       Zimmert and Seldin (2021), Tsallis-INF: an optimal algorithm for stochastic and adversarial bandits, JMLR 22,

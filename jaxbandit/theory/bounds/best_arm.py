@@ -35,9 +35,6 @@ def characteristic_time(means: ArrayLike, *, family: FamilyName = "bernoulli", s
     Returns:
       T*, from the lower end of its certificate, so that bounds based on it hold whatever the error of the solver.
 
-    Raises:
-      ValueError: an argument is out of range.
-
     Source:
       Garivier and Kaufmann (2016), Optimal best arm identification with fixed confidence, COLT, Theorem 1 and Lemma 3.
     """

@@ -74,9 +74,6 @@ def complexity_constants(
       epsilon: tolerated simple regret, >= 0.
       sigma: scale of the noise, > 0.
       table: float[K, K, K], w* of x_i - x_j; None solves for it.
-
-    Raises:
-      ValueError: a concrete argument is out of range.
     """
     where = "complexity_constants"
     features, means = _instance(where, features, means)
@@ -96,9 +93,6 @@ def linear_complexity(
       means: float[K], x_a' theta. A tie for the best makes those of oracles inf.
       epsilon: in H_epsilon, >= 0.
       table: float[K, K, K], w* of x_i - x_j; None solves for it.
-
-    Raises:
-      ValueError: a concrete argument is out of range.
     """
     features, means = _instance("linear_complexity", features, means)
     checks.number("linear_complexity", "epsilon", epsilon, low=0.0)

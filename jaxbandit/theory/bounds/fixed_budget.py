@@ -38,14 +38,13 @@ def h2(means: ArrayLike, m: int = 1) -> float:
 def successive_rejects_error(means: ArrayLike, budget: ArrayLike, m: int = 1) -> float | np.ndarray:
     """Return the bound on the error probability of `successive_rejects`, for rewards in [0, 1]; above 1 it is vacuous.
 
+    It is K (K - 1) / 2 exp(-(budget - K) / (L H2)) for m = 1, else 2 K^2 exp(-(budget - K) / (8 L H2)), with L = 1/2 +
+    sum_{i=2}^K 1/i and H2 for that m.
+
     Args:
       means: float[num_arms], num_arms >= 2.
-      budget: number of pulls, float[...].
+      budget: number of pulls, float[...], which is the shape of the bound.
       m: number of arms to find, an integer in [1, num_arms - 1].
-
-    Returns:
-      float[...]: K (K - 1) / 2 exp(-(budget - K) / (L H2)) for m = 1, else 2 K^2 exp(-(budget - K) / (8 L H2)), with L
-      = 1/2 + sum_{i=2}^K 1/i and H2 for that m.
 
     Source:
       Audibert, Bubeck and Munos (2010), Best arm identification in multi-armed bandits, COLT, Theorem 2; for m > 1
@@ -60,14 +59,11 @@ def successive_rejects_error(means: ArrayLike, budget: ArrayLike, m: int = 1) ->
 def sequential_halving_error(means: ArrayLike, budget: ArrayLike) -> float | np.ndarray:
     """Return the bound on the error probability of `sequential_halving`, for rewards in [0, 1].
 
-    It is for reading = "round" and m = 1.
+    It is 3 log2(K) exp(-budget / (8 H2 log2 K)), for reading = "round" and m = 1; above 1 it is vacuous.
 
     Args:
       means: float[num_arms], num_arms >= 2.
-      budget: number of pulls, float[...].
-
-    Returns:
-      float[...]: 3 log2(K) exp(-budget / (8 H2 log2 K)); above 1 it is vacuous.
+      budget: number of pulls, float[...], which is the shape of the bound.
 
     Source:
       Karnin, Koren and Somekh (2013), Almost optimal exploration in multi-armed bandits, ICML, Theorem 4.1.
@@ -80,12 +76,11 @@ def sequential_halving_error(means: ArrayLike, budget: ArrayLike) -> float | np.
 def uniform_allocation_error(means: ArrayLike, budget: ArrayLike) -> float | np.ndarray:
     """Return the bound on the error probability of `uniform_allocation` with m = 1, for rewards in [0, 1].
 
+    It is the sum of exp(-floor(budget / K) gap_i^2) over all arms but the best, by Hoeffding's inequality.
+
     Args:
       means: float[num_arms], num_arms >= 2.
-      budget: number of pulls, float[...].
-
-    Returns:
-      float[...]: the sum of exp(-floor(budget / K) gap_i^2) over all arms but the best, by Hoeffding's inequality.
+      budget: number of pulls, float[...], which is the shape of the bound.
     """
     gaps = _gaps("uniform_allocation_error", means)
     pulls = np.floor(np.asarray(budget, np.float64) / len(gaps))

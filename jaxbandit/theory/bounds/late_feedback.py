@@ -12,9 +12,6 @@ def delay_regret_bound(means: ArrayLike, delay: int) -> float:
       means: float[num_arms], the true means.
       delay: delay in rounds, an integer >= 0.
 
-    Raises:
-      ValueError: an argument is out of range.
-
     Source:
       Joulani, Gyorgy and Szepesvari (2013), Online learning under delayed feedback, ICML, Theorem 6.
     """

@@ -76,16 +76,11 @@ def achieved_epsilon(comparison: Comparison, arms: Sequence[int] | np.ndarray) -
     return max([0.0, *(float(comparison.upper(int(arm))[others].max()) for arm, others in pairs if others.any())])
 
 
-def recommended(comparison: Comparison, counts: np.ndarray, means: np.ndarray, allowed: np.ndarray) -> int:
+def recommendation(comparison: Comparison, counts: np.ndarray, means: np.ndarray, allowed: np.ndarray) -> int:
     """Return the arm with the largest mean among those with the most scores of the arms that are not excluded.
 
-    Arms with one score less than the most belong to them, because a budget may end within a round.
-
-    Args:
-      comparison: the bounds.
-      counts: int64[K], scores of each arm.
-      means: float64[K], NaN without a score.
-      allowed: bool[K], arms that may be recommended; at least one.
+    Arms with one score less than the most belong to them, because a budget may end within a round. Means are NaN
+    without a score, and at least one arm is `allowed`.
     """
     left = allowed & ~comparison.excluded()
     left = left if left.any() else allowed

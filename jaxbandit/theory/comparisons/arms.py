@@ -58,16 +58,10 @@ class ArmBounds:
 def normal_arms(
     n: np.ndarray, means: np.ndarray, variances: np.ndarray, log_alpha: np.ndarray | float
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return lower and upper bounds of the means of normal scores for all sample sizes at once.
+    """Return lower and upper bounds of the means of normal scores for all sample sizes at once, float64[K] each.
 
-    Args:
-      n: int64[K], sample sizes; 0 without a score.
-      means: float64[K].
-      variances: float64[K], with divisor n.
-      log_alpha: log of the level of each of the 2 K bounds, float64[] or float64[K].
-
-    Returns:
-      (low, high), float64[K] each.
+    `n` are the sample sizes, int64[K], 0 without a score; `means` and `variances`, with divisor n, are float64[K]; and
+    `log_alpha` is the log of the level of each of the 2 K bounds.
     """
     sizes = np.maximum(np.asarray(n, np.float64), 1)
     r = radius(sizes, log_alpha)
@@ -77,12 +71,10 @@ def normal_arms(
 
 
 def normal_reach(variances: np.ndarray, size: np.ndarray, r: np.ndarray) -> np.ndarray:
-    """Return how far the mean of normal scores may be from their average, inf where they are all equal.
+    """Return how far the mean of normal scores may be from their average, float64[K], inf where they are all equal.
 
-    Args:
-      variances: float64[K], with divisor n; NaN without a score.
-      size: float64[K], moduli of the averages, by which scores may have been rounded.
-      r: float64[K], the radius in units of the standard deviation, inf if there is none.
+    `variances` have divisor n, NaN without a score; `size` are the moduli of the averages, by which scores may have
+    been rounded; and `r` is the radius in units of the standard deviation, inf if there is none.
     """
     known = np.isfinite(r) & (variances > 0)
     rounding = student.resolution(np.where(known, variances, 0.0), size)

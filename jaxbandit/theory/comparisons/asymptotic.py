@@ -19,11 +19,9 @@ _ROUNDING = 1e-12  # of the largest modulus: a standard deviation below it may b
 
 
 def radius(n: np.ndarray, log_alpha: float) -> np.ndarray:
-    """Return r such that mean + r sd is a one-sided bound of the mean, float64[...].
+    """Return r such that mean + r sd is a one-sided bound of the mean, float64[...], for sample sizes n >= 1.
 
-    Args:
-      n: float64[...], sample sizes >= 1.
-      log_alpha: log of the probability with which a bound may be wrong at some sample size, in the limit.
+    `log_alpha` is the log of the probability with which a bound may be wrong at some sample size, in the limit.
     """
     rho2 = (1 - 2 * log_alpha + np.log1p(-2 * log_alpha)) / _TIGHT
     reach = n * rho2 + 1
@@ -60,12 +58,10 @@ def uncommon(values: np.ndarray, sizes: np.ndarray) -> np.ndarray:
     return np.array([size - np.bincount(number[:size]).max() for size in sizes.tolist()], np.int64)
 
 
-def enough(sizes: np.ndarray, uncommon_numbers: np.ndarray, skew2: np.ndarray) -> np.ndarray:
+def suffices(sizes: np.ndarray, uncommon_numbers: np.ndarray, skew2: np.ndarray) -> np.ndarray:
     """Return where bounds are stated, bool[looks].
 
-    Args:
-      sizes: int64[looks], sample sizes.
-      uncommon_numbers: int64[looks], numbers other than the commonest one, the fewest of all samples that are compared.
-      skew2: float64[looks], the squared skewness.
+    `sizes` are the sample sizes, `uncommon_numbers` the numbers other than the commonest one, the fewest of all samples
+    that are compared, and `skew2` the squared skewness.
     """
     return np.asarray((sizes >= FEWEST) & (uncommon_numbers >= FEWEST_UNCOMMON) & (sizes >= PER_SKEW * skew2))

@@ -24,15 +24,12 @@ MOST_ARMS = 1000  # whose pairs are compared: 16 numbers for each pair
 
 
 def mixture_upper(differences: np.ndarray, alpha: float, *, min_size: int = 1) -> float:
-    """Return the least over all prefixes of the upper bound of the mean of the differences.
+    """Return the least over all prefixes of the upper bound of the mean of the differences, in (-1, 1].
 
     Args:
       differences: float64[n] <= 1, in the order of observation, in units of the range of a score.
       alpha: probability with which the bound may be wrong for some n, in (0, 1).
-      min_size: the shortest prefix that is looked at.
-
-    Returns:
-      The bound in (-1, 1], 1 if nothing is known.
+      min_size: the shortest prefix that is looked at; the bound is 1 if there is none.
     """
     enough, largest = -math.log(alpha), _largest_wealth(np.asarray(differences, np.float64), max(min_size, 1))
     low, high = -1.0, 1.0
@@ -44,10 +41,10 @@ def mixture_upper(differences: np.ndarray, alpha: float, *, min_size: int = 1) -
 
 def stated_upper(differences: np.ndarray, alpha: float, *, min_size: int = 1) -> float:
     """Return the bound of `mixture_upper`, or that of the whole sample alone if it were below the sample's mean."""
-    return _raised(mixture_upper(differences, alpha, min_size=min_size), differences, alpha, min_size)
+    return _not_below_mean(mixture_upper(differences, alpha, min_size=min_size), differences, alpha, min_size)
 
 
-def _raised(bound: float, differences: np.ndarray, alpha: float, min_size: int = 1) -> float:
+def _not_below_mean(bound: float, differences: np.ndarray, alpha: float, min_size: int = 1) -> float:
     if not len(differences) or bound >= np.mean(differences):
         return bound
     return mixture_upper(differences, alpha, min_size=max(min_size, len(differences)))
@@ -61,7 +58,7 @@ def stated_interval(shares: np.ndarray, alpha: float) -> tuple[float, float]:
     below, high = mixture_upper(1 - shares, alpha), mixture_upper(shares, alpha)
     if 1 - below > high:
         return math.inf, -math.inf
-    return 1 - _raised(below, 1 - shares, alpha), _raised(high, shares, alpha)
+    return 1 - _not_below_mean(below, 1 - shares, alpha), _not_below_mean(high, shares, alpha)
 
 
 def _largest_wealth(differences: np.ndarray, min_size: int) -> Callable[[float], float]:
@@ -153,9 +150,9 @@ class BoundedDifferences(PairRows):
         if one == other:
             return 0.0
         alpha = math.exp(-self._enough[one, other])
-        return self._width * bound(self._apart(one, other), alpha, min_size=self._min_size)
+        return self._width * bound(self._rows_of(one, other), alpha, min_size=self._min_size)
 
-    def _apart(self, one: int, other: int) -> np.ndarray:
+    def _rows_of(self, one: int, other: int) -> np.ndarray:
         """Return the differences of two arms, float64[rows], in units of the range."""
         start, end = self._first[one, other], self._next[one, other]
         scores, others = (np.asarray(self._samples[i][start:end], np.float64) for i in (one, other))
@@ -164,7 +161,7 @@ class BoundedDifferences(PairRows):
     def differences(self, arm: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return (low, estimate, high) of mu_l - mu_arm for all l, float64[K] each; NaN without a common row."""
         low = np.array([-self._upper(arm, other) for other in range(self.num_arms)])
-        apart = [self._apart(other, arm) for other in range(self.num_arms)]
+        apart = [self._rows_of(other, arm) for other in range(self.num_arms)]
         means = np.array([self._width * x.mean() if len(x) else np.nan for x in apart])
         return low, means, self.upper(arm)
 

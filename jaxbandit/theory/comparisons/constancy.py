@@ -85,16 +85,16 @@ def changes(
     found.sort(key=lambda each: each[0])
     hard = [f"{words} (p = {p:.1g})" for p, words in found if p <= CONTRADICTION]
     remarks = [f"{words} (p = {p:.1g})" for p, words in found if CONTRADICTION < p <= REMARK]
-    if order is not None and (words := _moved(scores, np.asarray(order), names, noun)):
+    if order is not None and (words := _change_of_shares(scores, np.asarray(order), names, noun)):
         remarks.insert(0, words)
     for i in tested:
-        if length := _repeated(scores[i]):
+        if length := _block_length(scores[i]):
             name = f"{noun} {i}" if names is None else names[i]
             hard.append(f"{length} successive {what} of {name} occur twice")
-    return Findings(_few(hard), tuple(remarks[:_NAMED]))
+    return Findings(_summarize(hard), tuple(remarks[:_NAMED]))
 
 
-def _few(lines: Sequence[str]) -> str:
+def _summarize(lines: Sequence[str]) -> str:
     more = f", and {len(lines) - _NAMED:,} more findings" if len(lines) > _NAMED else ""
     return " and ".join(lines[:_NAMED]) + more
 
@@ -112,7 +112,7 @@ def _halves(ranks: np.ndarray) -> tuple[float, float]:
     return apart, float(used.var() * half * half / (2 * half - 1))
 
 
-def _moved(scores: Sequence[np.ndarray], order: np.ndarray, names: Sequence[str] | None, noun: str) -> str:
+def _change_of_shares(scores: Sequence[np.ndarray], order: np.ndarray, names: Sequence[str] | None, noun: str) -> str:
     """Return how the shares of the arms have moved with the scores, "" if they have not."""
     halves = np.array([np.bincount(half, minlength=len(scores)) for half in np.array_split(order, 2)])
     used = np.flatnonzero(halves.all(axis=0)).tolist()
@@ -136,7 +136,7 @@ def _moved(scores: Sequence[np.ndarray], order: np.ndarray, names: Sequence[str]
     )
 
 
-def _repeated(scores: np.ndarray) -> int:
+def _block_length(scores: np.ndarray) -> int:
     """Return the length of a block of scores that occurs twice without overlap, 0 if there is none so long."""
     n = len(scores)
     _, counts = np.unique(scores, return_counts=True)

@@ -31,7 +31,7 @@ def upper_bounds(differences: np.ndarray, log_alpha: float, sizes: np.ndarray) -
       sizes: int64[looks], increasing, of which the last is n: those of `sample_sizes`, or n alone, whose bound does not
         depend on the order of the differences.
     """
-    values, counts = _counted(differences, sizes)
+    values, counts = _count(differences, sizes)
     low, high = np.full(len(sizes), -1.0), np.ones(len(sizes))
     for _ in range(_HALVINGS):
         middle = (low + high) / 2
@@ -41,7 +41,7 @@ def upper_bounds(differences: np.ndarray, log_alpha: float, sizes: np.ndarray) -
     return high
 
 
-def _counted(differences: np.ndarray, sizes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _count(differences: np.ndarray, sizes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return the values, float64[values], and the weight of each of them at each look, float64[looks, values]."""
     look = np.searchsorted(sizes, np.arange(1, len(differences) + 1))
     values, places = np.unique(differences, return_inverse=True)

@@ -177,11 +177,11 @@ class PairedDifferences(PairRows):
 
     def upper(self, arm: int) -> np.ndarray:
         """Return the upper bounds of mu_l - mu_arm for all l, float64[K]; 0 for the arm itself."""
-        bounds = self._stated(self.bounds[:, arm], self.means[:, arm], arm)
+        bounds = self._state(self.bounds[:, arm], self.means[:, arm], arm)
         bounds[arm] = 0.0
         return bounds
 
-    def _stated(self, bounds: np.ndarray, means: np.ndarray, arm: int) -> np.ndarray:
+    def _state(self, bounds: np.ndarray, means: np.ndarray, arm: int) -> np.ndarray:
         """Return bounds for one arm, float64[K], of which those below their estimates are those of the present."""
         below = bounds < means  # the least bound
         if not below.any():
@@ -207,6 +207,6 @@ class PairedDifferences(PairRows):
 
     def differences(self, arm: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return (low, estimate, high) of mu_l - mu_arm for all l, float64[K] each; NaN without a common row."""
-        low, high = -self._stated(self.bounds[arm], self.means[arm], arm), self.upper(arm)
+        low, high = -self._state(self.bounds[arm], self.means[arm], arm), self.upper(arm)
         low[arm] = 0.0
         return low, np.where(self.sizes[:, arm] > 0, self.means[:, arm], np.nan), high

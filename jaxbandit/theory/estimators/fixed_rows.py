@@ -32,7 +32,7 @@ def init(estimate: RecursiveLeastSquares, rows: Array) -> FixedRows:
     """Return what the estimate without observations says of the rows, float[rows, dim]."""
     zeros, none = jnp.zeros(rows.shape[0]), jnp.zeros((), jnp.int32)
     known = FixedRows(zeros, zeros, zeros if zeros.dtype == jnp.float32 else None, none, none)
-    return renewed(known, estimate, rows) if estimate.rank is None else known
+    return renew(known, estimate, rows) if estimate.rank is None else known
 
 
 def due(known: FixedRows, estimate: RecursiveLeastSquares) -> Array:
@@ -41,7 +41,7 @@ def due(known: FixedRows, estimate: RecursiveLeastSquares) -> Array:
     return wanted if estimate.rank is None else wanted & _spans(estimate)
 
 
-def renewed(known: FixedRows, estimate: RecursiveLeastSquares, rows: Array) -> FixedRows:
+def renew(known: FixedRows, estimate: RecursiveLeastSquares, rows: Array) -> FixedRows:
     """Return what the estimate says of the rows, computed anew."""
     means = recursive_least_squares.means(estimate, rows)
     variances = recursive_least_squares.variances(estimate, rows)

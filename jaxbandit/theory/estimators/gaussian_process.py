@@ -68,17 +68,17 @@ def with_root(covariance: Array) -> Posterior:
 
 def update_covariance(prior: Posterior, arm: Array, reward: Array, noise: Scalar) -> Posterior:
     """Return the posterior after the reward of an arm, whose noise has this variance; the matrix is S."""
-    common = weighted_sum(prior.matrix, _only(prior, arm), 0)
-    means, den = _moved(prior, common, arm, reward, noise)
+    common = weighted_sum(prior.matrix, _unit_vector(prior, arm), 0)
+    means, den = _move(prior, common, arm, reward, noise)
     variances = prior.variances - common * (common / den)
     return Posterior(means, variances, prior.matrix - common[:, None] * (common / den)[None])
 
 
 def update_root(prior: Posterior, arm: Array, reward: Array, noise: Scalar) -> Posterior:
     """Return the posterior after the reward of an arm, whose noise has this variance; the matrix is F."""
-    row = weighted_sum(prior.matrix, _only(prior, arm), 0)
+    row = weighted_sum(prior.matrix, _unit_vector(prior, arm), 0)
     common = weighted_sum(prior.matrix, row, 1)
-    means, den = _moved(prior, common, arm, reward, noise)
+    means, den = _move(prior, common, arm, reward, noise)
     # I - w w' / (den + sqrt(noise den)) is the square root of I - w w' / den (Potter 1963).
     shrink = common / (den + jnp.sqrt(as_float(noise) * den))
     return Posterior(means, None, prior.matrix - shrink[:, None] * row[None])
@@ -89,12 +89,12 @@ def draw(posterior: Posterior, normals: Array) -> Array:
     return posterior.means + weighted_sum(posterior.matrix, normals, 1)
 
 
-def _only(prior: Posterior, arm: Array) -> Array:
+def _unit_vector(prior: Posterior, arm: Array) -> Array:
     """Return 1 at the arm and 0 elsewhere: the sum with these weights is the arm's row, in vector instructions."""
     return as_float(jnp.arange(prior.means.shape[0], dtype=jnp.int32) == arm)
 
 
-def _moved(prior: Posterior, common: Array, arm: Array, reward: Array, noise: Scalar) -> tuple[Array, Array]:
+def _move(prior: Posterior, common: Array, arm: Array, reward: Array, noise: Scalar) -> tuple[Array, Array]:
     """Return the means after a reward of an arm with the covariances `common`, and the variance of the reward."""
     den = as_float(noise) + jnp.maximum(get_at(common, arm), 0.0)
     return prior.means + common * ((reward - get_at(prior.means, arm)) / den), den

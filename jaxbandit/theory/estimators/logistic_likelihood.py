@@ -11,7 +11,7 @@ BLOCK = 128  # rows that are summed together; the work is that of the rows seen,
 _STEPS = 200  # Newton steps at most; some five are needed if |x| <= 1 and the start is near
 
 
-def padded(length: int) -> int:
+def padded_length(length: int) -> int:
     """Return the number of rows to keep room for, so that `maximum` can read whole blocks."""
     return -(-length // BLOCK) * BLOCK
 

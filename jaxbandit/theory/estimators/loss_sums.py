@@ -23,7 +23,7 @@ def init(num_arms: int) -> LossSums:
     return LossSums(jnp.zeros(num_arms), jnp.zeros(num_arms))
 
 
-def added(losses: LossSums, more: Array) -> LossSums:
+def add(losses: LossSums, more: Array) -> LossSums:
     """Return the sums after adding float[num_arms]."""
     addend = more + losses.rest
     total = losses.sums + addend

@@ -85,7 +85,7 @@ def update(estimate: RecursiveLeastSquares, x: Array, reward: Array) -> Recursiv
     innovation = reward - _total(x * estimate.theta)
     changes = _changes(weights, moved, squared, innovation)
     if estimate.outside is None:
-        return _added(estimate, changes)
+        return _add(estimate, changes)
     beyond, length = direction(estimate, x)
     grows = length > 0
     # x' h = 1 and h is orthogonal to the span: (I - h x') G^+ (I - x h') + h h' inverts G + x x' on the new span.
@@ -95,7 +95,7 @@ def update(estimate: RecursiveLeastSquares, x: Array, reward: Array) -> Recursiv
     rank = estimate.rank + grows.astype(jnp.int32)
     left = jnp.where(rank < dim, estimate.outside - beyond[:, None] * new[None], 0.0)
     changes = [jnp.where(grows, a, b) for a, b in zip(grown, changes, strict=True)]
-    return _added(estimate._replace(outside=left, rank=rank), changes)
+    return _add(estimate._replace(outside=left, rank=rank), changes)
 
 
 def weighted_update(
@@ -108,7 +108,7 @@ def weighted_update(
     """
     weights = total(estimate.root * x[:, None])  # F' x
     moved = total(estimate.root.T * weights[:, None])
-    return _added(estimate, _changes(weights, moved, weight * total(weights * weights), residual, weight))
+    return _add(estimate, _changes(weights, moved, weight * total(weights * weights), residual, weight))
 
 
 def direction(estimate: RecursiveLeastSquares, x: Array) -> tuple[Array, Array]:
@@ -129,7 +129,7 @@ def _changes(
     return -shrink[:, None] * weights[None], jnp.multiply.outer(gain, residual), jnp.log1p(squared)
 
 
-def _added(estimate: RecursiveLeastSquares, changes: Iterable[Array]) -> RecursiveLeastSquares:
+def _add(estimate: RecursiveLeastSquares, changes: Iterable[Array]) -> RecursiveLeastSquares:
     """Return the estimate with root, theta and logdet changed, in float32 by Kahan's compensated summation."""
     before = estimate.root, estimate.theta, estimate.logdet
     if estimate.gained is None:

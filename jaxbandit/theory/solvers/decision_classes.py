@@ -74,9 +74,6 @@ def top_k(num_arms: int, k: int) -> DecisionClass:
     Args:
       num_arms: an integer >= 2; static.
       k: an integer in [1, num_arms - 1]; static.
-
-    Raises:
-      ValueError: an argument is out of range.
     """
     checks.integer("top_k", "num_arms", num_arms, 2)
     checks.integer("top_k", "k", k, 1, num_arms - 1)
@@ -89,9 +86,6 @@ def partition_matroid(groups: Sequence[int] | np.ndarray, capacities: Sequence[i
     Args:
       groups: int[n], concrete; the group of each arm, counted from 0.
       capacities: int[G], concrete; between 0 and the size of the group, and strictly between for at least one group.
-
-    Raises:
-      ValueError: an argument is out of range.
     """
     where = "partition_matroid"
     own: np.ndarray = checks.array(where, "groups", groups, low=0.0, high=len(capacities) - 1).astype(np.int32)

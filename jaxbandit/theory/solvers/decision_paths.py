@@ -104,9 +104,6 @@ def assignment(rows: int, columns: int) -> DecisionClass:
     Args:
       rows: an integer >= 1; static.
       columns: an integer >= rows and >= 2; static.
-
-    Raises:
-      ValueError: an argument is out of range.
     """
     checks.integer("assignment", "rows", rows, 1)
     checks.integer("assignment", "columns", columns, max(rows, 2))

@@ -182,11 +182,8 @@ def _remove_across(rows: Array, first: Array, sums: Array, own: Array, removals:
 def exchange(weights: Array, own: Array, members: Array, steps: int) -> Array:
     """Return the members after at most `steps` exchanges of one vertex for another, each the one with the largest gain.
 
-    Args:
-      weights: float[n, n], traced; its diagonal is not used.
-      own: float[n], used in place of the diagonal; traced.
-      members: bool[n], traced.
-      steps: maximal number of exchanges, >= 0; static.
+    `weights` is float[n, n], whose diagonal is replaced by `own`, float[n], and `members` bool[n]; all traced. `steps`
+    is static.
     """
     if steps == 0:
         return members

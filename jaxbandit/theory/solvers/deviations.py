@@ -24,13 +24,13 @@ _POINTS, _ROUNDS = 33, 6  # each round of the grid search shrinks the interval b
 
 def h_inverse(x: ArrayLike) -> ArrayLike:
     """Return u >= 1 with u - log u = x, for x >= 1; it is -W_{-1}(-exp(-x))."""
-    return 1 + rise(_floating(x) - 1)
+    return 1 + rise(_as_floats(x) - 1)
 
 
 def h0_inverse(x: ArrayLike) -> ArrayLike:
     """Return u in (0, 1] with u - log u = x, for x >= 1; it is -W_0(-exp(-x))."""
     xp = library(x)
-    return xp.exp(log_fall(_floating(x) - 1))
+    return xp.exp(log_fall(_as_floats(x) - 1))
 
 
 def rise(level: ArrayLike) -> ArrayLike:
@@ -38,7 +38,7 @@ def rise(level: ArrayLike) -> ArrayLike:
 
     Newton's method on a convex function: from the second step on it decreases to the root and never passes it.
     """
-    level = _floating(level)
+    level = _as_floats(level)
     xp = library(level)
     positive = level > 0
     safe = xp.where(positive, level, 1.0)
@@ -53,7 +53,7 @@ def log_fall(level: ArrayLike) -> ArrayLike:
 
     Newton's method from below the root of a convex decreasing function: it increases and never passes the root.
     """
-    level = _floating(level)
+    level = _as_floats(level)
     xp = library(level)
     positive = level > 0
     safe = xp.where(positive, level, 1.0)
@@ -67,7 +67,7 @@ def log_fall(level: ArrayLike) -> ArrayLike:
 
 def h_tilde(x: ArrayLike) -> ArrayLike:
     """Return the minimum of y (x - log log y) over y in (1, 3/2], for x >= 0, from a union over slices of ratio y."""
-    x = _floating(x)
+    x = _as_floats(x)
     xp = library(x)
     u = h_inverse(xp.maximum(x, _KINK))
     return xp.where(x >= _KINK, xp.exp(1 / u) * u, 1.5 * (x - math.log(_LOG_RATIO)))
@@ -79,7 +79,7 @@ def T(x: ArrayLike) -> ArrayLike:
     Source:
       Kaufmann and Koolen (2021), Mixture martingales revisited, JMLR, equation (13), with z = 3/2 and s = 2.
     """
-    return 2 * h_tilde((h_inverse(1 + _floating(x)) + LOG_2_ZETA_2) / 2)
+    return 2 * h_tilde((h_inverse(1 + _as_floats(x)) + LOG_2_ZETA_2) / 2)
 
 
 def C_G(x: ArrayLike) -> ArrayLike:
@@ -90,7 +90,7 @@ def C_G(x: ArrayLike) -> ArrayLike:
     Source:
       Kaufmann and Koolen (2021), Mixture martingales revisited, JMLR, Corollary 10 and the equation of g_G.
     """
-    x = _floating(x)[..., None]
+    x = _as_floats(x)[..., None]
     xp = library(x)
     steps = np.linspace(0, 1, _POINTS).astype(x.dtype).reshape((1,) * (x.ndim - 1) + (-1,))
     low, high = xp.full_like(x, 0.5 + 1e-6), xp.full_like(x, 1 - 1e-9)
@@ -107,7 +107,7 @@ def C_G(x: ArrayLike) -> ArrayLike:
 
 def zeta(s: ArrayLike) -> ArrayLike:
     """Return Riemann's zeta function at s > 1 by Euler-Maclaurin summation, accurate to about one rounding error."""
-    s = _floating(s)
+    s = _as_floats(s)
     xp = library(s)
     n = float(_TERMS)
     logs = np.log(np.arange(1, _TERMS)).astype(s.dtype).reshape((1,) * s.ndim + (-1,))
@@ -134,5 +134,5 @@ def library(x: ArrayLike) -> ModuleType:
     return jnp if isinstance(x, jax.Array) else np
 
 
-def _floating(x: ArrayLike) -> ArrayLike:
+def _as_floats(x: ArrayLike) -> ArrayLike:
     return x if isinstance(x, jax.Array) else np.asarray(x, np.float64)

@@ -33,7 +33,7 @@ class Rival(NamedTuple):
 
 def lead_bound(family: DecisionClass, estimate: Array, matrix: Array, radius: Array, best: Array) -> Array:
     """Return a number float[] that the lead of no set exceeds, up to rounding."""
-    centered = _centered(matrix)
+    centered = _center(matrix)
     own = jnp.diagonal(centered)
     root = jnp.sqrt(own)
     widths = largest_eigenvalue_bound(centered / (root[:, None] * root[None])) * own
@@ -48,7 +48,7 @@ def lead_bound(family: DecisionClass, estimate: Array, matrix: Array, radius: Ar
 
 def starts(family: DecisionClass, estimate: Array, matrix: Array, radius: Array, best: Array, count: int) -> Array:
     """Return `count` >= 2 sets to climb from, bool[count, n], none of them `best`: one for each s."""
-    own = jnp.diagonal(_centered(matrix))
+    own = jnp.diagonal(_center(matrix))
 
     def start(scale: Array) -> Array:
         scores = coarse(jnp.concatenate([estimate, radius / (2 * scale) * own]))
@@ -108,7 +108,7 @@ def coarse(scores: Array) -> Array:
     return jnp.round(scores * (FINENESS / jnp.where(largest > 0, largest, 1.0)))
 
 
-def _centered(matrix: Array) -> Array:
+def _center(matrix: Array) -> Array:
     """Return P W P, where P is the projector orthogonal to 1."""
     sums = jnp.mean(matrix, 1)
     return matrix - sums[:, None] - sums[None] + jnp.mean(sums)

@@ -48,7 +48,7 @@ def optimal_weights(family: Family, means: Array) -> Weights:
     gap = jnp.max(means) - means
     best = jnp.broadcast_to(jnp.max(means), means.shape)
     far = family.apart(best, -gap)
-    other = _apart(far)
+    other = _is_worse(far)
     scale = _least(far, other)
 
     def evaluate(z: Array) -> tuple[Array, Array, Array]:
@@ -76,7 +76,7 @@ def optimal_weights(family: Family, means: Array) -> Weights:
     for _ in range(STEPS):
         z = step(z)
     d1, dk, _ = evaluate(z)
-    return _certified(other, 1 / z, d1, dk, scale)
+    return _certify(other, 1 / z, d1, dk, scale)
 
 
 def gaussian_weights(means: Array, variances: Array) -> Weights:
@@ -93,7 +93,7 @@ def gaussian_weights(means: Array, variances: Array) -> Weights:
     own = get_at(variances, argmax(means))
     gap = jnp.max(means) - means
     far = gap * gap / jnp.sqrt(own * variances)
-    other = _apart(far)
+    other = _is_worse(far)
     scale = _least(far, other)
     a, b = jnp.where(other, far / scale, 1.0), jnp.sqrt(own / variances)
 
@@ -114,10 +114,10 @@ def gaussian_weights(means: Array, variances: Array) -> Weights:
     share = x * b / (x * b + 1 / b)  # fraction of the gap between the best mean and m_k
     d1 = jnp.where(other, a * share * share / b, 1.0)
     dk = jnp.where(other, a * (1 - share) ** 2 * b, 1.0)
-    return _certified(other, x, d1, dk, scale / 2)
+    return _certify(other, x, d1, dk, scale / 2)
 
 
-def _apart(far: Array) -> Array:
+def _is_worse(far: Array) -> Array:
     """Return which arms are not best, because their divergence from the best is not negligible."""
     return far > jnp.finfo(far.dtype).tiny / jnp.finfo(far.dtype).eps
 
@@ -126,7 +126,7 @@ def _least(far: Array, other: Array) -> Array:
     return jnp.where(jnp.any(other), jnp.min(jnp.where(other, far, jnp.inf)), 1.0)
 
 
-def _certified(other: Array, x: Array, d1: Array, dk: Array, scale: Array) -> Weights:
+def _certify(other: Array, x: Array, d1: Array, dk: Array, scale: Array) -> Weights:
     """Return Weights from the proportions relative to the best arm, and the scaled divergences from the means m_k."""
     shares = jnp.where(other, x, 1.0)  # 1 for the best arm, or for several of them
     unique = jnp.sum(~other, dtype=jnp.int32) == 1

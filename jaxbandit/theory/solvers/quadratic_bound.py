@@ -94,9 +94,6 @@ def alpha(weights: Array, members: Array, k: int, *, mode: AlphaMode = "certifie
       mode: "certified" uses `upper_bound` on this matrix, "theorem" uses Theorem 1, and "fixed" returns `fixed`, which
         is not a bound; static.
       fixed: in (0, 1]; traced.
-
-    Raises:
-      ValueError: an argument is out of range.
     """
     checks.choice("alpha", "mode", mode, ("certified", "fixed", "theorem"))
     checks.number("alpha", "fixed", fixed, low=0.0, high=1.0, open_low=True)

@@ -17,7 +17,7 @@ from jaxbandit.support.types import Json, Table
 Rows = Callable[..., list[Json]]
 
 
-def wanted(paper: Table, target: str, *, quick: bool, runs: int | None) -> tuple[dict[str, int], list[str]]:
+def sizes_of(paper: Table, target: str, *, quick: bool, runs: int | None) -> tuple[dict[str, int], list[str]]:
     """Return the tables to compute, each with its size, and a line for each table that is left out.
 
     A table [paper.complexity.NAME] may have a `size`, the number of instances or whatever else its kind counts; `quick`

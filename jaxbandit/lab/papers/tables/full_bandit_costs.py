@@ -61,7 +61,7 @@ def noiseless(
     best = np.isin(np.arange(n), order[:k])
     gap = means[order[k - 1]] - means[order[k]] + epsilon
     own = math.sqrt(inverse[np.ix_(best, best)].sum())
-    members = peeled(inverse, k)
+    members = peel(inverse, k)
     widest = math.sqrt(inverse[np.ix_(members, members)].sum())
     c = functools.partial(radius, num_arms=n, k=k, sigma=sigma)
     samples = {
@@ -85,7 +85,7 @@ def noiseless(
     return samples
 
 
-def peeled(weights: ArrayLike, k: int) -> np.ndarray:
+def peel(weights: ArrayLike, k: int) -> np.ndarray:
     """Return the set of k arms that remains after greedy peeling of the matrix, bool[n]."""
     import jax
 
@@ -115,7 +115,7 @@ def costs(table: Table, instances: Mapping[str, Table], size: int) -> list[Json]
         n, support = len(means), {key: settings[key] for key in ("num_sets", "support_seed") if key in settings}
         inverse = super_arms("costs", n, k, **support).inverse
         with jax.enable_x64(True):
-            weights, members = jax.numpy.asarray(inverse), jax.numpy.asarray(peeled(inverse, k))
+            weights, members = jax.numpy.asarray(inverse), jax.numpy.asarray(peel(inverse, k))
             alphas = {mode: float(alpha(weights, members, k, mode=mode)) for mode in ("fixed", "certified", "theorem")}
         epsilon, sigma, ordered = settings["epsilon"], float(k), np.sort(means)[::-1]
         gap = float(ordered[k - 1] - ordered[k])

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 
 from jaxbandit.algorithms import super_arms
-from jaxbandit.lab.papers.tables.full_bandit_costs import peeled, radius
+from jaxbandit.lab.papers.tables.full_bandit_costs import peel, radius
 from jaxbandit.lab.specs.registry import ENVIRONMENTS
 from jaxbandit.support.text import tabulate
 from jaxbandit.support.types import Array, Json, Scalar, Table
@@ -72,7 +72,7 @@ def approximation(table: Table, instances: Mapping[str, Table], size: int) -> li
     supports = [super_arms("approximation", n, k, support_seed=seed) for seed in range(size)]
     inverses = np.array([arms.inverse for arms in supports])
     exact = np.sqrt(np.einsum("mi,rij,mj->rm", sets, inverses, sets).max(1))
-    widest = [math.sqrt(w[np.ix_(s, s)].sum()) for w in inverses for s in [peeled(w, k)]]
+    widest = [math.sqrt(w[np.ix_(s, s)].sum()) for w in inverses for s in [peel(w, k)]]
     ratios_by_rule = {("SAQM", "", ""): np.array(widest) / exact}  # depends on the matrix alone, not on gap or t
     with jax.enable_x64(True):
         program = jax.jit(jax.vmap(functools.partial(first_order, k=k), in_axes=(0, 0, None, 0)))

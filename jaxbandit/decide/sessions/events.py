@@ -1,0 +1,135 @@
+"""The events of a session: what changed it, in order, from which it can be computed again."""
+
+from collections.abc import Iterator
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+
+from jaxbandit.base.contract import Offer
+from jaxbandit.support.types import Json, PyTree
+
+Kind = Literal["ask", "tell", "outside", "amend", "withdraw", "expire", "close", "open"]
+# The events as plain data: the lists that each has, the first of which is named after its kind, and what it may have.
+COLUMNS: dict[Kind, tuple[str, ...]] = {
+    "ask": ("arms",),  # of new pulls
+    "tell": ("ids", "rewards"),
+    "outside": ("arms", "rewards"),  # of pulls that no ask returned, which get the next ids
+    "amend": ("ids", "rewards"),
+    "withdraw": ("ids",),
+    "expire": ("ids",),
+    "close": ("arms",),
+    "open": ("arms",),
+}
+OPTIONS = ("limit", "context", "contexts")  # of an ask, where they were given
+FORMS: list[tuple[set[str], set[str]]] = [
+    ({kind, *more}, set(OPTIONS if kind == "ask" else ())) for kind, (_, *more) in COLUMNS.items()
+]
+
+
+class Event(NamedTuple):
+    """A change of a session: what is known of it before it is applied, and in the session's events all of it."""
+
+    kind: Kind
+    ids: Any = None  # int64[n], of the pulls; those of ask and outside are the next ones
+    arms: Any = None  # int32[n], or bool[n, num_arms] where an action is a set of arms
+    rewards: Any = None  # float64[n]
+    limit: int | None = None  # of ask
+    context: PyTree = None  # of ask
+    contexts: PyTree = None  # of ask, with a leading axis
+
+    @property
+    def contextual(self) -> bool:
+        """Whether it is an ask with contexts."""
+        return self.context is not None or self.contexts is not None
+
+
+class Events:
+    """The events so far. Adding one copies few: they are in parts whose lengths are decreasing powers of two.
+
+    Sessions of one structure may have different ones, so that all are equal as static parts of a pytree.
+    """
+
+    __slots__ = ("_parts",)
+
+    def __init__(self, parts: tuple[tuple[Event, ...], ...] = ()):
+        self._parts = parts
+
+    def more(self, event: Event) -> "Events":
+        """The events with one more."""
+        parts, part = self._parts, (event,)
+        while parts and len(parts[-1]) == len(part):
+            parts, part = parts[:-1], (*parts[-1], *part)
+        return Events((*parts, part))
+
+    @property
+    def last(self) -> Event:
+        """The last event."""
+        return self._parts[-1][-1]
+
+    def __len__(self) -> int:
+        return sum(map(len, self._parts))
+
+    def __iter__(self) -> Iterator[Event]:
+        return (event for part in self._parts for event in part)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Events)
+
+    def __hash__(self) -> int:
+        return 0
+
+
+def plain(event: Event) -> Json:
+    """Return an event as plain data for JSON."""
+    first, *more = COLUMNS[event.kind]
+    lists = {
+        event.kind: plain_column(getattr(event, first)),
+        **{name: plain_column(getattr(event, name)) for name in more},
+    }
+    given = {name: value for name in OPTIONS if (value := getattr(event, name)) is not None}
+    return lists | {name: value if name == "limit" else plain_context(value) for name, value in given.items()}
+
+
+def plain_column(column: np.ndarray) -> list[Any]:
+    """Return a column as plain data; a set of arms as its members."""
+    return [np.flatnonzero(row).tolist() for row in column] if column.dtype == bool else column.tolist()
+
+
+def event_of(entry: Json) -> Event:
+    """Return the event of an entry of one of the FORMS, with lists as columns."""
+    kind: Kind = next(kind for kind in COLUMNS if kind in entry)
+    first, *more = COLUMNS[kind]
+    given: Json = {name: context_of(entry[name]) for name in ("context", "contexts") if name in entry}
+    lists = {first: entry[kind], **{name: entry[name] for name in more}}
+    return Event(kind, **lists, **given, limit=entry.get("limit"))
+
+
+def plain_context(context: PyTree) -> Any:
+    """Return a context as plain data, from which `context_of` rebuilds it."""
+    if context is None or type(context) in (bool, int, float):
+        return context
+    if isinstance(context, dict):
+        return {key: plain_context(value) for key, value in context.items()}
+    if isinstance(context, Offer):
+        return {"offer": [plain_context(context.available), plain_context(context.features)]}
+    if isinstance(context, tuple):
+        return {"tuple": [plain_context(value) for value in context]}
+    if isinstance(context, list):
+        return [plain_context(value) for value in context]
+    array = np.asarray(context)
+    return {"array": array.tolist(), "dtype": str(array.dtype)}
+
+
+def context_of(plain: Any) -> PyTree:
+    """Return the context that `plain_context` returned as plain data."""
+    if isinstance(plain, list):
+        return [context_of(value) for value in plain]
+    if not isinstance(plain, dict):
+        return plain
+    if plain.keys() == {"array", "dtype"}:
+        return np.array(plain["array"], plain["dtype"])
+    if plain.keys() == {"offer"}:
+        return Offer(*(context_of(value) for value in plain["offer"]))
+    if plain.keys() == {"tuple"}:
+        return tuple(context_of(value) for value in plain["tuple"])
+    return {key: context_of(value) for key, value in plain.items()}

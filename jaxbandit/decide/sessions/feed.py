@@ -1,0 +1,118 @@
+"""What is due to the rule of a session without contexts, given to it in the order that it takes.
+
+A rule that plans batches receives the next rewards of each arm, in the order of their indices, as soon as they cover
+its plan. So its state is a function of the rewards by (arm, index) alone: not of the order in which they arrive, nor of
+how many pulls were asked for ahead of the plan. A rule that chooses single pulls receives them in the order of ids,
+once all that were chosen from one state have entered; one whose visitors do not wait for each other, as far as they
+have entered.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from jaxbandit.decide.sessions.ledger import EXPIRED, Ledger, arms_of, plan_of
+from jaxbandit.decide.sessions.rewards import earlier, joined, longer, no_totals, values_of, with_rewards
+from jaxbandit.decide.sessions.rule_programs import Decision, counts_of
+from jaxbandit.decide.sessions.session import Session
+
+
+def feed(session: Session, ledger: Ledger) -> Session:
+    """The session with this ledger, whose first pulls that need no further answer enter the totals and the rule."""
+    waiting = ledger.waiting
+    n = int(waiting[0]) if len(waiting) else len(ledger.status)
+    if not n:
+        return session.but(pulls=ledger)
+    arms, known = arms_of(ledger, ledger.actions[:n]), ledger.status[:n] != EXPIRED
+    totals = with_rewards(session.totals, arms[known], ledger.values[:n][known])
+    session = session.but(totals=totals)
+    return (_feed_choices if ledger.plan is None else _feed_plans)(session, ledger.after_entry(n))
+
+
+def again(session: Session, ledger: Ledger) -> Session:
+    """The session with its totals and the state of its rule computed again from all rewards that have entered."""
+    arms, values = ledger.rows()
+    known, (_, decision) = ~np.isnan(values), session.programs.begin(session.seed, session.run)
+    totals = with_rewards(no_totals(session.num_arms), arms[known], values[known])
+    fresh = session.but(totals=totals, state=decision.state, stopped=bool(decision.stopped), pulls=ledger)
+    if ledger.plan is None:
+        ids = np.arange(ledger.given, dtype=np.int64)
+        return fresh if fresh.stopped else _after(fresh, _updates(fresh, ledger, ids, ()))
+    known[joined(ledger.outside, np.int64)] = False
+    plan = ledger._replace(plan=plan_of(decision), spare=arms[known], spare_values=values[known])
+    return _feed_plans(fresh.but(round=1), plan)
+
+
+def _feed_plans(session: Session, ledger: Ledger) -> Session:
+    """The session after its rule has received every plan that the rewards cover."""
+    state, stopped, played = session.state, session.stopped, 0
+    plan, spare, values = ledger.plan, ledger.spare, ledger.spare_values
+    while not stopped:
+        counts = counts_of(plan)
+        if (np.bincount(spare, minlength=len(counts)) < counts).any():
+            break
+        used = earlier(spare) < counts[spare]
+        sums, squares = np.zeros((2, len(counts)))
+        np.add.at(sums, spare[used], values[used])  # one after the other, in the order of ids
+        np.add.at(squares, spare[used], values[used] * values[used])
+        decision = session.programs.absorb(state, plan, sums, squares)
+        state, stopped, plan, played = decision.state, bool(decision.stopped), plan_of(decision), played + 1
+        spare, values = spare[~used], values[~used]
+    ledger = ledger._replace(plan=plan, spare=spare, spare_values=values)
+    return session.but(state=state, stopped=stopped, round=session.round + played, pulls=ledger)
+
+
+def _feed_choices(session: Session, ledger: Ledger) -> Session:
+    """The session after its rule has received the rewards of the pulls that it chose, if they are due."""
+    programs, chosen = session.programs, len(ledger.choices)
+    if ledger.first < ledger.given + chosen and not session.stopped:
+        if not programs.each_asks:
+            return session.but(pulls=ledger)
+        chosen = ledger.first - ledger.given
+    ids = np.arange(ledger.given, ledger.first, dtype=np.int64)
+    given = ledger._replace(
+        given=ledger.first, choices=ledger.choices[chosen:], choice_rounds=ledger.choice_rounds[chosen:]
+    )
+    if programs.arm_dtype is not None:  # a pull that was told from outside has its id after those that were chosen
+        after = session.round + len(ids) - chosen
+        rounds = np.concatenate([ledger.choice_rounds[:chosen], np.arange(session.round, after)])
+        given = given._replace(rounds=longer(ledger.rounds, rounds.astype(np.int32)))
+        session = session.but(round=after)
+    decision = None if session.stopped else _updates(session, given, ids, ledger.choices[:chosen])
+    return _after(session.but(pulls=given), decision)
+
+
+def _updates(session: Session, ledger: Ledger, ids: np.ndarray, choices: tuple) -> Decision | None:
+    """The rule after the rewards of these pulls, one after the other until it stops; None if it received none.
+
+    Args:
+      session: the session, with the state of its rule before them.
+      ledger: its ledger, which has the rewards.
+      ids: int64[n], ids of the pulls.
+      choices: what `select` returned for the first of them; of the others the arm is known, and the round.
+    """
+    programs, state, decision = session.programs, session.state, None
+    values, rest = values_of(ledger.history, ids).tolist(), ids[len(choices) :]
+    rounds = arms = []
+    if programs.arm_dtype is None:
+        values = values[: len(choices)]  # without pulls that were told from outside, which it cannot take
+    elif len(rest):
+        rounds, arms = (values_of(of, rest).astype(int).tolist() for of in (ledger.rounds, ledger.arms))
+    for i, value in enumerate(values):
+        if np.isnan(value):
+            continue
+        if i < len(choices):
+            choice: Any = choices[i]
+        else:
+            at = i - len(choices)
+            choice = programs.with_arm(session.words, rounds[at], state, arms[at])
+        decision = programs.update(state, None, choice, value)
+        state = decision.state
+        if bool(decision.stopped):
+            break  # the rule does not need the remaining ones
+    return decision
+
+
+def _after(session: Session, decision: Decision | None) -> Session:
+    """The session after what its rule has decided."""
+    return session if decision is None else session.but(state=decision.state, stopped=bool(decision.stopped))

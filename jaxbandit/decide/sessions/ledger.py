@@ -1,0 +1,193 @@
+"""The pulls of a session without contexts, in the order of their ids: which were asked for, and what was reported."""
+
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+
+from jaxbandit.decide.sessions.rewards import History, earlier, joined, longer, values_of
+from jaxbandit.decide.sessions.rule_programs import Decision, counts_of
+from jaxbandit.support.types import PyTree
+
+MOST_INDEX = 2**31 - 1
+# What is known of an open pull. Those from TOLD on need no answer; OUTSIDE has a reward and was asked for by nobody.
+WAITS, WITHDRAWN, TOLD, OUTSIDE, EXPIRED = range(5)
+
+
+class Pulls(NamedTuple):
+    """Pulls to make, as NumPy arrays of equal length in the order of their ids."""
+
+    id: np.ndarray  # int64[n], numbered from 0 in the order in which they were first asked
+    arm: np.ndarray  # int32[n], or bool[n, num_arms] where an action is a set of arms
+    # int32[n], how often this arm was asked before; of a set, the id
+    index: np.ndarray  # pyright: ignore[reportIncompatibleMethodOverride]
+
+
+class Ledger(NamedTuple):
+    """The pulls whose rewards are in the totals, those that are open, and what the algorithm waits for.
+
+    Rewards enter the totals in the order of ids. The algorithm receives a plan as soon as its rewards have entered, and
+    pulls that it chose one by one when the rewards of all that were chosen from one state have entered.
+    """
+
+    # Of the ids below `first`, which have entered:
+    first: int  # id of the first open pull
+    expired: int  # how many of them have no reward
+    history: History  # float64, their rewards, NaN of a pull that expired
+    arms: History  # int32, their arms; () if actions are sets
+    rounds: History  # int32, their rounds; () unless `update` takes any arm
+    outside: History  # int64, the ids of those whose pulls no `ask` returned
+    # Of the algorithm:
+    given: int  # number of ids that it has received; of a rule that plans batches, `spare` says it
+    asked: np.ndarray  # int64[num_arms], pulls of each arm that `ask` returned; of sets of arms, zeros
+    plan: Any  # result of Batch.plan, None if pulls are chosen one by one
+    choices: tuple[PyTree, ...]  # in the latter case what `select` returned for the pulls from `given` on
+    choice_rounds: np.ndarray  # int64[...], the round of each of them, which determines its random draws
+    # Rewards in the totals that belong to a plan, and have not been given to the algorithm, in order of ids:
+    spare: np.ndarray  # int32[...], arms, or rows of the sets of a plan
+    spare_values: np.ndarray  # float64[...]
+    # The open pulls, in order of ids:
+    actions: np.ndarray  # int32[n], arms, or rows of the sets of a plan; or bool[n, num_arms], sets
+    status: np.ndarray  # int8[n]
+    values: np.ndarray  # float64[n], the rewards that are known, else NaN
+
+    @property
+    def end(self) -> int:
+        """The id of the next pull."""
+        return self.first + len(self.status)
+
+    @property
+    def num_told(self) -> int:
+        """Number of pulls that have a reward."""
+        return self.first - self.expired + int(np.sum((self.status == TOLD) | (self.status == OUTSIDE)))
+
+    @property
+    def pending(self) -> np.ndarray:
+        """Ids of the pulls that `ask` returned and that wait for a reward, int64[...]."""
+        return self.first + np.flatnonzero(self.status == WAITS)
+
+    @property
+    def waiting(self) -> np.ndarray:
+        """Positions of the open pulls that wait for a reward, also if they were withdrawn."""
+        return np.flatnonzero(self.status < TOLD)
+
+    def known(self, ids: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The rewards of ids that were asked for, NaN if there is none, and which of the ids have expired."""
+        past = ids < self.first
+        if not past.any():
+            return self.values[ids - self.first], self.status[ids - self.first] == EXPIRED
+        values = values_of(self.history, ids)
+        expired = past & np.isnan(values)
+        values[~past] = self.values[ids[~past] - self.first]
+        expired[~past] = self.status[ids[~past] - self.first] == EXPIRED
+        return values, expired
+
+    def more(self, actions: np.ndarray, status: int, values: np.ndarray | None = None) -> "Ledger":
+        """The ledger with further open pulls, which get the next ids."""
+        values = np.full(len(actions), np.nan) if values is None else values
+        before = self.actions if len(self.status) else actions[:0]
+        return self._replace(
+            actions=np.concatenate([before, actions]),
+            status=np.concatenate([self.status, np.full(len(actions), status, np.int8)]),
+            values=np.concatenate([self.values, values]),
+        )
+
+    def asked_for(self, actions: np.ndarray, single: bool) -> "Ledger":
+        """The ledger with further open pulls that `ask` returns; `single` says whether an action is one arm."""
+        ledger = self.more(actions, WAITS)
+        return ledger._replace(asked=self.asked + np.bincount(actions, minlength=len(self.asked))) if single else ledger
+
+    def marked(self, positions: np.ndarray, status: int | np.ndarray, values: np.ndarray | None = None) -> "Ledger":
+        """The ledger with another status, and perhaps rewards, of some open pulls."""
+        changed, rewards = self.status.copy(), self.values
+        changed[positions] = status
+        if values is not None:
+            rewards = rewards.copy()
+            rewards[positions] = values
+        return self._replace(status=changed, values=rewards)
+
+    def after_entry(self, n: int) -> "Ledger":
+        """The ledger in which the first n open pulls have entered."""
+        actions, status, values = self.actions[:n], self.status[:n], self.values[:n]
+        arms, known = arms_of(self, actions), status != EXPIRED
+        planned = known & (status != OUTSIDE) & (self.plan is not None)
+        return self._replace(
+            first=self.first + n,
+            expired=self.expired + int(n - known.sum()),
+            history=longer(self.history, values),
+            arms=self.arms if arms.dtype == bool else longer(self.arms, arms.astype(np.int32)),
+            outside=longer(self.outside, self.first + np.flatnonzero(status == OUTSIDE)),
+            spare=np.concatenate([self.spare, actions[planned].astype(np.int32)]) if planned.any() else self.spare,
+            spare_values=np.concatenate([self.spare_values, values[planned]]),
+            actions=self.actions[n:],
+            status=self.status[n:],
+            values=self.values[n:],
+        )
+
+    def rows(self) -> tuple[np.ndarray, np.ndarray]:
+        """The arms int32[n] of all pulls that have entered, of single arms, and their rewards float64[n]."""
+        return joined(self.arms, np.int32), joined(self.history, np.float64)
+
+
+def no_pulls(decision: Decision, num_arms: int) -> Ledger:
+    """The ledger before the first pull."""
+    none, arms, values = np.zeros(0, np.int64), np.zeros(0, np.int32), np.zeros(0)
+    asked = np.zeros(num_arms, np.int64)
+    status = np.zeros(0, np.int8)
+    return Ledger(0, 0, (), (), (), (), 0, asked, plan_of(decision), (), none, arms, values, arms, status, values)
+
+
+def plan_of(decision: Decision) -> Any:
+    """The pulls that the algorithm plans next, as NumPy arrays; raise a ValueError if they are none."""
+    plan = jax.tree.map(np.asarray, decision.plan)
+    counts = counts_of(plan)
+    if counts is not None and not decision.stopped and (counts.sum(dtype=np.int64) < 1 or counts.min() < 0):
+        raise ValueError(f"algorithm.batch.plan = {counts.tolist()}, must be counts >= 0 of at least one pull")
+    return plan
+
+
+def next_actions(ledger: Ledger, most: int, ahead: bool) -> np.ndarray:
+    """The arms, or rows of the sets, of a plan that are asked for next, int32[n] with n <= most.
+
+    First those that the plan needs and nobody has asked for, arm by arm. With `ahead` they are followed by those that
+    the plan would need if it were repeated, once after another, until there are `most`.
+    """
+    counts = counts_of(ledger.plan).astype(np.int64)
+    there = np.bincount(ledger.spare, minlength=len(counts))
+    there += np.bincount(ledger.actions[ledger.status != OUTSIDE], minlength=len(counts))
+    found, repeats, left = [], 0, most
+    while left > 0 and (ahead or not repeats):
+        repeats += 1
+        missing = np.maximum(repeats * counts - there, 0)
+        ends = np.cumsum(missing)
+        new = np.searchsorted(ends, np.arange(min(left, ends[-1])), side="right").astype(np.int32)
+        there, left = there + np.bincount(new, minlength=len(counts)), left - len(new)
+        found.append(new)
+    return np.concatenate(found) if found else np.zeros(0, np.int32)
+
+
+def arms_of(ledger: Ledger, actions: np.ndarray) -> np.ndarray:
+    """The arms int32[n], or sets bool[n, num_arms], of the actions of open pulls."""
+    plan: Any = ledger.plan
+    return actions if counts_of(plan) is plan or actions.dtype == bool else plan.sets[actions]
+
+
+def no_actions(num_arms: int, set_size: int | None) -> np.ndarray:
+    """No arms, or no sets, in the form of `Pulls.arm`."""
+    return np.zeros(0, np.int32) if set_size is None else np.zeros((0, num_arms), bool)
+
+
+def pulls_at(ledger: Ledger, positions: np.ndarray, num_arms: int, set_size: int | None) -> Pulls:
+    """The pulls at these positions among the open ones."""
+    ids = ledger.first + positions
+    if set_size is not None:
+        arms = arms_of(ledger, ledger.actions[positions]) if len(positions) else no_actions(num_arms, set_size)
+        index = ids
+    else:
+        arms = ledger.actions[positions].astype(np.int32)
+        asked = np.flatnonzero(ledger.status != OUTSIDE)
+        later = earlier(ledger.actions[asked][::-1])[::-1]  # pulls of the same arm after it
+        index = ledger.asked[arms] - 1 - later[np.searchsorted(asked, positions)]
+    if len(index) and index.max() > MOST_INDEX:
+        raise ValueError(f"ask: pull {int(index.max())} of one arm, must be at most {MOST_INDEX}")
+    return Pulls(ids, arms, index.astype(np.int32))

@@ -1,0 +1,117 @@
+"""What `ask` returns: the pulls that a session makes next."""
+
+from typing import Any
+
+import jax
+import numpy as np
+
+from jaxbandit.base.contract import action_of
+from jaxbandit.decide.sessions import contextual
+from jaxbandit.decide.sessions.asks import Asks
+from jaxbandit.decide.sessions.events import Event, plain_column
+from jaxbandit.decide.sessions.ledger import OUTSIDE, WAITS, WITHDRAWN, Ledger, Pulls, next_actions, pulls_at
+from jaxbandit.decide.sessions.session import Session
+from jaxbandit.support import checks
+
+LIMIT = 1024  # default of `ask` for the number of pulls of a batch
+MOST_AHEAD = 2**20  # most pulls that a race is asked for at once
+MOST_DRAWS = 10_000  # draws of a rule in a row that may fall on closed arms
+
+
+class OtherPulls(Exception):
+    """The rule does not ask for the pulls of an event."""
+
+
+def next_pulls(session: Session, event: Event) -> tuple[Session, Pulls]:
+    """Return the session after an event "ask", the same one if there is nothing new, and the pulls to make now.
+
+    Raises:
+      OtherPulls: the event says which arms are asked for, and the rule asks for others.
+      ValueError: as for `ask`.
+    """
+    limit, context, contexts = event.limit, event.context, event.contexts
+    most = checks.integer("ask", "limit", LIMIT if limit is None else limit, 1, 2**31 - 1)
+    before = contextual.begun(session, context, contexts)
+    ledger, draws = before.pulls, before.programs.kind == "draws"
+    fresh = draws and (isinstance(ledger, Asks) or not ledger.choices)
+    if event.arms is not None and fresh and limit not in (None, len(event.arms)):
+        raise OtherPulls  # before as many are drawn as a damaged limit says
+    if isinstance(ledger, Asks):
+        after, pulls = contextual.ask(before, ledger, limit, context, contexts)
+        withdrawn = False
+    else:
+        if event.contextual:
+            given = f"context = {context!r}" if contexts is None else f"contexts = {contexts!r}"
+            raise ValueError(f"ask: {given}, must be left out: {session.rule.name or 'the rule'} does not use contexts")
+        after, pulls = _in_order(before, ledger, limit, most)
+        withdrawn = bool((ledger.status[pulls.id[pulls.id < ledger.end] - ledger.first] == WITHDRAWN).any())
+    if (length := session.rule.length) is not None and after.end > length:
+        name = session.rule.name or "the rule"
+        raise ValueError(
+            f"ask: {name} keeps the rewards of {length} pulls, and this would be pull {after.end}; make it with a "
+            "longer horizon"
+        )
+    new = pulls.arm[pulls.id >= before.end]
+    if event.arms is not None and plain_column(new) != event.arms:
+        raise OtherPulls
+    if after.end == before.end and not withdrawn:
+        return session, pulls
+    ids, kept = np.arange(before.end, after.end), (context, contexts)
+    if event.contextual:
+        kept = jax.tree.map(_copy_of, kept)
+    return after.with_event(Event("ask", ids, new, None, None if limit is None else int(limit), *kept)), pulls
+
+
+def _copy_of(x: Any) -> Any:
+    """A number, or an array that its owner cannot change any more."""
+    return x if type(x) in (bool, int, float) else np.array(x)
+
+
+def _in_order(session: Session, ledger: Ledger, limit: int | None, most: int) -> tuple[Session, Pulls]:
+    """The session and its pulls if there are no contexts."""
+    programs = session.programs
+    if session.stopped:
+        return session, pulls_at(ledger, np.zeros(0, np.int64), session.num_arms, programs.set_size)
+    # Pulls that were told from outside have ids after those of all choices.
+    alone = limit is None and programs.each_asks and OUTSIDE not in ledger.status
+    back = alone and WITHDRAWN in ledger.status
+    if programs.kind != "batch" and ((alone and not back) or not ledger.choices):
+        number = most if limit is not None and programs.kind == "draws" else 1
+        session, ledger = _with_choices(session, ledger, number)
+    waiting = ledger.waiting[:most]
+    if alone:
+        waiting = np.flatnonzero(ledger.status == WITHDRAWN)[:1] if back else ledger.waiting[-1:]
+    if programs.kind == "batch" and len(waiting) < most:
+        ahead = limit is not None and programs.repeats
+        if ahead and most > MOST_AHEAD:
+            name = session.rule.name or "the rule"
+            raise ValueError(
+                f"ask: limit = {most}, must be at most {MOST_AHEAD}, because {name} returns as many pulls as it is "
+                "asked for; leave it out for the pulls that it needs next"
+            )
+        actions = next_actions(ledger, most - len(waiting), ahead)
+        waiting = np.concatenate([waiting, len(ledger.status) + np.arange(len(actions))])
+        ledger = ledger.asked_for(actions, programs.set_size is None)
+    ledger = ledger.marked(waiting, WAITS)
+    return session.but(pulls=ledger), pulls_at(ledger, waiting, session.num_arms, programs.set_size)
+
+
+def _with_choices(session: Session, ledger: Ledger, number: int) -> tuple[Session, Ledger]:
+    """The session and its ledger after choosing `number` pulls from the rule's current state."""
+    programs, round, choices, actions, rounds, misses = session.programs, session.round, [], [], [], 0
+    while len(choices) < number:
+        choice = programs.select(session.words, round, session.state, None)
+        round, action = round + 1, np.asarray(action_of(choice))
+        if session.closed.any() and session.closed[action]:
+            misses += 1
+            if misses == MOST_DRAWS:
+                name = session.rule.name or "the rule"
+                raise ValueError(f"ask: {name} drew closed arms {misses:,} times in a row; open them, or an arm more")
+            continue
+        misses = 0
+        choices.append(choice)
+        actions.append(action)
+        rounds.append(round - 1)
+    rounds = np.concatenate([ledger.choice_rounds, np.array(rounds, np.int64)])
+    ledger = ledger._replace(choices=(*ledger.choices, *choices), choice_rounds=rounds)
+    return session.but(round=round), ledger.asked_for(np.stack(actions), programs.set_size is None)
