@@ -78,7 +78,7 @@ def team_numbered(factory, count, **hyper):
 
 def numbered(factory, count, **hyper):
     """A full-bandit algorithm on all pairs of `count` = 3 arms, its actions the numbers of the pairs."""
-    sets = jnp.asarray(super_arms("test", count, 2, support="all").sets)
+    sets = jnp.asarray(super_arms(count, 2, support="all").sets)
     assert len(sets) == count
     inner = factory(count, k=2, **hyper)
 

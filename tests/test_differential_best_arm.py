@@ -202,7 +202,7 @@ def test_bernoulli_evidence_is_exact_up_to_the_rounding_of_pulls():
 
     @jax.jit
     def evidence(counts, means, a):
-        law = comparison.known_family("bernoulli", "kt", 200, DELTA, 1.0, where="test")
+        law = comparison.known_family("bernoulli", "kt", 200, DELTA, 1.0)
         return law.evidence(comparison.nothing_seen(law, 200)._replace(counts=counts, means=means), a)
 
     def certainty(n, p):  # n log-likelihoods at their maximum
@@ -223,7 +223,7 @@ def test_bernoulli_evidence_is_exact_up_to_the_rounding_of_pulls():
 
 def test_the_threshold_kept_with_the_arms_is_that_of_their_pulls():
     for name, threshold in (("bernoulli", "kt"), ("gaussian", "gauss")):
-        law = comparison.known_family(name, threshold, 3, DELTA, 1.0, where="test")
+        law = comparison.known_family(name, threshold, 3, DELTA, 1.0)
         arms = comparison.nothing_seen(law, 3)
         for arm in (0, 1, 2, 1, 1):
             arms = comparison.seen(law, arms, jnp.int32(arm), jnp.ones(()))

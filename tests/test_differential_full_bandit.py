@@ -77,7 +77,7 @@ def test_it_stops_from_the_margin_of_the_reference_on(name):
     """
     factory, told, ends = MARGINS[name]
     count, n, k = 40, 8, 3
-    arms = super_arms("test", n, k)
+    arms = super_arms(n, k)
     sets = arms.sets.astype(float)
     rng = np.random.default_rng(4)
     estimates, rounds = 0.4 * rng.normal(size=(count, n)), rng.integers(200, 4000, count).astype(np.int32)
@@ -117,7 +117,7 @@ def test_the_same_pulls_and_stop(name):
     factory, own, support, grid = CASES[name]
     epsilon = 0.3 if factory is sa_foa else 0.0
     shown = {k: v for k, v in support.items() if k not in ("schedule", "anchors")}
-    arms = super_arms("test", N, K, **shown)
+    arms = super_arms(N, K, **shown)
     sets, shares = arms.sets.astype(float), arms.counts / arms.counts.sum()
     noise = np.random.default_rng(2).normal(size=(len(sets), 2000))
     streams = (sets @ MEANS)[:, None] + 0.5 * noise

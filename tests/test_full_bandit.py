@@ -61,7 +61,7 @@ def test_sums_of_a_batch(noise, blocks):
 @pytest.mark.quickly_compiled
 @pytest.mark.parametrize("noise", ["gaussian", "bernoulli"])
 def test_sums_over_all_super_arms_without_listing_them(noise):
-    every = support.super_arms("test", 5, 2, support="all").sets.astype(float)
+    every = support.super_arms(5, 2, support="all").sets.astype(float)
     values = every @ MEANS
     variance = np.full(10, 0.25) if noise == "gaussian" else every @ (MEANS * (1 - MEANS))
     environment = jb.environments.full_bandit(MEANS, 2, noise=noise, sigma=0.5)
@@ -138,32 +138,32 @@ def test_recorded_answers_have_the_means_of_crowd():
 
 
 def test_random_support():
-    arms = support.super_arms("test", 20, 6, support_seed=4)
+    arms = support.super_arms(20, 6, support_seed=4)
     assert arms.sets.shape == (40, 20) and (arms.sets.sum(1) == 6).all()
     assert np.linalg.matrix_rank(arms.sets[:20].astype(float)) == 20
     assert len(np.unique(arms.sets, axis=0)) == 40
     x = arms.sets.astype(float)
     np.testing.assert_allclose(arms.inverse @ (x.T @ x / 40), np.eye(20), atol=1e-9)
-    np.testing.assert_array_equal(arms.sets, support.super_arms("test", 20, 6, support_seed=4).sets)
+    np.testing.assert_array_equal(arms.sets, support.super_arms(20, 6, support_seed=4).sets)
 
 
 def test_random_support_spans_where_most_draws_do_not():
     # Pairs of four arms: cycles of four, and two disjoint pairs within, are singular; K = 6.
     for seed in range(20):
-        assert len(support.super_arms("test", 4, 2, num_sets=4, support_seed=seed).sets) == 4
+        assert len(support.super_arms(4, 2, num_sets=4, support_seed=seed).sets) == 4
 
 
 def test_all_super_arms_in_closed_form():
-    listed = support.super_arms("test", 8, 3, support="all")
+    listed = support.super_arms(8, 3, support="all")
     assert len(listed.sets) == 56
     np.testing.assert_allclose(support.uniform_inverse(8, 3), listed.inverse, atol=1e-12)
-    assert support.super_arms("test", 36, 10, support="all").sets is None
+    assert support.super_arms(36, 10, support="all").sets is None
 
 
 @pytest.mark.slow
 def test_g_allocation_lowers_the_largest_variance():
-    uniform = support.super_arms("test", 7, 3, num_sets=12, support_seed=1)
-    best = support.super_arms("test", 7, 3, num_sets=12, support_seed=1, allocation="g")
+    uniform = support.super_arms(7, 3, num_sets=12, support_seed=1)
+    best = support.super_arms(7, 3, num_sets=12, support_seed=1, allocation="g")
     x = uniform.sets.astype(float)
     largest = [np.einsum("mi,ij,mj->m", x, arms.inverse, x).max() for arms in (uniform, best)]
     assert 7 <= largest[1] < largest[0] and largest[1] < 7.4  # Kiefer and Wolfowitz: the optimum is the rank

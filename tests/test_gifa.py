@@ -88,7 +88,7 @@ BAD = {
     "rule = 'greedy', must be one of largest_variance, both with the classical index": partial(
         gifa, RANDOM, index="classical", threshold="lucb1"
     ),
-    "threshold = 'det', must be one of heuristic, lucb1 with the classical index": partial(lucb, 3, threshold="det"),
+    "threshold = 'det', must be one of lucb1, heuristic": partial(lucb, 3, threshold="det"),
 }
 
 

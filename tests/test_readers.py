@@ -1,6 +1,7 @@
 """Everything that reads a file of a user: what is no file, or not what it should be, is refused in one line.
 
-One reader of each format, in `support.reading`, `csv_rows` and `decimals`, is used everywhere, see the last test.
+One reader of each format (`support.reading`, `support.csv_rows`, `support.decimals`) is used everywhere: see the last
+test.
 """
 
 import ast

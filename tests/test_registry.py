@@ -34,7 +34,7 @@ def test_what_is_read_from_the_source_is_what_the_factory_declares(entry):
     factory = entry.factory()
     live = declaration_of(factory)
     assert live == Declaration(**{field.name: getattr(entry, field.name) for field in fields(Declaration)})
-    assert entry.arguments == tuple(entry.parameters()) and entry.doc == inspect.getdoc(factory)
+    assert entry.arguments == tuple(entry.parameters()) and entry.doc == inspect.getdoc(inspect.unwrap(factory))
     assert factory.__name__ == entry.name and pickle.loads(pickle.dumps(factory)) is factory
     assert entry.summary and len(entry.summary) < 120
 

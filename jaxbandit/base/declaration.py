@@ -7,11 +7,12 @@ and arguments, static or traced, are those of the signature.
 
 import functools
 import inspect
-import re
 import types
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from typing import Any, Literal, TypeVar, cast
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal, TypeVar
+
+from jaxbandit.base.parameters import parameters_of
 
 Question = Literal["regret", "confidence", "budget"]
 Setting = Literal[
@@ -51,6 +52,8 @@ SETTINGS: Mapping[Setting, str] = types.MappingProxyType(
     }
 )
 
+PLAIN = ("arms", "changing", "adversarial", "batches", "features")  # settings of one arm a round, whose reward is seen
+
 Factory = TypeVar("Factory", bound=Callable[..., Any])
 _ATTRIBUTE = "__declaration__"
 
@@ -89,7 +92,8 @@ class Declaration:
 def declare(**fields: Any) -> Callable[[Factory], Factory]:
     """Declare, as a decorator, what is known about a factory of algorithms or environments.
 
-    A call of the factory that leaves out a required argument says what the docstring says of it.
+    A call checks the arguments by their annotations, as `checked` says, and every refusal begins with the factory's
+    name. The docstring is completed by what annotations say, and so are `tries`.
 
     Args:
       **fields: those of `Declaration`. An algorithm declares at least its question ("regret", "confidence" or
@@ -106,6 +110,8 @@ def declare(**fields: Any) -> Callable[[Factory], Factory]:
     allowed = {"question": (*QUESTIONS, ""), "setting": tuple(SETTINGS), "finds": ("", "1", "m", "k")}
 
     def attach(factory: Factory) -> Factory:
+        from jaxbandit.base.calls import checked  # imports JAX, which lists of names do without
+
         where = factory.__name__
         for name, choices in allowed.items():
             if (value := getattr(record, name)) not in choices:
@@ -117,33 +123,21 @@ def declare(**fields: Any) -> Callable[[Factory], Factory]:
             for argument in getattr(record, name):
                 if argument not in own:
                     raise ValueError(f"{where}: declares {name} of {argument!r}, must be one of {', '.join(own)}")
-        setattr(factory, _ATTRIBUTE, record)
-        return _explained(factory, own)
+        called = checked(factory, returns=_returns(record) if record.question else "", maker=True)
+        tries = {name: p.arg.tries for name, p in parameters_of(called).items() if p.arg.tries}
+        setattr(called, _ATTRIBUTE, replace(record, tries={**tries, **record.tries}))
+        return called
 
     return attach
 
 
-def _explained(factory: Factory, own: Mapping[str, inspect.Parameter]) -> Factory:
-    """Return the factory with one line about the arguments that are missing, beyond Python's list of their names."""
-    places = [name for name, p in own.items() if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
-    variable = inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD
-    required = [name for name, p in own.items() if p.default is p.empty and p.kind not in variable]
-
-    @functools.wraps(factory)
-    def called(*args: Any, **keywords: Any) -> Any:
-        missing = [name for name in required if name not in keywords and name not in places[: len(args)]]
-        if missing:
-            raise TypeError(f"{factory.__name__}: {'; '.join(_explanation(factory, name) for name in missing)}")
-        return factory(*args, **keywords)
-
-    return cast(Factory, called) if required else factory
-
-
-def _explanation(factory: Callable[..., Any], name: str) -> str:
-    """Return that an argument is missing, and the first words of the docstring about it."""
-    found = re.search(rf"^ +{name}: ([^;.]+)", factory.__doc__ or "", re.MULTILINE)
-    what = "" if found is None else f", must be the {' '.join(found[1].split()).removeprefix('the ')}"
-    return f"{name} is missing{what}"
+def _returns(record: Declaration) -> str:
+    """Return what an algorithm returns, unless its setting has other actions or rewards than arms and numbers."""
+    if record.setting not in PLAIN:
+        return ""
+    rewards = f" {record.rewards}" if record.rewards.startswith("in ") else ""
+    found = f", and recommendations int32[{record.finds}]" if record.finds else ""
+    return f"An Algorithm with actions int32[] in [0, num_arms) and rewards float[]{rewards}{found}."
 
 
 def declaration_of(factory: Callable[..., Any]) -> Declaration | None:

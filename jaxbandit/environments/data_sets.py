@@ -7,11 +7,11 @@ import numpy as np
 
 
 @functools.cache
-def load(where: str, dataset: str) -> tuple[np.ndarray, np.ndarray]:
+def load(argument: str, dataset: str) -> tuple[np.ndarray, np.ndarray]:
     """Return the standardized columns that vary, float64[rows, columns], and the labels, int64[rows].
 
     Args:
-      where: the argument in error messages, as in "linear_contextual_classes: dataset".
+      argument: name of the argument in error messages.
       dataset: "digits", "iris", "wine" or "breast_cancer".
 
     Raises:
@@ -21,7 +21,7 @@ def load(where: str, dataset: str) -> tuple[np.ndarray, np.ndarray]:
         datasets = importlib.import_module("sklearn.datasets")
     except ImportError as error:
         wanted = f"comes with scikit-learn ({error}): pip install scikit-learn"
-        raise ValueError(f"{where} = {dataset!r} {wanted}") from None
+        raise ValueError(f"{argument} = {dataset!r} {wanted}") from None
     table = getattr(datasets, f"load_{dataset}")()
     return standardized(table.data), table.target
 

@@ -33,14 +33,12 @@ def untraced(where: str, instead: str) -> None:
 
 def integer(where: str, name: str, value: object, low: int, high: int | None = None) -> int:
     """Return `value` as an int in [low, high]; raise ValueError otherwise. Without `high`, its type is the limit."""
-    whole = _check(where, name, value, domains.integer(low, high))
-    most = _MOST.get(name, 2**63 - 1)
-    return whole if high is not None or whole <= most else _check(where, name, value, domains.integer(low, most))
+    return _check(where, name, value, domains.integer(low, high, most=_MOST.get(name, 2**63 - 1)))
 
 
 def boolean(where: str, name: str, value: object) -> bool:
     """Return `value` as a bool; raise ValueError for anything else, also for an array of one."""
-    return bool(_check(where, name, bool(value) if isinstance(value, np.bool_) else value, domains.BOOLEAN))
+    return _check(where, name, value, domains.BOOLEAN)
 
 
 def only(where: str, record: Any, names: Iterable[str], what: str = "it") -> None:
@@ -64,46 +62,60 @@ def number(
     open_high: bool = False,
 ) -> Any:
     """Return the scalar `value` unchanged; raise ValueError unless it is finite and between `low` and `high`."""
-    if is_traced(value):
-        if value.ndim:
-            raise ValueError(f"{where}: {name} has shape {value.shape}, must be a scalar")
+    return _check(where, name, value, scalars(domains.number(low, high, open_low=open_low, open_high=open_high)))
+
+
+def array(where: str, name: str, value: Any, **allowed: Any) -> Any:
+    """Return `value` as an array of the domain that `arrays` returns for the other arguments, or raise ValueError."""
+    return _check(where, name, value, arrays(**allowed))
+
+
+def scalars(domain: domains.Domain) -> domains.Domain:
+    """Return the numbers of a domain as they are given, and all traced scalars, which cannot be checked."""
+
+    def take(value: Any) -> Any:
+        if not is_traced(value):
+            domain.take(value)
+        elif value.ndim:
+            raise domains.Outside(value, "shape ()", has=f"shape {value.shape}")
         return value
-    _check(where, name, value, domains.number(low, high, open_low=open_low, open_high=open_high))
-    return value
+
+    return domains.Domain(domain.allowed, take)
 
 
-def array(
-    where: str,
-    name: str,
-    value: Any,
+def arrays(
     *,
     ndim: int = 1,
     min_size: int = 1,
     low: float = -math.inf,
     high: float = math.inf,
     open_low: bool = False,
-) -> Any:
-    """Return `value` as an array of `ndim` axes with entries in [low, high]; raise ValueError otherwise.
+) -> domains.Domain:
+    """Return the arrays of `ndim` axes, at least `min_size` rows, and entries in [low, high], which may be traced.
 
-    A concrete value comes back as float64 NumPy, so that a closure over it can be cast to either precision.
+    A concrete value is taken as float64 NumPy, so that a closure over it can be cast to either precision.
     """
-    if not is_traced(value):
-        try:
-            value = np.asarray(value, dtype=np.float64)
-        except (TypeError, ValueError, OverflowError):
-            raise ValueError(f"{where}: {name} = {python(value)}, must be numbers in {ndim} axes") from None
-    if value.ndim != ndim:
-        raise ValueError(f"{where}: {name} has shape {value.shape}, must have {ndim} axes")
-    if value.shape[0] < min_size:
-        raise ValueError(f"{where}: {name} has {value.shape[0]} entries, must have at least {min_size}")
-    if isinstance(value, np.ndarray):
-        good = np.isfinite(value) & (value > low if open_low else value >= low) & (value <= high)
-        if not good.all():
-            at = tuple(int(i) for i in np.argwhere(~good)[0])
-            allowed = domains.interval(low, high, open_low)
-            place = ", ".join(map(str, at))
-            raise ValueError(f"{where}: {name}[{place}] = {float(value[at])!r}, must be in {allowed}")
-    return value
+    bounded = low > -math.inf or high < math.inf
+    allowed = f"in {domains.interval(low, high, open_low)}"
+
+    def take(value: Any) -> Any:
+        if not is_traced(value):
+            try:
+                value = np.asarray(value, dtype=np.float64)
+            except (TypeError, ValueError, OverflowError):
+                raise domains.Outside(value, f"numbers in {ndim} axes") from None
+        if value.ndim != ndim:
+            raise domains.Outside(value, f"{ndim} axes", has=f"shape {value.shape}")
+        if value.shape[0] < min_size:
+            raise domains.Outside(value, f"at least {min_size}", has=f"{value.shape[0]} entries")
+        if isinstance(value, np.ndarray):
+            good = np.isfinite(value) & (value > low if open_low else value >= low) & (value <= high)
+            if not good.all():
+                at = tuple(int(i) for i in np.argwhere(~good)[0])
+                raise domains.Outside(float(value[at]), allowed, f"[{', '.join(map(str, at))}]")
+        return value
+
+    return domains.Domain(f"entries {allowed}" if bounded else "finite", take)
 
 
 def axes(value: Any) -> int:
@@ -114,16 +126,16 @@ def axes(value: Any) -> int:
         return 1
 
 
-def starts(where: str, value: Iterable[int] | np.ndarray) -> np.ndarray:
+def starts(value: Iterable[int] | np.ndarray) -> np.ndarray:
     """Return the number of rounds played before each segment, int32[segments].
 
     Raises:
       ValueError: the numbers do not begin with 0 or do not increase.
     """
     several = isinstance(value, Iterable) and not isinstance(value, str | bytes) and axes(value) > 0
-    rounds = _check(where, "starts", list(value) if several else value, _STARTS)
+    rounds = take("starts", list(value) if several else value, _STARTS)
     if rounds[0]:
-        raise ValueError(f"{where}: starts[0] = {rounds[0]}, must be 0, because the first segment begins with the run")
+        raise ValueError(f"starts[0] = {rounds[0]}, must be 0, because the first segment begins with the run")
     return np.array(rounds, np.int32)
 
 
@@ -150,11 +162,10 @@ def precision(where: str, value: str | None, name: str, rounds: int) -> Any:
     return _check(where, "precision", value, domains.precision(name, rounds))
 
 
-def action_sets(where: str, name: str, value: Any, mask: Any) -> tuple[Any, np.ndarray | None]:
+def action_sets(name: str, value: Any, mask: Any) -> tuple[Any, np.ndarray | None]:
     """Return checked action sets, and the mask of their real arms or None if there is no padding.
 
     Args:
-      where: the function whose argument this is, used in error messages.
       name: the name of the argument, used in error messages.
       value: float[contexts, arms, dim], or float[arms, dim] for a single set.
       mask: concrete bool[contexts, arms] or bool[arms], False where a row is padding of a shorter set. None if there
@@ -163,35 +174,40 @@ def action_sets(where: str, name: str, value: Any, mask: Any) -> tuple[Any, np.n
     Raises:
       ValueError: the shapes are wrong, a set is empty, or no set has two arms to choose from.
     """
-    value = array(where, name, value, ndim=3 if axes(value) == 3 else 2)
+    value = take(name, value, arrays(ndim=3 if axes(value) == 3 else 2))
     arms = np.full(value.shape[:-2], value.shape[-2])
     if mask is not None:
         try:
             mask = np.asarray(mask)
         except ValueError:  # rows of different lengths
-            raise ValueError(f"{where}: mask = {python(mask)}, must be bool{list(value.shape[:-1])}") from None
+            raise ValueError(f"mask = {python(mask)}, must be bool{list(value.shape[:-1])}") from None
         if mask.dtype != bool or mask.shape != value.shape[:-1]:
             got = f"{mask.dtype}{list(mask.shape)}"
-            raise ValueError(f"{where}: mask is {got}, must be bool{list(value.shape[:-1])}, one per arm of {name}")
+            raise ValueError(f"mask is {got}, must be bool{list(value.shape[:-1])}, one per arm of {name}")
         arms = mask.sum(axis=-1)
         if not arms.all():
-            raise ValueError(f"{where}: mask[{int(np.argmin(arms))}] is all False, must leave an arm in every set")
+            raise ValueError(f"mask[{int(np.argmin(arms))}] is all False, must leave an arm in every set")
     if arms.max(initial=0) < 2:
-        raise ValueError(f"{where}: {name} has one arm per set, must have at least 2 in one of them")
+        raise ValueError(f"{name} has one arm per set, must have at least 2 in one of them")
     return value, None if mask is None or mask.all() else mask
 
 
-def decision_class(where: str, family: Any, num_arms: int, k: int) -> None:
+def decision_class(family: Any, num_arms: int, k: int) -> None:
     """Raise a ValueError unless the sets of a decision class all have k of `num_arms` arms."""
     if not hasattr(family, "rank"):
-        raise ValueError(f"{where}: decision_class = {python(family)}, must be a DecisionClass, such as top_k(...)")
+        raise ValueError(f"decision_class = {python(family)}, must be a DecisionClass, such as top_k(...)")
     if (family.num_arms, family.rank) != (num_arms, k):
         sets = "different sizes" if family.rank is None else f"size {family.rank}"
         raise ValueError(
-            f"{where}: decision_class = {family.name} has sets of {sets} among {family.num_arms} arms, must have sets "
-            f"of size k = {k} among {num_arms}"
+            f"decision_class = {family.name} has sets of {sets} among {family.num_arms} arms, must have sets of size "
+            f"k = {k} among {num_arms}"
         )
 
 
+def take(name: str, value: object, domain: domains.Domain) -> Any:
+    """Return a value of a domain in the form that is used; raise a ValueError that begins with its name otherwise."""
+    return domains.check(name, value, domain, written=python, error=ValueError)
+
+
 def _check(where: str, name: str, value: object, domain: domains.Domain) -> Any:
-    return domains.check(f"{where}: {name}", value, domain, written=python, error=ValueError)
+    return take(f"{where}: {name}", value, domain)

@@ -9,7 +9,7 @@ import operator
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
-from jaxbandit.support.refusals import BadInput, nearest, show, wrong
+from jaxbandit.support.refusals import BadInput, nearest, refuse, show, wrong
 
 MOST_ROUNDS = 2**31 - 129  # counts of rounds are int32, and a block of rounds must fit on top
 MOST_PULLS = 10**15  # of a run that pulls in batches, or has a budget: float64 and 64-bit counts hold it exactly
@@ -19,11 +19,14 @@ NAME_BYTES = 100  # so that two names and that of an argument fit into a file na
 
 
 class Outside(Exception):
-    """A value is outside its domain: the value, or an entry of it; what it must be; and the place of the entry."""
+    """A value is outside its domain: the value, or an entry of it; what it must be; and the place of the entry.
 
-    def __init__(self, value: object, allowed: str, place: str = ""):
-        super().__init__(value, allowed, place)
-        self.value, self.allowed, self.place = value, allowed, place
+    `has` says what is wrong of a value that need not be shown, such as an array's shape.
+    """
+
+    def __init__(self, value: object, allowed: str, place: str = "", has: str = ""):
+        super().__init__(value, allowed, place, has)
+        self.value, self.allowed, self.place, self.has = value, allowed, place, has
 
 
 class Domain(NamedTuple):
@@ -57,6 +60,8 @@ def check(
         return domain.take(value)
     except Outside as exception:
         outside = exception
+    if outside.has:
+        refuse(f"{where}{outside.place}", f" has {outside.has}, must have {outside.allowed}", error)
     return wrong(f"{where}{outside.place}", outside.value, outside.allowed, written=written, error=error)
 
 
@@ -88,12 +93,15 @@ def values(
     return Domain(allowed, take)
 
 
-def integer(low: int, high: int | None = None) -> Domain:
-    """Return the integers in [low, high], or those >= low."""
-    allowed = f"an integer >= {low}" if high is None else f"an integer in [{low}, {high}]"
-    if high is not None and high < low:
+def integer(low: int, high: int | None = None, *, most: int = 2**63 - 1) -> Domain:
+    """Return the integers in [low, high]; without `high` those >= low, of which `most` is as many as there may be."""
+    if high is None:
+        below, above = integer(low, most), values(f"an integer >= {low}", lambda x: low <= x, _whole)
+        return Domain(above.allowed, lambda value: below.take(above.take(value)))
+    allowed = f"an integer in [{low}, {high}]"
+    if high < low:
         allowed = f"at least {low}, and here at most {high}: the problem is too small"
-    return values(allowed, lambda x: low <= x and (high is None or x <= high), _whole)
+    return values(allowed, lambda x: low <= x <= high, _whole)
 
 
 def number(
@@ -119,6 +127,11 @@ def _real(value: Any) -> float:
     if isinstance(value, str | bytes | bool) or getattr(value, "ndim", 0):
         raise TypeError
     return float(value)
+
+
+def _truth(value: Any) -> Any:
+    """Return a bool of NumPy, which is no bool for Python, as one; an array of one remains an array."""
+    return bool(value) if type(value).__name__ in ("bool_", "bool") else value
 
 
 def interval(low: float, high: float, open_low: bool = False, open_high: bool = False) -> str:
@@ -186,7 +199,7 @@ def one_or_several(item: Domain, allowed: str, **how: bool) -> Domain:
     return Domain(allowed, lambda value: lists.take(value) if isinstance(value, list) else (item.take(value),))
 
 
-BOOLEAN = values("true or false", lambda value: isinstance(value, bool))
+BOOLEAN = values("true or false", lambda value: isinstance(value, bool), _truth)
 RANGE = values(
     "two finite numbers (low, high) with low < high",
     lambda ends: len(ends) == 2 and -math.inf < ends[0] < ends[1] < math.inf,

@@ -18,6 +18,17 @@ class BadInput(ValueError):
     """An input cannot be used. The message is one line that names the place, the key, the value and what is allowed."""
 
 
+class BadArgument(ValueError):
+    """A function cannot use an argument: the name of the function, and what is wrong, both in one line."""
+
+    def __init__(self, function: str, what: str):
+        super().__init__(function, what)
+        self.function, self.what = function, what
+
+    def __str__(self) -> str:
+        return f"{self.function}: {self.what}"
+
+
 class Unfinished(RuntimeError):
     """The disk or a worker failed during the run. Finished results are kept, and the same call resumes."""
 

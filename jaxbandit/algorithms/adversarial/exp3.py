@@ -5,10 +5,10 @@ Differences from Auer et al.: losses in place of rewards, and no uniform explora
 
 from jaxbandit.algorithms.adversarial.exponential_weights import Rate, exponential_weights, learning_rate
 from jaxbandit.algorithms.adversarial.regularized_leader import regularized_leader
+from jaxbandit.base.arguments import Horizon, NumArms, Positive
 from jaxbandit.base.contract import Algorithm
 from jaxbandit.base.declaration import declare
-from jaxbandit.support import checks
-from jaxbandit.support.types import Array, Scalar
+from jaxbandit.support.types import Array
 
 
 @declare(
@@ -20,7 +20,9 @@ from jaxbandit.support.types import Array, Scalar
     tries={"eta": (0.5, 2.0)},
     settings=({}, {"rate": "fixed"}),
 )
-def exp3(num_arms: int, *, rate: Rate = "anytime", horizon: int | None = None, eta: Scalar | None = None) -> Algorithm:
+def exp3(
+    num_arms: NumArms, *, rate: Rate = "anytime", horizon: Horizon | None = None, eta: Positive | None = None
+) -> Algorithm:
     """Exponential weights on estimated losses, Auer et al. 2002.
 
     Return EXP3: exponential weights on importance-weighted estimates of the losses.
@@ -37,26 +39,23 @@ def exp3(num_arms: int, *, rate: Rate = "anytime", horizon: int | None = None, e
     bounds it with high probability.
 
     Args:
-      num_arms: number of arms K, an integer >= 1; static.
       rate: "anytime" uses eta / sqrt(t) in round t; "fixed" uses eta in every round. Static.
-      horizon: number of rounds T, an integer >= 1; static. Only the default eta of the fixed rate uses it.
-      eta: constant of the learning rate, > 0; None means sqrt(log K / K) for "anytime" and sqrt(2 log K / (T K)) for
-        "fixed". Traced.
+      horizon: number of rounds T. Only the default eta of the fixed rate uses it.
+      eta: constant of the learning rate; None means sqrt(log K / K) for "anytime" and sqrt(2 log K / (T K)) for
+        "fixed".
 
     Returns:
-      An Algorithm with actions int32[] in [0, num_arms) and rewards float[] in [0, 1]. It recommends the arm with the
-      smallest estimated loss, which is the most likely one.
+      It recommends the arm with the smallest estimated loss, which is the most likely one.
 
     Raises:
-      ValueError: an argument is out of range, or the fixed rate has neither horizon nor eta.
+      ValueError: the fixed rate has neither horizon nor eta.
 
     Source:
       Auer, Cesa-Bianchi, Freund and Schapire (2002), The nonstochastic multiarmed bandit problem, SIAM J. Comput.;
       Bubeck and Cesa-Bianchi (2012), Regret analysis of stochastic and nonstochastic multi-armed bandit problems,
       Figure 3.1 and Theorem 3.1.
     """
-    num_arms = checks.integer("exp3", "num_arms", num_arms, 1)
-    eta_at = learning_rate("exp3", num_arms, rate, horizon, eta)
+    eta_at = learning_rate(num_arms, rate, horizon, eta)
 
     def probabilities(excess: Array, round: Array) -> Array:
         return exponential_weights(excess, eta_at(round))

@@ -6,22 +6,17 @@ have bounded variance, so the regret is bounded with high probability and not on
 
 from jaxbandit.algorithms.adversarial.exponential_weights import Rate, exponential_weights, learning_rate
 from jaxbandit.algorithms.adversarial.regularized_leader import regularized_leader
+from jaxbandit.base.arguments import Horizon, NumArms, Positive
 from jaxbandit.base.contract import Algorithm
 from jaxbandit.base.declaration import declare
-from jaxbandit.support import checks
-from jaxbandit.support.types import Array, Scalar
+from jaxbandit.support.types import Array
 
 
 @declare(
-    question="regret",
-    setting="adversarial",
-    rewards="in [0, 1]",
-    cost="O(K)",
-    memory="O(K)",
-    tries={"eta": (0.5, 2.0)},
+    question="regret", setting="adversarial", rewards="in [0, 1]", cost="O(K)", memory="O(K)", tries={"eta": (0.5, 2.0)}
 )
 def exp3_ix(
-    num_arms: int, *, rate: Rate = "anytime", horizon: int | None = None, eta: Scalar | None = None
+    num_arms: NumArms, *, rate: Rate = "anytime", horizon: Horizon | None = None, eta: Positive | None = None
 ) -> Algorithm:
     """EXP3 with implicit exploration, Neu 2015.
 
@@ -38,25 +33,22 @@ def exp3_ix(
     delta)), with either default rate.
 
     Args:
-      num_arms: number of arms K, an integer >= 1; static.
       rate: "anytime" uses eta / sqrt(t) in round t; "fixed" uses eta in every round. Static.
-      horizon: number of rounds T, an integer >= 1; static. Only the default eta of the fixed rate uses it.
-      eta: constant of the learning rate, > 0; None means sqrt(log K / K) for "anytime" and sqrt(2 log K / (T K)) for
-        "fixed". Traced.
+      horizon: number of rounds T. Only the default eta of the fixed rate uses it.
+      eta: constant of the learning rate; None means sqrt(log K / K) for "anytime" and sqrt(2 log K / (T K)) for
+        "fixed".
 
     Returns:
-      An Algorithm with actions int32[] in [0, num_arms) and rewards float[] in [0, 1]. It recommends the arm with the
-      smallest estimated loss, which is the most likely one.
+      It recommends the arm with the smallest estimated loss, which is the most likely one.
 
     Raises:
-      ValueError: an argument is out of range, or the fixed rate has neither horizon nor eta.
+      ValueError: the fixed rate has neither horizon nor eta.
 
     Source:
       Neu (2015), Explore no more: improved high-probability regret bounds for non-stochastic bandits, NeurIPS,
       Algorithm 1.
     """
-    num_arms = checks.integer("exp3_ix", "num_arms", num_arms, 1)
-    eta_at = learning_rate("exp3_ix", num_arms, rate, horizon, eta)
+    eta_at = learning_rate(num_arms, rate, horizon, eta)
 
     def probabilities(excess: Array, round: Array) -> Array:
         return exponential_weights(excess, eta_at(round))

@@ -6,11 +6,11 @@ import jax.numpy as jnp
 
 from jaxbandit.algorithms.adversarial.drawing import draw_noise
 from jaxbandit.algorithms.adversarial.exponential_weights import exponential_weights
+from jaxbandit.base.arguments import NumArms, Positive
 from jaxbandit.base.contract import Algorithm, Arms, Choice, Chosen, Rewards
 from jaxbandit.base.declaration import declare
-from jaxbandit.support import checks
 from jaxbandit.support.numerics import argmax, as_float, get_at, set_at
-from jaxbandit.support.types import Array, Key, Scalar
+from jaxbandit.support.types import Array, Key
 from jaxbandit.theory.estimators import counts as estimator
 from jaxbandit.theory.estimators import loss_sums
 from jaxbandit.theory.estimators.counts import Counts
@@ -33,7 +33,7 @@ class Exp3PlusPlusState(NamedTuple):
     memory="O(K)",
     tries={"alpha": (3.0, 1.0), "beta": (256.0, 18.0)},
 )
-def exp3_plus_plus(num_arms: int, *, alpha: Scalar = 3.0, beta: Scalar = 256.0) -> Algorithm:
+def exp3_plus_plus(num_arms: NumArms, *, alpha: Positive = 3.0, beta: Positive = 256.0) -> Algorithm:
     """EXP3 that explores arms less where gaps show, for adversaries and fixed means alike, Seldin and Slivkins 2014.
 
     Return EXP3++: arm a has probability (1 - sum of epsilon_b) w_a + epsilon_a, w proportional to exp(-e_t L_a).
@@ -46,25 +46,18 @@ def exp3_plus_plus(num_arms: int, *, alpha: Scalar = 3.0, beta: Scalar = 256.0) 
     O(log(T)^2) times the sum of 1 / gap for independent rewards (Seldin and Lugosi 2017).
 
     Args:
-      num_arms: number of arms K, an integer >= 1; static.
-      alpha: factor of log t in the widths, > 0; traced.
-      beta: weight of the exploration, > 0; traced.
+      alpha: factor of log t in the widths.
+      beta: weight of the exploration.
 
     Returns:
       An Algorithm with rewards float[] in [0, 1]. Its action is a `Choice` of an arm, int32[] in [0, num_arms), whose
       info is `Chosen`, with the probability of the arm. It recommends the arm with the smallest estimated loss.
-
-    Raises:
-      ValueError: an argument is out of range.
 
     Source:
       Seldin and Slivkins (2014), One practical algorithm for both stochastic and adversarial bandits, ICML, Algorithm
       1; Seldin and Lugosi (2017), An improved parametrization and analysis of the EXP3++ algorithm for stochastic and
       adversarial bandits, COLT.
     """
-    num_arms = checks.integer("exp3_plus_plus", "num_arms", num_arms, 1)
-    checks.number("exp3_plus_plus", "alpha", alpha, low=0.0, open_low=True)
-    checks.number("exp3_plus_plus", "beta", beta, low=0.0, open_low=True)
 
     def probabilities(state: Exp3PlusPlusState) -> Array:
         t, n = as_float(state.round), as_float(state.arms.counts)

@@ -10,11 +10,11 @@ from typing import NamedTuple
 import jax.numpy as jnp
 
 from jaxbandit.algorithms.adversarial.drawing import draw, draw_noise
+from jaxbandit.base.arguments import Horizon, NumArms, PositiveUnit, Whole
 from jaxbandit.base.contract import Algorithm, Arms, Choice, Rewards
 from jaxbandit.base.declaration import declare
-from jaxbandit.support import checks
 from jaxbandit.support.numerics import argmax, as_float, get_at, set_at
-from jaxbandit.support.types import Array, Key, Scalar
+from jaxbandit.support.types import Array, Key
 
 
 class Exp3SState(NamedTuple):
@@ -34,12 +34,12 @@ class Exp3SState(NamedTuple):
     settings=({"horizon": 60},),
 )
 def exp3_s(
-    num_arms: int,
+    num_arms: NumArms,
     *,
-    horizon: int,
-    num_changes: int = 1,
-    alpha: Scalar | None = None,
-    gamma: Scalar | None = None,
+    horizon: Horizon,
+    num_changes: Whole = 1,
+    alpha: PositiveUnit | None = None,
+    gamma: PositiveUnit | None = None,
 ) -> Algorithm:
     """EXP3 for a best arm that changes, Auer et al. 2002.
 
@@ -57,33 +57,18 @@ def exp3_s(
     + e)), with the defaults for these T and Y.
 
     Args:
-      num_arms: number of arms K, an integer >= 1; static.
-      horizon: number of rounds T that the defaults below are tuned for, an integer >= 1; static.
-      num_changes: expected number Y of changes of the best arm, an integer >= 0; static. Only the default gamma uses
-        it.
-      alpha: the fraction e alpha of the total weight is distributed among all arms after each round, in (0, 1]; None
-        means 1 / T. Traced.
-      gamma: probability of a uniformly random arm, in (0, 1]; None means min(1, sqrt(K ((Y + 1) log(K T) + e) / ((e -
-        1) T))). Traced.
+      horizon: number of rounds T that the defaults below are tuned for.
+      num_changes: expected number Y of changes of the best arm. Only the default gamma uses it.
+      alpha: the fraction e alpha of the total weight is distributed among all arms after each round; None means 1 / T.
+      gamma: probability of a uniformly random arm; None means min(1, sqrt(K ((Y + 1) log(K T) + e) / ((e - 1) T))).
 
     Returns:
-      An Algorithm with actions int32[] in [0, num_arms) and rewards float[] in [0, 1]. It recommends the arm with the
-      largest weight.
-
-    Raises:
-      ValueError: an argument is out of range.
+      It recommends the arm with the largest weight.
 
     Source:
       Auer, Cesa-Bianchi, Freund and Schapire (2002), The nonstochastic multiarmed bandit problem, SIAM J. Comput.,
       Figure 4 and Corollary 8.3.
     """
-    num_arms = checks.integer("exp3_s", "num_arms", num_arms, 1)
-    num_changes = checks.integer("exp3_s", "num_changes", num_changes, 0)
-    horizon = checks.integer("exp3_s", "horizon", horizon, 1)
-    if alpha is not None:
-        checks.number("exp3_s", "alpha", alpha, low=0.0, high=1.0, open_low=True)
-    if gamma is not None:
-        checks.number("exp3_s", "gamma", gamma, low=0.0, high=1.0, open_low=True)
     level = (num_changes + 1) * math.log(num_arms * horizon) + math.e
     share = 1 / horizon if alpha is None else alpha
     mixed = min(1.0, math.sqrt(num_arms * level / ((math.e - 1) * horizon))) if gamma is None else gamma

@@ -9,11 +9,11 @@ from typing import Literal
 import jax.numpy as jnp
 
 from jaxbandit.algorithms.adversarial.regularized_leader import regularized_leader
+from jaxbandit.base.arguments import NumArms, Positive
 from jaxbandit.base.contract import Algorithm
 from jaxbandit.base.declaration import declare
-from jaxbandit.support import checks
 from jaxbandit.support.numerics import as_float
-from jaxbandit.support.types import Array, Scalar
+from jaxbandit.support.types import Array
 from jaxbandit.theory.solvers.tsallis import tsallis_probabilities
 
 ETAS = {"importance": 2.0, "reduced_variance": 4.0}  # the values in the paper's theorems, by estimate
@@ -29,7 +29,10 @@ ETAS = {"importance": 2.0, "reduced_variance": 4.0}  # the values in the paper's
     settings=({}, {"estimate": "reduced_variance"}),
 )
 def tsallis_inf(
-    num_arms: int, *, estimate: Literal["importance", "reduced_variance"] = "importance", eta: Scalar | None = None
+    num_arms: NumArms,
+    *,
+    estimate: Literal["importance", "reduced_variance"] = "importance",
+    eta: Positive | None = None,
 ) -> Algorithm:
     """Tsallis-INF, optimal for stochastic and for adversarial losses, Zimmert and Seldin 2021.
 
@@ -48,29 +51,20 @@ def tsallis_inf(
     stochastic rewards with a unique best arm (Zimmert and Seldin 2021).
 
     Args:
-      num_arms: number of arms K, an integer >= 1; static.
-      estimate: how the loss of an arm is estimated, static. "importance" divides the loss by the arm's probability.
+      estimate: how the loss of an arm is estimated. "importance" divides the loss by the arm's probability.
         "reduced_variance" presumes a loss of 1/2 for arms with probability p >= eta_t^2, and divides only the
         difference from it.
-      eta: constant of the learning rate, > 0; None means 2 for "importance" and 4 for "reduced_variance". Traced.
+      eta: constant of the learning rate; None means 2 for "importance" and 4 for "reduced_variance".
 
     Returns:
-      An Algorithm with actions int32[] in [0, num_arms) and rewards float[] in [0, 1]. It recommends the arm with the
-      smallest estimated loss, which is the most likely one.
-
-    Raises:
-      ValueError: an argument is out of range.
+      It recommends the arm with the smallest estimated loss, which is the most likely one.
 
     Source:
       Zimmert and Seldin (2021), Tsallis-INF: an optimal algorithm for stochastic and adversarial bandits, JMLR 22,
       Algorithm 1.
     """
-    num_arms = checks.integer("tsallis_inf", "num_arms", num_arms, 1)
-    checks.choice("tsallis_inf", "estimate", estimate, tuple(ETAS))
     if eta is None:
         eta = ETAS[estimate]
-    else:
-        checks.number("tsallis_inf", "eta", eta, low=0.0, open_low=True)
     constant = eta
 
     def eta_at(round: Array) -> Array:

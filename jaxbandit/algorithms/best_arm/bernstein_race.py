@@ -11,13 +11,14 @@ from typing import Any, Literal, NamedTuple
 
 import jax.numpy as jnp
 
+from jaxbandit.algorithms.arguments import Delta
 from jaxbandit.algorithms.best_arm.race_statistics import Interval, check_range, narrowed, unbounded, undominated
 from jaxbandit.algorithms.best_arm.racing import Look, race
+from jaxbandit.base.arguments import Finite, SeveralArms
 from jaxbandit.base.contract import Algorithm, Promise, Rewards
 from jaxbandit.base.declaration import declare
-from jaxbandit.support import checks
 from jaxbandit.support.numerics import as_float
-from jaxbandit.support.types import Array, Scalar
+from jaxbandit.support.types import Array
 
 EXPONENT = 1.1  # p in the union bound over rounds, delta (p - 1) / (p n^p), with the value of Mnih et al.
 
@@ -40,20 +41,19 @@ class PlugIn(NamedTuple):
 
 @declare(
     question="confidence",
-    setting="arms",
     rewards="in a known range [low, high], any law",
     finds="1",
     cost="O(K) a batch of one pull of each survivor",
     memory="O(K)",
-    tries={"delta": (0.05, 0.5), "low": (0.0, -1.0), "high": (1.0, 2.0)},
+    tries={"low": (0.0, -1.0), "high": (1.0, 2.0)},
 )
 def bernstein_race(
-    num_arms: int,
+    num_arms: SeveralArms,
     *,
     bound: Literal["bernstein", "plug_in"] = "bernstein",
-    delta: Scalar = 0.05,
-    low: Scalar = 0.0,
-    high: Scalar = 1.0,
+    delta: Delta = 0.05,
+    low: Finite = 0.0,
+    high: Finite = 1.0,
 ) -> Algorithm:
     """Eliminates arms with bounded rewards by empirical Bernstein intervals, Mnih et al. 2008.
 
@@ -75,17 +75,9 @@ def bernstein_race(
     known range, because the number of pulls also grows with (high - low) / gap.
 
     Args:
-      num_arms: number of arms K, an integer >= 2; static.
-      bound: "bernstein", or "plug_in" for the predictable plug-in bound; static.
-      delta: allowed error probability, in (0, 1); traced.
-      low: smallest possible reward, a finite number; traced.
-      high: largest possible reward, above low; traced.
-
-    Returns:
-      An Algorithm with actions int32[] in [0, num_arms), rewards float[] in [low, high] and recommendations int32[1].
-
-    Raises:
-      ValueError: an argument is out of range.
+      bound: "bernstein", or "plug_in" for the predictable plug-in bound.
+      low: smallest possible reward.
+      high: largest possible reward, above low.
 
     Source:
       Mnih, Szepesvari and Audibert (2008), Empirical Bernstein stopping, ICML; Audibert, Munos and Szepesvari (2009),
@@ -93,11 +85,7 @@ def bernstein_race(
       410, Theorem 1; Waudby-Smith and Ramdas (2024), Estimating means of bounded random variables by betting, JRSS B,
       Theorem 2.
     """
-    where = "bernstein_race"
-    num_arms = checks.integer(where, "num_arms", num_arms, 2)
-    checks.choice(where, "bound", bound, ("bernstein", "plug_in"))
-    checks.number(where, "delta", delta, low=0.0, high=1.0, open_low=True, open_high=True)
-    check_range(where, low, high)
+    check_range(low, high)
 
     def begin() -> BernsteinStatistic:
         nothing = jnp.zeros(num_arms)
@@ -121,7 +109,15 @@ def bernstein_race(
     def keep(statistic: BernsteinStatistic, look: Look) -> Array:
         return undominated(statistic.interval, look)
 
-    return race(where, num_arms, keep, promise=Promise(delta), rewards=Rewards(low, high), begin=begin, observe=observe)
+    return race(
+        "bernstein_race",
+        num_arms,
+        keep,
+        promise=Promise(delta),
+        rewards=Rewards(low, high),
+        begin=begin,
+        observe=observe,
+    )
 
 
 def _played(parts: PlugIn, look: Look, log_union: Array, least: Array, width: Array) -> PlugIn:

@@ -11,8 +11,10 @@ from typing import NamedTuple
 import jax.numpy as jnp
 from jax import lax
 
+from jaxbandit.algorithms.arguments import Delta, Epsilon
 from jaxbandit.algorithms.best_arm.race_statistics import check_range, few_arms
 from jaxbandit.algorithms.best_arm.racing import Look, best, race
+from jaxbandit.base.arguments import Finite, SeveralArms
 from jaxbandit.base.contract import Algorithm, Promise, Rewards
 from jaxbandit.base.declaration import declare
 from jaxbandit.support import checks
@@ -33,15 +35,14 @@ class BettingStatistic(NamedTuple):
 
 @declare(
     question="confidence",
-    setting="arms",
     rewards="in a known range [low, high], any law",
     finds="1",
     cost="O(K^2) a batch of one pull of each survivor",
     memory="O(K^2)",
-    tries={"delta": (0.05, 0.5), "epsilon": (0.1, 0.0, 1.0), "low": (0.0, -1.0), "high": (1.0, 2.0)},
+    tries={"low": (0.0, -1.0), "high": (1.0, 2.0)},
 )
 def betting_race(
-    num_arms: int, *, delta: Scalar = 0.05, epsilon: Scalar = 0.0, low: Scalar = 0.0, high: Scalar = 1.0
+    num_arms: SeveralArms, *, delta: Delta = 0.05, epsilon: Epsilon = 0.0, low: Finite = 0.0, high: Finite = 1.0
 ) -> Algorithm:
     """Eliminates arms with bounded rewards by betting, after Waudby-Smith and Ramdas 2024.
 
@@ -76,26 +77,15 @@ def betting_race(
     +- 2; on Bernoulli rewards with means 0.8, 0.7, 0.7 and 0.6 and epsilon = 0.02 it took 1,021 +- 41.
 
     Args:
-      num_arms: number of arms K, an integer in [2, 5000]; static. For more arms use `bernstein_race`.
-      delta: allowed error probability, in (0, 1); traced.
-      epsilon: tolerated simple regret, in the unit of the rewards, >= 0; traced.
-      low: smallest possible reward, a finite number; traced.
-      high: largest possible reward, above low; traced.
-
-    Returns:
-      An Algorithm with actions int32[] in [0, num_arms), rewards float[] in [low, high] and recommendations int32[1].
-
-    Raises:
-      ValueError: an argument is out of range.
+      num_arms: number of arms K. For more arms use `bernstein_race`.
+      low: smallest possible reward.
+      high: largest possible reward, above low.
 
     Source:
       Waudby-Smith and Ramdas (2024), Estimating means of bounded random variables by betting, JRSS B, Section 4.
     """
-    where = "betting_race"
-    num_arms = few_arms(where, num_arms, "bernstein_race")
-    checks.number(where, "delta", delta, low=0.0, high=1.0, open_low=True, open_high=True)
-    checks.number(where, "epsilon", epsilon, low=0.0)
-    check_range(where, low, high)
+    num_arms = few_arms(num_arms, "bernstein_race")
+    check_range(low, high)
     exact = not checks.is_traced(epsilon) and float(epsilon) == 0
 
     def begin() -> BettingStatistic:
@@ -133,7 +123,7 @@ def betting_race(
         return jnp.where(jnp.all(close | only | ~survivors), only, survivors)
 
     return race(
-        where,
+        "betting_race",
         num_arms,
         keep,
         promise=Promise(delta, epsilon),

@@ -5,34 +5,33 @@ pulls each. Difference from the paper: `drop = "all"` eliminates every survivor 
 worst.
 """
 
+from jaxbandit.algorithms.arguments import Delta, Family, FamilySigma, Grid
 from jaxbandit.algorithms.best_arm.racing import Drop, Look, race, unbeaten
 from jaxbandit.algorithms.best_arm.thresholds import ThresholdName, pair_threshold
+from jaxbandit.base.arguments import SeveralArms
 from jaxbandit.base.contract import Algorithm, Promise
 from jaxbandit.base.declaration import declare
-from jaxbandit.support import checks
-from jaxbandit.support.types import Array, Scalar
-from jaxbandit.theory.solvers.families import FamilyName, transport
+from jaxbandit.support.types import Array
 from jaxbandit.theory.solvers.families import family as family_of
+from jaxbandit.theory.solvers.families import transport
 
 
 @declare(
     question="confidence",
-    setting="arms",
     rewards="of a known one-parameter family",
     finds="1",
     cost="O(K) a batch of pulls",
     memory="O(K)",
-    tries={"delta": (0.05, 0.5), "sigma": (0.2, 1.0), "grid": (1.001, 1.5)},
 )
 def chernoff_racing(
-    num_arms: int,
+    num_arms: SeveralArms,
     *,
-    family: FamilyName = "bernoulli",
+    family: Family = "bernoulli",
     threshold: ThresholdName = "kt",
     drop: Drop = "all",
-    delta: Scalar = 0.05,
-    sigma: Scalar = 1.0,
-    grid: Scalar = 1.0,
+    delta: Delta = 0.05,
+    sigma: FamilySigma = 1.0,
+    grid: Grid = 1.0,
 ) -> Algorithm:
     """Eliminates arms by likelihood ratios, Garivier and Kaufmann 2016.
 
@@ -49,33 +48,24 @@ def chernoff_racing(
     are used for comparisons.
 
     Args:
-      num_arms: number of arms, an integer >= 2; static.
-      family: family of the reward distributions, "bernoulli", "gaussian", "poisson" or "exponential"; static.
-        "bernoulli" is also valid for any rewards in [0, 1], and "gaussian" for sub-Gaussian rewards.
+      family: family of the reward distributions, "bernoulli", "gaussian", "poisson" or "exponential". "bernoulli" is
+        also valid for any rewards in [0, 1], and "gaussian" for sub-Gaussian rewards.
       threshold: "heuristic" (that of the paper's experiments, without a proof), "kk", "gauss" (Gaussian rewards only)
         or "kt" (Bernoulli rewards only), see `pair_threshold`; static.
       drop: "worst" eliminates at most the worst survivor per round, as published; "all" eliminates all survivors that
         the threshold allows; static.
-      delta: allowed error probability, in (0, 1); traced.
-      sigma: scale of Gaussian rewards, > 0; traced. The other families do not use it.
-      grid: ratio between successive numbers of rounds after which the survivors are compared, >= 1; traced. With 1, as
-        published, they are compared after every round from the second on. Larger values need fewer batches and somewhat
-        more pulls.
-
-    Returns:
-      An Algorithm with actions int32[] in [0, num_arms), rewards float[] and recommendations int32[1].
+      grid: ratio between successive numbers of rounds after which the survivors are compared. With 1, as published,
+        they are compared after every round from the second on. Larger values need fewer batches and somewhat more
+        pulls.
 
     Raises:
-      ValueError: an argument is out of range, or the threshold is not available for the family.
+      ValueError: the threshold is not available for the family.
 
     Source:
       Garivier and Kaufmann (2016), Optimal best arm identification with fixed confidence, COLT, Section 6.
     """
-    where = "chernoff_racing"
-    num_arms = checks.integer(where, "num_arms", num_arms, 2)
-    checks.choice(where, "drop", drop, ("worst", "all"))
-    law = family_of(family, sigma, where=where)
-    beta = pair_threshold(threshold, num_arms, delta, law, where=where)
+    law = family_of(family, sigma)
+    beta = pair_threshold(threshold, num_arms, delta, law)
 
     def keep(statistic: None, look: Look) -> Array:
         r = look.rounds
@@ -86,7 +76,7 @@ def chernoff_racing(
         return unbeaten(look, drop, beats)
 
     return race(
-        where,
+        "chernoff_racing",
         num_arms,
         keep,
         promise=Promise(delta, proved=beta.proved),

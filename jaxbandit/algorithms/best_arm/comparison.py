@@ -57,12 +57,10 @@ class Comparison(NamedTuple):
     part: Callable[[Array], Array] | None = None  # pulls >= 1 of one arm -> its part of the threshold
 
 
-def known_family(
-    name: FamilyName, threshold: ThresholdName, num_arms: int, delta: Scalar, sigma: Scalar, *, where: str
-) -> Comparison:
+def known_family(name: FamilyName, threshold: ThresholdName, num_arms: int, delta: Scalar, sigma: Scalar) -> Comparison:
     """Return the comparison of arms of a one-parameter family. See `family` and `pair_threshold` for the arguments."""
-    law: Family = family_of(name, sigma, where=where)
-    beta = pair_threshold(threshold, num_arms, delta, law, where=where)
+    law: Family = family_of(name, sigma)
+    beta = pair_threshold(threshold, num_arms, delta, law)
 
     def evidence(arms: ArmStatistics, a: Array) -> Array:
         mean, n = get_at(arms.means, a), _pulls(get_at(arms.counts, a))

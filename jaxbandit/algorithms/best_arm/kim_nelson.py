@@ -6,17 +6,21 @@ and among equal means the lowest-numbered arm stays.
 """
 
 import math
-from typing import Literal
+from typing import Annotated, Literal
 
 import jax.numpy as jnp
 
+from jaxbandit.algorithms.arguments import Delta
 from jaxbandit.algorithms.best_arm.race_statistics import few_arms, more_squares
 from jaxbandit.algorithms.best_arm.racing import Look, race
+from jaxbandit.base.arguments import Positive, SeveralArms
 from jaxbandit.base.contract import Algorithm, Promise, Rewards
 from jaxbandit.base.declaration import declare
+from jaxbandit.base.parameters import Arg
 from jaxbandit.support import checks
+from jaxbandit.support.domains import integer, number
 from jaxbandit.support.numerics import as_float
-from jaxbandit.support.types import Array, Scalar
+from jaxbandit.support.types import Array
 
 ASSUMPTIONS = (
     "the rewards with the same index are jointly normal, and independent between arms if `independent` is true; the "
@@ -29,21 +33,20 @@ ASSUMPTIONS = (
 
 @declare(
     question="confidence",
-    setting="arms",
     rewards="Gaussian, variances unknown",
     finds="1",
     cost="O(K^2) a batch of one pull of each survivor",
     memory="O(K^2)",
-    tries={"epsilon": (0.1, 0.0, 1.0), "delta": (0.05, 0.5)},
+    tries={"epsilon": (0.1, 0.0, 1.0)},
 )
 def kim_nelson(
-    num_arms: int,
+    num_arms: SeveralArms,
     *,
-    epsilon: Scalar,
+    epsilon: Positive,
     variant: Literal["kn", "kn++"] = "kn",
     independent: bool = False,
-    first_rounds: int = 10,
-    delta: Scalar = 0.05,
+    first_rounds: Annotated[int, Arg(integer(2))] = 10,
+    delta: Delta = 0.05,
 ) -> Algorithm:
     """KN and KN++, for gaps of at least epsilon, Kim and Nelson 2001.
 
@@ -78,38 +81,24 @@ def kim_nelson(
     epsilon only with the variant "kn++"; none for smaller gaps.
 
     Args:
-      num_arms: number of arms K, an integer in [2, 5000]; static. For more arms use `student_race`, or "kn++" with
-        independent arms.
-      epsilon: the indifference zone, that is, the smallest gap worth detecting, in the unit of the rewards, > 0;
-        traced.
-      variant: "kn", or "kn++" with updated variances; static.
-      independent: whether the arms' rewards of a round are known to be independent, which allows a slightly larger q;
-        static.
-      first_rounds: n0, the number of rounds before the first comparison, an integer >= 2; static. Smaller values give a
+      num_arms: number of arms K. For more arms use `student_race`, or "kn++" with independent arms.
+      epsilon: the indifference zone, that is, the smallest gap worth detecting, in the unit of the rewards.
+      variant: "kn", or "kn++" with updated variances.
+      independent: whether the arms' rewards of a round are known to be independent, which allows a slightly larger q.
+      first_rounds: n0, the number of rounds before the first comparison. Smaller values give a
         larger h^2.
-      delta: allowed error probability, in (0, 1); traced. h^2 > 0 requires delta < 1/2 with two arms, and delta < 1 -
-        2^(1 - K) with independent arms.
-
-    Returns:
-      An Algorithm with actions int32[] in [0, num_arms), rewards float[] and recommendations int32[1].
-
-    Raises:
-      ValueError: an argument is out of range.
+      delta: allowed error probability. h^2 > 0 requires delta < 1/2 with two arms, and delta < 1 - 2^(1 - K) with
+        independent arms.
 
     Source:
       Kim and Nelson (2001), A fully sequential procedure for indifference-zone selection in simulation, ACM TOMACS; Kim
       and Nelson (2006), On the asymptotic validity of fully sequential selection procedures for steady-state
       simulation, Operations Research.
     """
-    where = "kim_nelson"
-    independent = checks.boolean(where, "independent", independent)
     per_arm = independent and variant == "kn++"  # then one variance per arm determines those of all pairs
-    num_arms = checks.integer(where, "num_arms", num_arms, 2) if per_arm else few_arms(where, num_arms, "student_race")
-    checks.number(where, "epsilon", epsilon, low=0.0, open_low=True)
-    checks.choice(where, "variant", variant, ("kn", "kn++"))
-    first_rounds = checks.integer(where, "first_rounds", first_rounds, 2)
+    num_arms = num_arms if per_arm else few_arms(num_arms, "student_race")
     most = 1 - 2.0 ** (1 - num_arms) if independent else min(1.0, (num_arms - 1) / 2)
-    checks.number(where, "delta", delta, low=0.0, high=most, open_low=True, open_high=True)
+    checks.take("delta", delta, checks.scalars(number(0, most, open_low=True, open_high=True)))
 
     def keep(squares: Array, look: Look) -> Array:
         r, zone = look.rounds, as_float(epsilon)
@@ -136,7 +125,7 @@ def kim_nelson(
         return renewed if variant == "kn++" else jnp.where(look.rounds <= first_rounds, renewed, squares)
 
     return race(
-        where,
+        "kim_nelson",
         num_arms,
         keep,
         promise=Promise(delta, epsilon, proved=False),

@@ -11,16 +11,16 @@ from typing import NamedTuple
 
 import jax.numpy as jnp
 
+from jaxbandit.algorithms.arguments import Delta, Epsilon, Family, FamilySigma
 from jaxbandit.algorithms.best_arm.levels import LevelName, arm_level
 from jaxbandit.algorithms.exploration import gap_indices
+from jaxbandit.base.arguments import M, SeveralArms
 from jaxbandit.base.contract import Algorithm, Arms, Choice, Promise
 from jaxbandit.base.declaration import declare
-from jaxbandit.support import checks
 from jaxbandit.support.numerics import argmax, as_float, get_at, log
-from jaxbandit.support.types import Array, Key, Scalar
+from jaxbandit.support.types import Array, Key
 from jaxbandit.theory.estimators import counts as statistics
 from jaxbandit.theory.estimators.counts import Counts
-from jaxbandit.theory.solvers.families import FamilyName
 from jaxbandit.theory.solvers.families import family as family_of
 
 EXPONENT = 1.1  # alpha of the paper's level, as in its experiments
@@ -45,22 +45,20 @@ class Turn(NamedTuple):
 
 @declare(
     question="confidence",
-    setting="arms",
     rewards="of a known one-parameter family",
     finds="m",
     cost="O(K) for m = 1, else O(K^2); one inversion of the divergence an arm",
     memory="O(K)",
-    tries={"delta": (0.05, 0.5), "epsilon": (0.1, 0.0, 1.0), "sigma": (0.2, 1.0)},
 )
 def kl_lucb(
-    num_arms: int,
+    num_arms: SeveralArms,
     *,
-    m: int = 1,
-    family: FamilyName = "bernoulli",
+    m: M = 1,
+    family: Family = "bernoulli",
     threshold: LevelName = "kt",
-    delta: Scalar = 0.05,
-    epsilon: Scalar = 0.0,
-    sigma: Scalar = 1.0,
+    delta: Delta = 0.05,
+    epsilon: Epsilon = 0.0,
+    sigma: FamilySigma = 1.0,
 ) -> Algorithm:
     """The m best arms of a one-parameter family, Kaufmann and Kalyanakrishnan 2013.
 
@@ -78,39 +76,26 @@ def kl_lucb(
     mean is in its interval, no arm outside J exceeds one in J by epsilon or more when the run stops.
 
     Args:
-      num_arms: number of arms, an integer >= 2; static.
-      m: number of arms to find, an integer in [1, num_arms - 1]; static.
-      family: family of the reward distributions, "bernoulli", "gaussian", "poisson" or "exponential"; static.
-        "bernoulli" is also valid for any rewards in [0, 1], and "gaussian" for sub-Gaussian rewards.
+      family: family of the reward distributions, "bernoulli", "gaussian", "poisson" or "exponential". "bernoulli" is
+        also valid for any rewards in [0, 1], and "gaussian" for sub-Gaussian rewards.
       threshold: the level of the bounds, static. "heuristic" (that of the paper's experiments, without a proof),
         "theory" (that of the paper, log x + log log x with x = 405.5 K t^1.1 / delta), "kk", "gauss" (Gaussian rewards
         only) or "kt" (Bernoulli rewards only), see `arm_level`.
-      delta: allowed error probability, in (0, 1); traced.
-      epsilon: tolerated simple regret, in the unit of the rewards, >= 0; traced.
-      sigma: scale of Gaussian rewards, > 0; traced. The other families do not use it.
-
-    Returns:
-      An Algorithm with actions int32[] in [0, num_arms), rewards float[] and recommendations int32[m], the best arm
-      first.
 
     Raises:
-      ValueError: an argument is out of range, or the threshold is not available for the family.
+      ValueError: the threshold is not available for the family.
 
     Source:
       Kaufmann and Kalyanakrishnan (2013), Information complexity in bandit subset selection, COLT, Algorithm 2 and
       Theorem 1.
     """
-    where = "kl_lucb"
-    num_arms = checks.integer(where, "num_arms", num_arms, 2)
-    m = checks.integer(where, "m", m, 1, num_arms - 1)
-    checks.number(where, "epsilon", epsilon, low=0.0)
-    law = family_of(family, sigma, where=where)
+    law = family_of(family, sigma)
 
     def theory(log_union: Array, n: Array, t: Array) -> Array:
         x = math.log(FACTOR) + log_union + EXPONENT * log(as_float(t))
         return x + log(x)
 
-    level = arm_level(threshold, num_arms, delta, law, theory, where=where)
+    level = arm_level(threshold, num_arms, delta, law, theory)
 
     def init(key: Key) -> KLLUCBState:
         arms = statistics.init(num_arms, from_first=law.invariant)
@@ -164,5 +149,5 @@ def kl_lucb(
         promise=Promise(delta, epsilon, m, level.proved),
         arms=Arms(num_arms),
         rewards=law.rewards,
-        name=where,
+        name="kl_lucb",
     )

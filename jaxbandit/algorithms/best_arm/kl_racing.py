@@ -10,14 +10,14 @@ import math
 
 import jax.numpy as jnp
 
+from jaxbandit.algorithms.arguments import Delta, Family, FamilySigma, Grid, Sigma
 from jaxbandit.algorithms.best_arm.levels import LevelName, arm_level
 from jaxbandit.algorithms.best_arm.racing import Drop, Look, race, unbeaten
+from jaxbandit.base.arguments import SeveralArms
 from jaxbandit.base.contract import Algorithm, Promise, Rewards
 from jaxbandit.base.declaration import declare
-from jaxbandit.support import checks
 from jaxbandit.support.numerics import as_float, log
-from jaxbandit.support.types import Array, Scalar
-from jaxbandit.theory.solvers.families import FamilyName
+from jaxbandit.support.types import Array
 from jaxbandit.theory.solvers.families import family as family_of
 
 EXPONENT = 1.1  # alpha of the paper's level, as in its experiments
@@ -26,22 +26,20 @@ FACTOR = 11.1  # k_1 of the paper's level, above 1 + 1 / (alpha - 1)
 
 @declare(
     question="confidence",
-    setting="arms",
     rewards="of a known one-parameter family",
     finds="1",
     cost="O(K) a batch of pulls",
     memory="O(K)",
-    tries={"delta": (0.05, 0.5), "sigma": (0.2, 1.0), "grid": (1.001, 1.5)},
 )
 def kl_racing(
-    num_arms: int,
+    num_arms: SeveralArms,
     *,
-    family: FamilyName = "bernoulli",
+    family: Family = "bernoulli",
     threshold: LevelName = "kt",
     drop: Drop = "worst",
-    delta: Scalar = 0.05,
-    sigma: Scalar = 1.0,
-    grid: Scalar = 1.0,
+    delta: Delta = 0.05,
+    sigma: FamilySigma = 1.0,
+    grid: Grid = 1.0,
 ) -> Algorithm:
     """Eliminates arms by confidence intervals, Kaufmann and Kalyanakrishnan 2013.
 
@@ -58,39 +56,30 @@ def kl_racing(
     comparisons.
 
     Args:
-      num_arms: number of arms K, an integer >= 2; static.
-      family: family of the reward distributions, "bernoulli", "gaussian", "poisson" or "exponential"; static.
-        "bernoulli" is also valid for any rewards in [0, 1], and "gaussian" for sub-Gaussian rewards.
+      family: family of the reward distributions, "bernoulli", "gaussian", "poisson" or "exponential". "bernoulli" is
+        also valid for any rewards in [0, 1], and "gaussian" for sub-Gaussian rewards.
       threshold: the level, static. "heuristic" (without a proof), "theory" (that of the paper, log(k K r^1.1 / delta)
         with k = 11.1, from a union of Chernoff bounds over rounds and arms), "kk", "gauss" (Gaussian rewards only) or
         "kt" (Bernoulli rewards only), see `arm_level`.
       drop: "worst" eliminates at most the worst survivor per round, as published; "all" eliminates all survivors whose
         intervals are below; static.
-      delta: allowed error probability, in (0, 1); traced.
-      sigma: scale of Gaussian rewards, > 0; traced. The other families do not use it.
-      grid: ratio between successive numbers of rounds after which the survivors are compared, >= 1; traced. With 1, as
-        published, they are compared after every round from the second on. Larger values need fewer batches and somewhat
-        more pulls.
-
-    Returns:
-      An Algorithm with actions int32[] in [0, num_arms), rewards float[] and recommendations int32[1].
+      grid: ratio between successive numbers of rounds after which the survivors are compared. With 1, as published,
+        they are compared after every round from the second on. Larger values need fewer batches and somewhat more
+        pulls.
 
     Raises:
-      ValueError: an argument is out of range, or the threshold is not available for the family.
+      ValueError: the threshold is not available for the family.
 
     Source:
       Kaufmann and Kalyanakrishnan (2013), Information complexity in bandit subset selection, COLT, Algorithm 1 and
       Theorem 1.
     """
-    where = "kl_racing"
-    num_arms = checks.integer(where, "num_arms", num_arms, 2)
-    checks.choice(where, "drop", drop, ("worst", "all"))
-    law = family_of(family, sigma, where=where)
+    law = family_of(family, sigma)
 
     def theory(log_union: Array, n: Array, t: Array) -> Array:
         return math.log(FACTOR) + log_union + EXPONENT * log(as_float(n))
 
-    level = arm_level(threshold, num_arms, delta, law, theory, where=where)
+    level = arm_level(threshold, num_arms, delta, law, theory)
 
     def keep(statistic: None, look: Look) -> Array:
         allowed = level.level(look.rounds, look.pulls) / look.rounds
@@ -102,7 +91,7 @@ def kl_racing(
         return unbeaten(look, drop, beats)
 
     return race(
-        where,
+        "kl_racing",
         num_arms,
         keep,
         promise=Promise(delta, proved=level.proved),
@@ -114,16 +103,10 @@ def kl_racing(
 
 
 @declare(
-    question="confidence",
-    setting="arms",
-    rewards="sub-Gaussian, scale given",
-    finds="1",
-    cost="O(K) a batch of pulls",
-    memory="O(K)",
-    tries={"delta": (0.05, 0.5), "sigma": (0.2, 1.0), "grid": (1.001, 1.5)},
+    question="confidence", rewards="sub-Gaussian, scale given", finds="1", cost="O(K) a batch of pulls", memory="O(K)"
 )
 def successive_elimination(
-    num_arms: int, *, delta: Scalar = 0.05, sigma: Scalar = 1.0, grid: Scalar = 1.0
+    num_arms: SeveralArms, *, delta: Delta = 0.05, sigma: Sigma = 1.0, grid: Grid = 1.0
 ) -> Algorithm:
     """Eliminates sub-Gaussian arms, Even-Dar et al. 2006.
 
@@ -140,26 +123,13 @@ def successive_elimination(
     interval in some round is at most the sum over r of delta / (2 r^2), which is 0.83 delta.
 
     Args:
-      num_arms: number of arms K, an integer >= 2; static.
-      delta: allowed error probability, in (0, 1); traced.
-      sigma: sub-Gaussian scale of the rewards, > 0; traced.
-      grid: ratio between successive numbers of rounds after which the survivors are compared, >= 1; 1 compares them
-        after every round. Traced.
-
-    Returns:
-      An Algorithm with actions int32[] in [0, num_arms), rewards float[] and recommendations int32[1].
-
-    Raises:
-      ValueError: an argument is out of range.
+      grid: ratio between successive numbers of rounds after which the survivors are compared; 1 compares them after
+        every round.
 
     Source:
       Even-Dar, Mannor and Mansour (2006), Action elimination and stopping conditions for the multi-armed bandit and
       reinforcement learning problems, JMLR 7, Algorithm 3 and Theorem 8.
     """
-    where = "successive_elimination"
-    num_arms = checks.integer(where, "num_arms", num_arms, 2)
-    checks.number(where, "delta", delta, low=0.0, high=1.0, open_low=True, open_high=True)
-    checks.number(where, "sigma", sigma, low=0.0, open_low=True)
 
     def keep(statistic: None, look: Look) -> Array:
         level = math.log(4 * num_arms) + 2 * log(look.rounds) - log(as_float(delta))
@@ -167,4 +137,6 @@ def successive_elimination(
         return unbeaten(look, "all", lambda leader, other: leader - other >= 2 * width)
 
     rewards = Rewards(sigma=sigma)
-    return race(where, num_arms, keep, promise=Promise(delta), rewards=rewards, grid=grid, invariant=True)
+    return race(
+        "successive_elimination", num_arms, keep, promise=Promise(delta), rewards=rewards, grid=grid, invariant=True
+    )

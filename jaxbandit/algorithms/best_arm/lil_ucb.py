@@ -8,11 +8,12 @@ from typing import Literal, NamedTuple
 
 import jax.numpy as jnp
 
+from jaxbandit.algorithms.arguments import Delta, Sigma
+from jaxbandit.base.arguments import SeveralArms
 from jaxbandit.base.contract import Algorithm, Arms, Promise, Rewards
 from jaxbandit.base.declaration import declare
-from jaxbandit.support import checks
 from jaxbandit.support.numerics import argmax, as_float, get_at, set_at
-from jaxbandit.support.types import Array, Key, Scalar
+from jaxbandit.support.types import Array, Key
 from jaxbandit.theory.estimators import counts as statistics
 from jaxbandit.theory.estimators.counts import Counts
 
@@ -27,16 +28,10 @@ class LilUCBState(NamedTuple):
     upper: Array  # float[num_arms], the indices, inf before the first pull
 
 
-@declare(
-    question="confidence",
-    setting="arms",
-    rewards="sub-Gaussian, scale given",
-    finds="1",
-    cost="O(K)",
-    memory="O(K)",
-    tries={"delta": (0.05, 0.5), "sigma": (0.2, 1.0)},
-)
-def lil_ucb(num_arms: int, *, variant: Variant = "theory", delta: Scalar = 0.05, sigma: Scalar = 1.0) -> Algorithm:
+@declare(question="confidence", rewards="sub-Gaussian, scale given", finds="1", cost="O(K)", memory="O(K)")
+def lil_ucb(
+    num_arms: SeveralArms, *, variant: Variant = "theory", delta: Delta = 0.05, sigma: Sigma = 1.0
+) -> Algorithm:
     """UCB that stops when one arm has most of the pulls, Jamieson et al. 2014.
 
     Return lil'UCB, which finds the best arm for sub-Gaussian rewards.
@@ -51,28 +46,18 @@ def lil_ucb(num_arms: int, *, variant: Variant = "theory", delta: Scalar = 0.05,
     of the same paper is far quicker and has no theorem.
 
     Args:
-      num_arms: number of arms, an integer >= 2; static.
       variant: static. "theory" has e = 0.01, beta = 1, lambda = 9 and d = (sqrt(1 + delta) - 1)^2 / (4 c), where c = (2
         + e) / e (1 / log(1 + e))^(1 + e). "heuristic" has e = 0, beta = 1/2, lambda = 1 + 10 / num_arms and d = delta /
         5.
-      delta: allowed error probability, in (0, 1); traced.
-      sigma: sub-Gaussian scale of the rewards, > 0; traced.
 
     Returns:
       An Algorithm with actions int32[] in [0, num_arms), rewards float[] and recommendations int32[1], the arm pulled
       most.
 
-    Raises:
-      ValueError: an argument is out of range.
-
     Source:
       Jamieson, Malloy, Nowak and Bubeck (2014), lil' UCB: an optimal exploration algorithm for multi-armed bandits,
       COLT, Figure 1, Theorem 2 and Section 4.
     """
-    num_arms = checks.integer("lil_ucb", "num_arms", num_arms, 2)
-    checks.choice("lil_ucb", "variant", variant, ("theory", "heuristic"))
-    checks.number("lil_ucb", "delta", delta, low=0.0, high=1.0, open_low=True, open_high=True)
-    checks.number("lil_ucb", "sigma", sigma, low=0.0, open_low=True)
     e, beta, ratio = (0.01, 1.0, 9.0) if variant == "theory" else (0.0, 0.5, 1 + 10 / num_arms)
 
     def log_inverse() -> Array:

@@ -12,15 +12,16 @@ from typing import NamedTuple
 import jax.numpy as jnp
 from jax import lax
 
+from jaxbandit.algorithms.arguments import Delta, Epsilon
 from jaxbandit.algorithms.best_arm.claims import decided
 from jaxbandit.algorithms.best_arm.race_statistics import few_arms, more_squares
 from jaxbandit.algorithms.best_arm.racing import Look, RaceState, best, race
 from jaxbandit.algorithms.exploration import gap_indices
+from jaxbandit.base.arguments import AtLeastOne, M, NonNegative, SeveralArms
 from jaxbandit.base.contract import Algorithm, Promise, Rewards
 from jaxbandit.base.declaration import declare
-from jaxbandit.support import checks
 from jaxbandit.support.numerics import as_float
-from jaxbandit.support.types import Array, Scalar
+from jaxbandit.support.types import Array
 from jaxbandit.theory.solvers import student
 
 ASSUMPTION = (
@@ -41,22 +42,21 @@ class TopStatistic(NamedTuple):
 
 @declare(
     question="confidence",
-    setting="arms",
     rewards="Gaussian, variances unknown",
     finds="m",
     cost="O(K^2) a batch of one pull of each survivor; O(K^3 log K) for m > 1",
     memory="O(K^2)",
-    tries={"delta": (0.05, 0.5), "epsilon": (0.1, 0.0, 1.0), "min_pulls": (1.0, 9.0), "resolution": (0.0, 0.1)},
+    tries={"min_pulls": (1.0, 9.0), "resolution": (0.0, 0.1)},
     settings=({}, {"m": 2}),
 )
 def paired_race(
-    num_arms: int,
+    num_arms: SeveralArms,
     *,
-    m: int = 1,
-    delta: Scalar = 0.05,
-    epsilon: Scalar = 0.0,
-    min_pulls: Scalar = 1,
-    resolution: Scalar = 0.0,
+    m: M = 1,
+    delta: Delta = 0.05,
+    epsilon: Epsilon = 0.0,
+    min_pulls: AtLeastOne = 1,
+    resolution: NonNegative = 0.0,
 ) -> Algorithm:
     """Eliminates arms by paired differences of rewards, Gaussian with unknown variances, original to jaxbandit.
 
@@ -132,32 +132,19 @@ def paired_race(
     The state holds num_arms^2 pair variances. It runs in float64 only, because it cannot verify float32 runs.
 
     Args:
-      num_arms: number of arms K, an integer in [2, 5000]; static. For more arms use `student_race`.
-      m: number of arms to find, an integer in [1, num_arms - 1]; static.
-      delta: allowed error probability, in (0, 1); traced.
-      epsilon: tolerated simple regret, in the unit of the rewards, >= 0; traced.
-      min_pulls: number of rounds before which no arm is decided on, >= 1; traced.
-      resolution: distance between neighboring values of rounded rewards, in their unit, >= 0; 0 if they are exact.
-        Traced.
+      num_arms: number of arms K. For more arms use `student_race`.
+      min_pulls: number of rounds before which no arm is decided on.
+      resolution: distance between neighboring values of rounded rewards, in their unit; 0 if they are exact.
 
     Returns:
       An Algorithm with actions int32[] in [0, num_arms), rewards float[] and recommendations int32[m], the largest
       empirical mean first.
 
-    Raises:
-      ValueError: an argument is out of range.
-
     Source:
       For the martingale, Wang and Ramdas (2023), Anytime-valid t-tests and confidence sequences for Gaussian means with
       unknown variance. Its one-sided form (`theory.solvers.student`) and the race are original to this library.
     """
-    where = "paired_race"
-    num_arms = few_arms(where, num_arms, "student_race")
-    m = checks.integer(where, "m", m, 1, num_arms - 1)
-    checks.number(where, "delta", delta, low=0.0, high=1.0, open_low=True, open_high=True)
-    checks.number(where, "epsilon", epsilon, low=0.0)
-    checks.number(where, "min_pulls", min_pulls, low=1.0)
-    checks.number(where, "resolution", resolution, low=0.0)
+    num_arms = few_arms(num_arms, "student_race")
 
     def compare(look: Look, squares: Array, lead: Array, size: Array, bound: Array) -> tuple[Array, Array]:
         """Return whether the lower confidence bound for a difference of means is above, or at least, `bound`.
@@ -224,7 +211,7 @@ def paired_race(
     nothing = functools.partial(jnp.zeros, num_arms, bool)
     frame = functools.partial(
         race,
-        where,
+        "paired_race",
         num_arms,
         promise=Promise(delta, epsilon, m),
         rewards=Rewards(),

@@ -9,13 +9,14 @@ from typing import NamedTuple
 
 import jax.numpy as jnp
 
+from jaxbandit.algorithms.arguments import Delta, Epsilon
 from jaxbandit.algorithms.best_arm.race_statistics import Interval, unbounded, undominated
 from jaxbandit.algorithms.best_arm.racing import Look, best, race
+from jaxbandit.base.arguments import Count, OpenUnit, SeveralArms
 from jaxbandit.base.contract import Algorithm, Promise, Rewards
 from jaxbandit.base.declaration import declare
-from jaxbandit.support import checks
 from jaxbandit.support.numerics import as_float, get_at
-from jaxbandit.support.types import Array, Scalar
+from jaxbandit.support.types import Array
 
 ASSUMPTION = (
     "an arm is as good as the p-quantile of its rewards, not as their mean: rarer rewards than p or 1 - p, good or "
@@ -41,16 +42,15 @@ class QuantileStatistic(NamedTuple):
 
 @declare(
     question="confidence",
-    setting="arms",
     rewards="any law; the best p-quantile is found",
     finds="1",
     cost="O(K sqrt(max_pulls)) a batch of one pull of each survivor",
     memory="O(K sqrt(max_pulls))",
-    tries={"p": (0.5, 0.1, 0.9), "delta": (0.05, 0.5), "epsilon": (0.1, 0.0, 1.0)},
+    tries={"p": (0.5, 0.1, 0.9)},
     settings=({"max_pulls": 400},),
 )
 def quantile_race(
-    num_arms: int, *, p: Scalar = 0.5, delta: Scalar = 0.05, epsilon: Scalar = 0.0, max_pulls: int = 10_000
+    num_arms: SeveralArms, *, p: OpenUnit = 0.5, delta: Delta = 0.05, epsilon: Epsilon = 0.0, max_pulls: Count = 10_000
 ) -> Algorithm:
     """Finds the arm with the best quantile of its rewards, for any law, original to jaxbandit.
 
@@ -91,17 +91,9 @@ def quantile_race(
     runs in float64 only, because it cannot verify float32 runs.
 
     Args:
-      num_arms: number of arms K, an integer >= 2; static.
-      p: probability of the quantile that is compared, in (0, 1); traced.
-      delta: allowed error probability, in (0, 1); traced.
-      epsilon: tolerated difference from the best quantile, in the unit of the rewards, >= 0; traced.
-      max_pulls: number of pulls of each arm for which there is memory, an integer >= 1; static.
-
-    Returns:
-      An Algorithm with actions int32[] in [0, num_arms), rewards float[] and recommendations int32[1].
-
-    Raises:
-      ValueError: an argument is out of range.
+      p: probability of the quantile that is compared.
+      epsilon: tolerated difference from the best quantile, in the unit of the rewards.
+      max_pulls: number of pulls of each arm for which there is memory.
 
     Source:
       For the martingale, Robbins (1970), Statistical methods related to the law of the iterated logarithm, Annals of
@@ -109,12 +101,7 @@ def quantile_race(
       of quantiles with applications to A/B testing and best-arm identification, Bernoulli 28. The bounds by order
       statistics and the race are original to this library.
     """
-    where = "quantile_race"
-    num_arms = checks.integer(where, "num_arms", num_arms, 2)
-    for name, value in (("p", p), ("delta", delta)):
-        checks.number(where, name, value, low=0.0, high=1.0, open_low=True, open_high=True)
-    checks.number(where, "epsilon", epsilon, low=0.0)
-    capacity = math.ceil(6 * math.sqrt(checks.integer(where, "max_pulls", max_pulls, 1)))
+    capacity = math.ceil(6 * math.sqrt(max_pulls))
 
     def begin() -> QuantileStatistic:
         nothing = jnp.zeros(num_arms, jnp.int32)
@@ -178,7 +165,7 @@ def quantile_race(
         return jnp.where(jnp.all(close | only | ~survivors), only, survivors)
 
     rule = race(
-        where,
+        "quantile_race",
         num_arms,
         keep,
         promise=Promise(delta, epsilon, quantile=p),

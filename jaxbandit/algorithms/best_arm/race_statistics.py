@@ -3,13 +3,13 @@
 Pairs are for races that compare the rewards of one round with each other.
 """
 
-import math
 from typing import NamedTuple
 
 import jax.numpy as jnp
 
 from jaxbandit.algorithms.best_arm.racing import Look
 from jaxbandit.support import checks
+from jaxbandit.support.domains import number
 from jaxbandit.support.numerics import as_float
 from jaxbandit.support.types import Array, Scalar
 
@@ -41,18 +41,18 @@ def undominated(interval: Interval, look: Look) -> Array:
     return interval.high >= jnp.max(jnp.where(look.survivors, interval.low, -jnp.inf))
 
 
-def check_range(where: str, low: Scalar, high: Scalar) -> None:
-    """Raise ValueError if the range of rewards is empty or a bound is not finite."""
-    checks.number(where, "low", low)
-    checks.number(where, "high", high, low=-math.inf if checks.is_traced(low) else float(low), open_low=True)
+def check_range(low: Scalar, high: Scalar) -> None:
+    """Raise ValueError if the range of rewards is empty."""
+
+    if not checks.is_traced(low):
+        checks.take("high", high, checks.scalars(number(float(low), open_low=True)))
 
 
-def few_arms(where: str, num_arms: int, instead: str) -> int:
-    """Return num_arms; raise ValueError unless it is an integer >= 2 whose pairs fit into memory."""
-    num_arms = checks.integer(where, "num_arms", num_arms, 2)
+def few_arms(num_arms: int, instead: str) -> int:
+    """Return num_arms; raise ValueError unless the pairs of arms fit into memory."""
     if num_arms > MOST_ARMS:
         raise ValueError(
-            f"{where}: num_arms = {num_arms}, must be at most {MOST_ARMS}, because all pairs of arms are "
+            f"num_arms = {num_arms}, must be at most {MOST_ARMS}, because all pairs of arms are "
             f"kept; {instead} keeps one interval per arm"
         )
     return num_arms

@@ -20,7 +20,6 @@ from jax import lax
 from jaxbandit.algorithms.exploration import tracking
 from jaxbandit.base.batches import Batch
 from jaxbandit.base.contract import Algorithm, Arms, Promise, Rewards
-from jaxbandit.support import checks
 from jaxbandit.support.numerics import argmax, as_float, get_at, set_at
 from jaxbandit.support.types import Array, Key, PyTree, Scalar
 from jaxbandit.theory.estimators.counts import deviation
@@ -115,8 +114,6 @@ def race(
     Raises:
       ValueError: num_arms or grid is out of range.
     """
-    num_arms = checks.integer(name, "num_arms", num_arms, 2)
-    checks.number(name, "grid", grid, low=1.0)
 
     def init(key: Key) -> RaceState:
         count = jnp.zeros((), int)

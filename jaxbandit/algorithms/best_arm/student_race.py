@@ -8,13 +8,14 @@ from typing import NamedTuple
 
 import jax.numpy as jnp
 
+from jaxbandit.algorithms.arguments import Delta
 from jaxbandit.algorithms.best_arm.race_statistics import Interval, narrowed, unbounded, undominated
 from jaxbandit.algorithms.best_arm.racing import Look, best, race
+from jaxbandit.base.arguments import SeveralArms
 from jaxbandit.base.contract import Algorithm, Promise, Rewards
 from jaxbandit.base.declaration import declare
-from jaxbandit.support import checks
 from jaxbandit.support.numerics import as_float, get_at
-from jaxbandit.support.types import Array, Scalar
+from jaxbandit.support.types import Array
 from jaxbandit.theory.solvers import student
 
 ASSUMPTION = (
@@ -34,14 +35,12 @@ class StudentStatistic(NamedTuple):
 
 @declare(
     question="confidence",
-    setting="arms",
     rewards="Gaussian, variances unknown",
     finds="1",
     cost="O(K) a batch of one pull of each survivor",
     memory="O(K)",
-    tries={"delta": (0.05, 0.5)},
 )
-def student_race(num_arms: int, *, delta: Scalar = 0.05) -> Algorithm:
+def student_race(num_arms: SeveralArms, *, delta: Delta = 0.05) -> Algorithm:
     """Eliminates Gaussian arms with unknown variances by t intervals.
 
     Return the Student race, which finds the best arm for Gaussian rewards of unknown variances.
@@ -74,24 +73,11 @@ def student_race(num_arms: int, *, delta: Scalar = 0.05) -> Algorithm:
     here is what has not occurred yet: if a reward is different with probability p, n equal ones have probability
     (1 - p)^n. The race runs in float64 only, because it cannot verify float32 runs.
 
-    Args:
-      num_arms: number of arms K, an integer >= 2; static.
-      delta: allowed error probability, in (0, 1); traced.
-
-    Returns:
-      An Algorithm with actions int32[] in [0, num_arms), rewards float[] and recommendations int32[1].
-
-    Raises:
-      ValueError: an argument is out of range.
-
     Source:
       Wang and Ramdas (2023), Anytime-valid t-tests and confidence sequences for Gaussian means with unknown variance;
       Even-Dar, Mannor and Mansour (2006), Action elimination and stopping conditions for the multi-armed bandit and
       reinforcement learning problems, JMLR 7, for the race.
     """
-    where = "student_race"
-    num_arms = checks.integer(where, "num_arms", num_arms, 2)
-    checks.number(where, "delta", delta, low=0.0, high=1.0, open_low=True, open_high=True)
 
     def begin() -> StudentStatistic:
         return StudentStatistic(jnp.zeros(num_arms), unbounded(num_arms))
@@ -120,7 +106,7 @@ def student_race(num_arms: int, *, delta: Scalar = 0.05) -> Algorithm:
         return undominated(interval, look) & (only | (interval.high > get_at(interval.low, leader)))
 
     return race(
-        where,
+        "student_race",
         num_arms,
         keep,
         promise=Promise(delta),

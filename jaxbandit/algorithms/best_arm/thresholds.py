@@ -11,6 +11,9 @@ from typing import Any, Literal, NamedTuple
 
 import jax.numpy as jnp
 
+from jaxbandit.algorithms.arguments import Delta
+from jaxbandit.base.arguments import SeveralArms
+from jaxbandit.base.calls import checked
 from jaxbandit.support import checks
 from jaxbandit.support.numerics import as_float
 from jaxbandit.support.types import Array, Scalar
@@ -32,9 +35,8 @@ class PairThreshold(NamedTuple):
         return self.whole(t) if self.part is None else self.whole(t) + (self.part(n_a) + self.part(n_b))
 
 
-def pair_threshold(
-    name: ThresholdName, num_arms: int, delta: Scalar, family: Family, *, where: str = "pair_threshold"
-) -> PairThreshold:
+@checked
+def pair_threshold(threshold: ThresholdName, num_arms: SeveralArms, delta: Delta, family: Family) -> PairThreshold:
     """Return a threshold by its name.
 
     "heuristic", log((1 + log t) / delta), is common in experiments but has no proof. "kk", proved for every family, is
@@ -47,39 +49,34 @@ def pair_threshold(
     thresholds.
 
     Args:
-      name: "heuristic", "kk", "gauss" (family "gaussian" only) or "kt" (family "bernoulli" only); static.
-      num_arms: number of arms K, an integer >= 2; static.
-      delta: allowed error probability, in (0, 1); traced. If it is concrete, constants are computed in float64.
+      threshold: "heuristic", "kk", "gauss" (family "gaussian" only) or "kt" (family "bernoulli" only).
+      delta: allowed error probability. If it is concrete, constants are computed in float64.
       family: the family of the rewards.
-      where: name of the calling function, for error messages.
 
     Returns:
       The threshold, and whether P(the answer is wrong) <= delta is proved for rewards that are independent given their
       arm and of the family, or sub-Gaussian with the family's sigma ("gaussian"), or in [0, 1] ("bernoulli").
 
     Raises:
-      ValueError: an argument is out of range, or the threshold is not available for the family.
+      ValueError: the threshold is not available for the family.
 
     Source:
       Kaufmann and Koolen (2021), Mixture martingales revisited, JMLR, Theorem 7 and Corollary 10; Garivier and Kaufmann
       (2016), Optimal best arm identification with fixed confidence, COLT, Theorem 10, of which "kt" is a sharper form.
     """
-    num_arms = checks.integer(where, "num_arms", num_arms, 2)
-    checks.number(where, "delta", delta, low=0.0, high=1.0, open_low=True, open_high=True)
-    checks.choice(where, "threshold", name, ("heuristic", "kk", "gauss", "kt"))
     allowed = tuple(x for x in ("heuristic", "kk", "gauss", "kt") if _FAMILY_OF.get(x, family.name) == family.name)
-    if name not in allowed:
+    if threshold not in allowed:
         raise ValueError(
-            f"{where}: threshold = {name!r}, must be one of {', '.join(allowed)} with family = {family.name!r}"
+            f"threshold = {threshold!r}, must be one of {', '.join(allowed)} with family = {family.name!r}"
         )
     log_rest = _minus_log(delta)  # log(1/delta)
     log_union = math.log(num_arms - 1) + log_rest
-    if name == "heuristic":
+    if threshold == "heuristic":
         return PairThreshold(lambda t: _log(1 + _log(t)) + as_float(log_rest), None, False)
-    if name == "kk":
+    if threshold == "kk":
         constant = 2 * deviations.T(log_union / 2)
         return PairThreshold(lambda t: as_float(constant), lambda n: 3 * _log(1 + _log(n)), True)
-    if name == "gauss":
+    if threshold == "gauss":
         constant = 2 * deviations.C_G(log_union / 2)
         return PairThreshold(lambda t: as_float(constant), lambda n: 2 * _log(4 + _log(n)), True)
     constant = math.log(4) + log_union

@@ -10,14 +10,15 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
+from jaxbandit.algorithms.arguments import Delta, FamilySigma
 from jaxbandit.algorithms.best_arm import comparison as compare
 from jaxbandit.algorithms.best_arm.comparison import ArmStatistics
 from jaxbandit.algorithms.best_arm.unknown_variance import LawName, LawThreshold, comparison
+from jaxbandit.base.arguments import OpenUnit, SeveralArms
 from jaxbandit.base.contract import Algorithm, Arms, Promise
 from jaxbandit.base.declaration import declare
-from jaxbandit.support import checks
 from jaxbandit.support.numerics import argmax, as_float, get_at, set_at
-from jaxbandit.support.types import Array, Key, Scalar
+from jaxbandit.support.types import Array, Key
 from jaxbandit.theory.solvers.beta import draw_noise
 
 REDRAWS = 64  # posterior draws in search of an arm other than the leader, before the transport cost decides
@@ -42,24 +43,23 @@ class TopTwoNoise(NamedTuple):
 
 @declare(
     question="confidence",
-    setting="arms",
     rewards="of a known one-parameter family, or Gaussian with unknown variances",
     finds="1",
     cost="O(K)",
     memory="O(K)",
-    tries={"beta": (0.5, 0.3), "delta": (0.05, 0.5), "sigma": (0.2, 1.0)},
+    tries={"beta": (0.5, 0.3)},
 )
 def top_two(
-    num_arms: int,
+    num_arms: SeveralArms,
     *,
     leader: Literal["eb", "ts", "ucb"] = "eb",
     challenger: Literal["tc", "tci", "ts"] = "tci",
-    beta: Scalar = 0.5,
+    beta: OpenUnit = 0.5,
     adaptive: bool = False,
     family: LawName = "bernoulli",
     threshold: LawThreshold = "kt",
-    delta: Scalar = 0.05,
-    sigma: Scalar = 1.0,
+    delta: Delta = 0.05,
+    sigma: FamilySigma = 1.0,
 ) -> Algorithm:
     """Compares a leader with a challenger, Russo 2016, Jourdan et al. 2022.
 
@@ -79,32 +79,26 @@ def top_two(
     give the best arm the fraction beta of the pulls, for the rules and families covered by the papers.
 
     Args:
-      num_arms: number of arms, an integer >= 2; static.
-      leader: static. "eb" is the arm with the best empirical mean. "ts" is the best arm of a draw from the posterior
-        (for student rewards, under the prior 1/sigma). "ucb" is the arm with the largest upper bound mean + sqrt(5.28
+      leader: "eb" is the arm with the best empirical mean. "ts" is the best arm of a draw from the posterior (for
+        student rewards, under the prior 1/sigma). "ucb" is the arm with the largest upper bound mean + sqrt(5.28
         sigma^2 log t / n), where sigma is 1/2 for bernoulli and the empirical standard deviation for student rewards;
         it is not available for poisson and exponential rewards.
-      challenger: static. "tc" is the arm j other than the leader with the smallest Z_{leader, j}; "tci" is that with
-        the smallest Z_{leader, j} + log n_j. "ts" is the best arm of a further posterior draw, repeated until it is not
-        the leader (at most 64 times, then as "tc").
-      beta: probability of pulling the leader, in (0, 1); traced.
+      challenger: "tc" is the arm j other than the leader with the smallest Z_{leader, j}; "tci" is that with the
+        smallest Z_{leader, j} + log n_j. "ts" is the best arm of a further posterior draw, repeated until it is not the
+        leader (at most 64 times, then as "tc").
+      beta: probability of pulling the leader.
       adaptive: whether beta is replaced by the fraction of Z_{leader, challenger} that is due to the leader, or 1/2 if
         that statistic is 0. The proportions of pulls then tend to the optimal ones, instead of the best among those
-        that give the best arm the fraction beta; static.
+        that give the best arm the fraction beta.
       family: family of the reward distributions, "bernoulli", "gaussian", "poisson", "exponential", or "student" for
         Gaussian rewards with an unknown variance per arm; static. "bernoulli" is also valid for any rewards in [0, 1],
         and "gaussian" for sub-Gaussian rewards. "student" runs in float64 only.
       threshold: static. "heuristic" (without a proof), "kk", "gauss" (Gaussian rewards only) or "kt" (Bernoulli rewards
         only), see `pair_threshold`; for student rewards "heuristic", "interval" (the tightest of the proved ones),
         "tbox" or "evbox", see `unknown_variance`.
-      delta: allowed error probability, in (0, 1); traced.
-      sigma: scale of Gaussian rewards, > 0; traced. The other families do not use it.
-
-    Returns:
-      An Algorithm with actions int32[] in [0, num_arms), rewards float[] and recommendations int32[1].
 
     Raises:
-      ValueError: an argument is out of range, or the threshold or the leader is not available for the family.
+      ValueError: the threshold or the leader is not available for the family.
 
     Source:
       Jourdan, Degenne, Baudry, de Heide and Kaufmann (2022), Top two algorithms revisited, NeurIPS; Russo (2016),
@@ -113,15 +107,10 @@ def top_two(
       two algorithm, NeurIPS; You, Qin, Wang and Yang (2023), Information-directed selection for top-two algorithms,
       COLT.
     """
-    where = "top_two"
-    num_arms = checks.integer(where, "num_arms", num_arms, 2)
-    checks.choice(where, "leader", leader, ("eb", "ts", "ucb"))
-    checks.choice(where, "challenger", challenger, ("tc", "tci", "ts"))
-    checks.number(where, "beta", beta, low=0.0, high=1.0, open_low=True, open_high=True)
-    law = comparison(family, threshold, num_arms, delta, sigma, where=where)
+    law = comparison(family, threshold, num_arms, delta, sigma)
     deviations: Any = law.deviations
     if leader == "ucb" and law.deviations is None:
-        raise ValueError(f"{where}: leader = 'ucb', must be eb or ts with family = {family!r}, which has no sigma")
+        raise ValueError(f"leader = 'ucb', must be eb or ts with family = {family!r}, which has no sigma")
 
     def noise(key: Key) -> TopTwoNoise:
         coin_only = "ts" not in (leader, challenger)
@@ -190,5 +179,5 @@ def top_two(
         arms=Arms(num_arms),
         rewards=law.rewards,
         assumptions=law.assumptions,
-        name=where,
+        name="top_two",
     )

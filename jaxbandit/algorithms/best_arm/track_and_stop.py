@@ -9,14 +9,15 @@ from typing import Literal, NamedTuple
 
 import jax.numpy as jnp
 
+from jaxbandit.algorithms.arguments import Delta, FamilySigma
 from jaxbandit.algorithms.best_arm import comparison as compare
 from jaxbandit.algorithms.best_arm.comparison import ArmStatistics
 from jaxbandit.algorithms.best_arm.unknown_variance import LawName, LawThreshold, comparison
+from jaxbandit.base.arguments import AtLeastOne, SeveralArms
 from jaxbandit.base.contract import Algorithm, Arms, Promise, Replan
 from jaxbandit.base.declaration import declare
-from jaxbandit.support import checks
 from jaxbandit.support.numerics import argmax, as_float, kahan_pair
-from jaxbandit.support.types import Array, Key, Scalar
+from jaxbandit.support.types import Array, Key
 
 
 class TrackAndStopState(NamedTuple):
@@ -32,22 +33,21 @@ class TrackAndStopState(NamedTuple):
 
 @declare(
     question="confidence",
-    setting="arms",
     rewards="of a known one-parameter family, or Gaussian with unknown variances",
     finds="1",
     cost="O(K), and the optimal shares when pulls have grown by 1 %",
     memory="O(K)",
-    tries={"growth": (1.0, 1.1), "delta": (0.05, 0.5), "sigma": (0.2, 1.0)},
+    tries={"growth": (1.0, 1.1)},
 )
 def track_and_stop(
-    num_arms: int,
+    num_arms: SeveralArms,
     *,
     tracking: Literal["D", "C"] = "D",
-    growth: Scalar = 1.01,
+    growth: AtLeastOne = 1.01,
     family: LawName = "bernoulli",
     threshold: LawThreshold = "kt",
-    delta: Scalar = 0.05,
-    sigma: Scalar = 1.0,
+    delta: Delta = 0.05,
+    sigma: FamilySigma = 1.0,
 ) -> Algorithm:
     """Tracks the optimal proportions of pulls, Garivier and Kaufmann 2016.
 
@@ -68,35 +68,27 @@ def track_and_stop(
     probability at most delta.
 
     Args:
-      num_arms: number of arms K, an integer >= 2; static.
-      tracking: "D", or "C", which needs more pulls; static.
-      growth: factor by which the number of pulls grows before the proportions are solved again, >= 1; traced. 1 solves
-        in every round, as the paper does, at a higher cost. On five Bernoulli arms (0.3, 0.21, 0.2, 0.19, 0.18) the
-        number of pulls was the same with 1.01 up to 2 %, and 8 % larger with 1.05.
+      tracking: "D", or "C", which needs more pulls.
+      growth: factor by which the number of pulls grows before the proportions are solved again. 1 solves in every
+        round, as the paper does, at a higher cost. On five Bernoulli arms (0.3, 0.21, 0.2, 0.19, 0.18) the number of
+        pulls was the same with 1.01 up to 2 %, and 8 % larger with 1.05.
       family: family of the reward distributions, "bernoulli", "gaussian", "poisson", "exponential", or "student" for
         Gaussian rewards with an unknown variance per arm; static. "bernoulli" is also valid for any rewards in [0, 1],
         and "gaussian" for sub-Gaussian rewards. "student" runs in float64 only.
       threshold: static. "heuristic" (without a proof), "kk", "gauss" (Gaussian rewards only) or "kt" (Bernoulli rewards
         only), see `pair_threshold`; for student rewards "heuristic", "interval" (the tightest of the proved ones),
         "tbox" or "evbox", see `unknown_variance`.
-      delta: allowed error probability, in (0, 1); traced.
-      sigma: scale of Gaussian rewards, > 0; traced. The other families do not use it.
 
     Returns:
-      An Algorithm with actions int32[] in [0, num_arms), rewards float[] and recommendations int32[1]. It replans when
-      the proportions are due to be solved again.
+      It replans when the proportions are due to be solved again.
 
     Raises:
-      ValueError: an argument is out of range, or the threshold is not available for the family.
+      ValueError: the threshold is not available for the family.
 
     Source:
       Garivier and Kaufmann (2016), Optimal best arm identification with fixed confidence, COLT.
     """
-    where = "track_and_stop"
-    num_arms = checks.integer(where, "num_arms", num_arms, 2)
-    checks.choice(where, "tracking", tracking, ("D", "C"))
-    checks.number(where, "growth", growth, low=1.0)
-    law = comparison(family, threshold, num_arms, delta, sigma, where=where)
+    law = comparison(family, threshold, num_arms, delta, sigma)
     start = law.first * num_arms
 
     def init(key: Key) -> TrackAndStopState:
@@ -144,5 +136,5 @@ def track_and_stop(
         arms=Arms(num_arms),
         rewards=law.rewards,
         assumptions=law.assumptions,
-        name=where,
+        name="track_and_stop",
     )

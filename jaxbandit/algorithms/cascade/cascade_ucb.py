@@ -9,11 +9,11 @@ import jax.numpy as jnp
 
 from jaxbandit.algorithms.combinatorial import teams
 from jaxbandit.algorithms.combinatorial.teams import TeamState
+from jaxbandit.base.arguments import ListSize, NumArms, Positive
 from jaxbandit.base.contract import Algorithm, Arms
 from jaxbandit.base.declaration import declare
-from jaxbandit.support import checks
 from jaxbandit.support.numerics import as_float
-from jaxbandit.support.types import Array, Scalar
+from jaxbandit.support.types import Array
 
 
 @declare(
@@ -26,7 +26,7 @@ from jaxbandit.support.types import Array, Scalar
     tries={"c": (1.5, 0.5)},
     settings=({"k": 2},),
 )
-def cascade_ucb(num_arms: int, *, k: int, c: Scalar = 1.5) -> Algorithm:
+def cascade_ucb(num_arms: NumArms, *, k: ListSize, c: Positive = 1.5) -> Algorithm:
     """Cascades, the list of the k items with the largest indices, Kveton et al. 2015.
 
     Return CascadeUCB1, which lists the k items with the largest upper confidence bounds, in descending order.
@@ -38,24 +38,17 @@ def cascade_ucb(num_arms: int, *, k: int, c: Scalar = 1.5) -> Algorithm:
     list and one outside.
 
     Args:
-      num_arms: number of items, an integer >= 1; static.
-      k: length of a list, an integer in [1, num_arms]; static.
-      c: factor of log(t - 1), > 0; traced. The paper's value is 1.5.
+      num_arms: number of items.
+      c: factor of log(t - 1). The paper's value is 1.5.
 
     Returns:
       An Algorithm with actions int32[k], different items, and feedback int32[], the position of the click, from 0, or k
       without a click. It recommends the k items that were read most, int32[k].
 
-    Raises:
-      ValueError: an argument is out of range.
-
     Source:
       Kveton, Szepesvari, Wen and Ashkan (2015), Cascading bandits: learning to rank in the cascade model, ICML,
       Algorithm 1.
     """
-    num_arms = checks.integer("cascade_ucb", "num_arms", num_arms, 1)
-    k = checks.integer("cascade_ucb", "k", k, 1, num_arms)
-    checks.number("cascade_ucb", "c", c, low=0.0, open_low=True)
 
     def select(noise: None, state: TeamState, context: None) -> Array:
         before = as_float(jnp.maximum(state.round - 1, 1))

@@ -8,14 +8,15 @@ from typing import Literal, NamedTuple
 
 import jax.numpy as jnp
 
+from jaxbandit.algorithms.arguments import Delta, Epsilon
 from jaxbandit.algorithms.best_arm.levels import arm_level
 from jaxbandit.algorithms.combinatorial import teams
 from jaxbandit.algorithms.combinatorial.teams import TeamState
+from jaxbandit.base.arguments import SeveralArms, TeamSize
 from jaxbandit.base.contract import Algorithm, Arms, Promise, Rewards
 from jaxbandit.base.declaration import declare
-from jaxbandit.support import checks
 from jaxbandit.support.numerics import as_float
-from jaxbandit.support.types import Array, Scalar
+from jaxbandit.support.types import Array
 from jaxbandit.theory.solvers.families import family
 
 
@@ -27,22 +28,14 @@ class Doubt(NamedTuple):
     width: Array  # float[num_arms], widths of the confidence intervals
 
 
-@declare(
-    question="confidence",
-    setting="semi-bandit",
-    rewards="in [0, 1]",
-    finds="k",
-    cost="O(K k)",
-    memory="O(K)",
-    tries={"delta": (0.05, 0.5), "epsilon": (0.1, 0.0, 1.0)},
-)
+@declare(question="confidence", setting="semi-bandit", rewards="in [0, 1]", finds="k", cost="O(K k)", memory="O(K)")
 def clucb(
-    num_arms: int,
+    num_arms: SeveralArms,
     *,
-    k: int,
+    k: TeamSize,
     threshold: Literal["heuristic", "kk", "kt"] = "kt",
-    delta: Scalar = 0.05,
-    epsilon: Scalar = 0.0,
+    delta: Delta = 0.05,
+    epsilon: Epsilon = 0.0,
 ) -> Algorithm:
     """Semi-bandits, the set of k arms with the largest sum, Chen et al. 2014.
 
@@ -60,29 +53,17 @@ def clucb(
     because the intervals are those of single arms.
 
     Args:
-      num_arms: number of arms, an integer >= 2; static.
-      k: number of arms in a team, an integer in [1, num_arms - 1]; static.
-      threshold: level of the confidence bounds: "heuristic", which has no proof, "kk" or "kt", see `arm_level`; static.
-      delta: allowed error probability, in (0, 1); traced.
-      epsilon: tolerated simple regret of the sum, >= 0; traced.
+      threshold: level of the confidence bounds: "heuristic", which has no proof, "kk" or "kt", see `arm_level`.
 
     Returns:
       An Algorithm with actions bool[num_arms], k of them True, rewards float[num_arms] with those of the members in [0,
       1] and 0 elsewhere, and recommendations int32[k] with the largest empirical mean first.
 
-    Raises:
-      ValueError: an argument is out of range.
-
     Source:
       Chen, Lin, King, Lyu and Chen (2014), Combinatorial pure exploration of multi-armed bandits, NeurIPS, Algorithm 1.
     """
-    where = "clucb"
-    num_arms = checks.integer(where, "num_arms", num_arms, 2)
-    k = checks.integer(where, "k", k, 1, num_arms - 1)
-    checks.choice(where, "threshold", threshold, ("heuristic", "kk", "kt"))
-    checks.number(where, "epsilon", epsilon, low=0.0)
-    law = family("bernoulli", where=where)
-    level = arm_level(threshold, num_arms, delta, law, lambda union, n, t: union, where=where)
+    law = family("bernoulli")
+    level = arm_level(threshold, num_arms, delta, law, lambda union, n, t: union)
 
     def doubt(state: TeamState) -> Doubt:
         n = jnp.maximum(state.counts, 1)
@@ -113,5 +94,5 @@ def clucb(
         promise=Promise(delta, epsilon, k, level.proved),
         arms=Arms(num_arms, k, members=True),
         rewards=Rewards(0.0, 1.0),
-        name=where,
+        name="clucb",
     )

@@ -6,12 +6,13 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
+from jaxbandit.algorithms.arguments import PriorAlpha, PriorBeta
 from jaxbandit.algorithms.combinatorial import teams
+from jaxbandit.base.arguments import SeveralArms, TeamSize
 from jaxbandit.base.contract import Algorithm, Arms, Choice, Rewards
 from jaxbandit.base.declaration import declare
-from jaxbandit.support import checks
 from jaxbandit.support.numerics import as_float
-from jaxbandit.support.types import Array, Key, Scalar
+from jaxbandit.support.types import Array, Key
 from jaxbandit.theory.solvers.beta import beta_shape, draw_logits, draw_noise
 
 
@@ -29,9 +30,10 @@ class CombinatorialThompsonState(NamedTuple):
     finds="k",
     cost="O(K k), one Beta draw an arm",
     memory="O(K)",
-    tries={"prior_alpha": (1.0, 0.5), "prior_beta": (1.0, 2.5)},
 )
-def combinatorial_thompson(num_arms: int, *, k: int, prior_alpha: Scalar = 1.0, prior_beta: Scalar = 1.0) -> Algorithm:
+def combinatorial_thompson(
+    num_arms: SeveralArms, *, k: TeamSize, prior_alpha: PriorAlpha = 1.0, prior_beta: PriorBeta = 1.0
+) -> Algorithm:
     """Semi-bandits, the k arms with the largest posterior draws, Wang and Chen 2018.
 
     Return combinatorial Thompson sampling for sets of k arms with semi-bandit feedback.
@@ -42,27 +44,13 @@ def combinatorial_thompson(num_arms: int, *, k: int, prior_alpha: Scalar = 1.0, 
 
     Guarantee: With the uniform prior, logarithmic regret for independent arms (Wang and Chen 2018).
 
-    Args:
-      num_arms: number of arms, an integer >= 2; static.
-      k: number of arms in a team, an integer in [1, num_arms - 1]; static.
-      prior_alpha: prior number of successes, in [0.5, 1e6]; traced.
-      prior_beta: prior number of failures, in [0.5, 1e6]; traced.
-
     Returns:
       An Algorithm with actions bool[num_arms], k of them True, and rewards float[num_arms] with those of the members in
       [0, 1] and 0 elsewhere. It recommends the k arms pulled most, int32[k].
 
-    Raises:
-      ValueError: an argument is out of range.
-
     Source:
       Wang and Chen (2018), Thompson sampling for combinatorial semi-bandits, ICML, Algorithm 1.
     """
-    where = "combinatorial_thompson"
-    num_arms = checks.integer(where, "num_arms", num_arms, 2)
-    k = checks.integer(where, "k", k, 1, num_arms - 1)
-    prior_alpha = checks.number(where, "prior_alpha", prior_alpha, low=0.5, high=1e6)
-    prior_beta = checks.number(where, "prior_beta", prior_beta, low=0.5, high=1e6)
 
     def init(key: Key) -> CombinatorialThompsonState:
         return CombinatorialThompsonState(jnp.zeros(num_arms, jnp.int32), jnp.zeros(num_arms, jnp.int32))
@@ -95,5 +83,5 @@ def combinatorial_thompson(num_arms: int, *, k: int, prior_alpha: Scalar = 1.0, 
         noise=noise,
         arms=Arms(num_arms, k, members=True),
         rewards=Rewards(0.0, 1.0),
-        name=where,
+        name="combinatorial_thompson",
     )

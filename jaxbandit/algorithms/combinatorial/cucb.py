@@ -10,11 +10,11 @@ import jax.numpy as jnp
 
 from jaxbandit.algorithms.combinatorial import teams
 from jaxbandit.algorithms.combinatorial.teams import TeamState
+from jaxbandit.base.arguments import Positive, SeveralArms, TeamSize
 from jaxbandit.base.contract import Algorithm
 from jaxbandit.base.declaration import declare
-from jaxbandit.support import checks
 from jaxbandit.support.numerics import as_float
-from jaxbandit.support.types import Array, Scalar
+from jaxbandit.support.types import Array
 from jaxbandit.theory.solvers.kl import kl_upper
 
 
@@ -28,7 +28,7 @@ from jaxbandit.theory.solvers.kl import kl_upper
     tries={"c": (1.5, 0.5)},
     settings=({}, {"index": "kl"}),
 )
-def cucb(num_arms: int, *, k: int, index: Literal["ucb", "kl"] = "ucb", c: Scalar = 1.5) -> Algorithm:
+def cucb(num_arms: SeveralArms, *, k: TeamSize, index: Literal["ucb", "kl"] = "ucb", c: Positive = 1.5) -> Algorithm:
     """Semi-bandits, the k arms with the largest indices, Chen et al. 2013.
 
     Return CUCB, which pulls the k arms with the largest upper confidence bounds, with semi-bandit feedback.
@@ -43,27 +43,18 @@ def cucb(num_arms: int, *, k: int, index: Literal["ucb", "kl"] = "ucb", c: Scala
     gap) and by O(sqrt(K k T log T)) whatever the gaps, for K arms and teams of k.
 
     Args:
-      num_arms: number of arms, an integer >= 2; static.
-      k: number of arms in a team, an integer in [1, num_arms - 1]; static.
-      index: "ucb", as in the paper, or "kl", for rewards in [0, 1]; static.
-      c: factor of log t in the index "ucb", > 0; traced. The paper's value is 1.5. The index "kl" does not use it.
+      index: "ucb", as in the paper, or "kl", for rewards in [0, 1].
+      c: factor of log t in the index "ucb". The paper's value is 1.5. The index "kl" does not use it.
 
     Returns:
       An Algorithm with actions bool[num_arms], k of them True, and rewards float[num_arms] with those of the members in
       [0, 1] and 0 elsewhere. It recommends the k arms pulled most, int32[k].
-
-    Raises:
-      ValueError: an argument is out of range.
 
     Source:
       Chen, Wang and Yuan (2013), Combinatorial multi-armed bandit: general framework and applications, ICML, Algorithm
       1; Kveton, Wen, Ashkan and Szepesvari (2015), Tight regret bounds for stochastic combinatorial semi-bandits,
       AISTATS.
     """
-    num_arms = checks.integer("cucb", "num_arms", num_arms, 2)
-    k = checks.integer("cucb", "k", k, 1, num_arms - 1)
-    checks.choice("cucb", "index", index, ("ucb", "kl"))
-    checks.number("cucb", "c", c, low=0.0, open_low=True)
 
     def select(noise: None, state: TeamState, context: None) -> Array:
         log_t, n = jnp.log(as_float(state.round)), as_float(jnp.maximum(state.counts, 1))

@@ -11,13 +11,14 @@ import math
 import jax.numpy as jnp
 import numpy as np
 
+from jaxbandit.algorithms.arguments import LogLogWeight
 from jaxbandit.algorithms.combinatorial import teams
 from jaxbandit.algorithms.combinatorial.teams import TeamState
+from jaxbandit.base.arguments import SeveralArms, TeamSize
 from jaxbandit.base.contract import Algorithm
 from jaxbandit.base.declaration import declare
-from jaxbandit.support import checks
 from jaxbandit.support.numerics import argmax, as_float, exploration_level, matrix_vector
-from jaxbandit.support.types import Array, Scalar
+from jaxbandit.support.types import Array
 
 LISTED = 5000  # teams
 
@@ -29,9 +30,8 @@ LISTED = 5000  # teams
     finds="k",
     cost="O(k) for each of all C(K, k) teams, at most 5,000",
     memory="O(K)",
-    tries={"c": (0.0, 3.0)},
 )
-def escb(num_arms: int, *, k: int, c: Scalar = 0.0) -> Algorithm:
+def escb(num_arms: SeveralArms, *, k: TeamSize, c: LogLogWeight = 0.0) -> Algorithm:
     """Semi-bandits, the set of k arms with the largest index, Combes et al. 2015.
 
     Return ESCB-2, which pulls the team with the largest index, with semi-bandit feedback.
@@ -46,26 +46,22 @@ def escb(num_arms: int, *, k: int, c: Scalar = 0.0) -> Algorithm:
     / gap) for K arms and teams of k.
 
     Args:
-      num_arms: number of arms, an integer >= 2; static. There may be at most LISTED = 5000 teams.
-      k: number of arms in a team, an integer in [1, num_arms - 1]; static.
-      c: weight of k log log t in f(t), >= 0; traced. The theorem uses 4, and 0 performs best in practice.
+      num_arms: number of arms. There may be at most LISTED = 5000 teams.
+      c: weight of k log log t in f(t). The theorem uses 4, and 0 performs best in practice.
 
     Returns:
       An Algorithm with actions bool[num_arms], k of them True, and rewards float[num_arms] with those of the members in
       [0, 1] and 0 elsewhere. It recommends the k arms pulled most, int32[k].
 
     Raises:
-      ValueError: an argument is out of range, or there are more than LISTED teams.
+      ValueError: there are more than LISTED teams.
 
     Source:
       Combes, Talebi, Proutiere and Lelarge (2015), Combinatorial bandits revisited, NeurIPS.
     """
-    num_arms = checks.integer("escb", "num_arms", num_arms, 2)
-    k = checks.integer("escb", "k", k, 1, num_arms - 1)
-    checks.number("escb", "c", c, low=0.0)
     if math.comb(num_arms, k) > LISTED:
         raise ValueError(
-            f"escb: num_arms = {num_arms} has {math.comb(num_arms, k)} teams of {k}, must have at most {LISTED}; "
+            f"num_arms = {num_arms} has {math.comb(num_arms, k)} teams of {k}, must have at most {LISTED}; "
             "use cucb or combinatorial_thompson instead"
         )
     members = np.array(list(itertools.combinations(range(num_arms), k)), np.int32)

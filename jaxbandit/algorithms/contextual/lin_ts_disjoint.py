@@ -6,13 +6,14 @@ is drawn, instead of a vector for each.
 
 import functools
 
+from jaxbandit.algorithms.arguments import Intercept, Regularization, Sigma
 from jaxbandit.algorithms.contextual.models import models, ridge
 from jaxbandit.algorithms.contextual.policy import ContextualState, Each, contextual_policy, with_intercept
+from jaxbandit.base.arguments import Dim, NumArms
 from jaxbandit.base.contract import Algorithm, Rewards
 from jaxbandit.base.declaration import declare
-from jaxbandit.support import checks
 from jaxbandit.support.numerics import as_float, normal_noise
-from jaxbandit.support.types import Array, Scalar
+from jaxbandit.support.types import Array
 
 
 @declare(
@@ -21,16 +22,16 @@ from jaxbandit.support.types import Array, Scalar
     rewards="sub-Gaussian, scale given",
     cost="O(K d^2)",
     memory="O(K d^2)",
-    tries={"sigma": (0.5, 1.0), "regularization": (0.25, 1.0)},
+    tries={"regularization": (0.25, 1.0)},
     settings=({"dim": 2},),
 )
 def lin_ts_disjoint(
-    num_arms: int,
-    dim: int,
+    num_arms: NumArms,
+    dim: Dim,
     *,
-    sigma: Scalar = 1.0,
-    regularization: Scalar | None = None,
-    intercept: bool = True,
+    sigma: Sigma = 1.0,
+    regularization: Regularization | None = None,
+    intercept: Intercept = True,
 ) -> Algorithm:
     """Linear Thompson sampling for a context that all arms share, with a linear model for each arm.
 
@@ -43,34 +44,22 @@ def lin_ts_disjoint(
     Guarantee: None.
 
     Args:
-      num_arms: number of arms, an integer >= 1; static.
-      dim: dimension of the context, an integer >= 1; static. The prior is meant for contexts of norm about 1.
-      sigma: standard deviation of the noise, > 0; traced.
-      regularization: lambda, > 0; None means sigma^2, the prior N(0, I). The prior is N(0, I sigma^2 / lambda). Traced.
-      intercept: whether a constant 1 is appended to the context. Without it the mean of every arm is 0 at x = 0, and
-        rewards whose level is far from 0 cost linear regret. Static.
+      dim: dimension of the context. The prior is meant for contexts of norm about 1.
+      regularization: lambda; None means sigma^2, the prior N(0, I). The prior is N(0, I sigma^2 / lambda).
 
     Returns:
       An Algorithm with contexts float[dim], or an Offer of them, actions int32[] in [0, num_arms) and rewards float[].
       Its noise is float[num_arms], the normals of the round.
 
-    Raises:
-      ValueError: an argument is out of range.
-
     Source:
       Agrawal and Goyal (2013), Thompson sampling for contextual bandits with linear payoffs, ICML, Algorithm 1, here
       with a model for each arm and the posterior's own scale.
     """
-    where = "lin_ts_disjoint"
-    dim = checks.integer(where, "dim", dim, 1)
-    checks.number(where, "sigma", sigma, low=0.0, open_low=True)
-    if regularization is not None:
-        checks.number(where, "regularization", regularization, low=0.0, open_low=True)
     prior = sigma * sigma if regularization is None else regularization
-    own = models(where, functools.partial(ridge, regularization=prior), num_arms, (dim,), intercept)
+    own = models(functools.partial(ridge, regularization=prior), num_arms, (dim,), intercept)
 
     def score(noise: Array, state: ContextualState, each: Each) -> Array:
         return each(own.model.mean) + as_float(sigma) * noise * each(own.model.width)
 
-    rule = contextual_policy(where, own, score, noise=normal_noise(num_arms), rewards=Rewards(sigma=sigma))
+    rule = contextual_policy("lin_ts_disjoint", own, score, noise=normal_noise(num_arms), rewards=Rewards(sigma=sigma))
     return with_intercept(rule, intercept)

@@ -9,6 +9,7 @@ from typing import Literal
 
 import jax.numpy as jnp
 
+from jaxbandit.algorithms.arguments import Delta, Intercept, Regularization, Sigma
 from jaxbandit.algorithms.contextual.models import models, ridge
 from jaxbandit.algorithms.contextual.policy import (
     ContextualState,
@@ -17,11 +18,11 @@ from jaxbandit.algorithms.contextual.policy import (
     inverse_delta,
     with_intercept,
 )
+from jaxbandit.base.arguments import Dim, Horizon, NumArms
 from jaxbandit.base.contract import Algorithm, Rewards
 from jaxbandit.base.declaration import declare
-from jaxbandit.support import checks
 from jaxbandit.support.numerics import as_float, normal_noise
-from jaxbandit.support.types import Array, Scalar
+from jaxbandit.support.types import Array
 
 
 @declare(
@@ -30,19 +31,19 @@ from jaxbandit.support.types import Array, Scalar
     rewards="sub-Gaussian, scale given",
     cost="O(K d + d^2)",
     memory="O(K + d^2)",
-    tries={"delta": (0.05, 0.5), "sigma": (0.5, 1.0), "regularization": (0.25, 1.0)},
+    tries={"regularization": (0.25, 1.0)},
     settings=({"dim": 2}, {"dim": 2, "variant": "theory"}),
 )
 def lin_ts_shared(
-    num_arms: int,
-    dim: int,
+    num_arms: NumArms,
+    dim: Dim,
     *,
     variant: Literal["heuristic", "theory"] = "heuristic",
-    sigma: Scalar = 1.0,
-    regularization: Scalar | None = None,
-    horizon: int | None = None,
-    delta: Scalar | None = None,
-    intercept: bool = True,
+    sigma: Sigma = 1.0,
+    regularization: Regularization | None = None,
+    horizon: Horizon | None = None,
+    delta: Delta | None = None,
+    intercept: Intercept = True,
 ) -> Algorithm:
     """Linear Thompson sampling for a context with a row of floats for each arm, with one linear model.
 
@@ -55,36 +56,28 @@ def lin_ts_shared(
     1 and theta of norm at most 1 (Agrawal and Goyal 2013); none for the default posterior.
 
     Args:
-      num_arms: number of arms, an integer >= 1; static.
-      dim: dimension of a row, an integer >= 1; static.
+      dim: dimension of a row.
       variant: "heuristic", v = sigma, the posterior under normal noise; or "theory", v = sigma sqrt(9 d log(t / delta))
-        in round t. Static.
-      sigma: standard deviation, or sub-Gaussian scale, of the noise, > 0; traced.
-      regularization: lambda, > 0; None means sigma^2 for "heuristic", the prior N(0, I), and 1 for "theory". Traced.
-      horizon: number of rounds, an integer >= 2; only for the default delta of "theory". Static.
-      delta: probability with which the bound of "theory" may fail, in (0, 1); None means 1 / horizon. Traced.
+        in round t.
+      regularization: lambda; None means sigma^2 for "heuristic", the prior N(0, I), and 1 for "theory".
+      horizon: number of rounds; only for the default delta of "theory".
+      delta: probability with which the bound of "theory" may fail; None means 1 / horizon.
       intercept: whether a constant 1 is appended to each row: rows of norm at most 1 are then of norm at most sqrt(2),
-        and theta has one more entry. Without it the mean at x = 0 is 0. Static.
+        and theta has one more entry. Without it the mean at x = 0 is 0.
 
     Returns:
       An Algorithm with contexts float[num_arms, dim], or an Offer of them, actions int32[] in [0, num_arms) and rewards
       float[]. Its noise is a normal for each entry of theta.
 
     Raises:
-      ValueError: an argument is out of range, or "theory" has neither a delta nor a horizon.
+      ValueError: "theory" has neither a delta nor a horizon.
 
     Source:
       Agrawal and Goyal (2013), Thompson sampling for contextual bandits with linear payoffs, ICML, Algorithm 1.
     """
-    where = "lin_ts_shared"
-    checks.choice(where, "variant", variant, ("heuristic", "theory"))
-    dim = checks.integer(where, "dim", dim, 1)
-    checks.number(where, "sigma", sigma, low=0.0, open_low=True)
-    if regularization is not None:
-        checks.number(where, "regularization", regularization, low=0.0, open_low=True)
-    log_inverse_delta = inverse_delta(where, delta, horizon, needed=variant == "theory")
+    log_inverse_delta = inverse_delta(delta, horizon, needed=variant == "theory")
     prior = regularization if regularization is not None else sigma * sigma if variant == "heuristic" else 1.0
-    own = models(where, functools.partial(ridge, regularization=prior), num_arms, (num_arms, dim), intercept)
+    own = models(functools.partial(ridge, regularization=prior), num_arms, (num_arms, dim), intercept)
 
     def score(noise: Array, state: ContextualState, each: Each) -> Array:
         scale = as_float(sigma)
@@ -93,4 +86,6 @@ def lin_ts_shared(
         return each(lambda state, x: own.model.mean(own.model.draw(state, scale * noise), x))
 
     noise = normal_noise(own.shape[-1])
-    return with_intercept(contextual_policy(where, own, score, noise=noise, rewards=Rewards(sigma=sigma)), intercept)
+    return with_intercept(
+        contextual_policy("lin_ts_shared", own, score, noise=noise, rewards=Rewards(sigma=sigma)), intercept
+    )

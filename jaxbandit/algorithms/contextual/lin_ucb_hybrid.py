@@ -4,14 +4,19 @@ The estimate is that of the paper, joint ridge regression, by another recursion:
 regularization, which is 1 there, are arguments. Ties go to the lowest-numbered arm instead of a random one.
 """
 
+from typing import Annotated
+
+from jaxbandit.algorithms.arguments import Intercept, Regularization
 from jaxbandit.algorithms.contextual import hybrid_models
 from jaxbandit.algorithms.contextual.hybrid_models import HybridModels
 from jaxbandit.algorithms.contextual.policy import ContextualState, Each, contextual_policy, with_intercept
+from jaxbandit.base.arguments import Dim, NonNegative
 from jaxbandit.base.contract import Algorithm
 from jaxbandit.base.declaration import declare
-from jaxbandit.support import checks
+from jaxbandit.base.parameters import Arg
+from jaxbandit.support.checks import arrays
 from jaxbandit.support.numerics import as_float
-from jaxbandit.support.types import Array, ArrayLike, Scalar
+from jaxbandit.support.types import Array, ArrayLike
 
 
 @declare(
@@ -20,16 +25,16 @@ from jaxbandit.support.types import Array, ArrayLike, Scalar
     rewards="any",
     cost="O(K d^2 f^2), with f features of an arm",
     memory="O(K d^2 f + d^2 f^2)",
-    tries={"alpha": (1.0, 0.0), "regularization": (1.0, 0.01)},
+    tries={"alpha": (1.0, 0.0)},
     settings=({"dim": 2},),
 )
 def lin_ucb_hybrid(
-    arm_features: ArrayLike,
-    dim: int,
+    arm_features: Annotated[ArrayLike, Arg(arrays(ndim=2))],
+    dim: Dim,
     *,
-    alpha: Scalar = 1.0,
-    regularization: Scalar = 1.0,
-    intercept: bool = True,
+    alpha: NonNegative = 1.0,
+    regularization: Regularization = 1.0,
+    intercept: Intercept = True,
 ) -> Algorithm:
     """LinUCB for a context that all arms share, with a linear model for each arm and one in known features of the arms.
 
@@ -42,32 +47,21 @@ def lin_ucb_hybrid(
     Guarantee: None.
 
     Args:
-      arm_features: float[num_arms, f], known features of the arms; finite; traced.
-      dim: dimension of the context, an integer >= 1; static. The defaults are meant for contexts and features of norm
-        at most 1.
-      alpha: weight of the width, >= 0, in units of the rewards; traced.
-      regularization: lambda, > 0, of all theta_a and beta; traced.
-      intercept: whether a constant 1 is appended to the context, so that arms and their features count also at x = 0.
-        Static.
+      arm_features: float[num_arms, f], known features of the arms.
+      dim: dimension of the context. The defaults are meant for contexts and features of norm at most 1.
+      alpha: weight of the width, in units of the rewards.
+      regularization: lambda, of all theta_a and beta.
 
     Returns:
       An Algorithm with contexts float[dim], or an Offer of them, actions int32[] in [0, num_arms) and rewards float[].
-
-    Raises:
-      ValueError: an argument is out of range.
 
     Source:
       Li, Chu, Langford and Schapire (2010), A contextual-bandit approach to personalized news article recommendation,
       WWW, Algorithm 2.
     """
-    where = "lin_ucb_hybrid"
-    arm_features = checks.array(where, "arm_features", arm_features, ndim=2)
-    dim = checks.integer(where, "dim", dim, 1)
-    checks.number(where, "alpha", alpha, low=0.0)
-    checks.number(where, "regularization", regularization, low=0.0, open_low=True)
 
     def score(noise: None, state: ContextualState, each: Each) -> Array:
         return each(hybrid_models.mean) + as_float(alpha) * each(hybrid_models.width)
 
-    own = HybridModels(arm_features, dim + int(checks.boolean(where, "intercept", intercept)), regularization)
-    return with_intercept(contextual_policy(where, own, score), intercept)
+    own = HybridModels(arm_features, dim + int(intercept), regularization)
+    return with_intercept(contextual_policy("lin_ucb_hybrid", own, score), intercept)

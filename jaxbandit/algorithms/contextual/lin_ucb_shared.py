@@ -9,6 +9,7 @@ from typing import Literal
 
 import jax.numpy as jnp
 
+from jaxbandit.algorithms.arguments import Delta, Intercept, Regularization, Sigma, ThetaNorm
 from jaxbandit.algorithms.contextual.models import models, ridge
 from jaxbandit.algorithms.contextual.policy import (
     ContextualState,
@@ -17,11 +18,11 @@ from jaxbandit.algorithms.contextual.policy import (
     inverse_delta,
     with_intercept,
 )
+from jaxbandit.base.arguments import Dim, Horizon, NonNegative, NumArms
 from jaxbandit.base.contract import Algorithm, Rewards
 from jaxbandit.base.declaration import declare
-from jaxbandit.support import checks
 from jaxbandit.support.numerics import as_float
-from jaxbandit.support.types import Array, Scalar
+from jaxbandit.support.types import Array
 
 
 @declare(
@@ -30,27 +31,21 @@ from jaxbandit.support.types import Array, Scalar
     rewards='any; sub-Gaussian, scale given, with "oful"',
     cost="O(K d^2)",
     memory="O(K + d^2)",
-    tries={
-        "alpha": (1.0, 0.0),
-        "delta": (0.05, 0.5),
-        "sigma": (0.5, 1.0),
-        "theta_norm": (1.0, 2.0),
-        "regularization": (1.0, 0.01),
-    },
+    tries={"alpha": (1.0, 0.0)},
     settings=({"dim": 2}, {"dim": 2, "variant": "oful"}),
 )
 def lin_ucb_shared(
-    num_arms: int,
-    dim: int,
+    num_arms: NumArms,
+    dim: Dim,
     *,
     variant: Literal["alpha", "oful"] = "alpha",
-    alpha: Scalar = 1.0,
-    regularization: Scalar = 1.0,
-    horizon: int | None = None,
-    delta: Scalar | None = None,
-    sigma: Scalar = 1.0,
-    theta_norm: Scalar = 1.0,
-    intercept: bool = True,
+    alpha: NonNegative = 1.0,
+    regularization: Regularization = 1.0,
+    horizon: Horizon | None = None,
+    delta: Delta | None = None,
+    sigma: Sigma = 1.0,
+    theta_norm: ThetaNorm = 1.0,
+    intercept: Intercept = True,
 ) -> Algorithm:
     """LinUCB for a context with a row of floats for each arm, with one linear model.
 
@@ -63,41 +58,32 @@ def lin_ucb_shared(
     known bound on the norm of theta (Abbasi-Yadkori et al. 2011); none for the default "alpha".
 
     Args:
-      num_arms: number of arms, an integer >= 1; static.
-      dim: dimension of a row, an integer >= 1; static. The defaults are meant for rows of norm at most 1.
-      variant: static. "alpha" has rho = alpha; "oful" has rho = sigma sqrt(log(det V / lambda^d) + 2 log(1 / delta)) +
+      dim: dimension of a row. The defaults are meant for rows of norm at most 1.
+      variant: "alpha" has rho = alpha; "oful" has rho = sigma sqrt(log(det V / lambda^d) + 2 log(1 / delta)) +
         sqrt(lambda) theta_norm.
-      alpha: weight of the width, >= 0, in units of the rewards; traced. Used by "alpha" only.
-      regularization: lambda, > 0; traced.
-      horizon: number of rounds, an integer >= 2; only for the default delta of "oful". Static.
-      delta: probability with which the bound of "oful" may fail, in (0, 1); None means 1 / horizon. Traced.
-      sigma: sub-Gaussian scale of the noise, > 0; traced. Used by "oful" only.
-      theta_norm: upper bound on the Euclidean norm of theta, >= 0; traced. Used by "oful" only.
+      alpha: weight of the width, in units of the rewards. Used by "alpha" only.
+      horizon: number of rounds; only for the default delta of "oful".
+      delta: probability with which the bound of "oful" may fail; None means 1 / horizon.
+      sigma: sub-Gaussian scale of the noise. Used by "oful" only.
+      theta_norm: upper bound on the Euclidean norm of theta. Used by "oful" only.
       intercept: whether a constant 1 is appended to each row: rows of norm at most 1 are then of norm at most sqrt(2),
-        and theta has one more entry. Without it the mean at x = 0 is 0. Static.
+        and theta has one more entry. Without it the mean at x = 0 is 0.
 
     Returns:
       An Algorithm with contexts float[num_arms, dim], or an Offer of them, actions int32[] in [0, num_arms) and rewards
       float[].
 
     Raises:
-      ValueError: an argument is out of range, or "oful" has neither a delta nor a horizon.
+      ValueError: "oful" has neither a delta nor a horizon.
 
     Source:
       Abbasi-Yadkori, Pal and Szepesvari (2011), Improved algorithms for linear stochastic bandits, NeurIPS, Theorem 2
       ("oful"); Li, Chu, Langford and Schapire (2010), A contextual-bandit approach to personalized news article
       recommendation, WWW, the index of Algorithm 1 ("alpha").
     """
-    where = "lin_ucb_shared"
-    checks.choice(where, "variant", variant, ("alpha", "oful"))
-    dim = checks.integer(where, "dim", dim, 1)
-    checks.number(where, "alpha", alpha, low=0.0)
-    checks.number(where, "regularization", regularization, low=0.0, open_low=True)
-    log_inverse_delta = inverse_delta(where, delta, horizon, needed=variant == "oful")
-    checks.number(where, "sigma", sigma, low=0.0, open_low=True)
-    checks.number(where, "theta_norm", theta_norm, low=0.0)
+    log_inverse_delta = inverse_delta(delta, horizon, needed=variant == "oful")
     shape = (num_arms, dim)
-    own = models(where, functools.partial(ridge, regularization=regularization), num_arms, shape, intercept)
+    own = models(functools.partial(ridge, regularization=regularization), num_arms, shape, intercept)
 
     def radius(state: ContextualState) -> Array:
         if variant == "alpha":
@@ -109,5 +95,5 @@ def lin_ucb_shared(
     def score(noise: None, state: ContextualState, each: Each) -> Array:
         return each(own.model.mean) + radius(state) * each(own.model.width)
 
-    rule = contextual_policy(where, own, score, rewards=Rewards(sigma=sigma) if variant == "oful" else None)
+    rule = contextual_policy("lin_ucb_shared", own, score, rewards=Rewards(sigma=sigma) if variant == "oful" else None)
     return with_intercept(rule, intercept)

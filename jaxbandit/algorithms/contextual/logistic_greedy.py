@@ -5,6 +5,7 @@ log of their rounds can be evaluated for other policies. With a model for each a
 first, in a random order: a model without rewards says 1/2, which is a good arm or a bad one.
 """
 
+from jaxbandit.algorithms.arguments import Intercept, PriorPrecision, Shape
 from jaxbandit.algorithms.contextual.logistic_models import logistic_models, online
 from jaxbandit.algorithms.contextual.policy import (
     Choose,
@@ -18,6 +19,7 @@ from jaxbandit.algorithms.contextual.policy import (
     untried_first,
     with_intercept,
 )
+from jaxbandit.base.arguments import ClosedUnit, NumArms, Positive
 from jaxbandit.base.contract import Algorithm, Rewards
 from jaxbandit.base.declaration import declare
 from jaxbandit.support.types import Array, Scalar
@@ -29,11 +31,10 @@ from jaxbandit.support.types import Array, Scalar
     rewards="in [0, 1], logistic means",
     cost="O(K d + d^2)",
     memory="O(K d^2) or O(K + d^2)",
-    tries={"regularization": (1.0, 0.1)},
     settings=({"shape": (2,)},),
 )
 def logistic_greedy(
-    num_arms: int, shape: tuple[int, ...], *, regularization: Scalar = 1.0, intercept: bool = True
+    num_arms: NumArms, shape: Shape, *, regularization: PriorPrecision = 1.0, intercept: Intercept = True
 ) -> Algorithm:
     """The arm with the largest estimated probability of success, by online logistic regression.
 
@@ -45,19 +46,9 @@ def logistic_greedy(
 
     Guarantee: None: regret may grow linearly.
 
-    Args:
-      num_arms: number of arms, an integer >= 1; static.
-      shape: shape of the context, static: (dim,) for a vector that all arms share, with a model for each arm, or
-        (num_arms, dim) for a row for each arm, with one model.
-      regularization: lambda > 0, precision of the prior N(0, I / lambda) of the weights; traced.
-      intercept: whether a constant 1 is appended to each row. Static.
-
     Returns:
       An Algorithm with contexts float[shape], or an Offer of them, actions int32[] in [0, num_arms) and rewards float[]
       in [0, 1].
-
-    Raises:
-      ValueError: an argument is out of range.
 
     Source:
       Chapelle and Li (2011), An empirical evaluation of Thompson sampling, NeurIPS, Section 4, the baseline "exploit",
@@ -72,16 +63,16 @@ def logistic_greedy(
     rewards="in [0, 1], logistic means",
     cost="O(K d + d^2)",
     memory="O(K d^2) or O(K + d^2)",
-    tries={"epsilon": (0.05, 0.0, 1.0), "regularization": (1.0, 0.1)},
+    tries={"epsilon": (0.05, 0.0, 1.0)},
     settings=({"shape": (2,)},),
 )
 def logistic_epsilon(
-    num_arms: int,
-    shape: tuple[int, ...],
+    num_arms: NumArms,
+    shape: Shape,
     *,
-    epsilon: Scalar = 0.05,
-    regularization: Scalar = 1.0,
-    intercept: bool = True,
+    epsilon: ClosedUnit = 0.05,
+    regularization: PriorPrecision = 1.0,
+    intercept: Intercept = True,
 ) -> Algorithm:
     """The arm with the largest estimated probability of success, a random one with probability epsilon.
 
@@ -94,25 +85,17 @@ def logistic_epsilon(
     Guarantee: None: regret grows linearly, because epsilon is constant.
 
     Args:
-      num_arms: number of arms, an integer >= 1; static.
-      shape: shape of the context, static: (dim,) for a vector that all arms share, with a model for each arm, or
-        (num_arms, dim) for a row for each arm, with one model.
-      epsilon: probability of exploring, in [0, 1]; traced. An exploring round may also draw the greedy arm.
-      regularization: lambda > 0, precision of the prior N(0, I / lambda) of the weights; traced.
-      intercept: whether a constant 1 is appended to each row. Static.
+      epsilon: probability of exploring. An exploring round may also draw the greedy arm.
 
     Returns:
       An Algorithm with contexts float[shape], or an Offer of them, and rewards float[] in [0, 1]. Its action is a
       `Choice` of an arm, int32[] in [0, num_arms), whose info is `Chosen`, with the probability of the arm.
 
-    Raises:
-      ValueError: an argument is out of range.
-
     Source:
       Chapelle and Li (2011), An empirical evaluation of Thompson sampling, NeurIPS, Section 4, the baseline
       "epsilon-greedy", here with the online estimate.
     """
-    choose = epsilon_choice("logistic_epsilon", epsilon)
+    choose = epsilon_choice(epsilon)
     return _rule("logistic_epsilon", num_arms, shape, regularization, intercept, choose)
 
 
@@ -122,16 +105,16 @@ def logistic_epsilon(
     rewards="in [0, 1], logistic means",
     cost="O(K d + d^2)",
     memory="O(K d^2) or O(K + d^2)",
-    tries={"temperature": (0.1, 1.0), "regularization": (1.0, 0.1)},
+    tries={"temperature": (0.1, 1.0)},
     settings=({"shape": (2,)},),
 )
 def logistic_softmax(
-    num_arms: int,
-    shape: tuple[int, ...],
+    num_arms: NumArms,
+    shape: Shape,
     *,
-    temperature: Scalar = 0.1,
-    regularization: Scalar = 1.0,
-    intercept: bool = True,
+    temperature: Positive = 0.1,
+    regularization: PriorPrecision = 1.0,
+    intercept: Intercept = True,
 ) -> Algorithm:
     """An arm with probability proportional to exp(x' theta / temperature), by online logistic regression.
 
@@ -144,41 +127,33 @@ def logistic_softmax(
     Guarantee: None: regret grows linearly, because the temperature is constant.
 
     Args:
-      num_arms: number of arms, an integer >= 1; static.
-      shape: shape of the context, static: (dim,) for a vector that all arms share, with a model for each arm, or
-        (num_arms, dim) for a row for each arm, with one model.
-      temperature: > 0, in units of x' theta; traced.
-      regularization: lambda > 0, precision of the prior N(0, I / lambda) of the weights; traced.
-      intercept: whether a constant 1 is appended to each row. Static.
+      temperature: temperature, in units of x' theta.
 
     Returns:
       An Algorithm with contexts float[shape], or an Offer of them, and rewards float[] in [0, 1]. Its action is a
       `Choice` of an arm, int32[] in [0, num_arms), whose info is `Chosen`, with the probability of the arm.
 
-    Raises:
-      ValueError: an argument is out of range.
-
     Source:
       Sutton and Barto (2018), Reinforcement Learning: An Introduction, equation (13.2), with x' theta / temperature as
       the preference.
     """
-    choose = softmax_choice("logistic_softmax", temperature)
+    choose = softmax_choice(temperature)
     return _rule("logistic_softmax", num_arms, shape, regularization, intercept, choose)
 
 
 def _rule(
-    where: str,
+    name: str,
     num_arms: int,
     shape: tuple[int, ...],
     regularization: Scalar,
     intercept: bool,
     choose: Choose,
 ) -> Algorithm:
-    own = logistic_models(where, online, num_arms, shape, regularization, intercept)
+    own = logistic_models(online, num_arms, shape, regularization, intercept)
 
     def score(noise: Array, state: ContextualState, each: Each) -> Array:
         scores = each(own.model.mean)
         return scores if own.shared else untried_first(scores, state.counts)
 
-    rule = contextual_policy(where, own, score, choose=choose, noise=uniform_noise, rewards=Rewards(0.0, 1.0))
+    rule = contextual_policy(name, own, score, choose=choose, noise=uniform_noise, rewards=Rewards(0.0, 1.0))
     return with_intercept(rule, intercept)

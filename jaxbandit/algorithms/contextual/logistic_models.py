@@ -8,7 +8,6 @@ from collections.abc import Callable
 import jax.numpy as jnp
 
 from jaxbandit.algorithms.contextual.models import Model, Models, models, ridge
-from jaxbandit.support import checks
 from jaxbandit.support.numerics import total
 from jaxbandit.support.types import Array, Scalar
 from jaxbandit.theory.estimators import logistic_diagonal, logistic_laplace
@@ -16,20 +15,14 @@ from jaxbandit.theory.estimators.logistic_diagonal import LogisticDiagonal
 
 
 def logistic_models(
-    where: str,
     of: Callable[[int, Scalar], Model],
     num_arms: int,
     shape: tuple[int, ...],
     regularization: Scalar,
     intercept: bool,
 ) -> Models:
-    """Return the models of a logistic rule, whose rows have one more entry with an intercept.
-
-    Raises:
-      ValueError: an argument is out of range.
-    """
-    checks.number(where, "regularization", regularization, low=0.0, open_low=True)
-    return models(where, lambda dim: of(dim, regularization), num_arms, shape, intercept)
+    """Return the models of a logistic rule, whose rows have one more entry with an intercept."""
+    return models(lambda dim: of(dim, regularization), num_arms, shape, intercept)
 
 
 def online(dim: int, regularization: Scalar) -> Model:

@@ -6,13 +6,14 @@ Algorithm 3, where the paper processes the rewards in batches and here each come
 
 from typing import Literal
 
+from jaxbandit.algorithms.arguments import Intercept, PriorPrecision, Shape
 from jaxbandit.algorithms.contextual.logistic_models import diagonal, logistic_models, online
 from jaxbandit.algorithms.contextual.policy import ContextualState, Each, contextual_policy, with_intercept
+from jaxbandit.base.arguments import NonNegative, NumArms
 from jaxbandit.base.contract import Algorithm, Rewards
 from jaxbandit.base.declaration import declare
-from jaxbandit.support import checks
 from jaxbandit.support.numerics import as_float, normal_noise
-from jaxbandit.support.types import Array, Scalar
+from jaxbandit.support.types import Array
 
 
 @declare(
@@ -21,17 +22,17 @@ from jaxbandit.support.types import Array, Scalar
     rewards="in [0, 1], logistic means",
     cost="O(K d^2) or O(K d + d^2), diagonal O(K d)",
     memory="O(K d^2) or O(K + d^2), diagonal O(K d)",
-    tries={"regularization": (1.0, 0.1), "scale": (1.0, 0.3)},
+    tries={"scale": (1.0, 0.3)},
     settings=({"shape": (2,)}, {"shape": (2,), "variant": "diagonal", "intercept": False}),
 )
 def logistic_ts(
-    num_arms: int,
-    shape: tuple[int, ...],
+    num_arms: NumArms,
+    shape: Shape,
     *,
     variant: Literal["online", "diagonal"] = "online",
-    regularization: Scalar = 1.0,
-    scale: Scalar = 1.0,
-    intercept: bool = True,
+    regularization: PriorPrecision = 1.0,
+    scale: NonNegative = 1.0,
+    intercept: Intercept = True,
 ) -> Algorithm:
     """Thompson sampling for rewards in [0, 1] with logistic means.
 
@@ -44,32 +45,21 @@ def logistic_ts(
     Guarantee: None.
 
     Args:
-      num_arms: number of arms, an integer >= 1; static.
-      shape: shape of the context, static: (dim,) for a vector that all arms share, with a model for each arm, or
-        (num_arms, dim) for a row for each arm, with one model.
-      variant: static. "online" keeps the whole covariance P: after x and y, P^-1 gains q x x' with q = p (1 - p) at the
-        old theta, and then theta gains P x (y - p). "diagonal" keeps variances only, and its mean is the optimum for
-        the new reward given the last posterior.
-      regularization: lambda > 0, precision of the prior N(0, I / lambda) of the weights; traced.
-      scale: factor of the posterior's standard deviations, >= 0; traced.
-      intercept: whether a constant 1 is appended to each row. Without it every model has probability 1/2 at x = 0, and
-        rewards whose share of ones is far from 1/2 cost linear regret. Static.
+      variant: "online" keeps the whole covariance P: after x and y, P^-1 gains q x x' with q = p (1 - p) at the old
+        theta, and then theta gains P x (y - p). "diagonal" keeps variances only, and its mean is the optimum for the
+        new reward given the last posterior.
+      scale: factor of the posterior's standard deviations.
 
     Returns:
       An Algorithm with contexts float[shape], or an Offer of them, actions int32[] in [0, num_arms) and rewards float[]
       in [0, 1]. Its noise is float[num_arms] or, with one model, a normal for each of its weights.
 
-    Raises:
-      ValueError: an argument is out of range.
-
     Source:
       Chapelle and Li (2011), An empirical evaluation of Thompson sampling, NeurIPS, Algorithm 3 ("diagonal"); the
       extended Kalman filter of logistic regression ("online").
     """
-    checks.choice("logistic_ts", "variant", variant, ("online", "diagonal"))
-    checks.number("logistic_ts", "scale", scale, low=0.0)
     posterior = {"online": online, "diagonal": diagonal}[variant]
-    own = logistic_models("logistic_ts", posterior, num_arms, shape, regularization, intercept)
+    own = logistic_models(posterior, num_arms, shape, regularization, intercept)
     model = own.model
     normals = own.shape[1] if own.shared else own.num_arms
 

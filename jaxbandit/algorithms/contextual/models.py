@@ -12,7 +12,6 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from jaxbandit.support import checks
 from jaxbandit.support.numerics import total
 from jaxbandit.support.refusals import python
 from jaxbandit.support.types import Array, PyTree, Scalar
@@ -72,20 +71,17 @@ def of_arm(arm: Array, new: PyTree, old: PyTree) -> PyTree:
     return jax.tree.map(taken, new, old)
 
 
-def models(
-    where: str, model: Callable[[int], Model], num_arms: int, shape: tuple[int, ...], intercept: bool = False
-) -> Models:
+def models(model: Callable[[int], Model], num_arms: int, shape: tuple[int, ...], intercept: bool = False) -> Models:
     """Return the models of a rule, of which `model(dim)` is one; with an intercept, their rows have one more entry.
 
     Raises:
-      ValueError: num_arms is below 1, or the shape is neither (dim,) nor (num_arms, dim) with dim >= 1.
+      ValueError: the shape is neither (dim,) nor (num_arms, dim) with dim >= 1.
     """
-    one = int(checks.boolean(where, "intercept", intercept))
-    num_arms = checks.integer(where, "num_arms", num_arms, 1)
+    one = int(intercept)
     whole = isinstance(shape, tuple | list) and all(type(x) is int and x > 0 for x in shape)
     if not whole or len(shape) not in (1, 2) or (len(shape) == 2 and shape[0] != num_arms):
         kinds = f"(dim,), a vector that all arms share, or ({num_arms}, dim), a row for each arm"
-        raise ValueError(f"{where}: shape = {python(shape)}, must be {kinds}")
+        raise ValueError(f"shape = {python(shape)}, must be {kinds}")
     return Models(model(shape[-1] + one), num_arms, (*shape[:-1], shape[-1] + one))
 
 

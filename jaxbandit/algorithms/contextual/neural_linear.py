@@ -13,17 +13,20 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
+from jaxbandit.algorithms.arguments import Intercept, Shape, Sigma
 from jaxbandit.algorithms.contextual import adam
 from jaxbandit.algorithms.contextual.adam import Adam
 from jaxbandit.algorithms.contextual.lin_ts_disjoint import lin_ts_disjoint
 from jaxbandit.algorithms.contextual.lin_ts_shared import lin_ts_shared
 from jaxbandit.algorithms.contextual.models import models, ridge
 from jaxbandit.algorithms.contextual.policy import ContextualState, offered, written
+from jaxbandit.base.arguments import Count, NumArms, Positive, Whole
 from jaxbandit.base.contract import Action, Algorithm, Arms, Context, Offer, Replan, action_of
 from jaxbandit.base.declaration import declare
 from jaxbandit.support import checks
+from jaxbandit.support.domains import integer
 from jaxbandit.support.numerics import as_float, dot, get_at, product
-from jaxbandit.support.types import Array, Key, PyTree, Scalar
+from jaxbandit.support.types import Array, Key, PyTree
 
 KIND = "threefry2x32"  # the generator of minibatches
 
@@ -55,21 +58,21 @@ class NeuralLinearState(NamedTuple):
     rewards="sub-Gaussian, scale given",
     cost="O(K h^2 + K d h) for h hidden units; a training every 100 rounds",
     memory="O(K h^2 + d h + B d), for B rows",
-    tries={"sigma": (0.5, 1.0), "learning_rate": (0.01, 0.001)},
+    tries={"learning_rate": (0.01, 0.001)},
     settings=({"shape": (2,), "hidden": (4,), "buffer": 16, "every": 20, "steps": 2, "batch_size": 4},),
 )
 def neural_linear(
-    num_arms: int,
-    shape: tuple[int, ...],
+    num_arms: NumArms,
+    shape: Shape,
     *,
     hidden: tuple[int, ...] = (50,),
-    sigma: Scalar = 1.0,
-    learning_rate: Scalar = 1e-3,
-    buffer: int = 4096,
-    every: int = 100,
-    steps: int = 100,
-    batch_size: int = 64,
-    intercept: bool = True,
+    sigma: Sigma = 1.0,
+    learning_rate: Positive = 1e-3,
+    buffer: Count = 4096,
+    every: Count = 100,
+    steps: Whole = 100,
+    batch_size: Count = 64,
+    intercept: Intercept = True,
 ) -> Algorithm:
     """Linear Thompson sampling on features that a network learns, Riquelme et al. 2018.
 
@@ -83,47 +86,36 @@ def neural_linear(
     Guarantee: None.
 
     Args:
-      num_arms: number of arms, an integer >= 1; static.
-      shape: shape of the context, static: (dim,) for a vector that all arms share, with a regression and an output of
-        the network for each arm, or (num_arms, dim) for a row for each arm, with one of both.
+      shape: shape of the context: (dim,) for a vector that all arms share, with a regression and an output of the
+        network for each arm, or (num_arms, dim) for a row for each arm, with one of both.
       hidden: numbers of units of the hidden layers, integers >= 1; static. The last is the dimension of phi.
-      sigma: standard deviation of the noise, > 0, in units of the rewards; traced.
-      learning_rate: of Adam, > 0; traced.
-      buffer: number of last rounds whose rows are kept, an integer >= 1; static. Others are forgotten at the next
-        training.
-      every: number of rounds between two trainings, an integer >= 1; static.
-      steps: number of minibatches of a training, an integer >= 0; static. With 0 nothing is ever trained or forgotten,
-        and the features remain those of the random network.
-      batch_size: number of rows of a minibatch, which are drawn with replacement, an integer >= 1; static.
-      intercept: whether a constant 1 is appended to phi, as in the paper; the network's outputs have it, too. Static.
+      sigma: standard deviation of the noise, in units of the rewards.
+      learning_rate: learning rate of Adam.
+      buffer: number of last rounds whose rows are kept. Others are forgotten at the next training.
+      every: number of rounds between two trainings.
+      steps: number of minibatches of a training. With 0 nothing is ever trained or forgotten, and the features remain
+        those of the random network.
+      batch_size: number of rows of a minibatch, which are drawn with replacement.
+      intercept: whether a constant 1 is appended to phi, as in the paper; the network's outputs have it, too.
 
     Returns:
       An Algorithm with contexts float[shape], or an Offer of them, actions int32[] in [0, num_arms) and rewards
       float[]. Its noise is that of the linear rule. It replans to train.
 
-    Raises:
-      ValueError: an argument is out of range.
-
     Source:
       Riquelme, Tucker and Snoek (2018), Deep Bayesian bandits showdown, ICLR, Section 2, "NeuralLinear".
     """
-    where = "neural_linear"
-    own = models(where, lambda dim: ridge(dim, 1.0), num_arms, shape)
+    own = models(lambda dim: ridge(dim, 1.0), num_arms, shape)
     num_arms, shape, shared = own.num_arms, own.shape, own.shared
     if not isinstance(hidden, tuple | list) or not hidden:
-        raise ValueError(f"{where}: hidden = {hidden!r}, must be a tuple of at least one number of units")
-    units = tuple(checks.integer(where, "hidden", count, 1) for count in hidden)
-    checks.number(where, "learning_rate", learning_rate, low=0.0, open_low=True)
-    buffer = checks.integer(where, "buffer", buffer, 1)
-    every = checks.integer(where, "every", every, 1)
-    steps = checks.integer(where, "steps", steps, 0)
-    batch_size = checks.integer(where, "batch_size", batch_size, 1)
-    width = units[-1] + int(checks.boolean(where, "intercept", intercept))
+        raise ValueError(f"hidden = {hidden!r}, must be a tuple of at least one number of units")
+    units = tuple(checks.take("hidden", count, integer(1)) for count in hidden)
+    width = units[-1] + int(intercept)
     linear = (lin_ts_shared if shared else lin_ts_disjoint)(num_arms, width, sigma=sigma, intercept=False)
     regression = ridge(width, sigma * sigma)  # that of the linear rule
 
     def phi_of(network: Network, context: Context) -> Context:
-        available, features = offered(where, shape, context)
+        available, features = offered("neural_linear", shape, context)
         phi = hidden_units(network, features, product) if shared else hidden_units(network, features[None], product)[0]
         return phi if available is None else Offer(available, phi)
 
@@ -146,7 +138,7 @@ def neural_linear(
         return linear.select(noise, state.policy, phi_of(state.network, context))
 
     def update(state: NeuralLinearState, context: Context, selected: Action, reward: Array) -> NeuralLinearState:
-        arm, features = action_of(selected), offered(where, shape, context)[1]
+        arm, features = action_of(selected), offered("neural_linear", shape, context)[1]
         x = lax.dynamic_index_in_dim(features, arm, 0, keepdims=False) if shared else features
         place = (state.policy.round - 1) % buffer
         return state._replace(
@@ -202,7 +194,7 @@ def neural_linear(
         pulls=lambda state: state.policy.counts,
         replan=Replan(lambda state: state.policy.round - 1 - state.trained >= every, train) if steps else None,
         arms=Arms(num_arms, context=shape),
-        name=where,
+        name="neural_linear",
     )
 
 

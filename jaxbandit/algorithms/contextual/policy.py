@@ -29,6 +29,7 @@ from jaxbandit.base.contract import (
 )
 from jaxbandit.base.offers import among_available, available_of, features_of
 from jaxbandit.support import checks
+from jaxbandit.support.domains import integer
 from jaxbandit.support.numerics import argmax, as_float, get_at, set_at
 from jaxbandit.support.types import Array, Key, PyTree, Scalar
 
@@ -161,9 +162,8 @@ def greedy_choice(noise: Array, scores: Array, available: Array | None) -> Array
     return drawn(noise, ties(scores, available)).action
 
 
-def epsilon_choice(where: str, epsilon: Scalar) -> Choose:
+def epsilon_choice(epsilon: Scalar) -> Choose:
     """Return the choice of a uniform available arm with probability epsilon, else of the best; noise is uniform."""
-    checks.number(where, "epsilon", epsilon, low=0.0, high=1.0)
 
     def choose(noise: Array, scores: Array, available: Array | None) -> Choice:
         real = as_float(jnp.ones(scores.shape, bool) if available is None else available)
@@ -173,9 +173,8 @@ def epsilon_choice(where: str, epsilon: Scalar) -> Choose:
     return choose
 
 
-def softmax_choice(where: str, temperature: Scalar) -> Choose:
+def softmax_choice(temperature: Scalar) -> Choose:
     """Return the choice of an arm with probability proportional to exp(score / temperature); noise is uniform."""
-    checks.number(where, "temperature", temperature, low=0.0, open_low=True)
 
     def choose(noise: Array, scores: Array, available: Array | None) -> Choice:
         scores = among_available(available, scores)
@@ -203,19 +202,16 @@ def uniform_noise(key: Key) -> Array:
     return jax.random.uniform(key)
 
 
-def inverse_delta(where: str, delta: Scalar | None, horizon: int | None, *, needed: bool) -> Callable[[], Array]:
+def inverse_delta(delta: Scalar | None, horizon: int | None, *, needed: bool) -> Callable[[], Array]:
     """Return the function that returns log(1 / delta), float[], where None stands for delta = 1 / horizon.
 
     Raises:
-      ValueError: an argument is out of range, or both are None where the function is needed.
+      ValueError: the horizon is 1, or both are None where the function is needed.
     """
     if horizon is not None:
-        horizon = checks.integer(where, "horizon", horizon, 2)
+        checks.take("horizon", horizon, integer(2))
     if delta is not None:
-        checks.number(where, "delta", delta, low=0.0, high=1.0, open_low=True, open_high=True)
         return lambda: -jnp.log(as_float(delta))
     if needed and horizon is None:
-        raise ValueError(
-            f"{where}: delta = None without a horizon, must be in (0, 1); or give horizon, the number of rounds"
-        )
+        raise ValueError("delta = None without a horizon, must be in (0, 1); or give horizon, the number of rounds")
     return lambda: as_float(math.log(horizon or 1))

@@ -7,6 +7,7 @@ first, in a random order: a model without rewards says 0, which is a good arm or
 
 import functools
 
+from jaxbandit.algorithms.arguments import Intercept, Regularization, Shape
 from jaxbandit.algorithms.contextual.models import models, ridge
 from jaxbandit.algorithms.contextual.policy import (
     Choose,
@@ -20,9 +21,9 @@ from jaxbandit.algorithms.contextual.policy import (
     untried_first,
     with_intercept,
 )
+from jaxbandit.base.arguments import ClosedUnit, NumArms, Positive
 from jaxbandit.base.contract import Algorithm
 from jaxbandit.base.declaration import declare
-from jaxbandit.support import checks
 from jaxbandit.support.types import Array, Scalar
 
 
@@ -32,11 +33,10 @@ from jaxbandit.support.types import Array, Scalar
     rewards="any",
     cost="O(K d + d^2) or O(K d^2)",
     memory="O(K + d^2) or O(K d^2)",
-    tries={"regularization": (1.0, 0.01)},
     settings=({"shape": (2,)}, {"shape": (3, 2)}),
 )
 def ridge_greedy(
-    num_arms: int, shape: tuple[int, ...], *, regularization: Scalar = 1.0, intercept: bool = True
+    num_arms: NumArms, shape: Shape, *, regularization: Regularization = 1.0, intercept: Intercept = True
 ) -> Algorithm:
     """The arm with the largest mean by ridge regression.
 
@@ -48,19 +48,9 @@ def ridge_greedy(
 
     Guarantee: None: regret may grow linearly.
 
-    Args:
-      num_arms: number of arms, an integer >= 1; static.
-      shape: shape of the context, static: (dim,) for a vector that all arms share, with a model for each arm, or
-        (num_arms, dim) for a row for each arm, with one model.
-      regularization: lambda, > 0; traced.
-      intercept: whether a constant 1 is appended to each row, so that means need not be 0 at x = 0. Static.
-
     Returns:
       An Algorithm with contexts float[shape], or an Offer of them, actions int32[] in [0, num_arms) and rewards
       float[]. Its noise is uniform in [0, 1), for ties.
-
-    Raises:
-      ValueError: an argument is out of range.
 
     Source:
       A standard baseline; there is no paper to cite.
@@ -74,16 +64,16 @@ def ridge_greedy(
     rewards="any",
     cost="O(K d + d^2) or O(K d^2)",
     memory="O(K + d^2) or O(K d^2)",
-    tries={"epsilon": (0.05, 0.0, 1.0), "regularization": (1.0, 0.01)},
+    tries={"epsilon": (0.05, 0.0, 1.0)},
     settings=({"shape": (2,)}, {"shape": (3, 2)}),
 )
 def ridge_epsilon(
-    num_arms: int,
-    shape: tuple[int, ...],
+    num_arms: NumArms,
+    shape: Shape,
     *,
-    epsilon: Scalar = 0.05,
-    regularization: Scalar = 1.0,
-    intercept: bool = True,
+    epsilon: ClosedUnit = 0.05,
+    regularization: Regularization = 1.0,
+    intercept: Intercept = True,
 ) -> Algorithm:
     """The arm with the largest mean by ridge regression, a random one with probability epsilon.
 
@@ -96,24 +86,16 @@ def ridge_epsilon(
     Guarantee: None: regret grows linearly, because epsilon is constant.
 
     Args:
-      num_arms: number of arms, an integer >= 1; static.
-      shape: shape of the context, static: (dim,) for a vector that all arms share, with a model for each arm, or
-        (num_arms, dim) for a row for each arm, with one model.
-      epsilon: probability of exploring, in [0, 1]; traced. An exploring round may also draw the greedy arm.
-      regularization: lambda, > 0; traced.
-      intercept: whether a constant 1 is appended to each row, so that means need not be 0 at x = 0. Static.
+      epsilon: probability of exploring. An exploring round may also draw the greedy arm.
 
     Returns:
       An Algorithm with contexts float[shape], or an Offer of them, and rewards float[]. Its action is a `Choice` of an
       arm, int32[] in [0, num_arms), whose info is `Chosen`, with the probability of the arm.
 
-    Raises:
-      ValueError: an argument is out of range.
-
     Source:
       Sutton and Barto (2018), Reinforcement Learning: An Introduction, Section 2.4, here with ridge regression.
     """
-    return _rule("ridge_epsilon", num_arms, shape, regularization, intercept, epsilon_choice("ridge_epsilon", epsilon))
+    return _rule("ridge_epsilon", num_arms, shape, regularization, intercept, epsilon_choice(epsilon))
 
 
 @declare(
@@ -122,16 +104,16 @@ def ridge_epsilon(
     rewards="any",
     cost="O(K d + d^2) or O(K d^2)",
     memory="O(K + d^2) or O(K d^2)",
-    tries={"temperature": (0.1, 1.0), "regularization": (1.0, 0.01)},
+    tries={"temperature": (0.1, 1.0)},
     settings=({"shape": (2,)}, {"shape": (3, 2)}),
 )
 def ridge_softmax(
-    num_arms: int,
-    shape: tuple[int, ...],
+    num_arms: NumArms,
+    shape: Shape,
     *,
-    temperature: Scalar = 0.1,
-    regularization: Scalar = 1.0,
-    intercept: bool = True,
+    temperature: Positive = 0.1,
+    regularization: Regularization = 1.0,
+    intercept: Intercept = True,
 ) -> Algorithm:
     """An arm with probability proportional to exp(x' theta / temperature), by ridge regression.
 
@@ -144,37 +126,26 @@ def ridge_softmax(
     Guarantee: None: regret grows linearly, because the temperature is constant.
 
     Args:
-      num_arms: number of arms, an integer >= 1; static.
-      shape: shape of the context, static: (dim,) for a vector that all arms share, with a model for each arm, or
-        (num_arms, dim) for a row for each arm, with one model.
-      temperature: > 0, in units of the rewards; traced.
-      regularization: lambda, > 0; traced.
-      intercept: whether a constant 1 is appended to each row, so that means need not be 0 at x = 0. Static.
+      temperature: temperature, in units of the rewards.
 
     Returns:
       An Algorithm with contexts float[shape], or an Offer of them, and rewards float[]. Its action is a `Choice` of an
       arm, int32[] in [0, num_arms), whose info is `Chosen`, with the probability of the arm.
 
-    Raises:
-      ValueError: an argument is out of range.
-
     Source:
       Sutton and Barto (2018), Reinforcement Learning: An Introduction, Section 2.3, exercise 2.6 and equation (2.11),
       here with ridge regression.
     """
-    return _rule(
-        "ridge_softmax", num_arms, shape, regularization, intercept, softmax_choice("ridge_softmax", temperature)
-    )
+    return _rule("ridge_softmax", num_arms, shape, regularization, intercept, softmax_choice(temperature))
 
 
 def _rule(
-    where: str, num_arms: int, shape: tuple[int, ...], regularization: Scalar, intercept: bool, choose: Choose
+    name: str, num_arms: int, shape: tuple[int, ...], regularization: Scalar, intercept: bool, choose: Choose
 ) -> Algorithm:
-    checks.number(where, "regularization", regularization, low=0.0, open_low=True)
-    own = models(where, functools.partial(ridge, regularization=regularization), num_arms, shape, intercept)
+    own = models(functools.partial(ridge, regularization=regularization), num_arms, shape, intercept)
 
     def score(noise: Array, state: ContextualState, each: Each) -> Array:
         scores = each(own.model.mean)
         return scores if own.shared else untried_first(scores, state.counts)
 
-    return with_intercept(contextual_policy(where, own, score, choose=choose, noise=uniform_noise), intercept)
+    return with_intercept(contextual_policy(name, own, score, choose=choose, noise=uniform_noise), intercept)

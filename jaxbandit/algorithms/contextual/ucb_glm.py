@@ -11,6 +11,7 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
+from jaxbandit.algorithms.arguments import Intercept, PriorPrecision, Shape
 from jaxbandit.algorithms.contextual.logistic_models import logistic_models
 from jaxbandit.algorithms.contextual.models import Model, ridge
 from jaxbandit.algorithms.contextual.policy import (
@@ -21,9 +22,9 @@ from jaxbandit.algorithms.contextual.policy import (
     with_intercept,
     written,
 )
+from jaxbandit.base.arguments import Count, Horizon, NonNegative, NumArms, Whole
 from jaxbandit.base.contract import Action, Algorithm, Context, Replan, Rewards, action_of
 from jaxbandit.base.declaration import declare
-from jaxbandit.support import checks
 from jaxbandit.support.numerics import as_float
 from jaxbandit.support.types import Array, Key, PyTree, Scalar
 from jaxbandit.theory.estimators import logistic_likelihood
@@ -48,19 +49,19 @@ class UcbGlmState(NamedTuple):
     rewards="in [0, 1], logistic means",
     cost="O(K d^2), and O(t d^2) in every 20th round, K times that with a model for each arm",
     memory="O(T d + K d^2)",
-    tries={"alpha": (0.5, 0.0), "regularization": (1.0, 0.1)},
+    tries={"alpha": (0.5, 0.0)},
     settings=({"shape": (2,), "horizon": 60}, {"shape": (2,), "horizon": 60, "random_rounds": 10}),
 )
 def ucb_glm(
-    num_arms: int,
-    shape: tuple[int, ...],
+    num_arms: NumArms,
+    shape: Shape,
     *,
-    horizon: int,
-    alpha: Scalar = 0.5,
-    regularization: Scalar = 1.0,
-    every: int = 20,
-    random_rounds: int = 0,
-    intercept: bool = True,
+    horizon: Horizon,
+    alpha: NonNegative = 0.5,
+    regularization: PriorPrecision = 1.0,
+    every: Count = 20,
+    random_rounds: Whole = 0,
+    intercept: Intercept = True,
 ) -> Algorithm:
     """UCB-GLM for rewards in [0, 1] with logistic means, Li, Lu and Zhou 2017.
 
@@ -77,34 +78,20 @@ def ucb_glm(
     In detail, that alpha is far larger than what works, because kappa is small: exp(-|x' theta|), roughly.
 
     Args:
-      num_arms: number of arms, an integer >= 1; static.
-      shape: shape of the context, static: (dim,) for a vector that all arms share, with a model for each arm, or
-        (num_arms, dim) for a row for each arm, with one model.
-      horizon: number of rounds whose rows are kept, an integer >= 1; static. In a longer run theta is that of the last
-        `horizon` rounds.
-      alpha: weight of the width, >= 0; traced.
-      regularization: lambda > 0, for theta and for V; traced.
-      every: number of rounds between two estimates after round 100, an integer >= 1; static.
-      random_rounds: number of first rounds in which the arm is uniform among those that are available, an integer >= 0;
-        static.
-      intercept: whether a constant 1 is appended to each row. Without it every model has probability 1/2 at x = 0, and
-        rewards whose share of ones is far from 1/2 cost linear regret. Static.
+      horizon: number of rounds whose rows are kept. In a longer run theta is that of the last `horizon` rounds.
+      alpha: weight of the width.
+      regularization: lambda, for theta and for V.
+      every: number of rounds between two estimates after round 100.
+      random_rounds: number of first rounds in which the arm is uniform among those that are available.
 
     Returns:
       An Algorithm with contexts float[shape], or an Offer of them, actions int32[] in [0, num_arms) and rewards float[]
       in [0, 1]. It replans to compute theta.
 
-    Raises:
-      ValueError: an argument is out of range.
-
     Source:
       Li, Lu and Zhou (2017), Provably optimal algorithms for generalized linear contextual bandits, ICML, Algorithm 1.
     """
-    checks.number("ucb_glm", "alpha", alpha, low=0.0)
-    horizon = checks.integer("ucb_glm", "horizon", horizon, 1)
-    every = checks.integer("ucb_glm", "every", every, 1)
-    random_rounds = checks.integer("ucb_glm", "random_rounds", random_rounds, 0)
-    own = logistic_models("ucb_glm", design, num_arms, shape, regularization, intercept)
+    own = logistic_models(design, num_arms, shape, regularization, intercept)
     length = logistic_likelihood.padded_length(horizon)
 
     def score(noise: Array | None, state: ContextualState, each: Each) -> Array:

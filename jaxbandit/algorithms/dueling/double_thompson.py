@@ -13,12 +13,12 @@ import jax.numpy as jnp
 from jax import lax
 
 from jaxbandit.algorithms.dueling import duels
+from jaxbandit.base.arguments import Positive, SeveralArms
 from jaxbandit.base.contract import Algorithm, Rewards
 from jaxbandit.base.declaration import declare
 from jaxbandit.base.offers import uniform_arm
-from jaxbandit.support import checks
 from jaxbandit.support.numerics import argmax, as_float, numbered_key
-from jaxbandit.support.types import Array, Key, Scalar
+from jaxbandit.support.types import Array, Key
 from jaxbandit.theory.solvers.beta import beta_shape, draw_logits, draw_pairs, words_of_pairs
 
 
@@ -39,7 +39,7 @@ class DoubleThompsonState(NamedTuple):
     memory="O(K^2)",
     tries={"alpha": (0.51, 1.0)},
 )
-def double_thompson(num_arms: int, *, alpha: Scalar = 0.51) -> Algorithm:
+def double_thompson(num_arms: SeveralArms, *, alpha: Positive = 0.51) -> Algorithm:
     """Duels, both arms by Thompson sampling, Wu and Liu 2016.
 
     Return double Thompson sampling, which draws the probabilities of winning from their posteriors, for each arm anew.
@@ -51,21 +51,15 @@ def double_thompson(num_arms: int, *, alpha: Scalar = 0.51) -> Algorithm:
     otherwise, against the Copeland winners.
 
     Args:
-      num_arms: number of arms, an integer >= 2; static.
-      alpha: factor of log t in the confidence bounds, > 0; traced.
+      alpha: factor of log t in the confidence bounds.
 
     Returns:
       An Algorithm with actions int32[2] and feedback float[], 1 if the first arm wins and 0 otherwise. It recommends
       the arm that has won the majority of its duels against the most others.
 
-    Raises:
-      ValueError: an argument is out of range.
-
     Source:
       Wu and Liu (2016), Double Thompson sampling for dueling bandits, NeurIPS, Algorithm 1.
     """
-    num_arms = checks.integer("double_thompson", "num_arms", num_arms, 2)
-    checks.number("double_thompson", "alpha", alpha, low=0.0, open_low=True)
     arms = jnp.arange(num_arms, dtype=jnp.int32)
     above, diagonal = arms[:, None] < arms[None], arms[:, None] == arms[None]
     shape = (num_arms, num_arms)

@@ -10,12 +10,12 @@ import jax
 import jax.numpy as jnp
 
 from jaxbandit.algorithms.dueling import duels
+from jaxbandit.base.arguments import Positive, SeveralArms
 from jaxbandit.base.contract import Algorithm, Choice, Rewards
 from jaxbandit.base.declaration import declare
 from jaxbandit.base.offers import uniform_arm
-from jaxbandit.support import checks
 from jaxbandit.support.numerics import argmax
-from jaxbandit.support.types import Array, Key, Scalar
+from jaxbandit.support.types import Array, Key
 
 
 class RucbState(NamedTuple):
@@ -34,7 +34,7 @@ class RucbState(NamedTuple):
     memory="O(K^2)",
     tries={"alpha": (0.51, 1.0)},
 )
-def rucb(num_arms: int, *, alpha: Scalar = 0.51) -> Algorithm:
+def rucb(num_arms: SeveralArms, *, alpha: Positive = 0.51) -> Algorithm:
     """Duels, an arm that may be the best against its strongest opponent, Zoghi et al. 2014.
 
     Return RUCB, relative upper confidence bounds on the probabilities with which arms win against each other.
@@ -49,22 +49,16 @@ def rucb(num_arms: int, *, alpha: Scalar = 0.51) -> Algorithm:
     whose leading term is that of K - 1 gaps and not of all pairs. 0.51 is the value of their experiments.
 
     Args:
-      num_arms: number of arms, an integer >= 2; static.
-      alpha: factor of log t, > 0; traced.
+      alpha: factor of log t.
 
     Returns:
       An Algorithm with actions int32[2] and feedback float[], 1 if the first arm wins and 0 otherwise. It recommends
       the arm that has won the majority of its duels against the most others.
 
-    Raises:
-      ValueError: an argument is out of range.
-
     Source:
       Zoghi, Whiteson, Munos and de Rijke (2014), Relative upper confidence bound for the K-armed dueling bandit
       problem, ICML, Algorithm 1.
     """
-    num_arms = checks.integer("rucb", "num_arms", num_arms, 2)
-    checks.number("rucb", "alpha", alpha, low=0.0, open_low=True)
     arms = jnp.arange(num_arms, dtype=jnp.int32)
 
     def init(key: Key) -> RucbState:

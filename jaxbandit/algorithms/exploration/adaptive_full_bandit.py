@@ -23,14 +23,15 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxbandit.algorithms.exploration.static_super_arms import in_order, promise
-from jaxbandit.algorithms.exploration.super_arms import super_arms, uniform_inverse
+from jaxbandit.algorithms.arguments import Delta, Epsilon, Sigma
+from jaxbandit.algorithms.exploration.static_super_arms import in_order
+from jaxbandit.algorithms.exploration.super_arms import NumSets, SupportSeed, super_arms, uniform_inverse
+from jaxbandit.base.arguments import AboveOne, Count, PositiveUnit, SeveralArms, TeamSize
 from jaxbandit.base.batches import Batch, SetPulls
-from jaxbandit.base.contract import Algorithm, Arms, Choice, Replan, Rewards
+from jaxbandit.base.contract import Algorithm, Arms, Choice, Promise, Replan, Rewards
 from jaxbandit.base.declaration import declare
-from jaxbandit.support import checks
 from jaxbandit.support.numerics import argmax, as_float, get_at, matrix_vector, product, set_at
-from jaxbandit.support.types import Array, Key, Scalar
+from jaxbandit.support.types import Array, Key
 from jaxbandit.theory.estimators import ordinary_least_squares as least_squares
 from jaxbandit.theory.solvers.decision_classes import top_k
 from jaxbandit.theory.solvers.lead import climb, coarse, lead_bound, starts
@@ -58,28 +59,22 @@ class AdaptiveState(NamedTuple):
     finds="k",
     cost="O(K^3) a batch of pulls",
     memory="O(K^2)",
-    tries={
-        "explore": (0.2, 1.0),
-        "grid": (1.001, 1.5),
-        "delta": (0.05, 0.5),
-        "epsilon": (0.1, 0.0, 1.0),
-        "sigma": (0.2, 1.0),
-    },
+    tries={"explore": (0.2, 1.0), "grid": (1.001, 1.5)},
     settings=({"choices": 2},),
 )
 def adaptive_full_bandit(
-    num_arms: int,
+    num_arms: SeveralArms,
     *,
-    k: int,
-    num_sets: int | None = None,
-    support_seed: int = 0,
-    choices: int = 32,
+    k: TeamSize,
+    num_sets: NumSets | None = None,
+    support_seed: SupportSeed = 0,
+    choices: Count = 32,
     bound: Literal["certified", "climbed"] = "certified",
-    explore: Scalar = 0.5,
-    grid: Scalar = 1.1,
-    delta: Scalar = 0.05,
-    epsilon: Scalar = 0.0,
-    sigma: Scalar = 1.0,
+    explore: PositiveUnit = 0.5,
+    grid: AboveOne = 1.1,
+    delta: Delta = 0.05,
+    epsilon: Epsilon = 0.0,
+    sigma: Sigma = 1.0,
 ) -> Algorithm:
     """The k best arms from sums of k, super-arms chosen adaptively, original to jaxbandit.
 
@@ -99,42 +94,26 @@ def adaptive_full_bandit(
     With bound="climbed" its recommendation carries no guarantee. No bound on the number of samples is proved.
 
     Args:
-      num_arms: number of single arms n, an integer >= 2; static.
-      k: number of arms in a super-arm, an integer in [1, num_arms - 1]; static.
-      num_sets: number of sets of the random support, an integer in [n, K], where K is the number of sets of k; None
-        means 2 n. Static.
-      support_seed: number of the random support, an integer >= 0; static.
-      choices: number of super-arms chosen at each evaluation of the stopping rule, an integer >= 1; static.
-      bound: the quantity that must be at most epsilon to stop, static. "certified" is an upper bound on how far any set
-        is ahead of the recommended one. "climbed" is the largest lead found, which is a lower bound: it needs fewer
+      choices: number of super-arms chosen at each evaluation of the stopping rule.
+      bound: the quantity that must be at most epsilon to stop. "certified" is an upper bound on how far any set is
+        ahead of the recommended one. "climbed" is the largest lead found, which is a lower bound: it needs fewer
         samples and has no proof.
-      explore: fraction of the pulls that goes to the support, in (0, 1]; traced. It keeps A_t above that fraction of
-        the matrix of a static allocation, so that the confidence ellipsoid shrinks whatever is chosen; 1 is static.
-      grid: ratio between successive pull counts at which the stopping rule is evaluated, > 1; traced.
-      delta: allowed error probability, in (0, 1); traced.
-      epsilon: tolerated simple regret of the sum, >= 0; traced.
-      sigma: sub-Gaussian scale of the noise of a pull, > 0; traced.
+      explore: fraction of the pulls that goes to the support. It keeps A_t above that fraction of the matrix of a
+        static allocation, so that the confidence ellipsoid shrinks whatever is chosen; 1 is static.
+      grid: ratio between successive pull counts at which the stopping rule is evaluated.
 
     Returns:
       An Algorithm with actions bool[num_arms], k of them True, rewards float[] and recommendations int32[k] in
       increasing order. It requests its pulls in batches of SetPulls.
 
-    Raises:
-      ValueError: an argument is out of range.
-
     Source:
       Original to this library, based on Kuroki, Xu, Miyauchi, Honda and Sugiyama (2019) and Xu, Honda and Sugiyama
       (2018), A fully adaptive algorithm for pure exploration in linear bandits, AISTATS.
     """
-    where = "adaptive_full_bandit"
-    support = super_arms(where, num_arms, k, num_sets=num_sets, support_seed=support_seed)
+    support = super_arms(num_arms, k, num_sets=num_sets, support_seed=support_seed)
     assert support.sets is not None  # a random support is listed
     sets, size = support.sets, len(support.sets)
-    checks.integer(where, "choices", choices, 1)
-    checks.choice(where, "bound", bound, ("certified", "climbed"))
-    checks.number(where, "explore", explore, low=0.0, high=1.0, open_low=True)
-    checks.number(where, "grid", grid, low=1.0, open_low=True)
-    promised = promise(where, delta, epsilon, sigma, k, proved=bound == "certified")
+    promised = Promise(delta, epsilon, k, bound == "certified")
     family = top_k(num_arms, k)
     moment: Any = np.linalg.inv(uniform_inverse(num_arms, k))  # Lambda, and its log det
     volume = float(np.linalg.slogdet(moment)[1])
@@ -240,5 +219,5 @@ def adaptive_full_bandit(
         arms=Arms(num_arms, k),
         rewards=Rewards(sigma=sigma),
         assumptions=("a set's mean is the sum of its arms' means",),
-        name=where,
+        name="adaptive_full_bandit",
     )

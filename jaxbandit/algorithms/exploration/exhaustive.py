@@ -10,6 +10,7 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
+from jaxbandit.algorithms.arguments import Delta, Epsilon, Grid, Sigma
 from jaxbandit.algorithms.exploration.static_super_arms import (
     Look,
     Rule,
@@ -19,11 +20,12 @@ from jaxbandit.algorithms.exploration.static_super_arms import (
     static_super_arms,
     static_task,
 )
-from jaxbandit.algorithms.exploration.super_arms import AllocationKind, SupportKind
+from jaxbandit.algorithms.exploration.super_arms import AllocationKind, NumSets, Sets, SupportKind, SupportSeed, Weights
+from jaxbandit.base.arguments import SeveralArms, TeamSize
 from jaxbandit.base.contract import Algorithm
 from jaxbandit.base.declaration import declare
 from jaxbandit.support.numerics import as_float, matrix_vector
-from jaxbandit.support.types import Array, ArrayLike, Scalar
+from jaxbandit.support.types import Array
 
 MOST_SETS = 200_000  # an evaluation scores all sets, of many runs at once: 100 MB of scores for 64 runs
 
@@ -36,24 +38,23 @@ MOST_SETS = 200_000  # an evaluation scores all sets, of many runs at once: 100 
     cost="O(C(K, k)) super-arms scored a batch of pulls",
     memory="O(C(K, k) K), shared by all runs",
     concrete=("sets", "weights"),
-    tries={"delta": (0.05, 0.5), "epsilon": (0.1, 0.0, 1.0), "sigma": (0.2, 1.0), "grid": (1.001, 1.5)},
     settings=({"support": "all"},),
 )
 def exhaustive(
-    num_arms: int,
+    num_arms: SeveralArms,
     *,
-    k: int,
+    k: TeamSize,
     support: SupportKind = "random",
-    num_sets: int | None = None,
-    support_seed: int = 0,
-    sets: ArrayLike | None = None,
+    num_sets: NumSets | None = None,
+    support_seed: SupportSeed = 0,
+    sets: Sets | None = None,
     allocation: AllocationKind = "uniform",
-    weights: ArrayLike | None = None,
-    delta: Scalar = 0.05,
-    epsilon: Scalar = 0.0,
-    sigma: Scalar = 1.0,
+    weights: Weights | None = None,
+    delta: Delta = 0.05,
+    epsilon: Epsilon = 0.0,
+    sigma: Sigma = 1.0,
     schedule: Schedule = "geometric",
-    grid: Scalar = 1.01,
+    grid: Grid = 1.01,
 ) -> Algorithm:
     """The k best arms from sums of k, all super-arms scored, Kuroki et al. 2019.
 
@@ -69,39 +70,26 @@ def exhaustive(
     arms is at most epsilon below the largest.
 
     Args:
-      num_arms: number of single arms n, an integer >= 2; static.
-      k: number of arms in a super-arm, an integer in [1, num_arms - 1]; static. There may be at most 200,000 sets of k,
-        because every evaluation of the stopping rule scores all of them.
-      support: super-arms that are pulled, "random", "all" or "given", as for `saqm`; static.
-      num_sets: number of sets of a random support, as for `saqm`; static.
-      support_seed: number of the random support, an integer >= 0; static.
-      sets: the sets of a given support, [m, n] of 0 and 1, as for `saqm`; concrete.
-      allocation: fractions of the pulls, "uniform", "g" or "given", as for `saqm`; static.
-      weights: the given allocation, float[m] >= 0, as for `saqm`; concrete.
-      delta: allowed error probability, in (0, 1); traced.
-      epsilon: tolerated simple regret of the sum, >= 0; traced.
-      sigma: bound on the noise of a pull, > 0; traced.
-      schedule: when the stopping rule is evaluated, "geometric" or "every", as for `saqm`; static.
-      grid: ratio between successive pull counts at which the rule is evaluated, >= 1; traced.
+      k: number of arms in a super-arm. There may be at most 200,000 sets of k, because every evaluation of the stopping
+        rule scores all of them.
 
     Returns:
       An Algorithm with actions bool[num_arms], k of them True, rewards float[] and recommendations int32[k] in
       increasing order. It requests its pulls in batches of SetPulls.
 
     Raises:
-      ValueError: an argument is out of range, there are too many sets of k, or the support does not span all arms.
+      ValueError: there are too many sets of k, or the support does not span all arms.
 
     Source:
       Kuroki, Xu, Miyauchi, Honda and Sugiyama (2020), Polynomial-time algorithms for multiple-arm identification with
       full-bandit feedback, Neural Computation 32, Algorithm 5.
     """
-    where = "exhaustive"
     pulls = Support(support, num_sets, support_seed, sets, allocation, weights)
-    task = static_task(where, num_arms, k, pulls, delta, epsilon, sigma)
+    task = static_task("exhaustive", num_arms, k, pulls, delta, epsilon, sigma)
     total = math.comb(num_arms, k)
     if total > MOST_SETS:
         raise ValueError(
-            f"{where}: num_arms = {num_arms}, k = {k} make {total} super-arms, must be at most {MOST_SETS}: all "
+            f"num_arms = {num_arms}, k = {k} make {total} super-arms, must be at most {MOST_SETS}: all "
             "of them are scored; use saqm or icb instead"
         )
     family = task.family

@@ -8,7 +8,7 @@ and w_a > 0; ties go to the lowest-numbered arm by default.
 
 from dataclasses import dataclass
 from types import ModuleType
-from typing import Literal, NamedTuple, get_args, get_type_hints
+from typing import Annotated, Any, Literal, NamedTuple, get_args
 
 import jax
 import jax.numpy as jnp
@@ -18,9 +18,9 @@ from jax import lax
 from jaxbandit.algorithms.exploration import gap_indices, thresholds
 from jaxbandit.algorithms.exploration.gap_indices import Candidates, Decision, Leader, Stop
 from jaxbandit.base.contract import Algorithm, Arms, Choice, Promise, Rewards
-from jaxbandit.support import checks
+from jaxbandit.base.parameters import Arg
 from jaxbandit.support.numerics import as_float, get_at, kahan_at, set_at
-from jaxbandit.support.types import Array, ArrayLike, Key, Scalar
+from jaxbandit.support.types import Array, Key, Scalar
 from jaxbandit.theory.estimators import arm_means, least_squares, square_root_least_squares
 from jaxbandit.theory.estimators.arm_means import ArmMeans
 from jaxbandit.theory.estimators.counts import deviation
@@ -31,7 +31,10 @@ from jaxbandit.theory.solvers.l1 import pair_weights
 Index = Literal["paired", "individual", "classical"]
 Rule = Literal["greedy", "optimized", "largest_variance", "both"]
 Threshold = Literal["det", "theory", "heuristic", "lucb1"]
-Ties = Literal["lowest", "random"]
+Ties = Annotated[
+    Literal["lowest", "random"],
+    Arg(meaning='"lowest" for the lowest-numbered arm, or "random" for an order that is drawn in each run'),
+]
 
 _PROVED = {False: ("det", "theory"), True: ("lucb1",)}  # proved thresholds, by whether the index is classical
 
@@ -89,18 +92,11 @@ class GapIndexState(NamedTuple):
     priority: Array | None  # int32[num_arms] >= 0, among tied arms the largest value wins; random ties only
 
 
-def gap_index_policy(where: str, features: ArrayLike, parts: Parts, problem: Problem) -> Algorithm:
-    """Return the algorithm with these parts; `where` is its name in error messages."""
-    features = checks.array(where, "features", features, ndim=2, min_size=2)
+def gap_index_policy(name: str, features: Any, parts: Parts, problem: Problem) -> Algorithm:
+    """Return the algorithm with these parts."""
     num_arms, dim = features.shape
-    _check_parts(where, features, parts)
+    _check_parts(features, parts)
     m, delta, epsilon, sigma, regularization, theta_norm = problem
-    m = checks.integer(where, "m", m, 1, num_arms - 1)
-    checks.number(where, "delta", delta, low=0.0, high=1.0, open_low=True, open_high=True)
-    checks.number(where, "epsilon", epsilon, low=0.0)
-    checks.number(where, "sigma", sigma, low=0.0, open_low=True)
-    checks.number(where, "regularization", regularization, low=0.0, open_low=True)
-    checks.number(where, "theta_norm", theta_norm, low=0.0)
 
     def init(key: Key) -> GapIndexState:
         rough = jnp.result_type(float) == jnp.float32
@@ -235,7 +231,7 @@ def gap_index_policy(where: str, features: ArrayLike, parts: Parts, problem: Pro
         arms=Arms(num_arms),
         rewards=Rewards(sigma=sigma),
         assumptions=() if parts.index == "classical" else ("the means are linear in the features",),
-        name=where,
+        name=name,
     )
 
 
@@ -250,20 +246,16 @@ def _added(sums: Array, arm: Array, reward: Array) -> Array:
     return jnp.stack([totals, errors])  # pyright: ignore[reportArgumentType]
 
 
-def _check_parts(where: str, features: Array | np.ndarray, parts: Parts) -> None:
-    for name, kind in get_type_hints(Parts).items():
-        if kind is not bool:
-            checks.choice(where, name, getattr(parts, name), get_args(kind))
+def _check_parts(features: Array | np.ndarray, parts: Parts) -> None:
     if parts.index == "classical":
         for name, allowed in (("rule", get_args(Rule)[2:]), ("threshold", get_args(Threshold)[2:])):
             if getattr(parts, name) not in allowed:
                 raise ValueError(
-                    f"{where}: {name} = {getattr(parts, name)!r}, must be one of {', '.join(allowed)} with the "
-                    "classical index"
+                    f"{name} = {getattr(parts, name)!r}, must be one of {', '.join(allowed)} with the classical index"
                 )
     if parts.rule == "optimized" and isinstance(features, np.ndarray):
         rank = np.linalg.matrix_rank(features)
         if rank < features.shape[1]:
             raise ValueError(
-                f"{where}: features span {rank} of {features.shape[1]} dimensions, must span all for rule = 'optimized'"
+                f"features span {rank} of {features.shape[1]} dimensions, must span all for rule = 'optimized'"
             )

@@ -4,6 +4,7 @@ The differences from the papers are listed in gap_index_policy.py. presets.py an
 combinations.
 """
 
+from jaxbandit.algorithms.arguments import Delta, Epsilon, Features, Regularization, Sigma, ThetaNorm
 from jaxbandit.algorithms.exploration.gap_index_policy import (
     Index,
     Parts,
@@ -14,9 +15,9 @@ from jaxbandit.algorithms.exploration.gap_index_policy import (
     gap_index_policy,
 )
 from jaxbandit.algorithms.exploration.gap_indices import Candidates, Leader, Stop
+from jaxbandit.base.arguments import M
 from jaxbandit.base.contract import Algorithm
 from jaxbandit.base.declaration import declare
-from jaxbandit.support.types import ArrayLike, Scalar
 
 
 @declare(
@@ -28,13 +29,6 @@ from jaxbandit.support.types import ArrayLike, Scalar
     memory="O(K^2), or O(K + d^2) for more than 3 d arms",
     concrete=("features",),
     concrete_rule="optimized",
-    tries={
-        "delta": (0.05, 0.5),
-        "epsilon": (0.1, 0.0, 1.0),
-        "sigma": (0.2, 1.0),
-        "regularization": (1.0, 0.01),
-        "theta_norm": (1.0, 2.0),
-    },
     settings=(
         {},
         {"index": "classical", "rule": "both", "threshold": "lucb1", "m": 2},
@@ -42,7 +36,7 @@ from jaxbandit.support.types import ArrayLike, Scalar
     ),
 )
 def gifa(
-    features: ArrayLike,
+    features: Features,
     *,
     candidates: Candidates = "means",
     index: Index = "paired",
@@ -51,12 +45,12 @@ def gifa(
     stop: Stop = "lucb",
     threshold: Threshold = "theory",
     initial_pulls: bool = True,
-    m: int = 1,
-    delta: Scalar = 0.05,
-    epsilon: Scalar = 0.0,
-    sigma: Scalar = 1.0,
-    regularization: Scalar = 1.0,
-    theta_norm: Scalar = 1.0,
+    m: M = 1,
+    delta: Delta = 0.05,
+    epsilon: Epsilon = 0.0,
+    sigma: Sigma = 1.0,
+    regularization: Regularization = 1.0,
+    theta_norm: ThetaNorm = 1.0,
     ties: Ties = "lowest",
 ) -> Algorithm:
     """The gap-index family, with every component to be chosen, Reda et al. 2021.
@@ -74,7 +68,7 @@ def gifa(
     of threshold and index the recommendation carries no guarantee.
 
     Args:
-      features: float[num_arms, dim] with num_arms >= 2, finite; traced. The classical index uses only their number.
+      features: float[num_arms, dim] with num_arms >= 2. The classical index uses only their number.
       candidates: J is the set of the m largest "means", or for "ugape" of the m smallest max^m_{i != j} B_ij over j;
         static.
       index: the width of B_ij is that of x_i - x_j ("paired"), the sum of the widths of x_i and x_j ("individual"), or
@@ -86,22 +80,11 @@ def gifa(
       stop: stop when B_cb <= epsilon ("lucb"), or when max_{j in J} max^m_{i != j} B_ij <= epsilon ("ugape"); static.
       threshold: width of the confidence bounds, static. "det" and "theory" are proved for features, "lucb1" for the
         classical index, and "heuristic" for neither.
-      initial_pulls: whether each arm is pulled once before the stopping rule is evaluated; static.
-      m: number of arms to find, an integer in [1, num_arms - 1]; static.
-      delta: allowed error probability, in (0, 1); traced.
-      epsilon: tolerated simple regret, in the unit of the rewards, >= 0; traced.
-      sigma: sub-Gaussian scale of the rewards' noise, > 0; traced.
-      regularization: lambda of the regularized least squares, > 0; traced.
-      theta_norm: upper bound S >= 0 on the norm of theta, which "det" and "theory" need; traced.
-      ties: "lowest" for the lowest-numbered arm, or "random" for an order that is drawn in each run; static.
-
-    Returns:
-      An Algorithm with actions int32[] in [0, num_arms), rewards float[] and recommendations int32[m], the best arm
-      first.
+      initial_pulls: whether each arm is pulled once before the stopping rule is evaluated.
 
     Raises:
-      ValueError: an argument is out of range, parts that need features are combined with the classical index, or
-        "optimized" is used with features that do not span their space.
+      ValueError: parts that need features are combined with the classical index, or "optimized" is used with features
+        that do not span their space.
 
     Source:
       Reda, Kaufmann and Delahaye-Duriez (2021), Top-m identification for linear bandits, AISTATS, Algorithm 1; Xu,

@@ -10,6 +10,7 @@ from typing import Literal
 
 import jax.numpy as jnp
 
+from jaxbandit.algorithms.arguments import Delta, Epsilon, Grid, Sigma
 from jaxbandit.algorithms.exploration.static_super_arms import (
     Look,
     Rule,
@@ -18,13 +19,13 @@ from jaxbandit.algorithms.exploration.static_super_arms import (
     static_super_arms,
     static_task,
 )
-from jaxbandit.algorithms.exploration.super_arms import AllocationKind, SupportKind
+from jaxbandit.algorithms.exploration.super_arms import AllocationKind, NumSets, Sets, SupportKind, SupportSeed, Weights
 from jaxbandit.algorithms.exploration.thresholds import independent_threshold
+from jaxbandit.base.arguments import SeveralArms, TeamSize
 from jaxbandit.base.contract import Algorithm
 from jaxbandit.base.declaration import declare
-from jaxbandit.support import checks
 from jaxbandit.support.numerics import as_float
-from jaxbandit.support.types import Array, ArrayLike, Scalar
+from jaxbandit.support.types import Array
 from jaxbandit.theory.solvers.decision_classes import DecisionClass, challenger
 
 
@@ -36,26 +37,25 @@ from jaxbandit.theory.solvers.decision_classes import DecisionClass, challenger
     cost="O(K^2) a batch of pulls",
     memory="O(K)",
     concrete=("sets", "weights"),
-    tries={"delta": (0.05, 0.5), "epsilon": (0.1, 0.0, 1.0), "sigma": (0.2, 1.0), "grid": (1.001, 1.5)},
     settings=({"support": "all"}, {"support": "all", "schedule": "every"}),
 )
 def icb(
-    num_arms: int,
+    num_arms: SeveralArms,
     *,
-    k: int,
+    k: TeamSize,
     support: SupportKind = "random",
-    num_sets: int | None = None,
-    support_seed: int = 0,
-    sets: ArrayLike | None = None,
+    num_sets: NumSets | None = None,
+    support_seed: SupportSeed = 0,
+    sets: Sets | None = None,
     allocation: AllocationKind = "uniform",
-    weights: ArrayLike | None = None,
+    weights: Weights | None = None,
     radius: Literal["lemma1", "prop1"] = "lemma1",
     decision_class: DecisionClass | None = None,
-    delta: Scalar = 0.05,
-    epsilon: Scalar = 0.0,
-    sigma: Scalar = 1.0,
+    delta: Delta = 0.05,
+    epsilon: Epsilon = 0.0,
+    sigma: Sigma = 1.0,
     schedule: Schedule = "geometric",
-    grid: Scalar = 1.01,
+    grid: Grid = 1.01,
 ) -> Algorithm:
     """The k best arms from sums of k, an interval for each arm, Kuroki et al. 2019.
 
@@ -71,40 +71,25 @@ def icb(
     arms is at most epsilon below the largest.
 
     Args:
-      num_arms: number of single arms n, an integer >= 2; static.
-      k: number of arms in a super-arm, an integer in [1, num_arms - 1]; static.
-      support: super-arms that are pulled, "random", "all" or "given", as for `saqm`; static.
-      num_sets: number of sets of a random support, as for `saqm`; static.
-      support_seed: number of the random support, an integer >= 0; static.
-      sets: the sets of a given support, [m, n] of 0 and 1, as for `saqm`; concrete.
-      allocation: fractions of the pulls, "uniform", "g" or "given", as for `saqm`; static.
-      weights: the given allocation, float[m] >= 0, as for `saqm`; concrete.
       radius: "lemma1" is a union bound over the n intervals of every round, sigma sqrt(2 log(6 t^2 n / (pi^2 delta))).
-        "prop1" is a union bound over the K super-arms, and twice as wide in addition. Static.
+        "prop1" is a union bound over the K super-arms, and twice as wide in addition.
       decision_class: the sets of k arms that may be recommended, from `theory.solvers`, or None for all sets of k;
         static. The sets that are pulled need not belong to it. An environment that judges the recommendation must be
         given the same class.
-      delta: allowed error probability, in (0, 1); traced.
-      epsilon: tolerated simple regret of the sum, >= 0; traced.
-      sigma: bound on the noise of a pull, > 0; traced.
-      schedule: when the stopping rule is evaluated, "geometric" or "every", as for `saqm`; static.
-      grid: ratio between successive pull counts at which the rule is evaluated, >= 1; traced.
 
     Returns:
       An Algorithm with actions bool[num_arms], k of them True, rewards float[] and recommendations int32[k] in
       increasing order. It requests its pulls in batches of SetPulls.
 
     Raises:
-      ValueError: an argument is out of range, or the support does not span all arms.
+      ValueError: the support does not span all arms.
 
     Source:
       Kuroki, Xu, Miyauchi, Honda and Sugiyama (2020), Polynomial-time algorithms for multiple-arm identification with
       full-bandit feedback, Neural Computation 32, Algorithm 4, Lemmas 1 and 3.
     """
-    where = "icb"
-    checks.choice(where, "radius", radius, ("lemma1", "prop1"))
     pulls = Support(support, num_sets, support_seed, sets, allocation, weights)
-    task = static_task(where, num_arms, k, pulls, delta, epsilon, sigma, family=decision_class)
+    task = static_task("icb", num_arms, k, pulls, delta, epsilon, sigma, family=decision_class)
     family = task.family
 
     def radius_at(rounds: Array) -> Array:

@@ -8,13 +8,14 @@ from typing import Literal, NamedTuple
 
 import jax.numpy as jnp
 
+from jaxbandit.algorithms.arguments import Delta, Features, Sigma
 from jaxbandit.algorithms.exploration import thresholds
 from jaxbandit.algorithms.exploration.static_designs import spanning_features
+from jaxbandit.base.arguments import Positive
 from jaxbandit.base.contract import Algorithm, Arms, Choice, Promise, Replan, Rewards
 from jaxbandit.base.declaration import declare
-from jaxbandit.support import checks
 from jaxbandit.support.numerics import argmax, as_float, get_at, kahan_pair
-from jaxbandit.support.types import Array, ArrayLike, Key, Scalar
+from jaxbandit.support.types import Array, Key
 from jaxbandit.theory.estimators import counts as estimator
 from jaxbandit.theory.estimators import ordinary_least_squares as least_squares
 from jaxbandit.theory.estimators.counts import Counts
@@ -46,14 +47,14 @@ class LazyTrackAndStopState(NamedTuple):
     finds="1",
     cost="O(K d^2 + d^3), and the optimal design whenever the number of pulls is a power of 2",
     memory="O(K + d)",
-    tries={"delta": (0.05, 0.5), "sigma": (0.2, 1.0), "slack": (0.1, 0.5)},
+    tries={"slack": (0.1, 0.5)},
 )
 def lazy_track_and_stop(
-    features: ArrayLike,
+    features: Features,
     *,
-    delta: Scalar = 0.05,
-    sigma: Scalar = 1.0,
-    slack: Scalar = 0.1,
+    delta: Delta = 0.05,
+    sigma: Sigma = 1.0,
+    slack: Positive = 0.1,
     threshold: Literal["det", "heuristic"] = "det",
 ) -> Algorithm:
     """Tracks the optimal design, which is recomputed rarely, Jedra and Proutiere 2020.
@@ -74,28 +75,19 @@ def lazy_track_and_stop(
     "heuristic" the recommendation carries no guarantee.
 
     Args:
-      features: float[num_arms, dim] with num_arms >= 2, finite, spanning R^dim; traced.
-      delta: allowed error probability, in (0, 1); traced.
-      sigma: sub-Gaussian scale of the rewards' noise, > 0; traced.
-      slack: u, > 0; traced. It trades the factor of the threshold against its determinant.
-      threshold: "det", the proved beta above, or "heuristic", log((log t + 1) / delta); static.
+      slack: u. It trades the factor of the threshold against its determinant.
+      threshold: "det", the proved beta above, or "heuristic", log((log t + 1) / delta).
 
     Returns:
-      An Algorithm with actions int32[] in [0, num_arms), rewards float[] and recommendations int32[1]. It replans after
-      2^k pulls, for every k.
+      It replans after 2^k pulls, for every k.
 
     Raises:
-      ValueError: an argument is out of range, or the features do not span R^dim.
+      ValueError: the features do not span R^dim.
 
     Source:
       Jedra and Proutiere (2020), Optimal best-arm identification in linear bandits, NeurIPS.
     """
-    where = "lazy_track_and_stop"
-    features = spanning_features(where, features)
-    checks.number(where, "delta", delta, low=0.0, high=1.0, open_low=True, open_high=True)
-    checks.number(where, "sigma", sigma, low=0.0, open_low=True)
-    checks.number(where, "slack", slack, low=0.0, open_low=True)
-    checks.choice(where, "threshold", threshold, ("det", "heuristic"))
+    features = spanning_features(features)
     num_arms, dim = features.shape
 
     def design_matrix(counts: Array) -> Array:
@@ -184,7 +176,7 @@ def lazy_track_and_stop(
         arms=Arms(num_arms),
         rewards=Rewards(sigma=sigma),
         assumptions=("the means are linear in the features",),
-        name=where,
+        name="lazy_track_and_stop",
     )
 
 

@@ -10,12 +10,12 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
+from jaxbandit.algorithms.arguments import Delta, Features, Regularization, Sigma, ThetaNorm
 from jaxbandit.algorithms.exploration import thresholds
 from jaxbandit.base.contract import Algorithm, Arms, Choice, Promise, Rewards
 from jaxbandit.base.declaration import declare
-from jaxbandit.support import checks
 from jaxbandit.support.numerics import argmax, as_float, get_at, kahan_pair, product, set_at
-from jaxbandit.support.types import Array, ArrayLike, Key, Scalar
+from jaxbandit.support.types import Array, Key
 from jaxbandit.theory.estimators import least_squares
 from jaxbandit.theory.estimators import ordinary_least_squares as designs
 from jaxbandit.theory.estimators.least_squares import LeastSquares
@@ -51,15 +51,14 @@ class Turn(NamedTuple):
     finds="1",
     cost="O(K^2)",
     memory="O(K^2)",
-    tries={"delta": (0.05, 0.5), "sigma": (0.2, 1.0), "regularization": (1.0, 0.01), "theta_norm": (1.0, 2.0)},
 )
 def lin_game(
-    features: ArrayLike,
+    features: Features,
     *,
-    delta: Scalar = 0.05,
-    sigma: Scalar = 1.0,
-    regularization: Scalar = 1.0,
-    theta_norm: Scalar = 1.0,
+    delta: Delta = 0.05,
+    sigma: Sigma = 1.0,
+    regularization: Regularization = 1.0,
+    theta_norm: ThetaNorm = 1.0,
     threshold: Literal["theory", "heuristic"] = "theory",
 ) -> Algorithm:
     """A game between a learner and nature, Degenne et al. 2020.
@@ -80,30 +79,16 @@ def lin_game(
     asymptotically optimal as delta tends to 0. With "heuristic" the recommendation carries no guarantee.
 
     Args:
-      features: float[num_arms, dim] with num_arms >= 2, finite; traced. They need not span R^dim.
-      delta: allowed error probability, in (0, 1); traced.
-      sigma: sub-Gaussian scale of the rewards' noise, > 0; traced.
-      regularization: lambda of the regularized least squares (eta in the paper), > 0; traced.
-      theta_norm: upper bound S >= 0 on the norm of theta (M in the paper), which "theory" needs; traced.
+      features: float[num_arms, dim] with num_arms >= 2. They need not span R^dim.
+      regularization: lambda of the regularized least squares (eta in the paper).
+      theta_norm: upper bound S on the norm of theta (M in the paper), which "theory" needs.
       threshold: "theory" is the proved beta = (sqrt(log(1/delta) + d/2 log(1 + t L^2 / (lambda d))) + sqrt(lambda/2)
-        S/sigma)^2, where L is the largest norm of a feature vector; "heuristic" is log((log t + 1) / delta). Static.
-
-    Returns:
-      An Algorithm with actions int32[] in [0, num_arms), rewards float[] and recommendations int32[1].
-
-    Raises:
-      ValueError: an argument is out of range.
+        S/sigma)^2, where L is the largest norm of a feature vector; "heuristic" is log((log t + 1) / delta).
 
     Source:
       Degenne, Menard, Shang and Valko (2020), Gamification of pure exploration for linear bandits, ICML; de Rooij, van
       Erven, Grunwald and Koolen (2014), Follow the leader if you can, hedge if you must, JMLR 15, for AdaHedge.
     """
-    features = checks.array("lin_game", "features", features, ndim=2, min_size=2)
-    checks.number("lin_game", "delta", delta, low=0.0, high=1.0, open_low=True, open_high=True)
-    checks.number("lin_game", "sigma", sigma, low=0.0, open_low=True)
-    checks.number("lin_game", "regularization", regularization, low=0.0, open_low=True)
-    checks.number("lin_game", "theta_norm", theta_norm, low=0.0)
-    checks.choice("lin_game", "threshold", threshold, ("theory", "heuristic"))
     num_arms, dim = features.shape
 
     def init(key: Key) -> LinGameState:

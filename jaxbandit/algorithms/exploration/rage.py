@@ -6,13 +6,14 @@ what tracking needs to achieve it.
 
 import jax.numpy as jnp
 
+from jaxbandit.algorithms.arguments import Delta, Features, Sigma
 from jaxbandit.algorithms.exploration.phased_designs import PhasedState, active_pairs, phased_design, whole
 from jaxbandit.algorithms.exploration.static_designs import spanning_features
+from jaxbandit.base.arguments import Positive
 from jaxbandit.base.contract import Algorithm
 from jaxbandit.base.declaration import declare
-from jaxbandit.support import checks
 from jaxbandit.support.numerics import argmax, as_float
-from jaxbandit.support.types import Array, ArrayLike, Scalar
+from jaxbandit.support.types import Array
 from jaxbandit.theory.estimators import ordinary_least_squares as least_squares
 from jaxbandit.theory.solvers.design import pair_differences, transductive_design
 
@@ -24,9 +25,9 @@ from jaxbandit.theory.solvers.design import pair_differences, transductive_desig
     finds="1",
     cost="O(K^2 d^2) at the end of each phase, and a new design",
     memory="O(K)",
-    tries={"delta": (0.05, 0.5), "sigma": (0.2, 1.0), "rounding": (0.1, 0.3)},
+    tries={"rounding": (0.1, 0.3)},
 )
-def rage(features: ArrayLike, *, delta: Scalar = 0.05, sigma: Scalar = 1.0, rounding: Scalar = 0.1) -> Algorithm:
+def rage(features: Features, *, delta: Delta = 0.05, sigma: Sigma = 1.0, rounding: Positive = 0.1) -> Algorithm:
     """Designs for the remaining arms, with gaps halved in each phase, Fiez et al. 2019.
 
     Return RAGE, which finds the best arm of a linear bandit in phases that halve the gaps that can be resolved.
@@ -43,26 +44,19 @@ def rage(features: ArrayLike, *, delta: Scalar = 0.05, sigma: Scalar = 1.0, roun
     experiments use smaller ones.
 
     Args:
-      features: float[num_arms, dim] with num_arms >= 2, finite, spanning R^dim; traced.
-      delta: allowed error probability, in (0, 1); traced.
-      sigma: sub-Gaussian scale of the rewards' noise, > 0; traced.
-      rounding: r, the fraction by which rounding to whole pulls may lengthen a phase, > 0; traced.
+      rounding: r, the fraction by which rounding to whole pulls may lengthen a phase.
 
     Returns:
-      An Algorithm with actions int32[] in [0, num_arms), rewards float[] and recommendations int32[1]. It requests its
-      pulls in batches of one phase each, and replans between phases.
+      It requests its pulls in batches of one phase each, and replans between phases.
 
     Raises:
-      ValueError: an argument is out of range, or the features do not span R^dim.
+      ValueError: the features do not span R^dim.
 
     Source:
       Fiez, Jain, Jamieson and Ratliff (2019), Sequential experimental design for transductive linear bandits, NeurIPS,
       Algorithm 1.
     """
-    features = spanning_features("rage", features)
-    checks.number("rage", "delta", delta, low=0.0, high=1.0, open_low=True, open_high=True)
-    checks.number("rage", "sigma", sigma, low=0.0, open_low=True)
-    checks.number("rage", "rounding", rounding, low=0.0, open_low=True)
+    features = spanning_features(features)
     num_arms = features.shape[0]
 
     def plan(active: Array, phase: Array, precision: Array) -> tuple[Array, Array]:

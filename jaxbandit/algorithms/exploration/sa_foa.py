@@ -10,6 +10,7 @@ from collections.abc import Callable
 import jax
 import jax.numpy as jnp
 
+from jaxbandit.algorithms.arguments import Delta, Epsilon, Grid, Sigma
 from jaxbandit.algorithms.exploration.static_super_arms import (
     Look,
     Rule,
@@ -19,12 +20,12 @@ from jaxbandit.algorithms.exploration.static_super_arms import (
     static_super_arms,
     static_task,
 )
-from jaxbandit.algorithms.exploration.super_arms import AllocationKind, SupportKind
+from jaxbandit.algorithms.exploration.super_arms import AllocationKind, NumSets, Sets, SupportKind, SupportSeed, Weights
+from jaxbandit.base.arguments import Count, NonNegative, SeveralArms, TeamSize
 from jaxbandit.base.contract import Algorithm
 from jaxbandit.base.declaration import declare
-from jaxbandit.support import checks
 from jaxbandit.support.numerics import as_float, matrix_vector, one_by_one
-from jaxbandit.support.types import Array, ArrayLike, Key, Scalar
+from jaxbandit.support.types import Array, Key
 from jaxbandit.theory.solvers.densest import peeling
 
 _BESIDE = 4  # number of anchors of one run that are evaluated together
@@ -38,32 +39,26 @@ _BESIDE = 4  # number of anchors of one run that are evaluated together
     cost="O(K^2) for each of K anchors a batch of pulls",
     memory="O(K)",
     concrete=("sets", "weights"),
-    tries={
-        "eps_factor": (0.5, 1.0),
-        "delta": (0.05, 0.5),
-        "epsilon": (0.1, 0.0, 1.0),
-        "sigma": (0.2, 1.0),
-        "grid": (1.001, 1.5),
-    },
+    tries={"eps_factor": (0.5, 1.0)},
     settings=({"support": "all"},),
 )
 def sa_foa(
-    num_arms: int,
+    num_arms: SeveralArms,
     *,
-    k: int,
+    k: TeamSize,
     support: SupportKind = "random",
-    num_sets: int | None = None,
-    support_seed: int = 0,
-    sets: ArrayLike | None = None,
+    num_sets: NumSets | None = None,
+    support_seed: SupportSeed = 0,
+    sets: Sets | None = None,
     allocation: AllocationKind = "uniform",
-    weights: ArrayLike | None = None,
-    anchors: int | None = None,
-    eps_factor: Scalar = 0.5,
-    delta: Scalar = 0.05,
-    epsilon: Scalar = 0.0,
-    sigma: Scalar = 1.0,
+    weights: Weights | None = None,
+    anchors: Count | None = None,
+    eps_factor: NonNegative = 0.5,
+    delta: Delta = 0.05,
+    epsilon: Epsilon = 0.0,
+    sigma: Sigma = 1.0,
     schedule: Schedule = "geometric",
-    grid: Scalar = 1.01,
+    grid: Grid = 1.01,
 ) -> Algorithm:
     """The k best arms from sums of k, first-order approximation, no guarantee, Kuroki et al. 2019.
 
@@ -79,40 +74,25 @@ def sa_foa(
     The argument delta only sets the size of the confidence ellipsoid.
 
     Args:
-      num_arms: number of single arms n, an integer >= 2; static.
-      k: number of arms in a super-arm, an integer in [1, num_arms - 1]; static.
-      support: super-arms that are pulled, "random", "all" or "given", as for `saqm`; static.
-      num_sets: number of sets of a random support, as for `saqm`; static.
-      support_seed: number of the random support, an integer >= 0; static.
-      sets: the sets of a given support, [m, n] of 0 and 1, as for `saqm`; concrete.
-      allocation: fractions of the pulls, "uniform", "g" or "given", as for `saqm`; static.
-      weights: the given allocation, float[m] >= 0, as for `saqm`; concrete.
-      anchors: number of super-arms of the support, drawn with replacement, at which the norm is linearized, an integer
-        >= 1; None means num_arms. Static.
-      eps_factor: factor of epsilon in the stopping rule, >= 0; traced. The paper prints 1/2; 1 is closer to its Table
-        2.
-      delta: error probability that sets the confidence ellipsoid, in (0, 1); traced.
-      epsilon: tolerated simple regret of the sum, >= 0; traced.
-      sigma: bound on the noise of a pull, > 0; traced.
-      schedule: when the stopping rule is evaluated, "geometric" or "every", as for `saqm`; static.
-      grid: ratio between successive pull counts at which the rule is evaluated, >= 1; traced.
+      anchors: number of super-arms of the support, drawn with replacement, at which the norm is linearized; None means
+        num_arms.
+      eps_factor: factor of epsilon in the stopping rule. The paper prints 1/2; 1 is closer to its Table 2.
+      delta: error probability that sets the confidence ellipsoid.
 
     Returns:
       An Algorithm with actions bool[num_arms], k of them True, rewards float[] and recommendations int32[k] in
       increasing order. It requests its pulls in batches of SetPulls.
 
     Raises:
-      ValueError: an argument is out of range, or the support does not span all arms.
+      ValueError: the support does not span all arms.
 
     Source:
       Kuroki, Xu, Miyauchi, Honda and Sugiyama (2020), Polynomial-time algorithms for multiple-arm identification with
       full-bandit feedback, Neural Computation 32, Algorithm 3.
     """
-    where = "sa_foa"
-    draws = num_arms if anchors is None else checks.integer(where, "anchors", anchors, 1)
-    checks.number(where, "eps_factor", eps_factor, low=0.0)
+    draws = num_arms if anchors is None else anchors
     pulls = Support(support, num_sets, support_seed, sets, allocation, weights)
-    task = static_task(where, num_arms, k, pulls, delta, epsilon, sigma, proved=False)
+    task = static_task("sa_foa", num_arms, k, pulls, delta, epsilon, sigma, proved=False)
     arms, family = task.arms, task.family
 
     def anchor(key: Key, number: Array) -> Array:

@@ -5,8 +5,11 @@ default the approximation ratio of the quadratic maximization is certified on th
 and the 0.9 of the paper's experiments are options.
 """
 
+from typing import Annotated
+
 import jax.numpy as jnp
 
+from jaxbandit.algorithms.arguments import Delta, Epsilon, Grid, Sigma
 from jaxbandit.algorithms.exploration.static_super_arms import (
     Look,
     Rule,
@@ -16,12 +19,14 @@ from jaxbandit.algorithms.exploration.static_super_arms import (
     static_super_arms,
     static_task,
 )
-from jaxbandit.algorithms.exploration.super_arms import AllocationKind, SupportKind
+from jaxbandit.algorithms.exploration.super_arms import AllocationKind, NumSets, Sets, SupportKind, SupportSeed, Weights
+from jaxbandit.base.arguments import PositiveUnit, SeveralArms
 from jaxbandit.base.contract import Algorithm
 from jaxbandit.base.declaration import declare
-from jaxbandit.support import checks
+from jaxbandit.base.parameters import Arg
+from jaxbandit.support.domains import integer
 from jaxbandit.support.numerics import as_float
-from jaxbandit.support.types import Array, ArrayLike, Scalar
+from jaxbandit.support.types import Array
 from jaxbandit.theory.solvers.densest import peeling, quadratic
 from jaxbandit.theory.solvers.quadratic_bound import AlphaMode
 from jaxbandit.theory.solvers.quadratic_bound import alpha as ratio_of
@@ -35,32 +40,26 @@ from jaxbandit.theory.solvers.quadratic_bound import alpha as ratio_of
     cost="O(K^2) a batch of pulls",
     memory="O(K)",
     concrete=("sets", "weights"),
-    tries={
-        "fixed_alpha": (0.9, 0.5),
-        "delta": (0.05, 0.5),
-        "epsilon": (0.1, 0.0, 1.0),
-        "sigma": (0.2, 1.0),
-        "grid": (1.001, 1.5),
-    },
+    tries={"fixed_alpha": (0.9, 0.5)},
     settings=({"support": "all"},),
 )
 def saqm(
-    num_arms: int,
+    num_arms: SeveralArms,
     *,
-    k: int,
+    k: Annotated[int, Arg(lambda given: integer(2, given["num_arms"] - 1), within="an integer in [2, num_arms - 1]")],
     support: SupportKind = "random",
-    num_sets: int | None = None,
-    support_seed: int = 0,
-    sets: ArrayLike | None = None,
+    num_sets: NumSets | None = None,
+    support_seed: SupportSeed = 0,
+    sets: Sets | None = None,
     allocation: AllocationKind = "uniform",
-    weights: ArrayLike | None = None,
+    weights: Weights | None = None,
     alpha: AlphaMode = "certified",
-    fixed_alpha: Scalar = 0.9,
-    delta: Scalar = 0.05,
-    epsilon: Scalar = 0.0,
-    sigma: Scalar = 1.0,
+    fixed_alpha: PositiveUnit = 0.9,
+    delta: Delta = 0.05,
+    epsilon: Epsilon = 0.0,
+    sigma: Sigma = 1.0,
     schedule: Schedule = "geometric",
-    grid: Scalar = 1.01,
+    grid: Grid = 1.01,
 ) -> Algorithm:
     """The k best arms from sums of k, approximate quadratic maximization, Kuroki et al. 2019.
 
@@ -79,47 +78,28 @@ def saqm(
     carries no guarantee.
 
     Args:
-      num_arms: number of single arms n, an integer >= 3; static.
-      k: number of arms in a super-arm, an integer in [2, num_arms - 1]; static.
-      support: super-arms that are pulled, static. "random" draws `num_sets` of them from `support_seed`, the first n
-        linearly independent. "all" uses every set of k; if there are more than 5000, they are not listed and A_t is
-        taken to be t Lambda. "given" uses `sets`. Stopping times vary up to fifty-fold with the support.
-      num_sets: number of sets of a random support, an integer in [n, K], where K is the number of sets of k; None means
-        2 n. Static.
-      support_seed: number of the random support, an integer >= 0; static.
-      sets: [m, n] of 0 and 1 with k ones per row, for a given support; concrete.
-      allocation: fractions of the pulls of the super-arms, static. "uniform"; "g" for the G-optimal design on the
-        support, rounded to whole pulls; or "given" for `weights`.
-      weights: float[m] >= 0, concrete. Whole numbers are used as the numbers of pulls in a period.
+      k: number of arms in a super-arm.
       alpha: lower bound on the ratio of the quadratic maximization, static. "certified" uses an upper bound computed
         from the matrix itself; "theorem" uses Theorem 1, which is far smaller; "fixed" uses `fixed_alpha`, which is no
         bound.
-      fixed_alpha: the ratio used with "fixed", in (0, 1]; traced.
-      delta: allowed error probability, in (0, 1); traced.
-      epsilon: tolerated simple regret of the sum, >= 0; traced.
-      sigma: bound on the noise of a pull, > 0; traced. The paper uses k R for noise of the members in [-R, R].
-      schedule: static. "geometric" evaluates the stopping rule on the grid; "every" evaluates it in every round, for at
-        most 24 arms.
-      grid: ratio between successive pull counts at which the stopping rule is evaluated, >= 1; traced. Counts are
-        rounded up to whole periods of the allocation.
+      fixed_alpha: the ratio used with "fixed".
+      sigma: bound on the noise of a pull. The paper uses k R for noise of the members in [-R, R].
+      grid: ratio between successive pull counts at which the stopping rule is evaluated. Counts are rounded up to whole
+        periods of the allocation.
 
     Returns:
       An Algorithm with actions bool[num_arms], k of them True, rewards float[] and recommendations int32[k] in
       increasing order. It requests its pulls in batches of SetPulls.
 
     Raises:
-      ValueError: an argument is out of range, or the support does not span all arms.
+      ValueError: the support does not span all arms.
 
     Source:
       Kuroki, Xu, Miyauchi, Honda and Sugiyama (2020), Polynomial-time algorithms for multiple-arm identification with
       full-bandit feedback, Neural Computation 32, Algorithms 1 and 2, Theorems 1 and 3.
     """
-    where = "saqm"
     pulls = Support(support, num_sets, support_seed, sets, allocation, weights)
-    task = static_task(where, num_arms, k, pulls, delta, epsilon, sigma, proved=alpha != "fixed")
-    checks.integer(where, "k", k, 2, num_arms - 1)
-    checks.choice(where, "alpha", alpha, ("certified", "theorem", "fixed"))
-    checks.number(where, "fixed_alpha", fixed_alpha, low=0.0, high=1.0, open_low=True)
+    task = static_task("saqm", num_arms, k, pulls, delta, epsilon, sigma, proved=alpha != "fixed")
 
     def prepare(inverse: Array) -> Array:
         """Return the rule's bound on the largest norm of a set, float[]: the value found by peeling, over alpha."""

@@ -11,13 +11,13 @@ from typing import Any, NamedTuple
 import jax.numpy as jnp
 import numpy as np
 
+from jaxbandit.algorithms.arguments import Delta, Features, Grid, Sigma
 from jaxbandit.algorithms.exploration import thresholds, tracking
 from jaxbandit.base.batches import Batch
 from jaxbandit.base.contract import Algorithm, Arms, Promise, Rewards
 from jaxbandit.base.declaration import declare
-from jaxbandit.support import checks
 from jaxbandit.support.numerics import argmax, as_float
-from jaxbandit.support.types import Array, ArrayLike, Key, Scalar
+from jaxbandit.support.types import Array, Key, Scalar
 from jaxbandit.theory.estimators import counts as estimator
 from jaxbandit.theory.estimators import ordinary_least_squares as least_squares
 from jaxbandit.theory.estimators.counts import Counts
@@ -44,9 +44,8 @@ class StaticDesignState(NamedTuple):
     finds="1",
     cost="O(K d^2 + d^3) a batch of pulls",
     memory="O(K)",
-    tries={"delta": (0.05, 0.5), "sigma": (0.2, 1.0), "grid": (1.001, 1.5)},
 )
-def xy_static(features: ArrayLike, *, delta: Scalar = 0.05, sigma: Scalar = 1.0, grid: Scalar = 1.001) -> Algorithm:
+def xy_static(features: Features, *, delta: Delta = 0.05, sigma: Sigma = 1.0, grid: Grid = 1.001) -> Algorithm:
     """A fixed design for all differences of arms, Soare et al. 2014.
 
     Return XY-static allocation, which finds the best arm with a fixed design for all differences of two arms.
@@ -58,19 +57,11 @@ def xy_static(features: ArrayLike, *, delta: Scalar = 0.05, sigma: Scalar = 1.0,
 
     In detail, P(the answer is wrong) <= delta, for noise that is sigma-sub-Gaussian.
 
-    Args:
-      features: float[num_arms, dim] with num_arms >= 2, finite, spanning R^dim; traced.
-      delta: allowed error probability, in (0, 1); traced.
-      sigma: sub-Gaussian scale of the rewards' noise, > 0; traced.
-      grid: ratio between successive pull counts at which the stopping rule is evaluated, >= 1; 1 evaluates it after
-        every pull. Traced.
-
     Returns:
-      An Algorithm with actions int32[] in [0, num_arms), rewards float[] and recommendations int32[1]. It requests its
-      pulls in batches, from one evaluation of the stopping rule to the next.
+      It requests its pulls in batches, from one evaluation of the stopping rule to the next.
 
     Raises:
-      ValueError: an argument is out of range, or the features do not span R^dim.
+      ValueError: the features do not span R^dim.
 
     Source:
       Soare, Lazaric and Munos (2014), Best-arm identification in linear bandits, NeurIPS.
@@ -89,9 +80,8 @@ def xy_static(features: ArrayLike, *, delta: Scalar = 0.05, sigma: Scalar = 1.0,
     finds="1",
     cost="O(K d^2 + d^3) a batch of pulls",
     memory="O(K)",
-    tries={"delta": (0.05, 0.5), "sigma": (0.2, 1.0), "grid": (1.001, 1.5)},
 )
-def g_static(features: ArrayLike, *, delta: Scalar = 0.05, sigma: Scalar = 1.0, grid: Scalar = 1.001) -> Algorithm:
+def g_static(features: Features, *, delta: Delta = 0.05, sigma: Sigma = 1.0, grid: Grid = 1.001) -> Algorithm:
     """A fixed design for all arms, Soare et al. 2014.
 
     Return G-static allocation, which finds the best arm with a fixed design for the means of all arms.
@@ -103,19 +93,11 @@ def g_static(features: ArrayLike, *, delta: Scalar = 0.05, sigma: Scalar = 1.0, 
 
     In detail, P(the answer is wrong) <= delta, for noise that is sigma-sub-Gaussian.
 
-    Args:
-      features: float[num_arms, dim] with num_arms >= 2, finite, spanning R^dim; traced.
-      delta: allowed error probability, in (0, 1); traced.
-      sigma: sub-Gaussian scale of the rewards' noise, > 0; traced.
-      grid: ratio between successive pull counts at which the stopping rule is evaluated, >= 1; 1 evaluates it after
-        every pull. Traced.
-
     Returns:
-      An Algorithm with actions int32[] in [0, num_arms), rewards float[] and recommendations int32[1]. It requests its
-      pulls in batches, from one evaluation of the stopping rule to the next.
+      It requests its pulls in batches, from one evaluation of the stopping rule to the next.
 
     Raises:
-      ValueError: an argument is out of range, or the features do not span R^dim.
+      ValueError: the features do not span R^dim.
 
     Source:
       Soare, Lazaric and Munos (2014), Best-arm identification in linear bandits, NeurIPS.
@@ -124,12 +106,9 @@ def g_static(features: ArrayLike, *, delta: Scalar = 0.05, sigma: Scalar = 1.0, 
 
 
 def _static_design(
-    where: str, features: Array, solve: Callable[[Array], Array], delta: Scalar, sigma: Scalar, grid: Scalar
+    name: str, features: Array, solve: Callable[[Array], Array], delta: Scalar, sigma: Scalar, grid: Scalar
 ) -> Algorithm:
-    features = spanning_features(where, features)
-    checks.number(where, "delta", delta, low=0.0, high=1.0, open_low=True, open_high=True)
-    checks.number(where, "sigma", sigma, low=0.0, open_low=True)
-    checks.number(where, "grid", grid, low=1.0)
+    features = spanning_features(features)
     num_arms = features.shape[0]
 
     def init(key: Key) -> StaticDesignState:
@@ -178,17 +157,16 @@ def _static_design(
         arms=Arms(num_arms),
         rewards=Rewards(sigma=sigma),
         assumptions=("the means are linear in the features",),
-        name=where,
+        name=name,
     )
 
 
-def spanning_features(where: str, features: Array) -> Array:
-    """Return the validated features: at least two arms, and full rank if concrete, as least squares requires."""
-    features = checks.array(where, "features", features, ndim=2, min_size=2)
+def spanning_features(features: Array) -> Array:
+    """Return the features; raise ValueError unless they have full rank, if concrete, as least squares requires."""
     if isinstance(features, np.ndarray):
         rank, dim = np.linalg.matrix_rank(features), features.shape[1]
         if rank < dim:
-            raise ValueError(f"{where}: features span {rank} of {dim} dimensions, must span all for least squares")
+            raise ValueError(f"features span {rank} of {dim} dimensions, must span all for least squares")
     return features
 
 

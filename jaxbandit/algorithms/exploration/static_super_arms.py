@@ -7,7 +7,7 @@ runs.
 """
 
 from collections.abc import Callable
-from typing import Any, Literal, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -18,12 +18,19 @@ from jaxbandit.algorithms.exploration.super_arms import AllocationKind, SuperArm
 from jaxbandit.algorithms.exploration.thresholds import independent_threshold
 from jaxbandit.base.batches import Batch, SetPulls
 from jaxbandit.base.contract import Algorithm, Arms, Promise, Rewards, none
+from jaxbandit.base.parameters import Arg
 from jaxbandit.support import checks
 from jaxbandit.support.numerics import as_float, matrix_vector
 from jaxbandit.support.types import Array, ArrayLike, Key, PyTree, Scalar
 from jaxbandit.theory.solvers.decision_classes import DecisionClass, top_k
 
-Schedule = Literal["geometric", "every"]
+Schedule = Annotated[
+    Literal["geometric", "every"],
+    Arg(
+        meaning='"geometric" evaluates the stopping rule on the grid; "every" evaluates it in every round, for at most '
+        "24 arms"
+    ),
+]
 MOST_EVERY = 24  # up to this many arms the rule may be evaluated in every round, which inverts a matrix each time
 
 
@@ -70,7 +77,7 @@ class Support(NamedTuple):
 class Task(NamedTuple):
     """What is pulled, what may be recommended, and what is promised of it."""
 
-    where: str  # name of the algorithm, also for error messages
+    name: str  # of the algorithm
     arms: SuperArms  # the support and the allocation
     family: DecisionClass  # the sets that may be recommended
     promised: Promise
@@ -86,7 +93,7 @@ class Task(NamedTuple):
 
 
 def static_task(
-    where: str,
+    name: str,
     num_arms: int,
     k: int,
     support: Support,
@@ -102,12 +109,12 @@ def static_task(
     Raises:
       ValueError: an argument is out of range, or the support does not span all arms.
     """
-    arms = super_arms(where, num_arms, k, **support._asdict())
-    promised = promise(where, delta, epsilon, sigma, k, proved=proved)
+    arms = super_arms(num_arms, k, **support._asdict())
+    promised = Promise(delta, epsilon, k, proved)
     if family is None:
         family = top_k(num_arms, k)
-    checks.decision_class(where, family, num_arms, k)
-    return Task(where, arms, family, promised, sigma)
+    checks.decision_class(family, num_arms, k)
+    return Task(name, arms, family, promised, sigma)
 
 
 def static_super_arms(task: Task, rule: Rule, schedule: Schedule, grid: Scalar) -> Algorithm:
@@ -124,14 +131,12 @@ def static_super_arms(task: Task, rule: Rule, schedule: Schedule, grid: Scalar) 
     Raises:
       ValueError: an argument is out of range.
     """
-    where, arms = task.where, task.arms
-    checks.number(where, "grid", grid, low=1.0)
-    checks.choice(where, "schedule", schedule, ("geometric", "every"))
+    arms = task.arms
     num_arms, period, sets = arms.num_arms, arms.period, arms.sets
     every_round = schedule == "every" and sets is not None
     if schedule == "every" and num_arms > MOST_EVERY:
         raise ValueError(
-            f'{where}: schedule = "every" with {num_arms} arms, must be at most {MOST_EVERY}: every round would invert '
+            f'schedule = "every" with {num_arms} arms, must be at most {MOST_EVERY}: every round would invert '
             'a matrix; use "geometric" with a smaller grid instead'
         )
     inverse_of_mean: Any = arms.inverse
@@ -234,7 +239,7 @@ def static_super_arms(task: Task, rule: Rule, schedule: Schedule, grid: Scalar) 
         arms=Arms(num_arms, arms.k, decision_class=narrower),
         rewards=Rewards(sigma=task.sigma),
         assumptions=("a set's mean is the sum of its arms' means",),
-        name=where,
+        name=task.name,
     )
 
 
@@ -259,11 +264,3 @@ def squared_norm(members: Array, matrix: Array) -> Array:
 def in_order(members: Array, k: int) -> Array:
     """Return the k members, int32[k], in increasing order."""
     return jax.lax.top_k(members.astype(jnp.int32), k)[1].astype(jnp.int32)
-
-
-def promise(where: str, delta: Scalar, epsilon: Scalar, sigma: Scalar, k: int, *, proved: bool = True) -> Promise:
-    """Return the promise for k arms; raise ValueError if delta, epsilon or sigma is out of range."""
-    checks.number(where, "delta", delta, low=0.0, high=1.0, open_low=True, open_high=True)
-    checks.number(where, "epsilon", epsilon, low=0.0)
-    checks.number(where, "sigma", sigma, low=0.0, open_low=True)
-    return Promise(delta, epsilon, k, proved)

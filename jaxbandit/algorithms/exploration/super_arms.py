@@ -9,18 +9,49 @@ import functools
 import itertools
 import math
 from collections.abc import Iterator
-from typing import Literal, NamedTuple
+from typing import Annotated, Literal, NamedTuple
 
 import numpy as np
 
+from jaxbandit.base.parameters import Arg
 from jaxbandit.support import checks
+from jaxbandit.support.domains import integer
 from jaxbandit.support.types import ArrayLike
 
 LISTED = 5000  # up to this number of super-arms, "all" lists the sets; beyond, the closed form of Lambda is used
 FINENESS = 20  # average number of pulls per super-arm in a period, for designs that must be rounded to whole pulls
 
-SupportKind = Literal["random", "all", "given"]
-AllocationKind = Literal["uniform", "g", "given"]
+SupportKind = Annotated[
+    Literal["random", "all", "given"],
+    Arg(
+        meaning='super-arms that are pulled: "random" draws `num_sets` of them from `support_seed`, the first n '
+        'linearly independent; "all" uses every set of k, which beyond 5000 are not listed, so that A_t is taken to be '
+        't Lambda; "given" uses `sets`. Stopping times vary up to fifty-fold with the support'
+    ),
+]
+AllocationKind = Annotated[
+    Literal["uniform", "g", "given"],
+    Arg(
+        meaning='fractions of the pulls of the super-arms: "uniform"; "g" for the G-optimal design on the support, '
+        'rounded to whole pulls; or "given" for `weights`'
+    ),
+]
+NumSets = Annotated[
+    int,
+    Arg(
+        integer(1),
+        "number of sets of a random support; None means 2 n, or all if there are fewer",
+        within="an integer in [n, K], where K is the number of sets of k",
+    ),
+]
+SupportSeed = Annotated[int, Arg(integer(0), "number of the random support")]
+Sets = Annotated[
+    ArrayLike, Arg(meaning="concrete [m, n] of 0 and 1 with k ones per row, for a given support, which spans all arms")
+]
+Weights = Annotated[
+    ArrayLike,
+    Arg(meaning="concrete float[m] >= 0. Whole numbers are used as the numbers of pulls in a period"),
+]
 
 
 class SuperArms(NamedTuple):
@@ -41,7 +72,6 @@ class SuperArms(NamedTuple):
 
 
 def super_arms(
-    where: str,
     num_arms: int,
     k: int,
     *,
@@ -55,7 +85,6 @@ def super_arms(
     """Validate the arguments and return the support and the allocation.
 
     Args:
-      where: name of the calling function, for error messages.
       num_arms: number of single arms n.
       k: number of arms in a super-arm.
       support: "random" draws num_sets different sets from support_seed, the first n linearly independent. "all" uses
@@ -71,35 +100,31 @@ def super_arms(
     Raises:
       ValueError: an argument is out of range, or the support does not span all arms.
     """
-    num_arms = checks.integer(where, "num_arms", num_arms, 2)
-    k = checks.integer(where, "k", k, 1, num_arms - 1)
-    checks.choice(where, "support", support, ("random", "all", "given"))
-    checks.choice(where, "allocation", allocation, ("uniform", "g", "given"))
     for name, value, choice in (("sets", sets, support), ("weights", weights, allocation)):
         if (value is not None) != (choice == "given"):
             what = "support" if name == "sets" else "allocation"
             verb = "needs" if value is None else "has"
-            raise ValueError(f'{where}: {name} {verb} {what} = "given", got {what} = {choice!r}')
+            raise ValueError(f'{name} {verb} {what} = "given", got {what} = {choice!r}')
     total = math.comb(num_arms, k)
     if support == "given":
-        chosen = _given(where, sets, num_arms, k)
+        chosen = _given(sets, num_arms, k)
     elif support == "all":
         if total > LISTED:
             if allocation != "uniform":
                 raise ValueError(
-                    f'{where}: allocation = {allocation!r}, must be "uniform" on all {total} super-arms: more than '
+                    f'allocation = {allocation!r}, must be "uniform" on all {total} super-arms: more than '
                     f"{LISTED} are not listed"
                 )
             return _unlisted(num_arms, k)
         chosen = _all(num_arms, k)
     else:
         size = min(2 * num_arms, total) if num_sets is None else num_sets
-        size = checks.integer(where, "num_sets", size, num_arms, total)
-        chosen = _random(num_arms, k, size, checks.integer(where, "support_seed", support_seed, 0))
-    _spanning(where, chosen)
-    counts = _counts(where, chosen, allocation, weights)
+        size = checks.take("num_sets", size, integer(num_arms, total))
+        chosen = _random(num_arms, k, size, support_seed)
+    _spanning(chosen)
+    counts = _counts(chosen, allocation, weights)
     chosen, counts = chosen[counts > 0], counts[counts > 0]
-    _spanning(where, chosen)
+    _spanning(chosen)
     x = chosen.astype(np.float64)
     inverse = np.linalg.inv((x * counts[:, None]).T @ x / counts.sum())
     return SuperArms(
@@ -122,16 +147,16 @@ def _unlisted(num_arms: int, k: int) -> SuperArms:
     return SuperArms(num_arms, k, None, one, one - 1, uniform_inverse(num_arms, k), num_arms)
 
 
-def _given(where: str, sets: ArrayLike | None, num_arms: int, k: int) -> np.ndarray:
-    rows = checks.array(where, "sets", sets, ndim=2)
+def _given(sets: ArrayLike | None, num_arms: int, k: int) -> np.ndarray:
+    rows = checks.take("sets", sets, checks.arrays(ndim=2))
     if rows.shape[1] != num_arms:
-        raise ValueError(f"{where}: sets has {rows.shape[1]} columns, must have {num_arms}, one per arm")
+        raise ValueError(f"sets has {rows.shape[1]} columns, must have {num_arms}, one per arm")
     odd = np.flatnonzero(((rows != 0) & (rows != 1)).any(1) | (rows.sum(1) != k))
     if odd.size:
-        raise ValueError(f"{where}: sets[{odd[0]}] is not a super-arm, must contain 0 and 1 with {k} ones")
+        raise ValueError(f"sets[{odd[0]}] is not a super-arm, must contain 0 and 1 with {k} ones")
     chosen = rows == 1
     if len(np.unique(chosen, axis=0)) < len(chosen):
-        raise ValueError(f"{where}: sets contains a super-arm twice, must contain each once; use weights instead")
+        raise ValueError("sets contains a super-arm twice, must contain each once; use weights instead")
     return chosen
 
 
@@ -177,26 +202,26 @@ def _drawn(num_arms: int, k: int, seed: int) -> Iterator[np.ndarray]:
         yield chosen
 
 
-def _spanning(where: str, sets: np.ndarray) -> None:
+def _spanning(sets: np.ndarray) -> None:
     rank, num_arms = int(np.linalg.matrix_rank(sets.astype(np.float64))), sets.shape[1]
     if rank < num_arms:
         raise ValueError(
-            f"{where}: the support's {len(sets)} super-arms span {rank} of {num_arms} dimensions, must span them all, "
+            f"the support's {len(sets)} super-arms span {rank} of {num_arms} dimensions, must span them all, "
             "or some arms cannot be distinguished (as with disjoint blocks, or windows in a circle if k and num_arms "
             'have a common divisor); add sets, or use support = "random"'
         )
 
 
-def _counts(where: str, sets: np.ndarray, allocation: AllocationKind, weights: ArrayLike | None) -> np.ndarray:
+def _counts(sets: np.ndarray, allocation: AllocationKind, weights: ArrayLike | None) -> np.ndarray:
     if allocation == "uniform":
         return np.ones(len(sets), np.int64)
     if allocation == "g":
         return _rounded(_g_design(sets.tobytes(), sets.shape))
-    shares = checks.array(where, "weights", weights, low=0.0)
+    shares = checks.take("weights", weights, checks.arrays(low=0.0))
     if shares.shape[0] != len(sets):
-        raise ValueError(f"{where}: weights has {shares.shape[0]} entries, must have {len(sets)}, one per set")
+        raise ValueError(f"weights has {shares.shape[0]} entries, must have {len(sets)}, one per set")
     if not shares.any():
-        raise ValueError(f"{where}: weights are all 0, must be positive for super-arms that span all arms")
+        raise ValueError("weights are all 0, must be positive for super-arms that span all arms")
     if (shares == np.round(shares)).all() and shares.sum() < 2**24:
         return shares.astype(np.int64)
     return _rounded(shares / shares.sum())

@@ -7,6 +7,7 @@ is tracked, instead of greedy pulls.
 import jax.numpy as jnp
 from jax import lax
 
+from jaxbandit.algorithms.arguments import Delta, Features, Sigma
 from jaxbandit.algorithms.exploration import thresholds, tracking
 from jaxbandit.algorithms.exploration.phased_designs import (
     PhasedState,
@@ -16,11 +17,11 @@ from jaxbandit.algorithms.exploration.phased_designs import (
     same_features,
 )
 from jaxbandit.algorithms.exploration.static_designs import spanning_features
+from jaxbandit.base.arguments import OpenUnit
 from jaxbandit.base.contract import Algorithm
 from jaxbandit.base.declaration import declare
-from jaxbandit.support import checks
 from jaxbandit.support.numerics import argmax, as_float
-from jaxbandit.support.types import Array, ArrayLike, Scalar
+from jaxbandit.support.types import Array
 from jaxbandit.theory.estimators import ordinary_least_squares as least_squares
 from jaxbandit.theory.solvers.design import pair_differences, transductive_design
 
@@ -34,10 +35,10 @@ SMALLEST = 1e-30  # a weight so small that it leads to one pull and no second
     finds="1",
     cost="O(K^2 d^2) at the end of each phase, and a new design",
     memory="O(K)",
-    tries={"delta": (0.05, 0.5), "sigma": (0.2, 1.0), "alpha": (0.1, 0.5)},
+    tries={"alpha": (0.1, 0.5)},
 )
 def xy_adaptive(
-    features: ArrayLike, *, delta: Scalar = 0.05, sigma: Scalar = 1.0, alpha: Scalar = 0.1, retest: bool = True
+    features: Features, *, delta: Delta = 0.05, sigma: Sigma = 1.0, alpha: OpenUnit = 0.1, retest: bool = True
 ) -> Algorithm:
     """Designs for the remaining arms, phase by phase, Soare et al. 2014.
 
@@ -70,29 +71,21 @@ def xy_adaptive(
     positive number below 2^-1074 > 0.8^4000.
 
     Args:
-      features: float[num_arms, dim] with num_arms >= 2, finite, spanning R^dim; traced.
-      delta: allowed error probability, in (0, 1); traced.
-      sigma: sub-Gaussian scale of the rewards' noise, > 0; traced.
-      alpha: ratio of the largest variances at the ends of successive phases, in (0, 1); traced.
-      retest: whether discarded arms may return; static. With False, as in the experiments of Fiez et al. (2019), every
-        run ends.
+      alpha: ratio of the largest variances at the ends of successive phases.
+      retest: whether discarded arms may return. With False, as in the experiments of Fiez et al. (2019), every run
+        ends.
 
     Returns:
-      An Algorithm with actions int32[] in [0, num_arms), rewards float[] and recommendations int32[1]. It requests its
-      pulls in batches of one phase each, and replans between phases.
+      It requests its pulls in batches of one phase each, and replans between phases.
 
     Raises:
-      ValueError: an argument is out of range, or the features do not span R^dim.
+      ValueError: the features do not span R^dim.
 
     Source:
       Soare, Lazaric and Munos (2014), Best-arm identification in linear bandits, NeurIPS; Xu, Honda and Sugiyama
       (2018), A fully adaptive algorithm for pure exploration in linear bandits, AISTATS, Section 7.1.
     """
-    where = "xy_adaptive"
-    features = spanning_features(where, features)
-    checks.number(where, "delta", delta, low=0.0, high=1.0, open_low=True, open_high=True)
-    checks.number(where, "sigma", sigma, low=0.0, open_low=True)
-    checks.number(where, "alpha", alpha, low=0.0, high=1.0, open_low=True, open_high=True)
+    features = spanning_features(features)
     num_arms, dim = features.shape
 
     def largest(active: Array, counts: Array) -> Array:
@@ -137,4 +130,4 @@ def xy_adaptive(
         return active, leader, largest(state.active, state.phase_counts)
 
     begin = 1 / (dim * (dim + 1) + 1)
-    return phased_design(where, features, begin, plan, eliminate, delta=delta, sigma=sigma)
+    return phased_design("xy_adaptive", features, begin, plan, eliminate, delta=delta, sigma=sigma)

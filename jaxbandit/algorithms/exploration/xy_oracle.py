@@ -8,14 +8,15 @@ from typing import NamedTuple
 import jax.numpy as jnp
 import numpy as np
 
+from jaxbandit.algorithms.arguments import Delta, Features, Grid, Sigma
 from jaxbandit.algorithms.exploration import thresholds, tracking
 from jaxbandit.algorithms.exploration.static_designs import first_look, next_look, spanning_features
+from jaxbandit.base.arguments import Vector
 from jaxbandit.base.batches import Batch
 from jaxbandit.base.contract import Algorithm, Arms, Promise, Rewards
 from jaxbandit.base.declaration import declare
-from jaxbandit.support import checks
 from jaxbandit.support.numerics import argmax, as_float, get_at, set_at
-from jaxbandit.support.types import Array, ArrayLike, Key, Scalar
+from jaxbandit.support.types import Array, Key
 from jaxbandit.theory.estimators import ordinary_least_squares as least_squares
 from jaxbandit.theory.solvers.design import transductive_design
 
@@ -36,10 +37,10 @@ class OracleState(NamedTuple):
     cost="O(K d^2 + d^3) a batch of pulls",
     memory="O(K)",
     truth=("theta",),
-    tries={"theta": ((1.0, 0.2),), "delta": (0.05, 0.5), "sigma": (0.2, 1.0), "grid": (1.001, 1.5)},
+    tries={"theta": ((1.0, 0.2),)},
 )
 def xy_oracle(
-    features: ArrayLike, theta: ArrayLike, *, delta: Scalar = 0.05, sigma: Scalar = 1.0, grid: Scalar = 1.001
+    features: Features, theta: Vector, *, delta: Delta = 0.05, sigma: Sigma = 1.0, grid: Grid = 1.001
 ) -> Algorithm:
     """An oracle, the optimal design for the true theta, Soare et al. 2014.
 
@@ -53,35 +54,27 @@ def xy_oracle(
     Its number of pulls is a reference for other algorithms.
 
     Args:
-      features: float[num_arms, dim] with num_arms >= 2, finite, spanning R^dim; traced.
-      theta: float[dim], the true parameter, for which the best arm is unique; traced.
-      delta: error probability that sets the confidence widths, in (0, 1); traced.
-      sigma: sub-Gaussian scale of the rewards' noise, > 0; traced.
-      grid: ratio between successive pull counts at which the stopping rule is evaluated, >= 1; 1 evaluates it after
-        every pull. Traced.
+      theta: float[dim], the true parameter, for which the best arm is unique.
+      delta: error probability that sets the confidence widths.
 
     Returns:
       An Algorithm with actions int32[] in [0, num_arms), rewards float[] (ignored) and recommendations int32[1]. It
       requests its pulls in batches, from one evaluation of the stopping rule to the next.
 
     Raises:
-      ValueError: an argument is out of range, the features do not span R^dim, or two arms tie for the best.
+      ValueError: the features do not span R^dim, or two arms tie for the best.
 
     Source:
       Soare, Lazaric and Munos (2014), Best-arm identification in linear bandits, NeurIPS.
     """
-    features = spanning_features("xy_oracle", features)
-    theta = checks.array("xy_oracle", "theta", theta)
+    features = spanning_features(features)
     if theta.shape != features.shape[1:]:
-        raise ValueError(f"xy_oracle: theta has {theta.shape[0]} entries, must have {features.shape[1]} as features")
-    checks.number("xy_oracle", "delta", delta, low=0.0, high=1.0, open_low=True, open_high=True)
-    checks.number("xy_oracle", "sigma", sigma, low=0.0, open_low=True)
-    checks.number("xy_oracle", "grid", grid, low=1.0)
+        raise ValueError(f"theta has {theta.shape[0]} entries, must have {features.shape[1]} as features")
     num_arms = features.shape[0]
     if isinstance(features, np.ndarray) and isinstance(theta, np.ndarray):
         order = np.argsort(-np.matmul(features, theta), kind="stable")
         if np.matmul(features[order[0]], theta) == np.matmul(features[order[1]], theta):
-            raise ValueError(f"xy_oracle: arms {order[0]} and {order[1]} tie for the best, must have a unique best arm")
+            raise ValueError(f"arms {order[0]} and {order[1]} tie for the best, must have a unique best arm")
 
     def directions() -> Array:
         """Return (x_best - x_i) / gap_i, float[num_arms, dim], with a zero row for the best arm."""

@@ -14,6 +14,7 @@ import numpy as np
 
 from jaxbandit.algorithms.feedback.grids import checked_grid
 from jaxbandit.algorithms.feedback.wrappers import check_wrapped, no_pulls, with_pull
+from jaxbandit.base.arguments import Count, Horizon
 from jaxbandit.base.contract import Algorithm, Phases
 from jaxbandit.base.declaration import declare
 from jaxbandit.support.numerics import get_at
@@ -35,8 +36,8 @@ def batched(
     algorithm: Algorithm,
     grid: Literal["minimax", "geometric"] | Sequence[int] = "minimax",
     *,
-    num_batches: int | None = None,
-    horizon: int | None = None,
+    num_batches: Count | None = None,
+    horizon: Horizon | None = None,
 ) -> Algorithm:
     """With feedback at the ends of batches only, Perchet et al. 2016.
 
@@ -52,9 +53,9 @@ def batched(
       algorithm: an algorithm that plays single pulls, or sets of arms, to a fixed horizon and declares its arms. With
         `Replan.late`, a new plan may come a batch later.
       grid: the rounds t_1 < ... < t_M, to which the horizon is added if it is given, or the name "minimax" or
-        "geometric" for `minimax_grid` and `geometric_grid`; static. After t_M no feedback is revealed.
-      num_batches: number of batches M of a named grid, an integer >= 1; None means 3. Static.
-      horizon: number of rounds T; required for a named grid. Static.
+        "geometric" for `minimax_grid` and `geometric_grid`. After t_M no feedback is revealed.
+      num_batches: number of batches M of a named grid; None means 3.
+      horizon: number of rounds T; required for a named grid.
 
     Returns:
       An Algorithm with the same actions and rewards, named batched(NAME). Its pulls are all pulls made; its
@@ -68,8 +69,8 @@ def batched(
       Perchet, Rigollet, Chassang and Snowberg (2016), Batched bandit problems, Annals of Statistics 44. Grids: Gao,
       Han, Ren and Zhou (2019), Batched multi-armed bandits problem, NeurIPS.
     """
-    algorithm = check_wrapped("batched", algorithm)
-    points = checked_grid("batched", grid, num_batches, horizon)
+    algorithm = check_wrapped(algorithm)
+    points = checked_grid(grid, num_batches, horizon)
     starts = np.array([0, *points], np.int32)
     replan, recommend, phases = algorithm.replan, algorithm.recommend, algorithm.phases
 

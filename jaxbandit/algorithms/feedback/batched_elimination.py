@@ -13,11 +13,11 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxbandit.algorithms.feedback.grids import checked_grid
+from jaxbandit.base.arguments import Count, Horizon, NumArms, Positive
 from jaxbandit.base.contract import Algorithm, Arms, Rewards
 from jaxbandit.base.declaration import declare
-from jaxbandit.support import checks
 from jaxbandit.support.numerics import argmax, as_float, get_at
-from jaxbandit.support.types import Array, Key, Scalar
+from jaxbandit.support.types import Array, Key
 from jaxbandit.theory.estimators import counts as estimator
 from jaxbandit.theory.estimators.counts import Counts
 
@@ -41,13 +41,13 @@ class BatchedEliminationState(NamedTuple):
     settings=({"horizon": 60}, {"horizon": 60, "radius": "paper"}),
 )
 def batched_elimination(
-    num_arms: int,
+    num_arms: NumArms,
     *,
-    horizon: int,
+    horizon: Horizon,
     grid: Literal["minimax", "geometric"] | Sequence[int] = "minimax",
-    num_batches: int | None = None,
+    num_batches: Count | None = None,
     radius: Literal["code", "paper"] = "code",
-    gamma: Scalar | None = None,
+    gamma: Positive | None = None,
 ) -> Algorithm:
     """BaSE, eliminates arms at the ends of batches, Gao et al. 2019.
 
@@ -64,35 +64,29 @@ def batched_elimination(
     radius="paper" with a sufficiently large gamma.
 
     Args:
-      num_arms: number of arms K, an integer >= 1; static.
-      horizon: number of rounds T, an integer >= 1; static.
-      grid: the ends of the batches: "minimax", "geometric", or rounds t_1 < ... < t_M, to which T is added; static. The
-        first batch must have at least K rounds.
-      num_batches: number of batches M of a named grid, an integer >= 1; None means 3. Static.
-      radius: the distance below the largest mean at which an arm is eliminated at t_j for j < M, static. "code" is
-        gamma sqrt(K log(T K / t_j) / t_j). "paper" is sqrt(gamma log(T K) / n), where n is the smallest number of pulls
-        of a remaining arm; the last batch then pulls the arm with the largest mean, the lowest-numbered one if tied.
-      gamma: constant of the radius, > 0; None means 1 for "code" and 1/2 for "paper", which the paper's proof does not
-        cover. Traced.
+      grid: the ends of the batches: "minimax", "geometric", or rounds t_1 < ... < t_M, to which T is added. The first
+        batch must have at least K rounds.
+      num_batches: number of batches M of a named grid; None means 3.
+      radius: the distance below the largest mean at which an arm is eliminated at t_j for j < M. "code" is gamma sqrt(K
+        log(T K / t_j) / t_j). "paper" is sqrt(gamma log(T K) / n), where n is the smallest number of pulls of a
+        remaining arm; the last batch then pulls the arm with the largest mean, the lowest-numbered one if tied.
+      gamma: constant of the radius; None means 1 for "code" and 1/2 for "paper", which the paper's proof does not
+        cover.
 
     Returns:
       An Algorithm with actions int32[] in [0, num_arms) and rewards float[] that are sub-Gaussian with scale 1.
 
     Raises:
-      ValueError: an argument is out of range, or the first batch has fewer rounds than there are arms.
+      ValueError: the first batch has fewer rounds than there are arms.
 
     Source:
       Gao, Han, Ren and Zhou (2019), Batched multi-armed bandits problem, NeurIPS, Algorithm 1.
     """
-    where = "batched_elimination"
-    num_arms = checks.integer(where, "num_arms", num_arms, 1)
-    points = checked_grid(where, grid, num_batches, checks.integer(where, "horizon", horizon, 1))
-    checks.choice(where, "radius", radius, ("code", "paper"))
+    points = checked_grid(grid, num_batches, horizon)
     if gamma is None:
         gamma = 1.0 if radius == "code" else 0.5
-    checks.number(where, "gamma", gamma, low=0.0, open_low=True)
     if points[0] < num_arms:
-        raise ValueError(f"{where}: the first batch ends at {points[0]}, must be at least num_arms = {num_arms}")
+        raise ValueError(f"the first batch ends at {points[0]}, must be at least num_arms = {num_arms}")
     starts = np.array([0, *points], np.int32)
     spreads = np.array([math.log(horizon * num_arms / t) / t for t in points])  # in float64, on the host
 
@@ -137,5 +131,5 @@ def batched_elimination(
         pulls=lambda state: state.arms.counts,
         arms=Arms(num_arms),
         rewards=Rewards(sigma=1.0),
-        name=where,
+        name="batched_elimination",
     )

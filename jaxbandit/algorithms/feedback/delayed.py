@@ -6,18 +6,20 @@ early feedback so that a deterministic algorithm receives feedback on the arm th
 passed on as it arrives.
 """
 
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 from jax import lax
 
 from jaxbandit.algorithms.feedback.wrappers import check_wrapped, no_pulls, with_pull
+from jaxbandit.base.arguments import NonNegative
 from jaxbandit.base.contract import Algorithm, Choice, Phases, Replan, action_of
 from jaxbandit.base.declaration import declare
-from jaxbandit.support import checks
+from jaxbandit.base.parameters import Arg
+from jaxbandit.support.domains import integer
 from jaxbandit.support.numerics import as_float, get_at, set_at
-from jaxbandit.support.types import Array, Key, PyTree, Scalar
+from jaxbandit.support.types import Array, Key, PyTree
 
 _OWN = 0x64656C61  # combined with the first word of a round's key to get another key; rounds differ in the last word
 
@@ -56,9 +58,12 @@ class DelayedState(NamedTuple):
     arrivals: Arrivals | None  # None if the delay is constant
 
 
+Rounds = Annotated[int, Arg(integer(0, 10**6))]
+
+
 @declare()
 def delayed(
-    algorithm: Algorithm, *, delay: int | None = None, mean: Scalar | None = None, cap: int = 1000
+    algorithm: Algorithm, *, delay: Rounds | None = None, mean: NonNegative | None = None, cap: Rounds = 1000
 ) -> Algorithm:
     """With feedback that arrives some rounds after its pull, Joulani et al. 2013.
 
@@ -73,10 +78,10 @@ def delayed(
     Args:
       algorithm: an algorithm that plays single pulls, or sets of arms, to a fixed horizon and declares its arms.
         Contexts are int32[].
-      delay: constant delay in rounds, an integer >= 0, where 0 means no delay; static. Memory grows with it.
+      delay: constant delay in rounds, where 0 means no delay. Memory grows with it.
       mean: instead of delay, the mean in rounds of independent geometric delays, P(delay = k) = q (1 - q)^k for k = 0,
-        1, ... with q = 1 / (1 + mean), >= 0; traced. They are drawn in `noise`, so that algorithms share random draws.
-      cap: largest geometric delay, an integer >= 0; longer ones are cut to it. Static. Memory grows with it.
+        1, ... with q = 1 / (1 + mean). They are drawn in `noise`, so that algorithms share random draws.
+      cap: largest geometric delay; longer ones are cut to it. Memory grows with it.
 
     Returns:
       An Algorithm with the same actions and rewards, named delayed(NAME). Its pulls are all pulls made; its
@@ -89,17 +94,13 @@ def delayed(
     Source:
       Joulani, Gyorgy and Szepesvari (2013), Online learning under delayed feedback, ICML.
     """
-    algorithm = check_wrapped("delayed", algorithm)
+    algorithm = check_wrapped(algorithm)
     if (delay is None) == (mean is None):
-        raise ValueError(f"delayed: delay = {delay}, mean = {mean}, exactly one of the two must be given")
+        raise ValueError(f"delay = {delay}, mean = {mean}, exactly one of the two must be given")
     name = f"delayed({algorithm.name})"
-    if delay is not None:
-        delay = checks.integer("delayed", "delay", delay, 0, 10**6)
-        if delay == 0:
-            return algorithm._replace(name=name)
-    else:
-        checks.number("delayed", "mean", mean, low=0.0)
-    slots = delay or checks.integer("delayed", "cap", cap, 0, 10**6) + 1
+    if delay == 0:
+        return algorithm._replace(name=name)
+    slots = delay or cap + 1
     arms, replan = algorithm.arms, algorithm.replan
     assert arms is not None
 

@@ -7,22 +7,18 @@ from jaxbandit.support.numerics import get_at, set_at
 from jaxbandit.support.types import Array, PyTree
 
 
-def check_wrapped(where: str, algorithm: object) -> Algorithm:
+def check_wrapped(algorithm: object) -> Algorithm:
     """Return an algorithm that plays pull by pull to a fixed horizon; raise ValueError for any other."""
     if not isinstance(algorithm, Algorithm):
         got = getattr(algorithm, "__name__", type(algorithm).__name__)
-        raise ValueError(f"{where}: algorithm = {got}, must be an Algorithm, as a factory such as kl_ucb(9) returns")
+        raise ValueError(f"algorithm = {got}, must be an Algorithm, as a factory such as kl_ucb(9) returns")
     name = algorithm.name or "the algorithm"
     if algorithm.stop is not None or algorithm.batch is not None:
-        raise ValueError(
-            f"{where}: algorithm = {name} has a stopping rule or pulls in batches; give one with a fixed horizon"
-        )
+        raise ValueError(f"algorithm = {name} has a stopping rule or pulls in batches; give one with a fixed horizon")
     if algorithm.arms is None:
-        raise ValueError(
-            f"{where}: algorithm = {name} does not declare its arms; set arms = Arms(num_arms) in its Algorithm"
-        )
+        raise ValueError(f"algorithm = {name} does not declare its arms; set arms = Arms(num_arms) in its Algorithm")
     if algorithm.arms.action is not None:
-        raise ValueError(f"{where}: algorithm = {name} declares an action of its own, must choose arms or sets of arms")
+        raise ValueError(f"algorithm = {name} declares an action of its own, must choose arms or sets of arms")
     return algorithm
 
 

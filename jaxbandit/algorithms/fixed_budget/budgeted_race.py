@@ -4,31 +4,31 @@ from typing import Literal
 
 import jax.numpy as jnp
 
+from jaxbandit.algorithms.arguments import Budget, Delta
 from jaxbandit.algorithms.best_arm.kim_nelson import kim_nelson
 from jaxbandit.algorithms.best_arm.paired_race import paired_race
 from jaxbandit.algorithms.fixed_budget import budgets
+from jaxbandit.base.arguments import NonNegative, SeveralArms
 from jaxbandit.base.contract import Algorithm
 from jaxbandit.base.declaration import declare
-from jaxbandit.support import checks
-from jaxbandit.support.types import Array, PyTree, Scalar
+from jaxbandit.support.types import Array, PyTree
 
 
 @declare(
     question="budget",
-    setting="arms",
     rewards="Gaussian, variances unknown",
     finds="1",
     cost="O(K^2) a batch of one pull of each survivor",
     memory="O(K^2)",
-    tries={"budget": (30.0, 41.0), "epsilon": (0.1, 0.3), "delta": (0.1, 0.3)},
+    tries={"epsilon": (0.1, 0.3), "delta": (0.1, 0.3)},
 )
 def budgeted_race(
-    num_arms: int,
+    num_arms: SeveralArms,
     *,
     rule: Literal["paired_race", "kim_nelson"] = "paired_race",
-    epsilon: Scalar,
-    delta: Scalar = 0.05,
-    budget: Scalar,
+    epsilon: NonNegative,
+    delta: Delta = 0.05,
+    budget: Budget,
 ) -> Algorithm:
     """A race that stops by its own rule or when its budget is spent.
 
@@ -43,27 +43,18 @@ def budgeted_race(
     the survivor with the largest mean is recommended (ties to the lowest-numbered arm), without any guarantee.
 
     Args:
-      num_arms: number of arms, an integer in [2, 5000]; static.
-      rule: the race, "paired_race" or "kim_nelson"; static.
-      epsilon: epsilon of the race, in the unit of the rewards, >= 0, and > 0 for "kim_nelson"; traced.
-      delta: allowed error probability of the race, in (0, 1); traced.
-      budget: number of pulls, a whole number >= num_arms; traced.
+      rule: the race, "paired_race" or "kim_nelson".
+      epsilon: epsilon of the race, in the unit of the rewards, and > 0 for "kim_nelson".
 
     Returns:
-      An Algorithm with actions int32[] in [0, num_arms), rewards float[] and recommendations int32[1]. It requests each
-      round in one batch.
-
-    Raises:
-      ValueError: an argument is out of range.
+      It requests each round in one batch.
 
     Source:
       The races are those of `paired_race` and `kim_nelson`; the budget is an addition of this library.
     """
-    where = "budgeted_race"
-    checks.choice(where, "rule", rule, ("paired_race", "kim_nelson"))
     factory = paired_race if rule == "paired_race" else kim_nelson
     own = factory(num_arms, delta=delta, epsilon=epsilon)
-    budgets.check(where, budget, num_arms, f"a pull of each of {num_arms} arms")
+    budgets.check(budget, num_arms, f"a pull of each of {num_arms} arms")
     assert own.batch is not None and own.pulls is not None and own.stop is not None
     plan, pulls, decided = own.batch.plan, own.pulls, own.stop
 
@@ -71,4 +62,4 @@ def budgeted_race(
         asked = jnp.sum(pulls(state)) + jnp.sum(plan(state))  # within a round, the rest of it
         return decided(state) | (asked > budgets.whole(budget))
 
-    return own._replace(stop=stop, promise=None, budget=budget, name=where)
+    return own._replace(stop=stop, promise=None, budget=budget, name="budgeted_race")

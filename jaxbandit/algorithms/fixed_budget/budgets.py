@@ -1,16 +1,16 @@
 """Checks of the budget of pulls that a rule is given, and whether it is spent."""
 
 from jaxbandit.support import checks
-from jaxbandit.support.domains import MOST_PULLS
+from jaxbandit.support.domains import MOST_PULLS, number
 from jaxbandit.support.numerics import as_float
 from jaxbandit.support.refusals import python
 from jaxbandit.support.types import Array, Scalar
 
 
-def check(where: str, budget: Scalar, least: int, reason: str) -> None:
+def check(budget: Scalar, least: int, reason: str) -> None:
     """Raise ValueError unless the budget is a whole number of at least `least` pulls; `reason` explains the minimum."""
     if checks.is_traced(budget):
-        checks.number(where, "budget", budget)
+        checks.take("budget", budget, checks.scalars(number()))
         return
     try:
         value = float("nan" if isinstance(budget, bool | str | bytes) else budget)
@@ -18,7 +18,7 @@ def check(where: str, budget: Scalar, least: int, reason: str) -> None:
         value = float("nan")
     if not (value.is_integer() and least <= value <= MOST_PULLS):
         raise ValueError(
-            f"{where}: budget = {python(budget)}, must be a whole number of pulls in [{least}, {MOST_PULLS}]: {reason}"
+            f"budget = {python(budget)}, must be a whole number of pulls in [{least}, {MOST_PULLS}]: {reason}"
         )
 
 

@@ -10,26 +10,25 @@ from typing import Literal
 import jax.numpy as jnp
 import numpy as np
 
+from jaxbandit.algorithms.arguments import Budget
 from jaxbandit.algorithms.fixed_budget import budgets
 from jaxbandit.algorithms.fixed_budget.elimination import elimination
+from jaxbandit.base.arguments import M, NumArms
 from jaxbandit.base.contract import Algorithm
 from jaxbandit.base.declaration import declare
-from jaxbandit.support import checks
-from jaxbandit.support.types import Array, Scalar
+from jaxbandit.support.types import Array
 
 
 @declare(
     question="budget",
-    setting="arms",
     rewards="in [0, 1]",
     finds="m",
     cost="O(K^2) comparisons a round, of about log2(K / m) rounds",
     memory="O(K)",
-    tries={"budget": (30.0, 41.0)},
     settings=({}, {"reading": "round"}),
 )
 def sequential_halving(
-    num_arms: int, *, m: int = 1, budget: Scalar, reading: Literal["all", "round"] = "all"
+    num_arms: NumArms, *, m: M = 1, budget: Budget, reading: Literal["all", "round"] = "all"
 ) -> Algorithm:
     """Halves the arms until m are left, Karnin et al. 2013.
 
@@ -47,37 +46,26 @@ def sequential_halving(
     practice, or for m > 1; `successive_rejects` has a bound for m > 1.
 
     Args:
-      num_arms: number of arms, an integer >= 1; static. With one arm there is nothing to find, and nothing is pulled.
-      m: number of arms to find, an integer in [1, num_arms - 1], or 1 with one arm; static.
-      budget: number of pulls, a whole number >= num_arms * R; traced.
-      reading: whether the end of a round compares the means over "all" pulls so far, or over this "round" alone;
-        static.
+      num_arms: number of arms. With one arm there is nothing to find, and nothing is pulled.
+      reading: whether the end of a round compares the means over "all" pulls so far, or over this "round" alone.
 
     Returns:
-      An Algorithm with actions int32[] in [0, num_arms), rewards float[] and recommendations int32[m], the best arm
-      first. It requests each round in one batch, and it stops after its last round.
-
-    Raises:
-      ValueError: an argument is out of range.
+      It requests each round in one batch, and it stops after its last round.
 
     Source:
       Karnin, Koren and Somekh (2013), Almost optimal exploration in multi-armed bandits, ICML, Algorithm 1 and Theorem
       4.1. Halving until m arms are left is the schedule of Kalyanakrishnan and Stone (2010), Efficient selection of
       multiple bandit arms, ICML, whose rule has a fixed confidence and not a budget.
     """
-    where = "sequential_halving"
-    num_arms = checks.integer(where, "num_arms", num_arms, 1)
-    m = checks.integer(where, "m", m, 1, max(num_arms - 1, 1))
     survivors = [num_arms]
     while survivors[-1] > m:
         survivors.append(max(-(-survivors[-1] // 2), m))
     sizes = np.asarray(survivors[:-1], int)
     rounds = len(sizes)
-    budgets.check(where, budget, num_arms * rounds, f"a pull of each of {num_arms} arms in each of {rounds} rounds")
-    checks.choice(where, "reading", reading, ("all", "round"))
+    budgets.check(budget, num_arms * rounds, f"a pull of each of {num_arms} arms in each of {rounds} rounds")
 
     def schedule() -> Array:
         pulls = budgets.whole(budget) // jnp.asarray(sizes * rounds, int)
         return jnp.zeros(num_arms, int).at[sizes - 1].set(jnp.cumsum(pulls))
 
-    return elimination(where, num_arms, schedule, budget=budget, m=m, fresh=reading == "round")
+    return elimination("sequential_halving", num_arms, schedule, budget=budget, m=m, fresh=reading == "round")

@@ -7,28 +7,27 @@ the budget.
 import jax.numpy as jnp
 import numpy as np
 
+from jaxbandit.algorithms.arguments import Budget
 from jaxbandit.algorithms.fixed_budget import budgets
 from jaxbandit.algorithms.fixed_budget.elimination import elimination
+from jaxbandit.base.arguments import M, NumArms
 from jaxbandit.base.contract import Algorithm
 from jaxbandit.base.declaration import declare
-from jaxbandit.support import checks
 from jaxbandit.support.numerics import as_float
-from jaxbandit.support.types import Array, Scalar
+from jaxbandit.support.types import Array
 
 ROUNDING = 8  # units in the last place by which a quotient that is mathematically an integer may come out too large
 
 
 @declare(
     question="budget",
-    setting="arms",
     rewards="in [0, 1]",
     finds="m",
     cost="O(K^2) comparisons a phase, of K - 1 phases",
     memory="O(K)",
-    tries={"budget": (30.0, 41.0)},
     settings=({}, {"m": 2}),
 )
-def successive_rejects(num_arms: int, *, m: int = 1, budget: Scalar) -> Algorithm:
+def successive_rejects(num_arms: NumArms, *, m: M = 1, budget: Budget) -> Algorithm:
     """Eliminates arms one by one, Audibert et al. 2010, Bubeck et al. 2013.
 
     Return Successive Rejects, or for m > 1 Successive Accepts and Rejects (SAR), with a fixed budget.
@@ -50,25 +49,16 @@ def successive_rejects(num_arms: int, *, m: int = 1, budget: Scalar) -> Algorith
     K^2 exp(-(budget - K) / (8 L H2)) for any m, with H2 as in `jaxbandit.bounds.h2` for that m.
 
     Args:
-      num_arms: number of arms K, an integer >= 1; static. With one arm there is nothing to find, and nothing is pulled.
-      m: number of arms to find, an integer in [1, num_arms - 1], or 1 with one arm; static.
-      budget: number of pulls, a whole number > num_arms; traced.
+      num_arms: number of arms K. With one arm there is nothing to find, and nothing is pulled.
 
     Returns:
-      An Algorithm with actions int32[] in [0, num_arms), rewards float[] and recommendations int32[m], the best arm
-      first. It requests each phase in one batch, and it stops after its last phase or when nothing is left to decide.
-
-    Raises:
-      ValueError: an argument is out of range.
+      It requests each phase in one batch, and it stops after its last phase or when nothing is left to decide.
 
     Source:
       Audibert, Bubeck and Munos (2010), Best arm identification in multi-armed bandits, COLT, Figure 3 and Theorem 2;
       for m > 1 Bubeck, Wang and Viswanathan (2013), Multiple identifications in multi-armed bandits, ICML.
     """
-    where = "successive_rejects"
-    num_arms = checks.integer(where, "num_arms", num_arms, 1)
-    m = checks.integer(where, "m", m, 1, max(num_arms - 1, 1))
-    budgets.check(where, budget, num_arms + 1, f"more than one for each of {num_arms} arms")
+    budgets.check(budget, num_arms + 1, f"more than one for each of {num_arms} arms")
     sizes = np.arange(1, num_arms + 1)
     shares = (0.5 + np.sum(1 / sizes[1:])) * sizes  # L s in phase num_arms + 1 - s, where s arms survive
 
@@ -77,4 +67,4 @@ def successive_rejects(num_arms: int, *, m: int = 1, budget: Scalar) -> Algorith
         pulls = jnp.ceil(pulls * (1 - ROUNDING * jnp.finfo(pulls.dtype).eps)).astype(int)
         return jnp.where(jnp.asarray(sizes) > 1, pulls, 0)
 
-    return elimination(where, num_arms, schedule, budget=budget, m=m, accepts=m > 1)
+    return elimination("successive_rejects", num_arms, schedule, budget=budget, m=m, accepts=m > 1)

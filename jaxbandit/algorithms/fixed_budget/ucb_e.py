@@ -2,26 +2,24 @@
 
 import jax.numpy as jnp
 
+from jaxbandit.algorithms.arguments import Budget
 from jaxbandit.algorithms.fixed_budget import budgets
 from jaxbandit.algorithms.regret.index_policy import IndexState, index_policy
+from jaxbandit.base.arguments import NumArms, Positive
 from jaxbandit.base.contract import Algorithm
 from jaxbandit.base.declaration import declare
-from jaxbandit.support import checks
 from jaxbandit.support.numerics import argmax, as_float
-from jaxbandit.support.types import Array, Scalar
+from jaxbandit.support.types import Array
 
 
-@declare(
-    question="budget",
-    setting="arms",
-    rewards="in [0, 1]",
-    finds="1",
-    cost="O(K)",
-    memory="O(K)",
-    tries={"budget": (30.0, 41.0), "a": (2.0, 0.5)},
-)
+@declare(question="budget", rewards="in [0, 1]", finds="1", cost="O(K)", memory="O(K)", tries={"a": (2.0, 0.5)})
 def ucb_e(
-    num_arms: int, *, budget: Scalar, a: Scalar | None = None, c: Scalar | None = None, h1: Scalar | None = None
+    num_arms: NumArms,
+    *,
+    budget: Budget,
+    a: Positive | None = None,
+    c: Positive | None = None,
+    h1: Positive | None = None,
 ) -> Algorithm:
     """An upper confidence bound with a fixed amount of exploration, Audibert et al. 2010.
 
@@ -37,31 +35,20 @@ def ucb_e(
     often makes fewer errors.
 
     Args:
-      num_arms: number of arms, an integer >= 1; static.
-      budget: number of pulls, a whole number >= num_arms; traced.
-      a: amount of exploration, > 0; None if c and h1 are given. Traced.
-      c: together with h1 it replaces a by c budget / h1, > 0; traced. 25/36 is nearly the largest value for which the
-        bound holds.
-      h1: H1 of the instance, > 0; traced.
-
-    Returns:
-      An Algorithm with actions int32[] in [0, num_arms), rewards float[] and recommendations int32[1].
+      a: amount of exploration; None if c and h1 are given.
+      c: together with h1 it replaces a by c budget / h1. 25/36 is nearly the largest value for which the bound holds.
+      h1: H1 of the instance.
 
     Raises:
-      ValueError: an argument is out of range, or the call gives neither a nor both c and h1, or more than that.
+      ValueError: the call gives neither a nor both c and h1, or more than that.
 
     Source:
       Audibert, Bubeck and Munos (2010), Best arm identification in multi-armed bandits, COLT, Figure 2 and Theorem 1.
     """
-    where = "ucb_e"
-    num_arms = checks.integer(where, "num_arms", num_arms, 1)
-    budgets.check(where, budget, num_arms, f"a pull of each of {num_arms} arms")
+    budgets.check(budget, num_arms, f"a pull of each of {num_arms} arms")
     if (a is None) == (c is None) or (c is None) != (h1 is None):
         given = ", ".join(name for name, value in (("a", a), ("c", c), ("h1", h1)) if value is not None)
-        raise ValueError(f"{where}: {given or 'neither a nor c'} given, must be either a or both of c and h1")
-    for name, value in (("a", a), ("c", c), ("h1", h1)):
-        if value is not None:
-            checks.number(where, name, value, low=0.0, open_low=True)
+        raise ValueError(f"{given or 'neither a nor c'} given, must be either a or both of c and h1")
 
     def exploration() -> Array:
         if c is None or h1 is None:
@@ -71,7 +58,7 @@ def ucb_e(
     def index(state: IndexState) -> Array:
         return state.means + jnp.sqrt(exploration()) * state.inverse_sqrt_counts
 
-    return index_policy(where, num_arms, index, invariant=True)._replace(
+    return index_policy("ucb_e", num_arms, index, invariant=True)._replace(
         recommend=lambda state: argmax(state.means)[None],
         stop=lambda state: budgets.spent(state.round - 1, budget),
         budget=budget,

@@ -8,12 +8,13 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
+from jaxbandit.algorithms.arguments import Budget
 from jaxbandit.algorithms.fixed_budget import budgets
+from jaxbandit.base.arguments import M, NumArms, Positive
 from jaxbandit.base.contract import Algorithm, Arms
 from jaxbandit.base.declaration import declare
-from jaxbandit.support import checks
 from jaxbandit.support.numerics import argmax, as_float, get_at
-from jaxbandit.support.types import Array, Key, Scalar
+from jaxbandit.support.types import Array, Key
 from jaxbandit.theory.estimators import counts as estimator
 from jaxbandit.theory.estimators.counts import Counts
 
@@ -29,15 +30,14 @@ class UGapEbState(NamedTuple):
 
 @declare(
     question="budget",
-    setting="arms",
     rewards="in [0, 1]",
     finds="m",
     cost="O(K^2)",
     memory="O(K)",
-    tries={"budget": (30.0, 41.0), "a": (2.0, 0.5)},
+    tries={"a": (2.0, 0.5)},
     settings=({}, {"m": 2}),
 )
-def ugape_b(num_arms: int, *, m: int = 1, budget: Scalar, a: Scalar) -> Algorithm:
+def ugape_b(num_arms: NumArms, *, m: M = 1, budget: Budget, a: Positive) -> Algorithm:
     """UGapE for a fixed budget, Gabillon et al. 2012.
 
     Return UGapEb, which finds the m best arms with a fixed budget by pulling arms that are hard to tell apart.
@@ -54,27 +54,17 @@ def ugape_b(num_arms: int, *, m: int = 1, budget: Scalar, a: Scalar) -> Algorith
     num_arms exp(-2 a). In practice this is too little exploration: an `a` sixteen times as large made far fewer errors.
 
     Args:
-      num_arms: number of arms, an integer >= 1; static.
-      m: number of arms to find, an integer in [1, num_arms - 1], or 1 with one arm; static.
-      budget: number of pulls, a whole number >= num_arms; traced.
-      a: amount of exploration, > 0; traced.
+      a: amount of exploration.
 
     Returns:
       An Algorithm with actions int32[] in [0, num_arms), rewards float[] and recommendations int32[m], the smallest B
       first.
 
-    Raises:
-      ValueError: an argument is out of range.
-
     Source:
       Gabillon, Ghavamzadeh and Lazaric (2012), Best arm identification: a unified approach to fixed budget and fixed
       confidence, NeurIPS, Figure 1 and Theorem 1, with epsilon = 0 and b = 1.
     """
-    where = "ugape_b"
-    num_arms = checks.integer(where, "num_arms", num_arms, 1)
-    m = checks.integer(where, "m", m, 1, max(num_arms - 1, 1))
-    budgets.check(where, budget, num_arms, f"a pull of each of {num_arms} arms")
-    checks.number(where, "a", a, low=0.0, open_low=True)
+    budgets.check(budget, num_arms, f"a pull of each of {num_arms} arms")
 
     def init(key: Key) -> UGapEbState:
         start = estimator.init(num_arms, from_first=True)
@@ -113,7 +103,7 @@ def ugape_b(num_arms: int, *, m: int = 1, budget: Scalar, a: Scalar) -> Algorith
         stop=lambda state: budgets.spent(jnp.sum(state.arms.counts, dtype=jnp.int32), budget),
         budget=budget,
         arms=Arms(num_arms),
-        name=where,
+        name="ugape_b",
     )
 
 

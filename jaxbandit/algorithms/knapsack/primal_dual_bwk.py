@@ -9,11 +9,11 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
+from jaxbandit.base.arguments import AtLeastOne, Count, NumArms, Positive
 from jaxbandit.base.contract import Algorithm, Arms, Rewards
 from jaxbandit.base.declaration import declare
-from jaxbandit.support import checks
 from jaxbandit.support.numerics import argmax, as_float, get_at, kahan_pair
-from jaxbandit.support.types import Array, Key, Scalar
+from jaxbandit.support.types import Array, Key
 
 
 class BwkState(NamedTuple):
@@ -35,7 +35,7 @@ class BwkState(NamedTuple):
     tries={"c": (1.0, 8.0), "budget": (20.0, 15.0), "horizon": (60, 90)},
 )
 def primal_dual_bwk(
-    num_arms: int, *, budget: Scalar, horizon: Scalar, num_resources: int = 1, c: Scalar = 1.0
+    num_arms: NumArms, *, budget: AtLeastOne, horizon: AtLeastOne, num_resources: Count = 1, c: Positive = 1.0
 ) -> Algorithm:
     """Knapsacks, the best reward per price of its costs, Badanidiyuru et al. 2018.
 
@@ -52,27 +52,18 @@ def primal_dual_bwk(
     no proof and earns more in our experiments.
 
     Args:
-      num_arms: number of arms, an integer >= 1; static.
-      budget: units of every resource, at least 1; traced. An experiment from a file takes it from the instance.
-      horizon: number of rounds; traced.
-      num_resources: number of resources besides time, an integer >= 1; static.
-      c: constant of the confidence bounds, > 0; traced.
+      budget: units of every resource, at least 1. An experiment from a file takes it from the instance.
+      horizon: number of rounds.
+      num_resources: number of resources besides time.
+      c: constant of the confidence bounds.
 
     Returns:
       An Algorithm with actions int32[] and feedback (reward, costs), float[] and float[num_resources], all in [0, 1].
 
-    Raises:
-      ValueError: an argument is out of range.
-
     Source:
       Badanidiyuru, Kleinberg and Slivkins (2018), Bandits with knapsacks, Journal of the ACM 65, Algorithm 2.
     """
-    where = "primal_dual_bwk"
-    num_arms = checks.integer(where, "num_arms", num_arms, 1)
-    resources = checks.integer(where, "num_resources", num_resources, 1)
-    checks.number(where, "budget", budget, low=1.0)
-    checks.number(where, "horizon", horizon, low=1.0)
-    checks.number(where, "c", c, low=0.0, open_low=True)
+    resources = num_resources
 
     def init(key: Key) -> BwkState:
         rewards, costs, weights = (jnp.zeros((2, *n)) for n in ((num_arms,), (num_arms, resources), (resources + 1,)))
@@ -120,5 +111,5 @@ def primal_dual_bwk(
         pulls=lambda state: state.counts,
         arms=Arms(num_arms),
         rewards=Rewards(0.0, 1.0),
-        name=where,
+        name="primal_dual_bwk",
     )

@@ -9,14 +9,15 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
+from jaxbandit.algorithms.arguments import NumChanges
 from jaxbandit.algorithms.non_stationary import tuned
-from jaxbandit.algorithms.non_stationary.upper_index import INDICES, Index, upper_index
+from jaxbandit.algorithms.non_stationary.upper_index import Index, upper_index
+from jaxbandit.base.arguments import ClosedUnit, CountOfRounds, Horizon, NonNegative, NumArms, Positive
 from jaxbandit.base.contract import Algorithm, Arms, Choice, Phases, Rewards
 from jaxbandit.base.declaration import declare
 from jaxbandit.base.offers import uniform_arm
-from jaxbandit.support import checks
 from jaxbandit.support.numerics import argmax, as_float, get_at, set_at
-from jaxbandit.support.types import Array, Key, Scalar
+from jaxbandit.support.types import Array, Key
 from jaxbandit.theory.estimators import recent_means as estimator
 from jaxbandit.theory.estimators.recent_means import RecentMeans
 
@@ -44,16 +45,16 @@ class CusumUcbState(NamedTuple):
     settings=({"min_pulls": 3}, {"min_pulls": 3, "index": "kl"}),
 )
 def cusum_ucb(
-    num_arms: int,
+    num_arms: NumArms,
     *,
     index: Index = "ucb",
-    alpha: Scalar | None = None,
-    threshold: Scalar | None = None,
-    epsilon: Scalar = 0.1,
-    min_pulls: int = 100,
-    xi: Scalar = 1.0,
-    horizon: int | None = None,
-    num_changes: int = 1,
+    alpha: ClosedUnit | None = None,
+    threshold: Positive | None = None,
+    epsilon: NonNegative = 0.1,
+    min_pulls: CountOfRounds = 100,
+    xi: Positive = 1.0,
+    horizon: Horizon | None = None,
+    num_changes: NumChanges = 1,
 ) -> Algorithm:
     """UCB restarted by two-sided CUSUM tests, Liu et al. 2018.
 
@@ -74,44 +75,31 @@ def cusum_ucb(
     have the constants of the paper, which depend on epsilon and are 1 in the defaults.
 
     Args:
-      num_arms: number of arms, an integer >= 1; static.
       index: "ucb" or "kl"; static.
-      alpha: probability of pulling a uniformly random arm, in [0, 1]; None means sqrt(Y / T log(T / Y)) for the horizon
-        T and Y changes. With 0, changes of arms that are not pulled are never detected. Traced.
-      threshold: threshold h of the test, > 0; None means log(T / Y). Traced.
-      epsilon: change of a mean that the test tolerates, >= 0; traced. It must be smaller than the changes to be
-        detected.
-      min_pulls: number of rewards M that determine the reference mean, an integer >= 1; static.
-      xi: factor of the logarithm in the UCB index, > 0; traced.
-      horizon: number of rounds T of a run, above num_changes; only for the defaults of alpha and threshold. Static.
-      num_changes: number of changes Y of the means within the horizon, an integer >= 1; only for these defaults.
-        Static.
+      alpha: probability of pulling a uniformly random arm; None means sqrt(Y / T log(T / Y)) for the horizon T and Y
+        changes. With 0, changes of arms that are not pulled are never detected.
+      threshold: threshold h of the test; None means log(T / Y).
+      epsilon: change of a mean that the test tolerates. It must be smaller than the changes to be detected.
+      min_pulls: number of rewards M that determine the reference mean.
+      xi: factor of the logarithm in the UCB index.
+      horizon: number of rounds T of a run, above num_changes; only for the defaults of alpha and threshold.
 
     Returns:
-      An Algorithm with actions int32[] in [0, num_arms) and rewards float[] in [0, 1]. Without alarms and with alpha =
-      0 it is UCB with the level log(t - 1), whereas `kl_ucb` has log t. It recommends the arm with the largest current
-      count, and counts rounds by kind (forced, alarm).
+      Without alarms and with alpha = 0 it is UCB with the level log(t - 1), whereas `kl_ucb` has log t. It recommends
+      the arm with the largest current count, and counts rounds by kind (forced, alarm).
 
     Raises:
-      ValueError: an argument is out of range, or a default requires a horizon that is not given.
+      ValueError: a default requires a horizon that is not given.
 
     Source:
       Liu, Lee and Shroff (2018), A change-detection based framework for piecewise-stationary multi-armed bandit
       problem, AAAI, Algorithms 1 and 2.
     """
-    where = "cusum_ucb"
-    num_arms = checks.integer(where, "num_arms", num_arms, 1)
-    checks.choice(where, "index", index, INDICES)
     if threshold is None:
-        threshold = _log_ratio(*tuned.tuned_for(where, "threshold", horizon, num_changes, below=True))
+        threshold = _log_ratio(*tuned.tuned_for("threshold", horizon, num_changes, below=True))
     if alpha is None:
-        rounds, changes = tuned.tuned_for(where, "alpha", horizon, num_changes, below=True)
+        rounds, changes = tuned.tuned_for("alpha", horizon, num_changes, below=True)
         alpha = math.sqrt(changes / rounds * _log_ratio(rounds, changes))
-    checks.number(where, "alpha", alpha, low=0.0, high=1.0)
-    checks.number(where, "threshold", threshold, low=0.0, open_low=True)
-    checks.number(where, "epsilon", epsilon, low=0.0)
-    checks.integer(where, "min_pulls", min_pulls, 1, 2**31 - 1)
-    checks.number(where, "xi", xi, low=0.0, open_low=True)
 
     def init(key: Key) -> CusumUcbState:
         zeros = jnp.zeros(num_arms)
@@ -161,7 +149,7 @@ def cusum_ucb(
         phases=Phases(KINDS, lambda state: state.kinds),
         arms=Arms(num_arms),
         rewards=Rewards(0.0, 1.0),
-        name=where,
+        name="cusum_ucb",
     )
 
 

@@ -7,13 +7,14 @@ from typing import NamedTuple
 
 import jax.numpy as jnp
 
+from jaxbandit.algorithms.arguments import NumChanges
 from jaxbandit.algorithms.non_stationary import tuned
-from jaxbandit.algorithms.non_stationary.upper_index import INDICES, Index, upper_index
+from jaxbandit.algorithms.non_stationary.upper_index import Index, upper_index
+from jaxbandit.base.arguments import Horizon, NumArms, Positive, PositiveUnit
 from jaxbandit.base.contract import Algorithm, Arms, Rewards
 from jaxbandit.base.declaration import declare
-from jaxbandit.support import checks
 from jaxbandit.support.numerics import argmax, as_float, get_at, set_at
-from jaxbandit.support.types import Array, Key, Scalar
+from jaxbandit.support.types import Array, Key
 
 
 class DUcbState(NamedTuple):
@@ -37,14 +38,14 @@ class DUcbState(NamedTuple):
     tries={"discount": (0.9, 1.0), "xi": (0.6, 2.0), "bound": (1.0, 2.0)},
 )
 def d_ucb(
-    num_arms: int,
+    num_arms: NumArms,
     *,
-    discount: Scalar | None = None,
+    discount: PositiveUnit | None = None,
     index: Index = "ucb",
-    xi: Scalar = 0.6,
-    bound: Scalar = 1.0,
-    horizon: int | None = None,
-    num_changes: int = 1,
+    xi: Positive = 0.6,
+    bound: Positive = 1.0,
+    horizon: Horizon | None = None,
+    num_changes: NumChanges = 1,
 ) -> Algorithm:
     """UCB with discounted rewards, Garivier and Moulines 2011.
 
@@ -60,33 +61,25 @@ def d_ucb(
     default discount, the paper bounds the regret by O(sqrt(T Y) log T), with a constant that grows as gaps shrink.
 
     Args:
-      num_arms: number of arms, an integer >= 1; static.
-      discount: factor per round, in (0, 1]; None means the paper's 1 - sqrt(num_changes / horizon) / 4. With 1 nothing
-        is forgotten, and it is UCB with the level log(t - 1), in place of the log t of UCB1 and kl-UCB. Traced.
+      discount: factor per round; None means the paper's 1 - sqrt(num_changes / horizon) / 4. With 1 nothing is
+        forgotten, and it is UCB with the level log(t - 1), in place of the log t of UCB1 and kl-UCB.
       index: "ucb", or "kl" for rewards in [0, 1]; static.
-      xi: factor of the logarithm in the UCB index, > 0; traced.
-      bound: largest reward B, > 0, and 1 for the kl index; traced.
-      horizon: number of rounds of a run, an integer >= 1; only for the default of discount. Static.
-      num_changes: number of changes of the means within the horizon, an integer >= 1; only for that default. Static.
+      xi: factor of the logarithm in the UCB index.
+      bound: largest reward B, and 1 for the kl index.
+      horizon: number of rounds of a run; only for the default of discount.
 
     Returns:
-      An Algorithm with actions int32[] in [0, num_arms) and rewards float[] in [0, bound]. It recommends the arm with
-      the largest discounted count.
+      It recommends the arm with the largest discounted count.
 
     Raises:
-      ValueError: an argument is out of range, or neither discount nor horizon is given.
+      ValueError: neither discount nor horizon is given.
 
     Source:
       Garivier and Moulines (2011), On upper-confidence bound policies for switching bandit problems, ALT, Section 3.
     """
-    where = "d_ucb"
-    num_arms = checks.integer(where, "num_arms", num_arms, 1)
-    checks.choice(where, "index", index, INDICES)
     if discount is None:
-        discount = tuned.discount(*tuned.tuned_for(where, "discount", horizon, num_changes))
-    checks.number(where, "discount", discount, low=0.0, high=1.0, open_low=True)
-    checks.number(where, "xi", xi, low=0.0, open_low=True)
-    tuned.check_bound(where, bound, index)
+        discount = tuned.discount(*tuned.tuned_for("discount", horizon, num_changes))
+    tuned.check_bound(bound, index)
 
     def init(key: Key) -> DUcbState:
         return DUcbState(jnp.zeros(num_arms), jnp.zeros(num_arms), jnp.zeros(num_arms, jnp.int32))
@@ -114,5 +107,5 @@ def d_ucb(
         recommend=lambda state: argmax(state.weights),
         arms=Arms(num_arms),
         rewards=Rewards(0.0, bound),
-        name=where,
+        name="d_ucb",
     )

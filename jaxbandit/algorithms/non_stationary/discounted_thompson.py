@@ -9,12 +9,13 @@ from typing import NamedTuple
 
 import jax.numpy as jnp
 
+from jaxbandit.algorithms.arguments import NumChanges
 from jaxbandit.algorithms.non_stationary import tuned
+from jaxbandit.base.arguments import Horizon, NumArms, PositiveUnit
 from jaxbandit.base.contract import Algorithm, Arms, Rewards
 from jaxbandit.base.declaration import declare
-from jaxbandit.support import checks
 from jaxbandit.support.numerics import argmax, as_float, get_at, set_at
-from jaxbandit.support.types import Array, Key, Scalar
+from jaxbandit.support.types import Array, Key
 from jaxbandit.theory.solvers.beta import beta_shape, draw_logits, draw_pairs, words_of_pairs
 
 
@@ -38,7 +39,11 @@ class DiscountedThompsonState(NamedTuple):
     tries={"discount": (0.9, 1.0)},
 )
 def discounted_thompson(
-    num_arms: int, *, discount: Scalar | None = None, horizon: int | None = None, num_changes: int = 1
+    num_arms: NumArms,
+    *,
+    discount: PositiveUnit | None = None,
+    horizon: Horizon | None = None,
+    num_changes: NumChanges = 1,
 ) -> Algorithm:
     """Thompson sampling with discounted evidence, Raj and Kalyani 2017.
 
@@ -51,27 +56,21 @@ def discounted_thompson(
     Guarantee: None: the paper bounds the probability of pulling a worse arm, for two arms only.
 
     Args:
-      num_arms: number of arms, an integer >= 1; static.
-      discount: factor per round, in (0, 1]; None means 1 - sqrt(num_changes / horizon) / 4. With 1 it is `thompson`
-        with a uniform prior: it makes the same draws, and on Bernoulli rewards takes the same actions. Traced.
-      horizon: number of rounds of a run, an integer >= 1; only for the default of discount. Static.
-      num_changes: number of changes of the means within the horizon, an integer >= 1; only for that default. Static.
+      discount: factor per round; None means 1 - sqrt(num_changes / horizon) / 4. With 1 it is `thompson` with a uniform
+        prior: it makes the same draws, and on Bernoulli rewards takes the same actions.
+      horizon: number of rounds of a run; only for the default of discount.
 
     Returns:
-      An Algorithm with actions int32[] in [0, num_arms) and rewards float[] in [0, 1]. It recommends the arm with the
-      largest discounted count.
+      It recommends the arm with the largest discounted count.
 
     Raises:
-      ValueError: an argument is out of range, or neither discount nor horizon is given.
+      ValueError: neither discount nor horizon is given.
 
     Source:
       Raj and Kalyani (2017), Taming non-stationary bandits: a Bayesian approach, arXiv:1707.09727.
     """
-    where = "discounted_thompson"
-    num_arms = checks.integer(where, "num_arms", num_arms, 1)
     if discount is None:
-        discount = tuned.discount(*tuned.tuned_for(where, "discount", horizon, num_changes))
-    checks.number(where, "discount", discount, low=0.0, high=1.0, open_low=True)
+        discount = tuned.discount(*tuned.tuned_for("discount", horizon, num_changes))
 
     def init(key: Key) -> DiscountedThompsonState:
         return DiscountedThompsonState(jnp.zeros(num_arms), jnp.zeros(num_arms), jnp.zeros(num_arms, jnp.int32))
@@ -98,5 +97,5 @@ def discounted_thompson(
         noise=lambda key: draw_pairs(key, num_arms + 1),  # the words of `thompson`, whose last is not used here
         arms=Arms(num_arms),
         rewards=Rewards(0.0, 1.0),
-        name=where,
+        name="discounted_thompson",
     )

@@ -8,19 +8,22 @@ the level. This changes no alarm, and it makes scans rare.
 """
 
 import math
-from typing import Literal, NamedTuple
+from typing import Annotated, Literal, NamedTuple
 
 import jax.numpy as jnp
 from jax import lax
 
+from jaxbandit.algorithms.arguments import Delta, NumChanges
 from jaxbandit.algorithms.non_stationary import tuned
 from jaxbandit.algorithms.non_stationary.likelihood_ratio import split_ratio
 from jaxbandit.algorithms.non_stationary.upper_index import forced_arm, upper_index
+from jaxbandit.base.arguments import ClosedUnit, CountOfRounds, Horizon, NumArms, Positive
 from jaxbandit.base.contract import Algorithm, Arms, Phases, Replan, Rewards
 from jaxbandit.base.declaration import declare
-from jaxbandit.support import checks
+from jaxbandit.base.parameters import Arg
+from jaxbandit.support.domains import integer
 from jaxbandit.support.numerics import argmax, as_float, exploration_level, get_at, set_at
-from jaxbandit.support.types import Array, Key, Scalar
+from jaxbandit.support.types import Array, Key
 from jaxbandit.theory.estimators import recent_means as estimator
 from jaxbandit.theory.estimators.recent_means import RecentMeans
 
@@ -55,7 +58,7 @@ class GlrKlUcbState(NamedTuple):
     rewards="in [0, 1]",
     cost="O(K); a test scans up to T / split_every marks",
     memory="O(K T / split_every), or O(K marks)",
-    tries={"alpha": (0.1, 0.5), "delta": (0.05, 0.5), "scale": (1.0, 2.0)},
+    tries={"alpha": (0.1, 0.5), "scale": (1.0, 2.0)},
     settings=(
         {"horizon": 60, "test_every": 2, "split_every": 1},
         {"horizon": 60, "test_every": 2, "split_every": 1, "restart": "global"},
@@ -63,17 +66,17 @@ class GlrKlUcbState(NamedTuple):
     ),
 )
 def glr_klucb(
-    num_arms: int,
+    num_arms: NumArms,
     *,
     restart: Literal["local", "global"] = "local",
-    alpha: Scalar | None = None,
-    delta: Scalar | None = None,
-    scale: Scalar = 1.0,
-    test_every: int = 10,
-    split_every: int = 10,
-    marks: int | None = None,
-    horizon: int | None = None,
-    num_changes: int = 1,
+    alpha: ClosedUnit | None = None,
+    delta: Delta | None = None,
+    scale: Positive = 1.0,
+    test_every: CountOfRounds = 10,
+    split_every: CountOfRounds = 10,
+    marks: Annotated[int, Arg(integer(2))] | None = None,
+    horizon: Horizon | None = None,
+    num_changes: NumChanges = 1,
 ) -> Algorithm:
     """kl-UCB restarted by likelihood ratio tests, Besson et al. 2022.
 
@@ -94,58 +97,46 @@ def glr_klucb(
     defaults used here are those of the paper's experiments, which it does not cover.
 
     Args:
-      num_arms: number of arms, an integer >= 1; static.
-      restart: "local" restarts the arm of the alarm, "global" restarts all arms; static.
-      alpha: fraction of the rounds that pull each arm in turn, in [0, 1]; None means min(1, .05 sqrt(A Y log(T) / T))
-        for the horizon T and Y changes, where A is num_arms for local and 1 for global restarts. With 0, an arm that is
-        not pulled is never tested. Traced.
-      delta: probability of a false alarm of a test, in (0, 1); None means min(1/2, 1 / sqrt(A Y T)). Traced.
-      scale: factor of the logarithm in the index, > 0; traced.
-      test_every: number of pulls of an arm between its tests, an integer >= 1; static.
-      split_every: spacing of the splits that are tested, an integer >= 1; static.
+      restart: "local" restarts the arm of the alarm, "global" restarts all arms.
+      alpha: fraction of the rounds that pull each arm in turn; None means min(1, .05 sqrt(A Y log(T) / T)) for the
+        horizon T and Y changes, where A is num_arms for local and 1 for global restarts. With 0, an arm that is not
+        pulled is never tested.
+      delta: probability of a false alarm of a test; None means min(1/2, 1 / sqrt(A Y T)).
+      scale: factor of the logarithm in the index.
+      test_every: number of pulls of an arm between its tests.
+      split_every: spacing of the splits that are tested.
       marks: number of prefix sums stored per arm, an even integer >= 2; static. An arm that has filled its marks keeps
         every second one, and from then on its splits are twice as far apart. None means horizon / split_every, enough
         for all splits up to the horizon (later rounds are tested at these splits only), or without a horizon 512,
         thinned out when full.
-      horizon: number of rounds T of a run, an integer >= 1; None if unknown, in which case alpha and delta must be
-        given. Static.
-      num_changes: number of changes Y of the means within the horizon, an integer >= 1; only for the defaults of alpha
-        and delta. Static.
+      horizon: number of rounds T of a run; None if unknown, in which case alpha and delta must be given.
 
     Returns:
-      An Algorithm with actions int32[] in [0, num_arms) and rewards float[] in [0, 1]. Without alarms, with alpha = 0
-      and scale = 1, it is bit for bit `kl_ucb`. It recommends the arm with the largest current count, counts rounds by
-      kind (forced, alarm), and replans to scan splits. Its state grows with num_arms * marks.
+      Without alarms, with alpha = 0 and scale = 1, it is bit for bit `kl_ucb`. It recommends the arm with the largest
+      current count, counts rounds by kind (forced, alarm), and replans to scan splits. Its state grows with num_arms *
+      marks.
 
     Raises:
-      ValueError: an argument is out of range, or a default requires a horizon that is not given.
+      ValueError: a default requires a horizon that is not given.
 
     Source:
       Besson, Kaufmann, Maillard and Seznec (2022), Efficient change-point detection for tackling piecewise-stationary
       bandits, JMLR 23, Algorithm 1.
     """
-    where = "glr_klucb"
-    num_arms = checks.integer(where, "num_arms", num_arms, 1)
-    checks.choice(where, "restart", restart, ("local", "global"))
     tested = num_arms if restart == "local" else 1
     if alpha is None:
-        rounds, changes = tuned.tuned_for(where, "alpha", horizon, num_changes)
+        rounds, changes = tuned.tuned_for("alpha", horizon, num_changes)
         alpha = min(1.0, 0.05 * math.sqrt(tested * changes * math.log(rounds) / rounds))
     if delta is None:
-        rounds, changes = tuned.tuned_for(where, "delta", horizon, num_changes)
+        rounds, changes = tuned.tuned_for("delta", horizon, num_changes)
         delta = min(0.5, 1 / math.sqrt(tested * changes * rounds))
-    checks.number(where, "alpha", alpha, low=0.0, high=1.0)
-    checks.number(where, "delta", delta, low=0.0, high=1.0, open_low=True, open_high=True)
-    checks.number(where, "scale", scale, low=0.0, open_low=True)
-    test_every = checks.integer(where, "test_every", test_every, 1, 2**31 - 1)
-    split_every = checks.integer(where, "split_every", split_every, 1, 2**31 - 1)
     thins = marks is not None or horizon is None
     if marks is not None:
-        size = checks.integer(where, "marks", marks, 2)
+        size = marks
         if size % 2:
-            raise ValueError(f"{where}: marks = {size}, must be even: when they are full, every second one is kept")
+            raise ValueError(f"marks = {size}, must be even: when they are full, every second one is kept")
     else:
-        size = MARKS if horizon is None else -(-checks.integer(where, "horizon", horizon, 1) // split_every)
+        size = MARKS if horizon is None else -(-horizon // split_every)
 
     piece = min(PIECE, size)
 
@@ -263,5 +254,5 @@ def glr_klucb(
         replan=Replan(lambda state: state.waiting >= 0, apply),
         arms=Arms(num_arms),
         rewards=Rewards(0.0, 1.0),
-        name=where,
+        name="glr_klucb",
     )

@@ -4,17 +4,21 @@ Difference: besides the UCB index of the paper there is a kl index.
 """
 
 import math
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import jax.numpy as jnp
 
+from jaxbandit.algorithms.arguments import NumChanges
 from jaxbandit.algorithms.non_stationary import tuned
-from jaxbandit.algorithms.non_stationary.upper_index import INDICES, Index, forced_arm, upper_index
+from jaxbandit.algorithms.non_stationary.upper_index import Index, forced_arm, upper_index
+from jaxbandit.base.arguments import ClosedUnit, Horizon, NumArms, Positive
 from jaxbandit.base.contract import Algorithm, Arms, Phases, Rewards
 from jaxbandit.base.declaration import declare
+from jaxbandit.base.parameters import Arg
 from jaxbandit.support import checks
+from jaxbandit.support.domains import integer
 from jaxbandit.support.numerics import argmax, as_float, exploration_level, get_at, set_at
-from jaxbandit.support.types import Array, Key, Scalar
+from jaxbandit.support.types import Array, Key
 from jaxbandit.theory.estimators import recent_means as estimator
 from jaxbandit.theory.estimators.recent_means import RecentMeans
 
@@ -46,15 +50,15 @@ class MUcbState(NamedTuple):
     settings=({"window": 4}, {"window": 4, "index": "kl"}),
 )
 def m_ucb(
-    num_arms: int,
+    num_arms: NumArms,
     *,
-    window: int | None = None,
+    window: Annotated[int, Arg(integer(2, 2**31 - 1))] | None = None,
     index: Index = "ucb",
-    threshold: Scalar | None = None,
-    gamma: Scalar | None = None,
-    xi: Scalar = 2.0,
-    horizon: int | None = None,
-    num_changes: int = 1,
+    threshold: Positive | None = None,
+    gamma: ClosedUnit | None = None,
+    xi: Positive = 2.0,
+    horizon: Horizon | None = None,
+    num_changes: NumChanges = 1,
 ) -> Algorithm:
     """UCB restarted when the two halves of a window differ, Cao et al. 2019.
 
@@ -76,48 +80,38 @@ def m_ucb(
     2 pulls, so that rounding errors do not accumulate.
 
     Args:
-      num_arms: number of arms K, an integer >= 1; static.
-      window: number w of rewards of an arm that are compared, an even integer >= 2; None means 50 num_arms. Static.
+      window: number w of rewards of an arm that are compared, even; None means 50 num_arms.
       index: "ucb" or "kl"; static.
-      threshold: threshold b, > 0; None means sqrt(w / 2 log(2 K T^2)) for the horizon T. Traced.
-      gamma: fraction of the rounds that pull each arm in turn, in [0, 1]; None means min(1, sqrt(Y K (2 b + 3 sqrt(w))
-        / (2 T))) for Y changes. With 0, an arm that is not pulled is never tested. Traced.
-      xi: factor of the logarithm in the UCB index, > 0; traced.
-      horizon: number of rounds T of a run, an integer >= 1; only for the defaults of threshold and gamma. Static.
-      num_changes: number of changes Y of the means within the horizon, an integer >= 1; only for the default of gamma.
-        Static.
+      threshold: threshold b; None means sqrt(w / 2 log(2 K T^2)) for the horizon T.
+      gamma: fraction of the rounds that pull each arm in turn; None means min(1, sqrt(Y K (2 b + 3 sqrt(w)) / (2 T)))
+        for Y changes. With 0, an arm that is not pulled is never tested.
+      xi: factor of the logarithm in the UCB index.
+      horizon: number of rounds T of a run; only for the defaults of threshold and gamma.
 
     Returns:
-      An Algorithm with actions int32[] in [0, num_arms) and rewards float[] in [0, 1]. Without alarms and with gamma =
-      0, its kl form is bit for bit `kl_ucb`. It recommends the arm pulled most since the restart, and counts rounds by
-      kind (forced, alarm). Its state grows with the window.
+      Without alarms and with gamma = 0, its kl form is bit for bit `kl_ucb`. It recommends the arm pulled most since
+      the restart, and counts rounds by kind (forced, alarm). Its state grows with the window.
 
     Raises:
-      ValueError: an argument is out of range, a default requires a horizon that is not given, or the default of gamma
-        is used with a traced threshold.
+      ValueError: a default requires a horizon that is not given, or the default of gamma is used with a traced
+        threshold.
 
     Source:
       Cao, Wen, Kveton and Xie (2019), Nearly optimal adaptive procedure with change detection for piecewise-stationary
       bandit, AISTATS, Algorithms 1 and 2.
     """
-    where = "m_ucb"
-    num_arms = checks.integer(where, "num_arms", num_arms, 1)
-    checks.choice(where, "index", index, INDICES)
-    size = checks.integer(where, "window", 50 * num_arms if window is None else window, 2, 2**31 - 1)
+    size = 50 * num_arms if window is None else window
     if size % 2:
-        raise ValueError(f"{where}: window = {size}, must be even, because its halves are compared")
+        raise ValueError(f"window = {size}, must be even, because its halves are compared")
     if threshold is None:
-        rounds, _ = tuned.tuned_for(where, "threshold", horizon, num_changes)
+        rounds, _ = tuned.tuned_for("threshold", horizon, num_changes)
         threshold = math.sqrt(size / 2 * math.log(2 * num_arms * rounds**2))
-    checks.number(where, "threshold", threshold, low=0.0, open_low=True)
     if gamma is None:
         if checks.is_traced(threshold):
-            raise ValueError(f"{where}: threshold is traced and gamma = None; give gamma, whose default depends on it")
-        rounds, changes = tuned.tuned_for(where, "gamma", horizon, num_changes)
+            raise ValueError("threshold is traced and gamma = None; give gamma, whose default depends on it")
+        rounds, changes = tuned.tuned_for("gamma", horizon, num_changes)
         b = float(threshold)  # pyright: ignore[reportArgumentType]
         gamma = min(1.0, math.sqrt(changes * num_arms * (2 * b + 3 * math.sqrt(size)) / (2 * rounds)))
-    checks.number(where, "gamma", gamma, low=0.0, high=1.0)
-    checks.number(where, "xi", xi, low=0.0, open_low=True)
     half = size // 2
 
     def init(key: Key) -> MUcbState:
@@ -180,5 +174,5 @@ def m_ucb(
         phases=Phases(KINDS, lambda state: state.kinds),
         arms=Arms(num_arms),
         rewards=Rewards(0.0, 1.0),
-        name=where,
+        name="m_ucb",
     )

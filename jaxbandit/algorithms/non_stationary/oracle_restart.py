@@ -10,6 +10,7 @@ from typing import NamedTuple
 import jax.numpy as jnp
 
 from jaxbandit.algorithms.non_stationary.upper_index import upper_index
+from jaxbandit.base.arguments import NumArms
 from jaxbandit.base.contract import Algorithm, Arms, Rewards
 from jaxbandit.base.declaration import declare
 from jaxbandit.support import checks
@@ -37,7 +38,7 @@ class OracleRestartState(NamedTuple):
     truth=("starts",),
     settings=({"starts": (0, 20)},),
 )
-def oracle_restart(num_arms: int, *, starts: Sequence[int]) -> Algorithm:
+def oracle_restart(num_arms: NumArms, *, starts: Sequence[int]) -> Algorithm:
     """An oracle, kl-UCB that is told when the means change.
 
     Return kl-UCB that restarts at the beginning of each segment of the environment, which it is told.
@@ -50,24 +51,20 @@ def oracle_restart(num_arms: int, *, starts: Sequence[int]) -> Algorithm:
     In detail, within each segment, that of `kl_ucb` with c = 0.
 
     Args:
-      num_arms: number of arms, an integer >= 1; static.
       starts: number of rounds before each segment, increasing from 0, as for `piecewise_bernoulli`; static. Segments
         that begin after the horizon are not reached. With a single segment it is bit for bit `kl_ucb`.
 
     Returns:
-      An Algorithm with actions int32[] in [0, num_arms) and rewards float[] in [0, 1]. It recommends the arm pulled
-      most since the restart.
+      It recommends the arm pulled most since the restart.
 
     Raises:
-      ValueError: num_arms is not a positive integer, or starts does not increase from 0.
+      ValueError: starts does not increase from 0.
 
     Source:
       Garivier and Cappe (2011) for kl-UCB; Besson, Kaufmann, Maillard and Seznec (2022), Efficient change-point
       detection for tackling piecewise-stationary bandits, JMLR 23, for the oracle.
     """
-    where = "oracle_restart"
-    num_arms = checks.integer(where, "num_arms", num_arms, 1)
-    changes = checks.starts(where, starts)[1:]
+    changes = checks.starts(starts)[1:]
 
     def init(key: Key) -> OracleRestartState:
         one = jnp.ones((), jnp.int32)
@@ -94,5 +91,5 @@ def oracle_restart(num_arms: int, *, starts: Sequence[int]) -> Algorithm:
         recommend=lambda state: argmax(state.recent.counts),
         arms=Arms(num_arms),
         rewards=Rewards(0.0, 1.0),
-        name=where,
+        name="oracle_restart",
     )

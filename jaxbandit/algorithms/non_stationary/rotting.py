@@ -8,11 +8,12 @@ from typing import NamedTuple
 
 import jax.numpy as jnp
 
+from jaxbandit.algorithms.arguments import Sigma
+from jaxbandit.base.arguments import Count, Horizon, NumArms, Positive
 from jaxbandit.base.contract import Algorithm, Arms, Rewards
 from jaxbandit.base.declaration import declare
-from jaxbandit.support import checks
 from jaxbandit.support.numerics import argmax, as_float, get_at, set_at
-from jaxbandit.support.types import Array, Key, Scalar
+from jaxbandit.support.types import Array, Key
 
 
 class RawUcbState(NamedTuple):
@@ -38,10 +39,10 @@ class SwaState(NamedTuple):
     rewards="sub-Gaussian, scale given",
     cost="O(K T)",
     memory="O(K T)",
-    tries={"alpha": (1.4, 4.5), "sigma": (0.5, 1.0)},
+    tries={"alpha": (1.4, 4.5)},
     settings=({"horizon": 100},),
 )
-def raw_ucb(num_arms: int, *, horizon: int, alpha: Scalar = 1.4, sigma: Scalar = 0.5) -> Algorithm:
+def raw_ucb(num_arms: NumArms, *, horizon: Horizon, alpha: Positive = 1.4, sigma: Sigma = 0.5) -> Algorithm:
     """Rotting-adaptive-window UCB, Seznec et al. 2020.
 
     Return RAW-UCB: the index is the least, over the numbers h up to N_a, of the mean of the last h rewards of the arm +
@@ -53,25 +54,13 @@ def raw_ucb(num_arms: int, *, horizon: int, alpha: Scalar = 1.4, sigma: Scalar =
     Menard, Lazaric and Valko 2020); the default, of the paper's experiments, is not covered.
 
     Args:
-      num_arms: number of arms, an integer >= 1; static.
-      horizon: number of rounds, an integer >= 1; static. A longer run is an error.
-      alpha: factor of the squared width, > 0; traced.
-      sigma: sub-Gaussian scale of the rewards, > 0 (1/2 for rewards in [0, 1]); traced.
-
-    Returns:
-      An Algorithm with actions int32[] in [0, num_arms) and rewards float[].
-
-    Raises:
-      ValueError: an argument is out of range.
+      horizon: number of rounds. A longer run is an error.
+      alpha: factor of the squared width.
 
     Source:
       Seznec, Menard, Lazaric and Valko (2020), A single algorithm for both restless and rested rotting bandits,
       AISTATS, Algorithm 1.
     """
-    num_arms = checks.integer("raw_ucb", "num_arms", num_arms, 1)
-    horizon = checks.integer("raw_ucb", "horizon", horizon, 1)
-    checks.number("raw_ucb", "alpha", alpha, low=0.0, open_low=True)
-    checks.number("raw_ucb", "sigma", sigma, low=0.0, open_low=True)
 
     def init(key: Key) -> RawUcbState:
         zeros = jnp.zeros(num_arms)
@@ -115,7 +104,7 @@ def raw_ucb(num_arms: int, *, horizon: int, alpha: Scalar = 1.4, sigma: Scalar =
     memory="O(K h), h rewards of an arm",
     settings=({"window": 3},),
 )
-def swa(num_arms: int, window: int) -> Algorithm:
+def swa(num_arms: NumArms, window: Count) -> Algorithm:
     """Sliding-window average for rotting bandits, Levine et al. 2017.
 
     Return SWA: pull each arm h times in turn, and then the one with the largest mean of its last h rewards.
@@ -125,20 +114,11 @@ def swa(num_arms: int, window: int) -> Algorithm:
     covered.
 
     Args:
-      num_arms: number of arms K, an integer >= 1; static.
-      window: number h of rewards, an integer >= 1; static.
-
-    Returns:
-      An Algorithm with actions int32[] in [0, num_arms) and rewards float[].
-
-    Raises:
-      ValueError: an argument is out of range.
+      window: number h of rewards.
 
     Source:
       Levine, Crammer and Mannor (2017), Rotting bandits, NeurIPS, Algorithm 1.
     """
-    num_arms = checks.integer("swa", "num_arms", num_arms, 1)
-    window = checks.integer("swa", "window", window, 1)
 
     def init(key: Key) -> SwaState:
         return SwaState(jnp.zeros(num_arms, jnp.int32), jnp.zeros((num_arms, window)), jnp.zeros(num_arms))

@@ -3,17 +3,21 @@
 Difference: besides the UCB index of the paper there is a kl index.
 """
 
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import jax.numpy as jnp
 
+from jaxbandit.algorithms.arguments import NumChanges
 from jaxbandit.algorithms.non_stationary import tuned
-from jaxbandit.algorithms.non_stationary.upper_index import INDICES, Index, upper_index
+from jaxbandit.algorithms.non_stationary.upper_index import Index, upper_index
+from jaxbandit.base.arguments import Horizon, NumArms, Positive
 from jaxbandit.base.contract import Algorithm, Arms, Rewards
 from jaxbandit.base.declaration import declare
+from jaxbandit.base.parameters import Arg
 from jaxbandit.support import checks
+from jaxbandit.support.domains import integer
 from jaxbandit.support.numerics import argmax, as_float, get_at, set_at
-from jaxbandit.support.types import Array, Key, Scalar
+from jaxbandit.support.types import Array, Key
 
 
 class SwUcbState(NamedTuple):
@@ -39,14 +43,15 @@ class SwUcbState(NamedTuple):
     settings=({"window": 7},),
 )
 def sw_ucb(
-    num_arms: int,
+    num_arms: NumArms,
     *,
-    window: int | None = None,
+    window: Annotated[int, Arg(lambda given: integer(given["num_arms"], 2**31 - 1), within="an integer >= num_arms")]
+    | None = None,
     index: Index = "ucb",
-    xi: Scalar = 0.6,
-    bound: Scalar = 1.0,
-    horizon: int | None = None,
-    num_changes: int = 1,
+    xi: Positive = 0.6,
+    bound: Positive = 1.0,
+    horizon: Horizon | None = None,
+    num_changes: NumChanges = 1,
 ) -> Algorithm:
     """UCB with the rewards in a sliding window, Garivier and Moulines 2011.
 
@@ -65,37 +70,30 @@ def sw_ucb(
     accumulate, they are replaced at the end of every `window` rounds by fresh sums over exactly these rounds.
 
     Args:
-      num_arms: number of arms, an integer >= 1; static.
       window: number of rounds remembered, an integer >= num_arms; None means the paper's floor(2 B sqrt(T log T / Y))
         for the horizon T and Y changes, and at least num_arms. Static. If it is at least the horizon, nothing is
         forgotten: the indices are those of UCB, or kl-UCB for the kl form, up to the rounding of sums.
       index: "ucb", or "kl" for rewards in [0, 1]; static.
-      xi: factor of the logarithm in the UCB index, > 0; traced.
-      bound: largest reward B, > 0, and 1 for the kl index; traced if window is given.
-      horizon: number of rounds T of a run, an integer >= 1; only for the default of window. Static.
-      num_changes: number of changes Y of the means within the horizon, an integer >= 1; only for that default. Static.
+      xi: factor of the logarithm in the UCB index.
+      bound: largest reward B, and 1 for the kl index if window is given.
+      horizon: number of rounds T of a run; only for the default of window.
 
     Returns:
-      An Algorithm with actions int32[] in [0, num_arms) and rewards float[] in [0, bound]. It recommends the arm pulled
-      most within the window. Its state grows with the window.
+      It recommends the arm pulled most within the window. Its state grows with the window.
 
     Raises:
-      ValueError: an argument is out of range, or neither window nor horizon is given.
+      ValueError: neither window nor horizon is given.
 
     Source:
       Garivier and Moulines (2011), On upper-confidence bound policies for switching bandit problems, ALT, Section 3.
     """
-    where = "sw_ucb"
-    num_arms = checks.integer(where, "num_arms", num_arms, 1)
-    checks.choice(where, "index", index, INDICES)
-    tuned.check_bound(where, bound, index)
+    tuned.check_bound(bound, index)
     if window is None:
         if checks.is_traced(bound):
-            raise ValueError(f"{where}: bound is traced and window = None; give window, whose default depends on bound")
-        length_and_changes = tuned.tuned_for(where, "window", horizon, num_changes)
+            raise ValueError("bound is traced and window = None; give window, whose default depends on bound")
+        length_and_changes = tuned.tuned_for("window", horizon, num_changes)
         window = tuned.window(*length_and_changes, float(bound), num_arms)  # pyright: ignore[reportArgumentType]
-    size = checks.integer(where, "window", window, num_arms, 2**31 - 1)
-    checks.number(where, "xi", xi, low=0.0, open_low=True)
+    size = window
 
     def init(key: Key) -> SwUcbState:
         zeros, none = jnp.zeros(num_arms), jnp.zeros(num_arms, jnp.int32)
@@ -133,5 +131,5 @@ def sw_ucb(
         recommend=lambda state: argmax(state.counts),
         arms=Arms(num_arms),
         rewards=Rewards(0.0, bound),
-        name=where,
+        name="sw_ucb",
     )

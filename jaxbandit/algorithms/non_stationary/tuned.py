@@ -6,25 +6,23 @@ Each of them can be given to a factory in place of T and Y. It is then traced an
 import math
 
 from jaxbandit.support import checks
+from jaxbandit.support.domains import integer
 from jaxbandit.support.types import Scalar
 
 
-def tuned_for(where: str, name: str, horizon: int | None, num_changes: int, *, below: bool = False) -> tuple[int, int]:
+def tuned_for(name: str, horizon: int | None, num_changes: int, *, below: bool = False) -> tuple[int, int]:
     """Return T and Y for a hyperparameter that was not given; raise ValueError if they are unknown or out of range.
 
     Args:
-      where: name of the calling function, for error messages.
       name: name of the hyperparameter.
       horizon: number of rounds T of a run.
       num_changes: number of changes Y of the means within them.
       below: whether Y must be less than T.
     """
     if horizon is None:
-        raise ValueError(
-            f"{where}: {name} = None without a horizon, must be a number; or give horizon, the number of rounds"
-        )
-    horizon = checks.integer(where, "horizon", horizon, 2 if below else 1)
-    return horizon, checks.integer(where, "num_changes", num_changes, 1, horizon - 1 if below else horizon)
+        raise ValueError(f"{name} = None without a horizon, must be a number; or give horizon, the number of rounds")
+    checks.take("horizon", horizon, integer(2 if below else 1))
+    return horizon, checks.take("num_changes", num_changes, integer(1, horizon - 1 if below else horizon))
 
 
 def discount(horizon: int, num_changes: int) -> float:
@@ -37,8 +35,7 @@ def window(horizon: int, num_changes: int, bound: float, num_arms: int) -> int:
     return max(num_arms, math.floor(2 * bound * math.sqrt(horizon * math.log(horizon) / num_changes)))
 
 
-def check_bound(where: str, bound: Scalar, index: str) -> None:
-    """Raise ValueError if the largest reward is not positive, or not 1 with the kl index, which is made for [0, 1]."""
-    checks.number(where, "bound", bound, low=0.0, open_low=True)
+def check_bound(bound: Scalar, index: str) -> None:
+    """Raise ValueError if the largest reward is not 1 with the kl index, which is made for [0, 1]."""
     if index == "kl" and not checks.is_traced(bound) and bound != 1:
-        raise ValueError(f'{where}: bound = {bound!r}, must be 1 with index = "kl", which is for rewards in [0, 1]')
+        raise ValueError(f'bound = {bound!r}, must be 1 with index = "kl", which is for rewards in [0, 1]')

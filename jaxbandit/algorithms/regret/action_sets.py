@@ -58,11 +58,10 @@ class Start(NamedTuple):
     pulls: Any  # int32[size], pulls of the arm's feature vector, through any arm of any context that has it
 
 
-def action_sets(where: str, features: Array, mask: np.ndarray | None, *, spanning: bool) -> ActionSets:
+def action_sets(features: Array, mask: np.ndarray | None, *, spanning: bool) -> ActionSets:
     """Validate the features and the mask that an algorithm was given, and return its action sets.
 
     Args:
-      where: name of the calling function, for error messages.
       features: float[num_arms, dim] or float[num_contexts, num_arms, dim], traced or concrete.
       mask: bool with the leading axes of features, concrete; False marks padding. None means that there is no padding.
       spanning: whether all arms together (without padding) must span R^dim.
@@ -70,14 +69,14 @@ def action_sets(where: str, features: Array, mask: np.ndarray | None, *, spannin
     Raises:
       ValueError: no set has two arms, a set is empty, or `spanning` is set and the arms do not span R^dim.
     """
-    features, mask = checks.action_sets(where, "features", features, mask)
+    features, mask = checks.action_sets("features", features, mask)
     if features.ndim == 2:
         features, mask = features[None], None if mask is None else mask[None]
     if spanning and isinstance(features, np.ndarray):
         rows = features.reshape(-1, features.shape[2]) if mask is None else features[mask]
         rank, dim = int(np.linalg.matrix_rank(rows)), features.shape[2]
         if rank < dim:
-            raise ValueError(f"{where}: features span {rank} of {dim} dimensions, must together span all of them")
+            raise ValueError(f"features span {rank} of {dim} dimensions, must together span all of them")
     return ActionSets(features, mask)
 
 

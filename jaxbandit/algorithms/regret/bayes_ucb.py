@@ -11,18 +11,18 @@ from typing import NamedTuple
 import jax.numpy as jnp
 from jax import lax
 
+from jaxbandit.algorithms.arguments import Family, FamilySigma, PriorAlpha, PriorBeta
 from jaxbandit.algorithms.regret.index_policy import IndexState, index_policy
+from jaxbandit.base.arguments import NumArms
 from jaxbandit.base.contract import Algorithm, Arms, Offer, Rewards
 from jaxbandit.base.declaration import declare
 from jaxbandit.base.offers import among_available, available_of
-from jaxbandit.support import checks
 from jaxbandit.support.numerics import argmax, as_float, get_at, normal_quantile
-from jaxbandit.support.types import Array, Key, Scalar
+from jaxbandit.support.types import Array, Key
 from jaxbandit.theory.estimators import counts as estimator
 from jaxbandit.theory.estimators.counts import Counts
 from jaxbandit.theory.solvers.beta import with_arm
 from jaxbandit.theory.solvers.beta_quantile import QuantileShape, logit_quantile, quantile_shape
-from jaxbandit.theory.solvers.families import FamilyName
 from jaxbandit.theory.solvers.families import family as family_of
 
 
@@ -36,20 +36,18 @@ class BayesUcbState(NamedTuple):
 
 @declare(
     question="regret",
-    setting="arms",
     rewards="in [0, 1], or of another known one-parameter family",
     cost="O(K), one Beta quantile an arm",
     memory="O(K), 18 K numbers",
-    tries={"prior_alpha": (1.0, 0.5), "prior_beta": (1.0, 2.5), "sigma": (1.0, 0.5)},
     settings=({}, {"family": "gaussian"}, {"family": "poisson"}, {"family": "exponential"}),
 )
 def bayes_ucb(
-    num_arms: int,
+    num_arms: NumArms,
     *,
-    prior_alpha: Scalar = 1.0,
-    prior_beta: Scalar = 1.0,
-    family: FamilyName = "bernoulli",
-    sigma: Scalar = 1.0,
+    prior_alpha: PriorAlpha = 1.0,
+    prior_beta: PriorBeta = 1.0,
+    family: Family = "bernoulli",
+    sigma: FamilySigma = 1.0,
 ) -> Algorithm:
     """The posterior quantile 1 - 1/t as index, Kaufmann et al. 2012.
 
@@ -66,29 +64,14 @@ def bayes_ucb(
     proves that the regret for Bernoulli rewards is asymptotically optimal. The default used here and in the paper's
     experiments is c = 0, for which nothing is proved.
 
-    Args:
-      num_arms: number of arms, an integer >= 1; static.
-      prior_alpha: prior number of successes, in [0.5, 1e6]; traced. Used by "bernoulli" only.
-      prior_beta: prior number of failures, in [0.5, 1e6]; traced. Used by "bernoulli" only.
-      family: family of the rewards, "bernoulli", "gaussian", "poisson" or "exponential"; static. "bernoulli" is also
-        valid for any rewards in [0, 1].
-      sigma: standard deviation of "gaussian" rewards, > 0; traced.
-
-    Returns:
-      An Algorithm with actions int32[] in [0, num_arms) and rewards float[] of the family.
-
     Raises:
-      ValueError: num_arms is not a positive integer, a prior parameter is not a number in [0.5, 1e6], or family or
-        sigma is out of range.
+      ValueError: a prior parameter is not a number in [0.5, 1e6], or family or sigma is out of range.
 
     Source:
       Kaufmann, Cappe and Garivier (2012), On Bayesian upper confidence bounds for bandit problems, AISTATS, Algorithm
       1.
     """
-    num_arms = checks.integer("bayes_ucb", "num_arms", num_arms, 1)
-    prior_alpha = checks.number("bayes_ucb", "prior_alpha", prior_alpha, low=0.5, high=1e6)
-    prior_beta = checks.number("bayes_ucb", "prior_beta", prior_beta, low=0.5, high=1e6)
-    law = family_of(family, sigma, where="bayes_ucb")
+    law = family_of(family, sigma)
 
     def tail_of(round: Array) -> Array:
         return 1 / jnp.maximum(as_float(round), 2.0)

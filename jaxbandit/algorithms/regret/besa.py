@@ -10,9 +10,9 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
+from jaxbandit.base.arguments import NumArms
 from jaxbandit.base.contract import Algorithm, Arms, Choice, Rewards
 from jaxbandit.base.declaration import declare
-from jaxbandit.support import checks
 from jaxbandit.support.numerics import argmax, as_float, get_at, set_at, unit_of_words
 from jaxbandit.support.types import Array, Key
 from jaxbandit.theory.solvers.discrete import hypergeometric_quantile
@@ -33,14 +33,8 @@ class BesaNoise(NamedTuple):
     coin: Array  # float[], for the Bernoulli draw of the reward
 
 
-@declare(
-    question="regret",
-    setting="arms",
-    rewards="in [0, 1]",
-    cost="O(K^2) comparisons, a hypergeometric draw a duel",
-    memory="O(K)",
-)
-def besa(num_arms: int) -> Algorithm:
+@declare(question="regret", rewards="in [0, 1]", cost="O(K^2) comparisons, a hypergeometric draw a duel", memory="O(K)")
+def besa(num_arms: NumArms) -> Algorithm:
     """Best empirical sampled average, Baransi et al. 2014.
 
     Return BESA: in each round the arms fight a tournament in random order, and its winner is pulled.
@@ -52,19 +46,9 @@ def besa(num_arms: int) -> Algorithm:
     Guarantee: For two arms, logarithmic regret under a condition on the balance of their laws, which Bernoulli laws
     fulfill (Baransi, Maillard and Mannor 2014, Theorem 1); none for more arms.
 
-    Args:
-      num_arms: number of arms, an integer >= 1; static.
-
-    Returns:
-      An Algorithm with actions int32[] in [0, num_arms) and rewards float[] in [0, 1].
-
-    Raises:
-      ValueError: num_arms is not a positive integer.
-
     Source:
       Baransi, Maillard and Mannor (2014), Sub-sampling for multi-armed bandits, ECML PKDD, Algorithms 1 and 2.
     """
-    num_arms = checks.integer("besa", "num_arms", num_arms, 1)
     left, right = (jnp.asarray(places, jnp.int32) for places in tournament(num_arms))
 
     def init(key: Key) -> BesaState:

@@ -10,9 +10,9 @@ from typing import NamedTuple
 
 import jax.numpy as jnp
 
+from jaxbandit.base.arguments import NumArms
 from jaxbandit.base.contract import Algorithm, Arms, Rewards
 from jaxbandit.base.declaration import declare
-from jaxbandit.support import checks
 from jaxbandit.support.numerics import argmax, as_float, bernoulli_kl, set_at
 from jaxbandit.support.types import Array, Key
 from jaxbandit.theory.estimators import counts as estimator
@@ -32,14 +32,8 @@ class DmedState(NamedTuple):
     following: Array  # bool[num_arms], L_N: arms of the next list
 
 
-@declare(
-    question="regret",
-    setting="arms",
-    rewards="0 or 1",
-    cost="O(K)",
-    memory="O(K)",
-)
-def dmed(num_arms: int) -> Algorithm:
+@declare(question="regret", rewards="0 or 1", cost="O(K)", memory="O(K)")
+def dmed(num_arms: NumArms) -> Algorithm:
     """Deterministic minimum empirical divergence, Honda and Takemura 2010.
 
     Return DMED, which pulls every arm of a list in ascending order while it builds the next list.
@@ -52,21 +46,14 @@ def dmed(num_arms: int) -> Algorithm:
     In detail, for Bernoulli rewards the regret is asymptotically optimal, that is, it attains the lower bound of Lai
     and Robbins (the paper proves this for arms of finite support).
 
-    Args:
-      num_arms: number of arms, an integer >= 1; static.
-
     Returns:
       An Algorithm with actions int32[] in [0, num_arms) and rewards float[] in {0, 1}. Other rewards in [0, 1] are
       accepted, but the guarantee does not cover them.
-
-    Raises:
-      ValueError: num_arms is not a positive integer.
 
     Source:
       Honda and Takemura (2010), An asymptotically optimal bandit algorithm for bounded support models, COLT, Algorithm
       1.
     """
-    num_arms = checks.integer("dmed", "num_arms", num_arms, 1)
 
     def init(key: Key) -> DmedState:
         full, empty = jnp.ones(num_arms, bool), jnp.zeros(num_arms, bool)

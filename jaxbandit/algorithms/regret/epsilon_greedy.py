@@ -8,25 +8,18 @@ first, and ties between greedy arms go to the lowest-numbered arm instead of a r
 import jax
 import jax.numpy as jnp
 
+from jaxbandit.base.arguments import ClosedUnit, NumArms
 from jaxbandit.base.contract import Algorithm, Arms, Offer
 from jaxbandit.base.declaration import declare
 from jaxbandit.base.offers import among_available, available_of, uniform_arm
-from jaxbandit.support import checks
 from jaxbandit.support.numerics import argmax, as_float
-from jaxbandit.support.types import Array, Key, Scalar
+from jaxbandit.support.types import Array, Key
 from jaxbandit.theory.estimators import counts as estimator
 from jaxbandit.theory.estimators.counts import Counts
 
 
-@declare(
-    question="regret",
-    setting="arms",
-    rewards="any",
-    cost="O(K)",
-    memory="O(K)",
-    tries={"epsilon": (0.1, 0.0, 1.0)},
-)
-def epsilon_greedy(num_arms: int, *, epsilon: Scalar = 0.1) -> Algorithm:
+@declare(question="regret", rewards="any", cost="O(K)", memory="O(K)", tries={"epsilon": (0.1, 0.0, 1.0)})
+def epsilon_greedy(num_arms: NumArms, *, epsilon: ClosedUnit = 0.1) -> Algorithm:
     """The arm with the largest empirical mean, a random one with probability epsilon.
 
     Return epsilon-greedy, which explores uniformly with probability epsilon and is greedy otherwise.
@@ -37,21 +30,12 @@ def epsilon_greedy(num_arms: int, *, epsilon: Scalar = 0.1) -> Algorithm:
     Guarantee: None: regret grows linearly, because epsilon is constant.
 
     Args:
-      num_arms: number of arms, an integer >= 1; static.
-      epsilon: probability of exploring, in [0, 1]; traced. An exploring round may also draw the greedy arm.
-
-    Returns:
-      An Algorithm with actions int32[] in [0, num_arms) and rewards float[].
-
-    Raises:
-      ValueError: num_arms or a concrete epsilon is out of range.
+      epsilon: probability of exploring. An exploring round may also draw the greedy arm.
 
     Source:
       Sutton and Barto (2018), Reinforcement Learning: An Introduction, equation (2.2) and the boxed algorithm of
       Section 2.4.
     """
-    num_arms = checks.integer("epsilon_greedy", "num_arms", num_arms, 1)
-    epsilon = checks.number("epsilon_greedy", "epsilon", epsilon, low=0.0, high=1.0)
 
     def noise(key: Key) -> Array:
         """Return a uniform number in [0, 1) that selects the arm to explore, float[], or -1 in a round that exploits.

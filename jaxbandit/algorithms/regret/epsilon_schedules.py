@@ -10,12 +10,12 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
+from jaxbandit.base.arguments import ClosedUnit, Horizon, NumArms, Positive, PositiveUnit
 from jaxbandit.base.contract import Algorithm, Arms, Offer
 from jaxbandit.base.declaration import declare
 from jaxbandit.base.offers import among_available, available_of, uniform_arm
-from jaxbandit.support import checks
 from jaxbandit.support.numerics import argmax, as_float
-from jaxbandit.support.types import Array, Key, Scalar
+from jaxbandit.support.types import Array, Key
 from jaxbandit.theory.estimators import counts as estimator
 from jaxbandit.theory.estimators.counts import Counts
 
@@ -29,14 +29,13 @@ class ScheduleState(NamedTuple):
 
 @declare(
     question="regret",
-    setting="arms",
     rewards="any",
     cost="O(K)",
     memory="O(K)",
     tries={"epsilon": (0.1, 0.0, 1.0)},
     settings=({"horizon": 30},),
 )
-def epsilon_first(num_arms: int, *, horizon: int, epsilon: Scalar = 0.1) -> Algorithm:
+def epsilon_first(num_arms: NumArms, *, horizon: Horizon, epsilon: ClosedUnit = 0.1) -> Algorithm:
     """Random arms in a share epsilon of the rounds, all of them first; then the largest empirical mean.
 
     Return the rule that explores in the rounds t <= epsilon T and is greedy in the others.
@@ -44,22 +43,12 @@ def epsilon_first(num_arms: int, *, horizon: int, epsilon: Scalar = 0.1) -> Algo
     Guarantee: None: regret grows linearly with the horizon, because the share of exploration is constant.
 
     Args:
-      num_arms: number of arms, an integer >= 1; static.
-      horizon: number of rounds T, an integer >= 1; static.
-      epsilon: share of the rounds that explore, in [0, 1]; traced. It is rounded up to a whole number of rounds.
-
-    Returns:
-      An Algorithm with actions int32[] in [0, num_arms) and rewards float[].
-
-    Raises:
-      ValueError: an argument is out of range.
+      epsilon: share of the rounds that explore. It is rounded up to a whole number of rounds.
 
     Source:
       Tran-Thanh, Chapman, Munoz de Cote, Rogers and Jennings (2010), Epsilon-first policies for budget-limited
       multi-armed bandits, AAAI, without a budget.
     """
-    checks.number("epsilon_first", "epsilon", epsilon, low=0.0, high=1.0)
-    horizon = checks.integer("epsilon_first", "horizon", horizon, 1)
 
     def probability(round: Array) -> Array:
         share = as_float(epsilon) * (1 - 2.0**-22)  # so that rounding does not make 0.1 x 10,000 more than 1,000
@@ -68,15 +57,8 @@ def epsilon_first(num_arms: int, *, horizon: int, epsilon: Scalar = 0.1) -> Algo
     return _rule("epsilon_first", num_arms, probability)
 
 
-@declare(
-    question="regret",
-    setting="arms",
-    rewards="in [0, 1]",
-    cost="O(K)",
-    memory="O(K)",
-    tries={"c": (0.1, 5.0), "d": (0.2, 1.0)},
-)
-def epsilon_decreasing(num_arms: int, *, c: Scalar = 0.1, d: Scalar = 0.2) -> Algorithm:
+@declare(question="regret", rewards="in [0, 1]", cost="O(K)", memory="O(K)", tries={"c": (0.1, 5.0), "d": (0.2, 1.0)})
+def epsilon_decreasing(num_arms: NumArms, *, c: Positive = 0.1, d: PositiveUnit = 0.2) -> Algorithm:
     """Epsilon-greedy with epsilon proportional to 1/t, Auer et al. 2002.
 
     Return epsilon_n-greedy: a random arm with probability min(1, c K / (d^2 t)), else the largest empirical mean.
@@ -85,22 +67,13 @@ def epsilon_decreasing(num_arms: int, *, c: Scalar = 0.1, d: Scalar = 0.2) -> Al
     (d^2 t) to first order, so the regret is logarithmic (Auer et al. 2002, Theorem 3); the defaults are not covered.
 
     Args:
-      num_arms: number of arms K, an integer >= 1; static.
-      c: weight of the exploration, > 0; traced. The paper's experiments have 0.05 to 0.3.
-      d: a lower bound on the smallest gap, in (0, 1]; traced.
-
-    Returns:
-      An Algorithm with actions int32[] in [0, num_arms) and rewards float[] in [0, 1].
-
-    Raises:
-      ValueError: an argument is out of range.
+      c: weight of the exploration. The paper's experiments have 0.05 to 0.3.
+      d: a lower bound on the smallest gap.
 
     Source:
       Auer, Cesa-Bianchi and Fischer (2002), Finite-time analysis of the multiarmed bandit problem, Machine Learning 47,
       Figure 3 and Theorem 3.
     """
-    checks.number("epsilon_decreasing", "c", c, low=0.0, open_low=True)
-    checks.number("epsilon_decreasing", "d", d, low=0.0, high=1.0, open_low=True)
 
     def probability(round: Array) -> Array:
         return as_float(c) * num_arms / (as_float(d) ** 2 * as_float(round))
@@ -110,7 +83,6 @@ def epsilon_decreasing(num_arms: int, *, c: Scalar = 0.1, d: Scalar = 0.2) -> Al
 
 def _rule(name: str, num_arms: int, probability: Callable[[Array], Array]) -> Algorithm:
     """Return the rule that explores in round t with this probability, at most 1."""
-    num_arms = checks.integer(name, "num_arms", num_arms, 1)
 
     def init(key: Key) -> ScheduleState:
         return ScheduleState(jnp.ones((), jnp.int32), estimator.init(num_arms, from_first=True))

@@ -12,9 +12,10 @@ from typing import NamedTuple
 
 import jax.numpy as jnp
 
+from jaxbandit.algorithms.arguments import Sigma
+from jaxbandit.base.arguments import Count, Horizon, NumArms, Positive
 from jaxbandit.base.contract import Algorithm, Arms, Rewards
 from jaxbandit.base.declaration import declare
-from jaxbandit.support import checks
 from jaxbandit.support.numerics import argmax, as_float
 from jaxbandit.support.types import Array, Key, Scalar
 from jaxbandit.theory.estimators import counts as estimator
@@ -30,7 +31,7 @@ class CommitState(NamedTuple):
 
 
 @declare(question="regret", setting="arms", rewards="any", cost="O(K)", memory="O(K)", settings=({"pulls": 3},))
-def etc(num_arms: int, pulls: int) -> Algorithm:
+def etc(num_arms: NumArms, pulls: Count) -> Algorithm:
     """Explore then commit after a given number of pulls of each arm.
 
     Return the rule that pulls each arm `pulls` times in turn, and then always the one with the largest mean.
@@ -39,32 +40,23 @@ def etc(num_arms: int, pulls: int) -> Algorithm:
     sigma^2)), for sub-Gaussian rewards (Lattimore and Szepesvari 2020, Theorem 6.1).
 
     Args:
-      num_arms: number of arms, an integer >= 1; static.
-      pulls: number of pulls of each arm before the commitment, an integer >= 1; static.
-
-    Returns:
-      An Algorithm with actions int32[] in [0, num_arms) and rewards float[].
-
-    Raises:
-      ValueError: an argument is out of range.
+      pulls: number of pulls of each arm before the commitment.
 
     Source:
       Lattimore and Szepesvari (2020), Bandit Algorithms, Algorithm 1 and Theorem 6.1.
     """
-    pulls = checks.integer("etc", "pulls", pulls, 1)
     return _rule("etc", num_arms, lambda turns, lead: turns >= pulls)
 
 
 @declare(
     question="regret",
-    setting="arms",
     rewards="sub-Gaussian, scale given",
     cost="O(K)",
     memory="O(K)",
-    tries={"gap": (0.5, 2.0), "sigma": (1.0, 0.5)},
+    tries={"gap": (0.5, 2.0)},
     settings=({"horizon": 30},),
 )
-def etc_gap(num_arms: int, *, gap: Scalar, horizon: int, sigma: Scalar = 1.0) -> Algorithm:
+def etc_gap(num_arms: NumArms, *, gap: Positive, horizon: Horizon, sigma: Sigma = 1.0) -> Algorithm:
     """Explore then commit with the number of pulls that a known gap asks for.
 
     Return explore-then-commit with max(1, ceil(4 s log(T gap^2 / (4 s)) / gap^2)) pulls of each arm, s = sigma^2.
@@ -75,21 +67,12 @@ def etc_gap(num_arms: int, *, gap: Scalar, horizon: int, sigma: Scalar = 1.0) ->
     (Lattimore and Szepesvari 2020, equation 6.6); nothing for more arms, or for another gap.
 
     Args:
-      num_arms: number of arms, an integer >= 1; static.
-      gap: difference of the best and the second mean, > 0; traced.
-      horizon: number of rounds T, an integer >= 1; static.
-      sigma: sub-Gaussian scale of the rewards, > 0 (1/2 for rewards in [0, 1]); traced.
-
-    Returns:
-      An Algorithm with actions int32[] in [0, num_arms) and rewards float[].
-
-    Raises:
-      ValueError: an argument is out of range.
+      gap: difference of the best and the second mean.
 
     Source:
       Lattimore and Szepesvari (2020), Bandit Algorithms, equations (6.5) and (6.6).
     """
-    scaled = _scaled_gap("etc_gap", gap, sigma, horizon)
+    scaled = _scaled_gap(gap, sigma, horizon)
 
     def due(turns: Array, lead: Array) -> Array:
         ratio = scaled() / 4
@@ -100,14 +83,13 @@ def etc_gap(num_arms: int, *, gap: Scalar, horizon: int, sigma: Scalar = 1.0) ->
 
 @declare(
     question="regret",
-    setting="arms",
     rewards="sub-Gaussian, scale given",
     cost="O(K)",
     memory="O(K)",
-    tries={"gap": (0.5, 2.0), "sigma": (1.0, 0.5)},
+    tries={"gap": (0.5, 2.0)},
     settings=({"horizon": 30},),
 )
-def etc_sprt(num_arms: int, *, gap: Scalar, horizon: int, sigma: Scalar = 1.0) -> Algorithm:
+def etc_sprt(num_arms: NumArms, *, gap: Positive, horizon: Horizon, sigma: Sigma = 1.0) -> Algorithm:
     """Explore until a sequential probability ratio test for a known gap decides, Garivier et al. 2016.
 
     Return explore-then-commit that commits after n pulls of each arm if gap n D >= s max(0, log(T gap^2 / s)).
@@ -118,21 +100,12 @@ def etc_sprt(num_arms: int, *, gap: Scalar, horizon: int, sigma: Scalar = 1.0) -
     rule that commits can have (Garivier, Lattimore and Kaufmann 2016); nothing for more arms.
 
     Args:
-      num_arms: number of arms, an integer >= 1; static.
-      gap: difference of the best and the second mean, > 0; traced.
-      horizon: number of rounds T, an integer >= 1; static.
-      sigma: standard deviation, or sub-Gaussian scale, of the rewards, > 0; traced.
-
-    Returns:
-      An Algorithm with actions int32[] in [0, num_arms) and rewards float[].
-
-    Raises:
-      ValueError: an argument is out of range.
+      gap: difference of the best and the second mean.
 
     Source:
       Garivier, Lattimore and Kaufmann (2016), On explore-then-commit strategies, NeurIPS, Algorithm 2.
     """
-    scaled = _scaled_gap("etc_sprt", gap, sigma, horizon)
+    scaled = _scaled_gap(gap, sigma, horizon)
 
     def due(turns: Array, lead: Array) -> Array:
         level = jnp.maximum(jnp.log(horizon * scaled()), 0.0)
@@ -142,15 +115,9 @@ def etc_sprt(num_arms: int, *, gap: Scalar, horizon: int, sigma: Scalar = 1.0) -
 
 
 @declare(
-    question="regret",
-    setting="arms",
-    rewards="sub-Gaussian, scale given",
-    cost="O(K)",
-    memory="O(K)",
-    tries={"sigma": (1.0, 0.5)},
-    settings=({"horizon": 30},),
+    question="regret", rewards="sub-Gaussian, scale given", cost="O(K)", memory="O(K)", settings=({"horizon": 30},)
 )
-def etc_bai(num_arms: int, *, horizon: int, sigma: Scalar = 1.0) -> Algorithm:
+def etc_bai(num_arms: NumArms, *, horizon: Horizon, sigma: Sigma = 1.0) -> Algorithm:
     """Explore until the best arm is identified, Garivier et al. 2016.
 
     Return explore-then-commit that commits after n pulls of each arm if D >= sqrt(4 s max(0, log(T / (2 n))) / n).
@@ -160,22 +127,9 @@ def etc_bai(num_arms: int, *, horizon: int, sigma: Scalar = 1.0) -> Algorithm:
     Guarantee: For two Gaussian arms, regret of (4 sigma^2 / gap) log T to first order (Garivier, Lattimore and Kaufmann
     2016); nothing for more arms.
 
-    Args:
-      num_arms: number of arms, an integer >= 1; static.
-      horizon: number of rounds T, an integer >= 1; static.
-      sigma: standard deviation, or sub-Gaussian scale, of the rewards, > 0; traced.
-
-    Returns:
-      An Algorithm with actions int32[] in [0, num_arms) and rewards float[].
-
-    Raises:
-      ValueError: an argument is out of range.
-
     Source:
       Garivier, Lattimore and Kaufmann (2016), On explore-then-commit strategies, NeurIPS, Algorithm 1.
     """
-    checks.number("etc_bai", "sigma", sigma, low=0.0, open_low=True)
-    horizon = checks.integer("etc_bai", "horizon", horizon, 1)
 
     def due(turns: Array, lead: Array) -> Array:
         level = jnp.maximum(math.log(horizon) - jnp.log(2 * turns), 0.0)
@@ -184,17 +138,13 @@ def etc_bai(num_arms: int, *, horizon: int, sigma: Scalar = 1.0) -> Algorithm:
     return _rule("etc_bai", num_arms, due, Rewards(sigma=sigma))
 
 
-def _scaled_gap(where: str, gap: Scalar, sigma: Scalar, horizon: int) -> Callable[[], Array]:
-    """Check the arguments; return the function that returns gap^2 / sigma^2."""
-    checks.number(where, "gap", gap, low=0.0, open_low=True)
-    checks.number(where, "sigma", sigma, low=0.0, open_low=True)
-    checks.integer(where, "horizon", horizon, 1)
+def _scaled_gap(gap: Scalar, sigma: Scalar, horizon: int) -> Callable[[], Array]:
+    """Return the function that returns gap^2 / sigma^2."""
     return lambda: (as_float(gap) / as_float(sigma)) ** 2
 
 
 def _rule(name: str, num_arms: int, due: Callable[[Array, Array], Array], rewards: Rewards | None = None) -> Algorithm:
     """Return the rule that commits after a whole turn if due(number of turns, best mean less second), floats[]."""
-    num_arms = checks.integer(name, "num_arms", num_arms, 1)
 
     def init(key: Key) -> CommitState:
         return CommitState(estimator.init(num_arms, from_first=True), jnp.zeros(num_arms), jnp.int32(-1))

@@ -1,23 +1,23 @@
 """One arm in every round: an oracle if it is the best one, and the largest regret that a rule can have if the worst."""
 
+from typing import Annotated
+
 import jax.numpy as jnp
 
+from jaxbandit.base.arguments import NumArms
 from jaxbandit.base.contract import Algorithm, Arms
 from jaxbandit.base.declaration import declare
-from jaxbandit.support import checks
+from jaxbandit.base.parameters import Arg
+from jaxbandit.support.domains import integer
 from jaxbandit.support.numerics import get_at, set_at
 from jaxbandit.support.types import Array, Key
 
 
-@declare(
-    question="regret",
-    setting="arms",
-    rewards="any",
-    cost="O(1)",
-    memory="O(K)",
-    settings=({"arm": 0},),
-)
-def fixed_arm(num_arms: int, arm: int) -> Algorithm:
+@declare(question="regret", rewards="any", cost="O(1)", memory="O(K)", settings=({"arm": 0},))
+def fixed_arm(
+    num_arms: NumArms,
+    arm: Annotated[int, Arg(lambda given: integer(0, given["num_arms"] - 1), within="an integer in [0, num_arms)")],
+) -> Algorithm:
     """The same arm in every round, a yardstick.
 
     Return the rule that always pulls one arm.
@@ -25,20 +25,11 @@ def fixed_arm(num_arms: int, arm: int) -> Algorithm:
     Guarantee: Regret of the gap of the arm times T, 0 for the best arm.
 
     Args:
-      num_arms: number of arms, an integer >= 1; static.
-      arm: the arm, an integer in [0, num_arms); static.
-
-    Returns:
-      An Algorithm with actions int32[] in [0, num_arms) and rewards float[].
-
-    Raises:
-      ValueError: an argument is out of range.
+      arm: the arm.
 
     Source:
       A yardstick; there is no paper to cite.
     """
-    num_arms = checks.integer("fixed_arm", "num_arms", num_arms, 1)
-    arm = checks.integer("fixed_arm", "arm", arm, 0, num_arms - 1)
 
     def init(key: Key) -> Array:
         return jnp.zeros(num_arms, jnp.int32)

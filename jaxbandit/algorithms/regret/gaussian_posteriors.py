@@ -2,12 +2,16 @@
 `bayes_ucb` have with `family="gaussian"`: for an unknown variance, and the posterior of Agrawal and Goyal (2013).
 """
 
+from typing import Annotated
+
 import jax.numpy as jnp
 
 from jaxbandit.algorithms.regret.index_policy import IndexState, index_policy
+from jaxbandit.base.arguments import NumArms
 from jaxbandit.base.contract import Algorithm, Rewards
 from jaxbandit.base.declaration import declare
-from jaxbandit.support import checks
+from jaxbandit.base.parameters import Arg
+from jaxbandit.support.domains import number
 from jaxbandit.support.numerics import as_float, normal_noise
 from jaxbandit.support.types import Array, Scalar
 from jaxbandit.theory.solvers.student_t import t_at, t_quantile
@@ -15,13 +19,12 @@ from jaxbandit.theory.solvers.student_t import t_at, t_quantile
 
 @declare(
     question="regret",
-    setting="arms",
     rewards="Gaussian, variances unknown",
     cost="O(K), a draw of Student's t an arm",
     memory="O(K)",
     tries={"alpha": (-0.5, 0.0)},
 )
-def thompson_gaussian_unknown(num_arms: int, *, alpha: Scalar = -0.5) -> Algorithm:
+def thompson_gaussian_unknown(num_arms: NumArms, *, alpha: Annotated[Scalar, Arg(number(-0.5, 1))] = -0.5) -> Algorithm:
     """Thompson sampling for normal rewards of unknown variances, Honda and Takemura 2014.
 
     Return Thompson sampling with the prior (variance)^(-1 - alpha) on the mean and the variance of each arm.
@@ -33,26 +36,20 @@ def thompson_gaussian_unknown(num_arms: int, *, alpha: Scalar = -0.5) -> Algorit
     is polynomial (Honda and Takemura 2014).
 
     Args:
-      num_arms: number of arms, an integer >= 1; static.
       alpha: exponent of the prior, in [-0.5, 1]; traced. 0 is Jeffreys' prior of a scale, 1/2 that of both parameters.
 
     Returns:
-      An Algorithm with actions int32[] in [0, num_arms) and rewards float[]. Its noise is float[num_arms], the standard
-      normals whose levels the draws of Student's t have.
-
-    Raises:
-      ValueError: an argument is out of range.
+      Its noise is float[num_arms], the standard normals whose levels the draws of Student's t have.
 
     Source:
       Honda and Takemura (2014), Optimality of Thompson sampling for Gaussian bandits depends on priors, AISTATS.
     """
-    checks.number("thompson_gaussian_unknown", "alpha", alpha, low=-0.5, high=1.0)
 
     def index(state: IndexState, normals: Array) -> Array:
         degrees = jnp.maximum(as_float(state.counts) + (2 * as_float(alpha) - 1), 1.0)
         return state.means + jnp.sqrt(state.squares / degrees) * state.inverse_sqrt_counts * t_at(normals, degrees)
 
-    noise = normal_noise(checks.integer("thompson_gaussian_unknown", "num_arms", num_arms, 1))
+    noise = normal_noise(num_arms)
     return index_policy(
         "thompson_gaussian_unknown", num_arms, index, first=3, squares=True, invariant=True, noise=noise
     )
@@ -60,12 +57,11 @@ def thompson_gaussian_unknown(num_arms: int, *, alpha: Scalar = -0.5) -> Algorit
 
 @declare(
     question="regret",
-    setting="arms",
     rewards="Gaussian, variances unknown",
     cost="O(K), a quantile of Student's t an arm",
     memory="O(K)",
 )
-def bayes_ucb_gaussian_unknown(num_arms: int) -> Algorithm:
+def bayes_ucb_gaussian_unknown(num_arms: NumArms) -> Algorithm:
     """Bayes-UCB for normal rewards of unknown variances, Kaufmann et al. 2012.
 
     Return Bayes-UCB: the index is mean + sqrt(S / (N (N - 1))) q, with q the quantile of level 1 - 1/t of Student's t.
@@ -74,15 +70,6 @@ def bayes_ucb_gaussian_unknown(num_arms: int) -> Algorithm:
     pulled twice first, and ties go to the lowest-numbered arm.
 
     Guarantee: None: the paper proves nothing for unknown variances.
-
-    Args:
-      num_arms: number of arms, an integer >= 1; static.
-
-    Returns:
-      An Algorithm with actions int32[] in [0, num_arms) and rewards float[].
-
-    Raises:
-      ValueError: num_arms is not a positive integer.
 
     Source:
       Kaufmann, Cappe and Garivier (2012), On Bayesian upper confidence bounds for bandit problems, AISTATS, Section 3.
@@ -97,7 +84,7 @@ def bayes_ucb_gaussian_unknown(num_arms: int) -> Algorithm:
 
 
 @declare(question="regret", setting="arms", rewards="in [0, 1]", cost="O(K), one normal draw an arm", memory="O(K)")
-def thompson_gaussian_ag(num_arms: int) -> Algorithm:
+def thompson_gaussian_ag(num_arms: NumArms) -> Algorithm:
     """Thompson sampling with N(S / (N + 1), 1 / (N + 1)) for rewards in [0, 1], Agrawal and Goyal 2013.
 
     Return Thompson sampling with wide normal posteriors, as they are used to prove bounds for all rewards in [0, 1].
@@ -106,15 +93,8 @@ def thompson_gaussian_ag(num_arms: int) -> Algorithm:
 
     Guarantee: Regret O(sqrt(K T log K)) whatever the gaps, for rewards in [0, 1] (Agrawal and Goyal 2013).
 
-    Args:
-      num_arms: number of arms, an integer >= 1; static.
-
     Returns:
-      An Algorithm with actions int32[] in [0, num_arms) and rewards float[] in [0, 1]. Its noise is float[num_arms],
-      standard normals.
-
-    Raises:
-      ValueError: num_arms is not a positive integer.
+      Its noise is float[num_arms], standard normals.
 
     Source:
       Agrawal and Goyal (2013), Further optimal regret bounds for Thompson sampling, AISTATS, Algorithm 2.
@@ -124,5 +104,5 @@ def thompson_gaussian_ag(num_arms: int) -> Algorithm:
         n = as_float(state.counts)
         return n * state.means / (n + 1) + normals / jnp.sqrt(n + 1)
 
-    noise = normal_noise(checks.integer("thompson_gaussian_ag", "num_arms", num_arms, 1))
+    noise = normal_noise(num_arms)
     return index_policy("thompson_gaussian_ag", num_arms, index, noise=noise, rewards=Rewards(0.0, 1.0))

@@ -1,21 +1,51 @@
 """The common frame of rules on the posterior of a Gaussian process: prior, update, and the arm with the best score."""
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
 
 from jaxbandit.base.contract import Algorithm, Arms, Offer, Rewards, none
 from jaxbandit.base.offers import among_available, available_of
-from jaxbandit.support import checks
+from jaxbandit.base.parameters import Arg
+from jaxbandit.support.checks import arrays
+from jaxbandit.support.domains import number
 from jaxbandit.support.numerics import argmax, as_float, get_at, set_at
 from jaxbandit.support.types import Array, ArrayLike, Key, PyTree, Scalar
 from jaxbandit.theory.estimators import gaussian_process as estimator
 from jaxbandit.theory.estimators.gaussian_process import Posterior
 
 MOST_ARMS = 1000  # of which a run's matrix has 4 MB in float32
-KERNELS = (*estimator.KERNELS, "matrix")
+
+Points = Annotated[
+    ArrayLike,
+    Arg(
+        arrays(ndim=2),
+        'a point for each arm, such as a grid, float[num_arms, dim], of at most 1,000 arms; with kernel = "matrix" the '
+        "prior covariance of the arms itself, float[num_arms, num_arms]",
+    ),
+]
+Kernel = Annotated[
+    Literal["rbf", "matern32", "matern52", "matrix"],
+    Arg(
+        meaning="prior covariance of the means at two points of distance d, with r = d / lengthscale, divided by the "
+        'variance: "rbf" exp(-r^2 / 2), "matern32" (1 + sqrt(3) r) exp(-sqrt(3) r), "matern52" '
+        '(1 + sqrt(5) r + 5 r^2 / 3) exp(-sqrt(5) r); or "matrix"'
+    ),
+]
+Lengthscale = Annotated[
+    Scalar,
+    Arg(
+        number(0, open_low=True),
+        "distance at which means are no longer much alike, in the units of the features; unless the kernel is a matrix",
+        (1.0, 0.3),
+    ),
+]
+Variance = Annotated[
+    Scalar,
+    Arg(number(0, open_low=True), "prior variance of each mean; unless the kernel is a matrix", (1.0, 0.5)),
+]
 
 
 class ProcessState(NamedTuple):
@@ -79,38 +109,27 @@ def process_policy(
     )
 
 
-def checked_process(
-    where: str, features: ArrayLike, kernel: str, lengthscale: Scalar, variance: Scalar, sigma: Scalar
-) -> Any:
-    """Return the points or the prior covariance; raise ValueError if an argument is out of range."""
-    checks.choice(where, "kernel", kernel, KERNELS)
-    features = checks.array(where, "features", features, ndim=2)
+def checked_process(features: Any, kernel: str) -> Any:
+    """Return the points or the prior covariance; raise ValueError if there are too many, or it is none."""
     num_arms = features.shape[0]
     if num_arms > MOST_ARMS:
-        raise ValueError(
-            f"{where}: features has {num_arms} rows, must have at most {MOST_ARMS}: a round updates their square"
-        )
+        raise ValueError(f"features has {num_arms} rows, must have at most {MOST_ARMS}: a round updates their square")
     if kernel == "matrix":
-        _check_covariance(where, features)
-    checks.number(where, "lengthscale", lengthscale, low=0.0, open_low=True)
-    checks.number(where, "variance", variance, low=0.0, open_low=True)
-    checks.number(where, "sigma", sigma, low=0.0, open_low=True)
+        _check_covariance(features)
     return features
 
 
-def _check_covariance(where: str, matrix: Any) -> None:
+def _check_covariance(matrix: Any) -> None:
     if matrix.shape[0] != matrix.shape[1]:
-        raise ValueError(f'{where}: features is float{list(matrix.shape)}, must be square with kernel = "matrix"')
+        raise ValueError(f'features is float{list(matrix.shape)}, must be square with kernel = "matrix"')
     if not isinstance(matrix, np.ndarray):
         return
     if not np.allclose(matrix, matrix.T):
         i, j = (int(k) for k in np.argwhere(~np.isclose(matrix, matrix.T))[0])
         raise ValueError(
-            f"{where}: features[{i}, {j}] = {matrix[i, j]!s} and features[{j}, {i}] = {matrix[j, i]!s}, must be equal, "
+            f"features[{i}, {j}] = {matrix[i, j]!s} and features[{j}, {i}] = {matrix[j, i]!s}, must be equal, "
             'a covariance, with kernel = "matrix"'
         )
     least = float(np.linalg.eigvalsh(matrix)[0])
     if least < -1e-8 * max(float(np.abs(matrix).max()), np.finfo(float).tiny):
-        raise ValueError(
-            f'{where}: features has the eigenvalue {least:.3g}, must have none below 0 with kernel = "matrix"'
-        )
+        raise ValueError(f'features has the eigenvalue {least:.3g}, must have none below 0 with kernel = "matrix"')

@@ -4,13 +4,20 @@ The state has a root F of the posterior covariance, F F' = S, so that a draw is 
 round. The hyperparameters of the kernel are given and not fitted.
 """
 
-from typing import Literal
-
-from jaxbandit.algorithms.regret.gaussian_process import ProcessState, checked_process, process_policy
+from jaxbandit.algorithms.arguments import Sigma
+from jaxbandit.algorithms.regret.gaussian_process import (
+    Kernel,
+    Lengthscale,
+    Points,
+    ProcessState,
+    Variance,
+    checked_process,
+    process_policy,
+)
 from jaxbandit.base.contract import Algorithm
 from jaxbandit.base.declaration import declare
 from jaxbandit.support.numerics import normal_noise
-from jaxbandit.support.types import Array, ArrayLike, Scalar
+from jaxbandit.support.types import Array
 from jaxbandit.theory.estimators import gaussian_process as estimator
 
 
@@ -20,16 +27,15 @@ from jaxbandit.theory.estimators import gaussian_process as estimator
     rewards="Gaussian, scale given",
     cost="O(K^2)",
     memory="O(K^2)",
-    tries={"lengthscale": (1.0, 0.3), "variance": (1.0, 0.5), "sigma": (0.2, 1.0)},
     settings=({}, {"kernel": "matern32"}),
 )
 def gp_ts(
-    features: ArrayLike,
+    features: Points,
     *,
-    kernel: Literal["rbf", "matern32", "matern52", "matrix"] = "rbf",
-    lengthscale: Scalar = 1.0,
-    variance: Scalar = 1.0,
-    sigma: Scalar = 1.0,
+    kernel: Kernel = "rbf",
+    lengthscale: Lengthscale = 1.0,
+    variance: Variance = 1.0,
+    sigma: Sigma = 1.0,
 ) -> Algorithm:
     """Thompson sampling from a Gaussian process, for means that are a smooth function of a point.
 
@@ -42,28 +48,18 @@ def gp_ts(
     Guarantee: None stated: the mean over the prior of its regret is of the order of that of GP-UCB (Russo and Van Roy
     2014).
 
-    Args:
-      features: float[num_arms, dim], a point for each arm, such as a grid, of at most 1,000 arms; finite; traced. With
-        kernel = "matrix" it is the prior covariance of the arms itself, float[num_arms, num_arms].
-      kernel: prior covariance of the means, "rbf", "matern32" or "matern52" with the formulas of `gp_ucb`, or "matrix".
-        Static.
-      lengthscale: distance at which means are no longer much alike, in the units of the features, > 0; traced. Not used
-        with kernel = "matrix".
-      variance: prior variance of each mean, > 0; traced. Not used with kernel = "matrix".
-      sigma: standard deviation of the noise, > 0; traced.
-
     Returns:
       An Algorithm with actions int32[] in [0, num_arms), rewards float[] and no contexts, or an `Offer`. Its noise is
       float[num_arms], the normal draws of the round. It recommends the arm pulled most.
 
     Raises:
-      ValueError: an argument is out of range, there are more than 1,000 arms, or a matrix is no covariance.
+      ValueError: there are more than 1,000 arms, or a matrix is no covariance.
 
     Source:
       Russo and Van Roy (2014), Learning to optimize via posterior sampling, Mathematics of Operations Research 39,
       Section 4, for the rule with a Gaussian process as the prior.
     """
-    features = checked_process("gp_ts", features, kernel, lengthscale, variance, sigma)
+    features = checked_process(features, kernel)
     num_arms = features.shape[0]
 
     def score(noise: Array, state: ProcessState) -> Array:

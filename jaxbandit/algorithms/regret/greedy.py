@@ -3,24 +3,18 @@
 After the initial pulls of OAM (Hao, Lattimore and Szepesvari 2020), which span R^dim, it never explores.
 """
 
-import numpy as np
-
+from jaxbandit.algorithms.arguments import FeatureSets
 from jaxbandit.algorithms.regret import action_sets
 from jaxbandit.algorithms.regret.linear_policy import LinearState, linear_policy
+from jaxbandit.base.arguments import Mask
 from jaxbandit.base.contract import Algorithm
 from jaxbandit.base.declaration import declare
-from jaxbandit.support.types import Array, ArrayLike, PyTree
+from jaxbandit.support.types import Array, PyTree
 from jaxbandit.theory.estimators import recursive_least_squares as estimator
 
 
-@declare(
-    question="regret",
-    setting="features",
-    rewards="any",
-    cost="O(K d + d^2)",
-    memory="O(K + d^2)",
-)
-def greedy(features: ArrayLike, *, mask: np.ndarray | None = None) -> Algorithm:
+@declare(question="regret", setting="features", rewards="any", cost="O(K d + d^2)", memory="O(K + d^2)")
+def greedy(features: FeatureSets, *, mask: Mask | None = None) -> Algorithm:
     """The arm with the largest least-squares estimate.
 
     Return the greedy linear policy, which always pulls the arm with the largest estimated mean x' theta_hat.
@@ -32,12 +26,6 @@ def greedy(features: ArrayLike, *, mask: np.ndarray | None = None) -> Algorithm:
 
     The regret is linear in the horizon on many instances; it is bounded on instances where the contexts provide enough
     exploration by themselves.
-
-    Args:
-      features: float[num_arms, dim] for one action set, or float[num_contexts, num_arms, dim] for one set per context;
-        finite; traced. All arms together must span R^dim.
-      mask: bool with the leading axes of features, False for rows that only pad a shorter set; None means no padding.
-        Static.
 
     Returns:
       An Algorithm with contexts int32[] in [0, num_contexts), or none, actions int32[] in [0, num_arms) and rewards
@@ -51,7 +39,7 @@ def greedy(features: ArrayLike, *, mask: np.ndarray | None = None) -> Algorithm:
       The initial pulls are those of Hao, Lattimore and Szepesvari (2020), Adaptive exploration in linear contextual
       bandit, AISTATS, Algorithm 1.
     """
-    sets = action_sets.action_sets("greedy", features, mask, spanning=True)
+    sets = action_sets.action_sets(features, mask, spanning=True)
 
     def score(noise: PyTree, state: LinearState, context: Array | None) -> Array:
         return estimator.means(state.estimate, action_sets.round_rows(sets, context))

@@ -7,25 +7,24 @@ in place of D_min.
 
 import jax.numpy as jnp
 
+from jaxbandit.algorithms.arguments import Family, FamilySigma
 from jaxbandit.algorithms.regret.index_policy import IndexState, index_policy
+from jaxbandit.base.arguments import NumArms
 from jaxbandit.base.contract import Algorithm
 from jaxbandit.base.declaration import declare
 from jaxbandit.support.numerics import as_float
-from jaxbandit.support.types import Array, Scalar
-from jaxbandit.theory.solvers.families import FamilyName
+from jaxbandit.support.types import Array
 from jaxbandit.theory.solvers.families import family as family_of
 
 
 @declare(
     question="regret",
-    setting="arms",
     rewards="0 or 1, or of another known one-parameter family",
     cost="O(K)",
     memory="O(K)",
-    tries={"sigma": (1.0, 0.5)},
     settings=({}, {"family": "gaussian"}, {"family": "poisson"}, {"family": "exponential"}),
 )
-def imed(num_arms: int, *, family: FamilyName = "bernoulli", sigma: Scalar = 1.0) -> Algorithm:
+def imed(num_arms: NumArms, *, family: Family = "bernoulli", sigma: FamilySigma = 1.0) -> Algorithm:
     """Indexed minimum empirical divergence, Honda and Takemura 2015.
 
     Return IMED: pull the arm with the smallest N_a d(mean_a, best mean) + log N_a.
@@ -40,22 +39,16 @@ def imed(num_arms: int, *, family: FamilyName = "bernoulli", sigma: Scalar = 1.0
     other families are not covered by that theorem.
 
     Args:
-      num_arms: number of arms, an integer >= 1; static.
-      family: family of the rewards, "bernoulli", "gaussian", "poisson" or "exponential"; static.
-      sigma: standard deviation, or sub-Gaussian scale, of "gaussian" rewards, > 0; traced.
+      family: family of the rewards, "bernoulli", "gaussian", "poisson" or "exponential".
 
     Returns:
-      An Algorithm with actions int32[] in [0, num_arms) and rewards float[] of the family. For "bernoulli" other
-      rewards in [0, 1] are accepted, but the guarantee does not cover them.
-
-    Raises:
-      ValueError: num_arms, family or sigma is out of range.
+      For "bernoulli" other rewards in [0, 1] are accepted, but the guarantee does not cover them.
 
     Source:
       Honda and Takemura (2015), Non-asymptotic analysis of a new bandit algorithm for semi-bounded rewards, JMLR 16,
       Algorithm 1.
     """
-    law = family_of(family, sigma, where="imed")
+    law = family_of(family, sigma)
 
     def index(state: IndexState) -> Array:
         n = as_float(state.counts)

@@ -4,25 +4,25 @@ The inversion takes a fixed number of steps (solvers/families.py). For Bernoulli
 exact solution, and never below it by more than 1e-7.
 """
 
+from jaxbandit.algorithms.arguments import Family, FamilySigma, LogLogWeight
 from jaxbandit.algorithms.regret.index_policy import IndexState, divergence_budget, index_policy
+from jaxbandit.base.arguments import NumArms
 from jaxbandit.base.contract import Algorithm
 from jaxbandit.base.declaration import declare
-from jaxbandit.support import checks
-from jaxbandit.support.types import Array, Scalar
-from jaxbandit.theory.solvers.families import FamilyName
+from jaxbandit.support.types import Array
 from jaxbandit.theory.solvers.families import family as family_of
 
 
 @declare(
     question="regret",
-    setting="arms",
     rewards="in [0, 1], or of another known one-parameter family",
     cost="O(K), one numerical inversion of kl an arm",
     memory="O(K)",
-    tries={"c": (0.0, 3.0), "sigma": (1.0, 0.5)},
     settings=({}, {"family": "gaussian"}, {"family": "poisson"}, {"family": "exponential"}),
 )
-def kl_ucb(num_arms: int, *, c: Scalar = 0.0, family: FamilyName = "bernoulli", sigma: Scalar = 1.0) -> Algorithm:
+def kl_ucb(
+    num_arms: NumArms, *, c: LogLogWeight = 0.0, family: Family = "bernoulli", sigma: FamilySigma = 1.0
+) -> Algorithm:
     """UCB with the Bernoulli relative entropy, Garivier and Cappe 2011; or with that of another family.
 
     Return kl-UCB: the index of arm a is the largest q with d(mean_a, q) <= (log t + c log log t) / N_a.
@@ -39,25 +39,16 @@ def kl_ucb(num_arms: int, *, c: Scalar = 0.0, family: FamilyName = "bernoulli", 
     Robbins.
 
     Args:
-      num_arms: number of arms, an integer >= 1; static.
-      c: weight of log log t, >= 0 (the theorem uses 3, and 0 is recommended in practice); traced.
-      family: family of the rewards, "bernoulli", "gaussian", "poisson" or "exponential"; static. "bernoulli" is also
-        valid for any rewards in [0, 1], and "gaussian" for sub-Gaussian rewards.
-      sigma: standard deviation, or sub-Gaussian scale, of "gaussian" rewards, > 0; traced.
-
-    Returns:
-      An Algorithm with actions int32[] in [0, num_arms) and rewards float[] of the family.
-
-    Raises:
-      ValueError: num_arms, c, family or sigma is out of range.
+      c: weight of log log t (the theorem uses 3, and 0 is recommended in practice).
+      family: family of the rewards, "bernoulli", "gaussian", "poisson" or "exponential". "bernoulli" is also valid for
+        any rewards in [0, 1], and "gaussian" for sub-Gaussian rewards.
 
     Source:
       Garivier and Cappe (2011), The KL-UCB algorithm for bounded stochastic bandits and beyond, COLT, Algorithm 1 and
       Theorem 1; Cappe, Garivier, Maillard, Munos and Stoltz (2013), Kullback-Leibler upper confidence bounds for
       optimal sequential allocation, Annals of Statistics 41, Algorithm 1 and Theorem 1.
     """
-    checks.number("kl_ucb", "c", c, low=0.0)
-    law = family_of(family, sigma, where="kl_ucb")
+    law = family_of(family, sigma)
 
     def index(state: IndexState) -> Array:
         return law.upper(state.means, divergence_budget(state, c))

@@ -4,16 +4,19 @@ The support is a fixed grid instead of the values observed so far. This is exact
 Bernoulli rewards do with two atoms. Other rewards are rounded up to the grid, which keeps the index an upper bound.
 """
 
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import jax.numpy as jnp
 
+from jaxbandit.algorithms.arguments import LogLogWeight
+from jaxbandit.base.arguments import NumArms
 from jaxbandit.base.contract import Algorithm, Arms, Offer, Rewards
 from jaxbandit.base.declaration import declare
 from jaxbandit.base.offers import among_available, available_of
-from jaxbandit.support import checks
+from jaxbandit.base.parameters import Arg
+from jaxbandit.support.domains import integer
 from jaxbandit.support.numerics import argmax, as_float, exploration_level
-from jaxbandit.support.types import Array, Key, Scalar
+from jaxbandit.support.types import Array, Key
 from jaxbandit.theory.solvers.empirical_kl import empirical_upper
 from jaxbandit.theory.solvers.kl import kl_upper
 
@@ -26,15 +29,10 @@ class EmpiricalState(NamedTuple):
     seen: Array  # int32[num_arms, num_atoms]
 
 
-@declare(
-    question="regret",
-    setting="arms",
-    rewards="in [0, 1]",
-    cost="O(K L), for L atoms",
-    memory="O(K L)",
-    tries={"c": (0.0, 3.0)},
-)
-def kl_ucb_empirical(num_arms: int, *, num_atoms: int = 2, c: Scalar = 0.0) -> Algorithm:
+@declare(question="regret", rewards="in [0, 1]", cost="O(K L), for L atoms", memory="O(K L)")
+def kl_ucb_empirical(
+    num_arms: NumArms, *, num_atoms: Annotated[int, Arg(integer(2))] = 2, c: LogLogWeight = 0.0
+) -> Algorithm:
     """kl-UCB for the empirical distribution, Cappe et al. 2013.
 
     Return empirical KL-UCB for rewards on the grid i / (num_atoms - 1), i = 0, ..., num_atoms - 1.
@@ -51,24 +49,14 @@ def kl_ucb_empirical(num_arms: int, *, num_atoms: int = 2, c: Scalar = 0.0) -> A
     nor the default c = 0 are covered.
 
     Args:
-      num_arms: number of arms, an integer >= 1; static.
       num_atoms: number of atoms, an integer >= 2; the first atom is 0 and the last is 1; static.
-      c: weight of log log t, >= 0 (the theorem uses 1, the experiments of Liu et al. 0); traced.
-
-    Returns:
-      An Algorithm with actions int32[] in [0, num_arms) and rewards float[] in [0, 1].
-
-    Raises:
-      ValueError: num_arms, num_atoms or c is out of range.
+      c: weight of log log t (the theorem uses 1, the experiments of Liu et al. 0).
 
     Source:
       Cappe, Garivier, Maillard, Munos and Stoltz (2013), Kullback-Leibler upper confidence bounds for optimal
       sequential allocation, Annals of Statistics, Algorithm 1; Liu, Wang, Buccapatnam and Shroff (2018), UCBoost: a
       boosting approach to tame complexity and optimality for stochastic bandits, IJCAI, Appendix D, Lemma 10.
     """
-    num_arms = checks.integer("kl_ucb_empirical", "num_arms", num_arms, 1)
-    num_atoms = checks.integer("kl_ucb_empirical", "num_atoms", num_atoms, 2)
-    checks.number("kl_ucb_empirical", "c", c, low=0.0)
 
     def init(key: Key) -> EmpiricalState:
         counts = jnp.zeros(num_arms, jnp.int32)

@@ -9,32 +9,31 @@ import math
 
 import jax.numpy as jnp
 
+from jaxbandit.algorithms.arguments import Family, FamilySigma, LogLogWeight
 from jaxbandit.algorithms.regret.index_policy import IndexState, index_policy
+from jaxbandit.base.arguments import Horizon, NumArms
 from jaxbandit.base.contract import Algorithm
 from jaxbandit.base.declaration import declare
-from jaxbandit.support import checks
 from jaxbandit.support.numerics import as_float, exploration_level
-from jaxbandit.support.types import Array, Scalar
-from jaxbandit.theory.solvers.families import FamilyName
+from jaxbandit.support.types import Array
 from jaxbandit.theory.solvers.families import family as family_of
 
 
 @declare(
     question="regret",
-    setting="arms",
     rewards="in [0, 1], or of another known one-parameter family",
     cost="O(K), one numerical inversion of kl an arm",
     memory="O(K)",
-    tries={"c": (0.0, 7.0), "sigma": (1.0, 0.5)},
+    tries={"c": (0.0, 7.0)},
     settings=({}, {"horizon": 30}, {"family": "gaussian"}, {"family": "poisson"}, {"family": "exponential"}),
 )
 def kl_ucb_plus(
-    num_arms: int,
+    num_arms: NumArms,
     *,
-    c: Scalar = 0.0,
-    horizon: int | None = None,
-    family: FamilyName = "bernoulli",
-    sigma: Scalar = 1.0,
+    c: LogLogWeight = 0.0,
+    horizon: Horizon | None = None,
+    family: Family = "bernoulli",
+    sigma: FamilySigma = 1.0,
 ) -> Algorithm:
     """kl-UCB+, which explores an arm less the more often it was pulled; kl-UCB-H+ with a horizon.
 
@@ -47,27 +46,13 @@ def kl_ucb_plus(
     Bernoulli rewards and without a horizon (Honda 2019).
 
     Args:
-      num_arms: number of arms, an integer >= 1; static.
-      c: weight of log log t, >= 0; traced.
-      horizon: number of rounds T, an integer >= 1, or None for kl-UCB+; static.
-      family: family of the rewards, "bernoulli", "gaussian", "poisson" or "exponential"; static. "bernoulli" is also
-        valid for any rewards in [0, 1].
-      sigma: standard deviation, or sub-Gaussian scale, of "gaussian" rewards, > 0; traced.
-
-    Returns:
-      An Algorithm with actions int32[] in [0, num_arms) and rewards float[] of the family.
-
-    Raises:
-      ValueError: an argument is out of range.
+      horizon: number of rounds T, or None for kl-UCB+.
 
     Source:
       Kaufmann (2018), On Bayesian index policies for sequential resource allocation, Annals of Statistics 46, Section
       4; Honda (2019), A note on KL-UCB+ policy for the stochastic bandit, arXiv:1903.07839.
     """
-    checks.number("kl_ucb_plus", "c", c, low=0.0)
-    if horizon is not None:
-        checks.integer("kl_ucb_plus", "horizon", horizon, 1)
-    law = family_of(family, sigma, where="kl_ucb_plus")
+    law = family_of(family, sigma)
 
     def index(state: IndexState) -> Array:
         n = as_float(state.counts)
@@ -79,15 +64,13 @@ def kl_ucb_plus(
 
 @declare(
     question="regret",
-    setting="arms",
     rewards="in [0, 1], or of another known one-parameter family",
     cost="O(K), one numerical inversion of kl an arm",
     memory="O(K)",
-    tries={"sigma": (1.0, 0.5)},
     settings=({"horizon": 30}, {"horizon": 30, "family": "gaussian"}, {"horizon": 30, "family": "poisson"}),
 )
 def kl_ucb_plus_plus(
-    num_arms: int, *, horizon: int, family: FamilyName = "bernoulli", sigma: Scalar = 1.0
+    num_arms: NumArms, *, horizon: Horizon, family: Family = "bernoulli", sigma: FamilySigma = 1.0
 ) -> Algorithm:
     """kl-UCB++, minimax and asymptotically optimal, Menard and Garivier 2017.
 
@@ -100,26 +83,11 @@ def kl_ucb_plus_plus(
     Guarantee: Regret of at most 38 sqrt(K T) + K for rewards in [0, 1], and asymptotically optimal for rewards of the
     family if its variances are bounded (Menard and Garivier 2017, Theorems 1 and 2).
 
-    Args:
-      num_arms: number of arms K, an integer >= 1; static.
-      horizon: number of rounds T, an integer >= 1; static.
-      family: family of the rewards, "bernoulli", "gaussian", "poisson" or "exponential"; static. "bernoulli" is also
-        valid for any rewards in [0, 1].
-      sigma: standard deviation, or sub-Gaussian scale, of "gaussian" rewards, > 0; traced.
-
-    Returns:
-      An Algorithm with actions int32[] in [0, num_arms) and rewards float[] of the family.
-
-    Raises:
-      ValueError: an argument is out of range.
-
     Source:
       Menard and Garivier (2017), A minimax and asymptotically optimal algorithm for stochastic bandits, ALT, equation
       (2).
     """
-    num_arms = checks.integer("kl_ucb_plus_plus", "num_arms", num_arms, 1)
-    horizon = checks.integer("kl_ucb_plus_plus", "horizon", horizon, 1)
-    law = family_of(family, sigma, where="kl_ucb_plus_plus")
+    law = family_of(family, sigma)
 
     def index(state: IndexState) -> Array:
         n = as_float(state.counts)

@@ -11,9 +11,9 @@ import jax.numpy as jnp
 
 from jaxbandit.algorithms.regret.index_policy import IndexState, index_policy
 from jaxbandit.algorithms.regret.kl_ucb_plus import doubly_logarithmic
+from jaxbandit.base.arguments import Horizon, NumArms
 from jaxbandit.base.contract import Algorithm, Rewards
 from jaxbandit.base.declaration import declare
-from jaxbandit.support import checks
 from jaxbandit.support.numerics import as_float
 from jaxbandit.support.types import Array
 from jaxbandit.theory.solvers.kl import kl_upper
@@ -21,13 +21,12 @@ from jaxbandit.theory.solvers.kl import kl_upper
 
 @declare(
     question="regret",
-    setting="arms",
     rewards="in [0, 1]",
     cost="O(K), one numerical inversion of kl an arm",
     memory="O(K)",
     settings=({}, {"horizon": 30}),
 )
-def kl_ucb_switch(num_arms: int, *, horizon: int | None = None) -> Algorithm:
+def kl_ucb_switch(num_arms: NumArms, *, horizon: Horizon | None = None) -> Algorithm:
     """kl-UCB for arms with few pulls and MOSS for the others, Garivier et al. 2022; anytime without horizon.
 
     Return kl-UCB-switch, both minimax and asymptotically optimal.
@@ -41,22 +40,12 @@ def kl_ucb_switch(num_arms: int, *, horizon: int | None = None) -> Algorithm:
     asymptotically optimal for Bernoulli rewards (Garivier, Hadiji, Menard and Stoltz 2022).
 
     Args:
-      num_arms: number of arms K, an integer >= 1; static.
-      horizon: number of rounds T, an integer >= 1, or None for the anytime index; static.
-
-    Returns:
-      An Algorithm with actions int32[] in [0, num_arms) and rewards float[] in [0, 1].
-
-    Raises:
-      ValueError: an argument is out of range.
+      horizon: number of rounds T, or None for the anytime index.
 
     Source:
       Garivier, Hadiji, Menard and Stoltz (2022), KL-UCB-Switch: optimal regret bounds for stochastic bandits from both
       a distribution-dependent and a distribution-free viewpoints, JMLR 23, Section 2.
     """
-    num_arms = checks.integer("kl_ucb_switch", "num_arms", num_arms, 1)
-    if horizon is not None:
-        horizon = checks.integer("kl_ucb_switch", "horizon", horizon, 1)
 
     def index(state: IndexState) -> Array:
         n = as_float(state.counts)

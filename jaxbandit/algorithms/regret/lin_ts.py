@@ -11,15 +11,15 @@ from typing import Literal
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 
+from jaxbandit.algorithms.arguments import Delta, FeatureSets, Sigma
 from jaxbandit.algorithms.regret import action_sets
-from jaxbandit.algorithms.regret.linear_policy import LinearState, checked_horizon, linear_policy
+from jaxbandit.algorithms.regret.linear_policy import Horizon, LinearState, checked_horizon, linear_policy
+from jaxbandit.base.arguments import Mask
 from jaxbandit.base.contract import Algorithm, Rewards
 from jaxbandit.base.declaration import declare
-from jaxbandit.support import checks
 from jaxbandit.support.numerics import UNROLLED, as_float, normal_of_words, standard_normal, weighted_sum
-from jaxbandit.support.types import Array, ArrayLike, Key, Scalar
+from jaxbandit.support.types import Array, Key
 from jaxbandit.theory.estimators import recursive_least_squares as estimator
 
 
@@ -29,17 +29,16 @@ from jaxbandit.theory.estimators import recursive_least_squares as estimator
     rewards="sub-Gaussian, scale given",
     cost="O(K d + d^2)",
     memory="O(K + d^2)",
-    tries={"delta": (0.05, 0.5), "sigma": (0.2, 1.0)},
     settings=({"horizon": 60}, {"horizon": 60, "variant": "theory"}),
 )
 def lin_ts(
-    features: ArrayLike,
+    features: FeatureSets,
     *,
-    mask: np.ndarray | None = None,
-    horizon: int | None = None,
+    mask: Mask | None = None,
+    horizon: Horizon | None = None,
     variant: Literal["heuristic", "theory"] = "heuristic",
-    delta: Scalar | None = None,
-    sigma: Scalar = 1.0,
+    delta: Delta | None = None,
+    sigma: Sigma = 1.0,
 ) -> Algorithm:
     """Linear Thompson sampling, from the posterior or with the radius of the regret bound.
 
@@ -55,15 +54,10 @@ def lin_ts(
     sqrt(T)) with probability 1 - delta. For "heuristic" nothing is proved.
 
     Args:
-      features: float[num_arms, dim] for one action set, or float[num_contexts, num_arms, dim] for one set per context;
-        finite; traced.
-      mask: bool with the leading axes of features, False for rows that only pad a shorter set; None means no padding.
-        Static.
-      horizon: number of rounds n, an integer >= max(2, dim); only for the default delta of "theory". Static.
+      horizon: number of rounds n; only for the default delta of "theory".
       variant: "heuristic", the posterior under the prior N(0, I) and normal noise, V = sigma^2 I + sum x x'; or
-        "theory", V = I + sum x x' and v = sigma sqrt(9 d log(t / delta)) in round t. Static.
-      delta: probability with which the regret bound of "theory" may fail, in (0, 1); None means 1 / horizon. Traced.
-      sigma: standard deviation, or sub-Gaussian scale, of the noise, > 0; traced.
+        "theory", V = I + sum x x' and v = sigma sqrt(9 d log(t / delta)) in round t.
+      delta: probability with which the regret bound of "theory" may fail; None means 1 / horizon.
 
     Returns:
       An Algorithm with contexts int32[] in [0, num_contexts), or none, actions int32[] in [0, num_arms) and rewards
@@ -71,23 +65,17 @@ def lin_ts(
       num_arms * m + a for arm a of context m.
 
     Raises:
-      ValueError: an argument is out of range, the mask leaves a set empty, or every set has one arm.
+      ValueError: the mask leaves a set empty, or every set has one arm.
 
     Source:
       Agrawal and Goyal (2013), Thompson sampling for contextual bandits with linear payoffs, ICML, Algorithm 1; Hao,
       Lattimore and Szepesvari (2020), Adaptive exploration in linear contextual bandit, AISTATS, Appendix D.2.
     """
-    checks.choice("lin_ts", "variant", variant, ("heuristic", "theory"))
-    sets = action_sets.action_sets("lin_ts", features, mask, spanning=False)
+    sets = action_sets.action_sets(features, mask, spanning=False)
     if horizon is not None:
-        horizon = checked_horizon("lin_ts", horizon, sets.dim)
-    if delta is not None:
-        checks.number("lin_ts", "delta", delta, low=0.0, high=1.0, open_low=True, open_high=True)
-    elif horizon is None and variant == "theory":
-        raise ValueError(
-            "lin_ts: delta = None without a horizon, must be in (0, 1); or give horizon, the number of rounds"
-        )
-    checks.number("lin_ts", "sigma", sigma, low=0.0, open_low=True)
+        horizon = checked_horizon(horizon, sets.dim)
+    if delta is None and horizon is None and variant == "theory":
+        raise ValueError("delta = None without a horizon, must be in (0, 1); or give horizon, the number of rounds")
 
     log_horizon = math.log(horizon or 1)
 

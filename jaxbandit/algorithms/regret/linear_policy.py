@@ -5,14 +5,16 @@ The confidence level of their scores is f_{n,delta} of Hao, Lattimore and Szepes
 
 import math
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import jax.numpy as jnp
 
 from jaxbandit.algorithms.regret import action_sets
 from jaxbandit.algorithms.regret.action_sets import ActionSets, Start
 from jaxbandit.base.contract import Algorithm, Replan, Rewards, none
+from jaxbandit.base.parameters import Arg
 from jaxbandit.support import checks
+from jaxbandit.support.domains import integer
 from jaxbandit.support.numerics import UNROLLED, as_float, get_at, set_at
 from jaxbandit.support.types import Array, Key, PyTree, Scalar
 from jaxbandit.theory.estimators import fixed_rows
@@ -123,12 +125,15 @@ def _carries(sets: ActionSets, regularization: Scalar | None) -> bool:
     return num_contexts == 1 or (regularization is not None and num_contexts < sets.dim)
 
 
-def checked_horizon(where: str, horizon: int, dim: int) -> int:
+Horizon = Annotated[int, Arg(integer(2), "number of rounds n", within="an integer >= max(2, dim)")]
+
+
+def checked_horizon(horizon: int, dim: int) -> int:
     """Return the horizon; raise ValueError if it is below max(2, dim).
 
     The logarithm of a horizon of 1 is 0, and fewer than dim rounds cannot span R^dim.
     """
-    return checks.integer(where, "horizon", horizon, max(dim, 2))
+    return checks.take("horizon", horizon, integer(max(dim, 2)))
 
 
 def linear_level(horizon: int, dim: int, c: Scalar, log_inverse_delta: Scalar) -> Array:

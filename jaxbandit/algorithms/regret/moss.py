@@ -5,24 +5,17 @@ import math
 import jax.numpy as jnp
 
 from jaxbandit.algorithms.regret.index_policy import IndexState, index_policy
+from jaxbandit.base.arguments import Horizon, NumArms
 from jaxbandit.base.contract import Algorithm, Rewards
 from jaxbandit.base.declaration import declare
-from jaxbandit.support import checks
 from jaxbandit.support.numerics import as_float
 from jaxbandit.support.types import Array
 
 ANYTIME_ALPHA = 1.35
 
 
-@declare(
-    question="regret",
-    setting="arms",
-    rewards="in [0, 1]",
-    cost="O(K)",
-    memory="O(K)",
-    settings=({}, {"horizon": 30}),
-)
-def moss(num_arms: int, *, horizon: int | None = None) -> Algorithm:
+@declare(question="regret", rewards="in [0, 1]", cost="O(K)", memory="O(K)", settings=({}, {"horizon": 30}))
+def moss(num_arms: NumArms, *, horizon: Horizon | None = None) -> Algorithm:
     """Minimax optimal UCB, Audibert and Bubeck 2009; anytime without horizon.
 
     Return MOSS, the minimax optimal strategy: regret of order sqrt(num_arms * horizon) whatever the gaps.
@@ -35,22 +28,12 @@ def moss(num_arms: int, *, horizon: int | None = None) -> Algorithm:
     Bubeck 2009) or without it (Degenne and Perchet 2016).
 
     Args:
-      num_arms: number of arms K, an integer >= 1; static.
-      horizon: number of rounds n that the index is tuned for, an integer >= 1, or None for the anytime index; static.
-
-    Returns:
-      An Algorithm with actions int32[] in [0, num_arms) and rewards float[] in [0, 1].
-
-    Raises:
-      ValueError: num_arms or horizon is not a positive integer.
+      horizon: number of rounds n that the index is tuned for, or None for the anytime index.
 
     Source:
       Audibert and Bubeck (2009), Minimax policies for adversarial and stochastic bandits, COLT, Figure 1; Degenne and
       Perchet (2016), Anytime optimal algorithms in stochastic multi-armed bandits, ICML.
     """
-    num_arms = checks.integer("moss", "num_arms", num_arms, 1)
-    if horizon is not None:
-        horizon = checks.integer("moss", "horizon", horizon, 1)
 
     def index(state: IndexState) -> Array:
         log_ratio = -jnp.log(num_arms * as_float(state.counts))  # log(1 / (K s))

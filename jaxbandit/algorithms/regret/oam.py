@@ -12,15 +12,18 @@ from typing import Literal, NamedTuple
 import jax.numpy as jnp
 import numpy as np
 
+from jaxbandit.algorithms.arguments import FeatureSets, Sigma, Zeta
 from jaxbandit.algorithms.regret import action_sets
 from jaxbandit.algorithms.regret import allocation_matching as matching
 from jaxbandit.algorithms.regret.action_sets import ActionSets, Start
-from jaxbandit.algorithms.regret.linear_policy import checked_horizon, linear_level
+from jaxbandit.algorithms.regret.linear_policy import Horizon, checked_horizon, linear_level
+from jaxbandit.base.arguments import Mask, NonNegative, Positive
 from jaxbandit.base.contract import Algorithm, Choice, Phases, Replan, Rewards
 from jaxbandit.base.declaration import declare
 from jaxbandit.support import checks
+from jaxbandit.support.domains import number
 from jaxbandit.support.numerics import as_float, get_at
-from jaxbandit.support.types import Array, ArrayLike, Key, Scalar
+from jaxbandit.support.types import Array, Key, Scalar
 from jaxbandit.theory.estimators import recursive_least_squares as estimator
 from jaxbandit.theory.estimators.recursive_least_squares import RecursiveLeastSquares
 from jaxbandit.theory.solvers.spanner import barycentric_spanner
@@ -50,23 +53,23 @@ class OamState(NamedTuple):
     rewards="sub-Gaussian, scale given",
     cost="O(K d^2), and a convex program when information has grown by 1 + zeta",
     memory="O(K + d^2)",
-    tries={"epsilon": (0.1, 0.0, 1.0), "budget": (0.5, 2.0), "c": (0.0, 3.0), "zeta": (1.2, 0.5), "sigma": (0.2, 1.0)},
+    tries={"epsilon": (0.1, 0.0, 1.0), "budget": (0.5, 2.0), "c": (0.0, 3.0)},
     settings=({"horizon": 60}, {"horizon": 60, "exploit_if": "any", "spanner": True}),
 )
 def oam(
-    features: ArrayLike,
+    features: FeatureSets,
     *,
-    mask: np.ndarray | None = None,
-    horizon: int,
-    epsilon: Scalar = 0.0,
+    mask: Mask | None = None,
+    horizon: Horizon,
+    epsilon: NonNegative = 0.0,
     schedule: Literal["constant", "paper"] = "constant",
     exploit_if: Literal["all", "any", "optimism"] = "all",
-    budget: Scalar | None = None,
+    budget: Positive | None = None,
     force: bool = True,
     spanner: bool = False,
-    c: Scalar = 1.0,
-    zeta: Scalar = 0.1,
-    sigma: Scalar = 1.0,
+    c: NonNegative = 1.0,
+    zeta: Zeta = 0.1,
+    sigma: Sigma = 1.0,
 ) -> Algorithm:
     """Optimal allocation matching, Hao et al. 2020.
 
@@ -86,27 +89,22 @@ def oam(
     as the horizon grows, for Gaussian noise. The default epsilon = 0 is outside the theorem.
 
     Args:
-      features: float[num_contexts, num_arms, dim], or float[num_arms, dim] for one set; finite, together spanning
-        R^dim; traced.
-      mask: bool with the leading axes of features, False for rows that only pad a shorter set; None means no padding.
-        Static.
-      horizon: number of rounds n of a run, an integer >= max(2, dim); static.
-      epsilon: fraction of the exploration rounds up to which the pulls of every arm are forced, >= 0; traced. With 0,
+      epsilon: fraction of the exploration rounds up to which the pulls of every arm are forced. With 0,
         the first pull of each arm is still forced.
       schedule: "constant" uses epsilon; "paper" uses 1 / max(1, log log t) instead, as the proof of optimality
-        requires, and needs epsilon = 0. Static.
+        requires, and needs epsilon = 0.
       exploit_if: which arms of the set must satisfy the condition for exploitation. "all" is the algorithm as printed
         and proved; "any" is the paper's prose. "optimism" is not in the paper: a round exploits if the index x'
         theta_hat + sqrt(x' G^-1 x f_{n,delta}), with delta = min(1, 1 / (n x' G^-1 x)), is largest at an arm that is
         estimated to be best. Wasted rounds then pull the arm with the largest index, and exploration follows T only
-        among suboptimal arms that are known no better than the best arm. Static.
-      budget: used by "optimism" only, > 0; traced. T is followed while its cost, at delta = 1 / (n least gap^2), is at
-        most budget * n * least gap; otherwise the round is wasted. None sets no limit.
-      force: whether there is forced exploration; static.
-      spanner: whether to force only the arms of a barycentric spanner of each set (Remark 4.2); static.
-      c: weight of the second term of f_n, >= 0; traced.
-      zeta: T is solved again when det G has grown by the factor 1 + zeta, >= 0; 0 solves it in every round. Traced.
-      sigma: standard deviation of the noise, > 0; traced. f_n is multiplied by its square.
+        among suboptimal arms that are known no better than the best arm.
+      budget: used by "optimism" only. T is followed while its cost, at delta = 1 / (n least gap^2), is at most budget *
+        n * least gap; otherwise the round is wasted. None sets no limit.
+      force: whether there is forced exploration.
+      spanner: whether to force only the arms of a barycentric spanner of each set (Remark 4.2).
+      c: weight of the second term of f_n.
+      zeta: T is solved again when det G has grown by the factor 1 + zeta; 0 solves it in every round.
+      sigma: standard deviation of the noise. f_n is multiplied by its square.
 
     Returns:
       An Algorithm with actions int32[] in [0, num_arms), rewards float[], and contexts int32[], or none if there is one
@@ -114,24 +112,17 @@ def oam(
       (start, exploit, forced, unwasted, wasted), and it replans to solve for T.
 
     Raises:
-      ValueError: an argument is out of range, or the features of all sets together do not span R^dim.
+      ValueError: the features of all sets together do not span R^dim.
 
     Source:
       Hao, Lattimore and Szepesvari (2020), Adaptive exploration in linear contextual bandit, AISTATS, Algorithm 1,
       Theorem 4.3 and Remark 4.2.
     """
-    where = "oam"
-    sets = action_sets.action_sets(where, features, mask, spanning=True)
-    horizon = checked_horizon(where, horizon, sets.dim)
-    checks.choice(where, "schedule", schedule, ("constant", "paper"))
-    checks.choice(where, "exploit_if", exploit_if, ("all", "any", "optimism"))
+    sets = action_sets.action_sets(features, mask, spanning=True)
+    horizon = checked_horizon(horizon, sets.dim)
     optimistic = exploit_if == "optimism"
-    if budget is not None:
-        checks.number(where, "budget", budget, low=0.0, open_low=True)
-    checks.number(where, "epsilon", epsilon, low=0.0, high=0.0 if schedule == "paper" else math.inf)
-    checks.number(where, "c", c, low=0.0)
-    checks.number(where, "zeta", zeta, low=0.0)
-    checks.number(where, "sigma", sigma, low=0.0, open_low=True)
+    if schedule == "paper":
+        checks.take("epsilon", epsilon, checks.scalars(number(0, 0)))
 
     def level(log_inverse_delta: Scalar) -> Array:
         return as_float(sigma) ** 2 * linear_level(horizon, sets.dim, c, log_inverse_delta)
@@ -211,7 +202,7 @@ def oam(
         replan=Replan(due, replan),
         arms=sets.arms,
         rewards=Rewards(sigma=sigma),
-        name=where,
+        name="oam",
     )
 
 

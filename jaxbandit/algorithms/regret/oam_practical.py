@@ -5,12 +5,12 @@ over the paper's instances (benchmarks/results/papers.md). It is not in the pape
 `exploit_if` = "optimism".
 """
 
-import numpy as np
-
+from jaxbandit.algorithms.arguments import FeatureSets, Sigma, Zeta
+from jaxbandit.algorithms.regret.linear_policy import Horizon
 from jaxbandit.algorithms.regret.oam import oam
+from jaxbandit.base.arguments import Mask, NonNegative, Positive
 from jaxbandit.base.contract import Algorithm
 from jaxbandit.base.declaration import declare
-from jaxbandit.support.types import ArrayLike, Scalar
 
 
 @declare(
@@ -19,18 +19,18 @@ from jaxbandit.support.types import ArrayLike, Scalar
     rewards="sub-Gaussian, scale given",
     cost="O(K d^2), and a convex program when information has grown by 1 + zeta",
     memory="O(K + d^2)",
-    tries={"c": (0.0, 3.0), "budget": (0.5, 2.0), "zeta": (1.2, 0.5), "sigma": (0.2, 1.0)},
+    tries={"c": (0.0, 3.0), "budget": (0.5, 2.0)},
     settings=({"horizon": 60},),
 )
 def oam_practical(
-    features: ArrayLike,
+    features: FeatureSets,
     *,
-    mask: np.ndarray | None = None,
-    horizon: int,
-    c: Scalar = 0.5,
-    budget: Scalar = 1.0,
-    zeta: Scalar = 0.1,
-    sigma: Scalar = 1.0,
+    mask: Mask | None = None,
+    horizon: Horizon,
+    c: NonNegative = 0.5,
+    budget: Positive = 1.0,
+    zeta: Zeta = 0.1,
+    sigma: Sigma = 1.0,
 ) -> Algorithm:
     """OAM adapted to practical horizons, which explores when optimism does.
 
@@ -67,23 +67,14 @@ def oam_practical(
     lower on eight of nine instances at n = 10^4, but on only three of nine at 10^6.
 
     Args:
-      features: float[num_contexts, num_arms, dim], or float[num_arms, dim] for one set; finite, together spanning
-        R^dim; traced.
-      mask: bool with the leading axes of features, False for rows that only pad a shorter set; None means no padding.
-        Static.
-      horizon: number of rounds n of a run, an integer >= max(2, dim); static.
-      c: weight of the second term of f_n, >= 0; traced. Smaller values are better on average and worse in the tail.
-      budget: largest cost of the allocation that is accepted, in units of n times the smallest estimated gap, > 0;
-        traced.
-      zeta: the allocation is solved again when det G has grown by the factor 1 + zeta, >= 0; 0 solves it in every
-        round. Traced.
-      sigma: standard deviation of the noise, > 0; traced.
+      c: weight of the second term of f_n. Smaller values are better on average and worse in the tail.
+      budget: largest cost of the allocation that is accepted, in units of n times the smallest estimated gap.
 
     Returns:
       An Algorithm as that of `oam`. Its rounds of kind "wasted" are those that pull the arm with the largest index.
 
     Raises:
-      ValueError: an argument is out of range, or the features of all sets together do not span R^dim.
+      ValueError: the features of all sets together do not span R^dim.
 
     Source:
       Hao, Lattimore and Szepesvari (2020), Adaptive exploration in linear contextual bandit, AISTATS, for OAM; Menard

@@ -1,24 +1,34 @@
 """Optimally confident UCB in its anytime form: Lattimore (2016), OCUCB-n."""
 
+from typing import Annotated
+
 import jax.numpy as jnp
 
+from jaxbandit.algorithms.arguments import Sigma
 from jaxbandit.algorithms.regret.index_policy import IndexState, index_policy
+from jaxbandit.base.arguments import AboveOne, NumArms
 from jaxbandit.base.contract import Algorithm, Rewards
 from jaxbandit.base.declaration import declare
-from jaxbandit.support import checks
+from jaxbandit.base.parameters import Arg
+from jaxbandit.support.domains import number
 from jaxbandit.support.numerics import as_float
 from jaxbandit.support.types import Array, Scalar
 
 
 @declare(
     question="regret",
-    setting="arms",
     rewards="sub-Gaussian, scale given",
     cost="O(K^2)",
     memory="O(K)",
-    tries={"eta": (1.1, 2.0), "rho": (1.0, 0.6), "sigma": (1.0, 0.5)},
+    tries={"eta": (1.1, 2.0), "rho": (1.0, 0.6)},
 )
-def oc_ucb(num_arms: int, *, eta: Scalar = 1.1, rho: Scalar = 1.0, sigma: Scalar = 1.0) -> Algorithm:
+def oc_ucb(
+    num_arms: NumArms,
+    *,
+    eta: AboveOne = 1.1,
+    rho: Annotated[Scalar, Arg(number(0.5, 1, open_low=True))] = 1.0,
+    sigma: Sigma = 1.0,
+) -> Algorithm:
     """Optimally confident UCB without a horizon, Lattimore 2016.
 
     Return OCUCB-n: the index is mean_a + sigma sqrt(2 eta log(B_a) / N_a).
@@ -30,23 +40,12 @@ def oc_ucb(num_arms: int, *, eta: Scalar = 1.1, rho: Scalar = 1.0, sigma: Scalar
     bounds known, for all gaps at the same time (Lattimore 2016); the defaults are our choice among these.
 
     Args:
-      num_arms: number of arms, an integer >= 1; static.
-      eta: factor of the squared width, > 1; traced.
+      eta: factor of the squared width.
       rho: weight of the pulls of other arms, in (1/2, 1]; traced.
-      sigma: sub-Gaussian scale of the rewards, > 0 (1/2 for rewards in [0, 1]); traced.
-
-    Returns:
-      An Algorithm with actions int32[] in [0, num_arms) and rewards float[].
-
-    Raises:
-      ValueError: an argument is out of range.
 
     Source:
       Lattimore (2016), Regret analysis of the anytime optimally confident UCB algorithm, arXiv:1603.08661, Algorithm 1.
     """
-    checks.number("oc_ucb", "eta", eta, low=1.0, open_low=True)
-    checks.number("oc_ucb", "rho", rho, low=0.5, high=1.0, open_low=True)
-    checks.number("oc_ucb", "sigma", sigma, low=0.0, open_low=True)
 
     def index(state: IndexState) -> Array:
         n, t = as_float(state.counts), as_float(state.round)

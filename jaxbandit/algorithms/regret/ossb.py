@@ -9,16 +9,16 @@ The estimator "arm_means" is the paper's; "least_squares" uses the linear struct
 from typing import Literal, NamedTuple
 
 import jax.numpy as jnp
-import numpy as np
 
+from jaxbandit.algorithms.arguments import FeatureSets, Sigma, Zeta
 from jaxbandit.algorithms.regret import action_sets
 from jaxbandit.algorithms.regret import allocation_matching as matching
 from jaxbandit.algorithms.regret.action_sets import Start
+from jaxbandit.base.arguments import Mask, NonNegative
 from jaxbandit.base.contract import Algorithm, Choice, Phases, Replan, Rewards
 from jaxbandit.base.declaration import declare
-from jaxbandit.support import checks
 from jaxbandit.support.numerics import as_float, get_at, kahan_pair
-from jaxbandit.support.types import Array, ArrayLike, Key, Scalar
+from jaxbandit.support.types import Array, Key
 from jaxbandit.theory.estimators import recursive_least_squares as least_squares
 from jaxbandit.theory.estimators.recursive_least_squares import RecursiveLeastSquares
 
@@ -48,17 +48,17 @@ class OssbState(NamedTuple):
     rewards="Gaussian, scale given",
     cost="O(K d^2), and a convex program when information has grown by 1 + zeta",
     memory="O(K + d^2)",
-    tries={"epsilon": (0.1, 0.0, 1.0), "gamma": (0.0, 0.5), "zeta": (1.2, 0.5), "sigma": (0.2, 1.0)},
+    tries={"epsilon": (0.1, 0.0, 1.0), "gamma": (0.0, 0.5)},
 )
 def ossb(
-    features: ArrayLike,
+    features: FeatureSets,
     *,
-    mask: np.ndarray | None = None,
-    epsilon: Scalar = 0.0,
-    gamma: Scalar = 0.0,
+    mask: Mask | None = None,
+    epsilon: NonNegative = 0.0,
+    gamma: NonNegative = 0.0,
     estimator: Literal["least_squares", "arm_means"] = "least_squares",
-    zeta: Scalar = 0.1,
-    sigma: Scalar = 1.0,
+    zeta: Zeta = 0.1,
+    sigma: Sigma = 1.0,
 ) -> Algorithm:
     """Tracks the allocation of the lower bound, Combes et al. 2017.
 
@@ -76,18 +76,11 @@ def ossb(
     0 are outside the theorem.
 
     Args:
-      features: float[num_contexts, num_arms, dim], or float[num_arms, dim] for one set; finite, together spanning
-        R^dim; traced.
-      mask: bool with the leading axes of features, False for rows that only pad a shorter set; None means no padding.
-        Static.
-      epsilon: fraction of the exploration rounds up to which the least pulled arm is pulled, >= 0; traced. With 0,
-        every arm is still pulled once for estimation.
-      gamma: excess of the targets over the optimal allocation, >= 0; traced.
+      epsilon: fraction of the exploration rounds up to which the least pulled arm is pulled. With 0, every arm is still
+        pulled once for estimation.
+      gamma: excess of the targets over the optimal allocation.
       estimator: how means are estimated: "least_squares", or "arm_means", each arm separately and 0 before its first
-        pull. Static.
-      zeta: the allocation is solved again when det G has grown by the factor 1 + zeta, >= 0; 0 solves it in every
-        round. Traced.
-      sigma: standard deviation of the noise, > 0; traced.
+        pull.
 
     Returns:
       An Algorithm with actions int32[] in [0, num_arms), rewards float[], and contexts int32[], or none if there is one
@@ -95,19 +88,13 @@ def ossb(
       (start, exploit, estimate, explore), and it replans to solve the allocation.
 
     Raises:
-      ValueError: an argument is out of range, the mask leaves a set empty, every set has one arm, or the arms do not
-        span R^dim.
+      ValueError: the mask leaves a set empty, every set has one arm, or the arms do not span R^dim.
 
     Source:
       Combes, Magureanu and Proutiere (2017), Minimal exploration in structured stochastic bandits, NeurIPS, Algorithm
       1.
     """
-    sets = action_sets.action_sets("ossb", features, mask, spanning=True)
-    checks.number("ossb", "epsilon", epsilon, low=0.0)
-    checks.number("ossb", "gamma", gamma, low=0.0)
-    checks.choice("ossb", "estimator", estimator, ("least_squares", "arm_means"))
-    checks.number("ossb", "zeta", zeta, low=0.0)
-    checks.number("ossb", "sigma", sigma, low=0.0, open_low=True)
+    sets = action_sets.action_sets(features, mask, spanning=True)
 
     def init(key: Key) -> OssbState:
         sums = jnp.zeros((2, sets.size)) if estimator == "arm_means" else None

@@ -10,10 +10,10 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
+from jaxbandit.base.arguments import NumArms, Positive
 from jaxbandit.base.contract import Algorithm, Arms, Choice, Offer, Rewards
 from jaxbandit.base.declaration import declare
 from jaxbandit.base.offers import among_available, available_of
-from jaxbandit.support import checks
 from jaxbandit.support.numerics import argmax, as_float, get_at, set_at, unit_of_words
 from jaxbandit.support.types import Array, Key, Scalar
 from jaxbandit.theory.solvers.discrete import binomial_quantile
@@ -29,14 +29,9 @@ class HistoryState(NamedTuple):
 
 
 @declare(
-    question="regret",
-    setting="arms",
-    rewards="in [0, 1]",
-    cost="O(K), a binomial draw an arm",
-    memory="O(K)",
-    tries={"a": (1.1, 2.0)},
+    question="regret", rewards="in [0, 1]", cost="O(K), a binomial draw an arm", memory="O(K)", tries={"a": (1.1, 2.0)}
 )
-def phe(num_arms: int, *, a: Scalar = 1.1) -> Algorithm:
+def phe(num_arms: NumArms, *, a: Positive = 1.1) -> Algorithm:
     """Perturbed-history exploration, Kveton et al. 2019.
 
     Return PHE: the index of an arm with S successes in N pulls is (S + U) / (N + M), U ~ Binomial(M, 1/2), M = ceil(a
@@ -49,21 +44,15 @@ def phe(num_arms: int, *, a: Scalar = 1.1) -> Algorithm:
     Ghavamzadeh and Boutilier 2019).
 
     Args:
-      num_arms: number of arms, an integer >= 1; static.
-      a: made-up rewards per pull, > 0; traced.
+      a: made-up rewards per pull.
 
     Returns:
-      An Algorithm with actions int32[] in [0, num_arms) and rewards float[] in [0, 1]. Its noise is float[num_arms +
-      1], uniform numbers for the arms and one for the Bernoulli draw.
-
-    Raises:
-      ValueError: an argument is out of range.
+      Its noise is float[num_arms + 1], uniform numbers for the arms and one for the Bernoulli draw.
 
     Source:
       Kveton, Szepesvari, Ghavamzadeh and Boutilier (2019), Perturbed-history exploration in stochastic multi-armed
       bandits, IJCAI, Algorithm 1, with Bernoulli draws of the rewards.
     """
-    checks.number("phe", "a", a, low=0.0, open_low=True)
 
     def score(u: Array, n: Array, successes: Array) -> Array:
         drawn = binomial_quantile(u, made_up(a, n), jnp.full_like(n, 0.5))
@@ -73,14 +62,9 @@ def phe(num_arms: int, *, a: Scalar = 1.1) -> Algorithm:
 
 
 @declare(
-    question="regret",
-    setting="arms",
-    rewards="in [0, 1]",
-    cost="O(K), a binomial draw an arm",
-    memory="O(K)",
-    tries={"a": (1.0, 0.5)},
+    question="regret", rewards="in [0, 1]", cost="O(K), a binomial draw an arm", memory="O(K)", tries={"a": (1.0, 0.5)}
 )
-def giro(num_arms: int, *, a: Scalar = 1.0) -> Algorithm:
+def giro(num_arms: NumArms, *, a: Positive = 1.0) -> Algorithm:
     """Garbage in, reward out: the bootstrap of a history with made-up rewards, Kveton et al. 2019.
 
     Return Giro: the index of an arm is the mean of a bootstrap sample of its history with M = ceil(a N) made-up ones
@@ -94,21 +78,15 @@ def giro(num_arms: int, *, a: Scalar = 1.0) -> Algorithm:
     Lattimore and Ghavamzadeh 2019).
 
     Args:
-      num_arms: number of arms, an integer >= 1; static.
-      a: made-up ones, and as many zeros, per pull, > 0; traced.
+      a: made-up ones, and as many zeros, per pull.
 
     Returns:
-      An Algorithm with actions int32[] in [0, num_arms) and rewards float[] in [0, 1]. Its noise is float[num_arms +
-      1], uniform numbers for the arms and one for the Bernoulli draw.
-
-    Raises:
-      ValueError: an argument is out of range.
+      Its noise is float[num_arms + 1], uniform numbers for the arms and one for the Bernoulli draw.
 
     Source:
       Kveton, Szepesvari, Vaswani, Wen, Lattimore and Ghavamzadeh (2019), Garbage in, reward out: bootstrapping
       exploration in multi-armed bandits, ICML, Algorithm 1.
     """
-    checks.number("giro", "a", a, low=0.0, open_low=True)
 
     def score(u: Array, n: Array, successes: Array) -> Array:
         size = jnp.maximum(n + 2 * made_up(a, n), 1.0)
@@ -124,7 +102,6 @@ def made_up(a: Scalar, n: Array) -> Array:
 
 def _rule(name: str, num_arms: int, score: Callable[[Array, Array, Array], Array]) -> Algorithm:
     """Return the rule of a score of uniform numbers, pulls and successes."""
-    num_arms = checks.integer(name, "num_arms", num_arms, 1)
 
     def init(key: Key) -> HistoryState:
         return HistoryState(jnp.zeros(num_arms, jnp.int32), jnp.zeros(num_arms, jnp.int32))

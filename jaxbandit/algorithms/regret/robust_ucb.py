@@ -5,15 +5,17 @@ that the first thousand rounds are nearly uniform.
 """
 
 import math
-from typing import Literal, NamedTuple
+from typing import Annotated, Literal, NamedTuple
 
 import jax.numpy as jnp
 
+from jaxbandit.base.arguments import NumArms, Positive
 from jaxbandit.base.contract import Algorithm, Arms
 from jaxbandit.base.declaration import declare
-from jaxbandit.support import checks
+from jaxbandit.base.parameters import Arg
+from jaxbandit.support.domains import integer
 from jaxbandit.support.numerics import argmax, as_float, get_at, set_at
-from jaxbandit.support.types import Array, Key, Scalar
+from jaxbandit.support.types import Array, Key
 
 
 class RobustUcbState(NamedTuple):
@@ -28,7 +30,6 @@ class RobustUcbState(NamedTuple):
 
 @declare(
     question="regret",
-    setting="arms",
     rewards="of a bounded second moment",
     cost="O(K T), or O(K log T) for medians of means",
     memory="O(K T)",
@@ -36,7 +37,11 @@ class RobustUcbState(NamedTuple):
     settings=({"horizon": 100}, {"horizon": 100, "estimator": "median of means"}),
 )
 def robust_ucb(
-    num_arms: int, *, moment: Scalar, horizon: int, estimator: Literal["truncated", "median of means"] = "truncated"
+    num_arms: NumArms,
+    *,
+    moment: Positive,
+    horizon: Annotated[int, Arg(integer(1, 10_000))],
+    estimator: Literal["truncated", "median of means"] = "truncated",
 ) -> Algorithm:
     """UCB for heavy tails, with truncated means or medians of means, Bubeck et al. 2013.
 
@@ -49,26 +54,14 @@ def robust_ucb(
     Guarantee: Logarithmic regret for all rewards of such a moment (Bubeck, Cesa-Bianchi and Lugosi 2013).
 
     Args:
-      num_arms: number of arms, an integer >= 1; static.
-      moment: a bound, > 0, on u = E[reward^2] of every arm for "truncated", on the variance v for "median of means";
-        traced.
-      horizon: number of rounds, an integer in [1, 10,000]; static. A longer run is an error.
-      estimator: "truncated" or "median of means"; static.
-
-    Returns:
-      An Algorithm with actions int32[] in [0, num_arms) and rewards float[].
-
-    Raises:
-      ValueError: an argument is out of range.
+      moment: a bound, on u = E[reward^2] of every arm for "truncated", on the variance v for "median of means".
+      horizon: number of rounds. A longer run is an error.
+      estimator: "truncated" or "median of means".
 
     Source:
       Bubeck, Cesa-Bianchi and Lugosi (2013), Bandits with heavy tail, IEEE Transactions on Information Theory 59,
       Section 2.
     """
-    num_arms = checks.integer("robust_ucb", "num_arms", num_arms, 1)
-    checks.number("robust_ucb", "moment", moment, low=0.0, open_low=True)
-    horizon = checks.integer("robust_ucb", "horizon", horizon, 1, 10_000)
-    checks.choice("robust_ucb", "estimator", estimator, ("truncated", "median of means"))
     truncated = estimator == "truncated"
     length = horizon + 1
     most = max(math.floor(min(8 * (1 / 8 + 2 * math.log(horizon)), horizon / 2)), 1)  # blocks

@@ -12,9 +12,11 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
+from jaxbandit.base.arguments import Count, Horizon, NumArms
 from jaxbandit.base.contract import Algorithm, Arms, Choice
 from jaxbandit.base.declaration import declare
 from jaxbandit.support import checks
+from jaxbandit.support.domains import integer
 from jaxbandit.support.numerics import argmax, as_float, get_at, kahan_at, set_at
 from jaxbandit.support.types import Array, Key
 
@@ -36,13 +38,12 @@ class SdaState(NamedTuple):
 
 @declare(
     question="regret",
-    setting="arms",
     rewards="of one unknown one-parameter family",
     cost="O(K)",
     memory="O(K T), or O(K memory)",
     settings=({"horizon": 30}, {"horizon": 30, "memory": 5}),
 )
-def lb_sda(num_arms: int, *, horizon: int, memory: int | None = None) -> Algorithm:
+def lb_sda(num_arms: NumArms, *, horizon: Horizon, memory: Count | None = None) -> Algorithm:
     """Last-block sub-sampling duels, optimal for many families without knowing which, Baudry et al. 2021.
 
     Return LB-SDA: an arm with n pulls wins if n < sqrt(log r) in turn r, or if its mean is at least that of the
@@ -55,24 +56,13 @@ def lb_sda(num_arms: int, *, horizon: int, memory: int | None = None) -> Algorit
     Russac and Cappe 2021); not covered once a challenger has more than `memory` pulls.
 
     Args:
-      num_arms: number of arms, an integer >= 1; static.
-      horizon: number of rounds, an integer >= 1; static. In a longer run at most the last `horizon` rewards of the
-        leader are compared.
-      memory: largest number of the leader's rewards that are compared, an integer >= 1; None means the horizon. Static.
-        An arm with more pulls is compared, by the mean of all its rewards, with the leader's last `memory`.
-
-    Returns:
-      An Algorithm with actions int32[] in [0, num_arms) and rewards float[].
-
-    Raises:
-      ValueError: an argument is out of range.
+      horizon: number of rounds. In a longer run at most the last `horizon` rewards of the leader are compared.
+      memory: largest number of the leader's rewards that are compared; None means the horizon. An arm with more pulls
+        is compared, by the mean of all its rewards, with the leader's last `memory`.
 
     Source:
       Baudry, Russac and Cappe (2021), On limited-memory subsampling strategies for bandits, ICML, Algorithm 1.
     """
-    horizon = checks.integer("lb_sda", "horizon", horizon, 1)
-    if memory is not None:
-        memory = checks.integer("lb_sda", "memory", memory, 1)
 
     def start(noise: None, pulls: Array, size: Array) -> Array:
         return pulls - size
@@ -82,13 +72,12 @@ def lb_sda(num_arms: int, *, horizon: int, memory: int | None = None) -> Algorit
 
 @declare(
     question="regret",
-    setting="arms",
     rewards="of one unknown one-parameter family",
     cost="O(K)",
     memory="O(K T)",
     settings=({"horizon": 100},),
 )
-def rb_sda(num_arms: int, *, horizon: int) -> Algorithm:
+def rb_sda(num_arms: NumArms, *, horizon: Horizon) -> Algorithm:
     """Random-block sub-sampling duels, Baudry et al. 2020.
 
     Return RB-SDA: an arm with n pulls wins if n < sqrt(log r) in turn r, or if its mean is at least that of n
@@ -101,21 +90,15 @@ def rb_sda(num_arms: int, *, horizon: int) -> Algorithm:
     balance, which Bernoulli, Gaussian and Poisson laws fulfill (Baudry, Kaufmann and Maillard 2020).
 
     Args:
-      num_arms: number of arms, an integer >= 1; static.
-      horizon: number of rounds, an integer >= 1; static. A longer run is an error.
+      horizon: number of rounds. A longer run is an error.
 
     Returns:
-      An Algorithm with actions int32[] in [0, num_arms) and rewards float[]. Its noise is float[num_arms], uniform
-      numbers.
-
-    Raises:
-      ValueError: an argument is out of range.
+      Its noise is float[num_arms], uniform numbers.
 
     Source:
       Baudry, Kaufmann and Maillard (2020), Sub-sampling for efficient non-parametric bandit exploration, NeurIPS,
       Algorithm 1.
     """
-    horizon = checks.integer("rb_sda", "horizon", horizon, 1)
 
     def start(noise: Array, pulls: Array, size: Array) -> Array:
         return jnp.floor(noise * as_float(pulls - size + 1)).astype(jnp.int32)
@@ -124,15 +107,10 @@ def rb_sda(num_arms: int, *, horizon: int) -> Algorithm:
 
 
 def _rule(
-    name: str,
-    num_arms: int,
-    memory: int,
-    start: Callable[..., Array],
-    noise: Callable[[Key], Array] | None,
+    name: str, num_arms: int, memory: int, start: Callable[..., Array], noise: Callable[[Key], Array] | None
 ) -> Algorithm:
     """Return the rule whose duels take the leader's rewards from start(noise, pulls of the leader, number) on."""
-    num_arms = checks.integer(name, "num_arms", num_arms, 1)
-    length = 1 + checks.integer(name, "horizon or memory", memory, 1, (2**31 - 1) // num_arms - 1)
+    length = 1 + checks.take("horizon or memory", memory, integer(1, (2**31 - 1) // num_arms - 1))
 
     def init(key: Key) -> SdaState:
         zeros = jnp.zeros(num_arms)

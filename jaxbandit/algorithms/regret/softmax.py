@@ -11,16 +11,15 @@ from typing import Literal
 import jax.numpy as jnp
 
 from jaxbandit.algorithms.regret.index_policy import IndexState, index_policy
+from jaxbandit.base.arguments import NumArms, Positive
 from jaxbandit.base.contract import Algorithm, Rewards
 from jaxbandit.base.declaration import declare
-from jaxbandit.support import checks
 from jaxbandit.support.numerics import as_float, gumbel_noise
-from jaxbandit.support.types import Array, Scalar
+from jaxbandit.support.types import Array
 
 
 @declare(
     question="regret",
-    setting="arms",
     rewards="any",
     cost="O(K), a Gumbel draw an arm",
     memory="O(K)",
@@ -28,7 +27,7 @@ from jaxbandit.support.types import Array, Scalar
     settings=({}, {"schedule": "decreasing"}),
 )
 def softmax(
-    num_arms: int, *, temperature: Scalar | None = None, schedule: Literal["constant", "decreasing"] = "constant"
+    num_arms: NumArms, *, temperature: Positive | None = None, schedule: Literal["constant", "decreasing"] = "constant"
 ) -> Algorithm:
     """An arm with probability proportional to exp(mean / temperature), of a constant or decreasing temperature.
 
@@ -40,26 +39,18 @@ def softmax(
     Gentile, Lugosi and Neu 2017, Section 3).
 
     Args:
-      num_arms: number of arms K, an integer >= 1; static.
-      temperature: > 0, in units of the rewards; None means 0.1 for "constant" and sqrt(log K / K) for "decreasing".
-        Traced.
-      schedule: "constant" has the same temperature in every round, "decreasing" divides it by sqrt(t). Static.
+      temperature: temperature, in units of the rewards; None means 0.1 for "constant" and sqrt(log K / K) for
+        "decreasing".
+      schedule: "constant" has the same temperature in every round, "decreasing" divides it by sqrt(t).
 
     Returns:
-      An Algorithm with actions int32[] in [0, num_arms) and rewards float[]. Its noise is float[num_arms], standard
-      Gumbel draws.
-
-    Raises:
-      ValueError: an argument is out of range.
+      Its noise is float[num_arms], standard Gumbel draws.
 
     Source:
       Sutton and Barto (2018), Reinforcement Learning: An Introduction, exercise 2.6 and equation (2.11), on means.
     """
-    num_arms = checks.integer("softmax", "num_arms", num_arms, 1)
-    checks.choice("softmax", "schedule", schedule, ("constant", "decreasing"))
     if temperature is None:
         temperature = 0.1 if schedule == "constant" else math.sqrt(math.log(max(num_arms, 2)) / num_arms)
-    checks.number("softmax", "temperature", temperature, low=0.0, open_low=True)
 
     def index(state: IndexState, gumbels: Array) -> Array:
         scale = as_float(temperature)
@@ -72,13 +63,12 @@ def softmax(
 
 @declare(
     question="regret",
-    setting="arms",
     rewards="sub-Gaussian, scale given",
     cost="O(K), a Gumbel draw an arm",
     memory="O(K)",
     tries={"c": (0.5, 1.0)},
 )
-def boltzmann_gumbel(num_arms: int, *, c: Scalar = 0.5) -> Algorithm:
+def boltzmann_gumbel(num_arms: NumArms, *, c: Positive = 0.5) -> Algorithm:
     """Boltzmann-Gumbel exploration, Cesa-Bianchi et al. 2017.
 
     Return Boltzmann-Gumbel exploration: pull the arm with the largest mean + c G / sqrt(N_a), G standard Gumbel draws.
@@ -89,23 +79,17 @@ def boltzmann_gumbel(num_arms: int, *, c: Scalar = 0.5) -> Algorithm:
     O(sqrt(K T) log K) whatever the gaps (Cesa-Bianchi, Gentile, Lugosi and Neu 2017).
 
     Args:
-      num_arms: number of arms, an integer >= 1; static.
-      c: scale of the noise, > 0, the sub-Gaussian scale of the rewards (1/2 for rewards in [0, 1]); traced.
+      c: scale of the noise, the sub-Gaussian scale of the rewards (1/2 for rewards in [0, 1]).
 
     Returns:
-      An Algorithm with actions int32[] in [0, num_arms) and rewards float[]. Its noise is float[num_arms], standard
-      Gumbel draws.
-
-    Raises:
-      ValueError: an argument is out of range.
+      Its noise is float[num_arms], standard Gumbel draws.
 
     Source:
       Cesa-Bianchi, Gentile, Lugosi and Neu (2017), Boltzmann exploration done right, NeurIPS, Algorithm 1.
     """
-    checks.number("boltzmann_gumbel", "c", c, low=0.0, open_low=True)
 
     def index(state: IndexState, gumbels: Array) -> Array:
         return state.means + as_float(c) * gumbels * state.inverse_sqrt_counts
 
-    noise = gumbel_noise(checks.integer("boltzmann_gumbel", "num_arms", num_arms, 1))
+    noise = gumbel_noise(num_arms)
     return index_policy("boltzmann_gumbel", num_arms, index, invariant=True, noise=noise, rewards=Rewards(sigma=c))

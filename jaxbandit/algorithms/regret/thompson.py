@@ -9,15 +9,15 @@ from typing import NamedTuple
 import jax.numpy as jnp
 from jax import lax
 
+from jaxbandit.algorithms.arguments import Family, FamilySigma, PriorAlpha, PriorBeta
 from jaxbandit.algorithms.regret.index_policy import index_policy
+from jaxbandit.base.arguments import NumArms
 from jaxbandit.base.contract import Algorithm, Arms, Choice, Offer, Rewards
 from jaxbandit.base.declaration import declare
 from jaxbandit.base.offers import among_available, available_of
-from jaxbandit.support import checks
 from jaxbandit.support.numerics import argmax, as_float, get_at, normal_noise
-from jaxbandit.support.types import Array, Key, Scalar
+from jaxbandit.support.types import Array, Key
 from jaxbandit.theory.solvers.beta import BetaShape, beta_shape, draw_logits, draw_pairs, with_arm, words_of_pairs
-from jaxbandit.theory.solvers.families import FamilyName
 from jaxbandit.theory.solvers.families import family as family_of
 
 SIDE_BY_SIDE = 256  # up to about this number of arms, a CPU plays several runs at once
@@ -33,20 +33,18 @@ class ThompsonState(NamedTuple):
 
 @declare(
     question="regret",
-    setting="arms",
     rewards="in [0, 1], or of another known one-parameter family",
     cost="O(K), one Beta draw an arm",
     memory="O(K), 17 K numbers",
-    tries={"prior_alpha": (1.0, 0.5), "prior_beta": (1.0, 2.5), "sigma": (1.0, 0.5)},
     settings=({}, {"family": "gaussian"}, {"family": "poisson"}, {"family": "exponential"}),
 )
 def thompson(
-    num_arms: int,
+    num_arms: NumArms,
     *,
-    prior_alpha: Scalar = 1.0,
-    prior_beta: Scalar = 1.0,
-    family: FamilyName = "bernoulli",
-    sigma: Scalar = 1.0,
+    prior_alpha: PriorAlpha = 1.0,
+    prior_beta: PriorBeta = 1.0,
+    family: Family = "bernoulli",
+    sigma: FamilySigma = 1.0,
 ) -> Algorithm:
     """Thompson sampling with a Beta posterior, or with that of another family.
 
@@ -64,29 +62,14 @@ def thompson(
     Korda and Munos 2012), and logarithmic regret for all rewards in [0, 1] (Agrawal and Goyal 2012); asymptotically
     optimal for the other families, whose priors are Jeffreys' (Korda, Kaufmann and Munos 2013).
 
-    Args:
-      num_arms: number of arms, an integer >= 1; static.
-      prior_alpha: prior number of successes, in [0.5, 1e6]; traced. Used by "bernoulli" only.
-      prior_beta: prior number of failures, in [0.5, 1e6]; traced. Used by "bernoulli" only.
-      family: family of the rewards, "bernoulli", "gaussian", "poisson" or "exponential"; static. "bernoulli" is also
-        valid for any rewards in [0, 1].
-      sigma: standard deviation of "gaussian" rewards, > 0; traced.
-
-    Returns:
-      An Algorithm with actions int32[] in [0, num_arms) and rewards float[] of the family.
-
     Raises:
-      ValueError: num_arms is not a positive integer, a prior parameter is not a number in [0.5, 1e6], or family or
-        sigma is out of range.
+      ValueError: a prior parameter is not a number in [0.5, 1e6], or family or sigma is out of range.
 
     Source:
       Agrawal and Goyal (2012), Analysis of Thompson sampling for the multi-armed bandit problem, COLT, Algorithms 1 and
       2; Korda, Kaufmann and Munos (2013), Thompson sampling for 1-dimensional exponential family bandits, NeurIPS.
     """
-    num_arms = checks.integer("thompson", "num_arms", num_arms, 1)
-    prior_alpha = checks.number("thompson", "prior_alpha", prior_alpha, low=0.5, high=1e6)
-    prior_beta = checks.number("thompson", "prior_beta", prior_beta, low=0.5, high=1e6)
-    law = family_of(family, sigma, where="thompson")
+    law = family_of(family, sigma)
     if family != "bernoulli":
         return index_policy(
             "thompson",

@@ -6,25 +6,24 @@ log t. `ucb1_auer` is UCB1 as Auer et al. printed it.
 
 import jax.numpy as jnp
 
+from jaxbandit.algorithms.arguments import LogLogWeight
 from jaxbandit.algorithms.regret.index_policy import IndexState, divergence_budget, index_policy
+from jaxbandit.base.arguments import NumArms, Positive
 from jaxbandit.base.contract import Algorithm, Rewards
 from jaxbandit.base.declaration import declare
-from jaxbandit.support import checks
 from jaxbandit.support.numerics import as_float, exploration_level
-from jaxbandit.support.types import Array, Distance, Scalar
+from jaxbandit.support.types import Array, Distance
 from jaxbandit.theory.solvers.semidistance import UPPER
 
 
 @declare(
     question="regret",
-    setting="arms",
     rewards="in [0, 1]",
     cost="O(K); a closed form for each arm, or an inversion of kl",
     memory="O(K)",
-    tries={"c": (0.0, 3.0)},
     settings=({}, {"distance": "sq"}, {"distance": "bq"}, {"distance": "h"}, {"distance": "lb"}, {"distance": "t"}),
 )
-def ucb(num_arms: int, *, distance: Distance = "kl", c: Scalar = 0.0) -> Algorithm:
+def ucb(num_arms: NumArms, *, distance: Distance = "kl", c: LogLogWeight = 0.0) -> Algorithm:
     """The largest mean within a confidence radius of a semi-distance, Liu et al. 2018.
 
     Return UCB(d): the index of arm a is the largest q <= 1 with d(mean_a, q) <= (log t + c log log t) / N_a.
@@ -39,23 +38,14 @@ def ucb(num_arms: int, *, distance: Distance = "kl", c: Scalar = 0.0) -> Algorit
     suboptimal arms of gap_a / d(mu_a, mu_best), for every d that is at most kl.
 
     Args:
-      num_arms: number of arms, an integer >= 1; static.
       distance: the semi-distance d: "sq" (UCB1), "bq" (biquadratic), "h" (Hellinger), "lb" (kl without its term -p log
         q), "t" (a tangent bound) or "kl"; static.
-      c: weight of log log t, >= 0 (the theorems use 3, the paper's experiments 0); traced.
-
-    Returns:
-      An Algorithm with actions int32[] in [0, num_arms) and rewards float[] in [0, 1].
-
-    Raises:
-      ValueError: num_arms, distance or c is out of range.
+      c: weight of log log t (the theorems use 3, the paper's experiments 0).
 
     Source:
       Liu, Wang, Buccapatnam and Shroff (2018), UCBoost: a boosting approach to tame complexity and optimality for
       stochastic bandits, IJCAI, problem P1 and Algorithm 1.
     """
-    checks.choice("ucb", "distance", distance, tuple(UPPER))
-    checks.number("ucb", "c", c, low=0.0)
 
     def index(state: IndexState) -> Array:
         return UPPER[distance](state.means, divergence_budget(state, c))
@@ -68,15 +58,8 @@ def ucb(num_arms: int, *, distance: Distance = "kl", c: Scalar = 0.0) -> Algorit
     return index_policy("ucb", num_arms, by_square if distance == "sq" else index, rewards=Rewards(0.0, 1.0))
 
 
-@declare(
-    question="regret",
-    setting="arms",
-    rewards="in [0, 1]",
-    cost="O(K)",
-    memory="O(K)",
-    tries={"c": (0.0, 3.0)},
-)
-def ucb1(num_arms: int, *, c: Scalar = 0.0) -> Algorithm:
+@declare(question="regret", rewards="in [0, 1]", cost="O(K)", memory="O(K)")
+def ucb1(num_arms: NumArms, *, c: LogLogWeight = 0.0) -> Algorithm:
     """UCB with the squared distance, Auer et al. 2002.
 
     Return UCB1, that is, UCB(d_sq): the index is mean_a + sqrt((log t + c log log t) / (2 N_a)), and at most 1.
@@ -90,14 +73,7 @@ def ucb1(num_arms: int, *, c: Scalar = 0.0) -> Algorithm:
     et al. 2018); the default c = 0, the paper's experimental choice, is not covered.
 
     Args:
-      num_arms: number of arms, an integer >= 1; static.
-      c: weight of log log t, >= 0 (the theorem uses 3, the paper's experiments 0); traced.
-
-    Returns:
-      An Algorithm with actions int32[] in [0, num_arms) and rewards float[] in [0, 1].
-
-    Raises:
-      ValueError: num_arms or c is out of range.
+      c: weight of log log t (the theorem uses 3, the paper's experiments 0).
 
     Source:
       Liu, Wang, Buccapatnam and Shroff (2018), UCBoost, IJCAI, Section 3.1; Auer, Cesa-Bianchi and Fischer (2002),
@@ -106,15 +82,8 @@ def ucb1(num_arms: int, *, c: Scalar = 0.0) -> Algorithm:
     return ucb(num_arms, distance="sq", c=c)._replace(name="ucb1")
 
 
-@declare(
-    question="regret",
-    setting="arms",
-    rewards="in [0, 1]",
-    cost="O(K)",
-    memory="O(K)",
-    tries={"alpha": (1.0, 4.0)},
-)
-def ucb_alpha(num_arms: int, *, alpha: Scalar = 1.0) -> Algorithm:
+@declare(question="regret", rewards="in [0, 1]", cost="O(K)", memory="O(K)", tries={"alpha": (1.0, 4.0)})
+def ucb_alpha(num_arms: NumArms, *, alpha: Positive = 1.0) -> Algorithm:
     """UCB with a factor alpha of the confidence width, Bubeck and Cesa-Bianchi 2012.
 
     Return UCB with the index mean_a + sqrt(alpha log t / (2 N_a)).
@@ -126,20 +95,12 @@ def ucb_alpha(num_arms: int, *, alpha: Scalar = 1.0) -> Algorithm:
     arms, for rewards of the paper's scale (Bubeck and Cesa-Bianchi 2012, Theorem 2.1); the default is not covered.
 
     Args:
-      num_arms: number of arms, an integer >= 1; static.
-      alpha: factor, > 0; traced.
-
-    Returns:
-      An Algorithm with actions int32[] in [0, num_arms) and rewards float[] in [0, 1].
-
-    Raises:
-      ValueError: num_arms or alpha is out of range.
+      alpha: factor.
 
     Source:
       Bubeck and Cesa-Bianchi (2012), Regret analysis of stochastic and nonstochastic multi-armed bandit problems,
       Section 2.2.
     """
-    checks.number("ucb_alpha", "alpha", alpha, low=0.0, open_low=True)
 
     def index(state: IndexState) -> Array:
         width = jnp.sqrt(as_float(alpha) * exploration_level(state.round) / 2)
@@ -148,14 +109,8 @@ def ucb_alpha(num_arms: int, *, alpha: Scalar = 1.0) -> Algorithm:
     return index_policy("ucb_alpha", num_arms, index, invariant=True, rewards=Rewards(0.0, 1.0))
 
 
-@declare(
-    question="regret",
-    setting="arms",
-    rewards="in [0, 1]",
-    cost="O(K)",
-    memory="O(K)",
-)
-def ucb1_auer(num_arms: int) -> Algorithm:
+@declare(question="regret", rewards="in [0, 1]", cost="O(K)", memory="O(K)")
+def ucb1_auer(num_arms: NumArms) -> Algorithm:
     """UCB1 as published, mean + sqrt(2 log t / N), Auer et al. 2002.
 
     Return UCB1 as first published: the index is mean_a + sqrt(2 log t / N_a).
@@ -169,15 +124,6 @@ def ucb1_auer(num_arms: int) -> Algorithm:
 
     In detail, for rewards in [0, 1], Theorem 1 bounds the regret after T rounds by 8 log(T) times the sum of 1 / gap_a
     over suboptimal arms, plus (1 + pi^2 / 3) times the sum of the gaps.
-
-    Args:
-      num_arms: number of arms, an integer >= 1; static.
-
-    Returns:
-      An Algorithm with actions int32[] in [0, num_arms) and rewards float[] in [0, 1].
-
-    Raises:
-      ValueError: num_arms is out of range.
 
     Source:
       Auer, Cesa-Bianchi and Fischer (2002), Finite-time analysis of the multiarmed bandit problem, Machine Learning 47,

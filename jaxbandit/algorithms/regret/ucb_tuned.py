@@ -3,6 +3,7 @@
 import jax.numpy as jnp
 
 from jaxbandit.algorithms.regret.index_policy import IndexState, index_policy
+from jaxbandit.base.arguments import NumArms
 from jaxbandit.base.contract import Algorithm, Rewards
 from jaxbandit.base.declaration import declare
 from jaxbandit.support.numerics import exploration_level
@@ -10,7 +11,7 @@ from jaxbandit.support.types import Array
 
 
 @declare(question="regret", setting="arms", rewards="in [0, 1]", cost="O(K)", memory="O(K)")
-def ucb_tuned(num_arms: int) -> Algorithm:
+def ucb_tuned(num_arms: NumArms) -> Algorithm:
     """UCB1-tuned, with an upper bound on the variance of each arm, Auer et al. 2002.
 
     Return UCB1-tuned: the index is mean_a + sqrt(log(t) / N_a min(1/4, V_a)), V_a = variance_a + sqrt(2 log(t) / N_a).
@@ -19,15 +20,6 @@ def ucb_tuned(num_arms: int) -> Algorithm:
 
     Guarantee: None: the paper recommends it for its results in practice and proves nothing. `ucb_v` is a rule with
     variances and a theorem.
-
-    Args:
-      num_arms: number of arms, an integer >= 1; static.
-
-    Returns:
-      An Algorithm with actions int32[] in [0, num_arms) and rewards float[] in [0, 1].
-
-    Raises:
-      ValueError: num_arms is not a positive integer.
 
     Source:
       Auer, Cesa-Bianchi and Fischer (2002), Finite-time analysis of the multiarmed bandit problem, Machine Learning 47,

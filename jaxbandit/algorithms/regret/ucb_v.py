@@ -7,12 +7,12 @@ from typing import NamedTuple
 
 import jax.numpy as jnp
 
+from jaxbandit.base.arguments import NonNegative, NumArms, Positive
 from jaxbandit.base.contract import Algorithm, Arms, Offer, Rewards
 from jaxbandit.base.declaration import declare
 from jaxbandit.base.offers import among_available, available_of
-from jaxbandit.support import checks
 from jaxbandit.support.numerics import argmax, as_float, get_at, set_at
-from jaxbandit.support.types import Array, Key, Scalar
+from jaxbandit.support.types import Array, Key
 from jaxbandit.theory.estimators import counts as estimator
 from jaxbandit.theory.estimators.counts import Counts, Squares
 
@@ -31,14 +31,9 @@ class UcbVState(NamedTuple):
 
 
 @declare(
-    question="regret",
-    setting="arms",
-    rewards="in [0, 1]",
-    cost="O(K)",
-    memory="O(K)",
-    tries={"zeta": (1.2, 0.5), "c": (0.0, 3.0)},
+    question="regret", rewards="in [0, 1]", cost="O(K)", memory="O(K)", tries={"zeta": (1.2, 0.5), "c": (0.0, 3.0)}
 )
-def ucb_v(num_arms: int, *, zeta: Scalar = 1.2, c: Scalar = 1.0) -> Algorithm:
+def ucb_v(num_arms: NumArms, *, zeta: Positive = 1.2, c: NonNegative = 1.0) -> Algorithm:
     """UCB with empirical variances, Audibert et al. 2009.
 
     Return UCB-V, an upper-confidence-bound policy whose width adapts to the empirical variance of each arm.
@@ -53,23 +48,13 @@ def ucb_v(num_arms: int, *, zeta: Scalar = 1.2, c: Scalar = 1.0) -> Algorithm:
     at the default zeta = 1.2), and it shows that the regret can be polynomial for zeta < 1.
 
     Args:
-      num_arms: number of arms, an integer >= 1; static.
-      zeta: factor of log t in the exploration function, > 0; traced.
-      c: factor of the bias term 3 E / s, >= 0; traced. With c below 1 / (3 zeta) the regret can be polynomial.
-
-    Returns:
-      An Algorithm with actions int32[] in [0, num_arms) and rewards float[] in [0, 1].
-
-    Raises:
-      ValueError: num_arms or a concrete hyperparameter is out of range.
+      zeta: factor of log t in the exploration function.
+      c: factor of the bias term 3 E / s. With c below 1 / (3 zeta) the regret can be polynomial.
 
     Source:
       Audibert, Munos and Szepesvari (2009), Exploration-exploitation tradeoff using variance estimates in multi-armed
       bandits, Theoretical Computer Science 410, equation (1).
     """
-    num_arms = checks.integer("ucb_v", "num_arms", num_arms, 1)
-    zeta = checks.number("ucb_v", "zeta", zeta, low=0.0, open_low=True)
-    c = checks.number("ucb_v", "c", c, low=0.0)
 
     def init(key: Key) -> UcbVState:
         arms, never = estimator.init(num_arms), jnp.full(num_arms, jnp.inf)

@@ -7,26 +7,29 @@ bisections: Algorithm 3 as printed updates k but not its bracket. What is comput
 
 from collections.abc import Iterable
 
+from jaxbandit.algorithms.arguments import LogLogWeight
 from jaxbandit.algorithms.regret.index_policy import IndexState, divergence_budget, index_policy
+from jaxbandit.base.arguments import NumArms, Positive
 from jaxbandit.base.contract import Algorithm, Rewards
 from jaxbandit.base.declaration import declare
 from jaxbandit.support import checks
+from jaxbandit.support.domains import choice
 from jaxbandit.support.numerics import as_float
 from jaxbandit.support.refusals import python
-from jaxbandit.support.types import Array, Distance, Scalar
+from jaxbandit.support.types import Array, Distance
 from jaxbandit.theory.solvers import semidistance
 
 
 @declare(
     question="regret",
-    setting="arms",
     rewards="in [0, 1]",
     cost="O(K |D|), closed forms",
     memory="O(K)",
-    tries={"c": (0.0, 3.0)},
     settings=({}, {"distances": ("sq",)}, {"distances": ("bq", "h", "lb", "t")}),
 )
-def ucboost(num_arms: int, *, distances: tuple[Distance, ...] = ("bq", "h", "lb"), c: Scalar = 0.0) -> Algorithm:
+def ucboost(
+    num_arms: NumArms, *, distances: tuple[Distance, ...] = ("bq", "h", "lb"), c: LogLogWeight = 0.0
+) -> Algorithm:
     """The minimum of several closed-form UCB indices, Liu et al. 2018.
 
     Return UCBoost(D): the index of an arm is the smallest of the indices of UCB(d) over d in D.
@@ -41,25 +44,17 @@ def ucboost(num_arms: int, *, distances: tuple[Distance, ...] = ("bq", "h", "lb"
     suboptimal arms of gap_a / max_{d in D} d(mu_a, mu_best), for members d that are at most kl.
 
     Args:
-      num_arms: number of arms, an integer >= 1; static.
       distances: the set D, one or more of "sq", "bq", "h", "lb", "t" and "kl"; static.
-      c: weight of log log t, >= 0 (the theorems use 3, the paper's experiments 0); traced.
-
-    Returns:
-      An Algorithm with actions int32[] in [0, num_arms) and rewards float[] in [0, 1].
-
-    Raises:
-      ValueError: num_arms, distances or c is out of range.
+      c: weight of log log t (the theorems use 3, the paper's experiments 0).
 
     Source:
       Liu, Wang, Buccapatnam and Shroff (2018), UCBoost: a boosting approach to tame complexity and optimality for
       stochastic bandits, IJCAI, Section 4, Algorithm 2.
     """
     if isinstance(distances, str) or not isinstance(distances, Iterable) or not (distances := tuple(distances)):
-        raise ValueError(f"ucboost: distances = {python(distances)}, must be one or more names of semi-distances")
+        raise ValueError(f"distances = {python(distances)}, must be one or more names of semi-distances")
     for distance in distances:
-        checks.choice("ucboost", "distances", distance, tuple(semidistance.UPPER))
-    checks.number("ucboost", "c", c, low=0.0)
+        checks.take("distances", distance, choice(semidistance.UPPER))
 
     def index(state: IndexState) -> Array:
         return semidistance.upper_minimum(distances, state.means, divergence_budget(state, c))
@@ -69,13 +64,12 @@ def ucboost(num_arms: int, *, distances: tuple[Distance, ...] = ("bq", "h", "lb"
 
 @declare(
     question="regret",
-    setting="arms",
     rewards="in [0, 1]",
     cost="O(K log(1 / eps)), closed forms",
     memory="O(K)",
-    tries={"eps": (0.01, 0.3), "c": (0.0, 3.0)},
+    tries={"eps": (0.01, 0.3)},
 )
-def ucboost_eps(num_arms: int, *, eps: Scalar = 0.01, c: Scalar = 0.0) -> Algorithm:
+def ucboost_eps(num_arms: NumArms, *, eps: Positive = 0.01, c: LogLogWeight = 0.0) -> Algorithm:
     """Approximates kl-UCB within eps, Liu et al. 2018, Algorithm 3.
 
     Return UCBoost(eps): the index of a semi-distance that is within eps of the Bernoulli divergence kl.
@@ -91,22 +85,13 @@ def ucboost_eps(num_arms: int, *, eps: Scalar = 0.01, c: Scalar = 0.0) -> Algori
     suboptimal arms of gap_a / (kl(mu_a, mu_best) - eps), for eps below these divergences.
 
     Args:
-      num_arms: number of arms, an integer >= 1; static.
-      eps: largest amount by which the semi-distance may fall below kl, > 0; traced.
-      c: weight of log log t, >= 0 (the theorems use 3, the paper's experiments 0); traced.
-
-    Returns:
-      An Algorithm with actions int32[] in [0, num_arms) and rewards float[] in [0, 1].
-
-    Raises:
-      ValueError: num_arms, eps or c is out of range.
+      eps: largest amount by which the semi-distance may fall below kl.
+      c: weight of log log t (the theorems use 3, the paper's experiments 0).
 
     Source:
       Liu, Wang, Buccapatnam and Shroff (2018), UCBoost: a boosting approach to tame complexity and optimality for
       stochastic bandits, IJCAI, Section 5, Algorithm 3.
     """
-    checks.number("ucboost_eps", "eps", eps, low=0.0, open_low=True)
-    checks.number("ucboost_eps", "c", c, low=0.0)
 
     def index(state: IndexState) -> Array:
         return semidistance.upper_eps(state.means, divergence_budget(state, c), as_float(eps))
@@ -116,13 +101,12 @@ def ucboost_eps(num_arms: int, *, eps: Scalar = 0.01, c: Scalar = 0.0) -> Algori
 
 @declare(
     question="regret",
-    setting="arms",
     rewards="in [0, 1]",
     cost="O(K log(1 / eps)), closed forms",
     memory="O(K)",
-    tries={"eps": (0.01, 0.3), "c": (0.0, 3.0)},
+    tries={"eps": (0.01, 0.3)},
 )
-def ucboost_lb(num_arms: int, *, eps: Scalar = 0.01, c: Scalar = 0.0) -> Algorithm:
+def ucboost_lb(num_arms: NumArms, *, eps: Positive = 0.01, c: LogLogWeight = 0.0) -> Algorithm:
     """Approximates kl-UCB by a lower bound, Liu et al. 2018, Algorithm 4.
 
     Return the policy of Appendix C of the UCBoost paper: an approximation of kl-UCB from above with error eps in kl.
@@ -137,22 +121,13 @@ def ucboost_lb(num_arms: int, *, eps: Scalar = 0.01, c: Scalar = 0.0) -> Algorit
     and its width exceeds that of kl-UCB by at most eps in divergence.
 
     Args:
-      num_arms: number of arms, an integer >= 1; static.
-      eps: largest excess of the divergence, > 0; traced.
-      c: weight of log log t, >= 0 (the theorems use 3, the paper's experiments 0); traced.
-
-    Returns:
-      An Algorithm with actions int32[] in [0, num_arms) and rewards float[] in [0, 1].
-
-    Raises:
-      ValueError: num_arms, eps or c is out of range.
+      eps: largest excess of the divergence.
+      c: weight of log log t (the theorems use 3, the paper's experiments 0).
 
     Source:
       Liu, Wang, Buccapatnam and Shroff (2018), UCBoost: a boosting approach to tame complexity and optimality for
       stochastic bandits, IJCAI, Appendix C, Algorithm 4.
     """
-    checks.number("ucboost_lb", "eps", eps, low=0.0, open_low=True)
-    checks.number("ucboost_lb", "c", c, low=0.0)
 
     def index(state: IndexState) -> Array:
         return semidistance.upper_lb_eps(state.means, divergence_budget(state, c), as_float(eps))

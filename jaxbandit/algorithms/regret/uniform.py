@@ -6,24 +6,18 @@ The recommendation is the arm with the largest empirical mean, because the pull 
 import jax
 import jax.numpy as jnp
 
+from jaxbandit.base.arguments import NumArms
 from jaxbandit.base.contract import Algorithm, Arms, Offer
 from jaxbandit.base.declaration import declare
 from jaxbandit.base.offers import available_of, uniform_arm
-from jaxbandit.support import checks
 from jaxbandit.support.numerics import argmax
 from jaxbandit.support.types import Array
 from jaxbandit.theory.estimators import counts as estimator
 from jaxbandit.theory.estimators.counts import Counts
 
 
-@declare(
-    question="regret",
-    setting="arms",
-    rewards="any",
-    cost="O(1)",
-    memory="O(K)",
-)
-def uniform(num_arms: int) -> Algorithm:
+@declare(question="regret", rewards="any", cost="O(1)", memory="O(K)")
+def uniform(num_arms: NumArms) -> Algorithm:
     """A uniformly random arm in each round.
 
     Return the policy that pulls a uniformly random arm in every round, independently of the rewards.
@@ -32,19 +26,9 @@ def uniform(num_arms: int) -> Algorithm:
 
     Guarantee: None: a baseline whose regret grows linearly.
 
-    Args:
-      num_arms: number of arms, an integer >= 1; static.
-
-    Returns:
-      An Algorithm with actions int32[] in [0, num_arms) and rewards float[].
-
-    Raises:
-      ValueError: num_arms is not a positive integer.
-
     Source:
       A standard baseline; there is no paper to cite.
     """
-    num_arms = checks.integer("uniform", "num_arms", num_arms, 1)
 
     def select(noise: Array, state: Counts, context: Offer | None) -> Array:
         return uniform_arm(available_of(context), noise, num_arms)

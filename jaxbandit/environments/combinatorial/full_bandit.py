@@ -10,6 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jaxbandit.base.arguments import NonNegative, TeamSize
 from jaxbandit.base.batches import BatchRewards, SetPulls
 from jaxbandit.base.contract import Arms, Environment, Rewards
 from jaxbandit.base.declaration import declare
@@ -33,14 +34,14 @@ class FullBanditState(NamedTuple):
         {"means": (0.2, 0.5, 0.6), "k": 2, "noise": "gaussian", "blocks": "exact"},
         {"means": (0.2, 0.5, 0.6), "k": 2, "noise": "bernoulli", "blocks": "exact"},
         {"means": (0.2, 0.5, 0.6), "k": 2, "noise": "bernoulli", "blocks": "normal"},
-    ),
+    )
 )
 def full_bandit(
     means: ArrayLike,
-    k: int,
+    k: TeamSize,
     *,
     noise: Literal["gaussian", "bernoulli"] = "gaussian",
-    sigma: Scalar = 1.0,
+    sigma: NonNegative = 1.0,
     blocks: Literal["exact", "normal"] = "exact",
     decision_class: Any = None,
 ) -> Environment:
@@ -51,14 +52,13 @@ def full_bandit(
     Args:
       means: float[num_arms], means of the single arms, finite, and in [0, 1] with Bernoulli noise; num_arms > k.
         Traced.
-      k: number of arms in a super-arm, an integer in [1, num_arms - 1]; static.
-      noise: static. "gaussian" adds one normal noise of standard deviation sigma to the sum of a pull, whatever k.
-        "bernoulli" gives every member a reward of 0 or 1, independently.
-      sigma: standard deviation of the Gaussian noise of a pull, >= 0; traced. It does not affect Bernoulli noise. It is
-        not the sigma of the algorithms, which is a bound used in proofs (in the paper, k times that of a member).
-      blocks: how the sum of a super-arm over a batch of pulls is drawn, static. "exact" draws normal sums for Gaussian
-        noise, and one binomial per member for Bernoulli noise. "normal" draws Bernoulli sums as normal numbers with the
-        same mean and variance, ten to fifty times faster, which is correct in the limit of many pulls.
+      noise: "gaussian" adds one normal noise of standard deviation sigma to the sum of a pull, whatever k. "bernoulli"
+        gives every member a reward of 0 or 1, independently.
+      sigma: standard deviation of the Gaussian noise of a pull. It does not affect Bernoulli noise. It is not the sigma
+        of the algorithms, which is a bound used in proofs (in the paper, k times that of a member).
+      blocks: how the sum of a super-arm over a batch of pulls is drawn. "exact" draws normal sums for Gaussian noise,
+        and one binomial per member for Bernoulli noise. "normal" draws Bernoulli sums as normal numbers with the same
+        mean and variance, ten to fifty times faster, which is correct in the limit of many pulls.
       decision_class: a DecisionClass of the sets of k arms that may be recommended, or None for all; static. The simple
         regret is relative to the best of these sets, and NaN, unknown, for a better set, which is none of them; an
         algorithm with a class must have the same. Any k arms may be pulled, and the regret of a pull is relative to the
@@ -70,25 +70,17 @@ def full_bandit(
       all sets of k without listing them is answered with a normal vector that has the exact mean and covariance, t
       times those of one pull of a random set.
 
-    Raises:
-      ValueError: an argument is not in the range above.
-
     Source:
       Kuroki, Xu, Miyauchi, Honda and Sugiyama (2020), Polynomial-time algorithms for multiple-arm identification with
       full-bandit feedback, Neural Computation 32.
     """
-    where = "full_bandit"
-    checks.choice(where, "noise", noise, ("gaussian", "bernoulli"))
-    checks.choice(where, "blocks", blocks, ("exact", "normal"))
-    checks.number(where, "sigma", sigma, low=0.0)
     high, low = (1.0, 0.0) if noise == "bernoulli" else (np.inf, -np.inf)
-    means = checks.array(where, "means", means, min_size=2, low=low, high=high)
-    k = checks.integer(where, "k", k, 1, means.shape[0] - 1)
+    means = checks.take("means", means, checks.arrays(min_size=2, low=low, high=high))
     environment = from_members(means, k, _GAUSSIAN if noise == "gaussian" else blocks, sigma)
     environment = environment._replace(known=lambda: {"sigma": sigma if noise == "gaussian" else float(k)})
     if decision_class is None:
         return environment
-    checks.decision_class(where, decision_class, means.shape[0], k)
+    checks.decision_class(decision_class, means.shape[0], k)
 
     def simple_regret(state: FullBanditState, recommendation: Array) -> Array:
         return sum_simple_regret(state, recommendation, best=decision_class.best(state.means))

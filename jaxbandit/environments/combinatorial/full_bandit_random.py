@@ -2,18 +2,16 @@
 
 import numpy as np
 
+from jaxbandit.base.arguments import ClosedUnit, NonNegative, Seed, SeveralArms, TeamSize
 from jaxbandit.base.contract import Environment
 from jaxbandit.base.declaration import declare
 from jaxbandit.environments.combinatorial.full_bandit import full_bandit
-from jaxbandit.support import checks
-from jaxbandit.support.types import ArrayLike, Scalar
+from jaxbandit.support.types import ArrayLike
 
 
-@declare(
-    settings=({"num_arms": 3, "k": 2, "gap": 0.3},),
-)
+@declare(settings=({"num_arms": 3, "k": 2, "gap": 0.3},))
 def full_bandit_random(
-    num_arms: int, k: int, gap: Scalar, *, instance_seed: int = 0, sigma: Scalar = 1.0
+    num_arms: SeveralArms, k: TeamSize, gap: ClosedUnit, *, instance_seed: Seed = 0, sigma: NonNegative = 1.0
 ) -> Environment:
     """full_bandit with random means and a gap after the k-th.
 
@@ -23,34 +21,23 @@ def full_bandit_random(
     others are uniform between -1 and that mean. The order of the arms is random too.
 
     Args:
-      num_arms: number of single arms, an integer >= 2; static.
-      k: number of arms in a super-arm, an integer in [1, num_arms - 1]; static.
-      gap: difference between the k-th and the (k+1)-th mean, which is also the gap between the two best super-arms, in
-        [0, 1]; traced.
-      instance_seed: number of the instance, an integer >= 0; static. Instances that differ only in the gap share all
-        random draws.
-      sigma: standard deviation of the Gaussian noise of a pull, >= 0; traced.
+      gap: difference between the k-th and the (k+1)-th mean, which is also the gap between the two best super-arms.
+      instance_seed: number of the instance. Instances that differ only in the gap share all random draws.
+      sigma: standard deviation of the Gaussian noise of a pull.
 
     Returns:
       An Environment with actions bool[num_arms], k of them True, and rewards float[], as `full_bandit`.
-
-    Raises:
-      ValueError: an argument is not in the range above.
 
     Source:
       Kuroki, Xu, Miyauchi, Honda and Sugiyama (2020), Polynomial-time algorithms for multiple-arm identification with
       full-bandit feedback, Neural Computation 32, Section 5.
     """
-    where = "full_bandit_random"
-    num_arms = checks.integer(where, "num_arms", num_arms, 2)
-    k = checks.integer(where, "k", k, 1, num_arms - 1)
-    checks.number(where, "gap", gap, low=0.0, high=1.0)
-    rng = np.random.default_rng(checks.integer(where, "instance_seed", instance_seed, 0))
+    rng = np.random.default_rng(instance_seed)
     top, rest, order = rng.random(k), rng.random(num_arms - k), rng.permutation(num_arms)
     next_best = top.min() - gap
     rest[0] = 1.0
     means = _concatenate(top, next_best * rest - (1 - rest))  # uniform on [-1, next_best]; the first is next_best
-    return full_bandit(means[order], k, sigma=sigma)._replace(name=where)
+    return full_bandit(means[order], k, sigma=sigma)._replace(name="full_bandit_random")
 
 
 def _concatenate(top: np.ndarray, rest: ArrayLike) -> ArrayLike:

@@ -1,5 +1,6 @@
 """Semi-bandit feedback: a pull names a set of k arms and shows the reward of each member, 0 or 1."""
 
+from jaxbandit.base.arguments import TeamSize
 from jaxbandit.base.contract import Arms, Environment, Rewards
 from jaxbandit.base.declaration import declare
 from jaxbandit.environments.combinatorial.full_bandit import FullBanditState, from_members
@@ -8,10 +9,8 @@ from jaxbandit.support.numerics import as_float
 from jaxbandit.support.types import Array, ArrayLike
 
 
-@declare(
-    settings=({"means": (0.2, 0.5, 0.6), "k": 2},),
-)
-def semi_bandit(means: ArrayLike, k: int) -> Environment:
+@declare(settings=({"means": (0.2, 0.5, 0.6), "k": 2},))
+def semi_bandit(means: ArrayLike, k: TeamSize) -> Environment:
     """A pull of k arms, of which each reward, 0 or 1, is observed.
 
     Return the Bernoulli semi-bandit: a pull names k arms, pays their sum, and shows the reward of each of them.
@@ -20,17 +19,12 @@ def semi_bandit(means: ArrayLike, k: int) -> Environment:
 
     Args:
       means: float[num_arms] in [0, 1], with num_arms > k; traced.
-      k: number of arms in a set, an integer in [1, num_arms - 1]; static.
 
     Returns:
       An Environment with actions bool[num_arms], k of them True, and rewards float[num_arms], 0 or 1 for each member
       and 0 for the other arms. The regret is the sum of the k largest means minus that of the members' means.
-
-    Raises:
-      ValueError: an argument is not in the range above.
     """
-    means = checks.array("semi_bandit", "means", means, min_size=2, low=0.0, high=1.0)
-    k = checks.integer("semi_bandit", "k", k, 1, means.shape[0] - 1)
+    means = checks.take("means", means, checks.arrays(min_size=2, low=0.0, high=1.0))
 
     def reward(state: FullBanditState, context: None, action: Array, noise: Array) -> Array:
         return as_float(action & (noise < state.means))

@@ -13,6 +13,7 @@ from jaxbandit.base.declaration import declare
 from jaxbandit.environments import data_sets
 from jaxbandit.environments.contextual.row_orders import Order, entry, environment_of
 from jaxbandit.support import checks
+from jaxbandit.support.domains import choice
 from jaxbandit.support.numerics import as_float, get_at
 from jaxbandit.support.refusals import python
 from jaxbandit.support.types import Array, ArrayLike
@@ -35,11 +36,7 @@ class _Tables(NamedTuple):
     ),
 )
 def classes(
-    data: Dataset | ArrayLike,
-    labels: ArrayLike | None = None,
-    *,
-    order: Order = "shuffle",
-    standardize: bool = True,
+    data: Dataset | ArrayLike, labels: ArrayLike | None = None, *, order: Order = "shuffle", standardize: bool = True
 ) -> Environment:
     """A classification data set: a row is the context, and the arm of its class pays 1.
 
@@ -54,8 +51,8 @@ def classes(
       order: "shuffle", each run has the rows in a random order of its own, once each; "draw", every round draws a row,
         with replacement, and there is no limit to the number of rounds; "as_is", in the order of the table. Static.
       standardize: whether the columns that do not vary are left out, the others get mean 0 and standard deviation 1
-        over all rows, a column of ones is put first, and all are divided by the root of their number, so that
-        E|x|^2 = 1. Static.
+        over all rows, a column of ones is put first, and all are divided by the root of their number, so that E|x|^2 =
+        1.
 
     Returns:
       An Environment with contexts float[columns], actions int32[] in [0, classes) and rewards 1 for the class of the
@@ -63,22 +60,20 @@ def classes(
       row in each run.
 
     Raises:
-      ValueError: an argument is not as above, numbers of rows differ, there is one class only, or scikit-learn is not
-        installed.
+      ValueError: numbers of rows differ, there is one class only, or scikit-learn is not installed.
     """
-    where = "classes"
-    table, names = _loaded(where, data, labels)
-    if checks.boolean(where, "standardize", standardize):
+    table, names = _loaded(data, labels)
+    if standardize:
         table = data_sets.with_ones(table if isinstance(data, str) else data_sets.standardized(table))
     kinds, numbers = np.unique(names, return_inverse=True)
     if len(kinds) < 2:
-        raise ValueError(f"{where}: labels are all {python(kinds[0].item())}, must have at least two classes")
+        raise ValueError(f"labels are all {python(kinds[0].item())}, must have at least two classes")
 
     def reward(tables: _Tables, row: Array, action: Array) -> Array:
         return as_float(get_at(tables.labels, row) == action)
 
     return environment_of(
-        where,
+        "classes",
         len(table),
         order,
         lambda: _Tables(as_float(table), jnp.asarray(numbers, jnp.int32)),
@@ -91,19 +86,19 @@ def classes(
     )
 
 
-def _loaded(where: str, data: Dataset | ArrayLike, labels: ArrayLike | None) -> tuple[np.ndarray, np.ndarray]:
+def _loaded(data: Dataset | ArrayLike, labels: ArrayLike | None) -> tuple[np.ndarray, np.ndarray]:
     """Return the rows, standardized if they are a data set of scikit-learn, and the class of each."""
     if isinstance(data, str):
-        checks.choice(where, "data", data, ("digits", "iris", "wine", "breast_cancer"))
+        checks.take("data", data, choice(("digits", "iris", "wine", "breast_cancer")))
         if labels is not None:
-            raise ValueError(f"{where}: labels = {python(labels)}, must be left out: data = {data!r} has its own")
-        return data_sets.load(f"{where}: data", data)
-    rows = checks.array(where, "data", data, ndim=2)
+            raise ValueError(f"labels = {python(labels)}, must be left out: data = {data!r} has its own")
+        return data_sets.load("data", data)
+    rows = checks.take("data", data, checks.arrays(ndim=2))
     if labels is None:
-        raise ValueError(f"{where}: labels = None, must be the class of each row of data")
+        raise ValueError("labels = None, must be the class of each row of data")
     names = np.asarray(labels)
     if names.shape != rows.shape[:1]:
-        raise ValueError(f"{where}: labels has shape {list(names.shape)}, must have {len(rows)} entries, one per row")
+        raise ValueError(f"labels has shape {list(names.shape)}, must have {len(rows)} entries, one per row")
     if names.dtype.kind == "f" and not np.isfinite(names).all():
-        raise ValueError(f"{where}: labels has an entry that is not finite, must be the class of each row")
+        raise ValueError("labels has an entry that is not finite, must be the class of each row")
     return rows, names

@@ -11,6 +11,7 @@ import jax
 import jax.numpy as jnp
 
 from jaxbandit.support import checks
+from jaxbandit.support.domains import choice
 from jaxbandit.support.numerics import as_float, normal_of_words
 from jaxbandit.support.refusals import python
 from jaxbandit.support.types import Array, ArrayLike, Key
@@ -26,11 +27,10 @@ class Law(NamedTuple):
     table: ArrayLike | None = None  # float[rows, ...], which the state must hold
 
 
-def law_of(where: str, law: LawName | ArrayLike, shape: tuple[int, ...]) -> Law:
+def law_of(law: LawName | ArrayLike, shape: tuple[int, ...]) -> Law:
     """Return the law of contexts float[dim], or float[num_arms, dim] with a row for each arm.
 
     Args:
-      where: the function whose argument `law` is, used in error messages.
       law: "normal", every row N(0, I/dim); "sphere", every row uniform on the unit sphere; or a table of contexts,
         float[rows, *shape], from which every round draws one uniformly. If a context has a row for each arm, a table
         float[rows, dim] is allowed too, from which each arm draws a row of its own.
@@ -40,7 +40,7 @@ def law_of(where: str, law: LawName | ArrayLike, shape: tuple[int, ...]) -> Law:
       ValueError: law is another name, or a table whose entries are not finite or do not fit the shape.
     """
     if isinstance(law, str):
-        checks.choice(where, "law", law, ("normal", "sphere"))
+        checks.take("law", law, choice(("normal", "sphere")))
 
         def normals(key: Key) -> Array:
             return normal_of_words(jax.random.bits(key, shape, jnp.uint32))
@@ -53,13 +53,13 @@ def law_of(where: str, law: LawName | ArrayLike, shape: tuple[int, ...]) -> Law:
         return Law(normals, placed)
     if (ndim := checks.axes(law)) not in (2, len(shape) + 1):
         wanted = " or ".join(f"{n} axes" for n in sorted({2, len(shape) + 1}))
-        raise ValueError(f'{where}: law = {python(law)}, must be "normal", "sphere" or a table of {wanted}')
-    table = checks.array(where, "law", law, ndim=ndim)
+        raise ValueError(f'law = {python(law)}, must be "normal", "sphere" or a table of {wanted}')
+    table = checks.take("law", law, checks.arrays(ndim=ndim))
     own = () if ndim == len(shape) + 1 else shape[:1]
     fitting = shape[len(own) :]
     if table.shape[1:] != fitting:
         got, wanted = list(table.shape), ", ".join(map(str, fitting))
-        raise ValueError(f"{where}: law is a table of shape {got}, must be [rows, {wanted}]")
+        raise ValueError(f"law is a table of shape {got}, must be [rows, {wanted}]")
     rows = table.shape[0]
 
     def numbers(key: Key) -> Array:

@@ -5,12 +5,14 @@ Abbasi-Yadkori, Pal and Szepesvari (2011, OFUL): an action set in each round, wi
 
 import jax.numpy as jnp
 
+from jaxbandit.base.arguments import Deviation, Dim, NumArms
 from jaxbandit.base.contract import Environment
 from jaxbandit.base.declaration import declare
 from jaxbandit.environments.contextual.laws import LawName
 from jaxbandit.environments.contextual.means_of_contexts import environment_of, parameters_of
 from jaxbandit.support import checks
-from jaxbandit.support.types import Array, ArrayLike, Scalar
+from jaxbandit.support.domains import integer
+from jaxbandit.support.types import Array, ArrayLike
 
 TABLE = ((1.0, 0.0), (0.6, 0.8), (0.0, -1.0), (0.5, 0.5))
 
@@ -22,14 +24,14 @@ TABLE = ((1.0, 0.0), (0.6, 0.8), (0.0, -1.0), (0.5, 0.5))
         {"theta": (1.0, 0.2), "num_arms": 3, "law": TABLE},
         {"theta": (1.0, 0.2), "num_arms": 4, "law": (TABLE, TABLE[::-1])},
         {"num_arms": 4, "dim": 3},
-    ),
+    )
 )
 def linear_matrix(
     theta: ArrayLike | None = None,
-    num_arms: int | None = None,
+    num_arms: NumArms | None = None,
     *,
-    dim: int | None = None,
-    sigma: Scalar = 1.0,
+    dim: Dim | None = None,
+    sigma: Deviation = 1.0,
     law: LawName | ArrayLike = "normal",
 ) -> Environment:
     """New features of every arm in every round, and linear means with one parameter for all arms.
@@ -39,9 +41,7 @@ def linear_matrix(
     Args:
       theta: float[dim], finite; traced. It is hidden from algorithms. None: each run draws its own, uniformly on the
         unit sphere.
-      num_arms: number of arms, an integer >= 1; static.
-      dim: number of features, an integer >= 1; static. Required without theta, whose length it otherwise equals.
-      sigma: standard deviation of the rewards, > 0; traced.
+      dim: number of features. Required without theta, whose length it otherwise equals.
       law: how contexts are drawn, independently in each round: "normal", rows N(0, I/dim); "sphere", rows uniform with
         norm 1 (static); a table float[rows, dim], of which each arm draws a row uniformly; or a table float[rows,
         num_arms, dim], of which a round draws one entry (traced).
@@ -52,15 +52,17 @@ def linear_matrix(
       mean to the best mean in the context.
 
     Raises:
-      ValueError: an argument is not in the range above, or the sizes of theta, dim and law differ.
+      ValueError: the sizes of theta, dim and law differ.
 
     Source:
       Abbasi-Yadkori, Pal and Szepesvari (2011), Improved algorithms for linear stochastic bandits, NeurIPS.
     """
-    where = "linear_matrix"
-    parameters = parameters_of(where, theta, None, dim, 1)
-    arms = checks.integer(where, "num_arms", num_arms, 1)
-    environment = environment_of(where, law, (arms, *parameters.shape), arms, parameters, linear_means, sigma=sigma)
+    arms: int = checks.take("num_arms", num_arms, integer(1))
+    parameters = parameters_of(theta, None, dim, 1)
+    arms = arms
+    environment = environment_of(
+        "linear_matrix", law, (arms, *parameters.shape), arms, parameters, linear_means, sigma=sigma
+    )
     return environment._replace(
         known=lambda: environment.known() | {"theta_norm": parameters.norm()},
         truth=environment.truth._replace(dim=parameters.shape[0]),
@@ -68,5 +70,5 @@ def linear_matrix(
 
 
 def linear_means(theta: Array, context: Array) -> Array:
-    """Return X_a' theta of every arm, float[num_arms]."""
+    """Return X_a' theta of every arm, float[arms]."""
     return jnp.sum(context * theta[None], 1)

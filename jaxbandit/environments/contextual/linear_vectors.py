@@ -5,11 +5,12 @@ Li, Chu, Langford and Schapire (2010, LinUCB), Section 3.1, with normal noise.
 
 import jax.numpy as jnp
 
+from jaxbandit.base.arguments import Deviation, Dim, NumArms
 from jaxbandit.base.contract import Environment
 from jaxbandit.base.declaration import declare
 from jaxbandit.environments.contextual.laws import LawName
 from jaxbandit.environments.contextual.means_of_contexts import environment_of, parameters_of
-from jaxbandit.support.types import Array, ArrayLike, Scalar
+from jaxbandit.support.types import Array, ArrayLike
 
 EXAMPLE = ((1.0, 0.2), (-0.5, 0.9), (0.1, -0.8))
 
@@ -20,14 +21,14 @@ EXAMPLE = ((1.0, 0.2), (-0.5, 0.9), (0.1, -0.8))
         {"theta": EXAMPLE, "law": "sphere", "sigma": 0.1},
         {"theta": EXAMPLE, "law": ((1.0, 0.0), (0.6, 0.8), (0.0, -1.0), (0.5, 0.5))},
         {"num_arms": 4, "dim": 3},
-    ),
+    )
 )
 def linear_vectors(
     theta: ArrayLike | None = None,
     *,
-    num_arms: int | None = None,
-    dim: int | None = None,
-    sigma: Scalar = 1.0,
+    num_arms: NumArms | None = None,
+    dim: Dim | None = None,
+    sigma: Deviation = 1.0,
     law: LawName | ArrayLike = "normal",
 ) -> Environment:
     """A new context vector in every round, and linear means with a parameter for each arm.
@@ -37,9 +38,8 @@ def linear_vectors(
     Args:
       theta: float[num_arms, dim], finite; traced. It is hidden from algorithms. None: each run draws its own, with
         every row uniform on the unit sphere.
-      num_arms: number of arms, an integer >= 1; static. Required without theta, whose rows it otherwise equals.
-      dim: dimension of a context, an integer >= 1; static. Required without theta, whose columns it otherwise equals.
-      sigma: standard deviation of the rewards, > 0; traced.
+      num_arms: number of arms. Required without theta, whose rows it otherwise equals.
+      dim: dimension of a context. Required without theta, whose columns it otherwise equals.
       law: how contexts are drawn, independently in each round: "normal" N(0, I/dim), so that E|x|^2 = 1; "sphere",
         uniform with |x| = 1 (static); or a table float[rows, dim], of which a round draws a row uniformly (traced).
 
@@ -49,16 +49,15 @@ def linear_vectors(
       to the best mean in the context.
 
     Raises:
-      ValueError: an argument is not in the range above, or the sizes of theta, num_arms, dim and law differ.
+      ValueError: the sizes of theta, num_arms, dim and law differ.
 
     Source:
       Li, Chu, Langford and Schapire (2010), A contextual-bandit approach to personalized news article recommendation,
       WWW, Section 3.1.
     """
-    where = "linear_vectors"
-    parameters = parameters_of(where, theta, num_arms, dim, 2)
+    parameters = parameters_of(theta, num_arms, dim, 2)
     rows, columns = parameters.shape
-    return environment_of(where, law, (columns,), rows, parameters, linear_means, sigma=sigma)
+    return environment_of("linear_vectors", law, (columns,), rows, parameters, linear_means, sigma=sigma)
 
 
 def linear_means(theta: Array, context: Array) -> Array:

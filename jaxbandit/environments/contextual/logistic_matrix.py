@@ -3,6 +3,7 @@
 Filippi, Cappe, Garivier and Szepesvari (2010, GLM-UCB), with the logistic link and new features in every round.
 """
 
+from jaxbandit.base.arguments import Dim, Finite, NumArms
 from jaxbandit.base.contract import Environment
 from jaxbandit.base.declaration import declare
 from jaxbandit.environments.contextual.laws import LawName
@@ -10,22 +11,23 @@ from jaxbandit.environments.contextual.linear_matrix import linear_means
 from jaxbandit.environments.contextual.logistic_vectors import logistic
 from jaxbandit.environments.contextual.means_of_contexts import environment_of, parameters_of
 from jaxbandit.support import checks
-from jaxbandit.support.types import ArrayLike, Scalar
+from jaxbandit.support.domains import integer
+from jaxbandit.support.types import ArrayLike
 
 
 @declare(
     settings=(
         {"theta": (1.0, 0.2), "num_arms": 3, "slope": 3.0, "shift": -1.0},
         {"num_arms": 4, "dim": 3, "law": "sphere"},
-    ),
+    )
 )
 def logistic_matrix(
     theta: ArrayLike | None = None,
-    num_arms: int | None = None,
+    num_arms: NumArms | None = None,
     *,
-    dim: int | None = None,
-    slope: Scalar = 1.0,
-    shift: Scalar = 0.0,
+    dim: Dim | None = None,
+    slope: Finite = 1.0,
+    shift: Finite = 0.0,
     law: LawName | ArrayLike = "normal",
 ) -> Environment:
     """New features of every arm in every round, and rewards 0 or 1 with linear log-odds.
@@ -36,10 +38,9 @@ def logistic_matrix(
     Args:
       theta: float[dim], finite; traced. It is hidden from algorithms. None: each run draws its own, uniformly on the
         unit sphere.
-      num_arms: number of arms, an integer >= 1; static.
-      dim: number of features, an integer >= 1; static. Required without theta, whose length it otherwise equals.
-      slope: factor of X_a' theta, finite; traced.
-      shift: log-odds at X_a' theta = 0, finite; traced. A rule without a column of ones cannot learn it.
+      dim: number of features. Required without theta, whose length it otherwise equals.
+      slope: factor of X_a' theta.
+      shift: log-odds at X_a' theta = 0. A rule without a column of ones cannot learn it.
       law: how contexts are drawn, as in `linear_matrix`.
 
     Returns:
@@ -48,13 +49,13 @@ def logistic_matrix(
       probability to the largest one in the context.
 
     Raises:
-      ValueError: an argument is not in the range above, or the sizes of theta, dim and law differ.
+      ValueError: the sizes of theta, dim and law differ.
 
     Source:
       Filippi, Cappe, Garivier and Szepesvari (2010), Parametric bandits: the generalized linear case, NeurIPS.
     """
-    where = "logistic_matrix"
-    parameters = parameters_of(where, theta, None, dim, 1)
-    arms = checks.integer(where, "num_arms", num_arms, 1)
-    means = logistic(where, linear_means, slope, shift)
-    return environment_of(where, law, (arms, *parameters.shape), arms, parameters, means, sigma=None)
+    arms: int = checks.take("num_arms", num_arms, integer(1))
+    parameters = parameters_of(theta, None, dim, 1)
+    arms = arms
+    means = logistic(linear_means, slope, shift)
+    return environment_of("logistic_matrix", law, (arms, *parameters.shape), arms, parameters, means, sigma=None)

@@ -4,26 +4,24 @@ from collections.abc import Callable
 
 import jax
 
+from jaxbandit.base.arguments import Dim, Finite, NumArms
 from jaxbandit.base.contract import Environment
 from jaxbandit.base.declaration import declare
 from jaxbandit.environments.contextual.laws import LawName
 from jaxbandit.environments.contextual.linear_vectors import EXAMPLE, linear_means
 from jaxbandit.environments.contextual.means_of_contexts import environment_of, parameters_of
-from jaxbandit.support import checks
 from jaxbandit.support.numerics import as_float
 from jaxbandit.support.types import Array, ArrayLike, Scalar
 
 
-@declare(
-    settings=({"theta": EXAMPLE, "slope": 3.0, "shift": -1.0}, {"num_arms": 4, "dim": 3, "law": "sphere"}),
-)
+@declare(settings=({"theta": EXAMPLE, "slope": 3.0, "shift": -1.0}, {"num_arms": 4, "dim": 3, "law": "sphere"}))
 def logistic_vectors(
     theta: ArrayLike | None = None,
     *,
-    num_arms: int | None = None,
-    dim: int | None = None,
-    slope: Scalar = 1.0,
-    shift: Scalar = 0.0,
+    num_arms: NumArms | None = None,
+    dim: Dim | None = None,
+    slope: Finite = 1.0,
+    shift: Finite = 0.0,
     law: LawName | ArrayLike = "normal",
 ) -> Environment:
     """A new context vector in every round, and rewards 0 or 1 with linear log-odds for each arm.
@@ -34,10 +32,10 @@ def logistic_vectors(
     Args:
       theta: float[num_arms, dim], finite; traced. It is hidden from algorithms. None: each run draws its own, with
         every row uniform on the unit sphere.
-      num_arms: number of arms, an integer >= 1; static. Required without theta, whose rows it otherwise equals.
-      dim: dimension of a context, an integer >= 1; static. Required without theta, whose columns it otherwise equals.
-      slope: factor of x' theta_a, finite; traced.
-      shift: log-odds at x' theta_a = 0, finite; traced. At -3, an arm pays in 5 % of the rounds.
+      num_arms: number of arms. Required without theta, whose rows it otherwise equals.
+      dim: dimension of a context. Required without theta, whose columns it otherwise equals.
+      slope: factor of x' theta_a.
+      shift: log-odds at x' theta_a = 0. At -3, an arm pays in 5 % of the rounds.
       law: how contexts are drawn, as in `linear_vectors`.
 
     Returns:
@@ -46,25 +44,16 @@ def logistic_vectors(
       the largest one in the context.
 
     Raises:
-      ValueError: an argument is not in the range above, or the sizes of theta, num_arms, dim and law differ.
+      ValueError: the sizes of theta, num_arms, dim and law differ.
     """
-    where = "logistic_vectors"
-    parameters = parameters_of(where, theta, num_arms, dim, 2)
+    parameters = parameters_of(theta, num_arms, dim, 2)
     rows, columns = parameters.shape
-    means = logistic(where, linear_means, slope, shift)
-    return environment_of(where, law, (columns,), rows, parameters, means, sigma=None)
+    means = logistic(linear_means, slope, shift)
+    return environment_of("logistic_vectors", law, (columns,), rows, parameters, means, sigma=None)
 
 
-def logistic(
-    where: str, linear: Callable[[Array, Array], Array], slope: Scalar, shift: Scalar
-) -> Callable[[Array, Array], Array]:
-    """Return `(theta, context) -> float[num_arms]`, the probabilities of which `linear` gives the log-odds.
-
-    Raises:
-      ValueError: slope or shift is not finite.
-    """
-    for name, value in (("slope", slope), ("shift", shift)):
-        checks.number(where, name, value)
+def logistic(linear: Callable[[Array, Array], Array], slope: Scalar, shift: Scalar) -> Callable[[Array, Array], Array]:
+    """Return `(theta, context) -> float[num_arms]`, the probabilities of which `linear` gives the log-odds."""
 
     def means(theta: Array, context: Array) -> Array:
         return jax.nn.sigmoid(as_float(slope) * linear(theta, context) + as_float(shift))

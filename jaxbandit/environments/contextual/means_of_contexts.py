@@ -42,30 +42,30 @@ class Parameters(NamedTuple):
         return 1.0 if self.given is None else ((self.given * self.given).sum(-1) ** 0.5).max()
 
 
-def parameters_of(where: str, theta: ArrayLike | None, num_arms: int | None, dim: int | None, ndim: int) -> Parameters:
+def parameters_of(theta: ArrayLike | None, num_arms: int | None, dim: int | None, ndim: int) -> Parameters:
     """Return the parameters of `ndim` axes: (num_arms, dim), or (dim,) if all arms have the same.
 
     Raises:
       ValueError: theta is not finite or of another shape, or is None while a size is missing.
     """
     sizes = {"num_arms": num_arms, "dim": dim} if ndim == 2 else {"dim": dim}
-    given = {name: checks.integer(where, name, size, 1) for name, size in sizes.items() if size is not None}
+    given = {name: size for name, size in sizes.items() if size is not None}
     if theta is None:
         for name in sizes:
             if name not in given:
-                raise ValueError(f"{where}: {name} = None, must be an integer >= 1, unless theta is given")
+                raise ValueError(f"{name} = None, must be an integer >= 1, unless theta is given")
         return Parameters(tuple(given.values()))
-    checked = checks.array(where, "theta", theta, ndim=ndim)
+    checked = checks.take("theta", theta, checks.arrays(ndim=ndim))
     if not checked.shape[-1]:
-        raise ValueError(f"{where}: theta has shape {checked.shape}, must have at least one column")
+        raise ValueError(f"theta has shape {checked.shape}, must have at least one column")
     for name, size in zip(sizes, checked.shape, strict=True):
         if given.get(name, size) != size:
-            raise ValueError(f"{where}: {name} = {given[name]}, must be {size}, as theta has it, or be left out")
+            raise ValueError(f"{name} = {given[name]}, must be {size}, as theta has it, or be left out")
     return Parameters(checked.shape, checked)
 
 
 def environment_of(
-    where: str,
+    name: str,
     law: LawName | ArrayLike,
     context: tuple[int, ...],
     num_arms: int,
@@ -77,7 +77,7 @@ def environment_of(
     """Return the environment with contexts of a law and normal rewards around their means, or rewards in {0, 1}.
 
     Args:
-      where: name of the environment.
+      name: name of the environment.
       law: as for `law_of`.
       context: shape of a context, (dim,) or (num_arms, dim).
       num_arms: number of arms.
@@ -85,9 +85,7 @@ def environment_of(
       means: `(theta, context) -> float[num_arms]`, the mean rewards of all arms in a round.
       sigma: standard deviation of the rewards; None for Bernoulli rewards.
     """
-    if sigma is not None:
-        checks.number(where, "sigma", sigma, low=0.0, open_low=True)
-    drawn: Law = law_of(where, law, context)
+    drawn: Law = law_of(law, context)
 
     def init(key: Key) -> ContextsState:
         return ContextsState(theta.draw(key), table_leaf(drawn))
@@ -117,5 +115,5 @@ def environment_of(
         rewards=Rewards(0.0, 1.0, 0.5, "bernoulli") if sigma is None else Rewards(sigma=sigma, family="gaussian"),
         known=lambda: {"sigma": 0.5 if sigma is None else sigma},
         truth=Truth(parameters=nothing if theta.given is None else lambda: {"theta": theta.given}),
-        name=where,
+        name=name,
     )

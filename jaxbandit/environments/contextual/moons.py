@@ -8,11 +8,11 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
+from jaxbandit.base.arguments import NonNegative
 from jaxbandit.base.contract import Arms, Environment, Rewards
 from jaxbandit.base.declaration import declare
-from jaxbandit.support import checks
 from jaxbandit.support.numerics import as_float, normal_of_words, numbered_key
-from jaxbandit.support.types import Array, Key, Scalar
+from jaxbandit.support.types import Array, Key
 
 
 class MoonsState(NamedTuple):
@@ -22,10 +22,8 @@ class MoonsState(NamedTuple):
     point: Array  # float[2]
 
 
-@declare(
-    settings=({}, {"noise": 0.0}),
-)
-def moons(noise: Scalar = 0.1) -> Environment:
+@declare(settings=({}, {"noise": 0.0}))
+def moons(noise: NonNegative = 0.1) -> Environment:
     """Two interleaved half circles: the context is a point, and the arm of its half circle pays 1.
 
     Return the contextual bandit of the two moons, whose best arm is no linear function of the context.
@@ -34,7 +32,7 @@ def moons(noise: Scalar = 0.1) -> Environment:
     (1 - cos b, 1/2 - sin b), plus noise.
 
     Args:
-      noise: standard deviation of the normal noise of each coordinate, >= 0; traced.
+      noise: standard deviation of the normal noise of each coordinate.
 
     Returns:
       An Environment with contexts float[2], actions int32[] in {0, 1}, and rewards 1 if the arm is the moon, else 0.
@@ -43,7 +41,6 @@ def moons(noise: Scalar = 0.1) -> Environment:
     Raises:
       ValueError: noise is not a finite number >= 0.
     """
-    checks.number("moons", "noise", noise, low=0.0)
 
     def draw(key: Key) -> MoonsState:
         moon = jax.random.bits(numbered_key(key, 1), (), jnp.uint32) >> 31

@@ -5,23 +5,22 @@ On the products x_i x_j of the context, the model is linear.
 
 import jax.numpy as jnp
 
+from jaxbandit.base.arguments import Deviation, Dim, NumArms
 from jaxbandit.base.contract import Environment
 from jaxbandit.base.declaration import declare
 from jaxbandit.environments.contextual.laws import LawName
 from jaxbandit.environments.contextual.linear_vectors import EXAMPLE, linear_means
 from jaxbandit.environments.contextual.means_of_contexts import environment_of, parameters_of
-from jaxbandit.support.types import Array, ArrayLike, Scalar
+from jaxbandit.support.types import Array, ArrayLike
 
 
-@declare(
-    settings=({"theta": EXAMPLE}, {"num_arms": 4, "dim": 3, "law": "normal"}),
-)
+@declare(settings=({"theta": EXAMPLE}, {"num_arms": 4, "dim": 3, "law": "normal"}))
 def quadratic_vectors(
     theta: ArrayLike | None = None,
     *,
-    num_arms: int | None = None,
-    dim: int | None = None,
-    sigma: Scalar = 0.1,
+    num_arms: NumArms | None = None,
+    dim: Dim | None = None,
+    sigma: Deviation = 0.1,
     law: LawName | ArrayLike = "sphere",
 ) -> Environment:
     """A new context vector in every round, and means that are squares of linear functions of it.
@@ -34,9 +33,8 @@ def quadratic_vectors(
     Args:
       theta: float[num_arms, dim], finite; traced. It is hidden from algorithms. None: each run draws its own, with
         every row uniform on the unit sphere.
-      num_arms: number of arms, an integer >= 1; static. Required without theta, whose rows it otherwise equals.
-      dim: dimension of a context, an integer >= 1; static. Required without theta, whose columns it otherwise equals.
-      sigma: standard deviation of the rewards, > 0; traced.
+      num_arms: number of arms. Required without theta, whose rows it otherwise equals.
+      dim: dimension of a context. Required without theta, whose columns it otherwise equals.
       law: how contexts are drawn, as in `linear_vectors`; by default uniformly on the unit sphere.
 
     Returns:
@@ -45,11 +43,10 @@ def quadratic_vectors(
     Raises:
       ValueError: as for `linear_vectors`.
     """
-    where = "quadratic_vectors"
-    parameters = parameters_of(where, theta, num_arms, dim, 2)
+    parameters = parameters_of(theta, num_arms, dim, 2)
     rows, columns = parameters.shape
 
     def means(theta: Array, context: Array) -> Array:
         return jnp.square(linear_means(theta, context))
 
-    return environment_of(where, law, (columns,), rows, parameters, means, sigma=sigma)
+    return environment_of("quadratic_vectors", law, (columns,), rows, parameters, means, sigma=sigma)

@@ -37,11 +37,7 @@ class _Tables(NamedTuple):
     ),
 )
 def rewards_table(
-    contexts: ArrayLike | None,
-    rewards: ArrayLike,
-    *,
-    available: ArrayLike | None = None,
-    order: Order = "shuffle",
+    contexts: ArrayLike | None, rewards: ArrayLike, *, available: ArrayLike | None = None, order: Order = "shuffle"
 ) -> Environment:
     """A table with the context and the reward of every arm in each round.
 
@@ -64,12 +60,11 @@ def rewards_table(
       of its own takes 4 bytes a row in each run.
 
     Raises:
-      ValueError: an argument is not as above, or numbers of rows or arms differ.
+      ValueError: numbers of rows or arms differ.
     """
-    where = "rewards_table"
-    mask, paid = _offered(where, rewards, available)
+    mask, paid = _offered(rewards, available)
     shape = paid.shape
-    seen = None if contexts is None else _contexts(where, contexts, shape)
+    seen = None if contexts is None else _contexts(contexts, shape)
     low, high = float(paid.min()), float(paid.max())
 
     def tables() -> _Tables:
@@ -95,7 +90,7 @@ def rewards_table(
         return jnp.where(get_at(offered, action), gap, jnp.nan)
 
     return environment_of(
-        where,
+        "rewards_table",
         shape[0],
         order,
         tables,
@@ -108,32 +103,32 @@ def rewards_table(
     )
 
 
-def _offered(where: str, rewards: ArrayLike, available: ArrayLike | None) -> tuple[np.ndarray | None, np.ndarray]:
+def _offered(rewards: ArrayLike, available: ArrayLike | None) -> tuple[np.ndarray | None, np.ndarray]:
     """Return the mask, and the rewards, with a real one, the smallest, in place of those of unavailable arms."""
     if available is None:
-        paid, mask = checks.array(where, "rewards", rewards, ndim=2), None
+        paid, mask = checks.take("rewards", rewards, checks.arrays(ndim=2)), None
     else:
-        offered, paid = checks.array(where, "available", available, ndim=2), np.asarray(rewards, np.float64)
+        offered, paid = checks.take("available", available, checks.arrays(ndim=2)), np.asarray(rewards, np.float64)
         if offered.shape != paid.shape:
             got, wanted = list(offered.shape), list(paid.shape)
-            raise ValueError(f"{where}: available has shape {got}, must be {wanted}, as rewards")
+            raise ValueError(f"available has shape {got}, must be {wanted}, as rewards")
         mask = offered == 1
         if not (mask | (offered == 0)).all():
-            raise ValueError(f"{where}: available = {python(available)}, must be True and False, or 1 and 0")
+            raise ValueError(f"available = {python(available)}, must be True and False, or 1 and 0")
         if not mask.any(1).all():
-            raise ValueError(f"{where}: available[{int(mask.any(1).argmin())}] is all False, must leave an arm")
-        checks.array(where, "rewards", np.where(mask, paid, 0.0), ndim=2)
+            raise ValueError(f"available[{int(mask.any(1).argmin())}] is all False, must leave an arm")
+        checks.take("rewards", np.where(mask, paid, 0.0), checks.arrays(ndim=2))
         paid = np.where(mask, paid, paid[mask].min())
     if not paid.shape[1]:
-        raise ValueError(f"{where}: rewards has shape {list(paid.shape)}, must have a column for each arm")
+        raise ValueError(f"rewards has shape {list(paid.shape)}, must have a column for each arm")
     return mask, paid
 
 
-def _contexts(where: str, contexts: ArrayLike, shape: tuple[int, ...]) -> np.ndarray:
+def _contexts(contexts: ArrayLike, shape: tuple[int, ...]) -> np.ndarray:
     """Return the contexts, checked."""
     ndim = 3 if checks.axes(contexts) == 3 else 2
-    seen = checks.array(where, "contexts", contexts, ndim=ndim)
+    seen = checks.take("contexts", contexts, checks.arrays(ndim=ndim))
     if seen.shape[:-1] != shape[: ndim - 1]:
         got, (rows, num_arms) = list(seen.shape), shape
-        raise ValueError(f"{where}: contexts has shape {got}, must be [{rows}, dim] or [{rows}, {num_arms}, dim]")
+        raise ValueError(f"contexts has shape {got}, must be [{rows}, dim] or [{rows}, {num_arms}, dim]")
     return seen

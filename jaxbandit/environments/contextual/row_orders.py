@@ -13,7 +13,6 @@ import jax.numpy as jnp
 from jaxbandit.base.contract import Arms, Environment, Rewards
 from jaxbandit.environments.contextual.laws import row_numbers
 from jaxbandit.environments.means import arm_order
-from jaxbandit.support import checks
 from jaxbandit.support.numerics import get_at
 from jaxbandit.support.types import Array, Key, PyTree
 
@@ -39,7 +38,7 @@ def entry(table: Array, row: Array) -> Array:
 
 
 def environment_of(
-    where: str,
+    name: str,
     num_rows: int,
     order: Order,
     tables: Callable[[], PyTree],
@@ -54,7 +53,7 @@ def environment_of(
     """Return the environment whose rounds are rows, in an order of each run, drawn, or as they are.
 
     Args:
-      where: name of the environment.
+      name: name of the environment.
       num_rows: number of rows.
       order: "shuffle", a permutation for each run; "draw", one row in each round, with replacement; or "as_is".
       tables: returns the tables in the current precision.
@@ -65,7 +64,6 @@ def environment_of(
       rewards: their range.
       sigma: sub-Gaussian scale that algorithms may know.
     """
-    checks.choice(where, "order", order, ("shuffle", "draw", "as_is"))
 
     def init(key: Key) -> RowsState:
         if order == "draw":
@@ -89,5 +87,5 @@ def environment_of(
         rewards=rewards,
         known=lambda: {"sigma": sigma},
         length=None if order == "draw" else num_rows,
-        name=where,
+        name=name,
     )

@@ -23,7 +23,7 @@ Names = str | tuple[str, ...]
     settings=(
         {"contexts": ("x", "y"), "label": "kind"},
         {"contexts": "x", "rewards": ("u", "v"), "available": ("a", "b")},
-    ),
+    )
 )
 def rows(
     file: str | Path,
@@ -54,7 +54,7 @@ def rows(
         one array, bool[rows, num_arms]. Only with `rewards`. Static.
       order: as in `classes`: "shuffle", "draw" or "as_is"; static.
       standardize: whether columns of contexts are put on one scale, as in `classes`; contexts with a row for each arm
-        are used as they are. Static.
+        are used as they are.
 
     Returns:
       An Environment as `classes` or `rewards_table`.
@@ -63,29 +63,28 @@ def rows(
       ValueError: the file cannot be read, a column is missing, a cell is not a number, or both or neither of `label`
         and `rewards` are given.
     """
-    where = "rows"
     if (label is None) == (rewards is None):
         given = "both are given" if label is not None else "neither is given"
-        raise ValueError(f"{where}: label and rewards: {given}, must be one of them: the right class, or all rewards")
+        raise ValueError(f"label and rewards: {given}, must be one of them: the right class, or all rewards")
     if label is not None and contexts is None:
-        raise ValueError(f"{where}: contexts = None, must be the names of columns of numbers, with label")
+        raise ValueError("contexts = None, must be the names of columns of numbers, with label")
     if label is not None and available is not None:
-        raise ValueError(f"{where}: available = {python(available)}, must be left out with label")
+        raise ValueError(f"available = {python(available)}, must be left out with label")
     asked = {"contexts": contexts, "rewards": rewards, "label": label, "available": available}
     for name, some in asked.items():
         if some is not None and not _is_names(some):
-            raise ValueError(f"{where}: {name} = {python(some)}, must be the name of a column, or a list of names")
+            raise ValueError(f"{name} = {python(some)}, must be the name of a column, or a list of names")
     try:
         table = _table(Path(file), [name for some in asked.values() if some is not None for name in _listed(some)])
         seen, paid, offered = (None if x is None else _array(table, x) for x in (contexts, rewards, available))
         kinds = None if label is None else np.asarray(cells(table.cells[label]))
     except BadInput as error:
-        raise ValueError(f"{where}: {error}") from None
-    if checks.boolean(where, "standardize", standardize) and seen is not None and seen.ndim == 2:
-        seen = data_sets.with_ones(data_sets.standardized(checks.array(where, "contexts", seen, ndim=2)))
+        raise ValueError(f"{error}") from None
+    if standardize and seen is not None and seen.ndim == 2:
+        seen = data_sets.with_ones(data_sets.standardized(checks.take("contexts", seen, checks.arrays(ndim=2))))
     if label is not None:
-        return classes(seen, kinds, order=order, standardize=False)._replace(name=where)
-    return rewards_table(seen, paid, available=offered, order=order)._replace(name=where)
+        return classes(seen, kinds, order=order, standardize=False)._replace(name="rows")
+    return rewards_table(seen, paid, available=offered, order=order)._replace(name="rows")
 
 
 def _is_names(value: Any) -> bool:

@@ -10,6 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jaxbandit.base.arguments import Deviation, Matrix, Vector
 from jaxbandit.base.batches import BatchRewards
 from jaxbandit.base.contract import Arms, Environment, Rewards
 from jaxbandit.base.declaration import declare
@@ -19,6 +20,7 @@ from jaxbandit.environments.means import equal_if_rounded, means_of_state, simpl
 from jaxbandit.environments.stationary.binomial import binomial
 from jaxbandit.environments.stationary.gaussian import gaussian
 from jaxbandit.support import checks
+from jaxbandit.support.domains import number
 from jaxbandit.support.numerics import as_float, get_at
 from jaxbandit.support.types import Array, ArrayLike, Key, Scalar
 
@@ -36,22 +38,22 @@ class SignState(NamedTuple):
     settings=(
         {"features": ((1.0, 0.1), (-0.5, 0.9), (0.7, 0.5)), "theta": (0.5, 0.1), "noise": "gaussian"},
         {"features": ((1.0, 0.1), (-0.5, 0.9), (0.7, 0.5)), "theta": (0.5, 0.1), "noise": "sign"},
-    ),
+    )
 )
 def linear(
-    features: ArrayLike, theta: ArrayLike, *, noise: Literal["gaussian", "sign"] = "gaussian", sigma: Scalar = 1.0
+    features: Matrix, theta: Vector, *, noise: Literal["gaussian", "sign"] = "gaussian", sigma: Deviation = 1.0
 ) -> Environment:
     """Means linear in the features, Gaussian noise or rewards -1 and 1.
 
     Return the linear bandit, whose arms are the rows of a feature matrix: arm a has mean features[a] @ theta.
 
     Args:
-      features: float[num_arms, dim], finite; traced.
-      theta: float[dim], finite; traced. It is hidden from algorithms.
-      noise: "gaussian", or "sign" for rewards -1 and 1; static.
-      sigma: with Gaussian noise its standard deviation, > 0; traced. With sign noise it is only the sub-Gaussian scale
-        that algorithms are told, >= 1: rewards in [-1, 1] are 1-sub-Gaussian by Hoeffding's lemma, and no smaller
-        scale is valid for all means. The LinGapE paper uses 2.
+      features: float[num_arms, dim].
+      theta: float[dim]. It is hidden from algorithms.
+      noise: "gaussian", or "sign" for rewards -1 and 1.
+      sigma: with Gaussian noise its standard deviation. With sign noise it is only the sub-Gaussian scale that
+        algorithms are told, >= 1: rewards in [-1, 1] are 1-sub-Gaussian by Hoeffding's lemma, and no smaller scale is
+        valid for all means. The LinGapE paper uses 2.
 
     Returns:
       An Environment with actions int32[] in [0, num_arms) and rewards float[]. Its noise is one standard normal, or one
@@ -59,30 +61,28 @@ def linear(
       noise and traced arguments, means outside [-1, 1] are clipped, also in the true means.
 
     Raises:
-      ValueError: features or theta is not finite or has the wrong number of axes, their dimensions differ, sigma is not
-        finite or too small, or some mean is outside [-1, 1] with sign noise.
+      ValueError: the dimensions of features and theta differ, sigma is too small, or some mean is outside [-1, 1] with
+        sign noise.
 
     Source:
       Xu, Honda and Sugiyama (2018), A fully adaptive algorithm for pure exploration in linear bandits, AISTATS, Section
       7.2, for the sign noise.
     """
-    environment = from_means("linear", linear_means("linear", features, theta), noise, sigma)
-    x, weights = checks.array("linear", "features", features, ndim=2), checks.array("linear", "theta", theta)
+    environment = from_means("linear", linear_means(features, theta), noise, sigma)
     return environment._replace(
-        known=lambda: linear_known(x, weights, sigma),
-        truth=linear_truth(x, weights, sigma, gaussian=noise == "gaussian"),
+        known=lambda: linear_known(features, theta, sigma),
+        truth=linear_truth(features, theta, sigma, gaussian=noise == "gaussian"),
     )
 
 
-def linear_means(where: str, features: Array, theta: Array) -> ArrayLike:
+def linear_means(features: Array, theta: Array) -> ArrayLike:
     """Return features @ theta, float[num_arms], in float64 NumPy if both are concrete; ties on paper are equal numbers.
 
     Inner products tie if they differ by no more than the rounding of their own products.
     """
-    x = checks.array(where, "features", features, ndim=2)
-    weights = checks.array(where, "theta", theta)
+    x, weights = features, theta
     if x.shape[1] != weights.shape[0]:
-        raise ValueError(f"{where}: theta has {weights.shape[0]} entries, must have {x.shape[1]}, as rows of features")
+        raise ValueError(f"theta has {weights.shape[0]} entries, must have {x.shape[1]}, as rows of features")
     if not all(isinstance(array, np.ndarray) for array in (x, weights)):
         x, weights = as_float(x), as_float(weights)
     products = x * weights[None]
@@ -92,22 +92,20 @@ def linear_means(where: str, features: Array, theta: Array) -> ArrayLike:
     return equal_if_rounded(products.sum(axis=1), rounding)
 
 
-def from_means(where: str, means: Array, noise: Literal["gaussian", "sign"], sigma: Scalar) -> Environment:
+def from_means(name: str, means: Array, noise: Literal["gaussian", "sign"], sigma: Scalar) -> Environment:
     """Return the environment with these means and this noise."""
-    checks.choice(where, "noise", noise, ("gaussian", "sign"))
     if noise == "gaussian":
-        checks.number(where, "sigma", sigma, low=0.0, open_low=True)
-        return gaussian(means, sigma=sigma)._replace(name=where)
-    checks.number(where, "sigma", sigma, low=1.0)
+        return gaussian(means, sigma=sigma)._replace(name=name)
+    checks.take("sigma", sigma, checks.scalars(number(low=1.0)))
     if isinstance(means, np.ndarray):
         beyond = np.flatnonzero(np.abs(means) > 1 + _ROUNDING)
         if beyond.size:
             a = int(beyond[0])
-            raise ValueError(f"{where}: features[{a}] @ theta = {float(means[a])!r}, must be in [-1, 1] for sign noise")
-    return _signs(where, means)
+            raise ValueError(f"features[{a}] @ theta = {float(means[a])!r}, must be in [-1, 1] for sign noise")
+    return _signs(name, means)
 
 
-def _signs(where: str, means: Array) -> Environment:
+def _signs(name: str, means: Array) -> Environment:
     """Return the environment with reward 1 with probability (1 + means[a]) / 2 and -1 otherwise."""
 
     def init(key: Key) -> SignState:
@@ -139,5 +137,5 @@ def _signs(where: str, means: Array) -> Environment:
         arms=Arms(len(means)),
         rewards=Rewards(-1.0, 1.0, sigma=1.0, family="sign"),
         truth=Truth(means=means_of_state),
-        name=where,
+        name=name,
     )

@@ -11,6 +11,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jaxbandit.base.arguments import ContextSets, Deviation, Mask, NonNegativeVector, Vector
 from jaxbandit.base.contract import Arms, Environment, Rewards
 from jaxbandit.base.declaration import declare
 from jaxbandit.base.truth import Truth
@@ -37,28 +38,24 @@ class LinearContextualState(NamedTuple):
             "probabilities": (0.25, 0.75),
             "theta": (1.0, 0.2),
         },
-    ),
+    )
 )
 def linear_contextual(
-    action_sets: ArrayLike,
-    probabilities: ArrayLike,
-    theta: ArrayLike,
+    action_sets: ContextSets,
+    probabilities: NonNegativeVector,
+    theta: Vector,
     *,
-    mask: np.ndarray | None = None,
-    sigma: Scalar = 1.0,
+    mask: Mask | None = None,
+    sigma: Deviation = 1.0,
 ) -> Environment:
     """An action set with linear means for each context.
 
     Return the linear contextual bandit, which draws one of several known action sets in each round.
 
     Args:
-      action_sets: float[num_contexts, num_arms, dim], finite; traced. Row a of set m has the features of arm a of
-        context m.
-      probabilities: float[num_contexts], the probabilities of the contexts, >= 0 with sum 1; traced. They are hidden
+      probabilities: float[num_contexts], the probabilities of the contexts, of sum 1. They are hidden
         from algorithms.
-      theta: float[dim], finite; traced. It is hidden from algorithms.
-      mask: bool[num_contexts, num_arms], False for rows that only pad a shorter set; None means no padding. Static.
-      sigma: standard deviation of the rewards, > 0; traced.
+      theta: float[dim]. It is hidden from algorithms.
 
     Returns:
       An Environment with contexts int32[] in [0, num_contexts), actions int32[] in [0, num_arms) and rewards float[].
@@ -72,13 +69,11 @@ def linear_contextual(
     Source:
       Hao, Lattimore and Szepesvari (2020), Adaptive exploration in linear contextual bandit, AISTATS, Section 2.
     """
-    where = "linear_contextual"
     padding = masked(mask)
-    action_sets, mask = checked(where, action_sets, probabilities, mask, sigma)
-    theta = checks.array(where, "theta", theta)
+    action_sets, mask = checked(action_sets, probabilities, mask)
     if theta.shape[0] != action_sets.shape[2]:
         wanted = f"must have {action_sets.shape[2]}, as rows of action_sets"
-        raise ValueError(f"{where}: theta has {theta.shape[0]} entries, {wanted}")
+        raise ValueError(f"theta has {theta.shape[0]} entries, {wanted}")
     # In float64 NumPy if all arguments are concrete, so that ties are kept.
     concrete = isinstance(action_sets, np.ndarray) and isinstance(theta, np.ndarray)
     products = (action_sets * theta).sum(axis=2) if concrete else None
@@ -88,7 +83,7 @@ def linear_contextual(
             return as_float(products)
         return jnp.sum(as_float(action_sets) * as_float(theta)[None, None], axis=2)
 
-    environment = from_means(where, means, action_sets.shape[1], probabilities, mask, sigma)
+    environment = from_means("linear_contextual", means, action_sets.shape[1], probabilities, mask, sigma)
     return environment._replace(
         known=lambda: linear_known(action_sets, theta, sigma) | padding,
         truth=linear_truth(action_sets, theta, sigma, mask=mask)._replace(
@@ -97,19 +92,15 @@ def linear_contextual(
     )
 
 
-def checked(
-    where: str, action_sets: Array, probabilities: Array, mask: np.ndarray | None, sigma: Scalar
-) -> tuple[ArrayLike, np.ndarray | None]:
+def checked(action_sets: Array, probabilities: Array, mask: np.ndarray | None) -> tuple[ArrayLike, np.ndarray | None]:
     """Validate the arguments and return the action sets and the mask, which is None if nothing is padded."""
-    sets = checks.array(where, "action_sets", action_sets, ndim=3)
-    sets, mask = checks.action_sets(where, "action_sets", sets, mask)
-    weights = checks.array(where, "probabilities", probabilities, low=0.0)
+    sets, mask = checks.action_sets("action_sets", action_sets, mask)
+    weights = probabilities
     if weights.shape[0] != sets.shape[0]:
         wanted = f"must have {sets.shape[0]}, one per set"
-        raise ValueError(f"{where}: probabilities has {weights.shape[0]} entries, {wanted}")
+        raise ValueError(f"probabilities has {weights.shape[0]} entries, {wanted}")
     if isinstance(weights, np.ndarray) and abs(weights.sum() - 1) > _SUM:
-        raise ValueError(f"{where}: probabilities sum to {float(weights.sum())!r}, must sum to 1")
-    checks.number(where, "sigma", sigma, low=0.0, open_low=True)
+        raise ValueError(f"probabilities sum to {float(weights.sum())!r}, must sum to 1")
     return sets, mask
 
 
@@ -119,7 +110,7 @@ def masked(mask: np.ndarray | None) -> dict[str, np.ndarray]:
 
 
 def from_means(
-    where: str,
+    name: str,
     means: Callable[[Key], Array],
     num_arms: int,
     probabilities: Array,
@@ -130,7 +121,7 @@ def from_means(
 
     The other arguments are as `checked` returns them.
     """
-    weights = checks.array(where, "probabilities", probabilities)
+    weights = probabilities
     num_contexts = weights.shape[0]
 
     def init(key: Key) -> LinearContextualState:
@@ -173,5 +164,5 @@ def from_means(
         arms=Arms(num_arms, num_contexts=num_contexts if num_contexts > 1 else None),  # no context with one set
         rewards=Rewards(sigma=sigma, family="gaussian"),
         truth=Truth(means=means_of_state),
-        name=where,
+        name=name,
     )

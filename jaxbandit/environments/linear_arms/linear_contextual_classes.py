@@ -8,27 +8,26 @@ from typing import Literal
 
 import numpy as np
 
+from jaxbandit.base.arguments import Count, Deviation, Seed
 from jaxbandit.base.contract import Environment
 from jaxbandit.base.declaration import declare
 from jaxbandit.environments import data_sets
 from jaxbandit.environments.linear_arms.linear_contextual import linear_contextual
 from jaxbandit.support import checks
-from jaxbandit.support.types import Scalar
+from jaxbandit.support.domains import choice, integer
 
 Dataset = Literal["digits", "wine", "breast_cancer"]
 _PENALTY = 1.0  # penalty of the ridge regression on standardized columns
 
 
-@declare(
-    settings=({"dataset": "wine"},),
-)
+@declare(settings=({"dataset": "wine"},))
 def linear_contextual_classes(
     dataset: Dataset,
     *,
     num_contexts: int = 50,
-    num_components: int = 3,
-    instance_seed: int = 0,
-    sigma: Scalar = 0.5,
+    num_components: Count = 3,
+    instance_seed: Seed = 0,
+    sigma: Deviation = 0.5,
 ) -> Environment:
     """A scikit-learn data set, with rows as contexts and classes as arms.
 
@@ -44,15 +43,14 @@ def linear_contextual_classes(
       dataset: "digits" (10 classes, 1797 rows), "wine" (3, 178) or "breast_cancer" (2, 569); static. scikit-learn,
         which contains them, must be installed.
       num_contexts: number of contexts, an integer above num_components and at most the number of rows; static.
-      num_components: p - 1, an integer >= 1 and at most the number of columns that vary (61, 13 and 30); static.
-      instance_seed: number of the instance, an integer >= 0; static.
-      sigma: standard deviation of the rewards, > 0; traced. 0.5 is the largest that a reward in {0, 1} can have.
+      num_components: p - 1 and at most the number of columns that vary (61, 13 and 30).
+      sigma: standard deviation of the rewards. 0.5 is the largest that a reward in {0, 1} can have.
 
     Returns:
       An Environment as `linear_contextual`, with one action per class.
 
     Raises:
-      ValueError: an argument is not in the range above, or scikit-learn is not installed.
+      ValueError: scikit-learn is not installed.
 
     Source:
       The data sets are those of scikit-learn (digits, wine and breast_cancer of the UCI repository).
@@ -65,13 +63,12 @@ def _instance(
     dataset: Dataset, num_contexts: int, num_components: int, instance_seed: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return the action sets, the probabilities and theta."""
-    where = "linear_contextual_classes"
-    checks.choice(where, "dataset", dataset, ("digits", "wine", "breast_cancer"))
-    columns, labels = data_sets.load(f"{where}: dataset", dataset)
+    checks.take("dataset", dataset, choice(("digits", "wine", "breast_cancer")))
+    columns, labels = data_sets.load("dataset", dataset)
     most = min(columns.shape)
-    num_components = checks.integer(where, "num_components", num_components, 1, most)
-    num_contexts = checks.integer(where, "num_contexts", num_contexts, num_components + 1, len(columns))
-    seed = checks.integer(where, "instance_seed", instance_seed, 0)
+    num_components = checks.take("num_components", num_components, integer(1, most))
+    num_contexts = checks.take("num_contexts", num_contexts, integer(num_components + 1, len(columns)))
+    seed = checks.take("instance_seed", instance_seed, integer(0))
 
     left, _, right = np.linalg.svd(columns, full_matrices=False)
     # The sign of a singular vector is arbitrary, so the largest entry of its loadings is made positive.

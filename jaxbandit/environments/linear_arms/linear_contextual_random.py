@@ -6,15 +6,15 @@ Hao, Lattimore and Szepesvari (2020, OAM), Appendix D.2: a normal vector divided
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 
+from jaxbandit.base.arguments import ContextSets, Deviation, Mask, NonNegativeVector
 from jaxbandit.base.contract import Environment
 from jaxbandit.base.declaration import declare
 from jaxbandit.base.truth import Truth
 from jaxbandit.environments.linear_arms.linear_contextual import checked, from_means, masked
 from jaxbandit.environments.means import means_of_state
 from jaxbandit.support.numerics import as_float
-from jaxbandit.support.types import Array, ArrayLike, Key, Scalar
+from jaxbandit.support.types import Array, Key
 
 
 @declare(
@@ -23,22 +23,18 @@ from jaxbandit.support.types import Array, ArrayLike, Key, Scalar
             "action_sets": (((1.0, 0.1), (-0.5, 0.9), (0.7, 0.5)), ((0.35, 0.25), (-0.25, 0.45), (0.5, 0.05))),
             "probabilities": (0.25, 0.75),
         },
-    ),
+    )
 )
 def linear_contextual_random(
-    action_sets: ArrayLike, probabilities: ArrayLike, *, mask: np.ndarray | None = None, sigma: Scalar = 1.0
+    action_sets: ContextSets, probabilities: NonNegativeVector, *, mask: Mask | None = None, sigma: Deviation = 1.0
 ) -> Environment:
     """linear_contextual with theta drawn on the unit sphere in each run.
 
     Return `linear_contextual` with a random theta of norm 1 in each run, so that regret is averaged over problems.
 
     Args:
-      action_sets: float[num_contexts, num_arms, dim], finite; traced. Row a of set m has the features of arm a of
-        context m.
-      probabilities: float[num_contexts], the probabilities of the contexts, >= 0 with sum 1; traced. They are hidden
+      probabilities: float[num_contexts], the probabilities of the contexts, of sum 1. They are hidden
         from algorithms.
-      mask: bool[num_contexts, num_arms], False for rows that only pad a shorter set; None means no padding. Static.
-      sigma: standard deviation of the rewards, > 0; traced.
 
     Returns:
       An Environment as `linear_contextual`, whose means and gaps are different in each run.
@@ -49,16 +45,15 @@ def linear_contextual_random(
     Source:
       Hao, Lattimore and Szepesvari (2020), Adaptive exploration in linear contextual bandit, AISTATS, Appendix D.2.
     """
-    where = "linear_contextual_random"
     padding = masked(mask)
-    action_sets, mask = checked(where, action_sets, probabilities, mask, sigma)
+    action_sets, mask = checked(action_sets, probabilities, mask)
 
     def means(key: Key) -> Array:
         drawn = jax.random.normal(key, action_sets.shape[2:])
         theta = drawn / jnp.sqrt(jnp.sum(drawn * drawn))
         return jnp.sum(as_float(action_sets) * theta[None, None], axis=2)
 
-    return from_means(where, means, action_sets.shape[1], probabilities, mask, sigma)._replace(
+    return from_means("linear_contextual_random", means, action_sets.shape[1], probabilities, mask, sigma)._replace(
         known=lambda: {"features": action_sets, "sigma": sigma, "theta_norm": 1.0} | padding,
         truth=Truth(
             means=means_of_state, dim=action_sets.shape[2], parameters=lambda: {"probabilities": probabilities}

@@ -9,41 +9,31 @@ from typing import Literal
 
 import numpy as np
 
+from jaxbandit.base.arguments import Deviation, Dim, NumArms, Seed
 from jaxbandit.base.contract import Environment
 from jaxbandit.base.declaration import declare
 from jaxbandit.environments.linear_arms.linear import linear
-from jaxbandit.support import checks
-from jaxbandit.support.types import Scalar
 
 
-@declare(
-    settings=({"num_arms": 3, "dim": 2},),
-)
+@declare(settings=({"num_arms": 3, "dim": 2},))
 def linear_random(
-    num_arms: int,
-    dim: int,
+    num_arms: NumArms,
+    dim: Dim,
     *,
-    instance_seed: int = 0,
+    instance_seed: Seed = 0,
     normalization: Literal["arm", "spectral"] = "arm",
-    sigma: Scalar = 0.5,
+    sigma: Deviation = 0.5,
 ) -> Environment:
     """Linear arms with random features of norm 1.
 
     Return the random linear instance number `instance_seed` with theta = e_1, the same for all runs and seeds.
 
     Args:
-      num_arms: number of arms, an integer >= 1; static. The paper's m is floor(num_arms / 3) + 1 (its Table 4; A.2
-        prints K / 3).
-      dim: dimension, an integer >= 1; static.
-      instance_seed: number of the instance, an integer >= 0; static.
-      normalization: "arm" gives every row of the features norm 1; "spectral" gives the matrix spectral norm 1. Static.
-      sigma: standard deviation of the Gaussian noise, > 0; traced.
+      num_arms: number of arms. The paper's m is floor(num_arms / 3) + 1 (its Table 4; A.2 prints K / 3).
+      normalization: "arm" gives every row of the features norm 1; "spectral" gives the matrix spectral norm 1.
 
     Returns:
       An Environment with actions int32[] in [0, num_arms) and rewards float[], as `linear`.
-
-    Raises:
-      ValueError: an argument is not in the range above.
 
     Source:
       Reda, Kaufmann and Delahaye-Duriez (2021), Top-m identification for linear bandits, AISTATS, Sections 4.4 and A.2.
@@ -55,11 +45,7 @@ def linear_random(
 def _instance(
     num_arms: int, dim: int, instance_seed: int, normalization: Literal["arm", "spectral"]
 ) -> tuple[np.ndarray, np.ndarray]:
-    num_arms = checks.integer("linear_random", "num_arms", num_arms, 1)
-    dim = checks.integer("linear_random", "dim", dim, 1)
-    seed = checks.integer("linear_random", "instance_seed", instance_seed, 0)
-    checks.choice("linear_random", "normalization", normalization, ("arm", "spectral"))
-    drawn = np.random.default_rng(seed).standard_normal((num_arms, dim))
+    drawn = np.random.default_rng(instance_seed).standard_normal((num_arms, dim))
     rows = normalization == "arm"
     features = drawn / (np.linalg.norm(drawn, axis=1, keepdims=True) if rows else np.linalg.norm(drawn, 2))
     return features, np.eye(dim)[0]

@@ -4,22 +4,26 @@ It is used as in Xu, Honda and Sugiyama (2018, LinGapE), Section 7.1.1. To tell 
 is 0, must be pulled.
 """
 
+from typing import Annotated
+
 import jax.numpy as jnp
 import numpy as np
 from jax.core import Tracer
 
+from jaxbandit.base.arguments import Deviation
 from jaxbandit.base.contract import Environment
 from jaxbandit.base.declaration import declare
+from jaxbandit.base.parameters import Arg
 from jaxbandit.environments.linear_arms.linear import linear
-from jaxbandit.support import checks
+from jaxbandit.support.domains import integer, number
 from jaxbandit.support.numerics import as_float
 from jaxbandit.support.types import ArrayLike, Scalar
 
 
-@declare(
-    settings=({"dim": 3, "angle": 0.1},),
-)
-def soare(dim: int, angle: Scalar, *, sigma: Scalar = 1.0) -> Environment:
+@declare(settings=({"dim": 3, "angle": 0.1},))
+def soare(
+    dim: Annotated[int, Arg(integer(2))], angle: Annotated[Scalar, Arg(number(0, np.pi / 2))], *, sigma: Deviation = 1.0
+) -> Environment:
     """The canonical basis and an arm at a small angle to the best one.
 
     Return the instance with arms e_1, ..., e_dim and cos(angle) e_1 + sin(angle) e_2, and theta = 2 e_1.
@@ -27,15 +31,11 @@ def soare(dim: int, angle: Scalar, *, sigma: Scalar = 1.0) -> Environment:
     To tell the two best arms apart, the suboptimal arm e_2 with mean 0 must be pulled.
 
     Args:
-      dim: dimension, an integer >= 2; static. There are dim + 1 arms.
-      angle: angle in radians, in [0, pi / 2]; traced. The gap between the two best arms is 2 (1 - cos(angle)).
-      sigma: standard deviation of the Gaussian noise, > 0; traced.
+      dim: dimension. There are dim + 1 arms.
+      angle: angle in radians. The gap between the two best arms is 2 (1 - cos(angle)).
 
     Returns:
       An Environment with actions int32[] in [0, dim] and rewards float[], as `linear`.
-
-    Raises:
-      ValueError: dim < 2, angle is not in [0, pi / 2], or sigma is not a finite number above 0.
 
     Source:
       Soare, Lazaric and Munos (2014), Best-arm identification in linear bandits, NeurIPS.
@@ -44,8 +44,6 @@ def soare(dim: int, angle: Scalar, *, sigma: Scalar = 1.0) -> Environment:
 
 
 def _instance(dim: int, angle: Scalar) -> tuple[ArrayLike, np.ndarray]:
-    dim = checks.integer("soare", "dim", dim, 2)
-    checks.number("soare", "angle", angle, low=0.0, high=np.pi / 2)
     return at_angle(np.eye(dim + 1, dim), dim, 1, angle), 2 * np.eye(dim)[0]
 
 

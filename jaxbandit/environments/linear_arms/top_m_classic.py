@@ -1,20 +1,28 @@
 """The classic Top-m instance of Reda, Kaufmann and Delahaye-Duriez (2021), Section 5."""
 
+from typing import Annotated
+
 import numpy as np
 
+from jaxbandit.base.arguments import Deviation
 from jaxbandit.base.contract import Environment
 from jaxbandit.base.declaration import declare
+from jaxbandit.base.parameters import Arg
 from jaxbandit.environments.linear_arms.linear import linear
 from jaxbandit.environments.linear_arms.linear_truth import linear_known
 from jaxbandit.environments.linear_arms.soare import at_angle
-from jaxbandit.support import checks
+from jaxbandit.support.domains import integer, number
 from jaxbandit.support.types import ArrayLike, Scalar
 
 
-@declare(
-    settings=({"num_arms": 3, "m": 1, "angle": 0.1},),
-)
-def top_m_classic(num_arms: int, m: int, angle: Scalar, *, sigma: Scalar = 0.5) -> Environment:
+@declare(settings=({"num_arms": 3, "m": 1, "angle": 0.1},))
+def top_m_classic(
+    num_arms: Annotated[int, Arg(integer(3), "number of arms")],
+    m: Annotated[int, Arg(lambda given: integer(1, given["num_arms"] - 2), within="an integer in [1, num_arms - 2]")],
+    angle: Annotated[Scalar, Arg(number(0, np.pi / 2))],
+    *,
+    sigma: Deviation = 0.5,
+) -> Environment:
     """The instance of soare for the m best arms.
 
     Return the classic Top-m linear instance in dimension d = num_arms - 1 with theta = e_1.
@@ -24,16 +32,11 @@ def top_m_classic(num_arms: int, m: int, angle: Scalar, *, sigma: Scalar = 0.5) 
     (cos(angle), sin(angle)) and e_2.
 
     Args:
-      num_arms: number of arms, an integer >= 3; static.
-      m: number of best arms, an integer in [1, num_arms - 2]; static.
-      angle: angle in radians, in [0, pi / 2]; traced. The m-th mean and the next differ by 1 - cos(angle).
-      sigma: standard deviation of the Gaussian noise, > 0; traced.
+      m: number of best arms.
+      angle: angle in radians. The m-th mean and the next differ by 1 - cos(angle).
 
     Returns:
       An Environment with actions int32[] in [0, num_arms) and rewards float[], as `linear`.
-
-    Raises:
-      ValueError: an argument is not in the range above.
 
     Source:
       Reda, Kaufmann and Delahaye-Duriez (2021), Top-m identification for linear bandits, AISTATS, Section 5.
@@ -44,10 +47,11 @@ def top_m_classic(num_arms: int, m: int, angle: Scalar, *, sigma: Scalar = 0.5) 
     )
 
 
-def _instance(num_arms: int, m: int, angle: Scalar) -> tuple[ArrayLike, np.ndarray]:
-    num_arms = checks.integer("top_m_classic", "num_arms", num_arms, 3)
-    m = checks.integer("top_m_classic", "m", m, 1, num_arms - 2)
-    checks.number("top_m_classic", "angle", angle, low=0.0, high=np.pi / 2)
+def _instance(
+    num_arms: int,
+    m: int,
+    angle: Scalar,
+) -> tuple[ArrayLike, np.ndarray]:
     basis = np.eye(num_arms - 1)
     best = basis[:m].copy()
     best[1:] += basis[0]

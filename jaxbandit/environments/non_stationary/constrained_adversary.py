@@ -4,12 +4,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jaxbandit.base.arguments import PositiveUnit, SeveralArms
 from jaxbandit.base.contract import Environment, Rewards
 from jaxbandit.base.declaration import declare
 from jaxbandit.environments.non_stationary.piecewise import piecewise
 from jaxbandit.support import checks
 from jaxbandit.support.numerics import as_float
-from jaxbandit.support.types import Array, Scalar
+from jaxbandit.support.types import Array
 from jaxbandit.theory import bounds  # its names are imported when they are called
 
 MOST_ROUNDS = 2**31
@@ -28,10 +29,8 @@ def phase_starts() -> np.ndarray:
     return np.array(starts, np.int32)
 
 
-@declare(
-    settings=({"num_arms": 3},),
-)
-def constrained_adversary(num_arms: int = 8, *, gap: Scalar = 0.125) -> Environment:
+@declare(settings=({"num_arms": 3},))
+def constrained_adversary(num_arms: SeveralArms = 8, *, gap: PositiveUnit = 0.125) -> Environment:
     """Rewards 0 or 1, means that jump together while their gaps stay constant.
 
     Return the stochastically constrained adversary: Bernoulli arms whose means jump while the gaps stay the same.
@@ -47,22 +46,16 @@ def constrained_adversary(num_arms: int = 8, *, gap: Scalar = 0.125) -> Environm
     gap times the number of pulls of the other arms.
 
     Args:
-      num_arms: number of arms, an integer >= 2; static.
-      gap: difference of the means, in (0, 1]; traced.
+      gap: difference of the means.
 
     Returns:
       An Environment with actions int32[] in [0, num_arms) and rewards float[] in {0, 1}.
-
-    Raises:
-      ValueError: num_arms is below 2, or gap is out of range.
 
     Source:
       Zimmert and Seldin (2021), Tsallis-INF: an optimal algorithm for stochastic and adversarial bandits, JMLR 22,
       Section 6, quoted from memory and not compared with the paper; the phase lengths are those of a program by other
       authors.
     """
-    num_arms = checks.integer("constrained_adversary", "num_arms", num_arms, 2)
-    checks.number("constrained_adversary", "gap", gap, low=0.0, high=1.0, open_low=True)
     xp = jnp if checks.is_traced(gap) else np
     others = (num_arms - 1,)
     even = xp.concatenate([xp.ones(1), xp.full(others, 1 - gap)])

@@ -16,9 +16,7 @@ from jaxbandit.support.numerics import as_float, get_at
 from jaxbandit.support.types import Array, ArrayLike, PyTree
 
 
-@declare(
-    settings=({"losses": np.linspace(0, 1, 180).reshape(60, 3)[::-1]},),
-)
+@declare(settings=({"losses": np.linspace(0, 1, 180).reshape(60, 3)[::-1]},))
 def loss_table(losses: ArrayLike | Callable[[Array], Array]) -> Environment:
     """A table of the losses of every round and arm, fixed in advance.
 
@@ -70,11 +68,11 @@ def _rewards(losses: ArrayLike | Callable[[Array], Array]) -> tuple[Callable[[Ar
     if callable(losses):
         shape: Any = jax.eval_shape(losses, jax.ShapeDtypeStruct((), jnp.int32))
         if getattr(shape, "ndim", 0) != 1 or not shape.size or not jnp.issubdtype(shape.dtype, jnp.floating):
-            raise ValueError(f"loss_table: losses returns {_named(shape)}, must return float[num_arms]")
+            raise ValueError(f"losses returns {_named(shape)}, must return float[num_arms]")
         return lambda round: 1 - as_float(losses(round)), shape.shape[0], None
-    table = checks.array("loss_table", "losses", losses, ndim=2, low=0.0, high=1.0)
+    table = checks.take("losses", losses, checks.arrays(ndim=2, low=0.0, high=1.0))
     if not table.shape[1]:
-        raise ValueError(f"loss_table: losses has shape {table.shape}, must have a column for each arm")
+        raise ValueError(f"losses has shape {table.shape}, must have a column for each arm")
     rest = 1 - table  # in float64 if the losses are concrete, so that 1 - loss is rounded once
     return lambda round: get_at(as_float(rest), round), table.shape[1], table.shape[0]
 

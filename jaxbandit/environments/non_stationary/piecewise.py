@@ -31,12 +31,11 @@ def ticked(state: Clock, context: None, action: Array, noise: Noise) -> Clock:
 
 
 def segments(
-    where: str, means: ArrayLike, starts: Sequence[int], low: float = -math.inf, high: float = math.inf
+    means: ArrayLike, starts: Sequence[int], low: float = -math.inf, high: float = math.inf
 ) -> tuple[ArrayLike, np.ndarray]:
     """Validate a schedule and return the table of means and the first rounds of its rows.
 
     Args:
-      where: name of the calling function, for error messages.
       means: float[segments, num_arms].
       starts: number of rounds before each segment, increasing from 0.
       low: smallest mean allowed.
@@ -45,12 +44,12 @@ def segments(
     Raises:
       ValueError: means or starts is not as above.
     """
-    means = checks.array(where, "means", means, ndim=2, low=low, high=high)
+    means = checks.take("means", means, checks.arrays(ndim=2, low=low, high=high))
     if not means.shape[1]:
-        raise ValueError(f"{where}: means has shape {means.shape}, must have a column for each arm")
-    rounds = checks.starts(where, starts)
+        raise ValueError(f"means has shape {means.shape}, must have a column for each arm")
+    rounds = checks.starts(starts)
     if len(rounds) != len(means):
-        raise ValueError(f"{where}: starts has {len(rounds)} entries, must have {len(means)}, one per row of means")
+        raise ValueError(f"starts has {len(rounds)} entries, must have {len(means)}, one per row of means")
     return means, rounds
 
 

@@ -12,10 +12,7 @@ from jaxbandit.support.types import ArrayLike
 from jaxbandit.theory import bounds  # its names are imported when they are called
 
 
-@declare(
-    concrete=("means",),
-    settings=({"means": ((0.2, 0.5, 0.6), (0.6, 0.5, 0.2)), "starts": (0, 10)},),
-)
+@declare(concrete=("means",), settings=({"means": ((0.2, 0.5, 0.6), (0.6, 0.5, 0.2)), "starts": (0, 10)},))
 def piecewise_bernoulli(means: ArrayLike, starts: Sequence[int]) -> Environment:
     """Rewards 0 or 1, means that jump at given rounds.
 
@@ -38,7 +35,7 @@ def piecewise_bernoulli(means: ArrayLike, starts: Sequence[int]) -> Environment:
     Source:
       Garivier and Moulines (2011), On upper-confidence bound policies for switching bandit problems, ALT, Section 2.
     """
-    table, first = segments("piecewise_bernoulli", means, starts, low=0.0, high=1.0)
+    table, first = segments(means, starts, low=0.0, high=1.0)
     return piecewise(
         "piecewise_bernoulli",
         table,

@@ -2,20 +2,19 @@
 
 from collections.abc import Sequence
 
+from jaxbandit.base.arguments import Deviation
 from jaxbandit.base.contract import Environment, Rewards
 from jaxbandit.base.declaration import declare
 from jaxbandit.environments.non_stationary.piecewise import piecewise, segments
-from jaxbandit.support import checks
 from jaxbandit.support.numerics import as_float, standard_normal
-from jaxbandit.support.types import ArrayLike, Scalar
+from jaxbandit.support.types import ArrayLike
 from jaxbandit.theory import bounds  # its names are imported when they are called
 
 
 @declare(
-    concrete=("means",),
-    settings=({"means": ((0.2, 0.5, 0.6), (0.6, 0.5, 0.2)), "starts": (0, 10), "sigma": 0.5},),
+    concrete=("means",), settings=({"means": ((0.2, 0.5, 0.6), (0.6, 0.5, 0.2)), "starts": (0, 10), "sigma": 0.5},)
 )
-def piecewise_gaussian(means: ArrayLike, starts: Sequence[int], *, sigma: Scalar = 1.0) -> Environment:
+def piecewise_gaussian(means: ArrayLike, starts: Sequence[int], *, sigma: Deviation = 1.0) -> Environment:
     """Normal rewards, means that jump at given rounds.
 
     Return the piecewise-stationary Gaussian bandit, whose means change at given rounds.
@@ -25,7 +24,6 @@ def piecewise_gaussian(means: ArrayLike, starts: Sequence[int], *, sigma: Scalar
     Args:
       means: float[segments, num_arms], finite, one row per segment; traced.
       starts: number of rounds before each segment, as for `piecewise_bernoulli`; static.
-      sigma: standard deviation of every arm's reward, > 0; traced.
 
     Returns:
       An Environment with actions int32[] in [0, num_arms) and rewards float[] on the real line.
@@ -34,8 +32,7 @@ def piecewise_gaussian(means: ArrayLike, starts: Sequence[int], *, sigma: Scalar
       ValueError: means is not a matrix of finite numbers, starts does not increase from 0 with one entry per row, or
         sigma is not a finite number above 0.
     """
-    table, first = segments("piecewise_gaussian", means, starts)
-    sigma = checks.number("piecewise_gaussian", "sigma", sigma, low=0.0, open_low=True)
+    table, first = segments(means, starts)
     return piecewise(
         "piecewise_gaussian",
         table,

@@ -6,13 +6,15 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
+from jaxbandit.base.arguments import ClosedUnit, NonNegative, NumArms
 from jaxbandit.base.contract import Arms, Environment, Rewards
 from jaxbandit.base.declaration import declare
 from jaxbandit.base.truth import Truth
 from jaxbandit.environments.means import means_of_state
 from jaxbandit.support import checks
+from jaxbandit.support.domains import number
 from jaxbandit.support.numerics import as_float, get_at, normal_of_words
-from jaxbandit.support.types import Array, ArrayLike, Key, Scalar
+from jaxbandit.support.types import Array, ArrayLike, Key
 
 
 class RestlessState(NamedTuple):
@@ -28,15 +30,13 @@ class RestlessNoise(NamedTuple):
     steps: Array  # float[num_arms], standard normal; the means drift whether the arms are played or not
 
 
-@declare(
-    settings=({"num_arms": 3, "sigma": 0.3}, {"num_arms": 3, "means": (0.2, 0.5, 0.6)}),
-)
+@declare(settings=({"num_arms": 3, "sigma": 0.3}, {"num_arms": 3, "means": (0.2, 0.5, 0.6)}))
 def restless_bernoulli(
-    num_arms: int,
+    num_arms: NumArms,
     *,
-    sigma: Scalar = 0.02,
-    low: Scalar = 0.0,
-    high: Scalar = 1.0,
+    sigma: NonNegative = 0.02,
+    low: ClosedUnit = 0.0,
+    high: ClosedUnit = 1.0,
     means: ArrayLike | None = None,
 ) -> Environment:
     """Rewards 0 or 1, means that follow a reflected random walk, drawn anew in each run.
@@ -47,10 +47,9 @@ def restless_bernoulli(
     the best fixed arm in hindsight is that of the run.
 
     Args:
-      num_arms: number of arms K, an integer >= 1; static.
-      sigma: standard deviation of a step, >= 0; traced.
-      low: lower boundary, in [0, 1); traced.
-      high: upper boundary, in (low, 1]; traced.
+      sigma: standard deviation of a step.
+      low: lower boundary.
+      high: upper boundary, above low.
       means: float[num_arms] in [low, high], the means of the first round; None draws them uniformly in [low, high].
         Traced.
 
@@ -58,20 +57,16 @@ def restless_bernoulli(
       An Environment with actions int32[] in [0, num_arms) and rewards float[] in {0, 1}.
 
     Raises:
-      ValueError: an argument is out of its range, or means does not have one entry per arm between the boundaries.
+      ValueError: means does not have one entry per arm between the boundaries.
     """
-    where = "restless_bernoulli"
-    num_arms = checks.integer(where, "num_arms", num_arms, 1)
-    sigma = checks.number(where, "sigma", sigma, low=0.0)
-    low = checks.number(where, "low", low, low=0.0, high=1.0)
     least, open_low = (0.0, False) if checks.is_traced(low) else (float(low), True)
-    high = checks.number(where, "high", high, low=least, high=1.0, open_low=open_low)
+    high = checks.take("high", high, checks.scalars(number(low=least, high=1.0, open_low=open_low)))
     start: Any = None
     if means is not None:
         most = 1.0 if checks.is_traced(high) else float(high)
-        start = checks.array(where, "means", means, low=least, high=most)
+        start = checks.take("means", means, checks.arrays(low=least, high=most))
         if len(start) != num_arms:
-            raise ValueError(f"{where}: means has {len(start)} entries, must have {num_arms}, one per arm")
+            raise ValueError(f"means has {len(start)} entries, must have {num_arms}, one per arm")
 
     def init(key: Key) -> RestlessState:
         if start is not None:
@@ -104,5 +99,5 @@ def restless_bernoulli(
         arms=Arms(num_arms),
         rewards=Rewards(0.0, 1.0, sigma=0.5, family="bernoulli"),
         truth=Truth(means=means_of_state),
-        name=where,
+        name="restless_bernoulli",
     )

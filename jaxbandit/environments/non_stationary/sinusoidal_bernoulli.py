@@ -4,20 +4,20 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
+from jaxbandit.base.arguments import ClosedUnit, NumArms, Positive
 from jaxbandit.base.contract import Arms, Environment, Rewards
 from jaxbandit.base.declaration import declare
 from jaxbandit.base.truth import Truth
 from jaxbandit.environments.non_stationary.piecewise import Clock, started, ticked
 from jaxbandit.support import checks
+from jaxbandit.support.domains import number
 from jaxbandit.support.numerics import as_float, get_at
-from jaxbandit.support.types import Array, Scalar
+from jaxbandit.support.types import Array
 
 
-@declare(
-    settings=({"num_arms": 3, "period": 7.5},),
-)
+@declare(settings=({"num_arms": 3, "period": 7.5},))
 def sinusoidal_bernoulli(
-    num_arms: int, *, center: Scalar = 0.5, amplitude: Scalar = 0.3, period: Scalar = 2500.0
+    num_arms: NumArms, *, center: ClosedUnit = 0.5, amplitude: ClosedUnit = 0.3, period: Positive = 2500.0
 ) -> Environment:
     """Rewards 0 or 1, means that oscillate.
 
@@ -27,23 +27,18 @@ def sinusoidal_bernoulli(
     environment is oblivious, all runs share its schedule, and its regret is dynamic.
 
     Args:
-      num_arms: number of arms K, an integer >= 1; static.
-      center: mean around which the means oscillate, in [0, 1]; traced.
-      amplitude: amplitude of the oscillation, in [0, min(center, 1 - center)]; traced.
-      period: period in rounds, > 0; traced.
+      center: mean around which the means oscillate.
+      amplitude: amplitude of the oscillation, at most min(center, 1 - center).
+      period: period in rounds.
 
     Returns:
       An Environment with actions int32[] in [0, num_arms) and rewards float[] in {0, 1}.
 
     Raises:
-      ValueError: an argument is out of its range, or a mean would leave [0, 1].
+      ValueError: a mean would leave [0, 1].
     """
-    where = "sinusoidal_bernoulli"
-    num_arms = checks.integer(where, "num_arms", num_arms, 1)
-    center = checks.number(where, "center", center, low=0.0, high=1.0)
     most = 1.0 if checks.is_traced(center) else min(float(center), 1 - float(center))
-    amplitude = checks.number(where, "amplitude", amplitude, low=0.0, high=most)
-    period = checks.number(where, "period", period, low=0.0, open_low=True)
+    amplitude = checks.take("amplitude", amplitude, checks.scalars(number(low=0.0, high=most)))
 
     def means(state: Clock) -> Array:
         # The remainder is computed first because it is exact, whereas float32 would round the quotient.
@@ -67,5 +62,5 @@ def sinusoidal_bernoulli(
         arms=Arms(num_arms),
         rewards=Rewards(0.0, 1.0, sigma=0.5, family="bernoulli"),
         truth=Truth(means=means),
-        name=where,
+        name="sinusoidal_bernoulli",
     )

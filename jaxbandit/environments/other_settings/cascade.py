@@ -5,12 +5,12 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
+from jaxbandit.base.arguments import ListSize, UnitVector
 from jaxbandit.base.contract import Arms, Environment
 from jaxbandit.base.declaration import declare
 from jaxbandit.base.truth import Truth
-from jaxbandit.support import checks
 from jaxbandit.support.numerics import argmax, as_float
-from jaxbandit.support.types import Array, ArrayLike, Key
+from jaxbandit.support.types import Array, Key
 
 
 class CascadeState(NamedTuple):
@@ -20,10 +20,8 @@ class CascadeState(NamedTuple):
     best: Array  # float[], probability of a click on the best list
 
 
-@declare(
-    settings=({"weights": (0.2, 0.5, 0.6), "k": 2},),
-)
-def cascade(weights: ArrayLike, k: int) -> Environment:
+@declare(settings=({"weights": (0.2, 0.5, 0.6), "k": 2},))
+def cascade(weights: UnitVector, k: ListSize) -> Environment:
     """Lists of items, of which the first that attracts is clicked.
 
     Return the cascading bandit: an action is a list of k items, and the feedback is the position of the click.
@@ -32,23 +30,17 @@ def cascade(weights: ArrayLike, k: int) -> Environment:
     independently. Who clicks nowhere has read the whole list.
 
     Args:
-      weights: float[num_arms] in [0, 1], probability that an item attracts; traced.
-      k: length of a list, an integer in [1, num_arms]; static.
+      weights: float[num_arms], probability that an item attracts.
 
     Returns:
       An Environment with actions int32[k], different items in the order of reading, and feedback int32[], the position
       of the click, from 0, or k without a click. The regret is the probability of a click on the best list minus that
       on the list shown. It does not depend on the order.
 
-    Raises:
-      ValueError: an argument is not in the range above.
-
     Source:
       Kveton, Szepesvari, Wen and Ashkan (2015), Cascading bandits: learning to rank in the cascade model, ICML.
     """
-    weights = checks.array("cascade", "weights", weights, low=0.0, high=1.0)
     num_arms = len(weights)
-    k = checks.integer("cascade", "k", k, 1, num_arms)
 
     def init(key: Key) -> CascadeState:
         w = as_float(weights)

@@ -10,12 +10,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jaxbandit.base.arguments import UnitMatrix
 from jaxbandit.base.contract import Arms, Environment, Rewards
 from jaxbandit.base.declaration import declare
 from jaxbandit.base.truth import Truth
 from jaxbandit.support import checks
 from jaxbandit.support.numerics import argmax, as_float, get_at
-from jaxbandit.support.types import Array, ArrayLike, Key
+from jaxbandit.support.types import Array, Key
 
 TIE = 1e-6  # p_ij + p_ji may differ from 1, and p_ij from 1/2, by rounding errors of float32
 
@@ -27,10 +28,8 @@ class DuelingState(NamedTuple):
     gaps: Array  # float[num_arms], probability that the Condorcet winner wins against the arm, minus 1/2
 
 
-@declare(
-    settings=({"preferences": ((0.5, 0.6, 0.7), (0.4, 0.5, 0.6), (0.3, 0.4, 0.5))},),
-)
-def dueling(preferences: ArrayLike) -> Environment:
+@declare(settings=({"preferences": ((0.5, 0.6, 0.7), (0.4, 0.5, 0.6), (0.3, 0.4, 0.5))},))
+def dueling(preferences: UnitMatrix) -> Environment:
     """Duels of two arms, of which only the winner is observed.
 
     Return the dueling bandit: an action is a pair of arms, and the feedback is 1 if the first one wins.
@@ -40,9 +39,8 @@ def dueling(preferences: ArrayLike) -> Environment:
     `weak_regret` is a metric for min(D_1, D_2), which is 0 as soon as one of them is the winner.
 
     Args:
-      preferences: float[num_arms, num_arms] in [0, 1], probability that the row wins against the column, with
-        preferences[i, j] + preferences[j, i] = 1; traced. Some arm must win against every other one with probability
-        at least 1/2.
+      preferences: float[num_arms, num_arms], probability that the row wins against the column, with preferences[i, j] +
+        preferences[j, i] = 1. Some arm must win against every other one with probability at least 1/2.
 
     Returns:
       An Environment with actions int32[2] and feedback float[] in {0, 1}. The simple regret of an arm is D.
@@ -55,10 +53,9 @@ def dueling(preferences: ArrayLike) -> Environment:
       Yue, Broder, Kleinberg and Joachims (2012), The K-armed dueling bandits problem, Journal of Computer and System
       Sciences 78.
     """
-    preferences = checks.array("dueling", "preferences", preferences, ndim=2, low=0.0, high=1.0)
     num_arms = preferences.shape[0]
     if preferences.shape != (num_arms, num_arms) or num_arms < 2:
-        raise ValueError(f"dueling: preferences has shape {preferences.shape}, must be square with at least 2 rows")
+        raise ValueError(f"preferences has shape {preferences.shape}, must be square with at least 2 rows")
     if not checks.is_traced(preferences):
         _check(np.asarray(preferences, np.float64))
 
@@ -99,11 +96,9 @@ def _check(p: np.ndarray) -> None:
     apart = np.abs(p + p.T - 1)
     if apart.max() > TIE:
         i, j = np.unravel_index(apart.argmax(), p.shape)
-        raise ValueError(
-            f"dueling: preferences[{i}, {j}] = {p[i, j]:g} and preferences[{j}, {i}] = {p[j, i]:g}, must sum to 1"
-        )
+        raise ValueError(f"preferences[{i}, {j}] = {p[i, j]:g} and preferences[{j}, {i}] = {p[j, i]:g}, must sum to 1")
     if p.min(1).max() < 0.5 - TIE:
         raise ValueError(
-            "dueling: no arm wins against every other one with probability 1/2, must have such a Condorcet winner, "
+            "no arm wins against every other one with probability 1/2, must have such a Condorcet winner, "
             "because the regret is measured against it"
         )

@@ -5,11 +5,12 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
+from jaxbandit.base.arguments import AtLeastOne, UnitVector
 from jaxbandit.base.contract import Arms, Environment, Rewards
 from jaxbandit.base.declaration import declare
 from jaxbandit.support import checks
 from jaxbandit.support.numerics import as_float, get_at
-from jaxbandit.support.types import Array, ArrayLike, Key, Scalar
+from jaxbandit.support.types import Array, ArrayLike, Key
 
 Paid = tuple[Array, Array]  # reward float[], costs float[num_resources]
 
@@ -22,10 +23,8 @@ class KnapsackState(NamedTuple):
     spent: Array  # int32[num_resources], number of units
 
 
-@declare(
-    settings=({"rewards": (0.7, 0.5, 0.3), "costs": (0.9, 0.4, 0.1), "budget": 20},),
-)
-def knapsack(rewards: ArrayLike, costs: ArrayLike, budget: Scalar) -> Environment:
+@declare(settings=({"rewards": (0.7, 0.5, 0.3), "costs": (0.9, 0.4, 0.1), "budget": 20},))
+def knapsack(rewards: UnitVector, costs: ArrayLike, budget: AtLeastOne) -> Environment:
     """Arms that pay and cost, until a budget is spent.
 
     Return the bandit with knapsacks: a pull pays 0 or 1 and costs 0 or 1 unit of each resource, independently.
@@ -36,26 +35,24 @@ def knapsack(rewards: ArrayLike, costs: ArrayLike, budget: Scalar) -> Environmen
     that a plan can earn on average.
 
     Args:
-      rewards: float[num_arms] in [0, 1], mean rewards; traced.
+      rewards: float[num_arms], mean rewards.
       costs: float[num_arms] or float[num_arms, num_resources] in [0, 1], mean costs; traced.
-      budget: units of every resource, at least 1; traced.
+      budget: units of every resource, at least 1.
 
     Returns:
       An Environment with actions int32[] and feedback (reward, costs), float[] and float[num_resources]. An algorithm
       may know the budget and num_resources.
 
     Raises:
-      ValueError: an argument is out of range, or the numbers of arms differ.
+      ValueError: the numbers of arms differ.
 
     Source:
       Badanidiyuru, Kleinberg and Slivkins (2018), Bandits with knapsacks, Journal of the ACM 65.
     """
-    rewards = checks.array("knapsack", "rewards", rewards, low=0.0, high=1.0)
-    costs = checks.array("knapsack", "costs", costs, ndim=1 + (checks.axes(costs) > 1), low=0.0, high=1.0)
-    budget = checks.number("knapsack", "budget", budget, low=1.0)
+    costs = checks.take("costs", costs, checks.arrays(ndim=1 + (checks.axes(costs) > 1), low=0.0, high=1.0))
     num_arms = len(rewards)
     if len(costs) != num_arms:
-        raise ValueError(f"knapsack: costs has {len(costs)} rows, must have {num_arms}, one for each arm")
+        raise ValueError(f"costs has {len(costs)} rows, must have {num_arms}, one for each arm")
     costs = costs.reshape(num_arms, -1)
     resources = costs.shape[1]
 

@@ -16,6 +16,7 @@ from jaxbandit.environments.combinatorial.full_bandit import full_bandit
 from jaxbandit.environments.combinatorial.semi_bandit import semi_bandit
 from jaxbandit.environments.stationary.bernoulli import bernoulli
 from jaxbandit.support import checks
+from jaxbandit.support.domains import choice, integer
 
 _ALIASES = {"itmanage": "it"}  # the name in the source of the data
 
@@ -58,7 +59,7 @@ _CORRECT = {
         {"dataset": "it"},
         {"dataset": "it", "feedback": "full", "k": 10},
         {"dataset": "it", "feedback": "semi", "k": 10},
-    ),
+    )
 )
 def crowd(
     dataset: Literal["it", "medicine", "chinese", "pokemon", "english", "science"] | str,
@@ -76,12 +77,11 @@ def crowd(
     and 20; english 63 and 30; science 111 and 20.
 
     Args:
-      dataset: name of the data set, in upper or lower case; static. "itmanage" is an alias of "it".
-      feedback: static. "single" pulls one worker per round and observes that worker's reward. "full" pulls a team of k
-        workers and observes only how many of them are correct. "semi" pulls a team and observes each member's reward.
+      dataset: name of the data set, in upper or lower case. "itmanage" is an alias of "it".
+      feedback: "single" pulls one worker per round and observes that worker's reward. "full" pulls a team of k workers
+        and observes only how many of them are correct. "semi" pulls a team and observes each member's reward.
       k: number of workers in a team, for full and semi-bandit feedback, an integer; None means 10. Static.
-      blocks: how the sum of a team over a batch of pulls is drawn with full-bandit feedback, as in `full_bandit`;
-        static.
+      blocks: how the sum of a team over a batch of pulls is drawn with full-bandit feedback, as in `full_bandit`.
 
     Returns:
       An Environment with actions int32[] in [0, num_arms) and rewards float[] in {0, 1}; with full-bandit feedback as
@@ -98,7 +98,7 @@ def crowd(
     k = _team(feedback, k)
     if k is None:
         return bernoulli(means)._replace(name="crowd")
-    checks.integer("crowd", "k", k, 1, len(means) - 1)
+    checks.take("k", k, integer(1, len(means) - 1))
     if feedback == "semi":
         return semi_bandit(means, k)._replace(name="crowd")
     return full_bandit(means, k, noise="bernoulli", blocks=blocks)._replace(name="crowd")
@@ -106,13 +106,13 @@ def crowd(
 
 def _means(dataset: str) -> np.ndarray:
     name = dataset.lower() if isinstance(dataset, str) else dataset
-    checks.choice("crowd", "dataset", name, (*_CORRECT, *_ALIASES))
+    checks.take("dataset", name, choice((*_CORRECT, *_ALIASES)))
     tasks, correct = _CORRECT[_ALIASES.get(name, name)]
     return np.array(correct) / tasks
 
 
 def _team(feedback: str, k: int | None) -> int | None:
-    checks.choice("crowd", "feedback", feedback, ("single", "full", "semi"))
+    checks.take("feedback", feedback, choice(("single", "full", "semi")))
     if feedback == "single" and k is not None:
-        raise ValueError(f"crowd: k = {k}, must be omitted with single feedback, where one worker is pulled")
+        raise ValueError(f"k = {k}, must be omitted with single feedback, where one worker is pulled")
     return None if feedback == "single" else (10 if k is None else k)

@@ -13,6 +13,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jaxbandit.base.arguments import Count
 from jaxbandit.base.batches import BatchRewards, SetPulls
 from jaxbandit.base.contract import Environment
 from jaxbandit.base.declaration import declare
@@ -20,17 +21,16 @@ from jaxbandit.environments.combinatorial.full_bandit import FullBanditState, fr
 from jaxbandit.environments.combinatorial.semi_bandit import by_members
 from jaxbandit.environments.stationary.binomial import binomial
 from jaxbandit.support import checks, csv_rows
+from jaxbandit.support.domains import integer
 from jaxbandit.support.numerics import as_float
 from jaxbandit.support.types import Array, Key
 
 
-@declare(
-    settings=({"k": 2}, {"k": 2, "blocks": "normal"}, {"k": 2, "feedback": "semi"}),
-)
+@declare(settings=({"k": 2}, {"k": 2, "blocks": "normal"}, {"k": 2, "feedback": "semi"}))
 def crowd_answers(
     path: str | Path,
     *,
-    k: int = 10,
+    k: Count = 10,
     feedback: Literal["full", "semi"] = "full",
     blocks: Literal["exact", "normal"] = "exact",
 ) -> Environment:
@@ -43,12 +43,11 @@ def crowd_answers(
 
     Args:
       path: directory with answer.csv and truth.csv; static.
-      k: number of workers in a team, an integer in [1, num_arms - 1]; static.
+      k: number of workers in a team.
       feedback: "full" shows the number of correct answers of the team; "semi" also shows whose answers were correct.
-        Static.
-      blocks: how the sum of a team over a batch of pulls is drawn with full-bandit feedback, static. "exact" draws how
-        often each task occurred (multinomial), which is slow. "normal" draws a normal number with the same mean and
-        variance, which is correct in the limit of many pulls.
+      blocks: how the sum of a team over a batch of pulls is drawn with full-bandit feedback. "exact" draws how often
+        each task occurred (multinomial), which is slow. "normal" draws a normal number with the same mean and variance,
+        which is correct in the limit of many pulls.
 
     Returns:
       An Environment with actions bool[num_arms], k of them True, and rewards float[], as `full_bandit`. Its noise is
@@ -56,19 +55,13 @@ def crowd_answers(
       is, an algorithm's support "random" or "given". With semi-bandit feedback the rewards are float[num_arms] as in
       `semi_bandit`, and there are no batches.
 
-    Raises:
-      ValueError: the files cannot be read or do not match, or k is out of range.
-
     Source:
       The data are those of Li, Baba and Kashima (2017), Hyper questions: unsupervised targeting of a few experts in
       crowdsourcing, CIKM.
     """
-    where = "crowd_answers"
     right = read_answers(path)
     num_tasks, num_arms = right.shape
-    k = checks.integer(where, "k", k, 1, num_arms - 1)
-    checks.choice(where, "feedback", feedback, ("full", "semi"))
-    checks.choice(where, "blocks", blocks, ("exact", "normal"))
+    checks.take("k", k, integer(1, num_arms - 1))
     apart = right - right.mean(axis=0)
     covariance = np.matmul(apart.T, apart) / num_tasks
 
@@ -84,7 +77,7 @@ def crowd_answers(
 
     def sums(state: FullBanditState, pulls: SetPulls, noise: Key) -> Array:
         if pulls.sets is None:
-            raise ValueError(f'{where}: workers are dependent, so super-arms must be listed: use support = "random"')
+            raise ValueError('workers are dependent, so super-arms must be listed: use support = "random"')
         x, n = as_float(pulls.sets), as_float(pulls.counts)
         if blocks == "normal":
             mean = jnp.sum(x * state.means[None], 1)
@@ -104,9 +97,11 @@ def crowd_answers(
 
     members = from_members(right.mean(axis=0), k, "normal")
     if feedback == "semi":
-        return by_members(members, k)._replace(noise=noise, reward=each, name=where)
+        return by_members(members, k)._replace(noise=noise, reward=each, name="crowd_answers")
     batch = BatchRewards(lambda key: key, sums)
-    return members._replace(noise=noise, reward=reward, batch=batch, known=lambda: {"sigma": float(k)}, name=where)
+    return members._replace(
+        noise=noise, reward=reward, batch=batch, known=lambda: {"sigma": float(k)}, name="crowd_answers"
+    )
 
 
 def read_answers(path: str | Path) -> np.ndarray:

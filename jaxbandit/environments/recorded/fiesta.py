@@ -11,21 +11,21 @@ from typing import Literal
 
 import numpy as np
 
+from jaxbandit.base.arguments import Permute
 from jaxbandit.base.contract import Environment
 from jaxbandit.base.declaration import declare
 from jaxbandit.environments.recorded.table import table
 from jaxbandit.support import checks
+from jaxbandit.support.domains import choice
 from jaxbandit.support.refusals import python
 
 
-@declare(
-    settings=({"models": ("atae", "tdlstm"), "permute": True},),
-)
+@declare(settings=({"models": ("atae", "tdlstm"), "permute": True},))
 def fiesta(
     models: Literal["all", "eight"] | tuple[str, ...] = "all",
     *,
     rows: Literal["independent", "common"] = "independent",
-    permute: bool = False,
+    permute: Permute = False,
 ) -> Environment:
     """Recorded F1 scores of models for sentiment analysis.
 
@@ -36,11 +36,9 @@ def fiesta(
 
     Args:
       models: "all" for the 12 models in alphabetical order; "eight" without the four with 200-dimensional word vectors;
-        or the names of two or more models in the order of the arms. Static.
-      rows: how the rewards of different arms in a batch are related, as in `table`; static. "common" uses the i-th
-        recorded scores of all models together, whose correlations are 0.4 to 0.7; "independent" draws them
-        independently.
-      permute: whether each run has the arms in a random order of its own; static.
+        or the names of two or more models in the order of the arms.
+      rows: how the rewards of different arms in a batch are related, as in `table`. "common" uses the i-th recorded
+        scores of all models together, whose correlations are 0.4 to 0.7; "independent" draws them independently.
 
     Returns:
       An Environment with actions int32[] in [0, num_arms) and rewards float[] in [0.45, 0.72], as `table`.
@@ -67,13 +65,13 @@ def recorded_scores() -> dict[str, np.ndarray]:
 def _recorded(models: str | Sequence[str]) -> np.ndarray:
     scores = recorded_scores()
     if isinstance(models, str):
-        checks.choice("fiesta", "models", models, ("all", "eight"))
+        checks.take("models", models, choice(("all", "eight")))
         models = [name for name in scores if models == "all" or not name.endswith("_200")]
     if not isinstance(models, Iterable) or not checks.axes(models):
-        raise ValueError(f"fiesta: models = {python(models)}, must be all, eight or a list of models")
+        raise ValueError(f"models = {python(models)}, must be all, eight or a list of models")
     models = list(models)
     for i, name in enumerate(models):
-        checks.choice("fiesta", f"models[{i}]", name, tuple(scores))
+        checks.take(f"models[{i}]", name, choice(tuple(scores)))
     if len(set(models)) < max(len(models), 2):
-        raise ValueError(f"fiesta: models = {python(models)}, must be two or more different models")
+        raise ValueError(f"models = {python(models)}, must be two or more different models")
     return np.stack([scores[name] for name in models], axis=1)

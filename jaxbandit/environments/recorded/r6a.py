@@ -13,16 +13,18 @@ import zlib
 from array import array
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 
+from jaxbandit.base.arguments import AtLeastOne, Seed, SeveralArms
 from jaxbandit.base.contract import Environment
 from jaxbandit.base.declaration import declare
+from jaxbandit.base.parameters import Arg
 from jaxbandit.environments.linear_arms.linear import linear
-from jaxbandit.environments.recorded.r6a_like import choose, products
-from jaxbandit.support import checks, decimals, reading
-from jaxbandit.support.types import Scalar
+from jaxbandit.environments.recorded.r6a_like import MinGap, choose, products
+from jaxbandit.support import decimals, reading
+from jaxbandit.support.domains import number
 
 _PLACE = {b"%d" % fid: fid - 1 for fid in range(1, 7)}  # feature identifier -> position; the first is the constant 1
 _LOST = ("bad_width", "bad_token", "displayed_not_in_pool")
@@ -57,7 +59,7 @@ def read_click_log(path: str | os.PathLike[str]) -> ClickLog:
       ValueError: the file cannot be read to its end, or has no line of the right format.
     """
     if not isinstance(path, str | os.PathLike):
-        raise ValueError(f"r6a: path = {path!r}, must be the name of a click log")
+        raise ValueError(f"path = {path!r}, must be the name of a click log")
     counts: dict[str, int] = dict.fromkeys(("read", "kept", *_LOST, "windows_line_ends"), 0)
     whole, user, article = array("q"), array("d"), array("d")
     where = f"r6a: path = {str(path)!r}"
@@ -68,7 +70,7 @@ def read_click_log(path: str | os.PathLike[str]) -> ClickLog:
         ):
             while line := lines.readline(_LONGEST):
                 if len(line) == _LONGEST:
-                    raise ValueError(f"{where}: line {counts['read'] + 1}: is longer than that of a click log can be")
+                    raise ValueError(f"line {counts['read'] + 1}: is longer than that of a click log can be")
                 counts["read"] += 1
                 counts["windows_line_ends"] += line.endswith(b"\r\n")
                 tokens = line.split()
@@ -137,17 +139,15 @@ def _features(tokens: tuple[bytes, ...]) -> tuple[float, ...]:
     return tuple(values.values())
 
 
-@declare(
-    concrete=("min_gap", "penalty"),
-)
+@declare(concrete=("min_gap", "penalty"))
 def r6a(
     path: str | Path,
-    num_arms: int,
+    num_arms: SeveralArms,
     *,
-    instance_seed: int = 0,
-    min_gap: float = 0.05,
-    penalty: float = 0.01,
-    sigma: Scalar = 2.0,
+    instance_seed: Seed = 0,
+    min_gap: MinGap = 0.05,
+    penalty: Annotated[float, Arg(number(0, open_low=True))] = 0.01,
+    sigma: AtLeastOne = 2.0,
 ) -> Environment:
     """Arms fitted to a Yahoo! R6A click log.
 
@@ -162,18 +162,14 @@ def r6a(
     Args:
       path: path of the log, relative to the working directory; .gz is decompressed. Static. Reading a day takes
         minutes, once per process.
-      num_arms: number of arms, an integer >= 2; static.
-      instance_seed: number of the instance, an integer >= 0; static.
-      min_gap: smallest gap between the best arm and another, in (0, 1); static.
-      penalty: penalty of the ridge regression, > 0; static.
-      sigma: sub-Gaussian scale that algorithms are told, >= 1; traced. The paper uses 2, see `linear`.
+      penalty: penalty of the ridge regression.
+      sigma: sub-Gaussian scale that algorithms are told. The paper uses 2, see `linear`.
 
     Returns:
       An Environment with actions int32[] in [0, num_arms) and rewards float[] -1 and 1, as `linear` with sign noise.
 
     Raises:
-      ValueError: an argument is not in the range above, the log cannot be read, or it does not have num_arms visits
-        with such a gap.
+      ValueError: the log cannot be read, or it does not have num_arms visits with such a gap.
 
     Source:
       Xu, Honda and Sugiyama (2018), A fully adaptive algorithm for pure exploration in linear bandits, AISTATS, Section
@@ -186,13 +182,9 @@ def r6a(
 def _instance(
     path: str | Path, num_arms: int, instance_seed: int, min_gap: float, penalty: float
 ) -> tuple[np.ndarray, np.ndarray]:
-    num_arms = checks.integer("r6a", "num_arms", num_arms, 2)
-    seed = checks.integer("r6a", "instance_seed", instance_seed, 0)
-    checks.number("r6a", "min_gap", min_gap, low=0.0, high=1.0, open_low=True, open_high=True)
-    checks.number("r6a", "penalty", penalty, low=0.0, open_low=True)
     log, theta, means = _fitted(path, _stamp(path), penalty)
     valid = np.flatnonzero(np.abs(means) <= 1)  # sign noise is defined for these means only
-    arms = valid[choose("r6a", means[valid], num_arms, min_gap, np.random.default_rng(seed))]
+    arms = valid[choose(means[valid], num_arms, min_gap, np.random.default_rng(instance_seed))]
     return products(log.user[arms], log.article[arms]), theta
 
 

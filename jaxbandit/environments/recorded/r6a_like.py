@@ -7,23 +7,28 @@ The arms are user-article pairs. The features of a pair are all products of the 
 the article, the first of which is the constant 1, so x is in R^36.
 """
 
+from typing import Annotated
+
 import numpy as np
 
+from jaxbandit.base.arguments import AtLeastOne, Seed, SeveralArms
 from jaxbandit.base.contract import Environment
 from jaxbandit.base.declaration import declare
+from jaxbandit.base.parameters import Arg
 from jaxbandit.environments.linear_arms.linear import linear
-from jaxbandit.support import checks
-from jaxbandit.support.types import Scalar
+from jaxbandit.support.domains import number
 
+MinGap = Annotated[
+    float, Arg(number(0, 1, open_low=True, open_high=True), "smallest gap between the best arm and another; static")
+]
 _PAIRS = 10_000  # number of pairs from which arms are drawn, at least 100 per arm
 _CLICK_RATE = 0.04  # mean over pairs of segments, whose rates are drawn from an exponential distribution
 
 
-@declare(
-    concrete=("min_gap",),
-    settings=({"num_arms": 3},),
-)
-def r6a_like(num_arms: int, *, instance_seed: int = 0, min_gap: float = 0.05, sigma: Scalar = 2.0) -> Environment:
+@declare(concrete=("min_gap",), settings=({"num_arms": 3},))
+def r6a_like(
+    num_arms: SeveralArms, *, instance_seed: Seed = 0, min_gap: MinGap = 0.05, sigma: AtLeastOne = 2.0
+) -> Environment:
     """Synthetic clicks in the form of the R6A log.
 
     Return the synthetic click instance number `instance_seed`, the same for all runs and seeds of an experiment.
@@ -31,16 +36,13 @@ def r6a_like(num_arms: int, *, instance_seed: int = 0, min_gap: float = 0.05, si
     The 36 features span 25 dimensions, because the mixture weights add up to the constant, as they do in the R6A log.
 
     Args:
-      num_arms: number of arms, an integer >= 2; static.
-      instance_seed: number of the instance, an integer >= 0; static.
-      min_gap: smallest gap between the best arm and another, in (0, 1); static.
-      sigma: sub-Gaussian scale that algorithms are told, >= 1; traced. The paper uses 2, see `linear`.
+      sigma: sub-Gaussian scale that algorithms are told. The paper uses 2, see `linear`.
 
     Returns:
       An Environment with actions int32[] in [0, num_arms) and rewards float[] -1 and 1, as `linear` with sign noise.
 
     Raises:
-      ValueError: an argument is not in the range above, or there are no num_arms arms with such a gap.
+      ValueError: there are no num_arms arms with such a gap.
 
     Source:
       After Xu, Honda and Sugiyama (2018), A fully adaptive algorithm for pure exploration in linear bandits, AISTATS,
@@ -51,10 +53,7 @@ def r6a_like(num_arms: int, *, instance_seed: int = 0, min_gap: float = 0.05, si
 
 
 def _instance(num_arms: int, instance_seed: int, min_gap: float) -> tuple[np.ndarray, np.ndarray]:
-    num_arms = checks.integer("r6a_like", "num_arms", num_arms, 2)
-    seed = checks.integer("r6a_like", "instance_seed", instance_seed, 0)
-    checks.number("r6a_like", "min_gap", min_gap, low=0.0, high=1.0, open_low=True, open_high=True)
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(instance_seed)
     click_rates = np.minimum(rng.exponential(_CLICK_RATE, (5, 5)), 1.0)
     # Features are the constant 1 and then the mixture, so that a mean is 2 (probability of a click) - 1.
     theta = np.zeros((6, 6))
@@ -62,7 +61,7 @@ def _instance(num_arms: int, instance_seed: int, min_gap: float) -> tuple[np.nda
     size = max(_PAIRS, 100 * num_arms)
     user, article = (np.insert(rng.dirichlet(np.full(5, 0.3), size), 0, 1.0, axis=1) for _ in range(2))
     x = products(user, article)
-    arms = choose("r6a_like", x @ theta.ravel(), num_arms, min_gap, rng)
+    arms = choose(x @ theta.ravel(), num_arms, min_gap, rng)
     return x[arms], theta.ravel()
 
 
@@ -71,7 +70,7 @@ def products(user: np.ndarray, article: np.ndarray) -> np.ndarray:
     return (user[:, :, None] * article[:, None, :]).reshape(len(user), -1)
 
 
-def choose(where: str, means: np.ndarray, num_arms: int, min_gap: float, rng: np.random.Generator) -> np.ndarray:
+def choose(means: np.ndarray, num_arms: int, min_gap: float, rng: np.random.Generator) -> np.ndarray:
     """Return the indices of num_arms random entries of `means`, one of which, at a random place, is best by min_gap.
 
     The best arm is the best of num_arms random entries, among those that exceed enough other entries by min_gap. The
@@ -82,7 +81,7 @@ def choose(where: str, means: np.ndarray, num_arms: int, min_gap: float, rng: np
     most = int(num_below.max(initial=0))
     if most < num_arms - 1:
         reason = f"none of {len(means)} pairs is {min_gap:g} above more than {most} others"
-        raise ValueError(f"{where}: num_arms = {num_arms}, must be at most {most + 1}: {reason}")
+        raise ValueError(f"num_arms = {num_arms}, must be at most {most + 1}: {reason}")
     eligible = order[num_below[order] >= num_arms - 1][:num_arms]
     best = eligible[np.argmax(means[eligible])]
     below = order[means[order] <= means[best] - min_gap]

@@ -11,6 +11,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jaxbandit.base.arguments import Deviation, Permute
 from jaxbandit.base.batches import BatchRewards
 from jaxbandit.base.contract import Arms, Environment, Rewards
 from jaxbandit.base.declaration import declare
@@ -19,7 +20,7 @@ from jaxbandit.environments.linear_arms.linear_truth import linear_known
 from jaxbandit.environments.means import arm_order, equal_if_rounded, means_of_state, simple_regret
 from jaxbandit.support import checks
 from jaxbandit.support.numerics import as_float, get_at
-from jaxbandit.support.types import Array, ArrayLike, Key, Scalar
+from jaxbandit.support.types import Array, ArrayLike, Key
 
 
 class TableState(NamedTuple):
@@ -30,17 +31,14 @@ class TableState(NamedTuple):
     order: Array | None = None  # int32[num_arms], the column of each arm; None keeps the order of the table
 
 
-@declare(
-    concrete=("rewards", "features"),
-    settings=({"rewards": ((0.0, 0.5), (1.0, 0.25), (0.5, 0.0))},),
-)
+@declare(concrete=("rewards", "features"), settings=({"rewards": ((0.0, 0.5), (1.0, 0.25), (0.5, 0.0))},))
 def table(
     rewards: ArrayLike,
     features: ArrayLike | None = None,
     *,
-    sigma: Scalar | None = None,
+    sigma: Deviation | None = None,
     rows: Literal["common", "independent"] = "common",
-    permute: bool = False,
+    permute: Permute = False,
 ) -> Environment:
     """Recorded rewards, rows drawn with replacement.
 
@@ -51,14 +49,14 @@ def table(
 
     Args:
       rewards: float[num_rows, num_arms], finite; traced. Row i is one record of every arm's reward.
-      features: float[num_arms, dim], known features of each arm, or None. They do not affect rewards, but an
-        algorithm may know them, and theta is their minimum-norm least-squares fit of the means: the truth if they
-        represent the means (always, if they are linearly independent), and otherwise the nearest linear model, for
-        which no bound holds.
-      sigma: sub-Gaussian scale that algorithms are told, > 0; traced. None means half the difference between the
-        largest and the smallest entry of rewards, which is large enough by Hoeffding's lemma.
-      rows: whether the arms of a batch draw "common" or "independent" rows; static.
-      permute: whether each run has the arms in a random order of its own; it must be False with features. Static.
+      features: float[num_arms, dim], known features of each arm, or None. They do not affect rewards, but an algorithm
+        may know them, and theta is their minimum-norm least-squares fit of the means: the truth if they represent the
+        means (always, if they are linearly independent), and otherwise the nearest linear model, for which no bound
+        holds.
+      sigma: sub-Gaussian scale that algorithms are told. None means half the difference between the largest and the
+        smallest entry of rewards, which is large enough by Hoeffding's lemma.
+      rows: whether the arms of a batch draw "common" or "independent" rows.
+      permute: whether each run has the arms in a random order of its own; it must be False with features.
 
     Returns:
       An Environment with actions int32[] in [0, num_arms) and rewards float[] from the table. Its noise is the row,
@@ -70,11 +68,8 @@ def table(
     """
     rewards, known = _recorded(rewards, features)
     num_rows, num_arms = rewards.shape
-    if sigma is not None:
-        checks.number("table", "sigma", sigma, low=0.0, open_low=True)
-    checks.choice("table", "rows", rows, ("common", "independent"))
-    if checks.boolean("table", "permute", permute) and features is not None:
-        raise ValueError("table: permute = True, must be False with features, which are in the order of the arms")
+    if permute and features is not None:
+        raise ValueError("permute = True, must be False with features, which are in the order of the arms")
     low, high = rewards.min(), rewards.max()
     scale = (high - low) / 2 if sigma is None else sigma
 
@@ -143,15 +138,15 @@ def table(
 
 
 def _recorded(rewards: Array, features: Array | None) -> tuple[ArrayLike, Any]:
-    rewards = checks.array("table", "rewards", rewards, ndim=2)
+    rewards = checks.take("rewards", rewards, checks.arrays(ndim=2))
     num_arms = rewards.shape[1]
     if num_arms < 1:
-        raise ValueError(f"table: rewards has shape {rewards.shape}, must have a column for each arm")
+        raise ValueError(f"rewards has shape {rewards.shape}, must have a column for each arm")
     if features is None:
         return rewards, None
-    known = checks.array("table", "features", features, ndim=2)
+    known = checks.take("features", features, checks.arrays(ndim=2))
     if known.shape[0] != num_arms:
-        raise ValueError(f"table: features has {known.shape[0]} rows, must have {num_arms}, one per arm")
+        raise ValueError(f"features has {known.shape[0]} rows, must have {num_arms}, one per arm")
     return rewards, known
 
 

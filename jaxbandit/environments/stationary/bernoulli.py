@@ -5,14 +5,14 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
+from jaxbandit.base.arguments import Permute, UnitVector
 from jaxbandit.base.batches import BatchRewards
 from jaxbandit.base.contract import Arms, Environment, Rewards
 from jaxbandit.base.declaration import declare
 from jaxbandit.environments.means import bernoulli_arms, means_of_run, simple_regret
 from jaxbandit.environments.stationary.binomial import binomial
-from jaxbandit.support import checks
 from jaxbandit.support.numerics import as_float, get_at
-from jaxbandit.support.types import Array, ArrayLike, Key
+from jaxbandit.support.types import Array, Key
 
 
 class BernoulliState(NamedTuple):
@@ -22,10 +22,8 @@ class BernoulliState(NamedTuple):
     gaps: Array  # float[num_arms], max(means) - means
 
 
-@declare(
-    settings=({"means": (0.2, 0.5, 0.6)},),
-)
-def bernoulli(means: ArrayLike, *, permute: bool = False) -> Environment:
+@declare(settings=({"means": (0.2, 0.5, 0.6)},))
+def bernoulli(means: UnitVector, *, permute: Permute = False) -> Environment:
     """Rewards 0 or 1.
 
     Return the K-armed Bernoulli bandit: the reward of arm a is 1 with probability means[a] and 0 otherwise.
@@ -34,9 +32,9 @@ def bernoulli(means: ArrayLike, *, permute: bool = False) -> Environment:
     draws.
 
     Args:
-      means: float[num_arms] in [0, 1], the success probabilities; traced.
-      permute: whether each run has the arms in a random order of its own; static. With the best arm always first or
-        last, algorithms would also be compared by how they break ties.
+      means: float[num_arms], the success probabilities.
+      permute: whether each run has the arms in a random order of its own. With the best arm always first or last,
+        algorithms would also be compared by how they break ties.
 
     Returns:
       An Environment with actions int32[] in [0, num_arms) and rewards float[] in {0, 1}.
@@ -44,7 +42,6 @@ def bernoulli(means: ArrayLike, *, permute: bool = False) -> Environment:
     Raises:
       ValueError: means is empty, not a vector, or not within [0, 1].
     """
-    means = checks.array("bernoulli", "means", means, low=0.0, high=1.0)
 
     def init(key: Key) -> BernoulliState:
         mu = means_of_run(key, means, permute)

@@ -5,13 +5,13 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
+from jaxbandit.base.arguments import Permute, PositiveVector
 from jaxbandit.base.batches import BatchRewards
 from jaxbandit.base.contract import Arms, Environment, Rewards
 from jaxbandit.base.declaration import declare
 from jaxbandit.environments.means import exponential_arms, means_of_run, simple_regret
-from jaxbandit.support import checks
 from jaxbandit.support.numerics import as_float, get_at, log
-from jaxbandit.support.types import Array, ArrayLike, Key
+from jaxbandit.support.types import Array, Key
 
 
 class ExponentialState(NamedTuple):
@@ -21,17 +21,14 @@ class ExponentialState(NamedTuple):
     gaps: Array  # float[num_arms], max(means) - means
 
 
-@declare(
-    settings=({"means": (0.2, 0.5, 0.6)},),
-)
-def exponential(means: ArrayLike, *, permute: bool = False) -> Environment:
+@declare(settings=({"means": (0.2, 0.5, 0.6)},))
+def exponential(means: PositiveVector, *, permute: Permute = False) -> Environment:
     """Exponential rewards.
 
     Return the K-armed bandit with exponential rewards.
 
     Args:
-      means: float[num_arms], finite and > 0; traced.
-      permute: whether each run has the arms in a random order of its own; static.
+      means: float[num_arms].
 
     Returns:
       An Environment with actions int32[] in [0, num_arms) and rewards float[] > 0. Its noise is one standard
@@ -41,7 +38,6 @@ def exponential(means: ArrayLike, *, permute: bool = False) -> Environment:
     Raises:
       ValueError: means is empty, not a vector, not finite or not above 0.
     """
-    means = checks.array("exponential", "means", means, low=0.0, open_low=True)
 
     def init(key: Key) -> ExponentialState:
         mu = means_of_run(key, means, permute)

@@ -6,11 +6,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jaxbandit.base.arguments import Permute, Vector
 from jaxbandit.base.batches import BatchRewards
 from jaxbandit.base.contract import Arms, Environment, Rewards
 from jaxbandit.base.declaration import declare
 from jaxbandit.environments.means import arm_order, gaussian_arms, simple_regret
 from jaxbandit.support import checks
+from jaxbandit.support.domains import number
 from jaxbandit.support.numerics import as_float, get_at, standard_normal
 from jaxbandit.support.types import Array, ArrayLike, Key, Numbers, PyTree, Scalar
 
@@ -23,20 +25,18 @@ class GaussianState(NamedTuple):
     sigmas: PyTree = None  # float[num_arms]; None if one sigma, which is not part of the state, holds for all arms
 
 
-@declare(
-    settings=({"means": (0.2, 0.5, 0.6)}, {"means": (0.2, 0.5, 0.6), "sigma": (1.0, 0.2, 0.5), "permute": True}),
-)
-def gaussian(means: ArrayLike, *, sigma: Numbers = 1.0, permute: bool = False) -> Environment:
+@declare(settings=({"means": (0.2, 0.5, 0.6)}, {"means": (0.2, 0.5, 0.6), "sigma": (1.0, 0.2, 0.5), "permute": True}))
+def gaussian(means: Vector, *, sigma: Numbers = 1.0, permute: Permute = False) -> Environment:
     """Normal rewards, with one standard deviation for all arms or one for each.
 
     Return the K-armed Gaussian bandit: the reward of arm a is normal with mean means[a].
 
     Args:
-      means: float[num_arms], finite; traced. Rewards are not confined to [0, 1] even if the means are.
+      means: float[num_arms]. Rewards are not confined to [0, 1] even if the means are.
       sigma: standard deviation of every arm's reward, > 0, or float[num_arms] with one per arm; traced. An algorithm
-        that takes a single sigma may know the largest one, because the noise of every arm is
-        sub-Gaussian with that scale.
-      permute: whether each run has the arms, with their sigmas, in a random order of its own; static.
+        that takes a single sigma may know the largest one, because the noise of every arm is sub-Gaussian with that
+        scale.
+      permute: whether each run has the arms, with their sigmas, in a random order of its own.
 
     Returns:
       An Environment with actions int32[] in [0, num_arms) and rewards float[] on the real line. Its noise is one
@@ -47,7 +47,6 @@ def gaussian(means: ArrayLike, *, sigma: Numbers = 1.0, permute: bool = False) -
       ValueError: means is empty, not a vector or not finite, or sigma is neither a finite number above 0 nor a vector
         of such numbers with one per arm.
     """
-    means = checks.array("gaussian", "means", means)
     sigma = _checked(sigma, len(means))
     own = np.ndim(sigma) == 1
 
@@ -102,8 +101,8 @@ def gaussian(means: ArrayLike, *, sigma: Numbers = 1.0, permute: bool = False) -
 
 def _checked(sigma: ArrayLike, num_arms: int) -> ArrayLike:
     if checks.axes(sigma) == 0:
-        return checks.number("gaussian", "sigma", sigma, low=0.0, open_low=True)
-    sigma = checks.array("gaussian", "sigma", sigma, low=0.0, open_low=True)
+        return checks.take("sigma", sigma, checks.scalars(number(low=0.0, open_low=True)))
+    sigma = checks.take("sigma", sigma, checks.arrays(low=0.0, open_low=True))
     if len(sigma) != num_arms:
-        raise ValueError(f"gaussian: sigma has {len(sigma)} entries, must be a number or have {num_arms}, one per arm")
+        raise ValueError(f"sigma has {len(sigma)} entries, must be a number or have {num_arms}, one per arm")
     return sigma

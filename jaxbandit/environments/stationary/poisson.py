@@ -5,14 +5,14 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
+from jaxbandit.base.arguments import NonNegativeVector, Permute
 from jaxbandit.base.batches import BatchRewards
 from jaxbandit.base.contract import Arms, Environment, Rewards
 from jaxbandit.base.declaration import declare
 from jaxbandit.environments.means import means_of_run, poisson_arms, simple_regret
 from jaxbandit.environments.stationary.poisson_law import poisson_draw, poisson_inverse
-from jaxbandit.support import checks
 from jaxbandit.support.numerics import as_float, get_at
-from jaxbandit.support.types import Array, ArrayLike, Key
+from jaxbandit.support.types import Array, Key
 
 
 class PoissonState(NamedTuple):
@@ -22,18 +22,14 @@ class PoissonState(NamedTuple):
     gaps: Array  # float[num_arms], max(means) - means
 
 
-@declare(
-    settings=({"means": (0.0, 2.5, 60.0)},),
-)
-def poisson(means: ArrayLike, *, permute: bool = False) -> Environment:
+@declare(settings=({"means": (0.0, 2.5, 60.0)},))
+def poisson(means: NonNegativeVector, *, permute: Permute = False) -> Environment:
     """Poisson rewards.
 
     Return the K-armed Poisson bandit: the reward of arm a is Poisson with mean means[a].
 
     Args:
-      means: float[num_arms], finite and >= 0; traced. The time of a round grows with the square root of the largest
-        mean.
-      permute: whether each run has the arms in a random order of its own; static.
+      means: float[num_arms]. The time of a round grows with the square root of the largest mean.
 
     Returns:
       An Environment with actions int32[] in [0, num_arms) and rewards float[], whole numbers >= 0. Its noise is one
@@ -43,7 +39,6 @@ def poisson(means: ArrayLike, *, permute: bool = False) -> Environment:
     Raises:
       ValueError: means is empty, not a vector, not finite or below 0.
     """
-    means = checks.array("poisson", "means", means, low=0.0)
 
     def init(key: Key) -> PoissonState:
         mu = means_of_run(key, means, permute)

@@ -7,6 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jaxbandit.base.arguments import Vector
 from jaxbandit.base.batches import BatchRewards
 from jaxbandit.base.contract import Arms, Environment, Rewards
 from jaxbandit.base.declaration import declare
@@ -14,6 +15,7 @@ from jaxbandit.base.truth import Truth
 from jaxbandit.environments.means import equal_if_rounded, means_of_state, simple_regret
 from jaxbandit.environments.stationary.binomial import binomial
 from jaxbandit.support import checks
+from jaxbandit.support.domains import number
 from jaxbandit.support.numerics import as_float, get_at
 from jaxbandit.support.types import Array, ArrayLike, Key, Numbers, Scalar
 
@@ -26,10 +28,10 @@ class RareState(NamedTuple):
 
 
 @declare(
-    settings=({"typical": (0.8, 0.9), "rare": 0.4, "chance": (0.0, 0.25), "spread": 0.01, "low": 0.0, "high": 1.0},),
+    settings=({"typical": (0.8, 0.9), "rare": 0.4, "chance": (0.0, 0.25), "spread": 0.01, "low": 0.0, "high": 1.0},)
 )
 def rare_events(
-    typical: ArrayLike,
+    typical: Vector,
     *,
     rare: Numbers,
     chance: Numbers,
@@ -46,7 +48,7 @@ def rare_events(
     fails looks better than it is, and an arm that owes its mean to rare large rewards looks worse.
 
     Args:
-      typical: float[num_arms], means of the rewards without an event; traced.
+      typical: float[num_arms], means of the rewards without an event.
       rare: the reward of an event, one number or one per arm; traced.
       chance: probability of an event at each pull, in [0, 1], one number or one per arm; traced.
       spread: standard deviation of the rewards without an event, >= 0, one number or one per arm; traced.
@@ -59,10 +61,8 @@ def rare_events(
       shared by all arms: one uniform for the event, one standard normal. With a finite range, sigma is half its width.
 
     Raises:
-      ValueError: an argument is out of range, or has another length than typical.
+      ValueError: has another length than typical.
     """
-    where = "rare_events"
-    typical = checks.array(where, "typical", typical)
     rare, chance, spread = (
         _by_arm(name, value, len(typical), least, most)
         for name, value, least, most in (
@@ -73,7 +73,7 @@ def rare_events(
     )
     bounded = all(checks.is_traced(end) or math.isfinite(end) for end in (low, high))
     if not any(map(checks.is_traced, (low, high))) and not low < high:
-        raise ValueError(f"{where}: low = {low}, high = {high}, must be low < high")
+        raise ValueError(f"low = {low}, high = {high}, must be low < high")
 
     def by_arm(numbers: ArrayLike) -> Array:
         return jnp.broadcast_to(as_float(numbers), len(typical))
@@ -116,17 +116,15 @@ def rare_events(
         arms=Arms(len(typical)),
         rewards=Rewards(low, high, sigma=(high - low) / 2 if bounded else None),
         truth=Truth(means=means_of_state, rates=lambda: chance),
-        name=where,
+        name="rare_events",
     )
 
 
 def _by_arm(name: str, value: Numbers, num_arms: int, low: float, high: float) -> ArrayLike:
     """Return one number, or one per arm."""
     if np.ndim(value) == 0:
-        return checks.number("rare_events", name, value, low=low, high=high)
-    numbers = checks.array("rare_events", name, value, low=low, high=high)
+        return checks.take(name, value, checks.scalars(number(low=low, high=high)))
+    numbers = checks.take(name, value, checks.arrays(low=low, high=high))
     if len(numbers) != num_arms:
-        raise ValueError(
-            f"rare_events: {name} has {len(numbers)} entries, must be a number or have {num_arms}, one per arm"
-        )
+        raise ValueError(f"{name} has {len(numbers)} entries, must be a number or have {num_arms}, one per arm")
     return numbers

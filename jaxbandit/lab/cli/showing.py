@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from jaxbandit.base import docstrings
 from jaxbandit.base.declaration import declaration_of
 from jaxbandit.base.parameters import Parameter
 from jaxbandit.lab.specs import references, source
@@ -70,15 +71,14 @@ def _outside(name: str) -> About:
 
 
 def _of(group: str, entry: Entry) -> About:
-    sections = entry.sections()
-    meanings = _meanings(sections.get("Args", ""))
+    sections = docstrings.sections(inspect.getdoc(entry.factory()) or "")
     parameters = entry.parameters()
     return {
         "group": group,
         "summary": entry.summary,
         **({"kind": entry.kind} if group == "algorithm" else {}),
-        "description": sections[""],
-        "arguments": [_argument(group, p, meanings.get(p.name, "")) for p in parameters.values()],
+        "description": sections[""].partition("\n")[2].strip(),
+        "arguments": [_argument(group, p) for p in parameters.values()],
         **({key: getattr(entry, key) for key in DECLARED} if group == "algorithm" else {}),
         **{title.lower(): text for title, text in sections.items() if title.rstrip("s") in ("Guarantee", *SHOWN)},
         "python": _python(group, entry, parameters),
@@ -86,8 +86,8 @@ def _of(group: str, entry: Entry) -> About:
     }
 
 
-def _argument(group: str, parameter: Parameter, meaning: str) -> About:
-    content: About = {"name": parameter.name, "meaning": meaning, "traced": parameter.traced}
+def _argument(group: str, parameter: Parameter) -> About:
+    content: About = {"name": parameter.name, "meaning": parameter.text, "traced": parameter.traced}
     if parameter.required:
         content["required"] = True
     else:
@@ -177,19 +177,6 @@ def _wrapped(text: str) -> list[str]:
             else:
                 lines += textwrap.wrap(block, WIDTH)
     return lines[1:]
-
-
-def _meanings(text: str) -> dict[str, str]:
-    """Return the meaning of each argument, on one line, from the section Args of a docstring."""
-    meanings: dict[str, str] = {}
-    name = ""
-    for line in text.splitlines():
-        if match := re.match(r"(\w+): (.*)", line):
-            name, line = match[1], match[2]
-            meanings[name] = ""
-        if name:
-            meanings[name] = f"{meanings[name]} {line.strip()}".strip()
-    return meanings
 
 
 def _shown(value: object) -> str:

@@ -11,8 +11,8 @@ from typing import Any
 
 from jaxbandit.base.parameters import Parameter
 from jaxbandit.support import csv_rows, decimals
-from jaxbandit.support.domains import BOOLEAN, Domain, check, choice, integer, number, several
-from jaxbandit.support.refusals import known, refuse, show, wrong
+from jaxbandit.support.domains import Domain, check, choice, integer, number, several
+from jaxbandit.support.refusals import BadArgument, known, refuse, show, wrong
 
 NUMBER = number()
 
@@ -44,16 +44,14 @@ def convert(where: str, value: Any, parameter: Parameter, base: Path) -> Any:
         case "array" | "number":
             return read_csv(where, base / value) if isinstance(value, str) else array(where, value)
         case "scalar":
-            return check(where, value, NUMBER)
+            return check(where, value, parameter.domain() or NUMBER)
         case "path":
             path = value if isinstance(value, str) and value else wrong(where, value, "the name of a file or directory")
             return str(base / path) if (base / path).exists() else path
         case "integer":
-            return check(where, value, integer(-(2**31), 2**31 - 1))
-        case "boolean":
-            return check(where, value, BOOLEAN)
-        case "choice":
-            return check(where, value, choice(parameter.choices))
+            return check(where, value, parameter.domain() or integer(-(2**31), 2**31 - 1))
+        case "boolean" | "choice":
+            return check(where, value, parameter.domain() or ANY)
         case "choices":
             item = choice(parameter.choices) if parameter.choices else ANY
             return check(where, value, several(item, f"a list of {', '.join(map(str, parameter.choices)) or 'values'}"))
@@ -71,7 +69,8 @@ def sweep(where: str, value: Mapping[str, Any], parameter: Parameter) -> Sweep:
         remedy = "write one [[algorithm]] for each value"
         refuse(where, f" = {show(value)}, cannot be swept, because every value is compiled separately; {remedy}")
     known(f"{where}.", value, ("sweep",))
-    return Sweep(check(f"{where}.sweep", value["sweep"], several(NUMBER, "a list of numbers", distinct=True)))
+    item = parameter.domain() if parameter.kind == "scalar" else NUMBER
+    return Sweep(check(f"{where}.sweep", value["sweep"], several(item or NUMBER, "a list of numbers", distinct=True)))
 
 
 def array(where: str, value: Any) -> tuple[Any, ...]:
@@ -177,7 +176,7 @@ def call(where: str, names: Mapping[str, Any], build: Callable[[], Any]) -> Any:
     try:
         return build()
     except ValueError as error:
-        message = str(error).partition(": ")[2] or str(error)
+        message = error.what if isinstance(error, BadArgument) else str(error)
         refuse(where, f".{message}" if message.startswith(tuple(names)) else f": {message}")
 
 

@@ -1,16 +1,13 @@
 """What is known of a factory by its name without calling it: its declaration, its docstring and its arguments."""
 
 import importlib
-import re
-import textwrap
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from jaxbandit.base import docstrings
 from jaxbandit.base.declaration import Declaration
 from jaxbandit.base.parameters import Parameter, parameters_of
-
-TITLES = "Args|Returns|Raises|Yields|Guarantees?|Complexity|Sources?|References?|Notes?|Examples?|See also|Attributes"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -21,7 +18,7 @@ class Entry(Declaration):
     module: str
     attribute: str  # name of the factory in the module
     arguments: tuple[str, ...]
-    doc: str = ""  # its docstring
+    doc: str = ""  # its docstring as it is written, without what annotations say
 
     @property
     def summary(self) -> str:
@@ -31,17 +28,7 @@ class Entry(Declaration):
     @property
     def guarantee(self) -> str:
         """What is proved, in one line: the first paragraph of the docstring's Guarantee; "" without one."""
-        return " ".join(self.sections().get("Guarantee", "").partition("\n\n")[0].split())
-
-    def sections(self) -> dict[str, str]:
-        """Return the docstring's sections by title, what is between them and the summary under ""."""
-        texts, title = {"": []}, ""
-        for line in self.doc.partition("\n")[2].splitlines():
-            if match := re.match(rf"({TITLES}):(?: (.+))?$", line):
-                title, line = match[1], match[2] or ""
-                texts[title] = []
-            texts[title].append(line)
-        return {title: textwrap.dedent("\n".join(lines)).strip() for title, lines in texts.items()}
+        return " ".join(docstrings.sections(self.doc).get("Guarantee", "").partition("\n\n")[0].split())
 
     def factory(self) -> Callable[..., Any]:
         """Import and return the factory."""

@@ -113,7 +113,7 @@ def costs(table: Table, instances: Mapping[str, Table], size: int) -> list[Json]
     for name in table["instances_of"][:size]:
         settings, means, k = instances[name]["tell"], _means(instances[name]["dataset"]), instances[name]["k"]
         n, support = len(means), {key: settings[key] for key in ("num_sets", "support_seed") if key in settings}
-        inverse = super_arms("costs", n, k, **support).inverse
+        inverse = super_arms(n, k, **support).inverse
         with jax.enable_x64(True):
             weights, members = jax.numpy.asarray(inverse), jax.numpy.asarray(peel(inverse, k))
             alphas = {mode: float(alpha(weights, members, k, mode=mode)) for mode in ("fixed", "certified", "theorem")}

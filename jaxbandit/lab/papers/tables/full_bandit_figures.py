@@ -69,7 +69,7 @@ def approximation(table: Table, instances: Mapping[str, Table], size: int) -> li
 
     n, k, sigma = table["num_arms"], table["k"], float(table["k"])
     sets = top_k(n, k).enumerate().astype(float)
-    supports = [super_arms("approximation", n, k, support_seed=seed) for seed in range(size)]
+    supports = [super_arms(n, k, support_seed=seed) for seed in range(size)]
     inverses = np.array([arms.inverse for arms in supports])
     exact = np.sqrt(np.einsum("mi,rij,mj->rm", sets, inverses, sets).max(1))
     widest = [math.sqrt(w[np.ix_(s, s)].sum()) for w in inverses for s in [peel(w, k)]]

@@ -1,0 +1,107 @@
+"""Calls of public functions whose arguments say of themselves what they may be: the decorator `checked`.
+
+Only concrete values can be checked. A traced value passes; if it makes a run fail, the run's outcome code shows it.
+"""
+
+import functools
+import inspect
+import re
+import textwrap
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar, cast
+
+from jaxbandit.base import docstrings
+from jaxbandit.base.parameters import Parameter, parameters_of, plain
+from jaxbandit.support import checks, domains
+from jaxbandit.support.refusals import BadArgument, python
+
+SECTIONS = re.compile(r"^(Args|Returns|Raises):\n((  .*)?(\n|$))*", re.MULTILINE)
+SOURCE = re.compile(r"^(Sources?|References?|Notes?|Examples?|See also):", re.MULTILINE)
+RAISES = "ValueError: an argument is out of range"
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+def checked(function: Function, *, returns: str = "", maker: bool = False) -> Function:
+    """Return a function that checks its arguments by their annotations, `Arg`, bool and Literal, before it is called.
+
+    A refusal begins with the name of the function, also a ValueError that is raised within the call. A call that leaves
+    out a required argument says what the docstring says of it; the docstring is completed by what annotations say.
+
+    Args:
+      function: the function; what it is given is as it was, or converted, such as lists to arrays.
+      returns: sentence that its docstring has in front of what it says itself under Returns.
+      maker: whether it is a factory, whose name also replaces those of the factories that it calls.
+    """
+    signature, name = inspect.signature(function), function.__name__
+    own, parameters = signature.parameters, parameters_of(function)
+    places = [key for key, p in own.items() if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    required = [key for key, p in parameters.items() if p.required]
+    defaults = {key: p.default for key, p in parameters.items() if not p.required}
+    said = {key: p for key, p in parameters.items() if p.arg.domain or p.kind in ("boolean", "choice")}
+
+    @functools.wraps(function)
+    def called(*args: Any, **keywords: Any) -> Any:
+        given = dict(zip(places, args, strict=False)) | keywords
+        missing = [key for key in required if key not in given]
+        if missing:
+            raise TypeError(f"{name}: {'; '.join(_missing(parameters[key]) for key in missing)}")
+        bound = defaults | given
+        try:
+            for key, parameter in said.items():
+                if key in given or callable(parameter.arg.domain):
+                    bound[key] = _taken(parameter, bound[key], bound)
+            first = [bound[key] for key in places[: len(args)]]
+            return function(*first, *args[len(places) :], **{key: bound[key] for key in keywords})
+        except ValueError as error:
+            if isinstance(error, BadArgument) and maker:
+                what = error.what
+            elif type(error) is ValueError:
+                what = str(error).removeprefix(f"{name}: ")
+            else:
+                raise
+            raise BadArgument(name, what).with_traceback(error.__traceback__) from None
+
+    shown = [p.replace(annotation=plain(p.annotation)) for p in own.values()]
+    called.__dict__["__signature__"] = signature.replace(parameters=shown)
+    called.__doc__ = _completed(function.__doc__, parameters, returns)
+    return cast(Function, called)
+
+
+def _completed(doc: str | None, parameters: Mapping[str, Parameter], returns: str) -> str | None:
+    """Return a docstring with all arguments; as it is if no annotation says anything of one."""
+    if not doc or not any(p.arg.domain or p.arg.meaning for p in parameters.values()):
+        return doc
+    doc = inspect.cleandoc(doc)
+    own, rest = docstrings.sections(doc), SECTIONS.sub("", doc)
+    said = " ".join(own.get("Returns", "").split())
+    why = own.get("Raises", "").removeprefix("ValueError: ").removesuffix(".")
+    blocks = {
+        "Args": [f"{key}: {p.text}" for key, p in parameters.items()],
+        "Returns": [said if said.startswith("An ") else f"{returns} {said}".strip()],
+        "Raises": [", or ".join(filter(None, (RAISES, why))) + "."],
+    }
+    at = match.start() if (match := SOURCE.search(rest)) else len(rest)
+    lines = [rest[:at].rstrip()]
+    for title, entries in blocks.items():
+        if any(entries):
+            hanging = "  " if title == "Returns" else "    "
+            lines += ["", f"{title}:"]
+            for entry in entries:
+                lines += textwrap.wrap(entry, 116, initial_indent="  ", subsequent_indent=hanging)
+    return "\n".join([*lines, "", rest[at:]]).strip()
+
+
+def _taken(parameter: Parameter, value: Any, given: Mapping[str, Any]) -> Any:
+    domain = parameter.domain(given)
+    if domain is None or (value is None and parameter.optional):
+        return value
+    if parameter.kind == "scalar":
+        domain = checks.scalars(domain)
+    return domains.check(parameter.name, value, domain, written=python, error=ValueError)
+
+
+def _missing(parameter: Parameter) -> str:
+    """Return that an argument is missing, and the first words about it."""
+    what = parameter.meaning.partition(";")[0].partition(". ")[0].removesuffix(".")
+    return f"{parameter.name} is missing" + (f", must be the {what.removeprefix('the ')}" if what else "")

@@ -1,0 +1,208 @@
+"""Arguments as their annotations declare them, read by the check of a call, the docstring, TOML and tests."""
+
+import inspect
+import pickle
+import re
+from functools import partial
+from pathlib import Path
+from typing import Annotated, Literal
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from jaxbandit.algorithms.exploration.presets import lucb
+from jaxbandit.algorithms.feedback.delayed import delayed
+from jaxbandit.algorithms.regret.ucb import ucb1, ucb_alpha
+from jaxbandit.base.calls import checked
+from jaxbandit.base.declaration import declaration_of, declare
+from jaxbandit.base.parameters import Arg, parameters_of
+from jaxbandit.lab.specs import arguments
+from jaxbandit.lab.specs.registry import ALGORITHMS, ENVIRONMENTS, WRAPPERS
+from jaxbandit.support.checks import arrays
+from jaxbandit.support.domains import integer, number
+from jaxbandit.support.refusals import BadArgument, BadInput
+from jaxbandit.support.types import Scalar
+
+ENTRIES = {entry.name: entry for group in (ALGORITHMS, WRAPPERS, ENVIRONMENTS) for entry in group.values()}
+Size = Annotated[int, Arg(integer(1), "number of things")]
+
+
+@checked
+def made(
+    size: Size,
+    *,
+    some: Annotated[int, Arg(lambda given: integer(1, given["size"]), within="an integer in [1, size]")] = 2,
+    share: Annotated[Scalar, Arg(number(0, 1), "share of the rounds", tries=(0.5, 0.1))] = 0.5,
+    weights: Annotated[list[float] | None, Arg(arrays(low=0))] = None,
+    kind: Literal["a", "b"] = "a",
+    keep: bool = True,
+    free: float = 0.0,
+):
+    """Return what it is given.
+
+    Args:
+      some: how many of them. Not more than there are.
+      kind: which.
+    """
+    if free == 7:
+        raise ValueError("free = 7, must be another number")
+    return size, some, share, weights, kind, keep, free
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        (partial(made, 0), "size = 0, must be an integer >= 1"),
+        (partial(made, 2**63), "size = 9223372036854775808, must be an integer in [1, 9223372036854775807]"),
+        (partial(made, 1), "some = 2, must be an integer in [1, 1]"),
+        (partial(made, 3, some=4), "some = 4, must be an integer in [1, 3]"),
+        (partial(made, 3, share=1.5), "share = 1.5, must be a number in [0, 1]"),
+        (partial(made, 3, share=np.ones(2)), "share = array([1., 1.]), must be a number in [0, 1]"),
+        (partial(made, 3, weights=[1.0, -1.0]), "weights[1] = -1.0, must be in [0, inf)"),
+        (partial(made, 3, weights=[[1.0]]), "weights has shape (1, 1), must have 1 axes"),
+        (partial(made, 3, kind="c"), "kind = 'c', must be one of a, b"),
+        (partial(made, 3, keep="False"), "keep = 'False', must be true or false"),
+        (partial(made, 3, keep=1), "keep = 1, must be true or false"),
+        (partial(made, 3, share=None), "share = None, must be a number in [0, 1]"),
+        (partial(made, 3, free=7), "free = 7, must be another number"),
+    ],
+)
+def test_a_call_is_refused_by_the_name_of_the_function(call, said):
+    with pytest.raises(BadArgument) as caught:
+        call()
+    assert str(caught.value) == f"made: {said}" and caught.value.what == said
+    again = pickle.loads(pickle.dumps(caught.value))
+    assert (type(again), str(again)) == (BadArgument, str(caught.value))
+
+
+def test_delays_are_counted_in_whole_rounds():
+    for name, value in (("delay", -1), ("delay", 1.5), ("delay", 10**6 + 1)):
+        with pytest.raises(BadArgument, match=rf"^delayed: {name} = {value}, must be an integer in \[0, 1000000\]$"):
+            delayed(ucb1(3), **{name: value})
+    with pytest.raises(BadArgument, match=r"^delayed: cap = -1, must be an integer in \[0, 1000000\]$"):
+        delayed(ucb1(3), mean=2.0, cap=-1)
+
+
+def test_what_is_taken_comes_as_it_is_or_converted():
+    assert made(np.int64(3), share=1) == (3, 2, 1, None, "a", True, 0.0)
+    assert type(made(3, keep=np.True_)[5]) is bool
+    weights = made(size=3, weights=[1, 2])[3]
+    assert isinstance(weights, np.ndarray) and weights.dtype == np.float64 and made(3, weights=None)[3] is None
+    for wrong in (partial(made, 3, 4), partial(made, 3, size=3), partial(made, 3, other=1)):
+        with pytest.raises(TypeError, match=r"^made\(\)"):
+            wrong()
+    with pytest.raises(TypeError, match=r"^made: size is missing, must be the number of things$"):
+        made()
+
+
+def test_traced_values_pass_and_their_shapes_are_checked():
+    shares = jnp.linspace(0.0, 2.0, 3)  # of which one is outside, which nobody can know while JAX traces
+    np.testing.assert_array_equal(jax.vmap(lambda share: made(3, share=share)[2] * 1.0)(shares), shares)
+    with pytest.raises(BadArgument, match=r"^made: share has shape \(3,\), must have shape \(\)"):
+        jax.jit(lambda share: made(3, share=share)[2])(shares)
+    np.testing.assert_array_equal(jax.jit(lambda w: made(3, weights=w)[3])(-shares), -shares)
+    assert jax.jit(lambda alpha: ucb_alpha(3, alpha=alpha).init(jax.random.key(0)).counts)(-1.0).shape == (3,)
+
+
+def test_a_factory_names_itself_also_where_another_one_refuses_and_another_function_does_not():
+    @checked
+    def inner(share: Annotated[float, Arg(number(0, 1))]):
+        raise ValueError("nothing fits")
+
+    def outer(share):
+        return inner(share)
+
+    for value, said in ((0.5, "nothing fits"), (2, "share = 2, must be a number in [0, 1]")):
+        with pytest.raises(BadArgument) as caught:
+            declare()(outer)(value)
+        assert str(caught.value) == f"outer: {said}"
+        with pytest.raises(BadArgument) as caught:
+            checked(outer)(value)
+        assert str(caught.value) == f"inner: {said}"
+
+    def own():
+        raise ValueError("own: wrong")
+
+    with pytest.raises(BadArgument) as caught:
+        declare()(own)()
+    assert str(caught.value) == "own: wrong"
+
+    def file():
+        raise BadInput("a.csv: cannot be read")
+
+    with pytest.raises(BadInput, match=r"^a.csv: cannot be read$"):
+        declare()(file)()
+
+
+def test_a_docstring_is_completed_and_the_signature_stays_plain():
+    text = inspect.getdoc(made)
+    assert text is not None
+    for line in (
+        "  size: number of things, an integer >= 1; static.",
+        "  some: how many of them, an integer in [1, size]; static. Not more than there are.",
+        "  share: share of the rounds, in [0, 1]; traced.",
+        '  kind: which, "a" or "b"; static.',
+        "  ValueError: an argument is out of range.",
+    ):
+        assert line in text.splitlines(), line
+    assert "Annotated" not in str(inspect.signature(made)) and "share: float | jax" in str(inspect.signature(made))
+
+    def plain(size: int, share: float = 0.5):
+        """Return nothing.
+
+        Args:
+          size: number of things.
+        """
+
+    assert inspect.getdoc(declare()(plain)) == inspect.getdoc(plain)
+    assert declare()(plain)(0, share="free") is None  # nothing is said of a plain number, so that nothing is refused
+
+
+def test_tries_are_those_of_the_arguments_unless_the_factory_declares_others():
+    assert declaration_of(declare()(made)).tries == {"share": (0.5, 0.1)}
+    assert declaration_of(declare(tries={"share": (0.2,)})(made)).tries == {"share": (0.2,)}
+    assert declaration_of(lucb).tries.keys() == {"delta", "epsilon", "sigma"}
+
+
+def test_toml_and_python_judge_a_value_alike(tmp_path):
+    own = parameters_of(ucb1)
+    for name, value in (("c", -1.0), ("num_arms", 0)):
+        with pytest.raises(BadArgument) as python:
+            ucb1(**{"num_arms": 3, name: value})
+        with pytest.raises(BadInput) as toml:
+            arguments.convert(name, value, own[name], tmp_path)
+        assert str(toml.value) == python.value.what
+    with pytest.raises(BadInput, match=r"^c.sweep\[1\] = -1.0, must be a number in \[0, inf\)$"):
+        arguments.sweep("c", {"sweep": [1.0, -1.0]}, own["c"])
+
+
+# Arguments whose values are said in the docstring and checked in the body alone.
+PECULIAR = {
+    ("crowd", "k"),
+    ("rare_events", "low"),
+    ("rare_events", "high"),
+    ("linear_contextual_classes", "num_contexts"),
+}
+
+
+@pytest.mark.parametrize("name", ENTRIES)
+def test_every_number_has_values_a_meaning_and_a_default_among_them(name):
+    parameters = ENTRIES[name].parameters()
+    for p in parameters.values():
+        assert p.meaning, f"{name}: {p.name} has no meaning"
+        assert re.search("static|traced|concrete", p.text, re.IGNORECASE), f"{name}: {p.name} is static or traced"
+        if p.kind in ("scalar", "integer") and (name, p.name) not in PECULIAR:
+            assert p.arg.domain is not None or p.arg.within, f"{name}: {p.name} = ... is not checked"
+        domain = p.domain()
+        if domain is not None and not p.required and p.default is not None:
+            domain.take(p.default)
+
+
+def test_helpers_do_not_carry_the_name_of_their_caller():
+    """A helper raises a plain ValueError, and the factory puts its name in front."""
+    root = Path(inspect.getfile(ucb1)).parents[2]
+    for folder in ("algorithms", "environments"):
+        for path in (root / folder).rglob("*.py"):
+            assert "where: str" not in path.read_text(encoding="utf-8"), path
