@@ -5,6 +5,7 @@ import functools
 import json
 import math
 import warnings
+from types import SimpleNamespace
 
 import jax.numpy as jnp
 import numpy as np
@@ -14,6 +15,7 @@ from scipy import stats
 import jaxbandit as jb
 from jaxbandit.base.contract import Outcome
 from jaxbandit.lab.cli.command_line import main
+from jaxbandit.running.plotting.style import labels
 from jaxbandit.running.results.budget import BudgetResult
 from jaxbandit.running.results.report import table
 from jaxbandit.support.refusals import RunsLeftOut
@@ -356,3 +358,9 @@ def test_complexities_and_bounds():
     assert jb.bounds.uniform_allocation_error(means, 101) == pytest.approx(wanted)
     with pytest.raises(ValueError, match=r"^h1: means has 1 entries, must have at least 2$"):
         jb.bounds.h1([0.5])
+
+
+def test_curves_of_one_rule_over_its_budgets_have_one_name():
+    cells = [SimpleNamespace(algorithm="sr", params={"budget": b, "c": c}) for b in (10, 20) for c in (1, 2)]
+    assert labels(cells, but="budget") == ["sr (c = 1)", "sr (c = 2)"] * 2
+    assert labels(cells)[:2] == ["sr (budget = 10, c = 1)", "sr (budget = 10, c = 2)"]

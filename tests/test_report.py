@@ -2,6 +2,7 @@
 
 import dataclasses
 import html
+import io
 import json
 import re
 import shutil
@@ -33,6 +34,7 @@ from jaxbandit.theory.confidence_sequence import confidence_sequence
 
 pytest.importorskip("matplotlib")
 
+from jaxbandit.lab.report import experiments, page
 from jaxbandit.lab.report.write import write_report
 
 pytestmark = pytest.mark.quickly_compiled
@@ -196,6 +198,7 @@ def test_stopping_times_censoring_and_errors_beside_delta(stops):
     error = some[0].error()
     assert quick[1] == "9 of 100" and numbers(quick[3]) == pytest.approx([error.low, error.high], abs=1e-4)
     assert quick[5] == "undecided" and censored[5] == "below"  # 0 of 95: up to 0.0381
+    assert [curve["y"][0] for curve in page.data[0]["curves"]] == [0, 0]  # before the first run has stopped
     curve = page.data[0]["curves"][1]
     assert curve["x"][-1] == 1000 and curve["y"][-1] == 0.95  # known up to max_rounds, and not beyond
     head, *rows = page.table("Mean pulls by arm")
@@ -451,6 +454,34 @@ def test_an_audit_that_cannot_be_reported_is_refused_in_one_line(case, tmp_path)
         (tmp_path / "audit").mkdir()
     with pytest.raises(BadInput, match="outcomes" if case == "damaged" else "its audit has not finished"):
         write_report(tmp_path)
+
+
+def test_coordinates_are_rounded_to_a_tenth_of_a_point_and_texts_are_not():
+    import matplotlib
+    from matplotlib.figure import Figure
+
+    figure = Figure()
+    figure.add_subplot().plot(*np.random.default_rng(0).random((2, 500)), gid="1.23456")
+    figure.axes[0].set_title("0.123456")
+    with io.BytesIO() as file, matplotlib.rc_context({"svg.hashsalt": "x", "svg.fonttype": "none"}):
+        figure.savefig(file, format="svg", bbox_inches="tight", pad_inches=0.1)
+        exact = file.getvalue().decode()
+    short = page._svg(figure, "", 0)
+    lines = [re.findall(r' d="([^"]*)"', text) for text in (exact, short)]
+    [first], [second] = ([line for line in some if line.count("L") == 499] for some in lines)
+    assert np.abs(np.subtract(numbers(first), numbers(second))).max() < 0.1 and len(second) < 0.7 * len(first)
+    assert ">0.123456<" in short
+
+
+def test_numbers_of_an_error_table_are_flush_right():
+    cell = {"error": {"rate": 0.5, "low": 0.25, "high": 0.75, "runs": 4}}
+    table = experiments.error_table(("instance", "algorithm"), [("a", "b")], [cell], ["0.1"], "note", ["above"])
+    assert table.rows == [("a", "b", "2 of 4", "0.5", "[0.25, 0.75]", "0.1", "above")] and list(table.right) == [
+        2,
+        3,
+        4,
+        5,
+    ]
 
 
 def test_names_inside_the_figures_are_unique_and_known(regret, stops):

@@ -336,6 +336,9 @@ def test_the_regret_at_the_horizon_is_a_number_with_its_interval():
     assert found.value == pytest.approx(rows[:, -1].mean(), rel=1e-6)
     assert (found.low, found.high) == pytest.approx((low, high), rel=1e-6)
     assert found.se == pytest.approx(rows[:, -1].std(ddof=1) / np.sqrt(40), rel=1e-5)
+    two = result(rows[:2]).regret
+    low, high = stats.ttest_1samp(np.float64(np.float32(rows[:2, -1])), 0).confidence_interval()
+    assert (two.low, two.high) == pytest.approx((max(low, 0), high), rel=1e-6)
     one = result(rows[:1]).regret
     assert one.value == pytest.approx(rows[0, -1], rel=1e-6) and np.isnan([one.se, one.low, one.high]).all()
     with pytest.raises(ValueError, match=r"what = .regret., must be one of feedback"):

@@ -60,12 +60,14 @@ def test_a_stopping_result_shows_its_censored_runs_beside_the_mean():
     assert f"> {r.samples().mean():.0f}" in shown
     both = checked(ResultSet(HOSTILE, (r, r))._repr_html_())
     assert both.count("10 7 3 10") == 2 and HOSTILE in both
+    assert f"run-steps {2 * r.run_steps:,}" in both  # the work of both
 
 
 def test_a_search_is_one_line_and_a_table_with_intervals():
     history = {"id": np.arange(4), "config": [0, 0, 1, 1], "seed": [0, 1, 0, 1], "score": [0.1, 0.3, 0.6, 0.8]}
     configs = read("test", {"act": np.array([HOSTILE, "relu"]), "x": np.array([1.0, 2.0])})
-    found = tune_result(configs, 1, history | {"batch": np.zeros(4)}, survivors=[False, True], notes=("<b> &",))
+    history |= {"batch": np.zeros(4)}
+    found = tune_result(configs, 1, history, survivors=[False, True], certificate="a rule", notes=("<b> &",))
     shown = checked(found._repr_html_())
     low, high = found.table["low"][1], found.table["high"][1]
     assert HOSTILE in shown and "<b> &" in shown and f"2 0.7 {low:.5g} {high:.5g} chosen act = relu" in shown
