@@ -39,6 +39,7 @@ def checked(function: Function, *, returns: str = "", maker: bool = False) -> Fu
     required = [key for key, p in parameters.items() if p.required]
     defaults = {key: p.default for key, p in parameters.items() if not p.required}
     said = {key: p for key, p in parameters.items() if p.arg.domain or p.kind in ("boolean", "choice")}
+    fixed = {key: _domain(p, {}) for key, p in said.items() if not callable(p.arg.domain)}
 
     @functools.wraps(function)
     def called(*args: Any, **keywords: Any) -> Any:
@@ -49,8 +50,8 @@ def checked(function: Function, *, returns: str = "", maker: bool = False) -> Fu
         bound = defaults | given
         try:
             for key, parameter in said.items():
-                if key in given or callable(parameter.arg.domain):
-                    bound[key] = _taken(parameter, bound[key], bound)
+                if key in given or key not in fixed:
+                    bound[key] = _taken(parameter, fixed.get(key) or _domain(parameter, bound), bound[key])
             first = [bound[key] for key in places[: len(args)]]
             return function(*first, *args[len(places) :], **{key: bound[key] for key in keywords})
         except ValueError as error:
@@ -92,12 +93,15 @@ def _completed(doc: str | None, parameters: Mapping[str, Parameter], returns: st
     return "\n".join([*lines, "", rest[at:]]).strip()
 
 
-def _taken(parameter: Parameter, value: Any, given: Mapping[str, Any]) -> Any:
+def _domain(parameter: Parameter, given: Mapping[str, Any]) -> domains.Domain:
     domain = parameter.domain(given)
-    if domain is None or (value is None and parameter.optional):
+    assert domain is not None
+    return checks.scalars(domain) if parameter.kind == "scalar" else domain
+
+
+def _taken(parameter: Parameter, domain: domains.Domain, value: Any) -> Any:
+    if value is None and parameter.optional:
         return value
-    if parameter.kind == "scalar":
-        domain = checks.scalars(domain)
     return domains.check(parameter.name, value, domain, written=python, error=ValueError)
 
 
