@@ -346,3 +346,10 @@ def test_threads_that_tell_amend_and_report_from_outside_take_turns(tmp_path):
     assert end.num_told == 32 and sorted(np.concatenate(end.pulls.history)) == [0.25] * 16 + [0.75] * 16
     with jb.session_directory(tmp_path, RULES["draws"], seed=3) as d:
         assert leaves(d.session) == leaves(end)
+
+
+def test_a_rule_that_takes_more_than_the_arm_does_not_learn_from_pulls_from_outside():
+    s, pulls = jb.ask(jb.session(jb.algorithms.exp3(3, eta=0.1), seed=3))
+    told = jb.tell(s, pulls.id, 0.5)
+    outside = jb.tell_outside(told, [0, 1], [1.0, 0.0])
+    assert state(outside) == state(told) and outside.counts.sum() == 3
