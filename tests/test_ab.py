@@ -61,7 +61,7 @@ def test_many_values_are_divided_among_the_points_of_a_grid():
     for at in (40, 120, len(sizes) - 1):
         direct = mixture_upper(d[: sizes[at]], 0.05, min_size=int(sizes[at]))
         assert direct - 1e-9 <= bounds[at] <= direct + 1e-4
-    values, counts = looks._counted(d, sizes)
+    values, counts = looks._count(d, sizes)
     assert counts.sum(axis=1) == pytest.approx(sizes) and counts @ values == pytest.approx(np.cumsum(d)[sizes - 1])
     assert len(values) == looks.GRID and values[0] == d.min() and values[-1] == d.max()
 

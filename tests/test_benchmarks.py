@@ -433,7 +433,9 @@ def test_verdicts(interval, said):
 STUB = """
 import sys, time, types
 __version__ = "{version}"
-ucb1 = bernoulli = lambda given: given
+algorithms = types.SimpleNamespace(ucb1=lambda given: given)
+environments = types.SimpleNamespace(bernoulli=lambda given: given)
+Execution = lambda **given: given
 def simulate(*given, **more):
     print("played", __version__, file=open({log!r}, "a"))
     time.sleep({pause})

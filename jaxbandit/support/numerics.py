@@ -4,6 +4,7 @@ import functools
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -12,7 +13,6 @@ from jax.custom_batching import custom_vmap
 
 from jaxbandit.support.types import Array, ArrayLike, Key, PyTree, Scalar
 
-inline = functools.partial(jax.jit, inline=True)  # traced once for each shape, and then written into the caller
 _LAPACK = threading.RLock()
 _COLUMNS = 8  # number of columns processed together by matrix_vector
 UNROLLED = 8  # loops of at most this length are unrolled; unrolling 25 steps took half a minute to compile
@@ -170,6 +170,11 @@ def xlogx(x: Array) -> Array:
 def bernoulli_kl(p: Array, q: Array) -> Array:
     """Return kl(p, q) = p log(p/q) + (1-p) log((1-p)/(1-q)) for p, q in [0, 1]; never negative."""
     return bernoulli_kl_apart(p, q - p)
+
+
+def inline(function: Callable[..., Any], **options: Any) -> Callable[..., Any]:
+    """Return a function that is traced once for each shape, and then written into its callers; options of `jax.jit`."""
+    return jax.jit(function, inline=True, **options)
 
 
 @inline

@@ -118,7 +118,7 @@ def table(workshop: Workshop, number: int, chance: random.Random, way: Damage) -
 
 def crafted(workshop: Workshop, number: int, chance: random.Random) -> str:
     """Files of arrays that somebody made on purpose, in every place where arrays are read; memory is bounded."""
-    one = (saved_session, cell, part, table)[number % 4]
+    one = (cell, part, table)[number % 3]
     for name in ("merged", "tune", "audit", "run", "identify"):
         getattr(workshop, name)
     numbers_of_saved(workshop.root), numbers_of_run(workshop.merged)
