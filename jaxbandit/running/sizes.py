@@ -56,9 +56,8 @@ def memory() -> int | None:
 
 
 def _room(directory: Path, needed: int) -> int | None:
-    """Return the bytes that are free for a directory, and those that it holds already if these are not enough.
-
-    None if the system does not report them.
+    """Return the bytes that are free for a directory, with those that it holds if these are not enough; None if
+    unknown.
     """
     try:
         place = next(place for place in (directory, *directory.absolute().parents) if os.path.exists(place))

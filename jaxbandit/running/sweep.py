@@ -152,9 +152,6 @@ def _played(
     advance: Callable[[Progress], None] | None,
 ) -> list[Any]:
     """Return play(i, execution, results) for i = 0, ..., number - 1; `results` is the number of results to be checked.
-
-    The first value compiles the program. On one CPU, many values, or values of a few runs, are then played side by
-    side, each on one thread. The error that is raised is that of the first value that fails.
     """
     stopped = threading.Event()
 

@@ -104,9 +104,6 @@ def simulate_cell(
       execution: how the runs are played, without progress bar or executor. It does not affect the results.
       finished: runs from first_run on that an earlier call has finished, which kept "runs"; only the others are played.
 
-    Returns:
-      A Record.
-
     Raises:
       ValueError: an argument is out of range, the directory or `finished` belongs to another simulation, or another
         process is using the directory.

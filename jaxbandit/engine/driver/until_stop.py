@@ -230,10 +230,7 @@ class Queue(Player):
         return lanes
 
     def _narrow(self) -> int:
-        """Remove most empty lanes once the queue is empty; return the number of live lanes at which to return.
-
-        Fewer lanes need another program, which is compiled once as much time as a compilation takes has been lost.
-        """
+        """Remove most empty lanes once the queue is empty; return the number of live lanes at which to return."""
         program, width = self.program, self.lanes.run.shape[0]
         narrow = max(-(-width // NARROWING // sizes.LANE_MULTIPLE) * sizes.LANE_MULTIPLE, sizes.LANES_LEAST)
         if narrow >= width or not self._is_last():

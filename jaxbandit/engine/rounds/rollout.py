@@ -70,9 +70,6 @@ def rollout(key: Key, algorithm: Algorithm, environment: Environment, horizon: i
       horizon: number of rounds, >= 1, static.
       allow: in what the algorithm need not fit, as for `simulate`.
 
-    Returns:
-      A Rollout.
-
     Raises:
       ValueError: the horizon is out of range, the key is not a Threefry key, or the algorithm does not fit the
         environment.
@@ -111,9 +108,6 @@ def run_until_stop(
       environment: the environment, which may close over traced values of the caller.
       max_rounds: number of pulls after which the run is right-censored, >= 1, traced.
       allow: in what the algorithm need not fit, as for `simulate`.
-
-    Returns:
-      A Stopped.
 
     Raises:
       ValueError: `max_rounds` is out of range, the key is not a Threefry key, or the algorithm does not fit the
@@ -198,9 +192,6 @@ def step(
         function is.
       key: a typed key of this round, such as `jax.random.fold_in(key, t)`.
       context: the context of the round, None without contexts.
-
-    Returns:
-      A Step.
 
     Raises:
       ValueError: a function of the algorithm, or `respond`, fails. The message has one line.

@@ -70,9 +70,6 @@ def plot(
       log: whether the axis of the regret is logarithmic, for regrets that are far apart. If the means of the
         environment change over time, the axis of the rounds is then logarithmic, too.
 
-    Returns:
-      The Axes.
-
     Raises:
       ValueError: there are no results, several instances or several measures; or `minimax` is requested for a
         stationary instance without features.
@@ -195,8 +192,6 @@ def _curve(ax: Axes, result: Any, name: str, order: int, what: str, bands: Bands
 
 def _log_regret(ax: Axes, results: Sequence[Any], what: str) -> None:
     """Make the axis of regret logarithmic, from the smallest value of the first decade of rounds shown, or of the last.
-
-    Curves that rise begin at the bottom, whatever the noise of earlier rounds, and curves that fall end above it.
     """
     rounds = results[0].arrays["checkpoints"]
     first = max(ax.get_xlim()[0], 1)

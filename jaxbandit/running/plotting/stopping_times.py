@@ -50,9 +50,6 @@ def plot_stopping(results: Sequence[Any], ax: Axes | None = None, *, points: int
       ax: matplotlib Axes; default: those of a new figure.
       points: largest number of steps in a curve; if there are more runs, evenly spaced quantiles are drawn.
 
-    Returns:
-      The Axes.
-
     Raises:
       ValueError: there are no results, or they are of several instances.
     """

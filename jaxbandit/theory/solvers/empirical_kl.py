@@ -1,7 +1,7 @@
 """The largest mean in a KL ball around an empirical distribution on [0, 1]: Liu et al. (2018), Appendix D.
 
 The solutions (89) and (90) of Lemma 10 are both the minimum over lam >= 1 of the dual lam - exp(sum_i p_i log(lam -
-a_i) - delta). Every lam gives an upper bound, and an inexact root errs on the safe side.
+a_i) - delta).
 """
 
 import math

@@ -27,8 +27,8 @@ def upper_bound(weights: Array, k: int, *, spectral: bool | None = None) -> Arra
     Args:
       weights: float[n, n], symmetric, not necessarily positive definite; traced.
       k: an integer in [1, n]; static.
-      spectral: whether to include the spectral bound, which needs an eigendecomposition; None includes it up to n = 40,
-        beyond which it was never the smaller one on inverse design matrices with k well below n / 2. Static.
+      spectral: whether to include the spectral bound, which needs an eigendecomposition; None includes it up to n = 40.
+        Static.
     """
     size = weights.shape[0]
     checks.integer("upper_bound", "k", k, 1, size)
@@ -45,11 +45,7 @@ def upper_bound(weights: Array, k: int, *, spectral: bool | None = None) -> Arra
 
 
 def _largest_others(weights: Array, count: int) -> Array:
-    """Return at least the sum of the `count` largest off-diagonal entries of each row, float[n], by bisection.
-
-    For every t it is at most count t + sum max(w - t, 0). Sorting takes a hundred times as long; along columns, the
-    same by symmetry, XLA vectorizes.
-    """
+    """Return at least the sum of the `count` largest off-diagonal entries of each row, float[n], by bisection."""
     if count == 0:
         return jnp.zeros_like(weights[0])
     diagonal = jnp.eye(weights.shape[0], dtype=bool)
@@ -73,12 +69,7 @@ def peeling_ratio(size: int, k: int) -> float:
 
 
 def theorem_ratio(weights: Array, k: int) -> Array:
-    """Return Theorem 1's lower bound, float[], on peeling's x' W x relative to the largest.
-
-    Args:
-      weights: float[n, n], positive definite; traced.
-      k: an integer in [2, n]; static.
-    """
+    """Return Theorem 1's lower bound, float[], on peeling's x' W x relative to the largest."""
     checks.integer("theorem_ratio", "k", k, 2, weights.shape[0])
     spectrum = jnp.linalg.eigvalsh(weights)  # ascending
     return peeling_ratio(weights.shape[0], k) / (k - 1) * jnp.maximum(spectrum[0], 0.0) / spectrum[-1]

@@ -1,8 +1,7 @@
 """Efficient rounding of a design to whole pulls: Pukelsheim and Rieder (1992), Section 6.
 
-Among all roundings it maximizes the smallest n_a / w_a up to one pull: n_a >= (1 - p / total) w_a total for p positive
-weights, so the value of a design grows by at most the factor 1 / (1 - p / total). Difference from the paper: ties
-between arms, which the paper leaves open, go to the lowest index.
+The value of a design grows by at most the factor 1 / (1 - p / total) for p positive weights. Difference from the paper:
+ties between arms, which it leaves open, go to the lowest index.
 """
 
 import jax
