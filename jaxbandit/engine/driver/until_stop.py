@@ -108,10 +108,7 @@ class UntilStop(Program):
             return remembers((*self.key, width, device))
 
     def verified(self, states: PyTree, number: int) -> np.ndarray:
-        """The algorithm's `verify`, evaluated in float64 on the final float32 states of runs, bool[number].
-
-        The leaves of `states` have the run axis first where they differ between runs.
-        """
+        """The algorithm's `verify`, evaluated in float64 on the final float32 states of runs, bool[number]."""
         run = self.loop.run
         size = 1 << max(number - 1, sizes.LANES_LEAST - 1).bit_length()  # only powers of two: few compilations
 

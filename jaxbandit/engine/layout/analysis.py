@@ -1,6 +1,6 @@
 """What is known of a program before it runs: which outputs depend on which inputs, and which faults a result shows.
 
-The answers are conservative. An operation of which nothing is known depends on all its operands and shows no fault.
+The answers are conservative.
 """
 
 from collections.abc import Sequence

@@ -62,10 +62,8 @@ REWRITTEN = {
 def replay(
     program: Program, inputs: Sequence, flags: Sequence[bool], lanes: int, known: dict
 ) -> tuple[list[Array], list[bool]]:
-    """Return the outputs, and which of them vary. `known` caches results, so that nothing is computed twice.
-
-    Common subexpressions, such as those of `stop` and `select`, are eliminated here, because XLA would not find them
-    behind the optimization barriers of argmax.
+    """Return the outputs, and which of them vary. `known` caches results, so that common subexpressions are computed
+    once.
     """
 
     def compute(equation: Equation, values: list) -> list:

@@ -1,7 +1,4 @@
-"""One run as a plain traced function, `rollout` and `run_until_stop`, for use under the caller's jit, vmap and grad.
-
-`step` is one round with feedback of the caller's own.
-"""
+"""One run as a plain traced function, `rollout` and `run_until_stop`, or one round with your own feedback, `step`."""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -45,14 +42,12 @@ class Stopped(NamedTuple):
 
 
 def run_key(seed: int, run: int | Array) -> Key:
-    """Return the key with which `rollout` and `run_until_stop` reproduce a run of `simulate` or `identify`.
+    """Return the typed Threefry key with which `rollout` and `run_until_stop` reproduce a run of `simulate` or
+    `identify`.
 
     Args:
       seed: the seed given to `simulate` or `identify`, in [0, 2^32).
       run: the index of the run, int32[] >= 0, traced.
-
-    Returns:
-      A typed Threefry key.
     """
     return jax.random.fold_in(keys.root_key(seed), run)
 

@@ -22,8 +22,8 @@ Make = Callable[[PyTree], tuple[Algorithm, Environment]]  # of traced arguments
 class SingleRun:
     """A run of make(arguments) as pure functions, with examples of their arguments.
 
-    In `begin` and `draw`, `words` are the key words of the environment and of the algorithm, uint32[words] each.
-    `given` are the metrics by name, and `keep` is what is kept of the last state, or None.
+    `words` are the key words of the environment and of the algorithm, uint32[words] each. `given` are the metrics by
+    name, and `keep` is what is kept of the last state, or None.
     """
 
     measures = True  # whether regret is recorded, or feedback if regret is not defined
@@ -70,9 +70,7 @@ class SingleRun:
         return rounds.begin(*self.make(arguments), words, self.implementation)
 
     def first(self, arguments: PyTree) -> tuple[PyTree, PyTree]:
-        """The states before the first round of some run, for leaves that are equal in all runs.
-
-        An optimal design, for example, is then computed once and not for every run.
+        """The states before the first round of some run, so that leaves that are equal in all runs are computed once.
         """
         return self.begin(arguments, tuple(jnp.zeros(w.shape, jnp.uint32) for w in self.words))  # pyright: ignore[reportArgumentType]
 
