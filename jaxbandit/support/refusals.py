@@ -142,8 +142,7 @@ def what_is_saved(directory: object, argument: str) -> str:
 
 @contextmanager
 def resumable(directory: object, argument: str) -> Iterator[None]:
-    """Add to a KeyboardInterrupt, in its traceback, whether the same call resumes, from the directory of an argument.
-    """
+    """Add to a KeyboardInterrupt, in its traceback, whether the same call resumes, from the directory in `argument`."""
     try:
         yield
     except KeyboardInterrupt as error:

@@ -1,5 +1,4 @@
-"""Confidence intervals for the mean of a bounded variable, which hold however skewed it is, and however many runs tie.
-"""
+"""Intervals for the mean of a bounded variable, which hold however skewed it is or however many runs tie."""
 
 import numpy as np
 from numpy.typing import ArrayLike

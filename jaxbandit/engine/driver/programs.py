@@ -142,8 +142,7 @@ class Program(ABC):
         return int(np.count_nonzero(self.outcome == NOT_ENDED))
 
     def first_states(self) -> PyTree:
-        """The states that all runs begin with, from one program for all devices, so that numbers do not depend on them.
-        """
+        """The states that all runs begin with, from one program for all devices, whose number must not matter."""
         first, device = self.loop.run.first, jax.local_devices()[0]
         program = remember((*self.key, "first"), lambda: compile_program(first, device, self.arguments))
         return program(self.arguments)

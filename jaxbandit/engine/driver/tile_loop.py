@@ -258,9 +258,7 @@ class Functions(NamedTuple):
 
 
 def sharded(loop: TileLoop, arguments: PyTree, root: Key, lanes: int, devices: Sequence[Device]) -> Functions:
-    """The functions on several devices, each with its own share of the runs; `lanes` must be a multiple of their
-    number.
-    """
+    """The functions on several devices, each with its own share of the runs; `lanes` is a multiple of their number."""
     mesh = Mesh(np.array(devices), (AXIS,))
     runs, whole = PartitionSpec(AXIS), PartitionSpec()
     shapes = jax.eval_shape(loop.start, arguments, root, jax.ShapeDtypeStruct((lanes,), jnp.int32))

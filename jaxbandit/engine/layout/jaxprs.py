@@ -151,9 +151,7 @@ def evaluate(
     compute: Callable[[Equation, list[T]], Sequence[T]],
     constant: Callable[[ArrayLike], T],
 ) -> list[T]:
-    """Return the outputs of a program for values of any kind, by `compute` of an operation and `constant` of a
-    constant.
-    """
+    """Return the outputs of a program for values of any kind, by `compute` of an operation, `constant` of a number."""
     if len(program.variables) != len(program.constants):
         raise UnknownForm("a program without the values of its constants")
     values = dict(zip(program.variables, map(constant, program.constants), strict=True))
@@ -168,8 +166,7 @@ def evaluate(
 
 
 def scan_parts(equation: Equation) -> tuple[int, int]:
-    """The numbers of constants and of carries among the operands of a scan, told by their axes in every version of JAX.
-    """
+    """The numbers of constants and of carries among the operands of a scan, told by their axes in every JAX."""
     (inner,) = equation.programs
 
     def whole(outside: Sequence[ShapeDtype], inside: Sequence[ShapeDtype]) -> int:

@@ -62,9 +62,7 @@ REWRITTEN = {
 def replay(
     program: Program, inputs: Sequence, flags: Sequence[bool], lanes: int, known: dict
 ) -> tuple[list[Array], list[bool]]:
-    """Return the outputs, and which of them vary. `known` caches results, so that common subexpressions are computed
-    once.
-    """
+    """Return the outputs, and which of them vary. `known` caches results, so that nothing is computed twice."""
 
     def compute(equation: Equation, values: list) -> list:
         operands, marks = tuple(x for x, _ in values), tuple(varies for _, varies in values)

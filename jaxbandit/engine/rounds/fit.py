@@ -239,8 +239,7 @@ def limits(rewards: Rewards | None) -> tuple[float, float]:
 
 
 def excess(rewards: Rewards | None, feedback: PyTree) -> Array:
-    """Return how far the feedback is outside [low, high], float[]: above 0 if it is, and not finite if a part of it is
-    not.
+    """Return how far the feedback is outside [low, high], float[]; not finite if any part of the feedback is not.
 
     If no range is declared, or if the feedback is not a single number, only finiteness is checked.
     """

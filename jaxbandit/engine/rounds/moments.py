@@ -27,8 +27,7 @@ class Moments:
         self.square = np.zeros(points, object)
 
     def add(self, values: np.ndarray, keep: np.ndarray) -> None:
-        """Add the runs of `values`, float[points, runs], that `keep` names; a point where one is not finite has mean
-        nan.
+        """Add the runs of `values`, float[points, runs], that `keep` marks; a point that is not finite in one is nan.
         """
         place = np.flatnonzero(keep)
         self.count += len(place)

@@ -42,8 +42,7 @@ class Stopped(NamedTuple):
 
 
 def run_key(seed: int, run: int | Array) -> Key:
-    """Return the typed Threefry key with which `rollout` and `run_until_stop` reproduce a run of `simulate` or
-    `identify`.
+    """Return the key with which `rollout` and `run_until_stop` reproduce a run of `simulate` or `identify`.
 
     Args:
       seed: the seed given to `simulate` or `identify`, in [0, 2^32).

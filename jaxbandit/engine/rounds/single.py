@@ -70,8 +70,7 @@ class SingleRun:
         return rounds.begin(*self.make(arguments), words, self.implementation)
 
     def first(self, arguments: PyTree) -> tuple[PyTree, PyTree]:
-        """The states before the first round of some run, so that leaves that are equal in all runs are computed once.
-        """
+        """The states before the first round of some run, so that what is equal in all runs is computed once."""
         return self.begin(arguments, tuple(jnp.zeros(w.shape, jnp.uint32) for w in self.words))  # pyright: ignore[reportArgumentType]
 
     def draw(self, arguments: PyTree, words: tuple[Array, Array], round: Array) -> tuple[PyTree, PyTree]:

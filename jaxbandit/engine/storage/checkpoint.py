@@ -29,9 +29,7 @@ Segment = dict[str, np.ndarray]  # "run", int32[n], and the state of these runs 
 
 
 class Finished(NamedTuple):
-    """Runs that finished in an earlier call: arrays as in a Record or Identified, with one row per run, from
-    `first_run` on.
-    """
+    """Runs that finished in an earlier call: arrays as in its Record or Identified, from run `first_run` on."""
 
     where: str  # named in error messages
     identity: Identity  # of the earlier call
@@ -123,9 +121,7 @@ class Checkpoint:
                 self._ended.append(rows)
 
     def look(self, key: int, segment: Callable[[], Segment]) -> None:
-        """Renew a player's segment if a save is due; the last player saves. Called between two calls of the compiled
-        loop.
-        """
+        """Renew a player's segment if a save is due; the last player saves. It is called between two chunks."""
         if self.directory is None:
             return
         with self._lock:

@@ -61,8 +61,7 @@ def residuals(estimate: RecursiveLeastSquares, rows: Array) -> Array:
 
 
 def tolerance() -> float:
-    """Return the relative distance up to which a row is inside the span: eps^0.4, 1.7e-3 in float32, 5e-7 in float64.
-    """
+    """Return the relative distance up to which a row is inside: eps^0.4, 1.7e-3 in float32, 5e-7 in float64."""
     return float(jnp.finfo(jnp.result_type(float)).eps) ** 0.4
 
 

@@ -98,8 +98,7 @@ def root_of_normal(w: Array, root: Array) -> tuple[Array, Array]:
 
 
 def invert_deviance(s: Array, minor: Array, skew: Array) -> tuple[Array, Array]:
-    """Return u and du/ds with K(u) = mu (1 - mu) s^2 / 2 and sign(u) = sign(s), for mu = minor = (1 - skew) / 2 <= 1/2.
-    """
+    """Return u and du/ds with K(u) = mu (1 - mu) s^2 / 2 and sign(u) = sign(s), for mu = minor = (1 - skew) / 2."""
     square, k2 = s * s, skew * skew
     even = 0.08308275 + skew * (-0.38749159 + skew * 0.88100737)
     odd = 0.15656098 + skew * (-0.08074039 - skew * 0.03608063)

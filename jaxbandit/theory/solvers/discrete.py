@@ -27,8 +27,7 @@ def binomial_quantile(u: Array, n: Array, p: Array) -> Array:
 
 
 def hypergeometric_quantile(u: Array, good: Array, bad: Array, drawn: Array) -> Array:
-    """Return the same for the number X of good ones among `drawn` of good + bad, without replacement; all are floats.
-    """
+    """Return the same for the number X of good ones among `drawn` of good + bad, without replacement, in floats."""
     total = jnp.maximum(good + bad, 2.0)
     p, f, rest = good / total, drawn / total, total - drawn
     one, two, three = total - 1, jnp.maximum(total - 2, 1.0), jnp.maximum(total - 3, 1.0)
