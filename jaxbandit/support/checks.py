@@ -154,7 +154,6 @@ def action_sets(name: str, value: Any, mask: Any) -> tuple[Any, np.ndarray | Non
     """Return checked action sets, and the mask of their real arms or None if there is no padding.
 
     Args:
-      name: the name of the argument, used in error messages.
       value: float[contexts, arms, dim], or float[arms, dim] for a single set. A set is not empty, and one has two arms.
       mask: concrete bool[contexts, arms] or bool[arms], False where a row is padding of a shorter set; or None.
     """

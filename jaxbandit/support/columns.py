@@ -42,10 +42,8 @@ def read_columns(
     """Return the wanted columns of a table, of equal lengths; a BadInput says what is wrong.
 
     Args:
-      where: the argument that the source is, for error messages about anything but a file.
       source: the path of a CSV file, whose cells are separated by commas, semicolons or tabs; or a DataFrame, a
         dictionary, or anything else with columns by name.
-      also: whether a column of this name is returned too, if there is one.
     """
     if isinstance(source, str | Path):
         rows = csv_rows.read(str(source), Path(source), "a CSV file")

@@ -36,7 +36,6 @@ def tabulate(
       *columns: the heading of a column, and a format of a row's values, such as "{mean:.2f}", or a function of the row.
         Where a value is missing, or None with a format of its own, the cell is empty. A column is flush right unless
         its heading begins with "<".
-      labels: number of the first columns, which are flush left.
     """
     heads, forms = zip(*columns, strict=True)
     right = [i for i, head in enumerate(heads) if i >= labels and not head.startswith("<")]

@@ -1,6 +1,7 @@
 """Confidence intervals for samples of a fixed size, and the correction for several intervals at once.
 
-An interval never has the width 0 because all runs happen to be equal: what such runs do not exclude is in it.
+Rates have the exact interval of Clopper and Pearson (1934), and differences of means that of Welch (1947). An interval
+never has the width 0 because all runs happen to be equal: what such runs do not exclude is in it.
 """
 
 from typing import Any, NamedTuple

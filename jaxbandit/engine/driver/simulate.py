@@ -90,8 +90,10 @@ def simulate_cell(
       make: returns the algorithm and the environment for traced arguments; compiled once per function and shapes, so
         that a call with other numbers does not recompile.
       arguments: any tree of arrays, traced.
+      first_run: index of the first run, >= 0. The numbers of a run do not depend on which call plays it.
       checkpoints: increasing rounds at which regret is recorded; the horizon is appended if it is missing.
       precision: for everything except counts. float32 beyond a horizon of 2^24 raises an error.
+      any_rewards: whether to allow rewards that the algorithm is not designed for.
       keep: what is kept of each run besides its outcome: "runs", its regret, pulls and recommendation; and its last
         state, "states", or what a function returns of it. Memory does not grow with num_runs if it is empty.
       implementation: "threefry4x32" (default) or "threefry2x32".

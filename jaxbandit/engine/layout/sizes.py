@@ -1,8 +1,7 @@
 """The number of runs that are played at once, and the number of steps whose noise is drawn at once.
 
 They depend on the platform, the memory of the device and the bytes of a run, and change no result. A core of a CPU
-plays as many runs as fit into its second-level cache, and only one if its rounds are long; a GPU or TPU as many as fill
-it.
+plays as many runs as fit into its second-level cache, and only one if its rounds are long.
 """
 
 import contextlib

@@ -27,8 +27,7 @@ class Moments:
         self.square = np.zeros(points, object)
 
     def add(self, values: np.ndarray, keep: np.ndarray) -> None:
-        """Add the runs of `values`, float[points, runs], that `keep` marks; a point that is not finite in one is nan.
-        """
+        """Add the runs of `values`, float[points, runs], that `keep` marks; a point not finite in one is nan."""
         place = np.flatnonzero(keep)
         self.count += len(place)
         parts = np.split(place, range(0, len(place), max(min(BLOCK, VALUES // len(values)), 1))[1:])

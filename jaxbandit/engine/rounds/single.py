@@ -212,7 +212,7 @@ class SingleRun:
 
     @property
     def whole_loops(self) -> bool:
-        """Whether the loops of this run should be compiled whole, if that is possible (`whole_loops.py`)."""
+        """Whether the loops of this run should be compiled whole, if that is possible (`layout/whole_loops.py`)."""
         most = whole_loops.BATCH_STATE_BYTES if self.batches else whole_loops.STATE_BYTES
         return self.bytes(self.state, self.state_varies) <= most
 

@@ -1,4 +1,4 @@
-"""The traced functions of one run with a stopping rule, which `lane_loop.py` batches."""
+"""The traced functions of one run with a stopping rule, which `driver/lane_loop.py` batches."""
 
 from collections.abc import Callable
 from functools import partial

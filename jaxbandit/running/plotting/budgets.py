@@ -39,9 +39,6 @@ def plot_budget(results: Sequence[Any], ax: Axes | None = None, *, what: str = "
     The bars are 95 % intervals: Clopper-Pearson for rates, Student's t for means. If no run of a point erred, a caret
     that points down marks the upper end of its interval. The dashed line is exp(-T / H2), a reference for rewards in
     [0, 1] and no bound.
-
-    Args:
-      what: "error" or "simple_regret".
     """
     if len({result.instance for result in results}) != 1:
         raise BadInput("plot: the results are of several instances, must be of one")

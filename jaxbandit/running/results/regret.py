@@ -116,9 +116,7 @@ class RegretResult(CurvesResult):
 
     @property
     def regret(self) -> intervals.Interval:
-        """The mean regret at the last checkpoint with its 95 % interval, as of `final`; a ValueError if it is not
-        defined.
-        """
+        """The mean regret at the last checkpoint with its 95 % interval, as of `final`; a ValueError if undefined."""
         return self.final("regret")
 
     def lower_bound(self) -> np.ndarray | None:

@@ -92,8 +92,7 @@ class StoppingResult(Result):
         return np.sort(np.where(self.ended(Outcome.STOPPED), self.arrays["samples"], np.inf)[self.counts()])
 
     def quantile(self, level: float) -> int | None:
-        """Return the smallest n such that a fraction `level` of the runs took at most n samples; None if it is unknown.
-        """
+        """Return the least n within which a fraction `level` of the runs stopped; None if it is beyond `max_rounds`."""
         times = self._ordered()
         if not len(times):
             return None

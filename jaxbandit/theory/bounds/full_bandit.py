@@ -30,9 +30,7 @@ class Interval(NamedTuple):
 
 
 def uniform_design_matrix(num_arms: int, k: int) -> np.ndarray:
-    """Return Lambda_p, float[n, n], of the uniform allocation over all sets of k, without enumerating them.
-
-    rho(p) is then n.
+    """Return Lambda_p, float[n, n], of the uniform allocation over all sets of k, without a list of them; rho(p) is n.
 
     Args:
       num_arms: number of arms n, an integer >= 2.

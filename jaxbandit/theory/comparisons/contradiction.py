@@ -62,9 +62,6 @@ def contradiction(
 
     Args:
       excluded: bool[K], which arms cannot be among the m best, by bounds that hold together.
-      m: how many best arms are looked for.
-      low: float64[K], lower ends of intervals; -inf where nothing is known.
-      high: float64[K], upper ends.
       found: a contradiction that was found elsewhere, as a sentence without a full stop.
       when: the look at which it was found, such as "after 1,240 visitors".
       delta: the probability with which the bounds may contradict each other although all assumptions are right.
@@ -113,10 +110,7 @@ def of_comparison(
     """Return the line with which a result begins whose bounds of differences contradict each other, or "".
 
     They do if no arms are left that could be the best, or if each of those that are left has a difference whose bounds,
-    of any two times, exclude each other.
-
-    Args:
-      delta: the probability with which a bound of the differences of the best arms from the others may be false.
+    of any two times, exclude each other. `delta` is the probability that a bound of the best arms may be false.
     """
     arms = np.atleast_1d(np.asarray(arms, np.int64))
     m, ever = len(arms), _AtAnyTime(comparison)

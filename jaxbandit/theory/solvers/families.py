@@ -55,13 +55,10 @@ class Family(NamedTuple):
 
 
 def family(name: FamilyName, sigma: Scalar = 1.0, *, where: str = "family") -> Family:
-    """Return a family by its name.
+    """Return a family by its name; sigma is the standard deviation of Gaussian rewards alone.
 
     Posteriors are under Jeffreys' or the uniform prior: Beta(1 + S, 1 + n - S) for Bernoulli rewards with sum S,
     N(mean, sigma^2 / n) for Gaussian, Gamma(1/2 + S) / n for Poisson and S / Gamma(n) for exponential rewards.
-
-    Args:
-      sigma: standard deviation of Gaussian rewards, > 0; traced. The other families do not use it.
     """
     checks.choice(where, "family", name, FAMILIES)
     checks.number(where, "sigma", sigma, low=0.0, open_low=True)

@@ -12,11 +12,9 @@ from jaxbandit.support.types import Array
 
 
 def round_design(weights: Array, total: Array) -> Array:
-    """Return whole pulls proportional to the weights that sum exactly to `total`, int32[K].
+    """Return whole pulls proportional to the weights, float[K], that sum exactly to `total`, int32[K].
 
-    Args:
-      weights: float[K] >= 0 with sum 1; traced. Arms with weight 0 get no pull, others at least one.
-      total: int32[], at least the number of positive weights (with less, some of those get none); traced.
+    Arms with weight 0 get no pull, others at least one, if `total` is at least their number.
     """
     positive = weights > 0
     safe = jnp.where(positive, weights, 1.0)

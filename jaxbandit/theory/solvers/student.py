@@ -24,12 +24,8 @@ def resolution(squares: Any, size: Any) -> Any:
     """Return the resolution of rewards of that size, elementwise: rounding may have changed each by half of it.
 
     With a resolution h, a bound is mean + h + (sd + h) sqrt(R). It is 0 if the rewards, or differences, are exactly
-    equal.
-
-    Args:
-      squares: float[...], sums of squared deviations from the mean, computed from deviations from a first reward, so
-        that they are 0 if all rewards are equal.
-      size: float[...], largest modulus of the rewards, or sum of the two moduli of a difference.
+    equal, which needs `squares` of deviations from a first reward. `size` is the largest modulus, or for a difference
+    the sum of two.
     """
     xp = deviations.library(squares)
     h = _ROUNDINGS * xp.finfo(squares.dtype).eps * size
@@ -61,10 +57,7 @@ def one_sided(n: Any, log_alpha: Any, c2: Any) -> Any:
 def squared_radius(n: Any, log_alpha: Any, c2: Any) -> Any:
     """The largest R with M_n <= 1/alpha, or inf: mean and mu differ by at most sqrt(v R) for all n at level alpha.
 
-    Args:
-      n: float[...], sample sizes >= 1; a sample of one has no variance, and its R is inf.
-      log_alpha: float[...], log of the level.
-      c2: float[...] > 0, the prior's precision.
+    A sample of one has no variance, and its R is inf. `c2` is the prior's precision.
     """
     xp = deviations.library(n)
     weight = -xp.expm1((2 * log_alpha + xp.log(c2 / (n + c2))) / n) * (n + c2)
