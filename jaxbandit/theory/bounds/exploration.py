@@ -107,6 +107,9 @@ def sample_lower_bound(features: Array, means: Array, *, delta: Scalar, sigma: S
       means: float[K], x_a' theta.
       delta: allowed error probability, in (0, 1); the bound is 0 from 1 / 2.4 on.
       sigma: standard deviation of the Gaussian noise, > 0.
+
+    Source: Kaufmann, Cappe and Garivier (2016), On the complexity of best-arm identification in multi-armed bandit
+    models, JMLR.
     """
     where = "sample_lower_bound"
     features, means = _instance(where, features, means)

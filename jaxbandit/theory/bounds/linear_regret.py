@@ -1,8 +1,8 @@
 """Lower bounds on regret in linear (contextual) bandits: C log t for each instance, d sqrt(n) for the worst instance.
 
-Hao, Lattimore and Szepesvari (2020), equations 3.5 and 3.6: a policy whose regret is o(t^a) on every instance, for
-every a > 0, has a regret of at least C log t asymptotically, with noise N(0, 1). The minimax rate is that of Dani,
-Hayes and Kakade (2008), without its constant.
+Hao, Lattimore and Szepesvari (2020), equations 3.5 and 3.6, and Lattimore and Szepesvari (2017): a policy whose regret
+is o(t^a) on every instance, for every a > 0, has a regret of at least C log t asymptotically, with noise N(0, 1). The
+minimax rate is that of Dani, Hayes and Kakade (2008), without its constant.
 """
 
 from typing import Any, NamedTuple

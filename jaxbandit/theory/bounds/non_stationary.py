@@ -34,7 +34,7 @@ def restarting_regret(constants: Sequence[float], starts: Sequence[int], rounds:
 
 
 def minimax_switching_regret(num_arms: int, starts: Sequence[int], rounds: ArrayLike) -> np.ndarray:
-    """Return sqrt(K V t) / 20 at each t of rounds, where V segments have begun: no policy has less on every instance.
+    """Return min(sqrt(K V t), t) / 20 at each t of rounds, for V segments begun: no policy has less on every instance.
 
     With one segment it is a lower bound on the regret against the best fixed arm in hindsight.
 
@@ -44,7 +44,8 @@ def minimax_switching_regret(num_arms: int, starts: Sequence[int], rounds: Array
       rounds: float[n], numbers of rounds t >= 1.
 
     Source: Auer, Cesa-Bianchi, Freund and Schapire (2002), The nonstochastic multiarmed bandit problem, SIAM J.
-    Comput., Theorem 5.1, for one segment; several segments of equal length cost the sum of their bounds.
+    Comput., Theorem 5.1, for one segment; V segments of equal length cost at least min(sqrt(K t / V), t / V) / 20 each,
+    on average over the arms.
     """
     num_arms = checks.integer("minimax_switching_regret", "num_arms", num_arms, 2)
     first = _starts("minimax_switching_regret", starts)

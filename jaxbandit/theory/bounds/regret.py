@@ -34,7 +34,7 @@ def gaussian_kl(mean: ArrayLike, other: ArrayLike, sigma: ArrayLike = 1.0) -> np
 def k_inf(rewards: Any, weights: Any, mean: float) -> float:
     """Return the smallest divergence from a distribution on [0, 1] to any with mean at least `mean`.
 
-    It is at least kl(E X, mean), with equality for Bernoulli distributions.
+    By duality it is the maximum over s in [0, 1] of E log(1 - s (X - mean) / (1 - mean)) (Honda and Takemura 2010).
 
     Args:
       rewards: float[n] in [0, 1], the atoms of the distribution (or quadrature nodes, for one with a density).

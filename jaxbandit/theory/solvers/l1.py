@@ -1,8 +1,9 @@
 """Smallest l1 norm: w* minimizes sum abs(w_a) subject to sum w_a x_a = y (Xu, Honda and Sugiyama 2017, equation 11).
 
-Concrete features are solved by HiGHS, once for all pairs of arms, and traced ones by a primal-dual interior-point
-method (Mehrotra 1992). Differences: the start is feasible, a ridge keeps the normal matrix positive definite, and the
-last iterate determines which weights are 0.
+The squared norm is the minimum of y' A(p)^-1 y over designs p (Elfving 1952). Concrete features are solved by HiGHS,
+once for all pairs of arms, and traced ones by a primal-dual interior-point method (Mehrotra 1992). Differences: the
+start is feasible, a ridge keeps the normal matrix positive definite, and the last iterate determines which weights are
+0.
 """
 
 import functools
