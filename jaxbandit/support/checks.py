@@ -142,7 +142,7 @@ def choice(where: str, name: str, value: object, allowed: tuple[str, ...]) -> An
 def precision(where: str, value: str | None, name: str, rounds: int) -> Any:
     """Return the precision of a run with a given number of rounds.
 
-    None is float32 up to `domains.FLOAT32_COUNTS` rounds, beyond which it is refused, and float64 beyond. `name` is the
+    None is float32 up to `domains.FLOAT32_COUNTS` rounds and float64 beyond, where "float32" is refused. `name` is the
     argument that sets `rounds`, "horizon" or "max_rounds".
     """
     if value is None:
@@ -154,7 +154,7 @@ def action_sets(name: str, value: Any, mask: Any) -> tuple[Any, np.ndarray | Non
     """Return checked action sets, and the mask of their real arms or None if there is no padding.
 
     Args:
-      value: float[contexts, arms, dim], or float[arms, dim] for a single set. A set is not empty, and one has two arms.
+      value: float[contexts, arms, dim], or float[arms, dim] for a single set. At least one has two arms.
       mask: concrete bool[contexts, arms] or bool[arms], False where a row is padding of a shorter set; or None.
     """
     value = take(name, value, arrays(ndim=3 if axes(value) == 3 else 2))

@@ -190,7 +190,7 @@ class StoppingRun(SingleRun):
         return (world, after, tally), count
 
     def _frozen(self) -> PyTree:
-        """A tree of bools like the state: True where `verdict` reads a leaf, which stays after the end of its run."""
+        """A tree of bools like the state: True where a leaf must keep its value after the end of its run."""
         if self.replans or self.verifies:  # a run may pause and continue later, or `verify` reads the whole state
             return batching.constant_flags(self.state, True)
 

@@ -45,7 +45,8 @@ def encode(arrays: Mapping[str, np.ndarray]) -> bytes:
 def read(file: BinaryIO, digest: str | None = None) -> dict[str, np.ndarray]:
     """Return the arrays of a file; `digest` is that of the whole file, if it is stored elsewhere.
 
-    A ValueError of one line, which does not name the file, is raised if it holds anything but plain arrays of its size.
+    A ValueError of one line, which does not name the file, is raised if a digest differs, or the file holds anything
+    but plain arrays of its size.
     """
     size = file.seek(0, io.SEEK_END)
     if digest is not None:

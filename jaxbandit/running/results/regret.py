@@ -89,7 +89,7 @@ class RegretResult(CurvesResult):
 
         Regret is at least 0. At a round at which all runs are equal, no variance can be estimated; the interval of
         regret then ends at t times the largest gap, if the means are known and each round pulls one arm, or else at the
-        next upper end. An end without a limit is infinite. `what` is as for `curves`, by default the measure. Fewer
+        next upper end. An end without a limit is infinite. `what` is one of `curves`, by default the measure. Fewer
         than two valid runs raise a ValueError.
         """
         if self.measure != "regret" or what not in (None, "regret"):
