@@ -1,7 +1,7 @@
 """The arguments that many algorithms and environments take, each said once: what it may be and what it means.
 
 A factory writes `delta: Delta = 0.05`. Its docstring says under Args only what is peculiar to it; `declare` adds the
-rest and checks every call. Names of numbers without a meaning, such as `Positive`, are for arguments of one rule.
+rest and checks every call.
 """
 
 from collections.abc import Mapping

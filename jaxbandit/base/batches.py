@@ -9,9 +9,8 @@ from jaxbandit.support.types import Array, Key, PyTree
 class SetPulls(NamedTuple):
     """A batch of pulls of sets of arms (super-arms), where the reward of a set is the sum over its members.
 
-    If `sets` is None, the pulls are spread evenly over all sets of the environment's size, which are too many to list.
-    The environment then returns sum_s r_s chi_s, float[num_arms], where r_s is the reward of pull s and chi_s the
-    indicator vector of the set that was pulled.
+    If `sets` is None, the pulls are spread evenly over all sets of the environment's size, which are too many to list:
+    the environment then returns sum_s r_s chi_s, float[num_arms], with the indicators chi_s of the sets.
     """
 
     sets: Array | None  # bool[num_sets, num_arms], or None for all sets

@@ -1,6 +1,6 @@
 """Calls of public functions whose arguments say of themselves what they may be: the decorator `checked`.
 
-Only concrete values can be checked. A traced value passes; if it makes a run fail, the run's outcome code shows it.
+Only concrete values can be checked; a traced value passes.
 """
 
 import functools
@@ -25,11 +25,10 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 def checked(function: Function, *, returns: str = "", maker: bool = False) -> Function:
     """Return a function that checks its arguments by their annotations, `Arg`, bool and Literal, before it is called.
 
-    A refusal begins with the name of the function, also a ValueError that is raised within the call. A call that leaves
-    out a required argument says what the docstring says of it; the docstring is completed by what annotations say.
+    Arguments are converted, such as lists to arrays. A refusal begins with the name of the function, also a ValueError
+    that is raised within the call. The docstring is completed by what annotations say.
 
     Args:
-      function: the function; what it is given is as it was, or converted, such as lists to arrays.
       returns: sentence that its docstring has in front of what it says itself under Returns.
       maker: whether it is a factory, whose name also replaces those of the factories that it calls.
     """

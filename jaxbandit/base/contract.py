@@ -1,8 +1,7 @@
 """The two contracts, `Algorithm` and `Environment`, the records they use, and the outcome codes of a run.
 
-Both are named tuples of pure functions of a single run, without batch axis, `jax.jit` or inheritance; the engine adds
-the batch axis and compiles the loop. A factory `name(problem data, *, hyperparameters)` returns such a tuple and closes
-over its arguments: `int`, `bool`, `Literal` and callables are static, `ArrayLike` and `Scalar` are traced.
+Both are pure functions of a single run, without batch axis; the engine adds the batch axis and compiles the loop. A
+factory closes over its arguments: `int`, `bool`, `Literal` and callables are static, `ArrayLike` and `Scalar` traced.
 """
 
 import enum
@@ -104,8 +103,8 @@ class Rewards(NamedTuple):
 class Choice(NamedTuple):
     """An action with additional information, which `select` may return instead of a plain action.
 
-    The environment receives only the action, while `update` receives the whole `Choice`. Use it for what both `select`
-    and `update` need, such as the leader, the kind of the round or the probability of the action.
+    The environment receives only the action, while `update` receives the whole `Choice`, such as with the leader, the
+    kind of the round or the probability of the action.
     """
 
     action: Action
@@ -135,8 +134,7 @@ class Replan(NamedTuple):
       due: `(state) -> bool[]`, whether the work is due.
       apply: `(state) -> state`, the work.
       late: largest number of rounds by which `simulate` may delay the work, >= 0, static; 0 is exact. Runs whose work
-        is due are looked for every (late + 1) rounds, so less often, and more of them do it together. It saves little
-        if the work is rare.
+        is due are looked for every (late + 1) rounds, so that more of them do it together.
     """
 
     due: Callable[[State], Array]

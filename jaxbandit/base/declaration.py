@@ -1,8 +1,7 @@
 """What a factory of algorithms or environments says about itself, once, in its own file: the decorator `declare`.
 
-Lists, `show`, the tables of the documentation, TOML and the conformance tests read it. What the docstring says is not
-declared again: its first line is the summary of every list, the first paragraph of its Guarantee is that of the tables,
-and arguments, static or traced, are those of the signature.
+Lists, `show`, the tables of the documentation, TOML and the conformance tests read it, beside the docstring: its first
+line is the summary of every list, the first paragraph of its Guarantee is that of the tables.
 """
 
 import functools
@@ -98,9 +97,6 @@ def declare(**fields: Any) -> Callable[[Factory], Factory]:
     Args:
       **fields: those of `Declaration`. An algorithm declares at least its question ("regret", "confidence" or
         "budget"); an environment may declare nothing, as `@declare()`.
-
-    Returns:
-      A decorator that attaches the Declaration to the factory, which it returns with the same signature.
 
     Raises:
       TypeError: a field is unknown.

@@ -1,8 +1,7 @@
 """Metrics: what is measured of a run besides its regret, round by round.
 
 A metric is a function of a `Round` that returns one number, which is summed over the rounds, or a `Metric` for
-everything else. `simulate(..., metrics={"switches": jb.metrics.switches})` takes them by name. They are traced with the
-rounds, see more than the algorithm does, and change nothing of what is played.
+everything else. `simulate(..., metrics={"switches": jb.metrics.switches})` takes them by name.
 """
 
 from collections.abc import Callable
@@ -117,9 +116,8 @@ def _welford(carry: _Welford, r: Round) -> _Welford:
 def mean_variance(rho: Scalar) -> Metric:
     """Return the metric of the mean-variance of the rewards of a run so far: their variance - rho times their mean.
 
-    The rewards are those of `reward`, the variance has the divisor of the number of rounds, and rho is the tolerance of
-    risk: smaller values of the metric are better. Source: Sani, Lazaric, Munos, Risk-aversion in multi-armed bandits,
-    2012, Section 2.
+    The variance has the divisor of the number of rounds. Smaller values of the metric are better. Source: Sani,
+    Lazaric, Munos, Risk-aversion in multi-armed bandits, 2012, Section 2.
     """
     return Metric(
         init=lambda: _Welford(jnp.int32(0), jnp.zeros(2), jnp.zeros(2)),

@@ -1,6 +1,6 @@
 """What a rule does with an `Offer`: it leaves out the arms that are not available, and is otherwise unchanged.
 
-A rule finds out while JAX traces it whether a context is an Offer, so that without one its program is the same as ever.
+This is known while JAX traces the rule.
 """
 
 import jax.numpy as jnp
@@ -30,8 +30,7 @@ def among_available(available: Array | None, scores: Array) -> Array:
 def uniform_arm(available: Array | None, u: Array, num_arms: int) -> Array:
     """Return the arm floor(u num_arms), int32[], for a uniform u in [0, 1 - eps], or that of the available arms.
 
-    One random word is used where an exact integer draw needs two. The bias of an arm is below num_arms 2^-23 in
-    float32. If no arm is available, the result is the last one.
+    The bias of an arm is below num_arms 2^-23 in float32. If no arm is available, the result is the last one.
     """
     if available is None:
         return jnp.floor(u * num_arms).astype(jnp.int32)

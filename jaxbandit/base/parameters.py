@@ -1,8 +1,6 @@
 """The arguments of a function as its signature declares them: kind, domain, meaning, static or traced, required or not.
 
-An annotation may carry an `Arg`, as in `Annotated[Scalar, Arg(number(0, 1), "share of the rounds that explore")]`. The
-check of a call, the docstring, `show`, keys of TOML and the conformance tests all read it. `base.arguments` has those
-that many factories share.
+An annotation may carry an `Arg`, as in `Annotated[Scalar, Arg(number(0, 1), "share of the rounds that explore")]`.
 """
 
 import functools
@@ -54,8 +52,7 @@ class Parameter:
     def domain(self, given: Mapping[str, Any] | None = None) -> Domain | None:
         """Return the values that the argument may have beside None, if they are said.
 
-        Args:
-          given: all arguments of the call; None leaves open those values that depend on others.
+        `given` has all arguments of the call; None leaves open those values that depend on others.
         """
         domain = self.arg.domain
         if domain is None:

@@ -1,7 +1,6 @@
 """Whether a function is being traced for many runs that are played side by side, as the engine plays them.
 
-A function of one run may then choose operations that are faster there, if the results are the same. In anybody else's
-`jit`, `vmap` or `scan` it is not told how it is batched, and should choose what is fast in any of them.
+A function of one run may then choose operations that are faster there, if the results are the same.
 """
 
 from collections.abc import Iterator

@@ -29,8 +29,7 @@ class Schedule(NamedTuple):
 class Truth(NamedTuple):
     """The ground truth of an instance, which results and figures show and no algorithm sees. All of it is optional.
 
-    The functions without arguments are called outside of tracing, on an environment whose arguments are concrete. They
-    should import what they need when they are called, because most environments are built without being asked.
+    The functions without arguments are called outside of tracing, on an environment whose arguments are concrete.
 
     Attributes:
       means: `(state) -> float[num_arms]`, the mean rewards of the single arms in the state's round; with contexts

@@ -68,11 +68,7 @@ def of_pair(where: str, algorithm: Any, environment: Any) -> dict[str, Any]:
 
 
 def make_of(call: Mapping[str, Any]) -> Make:
-    """Return the `make` function of two serialized factory calls.
-
-    The entry `arguments` of `call` holds traced hyperparameters, which are passed to the factory of the algorithm by
-    keyword.
-    """
+    """Return the `make` function of two serialized factory calls; `arguments` are traced hyperparameters by keyword."""
     return _make(json.dumps([call["algorithm"], call["environment"]]), bool(call["arguments"]))
 
 

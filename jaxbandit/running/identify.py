@@ -70,9 +70,8 @@ def identify(
 ) -> Any:
     """Run `num_runs` independent runs, each until its stopping rule stops it, and return their samples and errors.
 
-    With a `budget`, each run has this number of pulls and then makes its recommendation. Several budgets share one
-    compilation if the budget is a traced argument of the factory. Run r has the same random draws for every budget, so
-    that the results of two budgets can be paired.
+    With a `budget`, each run has this number of pulls and then makes its recommendation. Run r has the same random
+    draws for every budget. Several budgets share one compilation if the budget is traced.
 
     Args:
       algorithm: an Algorithm, such as `lingape(features)`. With a budget, a factory that takes it by keyword, such as
@@ -83,9 +82,9 @@ def identify(
       num_runs: number of independent runs, >= 1. Run r depends only on (seed, r), not on the number of runs.
       seed: two algorithms with the same seed share random draws (common random numbers), so that `compare` can pair
         their runs.
-      max_rounds: a run that reaches this number of rounds is right-censored; it is never averaged as if it had
-        stopped. Default: 10,000,000, for an algorithm with a stopping rule; without one it must be given. Not allowed
-        with a budget, which ends every run.
+      max_rounds: a run that reaches this number of rounds is right-censored; it is never averaged as if it had stopped.
+        Default: 10,000,000, for an algorithm with a stopping rule; without one it must be given. Not allowed with a
+        budget, which ends every run.
       epsilon: a recommendation is an error if its simple regret exceeds epsilon, in units of the reward. The
         algorithm's guarantee sets it, and a value given here must agree. Default for an algorithm without a guarantee:
         0.

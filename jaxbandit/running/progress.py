@@ -1,7 +1,6 @@
 """Progress on stderr, which counts run-steps for a fixed horizon and finished runs for algorithms that stop.
 
-It is a bar on a terminal, and elsewhere a line every ten seconds, if the caller asks for it. Without a bar, a line says
-after a second how long a fixed horizon takes, if that is over a minute.
+It is a bar on a terminal, and elsewhere a line every ten seconds, if the caller asks for it.
 """
 
 import sys
@@ -30,9 +29,8 @@ def progress_bar(
 ) -> Iterator[Callable[[Progress], None] | None]:
     """Yield a function that receives the engine's progress, from any thread, or None if nothing is shown.
 
-    The bar counts `total` run-steps or runs, as `unit` says. `show` is that of Execution; a function is yielded as it
-    is. `lines` asks for a line every ten seconds where there is no bar. Steps are `alike` if all take about as long as
-    the first ones, so that their time can be told from these.
+    The bar counts `total` run-steps or runs, as `unit` says. `show` is that of Execution. `lines` asks for a line every
+    ten seconds where there is no bar. Steps are `alike` if all take about as long as the first ones.
     """
     if callable(show):
         yield show

@@ -1,8 +1,6 @@
 """Whether float32 can hold what an environment declares: the gaps between its means, and its rates.
 
-In float32, arms of 10^5 and 10^5 + 10^-3 are the same arm, so that a regret of 0.00 would be printed for any rule; and
-a uniform number has 23 bits, so that an event of probability 10^-9 occurs with 2^-23 or never. Such an instance is
-played in float64 if nobody asked for float32, and is refused in float32.
+An instance that float32 cannot hold is played in float64 if nobody asked for float32, and is refused in float32.
 """
 
 import numpy as np

@@ -20,8 +20,7 @@ CONTROL_GROUP = Path("/sys/fs/cgroup/memory.max")  # the memory limit of a conta
 def check(where: str, needed: int, directory: str | Path | None, remedy: str, *, half: bool = False) -> None:
     """Raise BadInput if results need more memory than this machine has, or more room than a directory has.
 
-    `where` is the number of runs as the user gave it. With `half`, for what was asked for beside the regret, half of
-    the memory is the limit.
+    `where` is the number of runs as the user gave it. With `half`, half of the memory is the limit.
     """
     what = f": what is kept of each run takes about {text(needed)} in all"
     there = memory()
@@ -56,10 +55,7 @@ def memory() -> int | None:
 
 
 def _room(directory: Path, needed: int) -> int | None:
-    """Return the bytes that are free for a directory, and those that it holds already if these are not enough.
-
-    None if the system does not report them.
-    """
+    """Return the bytes that are free for a directory, with its own if these are not enough; None if unknown."""
     try:
         place = next(place for place in (directory, *directory.absolute().parents) if os.path.exists(place))
         free = shutil.disk_usage(place).free
@@ -84,10 +80,7 @@ def text(number: int) -> str:
 
 
 def check_states(where: str, environment: Environment, num_runs: int) -> None:
-    """Raise BadInput if the environment's own state of each run needs more than a quarter of this machine's memory.
-
-    Leaves that all runs share are stored once, and only the runs that are played at once count.
-    """
+    """Raise BadInput if the environment's own state of each run needs more than a quarter of this machine's memory."""
     there, at_once = memory(), min(num_runs, CPU.tile_most * (os.cpu_count() or 1))
     key = jax.eval_shape(lambda: root_key(0))
     leaves = jax.tree.leaves(jax.eval_shape(environment.init, key))

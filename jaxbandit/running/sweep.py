@@ -65,14 +65,13 @@ def sweep(
     """Run an algorithm or an instance at each of several values of its hyperparameters, in one compilation.
 
     A value is a number or an array, such as the means of an instance. Its runs have the same numbers, to the last bit,
-    whatever other values are swept beside it. On a CPU each thread plays a value of its own, so that 10,000 values of
-    a few short runs take less than half a minute on two cores.
+    whatever other values are swept beside it.
 
     Args:
       factory: a function that takes the swept hyperparameters by keyword, all of them traced, such as
         `functools.partial(kl_ucb, 9)`.
-      environment: an Environment, as for `simulate`. With None, the factory returns the pair
-        (algorithm, environment), so that an instance can be swept as well.
+      environment: an Environment, as for `simulate`. With None, the factory returns the pair (algorithm, environment),
+        so that an instance can be swept as well.
       values: dictionary of hyperparameter -> list of values, or an array float[n, ...] with a value in each row.
         Several lists must have equal length, and result i uses value i of each; for all combinations, give the columns
         of their product.
@@ -151,11 +150,7 @@ def _played(
     execution: Execution,
     advance: Callable[[Progress], None] | None,
 ) -> list[Any]:
-    """Return play(i, execution, results) for i = 0, ..., number - 1; `results` is the number of results to be checked.
-
-    The first value compiles the program. On one CPU, many values, or values of a few runs, are then played side by
-    side, each on one thread. The error that is raised is that of the first value that fails.
-    """
+    """Return play(i, execution, results) for i = 0, ..., number - 1, where `results` of them are to be checked."""
     stopped = threading.Event()
 
     def heard(news: Progress) -> None:

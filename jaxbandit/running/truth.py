@@ -29,10 +29,7 @@ def truth_of(environment: Environment, *, stops: bool = False, costly: bool = Fa
 
 
 def means_of(environment: Environment) -> list[float] | None:
-    """Return the true means of the arms as a list in the order of the arms.
-
-    Returns None if they are not declared, change over time, depend on a context, or are drawn anew in each run.
-    """
+    """Return the true means in the order of the arms; None if undeclared, or if they change or differ between runs."""
     means = _shared_means(environment)
     return None if means is None or means.ndim != 1 else means.tolist()
 
@@ -53,10 +50,7 @@ def sorted_means_of(environment: Environment) -> list[float] | None:
 
 
 def means_of_rows(environment: Environment) -> list[np.ndarray]:
-    """Return the declared means that are the same in all runs, up to the order of the arms, by segment or context.
-
-    An empty list if they are not declared, or are drawn anew in each run.
-    """
+    """Return the declared means that are the same in all runs, up to the order of the arms, by segment or context."""
     schedule = environment.schedule
     if schedule is not None:
         return [] if checks.is_traced(schedule.means) else list(np.asarray(schedule.means, np.float64))
@@ -77,10 +71,7 @@ def characteristic_time_of(environment: Environment) -> float | None:
 
 
 def clock_of(environment: Environment) -> dict[str, Any]:
-    """Return whether the environment changes over time, and its schedule of means with their regret constants.
-
-    With contexts, a transition may only pass on to the next row; the regret is against the best arm of a context.
-    """
+    """Return whether the environment changes over time, and its schedule of means with their regret constants."""
     arms = environment.arms
     contextual = arms is not None and (arms.context is not None or arms.available)
     if environment.transition is None or contextual:

@@ -1,8 +1,7 @@
 """Validation of arguments of Python functions, by the same domains as the keys of TOML files.
 
-An error is one line that names the function, the argument, the value and what is allowed.
-
-Only concrete values can be checked. A traced value passes; if it makes a run fail, the run's outcome code shows it.
+An error is one line that names the function, the argument, the value and what is allowed. Only concrete values can be
+checked; a traced value passes.
 """
 
 import math
@@ -127,11 +126,7 @@ def axes(value: Any) -> int:
 
 
 def starts(value: Iterable[int] | np.ndarray) -> np.ndarray:
-    """Return the number of rounds played before each segment, int32[segments].
-
-    Raises:
-      ValueError: the numbers do not begin with 0 or do not increase.
-    """
+    """Return the number of rounds played before each segment, int32[segments]."""
     several = isinstance(value, Iterable) and not isinstance(value, str | bytes) and axes(value) > 0
     rounds = take("starts", list(value) if several else value, _STARTS)
     if rounds[0]:
@@ -147,15 +142,8 @@ def choice(where: str, name: str, value: object, allowed: tuple[str, ...]) -> An
 def precision(where: str, value: str | None, name: str, rounds: int) -> Any:
     """Return the precision of a run with a given number of rounds.
 
-    Args:
-      where: the function whose argument this is, used in the error message.
-      value: "float32", "float64", or None for the default: float32 up to `domains.FLOAT32_COUNTS` rounds and float64
-        beyond.
-      name: the name of the argument that sets `rounds`, "horizon" or "max_rounds", used in the error message.
-      rounds: the largest number of rounds that a run may have.
-
-    Raises:
-      ValueError: `value` is another string, or is "float32" for more rounds than that.
+    None is float32 up to `domains.FLOAT32_COUNTS` rounds and float64 beyond, where "float32" is refused. `name` is the
+    argument that sets `rounds`, "horizon" or "max_rounds".
     """
     if value is None:
         return domains.default_precision(rounds)
@@ -166,13 +154,8 @@ def action_sets(name: str, value: Any, mask: Any) -> tuple[Any, np.ndarray | Non
     """Return checked action sets, and the mask of their real arms or None if there is no padding.
 
     Args:
-      name: the name of the argument, used in error messages.
-      value: float[contexts, arms, dim], or float[arms, dim] for a single set.
-      mask: concrete bool[contexts, arms] or bool[arms], False where a row is padding of a shorter set. None if there
-        is no padding.
-
-    Raises:
-      ValueError: the shapes are wrong, a set is empty, or no set has two arms to choose from.
+      value: float[contexts, arms, dim], or float[arms, dim] for a single set. At least one has two arms.
+      mask: concrete bool[contexts, arms] or bool[arms], False where a row is padding of a shorter set; or None.
     """
     value = take(name, value, arrays(ndim=3 if axes(value) == 3 else 2))
     arms = np.full(value.shape[:-2], value.shape[-2])

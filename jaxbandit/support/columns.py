@@ -39,17 +39,11 @@ class Table(NamedTuple):
 def read_columns(
     where: str, source: Any, wanted: Sequence[str], also: Callable[[str], bool] = lambda name: False
 ) -> Table:
-    """Return the wanted columns of a table.
+    """Return the wanted columns of a table, of equal lengths; a BadInput says what is wrong.
 
     Args:
-      where: the argument that the source is, for error messages about anything but a file.
       source: the path of a CSV file, whose cells are separated by commas, semicolons or tabs; or a DataFrame, a
         dictionary, or anything else with columns by name.
-      wanted: names of the columns.
-      also: whether a column of this name is returned too, if there is one.
-
-    Raises:
-      BadInput: a column is missing or there twice, columns have different lengths, or the file is not CSV in UTF-8.
     """
     if isinstance(source, str | Path):
         rows = csv_rows.read(str(source), Path(source), "a CSV file")
@@ -109,11 +103,7 @@ def label(cell: Any) -> str:
 def labels(
     values: Any, place: Place, allowed: str, written: Callable[[Any], str] = label
 ) -> tuple[list[str], np.ndarray]:
-    """Return the distinct labels of a column in the order of their first rows, and the number of each row's, int64.
-
-    Raises:
-      BadInput: a cell has no label, where `written` returns "".
-    """
+    """Return the distinct labels of a column in the order of their first rows, and the number of each row's, int64."""
     seen: dict[Any, int] = {}
     names: dict[str, int] = {}
     found = []
@@ -129,11 +119,7 @@ def labels(
 
 
 def numbers(values: Any, place: Place, allowed: str) -> np.ndarray:
-    """Return a column of numbers, and of yes and no, true and false; NaN where a cell is empty, float64[rows].
-
-    Raises:
-      BadInput: a cell is none of these, or a number is larger than `LARGEST`.
-    """
+    """Return a column of numbers, and of yes and no, true and false; NaN where a cell is empty, float64[rows]."""
     array = np.asarray(values) if hasattr(values, "__array__") else None
     if array is not None and array.dtype.kind in "biuf":
         found = array.astype(np.float64)

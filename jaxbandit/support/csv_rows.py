@@ -18,14 +18,9 @@ QUOTES = "quotes must be around a whole cell, and a quote inside of one is doubl
 def read(where: str, path: Path, wanted: str) -> Iterator[tuple[int, list[str]]]:
     """Yield each row of a file that is not blank: the line on which it begins, counted from 1, and its cells.
 
-    Args:
-      where: the file as error messages name it.
-      path: path of the file, in UTF-8. The delimiter is the one that is most frequent in its first line.
-      wanted: what the error message asks the user to give instead.
-
-    Raises:
-      BadInput: the file cannot be read or is not text, a quote is where none may be, or a row has another number of
-        cells than the first one; the message names the line.
+    The delimiter is the one that is most frequent in the first line. Where the file cannot be read as UTF-8, a quote is
+    where none may be, or a row has another number of cells than the first one, a BadInput names `where` and the line,
+    and what is `wanted`.
     """
     text = reading.text(where, path, wanted, largest=reading.LARGEST_TABLE)
     if "\0" in text:

@@ -14,9 +14,8 @@ A class of results derives from `Describable` and defines `describe`; `str`, HTM
                 blocks.append(Section("Course", [chart]))
             return Document("a coin: 7 heads in 10 flips", blocks, {"heads": 7, "flips": 10})
 
-Numbers become text once, in `describe`. Cells and lines are plain text, which each writer escapes. `data` holds the
-numbers themselves, as `--json` prints them; a key whose value is not known is absent (`finite` leaves it out). A class
-whose data is used without the rest may define `to_json` and pass what it returns.
+Numbers become text once, in `describe`. `data` holds the numbers themselves, as `--json` prints them; a key whose value
+is not known is absent (`finite` leaves it out).
 
 | block | text | notebook | report |
 |---|---|---|---|
@@ -26,9 +25,6 @@ whose data is used without the rest may define `to_json` and pass what it return
 | `Section` | its heading, and its blocks | the same | `h2`, with a link at the top of the page |
 | `Section`, folded | nothing | unfolded on demand | unfolded on demand |
 | `Chart`, `Figure`, `Verbatim` | nothing | nothing | interactive curves, SVG, text of fixed width |
-
-So a class that has `describe` has no other method that makes HTML, a table or a dictionary. A command prints
-`str(result)` or `result.to_json()`, and the report is written from `result.describe(detail=True)`.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -165,10 +161,7 @@ def fold(heading: str, *blocks: Block | None) -> Section:
 
 
 def as_text(document: Document) -> str:
-    """Return a document as text: its title and its blocks, with an empty line between them.
-
-    Notes without a heading that come first stand right below the title.
-    """
+    """Return a document as text; notes without a heading that come first stand right below the title."""
     first = document.blocks[0] if document.blocks else None
     near = first.lines if isinstance(first, Notes) and not first.heading else ()
     title = "\n".join(map(texts.printable, [document.title, *near]))

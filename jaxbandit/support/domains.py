@@ -1,7 +1,7 @@
 """Domains: the values that an argument or a key may have, and the words in which errors state them.
 
-Arguments of Python functions (`checks`) and keys of TOML files (`lab.specs`) are judged by the same domains. Their
-errors differ only in the class of the error and in how a value is written. This module imports neither JAX nor NumPy.
+Arguments of Python functions (`checks`) and keys of TOML files (`lab.specs`) are judged by the same domains. This
+module imports neither JAX nor NumPy.
 """
 
 import math
@@ -44,17 +44,9 @@ def check(
     written: Callable[[object], str] = show,
     error: type[ValueError] = BadInput,
 ) -> Any:
-    """Return a value of a domain in the form that is used.
+    """Return a value of a domain in the form that is used, or raise a BadInput of one line, or an `error`.
 
-    Args:
-      where: place of the value, for the error message: file and key, or function and argument.
-      value: the value.
-      domain: the domain.
-      written: returns a wrong value as text.
-      error: class of the error.
-
-    Raises:
-      BadInput: the value is outside the domain; another class if `error` is given. The message is one line.
+    `where` is the place of the value: file and key, or function and argument. `written` shows a wrong value.
     """
     try:
         return domain.take(value)
@@ -73,11 +65,8 @@ def values(
 ) -> Domain:
     """Return the domain of the values that belong to it once they are converted.
 
-    Args:
-      allowed: what a value must be, in words that follow "must be".
-      belongs: returns whether a converted value belongs to the domain.
-      convert: returns a value in the form that is used; a TypeError, ValueError or OverflowError means that it cannot.
-      names: names of which the nearest is suggested in place of a wrong one.
+    `allowed` is said after "must be". A TypeError, ValueError or OverflowError of `convert` means that a value does not
+    belong. The nearest of `names` is suggested in place of a wrong one.
     """
 
     def take(value: Any) -> Any:
@@ -162,14 +151,10 @@ def default_precision(rounds: int) -> str:
 def several(
     item: Domain, allowed: str, *, distinct: bool = False, increasing: bool = False, empty: bool = False
 ) -> Domain:
-    """Return the lists of entries of a domain. Taken as a tuple.
+    """Return the lists of entries of a domain, taken as a tuple; `allowed` is said after "must be".
 
-    Args:
-      item: domain of each entry.
-      allowed: what the list must be, in words that follow "must be".
-      distinct: whether no two entries may be equal.
-      increasing: whether each entry must be greater than the one before.
-      empty: whether the list may be empty.
+    `distinct`: no two entries may be equal; `increasing`: each is greater than the one before; `empty`: there may be
+    none.
     """
 
     def take(value: object) -> tuple[Any, ...]:

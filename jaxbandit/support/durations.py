@@ -11,16 +11,7 @@ _FORM = re.compile(r"\s*(\d+(?:\.\d*)?|\.\d+)\s*(s|min|m|h|d|w)\s*")
 
 
 def seconds(where: str, name: str, value: Any) -> float:
-    """Return a length of time in seconds.
-
-    Args:
-      where: name of the caller, for messages.
-      name: name of the argument.
-      value: a number of seconds >= 0, or a number with a unit: s, min (or m), h, d, w.
-
-    Raises:
-      BadInput: it is neither.
-    """
+    """Return a length of time in seconds, from a number >= 0 or one with a unit: s, min (or m), h, d, w."""
     if isinstance(value, str) and (length := of_text(value)) is not None:
         return length
     if isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value) and value >= 0:

@@ -1,7 +1,4 @@
-"""Optional dependencies: figures, tables, progress bars, the command line, and adapters to other libraries.
-
-The rest of the package works without them.
-"""
+"""Optional dependencies: figures, tables, progress bars, the command line, and adapters to other libraries."""
 
 import sys
 from collections.abc import Iterator
@@ -32,11 +29,7 @@ class MissingExtra(ModuleNotFoundError):
 
 @contextmanager
 def extra(name: str) -> Iterator[None]:
-    """Return a context in which packages of an extra are imported.
-
-    Raises:
-      MissingExtra: a package is not installed; the message has one line.
-    """
+    """Return a context in which packages of an extra are imported; a MissingExtra says which one is not installed."""
     packages = EXTRAS[name]
     try:
         yield
@@ -56,12 +49,7 @@ def lab() -> AbstractContextManager[None]:
 def bar(show: bool | None) -> Any:
     """Return tqdm if a progress bar is to be shown, and None otherwise.
 
-    Args:
-      show: whether to show a bar. None shows one if stderr is a terminal and tqdm is installed. None is shown without
-        a stderr.
-
-    Raises:
-      MissingExtra: `show` is True and tqdm is not installed.
+    None shows one if stderr is a terminal and tqdm is installed. True raises a MissingExtra without tqdm.
     """
     if sys.stderr is None or not (sys.stderr.isatty() if show is None else show):  # None if it was closed
         return None

@@ -50,13 +50,8 @@ def html_table(
 ) -> Html:
     """Return a table; whatever is not HTML already is escaped.
 
-    Args:
-      headings: titles of the columns; empty: a table without a row of titles.
-      rows: cells of each row.
-      caption: what the table holds.
-      labels: columns from the left that name the row.
-      right: columns that are flush right; their cells have the class "n".
-      styled: whether each cell carries its alignment; False where a style sheet aligns the class "n".
+    Without headings there is no row of them. The first `labels` columns name the row. Columns in `right` are flush
+    right, by a style of each cell, or if not `styled` by the class "n" alone.
     """
 
     def cell(kind: str, i: int, content: object, scope: str | None) -> Html:
@@ -82,14 +77,7 @@ def view(
 ) -> str:
     """Return what a notebook shows of an object: a title, tables, notes, and facts that are unfolded on demand.
 
-    It sets no color, so that it is legible on a light and on a dark page.
-
-    Args:
-      title: the object in one line.
-      tables: made by `html_table`.
-      notes: remarks that a reader of the numbers needs, each on a line of its own.
-      about: facts by name; those that are None or "" are left out.
-      summary: the heading of the facts.
+    Each note is on a line of its own. Facts that are None or "" are left out; `summary` is their heading.
     """
     facts = [(name, value) for name, value in (about or {}).items() if value not in (None, "")]
     lines = [tag("div", tag("small", note)) for note in dict.fromkeys(notes)]

@@ -27,8 +27,8 @@ _LOG_2_LOW = float.fromhex("0x1.a39ef35793c76p-33")
 def lapack_lock() -> Iterator[None]:
     """A scope in which nothing else in this process calls LAPACK; everything computed inside is waited for inside.
 
-    On a CPU each batch of such calls waits in one of the process's threads for the others, and two batches at once have
-    deadlocked (jaxlib 0.10.2). What the engine compiles takes turns by itself.
+    On a CPU two batches of such calls at once have deadlocked (jaxlib 0.10.2). What the engine compiles takes turns by
+    itself.
     """
     with _LAPACK:
         yield
@@ -62,8 +62,7 @@ def dot(left: Array, right: Array) -> Array:
 def matrix_vector(matrix: Array, vector: Array) -> Array:
     """Return matrix @ vector, 8 columns at a time, with the same bits in every batch as the engine compiles it.
 
-    It is a loop because XLA's CPU compiler computes operands of a loop once, whereas a fused sum, which ignores
-    barriers, would recompute the vector for every row. A matrix product would not give the same bits in every batch.
+    A matrix product would not give the same bits, and a fused sum would recompute the vector for every row on a CPU.
     """
     rest = -matrix.shape[1] % _COLUMNS
     columns = jnp.pad(matrix.T, ((0, rest), (0, 0))).reshape(-1, _COLUMNS, matrix.shape[0])
@@ -103,9 +102,8 @@ def one_by_one(function: Callable[..., PyTree]) -> Callable[..., PyTree]:
 def kahan(total: Array, error: Array | None, value: Array) -> tuple[Array, Array | None]:
     """Return a sum and its rounding error after adding a number by Kahan's compensated summation.
 
-    The sum minus its error has about twice the digits of one number. Without an error, None, it is a plain addition:
-    what is summed over the rounds of a run is compensated in float32, whose digits end within a run, and need not be in
-    float64.
+    The sum minus its error has about twice the digits of one number. Without an error, None, it is a plain addition, as
+    float64 needs no more.
     """
     if error is None:
         return total + value, None
@@ -131,9 +129,8 @@ def kahan_pair(pair: Array, value: Array) -> Array:
 def log(x: Array) -> Array:
     """Return the natural logarithm, accurate to about one rounding error, except for subnormal numbers.
 
-    For float64, XLA's CPU compiler calls the C library number by number, at four times the cost of the series here.
-    The series manipulates the bits of a float64. A TPU has no such bits: XLA emulates a float64 there by two float32
-    numbers, and a bitcast returns the bits of these. On a TPU, XLA's logarithm is therefore used.
+    For float64 it is a series, at a quarter of the cost on a CPU, which manipulates bits that a TPU does not have;
+    there it is XLA's.
     """
     if x.dtype != jnp.float64:
         return jnp.log(x)
@@ -181,8 +178,7 @@ def inline(function: Callable[..., Any], **options: Any) -> Callable[..., Any]:
 def bernoulli_kl_apart(p: Array, u: Array) -> Array:
     """Return kl(p, p + u) for p and p + u in [0, 1], where u is known more accurately than p + u; never negative.
 
-    It is computed as p h(u/p) + (1-p) h(-u/(1-p)) with h(x) = x - log(1+x) >= 0, in which the first-order terms, which
-    cancel for small u, do not occur.
+    It is p h(u/p) + (1-p) h(-u/(1-p)) with h(x) = x - log(1+x) >= 0, where nothing cancels for small u.
     """
     floor = jnp.sqrt(jnp.finfo(p.dtype).tiny)  # p h(u/p) tends to u as p tends to 0
     low, high = jnp.maximum(p, floor), jnp.maximum(1 - p, floor)
@@ -191,10 +187,7 @@ def bernoulli_kl_apart(p: Array, u: Array) -> Array:
 
 @inline
 def x_minus_log1p(x: Array) -> Array:
-    """Return x - log(1 + x) for x >= -1, with a relative error of some rounding errors, ten away from 0.
-
-    Away from 0 it uses log(1 + x), because log1p is a call of the C library for every number.
-    """
+    """Return x - log(1 + x) for x >= -1, with a relative error of some rounding errors, ten away from 0."""
     near = jnp.abs(x) < 0.3
     y = jnp.where(near, x, 0.0)
     r = y / (2 + y)  # log(1 + x) = 2 artanh r and x - 2r = x r
@@ -208,9 +201,8 @@ def x_minus_log1p(x: Array) -> Array:
 def numbered_key(key: Key, number: Scalar) -> Key:
     """Return the key of a round's part with this number >= 1, like `fold_in` but without a Threefry call.
 
-    The number is added to the first word of the key; the engine adds the round to the last (engine/rounds/keys.py), and
-    Threefry's keys need not be random. No two parts of a run have the same key, and none has the key from which they
-    are made.
+    The number is added to the first word of the key, and the engine adds the round to the last (engine/rounds/keys.py),
+    so that no two parts of a run have the same key.
     """
     words = jax.random.key_data(key)
     words = jnp.concatenate([words[:1] + jnp.asarray(number, jnp.uint32), words[1:]])
@@ -218,10 +210,7 @@ def numbered_key(key: Key, number: Scalar) -> Key:
 
 
 def standard_normal(key: Key) -> Array:
-    """Return one standard normal from one random word, float[], at a third of the cost of jax.random.normal.
-
-    It has a resolution of 33 bits and is between -6.4 and 6.4.
-    """
+    """Return one standard normal from one random word, float[], between -6.4 and 6.4 with a resolution of 33 bits."""
     return normal_of_words(jax.random.bits(key, (), jnp.uint32))
 
 
@@ -253,10 +242,7 @@ def unit_of_words(words: Array) -> Array:
 
 @inline
 def normal_quantile(tail: Array) -> Array:
-    """Return z with P(Z > z) = tail for tail in [1e-10, 0.55], to 1e-9; jax.lax.erf_inv costs six times as much here.
-
-    It is a rational approximation in t = sqrt(-2 log tail), fitted by least squares.
-    """
+    """Return z with P(Z > z) = tail for tail in [1e-10, 0.55], to 1e-9, by a rational approximation."""
     t = jnp.sqrt(-2 * log(tail))
     top = t * (t * (t * (t * (t * 0.3478509 + 4.27473606) + 9.47484443) - 3.18381105) - 14.17495612) - 3.36409839
     low = t * (t * (t * (t * 0.34773562 + 4.28590542) + 11.02450426) + 7.85436847) + 1
@@ -266,8 +252,7 @@ def normal_quantile(tail: Array) -> Array:
 def total(terms: Array) -> Array:
     """Return the sum over the first axis, UNROLLED entries at a time, with the same bits in every batch.
 
-    It is for products of the matrices of many models with vectors: XLA's CPU compiler computes a reduction once and
-    stores it, where it would compute a sum written out again for each of its uses, and vectorizes short ones.
+    It is for products of the matrices of many models with vectors, which XLA's CPU compiler then computes once.
     """
     parts = [jnp.sum(terms[k : k + UNROLLED], 0) for k in range(0, terms.shape[0], UNROLLED)]
     return functools.reduce(jnp.add, parts)
@@ -286,9 +271,8 @@ def product(left: Array, right: Array) -> Array:
 def weighted_sum(matrix: Array, weights: Array, axis: int) -> Array:
     """Return sum_k weights[k] times slice k of the matrix along `axis`: for axis 1, matrix @ weights.
 
-    Long sums have a loop of their own, in which the runs of a batch come last, whatever vmap does; a run that is not
-    batched has the product of matrices. A fused sum has no vector instructions on a CPU, and `product` of more than 8
-    terms transposes a matrix that differs between runs.
+    Long sums have a loop of their own, in which the runs of a batch come last; a run that is not batched has the
+    product of matrices. `product` of more than 8 terms would transpose a matrix that differs between runs.
     """
     if weights.shape[0] > _SHORT:
         return _WEIGHTED_SUMS[axis](matrix, weights)

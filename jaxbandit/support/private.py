@@ -1,7 +1,7 @@
 """The user's cache directory, and whether another user could have put something there that this user would trust.
 
-Compiled code and recorded scores are used as they are found, so a directory of mode 0700 is not enough: whoever may
-write in a directory above it can put another one in its place.
+Compiled code and recorded scores are used as they are found, and whoever may write in a directory above a private one
+can put another one in its place.
 """
 
 import os
@@ -11,11 +11,7 @@ from pathlib import Path
 
 
 def cache_directory() -> Path:
-    """Return the user's cache directory of jaxbandit, following the convention of the platform, without links.
-
-    Raises:
-      RuntimeError: there is no home directory.
-    """
+    """Return the user's cache directory of jaxbandit, following the convention of the platform, without links."""
     if sys.platform == "win32":
         base = os.environ.get("LOCALAPPDATA") or "~/AppData/Local"
     else:
@@ -33,15 +29,9 @@ def make_directory(path: Path) -> None:
 def distrust(path: Path) -> str:
     """Return why another user could have written a directory or a file, in a few words; "" if nobody could.
 
-    Every level up to the root of the file system must belong to this user or to root, and nobody else may write in it.
-    In a level with the sticky bit, such as /tmp, others may write, because nobody can rename there what is not theirs.
-    A link may lead to the path, but not away from it. Access through Windows is not examined.
-
-    Args:
-      path: absolute path; see also `distrust_entry`, which examines no level above.
-
-    Raises:
-      OSError: a level does not exist or cannot be examined.
+    Every level up to the root of the file system must belong to this user or to root, and nobody else may write in it,
+    except with the sticky bit, as in /tmp. A link may lead to the absolute path, but not away from it. Access through
+    Windows is not examined. An OSError is raised if a level cannot be examined.
     """
     real = path.resolve()
     above = dict.fromkeys((*reversed(path.parents), *reversed(real.parents), path))
@@ -52,10 +42,7 @@ def distrust(path: Path) -> str:
 def distrust_entry(path: Path) -> str:
     """Return why an entry of a private directory cannot be this user's own regular file; "" if it can be.
 
-    Its mode says nothing, because nobody else reaches it there.
-
-    Raises:
-      OSError: there is no entry of this name.
+    Its mode says nothing, because nobody else reaches it there. An OSError is raised if there is none.
     """
     status = path.lstat()
     return _owner(path, status) or ("" if stat.S_ISREG(status.st_mode) else f"{path} is no regular file")

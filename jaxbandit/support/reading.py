@@ -27,16 +27,9 @@ PIPE_SECONDS = 5.0  # within which somebody must write into a pipe
 
 @contextlib.contextmanager
 def opened(where: str, path: Path, wanted: str, *, pipes: bool = False) -> Iterator[BufferedReader]:
-    """Yield a file that is open for reading.
+    """Yield a file that is open for reading, or raise a BadInput that names `where` and what is `wanted` instead.
 
-    Args:
-      where: the file as error messages name it.
-      path: path of a regular file, or of a link to one.
-      wanted: what the error message asks the user to give instead.
-      pipes: whether it may also be a pipe or a terminal, which can be read once.
-
-    Raises:
-      BadInput: there is no such file, it cannot be read, or nobody writes into the pipe.
+    It is a regular file or a link to one, or, with `pipes`, a pipe or a terminal, which can be read once.
     """
     if "\0" in str(path):
         refuse(ascii(where), f": cannot be read (the name has a null character); give {wanted}")
@@ -70,16 +63,9 @@ def _await_writer(where: str, descriptor: int) -> None:
 
 
 def text(where: str, path: Path, wanted: str, *, largest: int | None = None) -> str:
-    """Return the content of a text file in UTF-8, with or without a byte-order mark.
+    """Return the content of a text file, pipe or terminal in UTF-8, with or without a byte-order mark.
 
-    Args:
-      where: the file as error messages name it.
-      path: path of a file, or of a pipe or terminal.
-      wanted: what the error message asks the user to give instead.
-      largest: the most bytes that it may have; None is `LARGEST`.
-
-    Raises:
-      BadInput: the file cannot be read, is too large or has no end, or is not text in UTF-8.
+    A BadInput names `where` and what is `wanted` if it is none, or has more than `largest` bytes, by default `LARGEST`.
     """
     most = LARGEST if largest is None else largest
     with opened(where, path, wanted, pipes=True) as file:
@@ -100,15 +86,10 @@ def text(where: str, path: Path, wanted: str, *, largest: int | None = None) -> 
 
 
 def json_of(content: str | bytes, *, nan: bool = False) -> Any:
-    """Return what JSON describes.
+    """Return what JSON describes, in which NaN is a number only if `nan` says so.
 
-    Args:
-      content: the JSON.
-      nan: whether NaN is a number; it is none in JSON.
-
-    Raises:
-      ValueError: it is not valid JSON, a key is given twice, or a number is one that no float64 is close to. The
-        message says in one line what is wrong, and does not name the file.
+    A ValueError of one line, which does not name the file, says that it is not valid, a key is given twice, or a number
+    is one that no float64 is close to.
     """
 
     def constant(name: str) -> float:
@@ -124,12 +105,7 @@ def json_of(content: str | bytes, *, nan: bool = False) -> Any:
 
 
 def toml_of(content: str) -> dict[str, Any]:
-    """Return what TOML describes.
-
-    Raises:
-      ValueError: it is not valid TOML, or a number is one that no float64 is close to. The message says in one line
-        what is wrong, and does not name the file.
-    """
+    """Return what TOML describes; a ValueError as of `json_of` says what is wrong."""
     try:
         return tomllib.loads(content, parse_float=_number)
     except tomllib.TOMLDecodeError:

@@ -48,16 +48,9 @@ FULL = (errno.ENOSPC, errno.EDQUOT)  # the errors of a disk that is full
 
 
 def unwritable(where: str, error: OSError, remedy: str) -> NoReturn:
-    """Raise the error of a file or directory that cannot be written.
+    """Raise the error of a file or directory that cannot be written; `remedy` is what to do.
 
-    Args:
-      where: the file or directory as the message names it.
-      error: what happened.
-      remedy: what to do, unless the disk is full.
-
-    Raises:
-      Unfinished: the disk is full, so that the same call succeeds once there is room.
-      BadInput: otherwise, because the same call fails again.
+    It is Unfinished if the disk is full, so that the same call succeeds once there is room, and otherwise BadInput.
     """
     if error.errno in FULL:
         raise Unfinished(f"{where}: cannot be written ({reason(error)}); make room, and run the same command again")
@@ -149,12 +142,7 @@ def what_is_saved(directory: object, argument: str) -> str:
 
 @contextmanager
 def resumable(directory: object, argument: str) -> Iterator[None]:
-    """Add to a KeyboardInterrupt, in its traceback, whether the same call resumes.
-
-    Args:
-      directory: directory in which the state is saved, or None.
-      argument: name of the argument that gives this directory.
-    """
+    """Add to a KeyboardInterrupt, in its traceback, whether the same call resumes, from the directory in `argument`."""
     try:
         yield
     except KeyboardInterrupt as error:

@@ -16,13 +16,10 @@ INTERVAL = "95 % interval"  # the heading of a column that belongs to the one be
 
 
 def align(rows: Sequence[Sequence[str]], right: Collection[int] = (), keys: int = 0) -> str:
-    """Return rows as an aligned table, or as several tables if it is too wide for the screen.
+    """Return rows, of which the first has the headings, as an aligned table.
 
-    Args:
-      rows: the headings, followed by the rows.
-      right: indices of the columns that are flush right.
-      keys: number of leading columns that are repeated in each part of a table that does not fit the screen. With 0,
-        the table is not divided.
+    Columns in `right` are flush right. A table that is too wide for the screen is divided into several, each with the
+    first `keys` columns; with 0 it is not divided.
     """
     rows = [[printable(cell) for cell in row] for row in rows]
     widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
@@ -36,11 +33,9 @@ def tabulate(
     """Return rows of values as an aligned table.
 
     Args:
-      rows: the values of each row, by name.
       *columns: the heading of a column, and a format of a row's values, such as "{mean:.2f}", or a function of the row.
         Where a value is missing, or None with a format of its own, the cell is empty. A column is flush right unless
         its heading begins with "<".
-      labels: number of the first columns, which are flush left.
     """
     heads, forms = zip(*columns, strict=True)
     right = [i for i, head in enumerate(heads) if i >= labels and not head.startswith("<")]

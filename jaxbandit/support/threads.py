@@ -1,7 +1,6 @@
 """Threads of this package begin here, so that no exception of one is lost and nobody waits for a thread that is gone.
 
-Python prints the traceback of a thread that dies and lets whoever waits for it wait for ever; a timer, a callback and a
-future that nobody reads lose the exception as well. Here it goes to the one who waits, or is one line on stderr.
+The exception goes to the one who waits, or is one line on stderr.
 """
 
 import threading
@@ -16,11 +15,8 @@ Failed = Callable[[BaseException], object]
 def guarded(work: Callable[..., object], name: str, failed: Failed | None = None) -> Callable[..., None]:
     """Return a function that calls `work` with its arguments, and from which no exception comes out.
 
-    Args:
-      work: what a thread is to do.
-      name: what the thread is, in words that can stand on stderr, such as "watch over the trainings".
-      failed: receives the exception that ends `work`, of whatever type: the `set_exception` of the future that somebody
-        waits for, for example. Without it, or if it raises one itself, the exception is one line on stderr.
+    `failed` receives it, of whatever type: the `set_exception` of a future, for example. Without it, or if it raises
+    one itself, the exception is one line on stderr, with the name of the thread, such as "watch over the trainings".
     """
 
     def call(*arguments: object) -> None:

@@ -1,8 +1,6 @@
 """The interval of the mean of a bounded variable by bets whose stakes look at the rows before them.
 
-Rows need neither be independent nor have one distribution; their order matters for the width, not for the guarantee.
-`comparisons/betting.py` has bets with constant stakes, whose bounds do not depend on the order. docs/mathematics.md has
-the proof.
+Rows need not be independent, but their order matters for the width. docs/mathematics.md has the proof.
 """
 
 import numpy as np
@@ -23,9 +21,6 @@ def betting_interval(values: ArrayLike, confidence: float = CONFIDENCE) -> Inter
     Guarantee: coverage of at least `confidence` for every n, however skewed the values are.
 
     Source: Waudby-Smith and Ramdas (2024), "Estimating means of bounded random variables by betting".
-
-    Raises:
-      ValueError: there is no value, a value is outside [0, 1], or the confidence is outside (0, 1).
     """
     values = _unit_values("betting_interval", values, confidence, "1 value")
     n, enough = len(values), np.log(2 / (1 - confidence))
@@ -56,9 +51,6 @@ def empirical_bernstein(values: ArrayLike, confidence: float = CONFIDENCE) -> In
     Guarantee: coverage of at least `confidence` for every n. It is wider than `betting_interval`.
 
     Source: Maurer and Pontil (2009), "Empirical Bernstein bounds and sample variance penalization", Theorem 4.
-
-    Raises:
-      ValueError: there are fewer than two values, a value is outside [0, 1], or the confidence is outside (0, 1).
     """
     values = _unit_values("empirical_bernstein", values, confidence, "2 values")
     n, log = len(values), np.log(4 / (1 - confidence))

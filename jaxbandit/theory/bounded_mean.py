@@ -1,8 +1,4 @@
-"""Confidence intervals for the mean of a bounded variable, which hold however skewed it is, and however many runs tie.
-
-Student's interval is too narrow if most runs have one and the same value, as min(samples, max_rounds) of censored runs
-or the simple regret of runs that rarely err. The interval here uses the bounds instead.
-"""
+"""Intervals for the mean of a bounded variable, which hold however skewed it is or however many runs tie."""
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -18,19 +14,14 @@ def bounded_mean(values: ArrayLike, least: float, most: float, confidence: float
     """Return the interval of the mean of independent `values` in [least, most], float[runs], runs >= 1.
 
     The upper end is the quantile of level (1 + confidence) / 2 of sum_i W_i x_i, where x holds the values and `most`,
-    and the weights W are uniform on the simplex; the lower end has `least` instead of `most`. For values that are only
-    `least` or `most` this is the interval of Clopper and Pearson, and for many runs it tends to Student's. The quantile
-    is Lugannani and Rice's saddlepoint approximation, too far outside by at most half a percent of [least, most] for
-    two runs, and a thousandth from twenty runs on.
+    and the weights W are uniform on the simplex; the lower end has `least` instead of `most`. The quantile is Lugannani
+    and Rice's saddlepoint approximation, too far outside by at most half a percent of [least, most].
 
     Guarantee: coverage of at least `confidence` is proved for two-valued variables, and conjectured for all bounded
     ones.
 
     Source: Gaffke (2005), "Three test statistics for a nonparametric one-sided hypothesis on the mean of a nonnegative
     variable"; Learned-Miller and Thomas (2020), "A new confidence interval for the mean of a bounded random variable".
-
-    Raises:
-      ValueError: there is no value, a value is out of range, or the confidence is.
     """
     values = np.asarray(values, np.float64)
     inside = len(values) and np.isfinite([least, most]).all() and least <= values.min() and values.max() <= most
@@ -56,11 +47,7 @@ def bounded_mean(values: ArrayLike, least: float, most: float, confidence: float
 
 
 def _upper(points: np.ndarray, counts: np.ndarray, tail: float) -> float:
-    """Return t with P(sum_i W_i x_i > t) = tail, for the points in [0, 1] with these counts, and 1 once more.
-
-    With exponential variables E_i the event is sum_i E_i (x_i - t) > 0. At its saddlepoint the weights are proportional
-    to 1 / (1 - a x_i) for a number a in (0, 1), which gives t; the probability falls with a. Here a = 1 - exp(-u).
-    """
+    """Return t with P(sum_i W_i x_i > t) = tail, for the points in [0, 1] with these counts, and 1 once more."""
     x, n = np.append(points, 1.0), np.append(counts, 1.0)
     wanted = special.ndtri(1 - tail)
     low, high, t = 0.0, _FARTHEST, 1.0

@@ -1,8 +1,7 @@
 """Confidence sequence of a rate: one interval for every number of trials, all of which contain the rate at once.
 
 This is the beta-binomial mixture of Howard, Ramdas, McAuliffe and Sekhon (2021) with Jeffreys's prior Beta(1/2, 1/2);
-see docs/mathematics.md. It remains valid whenever the data are looked at or the trials are stopped, unlike that of
-Clopper and Pearson.
+see docs/mathematics.md.
 """
 
 import math
@@ -20,13 +19,8 @@ _LOWEST = -745.0  # the log of a smaller number than all positive ones of float6
 def confidence_sequence(hits: int, trials: int, confidence: float) -> Interval:
     """Return the interval of a rate after `trials` trials, valid under optional stopping.
 
-    Args:
-      hits: number of successful trials, in [0, trials].
-      trials: number of trials, >= 0. Without any, the interval is [0, 1] and the value is 1/2, the prior mean.
-      confidence: joint confidence level of all intervals of one sequence of trials, in (0, 1).
-
-    Returns:
-      The fraction of successful trials, its standard error and the interval. Both ends increase with `hits`.
+    The confidence is that of all intervals of one sequence of trials at once. The value is the fraction of successful
+    trials; without any the interval is [0, 1] and the value 1/2. Both ends increase with `hits`.
     """
     if not 0 <= hits <= trials:
         raise ValueError(f"confidence_sequence: hits = {hits} of trials = {trials}, must be in [0, trials]")
@@ -42,10 +36,7 @@ def confidence_sequence(hits: int, trials: int, confidence: float) -> Interval:
 def region(hits: float, trials: int, log_alpha: float) -> tuple[float, float]:
     """Return the least and the largest rate at which the mixture has not reached 1/alpha.
 
-    Args:
-      hits: number of successful trials, or the sum of numbers in [0, 1], in [0, trials].
-      trials: number of trials, >= 1.
-      log_alpha: log of the probability with which some rate is excluded wrongly, < 0.
+    `hits` may be a sum of numbers in [0, 1]; `log_alpha` is the log of the probability that a rate is excluded wrongly.
     """
     misses = trials - hits
     least = float(betaln(hits + 0.5, misses + 0.5) - betaln(0.5, 0.5)) + log_alpha
@@ -58,15 +49,7 @@ def unseen(trials: ArrayLike, level: float) -> np.ndarray:
     """Return what the probability of an event that has not occurred in any trial may be at most.
 
     The bound 1 - level^(1 / trials) holds at any stopping time for an event that is fixed in advance, and not for one
-    that is chosen by looking at the trials, such as a reward below all rewards so far. For several sequences of trials,
-    divide the level by their number.
-
-    Args:
-      trials: numbers of independent trials, >= 0, of any shape.
-      level: probability with which the bound may be false, in (0, 1).
-
-    Returns:
-      The bounds, float64 of the shape of `trials`; 1 without a trial.
+    that is chosen by looking at the trials. For several sequences of trials, divide the level by their number.
     """
     trials = np.asarray(trials, np.float64)
     if not np.all(trials >= 0):

@@ -1,8 +1,7 @@
 """Confidence intervals for samples of a fixed size, and the correction for several intervals at once.
 
-Means have Student intervals, rates the exact interval of Clopper and Pearson (1934), quantiles that of order
-statistics, and the difference of two means with unequal variances that of Welch (1947). An interval never has the width
-0 because all runs happen to be equal: what such runs do not exclude is in it.
+Rates have the exact interval of Clopper and Pearson (1934), and differences of means that of Welch (1947). An interval
+never has the width 0 because all runs happen to be equal: what such runs do not exclude is in it.
 """
 
 from typing import Any, NamedTuple
@@ -65,7 +64,7 @@ def student_of(
 def enough_runs(values: ArrayLike) -> tuple[float, float]:
     """Return the skewness of `values`, float[runs], and the number of runs from which Student's interval is right.
 
-    That is 25 times the square of the skewness, (0, 0) if all values are equal. It cannot tell what no run shows.
+    That is 25 times the square of the skewness, (0, 0) if all values are equal.
 
     Source: Cochran (1977), "Sampling Techniques", third edition, section 2.15.
     """

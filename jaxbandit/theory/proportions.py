@@ -1,7 +1,6 @@
 """Bounds of rates, and of means of scores in [0, 1], for all sample sizes at once: always-valid confidence intervals.
 
-They are those of `confidence_sequence.py`, with the level alpha in place of a confidence, for several arms at once. If
-the variance of scores is much smaller than that of a rate, the bounds of `comparisons/betting.py` are closer.
+If the variance of scores is much smaller than that of a rate, the bounds of `comparisons/betting.py` are closer.
 """
 
 import numpy as np
@@ -12,16 +11,10 @@ from jaxbandit.theory.confidence_sequence import region
 
 
 def rate_bounds(k: ArrayLike, n: ArrayLike, alpha: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
-    """Return lower and upper bounds of rates, valid at all sample sizes and stopping times at once.
+    """Return lower and upper bounds of rates, valid at all sample sizes and stopping times at once, float64.
 
-    Args:
-      k: numbers of successes, or sums of scores in [0, 1]; real numbers in [0, n].
-      n: sample sizes, whole numbers >= 0; with 0 the bounds are 0 and 1.
-      alpha: probability with which the rate may be outside of its bounds for some n, in (0, 1).
-
-    Returns:
-      (low, high), float64 of the broadcast shape of the arguments. The lower bound is 0 for k = 0, and the upper bound
-      is 1 for k = n.
+    `k` are numbers of successes, or sums of scores, in [0, n]. The rate may be outside of its bounds for some n with
+    probability alpha. The lower bound is 0 for k = 0, the upper bound is 1 for k = n, and both are trivial for n = 0.
     """
     k, n, alpha = _check("rate_bounds", k, n, alpha)
     bounds = [
@@ -36,15 +29,7 @@ def upper_rate(k: ArrayLike, n: ArrayLike, alpha: ArrayLike) -> np.ndarray:
     """Return upper bounds of rates of rare events, valid at all sample sizes and stopping times at once.
 
     Half of the prior weight is on a rate of 0. So if the event has not occurred, the bound is a little less than 1 -
-    (alpha/2)^(1/n), instead of the larger one of `rate_bounds`; otherwise it is that of `rate_bounds` at alpha/2.
-
-    Args:
-      k: numbers of events, or sums of scores in [0, 1]; real numbers in [0, n].
-      n: sample sizes, whole numbers >= 0; with 0 the bound is 1.
-      alpha: probability with which the rate may exceed its bound for some n, in (0, 1).
-
-    Returns:
-      float64 of the broadcast shape of the arguments, in (0, 1]. The bound increases with k.
+    (alpha/2)^(1/n); otherwise it is that of `rate_bounds` at alpha/2, whose arguments these are. It increases with k.
     """
     k, n, alpha = _check("upper_rate", k, n, alpha)
     _, high = rate_bounds(k, n, alpha / 2)

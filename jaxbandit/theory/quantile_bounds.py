@@ -1,7 +1,4 @@
-"""Confidence sequences of a quantile, for any law of the scores: order statistics whose ranks are known in advance.
-
-The number of scores below the quantile is bounded by a mixture of likelihood ratios: see docs/mathematics.md.
-"""
+"""Confidence sequences of a quantile, for any law of the scores: order statistics whose ranks are known in advance."""
 
 import bisect
 import functools
@@ -31,10 +28,7 @@ class Ranks(NamedTuple):
 def quantile_ranks(count: int, p: float, alpha: float) -> Ranks:
     """Return which order statistics bound the p-quantile, for up to `count` scores.
 
-    Args:
-      count: largest number of scores, an integer >= 0.
-      p: probability of the quantile, in (0, 1).
-      alpha: probability with which one bound, upper or lower, may be wrong at any n, in (0, 1).
+    One bound, upper or lower, may be wrong at any n with probability alpha.
     """
     count = checks.integer("quantile_ranks", "count", count, 0)
     _check("quantile_ranks", p, alpha)
@@ -45,20 +39,9 @@ def quantile_ranks(count: int, p: float, alpha: float) -> Ranks:
 def quantile_sequence(scores: Iterable[float], p: float, alpha: float) -> tuple[float, float]:
     """Return the bounds of the p-quantile of independent scores of one law, valid at any number of scores.
 
-    The largest lower and the smallest upper bound of all prefixes of the scores count. Where a bound would cross the
-    other, which has a probability of at most 2 alpha, it ends there: low <= high. The quantile is any Q with P(X < Q)
-    <= p <= P(X <= Q).
-
-    Args:
-      scores: numbers in the order of observation; not NaN.
-      p: probability of the quantile, in (0, 1).
-      alpha: probability with which one of the bounds may be wrong at any time, in (0, 1).
-
-    Returns:
-      (low, high), of which each is a score; -inf or inf while there is no bound.
-
-    Raises:
-      ValueError: p or alpha is out of range, or a score is NaN.
+    The largest lower and the smallest upper bound of all prefixes count, each a score; -inf or inf while there is none.
+    Where a bound would cross the other, which has a probability of at most 2 alpha, it ends there: low <= high. The
+    quantile is any Q with P(X < Q) <= p <= P(X <= Q).
     """
     bounds = QuantileBounds(p, alpha)
     bounds.add(scores)
@@ -68,10 +51,7 @@ def quantile_sequence(scores: Iterable[float], p: float, alpha: float) -> tuple[
 class QuantileBounds:
     """The bounds of `quantile_sequence` for scores that arrive one after the other.
 
-    Attributes:
-      low: the lower bound.
-      high: the upper bound.
-      crossed: whether a bound would have crossed the other, so that one of them is false.
+    `crossed` says whether a bound would have crossed the other, so that one of them is false.
     """
 
     def __init__(self, p: float, alpha: float):

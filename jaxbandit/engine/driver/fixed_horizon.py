@@ -89,11 +89,7 @@ class FixedHorizon(Program):
         return sizes.fitting(lambda width: self.functions(width).advance, width, memory, len(self.devices))
 
     def _players(self, width: int) -> tuple[Iterator["Tile"], int]:
-        """The tiles of the runs that are left.
-
-        Resumed runs continue in separate tiles, because all runs of a tile are in the same round. A saved tile of more
-        than `width` runs is split, and a much smaller one has its own program.
-        """
+        """The tiles of the runs that are left."""
         known, unit = self.outcome != NOT_ENDED, sizes.LANES_LEAST * len(self.devices)
         resumed: list[Tile] = []
         for segment in self.checkpoint.under_way():

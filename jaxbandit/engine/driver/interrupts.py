@@ -1,6 +1,6 @@
 """A request to stop, which every simulation of this process checks between two chunks; it then saves and stops.
 
-Only the command line makes this request, when it receives a signal. In Python, signal handlers are left to the user.
+Only the command line makes this request, when it receives a signal.
 """
 
 import contextlib

@@ -1,8 +1,7 @@
 """The compiled part of runs with a stopping rule: lanes, each of which plays one run and is refilled from a queue.
 
 An iteration of the compiled loop `advance` writes out the results of the lanes whose runs have ended, refills them with
-the queue's next runs, and plays blocks of steps until enough runs have ended again. The noise of a block is drawn for
-each lane at its own step, so that the numbers of a run depend only on (seed, run).
+the queue's next runs, and plays blocks of steps until enough runs have ended again.
 """
 
 from functools import partial

@@ -47,10 +47,7 @@ class Call(NamedTuple):
 
 
 class Program(ABC):
-    """The runs of one call, and the results of those that have ended.
-
-    A subclass calls `__init__` with valid arguments of its own, and defines the attributes and the abstract methods.
-    """
+    """The runs of one call, and the results of those that have ended. A subclass defines the abstract methods."""
 
     where: ClassVar[str]  # the function that error messages name
     engine: ClassVar[str]  # name of the kind of program in the identity
@@ -145,10 +142,7 @@ class Program(ABC):
         return int(np.count_nonzero(self.outcome == NOT_ENDED))
 
     def first_states(self) -> PyTree:
-        """The states that all runs begin with, `run.first`.
-
-        They are computed by one program for all devices, because a run's numbers must not depend on their number.
-        """
+        """The states that all runs begin with, from one program for all devices, whose number must not matter."""
         first, device = self.loop.run.first, jax.local_devices()[0]
         program = remember((*self.key, "first"), lambda: compile_program(first, device, self.arguments))
         return program(self.arguments)
@@ -238,10 +232,7 @@ class Chunk(NamedTuple):
 
 
 class Player(ABC):
-    """Some runs that one thread plays side by side.
-
-    Progress reports, checkpoints and interrupts happen between two calls of the compiled loop.
-    """
+    """Some runs that one thread plays side by side."""
 
     program: Any  # a Program, whose kind the subclass knows
     key: int  # of its segment in the checkpoint

@@ -83,34 +83,22 @@ def simulate_cell(
 ) -> Record:
     """Play runs first_run, ..., first_run + num_runs - 1 of make(arguments) for horizon rounds.
 
+    Arguments that are not listed are those of `jaxbandit.simulate`. A directory or `finished` of another simulation
+    raises a ValueError; after a KeyboardInterrupt the state has been saved in the directory.
+
     Args:
       make: returns the algorithm and the environment for traced arguments; compiled once per function and shapes, so
         that a call with other numbers does not recompile.
       arguments: any tree of arrays, traced.
-      horizon: number of rounds per run, >= 1.
-      num_runs: number of independent runs, >= 1.
       first_run: index of the first run, >= 0. The numbers of a run do not depend on which call plays it.
-      seed: seed of all random draws, in [0, 2^32).
-      checkpoints: increasing rounds at which regret is recorded; the horizon is appended if it is missing. Default:
-        about 100 logarithmically spaced rounds.
-      precision: "float32" or "float64", for everything except counts. Default: float32 up to a horizon of 2^24, and
-        float64 beyond, where float32 raises an error. The process-wide flag is not changed.
+      checkpoints: increasing rounds at which regret is recorded; the horizon is appended if it is missing.
+      precision: for everything except counts. float32 beyond a horizon of 2^24 raises an error.
       any_rewards: whether to allow rewards that the algorithm is not designed for.
-      hindsight: whether to record also the regret against the best fixed arm in hindsight.
-      metrics: what else to record at the checkpoints, by name: functions of a Round, or Metrics.
       keep: what is kept of each run besides its outcome: "runs", its regret, pulls and recommendation; and its last
         state, "states", or what a function returns of it. Memory does not grow with num_runs if it is empty.
       implementation: "threefry4x32" (default) or "threefry2x32".
-      execution: how the runs are played, without progress bar or executor. It does not affect the results.
+      execution: how the runs are played, without progress bar or executor.
       finished: runs from first_run on that an earlier call has finished, which kept "runs"; only the others are played.
-
-    Returns:
-      A Record.
-
-    Raises:
-      ValueError: an argument is out of range, the directory or `finished` belongs to another simulation, or another
-        process is using the directory.
-      KeyboardInterrupt: the process was interrupted; the state has been saved in the directory.
     """
     horizon = checks.integer("simulate", "horizon", horizon, 1, MOST_ROUNDS)
     chosen = checks.precision("simulate", precision, "horizon", horizon)

@@ -1,7 +1,7 @@
 """The compiled part of fixed-horizon runs: `start` creates the carry of a tile of runs, and `advance` plays rounds.
 
 Its nested loops are over blocks of rounds whose noise is drawn at once, over the segments of a block between two
-checkpoints, and over rounds. Every round has its own key, so the length of the blocks changes no result.
+checkpoints, and over rounds. The length of the blocks changes no result.
 """
 
 from collections.abc import Callable, Sequence
@@ -41,9 +41,8 @@ class Carry(NamedTuple):
 def apart(inner: PyTree) -> PyTree:
     """Keep a GPU's compiler from fusing two rounds that are written out one after the other.
 
-    It may contract a product and a sum in a kernel into one operation with one rounding. Were the product of one round
-    and the sum of the next in a kernel, numbers would depend on which rounds are written out together. A number that
-    all runs share and that is an integer cannot be rounded, and does not need a kernel of its own.
+    It would contract a product of one round and a sum of the next into one rounding, and numbers would depend on which
+    rounds are written out together. An integer that all runs share does not need a kernel of its own.
     """
 
     def stored(x: Array) -> Array:
@@ -189,7 +188,7 @@ class TileLoop:
     def _replanned(self, arguments: PyTree, lanes: int) -> Callable[[PyTree, Array, Array], tuple[PyTree, Array]]:
         """A function that replans the runs that are due before round t, `pack` at a time; it returns state and `stuck`.
 
-        A batched cond would replan every run whenever one is due. If no run is due, this loop costs only the check.
+        A batched cond would replan every run whenever one is due.
         """
         run, every = self.run, self.run.late + 1
         example = (run.arguments, run.state, run.flag)
@@ -259,10 +258,7 @@ class Functions(NamedTuple):
 
 
 def sharded(loop: TileLoop, arguments: PyTree, root: Key, lanes: int, devices: Sequence[Device]) -> Functions:
-    """The functions on several devices, each with its own share of the runs and without communication.
-
-    `lanes` must be a multiple of the number of devices.
-    """
+    """The functions on several devices, each with its own share of the runs; `lanes` is a multiple of their number."""
     mesh = Mesh(np.array(devices), (AXIS,))
     runs, whole = PartitionSpec(AXIS), PartitionSpec()
     shapes = jax.eval_shape(loop.start, arguments, root, jax.ShapeDtypeStruct((lanes,), jnp.int32))

@@ -108,10 +108,7 @@ class UntilStop(Program):
             return remembers((*self.key, width, device))
 
     def verified(self, states: PyTree, number: int) -> np.ndarray:
-        """The algorithm's `verify`, evaluated in float64 on the final float32 states of runs, bool[number].
-
-        The leaves of `states` have the run axis first where they differ between runs.
-        """
+        """The algorithm's `verify`, evaluated in float64 on the final float32 states of runs, bool[number]."""
         run = self.loop.run
         size = 1 << max(number - 1, sizes.LANES_LEAST - 1).bit_length()  # only powers of two: few compilations
 
@@ -230,10 +227,7 @@ class Queue(Player):
         return lanes
 
     def _narrow(self) -> int:
-        """Remove most empty lanes once the queue is empty; return the number of live lanes at which to return.
-
-        Fewer lanes need another program, which is compiled once as much time as a compilation takes has been lost.
-        """
+        """Remove most empty lanes once the queue is empty; return the number of live lanes at which to return."""
         program, width = self.program, self.lanes.run.shape[0]
         narrow = max(-(-width // NARROWING // sizes.LANE_MULTIPLE) * sizes.LANE_MULTIPLE, sizes.LANES_LEAST)
         if narrow >= width or not self._is_last():

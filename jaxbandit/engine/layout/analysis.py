@@ -1,6 +1,6 @@
 """What is known of a program before it runs: which outputs depend on which inputs, and which faults a result shows.
 
-The answers are conservative. An operation of which nothing is known depends on all its operands and shows no fault.
+The answers are conservative.
 """
 
 from collections.abc import Sequence
@@ -88,11 +88,7 @@ def _keeps_every_entry(equation: Equation) -> bool:
 
 
 def _shown_by_scan(equation: Equation, operands: Sequence[frozenset]) -> list[frozenset]:
-    """Return for each result of a scan the names whose faults it shows; nothing is known of those that are stacked.
-
-    A final carry shows the names shown by its initial value and by the inputs of each iteration, if every iteration
-    keeps them.
-    """
+    """Return for each result of a scan the names whose faults it shows; nothing is known of those that are stacked."""
     (inner,), (first, number) = equation.programs, scan_parts(equation)
     own = [("carry", j) for j in range(number)]
     inputs = [*operands[:first], *(frozenset([name]) for name in own), *operands[first + number :]]

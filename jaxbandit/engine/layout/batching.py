@@ -1,17 +1,14 @@
 """Batching of functions of one run over many runs, with the run axis last and without copies of shared leaves.
 
-A leaf that all runs share (a round counter, the means of a fixed instance) is stored once, so that log t is one
-logarithm per round. A function of one run is traced once, and its operations are replayed on arrays whose last axis is
-the run, because `jax.vmap` may move the batch axis to the front inside a function, where a round costs many times more.
+A leaf that all runs share is stored once. A function of one run is traced once and replayed on arrays whose last axis
+is the run, because `jax.vmap` may move the batch axis to the front inside a function, where a round costs many times
+more.
 
 Fast, because they have a rule in `replay.py`: elementwise operations, broadcasts and reductions along the arms; `x[i]`,
 also of a list i, and `x.at[i].set(v)` of a vector (`get_at` and `set_at` omit the wrapping of negative indices); a row
-of a matrix by `lax.dynamic_index_in_dim(matrix, arm, 0, keepdims=False)`; `argmax`; and whatever all runs share. Equal
-operations in `stop` and `select` are done once. Slow are chains of selects unrolled over the arms, sorting, scatters of
-several entries, and `cond` and `while_loop`, whose branches are all executed and which run until the slowest run ends.
-
-If a version of JAX produces a form that `jaxprs.py` cannot read, plain vmap is used, and every leaf counts as varying:
-the results are the same up to rounding, the code is slower, and a warning is issued once.
+of a matrix by `lax.dynamic_index_in_dim(matrix, arm, 0, keepdims=False)`; `argmax`; and whatever all runs share. Slow
+are chains of selects unrolled over the arms, sorting, scatters of several entries, and `cond` and `while_loop`. A form
+of JAX that `jaxprs.py` cannot read falls back to plain vmap, with a warning.
 """
 
 from collections.abc import Callable
@@ -33,7 +30,7 @@ READING = True  # if False, no program is read, as if its form were unknown; use
 def varying_outputs(function: Callable[..., PyTree], arguments: tuple, varying: tuple) -> PyTree:
     """Return a tree of bools shaped like function(*arguments): True where an output may differ between runs.
 
-    An output that depends on an input that is marked in `varying`, through any operation, counts as varying.
+    An output that depends on an input marked in `varying` counts as varying.
     """
     traced, shape = jaxprs.trace(function, *arguments)
     structure, marks = jax.tree.structure(shape), jax.tree.leaves(varying)
@@ -111,8 +108,7 @@ def batch_last(
     """Return `function` of one run batched over `lanes` runs; leaves that vary have the run axis last.
 
     The example `arguments` fix shapes and dtypes; `varying` and `out` are trees of bools like the arguments and the
-    output. `out` may be False where the output depends on no varying input. A single lane is computed without a run
-    axis, so that branches and loops are its own.
+    output. `out` may be False where the output depends on no varying input.
     """
     traced, shape = jaxprs.trace(function, *arguments)
     structure = jax.tree.structure(shape)
@@ -150,8 +146,7 @@ def batch_last(
 def without_splits(function: Callable[..., PyTree], arguments: tuple) -> Callable[..., PyTree]:
     """Return the function with every jax.random.split of one key replaced by fold_in of 0, 1, 2, ...
 
-    With threefry4x32, both result in the same keys, which a test verifies. With fold_in, each key that is used costs
-    one Threefry block, whereas XLA's CPU compiler recomputes the blocks of a split again and again.
+    With threefry4x32 the keys are the same, but XLA's CPU compiler recomputes the blocks of a split again and again.
     """
     traced, shape = jaxprs.trace(function, *arguments)
 

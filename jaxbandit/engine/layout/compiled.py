@@ -71,7 +71,7 @@ class Same:
 def remember(key: Hashable, construct: Callable[[], Any]) -> Any:
     """Return the cached value for this key in the current trace context, or call construct() and cache its result.
 
-    What another thread is constructing is waited for. If that fails, it is constructed here.
+    What another thread is constructing is waited for.
     """
     key = (key, trace_context())
     while True:
@@ -168,9 +168,8 @@ def compile_program(
 ) -> Any:
     """Compile `function` for the shapes of the examples, with the compiler options of the device's platform.
 
-    On a CPU, functions that call a library (LAPACK) are executed one at a time (`numerics.lapack_lock`). The loops of
-    other functions are compiled whole if `whole` is True (`whole_loops.py`), and if `searches` is True as well, an
-    argmax over many arms is computed arm by arm (`search.py`).
+    On a CPU, functions that call LAPACK are executed one at a time (`numerics.lapack_lock`); the loops of others are
+    compiled whole if `whole` is True (`whole_loops.py`), with `searches` also an argmax arm by arm (`search.py`).
     """
     cpu = device.platform == "cpu"
 

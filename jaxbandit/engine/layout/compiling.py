@@ -1,7 +1,7 @@
 """What a thread compiles: one line on stderr if it takes more than two seconds, on a terminal or not.
 
 Who plays says what is compiled (`named`), or that nothing may be printed (`quietly`); both are of the thread that
-compiles. A call compiles several programs, whose seconds are added up, and it says so once.
+compiles.
 """
 
 import contextlib

@@ -1,8 +1,7 @@
 """Programs as JAX traces them, read into plain records. This is the only module that knows the format of a jaxpr.
 
-JAX may change that format. Nothing is imported from its internals: the parts of a jaxpr are recognized by their
-attributes. A form that cannot be read raises UnknownForm, and nothing else does, so that `batching.py` can fall back to
-running without the analysis while an error of our own is still seen.
+The parts are recognized by their attributes, without JAX's internals. A form that cannot be read raises UnknownForm,
+and nothing else does, so that `batching.py` can fall back while an error of our own is still seen.
 """
 
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
@@ -152,10 +151,7 @@ def evaluate(
     compute: Callable[[Equation, list[T]], Sequence[T]],
     constant: Callable[[ArrayLike], T],
 ) -> list[T]:
-    """Return the outputs of a program for values of any kind: arrays, or what is known about them.
-
-    `compute` returns the values of an operation's results from those of its operands, `constant` that of a constant.
-    """
+    """Return the outputs of a program for values of any kind, by `compute` of an operation, `constant` of a number."""
     if len(program.variables) != len(program.constants):
         raise UnknownForm("a program without the values of its constants")
     values = dict(zip(program.variables, map(constant, program.constants), strict=True))
@@ -170,11 +166,7 @@ def evaluate(
 
 
 def scan_parts(equation: Equation) -> tuple[int, int]:
-    """The numbers of constants and of carries among the operands of a scan.
-
-    What is scanned over, or stacked, has one more axis outside the loop. This distinguishes it in every version of the
-    parameters.
-    """
+    """The numbers of constants and of carries among the operands of a scan, told by their axes in every JAX."""
     (inner,) = equation.programs
 
     def whole(outside: Sequence[ShapeDtype], inside: Sequence[ShapeDtype]) -> int:

@@ -62,11 +62,7 @@ REWRITTEN = {
 def replay(
     program: Program, inputs: Sequence, flags: Sequence[bool], lanes: int, known: dict
 ) -> tuple[list[Array], list[bool]]:
-    """Return the outputs, and which of them vary. `known` caches results, so that nothing is computed twice.
-
-    Common subexpressions, such as those of `stop` and `select`, are eliminated here, because XLA would not find them
-    behind the optimization barriers of argmax.
-    """
+    """Return the outputs, and which of them vary. `known` caches results, so that nothing is computed twice."""
 
     def compute(equation: Equation, values: list) -> list:
         operands, marks = tuple(x for x, _ in values), tuple(varies for _, varies in values)
@@ -221,10 +217,7 @@ def _is_row(equation: Equation, marks: tuple) -> bool:
 
 
 def _row(matrix: Array, index: Array) -> Array:
-    """matrix[index] for each run, with the index clamped; matrix is [rows, columns, lanes] and index int[lanes].
-
-    A chain of selects is fused with the operations that read the row, whereas a gather loads one lane at a time.
-    """
+    """matrix[index] for each run, with the index clamped; matrix is [rows, columns, lanes] and index int[lanes]."""
     row = matrix[-1]
     for k in range(matrix.shape[0] - 2, -1, -1):
         row = jnp.where((index <= k)[None], matrix[k], row)
@@ -232,10 +225,7 @@ def _row(matrix: Array, index: Array) -> Array:
 
 
 def _only(hit: Array, x: Array) -> Array:
-    """The entry along axis 0 of x at which `hit` is True, exactly, computed as a masked maximum.
-
-    In a loop that is compiled whole, a few selects are faster, and so are bits, because a maximum must pass on NaN.
-    """
+    """The entry along axis 0 of x at which `hit` is True, exactly, computed as a masked maximum."""
     if x.dtype == bool:
         return (hit & x).any(0)
     whole = whole_loops.searches_arms()
@@ -275,10 +265,7 @@ def _with_entry(vector: Array, index: Array, value: Array, add: bool, mode: lax.
 
 
 def _places(vector: Array, index: Array) -> tuple[Array, tuple[Array, ...]]:
-    """The entries of all runs, [entries, lanes] or in one row, and the indices of vector[index] of each run in them.
-
-    In a loop that is compiled whole, one number for each run is cheaper than two (benchmarks/results/engine.md).
-    """
+    """The entries of all runs, [entries, lanes] or in one row, and the indices of vector[index] of each run in them."""
     if whole_loops.searches_arms() and vector.size < 2**31:
         # What is out of range stays so, and next to it, so that its place does not overflow.
         index = jnp.clip(index.astype(jnp.int32), -1, vector.shape[0])

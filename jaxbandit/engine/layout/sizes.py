@@ -1,8 +1,7 @@
 """The number of runs that are played at once, and the number of steps whose noise is drawn at once.
 
 They depend on the platform, the memory of the device and the bytes of a run, and change no result. A core of a CPU
-plays as many runs as fit into its second-level cache, tile after tile, and only one if its rounds are long. On a GPU or
-TPU each kernel has a cost of its own, so as many runs are played as fill the device.
+plays as many runs as fit into its second-level cache, and only one if its rounds are long.
 """
 
 import contextlib
@@ -93,8 +92,7 @@ def memory(device: Device) -> int:
 def alone(platform: str, operations: int) -> bool:
     """Whether runs are played one at a time: a property of the program, so that no number depends on other runs.
 
-    A tile costs as much as all its lanes, whether they have a run or not. With so many `operations` in a step, one run
-    by itself fills vectors with its arms, and starting kernels costs little beside their work.
+    With so many `operations` in a step, one run by itself fills vectors with its arms.
     """
     heavy = of(platform).heavy
     return heavy is not None and operations >= heavy
@@ -103,9 +101,8 @@ def alone(platform: str, operations: int) -> bool:
 def block_steps(platform: str, noise_bytes: int, *, batches: bool = False, alone: bool = False) -> int:
     """The number of steps whose noise, of `noise_bytes` per run and step, is drawn at once: a power of two.
 
-    A run that is played alone has the room of LANES_LEAST. Its blocks have at least four steps: for axes of length one
-    or two XLA's CPU compiler makes loops that compute parts of the generator again and again, 10 ms a round of
-    `thompson` with 1,000 arms.
+    A run that is played alone has the room of LANES_LEAST. Its blocks have at least four steps, because XLA's CPU
+    compiler computes parts of the generator again and again for axes of length one or two.
     """
     steps = BATCH_STEPS if batches else NOISE_STEPS
     noise, least = of(platform).noise * (LANES_LEAST if alone else 1), 4 if alone else 1
@@ -117,10 +114,7 @@ def block_steps(platform: str, noise_bytes: int, *, batches: bool = False, alone
 def tile(
     platform: str, memory: int, run_bytes: int, num_runs: int, workers: int, devices: int, size: int | None = None
 ) -> int:
-    """The number of runs of a tile with a fixed horizon: as many as fit, and about the same for every worker.
-
-    `memory` and `run_bytes` are the bytes of a device's memory and of a run; `size` is what the user asks for instead.
-    """
+    """The number of runs of a tile with a fixed horizon: as many as fit, and about the same for every worker."""
     sizes, unit = of(platform), LANE_MULTIPLE * devices
     if size is None:
         most = min(max(_room(sizes, memory) // max(run_bytes, 1), LANES_LEAST), sizes.tile_most) * devices
@@ -142,10 +136,7 @@ def lanes(platform: str, memory: int, run_bytes: int, num_runs: int, queues: int
 
 
 def fitting(compiled: Callable[[int], Callable], runs: int, memory: int, devices: int = 1) -> int:
-    """Return `runs`, divided by a power of two if necessary, so that the program fits into an accelerator's memory.
-
-    Only the compiler knows the temporary buffers; a TPU, for example, pads the rows of small matrices to 128 numbers.
-    """
+    """Return `runs`, divided by a power of two if necessary, so that the program fits into an accelerator's memory."""
     unit, least = LANE_MULTIPLE * devices, LANES_LEAST * devices
     while runs > least:
         try:

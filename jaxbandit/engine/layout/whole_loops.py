@@ -1,7 +1,6 @@
 """Loops that XLA turns into a single kernel on a CPU, where calling the kernels of a body costs as much as a round.
 
-From JAX 0.12 on, XLA does so for all loops; before, `whole_loops_option.py` asks for it. In such a loop, an argmax over
-many arms is best computed arm by arm (`search.py`).
+From JAX 0.12 on, XLA does so for all loops; before, `whole_loops_option.py` asks for it.
 """
 
 import threading
@@ -23,7 +22,7 @@ _thread = threading.local()
 def whole(wanted: bool, searches: bool = False) -> Iterator[None]:
     """Context manager in which this thread compiles loops for a CPU whole, if `wanted` is True and JAX supports it.
 
-    If `searches` is True as well, functions traced in it compute an argmax over many arms arm by arm.
+    With `searches`, functions traced in it compute an argmax over many arms arm by arm (`search.py`).
     """
     before = searches_arms()
     with _asked(wanted and ALLOWED) as are_whole:

@@ -1,9 +1,8 @@
 """A compiler option by which JAX below 0.12 turns the loops of a CPU program into a single kernel.
 
-Delete this module when the oldest JAX of pyproject.toml is 0.12, from which on XLA does that by itself. It is the only
-one that names a private module of JAX, which `options_module` also gives to the tests. The option is an entry of a map,
-which JAX cannot set; `asked` adds it to the options that JAX builds in the private function `get_compile_options`. If
-there is no such function, programs are compiled without it: they are slower, with the same results to the byte.
+Delete this module when the oldest JAX of pyproject.toml is 0.12. It is the only one that names a private module of JAX:
+`asked` adds the option to those that JAX builds in `get_compile_options`. If there is no such function, programs are
+slower, with the same results to the byte.
 """
 
 import functools

@@ -1,7 +1,6 @@
-"""The work of a function of one run: the number of elementary operations that its program names.
+"""The work of a function of one run: the number of elementary operations that its traced program names.
 
-It is read from the traced program and depends on nothing else: not on the machine, its memory, or the number of runs.
-That an exponential takes longer than a sum, and what the compiler saves or computes twice, is not counted.
+It depends on nothing else: not on the machine, its memory, or the number of runs.
 """
 
 import math

@@ -47,10 +47,7 @@ def contradiction(arms: Arms | None) -> str:
 
 
 def check_selected(algorithm: Algorithm, environment: Environment, action: PyTree) -> None:
-    """Raise a one-line error if what `select` returns is not what the algorithm or the environment declares.
-
-    `action` holds the shapes of the action of a round. The entries of a set of arms are not examined.
-    """
+    """Raise a one-line error if what `select` returns is not what the algorithm or the environment declares."""
     one, other = algorithm.name or "the algorithm", environment.name or "the environment"
     for arms, whose in ((algorithm.arms, "its Arms declare"), (environment.arms, f"{other} takes")):
         if reason := misfit(arms, action):

@@ -1,8 +1,4 @@
-"""Checks that an algorithm takes the context that an environment gives, and uses it.
-
-A context is an index into known action sets, an array of floats, or an `Offer` with either, as declared in `Arms`.
-Whether it is used is read off the trace of `select`.
-"""
+"""Checks that an algorithm takes the context that an environment gives, and uses it."""
 
 import jax
 import jax.numpy as jnp

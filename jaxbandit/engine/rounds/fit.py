@@ -78,8 +78,7 @@ def check_arms(
 ) -> None:
     """Raise a one-line error if the algorithm's action space differs from the environment's.
 
-    An algorithm that ignores contexts may be used in an environment that has contexts. `pulls` is the shape of the
-    algorithm's pulls, or None.
+    An algorithm that ignores contexts may be used in an environment that has contexts.
     """
     mine, theirs = arms_of(algorithm, pulls), environment.arms
     if mine is None or theirs is None:
@@ -103,11 +102,7 @@ def check_arms(
 
 
 def check_recommendations(algorithm: Algorithm, environment: Environment) -> None:
-    """Raise a one-line error if an algorithm recommends the best set of a class by which nobody judges it.
-
-    An algorithm that may recommend any set of k is judged by the environment's class, to which its answer may not
-    belong; the error is then unknown.
-    """
+    """Raise a one-line error if an algorithm recommends the best set of a class by which nobody judges it."""
     mine, theirs = (None if x.arms is None else x.arms.decision_class for x in (algorithm, environment))
     if mine is None or environment.simple_regret is None or mine == theirs:
         return
@@ -120,10 +115,7 @@ def check_recommendations(algorithm: Algorithm, environment: Environment) -> Non
 
 
 def check_clock(algorithm: Algorithm, environment: Environment) -> None:
-    """Raise a one-line error if batches of pulls are planned or drawn for an environment that changes every round.
-
-    Such an environment would have to change within a batch.
-    """
+    """Raise a one-line error if batches of pulls are planned or drawn for an environment that changes every round."""
     one, other = algorithm.name or "the algorithm", environment.name or "the environment"
     if environment.over is not None and environment.transition is None:
         raise ValueError(f"{other} has over without a transition: its answer would never change; must have both")
@@ -169,10 +161,7 @@ def check_length(where: str, name: str, rounds: Scalar, limits: Lengths) -> None
 
 
 def check_rewards(algorithm: Algorithm, environment: Environment) -> None:
-    """Raise a one-line error if the algorithm is not designed for these rewards.
-
-    Values that are traced or not declared are not checked.
-    """
+    """Raise a one-line error if the algorithm is not designed for these rewards, as far as they are declared."""
     reason = misfit(algorithm.rewards, environment.rewards)
     if reason:
         one, other = algorithm.name or "the algorithm", environment.name or "the environment"
@@ -250,10 +239,9 @@ def limits(rewards: Rewards | None) -> tuple[float, float]:
 
 
 def excess(rewards: Rewards | None, feedback: PyTree) -> Array:
-    """Return how far the feedback is outside [low, high], float[].
+    """Return how far the feedback is outside [low, high], float[]; not finite if any part of the feedback is not.
 
-    The result is above 0 if the feedback is outside, and not finite if any part of the feedback is not. If no range is
-    declared, or if the feedback is not a single number, only finiteness is checked.
+    If no range is declared, or if the feedback is not a single number, only finiteness is checked.
     """
     leaves = [x for x in map(jnp.asarray, jax.tree.leaves(feedback)) if jnp.issubdtype(x.dtype, jnp.floating)]
     if not leaves:

@@ -1,8 +1,7 @@
 """The random keys of a run, which depend only on (seed, run, purpose, round).
 
 Two keys are drawn from fold_in(key(seed), run), for the environment and for the algorithm. Adding t to the last word of
-one gives the key of round t (t = 0 is init): Threefry is a counter-based generator, whose keys need not be random
-(Salmon et al. 2011).
+one gives the key of round t (t = 0 is init): Threefry's keys need not be random (Salmon et al. 2011).
 
 A trap for `noise` functions: XLA's CPU compiler fuses chained Threefry blocks into one loop and, from the third on,
 computes each of them again for every use in the next. Draw directly from `fold_in(key, i)`, and keep no array of keys.

@@ -1,7 +1,6 @@
 """Loops inside `shard_map`: a carry that begins equal on all devices must be declared to differ where a turn makes it.
 
-JAX marks each array with the axes of the mesh along which it differs, and a loop must keep the marks of its carry. An
-algorithm's first state is made of constants, and differs between devices only once it has seen their rewards.
+JAX marks each array with the axes of the mesh along which it differs, and a loop must keep the marks of its carry.
 """
 
 from collections.abc import Callable

@@ -117,7 +117,7 @@ def is_curve(name: str) -> bool:
 def included(name: str, rows: np.ndarray, counts: np.ndarray) -> np.ndarray:
     """Return which of the runs `counts`, bool[runs], are in the means of an array [runs, checkpoints] of this name.
 
-    A run with a value of a metric that is not finite is left out of that metric.
+    A run with a value of a metric that is not finite is left out of it.
     """
     return counts & np.isfinite(rows).all(axis=1) if name.startswith(METRIC) else counts
 

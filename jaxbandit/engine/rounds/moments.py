@@ -1,7 +1,7 @@
 """Means and variances over runs from exact sums, independent of the order of the runs and rounded once at the end.
 
 At each point, the values of all runs are sums of integers of 18 bits times powers of two that they share, whose sums
-and products are exact in float64; Python's integers combine them. Doubling all values doubles the mean exactly.
+and products are exact in float64; Python's integers combine them.
 """
 
 from collections.abc import Mapping
@@ -27,10 +27,7 @@ class Moments:
         self.square = np.zeros(points, object)
 
     def add(self, values: np.ndarray, keep: np.ndarray) -> None:
-        """Add runs with values float[points, runs]; runs for which `keep`, bool[runs], is False are left out.
-
-        A point at which any included run is not finite has mean nan.
-        """
+        """Add the runs of `values`, float[points, runs], that `keep` marks; a point not finite in one is nan."""
         place = np.flatnonzero(keep)
         self.count += len(place)
         parts = np.split(place, range(0, len(place), max(min(BLOCK, VALUES // len(values)), 1))[1:])

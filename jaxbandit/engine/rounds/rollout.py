@@ -1,7 +1,4 @@
-"""One run as a plain traced function, `rollout` and `run_until_stop`, for use under the caller's jit, vmap and grad.
-
-`step` is one round with feedback of the caller's own.
-"""
+"""One run as a plain traced function, `rollout` and `run_until_stop`, or one round with your own feedback, `step`."""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -50,9 +47,6 @@ def run_key(seed: int, run: int | Array) -> Key:
     Args:
       seed: the seed given to `simulate` or `identify`, in [0, 2^32).
       run: the index of the run, int32[] >= 0, traced.
-
-    Returns:
-      A typed Threefry key.
     """
     return jax.random.fold_in(keys.root_key(seed), run)
 
@@ -69,9 +63,6 @@ def rollout(key: Key, algorithm: Algorithm, environment: Environment, horizon: i
       environment: the environment, which may close over traced values of the caller.
       horizon: number of rounds, >= 1, static.
       allow: in what the algorithm need not fit, as for `simulate`.
-
-    Returns:
-      A Rollout.
 
     Raises:
       ValueError: the horizon is out of range, the key is not a Threefry key, or the algorithm does not fit the
@@ -111,9 +102,6 @@ def run_until_stop(
       environment: the environment, which may close over traced values of the caller.
       max_rounds: number of pulls after which the run is right-censored, >= 1, traced.
       allow: in what the algorithm need not fit, as for `simulate`.
-
-    Returns:
-      A Stopped.
 
     Raises:
       ValueError: `max_rounds` is out of range, the key is not a Threefry key, or the algorithm does not fit the
@@ -198,9 +186,6 @@ def step(
         function is.
       key: a typed key of this round, such as `jax.random.fold_in(key, t)`.
       context: the context of the round, None without contexts.
-
-    Returns:
-      A Step.
 
     Raises:
       ValueError: a function of the algorithm, or `respond`, fails. The message has one line.

@@ -22,8 +22,8 @@ Make = Callable[[PyTree], tuple[Algorithm, Environment]]  # of traced arguments
 class SingleRun:
     """A run of make(arguments) as pure functions, with examples of their arguments.
 
-    In `begin` and `draw`, `words` are the key words of the environment and of the algorithm, uint32[words] each.
-    `given` are the metrics by name, and `keep` is what is kept of the last state, or None.
+    `words` are the key words of the environment and of the algorithm, uint32[words] each. `given` are the metrics by
+    name, and `keep` is what is kept of the last state, or None.
     """
 
     measures = True  # whether regret is recorded, or feedback if regret is not defined
@@ -70,10 +70,7 @@ class SingleRun:
         return rounds.begin(*self.make(arguments), words, self.implementation)
 
     def first(self, arguments: PyTree) -> tuple[PyTree, PyTree]:
-        """The states before the first round of some run, for leaves that are equal in all runs.
-
-        An optimal design, for example, is then computed once and not for every run.
-        """
+        """The states before the first round of some run, so that what is equal in all runs is computed once."""
         return self.begin(arguments, tuple(jnp.zeros(w.shape, jnp.uint32) for w in self.words))  # pyright: ignore[reportArgumentType]
 
     def draw(self, arguments: PyTree, words: tuple[Array, Array], round: Array) -> tuple[PyTree, PyTree]:
@@ -215,7 +212,7 @@ class SingleRun:
 
     @property
     def whole_loops(self) -> bool:
-        """Whether the loops of this run should be compiled whole, if that is possible (`whole_loops.py`)."""
+        """Whether the loops of this run should be compiled whole, if that is possible (`layout/whole_loops.py`)."""
         most = whole_loops.BATCH_STATE_BYTES if self.batches else whole_loops.STATE_BYTES
         return self.bytes(self.state, self.state_varies) <= most
 

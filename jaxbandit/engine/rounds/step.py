@@ -149,8 +149,7 @@ def count_dtype() -> np.dtype:
 def _number(counts: Array) -> Array:
     """The sum of the counts, or -1 if a count is negative or the sum is too large to be exact as a float.
 
-    A sum of integers would overflow silently. A single reduction is used because, with few lanes, starting a kernel
-    costs about as much as its work.
+    A sum of integers would overflow silently.
     """
     total = jnp.sum(jnp.where(counts < 0, jnp.inf, as_float(counts)))
     exact = total <= 2.0 ** (jnp.finfo(total.dtype).nmant + 1)

@@ -1,4 +1,4 @@
-"""The traced functions of one run with a stopping rule, which `lanes.py` batches."""
+"""The traced functions of one run with a stopping rule, which `driver/lane_loop.py` batches."""
 
 from collections.abc import Callable
 from functools import partial
@@ -21,10 +21,7 @@ LIVE = -1  # a lane with a run in progress; any other status is the Outcome of a
 
 
 class StoppingRun(SingleRun):
-    """A run of make(arguments) until it stops.
-
-    Steps are batches of pulls if both the algorithm and the environment support them, otherwise single pulls.
-    """
+    """A run of make(arguments) until it stops, in batches of pulls if algorithm and environment support them."""
 
     measures = False
     verifies = judges = False
@@ -166,7 +163,7 @@ class StoppingRun(SingleRun):
     def _keeper(self, sums: jax.ShapeDtypeStruct) -> int | None:
         """Index of the smallest leaf of the state that stays non-finite once a batch's sums were, or None.
 
-        This leaf is then checked instead of the sums, because a compiler may compute twice what a loop reads twice.
+        It is checked instead of the sums, because a compiler may compute twice what a loop reads twice.
         """
         if self.replans:
             return None
@@ -193,11 +190,7 @@ class StoppingRun(SingleRun):
         return (world, after, tally), count
 
     def _frozen(self) -> PyTree:
-        """A tree of bools like the state: True where a leaf must keep its value after the end of its run.
-
-        These are the leaves that `verdict` reads. The other leaves are still updated until their lane is refilled,
-        because masking their updates would cost more than the updates themselves.
-        """
+        """A tree of bools like the state: True where a leaf must keep its value after the end of its run."""
         if self.replans or self.verifies:  # a run may pause and continue later, or `verify` reads the whole state
             return batching.constant_flags(self.state, True)
 

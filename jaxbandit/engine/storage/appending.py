@@ -1,7 +1,7 @@
 """A log of ours that grows by whole lines, written by one process at a time, of which no byte of another one is cut.
 
-The file itself is locked while it is open, because others may remove a lock file beside it. Where the file system has
-no locks, a line is withdrawn, and its writer told so, if another process wrote at the same time.
+The file itself is locked while it is open, because others may remove a lock file beside it. Without locks, a line is
+withdrawn if another process wrote at the same time.
 """
 
 import contextlib
@@ -21,9 +21,9 @@ class OpenLog:
     """A log while it is open."""
 
     def __init__(self, path: Path, read: int, end: int):
-        """Open a log that had `read` bytes when it was read, or create it, lock it, and cut it off at `end` bytes.
+        """Open or create a log that had `read` bytes when it was read, lock it, and cut it off at `end` bytes.
 
-        BadInput is raised if another process has opened it, or has written since it was read.
+        BadInput is raised if another process has opened it, or has written since.
         """
         self.path = path
         self._process = os.getpid()
@@ -49,8 +49,7 @@ class OpenLog:
     def append(self, data: bytes, at: int, sync: bool) -> None:
         """Write a line at the end of a log of `at` bytes; a line after that, which was interrupted, is removed.
 
-        If it raises an OSError or a ValueError (the log was closed, forked, cut, replaced or written by another
-        process), nothing of the line remains, at the latest after the next call.
+        If it raises an OSError or a ValueError, nothing of the line remains, at the latest after the next call.
         """
         descriptor = self._descriptor
         if descriptor is None or os.getpid() != self._process:

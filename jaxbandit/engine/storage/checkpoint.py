@@ -29,10 +29,7 @@ Segment = dict[str, np.ndarray]  # "run", int32[n], and the state of these runs 
 
 
 class Finished(NamedTuple):
-    """Runs that finished in an earlier call, whose results are reused.
-
-    `arrays` are those of its Record or Identified, as NumPy arrays with one row per run, from `first_run` on.
-    """
+    """Runs that finished in an earlier call: arrays as in its Record or Identified, from run `first_run` on."""
 
     where: str  # named in error messages
     identity: Identity  # of the earlier call
@@ -53,8 +50,8 @@ class Finished(NamedTuple):
 class Checkpoint:
     """The files of one simulation, open while it is played; without a directory it does nothing.
 
-    A player is a thread that advances a segment. Each player provides a copy of its segment when a save is due, and
-    the last of them to do so writes the files. Segments that no player has started are saved as they were read.
+    Each player, a thread that advances a segment, provides a copy of it when a save is due, and the last of them writes
+    the files. Segments that no player has started are saved as they were read.
     """
 
     def __init__(self, directory: str | Path | None, about: Identity):
@@ -124,10 +121,7 @@ class Checkpoint:
                 self._ended.append(rows)
 
     def look(self, key: int, segment: Callable[[], Segment]) -> None:
-        """Renew a player's segment if a save is due, and save if this player is the last to do so.
-
-        Every player calls this between two calls of the compiled loop.
-        """
+        """Renew a player's segment if a save is due; the last player saves. It is called between two chunks."""
         if self.directory is None:
             return
         with self._lock:

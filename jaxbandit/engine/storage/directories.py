@@ -22,9 +22,8 @@ _TEMPORARY = re.compile(re.escape(TEMPORARY).replace(r"\{\}", "[0-9a-f]{16}"))
 def require_ours(directory: Path, *marks: str) -> bool:
     """Return whether a directory was begun before; raise a ValueError of one line unless a command may write into it.
 
-    It may be missing, or empty, or one that was begun here: it then holds a file that matches one of the patterns
-    `marks`. Hidden files count. It may be a link, since the user names it, but nothing in it, because everything in it
-    is ours to replace.
+    It may be missing, or empty, hidden files included, or hold a file that matches one of the patterns `marks`. It may
+    be a link, but nothing in it, because everything in it is ours to replace.
     """
     if not directory.is_dir():
         if os.path.lexists(directory):
@@ -50,8 +49,8 @@ def require_ours(directory: Path, *marks: str) -> bool:
 def locked(directory: Path, *marks: str) -> Iterator[None]:
     """Hold an exclusive lock on a directory that `require_ours` permits, and create the directory if it is missing.
 
-    The system releases the lock when the process ends, even if it is killed. On file systems without locks, a warning
-    says that other processes are not excluded (NoLocks). Temporary files of a killed process are removed.
+    On file systems without locks, a warning says that other processes are not excluded (NoLocks). Temporary files of a
+    killed process are removed.
     """
     require_ours(directory, *marks)
     directory.mkdir(parents=True, exist_ok=True)

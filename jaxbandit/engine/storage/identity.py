@@ -1,7 +1,6 @@
 """The identity of a simulation: everything that the numbers of its runs depend on, by name.
 
-A call resumes stored runs only if their identity equals its own. Cores, workers, tiles, lanes, devices and the number
-of runs are not part of the identity.
+A call resumes stored runs only if their identity equals its own.
 """
 
 import dataclasses

@@ -1,7 +1,7 @@
 """Arrays as .npz files, which NumPy alone can read; a digest at the end of the file notices every change of a byte.
 
-The digest, the comment of the ZIP archive, is checked first. It detects damage, not intent, so sizes are checked before
-memory is allocated, and nothing is unpickled or decompressed.
+The digest is the comment of the ZIP archive. It detects damage, not intent, so sizes are checked before memory is
+allocated, and nothing is unpickled or decompressed.
 """
 
 import hashlib
@@ -45,8 +45,8 @@ def encode(arrays: Mapping[str, np.ndarray]) -> bytes:
 def read(file: BinaryIO, digest: str | None = None) -> dict[str, np.ndarray]:
     """Return the arrays of a file; `digest` is that of the whole file, if it is stored elsewhere.
 
-    A ValueError of one line, which does not name the file, is raised if the digest differs, or the file holds anything
-    but plain arrays of its own size.
+    A ValueError of one line, which does not name the file, is raised if a digest differs, or the file holds anything
+    but plain arrays of its size.
     """
     size = file.seek(0, io.SEEK_END)
     if digest is not None:

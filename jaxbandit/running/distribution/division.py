@@ -1,7 +1,7 @@
 """Division of cells into tasks for an executor, and joining of the parts that its workers return.
 
 A first task of each cell measures how long its runs take. Parts on the disk are always complete, whichever process
-wrote them. They are reused, and only the runs that no part contains are played.
+wrote them.
 """
 
 import contextlib

@@ -81,10 +81,7 @@ def _submitted(executor: Executor, call: tuple) -> Future:
 
 
 def _next(ended: queue.SimpleQueue, waiting: Collection[Future], deadline: float | None) -> Future | None:
-    """Return a future of `waiting` that is done, whether or not it reports it, or reports it twice.
-
-    None means that the deadline is reached.
-    """
+    """Return a future of `waiting` that is done, whether or not it reports it; None once the deadline is reached."""
     while True:
         wait = LOOK if deadline is None else min(LOOK, deadline - time.monotonic())
         if wait <= 0:

@@ -36,7 +36,7 @@ def crew_of(executor: Executor, threads: int | None = None) -> Crew:
     """Return the workers of an executor; raise an error if it is not an executor, or if it forks its workers.
 
     Workers on one machine share its cores. Dask manages the threads of its workers and runs one task per thread, so
-    each task uses one thread. The same holds for executors whose number of workers is unknown.
+    each task uses one thread.
     """
     if not callable(getattr(executor, "submit", None)):
         wrong("executor", executor, "an executor of PEP 3148, with submit(fn, *args) that returns a Future")

@@ -24,10 +24,7 @@ def index() -> int:
 
 
 def share(first: int, end: int, place: int, parts: int) -> tuple[int, int]:
-    """Return share number `place` when runs [first, end) are divided into `parts` about equal shares.
-
-    A share may be empty.
-    """
+    """Return share number `place`, maybe empty, when runs [first, end) are divided into `parts` about equal shares."""
     number = end - first
     return first + number * place // parts, first + number * (place + 1) // parts
 

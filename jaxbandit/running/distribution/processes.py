@@ -1,7 +1,6 @@
 """An executor of processes on this machine, which are spawned, pinned to separate cores, and replaced when they die.
 
-A process pool of `concurrent.futures` breaks as a whole if one of its workers is killed, and does not report during
-which call. Here each worker is therefore a pool with a single process.
+Each worker is a pool with a single process, because a pool breaks as a whole if one of its workers is killed.
 """
 
 import contextlib

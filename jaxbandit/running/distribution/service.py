@@ -18,7 +18,7 @@ class Service(Executor, ABC):
     """An executor with at most `number` threads, each of which begins with a call that is submitted.
 
     An exception that ends a thread becomes the exception of every call that has not ended, and no further one is
-    accepted: the queue may hold calls that nobody would take.
+    accepted.
     """
 
     def __init__(self, number: int):

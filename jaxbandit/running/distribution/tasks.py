@@ -1,7 +1,4 @@
-"""A task: a range of runs of a cell, described by plain data, which a worker on any machine turns into parts.
-
-What the cell is, and how its runs are played there, is the business of the module that makes the task.
-"""
+"""A task: a range of runs of a cell, described by plain data, which a worker on any machine turns into parts."""
 
 import socket
 from collections.abc import Callable, Mapping
@@ -28,9 +25,9 @@ def play(task: Task, player: Callable[[Task], Callable[..., Any]]) -> dict[str, 
     """Play a task, on any machine: `player` returns a function that plays runs of its cell.
 
     The entries of a task are what `player` understands; `number`, which identifies it; `first_run` and `num_runs`;
-    `execution`, fields of Execution; `folder`, to which parts are written, or None if they are sent back; and `until`:
-    a task that measures how long runs take plays pieces of increasing length until one takes about so many seconds. The
-    answer has `number` and `parts`, or `refused`, an error message of one line.
+    `execution`, fields of Execution; `folder`, to which parts are written, or None if they are sent back; and `until`,
+    the seconds that the last of some pieces of increasing length takes, to measure the runs. The answer has `number`
+    and `parts`, or `refused`, an error message of one line.
     """
     try:
         return {"parts": _pieces(task, player(task)), "number": task["number"]}

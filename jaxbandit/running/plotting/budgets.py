@@ -37,21 +37,8 @@ def plot_budget(results: Sequence[Any], ax: Axes | None = None, *, what: str = "
     """Draw the error rate or the simple regret of each algorithm against its budget, on a logarithmic axis.
 
     The bars are 95 % intervals: Clopper-Pearson for rates, Student's t for means. If no run of a point erred, a caret
-    that points down marks the upper end of its interval. The dashed line is exp(-T / H2), a reference for the rate at
-    which the error rate falls with the budget T. It is not a bound; for bounds see `jaxbandit.bounds`. It assumes
-    rewards whose spread is that of [0, 1], and it is not drawn if the algorithms look for different numbers of arms,
-    or if it stays near 1 at all budgets.
-
-    Args:
-      results: at least one Result of kind "budget", all of one instance.
-      ax: matplotlib Axes; default: those of a new figure.
-      what: "error" or "simple_regret".
-
-    Returns:
-      The Axes.
-
-    Raises:
-      ValueError: there are several instances, or the environment does not evaluate recommendations.
+    that points down marks the upper end of its interval. The dashed line is exp(-T / H2), a reference for rewards in
+    [0, 1] and no bound.
     """
     if len({result.instance for result in results}) != 1:
         raise BadInput("plot: the results are of several instances, must be of one")

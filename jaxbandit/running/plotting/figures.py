@@ -78,11 +78,10 @@ def plot(
 def write_figures(results: Sequence[Any], directory: str | Path, **look: Any) -> list[Path]:
     """Write the figures of one experiment into a directory as PNG files; return their paths.
 
-    For a fixed horizon there is one figure of regret per instance, with the options `look` of `regret_curves.plot`,
-    and one of each metric.
-    For algorithms that stop there are three per instance, `samples-` (with error rates), `stopping-` and `pulls-`, and
-    one per sweep. If the instances themselves form a sweep, its figure replaces those of the instances. For a fixed
-    budget there are `error-` and `simple_regret-` per instance, if they are known.
+    For a fixed horizon there is one figure of regret per instance, with the options `look` of `regret_curves.plot`, and
+    one of each metric. For algorithms that stop there are three per instance, `samples-` (with error rates),
+    `stopping-` and `pulls-`, and one per sweep. For a fixed budget there are `error-` and `simple_regret-` per
+    instance, if they are known.
     """
     directory = Path(directory)
     directory.mkdir(parents=True, exist_ok=True)
@@ -96,11 +95,8 @@ def write_figures(results: Sequence[Any], directory: str | Path, **look: Any) ->
 def drawn(results: Sequence[Any], *, points: int | None = None, **look: Any) -> Iterator[tuple[str, Figure]]:
     """Yield the name and the matplotlib figure of each file that `write_figures` writes.
 
-    Args:
-      results: of one experiment.
-      points: for algorithms that stop, the largest number of steps in a curve and of dots in a row, which keeps vector
-        graphics small. Default: as many as a bitmap resolves.
-      **look: options of the regret figures, as for `regret_curves.plot`.
+    `points` is the largest number of steps in a curve and of dots in a row, which keeps vector graphics small. Default:
+    as many as a bitmap resolves. `look` are options of `regret_curves.plot`.
     """
     if results[0].kind == "simulate":
         yield from regret_curves.drawn(results, **look)

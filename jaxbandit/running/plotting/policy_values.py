@@ -20,10 +20,6 @@ def plot_values(evaluation: Any, ax: Axes | None = None) -> Axes:
 
     A point with a thick line is the headline with its interval; a thin line is the betting interval where it is not the
     headline; the last row and the dashed line are the rewards of the log as they were. An open point has no interval.
-
-    Args:
-      evaluation: an Evaluation.
-      ax: matplotlib Axes. Default: those of a new figure.
     """
     shown = [*evaluation.policies, evaluation.log]
     if ax is None:

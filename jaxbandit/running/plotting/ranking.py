@@ -1,7 +1,4 @@
-"""The figure of many algorithms on one instance: a row for each, with its final mean and interval, the best one first.
-
-Curves of so many algorithms could not be told apart.
-"""
+"""The figure of many algorithms on one instance: a row for each, with its final mean and interval, the best first."""
 
 from __future__ import annotations
 
@@ -42,16 +39,8 @@ def plot_ranking(
 ) -> Axes:
     """Draw the final means with their intervals, the smallest first, and the lower bound; return the Axes.
 
-    The axis is logarithmic if the means are far apart and positive.
-
-    Args:
-      results: of one instance and with the curve `what`.
-      values: the final mean of each as text.
-      ax: matplotlib Axes; default: those of a new figure.
-      what: the curve whose last value is drawn.
-      words: what it is called, in the title and at the axis.
-      bands: the intervals: "95 %" confidence intervals, or one "standard error" to either side.
-      minimax: whether to draw the minimax regret too.
+    The axis is logarithmic if the means are far apart and positive. `values` are the final means as text, and `words`
+    what the curve `what` is called, in the title and at the axis.
     """
     ax = ax or new_axes(size(results))
     names = labels(results)

@@ -1,6 +1,6 @@
 """Figures of regret, mean feedback or a metric: mean curves with 95 % bands and the lower bound, one per instance.
 
-Each curve is labeled at its end in its own color, in the order of the final regret, so that no legend is needed.
+Each curve is labeled at its end in its own color.
 """
 
 from __future__ import annotations
@@ -60,7 +60,6 @@ def plot(
     Of 16 algorithms or more, a row for each shows its final mean instead, the smallest first.
 
     Args:
-      results: at least one Result, all of one instance and measure.
       ax: matplotlib Axes; default: those of a new figure, made with pyplot so that a notebook shows it.
       what: the results' measure (default), "hindsight", or the name of a metric.
       bands: the bands around the means: "95 %" confidence intervals, or one "standard error" to either side.
@@ -69,13 +68,6 @@ def plot(
         is the number of segments begun.
       log: whether the axis of the regret is logarithmic, for regrets that are far apart. If the means of the
         environment change over time, the axis of the rounds is then logarithmic, too.
-
-    Returns:
-      The Axes.
-
-    Raises:
-      ValueError: there are no results, several instances or several measures; or `minimax` is requested for a
-        stationary instance without features.
     """
     check("plot: bands", bands, choice(get_args(Bands)))
     instances = {r.instance for r in results}
@@ -126,10 +118,7 @@ def _measure(results: Sequence[Any], what: str | None) -> str:
 
 
 def plot_one(result: Any, ax: Axes | None = None, *, what: str | None = None) -> Axes:
-    """Draw the mean regret of one result, with its name in a legend; return the Axes.
-
-    If the Axes already hold another result, the limits and the legend are updated to include both.
-    """
+    """Draw the mean regret of one result, with its name in a legend; return the Axes."""
     what = _measure([result], what)
     ax = ax or new_axes(SIZE)
     before = ax.get_lines()
@@ -194,10 +183,7 @@ def _curve(ax: Axes, result: Any, name: str, order: int, what: str, bands: Bands
 
 
 def _log_regret(ax: Axes, results: Sequence[Any], what: str) -> None:
-    """Make the axis of regret logarithmic, from the smallest value of the first decade of rounds shown, or of the last.
-
-    Curves that rise begin at the bottom, whatever the noise of earlier rounds, and curves that fall end above it.
-    """
+    """Make the axis of regret logarithmic, from the smallest value of the first decade of rounds, or of the last."""
     rounds = results[0].arrays["checkpoints"]
     first = max(ax.get_xlim()[0], 1)
     means = np.stack([r.moments(what)[0][rounds >= first] for r in results])

@@ -1,7 +1,6 @@
 """Figures of algorithms that stop: distribution and quantiles of the stopping times, error rates, pulls of each arm.
 
-If runs are censored, nothing is drawn beyond `max_rounds`: the Kaplan-Meier curve ends there with a mark, and the mean
-is drawn as an arrow, because it is only a lower bound.
+If runs are censored, nothing is drawn beyond `max_rounds`, and the mean is an arrow, because it is a lower bound.
 """
 
 from __future__ import annotations
@@ -45,16 +44,8 @@ BOUND: dict[str, Any] = {"color": GRAY, "linewidth": 1.2, "linestyle": (0, (4, 2
 def plot_stopping(results: Sequence[Any], ax: Axes | None = None, *, points: int = SHOWN_STEPS) -> Axes:
     """Draw the fraction of runs that have stopped after n samples, with pointwise 95 % bands (Clopper-Pearson).
 
-    Args:
-      results: at least one Result of kind "identify", all of one instance.
-      ax: matplotlib Axes; default: those of a new figure.
-      points: largest number of steps in a curve; if there are more runs, evenly spaced quantiles are drawn.
-
-    Returns:
-      The Axes.
-
-    Raises:
-      ValueError: there are no results, or they are of several instances.
+    The results are of kind "identify" and of one instance, or a ValueError is raised. Default Axes are those of a new
+    figure. If there are more runs than `points`, evenly spaced quantiles are drawn.
     """
     _one_instance(results)
     ax = ax or new_axes(SIZE)
@@ -94,9 +85,7 @@ def _law(ax: Axes, result: Any, name: str, order: int, points: int) -> None:
 def plot_samples(results: Sequence[Any], ax: Axes | None = None, *, points: int = SHOWN_RUNS) -> Axes:
     """Draw the samples of each algorithm: quartiles as a box, 5 to 95 % as a line, the mean, single runs as dots.
 
-    The 95 % intervals of the mean and, above the box, of the median are drawn; the first may be narrower than its mark.
-    Arguments and return value are those of `plot_stopping`, except that `points` is the largest number of runs drawn
-    as dots.
+    The 95 % intervals of the mean and, above the box, of the median are drawn. At most `points` runs are dots.
     """
     _one_instance(results)
     ax = ax or new_axes(rows_size(results))
@@ -137,7 +126,7 @@ def plot_samples(results: Sequence[Any], ax: Axes | None = None, *, points: int 
 def plot_error(results: Sequence[Any], ax: Axes | None = None) -> Axes:
     """Draw the error rate of each algorithm's stopped runs with its 95 % interval (Clopper-Pearson), and delta.
 
-    Arguments and return value are those of `plot_stopping`. The row of a result without an error rate stays empty.
+    The row of a result without an error rate stays empty.
     """
     _one_instance(results)
     ax = ax or new_axes(rows_size(results))
@@ -161,10 +150,7 @@ def plot_error(results: Sequence[Any], ax: Axes | None = None) -> Axes:
 
 
 def plot_pulls(results: Sequence[Any], ax: Axes | None = None) -> Axes:
-    """Draw the mean pulls of each arm with 95 % intervals. If the true means are known, the best arm comes first.
-
-    Arguments and return value are those of `plot_stopping`. Raises ValueError if no result holds the pulls of its arms.
-    """
+    """Draw the mean pulls of each arm with 95 % intervals. If the true means are known, the best arm comes first."""
     _one_instance(results)
     named = enumerate(zip(labels(results), results, strict=True))
     with_pulls = [(i, name, r) for i, (name, r) in named if "pulls" in r.arrays]
@@ -208,13 +194,8 @@ def plot_pulls(results: Sequence[Any], ax: Axes | None = None) -> Axes:
 def ecdf(label: str, order: int, values: np.ndarray, among: int, points: int, end: float | None = None) -> Curve:
     """Return the empirical distribution function of `values` with 95 % intervals, at most `points` of its steps.
 
-    Args:
-      label: label of the curve.
-      order: position that determines its color.
-      values: float64[n], finite.
-      among: number of runs, including censored ones, whose value is only known to be larger.
-      points: largest number of steps.
-      end: the value up to which the function is known. Default: the largest of `values`.
+    `among` is the number of runs, including censored ones, whose value is only known to be larger. The function is
+    known up to `end`, by default the largest of `values`. `order` determines the color.
     """
     values = np.sort(values)
     ranks = even_positions(len(values), points) + 1 if len(values) else np.zeros(0, int)

@@ -1,7 +1,6 @@
 """What all figures share: colors, names of curves, the frame, and the names of files.
 
-The colors are the palette of Okabe and Ito, which can be distinguished with all common kinds of color blindness. When
-they repeat, the lines are dashed. matplotlib is imported only when something is drawn.
+The colors are the palette of Okabe and Ito. When they repeat, the lines are dashed.
 """
 
 from __future__ import annotations

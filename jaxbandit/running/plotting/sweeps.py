@@ -98,8 +98,7 @@ def plot_sweep(sweep: Sweep, ax: Axes | None = None) -> Axes:
     """Draw mean samples with 95 % intervals against the swept parameter; return the Axes.
 
     A point with censored runs is an open arrow at the mean of min(samples, max_rounds). The dashed line is the lower
-    bound on the mean samples of a delta-correct algorithm, where it is known. An algorithm on the same instance that
-    is not swept is a horizontal line with the band of its interval.
+    bound on the mean samples of a delta-correct algorithm, where it is known.
     """
     if not sweep.curves:
         raise BadInput("plot: the results contain no sweep")

@@ -20,15 +20,10 @@ LABEL = 38  # characters
 
 
 def plot_tuning(result: Any, figure: Figure | None = None) -> Figure:
-    """Draw a TuneResult in three parts; return the figure.
+    """Draw a TuneResult in three parts into an empty figure; return the figure, by default a new one.
 
-    The left part shows how many configurations were trained in each batch, where a batch is the set of trainings that
-    one decision waits for. The middle part shows the mean score of each configuration with its interval, with the
-    chosen one in color. The right part shows how often each configuration was trained.
-
-    Args:
-      result: a TuneResult.
-      figure: an empty matplotlib Figure; default: a new one, made with pyplot so that a notebook shows it.
+    They are how many configurations were trained in each batch that one decision waits for; the mean score of each
+    configuration with its interval, the chosen one in color; and how often each one was trained.
     """
     order = result.ranking()[:SHOWN]
     if figure is None:

@@ -26,11 +26,7 @@ FAULTS: dict[Outcome, str] = {  # outcomes that are left out of all means, in wo
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Result(Describable):
-    """The result of one cell, which is one algorithm on one instance: its arrays, labels, provenance and run time.
-
-    The subclasses describe the entries of `arrays`: `RegretResult` for a fixed horizon, `StoppingResult` for
-    algorithms that stop, and `BudgetResult` for algorithms with a fixed budget.
-    """
+    """The result of one cell, which is one algorithm on one instance: its arrays, labels, provenance and run time."""
 
     kind: ClassVar[str]
     faults: ClassVar[Mapping[Outcome, str]] = FAULTS  # outcomes of runs that are left out of the means, in words

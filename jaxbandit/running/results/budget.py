@@ -1,8 +1,6 @@
 """Results of runs with a fixed budget of pulls: error rate and simple regret.
 
-The runs of two budgets, or of two algorithms, with the same seed share random draws (common random numbers). They are
-therefore not independent, and `compare` pairs them, which gives a narrow interval. For a rule that ignores its budget
-until it is spent, the run with the larger budget continues the run with the smaller one.
+Runs with the same seed share random draws, so that `compare` pairs two budgets or two algorithms.
 """
 
 from dataclasses import dataclass
@@ -45,9 +43,8 @@ class BudgetResult(StoppingResult):
     def simple_regret(self, confidence: float = intervals.CONFIDENCE) -> intervals.Interval | None:
         """Return the mean simple regret with its interval, whose lower end is at least 0; None if unknown.
 
-        Most runs have no simple regret if the rule rarely errs, so that a variance says little. If the means are known,
-        the interval is that of a variable between 0 and the largest gap (`bounded_mean`), and otherwise Student's,
-        which is infinite upwards if all runs are equal or there is only one.
+        If the means are known, the interval is that of a variable between 0 and the largest gap (`bounded_mean`), and
+        otherwise Student's, which is infinite upwards if all runs are equal or there is only one.
         """
         short, means = self.shortfalls(), self.means()
         if short is None or not len(short):
@@ -60,10 +57,7 @@ class BudgetResult(StoppingResult):
         return intervals.Interval(*map(float, intervals.student_of(short, confidence, (0.0, np.inf))))
 
     def hardness(self) -> tuple[float, float] | None:
-        """Return the complexities H1 and H2 of the instance, which determine the exponent of the error probability.
-
-        Returns None if the means are unknown.
-        """
+        """Return the complexities H1 and H2, which determine the exponent of the error probability; None if unknown."""
         means, m = self.means(), self.arrays["recommendation"][0].size
         if means is None or not 1 <= m < len(means):
             return None

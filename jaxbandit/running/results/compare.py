@@ -1,9 +1,7 @@
 """Comparison of two results: the difference of mean regret, feedback, metric, samples or errors, with its interval.
 
-Run r of two algorithms with the same seed shares random draws (common random numbers). The difference is therefore
-taken run by run, which gives a narrow Student interval; a pair is included if both of its runs are. If the runs cannot
-be paired, Welch's interval is used instead, and the result states the reason. Error rates and restricted samples, most
-of which may be equal, have intervals of bounded variables instead of both.
+Runs that share random draws are paired, with Student's interval; otherwise it is Welch's. Error rates and restricted
+samples have intervals of bounded variables instead.
 """
 
 from dataclasses import asdict, dataclass
@@ -225,10 +223,7 @@ def _errors(a: StoppingResult, b: StoppingResult) -> tuple[str, None, _Sample, _
 
 
 def why_unpaired(a: Result, b: Result, what: str | None = None) -> str:
-    """Return why run r of `a` and run r of `b` cannot be paired in a curve, by default the measure, or '' if they can.
-
-    They can if they share random draws.
-    """
+    """Return why run r of `a` and run r of `b` cannot be paired in a curve, by default the measure; '' if they can."""
     if a.seed != b.seed:
         return f"seeds differ: {a.seed}, {b.seed}"
     if a.instance != b.instance or any(a.truth.get(k) != b.truth.get(k) for k in ("means", "schedule")):

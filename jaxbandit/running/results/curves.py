@@ -35,8 +35,7 @@ class CurvesResult(Result):
     def counts(self, what: str | None = None) -> np.ndarray:
         """Return which runs are included in the means of a curve, bool[runs]; by default those without a failure.
 
-        The runs in which a metric is not finite at a checkpoint are not included in it. If no numbers of single runs
-        were kept, these are not known, and only `counted_in` leaves them out.
+        The runs in which a metric is not finite are not included in it. They are not known if no single runs were kept.
         """
         counts, name = super().counts(), f"{METRIC}{what}"
         return included(name, self.arrays[name], counts) if name in self.arrays else counts
@@ -65,23 +64,16 @@ class CurvesResult(Result):
         return self._last(self.arrays.get(self.measure), self.counts())
 
     def interval(self, confidence: float = intervals.CONFIDENCE, *, what: str | None = None) -> intervals.Interval:
-        """Return the mean of a curve at the checkpoints with its Student interval.
+        """Return the mean of a curve, by default the measure, at the checkpoints with its Student interval.
 
-        At a round at which all runs are equal, no variance can be estimated, and the ends are infinite.
-
-        Args:
-          confidence: confidence level, in (0, 1).
-          what: name of the curve. Default: the measure.
-
-        Raises:
-          ValueError: there are fewer than two valid runs.
+        At a round at which all runs are equal, the ends are infinite. Fewer than two valid runs raise a ValueError.
         """
         return intervals.student(*self.moments(what), self.counted_in(what), confidence)
 
     def final(self, what: str | None = None) -> intervals.Interval:
         """Return the mean of a curve at the last checkpoint, by default of the measure, with its 95 % interval.
 
-        Its fields `value`, `se`, `low` and `high` are floats: NaN for what is unknown, as all but the value of one run.
+        Its fields `value`, `se`, `low` and `high` are floats: NaN for what is unknown.
         """
         value = float(self.moments(what)[0][-1])
         if self.counted_in(what) < 2:

@@ -108,9 +108,6 @@ def budget(result: Any) -> Any:
 
 
 def _labels(result: Any) -> dict[str, Any]:
-    """Return the columns that all rows share: instance, algorithm and parameters, an array of them as JSON text.
-
-    A text keeps apart what a sweep over vectors varied, groups rows, and can be stored in any table.
-    """
+    """Return the columns that all rows share: instance, algorithm and parameters, an array of them as JSON text."""
     some = {name: json.dumps(x) if isinstance(x, list | tuple) else x for name, x in result.params.items()}
     return {"instance": result.instance, "algorithm": result.algorithm, **some}

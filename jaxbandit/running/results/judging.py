@@ -1,13 +1,10 @@
 """Which recommendations are wrong: judged by the means that an environment declares, exactly, each by its own numbers.
 
-The rule: a number is the decimal that it is printed as. A recommendation is right if the mean of its worst arm plus
-epsilon is at least the m-th largest mean, in exact arithmetic of these decimals, so that arms of 0.9 and 0.8 differ by
-0.1 although their difference in float64 is another number. There is no tolerance, because each would be relative to
-something, and an arm of -10^11 would make a rule that is wrong half of the time look right.
+A number is the decimal that it is printed as. A recommendation is right if the mean of its worst arm plus epsilon is at
+least the m-th largest mean, in exact arithmetic of these decimals, without a tolerance.
 
-What cannot be told is unknown, NaN, and never right: an excess over epsilon of at most ROUNDING units in the last place
-of the numbers that are compared, as between 0.3 and 0.1 + 0.2, about which nobody can say whether they were meant
-to tie; a recommendation that the environment itself cannot judge; arms that differ, but not in the precision of the
+Unknown, NaN, and never right are an excess over epsilon of at most ROUNDING units in the last place, as between 0.3 and
+0.1 + 0.2; a recommendation that the environment itself cannot judge; arms that differ, but not in the precision of the
 run.
 """
 
@@ -22,12 +19,8 @@ ROUNDING = 32  # units in the last place: what ten sums and products of a comput
 def judged(short: np.ndarray, epsilon: float, means: Sequence[float] | None, m: int) -> np.ndarray:
     """Return 1 where a recommendation is wrong, 0 where it is right, and NaN where this is unknown, float64[runs].
 
-    Args:
-      short: float[runs] in the precision of the runs, the simple regret of each recommendation; NaN if unknown.
-      epsilon: the tolerated simple regret, >= 0.
-      means: the declared means in any order, or None. Simple regrets that are not one of their gaps are taken as they
-        are, as those of sets that are judged by their sums.
-      m: number of arms that are recommended.
+    `short` is the simple regret of each, float[runs] in the precision of the runs, NaN if unknown. What is none of the
+    gaps of `means`, such as that of sets that are judged by their sums, is taken as it is.
     """
     values, place = np.unique(short, return_inverse=True)
     numbers = np.sort(np.asarray([] if means is None else means, np.float64))[::-1]

@@ -40,16 +40,9 @@ def load_cell(directory: str | Path, index: int) -> Result | None:
 
 
 def load_results(directory: str | Path) -> ResultSet:
-    """Read the results in a directory, as written by `save`, `run` or the command line.
+    """Read the results in a directory, as written by `save`, `run` or the command line, one Result per cell.
 
-    Args:
-      directory: path of the directory.
-
-    Returns:
-      A ResultSet with one Result per cell.
-
-    Raises:
-      ValueError: the directory holds no results, or a file is missing or damaged. The message names the file.
+    A ValueError names the file that is missing or damaged.
     """
     directory = Path(directory)
     numbers = list(range(len(list(directory.glob("cell-*.json")))))

@@ -73,8 +73,7 @@ def compare_places(
 
     A place is a directory of results, or one of its results written as DIR/instance/algorithm or, in a sweep,
     DIR/instance/algorithm?parameter=value. Cells with the same instance, algorithm and parameters are compared. If an
-    instance has no such cells and each place has a single algorithm there, these two are compared. A single result is
-    compared with every result of the other place.
+    instance has no such cells and each place has a single algorithm there, these two are compared.
 
     Raises:
       ValueError: a place is incomplete, or the two have nothing in common that can be compared.

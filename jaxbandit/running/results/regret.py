@@ -87,17 +87,10 @@ class RegretResult(CurvesResult):
     def interval(self, confidence: float = intervals.CONFIDENCE, *, what: str | None = None) -> intervals.Interval:
         """Return the mean of a curve at the checkpoints with its Student interval.
 
-        Regret is at least 0. At a round at which all runs are equal, no variance can be estimated; the interval then
-        ends where the runs that were not seen could move the mean: for regret at t times the largest gap, if the means
-        are known and each round pulls one arm, or else at the next upper end, because regret never falls. An end for
-        which there is no limit is infinite.
-
-        Args:
-          confidence: confidence level, in (0, 1).
-          what: one of `curves`: the result's measure (default), "hindsight", or the name of a metric.
-
-        Raises:
-          ValueError: there are fewer than two valid runs.
+        Regret is at least 0. At a round at which all runs are equal, no variance can be estimated; the interval of
+        regret then ends at t times the largest gap, if the means are known and each round pulls one arm, or else at the
+        next upper end. An end without a limit is infinite. `what` is one of `curves`, by default the measure. Fewer
+        than two valid runs raise a ValueError.
         """
         if self.measure != "regret" or what not in (None, "regret"):
             return super().interval(confidence, what=what)
@@ -123,11 +116,7 @@ class RegretResult(CurvesResult):
 
     @property
     def regret(self) -> intervals.Interval:
-        """The mean regret at the last checkpoint with its 95 % interval: `value`, `se`, `low` and `high`, see `final`.
-
-        Raises:
-          ValueError: the environment does not define regret.
-        """
+        """The mean regret at the last checkpoint with its 95 % interval, as of `final`; a ValueError if undefined."""
         return self.final("regret")
 
     def lower_bound(self) -> np.ndarray | None:

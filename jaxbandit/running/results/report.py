@@ -180,11 +180,7 @@ def _mean(content: Mapping[str, Any]) -> str:
 def ends(samples: Mapping[str, Any], low: str, high: str, beyond: str = "") -> str:
     """Return the interval of a number of samples as text, "?" for an end that is unknown, or "" if both are.
 
-    Args:
-      samples: the `samples` of a summary.
-      low: key of the lower end, which is absent if it is unknown.
-      high: key of the upper end.
-      beyond: the text of the upper end if it is unknown because runs are censored.
+    `beyond` is the text of the upper end if it is unknown because runs are censored.
     """
     shown = [number(samples[low]) if low in samples else "", number(samples[high]) if high in samples else beyond]
     return f"[{', '.join(end or '?' for end in shown)}]" if any(shown) else ""

@@ -1,8 +1,7 @@
 """Writing results: the two files of a cell, the summary of an experiment, and directories of results.
 
 A cell has two files. `cell-000.npz` holds the arrays, which NumPy alone can read, and `cell-000.json` holds everything
-else, with the digests of both files. The JSON file is written last, so a cell without it is not finished. This module
-does not depend on the kinds of results; it can write any object that has a result's fields.
+else, with the digests of both files. The JSON file is written last, so a cell without it is not finished.
 """
 
 import dataclasses
@@ -27,7 +26,6 @@ def save(results: Any, directory: str | Path, *, replace: bool = False) -> None:
 
     Args:
       results: a Result, a ResultSet, or a list of Results, which may come from different calls.
-      directory: path of the directory, which is created if it does not exist.
       replace: whether to delete results that the directory already holds.
 
     Raises:

@@ -1,8 +1,7 @@
 """Results of runs with a stopping rule: stopping times, recommendations and errors.
 
-A run that reached `max_rounds` is right-censored: its stopping time is known only to be larger, and its recommendation
-carries no guarantee. Since all censoring is at `max_rounds`, the Kaplan-Meier estimate equals the empirical
-distribution below `max_rounds` and is undefined above it.
+A run that reached `max_rounds` is right-censored: its recommendation carries no guarantee. The Kaplan-Meier estimate
+equals the empirical distribution below `max_rounds` and is undefined above it.
 """
 
 from collections.abc import Mapping
@@ -53,10 +52,7 @@ class StoppingResult(Result):
         return self.truth.get("means", self.truth.get("sorted_means"))
 
     def samples(self) -> np.ndarray:
-        """Return min(samples, max_rounds) of the runs that stopped or were censored, float64.
-
-        Failed runs have no stopping time and are left out.
-        """
+        """Return min(samples, max_rounds) of the runs that stopped or were censored, float64, without failed runs."""
         return self.times()[self.counts()]
 
     def times(self) -> np.ndarray:
@@ -83,10 +79,7 @@ class StoppingResult(Result):
     def restricted_mean(self, confidence: float = intervals.CONFIDENCE) -> intervals.Interval:
         """Return the mean of min(samples, max_rounds), a lower bound on the mean, with its interval.
 
-        If no run is censored, it is Student's. If some are, these have all the same value, and with many of them the
-        estimated variance says little: with 98 % censored, Student's interval of 50 runs contains the mean in 54 to
-        58 % of all cases. The interval is then `bounded_mean` of a variable in [1, max_rounds], also if every run is
-        censored.
+        If no run is censored, it is Student's, and otherwise `bounded_mean` of a variable in [1, max_rounds].
         """
         times = self.samples()
         least = min(1.0, times.min(initial=1.0))  # 0 if a run stopped without a pull
@@ -99,10 +92,7 @@ class StoppingResult(Result):
         return np.sort(np.where(self.ended(Outcome.STOPPED), self.arrays["samples"], np.inf)[self.counts()])
 
     def quantile(self, level: float) -> int | None:
-        """Return the smallest n such that a fraction `level` of the runs took at most n samples (Kaplan-Meier).
-
-        Returns None if the quantile lies beyond `max_rounds`.
-        """
+        """Return the least n within which a fraction `level` of the runs stopped; None if it is beyond `max_rounds`."""
         times = self._ordered()
         if not len(times):
             return None
@@ -113,12 +103,9 @@ class StoppingResult(Result):
     def quantile_interval(
         self, level: float, confidence: float = intervals.CONFIDENCE
     ) -> tuple[int | None, int | None]:
-        """Return the interval of the quantile of this level, between two order statistics.
+        """Return the interval of the quantile of this level, between two order statistics, for every distribution.
 
-        An end is None if there are too few runs for one, and the upper one if it lies beyond `max_rounds`. The interval
-        is valid for every distribution, with or without censoring: because every censored run took longer than every
-        run that stopped, the order of all runs up to `max_rounds` is known, and no band around a Kaplan-Meier curve is
-        needed.
+        An end is None if there are too few runs for one, and the upper one if it lies beyond `max_rounds`.
         """
         times = self._ordered()
         if not len(times):
@@ -144,19 +131,13 @@ class StoppingResult(Result):
         return judged(short, self.guarantee["epsilon"], self.means(), m)
 
     def errors(self) -> np.ndarray | None:
-        """Return which of the stopped runs recommend an arm more than epsilon below the m-th best, bool.
-
-        Returns None if this is unknown of one of them: see `judged`.
-        """
+        """Return which of the stopped runs recommend a wrong arm, as `judged` says, bool; None if one is unknown."""
         verdicts = self.judged()
         return None if verdicts is None or np.isnan(verdicts).any() else verdicts > 0
 
     @property
     def unjudged(self) -> int:
-        """Number of stopped runs of which it is unknown whether their recommendation is right; the error is then too.
-
-        0 if the environment defines no simple regret at all.
-        """
+        """Number of stopped runs of which it is unknown whether their recommendation is right, as the error then is."""
         verdicts = self.judged()
         return 0 if verdicts is None else int(np.isnan(verdicts).sum())
 
@@ -170,8 +151,7 @@ class StoppingResult(Result):
     def lower_bound(self) -> float | None:
         """Return T* log(1 / (2.4 delta)), a lower bound on the mean samples of every delta-correct algorithm.
 
-        It holds for the identification of the single best arm. Returns None if T* or delta is unknown, for m > 1, and
-        for epsilon > 0.
+        It is for the single best arm. Returns None if T* or delta is unknown, for m > 1, and for epsilon > 0.
         """
         time, delta = self.truth.get("characteristic_time"), self.guarantee.get("delta")
         if time is None or delta is None or self.guarantee["epsilon"] > 0 or self.arrays["recommendation"][0].size > 1:

@@ -1,8 +1,6 @@
 """Proved upper bounds on expected regret against the best fixed arm, for rewards in [0, 1] of an oblivious adversary.
 
-With the defaults of the algorithm that a bound is named after, a measured mean is below it up to its statistical error.
-A lower bound, below which no algorithm is against every adversary, is `minimax_switching_regret` with one segment.
-Concrete numbers are computed by NumPy in float64.
+They are for the defaults of the algorithm that they are named after. `minimax_switching_regret` is a lower bound.
 """
 
 from typing import Literal
@@ -21,9 +19,8 @@ def exp3_regret_bound(num_arms: int, rounds: ArrayLike, *, rate: Literal["anytim
       rounds: float[n], horizons T >= 1; the bound is float64[n].
       rate: "anytime" or "fixed", as for `exp3`.
 
-    Source:
-      Bubeck and Cesa-Bianchi (2012), Regret analysis of stochastic and nonstochastic multi-armed bandit problems,
-      Theorem 3.1.
+    Source: Bubeck and Cesa-Bianchi (2012), Regret analysis of stochastic and nonstochastic multi-armed bandit problems,
+    Theorem 3.1.
     """
     num_arms = checks.integer("exp3_regret_bound", "num_arms", num_arms, 1)
     checks.choice("exp3_regret_bound", "rate", rate, ("anytime", "fixed"))
@@ -42,9 +39,8 @@ def exp3_s_regret_bound(num_arms: int, rounds: ArrayLike, *, num_changes: int = 
       rounds: float[n], horizons T >= 1; the bound is float64[n].
       num_changes: number of changes Y, an integer >= 0.
 
-    Source:
-      Auer, Cesa-Bianchi, Freund and Schapire (2002), The nonstochastic multiarmed bandit problem, SIAM J. Comput.,
-      Corollary 8.3.
+    Source: Auer, Cesa-Bianchi, Freund and Schapire (2002), The nonstochastic multiarmed bandit problem, SIAM J.
+    Comput., Corollary 8.3.
     """
     num_arms = checks.integer("exp3_s_regret_bound", "num_arms", num_arms, 1)
     num_changes = checks.integer("exp3_s_regret_bound", "num_changes", num_changes, 0)
@@ -64,9 +60,8 @@ def tsallis_inf_regret_bound(
       rounds: float[n], horizons T >= 1; the bound is float64[n].
       estimate: "importance" or "reduced_variance", as for `tsallis_inf`.
 
-    Source:
-      Zimmert and Seldin (2021), Tsallis-INF: an optimal algorithm for stochastic and adversarial bandits, JMLR 22,
-      Theorem 1.
+    Source: Zimmert and Seldin (2021), Tsallis-INF: an optimal algorithm for stochastic and adversarial bandits, JMLR
+    22, Theorem 1.
     """
     num_arms = checks.integer("tsallis_inf_regret_bound", "num_arms", num_arms, 1)
     checks.choice("tsallis_inf_regret_bound", "estimate", estimate, ("importance", "reduced_variance"))

@@ -1,8 +1,4 @@
-"""Theory of best-arm identification without structure: the characteristic time T* and the smallest number of pulls.
-
-Garivier and Kaufmann (2016), Theorem 1: for a rule that is correct with probability 1 - delta on every instance of the
-family, the expected number of pulls is at least T* log(1 / (2.4 delta)). Concrete numbers in, NumPy float64 out.
-"""
+"""Theory of best-arm identification without structure: the characteristic time T* and the smallest number of pulls."""
 
 import functools
 
@@ -27,16 +23,16 @@ def characteristic_time(means: ArrayLike, *, family: FamilyName = "bernoulli", s
     """Return T*, the number of pulls per unit of log(1/delta) that every rule needs to identify the best arm.
 
     Args:
-      means: float[num_arms], num_arms >= 2. Two best arms make T* infinite. Means within 1e-6 of the ends of a family's
-        range count as being at that distance.
+      means: float[num_arms], num_arms >= 2. Two best arms make T* infinite. Means are kept 1e-6 from the ends of a
+        family's range.
       family: family of the rewards, "bernoulli", "gaussian", "poisson" or "exponential".
       sigma: standard deviation of Gaussian rewards, > 0, or float[num_arms] with one per arm.
 
     Returns:
       T*, from the lower end of its certificate, so that bounds based on it hold whatever the error of the solver.
 
-    Source:
-      Garivier and Kaufmann (2016), Optimal best arm identification with fixed confidence, COLT, Theorem 1 and Lemma 3.
+    Source: Garivier and Kaufmann (2016), Optimal best arm identification with fixed confidence, COLT, Theorem 1 and
+    Lemma 3.
     """
     where = "characteristic_time"
     low = {"bernoulli": 0.0, "poisson": 0.0, "exponential": 0.0}.get(family, -np.inf)
@@ -65,9 +61,8 @@ def best_arm_lower_bound(
       family: family of the rewards, as for `characteristic_time`.
       sigma: standard deviation of Gaussian rewards, as for `characteristic_time`.
 
-    Source:
-      Kaufmann, Cappe and Garivier (2016), On the complexity of best-arm identification in multi-armed bandit models,
-      JMLR.
+    Source: Kaufmann, Cappe and Garivier (2016), On the complexity of best-arm identification in multi-armed bandit
+    models, JMLR.
     """
     checks.number("best_arm_lower_bound", "delta", delta, low=0.0, high=1.0, open_low=True, open_high=True)
     level = max(float(np.log(1 / (2.4 * delta))), 0.0)

@@ -1,11 +1,9 @@
 """Theory of linear pure exploration: complexity constants, and a lower and an upper bound on the number of samples.
 
 Xu, Honda and Sugiyama (2017), equations 13 to 15, Theorems 2 and 3; Soare, Lazaric and Munos (2014); Reda, Kaufmann and
-Delahaye-Duriez (2021), Table 2; log(1 / (2.4 delta)) T* of Kaufmann, Cappe and Garivier (2016). Difference: rho is the
-square of the l1 norm of w*, as (21), Lemma 1 and the paper's example need; equation 15 prints the norm.
-
-Concrete numbers are computed in float64 whatever the scope, with w* by HiGHS, and returned as NumPy; traced arrays of
-one instance (vmap over instances) in the precision of the scope, with w* by an interior-point method.
+Delahaye-Duriez (2021), Table 2. Difference: rho is the square of the l1 norm of w*, as (21), Lemma 1 and the example
+need; equation 15 prints the norm. Concrete numbers are computed in float64 with w* by HiGHS and returned as NumPy;
+traced arrays of one instance in the precision of the scope, with w* by an interior-point method.
 """
 
 import functools
@@ -109,6 +107,9 @@ def sample_lower_bound(features: Array, means: Array, *, delta: Scalar, sigma: S
       means: float[K], x_a' theta.
       delta: allowed error probability, in (0, 1); the bound is 0 from 1 / 2.4 on.
       sigma: standard deviation of the Gaussian noise, > 0.
+
+    Source: Kaufmann, Cappe and Garivier (2016), On the complexity of best-arm identification in multi-armed bandit
+    models, JMLR.
     """
     where = "sample_lower_bound"
     features, means = _instance(where, features, means)
@@ -130,10 +131,9 @@ def lingape_sample_bound(
 ) -> Array:
     """Return the number of pulls within which LinGapE with the optimized rule stops with probability 1 - delta.
 
-    It is the largest n with n <= H_epsilon C_n^2 + K (equation 32), where C_n is the threshold (3) at the largest
-    determinant that n pulls can give (Proposition 3); Theorem 2 (16) bounds that n in closed form. Difference: C_n
-    contains 1 / delta, as in (3), whereas Lemma 5 uses K^2 / delta for a union over pairs; the ellipsoid of
-    Abbasi-Yadkori et al. (2011) holds in all directions.
+    It is the largest n with n <= H_epsilon C_n^2 + K (equation 32), with the threshold C_n of (3) at the largest
+    determinant that n pulls can give (Proposition 3). Difference: C_n contains 1 / delta, as in (3), where Lemma 5 uses
+    K^2 / delta.
 
     Args:
       features: float[K, d].

@@ -1,8 +1,4 @@
-"""Theory of best-arm identification with a fixed budget: complexities of an instance and bounds on the error.
-
-Audibert, Bubeck and Munos (2010): H1, H2, Theorem 2. Bubeck, Wang and Viswanathan (2013): the same for m arms. Karnin,
-Koren and Somekh (2013): Theorem 4.1. Concrete numbers in, NumPy float64 out.
-"""
+"""Theory of best-arm identification with a fixed budget: complexities of an instance and bounds on the error."""
 
 import numpy as np
 
@@ -20,9 +16,8 @@ def h1(means: ArrayLike, m: int = 1) -> float:
       means: float[num_arms], num_arms >= 2. A tie of the m-th and the (m + 1)-th largest gives inf.
       m: number of arms to find, an integer in [1, num_arms - 1].
 
-    Source:
-      Audibert, Bubeck and Munos (2010), Best arm identification in multi-armed bandits, COLT, Section 2; for m > 1
-      Bubeck, Wang and Viswanathan (2013), Multiple identifications in multi-armed bandits, ICML.
+    Source: Audibert, Bubeck and Munos (2010), Best arm identification in multi-armed bandits, COLT, Section 2; for m >
+    1 Bubeck, Wang and Viswanathan (2013), Multiple identifications in multi-armed bandits, ICML.
     """
     with np.errstate(divide="ignore"):
         return float(np.sum(1 / _gaps("h1", means, m) ** 2))
@@ -46,9 +41,8 @@ def successive_rejects_error(means: ArrayLike, budget: ArrayLike, m: int = 1) ->
       budget: number of pulls, float[...], which is the shape of the bound.
       m: number of arms to find, an integer in [1, num_arms - 1].
 
-    Source:
-      Audibert, Bubeck and Munos (2010), Best arm identification in multi-armed bandits, COLT, Theorem 2; for m > 1
-      Bubeck, Wang and Viswanathan (2013), Multiple identifications in multi-armed bandits, ICML, Theorem 1.
+    Source: Audibert, Bubeck and Munos (2010), Best arm identification in multi-armed bandits, COLT, Theorem 2; for m >
+    1 Bubeck, Wang and Viswanathan (2013), Multiple identifications in multi-armed bandits, ICML, Theorem 1.
     """
     size = len(_gaps("successive_rejects_error", means, m))
     level = 0.5 + np.sum(1 / np.arange(2, size + 1))
@@ -65,8 +59,7 @@ def sequential_halving_error(means: ArrayLike, budget: ArrayLike) -> float | np.
       means: float[num_arms], num_arms >= 2.
       budget: number of pulls, float[...], which is the shape of the bound.
 
-    Source:
-      Karnin, Koren and Somekh (2013), Almost optimal exploration in multi-armed bandits, ICML, Theorem 4.1.
+    Source: Karnin, Koren and Somekh (2013), Almost optimal exploration in multi-armed bandits, ICML, Theorem 4.1.
     """
     size = len(_gaps("sequential_halving_error", means))
     log2 = np.log2(size)

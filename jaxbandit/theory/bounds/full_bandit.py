@@ -1,9 +1,8 @@
 """Theory of full-bandit top-k identification: design constants, H_epsilon, and sample bounds of SAQM and ICB.
 
 Kuroki, Xu, Miyauchi, Honda and Sugiyama (2020), Section 4, Theorems 1 and 3, Lemma 3. Difference: the theorems are
-stated in O(.) only. Here the conditions at the end of their proofs, t <= (3 + 1 / alpha)^2 C_t^2 H_epsilon for SAQM and
-t <= 4 C_t^2 H'_epsilon for ICB, are solved for the largest t, with A_t = t Lambda_p. Concrete numbers in, NumPy float64
-out.
+stated in O(.) only; here the conditions at the end of their proofs, t <= (3 + 1 / alpha)^2 C_t^2 H_epsilon for SAQM and
+t <= 4 C_t^2 H'_epsilon for ICB, are solved for the largest t, with A_t = t Lambda_p.
 """
 
 import math
@@ -31,9 +30,7 @@ class Interval(NamedTuple):
 
 
 def uniform_design_matrix(num_arms: int, k: int) -> np.ndarray:
-    """Return Lambda_p, float[n, n], of the uniform allocation over all sets of k, without enumerating them.
-
-    An arm is in a set with probability k / n, and two arms with probability k (k - 1) / (n (n - 1)). rho(p) is then n.
+    """Return Lambda_p, float[n, n], of the uniform allocation over all sets of k, without a list of them; rho(p) is n.
 
     Args:
       num_arms: number of arms n, an integer >= 2.

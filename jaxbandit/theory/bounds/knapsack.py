@@ -1,4 +1,4 @@
-"""The linear program that bounds the reward of bandits with knapsacks: Badanidiyuru, Kleinberg and Slivkins (2018)."""
+"""The linear program that bounds the reward of bandits with knapsacks."""
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -19,11 +19,7 @@ def knapsack_bound(rewards: ArrayLike, costs: ArrayLike, budget: float, horizon:
       budget: units of every resource, >= 0.
       horizon: number of rounds, an integer >= 1.
 
-    Raises:
-      ValueError: an argument is out of range, or the numbers of arms differ.
-
-    Source:
-      Badanidiyuru, Kleinberg and Slivkins (2018), Bandits with knapsacks, Journal of the ACM 65, Section 3.
+    Source: Badanidiyuru, Kleinberg and Slivkins (2018), Bandits with knapsacks, Journal of the ACM 65, Section 3.
     """
     where = "knapsack_bound"
     r = checks.array(where, "rewards", rewards, low=0.0, high=1.0)

@@ -1,4 +1,4 @@
-"""The additional regret from a constant delay of feedback: Joulani, Gyorgy and Szepesvari (2013), Theorem 6."""
+"""The additional regret from a constant delay of feedback."""
 
 from numpy.typing import ArrayLike
 
@@ -12,8 +12,7 @@ def delay_regret_bound(means: ArrayLike, delay: int) -> float:
       means: float[num_arms], the true means.
       delay: delay in rounds, an integer >= 0.
 
-    Source:
-      Joulani, Gyorgy and Szepesvari (2013), Online learning under delayed feedback, ICML, Theorem 6.
+    Source: Joulani, Gyorgy and Szepesvari (2013), Online learning under delayed feedback, ICML, Theorem 6.
     """
     mu = checks.array("delay_regret_bound", "means", means)
     delay = checks.integer("delay_regret_bound", "delay", delay, 0)

@@ -1,9 +1,8 @@
 """Lower bounds on regret in linear (contextual) bandits: C log t for each instance, d sqrt(n) for the worst instance.
 
-Hao, Lattimore and Szepesvari (2020), equations 3.5 and 3.6; Lattimore and Szepesvari (2017): with noise N(0, 1), a
-policy whose regret is o(t^a) on every instance, for every a > 0, has a regret of at least C log t asymptotically. C is
-the cost of the allocation problem of solvers/allocation.py with f = 2 and the true gaps. The minimax rate is that of
-Dani, Hayes and Kakade (2008), without its constant.
+Hao, Lattimore and Szepesvari (2020), equations 3.5 and 3.6, and Lattimore and Szepesvari (2017): a policy whose regret
+is o(t^a) on every instance, for every a > 0, has a regret of at least C log t asymptotically, with noise N(0, 1). The
+minimax rate is that of Dani, Hayes and Kakade (2008), without its constant.
 """
 
 from typing import Any, NamedTuple
@@ -31,9 +30,8 @@ class RegretConstant(NamedTuple):
 def linear_regret_constant(action_sets: ArrayLike, theta: ArrayLike, *, mask: Any = None) -> RegretConstant:
     """Return C such that the regret is asymptotically at least C log t; 0 if the optimal arms span R^dim.
 
-    If they span, the regret may grow more slowly than log t. `regret_lower_bound` of regret.py evaluates C log t.
-    Concrete numbers are computed in float64 whatever the scope and returned as NumPy arrays; traced ones, of one
-    instance, are computed in the precision of the scope.
+    `regret_lower_bound` of regret.py evaluates C log t. Concrete numbers give NumPy float64; traced ones, of one
+    instance, follow the precision of the scope.
 
     Args:
       action_sets: float[K, d], the features of one set, or float[M, K, d], one set per context. Copies of a feature in
@@ -41,12 +39,8 @@ def linear_regret_constant(action_sets: ArrayLike, theta: ArrayLike, *, mask: An
       theta: float[d].
       mask: bool[K] or bool[M, K], False for padding, with at least one True per context; None means no padding.
 
-    Raises:
-      ValueError: concrete arguments are out of range, or shapes do not match.
-
-    Source:
-      Hao, Lattimore and Szepesvari (2020), Adaptive exploration in linear contextual bandit, AISTATS, equations 3.5 and
-      3.6.
+    Source: Hao, Lattimore and Szepesvari (2020), Adaptive exploration in linear contextual bandit, AISTATS, equations
+    3.5 and 3.6.
     """
     where = "linear_regret_constant"
     ndim = 3 if np.ndim(action_sets) == 3 else 2

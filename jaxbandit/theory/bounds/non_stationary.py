@@ -1,7 +1,7 @@
-"""Theory of regret when means jump, or when an adversary chooses the rewards. Concrete numbers in, NumPy float64 out.
+"""Theory of regret when means jump, or when an adversary chooses the rewards.
 
 The sum of log t over segments is not a lower bound for every policy, because what is learned in one segment may help in
-the next: it is the line of an oracle that restarts at each change. Minimax rates are for the worst instance.
+the next. Minimax rates are for the worst instance.
 """
 
 from collections.abc import Sequence
@@ -34,20 +34,18 @@ def restarting_regret(constants: Sequence[float], starts: Sequence[int], rounds:
 
 
 def minimax_switching_regret(num_arms: int, starts: Sequence[int], rounds: ArrayLike) -> np.ndarray:
-    """Return sqrt(K V t) / 20 at each t of rounds, where V segments have begun: no policy has less on every instance.
+    """Return min(sqrt(K V t), t) / 20 at each t of rounds, for V segments begun: no policy has less on every instance.
 
-    With one segment it is a lower bound on the regret against the best fixed arm in hindsight. Each of V segments of
-    equal length, in which any arm may be the best, costs at least min(sqrt(K t / V), t / V) / 20 on average over the
-    arms.
+    With one segment it is a lower bound on the regret against the best fixed arm in hindsight.
 
     Args:
       num_arms: number of arms K, an integer >= 2.
       starts: number of rounds before each segment, increasing from 0.
       rounds: float[n], numbers of rounds t >= 1.
 
-    Source:
-      Auer, Cesa-Bianchi, Freund and Schapire (2002), The nonstochastic multiarmed bandit problem, SIAM J. Comput.,
-      Theorem 5.1, for one segment; the bound for several segments follows as above.
+    Source: Auer, Cesa-Bianchi, Freund and Schapire (2002), The nonstochastic multiarmed bandit problem, SIAM J.
+    Comput., Theorem 5.1, for one segment; V segments of equal length cost at least min(sqrt(K t / V), t / V) / 20 each,
+    on average over the arms.
     """
     num_arms = checks.integer("minimax_switching_regret", "num_arms", num_arms, 2)
     first = _starts("minimax_switching_regret", starts)

@@ -1,10 +1,8 @@
 """Asymptotic lower bounds on regret: constant * log(t) (Lai and Robbins 1985; Burnetas and Katehakis 1996).
 
-A policy whose regret is o(t^a) on every instance of a class, for every a > 0, pulls a suboptimal arm at least about
-log(t) / K times, where K is the smallest divergence from the arm's distribution to one of the class with a mean above
-the best arm's. The class is that of the one-parameter family for `bernoulli`, `gaussian`, `poisson` and `exponential`,
-and of all distributions on [0, 1] for `beta` and `table`, because no policy here knows more. Concrete numbers are
-computed by NumPy in float64, so that a figure compiles nothing; solvers/families.py has the divergences of the rules.
+They hold for policies whose regret is o(t^a) on every instance of a class, for every a > 0: the one-parameter family
+for `bernoulli`, `gaussian`, `poisson` and `exponential`, and all distributions on [0, 1] for `beta` and `table`.
+Concrete numbers are computed by NumPy, so that a figure compiles nothing.
 """
 
 from typing import Any
@@ -36,8 +34,7 @@ def gaussian_kl(mean: ArrayLike, other: ArrayLike, sigma: ArrayLike = 1.0) -> np
 def k_inf(rewards: Any, weights: Any, mean: float) -> float:
     """Return the smallest divergence from a distribution on [0, 1] to any with mean at least `mean`.
 
-    By duality it is the maximum over s in [0, 1] of E log(1 - s (X - mean) / (1 - mean)), which is concave in s (Honda
-    and Takemura 2010). It is at least kl(E X, mean), with equality for Bernoulli distributions.
+    By duality it is the maximum over s in [0, 1] of E log(1 - s (X - mean) / (1 - mean)) (Honda and Takemura 2010).
 
     Args:
       rewards: float[n] in [0, 1], the atoms of the distribution (or quadrature nodes, for one with a density).
@@ -75,11 +72,7 @@ def _k_inf(shortfalls: np.ndarray, weights: np.ndarray, shortfall: float) -> flo
 
 
 def _beta_quadrature(alpha: float, beta: float) -> tuple[np.ndarray, np.ndarray]:
-    """Return nodes 1 - x and weights for a Beta distribution: trapezoidal rule, logit x = center + scale sinh t.
-
-    The tails decrease exponentially in the absolute logit, and the peak for large parameters has the width sqrt(1/alpha
-    + 1/beta).
-    """
+    """Return nodes 1 - x and weights for a Beta distribution: trapezoidal rule, logit x = center + scale sinh t."""
     scale = min(np.pi, np.sqrt(1 / alpha + 1 / beta))
     reach = np.arcsinh(max(10.0, 45 / (scale * min(alpha, beta))))
     t = np.linspace(-reach, reach, 801)
@@ -129,7 +122,6 @@ def beta_regret_constant(alpha: Any, beta: Any) -> float:
     """Return the sum of gap / k_inf over suboptimal arms Beta(alpha[a], beta[a]), among all distributions on [0, 1].
 
     It is at most `bernoulli_regret_constant` of the same means, which policies with the Bernoulli divergence approach.
-    The difference is what could be gained by learning more about a distribution than its mean.
     """
     alpha = checks.array("beta_regret_constant", "alpha", alpha, low=0.0, open_low=True)
     beta = checks.array("beta_regret_constant", "beta", beta, low=0.0, open_low=True)

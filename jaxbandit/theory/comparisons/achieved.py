@@ -2,10 +2,7 @@
 
 Each bound has level delta/(m (K - m)) for the m best of K arms (`log_level`). Arm l is excluded once U(l - j) < 0 for
 some arm j, whether j is excluded itself or not; for m > 1, once m arms exceed it by chains of bounds. The achieved
-epsilon of an arm b is the largest U(l - b) over the arms l that are not excluded. docs/mathematics.md has the proof.
-
-If no m arms can be the m best, a bound is false or an assumption is wrong, nothing is known, and the achieved epsilon
-is inf. The module `contradiction` has the words for it.
+epsilon of an arm b is the largest U(l - b) over the arms l that are not excluded (docs/mathematics.md).
 """
 
 from collections.abc import Sequence
@@ -57,11 +54,7 @@ def _chains(comparison: Comparison) -> np.ndarray:
 def achieved_epsilon(comparison: Comparison, arms: Sequence[int] | np.ndarray) -> float:
     """Return by how much at most the mean of the worst of these m arms is below the m-th best mean; inf if unknown.
 
-    It is unknown, too, if the bounds contradict each other (`nobody_left`).
-
-    Args:
-      comparison: bounds at level delta/(m (K - m)) a pair, which hold at all times at once.
-      arms: the recommended arms, int[m].
+    The bounds need level delta/(m (K - m)) a pair. If they contradict each other (`nobody_left`), it is unknown, too.
     """
     arms = np.atleast_1d(np.asarray(arms, np.int64))
     m, num_arms = len(arms), comparison.num_arms

@@ -44,10 +44,7 @@ class ArmBounds:
         return (low > high) & (np.arange(self.num_arms) != arm)
 
     def differences(self, arm: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return (low, estimate, high) of mu_l - mu_arm for all l, float64[K] each; estimates are not known here, NaN.
-
-        Where the interval of an arm is empty, so are all of its differences.
-        """
+        """Return (low, estimate, high) of mu_l - mu_arm for all l, float64[K] each; estimates are NaN here."""
         empty = (self._low > self._high) | (self._low[arm] > self._high[arm])
         with np.errstate(invalid="ignore"):
             low, high = self._low - self._high[arm], self._high - self._low[arm]

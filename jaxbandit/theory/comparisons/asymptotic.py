@@ -1,12 +1,10 @@
 """Bounds of the mean of any variable with a variance, for all sample sizes at once, in the limit of large samples.
 
-How large a sample must be depends on the law, so nothing is stated before it has shown enough: at least 1,000 numbers,
-at least 100 of them other than the commonest one, and at least 355 times the squared skewness, which is a rule of
-thumb. A large number that comes later must be able to widen a bound, so only the bound at present counts.
+Nothing is stated before a sample has at least 1,000 numbers, 100 of them other than the commonest one, and 355 times
+the squared skewness. A later large number must be able to widen a bound, so only the present one counts.
 
 Source: Waudby-Smith, Arbour, Sinha, Kennedy and Ramdas (2021), "Time-uniform central limit theory and asymptotic
-confidence sequences", for the sequence; see docs/mathematics.md. benchmarks/results/decisions.md has how often it is
-wrong.
+confidence sequences"; docs/mathematics.md. benchmarks/results/decisions.md has how often it is wrong.
 """
 
 import numpy as np
@@ -29,14 +27,9 @@ def radius(n: np.ndarray, log_alpha: float) -> np.ndarray:
 
 
 def moments(values: np.ndarray, sizes: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return the mean, the standard deviation and the squared skewness of the first numbers of a sample.
+    """Return mean, standard deviation and squared skewness of the first numbers of a sample, float64[looks].
 
-    Args:
-      values: float64[n], finite.
-      sizes: int64[looks], how many of them, 1 to n.
-
-    Returns:
-      float64[looks] each; the squared skewness is inf where the numbers do not vary.
+    `sizes` are how many of them, int64[looks] >= 1; the squared skewness is inf where the numbers do not vary.
     """
     if not len(sizes):
         return np.zeros(0), np.zeros(0), np.zeros(0)
@@ -61,7 +54,6 @@ def uncommon(values: np.ndarray, sizes: np.ndarray) -> np.ndarray:
 def suffices(sizes: np.ndarray, uncommon_numbers: np.ndarray, skew2: np.ndarray) -> np.ndarray:
     """Return where bounds are stated, bool[looks].
 
-    `sizes` are the sample sizes, `uncommon_numbers` the numbers other than the commonest one, the fewest of all samples
-    that are compared, and `skew2` the squared skewness.
+    `uncommon_numbers` are those other than the commonest one, the fewest of all samples that are compared.
     """
     return np.asarray((sizes >= FEWEST) & (uncommon_numbers >= FEWEST_UNCOMMON) & (sizes >= PER_SKEW * skew2))

@@ -1,9 +1,7 @@
 """Paired comparisons of bounded scores without any other assumption, by bets whose stakes are constant.
 
-Only the mean of a difference given the past is used: means may drift, if their difference does not. The rows may be
-given in any order, because stakes do not depend on earlier rows. By chance the mean of the sample rises above the least
-of these bounds now and then: then the bound of the whole sample is stated, which holds too, and an arm that was
-exceeded is no longer said to be. docs/mathematics.md has the proof.
+Only the mean of a difference given the past is used, and rows may be in any order. If the mean of the sample rises
+above the least of these bounds, the bound of the whole sample is stated. docs/mathematics.md has the proof.
 """
 
 import math
@@ -27,8 +25,6 @@ def mixture_upper(differences: np.ndarray, alpha: float, *, min_size: int = 1) -
     """Return the least over all prefixes of the upper bound of the mean of the differences, in (-1, 1].
 
     Args:
-      differences: float64[n] <= 1, in the order of observation, in units of the range of a score.
-      alpha: probability with which the bound may be wrong for some n, in (0, 1).
       min_size: the shortest prefix that is looked at; the bound is 1 if there is none.
     """
     enough, largest = -math.log(alpha), _largest_wealth(np.asarray(differences, np.float64), max(min_size, 1))
@@ -62,10 +58,7 @@ def stated_interval(shares: np.ndarray, alpha: float) -> tuple[float, float]:
 
 
 def _largest_wealth(differences: np.ndarray, min_size: int) -> Callable[[float], float]:
-    """Return the largest log wealth over the prefixes of a sample, as a function of the mean.
-
-    `looks` has the bounds of all prefixes at once, without their minimum, for samples that are too long for this.
-    """
+    """Return the largest log wealth over the prefixes of a sample, as a function of the mean."""
     n, first, counts = len(differences), min_size - 1, None
     values, places = np.unique(differences, return_inverse=True)
     if n > _LONG and len(values) <= _FEW:
@@ -92,11 +85,7 @@ def log_mixture(log_wealth: np.ndarray) -> np.ndarray:
 
 
 class BoundedDifferences(PairRows):
-    """Upper bounds of the mean of D = X_l - X_i for all pairs of arms, if all scores are in [low, high].
-
-    For exclusion, the wealth W(0) of each pair is kept; the bounds for one arm are computed from its scores when they
-    are asked for.
-    """
+    """Upper bounds of the mean of D = X_l - X_i for all pairs of arms, if all scores are in [low, high]."""
 
     def __init__(
         self,
@@ -107,15 +96,7 @@ class BoundedDifferences(PairRows):
         first: np.ndarray | int = 0,
         min_size: int = 1,
     ):
-        """Begin without scores.
-
-        Args:
-          num_arms: number of arms K, at most 1,000.
-          log_alpha: log of the level of each pair, float64[] or symmetric float64[K, K].
-          width: width of the range of a score, > 0.
-          first: the first row that counts for each pair, from 0, int[] or symmetric int[K, K].
-          min_size: number of rows before which there is no bound.
-        """
+        """Begin without scores."""
         super().__init__(num_arms, first)
         shape = num_arms, num_arms
         self._log_wealth = np.zeros((*shape, len(STAKES)))  # at [l, i] of bets against mu_l >= mu_i
@@ -166,10 +147,7 @@ class BoundedDifferences(PairRows):
         return low, means, self.upper(arm)
 
     def claims(self) -> np.ndarray:
-        """Return which arms are exceeded by which, bool[K, K]: [l, i] if mu_l < mu_i is certain at the stated level.
-
-        It was certain before, and is not said any more, if the mean of l is not below that of i by now.
-        """
+        """Return which arms are exceeded by which, bool[K, K]: [l, i] if mu_l < mu_i is certain at the stated level."""
         return self._claims & (self._sums < 0)
 
     def ever(self) -> np.ndarray:

@@ -1,18 +1,12 @@
 """What the scores of arms, in their order, say against the assumption that those of an arm are independent and alike.
 
-Each test looks at the order of the scores of an arm only, and has its level for any law of the scores, with ties:
-
 - The first half against the second, by the rank sum (Wilcoxon 1945), for each arm, and for all arms together by the sum
   of their rank sums, unless arms have common random numbers and so depend on each other.
 - Neighbors, by the correlation of the ranks of successive scores (Wald and Wolfowitz 1943), unless these are skewed.
 - Repeated rows: a block of scores that occurs twice, so long that chance has a probability of 1e-6 at most.
 
-A p-value is multiplied by the number of tests and by 1 + log2 n, for data that are looked at again and again. A remark
-has a level of 1e-3, and a contradiction one of 1e-6. If the arms' shares of the pulls move too (at 1e-3), and rewards
-do with time (at .01), arms are compared at different times: this is said as a remark.
-
-What cannot be seen here: a change in arms that were not pulled any more, one that all tests are too weak for, and
-whatever changed before the first score.
+Each test has its level for any law of the scores, with ties. P-values are multiplied by the number of tests and by 1 +
+log2 n. A remark has a level of 1e-3, and a contradiction one of 1e-6.
 """
 
 import math
@@ -56,9 +50,6 @@ def changes(
       samples: float64[n] of each arm, in the order in which they were observed; NaN is left out.
       order: int[scores], the arm of each score, in the order of all of them. None: the shares are not looked at.
       together: whether a test adds up the scores of all arms, which needs arms that are independent of each other.
-      names: names of the arms. Default: the noun and a number.
-      noun: what an arm is.
-      what: what the scores are, in the plural.
     """
     scores = [np.asarray(x, np.float64)[np.isfinite(x)] for x in samples]
     tested = [i for i, x in enumerate(scores) if len(x) >= _FEWEST and x.min() < x.max()]

@@ -1,16 +1,7 @@
 """Data that contradict what is assumed of them: whether they do, and the line with which a result then begins.
 
-Bounds that hold together cannot all be true if one excludes what another one states. Then either an event of
-probability delta has occurred, or an assumption is wrong, and data cannot tell which: nothing may be claimed from these
-bounds, and no interval that is empty, or that lacks its own estimate, may be shown. There are two signs: nobody is left
-who could be the best, and a lower bound is above its upper bound, be it that of another time. docs/mathematics.md has
-the levels and how often there was a false alarm.
-
-- `contradiction(...)` returns the first line of a result, "" if nothing is contradicted. Give it what the result has:
-  which arms are excluded, intervals, or a sentence of another finding.
-- `of_comparison(comparison, arms)` returns the same for bounds of differences and the arms that are recommended.
-- `contradictory(low, high, estimates)` returns which intervals must not be shown.
-- A `Certificate` calls the first and the third by itself, withdraws its claims and prints the line.
+Bounds that hold together cannot all be true if one excludes what another one states. Nothing may then be claimed from
+them, and no interval that is empty, or that lacks its own estimate, may be shown. docs/mathematics.md has the levels.
 """
 
 from collections.abc import Sequence
@@ -71,12 +62,7 @@ def contradiction(
 
     Args:
       excluded: bool[K], which arms cannot be among the m best, by bounds that hold together.
-      m: how many best arms are looked for.
-      low: float64[K], lower ends of intervals; -inf where nothing is known.
-      high: float64[K], upper ends.
       found: a contradiction that was found elsewhere, as a sentence without a full stop.
-      names: names of the arms. Default: the noun and a number.
-      noun: what an arm is: "arm", "configuration", "variant".
       when: the look at which it was found, such as "after 1,240 visitors".
       delta: the probability with which the bounds may contradict each other although all assumptions are right.
     """
@@ -100,10 +86,7 @@ def contradiction(
 def contradictory(low: np.ndarray, high: np.ndarray, estimates: np.ndarray | None = None) -> np.ndarray:
     """Return which intervals are empty, or lack their estimate by more than rounding, bool[K].
 
-    Args:
-      low: float64[K], lower ends; -inf where nothing is known.
-      high: float64[K], upper ends.
-      estimates: float64[K], NaN where there is none. None: only empty intervals are contradictory.
+    An end is -inf or inf where nothing is known, and an estimate NaN. Without estimates only empty intervals count.
     """
     low, high = np.asarray(low, np.float64), np.asarray(high, np.float64)
     bad = low > high
@@ -127,15 +110,7 @@ def of_comparison(
     """Return the line with which a result begins whose bounds of differences contradict each other, or "".
 
     They do if no arms are left that could be the best, or if each of those that are left has a difference whose bounds,
-    of any two times, exclude each other. Of several recommended arms one such difference is enough.
-
-    Args:
-      comparison: bounds of the differences.
-      arms: the recommended arms.
-      names: names of the arms. Default: the noun and a number.
-      noun: what an arm is.
-      when: the look at which it was found.
-      delta: the probability with which a bound of the differences of the best arms from the others may be false.
+    of any two times, exclude each other. `delta` is the probability that a bound of the best arms may be false.
     """
     arms = np.atleast_1d(np.asarray(arms, np.int64))
     m, ever = len(arms), _AtAnyTime(comparison)

@@ -1,8 +1,7 @@
 """Betting bounds of a mean at many sample sizes at once, for long samples.
 
 The bounds are those of `betting.py`, from counts of the distinct values at each look. Many distinct values are divided
-among the two nearest points of a grid with the same mean, which makes the bound a little larger. Any subset of the
-sample sizes may be looked at, since all bounds hold at once.
+among the two nearest points of a grid with the same mean, which makes the bound a little larger.
 """
 
 import numpy as np
@@ -23,11 +22,8 @@ def sample_sizes(n: int) -> np.ndarray:
 def upper_bounds(differences: np.ndarray, log_alpha: float, sizes: np.ndarray) -> np.ndarray:
     """Return the upper bound of the mean at each look, float64[looks] in (-1, 1], never below the mean so far.
 
-    The least of the bounds so far would hold too, but an estimate may leave it although nothing has changed.
-
     Args:
       differences: float64[n] <= 1, in units of the range of a score.
-      log_alpha: log of the probability with which a bound may be wrong at some look.
       sizes: int64[looks], increasing, of which the last is n: those of `sample_sizes`, or n alone, whose bound does not
         depend on the order of the differences.
     """

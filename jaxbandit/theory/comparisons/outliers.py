@@ -8,17 +8,9 @@ FEWEST = 4  # differences without which nothing can be said
 
 
 def outlier(differences: np.ndarray, num_pairs: int) -> float | None:
-    """Return the largest deviation from the mean in standard deviations if it is an outlier of normal numbers.
+    """Return the largest deviation from the mean in standard deviations if it is an outlier of normal numbers, or None.
 
-    It is the test of Grubbs at level 0.01 divided by the number of pairs: a remark and no safeguard, as it can only
-    speak of what has occurred. The standard deviation has the divisor n - 1.
-
-    Args:
-      differences: float64[n].
-      num_pairs: number of pairs that are tested.
-
-    Returns:
-      The deviation; None if it is no outlier.
+    It is the test of Grubbs at level 0.01 divided by the number of pairs that are tested; the divisor is n - 1.
     """
     n = len(differences)
     if n < FEWEST:

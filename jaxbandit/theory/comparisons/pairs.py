@@ -20,9 +20,7 @@ def smallest_sample(log_alpha: float) -> int:
 def radius(n: np.ndarray, log_alpha: np.ndarray | float) -> np.ndarray:
     """Return r such that mean + r sd is a one-sided bound of a normal mean for all n at once, inf if there is none.
 
-    Args:
-      n: float64[...], sample sizes >= 1.
-      log_alpha: float64[...], log of the error probability of each bound.
+    Shapes are float64[...]; `log_alpha` is the log of the error probability of each bound.
     """
     log_alpha = np.asarray(log_alpha, np.float64)
     c2 = student.default_c2(log_alpha)
@@ -34,12 +32,10 @@ def new_rows(
 ) -> Iterator[tuple[int, np.ndarray, np.ndarray, np.ndarray]]:
     """Yield blocks of pairs with a row that some of them need next: (row, arms, other arms, scores float64[K]).
 
-    Blocks are of limited size, and those of a row together have all pairs with an arm that changed, in both orders.
+    Those of a row together have all pairs with an arm that changed (None: any), in both orders.
 
     Args:
       following: int[K, K], the row that each pair needs next, which the caller increases.
-      samples: the samples of all arms; NaN is an arm without a score.
-      changed: the arms that may have new rows. None means all.
     """
     rows = np.array([len(sample) for sample in samples])
     arms = np.arange(len(samples)) if changed is None else np.unique(np.asarray(changed, np.int64))
@@ -76,12 +72,7 @@ class PairRows:
         return (self._next - self._first).astype(np.int64)
 
     def enter(self, samples: Sequence[Sequence[float] | np.ndarray], changed: Sequence[int] | None = None) -> None:
-        """Take the rows that have been added to the samples of the arms, or that fill a gap.
-
-        Args:
-          samples: the samples of all arms.
-          changed: the arms that may have new rows. None means all.
-        """
+        """Take the rows that have been added to the samples of the arms, or that fill a gap."""
         for row, one, other, scores in new_rows(self._next, samples, changed):
             self._enter_pairs(row, one, other, scores)
 
@@ -102,15 +93,11 @@ class PairedDifferences(PairRows):
     """Upper bounds of the mean of D = X_l - X_i for all pairs of arms, if the differences are normal.
 
     After m rows the bound of a pair is U = mean(D) + sd(D) r_m with the one-sided `radius` r_m at the pair's level and
-    the divisor m in sd; the least of the bounds so far is kept, because each holds for all m at once. By chance a mean
-    difference rises above it now and then: then the bound of the present is stated, and an arm that was exceeded is no
-    longer said to be. If all m differences are exactly equal to c, U = c from the larger of `min_size` and the first m
-    with a finite r_m on: two equal normal differences have variance 0. This is what a rare event hides most easily.
+    the divisor m in sd; the least of the bounds so far is kept, or the present one if the mean has risen above it. If
+    all differences are exactly equal to c, U = c from the larger of `min_size` and the first m with a finite r_m on.
 
     With `resolution` h, a score is known up to h/2, and U = mean(D) + h + (sd(D) + h) r_m. To h comes what rounding to
     float64 may have changed, where the differences are not exactly equal (`student.resolution`).
-
-    Source: the module `theory.solvers.student`.
     """
 
     def __init__(
@@ -122,15 +109,7 @@ class PairedDifferences(PairRows):
         min_size: int = 1,
         resolution: float = 0.0,
     ):
-        """Begin without scores.
-
-        Args:
-          num_arms: number of arms, K.
-          log_alpha: log of the level of each pair, float64[] or symmetric float64[K, K].
-          first: the first row that counts for each pair, from 0, int[] or symmetric int[K, K].
-          min_size: number of rows before which there is no bound.
-          resolution: distance between neighboring values of a score, >= 0.
-        """
+        """Begin without scores."""
         super().__init__(num_arms, first)
         shape = num_arms, num_arms
         self.squares = np.zeros(shape)
@@ -191,10 +170,7 @@ class PairedDifferences(PairRows):
         return np.where(below, self._bound(n, means, self.squares[:, arm], self._size + self._size[arm], level), bounds)
 
     def claims(self) -> np.ndarray:
-        """Return which arms are exceeded by which, bool[K, K]: [l, i] if mu_l < mu_i is certain at the stated level.
-
-        It was certain before, and is not said any more, if the mean of l is not below that of i by now.
-        """
+        """Return which arms are exceeded by which, bool[K, K]: [l, i] if mu_l < mu_i is certain at the stated level."""
         return self.ever() & (self.means < 0)
 
     def ever(self) -> np.ndarray:

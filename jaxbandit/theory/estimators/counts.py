@@ -1,11 +1,8 @@
 """Pull counts and empirical means: the sufficient statistics of most K-armed algorithms here.
 
-A mean is the sum of the rewards divided by their number, both of which are kept, so that means of arms whose rewards
-have equal sums are equal, in whatever order the rewards came. In float32 what rounding leaves out of a sum is kept
-beside it: without that, an update of the mean loses every success of an arm of mean 0.99 after some 3 10^5 pulls.
-
-A rule whose decisions do not change if all rewards are shifted asks for means `from_first`: of rewards minus the first
-reward of the run. Rewards about 10^6 then leave as many digits to the differences between the means as rewards about 0.
+A mean is the sum of the rewards divided by their number, so that means of equal sums are equal in whatever order the
+rewards came. In float32 what rounding leaves out of a sum is kept beside it. A rule that does not change if all rewards
+are shifted asks for means `from_first`, of rewards minus the first reward of the run, which keep more digits.
 """
 
 from typing import Any, NamedTuple
@@ -41,8 +38,8 @@ def init(num_arms: int, *, from_first: bool = False, dtype: Any = jnp.int32) -> 
 def update(arms: Counts, arm: Array, reward: Array) -> tuple[Counts, Array]:
     """Return the statistics after one more reward of `arm`, and the arm's new number of pulls as a float.
 
-    Only the entries of the pulled arm are recomputed. Means of constant rewards of 0 or 1 are exact. In float32 a sum
-    has about 48 bits, and a mean is within two rounding errors of the exact one up to 2^24 pulls.
+    Means of constant rewards of 0 or 1 are exact. In float32 a sum has about 48 bits, and a mean is within two rounding
+    errors of the exact one up to 2^24 pulls.
     """
     first, reward = deviation(arms.first, reward)
     n = get_at(arms.counts, arm) + 1

@@ -1,9 +1,8 @@
 """The mean and the variance of every row of a fixed matrix, in O(rows dim) an observation instead of O(rows dim^2).
 
 With u = P x and c = X u, an observation of the row x = X_i with reward r moves all variances s = diag(X P X') by -c^2 /
-(1 + s_i) and all means m = X theta_hat by c (r - m_i) / (1 + s_i). In float32 the means are sums with compensation, and
-all variances are computed anew, at O(rows dim^2), when as many observations have come as before, at least dim and at
-most 1,000. benchmarks/results/contexts.md has the drift.
+(1 + s_i) and all means m = X theta_hat by c (r - m_i) / (1 + s_i). In float32, all variances are computed anew when as
+many observations have come as before, at least dim and at most 1,000.
 """
 
 from typing import NamedTuple

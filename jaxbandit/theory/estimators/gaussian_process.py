@@ -1,8 +1,7 @@
 """The posterior of a Gaussian process on finitely many points, which are the arms: mean, variances and covariance.
 
-Two forms, both with one update of num_arms^2 numbers an observation and no factorization: the covariance S itself, and
-a root F, S = F F', from which Thompson sampling draws. In float32, 1,000 observations of 1,000 arms leave a relative
-error of 5e-4 in the standard deviations; nothing is computed anew.
+Two forms, both with one update of num_arms^2 numbers an observation: the covariance S itself, and a root F, S = F F',
+from which Thompson sampling draws.
 """
 
 import math
@@ -49,7 +48,6 @@ def with_root(covariance: Array) -> Posterior:
     """Return the prior of mean 0 with this covariance, in the form that has a root of it.
 
     The root is the Cholesky factor whose next arm is always that with the largest variance given the arms before it.
-    Kernel matrices are singular up to rounding; below 8 roundings of the largest variance nothing is left.
     """
     least = 8 * float(jnp.finfo(covariance.dtype).eps) * jnp.max(jnp.diagonal(covariance))
 

@@ -2,7 +2,7 @@
 
 With V = lambda I + sum_a N_a x_a x_a' the state holds the means X theta_hat and the Gram matrix G = X V^-1 X'. A pull
 of arm a, with gain = G[a] / den and den = 1 + G_aa, changes the means by gain (reward - mean_a), G by -den gain gain'
-and log det V by log den. In this form G stays exactly symmetric.
+and log det V by log den.
 """
 
 from typing import NamedTuple
@@ -25,12 +25,7 @@ class LeastSquares(NamedTuple):
 
 
 def init(features: Array, regularization: Scalar) -> LeastSquares:
-    """Return the estimate before the first reward, V = lambda I.
-
-    Args:
-      features: float[num_arms, dim].
-      regularization: lambda > 0.
-    """
+    """Return the estimate before the first reward, V = lambda I."""
     x = as_float(features)
     gram = jnp.sum(x[:, None] * x[None], -1) / as_float(regularization)
     return LeastSquares(jnp.zeros(x.shape[0]), jnp.diagonal(gram), gram, jnp.zeros(()))

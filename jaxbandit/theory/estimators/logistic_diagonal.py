@@ -42,8 +42,7 @@ def update(estimate: LogisticDiagonal, x: Array, reward: Array) -> LogisticDiago
 def residual(score: Array, spread: Array, reward: Array) -> Array:
     """Return c with c = reward - p(score + c spread), where spread >= 0 and the reward is in [0, 1].
 
-    The left side less the right grows in c; it is convex where p < 1/2 and concave elsewhere. So Newton's method that
-    starts where p = 1/2 moves towards the solution in every step, and never beyond it.
+    Newton's method starts where p = 1/2 and never passes the solution.
     """
     low, high = reward - 1, reward
     c = jnp.clip(-score / jnp.maximum(spread, jnp.finfo(spread.dtype).tiny), low, high)

@@ -1,7 +1,6 @@
 """The Laplace posterior of logistic regression, by one Newton step for each row, in dim^2 operations.
 
-This is the extended Kalman filter: the mean moves by the gradient of the new row alone, and the curvature of earlier
-rows is that at which they came in. So it depends on the order of the rows. The state is that of
+This is the extended Kalman filter, so it depends on the order of the rows. The state is that of
 recursive_least_squares, whose `means`, `variances` and `root` apply: F F' = H^-1 with H = lambda I + sum q x x'.
 """
 

@@ -21,17 +21,9 @@ def maximum(
 ) -> Array:
     """Return theta that maximizes sum log-likelihood - regularization |theta|^2 / 2, float[dim].
 
-    Each step is Newton's, shortened to log(1 + b) / b of its length if b = max |x| |step| is above 1; so every step
-    improves the objective. The method ends with a step below 1e-10; in float32 below 1e-4, because the next would be
-    about its square.
-
-    Args:
-      rows: float[length, dim], of which the first `seen` count, with the length a multiple of BLOCK.
-      rewards: float[length], in [0, 1].
-      seen: int32[], number of rows.
-      used: bool[length], whether a row counts; None for all.
-      regularization: lambda > 0.
-      start: float[dim], where Newton's method starts.
+    Each step is Newton's, shortened to log(1 + b) / b of its length if b = max |x| |step| is above 1. The method ends
+    with a step below 1e-10; in float32 below 1e-4. Of `rows`, float[length, dim], the first `seen` count, and of these
+    the `used` ones, None for all; the length is a multiple of BLOCK. `start` is the first theta.
     """
     dim = rows.shape[1]
     prior = as_float(regularization)

@@ -1,7 +1,6 @@
 """Sums of estimated losses, each in two floats, because a single float32 loses small losses beyond about 10^6 rounds.
 
-At a sum of 5 10^6, float32 rounds 0.3 to 0.5 in every round. What rounding leaves out is kept beside the sum and enters
-the next one (Knuth's exact sum of two floats), so sums have about 48 bits in float32 and 106 in float64.
+What rounding leaves out is kept beside the sum and enters the next one (Knuth's exact sum of two floats).
 """
 
 from typing import NamedTuple

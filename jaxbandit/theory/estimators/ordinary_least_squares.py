@@ -1,7 +1,6 @@
 """Ordinary least squares from pull counts and mean rewards, computed anew each time, so that errors do not accumulate.
 
-V = sum_a N_a x_a x_a' must have full rank, or the results are NaN or inf. Small matrices are inverted by sweeps, and
-sums over dimensions are unrolled, because over many runs library calls cost three times as much (measured).
+V = sum_a N_a x_a x_a' must have full rank, or the results are NaN or inf. Sums over dimensions are unrolled.
 """
 
 from typing import NamedTuple
@@ -22,13 +21,7 @@ class Fit(NamedTuple):
 
 
 def fit(features: Array, counts: Array, means: Array) -> Fit:
-    """Return the least-squares fit of the mean rewards `means` of `counts` pulls.
-
-    Args:
-      features: float[num_arms, dim].
-      counts: int32[num_arms] >= 0, pulls.
-      means: float[num_arms], mean reward of each arm, any finite number if it was never pulled.
-    """
+    """Return the least-squares fit of the mean rewards `means`, any finite number for an arm without pulls."""
     pulls = as_float(counts)
     inverse_matrix = inverse(design_matrix(features, pulls))
     target = jnp.sum((pulls * means)[:, None] * features, 0)

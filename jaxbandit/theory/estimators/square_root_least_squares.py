@@ -1,8 +1,6 @@
 """Regularized least squares by a root S of V^-1 = S S' (Potter 1963), with updates of num_arms dim operations.
 
 The state holds h_a = S' x_a, so that the squared norm of x_i - x_j in V^-1 is that of h_i - h_j, without cancellation.
-In float32 each sum is accompanied by its rounding error. Sums over dim are unrolled: it is cheap for many arms and
-small dim.
 """
 
 from typing import NamedTuple
@@ -29,12 +27,7 @@ class SquareRootLeastSquares(NamedTuple):
 
 
 def init(features: Array, regularization: Scalar) -> SquareRootLeastSquares:
-    """Return the estimate before the first reward, V = lambda I.
-
-    Args:
-      features: float[num_arms, dim].
-      regularization: lambda > 0.
-    """
+    """Return the estimate before the first reward, V = lambda I."""
     roots = as_float(features).T / jnp.sqrt(as_float(regularization))
     means, logdet = jnp.zeros(features.shape[0]), jnp.zeros(())
     exact = jnp.result_type(float) != jnp.float32

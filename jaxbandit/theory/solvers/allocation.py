@@ -2,11 +2,7 @@
 
 The problem is to minimize sum_x T_x gap_x subject to x' H_T^-1 x <= gap_x^2 / f for suboptimal x, where H_T = sum_x T_x
 x x' (Hao, Lattimore and Szepesvari 2019, equations 3.5, 3.6 and 4.2; Combes, Magureanu and Proutiere 2017). Difference:
-the best arms cost nothing and count as pulled infinitely often, which is treated exactly by a projection. It is reduced
-to a design as in docs/mathematics.md.
-
-From _LARGE arms on `transductive_design` of solvers/design.py is called; below, solvers/lanes_design.py does the same
-for many problems at once.
+the best arms cost nothing and count as pulled infinitely often. docs/mathematics.md has the method.
 """
 
 from functools import partial
@@ -41,19 +37,16 @@ def allocation(
 ) -> Allocation:
     """Return the pulls of smallest regret that distinguish every suboptimal arm from the best at a given level.
 
+    Pulls that the optimum does not need are exactly 0, and all are 0 if the best arms span the others. Arms that are
+    equal with equal gaps share, except in dimension 1, where the lowest index is pulled.
+
     Args:
       features: float[N, d], traced; all pairs of a context and an arm, one after the other.
       gaps: float[N], >= 0, traced. An arm with a gap of at most 1e-12 is a best arm; there should be at least one.
       level: f, > 0, traced; the constraint is x' H^-1 x <= gap^2 / f.
       mask: bool[N], False for padding; traced.
-      steps: number of interior-point steps, >= 1; static. 22 leave a relative gap below 1e-7 in float64 and of about
-        1e-3 in float32, more if lengths and gaps both spread over six orders of magnitude; the bound shows it.
-
-    Returns:
-      An Allocation. Pulls that the optimum does not need are exactly 0. If it is not unique, it is that of the lowest
-      index in dimension 1, and otherwise one in the middle of the optima, so that equal arms with equal gaps share. Of
-      two copies of a feature, the one with the smaller gap is pulled. If the best arms span the others, all pulls are
-      0.
+      steps: number of interior-point steps, static. 22 leave a relative gap below 1e-7 in float64 and about 1e-3 in
+        float32, more if lengths and gaps both spread over six orders of magnitude.
     """
     features, gaps, level = as_float(features), as_float(gaps), as_float(level)
     mask = jnp.ones(gaps.shape, bool) if mask is None else mask
@@ -117,11 +110,7 @@ def _allocate(features: Array, gaps: Array, level: Array, mask: Array, *, steps:
 
 
 def _coordinates(rest: Array, gaps: Array, best: Array) -> tuple[Array, Array]:
-    """Return orthonormal coordinates orthogonal to the best arms, float[d, N, lanes], and their rank, int32[lanes].
-
-    This is Gram-Schmidt with pivoting, first among the best arms by relative length, then among the others by length
-    over sqrt(gap). A(w) is then graded, so elimination on it is accurate whatever the lengths of the arms.
-    """
+    """Return orthonormal coordinates orthogonal to the best arms, float[d, N, lanes], and their rank, int32[lanes]."""
     lengths = jnp.sum(rest**2, 0)
     shortest = lengths * jnp.finfo(rest.dtype).eps ** 1.2  # shorter vectors are rounding errors and count as 0
     directions, coordinates = [], []

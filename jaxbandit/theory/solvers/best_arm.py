@@ -22,14 +22,7 @@ class BestArmDesign(NamedTuple):
 
 
 def best_arm_design(features: Array, means: Array, *, sigma: Scalar = 1.0, steps: int = 25) -> BestArmDesign:
-    """Return the design that identifies the best arm fastest.
-
-    Args:
-      features: float[K, d], traced.
-      means: float[K], x_a' theta; traced.
-      sigma: standard deviation of the noise, > 0; traced.
-      steps: as in `transductive_design`; static.
-    """
+    """Return the design that identifies the best arm fastest, for features float[K, d] and means float[K]."""
     best = argmax(means)
     gaps = means[best] - means
     others = jnp.arange(means.shape[0], dtype=jnp.int32) != best

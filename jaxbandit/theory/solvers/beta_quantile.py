@@ -1,8 +1,6 @@
 """Upper quantiles of Beta(a, b) without the incomplete beta function, in a fixed number of passes and without loops.
 
-In the coordinate w of solvers/beta.py the tail is the normal's times a mean of a factor that hardly varies, of which
-two values suffice for one step of Newton's method (docs/mathematics.md). The error of x is 1.2e-6 for a, b >= 1 and
-tails from 1/2 to 1e-7 (tests/test_beta.py).
+The error of x is 1.2e-6 for a, b >= 1 and tails from 1/2 to 1e-7. docs/mathematics.md has the method.
 """
 
 from typing import NamedTuple

@@ -1,8 +1,7 @@
 """Decision classes: families of sets of arms with an exact oracle for linear scores of any sign.
 
-Kuroki, Xu, Miyauchi, Honda and Sugiyama (2020), Appendices A and B. ICB needs the best set of a class, and the best one
-other than a given set. Here are the bases of matroids, for which the greedy algorithm is exact and the second best set
-is one exchange away; paths and assignments are in decision_paths.py.
+Kuroki, Xu, Miyauchi, Honda and Sugiyama (2020), Appendices A and B. Here are the bases of matroids, for which the
+greedy algorithm is exact and the second best set is one exchange away.
 """
 
 import functools
@@ -51,14 +50,7 @@ class Challenger(NamedTuple):
 def challenger(decision_class: DecisionClass, estimate: Array, widths: Array, best: Array) -> Challenger:
     """Return the set M != best with the largest estimate(M) + sum of widths over the arms in exactly one of M and best.
 
-    This is problem P1 of ICB (Algorithm 4). It is linear, with scores estimate - widths in best and estimate + widths
-    outside it, up to the constant widths(best), so the oracle of the class solves it exactly.
-
-    Args:
-      decision_class: the family of sets; static.
-      estimate: float[n], traced.
-      widths: float[n] >= 0, traced.
-      best: bool[n], a set of the class; traced.
+    This is problem P1 of ICB (Algorithm 4), solved exactly. Arrays have n entries; best is a set of the class.
     """
     scores = jnp.where(best, estimate - widths, estimate + widths)
     first = decision_class.best(scores)
@@ -69,12 +61,7 @@ def challenger(decision_class: DecisionClass, estimate: Array, widths: Array, be
 
 
 def top_k(num_arms: int, k: int) -> DecisionClass:
-    """Return the class of all sets of k arms; ties go to the lowest-numbered arms.
-
-    Args:
-      num_arms: an integer >= 2; static.
-      k: an integer in [1, num_arms - 1]; static.
-    """
+    """Return the class of all sets of k arms; ties go to the lowest-numbered arms."""
     checks.integer("top_k", "num_arms", num_arms, 2)
     checks.integer("top_k", "k", k, 1, num_arms - 1)
     return partition_matroid([0] * num_arms, [k])._replace(name="top_k")
@@ -120,10 +107,7 @@ def spanning_trees(num_vertices: int, edges: Sequence[tuple[int, int]] | np.ndar
     Args:
       num_vertices: an integer >= 2; static.
       edges: int[n, 2], concrete; the ends of each edge, with vertices counted from 0. Parallel edges are allowed, loops
-        are not.
-
-    Raises:
-      ValueError: an argument is out of range, or the graph has fewer than two spanning trees.
+        are not; at least two spanning trees.
     """
     where = "spanning_trees"
     checks.integer(where, "num_vertices", num_vertices, 2)
@@ -172,10 +156,7 @@ def spanning_trees(num_vertices: int, edges: Sequence[tuple[int, int]] | np.ndar
 
 
 def _largest(scores: Array, count: int) -> Array:
-    """Return bool[n], the `count` largest scores, which are finite; among equal ones the first.
-
-    They are selected one by one, because sorting takes ten times as long for 10 of 111.
-    """
+    """Return bool[n], the `count` largest scores, which are finite; among equal ones the first."""
     arms = jnp.arange(scores.shape[0], dtype=jnp.int32)
     if count <= _ONE_BY_ONE:
         left = lax.fori_loop(0, count, lambda _, left: jnp.where(arms == _place(left), -jnp.inf, left), scores)

@@ -1,7 +1,6 @@
 """Decision classes that are not matroids: s-t paths of a directed acyclic graph, and assignments.
 
-Kuroki, Xu, Miyauchi, Honda and Sugiyama (2020), Appendix A. The second best set lacks an arm of the best one, so it is
-the best of the sets that are found with one arm of the best set forbidden at a time.
+Kuroki, Xu, Miyauchi, Honda and Sugiyama (2020), Appendix A.
 """
 
 import itertools
@@ -28,13 +27,8 @@ def dag_paths(
     The indicators of the paths span fewer than n dimensions, so use a basis of their span (solvers/span.py).
 
     Args:
-      num_vertices: an integer >= 2; static.
-      edges: int[n, 2], concrete; tail and head of each edge, with vertices counted from 0. Parallel edges are allowed.
-      source: a vertex; static.
-      target: another vertex; static.
-
-    Raises:
-      ValueError: an argument is out of range, or the graph has a cycle or fewer than two paths.
+      edges: int[n, 2], concrete; tail and head of each edge, with vertices counted from 0. Parallel edges are allowed,
+        cycles are not.
     """
     where = "dag_paths"
     checks.integer(where, "num_vertices", num_vertices, 2)
@@ -99,12 +93,7 @@ def dag_paths(
 
 
 def assignment(rows: int, columns: int) -> DecisionClass:
-    """The class of all assignments of a distinct column to each row; arm i * columns + j assigns column j to row i.
-
-    Args:
-      rows: an integer >= 1; static.
-      columns: an integer >= rows and >= 2; static.
-    """
+    """The class of all assignments of a distinct column to each row; arm i * columns + j assigns column j to row i."""
     checks.integer("assignment", "rows", rows, 1)
     checks.integer("assignment", "columns", columns, max(rows, 2))
 

@@ -2,14 +2,7 @@
 
 This is Algorithm 1 of Kuroki, Xu, Miyauchi, Honda and Sugiyama (2020), with the peeling of Asahiro, Iwama, Tamaki and
 Tokuyama (2000): on the complete graph with edge weights w_ij + w_ii + w_jj, remove the vertex of smallest weighted
-degree until k are left. Certificates are in quadratic_bound.py.
-
-Degrees: with m vertices left in S, one of them has the degree o_i + (m - 2) w_ii + sum_{j in S} w_jj, where o_i is its
-sum of w_ij over the others. The last term is common to all, so one vector determines the smallest degree, and removing
-v subtracts w_iv + w_ii from its entry i; the edge weights are never stored.
-
-Batches: under vmap the problems become lanes of one loop, which may share a matrix. On a CPU a few lanes are processed
-at a time, each with a copy of its matrix that stays in the cache, because XLA splits larger operations over threads.
+degree until k are left. Under vmap the problems become lanes of one loop, which may share a matrix.
 """
 
 from collections.abc import Callable
@@ -34,13 +27,7 @@ _FEW = 32
 
 
 def quadratic(weights: Array, members: Array, *, diagonal: Array | None = None) -> Array:
-    """Return x' (W + diag(diagonal)) x, float[], for the indicator x of members.
-
-    Args:
-      weights: float[n, n], traced.
-      members: bool[n], traced.
-      diagonal: float[n], traced, or None for 0.
-    """
+    """Return x' (W + diag(diagonal)) x, float[], for the indicator x of members."""
     x = members.astype(weights.dtype)
     value = dot(dot(x, weights), x)
     return value if diagonal is None else value + dot(x, diagonal)
@@ -52,15 +39,9 @@ def peeling(weights: Array, k: int, *, diagonal: Array | None = None, polish: in
     Args:
       weights: float[n, n], symmetric, not necessarily positive definite; traced.
       k: an integer in [1, n]; static.
-      diagonal: float[n], added to the diagonal of W, or None for 0; traced. Problems that differ only in it, under vmap
-        with unbatched weights, share one matrix in memory.
-      polish: number of exchanges of a member for another vertex, each the best one, as long as one gains; >= 0, static.
-
-    Returns:
-      bool[n] with k entries True.
-
-    Raises:
-      ValueError: weights is not a square matrix, or k or polish is out of range.
+      diagonal: float[n], or None for 0; traced. Problems that differ only in it, under vmap with unbatched weights,
+        share one matrix in memory.
+      polish: number of exchanges of a member for another vertex, each the best one, as long as one gains; static.
     """
     size = weights.shape[0]
     if weights.shape != (size, size):
@@ -162,10 +143,7 @@ def _remove(rows: Callable[[Array], Array], sums: Array, own: Array, removals: i
 
 
 def _remove_across(rows: Array, first: Array, sums: Array, own: Array, removals: int) -> Array:
-    """Return the result of `_remove`, computed with the problems along the vector.
-
-    The matrix of problem b begins at row first[b] of `rows`.
-    """
+    """Return the result of `_remove`, computed with the problems along the vector."""
     size = own.shape[1]
     own = own.T
     vertices = jnp.arange(size, dtype=jnp.int32)[:, None]
@@ -182,8 +160,7 @@ def _remove_across(rows: Array, first: Array, sums: Array, own: Array, removals:
 def exchange(weights: Array, own: Array, members: Array, steps: int) -> Array:
     """Return the members after at most `steps` exchanges of one vertex for another, each the one with the largest gain.
 
-    `weights` is float[n, n], whose diagonal is replaced by `own`, float[n], and `members` bool[n]; all traced. `steps`
-    is static.
+    The diagonal of the weights is replaced by `own`, float[n].
     """
     if steps == 0:
         return members

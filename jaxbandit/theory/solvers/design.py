@@ -1,8 +1,8 @@
 """Optimal designs on the simplex (G, D, XY, transductive) with a certificate, by a primal-dual interior-point method.
 
 The problem is to minimize over designs w the largest y' A(w)^-1 y over directions y, where A(w) = sum_a w_a x_a x_a'
-(Kiefer and Wolfowitz 1960; Yu, Bi and Tresp 2006; Soare, Lazaric and Munos 2014, equation 12). Rounding to whole pulls
-is in rounding.py. docs/mathematics.md has the method and the proof of the certificate.
+(Kiefer and Wolfowitz 1960; Yu, Bi and Tresp 2006; Soare, Lazaric and Munos 2014, equation 12). docs/mathematics.md has
+the method and the proof of the certificate.
 """
 
 import functools
@@ -51,18 +51,15 @@ def transductive_design(features: Array, directions: Array, *, mask: Array | Non
     """Return the design that minimizes the largest y' A(w)^-1 y over the directions y.
 
     For G-optimality, directions = features; for XY, `pair_differences(features)`; for the oracle, (x* - x_i) / gap_i.
+    Weights that the optimum does not need are exactly 0. If it is not unique, equal arms have equal weights. If no
+    direction is included, weights are uniform, with value and bound 0.
 
     Args:
       features: float[K, d], traced. They need not span R^d.
       directions: float[P, d], traced. Zero rows are ignored. If one is outside the span, value and bound are inf.
       mask: bool[P], the directions to include, all of them by default; traced.
-      steps: number of interior-point steps, >= 1; static. 25 leave a relative gap below 1e-7 in float64 and of about
-        1e-3 in float32.
-
-    Returns:
-      A Design. Weights that the optimum does not need are exactly 0. If it is not unique, it is one in the middle of
-      the optima, so that equal arms have equal weights. If no direction is included: uniform weights, with value and
-      bound 0.
+      steps: number of interior-point steps, static. 25 leave a relative gap below 1e-7 in float64, about 1e-3 in
+        float32.
     """
     num_arms = features.shape[0]
     basis = span(features)

@@ -1,7 +1,6 @@
 """Constants of time-uniform deviation inequalities: Kaufmann and Koolen (2021), with the inverses of h(u) = u - log u.
 
-All functions are elementwise. Numbers and NumPy arrays are computed by NumPy in float64, and JAX arrays, including
-traced ones, by JAX in their own dtype.
+Elementwise; numbers and NumPy arrays by NumPy in float64, and JAX arrays by JAX in their own dtype.
 """
 
 import math
@@ -34,10 +33,7 @@ def h0_inverse(x: ArrayLike) -> ArrayLike:
 
 
 def rise(level: ArrayLike) -> ArrayLike:
-    """Return v >= 0 with v - log(1 + v) = level, for level >= 0; in JAX as accurate as the level, however small.
-
-    Newton's method on a convex function: from the second step on it decreases to the root and never passes it.
-    """
+    """Return v >= 0 with v - log(1 + v) = level, for level >= 0; in JAX as accurate as the level, however small."""
     level = _as_floats(level)
     xp = library(level)
     positive = level > 0
@@ -49,10 +45,7 @@ def rise(level: ArrayLike) -> ArrayLike:
 
 
 def log_fall(level: ArrayLike) -> ArrayLike:
-    """Return s <= 0 with exp(s) - 1 - s = level, for level >= 0; 1 + v = exp(s) is the other root of `rise`.
-
-    Newton's method from below the root of a convex decreasing function: it increases and never passes the root.
-    """
+    """Return s <= 0 with exp(s) - 1 - s = level, for level >= 0; 1 + v = exp(s) is the other root of `rise`."""
     level = _as_floats(level)
     xp = library(level)
     positive = level > 0
@@ -76,8 +69,7 @@ def h_tilde(x: ArrayLike) -> ArrayLike:
 def T(x: ArrayLike) -> ArrayLike:
     """Return T(x) for x >= 0: with probability 1 - exp(-x), the sum of an arm's deviations stays below it at all times.
 
-    Source:
-      Kaufmann and Koolen (2021), Mixture martingales revisited, JMLR, equation (13), with z = 3/2 and s = 2.
+    Source: Kaufmann and Koolen (2021), Mixture martingales revisited, JMLR, equation (13), with z = 3/2 and s = 2.
     """
     return 2 * h_tilde((h_inverse(1 + _as_floats(x)) + LOG_2_ZETA_2) / 2)
 
@@ -85,10 +77,7 @@ def T(x: ArrayLike) -> ArrayLike:
 def C_G(x: ArrayLike) -> ArrayLike:
     """Return the minimum of (g(lambda) + x) / lambda over lambda in (1/2, 1), for x >= 0: T for Gaussian rewards.
 
-    The function is unimodal; its minimum is searched on successively finer grids.
-
-    Source:
-      Kaufmann and Koolen (2021), Mixture martingales revisited, JMLR, Corollary 10 and the equation of g_G.
+    Source: Kaufmann and Koolen (2021), Mixture martingales revisited, JMLR, Corollary 10 and the equation of g_G.
     """
     x = _as_floats(x)[..., None]
     xp = library(x)

@@ -1,8 +1,7 @@
 """Quantiles of the binomial and the hypergeometric distribution, elementwise and in a fixed number of operations.
 
-Of a small variance, probabilities relative to a first one are multiplied and added over a window of WINDOW numbers that
-leaves out less than 1e-12 of the distribution. Of a large one, the expansion of Cornish and Fisher with four cumulants
-and Sheppard's corrections is used; its distribution is right up to 1e-5 in total variation.
+Of a small variance, probabilities are added over a window that leaves out less than 1e-12. Of a large one, the
+expansion of Cornish and Fisher is used; its distribution is right up to 1e-5 in total variation.
 """
 
 from collections.abc import Callable
@@ -17,13 +16,7 @@ LARGE = 14.0  # variance from which on the expansion is used; of a smaller one t
 
 
 def binomial_quantile(u: Array, n: Array, p: Array) -> Array:
-    """Return the smallest k with P(X <= k) >= u for X ~ Binomial(n, p), a whole number in floats.
-
-    Args:
-      u: levels in (0, 1), float[...].
-      n: number of trials, whole, float[...] >= 0.
-      p: probability of success, float[...] in [0, 1).
-    """
+    """Return the smallest k with P(X <= k) >= u for X ~ Binomial(n, p), a whole number in floats, for p in [0, 1)."""
     q = 1 - p
     spread = n * p * q
 
@@ -34,14 +27,7 @@ def binomial_quantile(u: Array, n: Array, p: Array) -> Array:
 
 
 def hypergeometric_quantile(u: Array, good: Array, bad: Array, drawn: Array) -> Array:
-    """Return the same for the number X of good ones among `drawn` of good + bad, without replacement.
-
-    Args:
-      u: levels in (0, 1), float[...].
-      good: whole, float[...] >= 0.
-      bad: whole, float[...] >= 0.
-      drawn: whole, float[...] in [0, good + bad].
-    """
+    """Return the same for the number X of good ones among `drawn` of good + bad, without replacement, in floats."""
     total = jnp.maximum(good + bad, 2.0)
     p, f, rest = good / total, drawn / total, total - drawn
     one, two, three = total - 1, jnp.maximum(total - 2, 1.0), jnp.maximum(total - 3, 1.0)

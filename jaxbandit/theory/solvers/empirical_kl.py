@@ -1,7 +1,7 @@
 """The largest mean in a KL ball around an empirical distribution on [0, 1]: Liu et al. (2018), Appendix D.
 
 The solutions (89) and (90) of Lemma 10 are both the minimum over lam >= 1 of the dual lam - exp(sum_i p_i log(lam -
-a_i) - delta). Every lam gives an upper bound, and an inexact root errs on the safe side.
+a_i) - delta).
 """
 
 import math
@@ -17,13 +17,8 @@ from jaxbandit.theory.solvers.beta import log1p
 def empirical_upper(atoms: Array, weights: Array, delta: Array) -> Array:
     """Return the supremum of E_q[X] over distributions q on `atoms` and 1 with KL(weights, q) <= delta.
 
-    Args:
-      atoms: float[n] in [0, 1].
-      weights: float[..., n], non-negative, summing to 1 along the last axis.
-      delta: float[...] in [0, inf].
-
-    Returns:
-      float[...] in [mean, 1], which exceeds the supremum by at most rounding and the square of the bisection's error.
+    Atoms are float[n] in [0, 1], weights float[..., n] summing to 1, and delta float[...] in [0, inf]. The result
+    exceeds the supremum by at most rounding and the square of the bisection's error.
     """
     unit = float(jnp.finfo(weights.dtype).eps)
     atoms = jnp.broadcast_to(atoms, weights.shape)

@@ -1,8 +1,6 @@
 """One-parameter exponential families of rewards, parametrized by the mean: divergence, its inverses, posteriors.
 
-Each function is elementwise and follows the dtype of its arguments. Divergences are sums of terms x h(u/x) with h(v) =
-v - log(1+v) >= 0 and u the difference of the means, so that n d(x, y) has a relative error of a few rounding errors for
-any n.
+Each function is elementwise and follows the dtype of its arguments.
 """
 
 from collections.abc import Callable
@@ -57,18 +55,10 @@ class Family(NamedTuple):
 
 
 def family(name: FamilyName, sigma: Scalar = 1.0, *, where: str = "family") -> Family:
-    """Return a family by its name.
+    """Return a family by its name; sigma is the standard deviation of Gaussian rewards alone.
 
     Posteriors are under Jeffreys' or the uniform prior: Beta(1 + S, 1 + n - S) for Bernoulli rewards with sum S,
     N(mean, sigma^2 / n) for Gaussian, Gamma(1/2 + S) / n for Poisson and S / Gamma(n) for exponential rewards.
-
-    Args:
-      name: "bernoulli", "gaussian", "poisson" or "exponential"; static.
-      sigma: standard deviation of Gaussian rewards, > 0; traced. The other families do not use it.
-      where: name of the calling function, for error messages.
-
-    Raises:
-      ValueError: there is no such family, or sigma is out of range.
     """
     checks.choice(where, "family", name, FAMILIES)
     checks.number(where, "sigma", sigma, low=0.0, open_low=True)
@@ -78,18 +68,9 @@ def family(name: FamilyName, sigma: Scalar = 1.0, *, where: str = "family") -> F
 def transport(family: Family, mean_a: Array, n_a: Array, mean_b: Array, n_b: Array) -> Array:
     """Return Z_ab = min over x of n_a d(mean_a, x) + n_b d(mean_b, x), or 0 unless mean_a > mean_b; elementwise.
 
-    It is the logarithm of the generalized likelihood ratio for arm a to be better than arm b. The minimum is attained
-    at the weighted mean of the two arms.
+    It is the logarithm of the generalized likelihood ratio for arm a to be better than arm b. Not both counts may be 0.
 
-    Args:
-      family: family of the rewards.
-      mean_a: empirical mean of arm a, float[...].
-      n_a: pulls of arm a, int or float[...].
-      mean_b: empirical mean of arm b, float[...].
-      n_b: pulls of arm b, int or float[...]; not both counts are 0.
-
-    Source:
-      Garivier and Kaufmann (2016), Optimal best arm identification with fixed confidence, COLT, equation (7).
+    Source: Garivier and Kaufmann (2016), Optimal best arm identification with fixed confidence, COLT, equation (7).
     """
     n_a, n_b = as_float(n_a), as_float(n_b)
     gap = jnp.maximum(mean_a - mean_b, 0.0)

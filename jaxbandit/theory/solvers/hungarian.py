@@ -1,8 +1,6 @@
-"""The Hungarian method: the assignment of a column to each row that costs least, traced, in O(rows^2 columns).
+"""The Hungarian method (Kuhn 1955; Edmonds and Karp 1972): the assignment of a column to each row that costs least.
 
-Rows are added one at a time. Potentials keep all reduced costs nonnegative and those of assigned pairs at zero, so that
-the cheapest way to make room for a row is a shortest path over assigned pairs (Kuhn 1955; Edmonds and Karp 1972). SciPy
-has the method on the host; here it runs inside the rounds of many runs.
+It is traced, in O(rows^2 columns).
 """
 
 from typing import NamedTuple
@@ -30,8 +28,7 @@ class _Search(NamedTuple):
 def cheapest_assignment(costs: Array) -> Array:
     """Return int32[columns], the row that each column is assigned to, -1 for none; every row has one column.
 
-    Args:
-      costs: float[rows, columns] with rows <= columns, finite; traced.
+    The costs are float[rows, columns] with rows <= columns, finite.
     """
     rows, columns = costs.shape
 

@@ -1,12 +1,9 @@
 """Smallest l1 norm: w* minimizes sum abs(w_a) subject to sum w_a x_a = y (Xu, Honda and Sugiyama 2017, equation 11).
 
-There are two methods: HiGHS for concrete features, once for all pairs of arms, and for traced features a primal-dual
-interior-point method (Mehrotra 1992) with a fixed number of steps. The squared norm is the minimum of y' A(p)^-1 y over
-designs p, attained at p proportional to abs(w*) (Elfving 1952).
-
-Differences from Mehrotra: the start is feasible, and a ridge keeps the normal matrix positive definite, whose smallest
-eigenvalue is lost in rounding at an optimum with fewer than d positive weights. The last iterate determines which
-weights are 0; the others solve the equations exactly.
+The squared norm is the minimum of y' A(p)^-1 y over designs p (Elfving 1952). Concrete features are solved by HiGHS,
+once for all pairs of arms, and traced ones by a primal-dual interior-point method (Mehrotra 1992). Differences: the
+start is feasible, a ridge keeps the normal matrix positive definite, and the last iterate determines which weights are
+0.
 """
 
 import functools
@@ -37,11 +34,7 @@ class Representation(NamedTuple):
 def l1_table(features: Any) -> np.ndarray:
     """Return float64[K, K, K] with table[i, j] = w* for x_i - x_j, so that table[j, i] = -table[i, j].
 
-    Args:
-      features: float[K, d], concrete. They need not span R^d, because differences of features are always in their span.
-
-    Raises:
-      ValueError: features are not finite numbers in two axes.
+    The features, float[K, d], are concrete and need not span R^d.
     """
     features = checks.array("l1_table", "features", features, ndim=2)
     num_arms = features.shape[0]
@@ -54,10 +47,7 @@ def l1_table(features: Any) -> np.ndarray:
 
 
 def _simple(features: np.ndarray) -> np.ndarray:
-    """Bool[K, K]: whether a dual point proves that x_i - x_j has the unique optimal representation 1 x_i - 1 x_j.
-
-    The point is the shortest u with x_i'u = 1 and x_j'u = -1; every other x_a'u must be in (-1, 1).
-    """
+    """Bool[K, K]: whether a dual point proves that x_i - x_j has the unique optimal representation 1 x_i - 1 x_j."""
     gram = np.matmul(features, features.T)
     norm = np.diagonal(gram)
     determinant = norm[:, None] * norm - gram**2
@@ -103,11 +93,7 @@ def l1_representation(features: Array, target: Array, *, steps: int = 12) -> Rep
     Args:
       features: float[K, d], traced. They need not span R^d. If only targets are vmapped, they share one decomposition.
       target: float[d], traced. If it is outside the span of the features, value and bound are inf.
-      steps: number of interior-point steps, >= 1; static. 12 leave a relative gap below 1e-12 in float64 and 1e-2 in
-        float32, for normalized features.
-
-    Returns:
-      A Representation; value - bound is the duality gap.
+      steps: static. 12 leave a relative gap below 1e-12 in float64 and 1e-2 in float32, for normalized features.
     """
     basis = span(features)
     x = basis.rows
@@ -190,8 +176,7 @@ def representations(features: Array) -> Array:
 def pair_weights(features: Array) -> Array:
     """Return the absolute weights w* of x_i - x_j in row i num_arms + j, float[num_arms^2, num_arms].
 
-    They have the smallest l1 norm for each pair. They are computed by HiGHS for concrete features, float[num_arms,
-    dim], and by an interior-point method for traced ones.
+    HiGHS computes them for concrete features, and an interior-point method for traced ones.
     """
     num_arms = features.shape[0]
     if isinstance(features, np.ndarray):

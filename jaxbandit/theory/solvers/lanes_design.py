@@ -1,7 +1,6 @@
 """The design of solvers/design.py for directions parallel to the features, for many problems at once.
 
-The method and the certificate are described there. The problems are the last axis, because vmap of a factorization
-would call LAPACK problem by problem, and one product is enough where that function needs three.
+The problems are the last axis, because vmap of a factorization would call LAPACK problem by problem.
 """
 
 from typing import NamedTuple
@@ -29,11 +28,8 @@ class _Incumbent(NamedTuple):
 def lanes_design(features: Array, ratios: Array, counts: Array, steps: int) -> tuple[Array, Array, Array]:
     """Return weights on the simplex with the smallest value, the largest ratio u' A^-1 u; the value; and a lower bound.
 
-    Args:
-      features: float[d, N, lanes], with rows u; an axis may be 0 throughout.
-      ratios: float[N, lanes] in [0, 1].
-      counts: bool[N, lanes], the arms that are included.
-      steps: number of interior-point steps; static.
+    `features` is float[d, N, lanes], with rows u; an axis may be 0 throughout. `counts`, bool[N, lanes], are the arms
+    that are included.
     """
     num_arms = ratios.shape[0]
     axes = jnp.any(features != 0, 1)
@@ -148,11 +144,7 @@ def _fall(value: Array, change: Array) -> Array:
 
 
 def _solve(matrix: Array, right: Array) -> Array:
-    """Solve matrix x = right for positive definite float[n, n, lanes] and float[n, m, lanes].
-
-    Gauss-Jordan elimination needs few and simple passes over all lanes. A pivot below the rounding unit is replaced by
-    it.
-    """
+    """Solve matrix x = right for positive definite float[n, n, lanes] and float[n, m, lanes]."""
     unit = jnp.finfo(matrix.dtype).eps
     size = matrix.shape[0]
     rows = jnp.concatenate([matrix * (1 + 10 * unit * jnp.eye(size, dtype=matrix.dtype))[:, :, None], right], 1)

@@ -1,8 +1,7 @@
 """How far a set may be ahead: the maximum over M of theta(M) - theta(B) + r times the norm of chi_M - chi_B in W.
 
 This is problem (5) of Kuroki, Xu, Miyauchi, Honda and Sugiyama (2020), for sets of one size; maximizing the norm is
-NP-hard. It is bounded from both sides with the linear oracle of a decision class alone: from above by a linear bound of
-the norm for each of several scales s, from below by the best set for the tangent (docs/mathematics.md).
+NP-hard, so it is bounded from both sides by the linear oracle of a decision class (docs/mathematics.md).
 
 `family` is a class of sets of one size, static; `estimate` is float[n], `matrix` float[n, n], symmetric positive
 definite, `radius` float[] >= 0, and `best` bool[n], a best set of the family for the estimate; all traced.
@@ -86,8 +85,7 @@ def climb(
 def largest_eigenvalue_bound(matrix: Array) -> Array:
     """Return a number float[] that no eigenvalue of a symmetric positive semidefinite matrix exceeds, up to rounding.
 
-    It is (tr M^64)^(1/64), at most n^(1/64) times the largest eigenvalue (1.08 at n = 111). It does not call LAPACK
-    (CONTRIBUTING.md: traps).
+    It is (tr M^64)^(1/64), at most n^(1/64) times the largest eigenvalue (1.08 at n = 111).
     """
     scale = jnp.sqrt(jnp.sum(matrix * matrix))
     power, logarithm = matrix / scale, jnp.log(scale)
@@ -102,7 +100,7 @@ def coarse(scores: Array) -> Array:
     """Return the scores rounded to units of 1 / FINENESS of the largest absolute score, so that near ties become ties.
 
     Designs with few pulls are symmetric, and rounding errors, which may differ by one unit in the last place between
-    positions in a batch, must not decide which set is chosen. Sums of such scores are exact.
+    positions in a batch, must not decide which set is chosen.
     """
     largest = jnp.max(jnp.abs(scores))
     return jnp.round(scores * (FINENESS / jnp.where(largest > 0, largest, 1.0)))

@@ -1,7 +1,6 @@
 """The optimal proportions of pulls for identifying the best of unstructured arms: Garivier and Kaufmann (2016).
 
-The equations of the optimum are solved by Newton's method in variables in which they are nearly linear, and certified
-by a mixture of alternatives: see docs/mathematics.md.
+They are solved by Newton's method and certified by a mixture of alternatives: see docs/mathematics.md.
 """
 
 from typing import NamedTuple
@@ -29,17 +28,11 @@ class Weights(NamedTuple):
 
 
 def optimal_weights(family: Family, means: Array) -> Weights:
-    """Return w* and T* for arms with these means.
+    """Return w* and T* for arms with these means, float[num_arms], accurate to a few rounding errors.
 
-    Args:
-      family: family of the rewards. Means within 1e-6 of the ends of its range are moved to that distance.
-      means: float[num_arms], num_arms >= 2.
+    Means are kept 1e-6 from the ends of the range of the family.
 
-    Returns:
-      The weights, accurate to a few rounding errors: their spread is below 1e-8 in float64.
-
-    Source:
-      Garivier and Kaufmann (2016), Optimal best arm identification with fixed confidence, COLT, Theorem 5.
+    Source: Garivier and Kaufmann (2016), Optimal best arm identification with fixed confidence, COLT, Theorem 5.
     """
     if family.name == "gaussian":
         return gaussian_weights(means, jnp.full_like(means, as_float(family.sigma) ** 2))
@@ -82,13 +75,8 @@ def optimal_weights(family: Family, means: Array) -> Weights:
 def gaussian_weights(means: Array, variances: Array) -> Weights:
     """Return w* and T* for Gaussian arms with these means and known variances, accurate to a few rounding errors.
 
-    Args:
-      means: float[num_arms], num_arms >= 2.
-      variances: float[num_arms], > 0.
-
-    Source:
-      As `optimal_weights`; for unequal variances Jourdan, Degenne and Kaufmann (2023), Dealing with unknown variances
-      in best-arm identification, ALT.
+    Source: As `optimal_weights`; for unequal variances Jourdan, Degenne and Kaufmann (2023), Dealing with unknown
+    variances in best-arm identification, ALT.
     """
     own = get_at(variances, argmax(means))
     gap = jnp.max(means) - means

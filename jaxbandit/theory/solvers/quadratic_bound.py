@@ -22,13 +22,8 @@ def upper_bound(weights: Array, k: int, *, spectral: bool | None = None) -> Arra
     """A number float[] that x' W x does not exceed for any set of k, up to rounding: the smallest of these bounds.
 
     Rows: no set has more than the k largest rows with their k - 1 largest off-diagonal entries. Spectral: by the
-    largest eigenvalue orthogonal to 1.
-
-    Args:
-      weights: float[n, n], symmetric, not necessarily positive definite; traced.
-      k: an integer in [1, n]; static.
-      spectral: whether to include the spectral bound, which needs an eigendecomposition; None includes it up to n = 40,
-        beyond which it was never the smaller one on inverse design matrices with k well below n / 2. Static.
+    largest eigenvalue orthogonal to 1, if `spectral`; None includes it up to n = 40. W is symmetric, not necessarily
+    positive definite.
     """
     size = weights.shape[0]
     checks.integer("upper_bound", "k", k, 1, size)
@@ -45,11 +40,7 @@ def upper_bound(weights: Array, k: int, *, spectral: bool | None = None) -> Arra
 
 
 def _largest_others(weights: Array, count: int) -> Array:
-    """Return at least the sum of the `count` largest off-diagonal entries of each row, float[n], by bisection.
-
-    For every t it is at most count t + sum max(w - t, 0). Sorting takes a hundred times as long; along columns, the
-    same by symmetry, XLA vectorizes.
-    """
+    """Return at least the sum of the `count` largest off-diagonal entries of each row, float[n], by bisection."""
     if count == 0:
         return jnp.zeros_like(weights[0])
     diagonal = jnp.eye(weights.shape[0], dtype=bool)
@@ -73,12 +64,7 @@ def peeling_ratio(size: int, k: int) -> float:
 
 
 def theorem_ratio(weights: Array, k: int) -> Array:
-    """Return Theorem 1's lower bound, float[], on peeling's x' W x relative to the largest.
-
-    Args:
-      weights: float[n, n], positive definite; traced.
-      k: an integer in [2, n]; static.
-    """
+    """Return Theorem 1's lower bound, float[], on peeling's x' W x relative to the largest."""
     checks.integer("theorem_ratio", "k", k, 2, weights.shape[0])
     spectrum = jnp.linalg.eigvalsh(weights)  # ascending
     return peeling_ratio(weights.shape[0], k) / (k - 1) * jnp.maximum(spectrum[0], 0.0) / spectrum[-1]
@@ -87,13 +73,8 @@ def theorem_ratio(weights: Array, k: int) -> Array:
 def alpha(weights: Array, members: Array, k: int, *, mode: AlphaMode = "certified", fixed: Scalar = 0.9) -> Array:
     """Return alpha, float[] in (0, 1]: the norm of the indicator of `members` in W is at least alpha times the largest.
 
-    Args:
-      weights: float[n, n], positive definite; traced.
-      members: bool[n], the result of peeling; traced.
-      k: an integer in [1, n - 1], and at least 2 for "theorem"; static.
-      mode: "certified" uses `upper_bound` on this matrix, "theorem" uses Theorem 1, and "fixed" returns `fixed`, which
-        is not a bound; static.
-      fixed: in (0, 1]; traced.
+    W is float[n, n], positive definite. "certified" uses `upper_bound` on this matrix, "theorem" uses Theorem 1 and k
+    >= 2, and "fixed" returns `fixed`, which is not a bound.
     """
     checks.choice("alpha", "mode", mode, ("certified", "fixed", "theorem"))
     checks.number("alpha", "fixed", fixed, low=0.0, high=1.0, open_low=True)

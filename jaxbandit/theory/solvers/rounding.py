@@ -1,8 +1,7 @@
 """Efficient rounding of a design to whole pulls: Pukelsheim and Rieder (1992), Section 6.
 
-Among all roundings it maximizes the smallest n_a / w_a up to one pull: n_a >= (1 - p / total) w_a total for p positive
-weights, so the value of a design grows by at most the factor 1 / (1 - p / total). Difference from the paper: ties
-between arms, which the paper leaves open, go to the lowest index.
+The value of a design grows by at most the factor 1 / (1 - p / total) for p positive weights. Difference from the paper:
+ties between arms, which it leaves open, go to the lowest index.
 """
 
 import jax
@@ -13,11 +12,9 @@ from jaxbandit.support.types import Array
 
 
 def round_design(weights: Array, total: Array) -> Array:
-    """Return whole pulls proportional to the weights that sum exactly to `total`, int32[K].
+    """Return whole pulls proportional to the weights, float[K], that sum exactly to `total`, int32[K].
 
-    Args:
-      weights: float[K] >= 0 with sum 1; traced. Arms with weight 0 get no pull, others at least one.
-      total: int32[], at least the number of positive weights (with less, some of those get none); traced.
+    Arms with weight 0 get no pull, others at least one, if `total` is at least their number.
     """
     positive = weights > 0
     safe = jnp.where(positive, weights, 1.0)

@@ -1,8 +1,7 @@
 """Kl-dominated semi-distances of Liu, Wang, Buccapatnam and Shroff (2018), Sections 3 and 4, with exact solutions.
 
 P1(d) is to maximize q in [p, 1] subject to d(p, q) <= delta. Each `upper_*` is its closed form, written so that there
-is no cancellation for small delta and the result is finite for all p in [0, 1] and delta in [0, inf]. The solution for
-kl, which has no closed form, is in kl.py.
+is no cancellation for small delta and the result is finite for all p in [0, 1] and delta in [0, inf].
 """
 
 import functools

@@ -1,7 +1,6 @@
 """Coordinates of the span of features in which their Gram matrix is the identity: X = rows diag(singular) right.
 
-Designs and representations do not depend on the basis in which features are written. In this basis nothing depends on
-their conditioning, and features that do not span R^d only lead to zero columns.
+Nothing in them depends on the conditioning of the features, which need not span R^d.
 """
 
 from typing import NamedTuple
@@ -29,11 +28,7 @@ def span(features: Array) -> Span:
 
 
 def coordinates(basis: Span, vectors: Array) -> tuple[Array, Array]:
-    """Return float[P, r], the coordinates of vectors float[P, d], and bool[P], whether each vector is in the span.
-
-    A vector counts as inside up to rounding: differences of nearly equal features are short, and so are their
-    residuals.
-    """
+    """Return float[P, r], the coordinates of vectors float[P, d], and bool[P], whether each vector is in the span."""
     along = jnp.where(basis.nonzero[None], dot(vectors, basis.right.T), 0.0)
     rest = jnp.sum((vectors - dot(along, basis.right)) ** 2, -1)
     tolerance = jnp.finfo(vectors.dtype).eps ** 0.8

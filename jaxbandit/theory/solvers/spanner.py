@@ -12,12 +12,7 @@ from jaxbandit.support.types import Array
 
 
 def barycentric_spanner(features: Array, mask: Array) -> Array:
-    """Return bool[K], which vectors are in the spanner; their number is the rank of the vectors that mask keeps.
-
-    Args:
-      features: float[K, d]; they need not span R^d.
-      mask: bool[K], False for rows that are not in the set.
-    """
+    """Return bool[K], which vectors are in the spanner; their number is the rank of the vectors that mask keeps."""
     num_arms, dim = features.shape
     slots, arms = jnp.arange(dim, dtype=jnp.int32), jnp.arange(num_arms, dtype=jnp.int32)
     eps = jnp.finfo(features.dtype).eps

@@ -23,14 +23,9 @@ _LARGEST = 1e24  # largest variance relative to the squared difference of means;
 def resolution(squares: Any, size: Any) -> Any:
     """Return the resolution of rewards of that size, elementwise: rounding may have changed each by half of it.
 
-    Below it nothing is certain: with a resolution h, a bound is mean + h + (sd + h) sqrt(R). If the rewards, or
-    differences, are exactly equal, it is 0, as then no rounding has been seen, and their common value counts as the
-    mean.
-
-    Args:
-      squares: float[...], sums of squared deviations from the mean, computed from deviations from a first reward, so
-        that they are 0 if all rewards are equal and have relative errors of rounding otherwise.
-      size: float[...], largest modulus of the rewards, or sum of the two moduli of a difference.
+    With a resolution h, a bound is mean + h + (sd + h) sqrt(R). It is 0 if the rewards, or differences, are exactly
+    equal, which needs `squares` of deviations from a first reward. `size` is the largest modulus, or for a difference
+    the sum of two.
     """
     xp = deviations.library(squares)
     h = _ROUNDINGS * xp.finfo(squares.dtype).eps * size
@@ -53,10 +48,7 @@ def default_c2(log_alpha: Any) -> Any:
 
 
 def one_sided(n: Any, log_alpha: Any, c2: Any) -> Any:
-    """The log of the level at which `squared_radius` bounds one side with probability alpha; about log(2 alpha).
-
-    NumPy arrays are computed by NumPy, as in `deviations`.
-    """
+    """The log of the level at which `squared_radius` bounds one side with probability alpha; about log(2 alpha)."""
     xp = deviations.library(n)
     s = xp.sqrt(c2 / (n + c2))
     return xp.log(2.0) + log_alpha - xp.log1p(xp.exp(log_alpha) * s)
@@ -65,12 +57,7 @@ def one_sided(n: Any, log_alpha: Any, c2: Any) -> Any:
 def squared_radius(n: Any, log_alpha: Any, c2: Any) -> Any:
     """The largest R with M_n <= 1/alpha, or inf: mean and mu differ by at most sqrt(v R) for all n at level alpha.
 
-    NumPy arrays are computed by NumPy, as in `deviations`.
-
-    Args:
-      n: float[...], sample sizes >= 1; a sample of one has no variance, and its R is inf.
-      log_alpha: float[...], log of the level.
-      c2: float[...] > 0, the prior's precision.
+    A sample of one has no variance, and its R is inf. `c2` is the prior's precision.
     """
     xp = deviations.library(n)
     weight = -xp.expm1((2 * log_alpha + xp.log(c2 / (n + c2))) / n) * (n + c2)
@@ -89,8 +76,7 @@ def tbox(n: Array, log_alpha: Array, c2: Array) -> Array:
 def evbox(n: Array, num_arms: int, delta: Scalar) -> Array:
     """An arm's part of a threshold for `plug_in_statistic`, from separate boxes for mean and variance; very loose.
 
-    Source:
-      Jourdan, Degenne and Kaufmann (2023), Dealing with unknown variances in best-arm identification, ALT.
+    Source: Jourdan, Degenne and Kaufmann (2023), Dealing with unknown variances in best-arm identification, ALT.
     """
     delta = as_float(delta)
     level = deviations.LOG_2_ZETA_2 + jnp.log(num_arms / delta)
@@ -105,15 +91,9 @@ def evbox(n: Array, num_arms: int, delta: Scalar) -> Array:
 def posterior_draw(words: Array, n: Array, mean: Array, variance: Array) -> Array:
     """Return draws of true means from their posterior under the prior 1/sigma, mean + sqrt(v/(n - 1)) T, elementwise.
 
-    T has Student's t distribution with n - 1 degrees of freedom, as sqrt(nu) sinh(y/2) for the logit y of a Beta(nu/2,
-    nu/2), so that a draw is increasing in one normal. The error is 1e-6 in total variation for n >= 3, and 6e-5 for n =
-    2.
-
-    Args:
-      words: uint32[...], random bits.
-      n: sample sizes, >= 2; for smaller ones the mean is returned.
-      mean: sample means.
-      variance: sample variances with divisor n; where it is 0, the mean is returned.
+    T has Student's t distribution with n - 1 degrees of freedom and increases in one normal, from random bits
+    uint32[...]. The error is 1e-6 in total variation for n >= 3, and 6e-5 for n = 2. For n < 2 or v = 0 the mean is
+    returned.
     """
     freedom = jnp.maximum(n - 1, 1.0)
     logit = logit_at(normal_of_words(words), beta_shape(freedom / 2, freedom / 2))
@@ -132,19 +112,9 @@ def exact_statistic(mean_a: Array, var_a: Array, n_a: Array, mean_b: Array, var_
     """Return Z_ab, the generalized likelihood ratio of mu_a > mu_b for two Gaussian samples of unknown variances.
 
     Z_ab = min over x of n_a/2 log(1 + (mean_a - x)^2/v_a) + n_b/2 log(1 + (x - mean_b)^2/v_b), and 0 if mean_a <=
-    mean_b or a variance is 0. Its up to two local minima are the outer roots of a cubic, each found by bisection to
-    half the digits, which gives all digits of the minimum.
+    mean_b or a variance is 0.
 
-    Args:
-      mean_a: float[...], mean of sample a.
-      var_a: float[...], variance of sample a with divisor n.
-      n_a: float[...], size of sample a.
-      mean_b: float[...], mean of sample b.
-      var_b: float[...], variance of sample b with divisor n.
-      n_b: float[...], size of sample b. All shapes must broadcast.
-
-    Source:
-      Jourdan, Degenne and Kaufmann (2023), Dealing with unknown variances in best-arm identification, ALT.
+    Source: Jourdan, Degenne and Kaufmann (2023), Dealing with unknown variances in best-arm identification, ALT.
     """
     apart = (mean_a > mean_b) & (var_a > 0) & (var_b > 0)
     square = jnp.where(apart, mean_a - mean_b, 1.0) ** 2
