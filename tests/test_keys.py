@@ -72,7 +72,7 @@ def draws_later(algorithm, environment):
     noise = jax.eval_shape(lambda t: rounds.draw(*both, WORDS, t, KIND), t)
     draw(lambda *given: rounds.play(*both, *given)[:2], world, state, noise)
     draw(lambda state: (rounds.stops(algorithm, state), rounds.recommendation(algorithm, state)), state)
-    for function in algorithm.replan or ():
+    for function in (algorithm.replan or ())[:2]:
         draw(function, state)
     if rounds.plays_batches(*both):
         noise = jax.eval_shape(lambda t: rounds.draw_batch(environment, WORDS, t, KIND), t)
