@@ -79,7 +79,7 @@ def joined(bodies: Sequence[bytes], start: Place) -> tuple[bytes, Place]:
 
 
 def split(path: Path, data: bytes, start: Place, mark: int = 0) -> Lines:
-    """Return the lines of a log that fit, from `start`, the place before the first; `mark` lines precede a wanted place."""
+    """Return the lines of a log that fit, from the place before its first one; the place after `mark` lines is wanted."""
     bodies, end, fault = [], start, None
     marked = start if mark == 0 else None
     *lines, torn = data.split(b"\n")
