@@ -79,7 +79,10 @@ def joined(bodies: Sequence[bytes], start: Place) -> tuple[bytes, Place]:
 
 
 def split(path: Path, data: bytes, start: Place, mark: int = 0) -> Lines:
-    """Return the lines of a log that fit, from the place before its first one; the place after `mark` lines is wanted."""
+    """Return the lines of a log that fit.
+
+    `start` is the place before its first line, and `mark` the number of lines after which the place is wanted.
+    """
     bodies, end, fault = [], start, None
     marked = start if mark == 0 else None
     *lines, torn = data.split(b"\n")

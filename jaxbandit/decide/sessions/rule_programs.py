@@ -232,7 +232,7 @@ class RulePrograms:
         return Choice(action, self.select(words, round, state, None).info) if self._informs else action
 
     def _arm_dtype(self, noise: PyTree) -> Any:
-        """The dtype of an arm, if `update` takes any arm; None if it takes batches, or information on the state."""
+        """The dtype of an arm, if `update` takes any arm; None if it takes batches, or `Choice.info` on the state."""
         if self.kind == "batch" or self.needs_context or self.set_size is not None:
             return None
         choice = jax.eval_shape(self.algorithm.select, noise, self.state, None)

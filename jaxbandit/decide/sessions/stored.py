@@ -202,7 +202,7 @@ def read_about(path: Path) -> Json:
 
 
 def write_certificate(path: Path, end: Place, certified: Callable[[], Table] | None) -> None:
-    """Write certificate.json, unless it is that of a log with the same end; with None, none is to be stored."""
+    """Write certificate.json, unless it is that of the same log; with None, without a certificate in it."""
     before = _closed(path)
     if not _place(end).items() <= before.items() or (certified is not None and "certificate" not in before):
         json_files.write_json(path / CERTIFICATE, {**_place(end), **(certified() if certified else {})})

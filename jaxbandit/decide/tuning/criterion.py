@@ -1,10 +1,8 @@
 """What a search decides by: which property of the scores, under which assumption, at which error probability.
 
-Configurations may enter a search in stages. A comparison with a configuration that entered in stage g has the level
-delta_g / (K_g - 1) for ever, where K_g is the number of configurations after that stage. If their scores may have been
-looked at before the stage, its comparisons use only seeds that nobody had asked for by then. All statements of all
-stages hold together with probability at least 1 - sum of delta_g, because in each stage only comparisons of a best
-newcomer, or of the best so far with newcomers, are new, which are at most K_g - 1.
+Configurations may enter a search in stages. Comparisons of one that entered in stage g have the level
+delta_g / (K_g - 1) for ever, where K_g is the number of configurations after that stage. If scores may have been looked
+at before it, they use only seeds that nobody had asked for by then (docs/mathematics.md, "Arms that enter later").
 """
 
 import math

@@ -192,7 +192,7 @@ class _Sampler:
 
 
 def proposer_of(where: str, proposer: Any, space: Any, *, seed: int, maximize: bool) -> tuple[Proposer, Space]:
-    """Return the proposer of a search at its start, and its space; raise MissingExtra if Optuna is not installed."""
+    """Return the proposer of a search at its start, and its space; raise MissingExtra if Optuna is missing for it."""
     if isinstance(proposer, str) and proposer not in KINDS:
         checks.choice(where, "proposer", proposer, KINDS)
     if callable(proposer):

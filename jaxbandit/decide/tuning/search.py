@@ -175,7 +175,7 @@ def _split(total: int, finalists: int | None, proposals: int | None, given: Sett
 
 
 def _race(finalists: int, given: Settings) -> int:
-    """The least number of trainings of a race by default: with normal scores twice what makes its statement finite."""
+    """The least number of trainings of a race by default, for normal scores at least twice what it needs."""
     each = LEAST
     if given.criterion.score_range is None and not given.criterion.by_arms:
         each = max(each, 2 * smallest_sample(math.log(given.criterion.delta) - math.log(finalists - 1)))
