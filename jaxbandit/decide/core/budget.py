@@ -19,7 +19,7 @@ class Budget:
         is waited for. `Execution(isolate=True)` and `Execution(seconds_each=...)` end both. None means no limit.
 
     Raises:
-      ValueError: a field is out of range. The message has one line.
+      ValueError: a field is out of range.
     """
 
     trainings: int | None = None

@@ -28,14 +28,11 @@ class Certificate(Describable):
     which the rule stops.
 
     With probability `coverage`, the intervals from `low` to `high` contain the mean rewards of all arms simultaneously
-    and at all times, so they may be read while the session is running and after the rule has stopped. Without a known
-    range or sigma, this is proved for normal rewards only: an arm whose rare event has not occurred yet has an interval
-    that does not contain its mean. The rule's guarantee is a separate statement and does not depend on these intervals,
-    and so is `unseen`.
+    and at all times. Without a known range or sigma, this is proved for normal rewards only: an arm whose rare event
+    has not occurred yet has an interval that does not contain its mean.
 
     If the data contradict an assumption, `contradiction` says so, which is the first line of every text. Then nothing
     is claimed: `achieved` is inf, no arm is excluded, and an interval that is empty or lacks its estimate is not shown.
-    The certificate sees this by itself if every arm is excluded, or by its intervals.
     """
 
     rule: str
@@ -131,8 +128,7 @@ class Certificate(Describable):
 
         With probability `coverage`, for all arms at once and at all times, an event that is fixed in advance and has
         not occurred in the pulls of an arm, such as a failure or a reward below a given number, has at most this
-        probability. The error probability is divided by the number of arms, because the arms that one looks at in the
-        end were chosen by their rewards. None if there are no intervals, or nothing is drawn at random.
+        probability. None if there are no intervals, or nothing is drawn at random.
         """
         if self.coverage is None or self.over:
             return None

@@ -35,7 +35,7 @@ class Goal:
       max_failure_rate: largest tolerated failure rate for "separate", in (0, 1).
 
     Raises:
-      ValueError: a field is out of range, or excludes another one that is given. The message has one line.
+      ValueError: a field is out of range, or excludes another one that is given.
     """
 
     delta: Scalar | None = None

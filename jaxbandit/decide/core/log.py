@@ -1,7 +1,7 @@
 """The log of a session or a search: one JSON object in each line, with a checksum of everything up to its end.
 
-The checksum begins with what the log belongs to. So a line that was altered, removed, repeated, moved or inserted, or
-that is of another session, does not fit. A last line without its end was never finished, and is not part of the log.
+The checksum begins with what the log belongs to, so that a line that was altered, removed, repeated, moved or inserted,
+or that is of another session, does not fit. A last line without its end is not part of the log.
 """
 
 import hashlib
@@ -81,11 +81,7 @@ def joined(bodies: Sequence[bytes], start: Place) -> tuple[bytes, Place]:
 def split(path: Path, data: bytes, start: Place, mark: int = 0) -> Lines:
     """Return the lines of a log that fit.
 
-    Args:
-      path: path of the log, for messages.
-      data: its content.
-      start: the place before its first line.
-      mark: the number of lines after which the place is wanted.
+    `start` is the place before its first line, and `mark` the number of lines after which the place is wanted.
     """
     bodies, end, fault = [], start, None
     marked = start if mark == 0 else None
@@ -113,17 +109,7 @@ def _body(line: bytes) -> bytes | None:
 
 
 def entry_of(path: Path, number: int, body: bytes, forms: Forms) -> Json:
-    """Return the entry of a line.
-
-    Args:
-      path: path of the log, for messages.
-      number: number of the line, counted from 1.
-      body: the line without its checksum.
-      forms: the forms that an entry may have.
-
-    Raises:
-      BadLog: it is not such a line.
-    """
+    """Return the entry of a line, counted from 1 and without its checksum; raise BadLog if it has none of the forms."""
     try:
         entry = reading.json_of(body)
     except ValueError:

@@ -39,7 +39,7 @@ class BanditSampler(BaseSampler):
     needs fewer trials.
 
     The budget is that of the study, its `n_trials` and `timeout`. Wherever it ends, `certificate(study)` states which
-    configuration to choose and by how much it may be worse than the best: it is valid at any time.
+    configuration to choose and by how much it may be worse than the best.
 
     What to try next is computed from the study's trials whenever a trial begins. A study in a storage therefore resumes
     with a new sampler, also with another rule, delta or epsilon, and several processes may work on it. A sampler with
@@ -60,16 +60,14 @@ class BanditSampler(BaseSampler):
         value that is infinite or of modulus above 1e150; None means that the pull is tried again, and that the study
         ends when that has happened three times, as with pruners, which prune the same pull again and again.
       seed: seed of the rule's own random draws, in [0, 2^32).
-      growth: whether configurations will be added to the study later. The error probabilities of all stages then add up
-        to delta; otherwise each addition costs half as much error probability as the one before, starting from delta/2,
-        and the certificate states the sum.
+      growth: whether configurations will be added to the study later, as for `tune`.
       blind: whether configurations that this sampler adds to the study were chosen without looking at its values. They
         may then share all indices with the others.
       reuse: whether completed trials of these configurations count that are in the study before its first sampler of
         this kind. It is valid only if the list of configurations was made without looking at their values, such as all
-        points of a grid: a list of those with the best values is better than what it promises. How often each of them
-        was tried may depend on the values in any way, as with TPE. Their randomness must be independent of all others';
-        so each configuration gets bounds of its own, and common random numbers do not help.
+        points of a grid; how often each of them was tried may depend on the values, as with TPE. Their randomness must
+        be independent of all others'; so each configuration gets bounds of its own, and common random numbers do not
+        help.
 
     Raises:
       ValueError: an argument is out of range, the study has several objectives, or trials cannot be reused.

@@ -9,11 +9,7 @@ from jaxbandit.support.refusals import refuse
 
 
 def checked(where: str, configs: Any) -> list[dict[str, Any]]:
-    """Return the configurations as a list of dicts.
-
-    Raises:
-      BadInput: they are no list of dicts of parameters, there are fewer than two, or two are equal.
-    """
+    """Return the configurations as a list of two or more different dicts."""
     each = "a dict of parameters, such as {'lr': 0.1}"
     if isinstance(configs, Mapping | str | bytes) or not isinstance(configs, Iterable):
         grid = "; for a grid: [dict(zip(grid, values)) for values in itertools.product(*grid.values())]"

@@ -16,12 +16,7 @@ class RacePlay:
     """The default race."""
 
     def __init__(self, evidence: Evidence, present: np.ndarray):
-        """Begin the race.
-
-        Args:
-          evidence: the rewards of configurations that the sampler does not have, and no others.
-          present: bool[K], the configurations that it has.
-        """
+        """Begin the race of those that are `present`; `evidence` has the rewards of all others, and no more."""
         self._evidence, self._present = evidence, present
         self._requests = allocation.race(evidence, present)
         self.pending: list[Pull] = []
@@ -53,11 +48,8 @@ class RulePlay:
     def __init__(self, start: Session, arms: np.ndarray, first: np.ndarray, mirror: float):
         """Begin with a session before its first pull.
 
-        Args:
-          start: the session.
-          arms: int64[n], the number of the configuration of each arm of the rule.
-          first: int64[K], the first index of each configuration.
-          mirror: a number that is added to each reward before the rule is told.
+        `arms` has the configuration of each arm of the rule, int64[n], and `first` the first index of each
+        configuration, int64[K]; `mirror` is added to each reward before the rule is told.
         """
         self.session, self._arms, self._first, self.mirror = start, arms, first, mirror
         self._asked: dict[int, Pull] = {}

@@ -75,15 +75,8 @@ def enter(
 ) -> Entrants:
     """Enter the configurations that are new to a study, as a stage of their own, and return all of them.
 
-    Args:
-      where: name of the caller, for error messages.
-      study: the study.
-      configs: the configurations of a sampler.
-      delta: its error probability.
-      growth: whether it announces that configurations will be added; the first sampler of a study has to.
-      blind: whether configurations that are added later were chosen without looking at a value of the study.
-      reuse: whether trials that are in the study before its first sampler count.
-      on_failure: the value of such a trial if it failed or was pruned.
+    `delta`, `growth`, `blind`, `reuse` and `on_failure` are those of the sampler; the first sampler of a study has to
+    announce growth.
     """
     known = entrants(study)
     if known is None:
@@ -111,10 +104,7 @@ def enter(
 def _earlier(
     where: str, study: Study, configs: Sequence[Mapping[str, Any]], on_failure: float | None
 ) -> dict[int, Pull]:
-    """Return the trials of these configurations, numbered in the order in which they began.
-
-    The order in which they end may depend on their values; so nothing counts after a trial that has not ended.
-    """
+    """Return the trials of these configurations, of each those before its first one that has not ended."""
     listed, tried = [plain(config) for config in configs], Counter[int]()
     found, cut = {}, set[int]()
     for trial in sorted(study._storage.get_all_trials(study._study_id, deepcopy=False), key=lambda t: t.number):

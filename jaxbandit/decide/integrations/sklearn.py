@@ -65,10 +65,9 @@ class BanditSearchCV(BaseBanditSearch):
       random_state: seed of the random splits, as in scikit-learn.
 
     After `fit` it has the attributes of a fitted `GridSearchCV` and `certificate_`. Row k of `cv_results_` is
-    configuration k. Configurations have different numbers of splits, which are in the column `n_splits`. The columns of
-    splits are NaN if a configuration was not scored on a split, and means and standard deviations are over the splits
-    on which it was. The rank is 1 for the recommended configuration; others are ranked by their number of splits, and
-    then by their mean. `n_splits_` is the number of these columns.
+    configuration k. Its number of splits is in the column `n_splits`; the columns of splits on which it was not scored
+    are NaN, and means and standard deviations are over the others. The rank is 1 for the recommended configuration;
+    others are ranked by their number of splits, and then by their mean. `n_splits_` is the number of these columns.
 
     Raises:
       ValueError: an argument is out of range, a score is outside of the range, or the rule does not fit.

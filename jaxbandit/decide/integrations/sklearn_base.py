@@ -59,7 +59,7 @@ class BaseBanditSearch(BaseSearchCV):
         raise NotImplementedError
 
     def fit(self, X: ArrayLike, y: ArrayLike | None = None, **params: Any) -> "BaseBanditSearch":
-        """FoldOrSplitSearch, and fit the best configuration on all data if `refit`.
+        """Search, and fit the best configuration on all data if `refit`.
 
         Args:
           X: [n_samples, n_features], as the estimator takes it.

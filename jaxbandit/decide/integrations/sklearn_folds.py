@@ -1,16 +1,10 @@
 """A search over fixed folds, which are all there is: bounds without probability, and the answer of a full search.
 
-Configuration k has the score x_k(f) on fold f = 0..F-1, and its mean over these folds is m_k. The folds are neither
-independent nor a sample of anything. A random order would not help either: no event about the first m of F folds has a
-probability below 1/C(F, m), which is at least 1/10 for 5 folds and 1/252 for 10. So nothing is assumed about missing
-folds but the range [low, high] of a score. Then, with certainty, m_k is at most the mean U_k of its known scores and
-`high` for each missing one, and at least L_k with `low`. So the mean of configuration b is at most max U_k - L_b below
-the best one, and k is excluded once U_k < L_j for some j. When the folds of all that are not excluded are known, the
-best is known exactly, as a search that scores everything finds it. An infinite end of the range excludes nothing.
-
-Whoever takes the folds in order and wants to be certain scores each configuration until U_k is not above the best mean.
-Only the fits before the best mean is known could be saved, and so the configuration that leads after the first fold is
-completed before others are scored further.
+The folds are neither independent nor a sample of anything, so nothing is assumed about missing ones but the range
+[low, high] of a score. The mean m_k of configuration k over all folds is at most the mean U_k of its known scores and
+`high` for each missing one, and at least L_k with `low`. So configuration b is at most max U_k - L_b below the best
+one, and k is excluded once U_k < L_j for some j. An infinite end of the range excludes nothing. Only fits before the
+best mean is known could be saved, so the configuration that leads after the first fold is completed first.
 """
 
 import math
@@ -52,8 +46,7 @@ class FoldSearch:
           num_folds: number of folds, F.
           limits: the range of a score.
           epsilon: difference between means at which the search ends; None means 0.
-          max_fits: number of fits after which it ends, None for no limit. It only changes how many configurations are
-            tried further; whoever fits has to obey it.
+          max_fits: number of fits after which it ends, None for no limit; whoever fits has to obey it.
           everything: whether all folds of all configurations are scored.
           seed: seed of the order of the configurations if there are more than `max_fits`.
         """

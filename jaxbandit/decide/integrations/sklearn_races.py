@@ -65,9 +65,8 @@ class _Without:
 class SplitEvidence(Evidence):
     """The scores on random splits. A configuration with a failed fit is neither recommended nor a rival.
 
-    The statements are about those configurations whose fits never fail. One that has failed may have excluded others
-    before, and these exclusions are then withdrawn, so that the best of those that never fail is excluded only if one
-    of its own comparisons with another of them is wrong.
+    The statements are about those configurations whose fits never fail. What one that has failed excluded before is
+    withdrawn.
     """
 
     def comparison(self) -> Differences:
@@ -86,12 +85,7 @@ class SplitSearch:
     def __init__(self, count: int, criterion: Criterion, limits: Range, *, max_fits: int | None, seed: int):
         """Begin a race, or halving if `max_fits` is less than twice the fits without which nothing is known.
 
-        Args:
-          count: number of configurations.
-          criterion: what is compared.
-          limits: the range of a score, for intervals.
-          max_fits: number of fits after which the search ends; whoever fits has to obey it.
-          seed: seed of random draws.
+        `limits` are those of a score, for intervals. Whoever fits has to obey `max_fits`.
         """
         self.count, self.criterion, self._limits, self._seed = count, criterion, limits, seed
         stages = [Stage(count, 0, True)]

@@ -36,10 +36,8 @@ def named_range(name: str) -> Range:
 def range_of(estimator: Any, scoring: Any, replaced: bool) -> Range:
     """Return the range of the scores of one metric; (-inf, inf) if it is not known.
 
-    Args:
-      estimator: the estimator whose `score` is used if scoring is None.
-      scoring: name of a scorer, scorer made by `make_scorer` with default arguments, other callable, or None.
-      replaced: whether configurations replace the estimator or its parts.
+    `replaced` says whether configurations replace the estimator, whose `score` is used if scoring is None, or its
+    parts.
     """
     if scoring is None:
         return NO_RANGE if replaced else _of_estimator(estimator)

@@ -106,10 +106,7 @@ def table(
 def ranks(count: np.ndarray, means: np.ndarray, best: int | None) -> np.ndarray:
     """Return ranks from 1 on, int32[K]: by the number of splits, and then by the mean; equal ones share a rank.
 
-    Args:
-      count: int[K], number of splits of each configuration.
-      means: float64[K]; those that are not finite are last.
-      best: the configuration that comes first, with its equals. None: the order decides.
+    Means that are not finite are last. The configuration `best` comes first, with its equals.
     """
     usable = np.isfinite(means)
     key = np.stack([usable, np.where(usable, count, 0), np.where(usable, means, 0.0)], 1)

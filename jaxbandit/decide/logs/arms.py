@@ -38,8 +38,8 @@ def actions_of(
 ) -> tuple[tuple[Label, ...], np.ndarray]:
     """Return the labels of all arms, and the number of the arm of each row, int32[n].
 
-    `given` has the labels of all arms, in the order of their numbers. Without it they are 0, 1, .. if something says
-    how many arms there are, and else what the rows have.
+    Without `given`, the labels in order, they are 0, 1, .. if something says how many arms there are, and else what the
+    rows have.
     """
     found, rows = labels(values, place, LABEL, written)
     whole = all(map(_WHOLE.fullmatch, found))

@@ -51,12 +51,8 @@ def diagnose(
 ) -> Diagnostics:
     """Return the diagnostics of a policy on rows with propensities.
 
-    Args:
-      log: the rows.
-      chances: float64[n, num_arms], the probabilities of the policy.
-      weight: float64[n], its weights.
-      bound: the largest weight of any context and arm; None if it is unknown.
-      known: bets on the propensities, which are the same for all policies; None computes them.
+    `chances` are its probabilities, float64[n, num_arms], `weight` its weights, float64[n], and `bound` is the largest
+    one of any context and arm, or None. Bets on the propensities are the same for all policies; None computes them.
     """
     n = len(chances)
     assert log.propensity is not None

@@ -41,11 +41,11 @@ def evaluate(
     The headline is the doubly robust estimate with its normal interval. If the log was written by a rule that learned,
     or ESS min(v, 1 - v) < 30, where ESS = (sum w)^2/sum w^2 and v is the self-normalized estimate in units of the
     range, the normal interval is dropped. The headline is then the self-normalized estimate, or the doubly robust one
-    if a `model` is given, with the betting interval of the doubly robust rows with a model that is predictable. The
-    rule is measured, not proved: benchmarks/results/contexts.md. Betting holds for every number of rows, if no weight
-    of any context and arm exceeds W: `largest_weight`; or the largest probability of the policy, 1/num_arms of
-    "uniform" and otherwise 1, over `log.least_propensity`; else the largest weight of the rows is taken for W, and the
-    interval is marked as not proved. An estimate outside of its interval is not stated, nor is the interval.
+    if a `model` is given, with the betting interval of the doubly robust rows with a model that is predictable. This
+    choice is measured, not proved. Betting holds for every number of rows, if no weight of any context and arm exceeds
+    W: `largest_weight`; or the largest probability of the policy, 1/num_arms of "uniform" and otherwise 1, over
+    `log.least_propensity`; else the largest weight of the rows is taken for W, and the interval is marked as not
+    proved. An estimate outside of its interval is not stated, nor is the interval.
 
     Args:
       log: the rows, as `read_log` and `session.log()` return them.

@@ -20,8 +20,7 @@ SUM = 1e-6  # by how much probabilities of a row may differ from 1 in total
 class Log:
     """Logged data in the order in which it was written, as `read_log` and `session.log()` return it.
 
-    `log[:1000]`, `log[rows]` and `log[mask]` are logs of some of the rows, which know where they come from: a policy
-    that was trained on some of them is not evaluated on the same rows by mistake.
+    `log[:1000]`, `log[rows]` and `log[mask]` are logs of some of the rows, which know where they come from.
     """
 
     context: np.ndarray | None  # float64[n, ..], the context of each row; None without contexts

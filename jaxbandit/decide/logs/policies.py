@@ -12,13 +12,7 @@ from jaxbandit.support.refusals import python, refuse, wrong
 
 
 def distribution(where: str, log: Log, policy: Any) -> np.ndarray:
-    """Return the probability of each arm in each row of a log, float64[n, num_arms].
-
-    A policy is what `evaluate` takes; `where` is its name for messages.
-
-    Raises:
-      BadInput: the shape is another one, or a row has no distribution over the available arms.
-    """
+    """Return the probability of each arm in each row of a log, float64[n, num_arms]; `evaluate` says of what."""
     if hasattr(policy, "on_log"):  # it computes all rows at once, as what `policy_of` returns
         given = policy.on_log(log)
     elif isinstance(policy, str):
@@ -79,10 +73,7 @@ def _of_name(where: str, log: Log, name: str) -> np.ndarray:
 
 
 def largest_chance(log: Log, policy: Any) -> float:
-    """Return a bound of the probability of any arm in any context in which logging has a choice.
-
-    Where only one arm is available, it is taken with probability 1, and its weight is 1.
-    """
+    """Return a bound of the probability of any arm in any context in which logging has a choice."""
     if isinstance(policy, str) and policy == "uniform":
         return 1 / log.num_arms if log.available is None else 0.5
     return 1.0

@@ -1,10 +1,9 @@
 """A test of whether the propensities of a log can be right, that is exact for every number of rows and any weights.
 
-If they are right, the wealth of a bettor against them is a nonnegative martingale that begins with 1, also if the
-logging policy learned, and reaches 1/p with probability at most p. Bettors with many stakes share the wealth. Where the
-whole distribution of the logging policy is known, a bettor multiplies by exp(t f(a))/sum_k p_k exp(t f(k)) for a number
-f of each arm; else by 1 + s (X - 1) for numbers X >= 0 whose mean is at most 1: what is hardly ever done may be in no
-row, so that only too large a mean speaks against the propensities then.
+If they are right, the wealth of a bettor against them reaches 1/p with probability at most p, also if the logging
+policy learned. Where the whole distribution p of the logging policy is known, a bettor multiplies by
+exp(t f(a))/sum_k p_k exp(t f(k)) for a number f of each arm; else by 1 + s (X - 1) for numbers X >= 0 whose mean is at
+most 1, so that only too large a mean speaks against the propensities.
 
 Source: Ramdas, Grunwald, Vovk and Shafer (2023), "Game-theoretic statistics and safe anytime-valid inference".
 """
@@ -57,10 +56,7 @@ def of_log(log: Log) -> list[list[Bet]]:
 
 
 def of_weights(log: Log, chances: np.ndarray, weight: np.ndarray, bound: float | None) -> list[Bet]:
-    """Return the evidence in the weights of a policy, float64[n], given its probabilities, float64[n, num_arms].
-
-    If W is unknown (None), a mean that is too small is no evidence.
-    """
+    """Return the evidence in the weights of a policy; if W is unknown (None), a mean that is too small is none."""
     text = f"the mean of w is {weight.mean():.3g}, "
     if log.probabilities is not None:
         possible = log.probabilities > 0

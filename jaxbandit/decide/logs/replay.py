@@ -1,4 +1,4 @@
-"""Replay of an algorithm on logged data: Li, Chu, Langford and Wang (2011), with a coin for logs that are not uniform.
+"""Replay of an algorithm on logged data: Li, Chu, Langford and Wang (2011).
 
 The coin is what makes the replay unbiased if the logging policy was not uniform; the paper has a uniform one.
 """
@@ -40,12 +40,11 @@ def replay(
 ) -> RegretResult:
     """Return the rewards that an algorithm would have collected, from the rows of a log that another policy wrote.
 
-    The rows are presented one by one. If the algorithm chooses the action of the row, and a coin with probability
-    c / propensity falls, its reward counts and the algorithm learns it; else the row is skipped, and the state and the
-    round of the algorithm stay as they are. c is `log.least_propensity`, or the smallest propensity of the rows. Each
-    row is then accepted with probability c, whatever the algorithm does: if the rows of the log are independent, the
-    replay is unbiased for as many rounds as were accepted, and needs horizon / c rows on average. A log without
-    propensities is taken for a uniform one, which the first line of the result says.
+    The rows are presented one by one. If the algorithm chooses the action of the row, and a coin with probability c /
+    propensity falls, its reward counts and the algorithm learns it; else the row is skipped, and the state and the
+    round of the algorithm stay as they are. c is `log.least_propensity`, or the smallest propensity of the rows. If the
+    rows of the log are independent, the replay is unbiased for as many rounds as were accepted, and needs horizon / c
+    rows on average. A log without propensities is taken for a uniform one, which the first line of the result says.
 
     The runs differ by the order of the rows, and by the draws of the algorithm. So the interval over runs is one over
     orders of this log; it says nothing about other logs.

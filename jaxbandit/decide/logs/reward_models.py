@@ -19,9 +19,6 @@ def cross_fitted(log: Log, rewards: np.ndarray, model: Model | None) -> np.ndarr
     """Return predicted mean rewards of all arms, float64[n, num_arms]: each row by a model of the other two folds.
 
     Row i, from 0, is in fold i mod 3. Without a model it is ridge regression. Rewards are in the unit of predictions.
-
-    Raises:
-      BadInput: the model's predictions have another shape or are not finite.
     """
     contexts = np.zeros((len(log), 0)) if log.context is None else log.context
     if model is None:
@@ -80,9 +77,7 @@ def _solve(features: np.ndarray, rewards: np.ndarray) -> np.ndarray:
 def running_means(log: Log, rewards: np.ndarray) -> np.ndarray:
     """Return (1/2 + the rewards of an arm in the rows before)/(1 + its pulls in the rows before), float64[n, num_arms].
 
-    Args:
-      log: the rows.
-      rewards: float64[n] in [0, 1].
+    `rewards` are in [0, 1].
     """
     pulled = np.zeros((len(log), log.num_arms))
     pulled[np.arange(len(log)), log.action] = 1.0

@@ -19,9 +19,9 @@ ROLES = ("action", "cost", "propensity")
 def text(where: str, lines: Lines, wanted: Sequence[str]) -> Form:
     """Text with a label `action:cost:probability` for each decision.
 
-    Either each line is a decision, `2:0.5:0.25 | features`, whose actions are labels; or a blank line ends each, one
-    line for each arm, of which one has the label, and before them perhaps one that begins with `shared`. Arms are then
-    numbered by their lines, from 0, whatever action the label names.
+    Either each line is a decision, `2:0.5:0.25 | features`; or a blank line ends each, one line for each arm, of which
+    one has the label, and before them perhaps one that begins with `shared`. Arms are then numbered by their lines,
+    from 0, whatever action the label names.
     """
     blocks = list(_blocks(lines))
     if all(len(block) == 1 or all(_label(line) for _, line in block) for block in blocks):
@@ -108,8 +108,7 @@ def _by_arm(where: str, blocks: Sequence[Lines], wanted: Sequence[str]) -> Form:
 def decisions(where: str, lines: Lines, wanted: Sequence[str]) -> Form:
     """JSON of decisions: `_label_cost`, `_label_probability`, `_label_Action` (from 1), and `a`, `p` of all arms.
 
-    Arms are the actions 1, 2, .. of `_label_Action`. Lines without a decision, such as outcomes that came later, are
-    refused.
+    Lines without a decision, such as outcomes that came later, are refused.
     """
     rows = json_objects(where, lines)
     keys = dict(zip(ROLES, ("_label_Action", "_label_cost", "_label_probability"), strict=True))

@@ -22,11 +22,6 @@ def intervals(totals: Totals, rewards: Rewards | None, coverage: float) -> tuple
     """Return lower and upper bounds of the arms' means, float64[num_arms], and the assumptions that they add.
 
     With probability `coverage` they contain the means of all arms at all times.
-
-    Args:
-      totals: sums of the rewards of each arm.
-      rewards: what is known about rewards: a range, sigma, or nothing.
-      coverage: probability in (0, 1).
     """
     n, means = np.maximum(totals.counts, 1), totals.means
     level = (1 - coverage) / len(n)
@@ -47,11 +42,7 @@ def intervals(totals: Totals, rewards: Rewards | None, coverage: float) -> tuple
 
 
 def mixture_radius(n: np.ndarray, sigma: Numbers, level: float) -> np.ndarray:
-    """Half the width of the normal mixture's confidence sequence of the mean of n sub-Gaussian rewards.
-
-    exp(s S_n - n s^2 sigma^2 / 2), mixed over s by N(0, 1 / (c sigma^2)), is a nonnegative supermartingale with initial
-    value 1, where S_n is the centered sum. It therefore reaches 1 / level with probability at most `level`.
-    """
+    """Half the width of the normal mixture's confidence sequence of the mean of n sub-Gaussian rewards."""
     twice = -2 * math.log(level)
     c = _TYPICAL / (twice + math.log1p(twice))
     return np.asarray(sigma) / n * np.sqrt((n + c) * (twice + np.log1p(n / c)))

@@ -1,7 +1,4 @@
-"""Ask and tell: the functions that return the next session, each of which makes an event of its arguments.
-
-Nothing depends on the order in which rewards arrive: `feed.py`.
-"""
+"""Ask and tell: the functions that return the next session, each of which makes an event of its arguments."""
 
 import numpy as np
 
@@ -20,26 +17,21 @@ def ask(
 ) -> tuple[Session, Pulls]:
     """Return the next session and the pulls to make now: first those without a reward, in order of ids, then new ones.
 
-    A rule that draws at random returns a new one at each call, unless a limit is given or pulls were withdrawn.
-
     A rule that plans batches returns the rest of its plan; the next plan is made when the rewards of this one are
-    known. A race returns exactly `limit` pulls, which fill a plate or all workers: after the rest of its plan come
-    those that the same plan will need if it is repeated, spread over the survivors. The race receives the rewards of
-    each arm in the order of the indices, plan by plan, as if it had asked for no more than its plan. So its decisions
-    and its guarantee are the same, whatever was asked for ahead; only pulls of arms that it eliminates meanwhile are
-    spent in vain. Their rewards are in the totals and in the certificate, and are not given to the rule. A race is a
-    rule that has `survivors` and neither a budget nor rare work (`replan`). Sequential halving, for example, is none,
-    because its next plan is another one that depends on the results of this one, and its budget counts every pull.
+    known. A race (a rule that has `survivors` and neither a budget nor rare work, `replan`) returns exactly `limit`
+    pulls: after the rest of its plan come those that the same plan will need if it is repeated. It receives the rewards
+    of each arm in the order of the indices, plan by plan, so that its decisions and its guarantee are the same,
+    whatever was asked for ahead. Rewards of arms that it eliminates meanwhile count in totals and certificate only.
 
-    A rule that draws at random, such as `thompson`, returns a new draw from its current state at each call, so that
-    visitors do not wait for each other, and receives the rewards in the order of ids, as far as all earlier ones have
-    come: pulls that will have no reward hold it up until `expire` is called. With a limit it returns the pulls that
-    have no reward, or, if there are none, `limit` independent draws. If what it learns from a pull depends on the state
-    (`Choice.info`), or a pull was told from outside meanwhile, it draws anew only once all rewards have come. A
-    deterministic rule decides on one pull at a time, whatever the limit.
+    A rule that draws at random, such as `thompson`, returns a new draw from its current state at each call, unless
+    pulls were withdrawn, so that visitors do not wait for each other, and receives the rewards in the order of ids, as
+    far as all earlier ones have come: pulls that will have no reward hold it up until `expire` is called. With a limit
+    it returns the pulls that have no reward, or, if there are none, `limit` independent draws. If what it learns from a
+    pull depends on the state (`Choice.info`), or a pull was told from outside meanwhile, it draws anew only once all
+    rewards have come. A deterministic rule decides on one pull at a time, whatever the limit.
 
-    With a context, each call makes a new ask: the rule decides in its state after all rewards so far, whichever asks
-    are open, and nobody waits. Each reward updates it at once, with the context and the choice of its own ask.
+    With a context, each call makes a new ask: the rule decides in its state after all rewards so far, and nobody waits.
+    Each reward updates it at once, with the context and the choice of its own ask.
 
     Args:
       session: the current session.
@@ -73,9 +65,6 @@ def tell(session: Session, ids: ArrayLike, rewards: ArrayLike) -> Session:
         the same.
       rewards: their rewards, float[n] or a single one.
 
-    Returns:
-      The next session.
-
     Raises:
       ValueError: an id was not asked for, a reward is not finite, of modulus above 1e150 or outside the range for
         which the rule is designed, or it differs from an earlier reward with the same id. The message names the id.
@@ -92,9 +81,6 @@ def withdraw(session: Session, ids: ArrayLike) -> Session:
       session: the current session.
       ids: ids of pulls that were asked for and have no reward yet, int[n] or a single one.
 
-    Returns:
-      The next session.
-
     Raises:
       ValueError: an id was not asked for, already has a reward or has expired. The message names it.
     """
@@ -104,10 +90,10 @@ def withdraw(session: Session, ids: ArrayLike) -> Session:
 def expire(session: Session, ids: ArrayLike | None = None, *, before: int | None = None) -> Session:
     """Return the session in which some pending pulls wait for no reward any more, because it will never come.
 
-    The rule goes on as if it had not chosen them, so that a visitor who does not answer holds up nobody. If whether a
-    reward comes depends on the reward, what is left is biased, and so are means and intervals; then tell a number in
-    its place. In a `paired` session later rewards of the same arm do not enter the achieved epsilon. With contexts,
-    where nobody waits, the asks are forgotten.
+    The rule goes on as if it had not chosen them. If whether a reward comes depends on the reward, what is left is
+    biased, and so are means and intervals; then tell a number in its place. In a `paired` session later rewards of the
+    same arm do not enter the achieved epsilon. With contexts, where nobody waits, the asks are forgotten. A late reward
+    can be told with `tell_outside`.
 
     A rule that plans batches needs the rewards of its plan: `withdraw` lets `ask` return such a pull again. Only those
     of arms that it has eliminated, and all once it has stopped, may expire.
@@ -116,9 +102,6 @@ def expire(session: Session, ids: ArrayLike | None = None, *, before: int | None
       session: the current session.
       ids: ids of pulls that were asked for and have no reward yet, int[n] or a single one.
       before: in place of `ids`: all such pulls with a smaller id than this one.
-
-    Returns:
-      The next session. A late reward of an expired pull can be told with `tell_outside`.
 
     Raises:
       ValueError: an id was not asked for, already has a reward, has expired before or is needed by the rule. The
@@ -136,19 +119,16 @@ def amend(session: Session, ids: ArrayLike, rewards: ArrayLike) -> Session:
     """Return the session with other rewards of pulls whose rewards were reported before.
 
     Totals, intervals, the achieved epsilon and the state of the rule are computed again from the corrected rewards, as
-    if they had been reported at first. The pulls that were made stay: those of the rule's own choice are given to it
-    in their order. A rule that plans batches may now need other pulls than were made. Those that it needs and that are
-    there are used, those that are missing are asked for next, and the others count in totals and certificate only. A
-    rule that had stopped may go on, and one that had not may stop. With contexts, the rule receives all rewards again
-    in the order of telling, each with the choice that was made, whose probability is that in the state of that time.
+    if they had been reported at first. The pulls that were made stay. A rule that plans batches may now need other
+    pulls: those that are there are used, those that are missing are asked for next, and the others count in totals and
+    certificate only. A rule that had stopped may go on, and one that had not may stop. With contexts, the rule receives
+    all rewards again in the order of telling, each with the choice that was made, whose probability is that of its
+    time.
 
     Args:
       session: the current session.
       ids: ids of pulls with a reward, int[n] or a single one.
       rewards: their corrected rewards, float[n] or a single one.
-
-    Returns:
-      The next session, the same one if no reward differs.
 
     Raises:
       ValueError: an id has no reward, a reward is refused as by `tell`, or the rule has received the reward and cannot
@@ -163,8 +143,7 @@ def tell_outside(session: Session, arms: ArrayLike, rewards: ArrayLike) -> Sessi
 
     They get the next ids, and enter totals, intervals and achieved epsilon after all pulls that were asked for before.
     A rule that decides on single pulls by their arm and reward (index policies, `thompson`, `top_two`) learns from
-    them. One that plans batches does not: its guarantee is about the pulls of its plan. The certificate then has more
-    pulls than the rule.
+    them. One that plans batches does not: its guarantee is about the pulls of its plan.
 
     The rewards must be what the arms would have given the session, chosen without looking at them.
 
@@ -172,9 +151,6 @@ def tell_outside(session: Session, arms: ArrayLike, rewards: ArrayLike) -> Sessi
       session: the current session.
       arms: the arms that were pulled, int[n] or a single one.
       rewards: their rewards, float[n] or a single one.
-
-    Returns:
-      The next session.
 
     Raises:
       ValueError: an arm does not exist, a reward is refused as by `tell`, actions are sets of arms, there are contexts,
@@ -187,15 +163,12 @@ def close_arms(session: Session, arms: ArrayLike) -> Session:
     """Return the session in which some arms are closed: no new pull of them is asked for, and none is recommended.
 
     A rule that draws at random (`thompson`, `epsilon_greedy`) draws again while it draws a closed arm. Pulls that were
-    asked for before stay pending. The certificate keeps closed arms among those that it compares, so that it remains
-    valid whenever an arm is closed or opened, also by looking at the rewards.
+    asked for before stay pending. The certificate still compares closed arms, so that it remains valid whenever an arm
+    is closed or opened, also by looking at the rewards.
 
     Args:
       session: the current session.
       arms: the arms, int[n] or a single one.
-
-    Returns:
-      The next session.
 
     Raises:
       ValueError: an arm does not exist, no arm would be open, or the rule cannot do without it: one that plans batches
@@ -220,10 +193,9 @@ def open_arms(session: Session, arms: ArrayLike) -> Session:
 def pull_keys(session: Session, pulls: Pulls) -> Key:
     """Return one PRNG key per pull, for the training run or simulation that computes its reward.
 
-    Every call returns the same keys. The key is fold_in(fold_in(root, index), arm), or fold_in(root, index) if the
-    session is `paired`. In the latter case all arms share random draws (common random numbers), which reduces the
-    variance of their differences. `root` is jax.random.key(seed) for run 0, and a key of the run otherwise. If an
-    action is a set of arms, the key is fold_in(root, index), where index is the id.
+    Every call returns the same keys: fold_in(fold_in(root, index), arm), or fold_in(root, index) if the session is
+    `paired`, so that all arms share random draws (common random numbers). `root` is jax.random.key(seed) for run 0, and
+    a key of the run otherwise. If an action is a set of arms, the key is fold_in(root, index), where index is the id.
 
     Args:
       session: the session that returned the pulls.

@@ -1,7 +1,4 @@
-"""The asks of a session with contexts: the open ones, and the rows of those whose rewards were told.
-
-Both are tables of blocks, so that a change copies one block, however many asks are open and rows are there.
-"""
+"""The asks of a session with contexts, in blocks: the open ones, and the rows of those whose rewards were told."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple

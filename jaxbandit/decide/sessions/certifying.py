@@ -32,11 +32,10 @@ def certificate(session: Session) -> Certificate:
     rewards with the same index are compared, as normal or, for rewards in a known range, as bounded differences;
     otherwise each arm has bounds of its own. Which of the two is used does not depend on the rewards.
 
-    The intervals are confidence sequences of each arm's rewards, at level (1 - coverage) / num_arms each, which remain
-    valid under optional stopping and adaptive sampling. For bounded rewards or a known sigma, they are those of the
-    normal mixture for sub-Gaussian rewards (Robbins 1970), and otherwise those of the martingale of the t-test (Lai
-    1976). What the order of the rewards says against the assumption that they are independent and alike
-    (`theory.comparisons.constancy`) is a remark, or the first line.
+    The intervals are confidence sequences of each arm's rewards, at level (1 - coverage) / num_arms each. For bounded
+    rewards or a known sigma, they are those of the normal mixture for sub-Gaussian rewards (Robbins 1970), and
+    otherwise those of the martingale of the t-test (Lai 1976). What the order of the rewards says against the
+    assumption that they are independent and alike (`theory.comparisons.constancy`) is a remark, or the first line.
     """
     rule, totals = session.rule, session.totals
     whose = "the rewards of an arm are independent and identically distributed"

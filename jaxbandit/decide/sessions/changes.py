@@ -15,15 +15,11 @@ from jaxbandit.decide.sessions.session import Session
 
 
 def apply(session: Session, event: Event) -> Session:
-    """Return the session after an event; the same one if it changes nothing.
-
-    Args:
-      session: the session.
-      event: the event. An ask may say which arms it returned.
+    """Return the session after an event, which may say which arms an ask returned; the same one if it changes nothing.
 
     Raises:
       OtherPulls: the rule asks for other arms than the event says.
-      ValueError: the event is refused, as by the function of the same name. The message has one line.
+      ValueError: the event is refused, as by the function of the same name.
     """
     return next_pulls(session, event)[0] if event.kind == "ask" else CHANGES[event.kind](session, event)
 

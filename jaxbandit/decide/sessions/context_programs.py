@@ -17,10 +17,7 @@ MOST_DRAWN = 2**17  # draws of several contexts that are made together
 
 
 def select_each(programs: RulePrograms, words: np.ndarray, round: int, state: PyTree, contexts: PyTree) -> Any:
-    """What `select` returns in one state for several contexts, each in a round of its own, from `round` on.
-
-    Every leaf of the result, as of the contexts, has a leading axis with an entry for each context.
-    """
+    """What `select` returns in one state for contexts with a leading axis, each in its own round, from `round` on."""
     n = len(jax.tree.leaves(contexts)[0])
     if n == 1:
         choice = programs.select(words, round, state, jax.tree.map(lambda x: x[0], contexts))
@@ -44,13 +41,8 @@ def shares(
 ) -> np.ndarray:
     """How many of so many fresh draws of the rule, in one state, are the action of each ask, int[n].
 
-    Args:
-      programs: the programs of the rule.
-      run: seed and run of the session.
-      ids: the asks, int64[n].
-      state: the state in which they were decided.
-      rows: their contexts and their choices.
-      draws: number of draws for each.
+    `run` is the seed and the run of the session, `state` that in which the asks were decided, and `rows` are their
+    contexts and their choices.
     """
 
     def words(seed: Array, run: Array) -> Array:

@@ -1,7 +1,4 @@
-"""Sessions with contexts: each ask is decided by the state after all rewards so far, and nobody waits.
-
-A reward updates the rule at once, in the order of telling, together with the context and the choice of its ask.
-"""
+"""Sessions with contexts: each ask is decided by the state after all rewards so far, and nobody waits."""
 
 from typing import Any
 

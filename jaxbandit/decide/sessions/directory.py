@@ -1,7 +1,6 @@
 """A session in a directory: its events are lines of a log, each written to the disk before it takes effect.
 
-`stored.py` says which files there are. If a process is killed, the last line of its log may be incomplete. That line
-never took effect, and is dropped.
+If a process is killed, the last line may be incomplete. It never took effect, and is dropped.
 """
 
 import contextlib
@@ -111,10 +110,7 @@ class SessionDirectory:
             self._write(function(self.session, *given, **options))
 
     def _write(self, after: Session) -> None:
-        """Append the last event of a session to the log, and go on with it, unless it is the one that is there.
-
-        One with rewards or contexts waits until it and all earlier lines are on the disk. Others can be repeated.
-        """
+        """Append the last event of a session to the log if it is new; one with rewards or contexts waits for it."""
         now = self._now
         if after is now.session:
             return
@@ -140,10 +136,7 @@ def session_directory(
     Args:
       path: path of the directory, which is created if it does not exist.
       rule: the algorithm. For an existing session, it must be the one with which the session was begun.
-      seed: as for `session`.
-      run: as for `session`.
-      paired: as for `session`.
-      on_failure: as for `session`.
+      seed, run, paired, on_failure: as for `session`.
       meta: plain data to store in session.json, such as a description of the arms. For an existing session it must be
         equal to the stored data, or None.
 

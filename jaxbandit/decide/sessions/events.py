@@ -44,9 +44,9 @@ class Event(NamedTuple):
 
 
 class Events:
-    """The events so far. Adding one copies few: they are in parts whose lengths are decreasing powers of two.
+    """The events so far, in parts whose lengths are decreasing powers of two, so that adding one copies few.
 
-    Sessions of one structure may have different ones, so that all are equal as static parts of a pytree.
+    All are equal, as static parts of a pytree have to be.
     """
 
     __slots__ = ("_parts",)

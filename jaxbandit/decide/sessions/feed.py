@@ -1,10 +1,9 @@
 """What is due to the rule of a session without contexts, given to it in the order that it takes.
 
 A rule that plans batches receives the next rewards of each arm, in the order of their indices, as soon as they cover
-its plan. So its state is a function of the rewards by (arm, index) alone: not of the order in which they arrive, nor of
-how many pulls were asked for ahead of the plan. A rule that chooses single pulls receives them in the order of ids,
-once all that were chosen from one state have entered; one whose visitors do not wait for each other, as far as they
-have entered.
+its plan, so that its state is a function of the rewards by (arm, index) alone. A rule that chooses single pulls
+receives them in the order of ids, once all that were chosen from one state have entered; one whose visitors do not
+wait for each other, as far as they have entered.
 """
 
 from typing import Any
@@ -83,14 +82,7 @@ def _feed_choices(session: Session, ledger: Ledger) -> Session:
 
 
 def _updates(session: Session, ledger: Ledger, ids: np.ndarray, choices: tuple) -> Decision | None:
-    """The rule after the rewards of these pulls, one after the other until it stops; None if it received none.
-
-    Args:
-      session: the session, with the state of its rule before them.
-      ledger: its ledger, which has the rewards.
-      ids: int64[n], ids of the pulls.
-      choices: what `select` returned for the first of them; of the others the arm is known, and the round.
-    """
+    """The rule after the rewards of these pulls, one by one until it stops; None if it received none."""
     programs, state, decision = session.programs, session.state, None
     values, rest = values_of(ledger.history, ids).tolist(), ids[len(choices) :]
     rounds = arms = []

@@ -24,11 +24,7 @@ class Pulls(NamedTuple):
 
 
 class Ledger(NamedTuple):
-    """The pulls whose rewards are in the totals, those that are open, and what the algorithm waits for.
-
-    Rewards enter the totals in the order of ids. The algorithm receives a plan as soon as its rewards have entered, and
-    pulls that it chose one by one when the rewards of all that were chosen from one state have entered.
-    """
+    """The pulls whose rewards are in the totals, those that are open, and what the rule waits for."""
 
     # Of the ids below `first`, which have entered:
     first: int  # id of the first open pull
@@ -147,10 +143,9 @@ def plan_of(decision: Decision) -> Any:
 
 
 def next_actions(ledger: Ledger, most: int, ahead: bool) -> np.ndarray:
-    """The arms, or rows of the sets, of a plan that are asked for next, int32[n] with n <= most.
+    """The arms, or rows of the sets, of a plan that are asked for next, int32[n] with n <= most, arm by arm.
 
-    First those that the plan needs and nobody has asked for, arm by arm. With `ahead` they are followed by those that
-    the plan would need if it were repeated, once after another, until there are `most`.
+    With `ahead` they are followed by those that the plan would need if it were repeated, until there are `most`.
     """
     counts = counts_of(ledger.plan).astype(np.int64)
     there = np.bincount(ledger.spare, minlength=len(counts))

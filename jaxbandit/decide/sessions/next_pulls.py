@@ -25,9 +25,7 @@ class OtherPulls(Exception):
 def next_pulls(session: Session, event: Event) -> tuple[Session, Pulls]:
     """Return the session after an event "ask", the same one if there is nothing new, and the pulls to make now.
 
-    Raises:
-      OtherPulls: the event says which arms are asked for, and the rule asks for others.
-      ValueError: as for `ask`.
+    It raises OtherPulls if the event says which arms are asked for, and the rule asks for others.
     """
     limit, context, contexts = event.limit, event.context, event.contexts
     most = checks.integer("ask", "limit", LIMIT if limit is None else limit, 1, 2**31 - 1)

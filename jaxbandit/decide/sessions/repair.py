@@ -15,7 +15,7 @@ DAMAGED = "log-damaged-{}.jsonl"  # name of a log before its repair, numbered fr
 
 
 def repair_session(path: str | Path, rule: Algorithm | None = None) -> str:
-    """Make the directory of a session whose log is refused one that opens again.
+    """Make the directory of a session whose log is refused one that opens again; return a line on what was changed.
 
     From the first line on that is damaged, or for which the rule does not ask, the log is dropped. The log as it was is
     kept in the directory under another name, log-damaged-1.jsonl or the next free number.
@@ -23,9 +23,6 @@ def repair_session(path: str | Path, rule: Algorithm | None = None) -> str:
     Args:
       path: path of the directory, which must not be open.
       rule: the algorithm of the session. With None it is not checked that the rule asks for the pulls of the log.
-
-    Returns:
-      What was changed, in one line.
 
     Raises:
       ValueError: the directory holds no session, or one of another rule, session.json is damaged, or another process

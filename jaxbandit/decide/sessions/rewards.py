@@ -52,10 +52,7 @@ def with_rewards(totals: Totals, arms: np.ndarray, values: np.ndarray) -> Totals
 
 
 def longer(history: History, values: np.ndarray) -> History:
-    """The history with further entries; the total length determines the lengths of its few arrays.
-
-    Each entry is copied only a logarithmic number of times.
-    """
+    """The history with further entries, each of which is copied only a logarithmic number of times."""
     if not len(values):
         return history
     total = sum(map(len, history)) + len(values)

@@ -55,10 +55,7 @@ def rows_of(
 
 
 def _estimated(programs: RulePrograms, run: tuple[int, int], told: Told, order: np.ndarray, draws: int) -> np.ndarray:
-    """The share of the actions of the asks, in this order of ids, among so many fresh draws and the action itself.
-
-    The rule is played again: each ask was decided after the rewards that had been told before it.
-    """
+    """The share of the actions of the asks among so many fresh draws and the action; the rule is played again."""
     decision, entered = programs.begin(*run)[1], 0
     known = np.searchsorted(told.asks, told.id[order], side="right")  # rewards that had been told before each ask
     found = np.empty(len(order))

@@ -104,10 +104,7 @@ class RulePrograms:
             return self._decision(self.call("absorb", self._absorb, state, plan, sums, *more))
 
     def recommendation(self, state: PyTree) -> np.ndarray | None:
-        """The recommended arms, int32[m], or None.
-
-        By default an algorithm recommends the arm pulled most, which has no meaning with contexts.
-        """
+        """The recommended arms, int32[m], or None; the arm pulled most, their default, means nothing with contexts."""
         if self.algorithm.recommend is None and (self.algorithm.pulls is None or self.needs_context):
             return None
         with self.scope():
@@ -235,11 +232,7 @@ class RulePrograms:
         return Choice(action, self.select(words, round, state, None).info) if self._informs else action
 
     def _arm_dtype(self, noise: PyTree) -> Any:
-        """The dtype of an arm, if `update` takes any arm; None where it takes whole batches, or more than the arm.
-
-        The information of a `Choice` may be random, as the coin of Thompson sampling is, which rounds rewards. If it
-        depends on the state, as the probability of the arm does, it belongs to the pull that the rule has chosen.
-        """
+        """The dtype of an arm, if `update` takes any arm; None if it takes batches, or `Choice.info` on the state."""
         if self.kind == "batch" or self.needs_context or self.set_size is not None:
             return None
         choice = jax.eval_shape(self.algorithm.select, noise, self.state, None)

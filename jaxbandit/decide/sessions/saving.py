@@ -73,11 +73,7 @@ def certified(session: Session) -> dict[str, Any]:
 
 
 def fold(stored: Stored, session: Session) -> Session:
-    """Return the session after the events of a log.
-
-    Args:
-      stored: what is stored of it.
-      session: the session before its first pull.
+    """Return the session, given before its first pull, after the events of a log.
 
     Raises:
       BadLog: a line does not fit, or the rule does not ask for the pulls of a line.
@@ -113,9 +109,6 @@ def load_session(path: str | Path, rule: Algorithm) -> Session:
     Args:
       path: path of the file.
       rule: the algorithm of the session, which must be the one with which it was saved. It takes its decisions again.
-
-    Returns:
-      The Session.
 
     Raises:
       ValueError: the file is incomplete or holds something else, or the session has another rule.

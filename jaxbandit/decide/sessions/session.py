@@ -1,7 +1,6 @@
 """A session: one run of an algorithm that decides about real rewards, as an immutable value.
 
-It is a function of (rule, seed, run) and of its events: `changes.apply` returns the session after one more. What
-`ask_tell.py` offers makes an event of its arguments.
+It is a function of (rule, seed, run) and of its events: `changes.apply` returns the session after one more.
 """
 
 import math
@@ -135,15 +134,14 @@ class Session:
           propensity_draws: number m of draws from which the propensity of a rule without `info.probability` is
             estimated: (c + 1) / (m + 1), where c of m fresh draws in the state and the context of the pull are its
             action. An inverse propensity estimate with it is too small by a factor of at least 1 - (1 - p)^(m + 1) for
-            an action of probability p. The rule is played again, which takes m selections for each pull. The log says
-            that its propensities are estimates.
+            an action of probability p. The rule is played again, which takes m selections for each pull.
 
         Returns:
           A Log with `adaptive` set; contexts are float64[n, ..], and of an index float64[n, 1].
 
         Raises:
           ValueError: fewer than two pulls have a reward, actions are sets of arms, a context is made of several
-            arrays, or a reward is outside the range; one line.
+            arrays, or a reward is outside the range.
         """
         least, most = rewards or self.programs.limits
         limits = (least, most) if math.isfinite(most - least) else (0.0, 1.0)
@@ -219,9 +217,6 @@ def session(
       paired: whether `pull_keys` gives all arms the same key at the same index (common random numbers).
       on_failure: the number that replaces a reward that is not finite or of modulus above 1e150. With None, such a
         reward raises an error.
-
-    Returns:
-      A Session.
 
     Raises:
       ValueError: an argument is out of range, or the rule cannot be used in a session.

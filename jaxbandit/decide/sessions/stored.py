@@ -85,11 +85,7 @@ class Book:
         self.waits: set[int] = set()  # ids of the pulls that wait for a reward
 
     def enter(self, event: Event) -> None:
-        """Enter the next event.
-
-        Raises:
-          BadLog: an arm, an id or a reward is none, or an id has two different rewards that are no correction.
-        """
+        """Enter the next event; raise BadLog if an arm, an id or a reward is none, or contradicts an earlier one."""
         number, end, new = len(self.events) + 1, len(self.arms), event.kind in ("ask", "outside")
         members = [arm for action in event.arms or () for arm in (action if isinstance(action, list) else [action])]
         if not all(type(arm) is int and 0 <= arm < self._num_arms for arm in members):
@@ -129,11 +125,7 @@ def book_of(stored: Stored) -> Book:
 
 
 def read(path: Path) -> Stored:
-    """Return what the directory of a session holds; another process may have it open.
-
-    Raises:
-      ValueError: it holds no session, or session.json is damaged. The message has one line.
-    """
+    """Return what the directory of a session holds; another process may have it open."""
     about, closed = read_about(path), _closed(path)  # before the log, which may become longer meanwhile
     try:
         data = storage.read_bytes(path / LOG)
@@ -144,11 +136,7 @@ def read(path: Path) -> Stored:
 
 
 def read_file(path: Path) -> Stored:
-    """Return what a file of `save_session` holds.
-
-    Raises:
-      ValueError: the file is damaged or incomplete, or holds something else. The message has one line.
-    """
+    """Return what a file of `save_session` holds; raise a ValueError if it is damaged, incomplete or another file."""
     first, _, data = storage.read_bytes(path).partition(b"\n")
     about = _json(first)
     known = isinstance(about.get("identity"), dict) and isinstance(about.get("meta"), dict)
@@ -200,11 +188,7 @@ def write_about(path: Path, identity: Table, meta: Table) -> None:
 
 
 def read_about(path: Path) -> Json:
-    """Return the content of session.json: `schema`, `identity` and `meta`.
-
-    Raises:
-      ValueError: there is none, or it is damaged. The message has one line.
-    """
+    """Return the content of session.json: `schema`, `identity` and `meta`."""
     file = path / ABOUT
     if not file.exists():
         raise BadInput(f"{path}: holds no session")
@@ -218,13 +202,7 @@ def read_about(path: Path) -> Json:
 
 
 def write_certificate(path: Path, end: Place, certified: Callable[[], Table] | None) -> None:
-    """Write certificate.json, unless it is that of the same log.
-
-    Args:
-      path: path of the directory.
-      end: the end of its log.
-      certified: returns the certificate and what belongs to it; None if it is not to be stored.
-    """
+    """Write certificate.json, unless it is that of the same log; with None, without a certificate in it."""
     before = _closed(path)
     if not _place(end).items() <= before.items() or (certified is not None and "certificate" not in before):
         json_files.write_json(path / CERTIFICATE, {**_place(end), **(certified() if certified else {})})

@@ -27,11 +27,7 @@ def summary_of(path: Path) -> Summary:
 
 
 def summary(stored: Stored, book: Book) -> Summary:
-    """Return what is stored of a session, with its events entered in a book.
-
-    Raises:
-      BadInput: a file holds something else than a session writes.
-    """
+    """Return what is stored of a session, with its events entered in a book."""
     pending = sorted(book.waits)
     try:
         if stored.certified:

@@ -32,14 +32,7 @@ def race(evidence: Evidence, present: np.ndarray) -> Allocation:
 
     With an epsilon of None the race ends once the best is known, with an achieved epsilon of 0. It ends as well when
     `evidence.pool` has no more scores of those that are left, and when bounds contradict each other for good.
-
-    `paired_race` is the same race as a rule, for compiled runs. There are two, because this one also compares scores
-    that came in stages, end at a pool, fail, or are in a range or judged by a quantile, of which a state of fixed shape
-    knows nothing. On scores without all that both make the same trainings.
-
-    Args:
-      evidence: the scores, which are entered between two requests.
-      present: bool[K], configurations that may be trained.
+    `paired_race` is the same race as a rule, without stages, pools, failures, ranges and quantiles.
     """
     seed, left, first = 0, present, first_seeds(evidence)
     while True:
@@ -71,13 +64,8 @@ def halving(evidence: Evidence, survivors: np.ndarray, budget: int, seed: int) -
     """Sequential halving of Karnin, Koren and Somekh (2013) on all scores so far, for budgets too small for a race.
 
     In each of R = ceil(log2 K) rounds, all survivors get floor(budget / (survivors R)) trainings, but at least one, and
-    the better half survives. A budget below K gives one training each to as many configurations, drawn at random.
-
-    Args:
-      evidence: the scores.
-      survivors: bool[K], configurations that may be trained; in the end, those that are left.
-      budget: number of trainings.
-      seed: seed of the random order.
+    the better half survives; `survivors`, bool[K], has in the end those that are left. A budget below K gives one
+    training each to as many configurations, drawn at random.
     """
     alive, first = np.flatnonzero(survivors), first_seeds(evidence)
     rounds = max((len(alive) - 1).bit_length(), 1)

@@ -65,10 +65,7 @@ class Calls:
         integer: bool = False,
         timeout: float | None = None,
     ):
-        """Prepare the calls of train, on an executor or here, with keys or with integers as seeds.
-
-        A call that has not returned after `timeout` seconds is left behind on its thread, and has failed.
-        """
+        """Prepare the calls of train, on an executor or here; one that lasts `timeout` seconds has failed."""
         self._train = train
         self._integer, self._timeout = integer, timeout
         self._configs = configs
@@ -87,12 +84,10 @@ class Calls:
         Args:
           words: uint32[n, 2], from `pull_words`.
           arms: int[n], the configurations.
-          attempts: how often a training with the same seed may be begun in all, if it raises an exception or returns a
-            number that cannot be used, >= 1.
+          attempts: how often a training with the same seed may be begun in all if it fails, >= 1.
           deadline: a time of time.monotonic() at which to end.
 
         Raises:
-          BadInput: the executor cannot run a training.
           Unfinished: the executor has lost its workers, has given up or cancelled a training, or returns no results.
         """
         options = self._integer, attempts, self._timeout

@@ -69,8 +69,7 @@ class Configs:
     def row(self, index: int) -> PyTree:
         """Return one configuration, with Python numbers and objects, and with arrays where entries are arrays.
 
-        A dictionary is returned as it was given. Lists, dictionaries, sets and arrays are copies, because `train` may
-        write into its configuration.
+        What can be changed is copied, because `train` may write into its configuration.
         """
         return copied(self.given[index]) if self.given else self._tree([_entry(c, index) for c in self.columns])
 
@@ -78,9 +77,6 @@ class Configs:
         """Return a digest of the names, types and values of one configuration, by which its scores are found again.
 
         It depends neither on the other configurations nor on the process.
-
-        Raises:
-          BadInput: a value has no content to digest, such as a connection.
         """
         try:
             return value_digest(self.row(index))
@@ -101,8 +97,7 @@ class Configs:
     def groups(self) -> list[Group]:
         """Return the groups in the order of their first configurations; without static values there is one group.
 
-        In dictionaries, numbers and arrays of numbers are traced, and other values are static. Which group a
-        configuration belongs to does not depend on the others.
+        Which group a configuration belongs to does not depend on the others.
         """
         cells = list(zip(self.columns, self.is_static, strict=True))
         rows: dict[Hashable, list[int]] = {}
@@ -145,10 +140,6 @@ def read(where: str, configs: PyTree, *, distinct: bool = True) -> Configs:
       configs: a pytree whose leaves have one entry per configuration along their first axis, or a list of
         dictionaries, whose names and values may differ.
       distinct: whether equal configurations are an error.
-
-    Raises:
-      BadInput: there are no configurations, the columns differ in length, an entry is neither a number nor hashable
-        and has no content, a number is not finite, or two configurations are equal.
     """
     known = _of_dictionaries(where, configs) if _is_dictionaries(configs) else _of_tree(where, configs)
     if not known.count:
@@ -254,10 +245,7 @@ def _entry(column: np.ndarray, index: int) -> Any:
 
 
 def _key(value: object) -> Hashable:
-    """The content of a value, or the value itself if it has none; raise a TypeError if it has neither.
-
-    1, 1.0 and True are equal in Python, but compile to different programs.
-    """
+    """The content of a value, or the value itself if it has none; 1, 1.0 and True compile to different programs."""
     if value is ABSENT:
         return None
     if isinstance(value, str):

@@ -1,12 +1,8 @@
 """What a search decides by: which property of the scores, under which assumption, at which error probability.
 
-Configurations may enter a search in stages. Stage g has the error probability delta_g, and a comparison with a
-configuration that entered in stage g has the level delta_g / (K_g - 1) for ever, where K_g is the number of
-configurations after that stage. If their scores may have been looked at before the stage, its comparisons use only
-seeds that nobody had asked for by then. Given everything before, these seeds are fresh and the best of the K_g
-configurations is fixed. If it is a newcomer, its K_g - 1 comparisons fail with probability at most delta_g; otherwise
-it was the best before, and only its comparisons with the newcomers, at most K_g - 1, are new. By induction, all
-statements of all stages hold together with probability at least 1 - sum of delta_g.
+Configurations may enter a search in stages. Comparisons of one that entered in stage g have the level
+delta_g / (K_g - 1) for ever, where K_g is the number of configurations after that stage. If scores may have been looked
+at before it, they use only seeds that nobody had asked for by then (docs/mathematics.md, "Arms that enter later").
 """
 
 import math
@@ -83,8 +79,8 @@ class Criterion(NamedTuple):
     def arm_levels(self, stages: Sequence[Stage]) -> np.ndarray:
         """Return the error probability of each configuration, float64[K], if they are compared by bounds of their own.
 
-        It is delta_0/K in the first stage: the upper bound of the best configuration and the lower bounds of the others
-        are used. In a later stage it is half of that, because the lower bound of the best one so far may be needed too.
+        It is delta_g over the number of newcomers of stage g, and from stage 1 on half of that, because the lower bound
+        of the best one so far may be needed too.
         """
         sizes = np.diff([0, *(stage.size for stage in stages)])
         shares = [

@@ -1,12 +1,9 @@
 """Digests of values and functions that are the same in every process, by which stored scores are found again.
 
-A value is digested by its type and its content, never by its address. Objects are taken apart as `pickle` does, but
-their parts are digested, because equal objects may have unequal pickles.
-
-A function is known by its code: its bytecode, constants and names, its defaults, the variables of enclosing functions
-and the globals that it reads. Of these, functions, classes and modules of the user are known by their code in turn,
-and those of installed packages by their names. The digest does not depend on the name of the function or of its module,
-nor on line numbers, comments and docstrings. Each version of Python has its own bytecode, and so its own digests.
+A value is digested by its type and its content, never by its address. A function is known by its bytecode, constants
+and names, its defaults, the variables of enclosing functions and the globals that it reads; of these, functions,
+classes and modules of the user are known by their code in turn, and those of installed packages by their names. Its own
+name, its module, line numbers, comments and docstrings do not count. Each version of Python has its own digests.
 """
 
 import copyreg

@@ -58,13 +58,9 @@ class Evidence:
             self._taken = [0] * self.count
 
     def enter(self, arms: np.ndarray, seeds: np.ndarray, rewards: np.ndarray, failed: np.ndarray | None = None) -> None:
-        """Take the rewards of trainings; NaN is a failed training that has no reward.
+        """Take the rewards of trainings, float64[n]; NaN is a failed training that has no reward.
 
-        Args:
-          arms: int64[n], the configurations.
-          seeds: int64[n], the numbers of their seeds.
-          rewards: float64[n].
-          failed: bool[n], which of them failed. None: those without a reward.
+        `failed`, bool[n], says which of them failed; None: those without a reward.
         """
         np.add.at(self.failures, arms, np.isnan(rewards) if failed is None else failed)
         for arm, seed, reward in zip(arms.tolist(), seeds.tolist(), rewards.tolist(), strict=True):

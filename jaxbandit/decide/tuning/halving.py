@@ -48,14 +48,12 @@ def successive_halving(
     The rungs are at min_steps, min_steps eta, min_steps eta^2, ... below max_steps, and at max_steps. At each rung, n
     configurations are compared by their scores, and the best max(1, floor(n / eta)) continue; at the last rung, the
     best one is chosen. Among equal scores, the configuration with the lowest index continues. A configuration whose
-    score is not finite or of modulus above 1e150 never continues, and a note reports how many there were.
+    score is not finite or of modulus above 1e150 never continues, and a note reports how many there were. The rungs are
+    synchronous: all scores of a rung are known before any configuration continues.
 
-    The rungs are synchronous: all scores of a rung are known before any configuration continues. Promoting
-    configurations asynchronously would keep slow machines busy, but the choice would depend on their speed.
-
-    A survivor is bitwise identical to one trained to the same step without interruption, because all trainings run in
-    one program of `batch` trainings, which is the same at every rung. The choice carries no guarantee: a configuration
-    that learns slowly is dropped early, and the score of the best configuration is biased upward by noise.
+    A survivor is bitwise identical to one trained to the same step without interruption. The choice carries no
+    guarantee: a configuration that learns slowly is dropped early, and the score of the best configuration is biased
+    upward by noise.
 
     Args:
       trainee: the training, whose `score` is compared after every rung.

@@ -47,9 +47,8 @@ def hyperband(
     """Run successive halving in brackets, from many configurations stopped early to few that are trained to the end.
 
     Let s_max be the largest s with eta^s <= max_steps. The brackets s = s_max, ..., 0 have rungs after
-    floor(max_steps / eta^s), ..., floor(max_steps / eta), max_steps steps. They have about the same cost, so that the
-    user need not know how early a bad configuration can be recognized. The best configuration over all brackets is
-    chosen; among equal scores, the first.
+    floor(max_steps / eta^s), ..., floor(max_steps / eta), max_steps steps, and about the same cost. The best
+    configuration over all brackets is chosen; among equal scores, the first.
 
     With rungs "formula", bracket s has ceil((s_max + 1) eta^s / (s + 1)) configurations, as in the paper. With "floor",
     it has floor((s_max + 1) / (s + 1)) eta^s, as in many implementations. For max_steps = 81 and eta = 3 these numbers

@@ -57,10 +57,7 @@ def instructions(code: types.CodeType) -> list[dis.Instruction]:
 
 
 def takes_integer(train: Callable) -> bool:
-    """Whether the first argument of a training function is an integer seed, in place of a key.
-
-    It is if it is annotated as int, or if it is named `seed` and has no annotation.
-    """
+    """Whether the first argument is an integer seed: annotated as int, or named `seed` without annotation."""
     try:
         first = next(iter(inspect.signature(train).parameters.values()), None)
     except (TypeError, ValueError):  # some functions written in C have no signature
@@ -71,11 +68,7 @@ def takes_integer(train: Callable) -> bool:
 
 
 def uses_jax(function: Callable) -> bool:
-    """Whether a function refers to JAX, or to a library made on it, without calling it.
-
-    Its code, and that of the user's functions and classes to which it refers, is searched for imports of such
-    libraries, for their modules, and for what they define.
-    """
+    """Whether a function, or code of the user to which it refers, refers to JAX or a library made on it."""
     seen: set[int] = set()
     waiting = [function, core(function)]
     while waiting and len(seen) < MOST:

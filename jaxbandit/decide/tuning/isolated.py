@@ -26,11 +26,8 @@ ENDED = "the process of the search was ended {:.0f} s after its timeout, because
 def play(where: str, search: Callable[..., Any], arguments: dict[str, Any]) -> Any:
     """Return what search(**arguments) returns, from a process that is ended when its time is over.
 
-    If it has to be ended, the result is made here of the scores that it has stored, without a training.
-
-    Raises:
-      BadInput, Unfinished: what the process has raised; or an argument cannot be pickled, or no training has ended.
-      KeyboardInterrupt: the search was interrupted. At the second interrupt the process is ended at once.
+    If it has to be ended, the result is made here of the scores that it has stored, without a training. At the second
+    interrupt the process is ended at once.
     """
     execution = arguments["execution"]._replace(isolate=False)
     if execution.executor is not None:

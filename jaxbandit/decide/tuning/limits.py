@@ -1,7 +1,6 @@
 """Limits of time: calls that nobody has to wait for, because they run on threads that may be left behind.
 
-A call that never returns cannot be ended within its process: a compiled program does not look at anything until it
-ends, nor does a thread of Python. It can only be left alone. Its thread is a daemon, which does not keep the process
+A call that never returns cannot be ended within its process. Its thread is a daemon, which does not keep the process
 from ending, and until then it computes on.
 """
 

@@ -28,11 +28,7 @@ def holds_search(directory: Path) -> bool:
 
 
 def load(directory: Path) -> TuneResult:
-    """Return the result in a directory; a warning names what is code, and therefore is not restored.
-
-    Raises:
-      BadInput: a file is missing or damaged, or the files belong to different results.
-    """
+    """Return the result in a directory; a warning names what is code, and therefore is not restored."""
     path = directory / RESULT
     if not path.exists():
         remedy = "save the result again, or run the search again, which does not repeat trainings in its directory"

@@ -101,12 +101,7 @@ def _cause(evidence: Evidence) -> str:
 
 
 def _watch(search: Search, evidence: Evidence, numbers: np.ndarray) -> Callable[[], None]:
-    """Return a function that looks at the scores after each round, for what changes the assumptions.
-
-    Scores of which the first ones are all 0 or 1, and not all equal, are compared as numbers in [0, 1]. If scores are
-    normal, this has probability 0, so that no statement about them is affected, nor if a later score is another number
-    and the assumption is withdrawn.
-    """
+    """Return a function that assumes scores in [0, 1] if the first ones are 0 and 1, until another one comes."""
     criterion = evidence.criterion
     plain = _normal(criterion)
     seen = 0

@@ -68,13 +68,7 @@ def reporting(
 def _shown(
     progress: bool | Callable[[SearchProgress], None] | None, begun: int
 ) -> Iterator[Callable[[SearchProgress], None]]:
-    """Yield a function that receives the progress: the caller's, one that shows it on stderr, or one without effect.
-
-    Args:
-      progress: a function to call, or True for a bar, or False for nothing. None shows a bar if stderr is a terminal
-        and tqdm is installed, and otherwise a line after 10, 20, 40, ... seconds and then every 10 minutes.
-      begun: number of trainings that were scored before.
-    """
+    """Yield a function that receives the progress: the caller's, one that shows it on stderr, or one without effect."""
     if callable(progress):
         yield progress
         return

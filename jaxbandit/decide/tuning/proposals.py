@@ -40,11 +40,7 @@ class OwnSeeds(NamedTuple):
     report: Callable[[int], None]  # receives the number of trainings that have just ended
 
     def enter(self, training: Training, first: int) -> None:
-        """Add configurations as the proposals from number `first` on, or check that the store has the same ones.
-
-        Raises:
-          BadInput: it has others.
-        """
+        """Add configurations as the proposals from number `first` on, or check that the store has the same ones."""
         known = self.store.entries[first : first + len(training.entries)]
         for i, (entry, new) in enumerate(zip(known, training.entries, strict=False)):
             if entry.key != new.key:
@@ -75,9 +71,6 @@ class OwnSeeds(NamedTuple):
           numbers: the same among the proposals.
           seeds: the seed of each training.
           deadline: time of time.monotonic() after which no training begins.
-
-        Raises:
-          BadInput: a training failed, and nothing replaces its score. Other outcomes are stored first.
         """
         pairs, given = list(zip(numbers, seeds, strict=True)), self.given
         while missing := [i for i, pair in enumerate(pairs) if self._known(training, *pair) is None]:

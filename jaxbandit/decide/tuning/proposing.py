@@ -1,8 +1,7 @@
 """Proposals of configurations from a space: at random, by a sampler of Optuna, or by a function.
 
-A space is a dictionary of distributions, such as `loguniform`, or a function of a trial that asks the trial for values,
-`trial.suggest_float("lr", 1e-4, 1, log=True)`, so that what it asks for may depend on the values before. Trials are
-those of Optuna, or, for random proposals, objects with the same methods.
+A space is a dictionary of distributions, such as `loguniform`, or a function of a trial that asks the trial for values.
+Trials are those of Optuna, or, for random proposals, objects with the same methods.
 """
 
 import copy
@@ -37,11 +36,7 @@ class Space(NamedTuple):
 
 
 def read_space(where: str, space: Any) -> Space:
-    """Return a checked space.
-
-    Raises:
-      BadInput: it is neither a dictionary of distributions nor a function.
-    """
+    """Return a checked space, a dictionary of distributions or a function."""
     if callable(space):
 
         def propose(trial: Any) -> dict[str, Any]:
@@ -197,12 +192,7 @@ class _Sampler:
 
 
 def proposer_of(where: str, proposer: Any, space: Any, *, seed: int, maximize: bool) -> tuple[Proposer, Space]:
-    """Return the proposer of a search at its start, and its space.
-
-    Raises:
-      BadInput: the proposer or the space is none of these.
-      MissingExtra: Optuna is needed and not installed.
-    """
+    """Return the proposer of a search at its start, and its space; raise MissingExtra if Optuna is missing for it."""
     if isinstance(proposer, str) and proposer not in KINDS:
         checks.choice(where, "proposer", proposer, KINDS)
     if callable(proposer):

@@ -1,8 +1,6 @@
 """Scores that were recorded before a search: a table in place of a training function, or known scores of one.
 
 A table is a finite pool, in which every score can be had once: score number j of a configuration is that in column j.
-Its columns are the seeds, which are taken for independent draws from an infinite population, to whose means all
-statements refer. About the means of the table itself they are conservative, because nothing of it is drawn twice.
 """
 
 from pathlib import Path
@@ -58,11 +56,7 @@ class Recorded(NamedTuple):
         return given._replace(criterion=given.criterion._replace(min_trainings=least))
 
     def enter(self, store: Store, numbers: np.ndarray, space: Configs, *, whole: bool) -> None:
-        """Add the scores to a store that does not have them.
-
-        Raises:
-          BadInput: the store has another score.
-        """
+        """Add the scores to a store that does not have them."""
         new: list[tuple[int, int, float]] = []
         for row, count in enumerate(self.pool.tolist()):
             for seed in np.flatnonzero(~np.isnan(self.scores[row, : None if whole else count])).tolist():
@@ -85,9 +79,6 @@ def table(given: Any, configs: PyTree | None) -> tuple[Recorded, PyTree]:
     Args:
       given: scores[configs, seeds], as a DataFrame, an array or a list of lists; NaN where there is no score.
       configs: the configurations; None to name them by the index of a DataFrame, or by their numbers.
-
-    Raises:
-      BadInput: it is no such table.
     """
     if not (hasattr(given, "__array__") or isinstance(given, list | tuple)):
         wrong("tune: train", given, "a function of (key, config) or (seed: int, config), or scores[configs, seeds]")
@@ -107,11 +98,7 @@ def _named(index: Any) -> np.ndarray:
 
 
 def known_scores(name: str, given: Any) -> Recorded:
-    """Return checked scores[configs, seeds]; `name` is the argument, for messages.
-
-    Raises:
-      BadInput: they are no numbers, not a table, or not finite.
-    """
+    """Return checked scores[configs, seeds]; `name` is the argument, for messages."""
     try:
         scores = np.array(given, np.float64)
     except (TypeError, ValueError):
@@ -126,14 +113,7 @@ def known_scores(name: str, given: Any) -> Recorded:
 
 
 def keep(error: BaseException, store: Store, numbers: np.ndarray, path: Path | None) -> None:
-    """Give an error that ends a search the scores so far, as its attribute `scores`: the argument of `tune`.
-
-    Args:
-      error: the error.
-      store: the scores.
-      numbers: int64[K], the numbers of the configurations.
-      path: directory of the search; without one a note says where the scores are.
-    """
+    """Give an error that ends a search the scores so far, as its attribute, and a note if nothing stores them."""
     scores = np.full((len(numbers), store.next_seed()), np.nan)
     for row, number in enumerate(numbers.tolist()):
         for seed, outcome in store.all_of(number, scores.shape[1]):

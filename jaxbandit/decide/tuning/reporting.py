@@ -205,15 +205,7 @@ def _price(evidence: Evidence, arm: int) -> list[str]:
 def search_notes(
     evidence: Evidence, arm: int, configs: Configs, numbers: np.ndarray, first_delta: float | None
 ) -> list[str]:
-    """Return remarks on the choice, on growth, and on delta.
-
-    Args:
-      evidence: the scores.
-      arm: number of the chosen configuration in the evidence.
-      configs: the configurations that were given.
-      numbers: int64[configs.count], their numbers in the evidence.
-      first_delta: delta of the first search with these scores.
-    """
+    """Return remarks on the choice, which is a number in the evidence as `numbers` are, on growth, and on delta."""
     notes, location = [], evidence.location()
     better = [i for i in numbers.tolist() if evidence.trainings[i] and location[i] > location[arm]]
     for i in sorted(better, key=lambda i: -location[i])[:3]:

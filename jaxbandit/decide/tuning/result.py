@@ -226,11 +226,7 @@ def tune_result(
       intervals: low and high of each mean. None uses Student's intervals of the scores of each configuration.
       counted: bool[rows], which rows enter the means, such as those of a configuration's last rung. None means all.
       location: quantile of each configuration's scores, if quantiles are compared.
-      maximize: whether large scores are good.
-      notes: further remarks.
-      seconds: elapsed times by name.
-      why: what ended the search.
-      reused: number of trainings whose scores were in the directory before.
+      maximize, notes, seconds, why, reused: as in `TuneResult`.
     """
     order = np.argsort(np.asarray(history["id"]), kind="stable")
     columns = {name: np.asarray(column)[order] for name, column in history.items()}

@@ -9,11 +9,7 @@ DELTA = 0.05
 
 
 def check_agreement(where: str, rule: Algorithm, delta: Scalar | None, epsilon: float | None) -> None:
-    """Check that a delta or an epsilon given next to a rule equals the rule's own.
-
-    Raises:
-      BadInput: it differs, or the rule has no guarantee.
-    """
+    """Check that a delta or an epsilon given next to a rule equals the rule's own."""
     for name, value in (("delta", delta), ("epsilon", epsilon)):
         if value is None:
             continue
@@ -26,11 +22,7 @@ def check_agreement(where: str, rule: Algorithm, delta: Scalar | None, epsilon: 
 
 
 def one_of(where: str, session: Session, count: int) -> None:
-    """Check that the rule of a session has one arm for each configuration and recommends one of them.
-
-    Raises:
-      BadInput: it has another number of arms, or recommends several.
-    """
+    """Check that the rule of a session has one arm for each configuration and recommends one of them."""
     if session.num_arms != count:
         refuse(where, f": rule has {session.num_arms} arms, must have one for each of {count} configurations")
     named = 0 if session.recommendation is None else len(session.recommendation)

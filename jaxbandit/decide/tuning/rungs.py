@@ -45,11 +45,7 @@ class Rung(NamedTuple):
 def halve(
     where: str, bracket: Bracket, programs: Programs, store: Path | None, more_identity: Mapping[str, Any]
 ) -> Rung:
-    """Play a bracket and return its state after the last rung. It ends earlier if no score of a rung is usable.
-
-    Raises:
-      ValueError: `store` holds another bracket.
-    """
+    """Play a bracket and return its state after the last rung. It ends earlier if no score of a rung is usable."""
     done = None if store is None else _read(where, store, bracket, programs, more_identity)
     batch, root = programs.batch, trainings.root(bracket.seed)
     if done is None:

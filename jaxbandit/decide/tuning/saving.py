@@ -25,12 +25,7 @@ REMEDY = f"{storage.RESTORE}, or run the search again, which does not repeat tra
 def save(
     directory: Path, summary: Json, arrays: Mapping[str, Mapping[str, np.ndarray]], about: Mapping[str, object]
 ) -> None:
-    """Write the files of a result, each of them atomically.
-
-    Raises:
-      ValueError: a file cannot be written.
-      Unfinished: the disk is full.
-    """
+    """Write the files of a result, each of them atomically."""
     try:
         with directories.locked(directory, ABOUT, SUMMARY):  # the directory of the search, or of a result
             for path in (directory / SUMMARY, directory / RESULT):

@@ -50,11 +50,11 @@ def search(
 ) -> SearchResult:
     """Propose configurations of a space, and choose among the best proposals by a race on fresh seeds.
 
-    Every proposal is trained once. Then the finalists, which are the best different configurations by these scores,
-    are compared by `tune` on seeds that no proposal has used. Given the proposals, the finalists are fixed and these
-    seeds are fresh, so that the certificate holds whatever has proposed: the choice is within `certificate.achieved` of
-    the best finalist with probability at least 1 - delta. It is not promised that the best proposal is a finalist, nor
-    anything about the rest of the space. First scores, of which the best ones were selected, are not used in the race.
+    Every proposal is trained once. Then the finalists, which are the best different configurations by these scores, are
+    compared by `tune` on seeds that no proposal has used, so that the certificate holds whatever has proposed: the
+    choice is within `certificate.achieved` of the best finalist with probability at least 1 - delta. It is not promised
+    that the best proposal is a finalist, nor anything about the rest of the space. First scores are not used in the
+    race.
 
     Proposal number p has the key fold_in(root, 2^31 + p), seed number i of the race has the keys of `tune`, and
     further seed j of the choice has fold_in(root, 2^31 + 2^30 + j).
@@ -92,10 +92,10 @@ def search(
 
     Raises:
       ValueError: an argument is wrong, a training fails, no proposal has a score, or the directory holds something
-        else. The message has one line. Scores are kept in the directory.
+        else.
       ModuleNotFoundError: the proposer needs Optuna, which is not installed.
-      RuntimeError: the executor has lost its workers or a training. Scores are kept in the directory.
-      KeyboardInterrupt: the search was interrupted. Scores are kept in the directory.
+      RuntimeError: the executor has lost its workers or a training.
+      KeyboardInterrupt: the search was interrupted. In each case scores are kept in the directory.
 
     Source: the race is that of `tune`; Bergstra, Bardenet, Bengio and Kegl (2011), Algorithms for hyper-parameter
     optimization, NeurIPS, has the tree-structured Parzen estimator.
@@ -175,11 +175,7 @@ def _split(total: int, finalists: int | None, proposals: int | None, given: Sett
 
 
 def _race(finalists: int, given: Settings) -> int:
-    """The least number of trainings of a race by default.
-
-    With normal scores it is at least twice what makes its statement finite. Otherwise `tune` would spend them by
-    halving, which is the better way to guess with so few, but states nothing.
-    """
+    """The least number of trainings of a race by default, for normal scores at least twice what it needs."""
     each = LEAST
     if given.criterion.score_range is None and not given.criterion.by_arms:
         each = max(each, 2 * smallest_sample(math.log(given.criterion.delta) - math.log(finalists - 1)))

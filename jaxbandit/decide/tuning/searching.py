@@ -85,16 +85,9 @@ class Search:
     def play(self, allocation: Allocation, after: Callable[[], None] = lambda: None) -> str:
         """Make the trainings that an allocation requests, and return why the search has ended.
 
-        Args:
-          allocation: the requests.
-          after: function that is called after each request that was answered.
-
-        Returns:
-          "done" if the allocation has ended, "max_trainings", "timeout", or "table" if it asks for more than there is.
-
-        Raises:
-          BadInput: a training failed. All outcomes are stored first.
-          KeyboardInterrupt: the search was interrupted. All outcomes are stored first.
+        That is "done" if the allocation has ended, "max_trainings", "timeout", or "table" if it asks for more than
+        there is. `after` is called after each request that was answered. If a training failed or the search was
+        interrupted, all outcomes are stored before that is raised.
         """
         with interrupts.heard(lambda: None):
             for request in allocation:

@@ -1,10 +1,8 @@
 """The random seeds of trainings: keys of JAX, or integers for other libraries.
 
-An integer seed is in [0, 2^31), because NumPy's RandomState, PyTorch, TensorFlow, scikit-learn, XGBoost and LightGBM
-all accept these. Integers that small must not be drawn at random, or cut from a key: among 100,000 of them, 2.3 pairs
-would be expected to be equal, and two trainings with one seed are one training that counts twice. The seeds of a search
-are therefore the images of 0, 1, 2, ... under a permutation of [0, 2^31), which `seed` selects. So they are distinct,
-those of neighbors have nothing in common, and two searches with different seeds share hardly any.
+An integer seed is in [0, 2^31), which all libraries accept. Integers that small must not be drawn at random, or cut
+from a key, because two trainings with one seed are one training that counts twice. The seeds of a search are therefore
+the images of 0, 1, 2, ... under a permutation of [0, 2^31), which `seed` selects.
 """
 
 import hashlib
@@ -23,14 +21,7 @@ def pull_words(seed: int, index: np.ndarray, arms: np.ndarray, *, paired: bool, 
     """Return what trainings receive as their random seeds, as two words each, uint32[n, 2].
 
     For a key, they are its data: that of fold_in(root, index), or of fold_in(fold_in(root, index), arm) unless the
-    search is paired. An integer seed is the second word.
-
-    Args:
-      seed: the seed of the search.
-      index: int[n], number of the seed, >= 0 and below 2^32.
-      arms: int[n], the configurations.
-      paired: whether all configurations share the same seeds.
-      integer: whether the seeds are integers.
+    search is paired. An integer seed is the second word. `index`, the numbers of the seeds, is below 2^32.
     """
     if integer:
         return np.stack([np.zeros(len(index), np.uint32), integers(seed, index, None if paired else arms)], axis=-1)

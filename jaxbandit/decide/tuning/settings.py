@@ -47,9 +47,7 @@ class Settings(NamedTuple):
     def taken(self, part: Part, *, final: bool) -> tuple[list[tuple[int, Outcome]], tuple[int, str] | None]:
         """Return the outcomes of trainings by their places, and the first place that ends the search with the reason.
 
-        Args:
-          part: trainings that have ended.
-          final: whether failed ones were tried as often as they may be; otherwise they have no outcome.
+        Unless they are `final`, failed ones will be tried again, and have no outcome.
         """
         ended, refusal = [], None
         for place, score in zip(part.places.tolist(), part.scores.tolist(), strict=True):
@@ -72,17 +70,7 @@ def settings(
     ends: bool = False,
     growth: bool = False,
 ) -> Settings:
-    """Return what a goal means for a search.
-
-    Args:
-      where: name of the caller, for messages.
-      count: number of configurations.
-      rule: the rule that decides what is trained, or None.
-      goal: the goal.
-      trainings: the budget of trainings, or None.
-      ends: whether something else will end the search.
-      growth: as for `tune`.
-    """
+    """Return what a goal means for a search; `ends` says whether something else than the trainings will end it."""
     if count < 2:
         refuse(where, ": configs holds 1 configuration, must hold 2 or more")
     budget, delta = trainings is not None or ends, goal.delta

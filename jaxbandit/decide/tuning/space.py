@@ -101,12 +101,6 @@ def loguniform(low: float, high: float) -> Distribution:
     Args:
       low: smallest value, > 0.
       high: largest value, > low.
-
-    Returns:
-      A Distribution for `random_configs` and `search`.
-
-    Raises:
-      ValueError: low or high is out of range.
     """
     checks.number("loguniform", "low", low, low=0.0, open_low=True)
     checks.number("loguniform", "high", high, low=low, open_low=True)
@@ -126,12 +120,6 @@ def uniform_float(low: float, high: float) -> Distribution:
     Args:
       low: smallest value.
       high: upper bound, > low, exclusive.
-
-    Returns:
-      A Distribution for `random_configs` and `search`.
-
-    Raises:
-      ValueError: low or high is out of range.
     """
     checks.number("uniform_float", "low", low)
     checks.number("uniform_float", "high", high, low=low, open_low=True)
@@ -143,19 +131,11 @@ def uniform_float(low: float, high: float) -> Distribution:
 
 
 def uniform_int(low: int, high: int) -> Distribution:
-    """Return the uniform distribution on the integers low, ..., high, both included.
-
-    The values are traced, as other numbers are.
+    """Return the uniform distribution on the integers low, ..., high, both included, which are traced.
 
     Args:
       low: smallest value.
       high: largest value, >= low, < 2^31.
-
-    Returns:
-      A Distribution for `random_configs` and `search`.
-
-    Raises:
-      ValueError: low or high is not an integer, or is out of range.
     """
     low = checks.integer("uniform_int", "low", low, -(2**31))
     high = checks.integer("uniform_int", "high", high, low, 2**31 - 1)
@@ -171,9 +151,6 @@ def choice(values: Sequence | np.ndarray | jax.Array) -> Distribution:
 
     Args:
       values: a list or array, as for `grid`.
-
-    Returns:
-      A Distribution for `random_configs` and `search`.
 
     Raises:
       ValueError: there are no values, or they are arrays of different shapes.

@@ -141,11 +141,7 @@ class DirectoryStore(Store):
     """Outcomes of trainings, kept in a directory, which is opened by `opened`."""
 
     def __init__(self, path: Path, about: Json, data: bytes):
-        """Read the lines of the log; nothing is changed.
-
-        Raises:
-          BadLog: a line does not fit.
-        """
+        """Read the lines of the log; nothing is changed."""
         super().__init__()
         lines = log.split(path / LOG, data, _start(about))
         if lines.fault is not None:
@@ -185,15 +181,8 @@ def resumable(directory: Path | None) -> Iterator[None]:
 def opened(path: Path | None, about: Json) -> Iterator[Store]:
     """Open the store of a directory, or begin a new one, locked against other processes; in memory without a path.
 
-    What ends a search early says whether the same call resumes.
-
-    Args:
-      path: path of the directory, which is created if it does not exist.
-      about: what all scores have in common, as plain data.
-
-    Raises:
-      ValueError: the directory holds something else, or scores with something else in common, or is damaged. The
-        message has one line.
+    `about` is what all scores have in common, as plain data. What ends a search early says whether the same call
+    resumes.
     """
     if path is None:
         with resumable(path):
@@ -221,11 +210,7 @@ def opened(path: Path | None, about: Json) -> Iterator[Store]:
 def repair(path: Path) -> str:
     """Drop the lines of a log from the first damaged one on; they stay in the directory under another name.
 
-    Returns:
-      What was changed, in one line.
-
-    Raises:
-      ValueError: the directory holds no search, scores.json is damaged, or another process has opened it.
+    It returns what was changed, in one line.
     """
     about = read_about(path)
     with directories.locked(path, ABOUT):

@@ -59,11 +59,7 @@ def encoded(value: Any) -> Any:
 
 
 def decoded(data: Any) -> Any:
-    """Return the value of which `encoded` returned `data`.
-
-    Raises:
-      ValueError, TypeError, OverflowError: `data` is of no value.
-    """
+    """Return the value of which `encoded` returned `data`."""
     if isinstance(data, list):
         return [*map(decoded, data)]
     if not isinstance(data, dict):
@@ -99,11 +95,7 @@ def data_of(configs: Configs) -> Json:
 
 
 def configs_of(data: Json) -> Configs:
-    """Return the configurations of which `data_of` returned `data`.
-
-    Raises:
-      KeyError, ValueError, TypeError, AttributeError, OverflowError: `data` describes no configurations.
-    """
+    """Return the configurations of which `data_of` returned `data`."""
     try:
         return read("load", decoded(data["rows"] if "rows" in data else data["columns"]), distinct=False)
     except BadInput as error:

@@ -1,14 +1,11 @@
 """Trainings that JAX can trace, many of which run at once in one compiled program for each group of configurations.
 
 A program always trains `batch` configurations side by side on each device, and an incomplete batch is padded with
-copies, whose results are dropped. The reason is that XLA may round differently in programs of different batch sizes:
-with its default options on a CPU, the score of one network in 64 differed between batches of 1, 2 and 8. If the batch
-size followed the number of survivors, a score would depend on which other configurations are left. With a fixed batch
-size, it depends on the seed and the configuration alone.
+copies, because XLA may round differently in programs of different batch sizes: a score depends on the seed and the
+configuration alone, and not on which others are left.
 
-On a CPU, a program that calls LAPACK trains one configuration after another. Each call of LAPACK with a batch of
-matrices is split among the threads of the process and waits for them on one of these; so two of them in one program,
-such as two layers with orthogonal initial weights, wait for each other for ever (jaxlib 0.10.2, two cores).
+On a CPU, a program that calls LAPACK trains one configuration after another: two batched calls in one program may wait
+for each other for ever.
 """
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
@@ -119,10 +116,9 @@ def devices() -> list[Device]:
 
 
 def batches(traced: Traced) -> list[int]:
-    """Return the batch size per device for each group, a power of two.
+    """Return the batch size per device for each group, a power of two, by the memory of the program at two sizes.
 
-    The memory of one training is estimated from that of the compiled program at two batch sizes. On a CPU, a batch
-    must fit into a part of the cache; elsewhere, into a part of the device's memory.
+    On a CPU, a batch must fit into a part of the cache; elsewhere, into a part of the device's memory.
     """
     sizes = []
     for group in traced.groups:
@@ -186,9 +182,9 @@ class Trainings:
     ) -> Iterator[Part]:
         """Train the configurations `arms` with the seeds of these words, and yield the results of batches as they end.
 
-        If JAX has a single CPU device, every core trains a batch of its own. A training that fails is not repeated,
-        because it would fail again, so `attempts` has no effect. At the deadline, a time of time.monotonic(), and when
-        the iterator is closed, no further batch begins, and batches that are still computed are not waited for.
+        If JAX has a single CPU device, every core trains a batch of its own. `attempts` has no effect, because a
+        training that fails would fail again. At the deadline, a time of time.monotonic(), and when the iterator is
+        closed, no further batch begins, and batches that are still computed are not waited for.
         """
         parts = []
         for number, (_, _, wide) in enumerate(self._programs):

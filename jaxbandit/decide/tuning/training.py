@@ -54,11 +54,7 @@ class Training(NamedTuple):
 
 
 def read(train: Train, space: Configs, execution: Execution) -> Training:
-    """Return the training function of a search, which is identified if its scores are stored.
-
-    Raises:
-      BadInput: train is no function, or cannot be traced although this is asked for.
-    """
+    """Return the training function of a search, which is identified if its scores are stored."""
     batch, executor, tracing, stored = execution.batch, execution.executor, execution.traced, bool(execution.directory)
     retries = execution.retries
     if executor is not None and batch is not None:
@@ -100,11 +96,7 @@ def of_table(space: Configs) -> Training:
 
 
 def enter(store: Store, training: Training, *, blind: bool, delta: float, same_train: bool) -> np.ndarray:
-    """Add configurations that a store does not have, and return the numbers of all of them, int64[space.count].
-
-    Raises:
-      BadInput: the scores of the store are those of another training function.
-    """
+    """Add configurations that a store does not have, and return the numbers of all of them, int64[space.count]."""
     known = {entry.key: number for number, entry in enumerate(store.entries)}
     entries = training.entries
     programs = {entry.program for entry in store.entries}

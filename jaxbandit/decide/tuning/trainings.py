@@ -1,10 +1,8 @@
 """Trainings as pytrees, many of which are advanced side by side and can be stopped and resumed bitwise identically.
 
-A program always advances `batch` trainings at once, and the last batch is padded with copies, whose results are
-dropped. The reason is that XLA rounds differently in programs of different batch sizes: on a CPU, the weights of a
-small network differ in the last digit between batches of 1, 2 and 8. If the batch size followed the number of
-survivors, the bits of a training would depend on the other trainings. The first and the last step are arguments of the
-program, so that one program serves all rungs. Between rungs, states are kept in the memory of the host.
+A program always advances `batch` trainings at once, and the last batch is padded with copies, because XLA rounds
+differently in programs of different batch sizes. The first and the last step are arguments of the program, so that one
+program serves all rungs. Between rungs, states are kept in the memory of the host.
 """
 
 from collections.abc import Callable, Sequence
@@ -57,12 +55,7 @@ class Programs(NamedTuple):
 
 
 def programs(where: str, trainee: Trainee, configs: PyTree, batch: int | None) -> Programs:
-    """Return the programs of a trainee; programs of earlier calls are reused while they are cached.
-
-    Raises:
-      ValueError: a function of the trainee fails, `step` changes the structure, shapes or dtypes of the state, or
-        `score` does not return one real number.
-    """
+    """Return the programs of a trainee; programs of earlier calls are reused while they are cached."""
     width = BATCH.get(jax.default_backend(), BATCH_ELSEWHERE) if batch is None else batch
     generators, digest = _judged(where, trainee, jax.tree.map(lambda column: jnp.asarray(column[0]), configs))
     key = ("trainings", trainee, width, digest)

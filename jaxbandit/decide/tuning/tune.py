@@ -46,21 +46,18 @@ def tune(
     A training is `train(key, config)`, which returns the score of the configuration for the seed `key`; or, in plain
     Python, `train(seed, config)` with an integer. If JAX can trace `train`, it is vmapped over many configurations and
     compiled once for each group of configurations with equal static values. Otherwise `train` is called directly, one
-    training at a time or on `executor`. With `paired`, seed number i of configuration c has the key fold_in(root, i),
-    so that all configurations share the same seeds; otherwise it has fold_in(fold_in(root, i), c). Here root is
-    jax.random.key(seed) of the generator threefry2x32.
+    training at a time or on `executor`. With `paired`, seed number i of configuration c has the key fold_in(root, i);
+    otherwise it has fold_in(fold_in(root, i), c). Here root is jax.random.key(seed) of the generator threefry2x32.
 
     The search ends at the first of three events: the choice is known to be within epsilon of the best, or the trainings
-    or the seconds of the budget are spent. At least one of them has to be given. The result is the same in any case:
-    `certificate.achieved` is the epsilon that is known to be achieved, with probability at least 1 - delta, whatever
-    ended the search. By default every configuration that may still be the best is trained at one more seed in each
-    round (the paired race), or, if the trainings are less than twice what makes the statement finite, by sequential
-    halving.
+    or the seconds of the budget are spent. At least one of them has to be given. `certificate.achieved` is the epsilon
+    that is known to be achieved, with probability at least 1 - delta, whatever ended the search. By default every
+    configuration that may still be the best is trained at one more seed in each round (the paired race), or, if the
+    trainings are less than twice what makes the statement finite, by sequential halving.
 
-    A score depends only on the seed, the configuration, the machine, the version of JAX and `batch`. It does not depend
-    on which configurations are left, on interruptions, or on the order in which trainings end. In a directory scores
-    belong to (train, configuration, seed): a search with more configurations, another epsilon, rule or budget uses
-    those that are there. The certificate says what that costs.
+    A score depends only on the seed, the configuration, the machine, the version of JAX and `batch`. In a directory
+    scores belong to (train, configuration, seed): a search with more configurations, another epsilon, rule or budget
+    uses those that are there. The certificate says what that costs.
 
     In the place of `train` there may be a table of recorded scores. It is a finite pool in which every score can be had
     once, column by column: the search ends at the latest with what the table has, and says so. Its seeds are taken for
@@ -94,14 +91,10 @@ def tune(
         killed, the same call resumes with the batch size found at first, and ends with the same result; only the order
         of the lines in scores.jsonl is that in which trainings ended.
 
-    Returns:
-      A TuneResult.
-
     Raises:
-      ValueError: an argument is wrong, a training fails, or the directory holds something else. The message has one
-        line. Scores are kept in the directory.
-      RuntimeError: the executor has lost its workers or a training. Scores are kept in the directory.
-      KeyboardInterrupt: the search was interrupted. Scores are kept in the directory.
+      ValueError: an argument is wrong, a training fails, or the directory holds something else.
+      RuntimeError: the executor has lost its workers or a training.
+      KeyboardInterrupt: the search was interrupted. In each case scores are kept in the directory.
 
     Source: `theory.comparisons` has the statements and their proofs; Karnin, Koren and Somekh (2013), Almost optimal
     exploration in multi-armed bandits, ICML, has sequential halving.

@@ -20,7 +20,7 @@ class Contrast(NamedTuple):
     """What is compared of two variants, of the first minus that of the second, with bounds that hold at all times.
 
     Along the path, the bounds are those of that number of pairs alone, and the estimate is between them. If the lower
-    bound at one number is above the upper bound at another, one of the two was false, and nothing is known at present.
+    bound at one number is above the upper bound at another, nothing is known at present.
     """
 
     pairs: int

@@ -1,8 +1,7 @@
 """Whether the rows of a log can be in the order of arrival, and what is done if they cannot.
 
-Visitors who arrive in turn and are divided at random follow one another in a random order of variants, and their
-outcomes in a random order of outcomes. A file that was sorted, grouped, or put together from exports has fewer runs,
-that is, sequences of equal neighbors. Their number is compared with that of a random permutation.
+A file that was sorted, grouped, or put together from exports has fewer runs, that is, sequences of equal neighbors,
+than a random permutation of variants or of outcomes.
 """
 
 import numpy as np
@@ -98,9 +97,6 @@ def without_order(log: Visitors) -> Visitors:
 
 
 def within_times(log: Visitors) -> Visitors:
-    """Return a log in which rows of equal times are in a random order; further rows do not change that of earlier ones.
-
-    Without it, rows of a day that are sorted by variant would look as if variants came one after the other.
-    """
+    """Return a log with rows of equal times in a random order; further rows do not change that of earlier ones."""
     assert log.time is not None
     return log.taken(np.lexsort((np.random.default_rng(_SEED).random(len(log.time)), log.time)))

@@ -40,16 +40,9 @@ class Kind(NamedTuple):
 
 
 def limited(column: str, log: Visitors, goal: Goal, cap: Any) -> tuple[Visitors, Kind]:
-    """Return a log with capped outcomes, and what its outcomes are.
+    """Return a log with capped outcomes, and what its outcomes are; `column` is the name of their column, for messages.
 
-    Args:
-      column: name of the column of outcomes, for messages.
-      log: the visitors.
-      goal: with the range of the outcomes and the quantile that is compared, if they are given.
-      cap: the number as which larger outcomes count, or a pair of which the first is the same for smaller ones; None.
-
-    Raises:
-      BadInput: an outcome or an argument is not allowed.
+    `cap` is the number as which larger outcomes count, or a pair of which the first is the same for smaller ones; None.
     """
     where, known, ends = f"{log.where}: {column}", log.outcome[np.isfinite(log.outcome)], goal.score_range
     if not len(known):

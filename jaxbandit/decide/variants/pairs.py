@@ -63,8 +63,7 @@ class Pairs:
 def numbers_of(one: float, other: float) -> tuple[int, int]:
     """Return how many visitors of two variants with these planned shares are compared as a pair.
 
-    The smaller number is at most 4, and the other one is not rounded up if it is large, so that visitors of the smaller
-    variant, which are scarce, are all used.
+    The smaller number is at most 4, and the other one is not rounded up if it is large.
     """
     ratio = Fraction(max(one, other) / min(one, other)).limit_denominator(MOST_OF_FEWER)
     if ratio > MOST_OF_FEWER:
@@ -76,8 +75,7 @@ def numbers_of(one: float, other: float) -> tuple[int, int]:
 class AllPairs:
     """Bounds of all pairs at present, with the interface that `theory.comparisons.achieved` reads.
 
-    If every variant is worse than another one, nobody has any bounds: then one is false, which has probability at most
-    delta, or an assumption is wrong.
+    If every variant is worse than another one, nobody has any bounds.
     """
 
     def __init__(self, pairs: Pairs, level: np.ndarray, maximize: bool, withdrawn: Collection[tuple[int, int]] = ()):

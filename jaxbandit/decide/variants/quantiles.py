@@ -1,7 +1,7 @@
 """Comparisons of the same quantile of all variants, by order statistics: for any outcomes, without a range.
 
 Each variant has a lower and an upper bound of its quantile, for all numbers of visitors at once, and all of them hold
-together with probability at least 1 - delta. So do all that follow: intervals of differences, and the decision.
+together with probability at least 1 - delta.
 """
 
 import numpy as np

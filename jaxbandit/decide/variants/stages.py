@@ -1,7 +1,6 @@
 """Variants that enter while the others are running: stages of entry, and how delta is divided among stages.
 
-Stage 0 has the variants that were there from the start, and each later stage those that entered at about one time. The
-comparisons of a variant of stage g with earlier ones have a share delta_g of the error probability, and use only
+The comparisons of a variant of stage g with earlier ones have a share delta_g of the error probability, and use only
 visitors after its entry, so that all statements ever made hold together with probability at least 1 - sum delta_g.
 """
 

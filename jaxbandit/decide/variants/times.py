@@ -14,12 +14,7 @@ DATE = "a date such as 2026-01-31 or 2026-01-31T12:00"
 
 
 def column(values: Any, place: Place) -> tuple[np.ndarray, bool]:
-    """Return times as numbers, float64[rows], and whether they are dates, whose numbers are seconds since 1970.
-
-    Args:
-      values: a column of numbers, dates, or texts of either; all of one kind.
-      place: where the cell of a row is, for messages.
-    """
+    """Return times as numbers, float64[rows], and whether they are dates, whose numbers are seconds since 1970."""
     array = np.asarray(values)
     dated = array.dtype.kind == "M"
     if dated:

@@ -9,10 +9,10 @@ HOW = ("sum", "any", "last")  # the outcomes of a unit become one
 
 
 def one_row_each(log: Visitors, how: str, window: float | None) -> Visitors:
-    """Return one row for each unit, at the place and time of its first row.
+    """Return one row for each unit, at the place and time of its first row, without units of several variants.
 
-    Units that were shown several variants are left out. With a window, only the rows of a unit within it after its
-    first row count, so that all units are observed for equally long. `how` is the argument `of_unit` of `ab`.
+    With a window, only the rows of a unit within it after its first row count, so that all units are observed for
+    equally long. `how` is the argument `of_unit` of `ab`.
     """
     assert log.unit is not None
     unit, rows = log.unit, len(log.variant)

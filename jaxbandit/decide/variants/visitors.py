@@ -103,9 +103,7 @@ def columns_of(given: Mapping[str, str]) -> Columns:
 def read(source: Any, columns: Columns) -> Visitors:
     """Return the visitors of a log, sorted by their times if they have any.
 
-    Raises:
-      BadInput: the log cannot be used; the message names the line, counted from 1 with the line of names, of a file,
-        or else the row, counted from 0.
+    A message names the line of a file, counted from 1 with the line of names, or else the row, counted from 0.
     """
     used = [name for name in columns if name is not None]
     single = columns.visitors is columns.unit is columns.block is None

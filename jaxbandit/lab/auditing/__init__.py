@@ -1,7 +1,4 @@
-"""The delta audit: does a stopping rule keep its error probability.
-
-Names are imported when they are first used.
-"""
+"""The delta audit: does a stopping rule keep its error probability."""
 
 import lazy_loader
 

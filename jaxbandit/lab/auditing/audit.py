@@ -29,8 +29,8 @@ def audit(
 ) -> ResultSet[StoppingResult]:
     """Test whether the stopping rules of an experiment of kind "identify" keep their error probability delta.
 
-    Runs are played in batches until the verdict of each cell is reached or a limit is spent. A cell is one algorithm on
-    one instance.
+    Runs are played in batches until the verdict of each cell, one algorithm on one instance, is reached or a limit is
+    spent.
 
     Args:
       spec: path of a TOML file, or name of an experiment that comes with the package. Its number of runs is the length
@@ -52,7 +52,7 @@ def audit(
       A ResultSet. The `finding` of each result is the verdict with the bounds on the error rate.
 
     Raises:
-      ValueError: the experiment, a limit or the directory cannot be used. The message has one line.
+      ValueError: the experiment, a limit or the directory cannot be used.
     """
     from jaxbandit.lab.auditing.experiment import audit_experiment
     from jaxbandit.lab.experiments.truth import warnings_of

@@ -1,8 +1,7 @@
 """The delta audit of one cell: batches of runs until it is known whether the error rate is at most delta.
 
-The error rate is the probability that a run stops and its recommendation has a simple regret larger than epsilon. After
-each batch, a confidence sequence bounds the error rate. The bounds hold at all times together, so that the audit may
-stop as soon as they decide, or when the budget is spent.
+The error rate is the probability that a run stops and its recommendation has a simple regret larger than epsilon. Its
+bounds are a confidence sequence, so that the audit may stop as soon as they decide.
 """
 
 import math
@@ -30,11 +29,7 @@ class Batch(NamedTuple):
 
 
 class Limits(NamedTuple):
-    """The accuracy that an audit must reach, and the work it may spend.
-
-    A verdict that a rule violates its guarantee should not be due to chance, and a high confidence costs little: in a
-    table of 20 cells, 0.999 instead of 0.95 adds log 50 to a logarithm of about 15, which takes a quarter more runs.
-    """
+    """The accuracy that an audit must reach, and the work it may spend."""
 
     confidence: float = 0.999  # joint, of all verdicts and bounds of a table
     resolution: float = 2.0  # a factor is known once its bounds are within this ratio
@@ -88,9 +83,7 @@ class Finding(NamedTuple):
 def judge(errors: int, unjudged: int, runs: int, delta: float, limits: Limits, cells: int = 1) -> Finding:
     """Return the finding after `runs` runs.
 
-    It is unknown whether a run that did not stop by its rule would have been right or wrong. It counts as right in the
-    lower bound and as wrong in the upper bound. Both bounds increase with the number of errors, so they hold in any
-    case.
+    An unjudged run, which did not stop by its rule, counts as right in the lower bound and as wrong in the upper bound.
 
     Args:
       errors: number of runs that were wrong.

@@ -1,7 +1,7 @@
 """The delta audit of an experiment: the runs of each cell in stored batches, one verdict per cell, and one table.
 
-Batch b of a cell plays the runs that follow those of batch b - 1, with the seed of the experiment. An audit that was
-interrupted therefore continues from the stored batches, also with a higher confidence or a larger budget.
+Batch b of a cell plays the runs that follow those of batch b - 1, with the seed of the experiment, so that an audit
+continues from the stored batches.
 """
 
 import dataclasses
@@ -62,7 +62,7 @@ def audit_experiment(
     max_failed: float = 0.0,
     execution: Execution = DEFAULT,
 ) -> list[AuditedResult]:
-    """Audit, or continue to audit, every cell of a resolved experiment of kind "identify".
+    """Audit, or continue to audit, every cell of a resolved experiment of kind "identify", in the order of its cells.
 
     Args:
       experiment: what `spec.load` returns; its `runs` are the length of the first batches.
@@ -71,9 +71,6 @@ def audit_experiment(
       max_failed: fraction of a cell's runs that may fail, in [0, 1]. If more fail, an error is raised, but the batches
         remain stored.
       execution: how the runs of each batch are played; `out` holds the checkpoints.
-
-    Returns:
-      One result for each cell, in the order of `experiment.cells()`. The numbers of runs of two cells may differ.
 
     Raises:
       BadInput: an algorithm of the experiment does not guarantee a delta, `out` holds another experiment, or too many

@@ -1,14 +1,11 @@
 """Compiled programs are cached in the user's cache directory, so that repeating a command does not compile again.
 
-This is the persistent compilation cache of JAX, which identifies a program by its code and by the options and version
-of the compiler. This module chooses its location, one directory per kind of processor, and keeps it safe. Damaged
-entries are deleted and compiled again, and the oldest entries are deleted when the cache exceeds its size limit. If the
-cache cannot be written, it is silently not used. Because its code is executed, it is not used either if another user
-could have written in it (`support/private.py`), and a line on stderr says so.
+This is the persistent compilation cache of JAX. This module chooses its location, one directory per kind of processor,
+deletes damaged entries and the oldest ones beyond a limit, and does without it if it cannot be written or if another
+user could have written in it (`support/private.py`), because its code is executed.
 
 The limit is not JAX's own, `jax_compilation_cache_max_size`: JAX then reads the whole directory before each entry that
-it writes, whereas here a command reads it once, applies the limit to each kind of processor and version separately, and
-never deletes old ones. Below JAX 0.12, a process killed between the two files of an entry makes all later writing fail.
+it writes. Below JAX 0.12, a process killed between the two files of an entry makes all later writing fail.
 """
 
 import contextlib

@@ -78,10 +78,7 @@ def _run(argv: list[str], own_process: bool = False) -> int:
 
 @contextlib.contextmanager
 def _warnings_as_lines(*categories: type[Warning]) -> Iterator[None]:
-    """Print every warning of these categories as one line on stderr, without the line of code that issued it.
-
-    Warnings about unusable entries of the compilation cache are dropped, because the programs are compiled again.
-    """
+    """Print every warning of these categories as one line on stderr; drop those about entries of the cache."""
 
     def show(message: Warning | str, kind: type[Warning], *rest: Any) -> None:
         if issubclass(kind, categories):

@@ -26,13 +26,7 @@ Row = dict[str, Any]  # of the JSON document: name, summary and, unless it is an
 def listing(kind: str | None = None, package: str | None = None) -> dict[str, list[Row]]:
     """Return algorithms, wrappers, environments and embedded experiments, one line each.
 
-    Args:
-      kind: one group of HEADINGS; None means all.
-      package: a module or package outside this one, which is imported, and whose declared algorithms and environments
-        are listed instead.
-
-    Raises:
-      BadInput: the package cannot be imported, or nothing in it declares itself.
+    `kind` is one group of HEADINGS. A `package` outside this one is imported, and what it declares is listed instead.
     """
     content: dict[str, list[Row]] = {}
     for group, rows in _groups(kind, package).items():

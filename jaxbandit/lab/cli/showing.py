@@ -46,11 +46,7 @@ def document(name: str) -> str:
 
 
 def about(name: str) -> list[About]:
-    """Return the description of each registered factory with this name, as plain data.
-
-    Raises:
-      BadInput: nothing has this name.
-    """
+    """Return the description of each registered factory with this name, as plain data."""
     if references.is_reference(name):
         return [_outside(name)]
     factories = [_of(group, entries[name]) for group, entries in GROUPS.items() if name in entries]

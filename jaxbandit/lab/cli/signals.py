@@ -1,9 +1,8 @@
 """Ctrl-C and SIGTERM on the command line: the state is saved, one line is printed, and the exit status is 3.
 
-The signal handler raises no exception, because inside an import, a callback of XLA or an exit handler the exception
-would be swallowed or end in a traceback. Instead, a separate thread receives the signal, even while the main thread
-compiles. It asks the simulations to save and stop, or ends the process itself if no simulation is running. It does not
-wait for threads that still compile, and skips the shutdown of the interpreter, which would crash under them.
+The signal handler raises no exception, which an import, a callback of XLA or an exit handler would swallow. A separate
+thread receives the signal and asks the simulations to save and stop, or ends the process itself if none is running. It
+does not wait for threads that still compile, and skips the shutdown of the interpreter, which would crash under them.
 """
 
 import os

@@ -1,8 +1,7 @@
 """The standard streams of the process of a command.
 
-Whatever the streams are, a command does its work and its exit status is right: text that the encoding lacks is written
-with escapes, a closed stream is one that nobody reads, and an output that cannot be written is reported at the end, and
-not by an exception in the middle of the work.
+Text that the encoding lacks is written with escapes, a closed stream is one that nobody reads, and an output that
+cannot be written is reported at the end, and not by an exception in the middle of the work.
 """
 
 import contextlib
@@ -73,7 +72,7 @@ def _open(number: int, like: TextIO) -> TextIO:
 
 @contextlib.contextmanager
 def only_a_document(own_process: bool) -> Iterator[None]:
-    """Let stdout hold nothing but what `document` prints; the output of user code, also of its workers, is on stderr.
+    """Let stdout hold nothing but what `document` prints; what user code and its workers print is on stderr.
 
     In a process of the command, this includes what is not written by Python.
     """

@@ -40,10 +40,7 @@ def judged(algorithm: Algorithm, num_arms: int, action: PyTree) -> Judged:
 
 
 def pulled(algorithm: Algorithm, num_arms: int, size: int, context: PyTree, action: PyTree) -> Array | None:
-    """How often an action pulls each arm (in each context, if there are more counts), int32[size].
-
-    None if nobody knows, because the action has a declared shape that lists no arms.
-    """
+    """How often an action pulls each arm (in each context, if there are more counts), int32[size]; None if unknown."""
     if not shaped(algorithm.arms):
         place = action if size == num_arms else num_arms * context + action
         return (jnp.arange(size, dtype=jnp.int32) == place).astype(jnp.int32)

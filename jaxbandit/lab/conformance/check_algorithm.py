@@ -1,7 +1,4 @@
-"""The function `check_algorithm`, which checks the properties that the engine assumes of an algorithm.
-
-It examines the functions of the contract and short runs. It does not examine the regret.
-"""
+"""The function `check_algorithm`, which checks the properties that the engine assumes of an algorithm."""
 
 import functools
 from collections.abc import Callable, Mapping, Sequence
@@ -61,7 +58,7 @@ def check_algorithm(
     """Check that `make(num_arms, **hyperparameters)` satisfies the contract on which the engine relies.
 
     Without an environment, the rewards are those of tied Bernoulli arms, uniform rewards, and the constants 0, 1 and
-    1/2.
+    1/2. The regret is not examined.
 
     Args:
       make: the factory. Bind static arguments with functools.partial. Wrap an algorithm that takes something other

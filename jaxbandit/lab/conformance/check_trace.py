@@ -138,10 +138,7 @@ def _optional(case: Case, algorithm: Algorithm, state: PyTree) -> Array | None:
 
 
 def check_types(case: Case) -> _Round:
-    """Check that one round can be traced, with the right types, for concrete and for traced hyperparameters.
-
-    Returns the shapes and types of that round, which are those of every round.
-    """
+    """Check that one round can be traced, for concrete and for traced hyperparameters; return its shapes and types."""
 
     def first(hyper: dict[str, np.ndarray]) -> _Round:
         with explained(case, "the factory"):

@@ -14,10 +14,7 @@ SHARE = 1e-5  # rounding error of a mean or a gap, relative to the largest
 
 
 def check_values(environment: Environment, fail: Callable[[str], NoReturn]) -> None:
-    """Check the functions that are called outside of tracing; `fail` raises an error with a message.
-
-    The characteristic time, and a regret constant that is costly, are not computed.
-    """
+    """Check the functions that are called outside of tracing, apart from costly ones; `fail` raises an error."""
     truth, schedule = environment.truth, environment.schedule
     for name, function in {"known": environment.known, "truth.parameters": truth.parameters}.items():
         answer: object = function()

@@ -1,7 +1,6 @@
 """While a cell is played, a thread of its own compiles the program of the next one.
 
-XLA compiles without Python's lock, and the threads that play need it only between chunks. The thread plays, writes and
-prints nothing, and leaves an error to be raised when the cell's turn comes.
+The thread plays, writes and prints nothing, and leaves an error to be raised when the cell's turn comes.
 """
 
 import contextlib

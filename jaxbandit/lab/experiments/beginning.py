@@ -21,9 +21,6 @@ def nothing_left(out: Path | None) -> Iterator[Callable[[], AbstractContextManag
     Yields:
       A function that returns a context to be entered while `out` is locked. If an error is raised inside that one, the
       files of a beginning are removed, provided that `out` was empty before and holds nothing else now.
-
-    Raises:
-      BadInput: no directory can have this name.
     """
     try:
         if out is not None:

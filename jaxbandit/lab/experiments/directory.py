@@ -1,9 +1,8 @@
 """The directory of an experiment's results: which experiment it belongs to, what is finished, and what to clean up.
 
-Besides `spec.toml`, the directory holds `provenance.json`. This file records everything else that the numbers depend
-on (versions, the source of factories outside the package, data files named by path), and the cells in the order of the
-numbers of their files. An experiment may be run again with more instances, algorithms, budgets or runs: the existing
-cells keep their file numbers, and only what is missing is run.
+Besides `spec.toml`, the directory holds `provenance.json`: everything else that the numbers depend on (versions, the
+source of factories outside the package, data files named by path), and the cells in the order of the numbers of their
+files. An experiment may grow: the existing cells keep their file numbers, and only what is missing is run.
 """
 
 import contextlib
@@ -50,9 +49,6 @@ def claim(out: Path, experiment: Experiment, *, grows: bool = True) -> tuple[lis
     Returns:
       The file number of each cell, and the results of the cells that have files, by the index of the cell. These
       results may have fewer runs than the experiment asks for.
-
-    Raises:
-      BadInput: the directory belongs to another experiment or version, is damaged, or cannot be written.
     """
     path, about = out / "spec.toml", out / PROVENANCE
     cells = list(experiment.cells())
@@ -85,10 +81,7 @@ def summary_of(experiment: Experiment, results: Sequence[Result]) -> dict[str, A
 
 @contextlib.contextmanager
 def one_line(*places: Path | str | None) -> Iterator[None]:
-    """Raise a ValueError that names one of these places, because a file there is damaged, as BadInput of one line.
-
-    Without places, every ValueError is meant.
-    """
+    """Raise a ValueError that names one of these places, or any if there are none, as BadInput of one line."""
     try:
         yield
     except BadInput:

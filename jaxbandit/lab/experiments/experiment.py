@@ -1,7 +1,4 @@
-"""Running an experiment cell by cell, with storing of each cell, resuming, and division among an executor's workers.
-
-Several experiments may run at once: while one compiles, which uses one core, others run or compile as well.
-"""
+"""Running an experiment cell by cell, with storing of each cell, resuming, and division among an executor's workers."""
 
 import functools
 import itertools
@@ -40,7 +37,7 @@ def run_experiment(
     execution: Execution = SHOWN,
     alone: bool = True,
 ) -> list[Any]:
-    """Run or resume every cell of an experiment. A cell is one algorithm on one instance.
+    """Run or resume every cell, one algorithm on one instance, of an experiment; return one Result per cell.
 
     Args:
       experiment: an experiment returned by `spec.load`.
@@ -51,9 +48,6 @@ def run_experiment(
       execution: how the runs are played; `out` holds the checkpoints. With progress True, a line is printed every ten
         seconds if stderr is not a terminal.
       alone: whether no other experiment runs beside this one. The next cell is then compiled while one is played.
-
-    Returns:
-      One Result per cell, in the order of `experiment.cells()`.
 
     Raises:
       BadInput: `out` belongs to another experiment, holds results of other versions or a damaged file, is in use by
@@ -215,16 +209,12 @@ def run_experiments(
     execution: Execution = SHOWN,
     **options: Any,
 ) -> None:
-    """Run or resume experiments of one kind, each in its own directory.
+    """Run or resume experiments of one kind, each in its own directory, with the options of `run_experiment`.
 
     Args:
       experiments: pairs of an experiment and its directory.
       at_once: number of experiments that run side by side. It does not affect the results.
       execution: as for `run_experiment`; one progress bar is shown for all of them.
-      **options: as for `run_experiment`.
-
-    Raises:
-      KeyboardInterrupt: the runs were interrupted. All have saved their state, and the same call resumes.
     """
     if at_once == 1:
         for experiment, directory in experiments:

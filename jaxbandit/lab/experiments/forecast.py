@@ -1,8 +1,4 @@
-"""What an experiment would take, before it is run: whether its results fit into the memory of this machine, and its
-cells, run-steps and an estimate of its seconds.
-
-Each compiled program is calibrated by playing the cell itself for a moment; nothing that it computes is kept.
-"""
+"""What an experiment would take, before it is run: memory, cells, run-steps and an estimate of its seconds."""
 
 import contextlib
 import time
@@ -110,13 +106,10 @@ def forecast(experiment: Experiment, *, workers: int | None = None) -> list[Fore
 
     Cells that share a compiled program share its calibration: the cell is played for about a second and what it
     computed is thrown away. For a fixed horizon, the estimate is the number of run-steps divided by the measured speed.
-    For runs that stop by their own rule, it is the number of all runs times the time so far, divided by the number of
-    runs that have ended, once half of the runs, or 1,000 of them, have ended within five seconds: right on average for
-    exponential stopping times, and up to twice too much if all stop after a similar number of rounds. Otherwise, only
-    the time if every run reaches `max_rounds` is given.
-
-    Raises:
-      BadInput: the results would not fit into the memory, or a cell breaks its contract.
+    For runs that stop by their own rule, it is the time so far over the share of the runs that have ended, once half of
+    them, or 1,000, have ended within five seconds: right on average for exponential stopping times, and up to twice too
+    much if all stop after a similar number of rounds. Otherwise, only the time if every run reaches `max_rounds` is
+    given.
     """
     check_size(experiment, None)
     known: dict[Any, _Watch] = {}

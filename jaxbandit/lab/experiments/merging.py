@@ -33,10 +33,6 @@ def run_part(experiment: Experiment, out: Path, part: tuple[int, int], *, worker
     """Run or resume part i of n of every cell, in a directory to which other processes may write as well.
 
     `part` is (i, n), where i counts from 0. The line that is returned describes what the directory now holds.
-
-    Raises:
-      BadInput: the directory belongs to another experiment, or a file in it is damaged.
-      KeyboardInterrupt: the run was interrupted. Its state has been saved, and the same call resumes.
     """
     place, number = part
     forecast.check_size(experiment, out)

@@ -38,13 +38,8 @@ def play(experiment: Experiment, cell: Cell, truth: dict[str, Any], **options: A
 def record_of(experiment: Experiment, cell: Cell, **options: Any) -> Record | Identified:
     """Return the engine's record of one cell.
 
-    Args:
-      experiment: the experiment that the cell belongs to.
-      cell: the cell.
-      **options: `execution`, `first_run`, `num_runs` and `finished` of the engine. Default: all runs of the experiment.
-
-    Raises:
-      BadInput: the algorithm or the environment violates its contract.
+    `options` are `execution`, `first_run`, `num_runs` and `finished` of the engine. Default: all runs of the
+    experiment.
     """
     given: dict[str, Any] = {
         "num_runs": experiment.runs,

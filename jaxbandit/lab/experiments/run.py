@@ -44,7 +44,7 @@ def run(
       A ResultSet with one Result per cell.
 
     Raises:
-      ValueError: the experiment or the directory cannot be used. The message has one line.
+      ValueError: the experiment or the directory cannot be used.
     """
     from jaxbandit.lab.experiments.experiment import run_experiment
     from jaxbandit.lab.experiments.truth import warnings_of

@@ -25,11 +25,6 @@ def search(train: str, spec: SearchSpec, out: Path, executor: Any = None) -> Tun
       spec: the search.
       out: directory of the scores and of the result.
       executor: executor on whose workers train is called, or None.
-
-    Raises:
-      ValueError: an argument is wrong, a training fails, or the directory holds another search. The message has one
-        line.
-      KeyboardInterrupt: the search was interrupted. Scores are kept in the directory.
     """
     function = references.resolve("train", train).factory()
     options = spec.options

@@ -1,7 +1,4 @@
-"""Tasks of an experiment: its TOML and the index of a cell, from which a worker on any machine plays runs.
-
-A factory outside the package is imported where the task is played.
-"""
+"""Tasks of an experiment: its TOML and the index of a cell, from which a worker on any machine plays runs."""
 
 import functools
 import json

@@ -1,8 +1,7 @@
 """FIESTA's rule for a fixed confidence (Moss, Moore, Leslie, Rayson, ACL 2019), for its reproduction and for audits.
 
-A run stops when one arm is the best with posterior probability at least 1 - delta. This does not bound the error
-probability, because the rule is evaluated after every pull and scores are not Gaussian; so the rule is not among the
-algorithms of the library. A TOML file refers to it as "jaxbandit.lab.papers.bayes_stop:bayes_stop".
+It does not bound the error probability, because it is evaluated after every pull and scores are not Gaussian; so it is
+not among the algorithms of the library. A TOML file names it "jaxbandit.lab.papers.bayes_stop:bayes_stop".
 """
 
 import math
@@ -131,9 +130,7 @@ def bayes_stop(
 def probability_best(state: BayesStopState) -> Array:
     """Return the posterior probability that the arm with the largest empirical mean is the best, float[].
 
-    That of any other arm is at most 1/2, because the posterior of a difference of means is symmetric. It is the
-    integral of the density of this arm times the distribution functions of all others, by the trapezoidal rule; each
-    arm has at least 3 pulls.
+    That of any other arm is at most 1/2. It is an integral by the trapezoidal rule; each arm has at least 3 pulls.
     """
     freedom, scale = _posterior(state)
     best = argmax(state.means)
@@ -150,11 +147,7 @@ def probability_best(state: BayesStopState) -> Array:
 
 
 def _tail(t: Array, freedom: Array) -> Array:
-    """P(T > t) of Student's distribution for t >= 0, with an error of at most 2e-5.
-
-    It is exact for 1 and 2 degrees of freedom and Hill's normal approximation (1970) from 3 on. The incomplete beta
-    function would take a hundred times as long.
-    """
+    """P(T > t) of Student's distribution for t >= 0, to 2e-5: exact for 1 and 2 degrees of freedom; Hill (1970)."""
     t = jnp.minimum(t, 1e10)
     a = freedom - 0.5
     y, b = a * jnp.log1p(t * t / freedom), 48 * a * a

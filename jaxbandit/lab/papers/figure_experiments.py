@@ -1,8 +1,7 @@
 """The figures of a paper as experiments, and which of them are run and shown.
 
-Each table [paper.figures.NAME] specifies a figure (see Figure). Its instances, algorithms and runs form an experiment
-of their own, which is stored in the directory NAME. A figure or table that is `within` another one shows some of the
-cells of that one. A cell is one algorithm on one instance.
+The instances, algorithms and runs of a table [paper.figures.NAME] (see Figure) form an experiment of their own, which
+is stored in the directory NAME. A figure or table that is `within` another one shows some of the cells of that one.
 """
 
 import dataclasses
@@ -73,9 +72,6 @@ def experiments(
 
     For a figure that is within another one, only the algorithms that the other one lacks are run; all cells of
     `target`, the only figure to run unless it is "". `runs` is the number of runs to use instead of theirs, or None.
-
-    Raises:
-      BadInput: there is no figure `target`.
     """
     if target and target not in figures:
         raise BadInput(f"reproduce: figure = {target!r}, must be one of {', '.join(figures)}")

@@ -52,12 +52,8 @@ class Sample(NamedTuple):
 def sample(what: str, quantity: Quantity, results: Sequence[Result]) -> Sample:
     """Return the value of a quantity of a cell in each run, or of the difference or ratio of two cells.
 
-    Args:
-      what: one of MEANS: "regret", "hindsight" (regret in hindsight), "samples", "pulls" of an arm, "share" (the
-        fraction of the run's samples that are pulls of the arm) and others.
-      quantity: the cell or the two cells. A ratio has a mean that is the ratio of means and a spread that gives its
-        standard error (delta method).
-      results: a ResultSet.
+    `what` is one of MEANS. A ratio has a mean that is the ratio of means and a spread that gives its standard error
+    (delta method).
     """
     first = of(what, cell(results, quantity), quantity.arm, quantity.at)
     if not (quantity.minus or quantity.over):
@@ -79,11 +75,7 @@ def sample(what: str, quantity: Quantity, results: Sequence[Result]) -> Sample:
 
 
 def cell(results: Sequence[Result], quantity: Quantity) -> RegretResult | StoppingResult:
-    """Return the result of an algorithm on an instance, at the specified one of several budgets.
-
-    Raises:
-      BadInput: no result, or more than one, matches.
-    """
+    """Return the only result of an algorithm on an instance, at the specified one of several budgets."""
     matches = [r for r in results if (r.instance, r.algorithm) == (quantity.instance, quantity.algorithm)]
     matches = [r for r in matches if isinstance(r, RegretResult | StoppingResult)]  # every result is one of both
     budgets = [r for r in matches if isinstance(r, BudgetResult)]
@@ -144,10 +136,7 @@ def of(
 
 
 def of_stopping(what: str, result: StoppingResult, arm: int | None = None) -> Sample:
-    """Return the value of a quantity in each run of a cell whose runs stop.
-
-    If some runs have no stopping time, no values are returned, because a mean over the others would be biased.
-    """
+    """Return the value of a quantity in each run of a cell whose runs stop; none if some have no stopping time."""
     samples = result.samples()
     if len(samples) < result.runs:
         return Sample(np.zeros(0))

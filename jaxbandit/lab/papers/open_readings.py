@@ -1,7 +1,7 @@
 """Claims about an algorithm that the paper leaves ambiguous: each is checked under every reading of the algorithm.
 
-[paper.readings] maps such an algorithm to the algorithms of the TOML file that may be meant. "{NAME}" in a claim stands
-for each of them in turn, and a table shows the verdicts by reading and claim.
+[paper.readings] maps such an algorithm to the algorithms of the TOML file that may be meant, for each of which "{NAME}"
+in a claim stands in turn.
 """
 
 from collections.abc import Sequence
@@ -17,10 +17,7 @@ NO_READING = "(no reading)"  # the row of claims that do not depend on a reading
 
 
 def each_reading(paper: Table) -> list[Json]:
-    """Return the claims of the table [paper], one with a key `reading` for each reading of those that depend on it.
-
-    Raises BadInput if a claim names an unknown one of [paper.readings], or several.
-    """
+    """Return the claims of the table [paper], one with a key `reading` for each reading of those that depend on it."""
     readings = paper.get("readings", {})
     claims = []
     for claim in paper.get("claim", []):

@@ -6,10 +6,7 @@ Every table of ENTRIES has exactly one of three keys, whose value names the plac
   counted as what the paper published.
 - `unverified`: the entry was quoted from memory and never compared with this place. It is shown as QUOTED, and it gets
   no interval and no verdict.
-- `ours`: the paper does not say this. It is an expectation of this project, or a number of a program written for it. It
-  gets a verdict, which is counted apart.
-
-`settle` replaces the key by `source`, which holds the place, and `origin`, which names the key.
+- `ours`: the paper does not say this. It gets a verdict, which is counted apart.
 """
 
 from jaxbandit.support.refusals import BadInput
@@ -21,12 +18,9 @@ QUOTED = "quoted, not verified"
 
 
 def settle(paper: Table, file: str) -> Json:
-    """Return the table [paper] of a TOML file, in which every entry has `source` and `origin`.
+    """Return the table [paper] of a TOML file, in which every entry has `source`, the place, and `origin`, the key.
 
     A computed table [paper.complexity.NAME] has a `source`, too, which has to be read. `file` is the name in messages.
-
-    Raises:
-      BadInput: an entry has none of the three keys, or several of them.
     """
     content = dict(paper)
     for kind in ENTRIES:

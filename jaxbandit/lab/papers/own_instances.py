@@ -3,7 +3,7 @@
 Each table [[paper.instance]] is an [[instance]] with further keys: `files` maps an argument to a CSV file in that
 directory, `without` lists columns that are left out, and `source` states where the data come from. `m` is passed to the
 algorithms of its figures if the environment itself does not specify it, and `tell` holds other arguments of these
-algorithms. Without the directory, the figures of recorded data are left out.
+algorithms.
 """
 
 from collections.abc import Mapping, Sequence
@@ -49,11 +49,7 @@ def read_columns(where: str, path: Path, without: list[str]) -> np.ndarray:
 
 
 def _in_span(features: np.ndarray) -> list[list[float]]:
-    """Return the features in an orthonormal basis of their span.
-
-    This changes no inner product, and hence no algorithm that uses ridge regression. It is needed because the optimized
-    rule requires features that span their space, and 10 drugs do not span the space of 71 genes.
-    """
+    """Return the features in an orthonormal basis of their span, as the optimized rule needs; products stay."""
     _, values, basis = np.linalg.svd(features, full_matrices=False)
     return (features @ basis[values > 1e-10 * values[0]].T).tolist()
 

@@ -1,9 +1,6 @@
 """Reproduction of a published experiment: it runs the paper's TOML file and compares the results with the paper's.
 
-A paper's TOML file is an experiment with an additional table [paper]. This table holds the title, the figures, each of
-which is an experiment (figure_experiments.py), claims (verdict.py), published numbers (published.py) and what is not
-tested, each with the place where somebody read it (origins.py); instances of the paper (own_instances.py), possible
-readings of an algorithm (open_readings.py) and tables next to the figures (tables/).
+A paper's TOML file is an experiment with an additional table [paper], whose parts the other modules here describe.
 """
 
 import contextlib
@@ -66,10 +63,9 @@ def reproduce(
 ) -> Reproduction:
     """Run a paper's experiments, or the part that `out` still lacks, and compare the results with its numbers.
 
-    Every published number is compared by means of a prediction interval (lab/papers/published.py), and every claim by
-    means of the interval of a difference (lab/papers/verdict.py). All verdicts hold jointly at the confidence level of
-    the paper's TOML file. Numbers and claims that nobody compared with the paper's text are shown as "quoted, not
-    verified" and get no verdict.
+    Every published number is compared by means of a prediction interval, and every claim by means of the interval of a
+    difference. All verdicts hold jointly at the confidence level of the paper's TOML file. Numbers and claims that
+    nobody compared with the paper's text are shown as "quoted, not verified" and get no verdict.
 
     Args:
       paper: "ucboost", "lingape", "topm", "oam", "fullbandit", "track_and_stop", "fixed_budget", "fiesta",

@@ -1,11 +1,8 @@
 """Comparison of a published number with ours by a prediction interval: "agrees", "disagrees" or "undecided".
 
-The prediction interval contains the published number, with the stated confidence, if the number comes from runs like
-ours; it accounts for the noise of both (docs/mathematics.md). Its confidence is chosen by Bonferroni's inequality, so
-that the intervals of all published numbers and all claims of a paper hold jointly with the confidence of the paper. A
-number disagrees if it lies outside its interval by more than its `margin`. It agrees if it lies inside and half the
-width of the interval is at most `wide`. Both are fractions of the number, or of 1 for rates and fractions. An entry
-with its own `margin` or `wide` gives the reason.
+docs/mathematics.md describes the interval. A number disagrees if it lies outside it by more than its `margin`. It
+agrees if it lies inside and half the width of the interval is at most `wide`. Both are fractions of the number, or of 1
+for rates and fractions. An entry with its own `margin` or `wide` gives the reason.
 """
 
 from collections.abc import Iterator, Sequence
@@ -61,11 +58,10 @@ def _one_by_one(entry: Table) -> Iterator[Json]:
 
 
 def judge(number: Table, result: RegretResult | StoppingResult, confidence: float) -> Json:
-    """Return a published number with its verdict and the interval that decides it.
+    """Return a published number with its verdict and the interval that decides it, if it was verified.
 
     `low` and `high` are the ends of the prediction interval, and `allowed` is this interval widened by the margin. They
-    are absent if our runs give no interval; `equal` is then the value of our runs, if all are equal. A number that was
-    quoted and not verified has neither interval nor verdict.
+    are absent if our runs give no interval; `equal` is then the value of our runs, if all are equal.
     """
     table = {"instance": result.instance, "algorithm": result.algorithm}
     table |= {key: number[key] for key in SHOWN if key in number}

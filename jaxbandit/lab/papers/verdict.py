@@ -1,10 +1,10 @@
 """Verdicts on published claims from our runs, "agrees", "disagrees" or "undecided", based on intervals alone.
 
-A claim is a table of a paper's TOML file. It is translated into checks `left < right` or `left > right` on means over
-runs (regret, samples, pulls), each with a Student interval of differences run by run; error rates have Clopper-Pearson
-intervals. All hold jointly with the confidence of the paper (Bonferroni). A check agrees if its interval lies on the
-claimed side of 0 and disagrees if it lies on the other side. A claim agrees if all its checks agree and disagrees if
-one of them disagrees. Equality consists of two checks, left > (1 - margin) right and left < (1 + margin) right.
+A claim is translated into checks `left < right` or `left > right` on means over runs (regret, samples, pulls), each
+with a Student interval of differences run by run; error rates have Clopper-Pearson intervals. All hold jointly with the
+confidence of the paper (Bonferroni). A check agrees if its interval lies on the claimed side of 0 and disagrees if it
+lies on the other side. A claim agrees if all its checks agree and disagrees if one of them disagrees. Equality consists
+of two checks, left > (1 - margin) right and left < (1 + margin) right.
 """
 
 import itertools
@@ -129,7 +129,7 @@ def judge(
     confidence: float = intervals.CONFIDENCE,
     others: int = 0,
 ) -> list[Json]:
-    """Return the claims with their checks and verdicts.
+    """Return each claim with its `checks`, their differences and intervals, and its `verdict`.
 
     Args:
       claims: tables as `checks_of` reads them, with `id`, `text`, `source` and `origin` (origins.py), and a `quantity`.
@@ -142,9 +142,6 @@ def judge(
       results: our results.
       confidence: the joint confidence of all intervals.
       others: number of further intervals that hold jointly with these.
-
-    Returns:
-      One table for each claim: the claim itself, its `checks` with difference and interval, and its `verdict`.
     """
     known = QUANTITIES[results[0].kind]
     claims = [{"quantity": known[0]} | dict(claim) for claim in claims]

@@ -69,11 +69,7 @@ class _Cell:
 
 
 def page_of(directory: Path) -> Document:
-    """Return the document of an audit that has ended.
-
-    Raises:
-      BadInput: audit.json is damaged.
-    """
+    """Return the document of an audit that has ended."""
     path = directory / AUDIT
     content = read_json(path, storage.RECOMPUTE)
     try:

@@ -31,12 +31,9 @@ CENSORED += "there are too few."
 
 
 def sections(results: Sequence[Result], prefix: str = "", share: int = 1) -> list[Section]:
-    """Return the sections of an experiment's results.
+    """Return the sections of an experiment's results; `prefix` begins their headings.
 
-    Args:
-      results: the results of one experiment.
-      prefix: text with which the headings begin.
-      share: number of experiments on the page, among which the number of drawn points is divided.
+    `share` is the number of experiments on the page, among which the number of drawn points is divided.
     """
     points = int(np.clip(ALL_POINTS // len(results) // share, FEWEST, POINTS))
     kinds = report.kinds([r.to_json() for r in results]) if results[0].kind == "simulate" else []
@@ -174,10 +171,7 @@ def samples_table(
 ) -> Table | None:
     """Return a table of means and quantiles of stopping times.
 
-    Args:
-      head: headings of the columns that name a row.
-      rows: the names of each row.
-      cells: the content of each result, which has `samples`, `runs` and `outcomes`.
+    `head` are the headings of the columns that name a row, as `rows` do; a cell has `samples`, `runs` and `outcomes`.
     """
     lines, bounds = [], False
     for name, cell in zip(rows, cells, strict=True):

@@ -19,11 +19,7 @@ DRAWN, SHOWN = 40, 1000  # configurations in the chart and in the table
 
 
 def page_of(directory: Path) -> Document:
-    """Return the report of a finished search.
-
-    Raises:
-      BadInput: a file of its result is missing or damaged.
-    """
+    """Return the report of a finished search."""
     result = loading.load(directory)
     summary, history, count = result.to_json(), result.history, result.configs.count
     rows: list[Json] = summary["configurations"]

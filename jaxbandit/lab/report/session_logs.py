@@ -57,12 +57,6 @@ def page_of(directory: Path) -> Document:
     A session that was begun from a TOML file is rebuilt from its log. If its rule is outside the package, or was given
     in Python, nothing is imported: the certificate is then the one that was written when the session was last closed,
     unless the log has changed since.
-
-    Args:
-      directory: path of the session directory.
-
-    Raises:
-      ValueError: the directory or its log cannot be read.
     """
     stored = read(directory)
     book, about = book_of(stored), stored.about
@@ -75,11 +69,7 @@ def page_of(directory: Path) -> Document:
 
 
 def page_of_file(path: Path) -> Document:
-    """Return the report of a session that `save_session` wrote.
-
-    Raises:
-      ValueError: the file holds something else, or is damaged.
-    """
+    """Return the report of a session that `save_session` wrote."""
     stored = read_file(path)
     return _page_of_stored(stored, book_of(stored), None)
 

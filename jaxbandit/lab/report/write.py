@@ -22,9 +22,10 @@ KINDS = {
 
 
 def write_report(directory: str | Path, out: str | Path | None = None) -> Path:
-    """Write an HTML file about the results in a directory. The file refers to nothing outside itself.
+    """Write an HTML file about the results in a directory, atomically, and return its path.
 
-    Nothing that the directory names is imported, so a report on results that somebody sent runs no code of theirs.
+    The file refers to nothing outside itself. Nothing that the directory names is imported, so a report on results that
+    somebody sent runs no code of theirs.
 
     Args:
       directory: path of a directory that `jaxbandit run`, `reproduce`, `audit` or `tune` wrote, or of a session, or of
@@ -32,12 +33,9 @@ def write_report(directory: str | Path, out: str | Path | None = None) -> Path:
       out: path of the file. Default: report.html in the directory, or the name of the session's file with the suffix
         .html. An existing report is replaced.
 
-    Returns:
-      The path of the file, which is written atomically.
-
     Raises:
       ValueError: the directory holds no results, a file in it is damaged, or `out` is an existing file that is not a
-        report. The message has one line.
+        report.
     """
     directory = Path(directory)
     saved = directory.is_file()
@@ -52,11 +50,7 @@ def write_report(directory: str | Path, out: str | Path | None = None) -> Path:
 
 
 def write_page(document: Document, path: Path) -> Path:
-    """Write the report of a document to a file, atomically, and return its path.
-
-    Raises:
-      ValueError: the path is an existing file that is not a report, or it cannot be written.
-    """
+    """Write the report of a document to a file, atomically, and return its path; refuse to replace another file."""
     _replaceable(path)
     try:
         storage.write_bytes(path, html_of(document))

@@ -24,15 +24,8 @@ class Sweep(tuple[float, ...]):
 def convert(where: str, value: Any, parameter: Parameter, base: Path) -> Any:
     """Return a TOML value as the hashable argument that a factory takes.
 
-    Args:
-      where: location of the value, for error messages.
-      value: the value as read from TOML; the string "none" stands for None where the parameter allows it.
-      parameter: the parameter of the factory.
-      base: directory that relative paths start from; those of files and directories that are not there start from
-        the working directory.
-
-    Raises:
-      BadInput: the value is not of the kind that the parameter takes.
+    The string "none" stands for None where the parameter allows it. Relative paths start from `base`, and those of
+    files and directories that are not there from the working directory.
     """
     if parameter.optional and value == "none":
         return None
@@ -60,11 +53,7 @@ def convert(where: str, value: Any, parameter: Parameter, base: Path) -> Any:
 
 
 def sweep(where: str, value: Mapping[str, Any], parameter: Parameter) -> Sweep:
-    """Return the values of `{sweep = [..]}`.
-
-    Raises:
-      BadInput: the hyperparameter is static, the list is empty, or a value is not a number or appears twice.
-    """
+    """Return the values of `{sweep = [..]}` of a traced hyperparameter, which are different numbers."""
     if not parameter.traced:
         remedy = "write one [[algorithm]] for each value"
         refuse(where, f" = {show(value)}, cannot be swept, because every value is compiled separately; {remedy}")
@@ -74,11 +63,7 @@ def sweep(where: str, value: Mapping[str, Any], parameter: Parameter) -> Sweep:
 
 
 def array(where: str, value: Any) -> tuple[Any, ...]:
-    """Return a rectangular nested list of finite numbers as nested tuples of floats.
-
-    Raises:
-      BadInput: a list is empty, the shapes of two rows differ, or an entry is not a finite number.
-    """
+    """Return a rectangular nested list of finite numbers as nested tuples of floats."""
     if value == []:
         refuse(where, " = [] is empty, must be a list of numbers")
     if not isinstance(value, list):
@@ -122,13 +107,10 @@ def plain(value: Any) -> Any:
 
 
 def read_csv(where: str, path: Path) -> tuple[tuple[float, ...], ...]:
-    """Return the numbers of a CSV file, row by row.
+    """Return the numbers of a CSV file, row by row, all of one length.
 
     A first row without any number is taken as a header, and a first column without any number as labels. Both are left
     out, and so are rows without any text.
-
-    Raises:
-      BadInput: the file cannot be read, contains no numbers, has rows of different lengths, or a cell is not a number.
     """
     at = f'{where} = "{path}"'
     rows = text_rows(at, path, "a CSV file of numbers or a nested list")
@@ -149,11 +131,7 @@ def read_csv(where: str, path: Path) -> tuple[tuple[float, ...], ...]:
 
 
 def text_rows(at: str, path: Path, wanted: str) -> list[tuple[int, list[str]]]:
-    """Return the line and the cells of each row of a CSV file that has any text, without spaces around a cell.
-
-    Raises:
-      BadInput: the file cannot be read, or is not CSV in UTF-8.
-    """
+    """Return the line and the cells of each row of a CSV file that has any text, without spaces around a cell."""
     return [(line, [cell.strip() for cell in row]) for line, row in csv_rows.read(at, path, wanted) if any(row)]
 
 
@@ -165,13 +143,7 @@ def _is_number(cell: str) -> bool:
 def call(where: str, names: Mapping[str, Any], build: Callable[[], Any]) -> Any:
     """Return what a factory builds; raise its ValueError about an argument as BadInput with the location of the key.
 
-    Args:
-      where: location of the table, for error messages.
-      names: the arguments by name.
-      build: calls the factory.
-
-    Raises:
-      BadInput: the factory raises ValueError.
+    `where` is the location of the table, and `names` are the arguments.
     """
     try:
         return build()

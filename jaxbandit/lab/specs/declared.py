@@ -1,7 +1,7 @@
-"""The factories of this package that declare themselves, read from its files.
+"""The factories of this package that declare themselves, read from its files without importing JAX.
 
 Each of its packages lists its names in a stub, `__init__.pyi`. What a factory declares is read from its source, from
-`@declare` to the end of the docstring, so that JAX is not imported to list names; a test compares it with the factory.
+`@declare` to the end of the docstring; a test compares it with the factory.
 """
 
 import ast

@@ -41,13 +41,8 @@ def keys_of(spec: type) -> dict[str, Key]:
 def read(at: str, data: Mapping[str, Any], keys: Mapping[str, Key]) -> dict[str, Any]:
     """Return the value of each key of the kind that `data` gives, in the form that is used, defaults included.
 
-    Args:
-      at: place of the data, for error messages: the file and ": ".
-      data: the content of a TOML file.
-      keys: the table of keys. If some belong to one kind of experiment, the key `kind` comes before them.
-
-    Raises:
-      BadInput: a key is unknown or of another kind, a value is outside its domain, or a required one is missing.
+    `at` is the place of the data, for messages: the file and ": ". If some keys belong to one kind of experiment, the
+    key `kind` comes before them.
     """
     known(at, data, keys)
     settings: dict[str, Any] = {}

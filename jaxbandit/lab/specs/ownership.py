@@ -31,11 +31,7 @@ def secret_path() -> Path:
 
 
 def sign(spec: Table) -> str:
-    """Return this user's signature of a spec, given as plain data; the first call makes the secret.
-
-    Raises:
-      BadInput: the secret cannot be written or may not be used. The message has one line.
-    """
+    """Return this user's signature of a spec, given as plain data; the first call makes the secret."""
     path = secret_path()
     try:
         if not os.path.lexists(path):

@@ -51,11 +51,7 @@ def entry(reference: str) -> Entry:
 
 
 def find(reference: str) -> tuple[ModuleType, str, Any]:
-    """Import the module of "package.module:name"; return it, the name, and what has this name there.
-
-    Raises:
-      BadInput: the text is not of this form, the module cannot be imported, or it has no such name.
-    """
+    """Import the module of "package.module:name"; return it, the name, and what has this name there."""
     name, _, attribute = reference.partition(":")
     if not all(map(str.isidentifier, [*name.split("."), attribute])):
         raise BadInput('must be "package.module:factory", the name of a function in a module that can be imported')
@@ -81,11 +77,7 @@ def _entry(reference: str, module: ModuleType, attribute: str, factory: Callable
 
 
 def declarations(package: str) -> list[Entry]:
-    """Import a module outside the package, with all that it contains, and return what its functions declare.
-
-    Raises:
-      BadInput: the name is not that of a module, or a module cannot be imported.
-    """
+    """Import a module outside the package, with all that it contains, and return what its functions declare."""
     if not all(map(str.isidentifier, package.split("."))):
         raise BadInput("must be the name of a module or package that can be imported")
     modules = [_import(package)]

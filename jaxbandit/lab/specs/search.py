@@ -113,15 +113,7 @@ KEYS |= {
 
 
 def load(path: Path, *, imports: bool = True) -> SearchSpec:
-    """Return the search of a TOML file.
-
-    Args:
-      path: path of the file.
-      imports: whether a `type` may name a factory outside the package; importing its module runs its code.
-
-    Raises:
-      BadInput: the file cannot be read or something in it is wrong; the message is one line.
-    """
+    """Return the search of a TOML file; `imports` is as for `spec.load`."""
     at = f"{path}: "
     settings = keys.read(at, {"name": path.stem} | source.read(path), KEYS)
     if settings["algorithm"] is not None:

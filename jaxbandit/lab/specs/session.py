@@ -73,28 +73,12 @@ KEYS |= {"algorithm": Key(keys.tables("algorithm", one=True))}
 
 
 def load(path: Path, *, imports: bool | None = True) -> SessionSpec:
-    """Return the session of a TOML file.
-
-    Args:
-      path: path of the file.
-      imports: as for `parse`.
-
-    Raises:
-      BadInput: the file cannot be read or something in it is wrong; the message is one line.
-    """
+    """Return the session of a TOML file; `imports` is as for `parse`."""
     return parse(source.read(path), str(path), path.parent, imports=imports)
 
 
 def load_stored(directory: Path, *, imports: bool | None = True) -> SessionSpec:
-    """Return the spec with which the session of a directory was begun.
-
-    Args:
-      directory: path of the session directory.
-      imports: as for `parse`.
-
-    Raises:
-      ValueError: the directory holds no session, or one that was begun in Python.
-    """
+    """Return the spec with which the session of a directory was begun; raise a ValueError if that was in Python."""
     from jaxbandit.decide.sessions.stored import ABOUT, read_about  # imports JAX
 
     if not (directory / ABOUT).exists():
@@ -114,9 +98,6 @@ def parse(data: Mapping[str, Any], origin: str, base: Path = Path(), *, imports:
       base: directory that relative paths start from.
       imports: whether a `type` may name a factory outside the package; importing its module runs its code. With None it
         may, but the module is not imported, so that the session is described but cannot be built.
-
-    Raises:
-      BadInput: something in the data is wrong; the message is one line.
     """
     at = f"{origin}: "
     settings = keys.read(at, {"name": Path(origin).stem, **data}, KEYS)
@@ -145,17 +126,7 @@ def _not_imported(where: str, table: Mapping[str, Any]) -> AlgorithmSpec:
 
 
 def configurations(where: str, value: Any, base: Path) -> tuple[dict[str, Any], ...]:
-    """Return configurations, given as a CSV file with a header or as a list of tables.
-
-    Args:
-      where: location of the value, for error messages.
-      value: the name of the file, or the list.
-      base: directory that a relative path starts from.
-
-    Raises:
-      BadInput: the file cannot be read, there is no configuration, keys differ, a value is not a number, string or
-        boolean, or two configurations are equal.
-    """
+    """Return different configurations with the same keys, given as a CSV file with a header or as a list of tables."""
     rows = _rows(where, base / value) if isinstance(value, str) else value
     if not isinstance(rows, list) or not rows or not all(isinstance(row, dict) and row for row in rows):
         wrong(where, value, "the name of a CSV file with a header, or a list of tables")

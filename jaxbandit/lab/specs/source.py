@@ -28,11 +28,7 @@ def about(path: Path) -> str:
 
 
 def locate(spec: str | Path) -> Path:
-    """Return the path of a TOML file, or of the one of that name that comes with the package.
-
-    Raises:
-      BadInput: the name is neither that of a file nor of an experiment that comes with the package.
-    """
+    """Return the path of a TOML file, or of the one of that name that comes with the package."""
     path = Path(spec)
     if path.suffix == ".toml" or os.path.exists(path) or len(path.parts) != 1:
         return path
@@ -44,11 +40,7 @@ def locate(spec: str | Path) -> Path:
 
 
 def read(path: Path) -> dict[str, Any]:
-    """Return the content of a TOML file.
-
-    Raises:
-      BadInput: the file cannot be read or is not valid TOML.
-    """
+    """Return the content of a TOML file."""
     content = reading.text(str(path), path, "a TOML file")
     try:
         return reading.toml_of(content)
@@ -59,13 +51,8 @@ def read(path: Path) -> dict[str, Any]:
 def override(data: dict[str, Any], text: str) -> None:
     """Change the content of a TOML file in place, as `--set` does.
 
-    Args:
-      data: the content.
-      text: `key=value`, `algorithm.NAME.key=value` or `instance.NAME.key=value`, where NAME may also be the number of
-        the table, from 0. It is TOML, so a name that contains a dot must be quoted; a bare word is read as a string.
-
-    Raises:
-      BadInput: the text is not of this form, or there is no table of that name.
+    The text is `key=value`, `algorithm.NAME.key=value` or `instance.NAME.key=value`, where NAME may also be the number
+    of the table, from 0. It is TOML, so a name that contains a dot must be quoted; a bare word is read as a string.
     """
     where = f"--set {text if len(text) <= SHOWN else text[:SHOWN] + '...'}"
     key, equals, value = text.partition("=")

@@ -22,7 +22,7 @@ read = source.read
 def load(
     spec: str | Path, overrides: Sequence[str] = (), *, imports: bool = True, quick: bool = False, **given: int | None
 ) -> Experiment:
-    """Return the experiment of a TOML file, or of one that comes with the package.
+    """Return the experiment of a TOML file; every cell can be built and its algorithm fits its instance.
 
     Args:
       spec: path of a TOML file, or the name of one that comes with the package.
@@ -31,12 +31,6 @@ def load(
       quick: whether to limit the experiment to QUICK_RUNS runs.
       **given: runs, horizon and seed, which replace those of the file unless they are None. Checkpoints after a shorter
         horizon are dropped.
-
-    Returns:
-      The experiment, which has been checked: every cell can be built and its algorithm fits its instance.
-
-    Raises:
-      BadInput: the file cannot be read or something in it is wrong; the message is one line.
     """
     path = source.locate(spec)
     data = source.read(path)
@@ -54,16 +48,10 @@ def load(
 
 
 def parse(data: Mapping[str, Any], origin: str, base: Path = Path(), *, imports: bool = True) -> Experiment:
-    """Return the experiment described by plain data.
+    """Return the experiment described by plain data, the content of a TOML file.
 
-    Args:
-      data: the content of a TOML file.
-      origin: name of the file, for error messages; its stem is the default name of the experiment.
-      base: directory that relative paths start from.
-      imports: whether a `type` may name a factory outside the package; importing its module runs its code.
-
-    Raises:
-      BadInput: something in the data is wrong; the message is one line.
+    The stem of `origin`, the name of the file in messages, is the default name of the experiment. Relative paths start
+    from `base`, and `imports` is as for `load`.
     """
     at = f"{origin}: "
     written = {"name": Path(origin).stem, **{key: value for key, value in data.items() if key != PUBLISHED}}

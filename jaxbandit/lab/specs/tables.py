@@ -17,9 +17,6 @@ def instance(where: str, table: Mapping[str, Any], base: Path, imports: bool) ->
 
     `where` is the location of the table in messages, `base` the directory that relative paths start from, and `imports`
     whether `type` may name a factory outside the package, whose module is then executed.
-
-    Raises:
-      BadInput: the type is unknown, an argument is missing or wrong, or the factory raises an error.
     """
     import jax
 
@@ -47,13 +44,7 @@ def instance(where: str, table: Mapping[str, Any], base: Path, imports: bool) ->
 def algorithm(
     where: str, table: Mapping[str, Any], base: Path, kind: str, imports: bool, budgeted: bool = False
 ) -> AlgorithmSpec:
-    """Return one [[algorithm]] of an experiment of this kind; `budgeted` if the experiment gives it a budget.
-
-    The other arguments are those of `instance`.
-
-    Raises:
-      BadInput: the type is unknown or not for this experiment, or an argument is unknown or wrong.
-    """
+    """Return one [[algorithm]] of an experiment of this kind; `budgeted` if the experiment gives it a budget."""
     entry = _entry(where, table, ALGORITHMS, imports, kind)
     outside, takes_budget = references.is_reference(entry.name), "budget" in entry.parameters()
     if budgeted and not takes_budget:
@@ -70,12 +61,7 @@ def algorithm(
 
 
 def judge(where: str, cell: Cell, environment: Any, experiment: Experiment) -> None:
-    """Check that the algorithm of a cell can be built and fits the instance's environment and the experiment.
-
-    Raises:
-      BadInput: an argument is missing, the factory raises an error, or the algorithm does not fit the instance, the
-        kind, the precision, the budget or the number of rounds.
-    """
+    """Check that the algorithm of a cell can be built and fits the instance's environment and the experiment."""
     from jaxbandit.base.contract import Algorithm
     from jaxbandit.engine.rounds import fit
     from jaxbandit.engine.rounds.step import plays_batches
@@ -114,21 +100,13 @@ def judge(where: str, cell: Cell, environment: Any, experiment: Experiment) -> N
 
 
 def single_algorithm(where: str, table: Mapping[str, Any], base: Path, imports: bool) -> AlgorithmSpec:
-    """Return the one [[algorithm]] of a session or search, whose file gives all its arguments except num_arms.
-
-    Raises:
-      BadInput: the type is unknown, or an argument is unknown, wrong or swept.
-    """
+    """Return the one [[algorithm]] of a session or search, whose file gives all its arguments except num_arms."""
     entry = _entry(where, table, ALGORITHMS, imports)
     return AlgorithmSpec(_name(where, table), entry, _arguments(where, table, entry, base, excluded=("num_arms",)))
 
 
 def build_single(where: str, algorithm: AlgorithmSpec, num_arms: int) -> Any:
-    """Return the Algorithm of a session or search with num_arms arms.
-
-    Raises:
-      BadInput: an argument is missing, the factory raises an error, or it is made for another number of arms.
-    """
+    """Return the Algorithm of a session or search with num_arms arms."""
     from jaxbandit.base.contract import Algorithm
 
     entry = algorithm.entry
@@ -141,11 +119,7 @@ def build_single(where: str, algorithm: AlgorithmSpec, num_arms: int) -> Any:
 
 
 def build(where: str, entry: Entry, given: Mapping[str, Any], wanted: type) -> Any:
-    """Return what a factory makes of concrete arguments, an Algorithm or Environment as `wanted`.
-
-    Raises:
-      BadInput: the factory raises an error, which gets the location of its argument, or returns something else.
-    """
+    """Return what a factory makes of concrete arguments, an Algorithm or Environment as `wanted`."""
     if references.is_reference(entry.name):
         built = references.build(where, entry, given)
     else:

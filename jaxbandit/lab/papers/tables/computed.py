@@ -43,12 +43,8 @@ def sizes_of(paper: Table, target: str, *, quick: bool, runs: int | None) -> tup
 def evaluate(data: Table, paper: Table, directory: Path, sizes: Mapping[str, int]) -> list[Json]:
     """Return the tables named in `sizes` as plain data.
 
-    Args:
-      data: the paper's experiment.
-      paper: the table [paper].
-      directory: directory in which each table is stored. A table that is stored there with the same request is not
-        computed again.
-      sizes: the names of the tables to compute, with their sizes.
+    A table that is stored in the directory with the same request is not computed again. `data` is the paper's
+    experiment, and `paper` the table [paper].
     """
     tables = []
     for name, size in sizes.items():
