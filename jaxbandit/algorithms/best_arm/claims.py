@@ -15,8 +15,7 @@ def decided(claims: Array, undecided: Array, places: Array) -> tuple[Array, Arra
     """Return which undecided arms are accepted and which are rejected, bool[num_arms] each.
 
     An arm that is better than all but fewer than `places` undecided ones is accepted, and one that is worse than at
-    least `places` of them is rejected. Deciding again among the others, with the places that are left, would find no
-    more: together with the accepted arms, the sets that agree with the claims are the same.
+    least `places` of them is rejected. Deciding again among the others would find no more.
 
     Args:
       claims: bool[num_arms, num_arms], [i, j] if arm i is better than arm j; without cycles.
