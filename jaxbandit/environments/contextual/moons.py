@@ -26,8 +26,6 @@ class MoonsState(NamedTuple):
 def moons(noise: NonNegative = 0.1) -> Environment:
     """Two interleaved half circles: the context is a point, and the arm of its half circle pays 1.
 
-    Return the contextual bandit of the two moons, whose best arm is no linear function of the context.
-
     In every round, moon m is 0 or 1 with probability 1/2, b is uniform in (0, pi), and the point is (cos b, sin b) or
     (1 - cos b, 1/2 - sin b), plus noise.
 

@@ -26,8 +26,6 @@ class BernoulliState(NamedTuple):
 def bernoulli(means: UnitVector, *, permute: Permute = False) -> Environment:
     """Rewards 0 or 1.
 
-    Return the K-armed Bernoulli bandit: the reward of arm a is 1 with probability means[a] and 0 otherwise.
-
     Its noise is one uniform number per round, shared by all arms. Batches of pulls are answered with exact binomial
     draws.
 

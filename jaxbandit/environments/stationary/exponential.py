@@ -25,8 +25,6 @@ class ExponentialState(NamedTuple):
 def exponential(means: PositiveVector, *, permute: Permute = False) -> Environment:
     """Exponential rewards.
 
-    Return the K-armed bandit with exponential rewards.
-
     Args:
       means: float[num_arms].
 
@@ -68,10 +66,7 @@ def exponential(means: PositiveVector, *, permute: Permute = False) -> Environme
 
 
 def standard_exponential(key: Key) -> Array:
-    """Return one standard exponential number made from one random word, float[].
-
-    Its tail probability is an odd multiple of 2^-33.
-    """
+    """Return one standard exponential number, float[], made from one word; its tail is an odd multiple of 2^-33."""
     word = jax.lax.bitcast_convert_type(jax.random.bits(key, (), jnp.uint32), jnp.int32)
     twice_tail = (as_float(word) + 0.5) * 2.0**-31
     tail = jnp.abs(twice_tail) / 2  # the probability of the nearer tail, where floats are finest
