@@ -1,7 +1,6 @@
 """Races for bounded rewards with empirical Bernstein bounds.
 
-The bounds are those of Mnih, Szepesvari and Audibert (2008), Section 2, and Audibert, Munos and Szepesvari (2009), or
-the predictable plug-in bounds of Waudby-Smith and Ramdas (2024), Theorem 2. Differences: intervals are intersected over
+Differences from Mnih, Szepesvari and Audibert (2008) and Waudby-Smith and Ramdas (2024): intervals are intersected over
 the rounds, and the plug-in bounds have log(K / delta) in place of log(2 K / delta): a race uses one side of each.
 """
 
@@ -66,7 +65,7 @@ def bernstein_race(
 
     Guarantee: The error rate is at most delta.
 
-    In detail, the rewards of each arm are independent and in [low, high], with any dependence between arms. Give the
+    In detail, this is for independent rewards of each arm in [low, high], with any dependence between arms. Give the
     tightest known range, because the number of pulls also grows with (high - low) / gap.
 
     Args:

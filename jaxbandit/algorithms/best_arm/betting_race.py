@@ -1,8 +1,6 @@
 """A race for bounded rewards that bets on the differences between pairs of arms.
 
-The bets are those of Waudby-Smith and Ramdas (2024), Section 4, against the hypothesis that the difference between the
-rewards of two arms has a mean of at most 0. The stake depends on the regularized mean and variance of the difference.
-The use of pairs is original to this library.
+The bets are those of Waudby-Smith and Ramdas (2024), Section 4; the use of pairs is original to this library.
 """
 
 import math
@@ -55,10 +53,10 @@ def betting_race(
 
     Guarantee: The error rate is at most delta, also with common random numbers.
 
-    In detail, the rewards are in [low, high] and independent between rounds, with any dependence between arms, and the
-    recommended arm is at most epsilon below the best: each of the K - 1 wealths against the best arm is a nonnegative
-    supermartingale, which reaches (K - 1) / delta with probability at most delta / (K - 1). Give the tightest known
-    range.
+    In detail, if the rewards are in [low, high] and independent between rounds, with any dependence between arms, the
+    recommended arm is more than epsilon below the best with probability at most delta: each of the K - 1 wealths
+    against the best arm is a nonnegative supermartingale, which reaches (K - 1) / delta with probability at most delta
+    / (K - 1). Give the tightest known range.
 
     The state of a run holds 2 num_arms^2 numbers, and 3 num_arms^2 with epsilon > 0. With epsilon = 0 two arms of equal
     means are compared forever. Ending by epsilon needs about 2 log(K / delta) / e rounds, however small the variances

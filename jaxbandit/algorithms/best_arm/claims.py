@@ -1,8 +1,7 @@
 """Which arms are certainly among the m best and which are not, if it is known of some pairs which arm is better.
 
-A claim says that one arm is better than another. Claims that follow the order of numbers, such as empirical means, have
-no cycle, and chains of claims are a partial order. An arm is accepted if it is among the m best in every order of the
-arms that agrees with the claims, and rejected if it is in none.
+A claim says that one arm is better than another; claims have no cycle. An arm is accepted if it is among the m best in
+every order of the arms that agrees with the claims, and rejected if it is in none.
 """
 
 import jax.numpy as jnp

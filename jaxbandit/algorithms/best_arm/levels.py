@@ -36,15 +36,12 @@ def arm_level(
     "heuristic", log((1 + log t) / delta), is common in experiments but has no proof. "theory" is the level of the
     algorithm's own paper. "kk", proved for every family, is 2 h~((log(K / delta) + log(2 zeta(2))) / 2) + 3 log(1 + log
     n). "gauss", proved for sub-Gaussian rewards with known sigma, is C_G(log(K / delta)) + 2 log(4 + log n). "kt",
-    proved for rewards in [0, 1] by the Krichevsky-Trofimov mixture, is log(2 K / delta) + log(n) / 2, the smallest for
-    Bernoulli rewards.
+    proved for rewards in [0, 1] by the Krichevsky-Trofimov mixture, is log(2 K / delta) + log(n) / 2, the smallest
+    proved one for Bernoulli rewards.
 
     Args:
       delta: allowed error probability; traced. If it is concrete, what depends on it alone is computed in float64.
       theory: function from log(K / delta), n and t to the proved level of the algorithm's paper.
-
-    Raises:
-      ValueError: the level is not available for the family.
 
     Source:
       Kaufmann and Koolen (2021), Mixture martingales revisited, JMLR, equation (9) and Corollary 10; Krichevsky and

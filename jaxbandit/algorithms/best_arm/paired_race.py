@@ -79,11 +79,11 @@ def paired_race(
     survivors are all arms that are not rejected.
 
     Under normality two equal differences imply sigma = 0. So where all differences of a pair are equal, their common
-    value counts as the true difference once R_n is finite (from n = 6 to 9 on, at delta = 0.05): an arm that is behind
-    is eliminated, and arms that tie end the race, which recommends the lowest-numbered. Differences that are not
-    exactly equal may be so by rounding: what it may have changed counts as a `resolution`. `min_pulls` guards against
-    rare events that have not occurred yet, which costs pulls and no part of the guarantee: n = 14 rounds show an event
-    of probability 0.19 with probability 0.95.
+    value counts as the true difference once R_n is finite (at delta = 0.05, from n = 6 on with two arms and 9 with
+    1,000): an arm that is behind is eliminated, and arms that tie end the race, which recommends the lowest-numbered.
+    Differences that are not exactly equal may be so by rounding: what it may have changed counts as a `resolution`.
+    `min_pulls` guards against rare events that have not occurred yet, which costs pulls and no part of the guarantee: n
+    = 14 rounds show an event of probability 0.19 with probability 0.95.
 
     With `resolution` h, rewards are rounded, each by at most h / 2, as accuracies on 1 / h examples are. The bound is
     then d - h - (sqrt(v) + h) sqrt(R_n), also where v = 0, and the guarantee is about the means before rounding.

@@ -63,9 +63,8 @@ def quantile_race(
     Guarantee: The probability that the p-quantile of the recommended arm is more than epsilon below the best one is at
     most delta, for any law of the rewards.
 
-    In detail, the rewards of each arm are independent and of one law, with any dependence between arms and any ties.
-    Where there is more than one p-quantile, the largest of the best arm counts against the smallest of the recommended
-    one.
+    In detail, this is for independent rewards of each arm, with any dependence between arms and any ties. Where there
+    is more than one p-quantile, the largest of the best arm counts against the smallest of the recommended one.
 
     A quantile needs about three times as many pulls as the mean of normal rewards, and is not deceived by rare events.
     To choose by guaranteed performance, take a small p, such as 0.1; to minimize a loss, negate it and take 1 - p. With
@@ -73,9 +72,9 @@ def quantile_race(
     0.9.
 
     The state holds 6 sqrt(max_pulls) rewards per arm. If an arm finds no place for one more reward, because it has more
-    pulls or delta is far smaller than 1e-4, its bounds remain as they are: what is decided is as proved, but the race
-    may then never stop, nor does it between two arms of equal quantiles with epsilon = 0. It runs in float64 only,
-    because it cannot verify float32 runs.
+    pulls or delta / K is far below 0.05 / 1,000, its bounds remain as they are: what is decided is as proved, but the
+    race may then never stop. With epsilon = 0 it never decides between two arms of equal quantiles, unless the rewards
+    have ties there. It runs in float64 only, because it cannot verify float32 runs.
 
     Args:
       p: probability of the quantile that is compared.

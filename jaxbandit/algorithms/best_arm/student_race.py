@@ -49,9 +49,9 @@ def student_race(num_arms: SeveralArms, *, delta: Delta = 0.05) -> Algorithm:
 
     Guarantee: The error rate is at most delta.
 
-    In detail, the rewards of each arm are independent and Gaussian with any variances, with any dependence between
-    arms. If the rewards of a round can be paired, `paired_race` needs fewer pulls; this race needs memory for only
-    num_arms numbers per statistic.
+    In detail, this is for independent Gaussian rewards of each arm, with any variances and any dependence between arms.
+    If the rewards of a round can be paired, `paired_race` needs fewer pulls; this race needs memory for only num_arms
+    numbers per statistic.
 
     Nothing is proved for rewards that are not Gaussian; skewed rewards and rare events break the guarantee in both
     directions. For bounded rewards use `bernstein_race`, which is valid for every distribution.

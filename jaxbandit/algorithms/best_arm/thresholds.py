@@ -42,7 +42,7 @@ def pair_threshold(threshold: ThresholdName, num_arms: SeveralArms, delta: Delta
     2 T(log((K-1)/delta) / 2) + 3 log(1 + log n_a) + 3 log(1 + log n_b). "gauss", proved for sub-Gaussian rewards with
     known sigma, is 2 C_G(log((K-1)/delta) / 2) + 2 log(4 + log n_a) + 2 log(4 + log n_b). "kt", proved for rewards in
     [0, 1] by the product of the Krichevsky-Trofimov mixtures of two arms, is log(4 (K-1)/delta) + (log n_a + log n_b) /
-    2, the smallest for Bernoulli rewards.
+    2, the smallest proved one for Bernoulli rewards.
 
     Args:
       threshold: "heuristic", "kk", "gauss" (family "gaussian" only) or "kt" (family "bernoulli" only).

@@ -46,7 +46,8 @@ def clucb(
 
     Guarantee: The recommended sum is at most epsilon below the best, with probability 1 - delta.
 
-    In detail, for all thresholds except "heuristic"; rewards within a team may depend on each other in any way.
+    In detail, this holds for all thresholds except "heuristic"; rewards within a team may depend on each other in any
+    way.
 
     Args:
       threshold: level of the confidence bounds: "heuristic", which has no proof, "kk" or "kt", see `arm_level`.

@@ -2,8 +2,8 @@
 
 Of the first draws, theta_ij ~ Beta(W_ij + 1, W_ji + 1) for all pairs, only the signs of theta_ij - 1/2 are used, so a
 coin of that probability is thrown for each pair. With a = W_ij + 1 and b = W_ji + 1, a win adds s = binomial(a + b - 1,
-a) / 2^(a + b) to it, and a loss subtracts s a / b. Other draws have the right distribution up to 1e-6 in total
-variation.
+a) / 2^(a + b) to it, and a loss subtracts s a / b. The draws for the second arm have the right distribution up to 1e-6
+in total variation.
 """
 
 from typing import NamedTuple

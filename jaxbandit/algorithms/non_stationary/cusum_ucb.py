@@ -68,7 +68,7 @@ def cusum_ucb(
     threshold with the constants of the paper, which depend on epsilon, regret O(sqrt(T Y log(T / Y))) (Liu, Lee and
     Shroff 2018).
 
-    In detail, this is for the UCB index; the constants of the paper are 1 in the defaults.
+    In detail, this is for the UCB index; those constants are 1 in the defaults.
 
     Args:
       index: "ucb" or "kl"; static.

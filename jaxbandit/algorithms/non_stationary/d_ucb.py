@@ -18,7 +18,11 @@ from jaxbandit.support.types import Array, Key
 
 
 class DUcbState(NamedTuple):
-    """Statistics of each arm, multiplied by the discount at the end of every round, also the one just played."""
+    """Statistics of each arm, which are multiplied by the discount at the end of every round.
+
+    The round just played has been discounted too. A product of a sum is rounded twice in every program, whereas a
+    compiler may fuse a sum after a product.
+    """
 
     weights: Array  # float[num_arms], discounted pull counts
     sums: Array  # float[num_arms], discounted sums of rewards

@@ -16,8 +16,8 @@ NEVER = 2.0e9  # rounds; an upper limit for exploration periods that fits in an 
 def upper_index(form: Index, means: Array, level: Array, inverse_sqrt_counts: Array, xi: Scalar = 1.0) -> Array:
     """Return the index of each arm, float[num_arms], which is +inf at count 0, so that such arms come first.
 
-    At count 0 `inverse_sqrt_counts` is inf. "kl" clips the means to [0, 1], which rounded sums may exceed; `xi` is for
-    "ucb".
+    That is mean + sqrt(xi level / count) for "ucb", or the largest q with kl(mean, q) <= level / count for "kl", where
+    means are clipped to [0, 1], which rounded sums may exceed. `inverse_sqrt_counts` is inf at count 0.
     """
     seen = jnp.isfinite(inverse_sqrt_counts)
     inverse = jnp.where(seen, inverse_sqrt_counts, 1.0)

@@ -35,11 +35,7 @@ def epsilon_greedy(num_arms: NumArms, *, epsilon: ClosedUnit = 0.1) -> Algorithm
     """
 
     def noise(key: Key) -> Array:
-        """Return a uniform number in [0, 1) that selects the arm to explore, float[], or -1 in a round that exploits.
-
-        One random 32-bit word decides both. Given that its uniform number is below epsilon, their quotient is uniform
-        again.
-        """
+        """Return a uniform number that selects the arm to explore, float[], or -1 in a round that exploits."""
         below_one = 1 - 2.0**-24
         u = jnp.minimum(as_float(jax.random.bits(key, (), jnp.uint32)) * 2.0**-32, below_one)
         bound = as_float(epsilon)

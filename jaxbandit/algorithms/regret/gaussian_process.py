@@ -70,9 +70,10 @@ def process_policy(
 ) -> Algorithm:
     """Return the policy that pulls the arm with the best score, by the posterior after the rewards so far.
 
-    score: function from the noise of a round and the state to the scores of the arms, float[num_arms].
-    kernel: one of KERNELS; static.
-    root: whether the posterior has a root of the covariance, instead of the covariance.
+    Args:
+      score: function from the noise of a round and the state to the scores of the arms, float[num_arms].
+      kernel: one of KERNELS; static.
+      root: whether the posterior has a root of the covariance, instead of the covariance.
     """
     update_posterior = estimator.update_root if root else estimator.update_covariance
 

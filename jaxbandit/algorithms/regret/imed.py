@@ -34,6 +34,9 @@ def imed(num_arms: NumArms, *, family: Family = "bernoulli", sigma: FamilySigma 
     Guarantee: Asymptotically optimal for Bernoulli rewards with a best mean below 1 (Honda and Takemura 2015); the
     other families are not covered by that theorem.
 
+    Args:
+      family: family of the rewards, "bernoulli", "gaussian", "poisson" or "exponential".
+
     Returns:
       For "bernoulli" other rewards in [0, 1] are accepted, but the guarantee does not cover them.
 

@@ -19,10 +19,7 @@ from jaxbandit.theory.estimators.counts import Counts, Squares
 
 
 class IndexState(NamedTuple):
-    """The statistics from which the indices of the arms are computed.
-
-    A horizon is an argument of the factory.
-    """
+    """The statistics from which the indices of the arms are computed."""
 
     round: Array  # int32[], the round about to be played, from 1
     arms: Counts

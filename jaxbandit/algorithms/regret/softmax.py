@@ -1,7 +1,4 @@
-"""Boltzmann exploration: the largest empirical mean after Gumbel noise is added.
-
-With noise of the same scale for all arms the arm has probability proportional to exp(mean / temperature).
-"""
+"""Boltzmann exploration: the largest empirical mean after Gumbel noise is added."""
 
 import math
 from typing import Literal

@@ -35,9 +35,6 @@ def moons(noise: NonNegative = 0.1) -> Environment:
     Returns:
       An Environment with contexts float[2], actions int32[] in {0, 1}, and rewards 1 if the arm is the moon, else 0.
       The regret is 1 - reward.
-
-    Raises:
-      ValueError: noise is not a finite number >= 0.
     """
 
     def draw(key: Key) -> MoonsState:

@@ -51,12 +51,12 @@ def environment_of(
 ) -> Environment:
     """Return the environment whose rounds are rows, in an order of each run, drawn, or as they are.
 
-    num_rows: number of rows.
-    order: "shuffle", a permutation for each run; "draw", one row in each round, with replacement; or "as_is".
-    tables: returns the tables in the current precision.
-    context: `(tables, row) -> context`.
-    reward: `(tables, row, action) -> float[]`.
-    regret: `(tables, row, action) -> float[]`.
+    Args:
+      order: "shuffle", a permutation for each run; "draw", one row in each round, with replacement; or "as_is".
+      tables: returns the tables in the current precision.
+      context: `(tables, row) -> context`.
+      reward: `(tables, row, action) -> float[]`.
+      regret: `(tables, row, action) -> float[]`.
     """
 
     def init(key: Key) -> RowsState:

@@ -60,8 +60,7 @@ def linear_contextual(
       normal, as in `linear`. The regret of a padded action is NaN, so that a run that chooses one ends as NONFINITE.
 
     Raises:
-      ValueError: an argument is not finite or has the wrong number of axes, probabilities are negative or do not sum to
-        1, the mask leaves a set empty, or every set has one arm.
+      ValueError: probabilities are negative or do not sum to 1, the mask leaves a set empty, or every set has one arm.
 
     Source:
       Hao, Lattimore and Szepesvari (2020), Adaptive exploration in linear contextual bandit, AISTATS, Section 2.

@@ -36,9 +36,6 @@ def bernoulli(means: UnitVector, *, permute: Permute = False) -> Environment:
 
     Returns:
       An Environment with actions int32[] in [0, num_arms) and rewards float[] in {0, 1}.
-
-    Raises:
-      ValueError: means is empty, not a vector, or not within [0, 1].
     """
 
     def init(key: Key) -> BernoulliState:

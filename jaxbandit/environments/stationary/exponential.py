@@ -32,9 +32,6 @@ def exponential(means: PositiveVector, *, permute: Permute = False) -> Environme
       An Environment with actions int32[] in [0, num_arms) and rewards float[] > 0. Its noise is one standard
       exponential number per round, made from 32 random bits and shared by all arms; it lies between 2^-33 and 22.9. The
       noise of a batch is a key; its sums are independent Gamma draws, and it provides no sums of squares.
-
-    Raises:
-      ValueError: means is empty, not a vector, not finite or not above 0.
     """
 
     def init(key: Key) -> ExponentialState:

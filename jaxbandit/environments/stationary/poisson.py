@@ -33,9 +33,6 @@ def poisson(means: NonNegativeVector, *, permute: Permute = False) -> Environmen
       An Environment with actions int32[] in [0, num_arms) and rewards float[], whole numbers >= 0. Its noise is one
       uniform number per round, shared by all arms; the noise of a batch is a key, its sums are independent, and it
       provides no sums of squares.
-
-    Raises:
-      ValueError: means is empty, not a vector, not finite or below 0.
     """
 
     def init(key: Key) -> PoissonState:

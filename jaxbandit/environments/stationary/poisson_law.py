@@ -77,17 +77,7 @@ def _walk(
     above: Callable[[Array, Array], Array],
     below: Callable[[Array, Array], Array],
 ) -> Array:
-    """Return draws from a unimodal distribution on the integers, as floats.
-
-    Probabilities are subtracted from `uniform` until it is used up.
-
-    Args:
-      uniform: float in [0, 1), of any shape.
-      start: whole numbers as floats, where the walk starts.
-      mass: the probability of `start`.
-      above: function (mass, k) -> the probability of k + 1, from that of k.
-      below: function (mass, k) -> the probability of k - 1, which is 0 at k = 0.
-    """
+    """Return draws from a unimodal distribution on the integers, as floats."""
     least = jnp.finfo(mass.dtype).eps / 4  # smaller probabilities are below the resolution of `uniform`
 
     def body(carry: tuple[Array, ...]) -> tuple[Array, ...]:
