@@ -1,7 +1,7 @@
 """Pulls that track a design: always the arm that is furthest behind, argmin N_a / w_a over w_a > 0.
 
-This is Adams' divisor method, which is equivalent to the efficient rounding of Pukelsheim and Rieder (1992): N_a >= (n
-- p) w_a for p arms with positive weight, and no pull is taken back. Ties go to the lowest-numbered arm.
+This is Adams' divisor method, which is equivalent to the efficient rounding of Pukelsheim and Rieder (1992): with
+positive weights of p arms, N_a >= (n - p) w_a, and no pull is taken back. Ties go to the lowest-numbered arm.
 """
 
 import jax.numpy as jnp

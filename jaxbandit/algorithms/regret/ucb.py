@@ -104,8 +104,8 @@ def ucb_alpha(num_arms: NumArms, *, alpha: Positive = 1.0) -> Algorithm:
 def ucb1_auer(num_arms: NumArms) -> Algorithm:
     """UCB1 as published, mean + sqrt(2 log t / N), Auer et al. 2002.
 
-    Return UCB1 as first published: the index is mean_a + sqrt(2 log t / N_a), with twice the width of `ucb1` with c =
-    0. It is not clipped at 1, so that the actions do not change if all rewards are shifted by a constant. Each arm is
+    Return UCB1 as first published: the index is mean_a + sqrt(2 log t / N_a), with twice the width of `ucb1`, c = 0.
+    It is not clipped at 1, so that the actions do not change if all rewards are shifted by a constant. Each arm is
     pulled once first, and ties go to the lowest-numbered arm.
 
     Guarantee: Expected regret of at most 8 log T times the sum over the other arms of 1 / gap, plus a constant of the
