@@ -8,15 +8,7 @@ import numpy as np
 
 @functools.cache
 def load(argument: str, dataset: str) -> tuple[np.ndarray, np.ndarray]:
-    """Return the standardized columns that vary, float64[rows, columns], and the labels, int64[rows].
-
-    Args:
-      argument: name of the argument in error messages.
-      dataset: "digits", "iris", "wine" or "breast_cancer".
-
-    Raises:
-      ValueError: scikit-learn is not installed.
-    """
+    """Return the standardized columns that vary, float64[rows, columns], and the labels, int64[rows]."""
     try:
         datasets = importlib.import_module("sklearn.datasets")
     except ImportError as error:

@@ -17,10 +17,7 @@ if TYPE_CHECKING:
 
 
 def arm_order(key: Key, num_arms: int) -> Array:
-    """Return a uniformly random permutation, int32[num_arms]: the index of each arm in the instance as given.
-
-    Each run draws its own order, so that no algorithm benefits from how it breaks ties.
-    """
+    """Return a uniformly random permutation, int32[num_arms]: the index of each arm in the instance as given."""
     return jax.random.permutation(key, jnp.arange(num_arms, dtype=jnp.int32))
 
 
@@ -33,13 +30,9 @@ def means_of_run(key: Key, means: ArrayLike, permute: bool) -> Array:
 def simple_regret(state: PyTree, recommendation: Array) -> Array:
     """Return mu_(m) - smallest mean of the m recommended arms, float[] >= 0, and 0 for equal means only.
 
-    Means are compared, never sets of arms, and without a tolerance: one would have to be relative to something, and an
-    arm of -10^11 would make all others tie. Means that an environment computes are therefore made equal where they
-    differ by rounding only (`equal_if_rounded`). NaN, unknown, if an arm is recommended twice in place of another.
-
-    Args:
-      state: state of an environment, with a field `means`, float[num_arms].
-      recommendation: int32[m] or int32[], different arms; its shape determines m.
+    Means are compared, never sets of arms, and without a tolerance: means that an environment computes are made equal
+    where they differ by rounding only (`equal_if_rounded`). NaN, unknown, if an arm is recommended twice. The shape of
+    the recommendation, int32[m] or int32[], determines m.
     """
     mu = state.means
     arms = recommendation.reshape(-1)
@@ -50,14 +43,9 @@ def simple_regret(state: PyTree, recommendation: Array) -> Array:
 def sum_simple_regret(state: PyTree, recommendation: Array, *, best: Array | None = None) -> Array:
     """Return the sum of the means of the best m arms minus that of the m recommended ones, float[] >= 0.
 
-    This is for a set of arms that is evaluated as a whole. Arms that are in both sets count nothing, so that no mean of
-    theirs rounds the difference. Two sets of other arms tie if they differ by no more than the rounding of these sums.
-    A recommended set that is better than the best one that is allowed is none of the allowed sets: NaN, unknown.
-
-    Args:
-      state: state of an environment, with a field `means`, float[num_arms].
-      recommendation: int32[m], different arms; its shape determines m.
-      best: bool[num_arms], the best set that is allowed; None means m arms with the largest means.
+    Arms that are in both sets count nothing. Two sets of other arms tie if they differ by no more than the rounding of
+    these sums. `best` is the best set that is allowed, bool[num_arms]; None means m arms with the largest means. A
+    better set is none of the allowed ones: NaN, unknown.
     """
     mu, m = state.means, recommendation.size
     given = jnp.sort(get_at(mu, recommendation))
@@ -73,13 +61,9 @@ def sum_simple_regret(state: PyTree, recommendation: Array, *, best: Array | Non
 def equal_if_rounded(means: ArrayLike, rounding: ArrayLike) -> ArrayLike:
     """Return computed means of which those that differ by rounding only are equal numbers, float[num_arms].
 
-    Means that are equal on paper differ in the last places if they are sums of different products, and only the
-    environment knows by how much the rounding of its own sums may change each of them. Of means that follow each other
-    in order and differ by no more than the rounding of both, each becomes the largest.
-
-    Args:
-      means: float[num_arms], as computed; NumPy or traced.
-      rounding: float[num_arms] >= 0, the largest rounding error of each.
+    Means that are equal on paper differ in the last places if they are sums of different products; `rounding` is the
+    largest error of each, float[num_arms] >= 0. Of means that follow each other in order and differ by no more than the
+    rounding of both, each becomes the largest.
     """
     numpy = isinstance(means, np.ndarray) and isinstance(rounding, np.ndarray)
     xp = np if numpy else jnp

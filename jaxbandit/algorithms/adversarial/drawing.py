@@ -16,8 +16,7 @@ def draw_noise(key: Key) -> Array:
 def draw(noise: Array, probabilities: Array) -> Array:
     """Return the arm at level `noise` of the cumulative distribution, int32[], with the most likely arm placed last.
 
-    Small probabilities are then added up near 0, where floats are finest, and the most likely arm gets the rest of
-    the unit interval. Rounding therefore never draws it where its probability is too small for that, nor any arm with
+    Small probabilities are then added up near 0, where floats are finest, so that rounding never draws an arm with
     probability 0.
     """
     leader = argmax(probabilities)

@@ -25,18 +25,16 @@ def exp3(
 ) -> Algorithm:
     """Exponential weights on estimated losses, Auer et al. 2002.
 
-    Return EXP3: exponential weights on importance-weighted estimates of the losses.
-
-    Round t draws arm a with probability p_a proportional to exp(-eta_t L_a). L_a is the sum of the arm's estimated
-    losses: the observed loss, 1 minus the reward, divided by p_a in rounds that draw the arm, and 0 in all others.
+    Return EXP3. Round t draws arm a with probability p_a proportional to exp(-eta_t L_a). L_a is the sum of the arm's
+    estimated losses: the observed loss, 1 minus the reward, divided by p_a in rounds that draw the arm, and 0 in all
+    others.
 
     Guarantee: Expected regret of at most 2 sqrt(T K log K) against the best fixed arm, for every T and losses fixed in
     advance (Bubeck and Cesa-Bianchi 2012).
 
-    In detail, for rewards in [0, 1] that an oblivious adversary fixed in advance, the expected regret against the best
-    fixed arm after T rounds of K arms is at most sqrt(2 T K log K) with the fixed rate for T, and 2 sqrt(T K log K) for
-    every T with the anytime rate, both with the default eta. The regret of a single run may be far larger; `exp3_ix`
-    bounds it with high probability.
+    In detail, with the default eta the expected regret for rewards in [0, 1] is at most sqrt(2 T K log K) with the
+    fixed rate for T, and 2 sqrt(T K log K) with the anytime rate. That of a single run may be far larger; see
+    `exp3_ix`.
 
     Args:
       rate: "anytime" uses eta / sqrt(t) in round t; "fixed" uses eta in every round. Static.

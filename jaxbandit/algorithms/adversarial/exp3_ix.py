@@ -20,17 +20,11 @@ def exp3_ix(
 ) -> Algorithm:
     """EXP3 with implicit exploration, Neu 2015.
 
-    Return EXP3-IX, which is EXP3 with implicit exploration.
-
-    Round t draws arm a with probability p_a proportional to exp(-eta_t L_a). The loss of the drawn arm, 1 minus the
-    reward, enters the sum L_a of its estimated losses divided by p_a + eta_t / 2 instead of p_a.
+    Return EXP3-IX. Round t draws arm a with probability p_a proportional to exp(-eta_t L_a). The loss of the drawn arm,
+    1 minus the reward, enters the sum L_a of its estimated losses divided by p_a + eta_t / 2 instead of p_a.
 
     Guarantee: With probability 1 - delta, regret O(sqrt(K T log K) + sqrt(K T / log K) log(1 / delta)) against the best
     fixed arm, for losses fixed in advance (Neu 2015).
-
-    In detail, for rewards in [0, 1] that an oblivious adversary fixed in advance, with probability at least 1 - delta
-    the regret against the best fixed arm after T rounds of K arms is O(sqrt(K T log K) + sqrt(K T / log K) log(1 /
-    delta)), with either default rate.
 
     Args:
       rate: "anytime" uses eta / sqrt(t) in round t; "fixed" uses eta in every round. Static.

@@ -36,11 +36,10 @@ class Exp3PlusPlusState(NamedTuple):
 def exp3_plus_plus(num_arms: NumArms, *, alpha: Positive = 3.0, beta: Positive = 256.0) -> Algorithm:
     """EXP3 that explores arms less where gaps show, for adversaries and fixed means alike, Seldin and Slivkins 2014.
 
-    Return EXP3++: arm a has probability (1 - sum of epsilon_b) w_a + epsilon_a, w proportional to exp(-e_t L_a).
-
-    L_a are the estimated losses of EXP3, and e_t = sqrt(log K / (t K)) / 2. Epsilon_a is the least of 1 / (2 K), e_t
-    and beta log t / (t G^2), where G is a lower confidence bound on the gap of the arm with widths sqrt((alpha log t +
-    log K) / (2 N)).
+    Return EXP3++: arm a has probability (1 - sum of epsilon_b) w_a + epsilon_a, w proportional to exp(-e_t L_a), with
+    the estimated losses L_a of EXP3 and e_t = sqrt(log K / (t K)) / 2. Epsilon_a is the least of 1 / (2 K), e_t and
+    beta log t / (t G^2), where G is a lower confidence bound on the gap of the arm with widths sqrt((alpha log t + log
+    K) / (2 N)).
 
     Guarantee: Expected regret O(sqrt(K T log K)) against the best fixed arm for losses fixed in advance, and
     O(log(T)^2) times the sum of 1 / gap for independent rewards (Seldin and Lugosi 2017).

@@ -1,8 +1,4 @@
-"""EXP3.S: Auer, Cesa-Bianchi, Freund and Schapire (2002), Figure 4: EXP3 for a best arm that changes.
-
-Weights are divided by their sum in every round. The probabilities are those of the paper, and nothing overflows,
-because the weight of the drawn arm grows by a factor of at most e.
-"""
+"""EXP3.S: Auer, Cesa-Bianchi, Freund and Schapire (2002), Figure 4: EXP3 for a best arm that changes."""
 
 import math
 from typing import NamedTuple
@@ -43,18 +39,14 @@ def exp3_s(
 ) -> Algorithm:
     """EXP3 for a best arm that changes, Auer et al. 2002.
 
-    Return EXP3.S, for adversarial rewards with a best arm that changes num_changes times.
-
-    Round t draws arm a with probability (1 - gamma) w_a + gamma / K, where the weights w sum to 1. The weight of the
-    drawn arm is multiplied by exp(gamma x / K), where x is the reward divided by its probability. Then every arm
-    receives the fraction e alpha / K of the total weight, so that no weight becomes too small to recover.
+    Return EXP3.S. Round t draws arm a with probability (1 - gamma) w_a + gamma / K, where the weights w sum to 1. The
+    weight of the drawn arm is multiplied by exp(gamma x / K), where x is the reward divided by its probability. Then
+    every arm receives the fraction e alpha / K of the total weight.
 
     Guarantee: Expected regret O(sqrt(K T Y log(K T))) against every sequence of arms with at most Y changes, for known
     T and Y >= 1 and losses fixed in advance (Auer et al. 2002).
 
-    In detail, for rewards in [0, 1] that an oblivious adversary fixed in advance, against every sequence of arms with
-    at most Y changes, the expected regret after T rounds of K arms is at most 2 sqrt(e - 1) sqrt(K T ((Y + 1) log(K T)
-    + e)), with the defaults for these T and Y.
+    In detail, it is at most 2 sqrt(e - 1) sqrt(K T ((Y + 1) log(K T) + e)), with the defaults for these T and Y.
 
     Args:
       horizon: number of rounds T that the defaults below are tuned for.

@@ -13,17 +13,7 @@ Rate = Literal["anytime", "fixed"]
 
 
 def learning_rate(num_arms: int, rate: Rate, horizon: int | None, eta: Scalar | None) -> Callable[[Array], Array]:
-    """Return the learning rate as a function of the round, float[] -> float[].
-
-    Args:
-      num_arms: number of arms K.
-      rate: "anytime" for eta / sqrt(t) in round t, or "fixed" for eta in every round.
-      horizon: number of rounds T that the default of a fixed eta is made for.
-      eta: constant of the rate; None means sqrt(log K / K) for "anytime" and sqrt(2 log K / (T K)) for "fixed".
-
-    Raises:
-      ValueError: the fixed rate has neither horizon nor eta.
-    """
+    """Return the learning rate as a function of the round, float[] -> float[]; a fixed rate needs horizon or eta."""
     chosen = eta
     if eta is None and rate == "anytime":
         chosen = math.sqrt(math.log(num_arms) / num_arms)

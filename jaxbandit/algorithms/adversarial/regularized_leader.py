@@ -1,7 +1,7 @@
 """Follow the regularized leader on estimated losses: the common frame of EXP3, EXP3-IX and Tsallis-INF.
 
-A round draws an arm from probabilities that depend on the sums of estimated losses. The loss of the drawn arm, 1 minus
-its reward, enters the sums divided by the probability of the arm, so that the estimates are unbiased.
+A round draws an arm from probabilities that depend on the sums of estimated losses, which are unbiased: the loss of the
+drawn arm, 1 minus its reward, divided by its probability.
 """
 
 from collections.abc import Callable
@@ -45,8 +45,6 @@ def regularized_leader(
     """Return the policy of a distribution over arms that depends on estimated losses.
 
     Args:
-      name: name of the algorithm.
-      num_arms: number of arms.
       probabilities: function from the estimated losses minus their minimum, float[num_arms] >= 0, and the round to the
         probabilities, float[num_arms].
       implicit: function from the round to what is added to the probability by which a loss is divided; None adds

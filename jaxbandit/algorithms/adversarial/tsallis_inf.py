@@ -1,8 +1,4 @@
-"""Tsallis-INF: Zimmert and Seldin (2021), Algorithm 1, with both of its loss estimates.
-
-Follow the regularized leader with the Tsallis entropy of order 1/2. It is optimal up to constants both for adversarial
-losses and for losses from fixed distributions, without being told which of the two it faces.
-"""
+"""Tsallis-INF: Zimmert and Seldin (2021), Algorithm 1, with both of its loss estimates."""
 
 from typing import Literal
 
@@ -36,19 +32,15 @@ def tsallis_inf(
 ) -> Algorithm:
     """Tsallis-INF, optimal for stochastic and for adversarial losses, Zimmert and Seldin 2021.
 
-    Return Tsallis-INF with the learning rate eta / sqrt(t) in round t.
-
-    Round t draws an arm from the distribution that minimizes the estimated loss, regularized by the Tsallis entropy of
-    order 1/2: p_a = 4 / (eta_t (L_a - x))^2, where L_a is the sum of the arm's estimated losses and x normalizes.
-
-    Guarantee, with the default eta: for rewards in [0, 1] that an oblivious adversary fixed in advance, the expected
-    regret against the best fixed arm after T rounds of K arms is, for every T, at most 4 sqrt(K T) + 1 with
-    "importance" and 2 sqrt(K T) + 10 K log T + 16 with "reduced_variance". On stochastic rewards with a unique best
-    arm, and in the stochastically constrained adversarial regime, it is O(log T) times the sum of 1 / gap over the
-    other arms.
+    Return Tsallis-INF with the learning rate eta / sqrt(t) in round t, which draws an arm from the distribution that
+    minimizes the estimated loss, regularized by the Tsallis entropy of order 1/2: p_a = 4 / (eta_t (L_a - x))^2, where
+    L_a is the sum of the arm's estimated losses and x normalizes.
 
     Guarantee: Expected regret of at most 4 sqrt(K T) + 1 for losses fixed in advance, and O(sum of log T / gap) on
     stochastic rewards with a unique best arm (Zimmert and Seldin 2021).
+
+    In detail, with the default eta the regret on adversarial rewards in [0, 1] is at most 4 sqrt(K T) + 1 with
+    "importance" and 2 sqrt(K T) + 10 K log T + 16 with "reduced_variance".
 
     Args:
       estimate: how the loss of an arm is estimated. "importance" divides the loss by the arm's probability.

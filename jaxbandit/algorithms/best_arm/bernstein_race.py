@@ -1,9 +1,7 @@
 """Races for bounded rewards with empirical Bernstein bounds.
 
-The bounds are those of Mnih, Szepesvari and Audibert (2008), Section 2, and Audibert, Munos and Szepesvari (2009), or
-the predictable plug-in bounds of Waudby-Smith and Ramdas (2024), Theorem 2. Differences: intervals are intersected over
-the rounds, and the plug-in bounds have log(K / delta) in place of log(2 K / delta), because a race uses one side of
-each interval.
+Differences from Mnih, Szepesvari and Audibert (2008) and Waudby-Smith and Ramdas (2024): intervals are intersected over
+the rounds, and the plug-in bounds have log(K / delta) in place of log(2 K / delta): a race uses one side of each.
 """
 
 import math
@@ -57,22 +55,18 @@ def bernstein_race(
 ) -> Algorithm:
     """Eliminates arms with bounded rewards by empirical Bernstein intervals, Mnih et al. 2008.
 
-    Return the empirical Bernstein race, which finds the best arm for bounded rewards of any distribution.
-
     Each round pulls every surviving arm once. An arm is eliminated once its confidence interval lies below that of
     another survivor. After n rounds, the interval of "bernstein" is mean +- (sqrt(2 v x / n) + 3 (high - low) x / n),
     where v is the empirical variance with divisor n and x = log(3 K p n^p / (delta (p - 1))) with p = 1.1. For rewards
     rescaled to [0, 1], "plug_in" weights the reward X_t by lambda_t = min(1/2, sqrt(2 log(K / delta) / (s_{t-1} t log(1
     + t)))), where s is the regularized variance, and its interval is (sum lambda X) / (sum lambda) +- (log(K / delta) +
     sum (X - q)^2 psi(lambda)) / (sum lambda), where q is the regularized mean and psi(lambda) = -log(1 - lambda) -
-    lambda. The second interval is narrower in nearly all cases.
+    lambda. It is narrower in nearly all cases.
 
     Guarantee: The error rate is at most delta.
 
-    In detail, if the rewards of each arm are independent and in [low, high], with any dependence between arms, then
-    P(the last survivor is not the best arm) <= delta. The best arm can only be eliminated if its mean exceeds its own
-    upper bound or the mean of another arm is below its lower bound, which are K events in total. Give the tightest
-    known range, because the number of pulls also grows with (high - low) / gap.
+    In detail, this is for independent rewards of each arm in [low, high], with any dependence between arms. Give the
+    tightest known range, because the number of pulls also grows with (high - low) / gap.
 
     Args:
       bound: "bernstein", or "plug_in" for the predictable plug-in bound.

@@ -1,8 +1,6 @@
 """Chernoff racing (Garivier and Kaufmann 2016, Section 6): eliminate arms by generalized likelihood ratios.
 
-After a round in which each survivor has r pulls, the empirically worst arm is eliminated if Z(best, worst) > beta at r
-pulls each. Difference from the paper: `drop = "all"` eliminates every survivor that fails the same test, not only the
-worst.
+Difference from the paper: `drop = "all"` eliminates every survivor that fails the test, not only the worst.
 """
 
 from jaxbandit.algorithms.arguments import Delta, Family, FamilySigma, Grid
@@ -35,28 +33,20 @@ def chernoff_racing(
 ) -> Algorithm:
     """Eliminates arms by likelihood ratios, Garivier and Kaufmann 2016.
 
-    Return Chernoff racing, which finds the best arm of a one-parameter exponential family.
-
     Each round pulls every surviving arm once. A survivor is eliminated if the generalized likelihood ratio statistic Z
     of the empirically best arm against it exceeds the threshold beta.
 
     Guarantee: The error rate is at most delta.
 
-    In detail, with the thresholds "kk", "gauss" and "kt", P(the last survivor is not the best arm) <= delta. The best
-    arm a can only be eliminated if Z_{b,a} > beta for some arm b, which the threshold bounds over all b and all times
-    at once. The guarantee therefore holds whether one or several arms are eliminated in a round, and whichever rounds
-    are used for comparisons.
+    In detail, this holds with the thresholds "kk", "gauss" and "kt", for every drop and grid.
 
     Args:
-      family: family of the reward distributions, "bernoulli", "gaussian", "poisson" or "exponential". "bernoulli" is
-        also valid for any rewards in [0, 1], and "gaussian" for sub-Gaussian rewards.
       threshold: "heuristic" (that of the paper's experiments, without a proof), "kk", "gauss" (Gaussian rewards only)
         or "kt" (Bernoulli rewards only), see `pair_threshold`; static.
       drop: "worst" eliminates at most the worst survivor per round, as published; "all" eliminates all survivors that
         the threshold allows; static.
-      grid: ratio between successive numbers of rounds after which the survivors are compared. With 1, as published,
-        they are compared after every round from the second on. Larger values need fewer batches and somewhat more
-        pulls.
+      grid: ratio between successive numbers of rounds after which the survivors are compared; 1, as published, compares
+        after every round. Larger values need fewer batches and somewhat more pulls.
 
     Raises:
       ValueError: the threshold is not available for the family.

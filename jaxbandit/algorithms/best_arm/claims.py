@@ -1,8 +1,7 @@
 """Which arms are certainly among the m best and which are not, if it is known of some pairs which arm is better.
 
-A claim says that one arm is better than another. Claims that follow the order of numbers, such as empirical means, have
-no cycle, and chains of claims are a partial order. An arm is accepted if it is among the m best in every order of the
-arms that agrees with the claims, and rejected if it is in none.
+A claim says that one arm is better than another; claims have no cycle. An arm is accepted if it is among the m best in
+every order of the arms that agrees with the claims, and rejected if it is in none.
 """
 
 import jax.numpy as jnp
@@ -15,8 +14,7 @@ def decided(claims: Array, undecided: Array, places: Array) -> tuple[Array, Arra
     """Return which undecided arms are accepted and which are rejected, bool[num_arms] each.
 
     An arm that is better than all but fewer than `places` undecided ones is accepted, and one that is worse than at
-    least `places` of them is rejected. Deciding again among the others, with the places that are left, would find no
-    more: together with the accepted arms, the sets that agree with the claims are the same.
+    least `places` of them is rejected. Deciding again among the others would find no more.
 
     Args:
       claims: bool[num_arms, num_arms], [i, j] if arm i is better than arm j; without cycles.

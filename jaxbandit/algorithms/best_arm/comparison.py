@@ -1,9 +1,7 @@
 """How arms are compared, however they are pulled: arm statistics, evidence for pairs, and the stopping rule.
 
-Algorithms such as Track-and-Stop and the top-two rules are written in terms of the record `Comparison`, once for all
-reward distributions. A run stops when the arm b with the best empirical mean is significantly better than every other
-arm, that is, when the generalized likelihood ratio statistic Z_bj exceeds its threshold for all j. The error
-probability depends on nothing else, and in particular not on the sampling rule.
+A run stops when the generalized likelihood ratio statistic Z_bj of the arm b with the best empirical mean exceeds its
+threshold for all j, whatever the sampling rule. `Comparison` is written once for all reward distributions.
 """
 
 from collections.abc import Callable
@@ -154,10 +152,7 @@ def _pulls(counts: Array) -> Array:
 
 
 def _bernoulli_evidence(mean_a: Array, n_a: Array, mean_b: Array, n_b: Array) -> Array:
-    """Return `transport` computed from entropies, with half as many logarithms.
-
-    Its error is a rounding error relative to the number of pulls, for which float64 has enough digits.
-    """
+    """Return `transport` from entropies: half the logarithms, with a rounding error relative to the number of pulls."""
     both = n_a + n_b
     middle = (n_a * mean_a + n_b * mean_b) / both
     left = n_a * _entropy(mean_a) + n_b * _entropy(mean_b)

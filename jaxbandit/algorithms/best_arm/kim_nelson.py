@@ -1,8 +1,7 @@
 """KN and KN++, ranking and selection with an indifference zone: Kim and Nelson (2001); Kim and Nelson (2006).
 
-The triangular continuation region is that of c = 1, in terms of the number of rounds. Differences from some public
-implementations: the variance of a pair does not depend on the order of its arms, the region never has a negative width,
-and among equal means the lowest-numbered arm stays.
+Differences from some public implementations: the variance of a pair does not depend on the order of its arms, the
+region (c = 1) never has a negative width, and among equal means the lowest-numbered arm stays.
 """
 
 import math
@@ -50,32 +49,21 @@ def kim_nelson(
 ) -> Algorithm:
     """KN and KN++, for gaps of at least epsilon, Kim and Nelson 2001.
 
-    Return Kim and Nelson's KN or KN++, which finds an arm that is best by at least epsilon.
+    Return Kim and Nelson's KN or KN++, for Gaussian rewards of unknown variances. Each round pulls every surviving arm
+    once. From round n0 = first_rounds on, survivor i is eliminated after round r if its mean is below that of some
+    survivor l by more than W = max(0, (epsilon / (2 r)) (h^2 S^2_il / epsilon^2 - r)). Here S^2_il is the sample
+    variance of X_l - X_i in the first n0 rounds and h^2 = (n0 - 1) ((2 q)^(-2 / (n0 - 1)) - 1). Once W = 0 the larger
+    mean wins. "kn" therefore stops by round 1 + max(n0, h^2 max S^2 / epsilon^2). "kn++" updates the variance and h^2
+    in each round, with r in place of n0.
 
-    It is a ranking-and-selection procedure with an indifference zone, for Gaussian rewards of unknown variances. Each
-    round pulls every surviving arm once. From round n0 = first_rounds on, survivor i is eliminated after round r if its
-    mean is below that of some survivor l by more than W = max(0, (epsilon / (2 r)) (h^2 S^2_il / epsilon^2 - r)). Here
-    S^2_il is the sample variance of X_l - X_i in the first n0 rounds and h^2 = (n0 - 1) ((2 q)^(-2 / (n0 - 1)) - 1).
-    Once W = 0 the larger mean wins, and among equal means the lowest-numbered arm. "kn" therefore stops by round 1 +
-    max(n0, h^2 max S^2 / epsilon^2).
+    With q = delta / (K - 1) the guarantee holds for any variances and any correlation between arms, common random
+    numbers included; with `independent`, q = 1 - (1 - delta)^(1 / (K - 1)). If some gaps are below epsilon and others
+    above, nothing is proved, so the promise is marked as not proved. An audit checks against `Promise`, an arm within
+    epsilon of the best.
 
-    Guarantee of "kn": if the rounds are independent and Gaussian with any variances, P(the best arm is recommended) >=
-    1 - delta whenever it is better than every other arm by at least epsilon. With q = delta / (K - 1) this holds for
-    any correlation between arms, common random numbers included; with `independent`, q = 1 - (1 - delta)^(1 / (K - 1)).
-    This is weaker than the guarantee that `Promise` describes, an arm within epsilon of the best whatever the gaps: if
-    some gaps are below epsilon and others above, nothing is proved, so the algorithm's promise is marked as not proved.
-    (If all gaps are below epsilon, every arm is acceptable.) An audit checks against `Promise`; on gaps of epsilon and
-    more the two guarantees agree, except for an arm at exactly epsilon, which counts as correct. "kn++" updates the
-    variance and h^2 in each round, with r in place of n0; its guarantee is asymptotic, for small epsilon.
-
-    Nothing is proved for rewards that are not Gaussian, and rare events break the guarantee in both directions. With
-    the default 10 first rounds, the error rate was 0.12 at delta = 0.05 if the best arm owes its mean to rare large
-    rewards (`audit_scores`), and 0.55, 0.36 and 0.11 at delta = 0.1 if a rival fails in 6, 10 and 20 % of its pulls
-    (`audit_rivals`), about the probability that the first rounds show no failure.
-
-    If all gaps are far above epsilon, it stops earlier than rules whose guarantee covers all gaps. Use `paired_race` if
-    the result must not depend on epsilon. The state holds num_arms^2 pair variances; "kn++" with independent arms holds
-    only num_arms, because then S^2_il = S^2_i + S^2_l. It runs in float64 only, because it cannot verify float32 runs.
+    Nothing is proved for rewards that are not Gaussian, and rare events break the guarantee in both directions. Use
+    `paired_race` if the result must not depend on epsilon. The state holds num_arms^2 pair variances, or num_arms of
+    "kn++" with independent arms. It runs in float64 only, because it cannot verify float32 runs.
 
     Guarantee: The error rate is at most delta where every gap is at least epsilon (Kim and Nelson 2001), for small
     epsilon only with the variant "kn++"; none for smaller gaps.
@@ -85,8 +73,7 @@ def kim_nelson(
       epsilon: the indifference zone, that is, the smallest gap worth detecting, in the unit of the rewards.
       variant: "kn", or "kn++" with updated variances.
       independent: whether the arms' rewards of a round are known to be independent, which allows a slightly larger q.
-      first_rounds: n0, the number of rounds before the first comparison. Smaller values give a
-        larger h^2.
+      first_rounds: n0, the number of rounds before the first comparison. Smaller values give a larger h^2.
       delta: allowed error probability. h^2 > 0 requires delta < 1/2 with two arms, and delta < 1 - 2^(1 - K) with
         independent arms.
 

@@ -1,9 +1,6 @@
 """KL-LUCB (Kaufmann and Kalyanakrishnan 2013, Algorithm 2): compare the weakest of the m best arms with its best rival.
 
-Let J be the m arms with the largest means. Each turn takes the arm of J with the lowest lower bound and the arm outside
-J with the highest upper bound. The run stops if the two bounds are separated, and otherwise both arms are pulled. The
-bounds invert the family's divergence. A turn consists of two pulls, and the stopping rule is evaluated between turns
-only.
+A turn consists of two pulls, and the stopping rule is evaluated between turns only.
 """
 
 import math
@@ -62,8 +59,6 @@ def kl_lucb(
 ) -> Algorithm:
     """The m best arms of a one-parameter family, Kaufmann and Kalyanakrishnan 2013.
 
-    Return KL-LUCB, which finds the m best arms of a one-parameter exponential family.
-
     Each turn pulls the weakest arm among the m empirically best (by lower bound) and its strongest rival (by upper
     bound). The run stops when the upper bound of the rival exceeds the lower bound of the weakest arm by less than
     epsilon. The bounds of arm a are the smallest and the largest y with n_a d(mean_a, y) <= level, where d is the
@@ -72,12 +67,9 @@ def kl_lucb(
     Guarantee: The error rate is at most delta.
 
     In detail, for all thresholds except "heuristic", with probability at least 1 - delta the m recommended arms have
-    means at most epsilon below the m-th best mean; with epsilon = 0 they are the m best arms. As long as every arm's
-    mean is in its interval, no arm outside J exceeds one in J by epsilon or more when the run stops.
+    means at most epsilon below the m-th best mean.
 
     Args:
-      family: family of the reward distributions, "bernoulli", "gaussian", "poisson" or "exponential". "bernoulli" is
-        also valid for any rewards in [0, 1], and "gaussian" for sub-Gaussian rewards.
       threshold: the level of the bounds, static. "heuristic" (that of the paper's experiments, without a proof),
         "theory" (that of the paper, log x + log log x with x = 405.5 K t^1.1 / delta), "kk", "gauss" (Gaussian rewards
         only) or "kt" (Bernoulli rewards only), see `arm_level`.

@@ -1,9 +1,8 @@
 """KL-Racing (Kaufmann and Kalyanakrishnan 2013) and Successive Elimination (Even-Dar, Mannor and Mansour 2006).
 
-Both pull every surviving arm once per round and eliminate arms whose confidence interval lies below that of the
-empirically best arm. They differ in the interval: KL-Racing inverts the family's divergence at a selectable level,
-whereas Successive Elimination uses a sub-Gaussian interval with a union bound over all rounds. KL-Racing is published
-for the m best arms and a tolerance epsilon; here m = 1 and epsilon = 0.
+KL-Racing inverts the family's divergence at a selectable level, whereas Successive Elimination has a sub-Gaussian
+interval with a union bound over all rounds. KL-Racing is published for the m best arms and a tolerance epsilon; here m
+= 1 and epsilon = 0.
 """
 
 import math
@@ -43,29 +42,22 @@ def kl_racing(
 ) -> Algorithm:
     """Eliminates arms by confidence intervals, Kaufmann and Kalyanakrishnan 2013.
 
-    Return KL-Racing, which finds the best arm of a one-parameter family with intervals from its divergence.
-
-    Let L be the level and r the number of pulls of each survivor. The worst survivor is eliminated once its upper
-    bound, the largest y with r d(mean, y) <= L, is below the lower bound of the empirically best arm.
+    Each round pulls every surviving arm once. Let L be the level and r the number of pulls of each survivor. The worst
+    survivor is eliminated once its upper bound, the largest y with r d(mean, y) <= L, is below the lower bound of the
+    empirically best arm.
 
     Guarantee: The error rate is at most delta.
 
-    In detail, for all thresholds except "heuristic", P(the last survivor is not the best arm) <= delta. As long as
-    every arm's mean is in its interval, an arm whose interval lies below another's is not the best. The guarantee
-    therefore holds whether one or several arms are eliminated in a round, and whichever rounds are used for
-    comparisons.
+    In detail, this holds for all thresholds except "heuristic", for every drop and grid.
 
     Args:
-      family: family of the reward distributions, "bernoulli", "gaussian", "poisson" or "exponential". "bernoulli" is
-        also valid for any rewards in [0, 1], and "gaussian" for sub-Gaussian rewards.
       threshold: the level, static. "heuristic" (without a proof), "theory" (that of the paper, log(k K r^1.1 / delta)
         with k = 11.1, from a union of Chernoff bounds over rounds and arms), "kk", "gauss" (Gaussian rewards only) or
         "kt" (Bernoulli rewards only), see `arm_level`.
       drop: "worst" eliminates at most the worst survivor per round, as published; "all" eliminates all survivors whose
         intervals are below; static.
-      grid: ratio between successive numbers of rounds after which the survivors are compared. With 1, as published,
-        they are compared after every round from the second on. Larger values need fewer batches and somewhat more
-        pulls.
+      grid: ratio between successive numbers of rounds after which the survivors are compared; 1, as published, compares
+        after every round. Larger values need fewer batches and somewhat more pulls.
 
     Raises:
       ValueError: the threshold is not available for the family.
@@ -110,17 +102,11 @@ def successive_elimination(
 ) -> Algorithm:
     """Eliminates sub-Gaussian arms, Even-Dar et al. 2006.
 
-    Return Successive Elimination, which finds the best arm for sub-Gaussian rewards.
-
     Each round pulls every surviving arm once. After r rounds it eliminates every survivor whose mean is at least 2 c
-    below the largest one, where c = sqrt(2 sigma^2 log(4 K r^2 / delta) / r). The paper assumes rewards in [0, 1], for
-    which sigma = 1/2, and has c = sqrt(log(4 K r^2 / delta) / r), which is sqrt(2) times as wide as Hoeffding's bound
-    requires.
+    below the largest one, where c = sqrt(2 sigma^2 log(4 K r^2 / delta) / r). The paper assumes rewards in [0, 1]
+    (sigma = 1/2), and its c = sqrt(log(4 K r^2 / delta) / r) is sqrt(2) times as wide as Hoeffding's bound requires.
 
     Guarantee: The error rate is at most delta.
-
-    In detail, P(the last survivor is not the best arm) <= delta. The probability that one of the K means leaves its
-    interval in some round is at most the sum over r of delta / (2 r^2), which is 0.83 delta.
 
     Args:
       grid: ratio between successive numbers of rounds after which the survivors are compared; 1 compares them after

@@ -1,9 +1,7 @@
 """Levels for the confidence intervals of single arms: n_i d(mean_i, mu_i) <= level for all arms i at all times.
 
-Rules that stop or eliminate arms once intervals are disjoint need nothing more, because a wrong answer requires some
-mean to be outside its interval. Each level below holds for one arm with error probability delta / K, and a union bound
-over the K arms gives delta. It bounds the sequence of an arm's own rewards, so it does not matter which rule chooses
-the pulls.
+Each proved level holds for one arm with error probability delta / K, whichever rule chooses the pulls; a union bound
+over the K arms gives delta.
 """
 
 import math
@@ -38,20 +36,12 @@ def arm_level(
     "heuristic", log((1 + log t) / delta), is common in experiments but has no proof. "theory" is the level of the
     algorithm's own paper. "kk", proved for every family, is 2 h~((log(K / delta) + log(2 zeta(2))) / 2) + 3 log(1 + log
     n). "gauss", proved for sub-Gaussian rewards with known sigma, is C_G(log(K / delta)) + 2 log(4 + log n). "kt",
-    proved for rewards in [0, 1], is log(2 K / delta) + log(n) / 2: n d(mean, mu) is at most log(2 sqrt(n)) plus the
-    logarithm of the Krichevsky-Trofimov mixture of likelihood ratios, which is a supermartingale with initial value 1
-    (Ville's inequality). For Bernoulli rewards it is the smallest of the proved levels.
+    proved for rewards in [0, 1] by the Krichevsky-Trofimov mixture, is log(2 K / delta) + log(n) / 2, the smallest
+    proved one for Bernoulli rewards.
 
     Args:
-      name: "heuristic", "theory", "kk", "gauss" (family "gaussian" only) or "kt" (family "bernoulli" only); static.
-      num_arms: number of arms K, an integer >= 2; static.
-      delta: allowed error probability, in (0, 1); traced. If it is concrete, what depends on it alone is computed in
-        float64.
-      family: the family of the rewards.
+      delta: allowed error probability; traced. If it is concrete, what depends on it alone is computed in float64.
       theory: function from log(K / delta), n and t to the proved level of the algorithm's paper.
-
-    Raises:
-      ValueError: the level is not available for the family.
 
     Source:
       Kaufmann and Koolen (2021), Mixture martingales revisited, JMLR, equation (9) and Corollary 10; Krichevsky and

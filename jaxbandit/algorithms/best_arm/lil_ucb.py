@@ -34,16 +34,13 @@ def lil_ucb(
 ) -> Algorithm:
     """UCB that stops when one arm has most of the pulls, Jamieson et al. 2014.
 
-    Return lil'UCB, which finds the best arm for sub-Gaussian rewards.
-
     It pulls the arm with the largest mean_i + (1 + beta) (1 + sqrt(e)) sqrt(2 sigma^2 (1 + e) log(log((1 + e) n_i + 2)
     / d) / n_i), and stops when one arm has been pulled at least 1 + lambda times as often as all others together.
 
     Guarantee: None at these constants; a theorem holds for slightly larger ones (Jamieson et al. 2014).
 
-    With e = 0.01, beta = 1 and d as in "theory", the paper's theorem holds for lambda larger than ((2 + beta) / beta)^2
-    = 9 by a factor that tends to 1 as delta tends to 0; the value 9 is that of the paper's experiments. The "heuristic"
-    of the same paper is far quicker and has no theorem.
+    With e = 0.01, beta = 1 and d as in "theory", the theorem needs a lambda larger than ((2 + beta) / beta)^2 = 9 by a
+    factor that tends to 1 as delta tends to 0. The "heuristic" of the same paper is far quicker and has no theorem.
 
     Args:
       variant: static. "theory" has e = 0.01, beta = 1, lambda = 9 and d = (sqrt(1 + delta) - 1)^2 / (4 c), where c = (2

@@ -1,8 +1,7 @@
 """Paired Student race: eliminate arms with confidence sequences for the mean differences between rewards of one round.
 
-This algorithm is original to this library. It applies the t-test martingale (Lai 1976; Wang and Ramdas 2023) to the
-differences between pairs of arms, as Kim and Nelson (2001) do with fixed sample sizes. Common random numbers shrink the
-differences, and the variances of the single arms, which may be unequal, do not matter.
+Original to this library: the t-test martingale (Lai 1976; Wang and Ramdas 2023) is applied to the differences between
+pairs of arms. Common random numbers shrink them, and unequal variances of the arms do not matter.
 """
 
 import functools
@@ -60,8 +59,6 @@ def paired_race(
 ) -> Algorithm:
     """Eliminates arms by paired differences of rewards, Gaussian with unknown variances, original to jaxbandit.
 
-    Return the paired Student race, which finds the best arm, or the m best, for rewards of unknown variances.
-
     Each round pulls every surviving arm once. After n rounds the difference D = X_l - X_i between two survivors has the
     empirical mean d and the variance v (with divisor n), and the lower confidence bound d - sqrt(v R_n) on its mean,
     where R_n is `student.squared_radius`, one-sided at level delta / (K - 1). Arm i is eliminated once the bound for
@@ -71,63 +68,28 @@ def paired_race(
     Guarantee: The error rate is at most delta, also with common random numbers.
 
     In detail, if the rounds are independent draws from one distribution and the differences are Gaussian, with any
-    variances and any correlation between arms, then P(the recommended arm is more than epsilon below the best) <=
-    delta, whatever the gaps. Proof: let a be a best arm. If arm l eliminates a, the bound for X_l - X_a is above 0
-    although its mean is at most 0. If the race ends with an arm b that is more than epsilon below a, then either the
-    bound for X_b - X_a is at least -epsilon although its mean is below that, or a has been eliminated before. In each
-    case the empirical mean of one of the K - 1 differences X_l - X_a exceeds its true mean by the radius. The rounds of
-    a pair are one independent sequence, and its bound holds for all n simultaneously with probability 1 - delta / (K -
-    1), hence also wherever the sequence is cut off by decisions about other pairs. A union bound over K - 1 pairs gives
-    delta.
+    variances and any correlation between arms, then P(the recommended arm is more than epsilon below the best, or one
+    of m below the m-th best) <= delta, whatever the gaps.
 
     For the m best arms the level is delta / (m (K - m)), and arm l beats arm i if the bound for X_l - X_i is above 0,
     or by a chain of such claims. A round pulls every undecided arm; let k be the places left, and s the number of
-    undecided arms. An arm that beats at least s - k undecided ones is accepted: it is recommended, and not pulled any
-    more. An arm that at least k undecided ones beat is rejected. (Claims of a round follow the order of the means, so
-    one pass finds all such arms.) The race ends once m arms are accepted, or once the bound for X_b - X_l is at least
-    -epsilon for all b among the k undecided arms with the largest means and all other undecided l; these k are then
-    accepted. With probability >= 1 - delta no recommended arm is more than epsilon below the m-th best. Proof: let TOP
-    be the m best arms (of equal ones the lowest-numbered). With probability >= 1 - delta none of the m (K - m) bounds
-    for an arm outside TOP minus one in TOP exceeds the true difference at any time. Then no outsider beats an arm of
-    TOP, because a chain of claims from one to the other would contain such a claim. By induction k undecided arms are
-    in TOP. An accepted outsider would beat s - k undecided arms, but only s - k - 1 others are outsiders, so it would
-    beat an arm of TOP; a rejected arm of TOP would be beaten by k arms, of which at most k - 1 are in TOP. If the race
-    ends by epsilon with an outsider b, an arm l of TOP is not recommended, and its mean exceeds that of b by at most
-    epsilon. The reported survivors are all arms that are not rejected: those that may still be recommended.
+    undecided arms. An arm that beats at least s - k undecided ones is accepted and not pulled any more; one that at
+    least k of them beat is rejected. The race ends once m arms are accepted, or once the bound for X_b - X_l is at
+    least -epsilon for all b among the k undecided arms with the largest means and all other undecided l. The reported
+    survivors are all arms that are not rejected.
 
-    Under normality two equal differences imply sigma = 0. So where all differences of a pair are equal, v = 0 and their
-    common value c is the true difference with certainty, and it counts as such once R_n is finite: an arm that is
-    behind is eliminated, and arms that tie end the race, which recommends the lowest-numbered. Differences that are not
-    exactly equal may be so by rounding: what it may have changed counts as a `resolution`. What normality hides
-    here is what has not occurred yet: if another difference occurs with probability p, n rounds do not show it with
-    probability (1 - p)^n. R_n is finite from n = 6 (K = 2), 7 (K = 12) or 9 (K = 1,000) on, for delta = 0.05. With
-    `min_pulls` nothing is eliminated or ended before that many rounds, which costs pulls and no part of the guarantee:
-    n = 14 shows an event of probability 0.19 with probability 0.95.
+    Under normality two equal differences imply sigma = 0. So where all differences of a pair are equal, their common
+    value counts as the true difference once R_n is finite (at delta = 0.05, from n = 6 on with two arms and 9 with
+    1,000): an arm that is behind is eliminated, and arms that tie end the race, which recommends the lowest-numbered.
+    Differences that are not exactly equal may be so by rounding: what it may have changed counts as a `resolution`.
+    `min_pulls` guards against rare events that have not occurred yet, which costs pulls and no part of the guarantee: n
+    = 14 rounds show an event of probability 0.19 with probability 0.95.
 
     With `resolution` h, rewards are rounded, each by at most h / 2, as accuracies on 1 / h examples are. The bound is
-    then d - h - (sqrt(v) + h) sqrt(R_n), also where v = 0. The guarantee is about the means before rounding, whose
-    differences are assumed to be normal: rounding changes d and sqrt(v) by at most h each.
+    then d - h - (sqrt(v) + h) sqrt(R_n), also where v = 0, and the guarantee is about the means before rounding.
 
-    No smaller union was found, because which pairs matter depends on who survives, which depends on the same rewards;
-    so the error probability of eliminated arms may not be passed on to survivors. Only one side of each pair matters,
-    however, which saves half of delta: the two-sided intervals of the same martingale at delta are these intervals at
-    about delta / 2, and they need about a tenth more pulls. Adding up the K - 1 martingales of an arm instead of taking
-    the largest is also proved and saves another one or two percent, but it gives no explicit bound and is not
-    implemented.
-
-    Nothing is proved for differences that are not Gaussian. Differences between arms of the same shape are nearly
-    symmetric, and delta = 0.05 was kept where they were (2,000 runs of three arms: error rates of at most 0.002 for
-    exponential, log-normal and Bernoulli arms and for t distributions with 2 and 3 degrees of freedom). Rare events of
-    one arm are different, in both directions. If only the best arm is skewed, so that it owes its mean to rare large
-    rewards, the error rate was 0.35 with a standard deviation of 1.5 of log(reward) against normal arms, and is higher
-    for rarer rewards. If a rival has rare failures, the race is over before one has occurred: with a best arm of 0.88
-    +- 0.002 and a rival of 0.90 +- 0.002 whose pulls are 0.40 in a share of 6, 10 or 20 %, 0.71, 0.54 and 0.27 of 2,000
-    runs were wrong at delta = 0.1 (`jaxbandit audit audit_rivals`), about the probability that six pulls show no
-    failure. For bounded rewards use `betting_race`, which is valid for every distribution and made no error.
-
-    Positively correlated rewards within a round, such as scores of models on the same data, halve the number of pulls.
-    On the scores of `fiesta` it took 556 +- 6 pulls with independent rows and 272 +- 3 with common ones (standard
-    errors; delta = 0.05, epsilon = 0).
+    Nothing is proved for differences that are not Gaussian, and rare events of one arm break the guarantee in both
+    directions. For bounded rewards use `betting_race`, which is valid for every distribution.
 
     The state holds num_arms^2 pair variances. It runs in float64 only, because it cannot verify float32 runs.
 
@@ -147,15 +109,7 @@ def paired_race(
     num_arms = few_arms(num_arms, "student_race")
 
     def compare(look: Look, squares: Array, lead: Array, size: Array, bound: Array) -> tuple[Array, Array]:
-        """Return whether the lower confidence bound for a difference of means is above, or at least, `bound`.
-
-        Args:
-          look: what is known in this round.
-          squares: float[...], sums of squared deviations of the differences.
-          lead: float[...], mean differences.
-          size: float[...], sums of the moduli of the two means.
-          bound: float[].
-        """
+        """Return whether the lower confidence bound for a difference of means is above, or at least, `bound`."""
         n = look.rounds
         log_alpha = jnp.log(as_float(delta)) - math.log(m * (num_arms - m))
         c2 = student.default_c2(log_alpha)

@@ -1,7 +1,7 @@
 """Quantile race: eliminate arms with confidence sequences of a quantile of their rewards, whatever their law.
 
-This algorithm is original to this library. The bounds are the order statistics of theory/quantile_bounds.py, from the
-mixture martingale of Robbins (1970) for the share of rewards below the quantile; Howard and Ramdas (2022) have others.
+Original to this library. The bounds are the order statistics of theory/quantile_bounds.py, from the mixture martingale
+of Robbins (1970); Howard and Ramdas (2022) have others.
 """
 
 import math
@@ -27,8 +27,8 @@ ASSUMPTION = (
 class QuantileStatistic(NamedTuple):
     """The bounds of each arm's quantile, the rewards that may become bounds, and which order statistics these are.
 
-    Of two numbers [2] the first is for the upper bound; the second is for the lower one, that is, for the upper bound
-    of the (1-p)-quantile of the negated rewards.
+    Of two numbers [2] the first is for the upper bound; the second is for the lower one, as the upper one of negated
+    rewards.
     """
 
     interval: Interval
@@ -54,8 +54,6 @@ def quantile_race(
 ) -> Algorithm:
     """Finds the arm with the best quantile of its rewards, for any law, original to jaxbandit.
 
-    Return the quantile race, which finds the arm with the largest p-quantile, such as the median.
-
     Each round pulls every surviving arm once. After n rounds an arm has the interval from its (lo + 1)-th to its hi-th
     smallest reward, intersected with its earlier intervals, where the ranks lo and hi are those of
     `theory.quantile_bounds`, each at level delta / K. Arm i is eliminated once its upper bound is below the lower bound
@@ -65,30 +63,18 @@ def quantile_race(
     Guarantee: The probability that the p-quantile of the recommended arm is more than epsilon below the best one is at
     most delta, for any law of the rewards.
 
-    In detail, if the rewards of each arm are independent and of one law, with any dependence between arms and any ties,
-    and Q_i is a p-quantile of arm i, P(X_i < Q_i) <= p <= P(X_i <= Q_i), then P(Q_b < max Q - epsilon) <= delta;
-    where there is more than one p-quantile, the largest of the best arm counts against the smallest of arm b. Proof:
-    let a be the best arm. If the upper bound of a and the lower bounds of the K - 1 other arms hold at all times,
-    which fails with a probability of at most K delta / K, then no arm eliminates a, because its lower bound is at most
-    its quantile, hence at most Q_a and at most the upper bound of a. If the race ends with another arm b, then a was a
-    survivor, and Q_a <= (upper bound of a) <= (lower bound of b) + epsilon <= Q_b + epsilon.
+    In detail, this is for independent rewards of each arm, with any dependence between arms and any ties. Where there
+    is more than one p-quantile, the largest of the best arm counts against the smallest of the recommended one.
 
-    A quantile needs three times as many pulls as the mean of normal rewards: at delta = 0.05 the median race took 288
-    +- 8 pulls for normal arms of 0.80, 0.78, 0.78 and 0.76 with standard deviation 0.03 (epsilon = 0.01), and
-    `paired_race` 101 +- 5. It is not deceived by rare events: of two programs of 10.5 and 10.0 ms, of which the second
-    takes 200 ms more in one call of 100, it finds the second in 22 +- 1 pulls. To choose by guaranteed performance,
-    take a small p, such as 0.1; to minimize a loss, negate it and take 1 - p. With few pulls one of the two bounds is
-    infinite: with 12 arms at delta = 0.05, both exist after 10 pulls of each for the median, and after 63 for p = 0.1
-    or 0.9.
+    A quantile needs about three times as many pulls as the mean of normal rewards, and is not deceived by rare events.
+    To choose by guaranteed performance, take a small p, such as 0.1; to minimize a loss, negate it and take 1 - p. With
+    12 arms at delta = 0.05, both bounds are finite after 10 pulls of each for the median, and after 63 for p = 0.1 or
+    0.9.
 
-    Only rewards strictly inside an arm's interval may become bounds; of the others it is enough to know how many are on
-    each side. The state holds 6 sqrt(max_pulls) rewards per arm, which is enough for max_pulls pulls of each arm: at
-    p = 0.5 and a level delta / K = 0.05 / 1,000 the ranks differ by less than 5.3 sqrt(n). If an arm finds no place for
-    one more reward, because it has more pulls or delta is far smaller, its bounds remain as they are. What is decided
-    is as proved, but the race may then never stop, and the run reaches the maximum number of rounds (`MAX_ROUNDS`).
-
-    Between two arms of equal quantiles the race never decides with epsilon = 0, unless the rewards have ties there. It
-    runs in float64 only, because it cannot verify float32 runs.
+    The state holds 6 sqrt(max_pulls) rewards per arm. If an arm finds no place for one more reward, because it has more
+    pulls or delta / K is far below 0.05 / 1,000, its bounds remain as they are: what is decided is as proved, but the
+    race may then never stop. With epsilon = 0 it never decides between two arms of equal quantiles, unless the rewards
+    have ties there. It runs in float64 only, because it cannot verify float32 runs.
 
     Args:
       p: probability of the quantile that is compared.

@@ -1,7 +1,4 @@
-"""What races compare: confidence intervals, intersected over the rounds, or squared deviations of all pairs of arms.
-
-Pairs are for races that compare the rewards of one round with each other.
-"""
+"""What races compare: confidence intervals, intersected over the rounds, or squared deviations of all pairs of arms."""
 
 from typing import NamedTuple
 
@@ -62,8 +59,8 @@ def more_squares(squares: Array, look: Look) -> Array:
     """Return the sums of squared deviations of X_l - X_i, float[num_arms, num_arms], after one more round.
 
     Welford's update for a pair is (n - 1)/n (z_l - z_i)^2, where z is a reward minus the arm's mean over the earlier
-    rounds. There is no cancellation, and a term that all arms share in a round has no effect. In a race on deviations,
-    differences that are all equal have the sum 0.
+    rounds: nothing cancels, and a shift common to all arms has no effect. In a race on deviations, differences that are
+    all equal have the sum 0.
     """
     apart = jnp.where(look.survivors, look.rewards - look.before, 0.0)
     return squares + (apart[:, None] - apart[None]) ** 2 * ((look.rounds - 1) / look.rounds)

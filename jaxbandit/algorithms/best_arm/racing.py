@@ -1,13 +1,8 @@
 """The common frame of races: all surviving arms are pulled equally often, and rules decide who survives.
 
-A round is one pull of every survivor, in ascending order. At its end the rule compares the survivors and keeps some of
-them. The race is over when one is left, which is recommended. The pulls of eliminated arms remain counted.
-
-If the environment answers whole batches, a round is one batch: there are fewer steps and the decisions are the same. A
-rule that holds at all times simultaneously may compare less often, after rounds on a geometric grid; then there are few
-batches.
-
-Among equal scores the arm with the highest number counts as the worst, so the lowest-numbered arms survive.
+A round is one pull of every survivor, in ascending order, or one batch; at its end the rule keeps some survivors. The
+race is over when one is left. A rule that holds at all times may compare only on a geometric grid. Among equal scores
+the lowest-numbered arms survive.
 """
 
 from collections.abc import Callable
@@ -89,30 +84,18 @@ def race(
     """Return the race that is defined by these parts.
 
     Args:
-      name: name of the algorithm in results and error messages.
-      num_arms: number of arms, an integer >= 2; static.
       keep: function from the statistic and a `Look` to which arms survive, bool[num_arms]. If it keeps no survivor, the
         one with the largest mean stays.
-      promise: what the rule guarantees.
-      rewards: the rewards that the rule is made for.
-      assumptions: what the promise assumes beyond them, as in `Algorithm`.
       begin: function that returns the statistic before the first pull.
       observe: function from the statistic and a `Look` to the updated statistic, which `keep` then receives.
-      first: number of rounds before the first comparison of the survivors, an integer >= 1; static.
-      grid: ratio between successive numbers of rounds after which they are compared, >= 1; 1 compares after every
-        round. Traced.
-      deviations: whether deviations of the rewards from the first reward of each arm are added up. They are exact where
-        rewards of an arm are within a factor of 2 of each other, so that rounding does not grow with their size and
-        number; static.
+      first: number of rounds before the first comparison of the survivors; static.
+      grid: ratio between successive numbers of rounds after which they are compared; 1 compares after every round.
+        Traced.
+      deviations: whether deviations of the rewards from the first reward of each arm are added up, so that rounding
+        does not grow with their size and number; static.
       invariant: whether `keep` does not change if all means are shifted: the first reward of the run is then subtracted
         from all of them, so that a shift by what floats hold changes nothing. Of a batch it is the first mean, and the
         sums of its rewards, which are given, have been rounded at their own size. Static.
-
-    Returns:
-      An Algorithm with actions int32[] in [0, num_arms), rewards float[] and recommendations int32[1].
-
-    Raises:
-      ValueError: num_arms or grid is out of range.
     """
 
     def init(key: Key) -> RaceState:
@@ -225,7 +208,6 @@ def unbeaten(look: Look, drop: Drop, beats: Callable[[Array, Array], Array]) -> 
     """Return which survivors stay, bool[num_arms], if arms that the empirically best one beats are eliminated.
 
     Args:
-      look: what is known at this comparison.
       drop: "worst" eliminates the worst survivor alone, if it is beaten; "all" eliminates all beaten arms.
       beats: function that returns, elementwise, whether an arm with the first empirical mean beats one with the second;
         no arm beats itself.

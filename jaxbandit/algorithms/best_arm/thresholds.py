@@ -1,8 +1,7 @@
 """Thresholds for generalized likelihood ratios: arm b is significantly better than arm a if Z_ba > beta(n_b, n_a, t).
 
-A wrong answer b requires Z_ba > beta for the best arm a, and Z_ba <= n_b d(mean_b, mu_b) + n_a d(mean_a, mu_a). Each
-threshold below bounds that sum of deviations at all times simultaneously with error probability delta / (K - 1), and a
-union bound over the K - 1 values of b gives delta. It does not matter which rule chooses the pulls.
+Each proved threshold bounds n_b d(mean_b, mu_b) + n_a d(mean_a, mu_a) at all times simultaneously with error
+probability delta / (K - 1), whichever rule chooses the pulls; a union bound over the K - 1 wrong answers gives delta.
 """
 
 import math
@@ -42,16 +41,12 @@ def pair_threshold(threshold: ThresholdName, num_arms: SeveralArms, delta: Delta
     "heuristic", log((1 + log t) / delta), is common in experiments but has no proof. "kk", proved for every family, is
     2 T(log((K-1)/delta) / 2) + 3 log(1 + log n_a) + 3 log(1 + log n_b). "gauss", proved for sub-Gaussian rewards with
     known sigma, is 2 C_G(log((K-1)/delta) / 2) + 2 log(4 + log n_a) + 2 log(4 + log n_b). "kt", proved for rewards in
-    [0, 1], is log(4 (K-1)/delta) + (log n_a + log n_b) / 2: n_a d(mean_a, mu_a) is at most log(2 sqrt(n_a)) plus the
-    logarithm of the Krichevsky-Trofimov mixture of likelihood ratios, and the product of the mixtures of two arms is a
-    supermartingale with initial value 1 (Ville's inequality). This also holds for rewards strictly between 0 and 1,
-    because (q/mu)^x ((1-q)/(1-mu))^(1-x) is convex in x. For Bernoulli rewards it is the smallest of the proved
-    thresholds.
+    [0, 1] by the product of the Krichevsky-Trofimov mixtures of two arms, is log(4 (K-1)/delta) + (log n_a + log n_b) /
+    2, the smallest proved one for Bernoulli rewards.
 
     Args:
       threshold: "heuristic", "kk", "gauss" (family "gaussian" only) or "kt" (family "bernoulli" only).
       delta: allowed error probability. If it is concrete, constants are computed in float64.
-      family: the family of the rewards.
 
     Returns:
       The threshold, and whether P(the answer is wrong) <= delta is proved for rewards that are independent given their

@@ -1,8 +1,4 @@
-"""Top-two rules: each round determines a leader and a challenger, and a random draw decides which of the two is pulled.
-
-Russo (2016), Top-Two Thompson Sampling; Shang et al. (2020), T3C; Jourdan et al. (2022), EB-TCI and its relatives;
-Jourdan and Degenne (2023), TTUCB; You et al. (2023), the information-directed choice of the probability.
-"""
+"""Top-two rules: each round has a leader and a challenger, and a random draw decides which of the two is pulled."""
 
 from typing import Any, Literal, NamedTuple
 
@@ -63,20 +59,16 @@ def top_two(
 ) -> Algorithm:
     """Compares a leader with a challenger, Russo 2016, Jourdan et al. 2022.
 
-    Return a top-two rule, which finds the best arm of a one-parameter family at a small cost per round.
-
     Each round pulls the leader with probability beta and the challenger otherwise. The default is EB-TCI. Other rules
     of the literature are, as (leader, challenger): EB-TC ("eb", "tc"), T3C ("ts", "tc"), TS-TCI ("ts", "tci"), TTTS
-    ("ts", "ts") and TTUCB ("ucb", "tc"). Let b be the arm with the best empirical mean. The run stops when the
-    generalized likelihood ratio statistic Z_bj exceeds its threshold for all other arms j.
+    ("ts", "ts") and TTUCB ("ucb", "tc"). The run stops when the generalized likelihood ratio statistic Z_bj of the arm
+    b with the best empirical mean exceeds its threshold for all other arms j.
 
     Guarantee: The error rate is at most delta; for the rules and families of the papers and means that differ, the
     expected number of pulls is asymptotically the least possible if the best arm receives the share beta (Jourdan et
     al. 2022).
 
-    In detail, with a proved threshold, P(the answer is wrong) <= delta, whatever the leader, the challenger and beta.
-    As delta tends to 0, the expected number of pulls of these rules is asymptotically optimal among allocations that
-    give the best arm the fraction beta of the pulls, for the rules and families covered by the papers.
+    In detail, the error rate holds with a proved threshold, whatever the leader, the challenger and beta.
 
     Args:
       leader: "eb" is the arm with the best empirical mean. "ts" is the best arm of a draw from the posterior (for
@@ -88,8 +80,7 @@ def top_two(
         leader (at most 64 times, then as "tc").
       beta: probability of pulling the leader.
       adaptive: whether beta is replaced by the fraction of Z_{leader, challenger} that is due to the leader, or 1/2 if
-        that statistic is 0. The proportions of pulls then tend to the optimal ones, instead of the best among those
-        that give the best arm the fraction beta.
+        that statistic is 0, so that the proportions of pulls tend to the optimal ones.
       family: family of the reward distributions, "bernoulli", "gaussian", "poisson", "exponential", or "student" for
         Gaussian rewards with an unknown variance per arm; static. "bernoulli" is also valid for any rewards in [0, 1],
         and "gaussian" for sub-Gaussian rewards. "student" runs in float64 only.

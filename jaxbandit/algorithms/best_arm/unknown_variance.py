@@ -37,21 +37,11 @@ def unknown_variance(threshold: str, num_arms: int, delta: Scalar) -> Comparison
     empirical variances is 0. The thresholds are: "heuristic", log((1 + log t) / delta), without a proof; "tbox", G(n_a)
     + G(n_j) from the t-test martingale; "evbox", from separate boxes for means and variances, which is very loose; and
     "interval", which instead requires the intervals of `student_race` for the two means to be disjoint. The last three
-    are proved, by a union bound over arms. "interval" never stops later than "tbox" at the same delta: if Z_aj exceeds
-    G(n_a) + G(n_j), then the intervals are disjoint, even the two-sided ones.
-
-    Args:
-      threshold: "heuristic", "interval", "tbox" or "evbox"; static.
-      num_arms: number of arms K, an integer >= 2; static.
-      delta: allowed error probability, in (0, 1); traced.
+    are proved, and "interval" never stops later than "tbox" at the same delta.
 
     Returns:
       A Comparison, whose posterior is that under the prior 1/sigma. Arms are compared after 3 pulls of each, or 10 with
-      "heuristic" and "evbox": three rewards that happen to be close together make a plug-in statistic so large that a
-      top-two rule never pulls the arm again and never stops.
-
-    Raises:
-      ValueError: an argument is out of range.
+      "heuristic" and "evbox", whose statistic is too large while three rewards happen to be close together.
     """
     if threshold not in _THRESHOLDS:
         raise ValueError(f"threshold = {threshold!r}, must be one of {', '.join(_THRESHOLDS)} with family = 'student'")

@@ -29,10 +29,8 @@ from jaxbandit.support.types import Array
 def cascade_ucb(num_arms: NumArms, *, k: ListSize, c: Positive = 1.5) -> Algorithm:
     """Cascades, the list of the k items with the largest indices, Kveton et al. 2015.
 
-    Return CascadeUCB1, which lists the k items with the largest upper confidence bounds, in descending order.
-
-    The index of an item that was read N times is its share of clicks plus sqrt(c log(t - 1) / N). Items below the click
-    were not read.
+    Return CascadeUCB1. The index of an item that was read N times is its share of clicks plus sqrt(c log(t - 1) / N).
+    The list is in descending order, and items below the click were not read.
 
     Guarantee: Regret O(K log T / gap), where gap is the smallest difference between the weight of an item of the best
     list and one outside.

@@ -39,8 +39,6 @@ def clucb(
 ) -> Algorithm:
     """Semi-bandits, the set of k arms with the largest sum, Chen et al. 2014.
 
-    Return CLUCB, which finds the k arms with the largest sum of means from semi-bandit feedback.
-
     Let J be the k arms with the largest empirical means. The means outside J are raised to their upper confidence
     bounds and those in J lowered to their lower bounds; the rival is the set of the k largest of these values. The run
     stops once the sum of the rival exceeds that of J by at most epsilon. Otherwise it pulls the arms in which the two
@@ -48,9 +46,8 @@ def clucb(
 
     Guarantee: The recommended sum is at most epsilon below the best, with probability 1 - delta.
 
-    In detail, for all thresholds except "heuristic", with probability at least 1 - delta the sum of the means of the
-    recommended arms is at most epsilon below the largest. Rewards within a team may depend on each other in any way,
-    because the intervals are those of single arms.
+    In detail, this holds for all thresholds except "heuristic"; rewards within a team may depend on each other in any
+    way.
 
     Args:
       threshold: level of the confidence bounds: "heuristic", which has no proof, "kk" or "kt", see `arm_level`.

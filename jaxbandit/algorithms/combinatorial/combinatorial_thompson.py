@@ -36,8 +36,6 @@ def combinatorial_thompson(
 ) -> Algorithm:
     """Semi-bandits, the k arms with the largest posterior draws, Wang and Chen 2018.
 
-    Return combinatorial Thompson sampling for sets of k arms with semi-bandit feedback.
-
     The means of the arms have independent Beta(prior_alpha, prior_beta) priors. Each round draws a mean for every arm
     from its posterior and pulls the k arms with the largest draws. A member's reward strictly between 0 and 1 is
     replaced by a Bernoulli draw with that success probability.

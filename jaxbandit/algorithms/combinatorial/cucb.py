@@ -1,7 +1,6 @@
 """CUCB for sets of k arms: Chen, Wang and Yuan (2013), Algorithm 1, which is CombUCB1 of Kveton et al. (2015).
 
-The oracle of the paper is exact here, namely the k largest indices. Difference: the first teams are filled with arms
-that have no reward yet, the lowest-numbered first, so that ceil(num_arms / k) rounds see all of them.
+Difference: the first teams are filled with arms that have no reward yet, the lowest-numbered first.
 """
 
 from typing import Literal
@@ -31,16 +30,13 @@ from jaxbandit.theory.solvers.kl import kl_upper
 def cucb(num_arms: SeveralArms, *, k: TeamSize, index: Literal["ucb", "kl"] = "ucb", c: Positive = 1.5) -> Algorithm:
     """Semi-bandits, the k arms with the largest indices, Chen et al. 2013.
 
-    Return CUCB, which pulls the k arms with the largest upper confidence bounds, with semi-bandit feedback.
-
-    The index of an arm with N pulls is mean + sqrt(c log t / N), or with index="kl" the largest q with kl(mean, q) <=
-    log t / N.
+    Return CUCB. The index of an arm with N pulls is mean + sqrt(c log t / N), or with index="kl" the largest q with
+    kl(mean, q) <= log t / N.
 
     Guarantee: Regret O(K k log T / gap), where gap is the smallest of a team, and O(sqrt(K k T log T)) whatever the
     gaps (Kveton et al. 2015); not with the index "kl".
 
-    In detail, for rewards in [0, 1], with index="ucb" and c = 1.5, Kveton et al. bound the regret by O(K k log(T) /
-    gap) and by O(sqrt(K k T log T)) whatever the gaps, for K arms and teams of k.
+    In detail, these bounds are for rewards in [0, 1] and c = 1.5.
 
     Args:
       index: "ucb", as in the paper, or "kl", for rewards in [0, 1].

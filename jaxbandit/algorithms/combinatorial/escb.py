@@ -1,8 +1,7 @@
 """ESCB for sets of k arms: Combes, Talebi, Proutiere and Lelarge (2015), with the index of ESCB-2.
 
-The index belongs to a whole team and takes into account that the deviations of k independent arms partly cancel,
-whereas the indices of CUCB add them up. It is not a sum over arms, so its maximum is found by listing all teams, of
-which there may be at most LISTED.
+The index belongs to a whole team and is not a sum over arms, so its maximum is found by listing all teams, of which
+there may be at most LISTED.
 """
 
 import itertools
@@ -34,17 +33,11 @@ LISTED = 5000  # teams
 def escb(num_arms: SeveralArms, *, k: TeamSize, c: LogLogWeight = 0.0) -> Algorithm:
     """Semi-bandits, the set of k arms with the largest index, Combes et al. 2015.
 
-    Return ESCB-2, which pulls the team with the largest index, with semi-bandit feedback.
-
-    The index of a team M is the sum of its members' means plus sqrt(f(t) / 2 * sum of 1 / N_i over M), where f(t) = log
-    t + c k log log t. Arms without a reward come first.
+    Return ESCB-2. The index of a team M is the sum of its members' means plus sqrt(f(t) / 2 * sum of 1 / N_i over M),
+    where f(t) = log t + c k log log t. Arms without a reward come first.
 
     Guarantee: With c = 4, regret O(sqrt(k) K log T / gap) for independent arms, where gap is the smallest of a team
     (Combes et al. 2015); the default c = 0, recommended in practice, is not covered.
-
-    In detail, for independent arms with rewards in [0, 1] and c = 4, the paper bounds the regret by O(K sqrt(k) log(T)
-    / gap) for K arms and teams of k.
-
     Args:
       num_arms: number of arms. There may be at most LISTED = 5000 teams.
       c: weight of k log log t in f(t). The theorem uses 4, and 0 performs best in practice.

@@ -1,7 +1,6 @@
 """Adam (Kingma and Ba 2015, Algorithm 1) with the paper's constants.
 
-Optax's is not used because it promotes dtypes implicitly, which is refused here, and because the bytes of a run would
-depend on one more package.
+Optax's promotes dtypes implicitly, which is refused here, and the bytes of a run would depend on one more package.
 """
 
 from typing import NamedTuple

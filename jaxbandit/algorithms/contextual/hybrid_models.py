@@ -2,9 +2,8 @@
 
 f_a are known features of arm a, and x is the context that all arms share. The estimate is joint ridge regression on
 (z_a, 0 .. x .. 0) in R^(m + K dim), where m = dim x (number of features). It is carried by blocks, as by Frisch, Waugh
-and Lovell: each arm regresses its reward and its z_a on x; beta is the ridge estimate from what these regressions leave
-unexplained of a new row and its reward, each divided by the standard deviation of the prediction, sqrt(1 + x' P_a x).
-So each round is one rank-one update of the arm's block and one of the shared block.
+and Lovell: each arm regresses its reward and its z_a on x; beta is the ridge estimate from the residuals, each divided
+by the standard deviation of the prediction, sqrt(1 + x' P_a x). A round is one rank-one update of either block.
 """
 
 from collections.abc import Callable

@@ -1,7 +1,6 @@
 """Thompson sampling with disjoint linear models: every arm has a normal posterior of its own.
 
-Given the context x, the drawn scores x' theta~_a of the arms are independent normals, so that one normal for each arm
-is drawn, instead of a vector for each.
+The drawn scores x' theta~_a of the arms are independent normals, so one normal for each arm is drawn, not a vector.
 """
 
 import functools
@@ -34,8 +33,6 @@ def lin_ts_disjoint(
     intercept: Intercept = True,
 ) -> Algorithm:
     """Linear Thompson sampling for a context that all arms share, with a linear model for each arm.
-
-    Return linear Thompson sampling with disjoint models.
 
     Each round draws x' theta~_a, a normal with mean x' theta_a and standard deviation sigma sqrt(x' P_a x), for every
     arm, and pulls the arm with the largest draw; see `lin_ucb_disjoint` for theta_a and P_a. By default this is the

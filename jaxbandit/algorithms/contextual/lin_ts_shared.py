@@ -1,7 +1,6 @@
 """Linear Thompson sampling with one model, on a row of floats for each arm: the best arm for theta + v F z, F F' = P.
 
-The variant "theory" is Agrawal and Goyal (2013), Algorithm 1, with v = sigma sqrt(9 d log(t / delta)) and lambda = 1;
-the variant "heuristic" draws from the posterior, v = sigma and lambda = sigma^2. `lin_ts` is for known action sets.
+`lin_ts` is for known action sets.
 """
 
 import functools
@@ -46,8 +45,6 @@ def lin_ts_shared(
     intercept: Intercept = True,
 ) -> Algorithm:
     """Linear Thompson sampling for a context with a row of floats for each arm, with one linear model.
-
-    Return linear Thompson sampling with a shared model.
 
     Each round draws theta~ = theta + v F z with z standard normal in R^dim and F F' = P, and pulls the arm with the
     largest x_a' theta~; see `lin_ucb_shared` for theta and P.

@@ -1,9 +1,7 @@
 """LinUCB with disjoint models: Li, Chu, Langford and Schapire (2010), Algorithm 1.
 
-The inverse is carried by a root, so that no matrix is factorized in a round. alpha is an argument, where the paper
-derives 1 + sqrt(log(2 / delta) / 2), and so is the regularization, which is 1 there. The paper's contexts have a
-constant feature; here it is appended. Ties, among them those of all arms that were never pulled, go to the
-lowest-numbered arm instead of a random one.
+The inverse is carried by a root, so that no matrix is factorized in a round. alpha and the regularization are
+arguments. The paper's contexts have a constant feature; here it is appended. Ties go to the lowest-numbered arm.
 """
 
 import functools
@@ -37,11 +35,9 @@ def lin_ucb_disjoint(
 ) -> Algorithm:
     """LinUCB for a context that all arms share, with a linear model for each arm.
 
-    Return LinUCB with disjoint linear models.
-
-    Each round pulls the arm with the largest x' theta_a + alpha sqrt(x' P_a x), where x is the round's context, theta_a
-    the ridge estimate from the rewards of the arm, and P_a = (lambda I + sum x x')^-1 over the rounds in which it was
-    pulled.
+    Return LinUCB with disjoint models, which pulls the arm with the largest x' theta_a + alpha sqrt(x' P_a x), where x
+    is the round's context, theta_a the ridge estimate from the rewards of the arm, and P_a = (lambda I + sum x x')^-1
+    over the rounds in which it was pulled.
 
     Guarantee: None: the bound of Chu et al. (2011) is that of SupLinUCB, not of this rule.
 

@@ -38,11 +38,9 @@ def lin_ucb_hybrid(
 ) -> Algorithm:
     """LinUCB for a context that all arms share, with a linear model for each arm and one in known features of the arms.
 
-    Return LinUCB with hybrid linear models.
-
-    Each round pulls the arm with the largest x' theta_a + z_a' beta + alpha s_a, where x is the round's context, z_a =
-    vec(x f_a') are all products of its entries with those of the arm's features f_a, and s_a is the posterior's
-    standard deviation of x' theta_a + z_a' beta. What is learned of one arm helps with arms of similar features.
+    Return LinUCB with hybrid models, which pulls the arm with the largest x' theta_a + z_a' beta + alpha s_a, where x
+    is the round's context, z_a = vec(x f_a') are all products of its entries with those of the arm's features f_a, and
+    s_a is the posterior's standard deviation of x' theta_a + z_a' beta.
 
     Guarantee: None.
 

@@ -1,7 +1,7 @@
 """LinUCB with one linear model, on a row of floats for each arm: pull the arm with the largest x' theta + rho |x|_P.
 
-The variant "alpha" has a constant rho = alpha. The variant "oful" is OFUL of Abbasi-Yadkori, Pal and Szepesvari (2011),
-Theorem 2, as in `lin_ucb`, which is for action sets that are known beforehand.
+"alpha" has a constant rho; "oful" is Abbasi-Yadkori, Pal and Szepesvari (2011), Theorem 2. `lin_ucb` is for known
+action sets.
 """
 
 import functools
@@ -49,8 +49,6 @@ def lin_ucb_shared(
 ) -> Algorithm:
     """LinUCB for a context with a row of floats for each arm, with one linear model.
 
-    Return LinUCB with a shared linear model.
-
     Each round pulls the arm with the largest x_a' theta + rho sqrt(x_a' P x_a), where x_a is the arm's row, theta the
     ridge estimate from all rewards, and P = V^-1 with V = lambda I + sum x x' over the rows of the arms pulled.
 
@@ -64,8 +62,7 @@ def lin_ucb_shared(
       alpha: weight of the width, in units of the rewards. Used by "alpha" only.
       horizon: number of rounds; only for the default delta of "oful".
       delta: probability with which the bound of "oful" may fail; None means 1 / horizon.
-      sigma: sub-Gaussian scale of the noise. Used by "oful" only.
-      theta_norm: upper bound on the Euclidean norm of theta. Used by "oful" only.
+      theta_norm: upper bound on the Euclidean norm of theta. Used, as sigma, by "oful" only.
       intercept: whether a constant 1 is appended to each row: rows of norm at most 1 are then of norm at most sqrt(2),
         and theta has one more entry. Without it the mean at x = 0 is 0.
 

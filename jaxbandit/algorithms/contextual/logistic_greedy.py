@@ -1,8 +1,7 @@
 """Greedy, epsilon-greedy and softmax on the online Laplace estimate of logistic regression.
 
-They differ in how the arm follows from the scores x' theta. The last two draw it and return its probability, so that a
-log of their rounds can be evaluated for other policies. With a model for each arm, arms that were never pulled come
-first, in a random order: a model without rewards says 1/2, which is a good arm or a bad one.
+They differ in how the arm follows from the scores x' theta. The last two draw it and return its probability, for
+off-policy evaluation. With a model for each arm, arms that were never pulled come first, in a random order.
 """
 
 from jaxbandit.algorithms.arguments import Intercept, PriorPrecision, Shape
@@ -37,8 +36,6 @@ def logistic_greedy(
     num_arms: NumArms, shape: Shape, *, regularization: PriorPrecision = 1.0, intercept: Intercept = True
 ) -> Algorithm:
     """The arm with the largest estimated probability of success, by online logistic regression.
-
-    Return the greedy rule on the online Laplace estimate of logistic regression.
 
     Each round pulls the arm with the largest x' theta, any of those that tie; see `logistic_ucb` for theta. With a
     model for each arm, one that was never pulled comes first, any of them with equal probability. Beyond that it
@@ -75,8 +72,6 @@ def logistic_epsilon(
     intercept: Intercept = True,
 ) -> Algorithm:
     """The arm with the largest estimated probability of success, a random one with probability epsilon.
-
-    Return epsilon-greedy on the online Laplace estimate of logistic regression.
 
     With probability epsilon the arm is uniform among those that are available, else the one with the largest x' theta,
     any of those that tie; see `logistic_ucb` for theta. With a model for each arm, one that was never pulled takes the
@@ -118,11 +113,9 @@ def logistic_softmax(
 ) -> Algorithm:
     """An arm with probability proportional to exp(x' theta / temperature), by online logistic regression.
 
-    Return softmax, or Boltzmann exploration, on the online Laplace estimate of logistic regression.
-
-    The arm is drawn with probability proportional to exp(x' theta / temperature) among those that are available; see
-    `logistic_ucb` for theta. Scores are on the scale of log-odds. With a model for each arm, those that were never
-    pulled come first, any of them with equal probability.
+    Return softmax, or Boltzmann exploration: the arm is drawn with probability proportional to exp(x' theta /
+    temperature) among those that are available; see `logistic_ucb` for theta. Scores are on the scale of log-odds. With
+    a model for each arm, those that were never pulled come first, any of them with equal probability.
 
     Guarantee: None: regret grows linearly, because the temperature is constant.
 

@@ -1,7 +1,6 @@
 """Thompson sampling for logistic regression, from one of two Gaussian approximations of the posterior.
 
-"online" makes one Newton step of the Laplace approximation for each reward. "diagonal" is Chapelle and Li (2011),
-Algorithm 3, where the paper processes the rewards in batches and here each comes alone.
+Chapelle and Li (2011), Algorithm 3 ("diagonal"), processes the rewards in batches; here each comes alone.
 """
 
 from typing import Literal
@@ -36,11 +35,9 @@ def logistic_ts(
 ) -> Algorithm:
     """Thompson sampling for rewards in [0, 1] with logistic means.
 
-    Return Thompson sampling with a Gaussian approximation of the posterior of logistic regression.
-
-    Each round draws theta~ = theta + scale P^(1/2) z, with z standard normal, and pulls the arm with the largest
-    x' theta~, hence with the largest probability. With a model for each arm the drawn scores are independent given x,
-    so K normals are drawn and not K d; with one model dim normals are drawn, and one more for the intercept.
+    Each round draws theta~ = theta + scale P^(1/2) z, with z standard normal, and pulls the arm with the largest x'
+    theta~. With a model for each arm the drawn scores are independent given x, so K normals are drawn and not K d; with
+    one model dim normals are drawn, and one more for the intercept.
 
     Guarantee: None.
 

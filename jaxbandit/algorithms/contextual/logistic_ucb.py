@@ -29,11 +29,9 @@ def logistic_ucb(
 ) -> Algorithm:
     """Upper confidence bounds for rewards in [0, 1] with logistic means.
 
-    Return UCB with the online Laplace posterior of logistic regression.
-
-    Each round pulls the arm with the largest x' theta + alpha sqrt(x' P x). After x and y, P^-1 gains q x x' with q =
-    p (1 - p) at the old theta, and then theta gains P x (y - p). The width is that of the posterior, which shrinks more
-    slowly where p is near 0 or 1; that of `ucb_glm` does not depend on p.
+    Each round pulls the arm with the largest x' theta + alpha sqrt(x' P x), of the online Laplace posterior. After x
+    and y, P^-1 gains q x x' with q = p (1 - p) at the old theta, and then theta gains P x (y - p). Unlike that of
+    `ucb_glm`, the width shrinks more slowly where p is near 0 or 1.
 
     Guarantee: None.
 

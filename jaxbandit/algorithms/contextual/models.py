@@ -1,8 +1,7 @@
 """Models of the mean reward given a row of floats: one for each arm, or one that all arms share.
 
-A `Model` consists of functions of the state of one model and one row. `Models` says how many there are and which row
-each arm has: with a context float[dim] every arm has a model of its own and the same row ("disjoint"), with a context
-float[num_arms, dim] every arm has a row of its own and they share one model.
+With a context float[dim] every arm has a model of its own and the same row ("disjoint"), with a context float[num_arms,
+dim] every arm has a row of its own and they share one model.
 """
 
 from collections.abc import Callable
@@ -59,10 +58,7 @@ class Models(NamedTuple):
 
 
 def of_arm(arm: Array, new: PyTree, old: PyTree) -> PyTree:
-    """Return the states of all models, of which that of `arm` is new and the others are old.
-
-    To update all and take one is faster on many runs than to copy one matrix of each run.
-    """
+    """Return the states of all models, of which that of `arm` is new; faster than to copy one matrix of each run."""
 
     def taken(x: Array, y: Array) -> Array:
         pulled = jnp.arange(x.shape[0], dtype=jnp.int32) == arm
@@ -72,11 +68,7 @@ def of_arm(arm: Array, new: PyTree, old: PyTree) -> PyTree:
 
 
 def models(model: Callable[[int], Model], num_arms: int, shape: tuple[int, ...], intercept: bool = False) -> Models:
-    """Return the models of a rule, of which `model(dim)` is one; with an intercept, their rows have one more entry.
-
-    Raises:
-      ValueError: the shape is neither (dim,) nor (num_arms, dim) with dim >= 1.
-    """
+    """Return the models of a rule, of which `model(dim)` is one; with an intercept, their rows have one more entry."""
     one = int(intercept)
     whole = isinstance(shape, tuple | list) and all(type(x) is int and x > 0 for x in shape)
     if not whole or len(shape) not in (1, 2) or (len(shape) == 2 and shape[0] != num_arms):

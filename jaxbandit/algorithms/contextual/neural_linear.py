@@ -1,9 +1,8 @@
 """Neural-linear: Thompson sampling on the last hidden layer of a network that is trained every hundred rounds.
 
-Riquelme, Tucker and Snoek (2018), "NeuralLinear". The noise's scale is given and not drawn from its posterior, the
-regression has the paper's prior, and only the last rows are kept. Between two trainings it is linear
-Thompson sampling on fixed features; after one, the posterior is that of all rows that are kept, with their new
-features.
+Riquelme, Tucker and Snoek (2018). The noise's scale is given and not drawn from its posterior, the regression has the
+paper's prior, and only the last rows are kept. Between two trainings it is linear Thompson sampling on fixed features;
+after one, the posterior is that of all rows that are kept.
 """
 
 from collections.abc import Callable
@@ -75,8 +74,6 @@ def neural_linear(
     intercept: Intercept = True,
 ) -> Algorithm:
     """Linear Thompson sampling on features that a network learns, Riquelme et al. 2018.
-
-    Return neural-linear Thompson sampling.
 
     The features phi(x) are the last hidden layer of a network, relu(W' x + b) for one layer. Each round is one of
     `lin_ts_disjoint` or `lin_ts_shared` on phi(x), with the prior N(0, I). Every `every` rounds the network is trained

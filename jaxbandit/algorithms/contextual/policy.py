@@ -59,12 +59,9 @@ def contextual_policy(
     """Return the rule that scores the arms in each round and chooses one of those that are available.
 
     Args:
-      name: name of the rule in results.
-      models: the models of the arms.
       score: function from the noise of a round, the state and `each` to float[num_arms], where each(models.model.mean)
         is x'theta of every arm.
       choose: which arm is pulled given the scores; None pulls the one with the largest score.
-      noise: function that draws the noise of a round; None draws nothing.
       rewards: the rewards that the rule is made for; None leaves this unspecified.
       replan: expensive work of rare rounds, or None.
     """
@@ -110,10 +107,7 @@ def offered(name: str, shape: tuple[int, ...], context: Context) -> tuple[Array 
 
 
 def with_intercept(rule: Algorithm, intercept: bool) -> Algorithm:
-    """Return the rule with contexts to whose rows it appends the constant 1, or the rule itself.
-
-    Without the constant the mean reward at x = 0 is 0, or 1/2 of a logistic model, whatever the rewards are.
-    """
+    """Return the rule with contexts to whose rows it appends the constant 1, or the rule itself."""
     arms = rule.arms
     if not intercept or arms is None or arms.context is None:
         return rule
@@ -142,11 +136,7 @@ def best(scores: Array, available: Array | None) -> Array:
 
 
 def untried_first(scores: Array, counts: Array) -> Array:
-    """Return the scores with inf for arms that were never pulled, so that a rule that draws its arm takes one of them.
-
-    Otherwise a model of zeros would say of such an arm that its rewards are 0, and whichever arm came first would be
-    pulled for as long as its own look better than nothing.
-    """
+    """Return the scores with inf for arms that were never pulled, which a model of zeros would give a mean of 0."""
     return jnp.where(counts == 0, jnp.inf, scores)
 
 
@@ -203,11 +193,7 @@ def uniform_noise(key: Key) -> Array:
 
 
 def inverse_delta(delta: Scalar | None, horizon: int | None, *, needed: bool) -> Callable[[], Array]:
-    """Return the function that returns log(1 / delta), float[], where None stands for delta = 1 / horizon.
-
-    Raises:
-      ValueError: the horizon is 1, or both are None where the function is needed.
-    """
+    """Return the function that returns log(1 / delta), float[], where None stands for delta = 1 / horizon."""
     if horizon is not None:
         checks.take("horizon", horizon, integer(2))
     if delta is not None:

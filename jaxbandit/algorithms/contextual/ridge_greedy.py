@@ -1,8 +1,7 @@
 """Greedy, epsilon-greedy and softmax on ridge regression.
 
-They differ in how the arm follows from the scores x' theta. The last two draw it and return its probability, so that a
-log of their rounds can be evaluated for other policies. With a model for each arm, arms that were never pulled come
-first, in a random order: a model without rewards says 0, which is a good arm or a bad one, depending on the unit.
+The last two draw the arm from the scores x' theta and return its probability, for off-policy evaluation. With a model
+for each arm, arms that were never pulled come first, in a random order.
 """
 
 import functools
@@ -40,8 +39,6 @@ def ridge_greedy(
 ) -> Algorithm:
     """The arm with the largest mean by ridge regression.
 
-    Return the greedy rule on ridge regression.
-
     Each round pulls the arm with the largest x' theta, where theta is the ridge estimate; ties go to any of the arms.
     With a model for each arm, one that was never pulled comes first, any of them with equal probability. Beyond that it
     explores only by the variety of the contexts.
@@ -76,8 +73,6 @@ def ridge_epsilon(
     intercept: Intercept = True,
 ) -> Algorithm:
     """The arm with the largest mean by ridge regression, a random one with probability epsilon.
-
-    Return epsilon-greedy on ridge regression.
 
     With probability epsilon the arm is uniform among those that are available, else the one with the largest x' theta,
     where theta is the ridge estimate, or any that ties. With a model for each arm, one that was never pulled takes the
@@ -117,11 +112,9 @@ def ridge_softmax(
 ) -> Algorithm:
     """An arm with probability proportional to exp(x' theta / temperature), by ridge regression.
 
-    Return softmax, or Boltzmann exploration, on ridge regression.
-
-    The arm is drawn with probability proportional to exp(x' theta / temperature) among those that are available, where
-    theta is the ridge estimate. With a model for each arm, those that were never pulled come first, any of them with
-    equal probability.
+    Return softmax, or Boltzmann exploration: the arm is drawn with probability proportional to exp(x' theta /
+    temperature) among those that are available, where theta is the ridge estimate. With a model for each arm, those
+    that were never pulled come first, any of them with equal probability.
 
     Guarantee: None: regret grows linearly, because the temperature is constant.
 

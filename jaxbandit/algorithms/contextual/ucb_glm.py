@@ -1,8 +1,6 @@
 """UCB-GLM for logistic means: Li, Lu and Zhou (2017), Algorithm 1, with a ridge penalty instead of random first rounds.
 
-The paper's number tau of random rounds makes V invertible and depends on lambda_min(V), which is unknown before;
-`random_rounds` gives it. Theta is the penalized maximum-likelihood estimate of all rounds, so their rows are kept.
-After 100 rounds it is computed only every 20 rounds, while the widths are those of every round.
+Theta is the penalized maximum-likelihood estimate of all rounds, so their rows are kept.
 """
 
 from typing import NamedTuple
@@ -64,8 +62,6 @@ def ucb_glm(
     intercept: Intercept = True,
 ) -> Algorithm:
     """UCB-GLM for rewards in [0, 1] with logistic means, Li, Lu and Zhou 2017.
-
-    Return UCB-GLM with the logistic link.
 
     Each round pulls the arm with the largest x' theta + alpha sqrt(x' V^-1 x), where theta maximizes the likelihood of
     all rewards less lambda |theta|^2 / 2, and V = lambda I + sum x x'. Theta is computed after each of the first 100

@@ -1,9 +1,9 @@
 """Double Thompson sampling for dueling bandits: Wu and Liu (2016), Algorithm 1.
 
-Of the first draws, theta_ij ~ Beta(W_ij + 1, W_ji + 1) for all pairs, only the signs of theta_ij - 1/2 are used. So a
-coin is thrown for each pair, with the probability of theta_ij > 1/2, which a duel changes for one pair alone. With
-a = W_ij + 1 and b = W_ji + 1, a win adds s = binomial(a + b - 1, a) / 2^(a + b) to it, and a loss subtracts s a / b.
-The draws for the second arm have the right distribution up to 1e-6 in total variation (solvers/beta.py).
+Of the first draws, theta_ij ~ Beta(W_ij + 1, W_ji + 1) for all pairs, only the signs of theta_ij - 1/2 are used, so a
+coin of that probability is thrown for each pair. With a = W_ij + 1 and b = W_ji + 1, a win adds s = binomial(a + b - 1,
+a) / 2^(a + b) to it, and a loss subtracts s a / b. The draws for the second arm have the right distribution up to 1e-6
+in total variation.
 """
 
 from typing import NamedTuple
@@ -42,10 +42,9 @@ class DoubleThompsonState(NamedTuple):
 def double_thompson(num_arms: SeveralArms, *, alpha: Positive = 0.51) -> Algorithm:
     """Duels, both arms by Thompson sampling, Wu and Liu 2016.
 
-    Return double Thompson sampling, which draws the probabilities of winning from their posteriors, for each arm anew.
-
-    The first arm beats the most others by a draw, among those that beat the most by their upper confidence bounds. The
-    second is drawn to be the strongest against the first, among those that have not been shown to lose against it.
+    The first arm beats the most others by a draw from the posteriors, among those that beat the most by their upper
+    confidence bounds. The second is drawn anew to be the strongest against it, among those not shown to lose against
+    it.
 
     Guarantee: Regret O(K log T + K^2 log log T) where a Condorcet winner exists, for alpha above 1/2, and O(K^2 log T)
     otherwise, against the Copeland winners.

@@ -1,7 +1,7 @@
 """RUCB for dueling bandits: Zoghi, Whiteson, Munos and de Rijke (2014), Algorithm 1.
 
-Differences: the bound of a pair without duels is inf and not 2, which the bound of a pair with one duel may exceed, so
-that every opponent is met once; of two opponents with equal bounds the lowest-numbered is chosen.
+Differences: the bound of a pair without duels is inf and not 2, so that every opponent is met once; of two opponents
+with equal bounds the lowest-numbered is chosen.
 """
 
 from typing import NamedTuple
@@ -37,16 +37,13 @@ class RucbState(NamedTuple):
 def rucb(num_arms: SeveralArms, *, alpha: Positive = 0.51) -> Algorithm:
     """Duels, an arm that may be the best against its strongest opponent, Zoghi et al. 2014.
 
-    Return RUCB, relative upper confidence bounds on the probabilities with which arms win against each other.
-
     The bound of a pair is its share of wins plus sqrt(alpha log t / duels). The first arm of a duel is one that may win
     against every other, by its bounds; the champion, the last one that was alone in that, is preferred. The second is
     the arm with the largest bound against the first.
 
     Guarantee: Expected regret O(K^2 + K log T) where a Condorcet winner exists, for alpha above 1.
 
-    In detail, Zoghi et al. prove a bound with high probability for alpha > 1/2 and one in expectation for alpha > 1,
-    whose leading term is that of K - 1 gaps and not of all pairs. 0.51 is the value of their experiments.
+    In detail, a bound with high probability holds for alpha > 1/2; 0.51 is the value of the paper's experiments.
 
     Args:
       alpha: factor of log t.

@@ -1,20 +1,8 @@
 """Adaptive identification of the k best arms from sums of k rewards, by pulling informative super-arms.
 
-This algorithm is original to this library and follows a question in the conclusion of Kuroki, Xu, Miyauchi, Honda and
-Sugiyama (2019). It combines the greedy direction of LinGapE (Xu, Honda and Sugiyama 2017, equation 11), evaluated over
-super-arms by linear oracles, with a stopping rule that is valid for any choice of pulls. The (epsilon, delta) guarantee
-with bound = "certified" is proved. The number of samples, and anything about bound = "climbed", is not.
-
-Proof of the guarantee: let the noise be sigma-sub-Gaussian given the past, let S_t be the sum of the noise times chi,
-and let V be positive definite and fixed. With probability 1 - delta, S_t' (A_t + V)^-1 S_t <= sigma^2 b(V, delta) for
-all t simultaneously, where b(V, delta) = log det(A_t + V) - log det V - 2 log delta (Abbasi-Yadkori, Pal and Szepesvari
-2011, Theorem 1). Take V_j = 2^j c Lambda, where Lambda is the mean of chi chi' over all sets of k, each with error
-probability delta / ((j + 1) (j + 2)). These add up to delta, so any j may be used at any t. Then y' (theta_hat - theta)
-= y' A_t^-1 S_t is at most sigma sqrt(b) times the norm of y in A_t^-1 + A_t^-1 V_j A_t^-1, for all y, and theta(M*) -
-theta(M_hat) is at most the largest value over M of theta_hat(M) - theta_hat(M_hat) + sigma sqrt(b) times the norm of
-chi_M - chi_M_hat, which `lead_bound` bounds. With V_j between a quarter and a half of t Lambda, b is about 1.1 n to 1.6
-n, plus 2 log(1 / delta), and V_j makes the norm 1.12 to 1.22 times as long as with a static allocation. There is no
-term log K, and hardly a term log t.
+Original to this library; it follows a question in the conclusion of Kuroki, Xu, Miyauchi, Honda and Sugiyama (2019). It
+combines the greedy direction of LinGapE (Xu, Honda and Sugiyama 2017, equation 11), evaluated by linear oracles, with a
+stopping rule that is valid for any choice of pulls (proof in docs/mathematics.md).
 """
 
 from typing import Any, Literal, NamedTuple
@@ -78,8 +66,6 @@ def adaptive_full_bandit(
 ) -> Algorithm:
     """The k best arms from sums of k, super-arms chosen adaptively, original to jaxbandit.
 
-    Return an adaptive algorithm for the k best arms from sums of k rewards (full-bandit feedback).
-
     It pulls every set of a random support once. Then it evaluates the stopping rule and, unless it stops, plans the
     pulls until the next evaluation: a fraction `explore` evenly over the support, and the rest over `choices`
     super-arms. Each of these is the set of k arms that correlates most with A^-1 (chi_M - chi_M_hat), the direction
@@ -89,17 +75,15 @@ def adaptive_full_bandit(
     Guarantee: The recommended sum is at most epsilon below the best, with probability 1 - delta; not with the bound
     "climbed".
 
-    In detail, with bound="certified" it is (epsilon, delta)-PAC, that is, with probability at least 1 - delta the sum
-    of the means of the recommended arms is at most epsilon below the largest. The proof is in the module's docstring.
-    With bound="climbed" its recommendation carries no guarantee. No bound on the number of samples is proved.
+    No bound on the number of samples is proved.
 
     Args:
       choices: number of super-arms chosen at each evaluation of the stopping rule.
       bound: the quantity that must be at most epsilon to stop. "certified" is an upper bound on how far any set is
         ahead of the recommended one. "climbed" is the largest lead found, which is a lower bound: it needs fewer
         samples and has no proof.
-      explore: fraction of the pulls that goes to the support. It keeps A_t above that fraction of the matrix of a
-        static allocation, so that the confidence ellipsoid shrinks whatever is chosen; 1 is static.
+      explore: fraction of the pulls that goes to the support, so that the confidence ellipsoid shrinks whatever is
+        chosen; 1 is static.
       grid: ratio between successive pull counts at which the stopping rule is evaluated.
 
     Returns:

@@ -58,16 +58,11 @@ def exhaustive(
 ) -> Algorithm:
     """The k best arms from sums of k, all super-arms scored, Kuroki et al. 2019.
 
-    Return the exhaustive search over all super-arms for the k best arms from their sums (full-bandit feedback).
-
-    The pulls follow a static allocation over a support of super-arms. The run stops when, in the confidence ellipsoid
-    of the least-squares estimate, no other set of k can exceed the empirically best set by more than epsilon. It is the
-    reference for `saqm`, `sa_foa` and `icb`, which use the same ellipsoid and approximate this maximization.
+    The pulls follow a static allocation over a support of super-arms (full-bandit feedback). The run stops when, in the
+    confidence ellipsoid of the least-squares estimate, no other set of k can exceed the empirically best set by more
+    than epsilon. `saqm`, `sa_foa` and `icb` use the same ellipsoid and approximate this maximization.
 
     Guarantee: The recommended sum is at most epsilon below the best, with probability 1 - delta.
-
-    In detail, it is (epsilon, delta)-PAC: with probability at least 1 - delta the sum of the means of the recommended
-    arms is at most epsilon below the largest.
 
     Args:
       k: number of arms in a super-arm. There may be at most 200,000 sets of k, because every evaluation of the stopping

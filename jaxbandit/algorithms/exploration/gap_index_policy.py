@@ -1,9 +1,7 @@
 """The common frame of gap-index algorithms: Reda, Kaufmann and Delahaye-Duriez (2021), Algorithm 1.
 
-Each round determines the m candidates J, an arm b in J and a challenger c outside. It stops if the stopping rule is
-satisfied, and otherwise pulls one arm to distinguish b from c. Differences: the optimized rule pulls argmin N_a / w_a
-over the nonzero absolute weights w_a (Xu, Honda and Sugiyama 2017, equation 12), where the 2021 paper prints arg max
-and w_a > 0; ties go to the lowest-numbered arm by default.
+Differences: the optimized rule pulls argmin N_a / w_a over the nonzero absolute weights w_a (Xu, Honda and Sugiyama
+2017, equation 12), where the 2021 paper prints arg max and w_a > 0; ties go to the lowest-numbered arm by default.
 """
 
 from dataclasses import dataclass

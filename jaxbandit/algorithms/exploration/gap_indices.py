@@ -1,7 +1,7 @@
 """From gap indices to decisions: candidates J, ambiguous arm b in J, challenger c outside J, and the stopping rule.
 
-Reda, Kaufmann and Delahaye-Duriez (2021), Algorithm 1 and Table 1. B_ij is an upper bound on mu_i - mu_j. Everything is
-done by counting and reducing, because sorting is slow when thousands of runs step together.
+Reda, Kaufmann and Delahaye-Duriez (2021), Algorithm 1 and Table 1. B_ij is an upper bound on mu_i - mu_j. Sorting would
+be slow when thousands of runs step together.
 """
 
 from typing import Literal, NamedTuple
@@ -64,10 +64,8 @@ def decide_best(means: Array, column: Array, leader: Array, priority: Array | No
     """Return the decision for m = 1 where J holds the arm with the largest mean; one column of indices suffices.
 
     Args:
-      means: float[num_arms].
       column: B_ib for all i, float[num_arms].
       leader: b = argmax of means, int32[].
-      priority: int32[num_arms], or None.
     """
     inside = jnp.arange(means.shape[0], dtype=jnp.int32) == leader
     outside = jnp.where(inside, -jnp.inf, column)
@@ -86,13 +84,7 @@ def decide(
     """Return the decision from all indices.
 
     Args:
-      means: float[num_arms].
       bounds: float[num_arms, num_arms] with B_ij at [j, i].
-      m: number of candidates, in [1, num_arms - 1]; static.
-      candidates: "means" or "ugape"; static.
-      leader: "lucb" or "ugape"; static.
-      stop: "lucb" or "ugape"; static.
-      priority: int32[num_arms], or None for the lowest-numbered arm.
     """
     others = largest_others(bounds, m) if "ugape" in (candidates, leader, stop) else means
     inside = ranks(means if candidates == "means" else -others, priority) < m

@@ -55,17 +55,15 @@ def gifa(
 ) -> Algorithm:
     """The gap-index family, with every component to be chosen, Reda et al. 2021.
 
-    Return the gap-index algorithm with the given parts, for the m best arms; the defaults give m-LinGapE.
-
     B_ij is an upper confidence bound on mu_i - mu_j. Each round determines m candidates J, the most ambiguous candidate
     b and its challenger c, the arm outside J with the largest B_cb; it stops if the stopping rule is satisfied, and
-    otherwise pulls an arm that distinguishes b from c. max^m denotes the m-th largest value.
+    otherwise pulls an arm that distinguishes b from c. max^m denotes the m-th largest value. The defaults give
+    m-LinGapE.
 
     Guarantee: The error rate is at most delta, with the thresholds that are proved for the index chosen.
 
-    In detail, with the thresholds "det" and "theory" (linear models) or "lucb1" (classical index), with probability at
-    least 1 - delta the m recommended arms have means at most epsilon below the m-th best mean. With other combinations
-    of threshold and index the recommendation carries no guarantee.
+    In detail, these are "det" and "theory" (linear models) and "lucb1" (classical index): with probability at least 1 -
+    delta the m recommended arms have means at most epsilon below the m-th best mean.
 
     Args:
       features: float[num_arms, dim] with num_arms >= 2. The classical index uses only their number.

@@ -1,8 +1,7 @@
 """ICB: Kuroki, Xu, Miyauchi, Honda and Sugiyama (2019), Algorithm 4: an independent confidence interval for each arm.
 
-The intervals add up over the arms in which two super-arms differ, so the hardest rival is found by one call of a linear
-oracle, and any decision class with such an oracle can be used. The default radius is that of Lemma 1. That of
-Proposition 1 is an option that reproduces Table 2 of the paper.
+The hardest rival is found by one call of a linear oracle. The default radius is that of Lemma 1; that of Proposition 1
+reproduces Table 2 of the paper.
 """
 
 import math
@@ -59,16 +58,11 @@ def icb(
 ) -> Algorithm:
     """The k best arms from sums of k, an interval for each arm, Kuroki et al. 2019.
 
-    Return ICB, independent confidence bounds, for the k best arms from their sums (full-bandit feedback).
-
-    The pulls follow a static allocation over a support of super-arms, and least squares estimate the single arms. The
-    run stops when no other set can exceed the empirically best one by epsilon or more, given an independent confidence
-    interval for each arm.
+    The pulls follow a static allocation over a support of super-arms (full-bandit feedback), and least squares estimate
+    the single arms. The run stops when no other set can exceed the empirically best one by epsilon or more, given an
+    independent confidence interval for each arm.
 
     Guarantee: The recommended sum is at most epsilon below the best, with probability 1 - delta.
-
-    In detail, it is (epsilon, delta)-PAC: with probability at least 1 - delta the sum of the means of the recommended
-    arms is at most epsilon below the largest.
 
     Args:
       radius: "lemma1" is a union bound over the n intervals of every round, sigma sqrt(2 log(6 t^2 n / (pi^2 delta))).

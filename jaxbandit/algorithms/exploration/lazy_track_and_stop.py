@@ -59,8 +59,6 @@ def lazy_track_and_stop(
 ) -> Algorithm:
     """Tracks the optimal design, which is recomputed rarely, Jedra and Proutiere 2020.
 
-    Return Lazy Track-and-Stop, which finds the best arm of a linear bandit with asymptotically fewest pulls.
-
     The pulls track the sum of the designs that are optimal for the least-squares estimates of rounds 2^k, with forced
     exploration while the smallest eigenvalue of V = sum_a N_a x_a x_a' is small. It stops when the smallest value over
     suboptimal arms i of gap_i^2 / (2 sigma^2 y' V^-1 y) with y = x_best - x_i reaches beta.
@@ -68,10 +66,8 @@ def lazy_track_and_stop(
     Guarantee: The error rate is at most delta; as delta tends to 0, the number of pulls is asymptotically optimal for
     Gaussian noise up to the factor 1 + slack (after Jedra and Proutiere 2020).
 
-    In detail, with the threshold "det", P(the answer is wrong) <= delta, and as delta tends to 0 the number of pulls is
-    asymptotically optimal up to the factor 1 + slack. The basis is pulled first, so V >= c I with c the smallest
-    eigenvalue of sum_{a in A_0} x_a x_a', and hence V^-1 <= (1 + u) (V + u c I)^-1 for u = slack. The self-normalized
-    bound then proves beta = (1 + u) log(det(V / (u c) + I)^(1/2) / delta), which does not need a bound on theta. With
+    In detail, with "det", beta = (1 + u) log(det(V / (u c) + I)^(1/2) / delta), which does not need a bound on theta; u
+    is slack and c the smallest eigenvalue of sum_{a in A_0} x_a x_a' over the basis, which is pulled first. With
     "heuristic" the recommendation carries no guarantee.
 
     Args:
@@ -118,10 +114,7 @@ def lazy_track_and_stop(
         return state._replace(weights=best_arm_design(x, means, sigma=sigma).weights, solved=state.pulls)
 
     def explores(state: LazyTrackAndStopState) -> Array:
-        """Return whether lambda_min(V) < c sqrt(t / d), bool[].
-
-        The comparison is up to rounding, because both sides are equal after the first d pulls.
-        """
+        """Return whether lambda_min(V) < c sqrt(t / d), up to rounding: they are equal after the first d pulls."""
         least = state.floor * jnp.sqrt(as_float(state.pulls) / dim)
         least = least * (1 - jnp.sqrt(jnp.finfo(least.dtype).eps))
         above = least_squares.pivots(design_matrix(state.arms.counts) - least * jnp.eye(dim)) > 0

@@ -1,7 +1,6 @@
 """LinGame: Degenne, Menard, Shang and Valko (2020), for the best arm, with one AdaHedge learner per answer.
 
-Differences: the optimism and the initial pulls are those of the authors' experiments, see `lin_game`; rewards are
-divided by sigma, which is 1 in the paper, so gains and statistics are divided by sigma^2.
+Differences: see `lin_game`; rewards are divided by sigma, so gains and statistics are divided by sigma^2.
 """
 
 from typing import Literal, NamedTuple
@@ -63,20 +62,16 @@ def lin_game(
 ) -> Algorithm:
     """A game between a learner and nature, Degenne et al. 2020.
 
-    Return LinGame, which finds the best arm of a linear bandit by playing a game against nature.
-
     In each round the learner of the empirically best arm plays weights, nature answers with the closest parameter for
     which another arm is best, the learner receives optimistic gains, and the pulls track the sum of the weights. It
     stops when the smallest value over suboptimal arms i of gap_i^2 / (2 sigma^2 y' V^-1 y) with y = x_best - x_i
     reaches beta. As in the authors' code, and unlike the paper, every arm is pulled once first, the optimism is log t
-    instead of beta(t, 1/t^3), gains are at most log t, and nature's best response uses V_w + (lambda / t) I, which is
-    never singular.
+    instead of beta(t, 1/t^3), gains are at most log t, and nature's best response uses V_w + (lambda / t) I.
 
     Guarantee: The error rate is at most delta; the paper's version, whose optimism and first pulls differ, is
     asymptotically optimal in the expected number of pulls as delta tends to 0 (Degenne et al. 2020).
 
-    In detail, with the threshold "theory", P(the answer is wrong) <= delta. The paper proves that its version is
-    asymptotically optimal as delta tends to 0. With "heuristic" the recommendation carries no guarantee.
+    In detail, with "heuristic" the recommendation carries no guarantee.
 
     Args:
       features: float[num_arms, dim] with num_arms >= 2. They need not span R^dim.

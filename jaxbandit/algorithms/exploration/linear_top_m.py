@@ -38,17 +38,14 @@ def m_lingape(
 ) -> Algorithm:
     """The m best arms of linear means, Reda et al. 2021.
 
-    Return m-LinGapE, which finds the m best arms of a linear bandit.
-
     Let J be the m arms with the largest estimated means, and let B_ij be an upper confidence bound on mu_i - mu_j. b in
     J and c outside J maximize B_cb. It stops when B_cb <= epsilon, and otherwise pulls an arm that reduces the
     uncertainty in the direction x_b - x_c.
 
     Guarantee: The error rate is at most delta.
 
-    In detail, with the thresholds "det" and "theory", sigma-sub-Gaussian noise and a valid theta_norm, with probability
-    at least 1 - delta the m recommended arms have means at most epsilon below the m-th best mean. With the other
-    thresholds the recommendation carries no guarantee.
+    In detail, this holds with the thresholds "det" and "theory" and a valid theta_norm, for means at most epsilon below
+    the m-th best.
 
     Args:
       rule: the arm that is pulled to distinguish b from c, "greedy", "optimized" or "largest_variance", as for
@@ -94,17 +91,14 @@ def lingifa(
 ) -> Algorithm:
     """The m best arms of linear means, with one index per arm, Reda et al. 2021.
 
-    Return LinGIFA, which finds the m best arms of a linear bandit by gap indices alone, without initial pulls.
-
     Let B_ij be an upper confidence bound on mu_i - mu_j, and let max^m denote the m-th largest value. The candidates J
     are the m arms j with the smallest max^m_{i != j} B_ij, b is the one with the largest of these values in J, and c is
-    the arm outside J with the largest B_cb.
+    the arm outside J with the largest B_cb. There are no initial pulls.
 
     Guarantee: The error rate is at most delta.
 
-    In detail, with the thresholds "det" and "theory", sigma-sub-Gaussian noise and a valid theta_norm, with probability
-    at least 1 - delta the m recommended arms have means at most epsilon below the m-th best mean. With the other
-    thresholds the recommendation carries no guarantee.
+    In detail, this holds with the thresholds "det" and "theory" and a valid theta_norm, for means at most epsilon below
+    the m-th best.
 
     Args:
       rule: "largest_variance" pulls the one of b and c with the larger variance; "greedy" pulls the arm that most

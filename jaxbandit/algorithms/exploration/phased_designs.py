@@ -1,7 +1,7 @@
 """The common frame of XY-adaptive and RAGE: phases with a design for the arms still active, and new estimates in each.
 
-Within a phase the pulls are fixed and requested as one batch. At its end, replanning eliminates arms and solves for the
-next design. Arms whose features equal those of an earlier arm are never active, because no sample can distinguish them.
+Pulls of a phase are requested as one batch; at its end, replanning eliminates arms and solves for the next design. Arms
+whose features equal those of an earlier arm are never active, because no sample can distinguish them.
 """
 
 from collections.abc import Callable
@@ -52,14 +52,9 @@ def phased_design(
     """Return the algorithm with these parts.
 
     Args:
-      name: name of the algorithm in results.
-      features: float[num_arms, dim].
-      precision: value of the state's field in the first phase.
       plan: function from active, phase and precision to the weights and the length >= 1 of a phase, after which its
         least-squares estimate exists.
       eliminate: function from the state at the end of a phase to the arms active next, the leader and the precision.
-      delta: error probability that the algorithm guarantees.
-      sigma: largest sub-Gaussian scale that it is made for.
     """
     num_arms = features.shape[0]
 

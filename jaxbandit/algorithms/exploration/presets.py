@@ -1,8 +1,7 @@
 """Published gap-index algorithms as combinations of the parts of one family: LUCB, UGapE and LinGapE.
 
-Reda, Kaufmann and Delahaye-Duriez (2021), Table 1; Kalyanakrishnan et al. (2012); Gabillon et al. (2012); Xu, Honda and
-Sugiyama (2017), Algorithm 1. Differences from the papers are listed in gap_index_policy.py. UGapE uses the exploration
-rate of LUCB here. m-LinGapE and LinGIFA are in linear_top_m.py.
+Reda, Kaufmann and Delahaye-Duriez (2021), Table 1. Differences from the papers: see gap_index_policy.py; and UGapE uses
+the exploration rate of LUCB.
 """
 
 from typing import Literal
@@ -38,17 +37,13 @@ def lucb(
 ) -> Algorithm:
     """LUCB, the m best arms without features, Kalyanakrishnan et al. 2012.
 
-    Return LUCB, which finds the m best arms by comparing the m best empirical means with the strongest arm outside.
-
     Let J be the m arms with the largest empirical means, b the arm in J with the smallest lower confidence bound, and c
     the arm outside with the largest upper confidence bound. It stops when the upper bound of c exceeds the lower bound
     of b by at most epsilon, and otherwise pulls b or c, or both.
 
     Guarantee: The error rate is at most delta.
 
-    In detail, with the threshold "lucb1" and sub-Gaussian rewards, with probability at least 1 - delta the m
-    recommended arms have means at most epsilon below the m-th best mean. With "heuristic" the recommendation carries no
-    guarantee.
+    In detail, with the threshold "lucb1" the m recommended arms have means at most epsilon below the m-th best mean.
 
     Args:
       rule: "largest_variance" pulls the one of b and c with fewer pulls, as in the 2021 paper; "both" pulls both before
@@ -79,17 +74,13 @@ def ugape(
 ) -> Algorithm:
     """UGapE, the m best arms without features, Gabillon et al. 2012.
 
-    Return UGapE, which finds the m best arms by the smallest upper bounds on their simple regret.
-
     For each arm j, let B_j be the m-th largest upper confidence bound of the other arms minus the lower bound of j. The
     candidates J are the m arms with the smallest B. It stops when the largest B in J is at most epsilon. Otherwise it
     pulls the one with fewer pulls of two arms: the candidate that is most ambiguous and the strongest arm outside J.
 
     Guarantee: The error rate is at most delta.
 
-    In detail, with the threshold "lucb1" and sub-Gaussian rewards, with probability at least 1 - delta the m
-    recommended arms have means at most epsilon below the m-th best mean. With "heuristic" the recommendation carries no
-    guarantee.
+    In detail, with the threshold "lucb1" the m recommended arms have means at most epsilon below the m-th best mean.
 
     Args:
       threshold: "lucb1" (proved) or "heuristic" (without a proof); static.
@@ -128,17 +119,14 @@ def lingape(
 ) -> Algorithm:
     """The best arm of linear means, Xu et al. 2017.
 
-    Return LinGapE, which finds the best arm of a linear bandit; it is m-LinGapE with m = 1 and the threshold "det".
-
     Let b be the empirically best arm and c the arm with the largest upper confidence bound B_cb on its mean minus that
     of b. It stops when B_cb <= epsilon, and otherwise pulls an arm that reduces the uncertainty in the direction x_b -
-    x_c.
+    x_c. It is `m_lingape` with m = 1 and the threshold "det".
 
     Guarantee: The error rate is at most delta.
 
-    In detail, with the thresholds "det" and "theory", sigma-sub-Gaussian noise and a valid theta_norm, with probability
-    at least 1 - delta the recommended arm is at most epsilon below the best. With the other thresholds the
-    recommendation carries no guarantee.
+    In detail, this holds with the thresholds "det" and "theory" and a valid theta_norm, for an arm at most epsilon
+    below the best.
 
     Args:
       rule: the arm that is pulled to distinguish b from c. "greedy" (equation 9 of the 2017 version) is the arm that

@@ -30,18 +30,13 @@ from jaxbandit.theory.solvers.design import pair_differences, transductive_desig
 def rage(features: Features, *, delta: Delta = 0.05, sigma: Sigma = 1.0, rounding: Positive = 0.1) -> Algorithm:
     """Designs for the remaining arms, with gaps halved in each phase, Fiez et al. 2019.
 
-    Return RAGE, which finds the best arm of a linear bandit in phases that halve the gaps that can be resolved.
-
     Phase t pulls arms according to the design that is optimal for the differences of the active arms, with value rho on
     p arms. It takes max(ceil(8 (2^(t+1))^2 sigma^2 rho (1 + r) log(K^2 t^2 / delta)), ceil(p (1 + 1/r))) pulls, where r
     = rounding, and then eliminates the arms whose estimate is at least 2^-(t+2) below the best.
 
     Guarantee: The error rate is at most delta.
 
-    In detail, for sigma-sub-Gaussian noise, P(the answer is wrong) <= delta. An error requires that the best arm is
-    eliminated in some phase t by one of K - 1 arms, through a deviation of probability at most delta / (K t)^2 each; in
-    total at most delta pi^2 (K - 1) / (6 K^2) < delta. The constants are those of the paper's Algorithm 1; the authors'
-    experiments use smaller ones.
+    In detail, the constants are those of the paper's Algorithm 1; the authors' experiments use smaller ones.
 
     Args:
       rounding: r, the fraction by which rounding to whole pulls may lengthen a phase.

@@ -1,8 +1,8 @@
 """SA-FOA: Kuroki, Xu, Miyauchi, Honda and Sugiyama (2019), Algorithm 3: a first-order approximation of the ellipsoid.
 
-Contrary to the paper, the algorithm has no guarantee: Z'_t is the largest value of (5) among the sets that were found,
-which is a lower bound on its maximum, so the rule may stop too early. Where Algorithm 3 is not specific: M_hat is not a
-candidate, an anchor equal to M_hat is skipped, and without candidates the second-best set is used.
+Contrary to the paper, the algorithm has no guarantee: Z'_t is a lower bound on the maximum of (5), so the rule may stop
+too early. Where Algorithm 3 is not specific: M_hat is not a candidate, an anchor equal to M_hat is skipped, and without
+candidates the second-best set is used.
 """
 
 from collections.abc import Callable
@@ -62,16 +62,12 @@ def sa_foa(
 ) -> Algorithm:
     """The k best arms from sums of k, first-order approximation, no guarantee, Kuroki et al. 2019.
 
-    Return SA-FOA, static allocation with a first-order approximation, for the k best arms from their sums.
-
     The pulls follow a static allocation over a support of super-arms (full-bandit feedback). At each evaluation of the
     stopping rule, the norm in the confidence ellipsoid is linearized at random super-arms, the anchors, and each
-    resulting quadratic problem is solved approximately for a candidate. Let Z' be the largest upper confidence bound of
-    a candidate. The run stops once Z' - theta(M_hat) <= eps_factor * epsilon.
+    resulting quadratic problem is solved approximately for a candidate. The run stops once Z' - theta(M_hat) <=
+    eps_factor * epsilon, with Z' the largest upper confidence bound of a candidate.
 
     Guarantee: None: the published rule may stop too early.
-
-    The argument delta only sets the size of the confidence ellipsoid.
 
     Args:
       anchors: number of super-arms of the support, drawn with replacement, at which the norm is linearized; None means

@@ -1,8 +1,7 @@
 """SAQM: Kuroki, Xu, Miyauchi, Honda and Sugiyama (2019), Algorithm 2, with the stopping rule (4) containing C_t once.
 
-As printed, C_t enters Z_t and then (4) again, which is a misprint: the rule would need 10^4 times as many samples. By
-default the approximation ratio of the quadratic maximization is certified on the matrix itself; the ratio of Theorem 1
-and the 0.9 of the paper's experiments are options.
+As printed, C_t enters Z_t and then (4) again, which is a misprint. By default the approximation ratio is certified on
+the matrix itself; the ratio of Theorem 1 and the 0.9 of the paper's experiments are options.
 """
 
 from typing import Annotated
@@ -63,19 +62,16 @@ def saqm(
 ) -> Algorithm:
     """The k best arms from sums of k, approximate quadratic maximization, Kuroki et al. 2019.
 
-    Return SAQM, static allocation with approximate quadratic maximization, for the k best arms from their sums.
-
     The pulls follow a static allocation over a support of super-arms (full-bandit feedback), and least squares estimate
     the single arms. The run stops when the gap between the k-th and the (k+1)-th estimate, plus epsilon, is at least
-    the confidence radius times the norm of the empirically best set plus an upper bound on the largest norm of any set.
-    That bound is the value that peeling finds divided by the ratio alpha.
+    the confidence radius times the norm of the empirically best set plus an upper bound on the largest norm of any set:
+    the value that peeling finds divided by the ratio alpha.
 
     Guarantee: The recommended sum is at most epsilon below the best, with probability 1 - delta; not with a fixed
     alpha.
 
-    In detail, with alpha="certified" or "theorem" it is (epsilon, delta)-PAC: with probability at least 1 - delta the
-    sum of the means of the k recommended arms is at most epsilon below the largest. With "fixed" the recommendation
-    carries no guarantee.
+    In detail, the bound holds with alpha="certified" or "theorem"; with "fixed" the recommendation carries no
+    guarantee.
 
     Args:
       k: number of arms in a super-arm.

@@ -1,8 +1,7 @@
 """XY-static and G-static allocation: Soare, Lazaric and Munos (2014); Xu, Honda and Sugiyama (2018), (2) and (5).
 
-The design is solved once and the pulls track it without regard to rewards; the estimate is ordinary least squares.
-Differences: the optimal design is the continuous one, because greedy pulls of the arm that most reduces the largest
-variance stall when several directions tie; and the stopping rule is evaluated on a geometric grid of pull counts.
+The estimate is ordinary least squares. Differences: the design is the continuous optimal one, because greedy pulls
+stall when several directions tie; and the stopping rule is evaluated on a geometric grid of pull counts.
 """
 
 from collections.abc import Callable
@@ -48,14 +47,10 @@ class StaticDesignState(NamedTuple):
 def xy_static(features: Features, *, delta: Delta = 0.05, sigma: Sigma = 1.0, grid: Grid = 1.001) -> Algorithm:
     """A fixed design for all differences of arms, Soare et al. 2014.
 
-    Return XY-static allocation, which finds the best arm with a fixed design for all differences of two arms.
-
     The design minimizes the largest y' A^-1 y over the differences y of two feature vectors, where A is the design
     matrix. It stops when the estimated gap of every arm to the best is at least its confidence width.
 
     Guarantee: The error rate is at most delta.
-
-    In detail, P(the answer is wrong) <= delta, for noise that is sigma-sub-Gaussian.
 
     Returns:
       It requests its pulls in batches, from one evaluation of the stopping rule to the next.
@@ -84,14 +79,10 @@ def xy_static(features: Features, *, delta: Delta = 0.05, sigma: Sigma = 1.0, gr
 def g_static(features: Features, *, delta: Delta = 0.05, sigma: Sigma = 1.0, grid: Grid = 1.001) -> Algorithm:
     """A fixed design for all arms, Soare et al. 2014.
 
-    Return G-static allocation, which finds the best arm with a fixed design for the means of all arms.
-
     The design minimizes the largest x' A^-1 x over the feature vectors x (G-optimality), where A is the design matrix.
     It stops when the estimated gap of every arm to the best is at least its confidence width.
 
     Guarantee: The error rate is at most delta.
-
-    In detail, P(the answer is wrong) <= delta, for noise that is sigma-sub-Gaussian.
 
     Returns:
       It requests its pulls in batches, from one evaluation of the stopping rule to the next.
@@ -171,10 +162,7 @@ def spanning_features(features: Array) -> Array:
 
 
 def first_look(weights: Array) -> Array:
-    """Return the number of pulls after which each arm of the design has been pulled once, int[].
-
-    Before that, no least-squares estimate exists.
-    """
+    """Return after how many pulls each arm of the design has been pulled once and an estimate exists, int[]."""
     return jnp.sum(weights > 0, dtype=int)
 
 

@@ -1,9 +1,7 @@
 """The common frame of SAQM, SA-FOA, ICB and Exhaustive (Kuroki et al. 2019): a static allocation over super-arms.
 
-The pulls do not depend on rewards. Least squares turn the sums into an estimate for every single arm, and the
-algorithm's own rule decides when to stop. Difference from the paper: the rule is evaluated after whole periods of the
-allocation, on a geometric grid. There A_t = t Lambda exactly, so what the rule needs from A_t is computed once for all
-runs.
+Difference from the paper: the stopping rule is evaluated after whole periods of the allocation, on a geometric grid.
+There A_t = t Lambda exactly, so what the rule needs from A_t is computed once for all runs.
 """
 
 from collections.abc import Callable
@@ -104,11 +102,7 @@ def static_task(
     proved: bool = True,
     family: DecisionClass | None = None,
 ) -> Task:
-    """Check the arguments that the four algorithms share; None as `family` means all sets of k.
-
-    Raises:
-      ValueError: an argument is out of range, or the support does not span all arms.
-    """
+    """Check the arguments that the four algorithms share; None as `family` means all sets of k."""
     arms = super_arms(num_arms, k, **support._asdict())
     promised = Promise(delta, epsilon, k, proved)
     if family is None:
@@ -121,15 +115,10 @@ def static_super_arms(task: Task, rule: Rule, schedule: Schedule, grid: Scalar) 
     """Return the algorithm that pulls the sets of `task` until `rule` stops it.
 
     Args:
-      task: the sets that are pulled, and what is promised.
-      rule: the stopping rule.
       schedule: static. "geometric" uses the grid. "every" evaluates the rule in every round from the first that has an
         estimate, whatever the grid; each evaluation then inverts A_t, so at most MOST_EVERY arms are allowed.
-      grid: ratio between successive pull counts at which the rule is evaluated, >= 1; traced. Counts are rounded up to
-        whole periods.
-
-    Raises:
-      ValueError: an argument is out of range.
+      grid: ratio between successive pull counts at which the rule is evaluated; traced. Counts are rounded up to whole
+        periods.
     """
     arms = task.arms
     num_arms, period, sets = arms.num_arms, arms.period, arms.sets

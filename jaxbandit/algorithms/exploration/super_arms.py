@@ -1,8 +1,8 @@
 """The super-arms that static full-bandit algorithms pull, and how often, as a period of whole pulls that is repeated.
 
-Kuroki et al. (2019) pull M_t = argmin T_M / p_M over the support, with ties to the lowest index. If p_M = c_M / N with
-integers c_M, this repeats one order of N pulls, and after each period A_t = t Lambda_p exactly. One inverse, one
-peeling and one eigenvalue then serve all evaluations of all runs. Everything here is NumPy on concrete arguments.
+With p_M = c_M / N for integers c_M, the order of Kuroki et al. (2019), M_t = argmin T_M / p_M with ties to the lowest
+index, repeats after N pulls, and after each period A_t = t Lambda_p exactly. Everything here is NumPy on concrete
+arguments.
 """
 
 import functools
@@ -85,8 +85,6 @@ def super_arms(
     """Validate the arguments and return the support and the allocation.
 
     Args:
-      num_arms: number of single arms n.
-      k: number of arms in a super-arm.
       support: "random" draws num_sets different sets from support_seed, the first n linearly independent. "all" uses
         every set of k; beyond LISTED of them they are not listed, and A_t is taken to be t Lambda. "given" uses `sets`.
       num_sets: number of sets of a random support, in [n, K]; None means 2 n, or K if that is smaller.
@@ -96,9 +94,6 @@ def super_arms(
         or "given" for `weights`.
       weights: float[m] >= 0 for the sets of the support; for "given" only. Whole numbers are used as the numbers of
         pulls in a period; others are rounded as for "g". Sets with weight 0 are left out.
-
-    Raises:
-      ValueError: an argument is out of range, or the support does not span all arms.
     """
     for name, value, choice in (("sets", sets, support), ("weights", weights, allocation)):
         if (value is not None) != (choice == "given"):
@@ -133,10 +128,7 @@ def super_arms(
 
 
 def uniform_inverse(num_arms: int, k: int) -> np.ndarray:
-    """Return the inverse of Lambda, the mean of chi chi' over all sets of k.
-
-    It is (a I + b J)^-1 = (I - b / (a + n b) J) / a.
-    """
+    """Return the inverse of Lambda, the mean of chi chi' over all sets of k: (I - b / (a + n b) J) / a."""
     both = k * (k - 1) / (num_arms * (num_arms - 1))
     single = k / num_arms - both
     return (np.eye(num_arms) - both / (single + num_arms * both)) / single

@@ -19,10 +19,6 @@ def det_threshold(logdet: Array, *, delta: Scalar, sigma: Scalar, regularization
 
     Args:
       logdet: log det(V) - log det(lambda I) >= 0, float[].
-      delta: allowed error probability, in (0, 1).
-      sigma: sub-Gaussian scale of the noise, > 0.
-      regularization: lambda > 0.
-      theta_norm: S, an upper bound on the norm of theta, >= 0.
     """
     return jnp.sqrt(logdet - 2 * jnp.log(as_float(delta))) + _bias(sigma, regularization, theta_norm)
 
@@ -43,10 +39,6 @@ def theory_threshold(
       pulls: t, the number of pulls so far, int32[].
       dim: d, the dimension of the features; static.
       feature_norm: L, the largest norm of a feature vector, > 0.
-      delta: allowed error probability, in (0, 1).
-      sigma: sub-Gaussian scale of the noise, > 0.
-      regularization: lambda > 0.
-      theta_norm: S, an upper bound on the norm of theta, >= 0.
     """
     growth = (as_float(feature_norm) / as_float(regularization)) ** 2 / dim
     logdet = dim * jnp.log(1 + as_float(pulls + 1) * growth)
@@ -64,18 +56,15 @@ def lucb1_threshold(pulls: Array, *, num_arms: int, delta: Scalar) -> Array:
 
 
 def static_threshold(pulls: Array, *, num_arms: int, delta: Scalar) -> Array:
-    """Return 2 sqrt(2 log(6 n^2 K / (delta pi^2))) after n pulls of K arms, float[].
-
-    It is for pulls that do not depend on rewards.
-    """
+    """Return 2 sqrt(2 log(6 n^2 K / (delta pi^2))) after n pulls of K arms that do not depend on rewards, float[]."""
     return 2 * independent_threshold(pulls, log_arms=math.log(num_arms), delta=delta)
 
 
 def independent_threshold(pulls: Array, *, log_arms: float, delta: Scalar) -> Array:
     """Return sqrt(2 log(6 n^2 K / (delta pi^2))) after n pulls, float[], given log K.
 
-    It comes from a union bound over K intervals and all n. It is half of static_threshold, which Soare et al. state for
-    any noise bounded by sigma. With K the number of single arms it is that of Kuroki et al. (2019), Lemma 1.
+    It is a union bound over K intervals and all n, half of static_threshold, which Soare et al. state for any noise
+    bounded by sigma. With K the number of single arms it is that of Kuroki et al. (2019), Lemma 1.
     """
     constant = math.log(6 / math.pi**2) + log_arms
     return jnp.sqrt(4 * _log(pulls) + 2 * (constant - jnp.log(as_float(delta))))

@@ -1,8 +1,7 @@
 """Pulls that track a design: always the arm that is furthest behind, argmin N_a / w_a over w_a > 0.
 
-This is Adams' divisor method, which is equivalent to the efficient rounding of Pukelsheim and Rieder (1992): at n pulls
-no other allocation has a larger min_a N_a / w_a, and N_a >= (n - p) w_a for p arms with positive weight. Unlike
-repeated rounding it never takes a pull back. Ties go to the lowest-numbered arm.
+This is Adams' divisor method, which is equivalent to the efficient rounding of Pukelsheim and Rieder (1992): with
+positive weights of p arms, N_a >= (n - p) w_a, and no pull is taken back. Ties go to the lowest-numbered arm.
 """
 
 import jax.numpy as jnp
@@ -15,10 +14,7 @@ UNROLLED = 16  # up to this number of arms, the loop over the last pulls of a ba
 
 
 def longest() -> int:
-    """Return the largest number of pulls that the scope's integers and floats represent.
-
-    In float64 it is more than any run may have.
-    """
+    """Return the largest number of pulls that the scope's integers and floats represent."""
     return 2**31 - 256 if jnp.result_type(int) == jnp.int32 else 2**52
 
 
@@ -32,8 +28,6 @@ def followed(weights: Array, counts: Array, total: Array) -> Array:
     """Return the counts, int[num_arms], after pulling `next_arm` repeatedly until there are `total` pulls.
 
     Args:
-      weights: float[num_arms], on the simplex.
-      counts: int[num_arms], pulls so far, all of them chosen by `next_arm`.
       total: int[] > sum of counts. If floats are too coarse for it, the result may be smaller, but never equal to that
         sum.
     """

@@ -42,8 +42,6 @@ def xy_adaptive(
 ) -> Algorithm:
     """Designs for the remaining arms, phase by phase, Soare et al. 2014.
 
-    Return XY-adaptive allocation, which finds the best arm of a linear bandit in phases of static designs.
-
     A phase pulls according to the design that best estimates the differences y of the arms not yet discarded, until the
     largest y' A^-1 y is at most alpha times that of the last phase. Then all arms are tested anew on the pulls of that
     phase alone.
@@ -51,9 +49,8 @@ def xy_adaptive(
     The printed algorithm is interpreted as follows:
 
     - Its test rho_j / t >= alpha rho_{j-1} / n_{j-1} uses rho_j = t max_y y' A_t^-1 y, because the printed rho_j,
-      without the factor t, would be divided twice. A phase therefore ends once max_y y' A_t^-1 y is at most alpha
-      times its value in the last phase. Before the first phase it is rho_0 / n_0 = 1 / (d (d + 1) + 1), as printed (the
-      authors of LinGapE use 1).
+      the factor t, would be divided twice. Before the first phase it is rho_0 / n_0 = 1 / (d (d + 1) + 1), as printed
+      (the authors of LinGapE use 1).
     - Instead of A_0 = I, which biases least squares, a phase begins with one pull of each arm, as in the code of
       LinGapE's authors. Then A is regular, and arms without weight are still tested.
     - The n in the threshold 2 sigma sqrt(y' A^-1 y) sqrt(2 log(6 n^2 K^2 / (delta pi^2))) counts the pulls of the
@@ -64,11 +61,7 @@ def xy_adaptive(
 
     Guarantee: The error rate is at most delta; with retest, a run may never end.
 
-    In detail, P(the answer is wrong) <= delta for alpha <= 0.8, for noise that is sigma-sub-Gaussian. The pulls of a
-    phase are fixed before its rewards, so after a phase of n pulls the probability that one of the K - 1 other arms
-    beats the best one is less than K (pi^2 delta / (6 n^2 K^2))^4, which is less than delta / 4000 because n >= K >= 2.
-    There are fewer than 4000 phases, because the largest variance falls by the factor alpha in each, and float64 has no
-    positive number below 2^-1074 > 0.8^4000.
+    In detail, the error rate holds for alpha <= 0.8.
 
     Args:
       alpha: ratio of the largest variances at the ends of successive phases.

@@ -44,14 +44,10 @@ def xy_oracle(
 ) -> Algorithm:
     """An oracle, the optimal design for the true theta, Soare et al. 2014.
 
-    Return XY-oracle allocation, a reference that knows theta and stops when it could prove which arm is best.
-
     The design minimizes the largest variance of the differences from the best arm divided by their true gaps. It stops
     when confidence intervals of that width would prove which arm is best. Rewards are not used.
 
     Guarantee: An oracle for comparison: it is told theta and never errs.
-
-    Its number of pulls is a reference for other algorithms.
 
     Args:
       theta: float[dim], the true parameter, for which the best arm is unique.

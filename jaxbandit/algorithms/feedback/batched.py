@@ -1,8 +1,7 @@
 """Batched feedback, which is revealed at the ends of batches only: a wrapper for algorithms with a fixed horizon.
 
-Perchet, Rigollet, Chassang and Snowberg (2016), Batched bandit problems, Annals of Statistics. Two states of the
-algorithm are kept, one that selects and one that has received all feedback; at the end of a batch the second replaces
-the first. No queue is needed, and importance weights use the probabilities of the round of the pull.
+Two states of the algorithm are kept, one that selects and one that has received all feedback; at the end of a batch the
+second replaces the first. Importance weights use the probabilities of the round of the pull.
 """
 
 from collections.abc import Sequence

@@ -1,8 +1,7 @@
 """BaSE, batched successive elimination: Gao, Han, Ren and Zhou (2019), Algorithm 1.
 
-Difference: the length of a batch need not be a multiple of the number of arms left. The authors' code uses another
-radius than the paper, and continues to pull arms in turn in the last batch, where the paper commits to one arm; the
-argument `radius` selects between the two.
+Differences: the length of a batch need not be a multiple of the number of arms left; `radius` selects between the
+authors' code and the paper.
 """
 
 import math
@@ -51,17 +50,13 @@ def batched_elimination(
 ) -> Algorithm:
     """BaSE, eliminates arms at the ends of batches, Gao et al. 2019.
 
-    Return BaSE, batched successive elimination, for feedback that arrives at the ends of batches only.
-
     Within a batch the remaining arms are pulled in turn. At its end, arms whose mean is too far below the largest one
-    are eliminated.
+    are eliminated. Feedback arrives at the ends of batches only.
 
     Guarantee: With the radius "paper" and a constant above its default, minimax regret up to logarithms with a number
     of batches of order log log T (Gao et al. 2019); none at the default radius.
 
-    In detail, with M of order log log T batches on the minimax grid, the paper bounds the minimax regret by O(log K
-    sqrt(log(K T)) sqrt(K T)), which up to logarithms is that of an algorithm without batches. The proof is for
-    radius="paper" with a sufficiently large gamma.
+    In detail, the bound is O(log K sqrt(log(K T)) sqrt(K T)) on the minimax grid.
 
     Args:
       grid: the ends of the batches: "minimax", "geometric", or rounds t_1 < ... < t_M, to which T is added. The first

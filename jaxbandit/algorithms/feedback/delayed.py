@@ -1,9 +1,7 @@
 """Delayed feedback, which arrives some rounds after its pull: a wrapper for algorithms with a fixed horizon.
 
-Joulani, Gyorgy and Szepesvari (2013), Online learning under delayed feedback. The algorithm selects from the feedback
-that has arrived, and its clock is 1 + the number of feedbacks received. The paper's black-box reduction holds back
-early feedback so that a deterministic algorithm receives feedback on the arm that it waits for; here each feedback is
-passed on as it arrives.
+The algorithm selects from the feedback that has arrived, and its clock is 1 + the number of feedbacks received. The
+reduction of Joulani, Gyorgy and Szepesvari (2013) holds back early feedback; here each is passed on as it arrives.
 """
 
 from typing import Annotated, Any, NamedTuple
@@ -25,11 +23,7 @@ _OWN = 0x64656C61  # combined with the first word of a round's key to get anothe
 
 
 class Pending(NamedTuple):
-    """What the algorithm will receive with a feedback that has not arrived.
-
-    Its slot is the round modulo the number of slots. Probabilities by which importance weights divide are in
-    `selected`, as a Choice, and are those of the round of the pull.
-    """
+    """What the algorithm will receive with a feedback that has not arrived; its slot is the round modulo slots."""
 
     context: PyTree  # [slots, ...]
     selected: PyTree  # [slots, ...], what select returned

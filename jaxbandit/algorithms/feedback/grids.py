@@ -1,7 +1,4 @@
-"""Grids of batches: the rounds t_1 < ... < t_M = T after which feedback is revealed.
-
-Gao, Han, Ren and Zhou (2019), Batched multi-armed bandits problem, NeurIPS, equations (5) and (6) up to constants.
-"""
+"""Grids of batches: the rounds t_1 < ... < t_M = T after which feedback is revealed."""
 
 import math
 from collections.abc import Sequence
@@ -26,9 +23,6 @@ def minimax_grid(horizon: Horizon, num_batches: Batches) -> tuple[int, ...]:
     Here a = T^(1 / (2 - 2^(1 - M))), so that the last point is T. Equal points are merged. This grid is for regret
     bounds that hold whatever the gaps.
 
-    Returns:
-      The batch ends as an increasing tuple of integers; the last one is the horizon.
-
     Source:
       Gao, Han, Ren and Zhou (2019), Batched multi-armed bandits problem, NeurIPS, equation (5), up to constants.
     """
@@ -41,9 +35,6 @@ def geometric_grid(horizon: Horizon, num_batches: Batches) -> tuple[int, ...]:
     """Return the geometric grid of batch ends: floor(T^(i / M)) for i = 1, ..., M.
 
     Equal points are merged. This grid is for regret bounds that depend on the gaps.
-
-    Returns:
-      The batch ends as an increasing tuple of integers; the last one is the horizon.
 
     Source:
       Gao, Han, Ren and Zhou (2019), Batched multi-armed bandits problem, NeurIPS, equation (6), up to constants.

@@ -23,10 +23,7 @@ def check_wrapped(algorithm: object) -> Algorithm:
 
 
 def no_pulls(algorithm: Algorithm, state: PyTree) -> Array | None:
-    """Return zero pulls, int32, in the shape of the algorithm's own counts.
-
-    Those counts only include pulls whose feedback has arrived.
-    """
+    """Return zero pulls, int32, in the shape of the algorithm's own counts, which only include pulls with feedback."""
     return None if algorithm.pulls is None else jnp.zeros_like(algorithm.pulls(state), jnp.int32)
 
 

@@ -32,15 +32,13 @@ def budgeted_race(
 ) -> Algorithm:
     """A race that stops by its own rule or when its budget is spent.
 
-    Return a race that also ends when the remaining budget does not allow another round.
-
-    Each round pulls every surviving arm once. The budget matters only at the end; `sequential_halving`, in contrast,
-    plans its rounds by it.
+    Each round pulls every surviving arm once. The run also ends when the budget does not allow another round;
+    `sequential_halving`, in contrast, plans its rounds by it.
 
     Guarantee: That of the race, if the run ends by the race's own rule; none if the budget ends it.
 
-    In detail, for a run that ends by the race's own rule, the guarantee of the race holds. If the budget ends the run,
-    the survivor with the largest mean is recommended (ties to the lowest-numbered arm), without any guarantee.
+    In detail, if the budget ends the run, the survivor with the largest mean is recommended (ties to the
+    lowest-numbered arm).
 
     Args:
       rule: the race, "paired_race" or "kim_nelson".

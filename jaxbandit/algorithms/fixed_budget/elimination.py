@@ -1,7 +1,4 @@
-"""The common frame of rules that spend a budget in rounds: pull all survivors equally often, keep the best, and repeat.
-
-The number of survivors and of their pulls follows from the budget alone. Only who survives depends on the rewards.
-"""
+"""The common frame of rules that spend a budget in rounds: pull all survivors equally often, keep the best, repeat."""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -50,11 +47,7 @@ def elimination(
     `surest_decided`). The rule then stops once m arms are accepted, or as many survive as are still to be found.
 
     Args:
-      name: name of the rule.
-      num_arms: number of arms; static.
       schedule: function that returns int[num_arms], as in the state.
-      budget: the budget that the schedule respects; traced.
-      m: number of survivors in the end; static.
       fresh: whether the end of a round compares only the rewards of that round; static.
       accepts: whether arms are also accepted; static.
     """
@@ -137,11 +130,7 @@ def elimination(
 
 
 def worst_dropped(scores: Array, alive: Array, number: Array) -> Array:
-    """Return who is left, bool[n], after rejecting arms with the lowest score until `number` are left.
-
-    Among equal scores the highest-numbered arm is rejected. Arms are rejected one by one: over all rounds these are n
-    steps, whereas comparing all pairs would take as many in every round. Large numbers of arms are sorted instead.
-    """
+    """Return who is left, bool[n], after rejecting the lowest scores, of ties the highest-numbered arm."""
     places = jnp.arange(scores.shape[0], dtype=jnp.int32)
     if scores.shape[0] > SORTED:
         order = jnp.argsort(jnp.where(alive, -scores, jnp.inf), stable=True)
@@ -157,11 +146,10 @@ def worst_dropped(scores: Array, alive: Array, number: Array) -> Array:
 def surest_decided(scores: Array, alive: Array, accepted: Array, number: Array, m: int) -> tuple[Array, Array]:
     """Return who is left and who is accepted, bool[n] each, after the most certain arms have left.
 
-    Arms leave until `number` are left. Let w be the number of arms still to be found. The gap of an arm among the w
-    best that are left is its score minus that of the (w + 1)-th best, and the gap of any other arm is the score of the
-    w-th best minus its own. The arm with the largest gap leaves: the best one, which is accepted, or the worst one,
-    which is rejected and also leaves if the gaps are equal. If w is 0 or equal to the number of arms left, all of them
-    leave.
+    Let w be the number of arms still to be found. The gap of an arm among the w best that are left is its score minus
+    that of the (w + 1)-th best, and the gap of any other arm is the score of the w-th best minus its own. The arm with
+    the largest gap leaves, until `number` are left: the best one, which is accepted, or the worst one, which is
+    rejected and also leaves if the gaps are equal. If w is 0 or equal to the number of arms left, all of them leave.
     """
     places = jnp.arange(scores.shape[0], dtype=jnp.int32)
 

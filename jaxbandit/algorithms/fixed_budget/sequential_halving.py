@@ -1,8 +1,7 @@
 """Sequential Halving: Karnin, Koren and Somekh (2013).
 
-Differences from the paper: with reading = "all", the end of a round compares the means over all pulls so far, as is
-common in practice, whereas the paper compares those of the round alone. Pulls left over by the division into rounds are
-not used. Halving down to m arms is not in the paper.
+Differences from the paper: with reading = "all", the end of a round compares the means over all pulls so far, and not
+those of the round alone. Pulls left over are not used. Halving down to m arms is not in the paper.
 """
 
 from typing import Literal
@@ -32,8 +31,6 @@ def sequential_halving(
 ) -> Algorithm:
     """Halves the arms until m are left, Karnin et al. 2013.
 
-    Return Sequential Halving, which finds the m best arms with a fixed budget by halving the set of survivors.
-
     There are R = ceil(log2(num_arms / m)) rounds of equal cost. Round r pulls each of its s survivors floor(budget / (s
     R)) times and keeps the max(m, ceil(s / 2)) arms with the largest means; among equal means the lowest-numbered arms
     survive. The last m arms are recommended.
@@ -41,9 +38,7 @@ def sequential_halving(
     Guarantee: With m = 1 and the reading "round", P(error) <= 3 log2(K) exp(-budget / (8 H2 log2(K))) (Karnin et al.
     2013); none for the default reading "all", which errs less in practice.
 
-    In detail, for rewards in [0, 1], m = 1 and reading="round", P(error) <= 3 log2(num_arms) exp(-budget / (8 H2
-    log2(num_arms))) with H2 as in `jaxbandit.bounds.h2`. Nothing is proved for "all", which makes fewer errors in
-    practice, or for m > 1; `successive_rejects` has a bound for m > 1.
+    In detail, for rewards in [0, 1] and H2 as in `jaxbandit.bounds.h2`. `successive_rejects` has a bound for m > 1.
 
     Args:
       num_arms: number of arms. With one arm there is nothing to find, and nothing is pulled.

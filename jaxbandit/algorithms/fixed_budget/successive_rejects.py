@@ -30,23 +30,20 @@ ROUNDING = 8  # units in the last place by which a quotient that is mathematical
 def successive_rejects(num_arms: NumArms, *, m: M = 1, budget: Budget) -> Algorithm:
     """Eliminates arms one by one, Audibert et al. 2010, Bubeck et al. 2013.
 
-    Return Successive Rejects, or for m > 1 Successive Accepts and Rejects (SAR), with a fixed budget.
+    Return Successive Rejects, or for m > 1 Successive Accepts and Rejects (SAR). With K arms and L = 1/2 + sum_{i=2}^K
+    1/i, phase k = 1, ..., K - 1 brings each survivor to ceil((budget - K) / (L (K + 1 - k))) pulls, for which the
+    budget suffices. At its end the arm with the smallest mean is rejected; among equal means the highest-numbered one.
 
-    With K arms and L = 1/2 + sum_{i=2}^K 1/i, phase k = 1, ..., K - 1 brings each survivor to ceil((budget - K) / (L (K
-    + 1 - k))) pulls, for which the budget suffices. At the end of each phase the arm with the smallest mean is
-    rejected; among equal means the highest-numbered one.
-
-    For m > 1 the phases are the same. Let w be the number of arms still to be found. The gap of an arm among the w best
-    that are left is its mean minus that of the (w + 1)-th best, and the gap of any other arm is the mean of the w-th
-    best minus its own. At the end of a phase the arm with the largest gap leaves: the best one, which is accepted as
-    one of the m, or the worst one, which is rejected and also leaves if the two gaps are equal. For m = 1 this is
-    Successive Rejects.
+    For m > 1, let w be the number of arms still to be found. The gap of an arm among the w best that are left is its
+    mean minus that of the (w + 1)-th best, and the gap of any other arm is the mean of the w-th best minus its own. At
+    the end of a phase the arm with the largest gap leaves: the best one, which is accepted as one of the m, or the
+    worst one, which is rejected and also leaves if the two gaps are equal.
 
     Guarantee: For m = 1, P(error) <= K (K - 1) / 2 exp(-(budget - K) / (L H2)) with L = 1/2 + 1/2 + ... + 1/K (Audibert
     et al. 2010); a similar bound for m > 1 (Bubeck et al. 2013).
 
-    In detail, for rewards in [0, 1], P(error) <= K (K - 1) / 2 exp(-(budget - K) / (L H2)) for m = 1, and P(error) <= 2
-    K^2 exp(-(budget - K) / (8 L H2)) for any m, with H2 as in `jaxbandit.bounds.h2` for that m.
+    In detail, for rewards in [0, 1] and any m, P(error) <= 2 K^2 exp(-(budget - K) / (8 L H2)), with H2 as in
+    `jaxbandit.bounds.h2` for that m.
 
     Args:
       num_arms: number of arms K. With one arm there is nothing to find, and nothing is pulled.

@@ -23,15 +23,13 @@ def ucb_e(
 ) -> Algorithm:
     """An upper confidence bound with a fixed amount of exploration, Audibert et al. 2010.
 
-    Return UCB-E, which pulls the arm with the largest mean + sqrt(a / n) until the budget is spent.
-
-    n is the number of pulls of the arm. Each arm is pulled once first. The arm with the largest mean is recommended.
+    Return UCB-E, which pulls the arm with the largest mean + sqrt(a / n) until the budget is spent; n is its number of
+    pulls. Each arm is pulled once first. The arm with the largest mean is recommended.
 
     Guarantee: P(error) <= 2 budget K exp(-2 a / 25) if a <= 25 (budget - K) / (36 H1), so H1 has to be known (Audibert
     et al. 2010).
 
-    In detail, for rewards in [0, 1] and a <= 25 (budget - num_arms) / (36 H1), P(error) <= 2 budget num_arms exp(-2 a /
-    25), with H1 as in `jaxbandit.bounds.h1`. The rule thus needs to know H1; a larger `a`, for which nothing is proved,
+    In detail, for rewards in [0, 1] and H1 as in `jaxbandit.bounds.h1`. A larger `a`, for which nothing is proved,
     often makes fewer errors.
 
     Args:

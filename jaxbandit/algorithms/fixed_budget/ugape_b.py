@@ -40,8 +40,6 @@ class UGapEbState(NamedTuple):
 def ugape_b(num_arms: NumArms, *, m: M = 1, budget: Budget, a: Positive) -> Algorithm:
     """UGapE for a fixed budget, Gabillon et al. 2012.
 
-    Return UGapEb, which finds the m best arms with a fixed budget by pulling arms that are hard to tell apart.
-
     Every arm is pulled once. Let U_i and L_i be mean_i +- sqrt(a / n_i), and let B_i be the m-th largest U among the
     other arms minus L_i. J is the set of the m arms with the smallest B. Of the arm in J with the smallest L and the
     arm outside J with the largest U, the one with fewer pulls is pulled. The recommendation is the J for which max_{i
@@ -50,8 +48,8 @@ def ugape_b(num_arms: NumArms, *, m: M = 1, budget: Budget, a: Positive) -> Algo
     Guarantee: P(error) <= 2 budget K exp(-2 a) if a <= (budget - K) / (16 sum of 1 / gap^2), so this sum has to be
     known (Gabillon et al. 2012).
 
-    In detail, for rewards in [0, 1] and a <= (budget - num_arms) / (16 sum_i 1 / gap_i^2), P(error) <= 2 budget
-    num_arms exp(-2 a). In practice this is too little exploration: an `a` sixteen times as large made far fewer errors.
+    In detail, for rewards in [0, 1]. In practice this is too little exploration: an `a` sixteen times as large made far
+    fewer errors.
 
     Args:
       a: amount of exploration.

@@ -1,7 +1,6 @@
 """PrimalDualBwK for bandits with knapsacks: Badanidiyuru, Kleinberg and Slivkins (2018), Algorithm 2.
 
-Time is the last resource, of which every round costs budget / horizon. The dual weights are kept as logarithms, because
-a weight grows to about exp(sqrt(budget)).
+Time is the last resource, of which every round costs budget / horizon. The dual weights are kept as logarithms.
 """
 
 from typing import NamedTuple
@@ -39,17 +38,16 @@ def primal_dual_bwk(
 ) -> Algorithm:
     """Knapsacks, the best reward per price of its costs, Badanidiyuru et al. 2018.
 
-    Return PrimalDualBwK, which pulls the arm with the largest ratio of an optimistic reward to an optimistic price.
-
-    The price of an arm is the sum of its costs times the dual weights, which are scaled to sum to 1. A resource becomes
-    dear as it is spent: its weight is multiplied by (1 + eps)^cost, with the lower confidence bound of the cost. The
-    bounds of a mean are mean +- (sqrt(c mean / N) + c / N) after N pulls. Every arm is pulled once first.
+    Each round pulls the arm with the largest ratio of an optimistic reward to an optimistic price, the sum of its costs
+    times the dual weights, which are scaled to sum to 1. A resource becomes dear as it is spent: its weight is
+    multiplied by (1 + eps)^cost, with the lower confidence bound of the cost. The bounds of a mean are mean +- (sqrt(c
+    mean / N) + c / N) after N pulls. Every arm is pulled once first.
 
     Guarantee: With c of order log(K T), total reward within O(sqrt(log(K T)) (sqrt(K OPT) + OPT sqrt(K / B))) of that
     of the best dynamic plan, up to logarithms.
 
-    In detail, c = log(2 K T) is the constant of the proof, T being the horizon and B the budget. The default c = 1 has
-    no proof and earns more in our experiments.
+    In detail, c = log(2 K T) is the constant of the proof, T being the horizon and B the budget; the default c = 1 has
+    no proof.
 
     Args:
       budget: units of every resource, at least 1. An experiment from a file takes it from the instance.

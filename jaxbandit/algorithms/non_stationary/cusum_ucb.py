@@ -58,21 +58,17 @@ def cusum_ucb(
 ) -> Algorithm:
     """UCB restarted by two-sided CUSUM tests, Liu et al. 2018.
 
-    Return CUSUM-UCB, whose arms restart one by one when a CUSUM test detects that their mean has changed.
-
-    The first min_pulls rewards of an arm since its restart give its reference mean u. From then on a reward x updates
-    g+ = max(0, g+ + u - x - epsilon) and g- = max(0, g- + x - u - epsilon), and the arm restarts when either reaches
-    the threshold. With probability alpha a round pulls a uniformly random arm, and otherwise the arm with the largest
-    index mean_a + sqrt(xi log n / N_a), where n is the sum of the current counts N_a; the kl index is the largest q
-    with kl(mean_a, q) <= log n / N_a.
+    Return CUSUM-UCB, whose arms restart one by one. The first min_pulls rewards of an arm since its restart give its
+    reference mean u. From then on a reward x updates g+ = max(0, g+ + u - x - epsilon) and g- = max(0, g- + x - u -
+    epsilon), and the arm restarts when either reaches the threshold. With probability alpha a round pulls a uniformly
+    random arm, and otherwise the arm with the largest index mean_a + sqrt(xi log n / N_a), where n is the sum of the
+    current counts N_a; the kl index is the largest q with kl(mean_a, q) <= log n / N_a.
 
     Guarantee: For 0 or 1 rewards, known Y, changes of at least 3 epsilon that are far enough apart, and alpha and
     threshold with the constants of the paper, which depend on epsilon, regret O(sqrt(T Y log(T / Y))) (Liu, Lee and
     Shroff 2018).
 
-    In detail, for piecewise-stationary Bernoulli rewards with known T and Y and changes of at least 3 epsilon that are
-    far enough apart, the paper bounds the regret by O(sqrt(T Y log(T / Y))) for the UCB index, if alpha and threshold
-    have the constants of the paper, which depend on epsilon and are 1 in the defaults.
+    In detail, this is for the UCB index; those constants are 1 in the defaults.
 
     Args:
       index: "ucb" or "kl"; static.

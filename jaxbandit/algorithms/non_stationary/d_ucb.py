@@ -20,8 +20,8 @@ from jaxbandit.support.types import Array, Key
 class DUcbState(NamedTuple):
     """Statistics of each arm, which are multiplied by the discount at the end of every round.
 
-    The round just played has already been discounted once. A product of a sum is rounded twice in every program,
-    whereas a compiler may fuse a sum after a product into a single rounding.
+    The round just played has been discounted too. A product of a sum is rounded twice in every program, whereas a
+    compiler may fuse a sum after a product.
     """
 
     weights: Array  # float[num_arms], discounted pull counts
@@ -57,8 +57,7 @@ def d_ucb(
     Guarantee: Regret O(sqrt(T Y) log T) for a known number of changes Y and gaps bounded away from 0 (Garivier and
     Moulines 2011); not with the index "kl" or xi of at most 1/2.
 
-    In detail, for rewards in [0, B] with Y changes of the means within T rounds, the UCB index, xi > 1/2 and the
-    default discount, the paper bounds the regret by O(sqrt(T Y) log T), with a constant that grows as gaps shrink.
+    In detail, this is for rewards in [0, B] and the default discount, with a constant that grows as gaps shrink.
 
     Args:
       discount: factor per round; None means the paper's 1 - sqrt(num_changes / horizon) / 4. With 1 nothing is

@@ -1,8 +1,7 @@
 """Discounted Thompson sampling (Raj and Kalyani 2017): Beta posteriors whose evidence is discounted in every round.
 
 Differences: a reward between 0 and 1 counts as a fraction of a success, and the rest as a failure, without a Bernoulli
-draw. One public implementation discounts the played arm once per arm and the others never; here all arms are discounted
-once per round.
+draw; and all arms are discounted once per round.
 """
 
 from typing import NamedTuple
@@ -20,10 +19,7 @@ from jaxbandit.theory.solvers.beta import beta_shape, draw_logits, draw_pairs, w
 
 
 class DiscountedThompsonState(NamedTuple):
-    """The evidence on each arm, which is multiplied by the discount at the end of every round.
-
-    The round just played has already been discounted once, for the reason given in `d_ucb`.
-    """
+    """The evidence on each arm, multiplied by the discount at the end of every round, also the one just played."""
 
     successes: Array  # float[num_arms], discounted sums of rewards
     failures: Array  # float[num_arms], discounted sums of 1 - reward
@@ -47,11 +43,8 @@ def discounted_thompson(
 ) -> Algorithm:
     """Thompson sampling with discounted evidence, Raj and Kalyani 2017.
 
-    Return discounted Thompson sampling for changing means, with posteriors Beta(1 + S, 1 + F).
-
-    S and F are the discounted numbers of successes and failures of an arm: after every round both are multiplied by the
-    discount, for all arms. Each round draws a mean for every arm from its posterior and pulls the arm with the largest
-    draw.
+    Return discounted Thompson sampling with posteriors Beta(1 + S, 1 + F): after every round the numbers S and F of
+    successes and failures are multiplied by the discount, for all arms. Each round pulls the arm with the largest draw.
 
     Guarantee: None: the paper bounds the probability of pulling a worse arm, for two arms only.
 

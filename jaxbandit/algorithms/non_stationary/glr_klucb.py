@@ -1,10 +1,8 @@
 """GLR-klUCB: Besson, Kaufmann, Maillard and Seznec (2022), Algorithm 1: kl-UCB with a change detector on each arm.
 
-The test scans all splits only when it might raise an alarm. Let R be the likelihood ratio of the split where the most
-recent piece of rewards begins. Then max_s for all rewards is at most max_s before that piece, plus R, because two
-pieces with separate means are at least as likely as any single split of their union. Each arm therefore has an upper
-bound that grows by R, about 1/2, at each split, and all splits are scanned (by `replan`) only when the bound reaches
-the level. This changes no alarm, and it makes scans rare.
+All splits are scanned (by `replan`) only when the test might raise an alarm: each arm has an upper bound of its
+statistic that grows, at each split, by the likelihood ratio of the split where the most recent piece of rewards begins.
+This changes no alarm.
 """
 
 import math
@@ -80,21 +78,16 @@ def glr_klucb(
 ) -> Algorithm:
     """kl-UCB restarted by likelihood ratio tests, Besson et al. 2022.
 
-    Return GLR-klUCB, which is kl-UCB with restarts when a likelihood ratio test detects that a mean has changed.
-
-    The m rewards of an arm since its restart are tested whenever m is a multiple of test_every, over the splits s that
-    are multiples of split_every. The test raises an alarm if the largest value over s of
-    s kl(mean_1:s, mean_1:m) + (m - s) kl(mean_s+1:m, mean_1:m) is at least log(3 m^1.5 / delta). A fraction alpha of
-    the rounds pulls each arm in turn.
+    Return GLR-klUCB. The m rewards of an arm since its restart are tested whenever m is a multiple of test_every, over
+    the splits s that are multiples of split_every. The test raises an alarm if the largest value over s of s
+    kl(mean_1:s, mean_1:m) + (m - s) kl(mean_s+1:m, mean_1:m) is at least log(3 m^1.5 / delta). A fraction alpha of the
+    rounds pulls each arm in turn.
 
     Guarantee: None for the defaults, the paper's experimental choices; with a larger test threshold, an index with c =
     3, every split tested, known Y and changes that are large and far enough apart, regret O(sqrt(K Y T log T)) (Besson
     et al. 2022).
 
-    In detail, for piecewise-stationary rewards in [0, 1] with detectable changes, the paper bounds the regret by
-    O(sqrt(K Y T log T)) for K arms and Y changes within T rounds, with alpha and delta tuned for T and Y. The proof is
-    for a larger threshold of the test, all splits tested, and an index with c = 3 as in `kl_ucb`. The test and the
-    defaults used here are those of the paper's experiments, which it does not cover.
+    In detail, this is for piecewise-stationary rewards in [0, 1], with alpha and delta tuned for T and Y.
 
     Args:
       restart: "local" restarts the arm of the alarm, "global" restarts all arms.

@@ -62,22 +62,15 @@ def m_ucb(
 ) -> Algorithm:
     """UCB restarted when the two halves of a window differ, Cao et al. 2019.
 
-    Return M-UCB, which restarts all arms when the two halves of an arm's last `window` rewards differ.
-
-    An alarm is raised if the sums of the newer and the older half differ by more than the threshold. A fraction gamma
-    of the rounds pulls each arm in turn, and the others pull the arm with the largest index mean_a + sqrt(xi log(t -
-    tau) / N_a), where tau is the number of rounds before the last restart. The kl index is the largest q with
-    kl(mean_a, q) <= log(t - tau) / N_a.
+    Return M-UCB, which restarts all arms when the sums of the newer and the older half of an arm's last `window`
+    rewards differ by more than the threshold. A fraction gamma of the rounds pulls each arm in turn, and the others
+    pull the arm with the largest index mean_a + sqrt(xi log(t - tau) / N_a), where tau is the number of rounds before
+    the last restart. The kl index is the largest q with kl(mean_a, q) <= log(t - tau) / N_a.
 
     Guarantee: Regret O(sqrt(K Y T log T)) when Y is known, the window is long enough for the smallest change, and
     changes are far enough apart for it (Cao et al. 2019); not with the index "kl".
 
-    In detail, for piecewise-stationary rewards in [0, 1] with detectable changes, the paper bounds the regret by
-    O(sqrt(Y K T log T)) for K arms and Y changes within T rounds, with the UCB index and hyperparameters tuned for T
-    and Y.
-
-    The difference of the halves is updated from pull to pull and recomputed from the sums of the halves every window /
-    2 pulls, so that rounding errors do not accumulate.
+    In detail, this is for piecewise-stationary rewards in [0, 1] and hyperparameters tuned for T and Y.
 
     Args:
       window: number w of rewards of an arm that are compared, even; None means 50 num_arms.

@@ -1,7 +1,6 @@
 """kl-UCB that is told when the means change and then restarts: a reference for change detectors.
 
-It is not a lower bound, because it also forgets arms that did not change, so a detector that restarts only one arm can
-be better.
+It is not a lower bound: it also forgets arms that did not change.
 """
 
 from collections.abc import Sequence
@@ -41,14 +40,10 @@ class OracleRestartState(NamedTuple):
 def oracle_restart(num_arms: NumArms, *, starts: Sequence[int]) -> Algorithm:
     """An oracle, kl-UCB that is told when the means change.
 
-    Return kl-UCB that restarts at the beginning of each segment of the environment, which it is told.
-
-    The index of arm a is the largest q with kl(mean_a, q) <= log(s) / N_a, where the round s, the mean and the count
-    are those since the last restart.
+    Return kl-UCB that restarts at the beginning of each segment. The index of arm a is the largest q with kl(mean_a, q)
+    <= log(s) / N_a, where the round s, the mean and the count are those since the last restart.
 
     Guarantee: An oracle for comparison: it is told when the means change and plays kl-UCB anew in each segment.
-
-    In detail, within each segment, that of `kl_ucb` with c = 0.
 
     Args:
       starts: number of rounds before each segment, increasing from 0, as for `piecewise_bernoulli`; static. Segments

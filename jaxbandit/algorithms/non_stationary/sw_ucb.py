@@ -55,19 +55,15 @@ def sw_ucb(
 ) -> Algorithm:
     """UCB with the rewards in a sliding window, Garivier and Moulines 2011.
 
-    Return sliding-window UCB (SW-UCB) for changing means, which uses the last `window` rounds only.
-
-    The window counts rounds, not pulls. With counts N_a and means over the window, the index is mean_a + B sqrt(xi log
+    The last `window` rounds, not pulls, count. With counts N_a and means over them, the index is mean_a + B sqrt(xi log
     min(t, window) / N_a). The kl index is the largest q with kl(mean_a, q) <= log min(t, window) / N_a.
 
     Guarantee: Regret O(sqrt(T Y log T)) for a known number of changes Y and gaps bounded away from 0 (Garivier and
     Moulines 2011); not with the index "kl" or xi of at most 1/2.
 
-    In detail, for rewards in [0, B] with Y changes of the means within T rounds, the UCB index, xi > 1/2 and the
-    default window, the paper bounds the regret by O(sqrt(T Y log T)), with a constant that grows as gaps shrink.
+    In detail, this is for rewards in [0, B] and the default window, with a constant that grows as gaps shrink.
 
-    Sums over the window are updated by subtracting what leaves and adding what enters. So that rounding errors do not
-    accumulate, they are replaced at the end of every `window` rounds by fresh sums over exactly these rounds.
+    Sums over the window are updated, and replaced by fresh ones at the end of every `window` rounds.
 
     Args:
       window: number of rounds remembered, an integer >= num_arms; None means the paper's floor(2 B sqrt(T log T / Y))

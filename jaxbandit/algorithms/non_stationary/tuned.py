@@ -11,14 +11,7 @@ from jaxbandit.support.types import Scalar
 
 
 def tuned_for(name: str, horizon: int | None, num_changes: int, *, below: bool = False) -> tuple[int, int]:
-    """Return T and Y for a hyperparameter that was not given; raise ValueError if they are unknown or out of range.
-
-    Args:
-      name: name of the hyperparameter.
-      horizon: number of rounds T of a run.
-      num_changes: number of changes Y of the means within them.
-      below: whether Y must be less than T.
-    """
+    """Return T and Y for a hyperparameter that was not given; raise ValueError if they are unknown or out of range."""
     if horizon is None:
         raise ValueError(f"{name} = None without a horizon, must be a number; or give horizon, the number of rounds")
     checks.take("horizon", horizon, integer(2 if below else 1))

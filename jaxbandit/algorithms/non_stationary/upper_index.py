@@ -16,12 +16,8 @@ NEVER = 2.0e9  # rounds; an upper limit for exploration periods that fits in an 
 def upper_index(form: Index, means: Array, level: Array, inverse_sqrt_counts: Array, xi: Scalar = 1.0) -> Array:
     """Return the index of each arm, float[num_arms], which is +inf at count 0, so that such arms come first.
 
-    Args:
-      form: "ucb" for mean + sqrt(xi level / count), or "kl" for the largest q with kl(mean, q) <= level / count.
-      means: float[num_arms]; for "kl" they are clipped to [0, 1], which rounded sums may exceed.
-      level: float[] or float[num_arms], >= 0, such as log t.
-      inverse_sqrt_counts: float[num_arms], 1 / sqrt(count), inf at count 0.
-      xi: factor of the level in the UCB form.
+    That is mean + sqrt(xi level / count) for "ucb", or the largest q with kl(mean, q) <= level / count for "kl", where
+    means are clipped to [0, 1], which rounded sums may exceed. `inverse_sqrt_counts` is inf at count 0.
     """
     seen = jnp.isfinite(inverse_sqrt_counts)
     inverse = jnp.where(seen, inverse_sqrt_counts, 1.0)
@@ -37,11 +33,6 @@ def forced_arm(elapsed: Array, num_arms: int, share: Scalar) -> tuple[Array, Arr
 
     Each arm is pulled in turn at the start of every period of ceil(num_arms / share) rounds, and never if the share is
     0.
-
-    Args:
-      elapsed: int32[], number of rounds completed since the last restart.
-      num_arms: number of arms.
-      share: fraction of the rounds that explore, in [0, 1].
     """
     share = as_float(share)
     # A quotient that is an integer up to rounding counts as that integer.

@@ -1,10 +1,9 @@
 """Known action sets of a linear problem: lookup by context, the initial spanning pulls, and the best arm of a set.
 
-Features have shape float[num_arms, dim] for a single action set without contexts, or float[num_contexts, num_arms, dim]
-for one set per context. The initial pulls follow item 1 of Algorithm 1 (OAM) of Hao, Lattimore and Szepesvari (2020),
-with one difference: that paper assumes that dim rounds always suffice to span R^dim, which does not hold when the set
-of a single context does not span it. Here, as long as the pulled arms do not span R^dim, the lowest-numbered arm of the
-round's set outside their span is pulled, and if there is none, the least pulled arm of the set.
+Features are float[num_arms, dim] for a single action set without contexts, or float[num_contexts, num_arms, dim] for
+one set per context. Initial pulls follow Hao, Lattimore and Szepesvari (2020), OAM, item 1, except that dim rounds need
+not suffice: as long as the pulled arms do not span R^dim, the lowest-numbered arm of the round's set outside their span
+is pulled, and if there is none, the least pulled arm of the set.
 """
 
 from typing import Any, NamedTuple
@@ -47,11 +46,7 @@ class ActionSets(NamedTuple):
 
 
 class Start(NamedTuple):
-    """The state of the initial spanning pulls.
-
-    With a single set the order of these pulls is fixed in advance. With several sets, pulls are counted per distinct
-    feature vector, so that contexts share them.
-    """
+    """The state of the initial spanning pulls: an order for a single set, else pulls per distinct feature vector."""
 
     order: Any  # int32[dim], arms of the first rounds
     owners: Any  # int32[size], lowest flat index with an equal vector
@@ -62,12 +57,8 @@ def action_sets(features: Array, mask: np.ndarray | None, *, spanning: bool) -> 
     """Validate the features and the mask that an algorithm was given, and return its action sets.
 
     Args:
-      features: float[num_arms, dim] or float[num_contexts, num_arms, dim], traced or concrete.
       mask: bool with the leading axes of features, concrete; False marks padding. None means that there is no padding.
       spanning: whether all arms together (without padding) must span R^dim.
-
-    Raises:
-      ValueError: no set has two arms, a set is empty, or `spanning` is set and the arms do not span R^dim.
     """
     features, mask = checks.action_sets("features", features, mask)
     if features.ndim == 2:
@@ -107,10 +98,7 @@ def flat_index(sets: ActionSets, context: Array | None, action: Array) -> Array:
 
 
 def best_of_set(sets: ActionSets, context: Array | None, scores: Array, tie: float = TIE) -> Array:
-    """Return the arm of the round's set with the largest score, int32[].
-
-    Among scores that are tied within the relative distance `tie`, the lowest-numbered arm wins.
-    """
+    """Return the lowest-numbered arm of the round's set whose score is tied, relative to `tie`, with the largest."""
     real = _real(sets, context)
     scores = scores if real is None else jnp.where(real, scores, -jnp.inf)
     scores = lax.optimization_barrier(scores)  # computed once and stored; XLA would recompute them for the second pass
@@ -148,8 +136,7 @@ def with_start(
 ) -> Array:
     """Return the scores of the round's arms, float[num_arms], or scores that select the next initial pull.
 
-    The initial pulls end when the arms pulled span R^dim. `estimate` is the least-squares estimate from the rewards so
-    far.
+    The initial pulls end when the arms pulled span R^dim; `estimate` is the least-squares estimate so far.
     """
     arms = jnp.arange(scores.shape[0], dtype=jnp.int32)
     if start.pulls is None:
@@ -164,11 +151,7 @@ def with_start(
 
 
 def _spanning_order(sets: ActionSets) -> Array:
-    """Return the order of the initial pulls of a single set, int32[dim]; it depends on the features alone.
-
-    Each pull is the lowest-numbered arm outside the span of those before it. Which arms may be is known from what is
-    left of all rows, at O(num_arms dim) a pull, and whether one is, from the estimate, as in the rounds.
-    """
+    """Return the order of the initial pulls of a single set, int32[dim]; it depends on the features alone."""
     rows, real = round_rows(sets, None), _real(sets, None)
     arms = jnp.arange(rows.shape[0], dtype=jnp.int32)
     least = recursive_least_squares.tolerance() ** 2 * jnp.sum(rows * rows, 1)

@@ -17,9 +17,8 @@ from jaxbandit.support.types import Array
 def ada_ucb(num_arms: NumArms, *, horizon: Horizon, sigma: Sigma = 1.0) -> Algorithm:
     """AdaUCB, whose confidence level depends on the pulls of all arms, Lattimore 2018.
 
-    Return AdaUCB: the index is mean_a + sigma sqrt(2 l(T / H_a) / N_a), H_a the sum over b of min(N_a, sqrt(N_a N_b)).
-
-    l(x) = log((x + e) sqrt(log(x + e))). Each arm is pulled once first, and ties go to the lowest-numbered arm.
+    Return AdaUCB: the index is mean_a + sigma sqrt(2 l(T / H_a) / N_a), H_a the sum over b of min(N_a, sqrt(N_a N_b)),
+    and l(x) = log((x + e) sqrt(log(x + e))). Each arm is pulled once first, and ties go to the lowest-numbered arm.
 
     Guarantee: For normal rewards of standard deviation sigma, asymptotically optimal, regret O(sqrt(K T)) whatever the
     gaps, and never more than a constant factor above that of UCB (Lattimore 2018).

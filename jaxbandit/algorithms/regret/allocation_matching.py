@@ -19,11 +19,7 @@ SHARE_LEAST = 1e-8  # an arm that accounts for less than this share of the cost 
 
 
 def tie() -> float:
-    """Return the relative tolerance within which two values count as equal: 1e-9, and some rounding errors in float32.
-
-    Exact ties are structural: if two dimensions meet one best arm, the target T of the runner-up equals the cap
-    exactly.
-    """
+    """Return the relative tolerance within which two values count as equal: 1e-9, or more in float32."""
     return max(TIE, 16 * float(jnp.finfo(jnp.result_type(float)).eps))
 
 
@@ -68,8 +64,7 @@ def updated(sets: ActionSets, state: Any, context: Array | None, choice: Choice,
 def is_due(state: Any, zeta: Scalar) -> Array:
     """Return whether the allocation must be solved before this round.
 
-    It must if it has never been solved, or if det G has grown by the factor 1 + zeta since. The comparison is up to
-    tie(), because with integer pull counts the determinant is often exactly 1 + zeta times its earlier value.
+    It must if it has never been solved, or if det G has grown by the factor 1 + zeta since, up to tie().
     """
     full = state.estimate.rank == state.estimate.theta.shape[0]
     grown = state.estimate.logdet >= state.logdet + jnp.log1p(as_float(zeta)) - tie()

@@ -1,9 +1,8 @@
 """Bayes-UCB: Kaufmann, Cappe and Garivier (2012), Algorithm 1 with c = 0 and Beta posteriors; other families too.
 
-Differences from the paper: rewards strictly between 0 and 1 count as fractional successes, without a Bernoulli draw, so
-that the policy stays deterministic; and in round 1 the level 1/2 is used in place of 0, which changes nothing because
-all arms are tied. As in the paper there is no forced initial pull of each arm; the prior makes the policy explore. The
-other families have improper priors and pull each arm once first.
+Differences from the paper: rewards strictly between 0 and 1 count as fractional successes, without a Bernoulli draw; in
+round 1 the level 1/2 is used in place of 0. There is no forced initial pull of each arm; the other families have
+improper priors and pull each arm once first.
 """
 
 from typing import NamedTuple
@@ -51,21 +50,12 @@ def bayes_ucb(
 ) -> Algorithm:
     """The posterior quantile 1 - 1/t as index, Kaufmann et al. 2012.
 
-    Return Bayes-UCB: pull the arm whose posterior mean reward has the largest quantile of level 1 - 1/t.
-
     The mean of each arm has an independent Beta(prior_alpha, prior_beta) prior. In round t the index of arm a is the
     quantile of level 1 - 1/t of Beta(prior_alpha + S_a, prior_beta + N_a - S_a), where S_a is the sum of the N_a
     rewards of the arm. Ties go to the lowest-numbered arm. The other families have the posteriors of `thompson`.
 
     Guarantee: None for the level 1 - 1 / t that is used, the paper's experimental choice; with a uniform prior and the
     level 1 - 1 / (t log^5 T), asymptotically optimal for Bernoulli rewards (Kaufmann, Cappe and Garivier 2012).
-
-    In detail, with a uniform prior and quantiles of level 1 - 1/(t (log n)^c) for a horizon n and c >= 5, the paper
-    proves that the regret for Bernoulli rewards is asymptotically optimal. The default used here and in the paper's
-    experiments is c = 0, for which nothing is proved.
-
-    Raises:
-      ValueError: a prior parameter is not a number in [0.5, 1e6], or family or sigma is out of range.
 
     Source:
       Kaufmann, Cappe and Garivier (2012), On Bayesian upper confidence bounds for bandit problems, AISTATS, Algorithm

@@ -1,7 +1,6 @@
 """BESA: Baransi, Maillard and Mannor (2014), Algorithms 1 and 2, for rewards 0 and 1.
 
-A duel of two arms compares the sum of all rewards of the arm with fewer pulls with that of as many rewards of the
-other, drawn without replacement. For rewards 0 and 1 that sum is hypergeometric, so that no rewards are stored.
+For rewards 0 and 1 the sum of a duel is hypergeometric, so that no rewards are stored.
 """
 
 from typing import NamedTuple
@@ -37,11 +36,10 @@ class BesaNoise(NamedTuple):
 def besa(num_arms: NumArms) -> Algorithm:
     """Best empirical sampled average, Baransi et al. 2014.
 
-    Return BESA: in each round the arms fight a tournament in random order, and its winner is pulled.
-
-    A duel draws as many rewards of the arm with more pulls as the other one has, without replacement; the larger sum
-    wins, a tie the arm with fewer pulls, and then the first. A reward strictly between 0 and 1 is replaced by a
-    Bernoulli draw with that success probability. Each arm is pulled once first.
+    Return BESA: in each round the arms fight a tournament in random order, and its winner is pulled. A duel draws as
+    many rewards of the arm with more pulls as the other one has, without replacement; the larger sum wins, a tie the
+    arm with fewer pulls, and then the first. A reward strictly between 0 and 1 is replaced by a Bernoulli draw with
+    that success probability. Each arm is pulled once first.
 
     Guarantee: For two arms, logarithmic regret under a condition on the balance of their laws, which Bernoulli laws
     fulfill (Baransi, Maillard and Mannor 2014, Theorem 1); none for more arms.

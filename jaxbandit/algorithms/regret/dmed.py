@@ -1,9 +1,8 @@
 """DMED, deterministic minimum empirical divergence: Honda and Takemura (2010), Algorithm 1, for Bernoulli arms.
 
-Arm j enters the list when N_j kl(mean_j, best mean) <= log n - log N_j. This is the published policy, which Garivier
-and Cappe (2011) call DMED+. The variant with log n alone, which some libraries call DMED, is not implemented. The
+Arm j enters the list when N_j kl(mean_j, best mean) <= log n - log N_j, which Garivier and Cappe (2011) call DMED+. The
 divergence is the Bernoulli kl, to which the paper's D_min reduces for rewards in {0, 1}; for other rewards in [0, 1]
-this is therefore not the published DMED.
+this is not the published DMED.
 """
 
 from typing import NamedTuple
@@ -20,11 +19,7 @@ from jaxbandit.theory.estimators.counts import Counts
 
 
 class DmedState(NamedTuple):
-    """Statistics, and those of the paper's lists that persist between rounds.
-
-    The current list L_C is traversed in ascending order, and each arm leaves L_R when it is pulled. The rest of L_C is
-    therefore equal to L_R, and one mask represents both.
-    """
+    """Statistics, and the list L_R; the rest of the current list L_C, traversed in ascending order, is equal to it."""
 
     round: Array  # int32[], the round about to be played, from 1
     arms: Counts
@@ -36,15 +31,11 @@ class DmedState(NamedTuple):
 def dmed(num_arms: NumArms) -> Algorithm:
     """Deterministic minimum empirical divergence, Honda and Takemura 2010.
 
-    Return DMED, which pulls every arm of a list in ascending order while it builds the next list.
-
-    After each round n, arm j joins the next list if N_j kl(mean_j, best mean) <= log(n / N_j), unless it is still
-    waiting in the current list. Each arm is pulled once at the start, and the first list contains all arms.
+    Return DMED, which pulls every arm of a list in ascending order while it builds the next list. After each round n,
+    arm j joins the next list if N_j kl(mean_j, best mean) <= log(n / N_j), unless it is still waiting in the current
+    list. Each arm is pulled once at the start, and the first list contains all arms.
 
     Guarantee: Asymptotically optimal for Bernoulli rewards with a best mean below 1 (Honda and Takemura 2010).
-
-    In detail, for Bernoulli rewards the regret is asymptotically optimal, that is, it attains the lower bound of Lai
-    and Robbins (the paper proves this for arms of finite support).
 
     Returns:
       An Algorithm with actions int32[] in [0, num_arms) and rewards float[] in {0, 1}. Other rewards in [0, 1] are

@@ -1,8 +1,7 @@
 """Epsilon-greedy: Sutton and Barto (2018), Reinforcement Learning, Section 2.4; Auer et al. (2002), Figure 3.
 
-Epsilon is constant as in Sutton and Barto, so the regret is linear. The decreasing epsilon_n = min(1, c K / (d^2 n)) of
-Auer et al. requires a known lower bound d on the gap and is not implemented. Differences: every arm is pulled once
-first, and ties between greedy arms go to the lowest-numbered arm instead of a random one.
+Epsilon is constant as in Sutton and Barto. Differences: every arm is pulled once first, and ties between greedy arms go
+to the lowest-numbered arm instead of a random one. `epsilon_decreasing` has the epsilon_n of Auer et al.
 """
 
 import jax
@@ -22,10 +21,8 @@ from jaxbandit.theory.estimators.counts import Counts
 def epsilon_greedy(num_arms: NumArms, *, epsilon: ClosedUnit = 0.1) -> Algorithm:
     """The arm with the largest empirical mean, a random one with probability epsilon.
 
-    Return epsilon-greedy, which explores uniformly with probability epsilon and is greedy otherwise.
-
-    The greedy arm is the one with the largest empirical mean. Each arm is pulled once before anything else. The
-    recommendation is the arm with the largest empirical mean.
+    Otherwise the arm with the largest empirical mean is pulled, which is also the recommendation. Each arm is pulled
+    once before anything else.
 
     Guarantee: None: regret grows linearly, because epsilon is constant.
 
@@ -38,11 +35,7 @@ def epsilon_greedy(num_arms: NumArms, *, epsilon: ClosedUnit = 0.1) -> Algorithm
     """
 
     def noise(key: Key) -> Array:
-        """Return a uniform number in [0, 1) that selects the arm to explore, float[], or -1 in a round that exploits.
-
-        One random 32-bit word decides both. It is read as a uniform number in [0, 1) that is finer near 0 than
-        jax.random.uniform. Given that it is below epsilon, its quotient by epsilon is uniform again.
-        """
+        """Return a uniform number that selects the arm to explore, float[], or -1 in a round that exploits."""
         below_one = 1 - 2.0**-24
         u = jnp.minimum(as_float(jax.random.bits(key, (), jnp.uint32)) * 2.0**-32, below_one)
         bound = as_float(epsilon)

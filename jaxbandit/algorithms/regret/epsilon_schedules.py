@@ -1,7 +1,7 @@
 """Epsilon-greedy with an epsilon that changes: all exploration first, or epsilon_n of Auer et al. (2002), Figure 3.
 
-Unlike `epsilon_greedy`, these rules do not pull each arm once before they draw: an arm without a reward is only
-preferred in rounds that exploit. Ties go to the lowest-numbered arm.
+Unlike in `epsilon_greedy`, an arm without a reward is only preferred in rounds that exploit. Ties go to the
+lowest-numbered arm.
 """
 
 from collections.abc import Callable

@@ -1,9 +1,8 @@
 """Explore, then commit: pull the arms in turn, and from some round on the one with the largest mean.
 
-The rules differ in when they commit: after a number of turns (Lattimore and Szepesvari 2020, Chapter 6), or when a test
-says so (Garivier, Lattimore and Kaufmann 2016, Algorithms 1 and 2, for two arms). With more than two arms the best
-empirical mean is compared with the second; that is ours, and no theorem covers it. Rewards after the commitment are
-not used.
+Lattimore and Szepesvari (2020), Chapter 6; Garivier, Lattimore and Kaufmann (2016), Algorithms 1 and 2, for two arms.
+With more than two arms the best empirical mean is compared with the second, which no theorem covers. Rewards after the
+commitment are not used.
 """
 
 import math

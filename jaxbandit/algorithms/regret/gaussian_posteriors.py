@@ -87,8 +87,6 @@ def bayes_ucb_gaussian_unknown(num_arms: NumArms) -> Algorithm:
 def thompson_gaussian_ag(num_arms: NumArms) -> Algorithm:
     """Thompson sampling with N(S / (N + 1), 1 / (N + 1)) for rewards in [0, 1], Agrawal and Goyal 2013.
 
-    Return Thompson sampling with wide normal posteriors, as they are used to prove bounds for all rewards in [0, 1].
-
     S is the sum of the N rewards of the arm. Each arm is pulled once first.
 
     Guarantee: Regret O(sqrt(K T log K)) whatever the gaps, for rewards in [0, 1] (Agrawal and Goyal 2013).

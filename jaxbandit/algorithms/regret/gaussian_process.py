@@ -71,15 +71,9 @@ def process_policy(
     """Return the policy that pulls the arm with the best score, by the posterior after the rewards so far.
 
     Args:
-      name: name of the policy in results and error messages.
-      features: float[num_arms, dim] points, or with the kernel "matrix" the prior covariance float[num_arms, num_arms].
       score: function from the noise of a round and the state to the scores of the arms, float[num_arms].
       kernel: one of KERNELS; static.
-      lengthscale: of the kernel, > 0.
-      variance: of the prior at every point, > 0.
-      sigma: standard deviation of the noise, > 0.
       root: whether the posterior has a root of the covariance, instead of the covariance.
-      noise: function that draws the noise of a round; None draws nothing.
     """
     update_posterior = estimator.update_root if root else estimator.update_covariance
 

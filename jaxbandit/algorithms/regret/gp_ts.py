@@ -1,7 +1,7 @@
 """Thompson sampling from the posterior of a Gaussian process on finitely many points.
 
-The state has a root F of the posterior covariance, F F' = S, so that a draw is mu + F z and nothing is factorized in a
-round. The hyperparameters of the kernel are given and not fitted.
+The state has a root F of the posterior covariance, so that nothing is factorized in a round. The hyperparameters of the
+kernel are given and not fitted.
 """
 
 from jaxbandit.algorithms.arguments import Sigma
@@ -39,11 +39,9 @@ def gp_ts(
 ) -> Algorithm:
     """Thompson sampling from a Gaussian process, for means that are a smooth function of a point.
 
-    Return Thompson sampling on a grid of points, one for each arm.
-
-    Each round draws all means from their posterior under the prior of mean 0 with the kernel, and pulls the arm with
-    the largest draw. A round multiplies and updates a root of the posterior covariance: 3 K^2 products, and 4 MB a run
-    for 1,000 arms in float32. A run begins with one factorization of K^3 operations, which runs of a call share.
+    Each round draws the means of all points, one for each arm, from their posterior under the prior of mean 0 with the
+    kernel, and pulls the arm with the largest draw. A round takes 3 K^2 products, and 4 MB a run for 1,000 arms in
+    float32. A run begins with one factorization of K^3 operations, which runs of a call share.
 
     Guarantee: None stated: the mean over the prior of its regret is of the order of that of GP-UCB (Russo and Van Roy
     2014).

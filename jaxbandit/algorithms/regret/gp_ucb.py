@@ -1,7 +1,6 @@
 """GP-UCB of Srinivas, Krause, Kakade and Seeger (2010), Algorithm 1, on finitely many points.
 
-The hyperparameters of the kernel are given and not fitted. The covariance of all arms is updated in every round, so
-that nothing is factorized; a variance that rounding has made negative counts as 0.
+The hyperparameters of the kernel are given and not fitted. A variance that rounding has made negative counts as 0.
 """
 
 import math
@@ -44,11 +43,9 @@ def gp_ucb(
 ) -> Algorithm:
     """Upper confidence bounds of a Gaussian process, for means that are a smooth function of a point.
 
-    Return GP-UCB on a grid of points, one for each arm.
-
-    Each round pulls the arm with the largest mu_a + sqrt(beta_t S_aa), where mu and S are the posterior mean and
-    covariance under the prior of mean 0 with the kernel, and beta_t = 2 log(K t^2 pi^2 / (6 delta)) in round t. A round
-    updates the K^2 covariances: 4 MB a run for 1,000 arms in float32.
+    Each round pulls the arm, a point each, with the largest mu_a + sqrt(beta_t S_aa), where mu and S are the posterior
+    mean and covariance under the prior of mean 0 with the kernel, and beta_t = 2 log(K t^2 pi^2 / (6 delta)) in round
+    t. A round updates the K^2 covariances: 4 MB a run for 1,000 arms in float32.
 
     Guarantee: Regret O~(sqrt(T gamma_T beta_T)) with probability 1 - delta, if the means are a draw from the prior and
     the noise is normal (Srinivas et al. 2010), where gamma_T is the largest information about them in T rewards.

@@ -1,7 +1,4 @@
-"""Greedy linear policy: the arm with the largest x' theta_hat, where theta_hat is the ordinary least-squares estimate.
-
-After the initial pulls of OAM (Hao, Lattimore and Szepesvari 2020), which span R^dim, it never explores.
-"""
+"""Greedy linear policy: the arm with the largest x' theta_hat, by ordinary least squares; it never explores."""
 
 from jaxbandit.algorithms.arguments import FeatureSets
 from jaxbandit.algorithms.regret import action_sets
@@ -17,15 +14,10 @@ from jaxbandit.theory.estimators import recursive_least_squares as estimator
 def greedy(features: FeatureSets, *, mask: Mask | None = None) -> Algorithm:
     """The arm with the largest least-squares estimate.
 
-    Return the greedy linear policy, which always pulls the arm with the largest estimated mean x' theta_hat.
-
-    theta_hat is the ordinary least-squares estimate. Initial pulls continue until the arms pulled span R^dim. The
-    policy is a baseline that shows what exploration is worth.
+    The arm with the largest x' theta_hat is pulled, with the ordinary least-squares estimate. Initial pulls continue
+    until the arms pulled span R^dim. The policy is a baseline that shows what exploration is worth.
 
     Guarantee: None: it may settle on a worse arm.
-
-    The regret is linear in the horizon on many instances; it is bounded on instances where the contexts provide enough
-    exploration by themselves.
 
     Returns:
       An Algorithm with contexts int32[] in [0, num_contexts), or none, actions int32[] in [0, num_arms) and rewards

@@ -1,8 +1,7 @@
 """IMED, indexed minimum empirical divergence: Honda and Takemura (2015), Algorithm 1, for one-parameter families.
 
-For Bernoulli rewards the divergence is kl, to which the paper's D_min reduces for rewards in {0, 1}. For other rewards
-in [0, 1] it is a lower bound on D_min, and this is not the published IMED. The other families have their own divergence
-in place of D_min.
+For Bernoulli rewards the divergence is kl, to which the paper's D_min reduces for rewards in {0, 1}; for other rewards
+in [0, 1] this is not the published IMED. The other families have their own divergence.
 """
 
 import jax.numpy as jnp
@@ -27,13 +26,10 @@ from jaxbandit.theory.solvers.families import family as family_of
 def imed(num_arms: NumArms, *, family: Family = "bernoulli", sigma: FamilySigma = 1.0) -> Algorithm:
     """Indexed minimum empirical divergence, Honda and Takemura 2015.
 
-    Return IMED: pull the arm with the smallest N_a d(mean_a, best mean) + log N_a.
-
-    d(x, y) is the divergence between the distributions of the family with means x and y. The policy needs neither a
-    confidence level nor an inversion of the divergence. Arms that attain the best empirical mean have divergence 0 and
-    index log N_a, so the least pulled of them comes first. While the best empirical mean of Bernoulli rewards is 1,
-    every arm with a mean below 1 has an infinite index and is not pulled until the best mean has fallen. Each arm is
-    pulled once first, and ties go to the lowest-numbered arm.
+    Return IMED: pull the arm with the smallest N_a d(mean_a, best mean) + log N_a, where d(x, y) is the divergence
+    between the distributions of the family with means x and y. While the best empirical mean of Bernoulli rewards is 1,
+    every arm with a mean below 1 has an infinite index and is not pulled. Each arm is pulled once first, and ties go to
+    the lowest-numbered arm.
 
     Guarantee: Asymptotically optimal for Bernoulli rewards with a best mean below 1 (Honda and Takemura 2015); the
     other families are not covered by that theorem.

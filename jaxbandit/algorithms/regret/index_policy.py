@@ -1,11 +1,7 @@
 """The common frame of index policies: pull each arm once, then always the arm with the largest index.
 
 Ties go to the lowest-numbered arm. An arm without a reward comes first whatever the round, because with delayed
-feedback the round number runs ahead of the rewards. If the context is an `Offer`, indices are compared as if the arms
-that are not available did not exist.
-
-What an index may use beyond rounds, counts and means is declared where the policy is made, so that no state carries
-what its index does not need.
+feedback the round number runs ahead of the rewards. Of an `Offer`, only available arms are compared.
 """
 
 from collections.abc import Callable
@@ -23,11 +19,7 @@ from jaxbandit.theory.estimators.counts import Counts, Squares
 
 
 class IndexState(NamedTuple):
-    """The statistics from which the indices of the arms are computed.
-
-    An index reads `round`, `counts`, `means`, `inverse_sqrt_counts`, and `squares` if they are kept. The pulls of the
-    leader are `counts[argmax(means)]`, and a horizon is an argument of the factory.
-    """
+    """The statistics from which the indices of the arms are computed."""
 
     round: Array  # int32[], the round about to be played, from 1
     arms: Counts
@@ -74,17 +66,13 @@ def index_policy(
     the fewest rewards comes first.
 
     Args:
-      name: name of the policy in results and error messages.
-      num_arms: number of arms, an integer >= 1; static.
       index: function from an IndexState to one index per arm, float[num_arms]; of a policy with noise, from the
         IndexState and the noise of the round.
-      first: number of rewards that an index needs, an integer >= 1; static.
+      first: number of rewards that an index needs; static.
       squares: whether the state keeps `squares`; static.
       invariant: whether all indices change by the same number if all means do, so that decisions do not depend on the
         zero of the rewards; static. The index then reads means of rewards minus the first reward of the run, which in
         float32 differ as exactly for rewards about 10^6 as about 0.
-      noise: function that draws the noise of a round from its key; None for a deterministic policy.
-      rewards: the rewards that the policy is made for; None leaves this unspecified.
     """
     num_arms = checks.integer(name, "num_arms", num_arms, 1)
 

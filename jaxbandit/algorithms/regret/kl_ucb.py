@@ -1,7 +1,6 @@
 """kl-UCB (Garivier and Cappe 2011, Algorithm 1; Cappe et al. 2013, Algorithm 1): the index inverts a divergence.
 
-The inversion takes a fixed number of steps (solvers/families.py). For Bernoulli rewards the index is within 5e-7 of the
-exact solution, and never below it by more than 1e-7.
+For Bernoulli rewards the index is within 5e-7 of the exact solution, and never below it by more than 1e-7.
 """
 
 from jaxbandit.algorithms.arguments import Family, FamilySigma, LogLogWeight
@@ -25,23 +24,18 @@ def kl_ucb(
 ) -> Algorithm:
     """UCB with the Bernoulli relative entropy, Garivier and Cappe 2011; or with that of another family.
 
-    Return kl-UCB: the index of arm a is the largest q with d(mean_a, q) <= (log t + c log log t) / N_a.
-
-    d(x, y) is the divergence between the distributions of the family with means x and y. Each arm is pulled once first,
-    and ties go to the lowest-numbered arm.
+    Return kl-UCB: the index of arm a is the largest q with d(mean_a, q) <= (log t + c log log t) / N_a, where d(x, y)
+    is the divergence between the distributions of the family with means x and y. Each arm is pulled once first, and
+    ties go to the lowest-numbered arm.
 
     Guarantee: With c = 3, asymptotically optimal for rewards of the family (Cappe et al. 2013), and for "bernoulli"
     logarithmic regret for all rewards in [0, 1] (Garivier and Cappe 2011); the default c = 0, recommended in practice,
     is not covered.
 
-    In detail, with c = 3 the expected pulls of a suboptimal arm a are at most log(T) / d(mu_a, mu_best) to first order,
-    for "bernoulli" and rewards in [0, 1] too. For rewards of the family this matches the lower bound of Lai and
-    Robbins.
+    In detail, the expected pulls of a suboptimal arm a are at most log(T) / d(mu_a, mu_best) to first order.
 
     Args:
       c: weight of log log t (the theorem uses 3, and 0 is recommended in practice).
-      family: family of the rewards, "bernoulli", "gaussian", "poisson" or "exponential". "bernoulli" is also valid for
-        any rewards in [0, 1], and "gaussian" for sub-Gaussian rewards.
 
     Source:
       Garivier and Cappe (2011), The KL-UCB algorithm for bounded stochastic bandits and beyond, COLT, Algorithm 1 and

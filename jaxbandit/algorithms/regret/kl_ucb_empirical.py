@@ -35,18 +35,12 @@ def kl_ucb_empirical(
 ) -> Algorithm:
     """kl-UCB for the empirical distribution, Cappe et al. 2013.
 
-    Return empirical KL-UCB for rewards on the grid i / (num_atoms - 1), i = 0, ..., num_atoms - 1.
-
-    The index of arm a is the largest mean of a distribution on the grid whose KL divergence from the arm's empirical
-    distribution is at most (log t + c log log t) / N_a. With two atoms this is kl-UCB. Each arm is pulled once first,
-    and ties go to the lowest-numbered arm.
+    The grid is i / (num_atoms - 1), i = 0, ..., num_atoms - 1. The index of arm a is the largest mean of a distribution
+    on it whose KL divergence from the arm's empirical distribution is at most (log t + c log log t) / N_a. With two
+    atoms this is kl-UCB. Each arm is pulled once first, and ties go to the lowest-numbered arm.
 
     Guarantee: With c = 1, means above 0 and a best mean below 1, asymptotically optimal for rewards that lie on the
     atoms (Cappe et al. 2013); neither other rewards nor the default c = 0 are covered.
-
-    In detail, for rewards of finite support in [0, 1] with means above 0 and a best mean below 1, Cappe et al. prove
-    that the regret is asymptotically optimal with c = 1. This holds here for rewards on the grid. Neither other rewards
-    nor the default c = 0 are covered.
 
     Args:
       num_atoms: number of atoms, an integer >= 2; the first atom is 0 and the last is 1; static.

@@ -1,8 +1,7 @@
 """Variants of kl-UCB with less exploration: kl-UCB+, kl-UCB-H+ and kl-UCB++.
 
-The inversion and the families are those of `kl_ucb`. For rewards in [0, 1] that are not 0 or 1, the Bernoulli kl is a
-lower bound of the divergence that the papers' rules for bounded rewards have: the index is wider, and no optimality is
-proved.
+For rewards in [0, 1] that are not 0 or 1, the Bernoulli kl is a lower bound of the papers' divergence: the index is
+wider, and no optimality is proved.
 """
 
 import math
@@ -37,9 +36,8 @@ def kl_ucb_plus(
 ) -> Algorithm:
     """kl-UCB+, which explores an arm less the more often it was pulled; kl-UCB-H+ with a horizon.
 
-    Return kl-UCB+: the index is the largest q with d(mean_a, q) <= max(0, log(t / N_a) + c log log t) / N_a.
-
-    d(x, y) is the divergence between the distributions of the family with means x and y. With a horizon T the rule is
+    Return kl-UCB+: the index is the largest q with d(mean_a, q) <= max(0, log(t / N_a) + c log log t) / N_a, where d(x,
+    y) is the divergence between the distributions of the family with means x and y. With a horizon T the rule is
     kl-UCB-H+, which has T in place of t. Each arm is pulled once first, and ties go to the lowest-numbered arm.
 
     Guarantee: With c >= 7, asymptotically optimal for rewards of the family (Kaufmann 2018); with the default c = 0 for
@@ -74,11 +72,9 @@ def kl_ucb_plus_plus(
 ) -> Algorithm:
     """kl-UCB++, minimax and asymptotically optimal, Menard and Garivier 2017.
 
-    Return kl-UCB++: the index is the largest q with d(mean_a, q) <= g(N_a) / N_a.
-
-    d(x, y) is the divergence between the distributions of the family with means x and y, and g(n) = max(0, log(y (1 +
-    max(0, log y)^2))) with y = T / (K n), for K arms and the horizon T. Each arm is pulled once first, and ties go to
-    the lowest-numbered arm.
+    Return kl-UCB++: the index is the largest q with d(mean_a, q) <= g(N_a) / N_a, where d(x, y) is the divergence
+    between the distributions of the family with means x and y, and g(n) = max(0, log(y (1 + max(0, log y)^2))) with y =
+    T / (K n). Each arm is pulled once first, and ties go to the lowest-numbered arm.
 
     Guarantee: Regret of at most 38 sqrt(K T) + K for rewards in [0, 1], and asymptotically optimal for rewards of the
     family if its variances are bounded (Menard and Garivier 2017, Theorems 1 and 2).

@@ -1,8 +1,7 @@
 """kl-UCB-switch: Garivier, Hadiji, Menard and Stoltz (2022), Section 2; with and without a horizon.
 
-The paper's divergence for rewards in [0, 1] is that of the empirical distribution, as in `kl_ucb_empirical`. It is the
-Bernoulli kl for rewards 0 and 1; for others the Bernoulli kl is a lower bound of it, so that the index is wider and
-asymptotic optimality is not proved.
+The paper's divergence is that of the empirical distribution, as in `kl_ucb_empirical`. It is the Bernoulli kl for
+rewards 0 and 1; for others the index is wider and asymptotic optimality is not proved.
 """
 
 import math
@@ -28,8 +27,6 @@ from jaxbandit.theory.solvers.kl import kl_upper
 )
 def kl_ucb_switch(num_arms: NumArms, *, horizon: Horizon | None = None) -> Algorithm:
     """kl-UCB for arms with few pulls and MOSS for the others, Garivier et al. 2022; anytime without horizon.
-
-    Return kl-UCB-switch, both minimax and asymptotically optimal.
 
     With x = T / (K N_a), the index of an arm with N_a <= floor((T / K)^(1/5)) is the largest q with kl(mean_a, q) <=
     max(0, log x) / N_a, and that of other arms mean_a + sqrt(max(0, log x) / (2 N_a)). Without a horizon T is the round

@@ -1,9 +1,7 @@
 """Linear Thompson sampling: pull the best arm for the draw theta_hat + v V^(-1/2) z, where z is standard normal.
 
-The variant "theory" is Agrawal and Goyal (2013), Algorithm 1, with v = sigma sqrt(9 d log(t / delta)) and V = I + sum x
-x'. The variant "heuristic" is that of Hao, Lattimore and Szepesvari (2020), Appendix D.2: v = sigma with the prior N(0,
-I), so that theta is drawn from its posterior. No matrix is factorized in a round, because a root of V^-1 is carried in
-the state.
+"theory" is Agrawal and Goyal (2013), Algorithm 1; "heuristic" is that of Hao, Lattimore and Szepesvari (2020), Appendix
+D.2. A root of V^-1 is carried in the state, so that no matrix is factorized in a round.
 """
 
 import math
@@ -42,16 +40,11 @@ def lin_ts(
 ) -> Algorithm:
     """Linear Thompson sampling, from the posterior or with the radius of the regret bound.
 
-    Return linear Thompson sampling for known action sets.
-
     Each round draws theta = theta_hat + v V^(-1/2) z with z standard normal in R^dim, and pulls the arm of the round's
     set with the largest x' theta.
 
     Guarantee: With the variant "theory", regret O(d^(3/2) sqrt(T)) up to logarithms with probability 1 - delta (Agrawal
     and Goyal 2013); none for the default posterior.
-
-    In detail, for the variant "theory" and sigma-sub-Gaussian noise, Agrawal and Goyal bound the regret by O~(d^(3/2)
-    sqrt(T)) with probability 1 - delta. For "heuristic" nothing is proved.
 
     Args:
       horizon: number of rounds n; only for the default delta of "theory".

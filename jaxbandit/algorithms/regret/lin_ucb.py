@@ -1,8 +1,7 @@
 """LinUCB: pull the arm with the largest x' theta_hat + radius sqrt(x' V^-1 x), where V is the design matrix.
 
-The variant "fn" is the baseline of Hao, Lattimore and Szepesvari (2020), Section 5, without regularization, with radius
-sqrt(f_n) and the initial pulls of OAM. The variant "oful" is OFUL of Abbasi-Yadkori, Pal and Szepesvari (2011), Theorem
-2, with regularization and a radius that grows with the determinant of V. By default delta = 1 / horizon.
+"fn" is the baseline of Hao, Lattimore and Szepesvari (2020), Section 5, with the initial pulls of OAM; "oful" is OFUL
+of Abbasi-Yadkori, Pal and Szepesvari (2011), Theorem 2.
 """
 
 import math
@@ -50,17 +49,12 @@ def lin_ucb(
 ) -> Algorithm:
     """Linear UCB on known action sets, with the radius of the OAM paper or of OFUL.
 
-    Return LinUCB for known action sets.
-
     Each round pulls the arm of the round's set with the largest x' theta_hat + radius sqrt(x' V^-1 x), where theta_hat
     is the least-squares estimate and V the design matrix. The variant sets the radius and the regularization.
 
     Guarantee: With the variant "oful", regret O(d sqrt(T) log T) with probability 1 - delta, for known bounds on theta
     and the features (Abbasi-Yadkori et al. 2011); no regret bound is stated for the default "fn", the baseline of the
     OAM paper.
-
-    In detail, for "oful", with sigma-sub-Gaussian noise, a bound theta_norm on the norm of theta and bounded features,
-    Abbasi-Yadkori et al. prove regret O~(d sqrt(T)) with probability 1 - delta. "fn" is the baseline of the OAM paper.
 
     Args:
       features: float[num_arms, dim] for one action set, or float[num_contexts, num_arms, dim] for one set per context;
@@ -71,8 +65,7 @@ def lin_ucb(
         lambda^d) + 2 log(1 / delta)) + sqrt(lambda) theta_norm.
       c: weight of the second term of f_{n,delta}. Used by "fn" only.
       delta: allowed probability that the confidence set does not contain theta; None means 1 / horizon.
-      theta_norm: upper bound on the Euclidean norm of theta. Used by "oful" only.
-      regularization: lambda. Used by "oful" only.
+      theta_norm: upper bound on the Euclidean norm of theta. Used, as regularization (lambda), by "oful" only.
 
     Returns:
       An Algorithm with contexts int32[] in [0, num_contexts), or none, actions int32[] in [0, num_arms) and rewards

@@ -1,7 +1,4 @@
-"""The common frame of linear policies: estimate theta by least squares, then pull the arm with the best score.
-
-The confidence level of their scores is f_{n,delta} of Hao, Lattimore and Szepesvari (2020, OAM), Section 4.
-"""
+"""The common frame of linear policies: estimate theta by least squares, then pull the arm with the best score."""
 
 import math
 from collections.abc import Callable
@@ -48,14 +45,10 @@ def linear_policy(
     Without regularization it begins with the initial pulls that span R^dim.
 
     Args:
-      name: name of the policy in results.
-      sets: the action sets.
       score: function from the noise of a round, the state and the context to the scores of the round's arms,
         float[num_arms]. Without regularization the scores may be any finite numbers until the arms pulled span R^dim.
       regularization: lambda > 0, or None for ordinary least squares.
       widths: whether the scores use `means_and_variances`.
-      noise: function that draws the noise of a round; None draws nothing.
-      rewards: the rewards that the policy is made for; None leaves this unspecified.
     """
 
     carried = widths and _carries(sets, regularization)
@@ -129,17 +122,11 @@ Horizon = Annotated[int, Arg(integer(2), "number of rounds n", within="an intege
 
 
 def checked_horizon(horizon: int, dim: int) -> int:
-    """Return the horizon; raise ValueError if it is below max(2, dim).
-
-    The logarithm of a horizon of 1 is 0, and fewer than dim rounds cannot span R^dim.
-    """
+    """Return the horizon; raise ValueError if it is below 2, so that its logarithm is 0, or below dim."""
     return checks.take("horizon", horizon, integer(max(dim, 2)))
 
 
 def linear_level(horizon: int, dim: int, c: Scalar, log_inverse_delta: Scalar) -> Array:
-    """Return f_{n,delta} = 2 (1 + 1 / log n) log(1 / delta) + c d log(d log n), float[].
-
-    Here n = horizon >= 2 and d = dim.
-    """
+    """Return f_{n,delta} = 2 (1 + 1 / log n) log(1 / delta) + c d log(d log n), float[], for n rounds in R^d."""
     log_n = math.log(horizon)
     return 2 * (1 + 1 / log_n) * as_float(log_inverse_delta) + as_float(c) * (dim * math.log(dim * log_n))

@@ -18,11 +18,10 @@ ANYTIME_ALPHA = 1.35
 def moss(num_arms: NumArms, *, horizon: Horizon | None = None) -> Algorithm:
     """Minimax optimal UCB, Audibert and Bubeck 2009; anytime without horizon.
 
-    Return MOSS, the minimax optimal strategy: regret of order sqrt(num_arms * horizon) whatever the gaps.
-
-    The index of an arm pulled s times is mean + sqrt(max(log(n / (K s)), 0) / s) for K arms and the horizon n. Without
-    a horizon, n is the round t and the logarithm is multiplied by (1 + alpha) / 2 with alpha = 1.35, the value in the
-    regret bound of Degenne and Perchet. Each arm is pulled once first, and ties go to the lowest-numbered arm.
+    Return MOSS. The index of an arm pulled s times is mean + sqrt(max(log(n / (K s)), 0) / s) for K arms and the
+    horizon n. Without a horizon, n is the round t and the logarithm is multiplied by (1 + alpha) / 2 with alpha = 1.35,
+    the value in the regret bound of Degenne and Perchet. Each arm is pulled once first, and ties go to the
+    lowest-numbered arm.
 
     Guarantee: Minimax optimal up to a constant: regret O(sqrt(K T)) whatever the gaps, with the horizon (Audibert and
     Bubeck 2009) or without it (Degenne and Perchet 2016).

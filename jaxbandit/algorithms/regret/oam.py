@@ -1,8 +1,7 @@
 """Optimal allocation matching (OAM): Hao, Lattimore and Szepesvari (2020), Algorithm 1 and Remark 4.2.
 
-Differences from the printed algorithm: the initial pulls continue until the arms pulled span R^dim, because d rounds
-need not suffice; the target tau is min(T, f_n / least gap^2), without the printed outer square, which is a misprint;
-forced exploration is off by default, because the printed amount accounts for most of the regret at practical horizons;
+Differences from the printed algorithm: the initial pulls continue until the arms pulled span R^dim; the target tau is
+min(T, f_n / least gap^2), without the printed outer square, which is a misprint; forced exploration is off by default;
 and ties within 1e-9 go to the lowest-numbered arm. The allocation T is solved lazily, as in Section 5.
 """
 
@@ -73,20 +72,17 @@ def oam(
 ) -> Algorithm:
     """Optimal allocation matching, Hao et al. 2020.
 
-    Return optimal allocation matching (OAM) for linear contextual bandits.
-
-    OAM makes its pulls follow the allocation that attains the asymptotic lower bound. Let G be the design matrix, and
-    let f_n = 2 (1 + 1 / log n) log n + c d log(d log n). A round exploits if the arms x of its set satisfy x' G^-1 x <=
-    max(least gap, gap of x)^2 / f_n. Otherwise it explores: it pulls an arm that has been pulled at most epsilon times
-    as often as there were exploration rounds ("forced"), or else the arm that lags furthest behind its target min(T,
-    f_n / least gap^2) ("unwasted"), or, if no arm lags behind, the arm of LinUCB ("wasted"). T is the solution of the
-    optimization problem (4.2) at the estimated gaps.
+    Return OAM, whose pulls follow the allocation that attains the asymptotic lower bound. Let G be the design matrix,
+    and let f_n = 2 (1 + 1 / log n) log n + c d log(d log n). A round exploits if the arms x of its set satisfy x' G^-1
+    x <= max(least gap, gap of x)^2 / f_n. Otherwise it explores: it pulls an arm that has been pulled at most epsilon
+    times as often as there were exploration rounds ("forced"), or else the arm that lags furthest behind its target
+    min(T, f_n / least gap^2) ("unwasted"), or, if no arm lags behind, the arm of LinUCB ("wasted"). T is the solution
+    of the optimization problem (4.2) at the estimated gaps.
 
     Guarantee: With the schedule "paper", a positive epsilon and Gaussian noise, asymptotically optimal (Hao, Lattimore
     and Szepesvari 2020); the defaults, the paper's experimental choices, are not covered.
 
-    In detail, with schedule="paper" and exploit_if="all", Theorem 4.3 proves that the regret is asymptotically optimal
-    as the horizon grows, for Gaussian noise. The default epsilon = 0 is outside the theorem.
+    In detail, Theorem 4.3 is for exploit_if="all" and Gaussian noise; the default epsilon = 0 is outside it.
 
     Args:
       epsilon: fraction of the exploration rounds up to which the pulls of every arm are forced. With 0,
@@ -103,7 +99,6 @@ def oam(
       force: whether there is forced exploration.
       spanner: whether to force only the arms of a barycentric spanner of each set (Remark 4.2).
       c: weight of the second term of f_n.
-      zeta: T is solved again when det G has grown by the factor 1 + zeta; 0 solves it in every round.
       sigma: standard deviation of the noise. f_n is multiplied by its square.
 
     Returns:

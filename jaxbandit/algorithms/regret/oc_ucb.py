@@ -31,10 +31,9 @@ def oc_ucb(
 ) -> Algorithm:
     """Optimally confident UCB without a horizon, Lattimore 2016.
 
-    Return OCUCB-n: the index is mean_a + sigma sqrt(2 eta log(B_a) / N_a).
-
-    B_a = max(e, log t, t log t / H_a), with H_a the sum over b of min(N_a, N_b^rho N_a^(1 - rho)). Each arm is pulled
-    once first, and ties go to the lowest-numbered arm.
+    Return OCUCB-n: the index is mean_a + sigma sqrt(2 eta log(B_a) / N_a) with B_a = max(e, log t, t log t / H_a), and
+    H_a the sum over b of min(N_a, N_b^rho N_a^(1 - rho)). Each arm is pulled once first, and ties go to the
+    lowest-numbered arm.
 
     Guarantee: For sub-Gaussian rewards, eta > 1 and rho in (1/2, 1], regret within a constant factor of the best finite
     bounds known, for all gaps at the same time (Lattimore 2016); the defaults are our choice among these.

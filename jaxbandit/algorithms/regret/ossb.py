@@ -1,9 +1,8 @@
 """Optimal sampling for structured bandits (OSSB): Combes, Magureanu and Proutiere (2017), Algorithm 1, for linear arms.
 
 Differences from the paper: initial pulls continue until the arms pulled span R^dim; the allocation is solved again only
-when det G has grown by a factor, or in every round with zeta = 0; and several action sets are allowed, in which case
-the tests consider the arms of the round's set. The allocation of the best arms is 0, because exploitation pulls them.
-The estimator "arm_means" is the paper's; "least_squares" uses the linear structure.
+when det G has grown by a factor, or in every round with zeta = 0; and several action sets are allowed. The estimator
+"arm_means" is the paper's; "least_squares" uses the linear structure.
 """
 
 from typing import Literal, NamedTuple
@@ -62,18 +61,13 @@ def ossb(
 ) -> Algorithm:
     """Tracks the allocation of the lower bound, Combes et al. 2017.
 
-    Return OSSB for linear bandits, whose pulls track (1 + gamma) log t times the allocation of the lower bound.
-
-    A round exploits, pulling the arm with the best estimated mean, if all arms of its set have as many pulls as their
-    target. Otherwise it pulls the least pulled arm if that arm has at most epsilon times as many pulls as there were
-    exploration rounds ("estimate"), or else the arm that lags furthest behind its target ("explore").
+    The pulls track (1 + gamma) log t times the allocation of the lower bound. A round exploits, pulling the arm with
+    the best estimated mean, if all arms of its set have as many pulls as their target. Otherwise it pulls the least
+    pulled arm if that arm has at most epsilon times as many pulls as there were exploration rounds ("estimate"), or
+    else the arm that lags furthest behind its target ("explore").
 
     Guarantee: With zeta = 0 and positive epsilon and gamma, asymptotically within a factor of the lower bound that
     tends to 1 as both tend to 0 (Combes et al. 2017); the defaults epsilon = gamma = 0 and zeta = 0.1 are not covered.
-
-    In detail, with epsilon and gamma > 0, no laziness (zeta = 0) and Gaussian noise, the paper proves that the regret
-    is asymptotically within a factor of the lower bound that tends to 1 as epsilon and gamma tend to 0. The defaults of
-    0 are outside the theorem.
 
     Args:
       epsilon: fraction of the exploration rounds up to which the least pulled arm is pulled. With 0, every arm is still

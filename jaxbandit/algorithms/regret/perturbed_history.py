@@ -1,7 +1,6 @@
 """Rules that add made-up rewards to the history of an arm: PHE and Giro of Kveton et al. (2019).
 
-Both play the arm with the largest mean of its randomized history. Means of different arms are often equal; so they are
-computed as quotients of whole numbers, and ties go to the lowest-numbered arm.
+Both play the arm with the largest mean of its randomized history; ties go to the lowest-numbered arm.
 """
 
 from collections.abc import Callable
@@ -35,10 +34,8 @@ def phe(num_arms: NumArms, *, a: Positive = 1.1) -> Algorithm:
     """Perturbed-history exploration, Kveton et al. 2019.
 
     Return PHE: the index of an arm with S successes in N pulls is (S + U) / (N + M), U ~ Binomial(M, 1/2), M = ceil(a
-    N).
-
-    A reward strictly between 0 and 1 is replaced by a Bernoulli draw with that success probability; rewards 0 and 1
-    are used as they are. Each arm is pulled once first.
+    N). A reward strictly between 0 and 1 is replaced by a Bernoulli draw with that success probability. Each arm is
+    pulled once first.
 
     Guarantee: For a > 1 and rewards in [0, 1], regret O(log T) times the sum of 1 / gap (Kveton, Szepesvari,
     Ghavamzadeh and Boutilier 2019).
@@ -68,11 +65,9 @@ def giro(num_arms: NumArms, *, a: Positive = 1.0) -> Algorithm:
     """Garbage in, reward out: the bootstrap of a history with made-up rewards, Kveton et al. 2019.
 
     Return Giro: the index of an arm is the mean of a bootstrap sample of its history with M = ceil(a N) made-up ones
-    and as many zeros.
-
-    The number of ones in that sample is Binomial(w, (S + M) / w), with w = N + 2 M and S the successes in N pulls. A
-    reward strictly between 0 and 1 is replaced by a Bernoulli draw with that success probability. Each arm is pulled
-    once first.
+    and as many zeros. The number of ones in that sample is Binomial(w, (S + M) / w), with w = N + 2 M and S the
+    successes in N pulls. A reward strictly between 0 and 1 is replaced by a Bernoulli draw with that success
+    probability. Each arm is pulled once first.
 
     Guarantee: For a > 1 / sqrt(2), logarithmic regret for Bernoulli rewards (Kveton, Szepesvari, Vaswani, Wen,
     Lattimore and Ghavamzadeh 2019).

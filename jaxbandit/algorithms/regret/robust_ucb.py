@@ -1,7 +1,6 @@
 """Robust UCB: Bubeck, Cesa-Bianchi and Lugosi (2013), for rewards of which only a second moment is bounded.
 
-The rewards are kept, because estimates are computed anew in each round. The constants are those of the proofs, so wide
-that the first thousand rounds are nearly uniform.
+The rewards are kept. The constants are those of the proofs: the first thousand rounds are nearly uniform.
 """
 
 import math
@@ -45,11 +44,10 @@ def robust_ucb(
 ) -> Algorithm:
     """UCB for heavy tails, with truncated means or medians of means, Bubeck et al. 2013.
 
-    Return robust UCB, whose index is a robust estimate of the mean of the arm plus its confidence width.
-
-    "truncated" is the mean of x_i 1(x_i^2 <= u i / (2 log t)) plus 4 sqrt(2 u log(t) / N), with x_i the i-th of the N
-    rewards of the arm. "median of means" has max(1, floor(min(8 l, N / 2))) blocks of equally many rewards, l = 1/8 + 2
-    log t, and the width sqrt(192 v l / N). Each arm is pulled once first, and ties go to the lowest-numbered arm.
+    The index is a robust estimate of the mean plus its width. "truncated" is the mean of x_i 1(x_i^2 <= u i / (2 log
+    t)) plus 4 sqrt(2 u log(t) / N), with x_i the i-th of the N rewards of the arm. "median of means" has max(1,
+    floor(min(8 l, N / 2))) blocks of equally many rewards, l = 1/8 + 2 log t, and the width sqrt(192 v l / N). Each arm
+    is pulled once first, and ties go to the lowest-numbered arm.
 
     Guarantee: Logarithmic regret for all rewards of such a moment (Bubeck, Cesa-Bianchi and Lugosi 2013).
 

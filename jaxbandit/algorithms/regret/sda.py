@@ -2,8 +2,7 @@
 2020).
 
 A turn compares each arm with a leader, the arm with the most pulls, on as many rewards of the leader as the arm has.
-All arms that win are pulled, one in each round, and the leader if none does. The turns decide, and not the rounds, so
-a turn's list stays as it is while its arms are pulled.
+All arms that win are pulled, one in each round, and the leader if none does.
 """
 
 from collections.abc import Callable
@@ -47,10 +46,8 @@ def lb_sda(num_arms: NumArms, *, horizon: Horizon, memory: Count | None = None) 
     """Last-block sub-sampling duels, optimal for many families without knowing which, Baudry et al. 2021.
 
     Return LB-SDA: an arm with n pulls wins if n < sqrt(log r) in turn r, or if its mean is at least that of the
-    leader's last n rewards.
-
-    The leader has the most pulls; ties go to the largest sum, then to the last leader, then to the lowest-numbered arm.
-    The first turn pulls every arm.
+    leader's last n rewards. The leader has the most pulls; ties go to the largest sum, then to the last leader, then to
+    the lowest-numbered arm. The first turn pulls every arm.
 
     Guarantee: Asymptotically optimal for rewards of one one-parameter exponential family, whichever it is (Baudry,
     Russac and Cappe 2021); not covered once a challenger has more than `memory` pulls.
@@ -81,10 +78,8 @@ def rb_sda(num_arms: NumArms, *, horizon: Horizon) -> Algorithm:
     """Random-block sub-sampling duels, Baudry et al. 2020.
 
     Return RB-SDA: an arm with n pulls wins if n < sqrt(log r) in turn r, or if its mean is at least that of n
-    consecutive rewards of the leader, from a uniform start.
-
-    The leader has the most pulls; ties go to the largest sum, then to the last leader, then to the lowest-numbered arm.
-    The first turn pulls every arm.
+    consecutive rewards of the leader, from a uniform start. The leader has the most pulls; ties go to the largest sum,
+    then to the last leader, then to the lowest-numbered arm. The first turn pulls every arm.
 
     Guarantee: Asymptotically optimal for rewards of one one-parameter exponential family under a condition on its
     balance, which Bernoulli, Gaussian and Poisson laws fulfill (Baudry, Kaufmann and Maillard 2020).

@@ -1,9 +1,4 @@
-"""Boltzmann exploration: the largest empirical mean after Gumbel noise is added.
-
-With noise of the same scale for all arms the arm has probability proportional to exp(mean / temperature). Cesa-Bianchi,
-Gentile, Lugosi and Neu (2017) show that no schedule of the temperature makes its regret logarithmic for all instances,
-and that a scale of C / sqrt(N_a) does.
-"""
+"""Boltzmann exploration: the largest empirical mean after Gumbel noise is added."""
 
 import math
 from typing import Literal
@@ -31,9 +26,7 @@ def softmax(
 ) -> Algorithm:
     """An arm with probability proportional to exp(mean / temperature), of a constant or decreasing temperature.
 
-    Return softmax, or Boltzmann exploration, on the empirical means.
-
-    Each arm is pulled once first.
+    Return softmax, or Boltzmann exploration, on the empirical means. Each arm is pulled once first.
 
     Guarantee: None: for every temperature that never increases there are instances of linear regret (Cesa-Bianchi,
     Gentile, Lugosi and Neu 2017, Section 3).
@@ -72,7 +65,6 @@ def boltzmann_gumbel(num_arms: NumArms, *, c: Positive = 0.5) -> Algorithm:
     """Boltzmann-Gumbel exploration, Cesa-Bianchi et al. 2017.
 
     Return Boltzmann-Gumbel exploration: pull the arm with the largest mean + c G / sqrt(N_a), G standard Gumbel draws.
-
     Each arm is pulled once first.
 
     Guarantee: With c equal to the sub-Gaussian scale of the rewards, regret O(log(T)^2) times the sum of 1 / gap, and

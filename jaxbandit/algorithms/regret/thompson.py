@@ -1,7 +1,7 @@
 """Thompson sampling: Agrawal and Goyal (2012), Algorithms 1 and 2, with Beta posteriors; and for other families.
 
-The draws have the right distribution up to 1e-6 in total variation (solvers/beta.py; up to 6e-5 in the first rounds for
-a prior parameter below 1), and they are compared on the logit scale.
+The draws have the right distribution up to 1e-6 in total variation (up to 6e-5 in the first rounds for a prior
+parameter below 1).
 """
 
 from typing import NamedTuple
@@ -48,11 +48,9 @@ def thompson(
 ) -> Algorithm:
     """Thompson sampling with a Beta posterior, or with that of another family.
 
-    Return Thompson sampling with independent Beta(prior_alpha, prior_beta) priors on the means.
-
     Each round draws a mean for every arm from its posterior, Beta(prior_alpha + S_a, prior_beta + F_a) with S_a
     successes and F_a failures, and pulls the arm with the largest draw. A reward strictly between 0 and 1 is replaced
-    by a Bernoulli draw with that success probability (Algorithm 2); rewards 0 and 1 are used as they are.
+    by a Bernoulli draw with that success probability (Algorithm 2).
 
     The other families pull each arm once first. Their posteriors, after N_a rewards with sum S_a, are N(S_a / N_a,
     sigma^2 / N_a) of a flat prior for "gaussian", Gamma(1/2 + S_a) / N_a for "poisson" and S_a / Gamma(N_a) for
@@ -61,9 +59,6 @@ def thompson(
     Guarantee: With the uniform prior, asymptotically optimal for Bernoulli rewards with a unique best arm (Kaufmann,
     Korda and Munos 2012), and logarithmic regret for all rewards in [0, 1] (Agrawal and Goyal 2012); asymptotically
     optimal for the other families, whose priors are Jeffreys' (Korda, Kaufmann and Munos 2013).
-
-    Raises:
-      ValueError: a prior parameter is not a number in [0.5, 1e6], or family or sigma is out of range.
 
     Source:
       Agrawal and Goyal (2012), Analysis of Thompson sampling for the multi-armed bandit problem, COLT, Algorithms 1 and

@@ -26,16 +26,12 @@ from jaxbandit.theory.solvers.semidistance import UPPER
 def ucb(num_arms: NumArms, *, distance: Distance = "kl", c: LogLogWeight = 0.0) -> Algorithm:
     """The largest mean within a confidence radius of a semi-distance, Liu et al. 2018.
 
-    Return UCB(d): the index of arm a is the largest q <= 1 with d(mean_a, q) <= (log t + c log log t) / N_a.
-
-    d is one of six semi-distances on [0, 1]. Most have closed-form indices, and "kl" gives kl-UCB. Each arm is pulled
-    once first, and ties go to the lowest-numbered arm.
+    Return UCB(d): the index of arm a is the largest q <= 1 with d(mean_a, q) <= (log t + c log log t) / N_a, where d is
+    one of six semi-distances on [0, 1]. Most have closed-form indices, and "kl" gives kl-UCB. Each arm is pulled once
+    first, and ties go to the lowest-numbered arm.
 
     Guarantee: With c = 3, regret of at most log T times the sum over the other arms of gap / d(mean, best mean), to
     first order (Liu et al. 2018); the default c = 0, the paper's experimental choice, is not covered.
-
-    In detail, with c = 3 and rewards in [0, 1], the paper bounds the asymptotic regret by log(T) times the sum over
-    suboptimal arms of gap_a / d(mu_a, mu_best), for every d that is at most kl.
 
     Args:
       distance: the semi-distance d: "sq" (UCB1), "bq" (biquadratic), "h" (Hellinger), "lb" (kl without its term -p log
@@ -62,12 +58,9 @@ def ucb(num_arms: NumArms, *, distance: Distance = "kl", c: LogLogWeight = 0.0) 
 def ucb1(num_arms: NumArms, *, c: LogLogWeight = 0.0) -> Algorithm:
     """UCB with the squared distance, Auer et al. 2002.
 
-    Return UCB1, that is, UCB(d_sq): the index is mean_a + sqrt((log t + c log log t) / (2 N_a)), and at most 1.
-
-    Each arm is pulled once first, and ties go to the lowest-numbered arm. Where means are near 1, all indices are cut
-    at 1 for a long time and tie, so that the regret depends on the order of the arms: after 3 10^5 rounds with means
-    .999 and .996 it is .003 if the better arm comes first and 900 if it comes second. `ucb_alpha`, without the cut, has
-    267 in either order.
+    Return UCB1, that is, UCB(d_sq): the index is mean_a + sqrt((log t + c log log t) / (2 N_a)), and at most 1. Each
+    arm is pulled once first, and ties go to the lowest-numbered arm. Where means are near 1, all indices are cut at 1
+    for a long time and tie, so that the regret depends on the order of the arms; `ucb_alpha` is without the cut.
 
     Guarantee: With c = 3, regret of at most log T times the sum over the other arms of 1 / (2 gap), to first order (Liu
     et al. 2018); the default c = 0, the paper's experimental choice, is not covered.
@@ -86,10 +79,8 @@ def ucb1(num_arms: NumArms, *, c: LogLogWeight = 0.0) -> Algorithm:
 def ucb_alpha(num_arms: NumArms, *, alpha: Positive = 1.0) -> Algorithm:
     """UCB with a factor alpha of the confidence width, Bubeck and Cesa-Bianchi 2012.
 
-    Return UCB with the index mean_a + sqrt(alpha log t / (2 N_a)).
-
-    alpha = 4 is `ucb1_auer`, and alpha = 1 is `ucb1` without the cut of the index at 1. Each arm is pulled once first,
-    and ties go to the lowest-numbered arm.
+    Return UCB with the index mean_a + sqrt(alpha log t / (2 N_a)): alpha = 4 is `ucb1_auer`, and alpha = 1 is `ucb1`
+    without the cut of the index at 1. Each arm is pulled once first, and ties go to the lowest-numbered arm.
 
     Guarantee: With alpha > 2, regret of at most the sum of 2 alpha log(T) / gap + alpha / (alpha - 2) over the other
     arms, for rewards of the paper's scale (Bubeck and Cesa-Bianchi 2012, Theorem 2.1); the default is not covered.
@@ -113,17 +104,14 @@ def ucb_alpha(num_arms: NumArms, *, alpha: Positive = 1.0) -> Algorithm:
 def ucb1_auer(num_arms: NumArms) -> Algorithm:
     """UCB1 as published, mean + sqrt(2 log t / N), Auer et al. 2002.
 
-    Return UCB1 as first published: the index is mean_a + sqrt(2 log t / N_a).
-
-    The confidence width is twice that of `ucb1` with c = 0, and the index is not clipped at 1, so that the actions do
-    not change if all rewards are shifted by a constant. Each arm is pulled once first, and ties go to the
-    lowest-numbered arm.
+    Return UCB1 as first published: the index is mean_a + sqrt(2 log t / N_a), with twice the width of `ucb1`, c = 0.
+    It is not clipped at 1, so that the actions do not change if all rewards are shifted by a constant. Each arm is
+    pulled once first, and ties go to the lowest-numbered arm.
 
     Guarantee: Expected regret of at most 8 log T times the sum over the other arms of 1 / gap, plus a constant of the
     instance, for every T (Auer et al. 2002).
 
-    In detail, for rewards in [0, 1], Theorem 1 bounds the regret after T rounds by 8 log(T) times the sum of 1 / gap_a
-    over suboptimal arms, plus (1 + pi^2 / 3) times the sum of the gaps.
+    In detail, for rewards in [0, 1], the constant is (1 + pi^2 / 3) times the sum of the gaps.
 
     Source:
       Auer, Cesa-Bianchi and Fischer (2002), Finite-time analysis of the multiarmed bandit problem, Machine Learning 47,

@@ -14,9 +14,8 @@ from jaxbandit.support.types import Array
 def ucb_tuned(num_arms: NumArms) -> Algorithm:
     """UCB1-tuned, with an upper bound on the variance of each arm, Auer et al. 2002.
 
-    Return UCB1-tuned: the index is mean_a + sqrt(log(t) / N_a min(1/4, V_a)), V_a = variance_a + sqrt(2 log(t) / N_a).
-
-    The variance has the divisor N_a. Each arm is pulled once first, and ties go to the lowest-numbered arm.
+    Return UCB1-tuned: the index is mean_a + sqrt(log(t) / N_a min(1/4, V_a)), V_a = variance_a + sqrt(2 log(t) / N_a),
+    where the variance has the divisor N_a. Each arm is pulled once first, and ties go to the lowest-numbered arm.
 
     Guarantee: None: the paper recommends it for its results in practice and proves nothing. `ucb_v` is a rule with
     variances and a theorem.

@@ -18,10 +18,7 @@ from jaxbandit.theory.estimators.counts import Counts, Squares
 
 
 class UcbVState(NamedTuple):
-    """Means and centered second moments, with what the index needs of them.
-
-    A round changes the entries of the pulled arm only.
-    """
+    """Means and centered second moments, with what the index needs of them; a round changes those of the pulled arm."""
 
     round: Array  # int32[], the round about to be played, from 1
     arms: Counts
@@ -36,16 +33,14 @@ class UcbVState(NamedTuple):
 def ucb_v(num_arms: NumArms, *, zeta: Positive = 1.2, c: NonNegative = 1.0) -> Algorithm:
     """UCB with empirical variances, Audibert et al. 2009.
 
-    Return UCB-V, an upper-confidence-bound policy whose width adapts to the empirical variance of each arm.
-
     The index of an arm pulled s times is mean + sqrt(2 V E / s) + 3 c E / s, where V is the empirical variance with
     divisor s and E = zeta log t. Each arm is pulled once first.
 
     Guarantee: Expected regret of at most 10 log T times the sum over the other arms of variance / gap + 2 (Audibert et
     al. 2009).
 
-    In detail, for rewards in [0, 1] the paper proves logarithmic regret for zeta > 1 with c = 1 (with the constant 10
-    at the default zeta = 1.2), and it shows that the regret can be polynomial for zeta < 1.
+    In detail, this is for rewards in [0, 1], c = 1 and the default zeta = 1.2; for zeta < 1 the regret can be
+    polynomial.
 
     Args:
       zeta: factor of log t in the exploration function.

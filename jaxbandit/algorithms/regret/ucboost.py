@@ -1,8 +1,7 @@
 """UCBoost (Liu, Wang, Buccapatnam and Shroff 2018): cheap indices combined to approach that of kl-UCB.
 
-This module has UCBoost(D) of Section 4, UCBoost(eps) of Section 5 and the approximation of Appendix C. For the last two
-the binding member of the family is found by rounding the kl solution to the member's grid, not by the printed
-bisections: Algorithm 3 as printed updates k but not its bracket. What is computed here is the definition.
+The binding member of the family of `ucboost_eps` and `ucboost_lb` is found by rounding the kl solution to the member's
+grid, not by the printed bisections: Algorithm 3 as printed updates k but not its bracket.
 """
 
 from collections.abc import Iterable
@@ -32,16 +31,13 @@ def ucboost(
 ) -> Algorithm:
     """The minimum of several closed-form UCB indices, Liu et al. 2018.
 
-    Return UCBoost(D): the index of an arm is the smallest of the indices of UCB(d) over d in D.
-
-    With the default D all indices have closed forms, so a round is much cheaper than with kl-UCB, and the regret is
-    between those of UCB1 and kl-UCB. Each arm is pulled once first, and ties go to the lowest-numbered arm.
+    Return UCBoost(D): the index of an arm is the smallest of the indices of UCB(d) over d in D, with closed forms for
+    the default D. Each arm is pulled once first, and ties go to the lowest-numbered arm.
 
     Guarantee: With c = 3, regret of at most log T times the sum over the other arms of gap / max over D of d(mean, best
     mean), to first order (Liu et al. 2018); the default c = 0, the paper's experimental choice, is not covered.
 
-    In detail, with c = 3 and rewards in [0, 1], the paper bounds the asymptotic regret by log(T) times the sum over
-    suboptimal arms of gap_a / max_{d in D} d(mu_a, mu_best), for members d that are at most kl.
+    In detail, this is for rewards in [0, 1] and members d that are at most kl.
 
     Args:
       distances: the set D, one or more of "sq", "bq", "h", "lb", "t" and "kl"; static.
@@ -72,17 +68,13 @@ def ucboost(
 def ucboost_eps(num_arms: NumArms, *, eps: Positive = 0.01, c: LogLogWeight = 0.0) -> Algorithm:
     """Approximates kl-UCB within eps, Liu et al. 2018, Algorithm 3.
 
-    Return UCBoost(eps): the index of a semi-distance that is within eps of the Bernoulli divergence kl.
-
-    The semi-distance is the maximum of a finite family whose size grows as eps decreases, and the index is the smallest
-    of the members' indices. Each arm is pulled once first, and ties go to the lowest-numbered arm.
+    Return UCBoost(eps): the index of a semi-distance that is within eps of the Bernoulli divergence kl, the maximum of
+    a finite family whose size grows as eps decreases. The index is the smallest of the members' indices. Each arm is
+    pulled once first, and ties go to the lowest-numbered arm.
 
     Guarantee: With c = 3, regret of at most log T times the sum over the other arms of gap / (kl(mean, best mean) -
     eps), to first order, for eps below these kl (Liu et al. 2018); the default c = 0, the paper's experimental choice,
     is not covered.
-
-    In detail, with c = 3 and rewards in [0, 1], the paper bounds the asymptotic regret by log(T) times the sum over
-    suboptimal arms of gap_a / (kl(mu_a, mu_best) - eps), for eps below these divergences.
 
     Args:
       eps: largest amount by which the semi-distance may fall below kl.
@@ -109,16 +101,11 @@ def ucboost_eps(num_arms: NumArms, *, eps: Positive = 0.01, c: LogLogWeight = 0.
 def ucboost_lb(num_arms: NumArms, *, eps: Positive = 0.01, c: LogLogWeight = 0.0) -> Algorithm:
     """Approximates kl-UCB by a lower bound, Liu et al. 2018, Algorithm 4.
 
-    Return the policy of Appendix C of the UCBoost paper: an approximation of kl-UCB from above with error eps in kl.
-
     The index q' of an arm with mean p is at least the index q of kl-UCB, and kl(p, q') - kl(p, q) <= eps. Each arm is
     pulled once first, and ties go to the lowest-numbered arm.
 
     Guarantee: No regret bound of its own; its index is at least kl-UCB's and exceeds it by at most eps in kl (Liu et
     al. 2018).
-
-    In detail, with c = 3 and rewards in [0, 1], the index is an upper confidence bound whenever that of kl-UCB is one,
-    and its width exceeds that of kl-UCB by at most eps in divergence.
 
     Args:
       eps: largest excess of the divergence.

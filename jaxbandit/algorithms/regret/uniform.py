@@ -1,7 +1,4 @@
-"""Uniform exploration: every round pulls a uniformly random arm. A baseline whose regret is linear.
-
-The recommendation is the arm with the largest empirical mean, because the pull counts carry no information here.
-"""
+"""Uniform exploration: every round pulls a uniformly random arm. A baseline whose regret is linear."""
 
 import jax
 import jax.numpy as jnp
@@ -20,9 +17,8 @@ from jaxbandit.theory.estimators.counts import Counts
 def uniform(num_arms: NumArms) -> Algorithm:
     """A uniformly random arm in each round.
 
-    Return the policy that pulls a uniformly random arm in every round, independently of the rewards.
-
-    It recommends the arm with the largest empirical mean; ties go to the lowest-numbered arm.
+    It recommends the arm with the largest empirical mean, because pull counts say nothing; ties go to the
+    lowest-numbered arm.
 
     Guarantee: None: a baseline whose regret grows linearly.
 

@@ -1,7 +1,6 @@
 """Full-bandit feedback: a pull names a set of k arms, a super-arm, and shows only the sum of its members' rewards.
 
-Kuroki, Xu, Miyauchi, Honda and Sugiyama (2020), Polynomial-time algorithms for multiple-arm identification with
-full-bandit feedback. Batches of pulls are answered with one sum per super-arm.
+Kuroki, Xu, Miyauchi, Honda and Sugiyama (2020). Batches of pulls are answered with one sum per super-arm.
 """
 
 from typing import Annotated, Any, Literal, NamedTuple
@@ -49,8 +48,6 @@ def full_bandit(
 ) -> Environment:
     """A pull of k arms, of which only the sum of rewards is observed.
 
-    Return the bandit in which a pull names k arms and shows the sum of their rewards (full-bandit feedback).
-
     Args:
       means: float[num_arms], means of the single arms, finite, and in [0, 1] with Bernoulli noise; num_arms > k.
         Traced.
@@ -95,10 +92,7 @@ _GAUSSIAN = "gaussian"
 
 
 def from_members(means: ArrayLike, k: int, law: str, sigma: Scalar = 1.0) -> Environment:
-    """Return the environment for validated arguments.
-
-    `law` is "gaussian", or how the sums of a batch of Bernoulli rewards are drawn.
-    """
+    """Return the environment for validated arguments; `law` is "gaussian", or how Bernoulli sums are drawn."""
     num_arms = means.shape[0]
 
     def init(key: Key) -> FullBanditState:
@@ -163,10 +157,7 @@ def _pairs(num_arms: int, k: int) -> np.ndarray:
 
 
 def _spread(num_arms: int, k: int, noise: Array) -> Array:
-    """Return F with F F' the covariance of r chi due to the noise of r.
-
-    `noise` is the scale of r, or the vector of the variances of the members.
-    """
+    """Return F with F F' the covariance of r chi due to the noise of r: its scale, or the variances of the members."""
     if noise.ndim == 0:
         values, vectors = np.linalg.eigh(_pairs(num_arms, k))
         return noise * (vectors * np.sqrt(np.maximum(values, 0.0)))

@@ -15,10 +15,9 @@ def full_bandit_random(
 ) -> Environment:
     """full_bandit with random means and a gap after the k-th.
 
-    Return the random full-bandit instance number `instance_seed`, the same for all runs and seeds of an experiment.
-
-    The means of the k best arms are uniform on [0, 1], the next mean is `gap` below the smallest of them, and the
-    others are uniform between -1 and that mean. The order of the arms is random too.
+    Return the instance number `instance_seed`, the same for all runs and seeds. The means of the k best arms are
+    uniform on [0, 1], the next mean is `gap` below the smallest of them, and the others are uniform between -1 and that
+    mean. The order of the arms is random too.
 
     Args:
       gap: difference between the k-th and the (k+1)-th mean, which is also the gap between the two best super-arms.

@@ -16,9 +16,8 @@ from jaxbandit.support.types import Array, ArrayLike
 def semi_bandit(means: Annotated[ArrayLike, Arg(arrays(min_size=2, low=0, high=1))], k: TeamSize) -> Environment:
     """A pull of k arms, of which each reward, 0 or 1, is observed.
 
-    Return the Bernoulli semi-bandit: a pull names k arms, pays their sum, and shows the reward of each of them.
-
-    `full_bandit` with Bernoulli noise is the same problem with the same noise, but shows only the sum.
+    A pull pays the sum of the rewards. `full_bandit` with Bernoulli noise is the same problem with the same noise, but
+    shows only the sum.
 
     Args:
       means: float[num_arms] in [0, 1], with num_arms > k; traced.

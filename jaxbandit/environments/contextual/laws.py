@@ -1,7 +1,6 @@
 """Laws of contexts that are new in every round: normal, uniform on the sphere, or the rows of a table.
 
-What is random about a context is drawn in `noise`, as normals or as the number of a row, and `observe` makes the
-context of it. A table is one leaf of the state, which all runs share, and no copy of a row is stored with the noise.
+What is random about a context is drawn in `noise`; a table is one leaf of the state, which all runs share.
 """
 
 from collections.abc import Callable
@@ -35,9 +34,6 @@ def law_of(law: LawName | ArrayLike, shape: tuple[int, ...]) -> Law:
         float[rows, *shape], from which every round draws one uniformly. If a context has a row for each arm, a table
         float[rows, dim] is allowed too, from which each arm draws a row of its own.
       shape: shape of a context.
-
-    Raises:
-      ValueError: law is another name, or a table whose entries are not finite or do not fit the shape.
     """
     if isinstance(law, str):
         checks.take("law", law, choice(("normal", "sphere")))
@@ -74,10 +70,7 @@ def law_of(law: LawName | ArrayLike, shape: tuple[int, ...]) -> Law:
 
 
 def row_numbers(key: Key, shape: tuple[int, ...], rows: int) -> Array:
-    """Return numbers in [0, rows), int32[shape]: random words modulo rows, uniform up to rows 2^-32 for each row.
-
-    Not by jax.random.randint, whose chain of Threefry blocks takes XLA's CPU compiler extremely long in a round.
-    """
+    """Return numbers in [0, rows), int32[shape], without randint, which takes XLA's CPU compiler extremely long."""
     return (jax.random.bits(key, shape, jnp.uint32) % rows).astype(jnp.int32)
 
 

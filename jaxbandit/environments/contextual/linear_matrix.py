@@ -1,7 +1,4 @@
-"""A context with a row of features for each arm, new in every round, and one linear model that all arms share.
-
-Abbasi-Yadkori, Pal and Szepesvari (2011, OFUL): an action set in each round, with normal noise.
-"""
+"""A context with a row of features for each arm, new in every round, and one linear model that all arms share."""
 
 import jax.numpy as jnp
 

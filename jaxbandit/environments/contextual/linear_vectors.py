@@ -1,7 +1,4 @@
-"""A context vector that all arms share, new in every round, and a linear model for each arm (disjoint models).
-
-Li, Chu, Langford and Schapire (2010, LinUCB), Section 3.1, with normal noise.
-"""
+"""A context vector that all arms share, new in every round, and a linear model for each arm (disjoint models)."""
 
 import jax.numpy as jnp
 

@@ -1,7 +1,4 @@
-"""A context with a row of features for each arm, and rewards 0 or 1 whose log-odds are linear in the arm's row.
-
-Filippi, Cappe, Garivier and Szepesvari (2010, GLM-UCB), with the logistic link and new features in every round.
-"""
+"""A context with a row of features for each arm, and rewards 0 or 1 whose log-odds are linear in the arm's row."""
 
 from jaxbandit.base.arguments import Dim, Finite, NumArms
 from jaxbandit.base.contract import Environment

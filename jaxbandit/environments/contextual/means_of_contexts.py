@@ -1,7 +1,4 @@
-"""What environments have in common whose contexts follow a law and whose arms' means are a function of the context.
-
-The state holds theta and the table of contexts, if there is one. theta is given, or each run draws its own.
-"""
+"""What environments have in common whose contexts follow a law and whose arms' means are a function of the context."""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -43,11 +40,7 @@ class Parameters(NamedTuple):
 
 
 def parameters_of(theta: ArrayLike | None, num_arms: int | None, dim: int | None, ndim: int) -> Parameters:
-    """Return the parameters of `ndim` axes: (num_arms, dim), or (dim,) if all arms have the same.
-
-    Raises:
-      ValueError: theta is not finite or of another shape, or is None while a size is missing.
-    """
+    """Return the parameters, (num_arms, dim), or (dim,) of `ndim` 1; raise ValueError if a size is missing or wrong."""
     sizes = {"num_arms": num_arms, "dim": dim} if ndim == 2 else {"dim": dim}
     given = {name: size for name, size in sizes.items() if size is not None}
     if theta is None:
@@ -77,11 +70,8 @@ def environment_of(
     """Return the environment with contexts of a law and normal rewards around their means, or rewards in {0, 1}.
 
     Args:
-      name: name of the environment.
       law: as for `law_of`.
       context: shape of a context, (dim,) or (num_arms, dim).
-      num_arms: number of arms.
-      theta: the parameters.
       means: `(theta, context) -> float[num_arms]`, the mean rewards of all arms in a round.
       sigma: standard deviation of the rewards; None for Bernoulli rewards.
     """

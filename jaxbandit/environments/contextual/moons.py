@@ -26,8 +26,6 @@ class MoonsState(NamedTuple):
 def moons(noise: NonNegative = 0.1) -> Environment:
     """Two interleaved half circles: the context is a point, and the arm of its half circle pays 1.
 
-    Return the contextual bandit of the two moons, whose best arm is no linear function of the context.
-
     In every round, moon m is 0 or 1 with probability 1/2, b is uniform in (0, pi), and the point is (cos b, sin b) or
     (1 - cos b, 1/2 - sin b), plus noise.
 
@@ -37,9 +35,6 @@ def moons(noise: NonNegative = 0.1) -> Environment:
     Returns:
       An Environment with contexts float[2], actions int32[] in {0, 1}, and rewards 1 if the arm is the moon, else 0.
       The regret is 1 - reward.
-
-    Raises:
-      ValueError: noise is not a finite number >= 0.
     """
 
     def draw(key: Key) -> MoonsState:

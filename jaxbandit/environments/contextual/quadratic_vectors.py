@@ -1,7 +1,4 @@
-"""A context vector that all arms share, and means that are squares of linear functions: linear rules cannot fit them.
-
-On the products x_i x_j of the context, the model is linear.
-"""
+"""A context vector that all arms share, and means that are squares of linear functions, which no linear rule fits."""
 
 import jax.numpy as jnp
 
@@ -31,10 +28,7 @@ def quadratic_vectors(
     it gets the products x_i x_j as its context.
 
     Args:
-      theta: float[num_arms, dim], finite; traced. It is hidden from algorithms. None: each run draws its own, with
-        every row uniform on the unit sphere.
-      num_arms: number of arms. Required without theta, whose rows it otherwise equals.
-      dim: dimension of a context. Required without theta, whose columns it otherwise equals.
+      theta: as in `linear_vectors`, as are num_arms and dim.
       law: how contexts are drawn, as in `linear_vectors`; by default uniformly on the unit sphere.
 
     Returns:

@@ -1,7 +1,6 @@
 """What environments have in common whose rounds are the rows of a table: in which order they come.
 
-The regret of a round needs its row, which the noise of the round is not passed to; so the state knows the row. The
-tables are leaves of the state that do not change, and all runs share them.
+The state knows the row, which the regret needs. The tables are leaves of the state that all runs share.
 """
 
 from collections.abc import Callable
@@ -53,16 +52,11 @@ def environment_of(
     """Return the environment whose rounds are rows, in an order of each run, drawn, or as they are.
 
     Args:
-      name: name of the environment.
-      num_rows: number of rows.
       order: "shuffle", a permutation for each run; "draw", one row in each round, with replacement; or "as_is".
       tables: returns the tables in the current precision.
       context: `(tables, row) -> context`.
       reward: `(tables, row, action) -> float[]`.
       regret: `(tables, row, action) -> float[]`.
-      arms: the action space.
-      rewards: their range.
-      sigma: sub-Gaussian scale that algorithms may know.
     """
 
     def init(key: Key) -> RowsState:

@@ -37,8 +37,6 @@ def rows(
 ) -> Environment:
     """The rows of a CSV or NPZ file, with the reward of every arm or the right class.
 
-    Return the contextual bandit whose rounds are the rows of a file.
-
     Either `label` is given, and the arm of the row's class pays 1 (`classes`), or `rewards`, with the reward of every
     arm (`rewards_table`).
 

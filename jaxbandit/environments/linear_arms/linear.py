@@ -1,7 +1,6 @@
 """Linear arms: the reward of arm a has mean features[a] @ theta, with Gaussian noise or with the values -1 and 1.
 
-The sign noise is that of Xu, Honda and Sugiyama (2018, LinGapE), Section 7.2: the reward is 1 with probability (1 + x'
-theta) / 2 and -1 otherwise.
+The sign noise is that of Xu, Honda and Sugiyama (2018, LinGapE), Section 7.2.
 """
 
 from typing import Literal, NamedTuple

@@ -1,7 +1,6 @@
 """Linear contextual bandit: each round has a context with its own action set, means x' theta and Gaussian noise.
 
-This is the problem of Hao, Lattimore and Szepesvari (2020, OAM), Section 2: contexts are drawn from a distribution that
-algorithms do not know, and their action sets are known. `linear` is the case of one context.
+Hao, Lattimore and Szepesvari (2020, OAM), Section 2. `linear` is the case of one context.
 """
 
 from collections.abc import Callable
@@ -50,8 +49,6 @@ def linear_contextual(
 ) -> Environment:
     """An action set with linear means for each context.
 
-    Return the linear contextual bandit, which draws one of several known action sets in each round.
-
     Args:
       probabilities: float[num_contexts], the probabilities of the contexts, of sum 1. They are hidden
         from algorithms.
@@ -63,8 +60,7 @@ def linear_contextual(
       normal, as in `linear`. The regret of a padded action is NaN, so that a run that chooses one ends as NONFINITE.
 
     Raises:
-      ValueError: an argument is not finite or has the wrong number of axes, probabilities are negative or do not sum to
-        1, the mask leaves a set empty, or every set has one arm.
+      ValueError: probabilities are negative or do not sum to 1, the mask leaves a set empty, or every set has one arm.
 
     Source:
       Hao, Lattimore and Szepesvari (2020), Adaptive exploration in linear contextual bandit, AISTATS, Section 2.
@@ -117,10 +113,7 @@ def from_means(
     mask: np.ndarray | None,
     sigma: Scalar,
 ) -> Environment:
-    """Return the environment whose means, float[num_contexts, num_arms], are drawn by `means` in each run.
-
-    The other arguments are as `checked` returns them.
-    """
+    """Return the environment whose means, float[num_contexts, num_arms], are drawn by `means` in each run."""
     weights = probabilities
     num_contexts = weights.shape[0]
 

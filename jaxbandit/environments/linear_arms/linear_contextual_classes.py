@@ -1,7 +1,6 @@
 """Linear contextual bandits from classification data sets (scikit-learn): a context is a row, its arms are the classes.
 
-The rows are data, but theta is fitted to them, so that the model of `linear_contextual` holds exactly: the mean of an
-arm is the ridge regression of the indicator of its class, and the noise is normal. The labels are not replayed.
+Theta is fitted to the rows, so that the model of `linear_contextual` holds exactly. The labels are not replayed.
 """
 
 from typing import Literal
@@ -31,13 +30,11 @@ def linear_contextual_classes(
 ) -> Environment:
     """A scikit-learn data set, with rows as contexts and classes as arms.
 
-    Return the instance number `instance_seed` of a classification data set, the same for all runs and seeds.
-
-    A row is z = (1, its first principal components), standardized over all rows: the columns before and the components
-    after the decomposition. The contexts are num_contexts rows drawn without replacement, all with the same
-    probability. With C classes and z in R^p, the features of arm a are x in R^(C p), which has z in block a and 0
-    elsewhere. Block a of theta is the ridge fit (penalty 1), on all rows, of the indicator of class a, so the mean of
-    an arm estimates the probability that its class is right.
+    Return the instance number `instance_seed`. A row is z = (1, its first principal components), standardized over all
+    rows: the columns before and the components after the decomposition. The contexts are num_contexts rows drawn
+    without replacement, all with the same probability. With C classes and z in R^p, the features of arm a are x in R^(C
+    p), which has z in block a and 0 elsewhere. Block a of theta is the ridge fit (penalty 1), on all rows, of the
+    indicator of class a.
 
     Args:
       dataset: "digits" (10 classes, 1797 rows), "wine" (3, 178) or "breast_cancer" (2, 569); static. scikit-learn,

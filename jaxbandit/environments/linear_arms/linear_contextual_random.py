@@ -1,7 +1,6 @@
 """Linear contextual bandit whose theta is drawn in each run, uniformly on the unit sphere.
 
-Hao, Lattimore and Szepesvari (2020, OAM), Appendix D.2: a normal vector divided by its norm. In contrast,
-`linear_random` is one instance with random features and fixed theta for all runs.
+Hao, Lattimore and Szepesvari (2020, OAM), Appendix D.2. In contrast, `linear_random` is one instance for all runs.
 """
 
 import jax
@@ -29,8 +28,6 @@ def linear_contextual_random(
     action_sets: ContextSets, probabilities: NonNegativeVector, *, mask: Mask | None = None, sigma: Deviation = 1.0
 ) -> Environment:
     """linear_contextual with theta drawn on the unit sphere in each run.
-
-    Return `linear_contextual` with a random theta of norm 1 in each run, so that regret is averaged over problems.
 
     Args:
       probabilities: float[num_contexts], the probabilities of the contexts, of sum 1. They are hidden

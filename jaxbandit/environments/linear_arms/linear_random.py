@@ -1,8 +1,7 @@
 """Random linear instances with Gaussian features: Reda, Kaufmann and Delahaye-Duriez (2021), Sections 4.4 and A.2.
 
-The paper draws entries of variance D and normalizes each arm; the distribution does not depend on D, which is therefore
-not an argument here. The authors' code divides the whole matrix by its spectral norm instead, and D cancels again. Both
-variants are offered.
+The paper normalizes each arm; the authors' code divides the whole matrix by its spectral norm. The variance D of the
+paper's entries cancels, and is not an argument.
 """
 
 from typing import Literal

@@ -11,28 +11,14 @@ MOST_NUMBERS = 1000  # largest number of feature entries for which the regret co
 
 
 def linear_known(features: ArrayLike, theta: ArrayLike, sigma: Scalar) -> dict[str, ArrayLike]:
-    """Return features, sigma and theta_norm, the Euclidean norm of theta, which an algorithm may know.
-
-    Args:
-      features: float[num_arms, dim], or float[num_contexts, num_arms, dim]; float64 NumPy if concrete.
-      theta: float[dim], likewise.
-      sigma: sub-Gaussian scale of the noise.
-    """
+    """Return features, sigma and theta_norm, the Euclidean norm of theta, which an algorithm may know."""
     return {"features": features, "sigma": sigma, "theta_norm": (theta * theta).sum() ** 0.5}
 
 
 def linear_truth(
     features: ArrayLike, theta: ArrayLike, sigma: Scalar, *, gaussian: bool = True, mask: ArrayLike | None = None
 ) -> Truth:
-    """Return the truth for the arguments of `linear_known`; the lower bounds are those of Gaussian noise.
-
-    Args:
-      features: as for `linear_known`.
-      theta: float[dim].
-      sigma: standard deviation of the noise.
-      gaussian: whether the noise is Gaussian.
-      mask: bool[num_contexts, num_arms], False for padding, or None.
-    """
+    """Return the truth for the arguments of `linear_known`; the lower bounds are those of Gaussian noise."""
 
     def regret_constant() -> float:
         constant = float(bounds.linear_regret_constant(features, theta, mask=mask).bound)

@@ -1,7 +1,6 @@
 """The hard linear instance of Soare, Lazaric and Munos (2014): the canonical basis and an arm at a small angle.
 
-It is used as in Xu, Honda and Sugiyama (2018, LinGapE), Section 7.1.1. To tell arms 0 and dim apart, arm 1, whose mean
-is 0, must be pulled.
+It is used as in Xu, Honda and Sugiyama (2018, LinGapE), Section 7.1.1.
 """
 
 from typing import Annotated

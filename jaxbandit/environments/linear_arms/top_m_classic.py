@@ -25,11 +25,9 @@ def top_m_classic(
 ) -> Environment:
     """The instance of soare for the m best arms.
 
-    Return the classic Top-m linear instance in dimension d = num_arms - 1 with theta = e_1.
-
-    The arms are e_1; e_1 + e_a for a = 2, ..., m; cos(angle) e_1 + sin(angle) e_(m+1); and e_(m+1), ..., e_d. The m
-    best arms have mean 1, the next one cos(angle), and the others 0. For num_arms = 3 and m = 1 the arms are e_1,
-    (cos(angle), sin(angle)) and e_2.
+    Return the instance in dimension d = num_arms - 1 with theta = e_1. The arms are e_1; e_1 + e_a for a = 2, ..., m;
+    cos(angle) e_1 + sin(angle) e_(m+1); and e_(m+1), ..., e_d. The m best arms have mean 1, the next one cos(angle),
+    and the others 0.
 
     Args:
       m: number of best arms.

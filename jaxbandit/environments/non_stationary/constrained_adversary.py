@@ -19,8 +19,7 @@ MOST_ROUNDS = 2**31
 def phase_starts() -> np.ndarray:
     """Return the number of rounds before each phase, int32[phases].
 
-    A phase of n rounds is followed by one of ceil(1.6 n). The lengths are 1, 2, 4, 7, 12, ... They are computed in
-    integers, because 1.6 n in floating point may be slightly above or below an integer.
+    A phase of n rounds is followed by one of ceil(1.6 n), in integers: 1, 2, 4, 7, 12, ...
     """
     starts, length = [0], 1
     while starts[-1] + length < MOST_ROUNDS:
@@ -33,17 +32,12 @@ def phase_starts() -> np.ndarray:
 def constrained_adversary(num_arms: SeveralArms = 8, *, gap: PositiveUnit = 0.125) -> Environment:
     """Rewards 0 or 1, means that jump together while their gaps stay constant.
 
-    Return the stochastically constrained adversary: Bernoulli arms whose means jump while the gaps stay the same.
-
     Arm 0 is always better than the others by `gap`. The mean losses of arm 0 and of the other arms are 0 and gap in
     phases 0, 2, 4, ..., and 1 - gap and 1 in phases 1, 3, 5, ... Phases last 1, 2, 4, 7, 12, ... rounds; a phase of n
-    rounds is followed by one of ceil(1.6 n). The empirical mean of an arm depends more on the phases in which it was
-    pulled than on the arm, so UCB1 and Thompson sampling may settle on a wrong arm, whereas the regret of Tsallis-INF
-    remains O(log T). `bernoulli` with mean (1 + gap) / 2 for arm 0 and (1 - gap) / 2 for the others has the same gaps
-    with constant means.
+    rounds is followed by one of ceil(1.6 n). UCB1 and Thompson sampling may settle on a wrong arm. `bernoulli` with
+    mean (1 + gap) / 2 for arm 0 and (1 - gap) / 2 for the others has the same gaps with constant means.
 
-    Since arm 0 is best in every round, the dynamic regret and the regret against the best fixed arm coincide: both are
-    gap times the number of pulls of the other arms.
+    The dynamic regret and the regret against the best fixed arm coincide, because arm 0 is best in every round.
 
     Args:
       gap: difference of the means.

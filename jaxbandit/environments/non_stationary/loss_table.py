@@ -20,10 +20,8 @@ from jaxbandit.support.types import Array, ArrayLike, PyTree
 def loss_table(losses: ArrayLike | Callable[[Array], Array]) -> Environment:
     """A table of the losses of every round and arm, fixed in advance.
 
-    Return the bandit whose losses are all fixed in advance: the reward of a pull is 1 - loss, without noise.
-
-    All runs have the same losses. Nothing is assumed about them, which is the setting of the regret bounds of
-    adversarial algorithms; those compare with the best fixed arm in hindsight, see `simulate(..., hindsight=True)`.
+    The reward of a pull is 1 - loss, without noise, and all runs have the same losses. Bounds of adversarial algorithms
+    compare with the best fixed arm in hindsight, see `simulate(..., hindsight=True)`.
 
     Args:
       losses: float[rounds, num_arms] in [0, 1], whose row r is for round r + 1; traced. Or a function of r, int32[]

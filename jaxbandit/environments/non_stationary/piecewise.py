@@ -33,17 +33,7 @@ def ticked(state: Clock, context: None, action: Array, noise: Noise) -> Clock:
 def segments(
     means: ArrayLike, starts: Sequence[int], low: float = -math.inf, high: float = math.inf
 ) -> tuple[ArrayLike, np.ndarray]:
-    """Validate a schedule and return the table of means and the first rounds of its rows.
-
-    Args:
-      means: float[segments, num_arms].
-      starts: number of rounds before each segment, increasing from 0.
-      low: smallest mean allowed.
-      high: largest mean allowed.
-
-    Raises:
-      ValueError: means or starts is not as above.
-    """
+    """Validate a schedule and return the table of means and the first rounds of its rows."""
     means = checks.take("means", means, checks.arrays(ndim=2, low=low, high=high))
     if not means.shape[1]:
         raise ValueError(f"means has shape {means.shape}, must have a column for each arm")
@@ -65,12 +55,9 @@ def piecewise(
     """Return the environment of a schedule that `segments` has validated.
 
     Args:
-      name: name of the environment.
-      means: float[segments, num_arms].
       starts: int32[segments].
       noise: function that draws the noise of one round.
       reward: function from the mean of the arm and the noise to the reward.
-      rewards: the declared rewards of the environment.
       regret_constant: function from the means of a segment to the constant of their lower bound on regret.
     """
     # Concrete means are subtracted in float64, because regret adds up a gap and its rounding over many rounds.

@@ -16,10 +16,8 @@ from jaxbandit.theory import bounds  # its names are imported when they are call
 def piecewise_bernoulli(means: ArrayLike, starts: Sequence[int]) -> Environment:
     """Rewards 0 or 1, means that jump at given rounds.
 
-    Return the piecewise-stationary Bernoulli bandit, whose means change at given rounds.
-
-    The means do not depend on the actions (the environment is oblivious), and all runs share the schedule. The regret
-    is dynamic: the gap of an action is relative to the best arm of the round in which it is played.
+    All runs share the schedule, whatever the actions. The regret is dynamic: the gap of an action is relative to the
+    best arm of the round in which it is played.
 
     Args:
       means: float[segments, num_arms] in [0, 1], one row per segment; traced.

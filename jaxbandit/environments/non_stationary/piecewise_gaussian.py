@@ -17,9 +17,7 @@ from jaxbandit.theory import bounds  # its names are imported when they are call
 def piecewise_gaussian(means: ArrayLike, starts: Sequence[int], *, sigma: Deviation = 1.0) -> Environment:
     """Normal rewards, means that jump at given rounds.
 
-    Return the piecewise-stationary Gaussian bandit, whose means change at given rounds.
-
-    The environment is oblivious and its regret dynamic, as for `piecewise_bernoulli`.
+    The schedule and the dynamic regret are as for `piecewise_bernoulli`.
 
     Args:
       means: float[segments, num_arms], finite, one row per segment; traced.

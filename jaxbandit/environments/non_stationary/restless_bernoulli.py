@@ -41,10 +41,8 @@ def restless_bernoulli(
 ) -> Environment:
     """Rewards 0 or 1, means that follow a reflected random walk, drawn anew in each run.
 
-    Return the restless Bernoulli bandit, whose means are Gaussian random walks reflected at `low` and `high`.
-
-    Each run has its own random walks, which are the same for every algorithm with the same seed. The regret is dynamic;
-    the best fixed arm in hindsight is that of the run.
+    Each run has its own random walks, reflected at `low` and `high`, which are the same for every algorithm with the
+    same seed. The regret is dynamic; the best fixed arm in hindsight is that of the run.
 
     Args:
       sigma: standard deviation of a step.

@@ -21,10 +21,8 @@ def sinusoidal_bernoulli(
 ) -> Environment:
     """Rewards 0 or 1, means that oscillate.
 
-    Return the Bernoulli bandit whose means follow sine waves with evenly spaced phases.
-
-    In round r, counted from 0, the mean of arm a is center + amplitude sin(2 pi (r / period + a / num_arms)). The
-    environment is oblivious, all runs share its schedule, and its regret is dynamic.
+    In round r, counted from 0, the mean of arm a is center + amplitude sin(2 pi (r / period + a / num_arms)). All runs
+    share this schedule, and the regret is dynamic.
 
     Args:
       center: mean around which the means oscillate.

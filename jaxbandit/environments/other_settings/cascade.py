@@ -24,10 +24,8 @@ class CascadeState(NamedTuple):
 def cascade(weights: UnitVector, k: ListSize) -> Environment:
     """Lists of items, of which the first that attracts is clicked.
 
-    Return the cascading bandit: an action is a list of k items, and the feedback is the position of the click.
-
-    The user reads the list from the top, clicks on the first item that attracts, and reads no further. Items attract
-    independently. Who clicks nowhere has read the whole list.
+    The user reads a list of k items from the top, clicks on the first item that attracts, and reads no further. Items
+    attract independently.
 
     Args:
       weights: float[num_arms], probability that an item attracts.

@@ -1,7 +1,6 @@
 """Dueling bandits: a round compares two arms, and only the winner is observed; Yue, Broder, Kleinberg, Joachims (2012).
 
-The reward of no arm is defined, only the probability with which it wins against each other one. The regret is that
-against the Condorcet winner, the arm that wins against every other with a probability of at least 1/2.
+Only the probability with which an arm wins against each other one is defined, and no reward.
 """
 
 from typing import Any, NamedTuple
@@ -32,11 +31,9 @@ class DuelingState(NamedTuple):
 def dueling(preferences: UnitMatrix) -> Environment:
     """Duels of two arms, of which only the winner is observed.
 
-    Return the dueling bandit: an action is a pair of arms, and the feedback is 1 if the first one wins.
-
-    Both may be the same arm, which then wins with probability 1/2. The regret of a round is (D_1 + D_2)/2, where D_i is
-    the probability with which the Condorcet winner beats the i-th arm of the pair, minus 1/2: the strong regret.
-    `weak_regret` is a metric for min(D_1, D_2), which is 0 as soon as one of them is the winner.
+    An action is a pair of arms, which may be the same arm. The regret of a round is (D_1 + D_2)/2, where D_i is the
+    probability with which the Condorcet winner beats the i-th arm of the pair, minus 1/2: the strong regret.
+    `weak_regret` is a metric for min(D_1, D_2).
 
     Args:
       preferences: float[num_arms, num_arms], probability that the row wins against the column, with preferences[i, j] +
@@ -84,11 +81,7 @@ def dueling(preferences: UnitMatrix) -> Environment:
 
 
 def weak_regret(r: Any) -> Array:
-    """Return the weak regret of a round of `dueling`, the smaller of the two gaps: a metric, float[] >= 0.
-
-    Args:
-      r: the round of a metric, of which the action and the state of the environment, `world`, are read.
-    """
+    """Return the weak regret of a round of `dueling`, the smaller of the two gaps: a metric, float[] >= 0."""
     return jnp.minimum(get_at(r.world.gaps, r.action[0]), get_at(r.world.gaps, r.action[1]))
 
 

@@ -70,8 +70,6 @@ def crowd(
 ) -> Environment:
     """Crowd workers whose answers are right or wrong (six data sets).
 
-    Return the Bernoulli bandit whose arms are the workers of a crowdsourcing data set.
-
     Arm w answers correctly with probability equal to its recorded proportion of correct answers, independently of the
     other workers. The numbers of arms and tasks are: it 36 and 25; medicine 45 and 36; chinese 50 and 24; pokemon 55
     and 20; english 63 and 30; science 111 and 20.

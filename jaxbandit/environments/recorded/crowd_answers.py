@@ -36,8 +36,6 @@ def crowd_answers(
 ) -> Environment:
     """Teams of crowd workers on one task, from recorded answers.
 
-    Return the bandit that draws a task and reports which, or how many, workers of the team answered it correctly.
-
     Each pull draws one recorded task uniformly, with replacement. The members' rewards are their recorded answers to
     that task, 1 for a correct one, so the members of a team are dependent.
 
@@ -105,11 +103,7 @@ def crowd_answers(
 
 
 def read_answers(path: str | Path) -> np.ndarray:
-    """Return which answers are correct, float64[tasks, workers], from DIR/answer.csv and DIR/truth.csv.
-
-    Raises:
-      ValueError: a file cannot be read, a row has too few cells, or the tasks of the two files differ.
-    """
+    """Return which answers are correct, float64[tasks, workers], from DIR/answer.csv and DIR/truth.csv."""
     if not isinstance(path, str | Path):
         raise ValueError(f"crowd_answers: path = {path!r}, must be a directory with answer.csv and truth.csv")
     return _read(str(path))

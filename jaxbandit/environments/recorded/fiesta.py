@@ -29,8 +29,6 @@ def fiesta(
 ) -> Environment:
     """Recorded F1 scores of models for sentiment analysis.
 
-    Return the bandit whose arms are sentiment analysis models and whose rewards are recorded F1 scores.
-
     A pull draws one of the 500 recorded scores of the model, with replacement. The best model is "tdlstm" with mean
     0.646; standard deviations are between 0.023 and 0.035.
 

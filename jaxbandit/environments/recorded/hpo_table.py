@@ -57,14 +57,11 @@ def hpo_table(
 ) -> Environment:
     """Recorded validation scores of neural network configurations.
 
-    Return the bandit whose arms are hyperparameter configurations and whose rewards are recorded scores.
-
     A pull draws one of the recorded seeds, with replacement, and the true mean of an arm is the mean over its seeds.
     The classification tables have 30,000 configurations with 5 seeds each, and the reward is the balanced validation
     accuracy. The regression tables (naval_propulsion, parkinsons_telemonitoring, protein_structure, slice_localization)
     have 62,208 configurations with 4 seeds each, and the reward is minus the validation loss, down to -9e7 where
-    training diverged. With so few seeds there are ties: many scores of a configuration are equal, and so are the means
-    of some of the best.
+    training diverged. With so few seeds there are ties.
 
     Args:
       dataset: name of the table; static.
@@ -114,11 +111,7 @@ def _files() -> Path:
 def recorded(path: Path, metric: str) -> np.ndarray:
     """Return the scores of a table, float64[seeds, configurations], with configurations ordered by name.
 
-    If only this user can write in the user's cache directory, the scores are stored there under the digest of the
-    original file.
-
-    Raises:
-      ValueError: the file cannot be read, contains a class, or does not have the known format.
+    If only this user can write in the user's cache directory, the scores are stored there.
     """
     try:
         data = path.read_bytes()

@@ -36,8 +36,7 @@ _HEAD, _ARTICLE = 10, 7  # number of tokens before the articles, and per article
 class ClickLog(NamedTuple):
     """The visits of a log that could be read, and how many lines could not.
 
-    In `counts`, every line read is counted once more: read = kept + bad_width + bad_token + displayed_not_in_pool.
-    windows_line_ends counts lines with Windows line endings, which are kept.
+    In `counts`, read = kept + bad_width + bad_token + displayed_not_in_pool; windows_line_ends are kept too.
     """
 
     timestamp: np.ndarray  # int64[kept], seconds
@@ -51,12 +50,9 @@ class ClickLog(NamedTuple):
 def read_click_log(path: str | os.PathLike[str]) -> ClickLog:
     """Read a click log line by line; a file whose name ends in .gz is decompressed while reading.
 
-    Features are identified by their identifier, never by position. A line that does not have the right format is
-    skipped and counted under the first reason that applies: bad_width (not 10 + 7 n tokens), bad_token (a token that
-    cannot be parsed) or displayed_not_in_pool.
-
-    Raises:
-      ValueError: the file cannot be read to its end, or has no line of the right format.
+    A line that does not have the right format is skipped and counted under the first reason that applies: bad_width
+    (not 10 + 7 n tokens), bad_token (one that cannot be parsed) or displayed_not_in_pool. A file without a good line is
+    an error.
     """
     if not isinstance(path, str | os.PathLike):
         raise ValueError(f"path = {path!r}, must be the name of a click log")
@@ -151,13 +147,10 @@ def r6a(
 ) -> Environment:
     """Arms fitted to a Yahoo! R6A click log.
 
-    Return a linear instance whose arms are visits of the R6A click log, with theta fitted to its clicks.
-
     An arm is the pair of a visit's user and the article shown; its features are all products of their features, x in
     R^36. Theta is the ridge fit of clicks coded as 1 and -1. The best arm is the best of num_arms random visits, among
-    those that exceed enough other visits by min_gap; the other arms are random ones of these other visits. The paper
-    only says that all gaps were at least 0.05. Visits with x' theta outside [-1, 1], of which the paper's day has none,
-    are not drawn.
+    those that exceed enough other visits by min_gap; the other arms are random ones of these. Visits with x' theta
+    outside [-1, 1], of which the paper's day has none, are not drawn.
 
     Args:
       path: path of the log, relative to the working directory; .gz is decompressed. Static. Reading a day takes

@@ -1,10 +1,8 @@
 """Synthetic instances with the shape of the click experiment of LinGapE (Xu, Honda and Sugiyama 2018, Section 7.2).
 
-Users and articles are mixtures of five segments in addition to a constant, as in the Yahoo! R6A log; the probability of
-a click is bilinear in them, and rewards are -1 and 1. Nothing is fitted to the log; `r6a` reads the log itself.
-
-The arms are user-article pairs. The features of a pair are all products of the six features of the user and the six of
-the article, the first of which is the constant 1, so x is in R^36.
+Users and articles are mixtures of five segments in addition to a constant, as in the Yahoo! R6A log. An arm is a
+user-article pair whose features are all products of the six of the user and the six of the article, x in R^36. Nothing
+is fitted to the log; `r6a` reads the log itself.
 """
 
 from typing import Annotated
@@ -30,8 +28,6 @@ def r6a_like(
     num_arms: SeveralArms, *, instance_seed: Seed = 0, min_gap: MinGap = 0.05, sigma: AtLeastOne = 2.0
 ) -> Environment:
     """Synthetic clicks in the form of the R6A log.
-
-    Return the synthetic click instance number `instance_seed`, the same for all runs and seeds of an experiment.
 
     The 36 features span 25 dimensions, because the mixture weights add up to the constant, as they do in the R6A log.
 
@@ -73,8 +69,8 @@ def products(user: np.ndarray, article: np.ndarray) -> np.ndarray:
 def choose(means: np.ndarray, num_arms: int, min_gap: float, rng: np.random.Generator) -> np.ndarray:
     """Return the indices of num_arms random entries of `means`, one of which, at a random place, is best by min_gap.
 
-    The best arm is the best of num_arms random entries, among those that exceed enough other entries by min_gap. The
-    other arms are random ones among these other entries.
+    It is the best of num_arms random entries, among those that exceed enough others by min_gap; the others are some of
+    these.
     """
     order = rng.permutation(len(means))
     num_below = np.searchsorted(np.sort(means), means - min_gap, side="right")

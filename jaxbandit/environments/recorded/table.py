@@ -1,8 +1,6 @@
 """Recorded rewards: a pull draws a row of a table, with replacement, and the reward of an arm is its entry there.
 
-The arms of a round share the row, so that rewards that were recorded together stay together. The means are the column
-means whatever the features are: a linear algorithm faces a misspecified model unless the features represent them
-exactly.
+The arms of a round share the row, so that rewards that were recorded together stay together.
 """
 
 from typing import Any, Literal, NamedTuple
@@ -42,17 +40,12 @@ def table(
 ) -> Environment:
     """Recorded rewards, rows drawn with replacement.
 
-    Return the K-armed bandit that replays a table of recorded rewards.
-
-    Each round draws one row of the table uniformly, with replacement, and the reward of an arm is its entry in that
-    row.
+    Each round draws one row uniformly, with replacement, and the reward of an arm is its entry in that row.
 
     Args:
       rewards: float[num_rows, num_arms], finite; traced. Row i is one record of every arm's reward.
-      features: float[num_arms, dim], known features of each arm, or None. They do not affect rewards, but an algorithm
-        may know them, and theta is their minimum-norm least-squares fit of the means: the truth if they represent the
-        means (always, if they are linearly independent), and otherwise the nearest linear model, for which no bound
-        holds.
+      features: float[num_arms, dim], known features of each arm, or None. They do not affect rewards; theta is their
+        minimum-norm least-squares fit of the means, and no bound holds unless it represents them.
       sigma: sub-Gaussian scale that algorithms are told. None means half the difference between the largest and the
         smallest entry of rewards, which is large enough by Hoeffding's lemma.
       rows: whether the arms of a batch draw "common" or "independent" rows.

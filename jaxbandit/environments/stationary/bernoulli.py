@@ -26,8 +26,6 @@ class BernoulliState(NamedTuple):
 def bernoulli(means: UnitVector, *, permute: Permute = False) -> Environment:
     """Rewards 0 or 1.
 
-    Return the K-armed Bernoulli bandit: the reward of arm a is 1 with probability means[a] and 0 otherwise.
-
     Its noise is one uniform number per round, shared by all arms. Batches of pulls are answered with exact binomial
     draws.
 
@@ -38,9 +36,6 @@ def bernoulli(means: UnitVector, *, permute: Permute = False) -> Environment:
 
     Returns:
       An Environment with actions int32[] in [0, num_arms) and rewards float[] in {0, 1}.
-
-    Raises:
-      ValueError: means is empty, not a vector, or not within [0, 1].
     """
 
     def init(key: Key) -> BernoulliState:

@@ -1,8 +1,8 @@
 """Beta arms: the reward of arm a is Beta(alpha[a], beta[a]), namely its quantile at a level that all arms share.
 
-The quantile functions are tabulated as cubics on cells that shrink geometrically toward both ends, where they behave
-like powers. Apart from rounding the reward to a float, the distribution function is accurate to 5e-8. Parameters that
-are traced or below 1/2 are drawn by `jax.random.beta` from a key, which is correct but a hundred times slower.
+The quantile functions are tabulated as cubics on cells that shrink geometrically toward both ends; the distribution
+function is accurate to 5e-8. Parameters that are traced or below 1/2 are drawn by `jax.random.beta`, a hundred times
+slower.
 """
 
 from typing import Any, NamedTuple
@@ -67,8 +67,6 @@ def quantile(table: Array, arm: Array, bits: Array) -> Array:
 )
 def beta(alpha: PositiveVector, beta: PositiveVector) -> Environment:
     """Beta rewards.
-
-    Return the K-armed bandit with Beta rewards: the reward of arm a is Beta(alpha[a], beta[a]).
 
     Args:
       alpha: float[num_arms]. Concrete values >= 1/2 use the fast table; traced values are allowed.

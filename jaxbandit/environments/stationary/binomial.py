@@ -1,8 +1,7 @@
 """Binomial draws for batches of pulls: inversion for small variances, else rejection (Hoermann 1993, algorithm BTRS).
 
-The draws are exact up to the rounding of prob and of the probabilities, for counts up to 2^24 in float32. In contrast,
-`jax.random.binomial` (0.10) clamps the argument of its Stirling series, cannot resolve counts of 10^7 in float32, and
-is 50 times slower when batched.
+The draws are exact up to the rounding of prob and of the probabilities, for counts up to 2^24 in float32, where
+`jax.random.binomial` (0.10) does not resolve counts of 10^7 and is 50 times slower when batched.
 """
 
 import math
@@ -20,13 +19,7 @@ _WIDE = 400.0  # from this variance on rejection is faster, since the inversion 
 
 
 def binomial(key: Key, count: Array, prob: Array) -> Array:
-    """Draw Binomial(count, prob) as whole numbers in a float array.
-
-    Args:
-      key: a key, consumed by the draw.
-      count: integers >= 0, of any shape.
-      prob: float in [0, 1], of count's shape.
-    """
+    """Draw Binomial(count, prob) as whole numbers in a float array."""
     n, p = as_float(count), jnp.minimum(prob, 1 - prob)
     successes = _successes(key, n, p)
     return jnp.where(prob <= 0.5, successes, n - successes)
@@ -45,11 +38,7 @@ def _(size: int, batched: list[bool], *operands: Array) -> tuple[Array, bool]:
 
 
 def _of_many(keys: Key, n: Array, p: Array) -> Array:
-    """Draw for many keys at once, so that work that none of the draws needs is skipped.
-
-    Each draw is computed from its own numbers alone, whichever others are made beside it. Internally the axis of the
-    keys is last, because an axis of few draws would make short vectors.
-    """
+    """Draw for many keys at once, so that work that none needs is skipped; each from its own numbers alone."""
     shape = n.shape
     n, p = (x.reshape(shape[0], -1).T for x in (n, p))
     few = n * p < _FEW
@@ -143,12 +132,7 @@ def _rejection(keys: Key, n: Array, p: Array, accepted: Array) -> Array:
 
 
 def _log_mass(k: Array, n: Array, p: Array) -> Array:
-    """Return the log probability of k, computed without cancellation of large terms.
-
-    It is accurate to 1e-10 for k and n - k from 10 on. With N = n + 1, x = k + 1 and A = N p, we use
-    x log(x / A) = x h((A - x) / x) - (A - x), where h(w) = w - log(1 + w), and likewise for y = N - k and
-    B = N (1 - p). The terms A - x and B - y add up to a constant.
-    """
+    """Return the log probability of k without cancellation; accurate to 1e-10 for k and n - k from 10 on."""
     x, y, total = k + 1, n - k + 1, n + 1
     a, b = total * p, total * (1 - p)
     entropy = x * x_minus_log1p((a - x) / x) + y * x_minus_log1p((b - y) / y)

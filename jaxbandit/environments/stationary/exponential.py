@@ -25,8 +25,6 @@ class ExponentialState(NamedTuple):
 def exponential(means: PositiveVector, *, permute: Permute = False) -> Environment:
     """Exponential rewards.
 
-    Return the K-armed bandit with exponential rewards.
-
     Args:
       means: float[num_arms].
 
@@ -34,9 +32,6 @@ def exponential(means: PositiveVector, *, permute: Permute = False) -> Environme
       An Environment with actions int32[] in [0, num_arms) and rewards float[] > 0. Its noise is one standard
       exponential number per round, made from 32 random bits and shared by all arms; it lies between 2^-33 and 22.9. The
       noise of a batch is a key; its sums are independent Gamma draws, and it provides no sums of squares.
-
-    Raises:
-      ValueError: means is empty, not a vector, not finite or not above 0.
     """
 
     def init(key: Key) -> ExponentialState:
@@ -68,10 +63,7 @@ def exponential(means: PositiveVector, *, permute: Permute = False) -> Environme
 
 
 def standard_exponential(key: Key) -> Array:
-    """Return one standard exponential number made from one random word, float[].
-
-    Its tail probability is an odd multiple of 2^-33.
-    """
+    """Return one standard exponential number, float[], made from one word; its tail is an odd multiple of 2^-33."""
     word = jax.lax.bitcast_convert_type(jax.random.bits(key, (), jnp.uint32), jnp.int32)
     twice_tail = (as_float(word) + 0.5) * 2.0**-31
     tail = jnp.abs(twice_tail) / 2  # the probability of the nearer tail, where floats are finest

@@ -26,8 +26,6 @@ class PoissonState(NamedTuple):
 def poisson(means: NonNegativeVector, *, permute: Permute = False) -> Environment:
     """Poisson rewards.
 
-    Return the K-armed Poisson bandit: the reward of arm a is Poisson with mean means[a].
-
     Args:
       means: float[num_arms]. The time of a round grows with the square root of the largest mean.
 
@@ -35,9 +33,6 @@ def poisson(means: NonNegativeVector, *, permute: Permute = False) -> Environmen
       An Environment with actions int32[] in [0, num_arms) and rewards float[], whole numbers >= 0. Its noise is one
       uniform number per round, shared by all arms; the noise of a batch is a key, its sums are independent, and it
       provides no sums of squares.
-
-    Raises:
-      ValueError: means is empty, not a vector, not finite or below 0.
     """
 
     def init(key: Key) -> PoissonState:

@@ -1,8 +1,7 @@
 """Poisson draws: inversion for small means, else rejection (Hoermann 1993, algorithm PTRS).
 
-The draws are exact up to the rounding of the mean and of the probabilities, for counts up to 2^24 in float32. In
-contrast, `jax.random.poisson` (0.10) subtracts numbers of the size of mean log(mean), which float32 does not resolve
-for means from 10^5 on.
+The draws are exact up to the rounding of the mean and of the probabilities, for counts up to 2^24 in float32, where
+`jax.random.poisson` (0.10) fails for means from 10^5 on.
 """
 
 import math
@@ -20,12 +19,7 @@ _WIDE = 400.0  # from this mean on rejection is faster, since the inversion walk
 
 
 def poisson_draw(key: Key, mean: Array) -> Array:
-    """Draw Poisson(mean) as whole numbers in a float array.
-
-    Args:
-      key: a key, consumed by the draw.
-      mean: float >= 0, of any shape.
-    """
+    """Draw Poisson(mean) as whole numbers in a float array."""
     wide = mean >= _WIDE
     near = poisson_inverse(jax.random.uniform(jax.random.fold_in(key, 0), mean.shape), jnp.where(wide, 0.0, mean))
     # Entries drawn by inversion are marked as accepted, with a mean for which the rejection is valid.
@@ -35,9 +29,7 @@ def poisson_draw(key: Key, mean: Array) -> Array:
 def poisson_inverse(uniform: Array, mean: Array) -> Array:
     """Return the quantile of the Poisson distribution at level `uniform`, which is a draw if the level is uniform.
 
-    Args:
-      uniform: float in [0, 1), of mean's shape.
-      mean: float >= 0. The time grows with the square root of the largest mean.
+    The time grows with the square root of the largest mean.
     """
     few = mean < _FEW
     mode = jnp.floor(jnp.where(few, _FEW, mean))
@@ -72,10 +64,7 @@ def _rejection(key: Key, mean: Array, accepted: Array) -> Array:
 
 
 def _log_mass(k: Array, mean: Array) -> Array:
-    """Return the log probability of k, without cancellation of large terms; accurate to 1e-10 for k from 10 on.
-
-    With x = k + 1, x log(x / mean) = x h((mean - x) / x) - (mean - x), where h(w) = w - log(1 + w).
-    """
+    """Return the log probability of k, without cancellation of large terms; accurate to 1e-10 for k from 10 on."""
     x = k + 1
     scale = 0.5 * jnp.log((x / mean) / (2 * math.pi * mean))
     return scale - x * x_minus_log1p((mean - x) / x) - stirling(x)
@@ -88,17 +77,7 @@ def _walk(
     above: Callable[[Array, Array], Array],
     below: Callable[[Array, Array], Array],
 ) -> Array:
-    """Return draws from a unimodal distribution on the integers, as floats.
-
-    Probabilities are subtracted from `uniform` until it is used up.
-
-    Args:
-      uniform: float in [0, 1), of any shape.
-      start: whole numbers as floats, where the walk starts.
-      mass: the probability of `start`.
-      above: function (mass, k) -> the probability of k + 1, from that of k.
-      below: function (mass, k) -> the probability of k - 1, which is 0 at k = 0.
-    """
+    """Return draws from a unimodal distribution on the integers, as floats."""
     least = jnp.finfo(mass.dtype).eps / 4  # smaller probabilities are below the resolution of `uniform`
 
     def body(carry: tuple[Array, ...]) -> tuple[Array, ...]:

@@ -41,11 +41,7 @@ def rare_events(
 ) -> Environment:
     """Normal rewards, except for rare events of another reward.
 
-    Return the K-armed bandit whose arm a has the reward rare[a] with probability chance[a], and otherwise a normal one
-    with mean typical[a].
-
-    A rule that compares arms before an event has occurred sees other means than the true ones: a rival that sometimes
-    fails looks better than it is, and an arm that owes its mean to rare large rewards looks worse.
+    A rule that compares arms before an event has occurred sees other means than the true ones.
 
     Args:
       typical: float[num_arms], means of the rewards without an event.
