@@ -148,6 +148,6 @@ def test_experiments_from_files_fill_in_what_the_instance_knows():
     cascade = {"type": "cascade", "weights": [0.1, 0.2, 0.3], "k": 2}
     assert played(cascade, {"type": "cascade_ucb"}).arrays["pulls"].sum(1).tolist() == [400] * 8
     duels = {"type": "dueling", "preferences": DRIFT.tolist()}
-    result = played(duels, {"type": "double_thompson"}, metrics=["jaxbandit:weak_regret"])
+    result = played(duels, {"type": "double_thompson"}, metrics=["jaxbandit.environments:weak_regret"])
     weak = result.arrays["metric/weak_regret"][:, -1]
     assert ((weak > 0) & (weak < result.arrays["regret"][:, -1])).all()

@@ -281,7 +281,7 @@ configs = [
     {"model": Model(), "f": len, "set": {"a", "b", "c"}}, {"most": float("inf"), "n": None, "at": np.arange(2)},
     {"x": [1, (2, 3)]},
 ]
-best = jb.tune(lambda seed, config: random.Random(seed).random() + len(config), configs, max_trainings=45)
+best = jb.tune(lambda seed, config: random.Random(seed).random() + len(config), configs, budget=45)
 best.save(sys.argv[1])
 print(best)
 print([best.configs.text(i) for i in range(3)], best.to_dataframe().columns.tolist())

@@ -128,7 +128,7 @@ SPECS = {
     ),
     "no file": ("configs.csv", "absent.csv", "cannot be read"),
     "one arm": ('configs = "configs.csv"', "arms = 1", "num_arms = 1, must be an integer >= 2"),
-    "argument": ("epsilon = 0.1", "epsilon = -1", r"algorithm\[0\].epsilon = -1.0, must be a number"),
+    "argument": ("epsilon = 0.1", "epsilon = -1", r"algorithm\[0\].epsilon = -1, must be a number"),
     "misspelt": ("epsilon = 0.1", "epsilom = 0.1", "epsilom: unknown key"),
     "swept": ("epsilon = 0.1", "epsilon = {sweep = [0.1]}", "cannot be swept"),
     "missing": ('paired_race"\nepsilon = 0.1', 'kim_nelson"', "epsilon: missing, kim_nelson needs it"),

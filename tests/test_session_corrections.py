@@ -40,7 +40,7 @@ def test_an_amended_session_is_the_one_that_was_told_the_right_reward(kind, tmp_
     ids = np.flatnonzero(arms == arms[-1])[-2:]  # late enough to change no choice
     right = np.concatenate(s.pulls.history)[ids]
     wrong = play(wrong, 5, wrong=ids)
-    assert np.array_equal(np.concatenate(wrong.arms), arms) and leaves(wrong) != leaves(s)
+    assert np.array_equal(np.concatenate(wrong.pulls.arms), arms) and leaves(wrong) != leaves(s)
     assert leaves(jb.amend(wrong, ids, right)) == leaves(s)
     assert jb.amend(s, ids, right) is s
     open_, pulls = jb.ask(s, limit=3)

@@ -66,7 +66,7 @@ def read_click_log(path: str | os.PathLike[str]) -> ClickLog:
         ):
             while line := lines.readline(_LONGEST):
                 if len(line) == _LONGEST:
-                    raise ValueError(f"line {counts['read'] + 1}: is longer than that of a click log can be")
+                    raise ValueError(f"{where}: line {counts['read'] + 1}: is longer than that of a click log can be")
                 counts["read"] += 1
                 counts["windows_line_ends"] += line.endswith(b"\r\n")
                 tokens = line.split()
