@@ -81,7 +81,7 @@ def test_every_thread_has_the_guard():
     found = [
         f"{path.relative_to(PACKAGE)}:{line}"
         for path in sorted(PACKAGE.rglob("*.py"))
-        if path != PACKAGE / "base" / "threads.py"
+        if path != PACKAGE / "support" / "threads.py"
         for line in unguarded(ast.parse(path.read_text(encoding="utf-8")))
     ]
     assert not found, "start a thread by threads.start or start_later, and read futures or give threads.guarded"

@@ -87,7 +87,7 @@ SEVERAL = """
     streams.prepare()
     for argv in json.loads(sys.argv[1]):
         sys.argv[1:] = argv
-        print("status", command_line._printed(), argv[0], flush=True)
+        print("status", command_line._run_process(), argv[0], flush=True)
 """
 
 
@@ -509,10 +509,12 @@ def test_ctrl_c_in_python_says_that_the_same_call_resumes(here, monkeypatch):
         raise KeyboardInterrupt
 
     space = {"lr": np.array([0.1, 0.2])}
-    assert notes(jb.tune, train, space, jb.algorithms.sequential_halving(2, budget=8), directory="g") == [saved("g")]
+    halving = jb.algorithms.sequential_halving(2, budget=8)
+    assert notes(jb.tune, train, space, halving, execution=jb.Execution(directory="g")) == [saved("g")]
     monkeypatch.setattr("jaxbandit.decide.tuning.halving.halve", stop)
     trainee = jb.Trainee(lambda key, config: 0.0, lambda state, key, config: state, lambda state, config: state)
-    assert notes(jb.successive_halving, trainee, space, min_steps=1, max_steps=2, directory="h") == [saved("h")]
+    steps = {"min_steps": 1, "max_steps": 2, "execution": jb.Execution(directory="h")}
+    assert notes(jb.successive_halving, trainee, space, **steps) == [saved("h")]
 
 
 @pytest.mark.parametrize("play", [jb.rollout, jb.run_until_stop])

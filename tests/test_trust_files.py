@@ -321,7 +321,7 @@ def test_a_directory_is_ours_if_it_is_missing_empty_or_marked(tmp_path):
 
 def test_merge_imports_what_directories_name_only_if_asked(place, capsys):
     Path("evil_arms.py").write_text(
-        "from pathlib import Path\nfrom jaxbandit import bernoulli\nPath('imported').touch()\n\n\n"
+        "from pathlib import Path\nfrom jaxbandit.environments import bernoulli\nPath('imported').touch()\n\n\n"
         "def mine():\n    return bernoulli([0.9, 0.1])\n",
         encoding="utf-8",
     )
