@@ -20,6 +20,8 @@ def fixed_arm(
 ) -> Algorithm:
     """The same arm in every round, a yardstick.
 
+    Return the rule that always pulls one arm.
+
     Guarantee: Regret of the gap of the arm times T, 0 for the best arm.
 
     Args:

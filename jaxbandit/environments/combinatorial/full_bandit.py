@@ -48,6 +48,8 @@ def full_bandit(
 ) -> Environment:
     """A pull of k arms, of which only the sum of rewards is observed.
 
+    Return the bandit in which a pull names k arms and shows the sum of their rewards (full-bandit feedback).
+
     Args:
       means: float[num_arms], means of the single arms, finite, and in [0, 1] with Bernoulli noise; num_arms > k.
         Traced.

@@ -40,6 +40,8 @@ def classes(
 ) -> Environment:
     """A classification data set: a row is the context, and the arm of its class pays 1.
 
+    Return the contextual bandit of a table of rows and their classes.
+
     Args:
       data: float[rows, columns], finite; or a data set of scikit-learn, which must be installed: "digits" (10 classes,
         1797 rows, 61 columns that vary), "iris" (3, 150, 4), "wine" (3, 178, 13) or "breast_cancer" (2, 569, 30).

@@ -41,6 +41,8 @@ def rewards_table(
 ) -> Environment:
     """A table with the context and the reward of every arm in each round.
 
+    Return the contextual bandit that plays the rows of a table, each with the rewards of all arms.
+
     Args:
       contexts: float[rows, dim], a vector for all arms; float[rows, num_arms, dim], a row of features for each arm; or
         None, without contexts. Finite; static.

@@ -49,6 +49,8 @@ def linear_contextual(
 ) -> Environment:
     """An action set with linear means for each context.
 
+    Return the linear contextual bandit, which draws one of several known action sets in each round.
+
     Args:
       probabilities: float[num_contexts], the probabilities of the contexts, of sum 1. They are hidden
         from algorithms.

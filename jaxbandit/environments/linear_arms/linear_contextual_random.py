@@ -29,6 +29,8 @@ def linear_contextual_random(
 ) -> Environment:
     """linear_contextual with theta drawn on the unit sphere in each run.
 
+    Return `linear_contextual` with a random theta of norm 1 in each run, so that regret is averaged over problems.
+
     Args:
       probabilities: float[num_contexts], the probabilities of the contexts, of sum 1. They are hidden
         from algorithms.

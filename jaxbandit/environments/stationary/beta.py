@@ -68,6 +68,8 @@ def quantile(table: Array, arm: Array, bits: Array) -> Array:
 def beta(alpha: PositiveVector, beta: PositiveVector) -> Environment:
     """Beta rewards.
 
+    Return the K-armed bandit with Beta rewards: the reward of arm a is Beta(alpha[a], beta[a]).
+
     Args:
       alpha: float[num_arms]. Concrete values >= 1/2 use the fast table; traced values are allowed.
       beta: float[num_arms], likewise.

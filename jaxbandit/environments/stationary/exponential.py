@@ -25,6 +25,8 @@ class ExponentialState(NamedTuple):
 def exponential(means: PositiveVector, *, permute: Permute = False) -> Environment:
     """Exponential rewards.
 
+    Return the K-armed bandit with exponential rewards.
+
     Args:
       means: float[num_arms].
 

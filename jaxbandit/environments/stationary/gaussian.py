@@ -29,6 +29,8 @@ class GaussianState(NamedTuple):
 def gaussian(means: Vector, *, sigma: Numbers = 1.0, permute: Permute = False) -> Environment:
     """Normal rewards, with one standard deviation for all arms or one for each.
 
+    Return the K-armed Gaussian bandit: the reward of arm a is normal with mean means[a].
+
     Args:
       means: float[num_arms]. Rewards are not confined to [0, 1] even if the means are.
       sigma: standard deviation of every arm's reward, > 0, or float[num_arms] with one per arm; traced. An algorithm

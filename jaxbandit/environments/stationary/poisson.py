@@ -26,6 +26,8 @@ class PoissonState(NamedTuple):
 def poisson(means: NonNegativeVector, *, permute: Permute = False) -> Environment:
     """Poisson rewards.
 
+    Return the K-armed Poisson bandit: the reward of arm a is Poisson with mean means[a].
+
     Args:
       means: float[num_arms]. The time of a round grows with the square root of the largest mean.
 
