@@ -29,8 +29,8 @@ def knapsack(rewards: UnitVector, costs: ArrayLike, budget: AtLeastOne) -> Envir
 
     A pull pays 0 or 1 and costs 0 or 1 unit of each resource, independently. A run is over as soon as another unit of
     some resource cannot be paid from its budget, even if the next pulls would cost nothing; rounds after that count
-    nothing. No regret is defined for a single round: give `simulate` a metric, such as `metrics={"reward":
-    jb.metrics.reward}`. `bounds.knapsack_bound` is the most that a plan can earn on average.
+    nothing. No regret is defined for a single round: give `simulate` a metric, such as
+    `metrics={"reward": jb.metrics.reward}`. `bounds.knapsack_bound` is the most that a plan can earn on average.
 
     Args:
       rewards: float[num_arms], mean rewards.
