@@ -303,7 +303,7 @@ def test_the_names_without_lazy_loader_and_filelock(tmp_path):
     print(json.dumps({name: callable(getattr(jb, name)) for name in dir(jb)}))
     try:
         played = jb.algorithms.ucb1(2), jb.environments.bernoulli([0.1, 0.9])
-        jb.simulate(*played, horizon=2, num_runs=1, directory="written")
+        jb.simulate(*played, horizon=2, num_runs=1, execution=jb.Execution(directory="written"))
     except ModuleNotFoundError as error:
         assert str(error).startswith("filelock is not installed"), error
     else:
