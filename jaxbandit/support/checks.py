@@ -15,7 +15,6 @@ from jax.core import Tracer
 from jaxbandit.support import domains
 from jaxbandit.support.refusals import python, refuse
 
-_MOST = {"num_arms": 2**31 - 1}  # because actions are int32
 _STARTS = domains.several(domains.integer(0, 2**31 - 1), "a list of rounds, one per segment", increasing=True)
 
 
@@ -30,9 +29,9 @@ def untraced(where: str, instead: str) -> None:
         raise ValueError(f"{where}: called inside a function that JAX traces (jit, scan, grad); use {instead} there")
 
 
-def integer(where: str, name: str, value: object, low: int, high: int | None = None) -> int:
-    """Return `value` as an int in [low, high]; raise ValueError otherwise. Without `high`, its type is the limit."""
-    return _check(where, name, value, domains.integer(low, high, most=_MOST.get(name, 2**63 - 1)))
+def integer(where: str, name: str, value: object, low: int, high: int | None = None, *, most: int = 2**63 - 1) -> int:
+    """Return `value` as an int in [low, high]; raise ValueError otherwise. Without `high`, `most` is the limit."""
+    return _check(where, name, value, domains.integer(low, high, most=most))
 
 
 def boolean(where: str, name: str, value: object) -> bool:

@@ -7,6 +7,7 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
+from jaxbandit.base.arguments import INT32
 from jaxbandit.decide.logs import formats, vowpal_wabbit
 from jaxbandit.decide.logs.arms import actions_of
 from jaxbandit.decide.logs.formats import Form
@@ -211,7 +212,7 @@ def _check_finite(values: np.ndarray, place: Place) -> None:
 
 def _num_arms(given: int | None, found: dict[str, np.ndarray]) -> int | None:
     """Return the number of arms, which everything that has one row for each arm must agree on; None if nothing has."""
-    said = {} if given is None else {"num_arms": checks.integer(WHERE, "num_arms", given, 1)}
+    said = {} if given is None else {"num_arms": checks.integer(WHERE, "num_arms", given, 1, most=INT32)}
     said |= {role: found[role].shape[1] for role in ("probabilities", "available") if role in found}
     if "context" in found and found["context"].ndim == 3:
         said["context"] = found["context"].shape[1]
