@@ -64,11 +64,11 @@ def checked(function: Function, *, returns: str = "", maker: bool = False) -> Fu
 
     shown = [p.replace(annotation=plain(p.annotation)) for p in own.values()]
     called.__dict__["__signature__"] = signature.replace(parameters=shown)
-    called.__doc__ = _completed(function.__doc__, parameters, returns)
+    called.__doc__ = _completed(function.__doc__, parameters, returns, maker)
     return cast(Function, called)
 
 
-def _completed(doc: str | None, parameters: Mapping[str, Parameter], returns: str) -> str | None:
+def _completed(doc: str | None, parameters: Mapping[str, Parameter], returns: str, maker: bool) -> str | None:
     """Return a docstring with all arguments; as it is if no annotation says anything of one."""
     if not doc or not any(p.arg.domain or p.arg.meaning for p in parameters.values()):
         return doc
@@ -77,7 +77,7 @@ def _completed(doc: str | None, parameters: Mapping[str, Parameter], returns: st
     said = " ".join(own.get("Returns", "").split())
     why = own.get("Raises", "").removeprefix("ValueError: ").removesuffix(".")
     blocks = {
-        "Args": [f"{key}: {p.text}" for key, p in parameters.items()],
+        "Args": [f"{key}: {text}" for key, p in parameters.items() if (text := p.text if maker else p.words())],
         "Returns": [said if said.startswith("An ") else f"{returns} {said}".strip()],
         "Raises": [", or ".join(filter(None, (RAISES, why))) + "."],
     }

@@ -64,13 +64,17 @@ class Parameter:
     @property
     def text(self) -> str:
         """The meaning with the values, and whether it is static or traced, unless it says so itself."""
+        return self.words("traced" if self.traced else "static")
+
+    def words(self, how: str = "") -> str:
+        """Return the meaning with the values, and how JAX takes the argument unless it says so itself."""
         if re.search(r"\b(static|traced|concrete)\b", self.meaning, re.IGNORECASE):
             return self.meaning
         sentence, *more = self.meaning.removesuffix(".").split(". ", 1)
         first, *rest = sentence.split("; ", 1)
         first = ", ".join(filter(None, (first, self._values())))
-        how = "traced" if self.traced else "static"
-        return f"{'. '.join(['; '.join(filter(None, (first, *rest, how))), *more])}."
+        text = ". ".join(["; ".join(filter(None, (first, *rest, how))), *more])
+        return f"{text}." if text else ""
 
     def _values(self) -> str:
         """Return the values as a docstring says them; "" if it has said them."""
