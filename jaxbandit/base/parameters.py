@@ -41,6 +41,7 @@ class Parameter:
     default: object = None
     choices: tuple[str, ...] = ()  # of an array: names that may be given instead, which are static
     optional: bool = False  # None is allowed
+    real: bool = False  # a float, and no array
     arg: Arg = Arg()
     meaning: str = ""  # by the docstring, or by the `Arg` if that says nothing
 
@@ -125,7 +126,15 @@ def _parameter(name: str, annotation: object, default: object, meaning: str) -> 
     required = default is inspect.Parameter.empty
     kind, choices = _kind(members)
     return Parameter(
-        name, kind, required, None if required else default, choices, optional, arg, meaning or arg.meaning
+        name,
+        kind,
+        required,
+        None if required else default,
+        choices,
+        optional,
+        kind == "scalar" and members <= {float, int},
+        arg,
+        meaning or arg.meaning,
     )
 
 
