@@ -135,7 +135,7 @@ KEYS = {  # in TOML -> the argument of `tune`, or the field of one of its record
     "max_trainings = 80": 80,
     'timeout = "2h"': 7200.0,
     "timeout = 90": 90.0,
-    'timeout_each = "5min"': "5min",
+    'timeout_each = "5min"': 300.0,
     "retries = 2": 2,
     "on_failure = 0": 0.0,
     'on_failure = "separate"\nmax_failure_rate = 0.25': "separate",
