@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 
 from jaxbandit.decide.core.certificate import Certificate
-from jaxbandit.decide.integrations.optuna_plays import RacePlay, RulePlay
 from jaxbandit.decide.integrations.optuna_trials import Entrants, Pulls, evidence
 from jaxbandit.decide.sessions.certifying import certificate as of_session
 from jaxbandit.decide.tuning.criterion import Criterion
+from jaxbandit.decide.tuning.plays import RacePlay, RulePlay
 from jaxbandit.decide.tuning.reporting import MEANING, search_certificate
 from jaxbandit.decide.tuning.settings import Settings
 

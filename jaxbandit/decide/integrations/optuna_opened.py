@@ -8,9 +8,11 @@ import numpy as np
 
 from jaxbandit.decide.core.certificate import Certificate
 from jaxbandit.decide.integrations.optuna_certificate import certified
-from jaxbandit.decide.integrations.optuna_plays import RacePlay, RulePlay
-from jaxbandit.decide.integrations.optuna_trials import Entrants, Pull, Pulls, Unpaired, enter, entrants, evidence
+from jaxbandit.decide.integrations.optuna_trials import Entrants, Pulls, Unpaired, enter, entrants, evidence
 from jaxbandit.decide.sessions.session import Session
+from jaxbandit.decide.tuning.criterion import first_seeds
+from jaxbandit.decide.tuning.evidence import Pull
+from jaxbandit.decide.tuning.plays import RacePlay, RulePlay
 from jaxbandit.decide.tuning.settings import Settings
 from jaxbandit.support import domains
 from jaxbandit.support.extras import extra
@@ -69,7 +71,8 @@ class OpenStudy:
         known, arms, low, high = self._known, np.array(self._numbers), self._given.low, self._given.high
         if start is not None:
             finite = math.isfinite(low + high)  # then minus a loss is moved into the range of the rule
-            return RulePlay(start, arms, known.first, low + high if finite and not self._criterion.maximize else 0.0)
+            mirror = low + high if finite and not self._criterion.maximize else 0.0
+            return RulePlay(start, arms, first_seeds(known.stages), mirror)
         present = np.zeros(len(known.configs), bool)
         present[arms] = True
         return RacePlay(evidence(self._criterion, known, pulls, np.flatnonzero(~present).tolist()), present)

@@ -33,6 +33,11 @@ class Stage(NamedTuple):
     blind: bool  # whether nobody had looked at scores, or the configurations do not depend on them
 
 
+def first_seeds(stages: Sequence[Stage]) -> np.ndarray:
+    """Return the first seed at which each configuration is trained, int64[K]."""
+    return np.repeat([stage.first for stage in stages], np.diff([0, *(stage.size for stage in stages)]))
+
+
 class Criterion(NamedTuple):
     """What is compared, and how."""
 

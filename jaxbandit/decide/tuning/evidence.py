@@ -21,6 +21,21 @@ from jaxbandit.theory.quantile_bounds import QuantileBounds
 PROBABLE = 0.9  # that a configuration meets the constraint on failures, to be recommended although nothing is certain
 
 
+Pull = tuple[int, int]  # (number of the configuration, number of the seed)
+
+
+class Request(NamedTuple):
+    """Trainings to make before the next decision."""
+
+    arms: np.ndarray  # int64[n]
+    seeds: np.ndarray  # int64[n]
+
+    @property
+    def pulls(self) -> list[Pull]:
+        """The trainings one by one."""
+        return list(zip(self.arms.tolist(), self.seeds.tolist(), strict=True))
+
+
 class Outlier(NamedTuple):
     """A difference that normal numbers do not have."""
 
@@ -77,6 +92,10 @@ class Evidence:
                 apart = deviation - self._means[arm]
                 self._means[arm] += apart / self._rewarded[arm]
                 self._squares[arm] += apart * (deviation - self._means[arm])
+
+    def rewards(self, request: Request) -> list[float]:
+        """Return the rewards of trainings that have been made."""
+        return [self.samples[arm][seed] for arm, seed in request.pulls]
 
     def decide_by(self, criterion: Criterion) -> None:
         """Change the criterion, which is valid only where the change has probability 0 if the old one is right."""

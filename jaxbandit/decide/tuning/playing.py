@@ -11,10 +11,11 @@ import numpy as np
 from jaxbandit.decide.core.certificate import Certificate, guarantee_of
 from jaxbandit.decide.sessions.session import session
 from jaxbandit.decide.tuning import allocation
-from jaxbandit.decide.tuning.criterion import Criterion
+from jaxbandit.decide.tuning.criterion import Criterion, first_seeds
 from jaxbandit.decide.tuning.evidence import Evidence
+from jaxbandit.decide.tuning.plays import RulePlay
 from jaxbandit.decide.tuning.reporting import search_certificate
-from jaxbandit.decide.tuning.rules import chosen, one_of
+from jaxbandit.decide.tuning.rules import one_of
 from jaxbandit.decide.tuning.searching import Search
 from jaxbandit.decide.tuning.settings import Settings
 from jaxbandit.support.refusals import refuse
@@ -128,12 +129,9 @@ def _by_rule(
     fresh = session(rule, seed=seed, paired=paired)
     one_of(where, fresh, len(numbers))
     mirror = 0.0 if given.criterion.maximize or not math.isfinite(given.low + given.high) else given.low + given.high
-    played = allocation.Played(fresh)
-    first = allocation.first_seeds(evidence)
-    requests = played.allocation(numbers, first, lambda arms, seeds: mirror + search.rewards(arms, seeds))
-    why = search.play(requests)
-    end = played.session
-    arm = int(numbers[chosen(end)])
+    play = RulePlay(fresh, numbers, first_seeds(evidence.stages), mirror)
+    why = search.play(play.requests(evidence))
+    end, arm = play.session, play.arm
     base = search_certificate(
         evidence,
         arm,

@@ -28,9 +28,3 @@ def one_of(where: str, session: Session, count: int) -> None:
     named = 0 if session.recommendation is None else len(session.recommendation)
     if named != 1:
         refuse(where, f": rule recommends {named} arms, must recommend one")
-
-
-def chosen(session: Session) -> int:
-    """Return the index of the configuration that the rule recommends."""
-    assert session.recommendation is not None
-    return int(session.recommendation[0])

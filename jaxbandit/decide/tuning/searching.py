@@ -7,10 +7,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from jaxbandit.decide.tuning.allocation import Allocation, Request
+from jaxbandit.decide.tuning.allocation import Allocation
 from jaxbandit.decide.tuning.calls import Part
 from jaxbandit.decide.tuning.configs import Configs, failed
-from jaxbandit.decide.tuning.evidence import Evidence
+from jaxbandit.decide.tuning.evidence import Evidence, Request
 from jaxbandit.decide.tuning.progress import SearchProgress
 from jaxbandit.decide.tuning.seeds import pull_words
 from jaxbandit.decide.tuning.settings import Settings
@@ -114,10 +114,6 @@ class Search:
         absent = "a configuration that is not given now"
         return [f"configuration {i} ({self._space.text(i)})" if i >= 0 else absent for i in self.places.tolist()]
 
-    def rewards(self, arms: np.ndarray, seeds: np.ndarray) -> np.ndarray:
-        """Return the rewards of trainings that have been made."""
-        return np.array([self._evidence.samples[arm][seed] for arm, seed in zip(arms, seeds, strict=True)])
-
     def _late(self) -> bool:
         return self.terms.deadline is not None and time.monotonic() >= self.terms.deadline
 
@@ -133,17 +129,16 @@ class Search:
         left, most = self._left(), self.terms.retries + 1
         if np.isinf(left):
             return request, most
-        known = (self._known(int(a), int(s)) for a, s in zip(*request, strict=True))
+        known = (self._known(*pull) for pull in request.pulls)
         costs = np.cumsum([most if outcome is None else outcome.attempts for outcome in known])
         count = int((costs <= left).sum())
-        if count == 0 and left and self._known(int(request.arms[0]), int(request.seeds[0])) is None:
+        if count == 0 and left and self._known(*request.pulls[0]) is None:
             return Request(request.arms[:1], request.seeds[:1]), int(left)
         return Request(request.arms[:count], request.seeds[:count]), most
 
     def _answer(self, request: Request, attempts: int) -> bool:
         """Enter the outcomes of these trainings; return False if some are missing, with those after them."""
-        arms, seeds = request.arms.astype(np.int64), request.seeds.astype(np.int64)
-        pairs = list(zip(arms.tolist(), seeds.tolist(), strict=True))
+        arms, seeds, pairs = *request, request.pulls
         first = missing = [i for i, pair in enumerate(pairs) if not self._known(*pair)]
         while missing and not interrupts.asked() and not self._late():
             self._train(arms[missing], seeds[missing], attempts)
