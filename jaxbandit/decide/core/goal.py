@@ -8,6 +8,7 @@ from jaxbandit.support.columns import LARGEST
 from jaxbandit.support.refusals import refuse, show, wrong
 from jaxbandit.support.types import Scalar
 
+DELTA = 0.05  # by default
 WORDS = "stop", "separate"  # values of on_failure besides numbers
 
 

@@ -21,14 +21,6 @@ PULL = "pull"  # user attribute of a trial: {"arm": number of the configuration,
 IDENTITY = "jaxbandit"  # user attribute of a study: the configurations that have entered it
 
 
-class Unpaired(Criterion):
-    """A criterion that gives each configuration bounds of its own, because indices are not seeds of all of them."""
-
-    def separately(self, stages: Sequence[Stage]) -> bool:
-        """Return True."""
-        return True
-
-
 class Entrants(NamedTuple):
     """The configurations that have ever entered a study, in the order of their numbers."""
 

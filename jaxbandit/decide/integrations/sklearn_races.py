@@ -8,6 +8,7 @@ import numpy as np
 
 from jaxbandit.base.contract import Algorithm, Promise
 from jaxbandit.decide.core.certificate import Certificate
+from jaxbandit.decide.core.goal import DELTA
 from jaxbandit.decide.integrations.sklearn_ranges import NO_RANGE, Range
 from jaxbandit.decide.sessions.certifying import COMMON_KEYS, certificate
 from jaxbandit.decide.sessions.session import Session, session
@@ -16,7 +17,6 @@ from jaxbandit.decide.tuning.criterion import RARE, Criterion, Stage
 from jaxbandit.decide.tuning.evidence import Evidence, Request
 from jaxbandit.decide.tuning.plays import RulePlay
 from jaxbandit.decide.tuning.reporting import what_scores_say, withdrawn
-from jaxbandit.decide.tuning.rules import DELTA
 from jaxbandit.engine.rounds import fit
 from jaxbandit.theory.comparisons.arms import normal_arms
 from jaxbandit.theory.comparisons.betting import stated_interval
@@ -196,7 +196,7 @@ class RuleSearch(SplitSearch):
         low, high = map(float, fit.limits(rule.rewards))
         bounded = (low, high) if math.isfinite(high - low) else None
         delta = DELTA if rule.promise is None else float(rule.promise.delta)
-        criterion = Criterion(delta, None, bounded)
+        criterion = Criterion(delta, score_range=bounded)
         super().__init__(count, criterion, limits if bounded is None else NO_RANGE, max_fits=None, seed=seed)
         self.rule, self.range = rule, (low, high)
         arms = np.arange(count)

@@ -68,8 +68,8 @@ class Evidence:
             self._levels = self.criterion.arm_levels(self.stages)
         else:
             self._pairs = self.criterion.differences(self.stages)
-        if self._apart and self.criterion.quantile is not None:
-            self._quantiles = [QuantileBounds(self.criterion.quantile, float(level)) for level in self._levels]
+        if self._apart and self.criterion.p is not None:
+            self._quantiles = [QuantileBounds(self.criterion.p, float(level)) for level in self._levels]
             self._taken = [0] * self.count
 
     def enter(self, arms: np.ndarray, seeds: np.ndarray, rewards: np.ndarray, failed: np.ndarray | None = None) -> None:
@@ -152,11 +152,11 @@ class Evidence:
 
     def location(self) -> np.ndarray:
         """Return what the criterion compares, by its estimates, float64[K]: means, or quantiles of the rewards."""
-        if self.criterion.quantile is None:
+        if self.criterion.p is None:
             return self.moments()[1]
         rewards = [[x for x in sample if not math.isnan(x)] for sample in self.samples]
         method = "inverted_cdf"  # a reward, as the bounds are
-        return np.array([np.quantile(x, self.criterion.quantile, method=method) if x else math.nan for x in rewards])
+        return np.array([np.quantile(x, self.criterion.p, method=method) if x else math.nan for x in rewards])
 
     def failure_rates(self) -> np.ndarray:
         """Return the upper bounds of the failure rates if there is a constraint on them, float64[K]."""

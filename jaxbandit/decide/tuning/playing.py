@@ -13,9 +13,8 @@ from jaxbandit.decide.sessions.session import session
 from jaxbandit.decide.tuning import allocation
 from jaxbandit.decide.tuning.criterion import Criterion, first_seeds
 from jaxbandit.decide.tuning.evidence import Evidence
-from jaxbandit.decide.tuning.plays import RulePlay
+from jaxbandit.decide.tuning.plays import RulePlay, one_of
 from jaxbandit.decide.tuning.reporting import search_certificate
-from jaxbandit.decide.tuning.rules import one_of
 from jaxbandit.decide.tuning.searching import Search
 from jaxbandit.decide.tuning.settings import Settings
 from jaxbandit.support.refusals import refuse
@@ -49,7 +48,7 @@ def _by_default(
     where: str, search: Search, evidence: Evidence, given: Settings, numbers: np.ndarray, seed: int, paired: bool
 ) -> Found:
     budget, count = search.terms.max_trainings, len(numbers)
-    least = (evidence.criterion._replace(min_trainings=1).needed(evidence.stages) or 0) * count
+    least = (dataclasses.replace(evidence.criterion, min_trainings=1).needed(evidence.stages) or 0) * count
     halves, survivors = budget is not None and budget < 2 * least, search.present.copy()
     if budget is not None and halves:
         warnings.warn(
@@ -69,14 +68,7 @@ def _by_default(
     arm = evidence.best(survivors) if halves else evidence.recommended(search.present)
     if why == "epsilon" and evidence.achieved(arm) > (evidence.criterion.epsilon or 0.0):
         why = "table" if (evidence.pool <= evidence.trainings).any() else "alone"
-    certificate = search_certificate(
-        evidence,
-        arm,
-        search.names(),
-        paired=paired,
-        ended=why == "epsilon",
-        on_failure=given.on_failure,
-    )
+    certificate = search_certificate(evidence, arm, search.names(), paired=paired, ended=why == "epsilon")
     if certificate.contradiction and why in ("epsilon", "alone"):
         why = "contradiction"
     binary = evidence.criterion.score_range is not None and given.criterion.score_range is None
@@ -114,7 +106,7 @@ def _watch(search: Search, evidence: Evidence, numbers: np.ndarray) -> Callable[
         new, begun = search.rows.score[seen:], seen == 0
         seen = len(search.rows.score)
         if begun and len(numbers) == evidence.count and set(new) == {0.0, 1.0}:
-            evidence.decide_by(criterion._replace(score_range=(0.0, 1.0)))
+            evidence.decide_by(dataclasses.replace(criterion, score_range=(0.0, 1.0)))
         elif evidence.criterion.score_range is not None and not all(0 <= score <= 1 for score in new):
             evidence.decide_by(criterion)
 
@@ -132,14 +124,7 @@ def _by_rule(
     play = RulePlay(fresh, numbers, first_seeds(evidence.stages), mirror)
     why = search.play(play.requests(evidence))
     end, arm = play.session, play.arm
-    base = search_certificate(
-        evidence,
-        arm,
-        search.names(),
-        paired=paired,
-        ended=False,
-        on_failure=given.on_failure,
-    )
+    base = search_certificate(evidence, arm, search.names(), paired=paired, ended=False)
     whole = evidence.count == len(numbers) and len(evidence.stages) == 1
     guarantee = guarantee_of(rule.promise) if whole else None  # it is about configurations that are there at first
     if guarantee is not None and base.contradiction:

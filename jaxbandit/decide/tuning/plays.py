@@ -8,6 +8,7 @@ from jaxbandit.decide.sessions.ask_tell import ask, tell
 from jaxbandit.decide.sessions.session import Session
 from jaxbandit.decide.tuning.allocation import Allocation, race
 from jaxbandit.decide.tuning.evidence import Evidence, Pull, Request
+from jaxbandit.support.refusals import refuse
 
 
 class RacePlay:
@@ -35,6 +36,15 @@ class RacePlay:
     def arm(self) -> int:
         """The configuration that is recommended."""
         return self._evidence.recommended(self._present)
+
+
+def one_of(where: str, session: Session, count: int) -> None:
+    """Check that the rule of a session has one arm for each configuration and recommends one of them."""
+    if session.num_arms != count:
+        refuse(where, f": rule has {session.num_arms} arms, must have one for each of {count} configurations")
+    named = 0 if session.recommendation is None else len(session.recommendation)
+    if named != 1:
+        refuse(where, f": rule recommends {named} arms, must recommend one")
 
 
 class RulePlay:
