@@ -47,7 +47,7 @@ def play(
 def _by_default(
     where: str, search: Search, evidence: Evidence, given: Settings, numbers: np.ndarray, seed: int, paired: bool
 ) -> Found:
-    budget, count = search.terms.max_trainings, len(numbers)
+    budget, count = search.max_trainings, len(numbers)
     least = (dataclasses.replace(evidence.criterion, min_trainings=1).needed(evidence.stages) or 0) * count
     halves, survivors = budget is not None and budget < 2 * least, search.present.copy()
     if budget is not None and halves:
@@ -103,8 +103,8 @@ def _watch(search: Search, evidence: Evidence, numbers: np.ndarray) -> Callable[
         nonlocal seen
         if not plain:
             return
-        new, begun = search.rows.score[seen:], seen == 0
-        seen = len(search.rows.score)
+        new, begun = [row.score for row in search.rows[seen:]], seen == 0
+        seen = len(search.rows)
         if begun and len(numbers) == evidence.count and set(new) == {0.0, 1.0}:
             evidence.decide_by(dataclasses.replace(criterion, score_range=(0.0, 1.0)))
         elif evidence.criterion.score_range is not None and not all(0 <= score <= 1 for score in new):

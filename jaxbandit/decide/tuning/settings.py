@@ -24,11 +24,6 @@ class Settings(NamedTuple):
     high: float
     whose: str  # of this range, for messages
 
-    def ended(self, outcome: Outcome | None, retries: int) -> Outcome | None:
-        """Return an outcome, None if it is unknown, or failed and may be tried more often than it was."""
-        again = outcome is not None and math.isnan(outcome.score) and outcome.attempts <= retries
-        return None if again else outcome
-
     def score(self, outcome: Outcome) -> float:
         """Return the score of an outcome, NaN for a failed training that has none."""
         value = self.criterion.on_failure
