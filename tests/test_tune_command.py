@@ -119,7 +119,7 @@ def test_a_space_is_searched(place, capsys):
     assert (place / "there" / "proposals.npz").exists() and (place / "there" / "finalists" / "scores.jsonl").exists()
     assert cli.main(["report", "there"]) == 0
     page = (place / "there" / "report.html").read_text()
-    assert "20 proposals by random, and of finalists" in page and "first score" in page
+    assert "20 of 20 proposals (random)" in page and "first score" in page
     assert "the guarantee is about the 2 finalists" in page
     (place / "there" / "result.json").unlink()
     capsys.readouterr()
