@@ -4,6 +4,7 @@ Only the state is stored for every arm. Many arms are a loop. `width` threads ma
 the arms l, l + width, ..., and reductions end with exchanges between the threads (`reductions.py`).
 """
 
+import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -13,7 +14,7 @@ from jaxbandit.engine.kernels.ptx import Atom, Value, Vector, const, memory_type
 
 WRITTEN_OUT = 12  # largest number of arms of a thread for which there is no loop
 TURN = 8  # number of arms of a thread in a turn of the loop, a power of two
-BINARY, ROOT = Code.binary.__wrapped__, Code.root.__wrapped__  # as `Vector.op` has them
+BINARY, ROOT = inspect.unwrap(Code.binary), inspect.unwrap(Code.root)  # as `Vector.op` has them
 
 Exists = Callable[[int], Atom | None]
 
@@ -123,8 +124,8 @@ class ArmCode(Code):
         if self.is_written_out:
             short = self.arms % self.width != 0
             arms = [Arm(self.share, u * self.width) for u in range(slots)]
+            number = arms[-1].number(self)
             if short:
-                number = arms[-1].number(self)
                 arms[-1] = Arm(self.binary("min", number, last))
 
             def ends(u: int) -> Atom | None:

@@ -6,7 +6,7 @@ stays in global memory.
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import jax
@@ -16,6 +16,7 @@ import numpy as np
 from jaxbandit.engine.kernels.arms import ArmCode, Home, Place
 from jaxbandit.engine.kernels.arrays import Values, array, axis_of_arms, pack, physical
 from jaxbandit.engine.kernels.control import assign, play, variables
+from jaxbandit.engine.kernels.launch import launch
 from jaxbandit.engine.kernels.ptx import TYPES, Atom, NoRule, const, memory_type
 from jaxbandit.engine.kernels.stores import store
 from jaxbandit.engine.layout import jaxprs
@@ -23,7 +24,6 @@ from jaxbandit.engine.rounds.recorder import Measured, Tally
 from jaxbandit.engine.rounds.single import SingleRun
 from jaxbandit.support.types import Array, PyTree
 
-TARGET = "__gpu$xla.gpu.ptx"  # XLA's own call, which gives the text to the driver
 SHARED = 48 * 1024  # bytes of shared memory that a block may have without asking
 FEW_THREADS = 132 * 4 * 32  # one warp for each scheduler of an H100; fewer threads are divided into smaller blocks
 MOST_LINES = 8000  # longer texts take seconds to assemble
@@ -102,11 +102,7 @@ class Kernel:
         own = {i: n for n, i in enumerate(self.carried) if self.varies[i]}
         rows = {len(given) - len(before) + n: len(changed) + n for n in range(len(before))}
         blocks = -(-self.lanes // self.runs)
-        sizes = {"grid_x": blocks, "block_x": self.threads, "shared_mem_bytes": self.shared_bytes}
-        sizes |= dict.fromkeys(("grid_y", "grid_z", "block_y", "block_z"), 1)
-        call = jax.ffi.ffi_call(TARGET, results, input_output_aliases=own | rows)
-        attributes: Any = {name: np.int32(size) for name, size in sizes.items()}
-        new = call(*given, name="rounds", kernel_type="ptx", kernel_data=self.text, **attributes)
+        new = launch("rounds", self.text, given, results, blocks, self.threads, self.shared_bytes, own | rows)
         for i, x in zip(self.carried, new, strict=False):
             leaves[i - self.first_state] = x
         return jax.tree.unflatten(structure, leaves), jax.tree.unflatten(shape, new[len(changed) :])
@@ -231,14 +227,17 @@ class Kernel:
         code.raw(f"ld.global.u32 {due.text}, {Place(place, 0).text};")
 
     def _save(self, i: int, values: list[Values], homes: dict[int, Home]) -> None:
-        code, place = self.code, self._places(i, f"out{i}")
-        for n, x in enumerate(values[i].flat if i not in homes else range(self.leaves[i].size)):
-            if i in homes:
-                x = code.register(TYPES[np.dtype(self.leaves[i].dtype)])
+        """Write a leaf to the results."""
+        code, place, type = self.code, self._places(i, f"out{i}"), TYPES[np.dtype(self.leaves[i].dtype)]
+        numbers = values[i].flat
+        if i in homes:
+            numbers = [code.register(type) for _ in range(self.leaves[i].size)]
+            for n, x in enumerate(numbers):
                 source = Place(homes[i].base, homes[i].stride * n)
-                code.raw(f"ld.shared.{memory_type(x.type)} {x.text}, {source.text};")
-            number = code.convert(x, "u32") if x.type == "pred" else x
-            code.raw(f"st.global.{memory_type(x.type)} {place(n).text}, {number.text};")
+                code.raw(f"ld.shared.{memory_type(type)} {x.text}, {source.text};")
+        for n, x in enumerate(numbers):
+            number = code.convert(x, "u32") if type == "pred" else x
+            code.raw(f"st.global.{memory_type(type)} {place(n).text}, {number.text};")
 
     def _begin(self, name: str, size: int, varies: bool) -> Atom:
         """The address of the first entry of this run."""
@@ -286,28 +285,3 @@ class Kernel:
             return code.vector(type, "load", Home(home.space, home.base, home.stride * inner, home.stride * at))
 
         return array(physical(code, shape), vector)
-
-
-def kernel_of(run: SingleRun, lanes: int, num_checkpoints: int) -> Kernel:
-    """Return the kernel of a program. Whether there is one depends on the program, and not on the number of lanes."""
-    num_arms = run.recorder.num_arms
-    reasons = []
-    for arms, width in _ways(num_arms, lanes):
-        try:
-            kernel = Kernel(run, lanes, num_checkpoints, arms, width)
-        except NoRule as error:
-            reasons.append(str(error))
-            continue
-        return kernel
-    raise NoRule("; ".join(dict.fromkeys(reasons)))
-
-
-def _ways(num_arms: int | None, lanes: int) -> Sequence[tuple[int | None, int]]:
-    """The numbers of arms and of threads of a run to try, the fastest first."""
-    if num_arms is None or num_arms in SEPARATE:
-        return [(None, 1)]
-    most = min(1 << (num_arms - 1).bit_length(), 32)
-    widths = [1 << k for k in range(6) if 1 << k <= most]
-    wanted = next((width for width in widths if lanes * width >= FEW_THREADS), most)
-    order = [width for width in widths if width >= wanted] + [width for width in widths if width < wanted][::-1]
-    return [*((num_arms, width) for width in order), (None, 1)]

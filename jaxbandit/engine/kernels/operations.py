@@ -137,7 +137,7 @@ class Code(Text):
         greater = self.binary("and", a, self.unary("not", b))
         return greater if name in ("lt", "gt") else self.unary("not", greater)
 
-    def select(self, p: Value, yes: Value, no: Value) -> Value:
+    def select(self, p: Value, yes: Value, no: Value) -> Any:
         """`yes` where p is true, else `no`."""
         if isinstance(p, Atom) and p.value is not None:
             return yes if p.value else no
@@ -146,19 +146,19 @@ class Code(Text):
         return yes if yes.text == no.text else self._select(p, yes, no)
 
     @elementwise(lambda p, yes, no: yes.type)
-    def _select(self, p: Atom, yes: Atom, no: Atom) -> Value:
+    def _select(self, p: Atom, yes: Atom, no: Atom) -> Any:
         if p.value is not None or yes.text == no.text:
             return self.select(p, yes, no)
         if yes.type == "pred":
             return self.binary("or", self.binary("and", p, yes), self.binary("and", self.unary("not", p), no))
         return self.emit(f"selp.{'f32' if yes.type == 'f32' else 'b32'}", yes.type, yes, no, p)
 
-    def convert(self, a: Value, type: str) -> Value:
+    def convert(self, a: Value, type: str) -> Any:
         """The number in another type; a float becomes the integer next to it towards 0."""
         return a if a.type == type else self._convert(a, type)
 
     @elementwise(lambda a, type: type)
-    def _convert(self, a: Atom, type: str) -> Value:
+    def _convert(self, a: Atom, type: str) -> Any:
         if a.value is not None and not (a.type == "f32" and type in ("s32", "u32")):
             return const(type, np.asarray(a.value).astype(NUMPY[type]))
         if a.type == "pred":
@@ -169,7 +169,7 @@ class Code(Text):
             return Atom(type, a.text)
         return self.emit(f"cvt.{'rn' if type == 'f32' else 'rzi'}.{type}.{a.type}", type, a)
 
-    def bitcast(self, a: Value, type: str) -> Value:
+    def bitcast(self, a: Value, type: str) -> Any:
         """The bits of a number as another type."""
         return a if a.type == type else self._bitcast(a, type)
 

@@ -69,7 +69,7 @@ def elementwise(result: Callable[..., str]) -> Callable[[Method], Method]:
 
     def decorated(method: Method) -> Method:
         @functools.wraps(method)
-        def call(self: "Text", *operands: Any) -> Value:
+        def call(self: "Text", *operands: Any) -> Any:
             if any(isinstance(x, Vector) for x in operands):
                 return self.vector(result(*operands), method, *operands)
             return method(self, *operands)

@@ -4,6 +4,7 @@ It is a tree over eight neighbours, and then the order of these blocks, whatever
 """
 
 import math
+from typing import Any
 
 import numpy as np
 
@@ -15,7 +16,7 @@ BLOCK = 8  # number of neighbours that are combined in a tree
 MOST = 0x7FFFFFFF
 
 
-def fold(code: ArmCode, name: str, atoms: list) -> Value:
+def fold(code: ArmCode, name: str, atoms: list) -> Any:
     """Combine values in a balanced tree, whose order is part of the numbers."""
     while len(atoms) > 1:
         halves = [code.binary(name, *atoms[i : i + 2]) for i in range(0, len(atoms) - 1, 2)]
@@ -23,7 +24,7 @@ def fold(code: ArmCode, name: str, atoms: list) -> Value:
     return atoms[0]
 
 
-def reduce(code: ArmCode, name: str, v: Value) -> Atom:
+def reduce(code: ArmCode, name: str, v: Value) -> Any:
     """The sum, product, largest, smallest, and, or, over the arms."""
     assert code.arms is not None
     if not isinstance(v, Vector):

@@ -23,8 +23,7 @@ def quotients(code: Code, pairs: Sequence[tuple[Atom, Atom]]) -> list[Atom]:
     asked: dict[tuple[str, str], tuple[Atom, Atom]] = {}
     for a, b in pairs:
         key = (a.text, b.text)
-        constant = a.value is not None and b.value is not None
-        if constant:
+        if a.value is not None and b.value is not None:
             with np.errstate(all="ignore"):
                 results[key] = const("f32", a.value / b.value)
         elif (known := code.recall(DIVISION, a, b)) is not None:
