@@ -126,7 +126,7 @@ class ArmCode(Code):
             arms = [Arm(self.share, u * self.width) for u in range(slots)]
             number = arms[-1].number(self)
             if short:
-                arms[-1] = Arm(self.binary("min", number, last))
+                arms[-1] = Arm(self.clip(number, self.arms - 1))
 
             def ends(u: int) -> Atom | None:
                 return self.compare("le", number, last) if short and u == slots - 1 else None
@@ -143,7 +143,7 @@ class ArmCode(Code):
             arms = [Arm(k, u * self.width) for u in range(TURN)]
             numbers = [arm.number(self) for arm in arms] if ragged else []
             if ragged:
-                arms = [Arm(self.binary("min", number, last)) for number in numbers]
+                arms = [Arm(self.clip(number, self.arms - 1)) for number in numbers]
             body(arms, lambda u: self.compare("le", numbers[u], last) if ragged else None)
             self.raw(f"add.s32 {k.text}, {k.text}, {step};")
             self.raw(f"setp.lt.s32 {more.text}, {k.text}, {end};")

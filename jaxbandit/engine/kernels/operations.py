@@ -73,7 +73,26 @@ class Code(Text):
             return self.emit(f"{name}.{'NaN' if name in EXTREMES else 'rn'}.f32", a.type, a, b)
         if name == "mul":
             return self.emit(f"mul.lo.{a.type}", a.type, a, b)
-        return self.emit(f"{name}.{a.type if name in ('min', 'max', 'div', 'rem') else _signed(a.type)}", a.type, a, b)
+        if name in EXTREMES:
+            # The assembler of CUDA 13.0 loses the sign of -b in the largest of a, -b and c (seen in its code, and on an
+            # H200). As numbers of the other signedness with the same order they are no negatives.
+            other = "u32" if a.type == "s32" else "s32"
+            result = self.emit(f"{name}.{other}", other, self.flip(a, other), self.flip(b, other))
+            return self.flip(result, a.type)
+        return self.emit(f"{name}.{a.type if name in ('div', 'rem') else _signed(a.type)}", a.type, a, b)
+
+    def flip(self, a: Atom, type: str) -> Atom:
+        """The integer of the other signedness that has the same place in its order."""
+        return self.bitcast(self.binary("xor", self.bitcast(a, "u32"), const("u32", 2**31)), type)
+
+    @elementwise(lambda a, most: a.type)
+    def clip(self, a: Atom, most: int) -> Atom:
+        """The integer, or 0 or `most` if that is nearer to it."""
+        if a.value is not None:
+            return const(a.type, min(max(int(a.value), 0), most))
+        return self.emit(
+            f"min.{a.type}", a.type, self.emit(f"max.{a.type}", a.type, a, const(a.type, 0)), const(a.type, most)
+        )
 
     def identity(self, name: str, a: Atom, b: Atom) -> Atom | None:
         """Return the result if it is an operand or a constant, whatever the other operand's value is."""

@@ -96,7 +96,7 @@ def _inverse_root(code: ArmCode, e: Equation, a: Value) -> Value:
     return code.binary("div", const("f32", 1), code.root(a))
 
 
-@rule_of_entries("log", "exp", "log1p", "expm1")
+@rule_of_entries("log", "exp", "log1p", "expm1", "logistic", "erf", "erf_inv", "sin", "cos")
 def _transcendental(code: ArmCode, e: Equation, a: Value) -> Value:
     return getattr(libm, e.name)(code, a)
 

@@ -120,9 +120,9 @@ def _dynamic_slice(code: ArmCode, e: Equation, xs: Operands) -> list[Values] | N
     x, along = xs[0], axis_of_arms(code, e.inputs[0].shape)
     for axis, (start, size) in enumerate(zip(xs[1:], e.params["slice_sizes"], strict=True)):
         if axis != along:
-            x = _rows(code, x, axis, _clipped(code, start[()], x.shape[axis] - size), size)
+            x = _rows(code, x, axis, code.clip(start[()], x.shape[axis] - size), size)
         elif size == 1:
-            place = _clipped(code, start[()], e.inputs[0].shape[axis] - 1)
+            place = code.clip(start[()], e.inputs[0].shape[axis] - 1)
             x = apply(lambda a, place=place: code.at(a, place), x)
         elif size != code.arms:
             return None
@@ -136,7 +136,7 @@ def _dynamic_update_slice(code: ArmCode, e: Equation, xs: Operands) -> list[Valu
     cut = [axis for axis in range(x.ndim) if part[axis] != whole[axis]]
     if any(part[axis] != 1 for axis in cut):
         raise NoRule("an update of several rows")
-    places = {axis: _clipped(code, starts[axis][()], whole[axis] - 1) for axis in cut}
+    places = {axis: code.clip(starts[axis][()], whole[axis] - 1) for axis in cut}
     along = next((axis for axis in cut if whole[axis] == code.arms), None)
 
     def entry(i: tuple[int, ...]) -> Value:
@@ -167,7 +167,7 @@ def _gather(code: ArmCode, e: Equation, xs: Operands) -> list[Values]:
     index = index[..., 0]
 
     def row(place: Any) -> Values:
-        inside = place if mode == "PROMISE_IN_BOUNDS" else _clipped(code, place, shape[axis] - 1)
+        inside = place if mode == "PROMISE_IN_BOUNDS" else code.clip(place, shape[axis] - 1)
         if shape[axis] != code.arms:
             if isinstance(inside, Vector):
                 raise NoRule("another place for every arm")
@@ -202,7 +202,7 @@ def _scatter(code: ArmCode, e: Equation, xs: Operands) -> list[Values]:
     if isinstance(place, Vector):
         raise NoRule("a scatter to every arm")
     if mode == "CLIP":
-        place = _clipped(code, place, shape[axis] - 1)
+        place = code.clip(place, shape[axis] - 1)
     along = shape[axis] == code.arms
 
     def entry(i: tuple[int, ...]) -> Value:
@@ -248,16 +248,22 @@ def _split(code: ArmCode, e: Equation, xs: Operands) -> list[Values] | None:
     return np.split(xs[0], np.cumsum(e.params["sizes"])[:-1], e.params["axis"])
 
 
+@rule("unstack")
+def _unstack(code: ArmCode, e: Equation, xs: Operands) -> list[Values] | None:
+    axis = e.params["axis"]
+    if axis == axis_of_arms(code, e.inputs[0].shape):
+        return None
+    return [
+        np.take(xs[0], k, axis) if xs[0].ndim > 1 else xs[0][k : k + 1].reshape(()) for k in range(xs[0].shape[axis])
+    ]
+
+
 rule("rev")(plain(lambda e, xs: np.flip(xs[0], e.params["dimensions"])))
 
 
 def _mode(e: Equation) -> str:
     """What happens to an index out of range: CLIP, FILL_OR_DROP, PROMISE_IN_BOUNDS."""
     return str(e.params["mode"]).rsplit(".", 1)[-1]
-
-
-def _clipped(code: ArmCode, index: Any, most: int) -> Any:
-    return code.binary("min", code.binary("max", index, const(index.type, 0)), const(index.type, most))
 
 
 def _rows(code: ArmCode, x: Values, axis: int, start: Atom, size: int) -> Values:
