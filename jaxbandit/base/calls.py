@@ -74,8 +74,9 @@ def record(kind: Record) -> Record:
     """Return a NamedTuple or a dataclass whose fields are checked by their annotations when it is made."""
     method = "__new__" if issubclass(kind, tuple) else "__init__"
     setattr(kind, method, checked(getattr(kind, method), name=kind.__name__))
+    made: Any = kind
     if issubclass(kind, tuple):  # a NamedTuple's own `_replace` would not check
-        kind._replace = lambda self, **fields: kind(**{**self._asdict(), **fields})
+        made._replace = lambda self, **fields: made(**{**self._asdict(), **fields})
     return kind
 
 
