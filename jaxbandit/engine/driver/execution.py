@@ -5,7 +5,7 @@ import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, NamedTuple, NoReturn, ParamSpec, TypeVar
+from typing import Any, Literal, NamedTuple, NoReturn, ParamSpec, TypeVar
 
 import jax
 
@@ -46,6 +46,9 @@ class Execution(NamedTuple):
         rounds one run at a time in any case.
       chunk: number of steps in one call of the compiled loop, >= 1, rounded up to whole blocks of at most 64. Default:
         as many as take about a second or less.
+      kernel: "auto" to play runs of a fixed horizon in one kernel, on an NVIDIA GPU of compute capability 8.0 or more
+        and if their program can be written so; False for the engine's own loop. Last digits differ between the two,
+        and are the same on every such GPU with the kernel. See docs/gpu.md.
       directory: directory in which interrupted runs save their state, and from which the same call resumes, also
         with another Execution and another number of runs. One process can use it at a time. Default: nothing is saved.
       progress: whether to show a progress bar on stderr, or a function that receives `Progress` from time to time, from
@@ -75,6 +78,7 @@ class Execution(NamedTuple):
     send_back: bool = False
     width: int | None = None
     chunk: int | None = None
+    kernel: Literal["auto", False] = "auto"
     directory: str | Path | None = None
     progress: bool | Callable[[Any], None] | None = None
     batch: int | None = None
@@ -90,6 +94,8 @@ class Execution(NamedTuple):
         for name in ("workers", "width", "chunk"):
             if (value := getattr(self, name)) is not None:
                 checks.integer(where, name, value, 1, 2**31 - 1)
+        if self.kernel not in ("auto", False):
+            raise ValueError(f'{where}: kernel = {self.kernel!r}, must be "auto" or False')
         devices = list(jax.local_devices() if self.devices is None else self.devices)
         single = devices[0].platform == "cpu" and len(devices) == 1
         return devices, self.workers or (cores() if single else 1)
