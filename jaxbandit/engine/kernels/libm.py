@@ -1,7 +1,8 @@
-"""Logarithm and exponential in float32 by correctly rounded operations, so that their bits do not depend on the GPU.
+"""Elementary functions in float32 by correctly rounded operations, so that their bits do not depend on the GPU.
 
 Their largest errors against float64 are .92 ulp (log), 1.02 (exp), 1.44 (log1p), 2.3 (expm1), 1.03 (erf), 3.5
-(erf_inv), and 1e-7 absolutely (sin, cos). The coefficients were fitted by least squares of the relative error, reweighted towards the smallest maximum, on Chebyshev nodes.
+(erf_inv), and 1e-7 absolutely (sin, cos). Coefficients without a source were fitted by least squares of the relative
+error, reweighted towards the smallest maximum, on Chebyshev nodes.
 """
 
 from collections.abc import Sequence
