@@ -121,7 +121,7 @@ def test_a_rule_of_each_form_plays_as_in_the_engine(name):
 WAYS = {
     "another number of threads": {"width": 4},
     "a warp": {"width": 32},
-    "larger blocks": {"threads": 128},
+    "larger blocks": {"threads": 64},
     "more runs": {"lanes": 70},
     "several calls": {"cuts": (1, 12, 20, 30)},
     "more runs, threads and calls": {"lanes": 70, "width": 2, "threads": 64, "cuts": (17, 30)},
