@@ -43,7 +43,7 @@ TARGETS = {
 }
 
 
-def _device(target: str) -> Any:
+def device_of(target: str) -> Any:
     """Return a device that only the compiler knows."""
     from jax.experimental import topologies
 
@@ -88,7 +88,7 @@ def compiled_row(target_name: str, name: str, precision: str | None, known: str)
     from jaxbandit.engine.rounds.stopping import StoppingRun
     from jaxbandit.lab.specs.registry import ALGORITHMS
 
-    device = _device(target_name)
+    device = device_of(target_name)
     target, stops = TARGETS[target_name], ALGORITHMS[name].kind == "identify"
     precision = precision or ("float64" if stops else "float32")
     place = NamedSharding(Mesh(np.array([device]), ("device",)), PartitionSpec())

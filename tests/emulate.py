@@ -239,20 +239,3 @@ class Machine:
                 raise Fault("threads store different numbers in one place")
 
         return access
-
-
-def launch(kernel, leaves, first, last, row=0, checkpoints=(0,), measured=()):
-    """The leaves of (arguments, words, world, state, tally), and those of `measured`, as XLA calls the kernel.
-
-    What runs do not share is written where it was read.
-    """
-    leaves, rows = [np.array(x) for x in leaves], [np.array(x) for x in measured]
-    results = []
-    for i in kernel.carried:
-        results.append(leaves[i] if kernel.varies[i] else np.zeros_like(leaves[i]))
-    numbers = [np.array(x, np.int32).reshape(-1) for x in (first, last, row, checkpoints)]
-    blocks = -(-kernel.lanes // kernel.runs)
-    Machine(kernel.text, blocks, kernel.threads, [*leaves, *numbers, *rows, *results, *rows], kernel.shared_bytes).run()
-    for i, x in zip(kernel.carried, results, strict=True):
-        leaves[i] = x
-    return leaves, rows

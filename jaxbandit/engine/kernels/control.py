@@ -7,7 +7,17 @@ import numpy as np
 
 from jaxbandit.engine.kernels import shapes
 from jaxbandit.engine.kernels.arms import ArmCode
-from jaxbandit.engine.kernels.arrays import Values, apply, array, axis_of_arms, constant, pack, type_of, unpack
+from jaxbandit.engine.kernels.arrays import (
+    Values,
+    apply,
+    array,
+    axis_of_arms,
+    constant,
+    pack,
+    physical,
+    type_of,
+    unpack,
+)
 from jaxbandit.engine.kernels.ptx import Atom, NoRule, Vector, const
 from jaxbandit.engine.kernels.rules import RULES, Operands, rule
 from jaxbandit.engine.layout.jaxprs import Equation, Program, evaluate, program_of, scan_parts
@@ -26,6 +36,8 @@ def play(code: ArmCode, program: Program, inputs: Sequence[Values]) -> list[Valu
             return play(code, e.called, xs)
         if e.name not in RULES:
             raise NoRule(f"the operation {e.name}")
+        for described in e.outputs:
+            physical(code, described.shape)
         out = RULES[e.name](code, e, xs)
         return _without_arms(code, e, xs) if out is None else out
 
@@ -93,7 +105,8 @@ def _branches(code: ArmCode, e: Equation, xs: Operands) -> Sequence[Values]:
     if len(programs) != 2:
         raise NoRule("a switch")
     take = index if index.type == "pred" else code.compare("gt", index, const(index.type, 0))
-    if any(axis_of_arms(code, o.shape) is not None for o in e.outputs):
+    # Threads of a run exchange numbers, for which those of all runs in a warp must be in the same branch.
+    if code.width > 1 or any(axis_of_arms(code, o.shape) is not None for o in e.outputs):
         no, yes = (play(code, program, xs[1:]) for program in programs)
         return [apply(lambda a, b: code.select(take, a, b), a, b) for a, b in zip(yes, no, strict=True)]
     results = [array(o.shape, lambda _, o=o: code.register(type_of(o))) for o in e.outputs]

@@ -134,7 +134,7 @@ def _dynamic_update_slice(code: ArmCode, e: Equation, xs: Operands) -> list[Valu
             if axis != along:
                 here = code.compare("eq", places[axis], const(places[axis].type, i[axis]))
                 hit = code.binary("and", hit, here)
-        if along is None:
+        if along is None or (hit.value is not None and not hit.value):
             return code.select(hit, value, x[i])
         value = value if hit.value is not None else code.select(hit, value, code.at(x[i], places[along]))
         return code.vector(x[i].type, "update", x[i], places[along], value)
@@ -168,7 +168,8 @@ def _gather(code: ArmCode, e: Equation, xs: Operands) -> list[Values]:
         if mode != "FILL_OR_DROP":
             return values
         valid = code.compare("eq", inside, place)
-        return apply(lambda a: code.select(valid, a, const(a.type, FILL[a.type])), values)
+        given = e.params["fill_value"]
+        return apply(lambda a: code.select(valid, a, const(a.type, FILL[a.type] if given is None else given)), values)
 
     rows = {i: row(index[i]) for i in np.ndindex(*index.shape)}
     batch = [i for i in range(len(out)) if i not in d.offset_dims]

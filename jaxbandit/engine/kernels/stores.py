@@ -31,6 +31,7 @@ def store(code: ArmCode, changes: Sequence[tuple[Values, Values]]) -> None:
         # All are computed before the first is stored, in each turn of the loop, and each reads its own arm only.
         def body(arms: list[Arm], exists: Exists) -> None:
             columns = code.values([value for _, value in whole], arms)
+            _wait(code, changes)  # several threads have the last arm
             for (home, _), atoms in zip(whole, columns, strict=True):
                 for arm, atom in zip(arms, atoms, strict=True):
                     _write(code, home, arm, atom)
