@@ -266,6 +266,32 @@ def test_retries_repeat_the_same_seed_and_cost_trainings():
         search(trainer(change=flaky), max_trainings=150, retries=1)
 
 
+def test_what_fails_always_costs_all_of_its_attempts_and_the_last_one_may_be_cut_by_the_budget():
+    """A round costs 1 and 3 attempts; after 12 of them, one training and one attempt of the other are left of 50."""
+
+    def never(score, rng, config):
+        if config["mu"]:
+            raise RuntimeError("node lost")
+        return float(rng.normal())
+
+    train = trainer(change=never)
+    found = search(train, 0.0, 1.0, budget=50, retries=2, on_failure=0.0)
+    assert found.why == "max_trainings" and len(train.calls) == 50
+    assert found.history["attempts"].tolist() == [1, 3] * 12 + [1] and found.table["pulls"].tolist() == [13, 12]
+
+
+def test_outcomes_are_on_the_disk_while_a_round_goes_on(tmp_path, monkeypatch):
+    monkeypatch.setattr("jaxbandit.decide.tuning.trainer.SECONDS", -1.0)
+    stored = []
+
+    def count(score, rng, config):
+        stored.append((tmp_path / "scores.jsonl").read_text().count('"score"'))
+        return score
+
+    search(trainer(change=count), budget=84, directory=tmp_path)
+    assert stored == list(range(len(stored))) and len(stored) > 18
+
+
 def test_scores_of_zero_and_one_are_compared_as_bounded_numbers():
     def coin(score, rng, config):
         return float(rng.random() < config["mu"])
