@@ -185,6 +185,15 @@ def test_configurations_added_after_looking_are_compared_on_fresh_seeds(tmp_path
     )
 
 
+def test_a_rule_trains_configurations_added_after_looking_on_fresh_seeds(tmp_path):
+    known = search(trainer(), 0.8, 0.5, directory=tmp_path, epsilon=0.01)
+    seeds = int(known.history["seed"].max()) + 1
+    rule = jb.algorithms.uniform_allocation(3, budget=9)
+    found = jb.tune(trainer(), space(0.8, 0.5, 0.9), rule, **records(directory=tmp_path, progress=False))
+    by_config = [found.history["seed"][found.history["config"] == i].tolist() for i in range(3)]
+    assert by_config == [[0, 1, 2], [0, 1, 2], [seeds, seeds + 1, seeds + 2]] and found.reused == 6
+
+
 def test_announced_growth_keeps_delta(tmp_path):
     options = {"epsilon": 0.02, "directory": tmp_path, "growth": True}
     first, then = search(trainer(), *MEANS[1:], **options), search(trainer(), *MEANS, **options)

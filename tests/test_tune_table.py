@@ -193,6 +193,13 @@ def test_the_race_of_a_search_and_the_rule_of_compiled_runs_are_the_same(seed):
     np.testing.assert_equal(by_rule.history, race.history)
 
 
+def test_a_quantile_of_losses_is_that_of_the_scores_themselves():
+    table = np.random.default_rng(3).standard_normal((2, 20))
+    found = jb.tune(table, goal=jb.Goal(quantile=0.75, maximize=False))
+    assert found.why == "table" and found.table["pulls"].tolist() == [20, 20]
+    np.testing.assert_array_equal(found.table["quantile"], np.sort(table)[:, 15])  # 15 of 20 scores are below it
+
+
 @pytest.mark.parametrize("p", [0.5, 0.2])
 def test_the_quantiles_of_a_search_have_the_bounds_of_the_rule_of_compiled_runs(p):
     table = np.random.default_rng(5).standard_normal((3, 60)) + 0.02 * np.arange(3)[:, None]
