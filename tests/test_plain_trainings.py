@@ -51,6 +51,7 @@ def scores(parts):
 # ---- integer seeds
 
 
+@pytest.mark.slow
 def test_integer_seeds_are_distinct_and_small():
     for seed in (0, 1, 2**32 - 1):
         drawn = seeds.integers(seed, np.arange(10**5), None)
@@ -89,6 +90,7 @@ def test_integer_seeds_look_random():
     assert len(np.intersect1d(drawn, seeds.integers(4, np.arange(2**14), None))) < 5
 
 
+@pytest.mark.slow
 def test_seeds_depend_on_what_keys_depend_on():
     index, arms = np.array([4, 4, 5]), np.array([0, 2, 2])
     shared = seeds.pull_words(1, index, arms, paired=True, integer=True)
@@ -159,6 +161,7 @@ def test_each_training_is_one_call_with_its_dictionary():
     assert "model = large, prompt = Answer., temperature = 0.5" in str(best)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["threads", "processes"])
 def test_executors_find_the_same(kind):
     spawned = multiprocessing.get_context("spawn")
@@ -220,6 +223,7 @@ def test_what_uses_jax_is_known_without_a_call(train, uses):
     assert uses_jax(train) is uses
 
 
+@pytest.mark.slow
 def test_what_is_traced_can_be_said():
     space, seen = jb.space.grid(x=[0.1, 0.9]), []
 
@@ -252,6 +256,7 @@ def test_what_is_traced_can_be_said():
         assert said in str(error.value) and "\n" not in str(error.value)
 
 
+@pytest.mark.slow
 def test_dictionaries_are_traced_in_groups_that_do_not_depend_on_others():
     given = [{"x": 0.5, "act": "b"}, {"x": 1.5, "act": "b"}, {"x": 0.5, "act": "a", "n": 3}, {"x": 1, "act": "b"}]
 
@@ -348,6 +353,7 @@ def test_a_wrong_training_is_not_repeated():
     assert part.fatal and part.attempts == 1 and len(seen) == 1
 
 
+@pytest.mark.slow
 def test_closing_early_cancels_and_does_not_wait():
     begun, release = [], threading.Event()
 

@@ -41,6 +41,7 @@ def place(tmp_path, monkeypatch):
     return tmp_path
 
 
+@pytest.mark.slow
 def test_a_search_prints_stores_and_goes_on(place, capsys):
     pytest.importorskip("matplotlib")
     assert cli.main(["tune", "tuned_model:train", "sweep.toml"]) == 0
@@ -58,6 +59,7 @@ def test_a_search_prints_stores_and_goes_on(place, capsys):
         assert len(history["score"]) == told["trainings"]
 
 
+@pytest.mark.slow
 def test_configurations_of_a_csv_file_and_a_rule_of_the_users(place, capsys):
     (place / "rows.csv").write_text("x,act,width\n0.1,a,1\n0.5,b,2\n0.9,b,1\n")
     rule = '[[algorithm]]\ntype = "student_race"\ndelta = 0.2\n'
@@ -105,6 +107,7 @@ width = { choice = [1, 2] }
 )
 
 
+@pytest.mark.slow
 def test_a_space_is_searched(place, capsys):
     (place / "spaced.toml").write_text(SPACED)
     assert cli.main(["tune", "tuned_model:train", "spaced.toml", "--json", "--out", "there"]) == 0
@@ -132,7 +135,7 @@ KEYS = {  # in TOML -> the argument of `tune`, or the field of one of its record
     "max_trainings = 80": 80,
     'timeout = "2h"': 7200.0,
     "timeout = 90": 90.0,
-    'timeout_each = "5min"': "5min",
+    'timeout_each = "5min"': 300.0,
     "retries = 2": 2,
     "on_failure = 0": 0.0,
     'on_failure = "separate"\nmax_failure_rate = 0.25': "separate",

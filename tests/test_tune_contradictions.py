@@ -12,7 +12,7 @@ from jaxbandit.decide.tuning.criterion import Criterion, Stage
 from jaxbandit.decide.tuning.evidence import Evidence
 from jaxbandit.theory.quantile_bounds import quantile_sequence
 
-pytestmark = pytest.mark.quickly_compiled
+pytestmark = [pytest.mark.slow, pytest.mark.quickly_compiled]
 NAMES = ("slow", "middle", "fast")
 FIRST = "the data contradict an assumption"
 
@@ -47,7 +47,6 @@ def consistent(certificate):
     return bool(((low <= means + 1e-12) & (means <= high + 1e-12)).all())
 
 
-@pytest.mark.slow
 @pytest.mark.statistical
 @pytest.mark.parametrize("law", [flip, walk])
 @pytest.mark.parametrize("options", [{}, {"quantile": 0.5}, {"score_range": (-99.0, 99.0)}])
