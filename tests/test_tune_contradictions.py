@@ -75,14 +75,17 @@ def swap(seed):
 
 
 @pytest.mark.statistical
-@pytest.mark.parametrize("maximize", [True, False])
-def test_quantiles_that_change_in_the_middle_are_always_found(maximize):
-    for seed in range(300 if maximize else 30):
+@pytest.mark.parametrize(
+    ("maximize", "repetitions"), [(True, 30), (False, 30), pytest.param(True, 300, marks=pytest.mark.slow)]
+)
+def test_quantiles_that_change_in_the_middle_are_always_found(maximize, repetitions):
+    for seed in range(repetitions):
         found = certificate_of(swap(seed) if maximize else -swap(seed), quantile=0.3, maximize=maximize)
         assert found.contradiction.startswith(f"{FIRST}, or what has a probability of 0.1 has happened: bounds of")
         assert found.contradiction.endswith("repeated rows") and np.isinf(found.achieved) and not found.guarantee.proved
 
 
+@pytest.mark.slow
 @pytest.mark.statistical
 def test_quantiles_of_one_law_are_rarely_accused_and_their_intervals_hold():
     """At most 0.1 of the searches may be accused, which is twice delta, and 0.05 of them have a wrong interval.

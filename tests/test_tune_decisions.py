@@ -185,6 +185,15 @@ def test_configurations_added_after_looking_are_compared_on_fresh_seeds(tmp_path
     )
 
 
+def test_a_rule_trains_configurations_added_after_looking_on_fresh_seeds(tmp_path):
+    known = search(trainer(), 0.8, 0.5, directory=tmp_path, epsilon=0.01)
+    seeds = int(known.history["seed"].max()) + 1
+    rule = jb.algorithms.uniform_allocation(3, budget=9)
+    found = jb.tune(trainer(), space(0.8, 0.5, 0.9), rule, **records(directory=tmp_path, progress=False))
+    by_config = [found.history["seed"][found.history["config"] == i].tolist() for i in range(3)]
+    assert by_config == [[0, 1, 2], [0, 1, 2], [seeds, seeds + 1, seeds + 2]] and found.reused == 6
+
+
 def test_announced_growth_keeps_delta(tmp_path):
     options = {"epsilon": 0.02, "directory": tmp_path, "growth": True}
     first, then = search(trainer(), *MEANS[1:], **options), search(trainer(), *MEANS, **options)
@@ -264,6 +273,32 @@ def test_retries_repeat_the_same_seed_and_cost_trainings():
     with pytest.raises(BadInput, match="node lost"):
         attempts.clear()
         search(trainer(change=flaky), max_trainings=150, retries=1)
+
+
+def test_what_fails_always_costs_all_of_its_attempts_and_the_last_one_may_be_cut_by_the_budget():
+    """A round costs 1 and 3 attempts; after 12 of them, one training and one attempt of the other are left of 50."""
+
+    def never(score, rng, config):
+        if config["mu"]:
+            raise RuntimeError("node lost")
+        return float(rng.normal())
+
+    train = trainer(change=never)
+    found = search(train, 0.0, 1.0, budget=50, retries=2, on_failure=0.0)
+    assert found.why == "max_trainings" and len(train.calls) == 50
+    assert found.history["attempts"].tolist() == [1, 3] * 12 + [1] and found.table["pulls"].tolist() == [13, 12]
+
+
+def test_outcomes_are_on_the_disk_while_a_round_goes_on(tmp_path, monkeypatch):
+    monkeypatch.setattr("jaxbandit.decide.tuning.trainer.SECONDS", -1.0)
+    stored = []
+
+    def count(score, rng, config):
+        stored.append((tmp_path / "scores.jsonl").read_text().count('"score"'))
+        return score
+
+    search(trainer(change=count), budget=84, directory=tmp_path)
+    assert stored == list(range(len(stored))) and len(stored) > 18
 
 
 def test_scores_of_zero_and_one_are_compared_as_bounded_numbers():

@@ -8,6 +8,8 @@ import pytest
 from records import records
 
 import jaxbandit as jb
+from jaxbandit.decide.tuning.criterion import Criterion, Stage
+from jaxbandit.decide.tuning.evidence import Evidence
 from jaxbandit.support.refusals import BadInput
 
 pytestmark = pytest.mark.quickly_compiled
@@ -191,3 +193,23 @@ def test_the_race_of_a_search_and_the_rule_of_compiled_runs_are_the_same(seed):
     race = jb.tune(table, goal=jb.Goal(delta=0.05, epsilon=0.05, min_trainings=14))
     assert by_rule.why == "rule" and race.why == "epsilon" and by_rule.index == race.index
     np.testing.assert_equal(by_rule.history, race.history)
+
+
+def test_a_quantile_of_losses_is_that_of_the_scores_themselves():
+    table = np.random.default_rng(3).standard_normal((2, 20))
+    found = jb.tune(table, goal=jb.Goal(quantile=0.75, maximize=False))
+    assert found.why == "table" and found.table["pulls"].tolist() == [20, 20]
+    np.testing.assert_array_equal(found.table["quantile"], np.sort(table)[:, 15])  # 15 of 20 scores are below it
+
+
+@pytest.mark.parametrize("p", [0.5, 0.2])
+def test_the_quantiles_of_a_search_have_the_bounds_of_the_rule_of_compiled_runs(p):
+    table = np.random.default_rng(5).standard_normal((3, 60)) + 0.02 * np.arange(3)[:, None]
+    session = jb.session(jb.algorithms.quantile_race(3, p=p, delta=0.06, max_pulls=100))
+    for row in table.T:
+        session, pulls = jb.ask(session)
+        session = jb.tell(session, pulls.id, row[pulls.arm])
+    assert session.survivors is not None and session.survivors.all()  # so that no bound stands still
+    evidence = Evidence(Criterion(0.06, quantile=p), [Stage(3, 0, False)])
+    evidence.enter(*(index.ravel() for index in np.indices(table.shape)), table.ravel())
+    np.testing.assert_array_equal(evidence.bounds(), session.state.statistic.interval)

@@ -90,8 +90,7 @@ class BanditSampler(BaseSampler):
         for name, value in (("growth", growth), ("blind", blind), ("reuse", reuse)):
             checks.boolean(WHERE, name, value)
         self._rule, self._growth = rule, growth
-        failed = self._goal.on_failure
-        self._arguments = Arguments(listed, None, failed if isinstance(failed, float) else None, blind, reuse)
+        self._arguments = Arguments(listed, None, blind, reuse)
         self._settings(maximize=True)  # checks them
         if rule is not None:
             start = session(rule, seed=seed)

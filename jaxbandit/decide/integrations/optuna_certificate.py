@@ -10,7 +10,7 @@ from jaxbandit.decide.core.certificate import Certificate
 from jaxbandit.decide.integrations.optuna_trials import Entrants, Pulls, evidence
 from jaxbandit.decide.sessions.certifying import certificate as of_session
 from jaxbandit.decide.tuning.criterion import Criterion
-from jaxbandit.decide.tuning.plays import RacePlay, RulePlay
+from jaxbandit.decide.tuning.plays import Play, RulePlay
 from jaxbandit.decide.tuning.reporting import MEANING, search_certificate
 from jaxbandit.decide.tuning.settings import Settings
 
@@ -25,15 +25,9 @@ REPEATED = (
 )
 
 
-def certified(
-    given: Settings,
-    known: Entrants,
-    numbers: Sequence[int],
-    pulls: Pulls,
-    play: RacePlay | RulePlay,
-    criterion: Criterion,
-) -> Certificate:
+def certified(given: Settings, known: Entrants, numbers: Sequence[int], pulls: Pulls, play: Play) -> Certificate:
     """Return the certificate of a study."""
+    criterion = given.criterion
     order = [*numbers, *(i for i in range(len(known.configs)) if i not in numbers)]
     whole = len(known.stages) == 1 and len(numbers) == len(known.configs) and not known.earlier
     names = [""] * len(order)
@@ -43,7 +37,7 @@ def certified(
     if isinstance(play, RulePlay) and whole:
         result = dataclasses.replace(_of_rule(play, given), names=tuple(names[arm] for arm in order))
     else:
-        result = _in_order(_of_values(given, known, numbers, pulls, play, criterion, names), order)
+        result = _in_order(_of_values(criterion, known, numbers, pulls, play, names), order)
     failed, pruned = (np.zeros(len(order), np.int64) for _ in range(2))
     for counts, counted in ((failed, pulls.failures), (pruned, pulls.prunings)):
         for (arm, _), times in counted.items():
@@ -96,13 +90,7 @@ def _of_rule(play: RulePlay, given: Settings) -> Certificate:
 
 
 def _of_values(
-    given: Settings,
-    known: Entrants,
-    numbers: Sequence[int],
-    pulls: Pulls,
-    play: RacePlay | RulePlay,
-    criterion: Criterion,
-    names: Sequence[str],
+    criterion: Criterion, known: Entrants, numbers: Sequence[int], pulls: Pulls, play: Play, names: Sequence[str]
 ) -> Certificate:
     """The certificate of all values, whatever chose the trials; its arms are in the order of their numbers."""
     found = evidence(criterion, known, pulls, range(len(known.configs)))

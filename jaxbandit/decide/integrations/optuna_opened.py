@@ -1,7 +1,6 @@
 """A study of Optuna as one sampler sees it: its configurations, what is compared, and what to try next."""
 
 import dataclasses
-import math
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -13,7 +12,7 @@ from jaxbandit.decide.integrations.optuna_trials import Entrants, Pulls, enter, 
 from jaxbandit.decide.sessions.session import Session
 from jaxbandit.decide.tuning.criterion import first_seeds
 from jaxbandit.decide.tuning.evidence import Pull
-from jaxbandit.decide.tuning.plays import RacePlay, RulePlay
+from jaxbandit.decide.tuning.plays import Play, RacePlay, RulePlay
 from jaxbandit.decide.tuning.settings import Settings
 from jaxbandit.support import domains
 from jaxbandit.support.extras import extra
@@ -31,7 +30,6 @@ class Arguments(NamedTuple):
 
     configs: Sequence[Mapping[str, Any]]
     start: Session | None  # of its rule, before the first pull
-    on_failure: float | None
     blind: bool
     reuse: bool
 
@@ -41,45 +39,38 @@ class OpenStudy:
 
     def __init__(self, study: Study, given: Settings, arguments: Arguments):
         """Enter the configurations that are new to the study."""
-        criterion, self._on_failure = given.criterion, arguments.on_failure
-        known = enter(
-            WHERE,
-            study,
-            arguments.configs,
-            delta=criterion.delta,
-            growth=criterion.growth,
-            blind=arguments.blind,
-            reuse=arguments.reuse,
-            on_failure=arguments.on_failure,
-        )
-        self._given, self._numbers = given, known.numbers(arguments.configs)
+        configs, criterion = arguments.configs, given.criterion
+        known = enter(WHERE, study, configs, criterion, blind=arguments.blind, reuse=arguments.reuse)
+        self._numbers = known.numbers(configs)
         # The configurations themselves, and not what JSON makes of them.
-        own = dict(zip(self._numbers, map(dict, arguments.configs), strict=True))
+        own = dict(zip(self._numbers, map(dict, configs), strict=True))
         self._known = known._replace(configs=[own.get(i, config) for i, config in enumerate(known.configs)])
         # Of reused trials no two share their randomness, so that each configuration has bounds of its own.
-        self._criterion = dataclasses.replace(criterion, growth=known.growth, unpaired=bool(known.earlier))
+        criterion = dataclasses.replace(criterion, growth=known.growth, unpaired=bool(known.earlier))
+        self._given = given._replace(criterion=criterion)
         self._place = _place(study, known)
-        self.play = self._begun(Pulls(study, self._known, self._on_failure), arguments.start)
+        self.play = self._begun(self._pulls(study), arguments.start)
 
     def is_of(self, study: Study) -> bool:
         """Return whether this is the study, and nobody has entered it since."""
         known = entrants(study)
         return known is not None and _place(study, known) == self._place
 
-    def _begun(self, pulls: Pulls, start: Session | None) -> RacePlay | RulePlay:
+    def _pulls(self, study: Study) -> Pulls:
+        return Pulls(study, self._known, self._given.criterion.on_failure)
+
+    def _begun(self, pulls: Pulls, start: Session | None) -> Play:
         """The race or the rule, before its first pull."""
-        known, arms, low, high = self._known, np.array(self._numbers), self._given.low, self._given.high
+        known, arms, given = self._known, np.array(self._numbers), self._given
         if start is not None:
-            finite = math.isfinite(low + high)  # then minus a loss is moved into the range of the rule
-            mirror = low + high if finite and not self._criterion.maximize else 0.0
-            return RulePlay(start, arms, first_seeds(known.stages), mirror)
+            return RulePlay(start, arms, first_seeds(known.stages), given.mirror)
         present = np.zeros(len(known.configs), bool)
         present[arms] = True
-        return RacePlay(evidence(self._criterion, known, pulls, np.flatnonzero(~present).tolist()), present)
+        return RacePlay(evidence(given.criterion, known, pulls, np.flatnonzero(~present).tolist()), present)
 
     def advance(self, study: Study) -> Pulls:
         """Tell the race or the rule the values of the study's trials, and return the study's pulls."""
-        pulls, given = Pulls(study, self._known, self._on_failure), self._given
+        pulls, given = self._pulls(study), self._given
         for pull, reward in pulls.rewards.items():
             if not given.low <= (value := pulls.sign * reward) <= given.high:
                 what = f"{self.config(pull[0])} has the value {value} at index {pull[1]}"
@@ -110,7 +101,7 @@ class OpenStudy:
 
     def certificate(self, pulls: Pulls) -> Certificate:
         """Return what is known of the study."""
-        return certified(self._given, self._known, self._numbers, pulls, self.play, self._criterion)
+        return certified(self._given, self._known, self._numbers, pulls, self.play)
 
 
 def _place(study: Study, known: Entrants) -> tuple[Any, int, int]:

@@ -47,28 +47,19 @@ def entrants(study: Study) -> Entrants | None:
 
 
 def enter(
-    where: str,
-    study: Study,
-    configs: Sequence[Mapping[str, Any]],
-    *,
-    delta: float,
-    growth: bool,
-    blind: bool,
-    reuse: bool,
-    on_failure: float | None,
+    where: str, study: Study, configs: Sequence[Mapping[str, Any]], criterion: Criterion, *, blind: bool, reuse: bool
 ) -> Entrants:
     """Enter the configurations that are new to a study, as a stage of their own, and return all of them.
 
-    `delta`, `growth`, `blind`, `reuse` and `on_failure` are those of the sampler; the first sampler of a study has to
-    announce growth.
+    The first sampler of a study has to announce growth.
     """
     known = entrants(study)
     if known is None:
-        earlier = _earlier(where, study, configs, on_failure) if reuse else {}
+        earlier = _earlier(where, study, configs, criterion.on_failure) if reuse else {}
         listed = [plain(config) for config in configs]
-        known = Entrants(listed, [Stage(len(listed), 0, True)], delta, growth, earlier)
+        known = Entrants(listed, [Stage(len(listed), 0, True)], criterion.delta, criterion.growth, earlier)
     else:
-        if growth and not known.growth:
+        if criterion.growth and not known.growth:
             refuse(where, ": growth = True, but the first sampler of the study did not announce it; leave it out")
         numbers = known.numbers(configs)
         new = [plain(config) for config, i in zip(configs, numbers, strict=True) if i >= len(known.configs)]
@@ -78,15 +69,13 @@ def enter(
         stage = Stage(len(known.configs) + len(new), first, blind)
         known = known._replace(configs=known.configs + new, stages=[*known.stages, stage])
     earlier = [[number, *pull] for number, pull in known.earlier.items()]
-    stages = [list(stage) for stage in known.stages]
-    about = {"configs": known.configs, "stages": stages, "delta": known.delta, "growth": known.growth}
-    about["earlier"] = earlier
-    study.set_user_attr(IDENTITY, about)
+    stored = {"stages": [list(stage) for stage in known.stages], "earlier": earlier}
+    study.set_user_attr(IDENTITY, {**known._asdict(), **stored})
     return known
 
 
 def _earlier(
-    where: str, study: Study, configs: Sequence[Mapping[str, Any]], on_failure: float | None
+    where: str, study: Study, configs: Sequence[Mapping[str, Any]], on_failure: float | str
 ) -> dict[int, Pull]:
     """Return the trials of these configurations, of each those before its first one that has not ended."""
     listed, tried = [plain(config) for config in configs], Counter[int]()
@@ -99,12 +88,12 @@ def _earlier(
             cut.add(arm)
         if arm in cut:
             continue
-        if trial.state == TrialState.PRUNED and on_failure is None:
+        if trial.state == TrialState.PRUNED and on_failure == "stop":
             what = (
                 f": trial {trial.number} of {listed[arm]} was pruned, so that the trials that ended are the better ones"
             )
             refuse(where, f"{what}; set on_failure to the value that a pruned trial should have, or leave out reuse")
-        if on_failure is not None or _value(trial) is not None:
+        if on_failure != "stop" or _value(trial) is not None:
             found[trial.number] = arm, tried[arm]
             tried[arm] += 1
     return found
@@ -126,7 +115,7 @@ def _value(trial: FrozenTrial) -> float | None:
 class Pulls:
     """The pulls of a study, read from its trials."""
 
-    def __init__(self, study: Study, known: Entrants, on_failure: float | None):
+    def __init__(self, study: Study, known: Entrants, on_failure: float | str):
         """Read all trials of a study; a trial that failed or was pruned has the value `on_failure`."""
         self.sign = sign = -1.0 if study.direction == StudyDirection.MINIMIZE else 1.0
         self.running: Counter[Pull] = Counter()
@@ -151,7 +140,7 @@ class Pulls:
                 if agrees(trial, known.configs[pull[0]]):
                     ended.append((trial.datetime_complete, trial.number, pull, value))
             else:
-                if on_failure is not None:
+                if not isinstance(on_failure, str):
                     ended.append((trial.datetime_complete, trial.number, pull, on_failure))
                 if trial.state == TrialState.PRUNED:
                     self.prunings[pull] += 1

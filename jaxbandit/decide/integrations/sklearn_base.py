@@ -3,7 +3,7 @@
 import math
 import warnings
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -37,6 +37,19 @@ with extra("sklearn"):
 MOST_SPLITS = 200  # default of max_splits for a search that ends by itself
 EACH = 20  # fits for each configuration in a search with neither a goal nor a budget
 ROUNDING = 1e-9  # relative to its ends, by which a score may be outside of its range, as sums are rounded
+
+
+class Terms(NamedTuple):
+    """What the arguments of a search mean for its data."""
+
+    where: str
+    num_configs: int
+    random: bool  # whether splits are drawn at random
+    seed: int
+    max_fits: int | None
+    max_splits: int | None
+    limits: Range  # of the score that decides
+    because: str  # of what it has these limits
 
 
 class BaseBanditSearch(BaseSearchCV):
@@ -82,17 +95,17 @@ class BaseBanditSearch(BaseSearchCV):
         if not configs or not (random or num_folds):
             evaluate_candidates([], cv=Chosen(FixedFolds(where, None, 0), ()))  # raises scikit-learn's own error
         seed = int(check_random_state(self.random_state).randint(2**31))
-        max_fits, max_splits = self._budget(where, len(configs), random)
-        limits, because = self._limits(where, random, configs)
+        max_fits, max_splits = budget = self._budget(where, len(configs), random)
+        terms = Terms(where, len(configs), random, seed, *budget, *self._limits(where, random, configs))
         if random:
             splits = RandomSplits(self.cv, is_classifier(self.estimator), seed)
-            search = self._split_search(where, len(configs), limits, max_fits, max_splits, seed)
+            search = self._split_search(terms)
             if isinstance(search, RuleSearch):
-                limits, because = search.range, f"for which {search.rule.name} is made"
+                terms = terms._replace(limits=search.range, because=f"for which {search.rule.name} is made")
         else:
             splits = FixedFolds(where, fitting.cv, num_folds)
             num_folds = min(num_folds, max_splits or num_folds)
-            search = self._fold_search(where, len(configs), num_folds, limits, max_fits, seed)
+            search = self._fold_search(terms, num_folds)
         context = None
         if callback_ctx is not None:
             context = callback_ctx.subcontext(task_name="search", max_subtasks=None)
@@ -109,8 +122,7 @@ class BaseBanditSearch(BaseSearchCV):
             for arms, indices, evaluations in fits.make(pulls, configs):
                 metric = self._metric(where, evaluations[0], search)
                 pairs = zip(arms, indices, evaluations, strict=True)
-                options = {"random": random, "limits": limits, "because": because}
-                scores = [self._score(where, one, metric, configs[a], i, **options) for a, i, one in pairs]
+                scores = [self._score(terms, one, metric, configs[a], i) for a, i, one in pairs]
                 search.enter(np.array(arms), np.array(indices), np.array(scores))
             if ended is not None or search.failed.all():
                 break
@@ -128,7 +140,7 @@ class BaseBanditSearch(BaseSearchCV):
         fits.last.clear()  # BaseSearchCV continues to use this dict
         fits.last.update(content)
         budget = None if max_fits is None else f"{len(fits.arms)} fits of at most {max_fits} (max_fits)"
-        self._warn_if_undecided(where, search, ended, max_fits, max_splits, names)
+        self._warn_if_undecided(terms, search, ended, names)
         failures = results.failure_remarks(names, arms, with_errors, self.error_score)
 
         def certify(chosen: int | None) -> Certificate:
@@ -193,9 +205,8 @@ class BaseBanditSearch(BaseSearchCV):
             low, high = min(low, self.error_score), max(high, self.error_score)
         return (low, high), "which is the range of this metric; give score_range if it is another one"
 
-    def _split_search(
-        self, where: str, count: int, limits: Range, max_fits: int | None, max_splits: int | None, seed: int
-    ) -> SplitSearch:
+    def _split_search(self, terms: Terms) -> SplitSearch:
+        where, count, max_fits = terms.where, terms.num_configs, terms.max_fits
         if self.rule is not None and count > 1:
             if not callable(self.rule):
                 refuse(
@@ -206,15 +217,15 @@ class BaseBanditSearch(BaseSearchCV):
                     refuse(where, f": {name} = {getattr(self, name)} is given with a rule; leave one of them out")
             rule = self.rule(count)
             check_agreement(where, rule, self.delta, self.epsilon)
-            search = RuleSearch(rule, count, limits, seed=seed)
+            search = RuleSearch(rule, count, terms.limits, seed=terms.seed)
             one_of(where, search.session, count)
             return search
-        most = max_fits if max_fits is not None else count * (max_splits or MOST_SPLITS)
+        most = max_fits if max_fits is not None else count * (terms.max_splits or MOST_SPLITS)
         least = self.min_splits or max(min(UNSEEN, most // (2 * count)), 1)
-        proved = None if self.score_range is None else limits
+        proved = None if self.score_range is None else terms.limits
         delta = DELTA if self.delta is None else float(self.delta)
         criterion = Criterion(delta, self.epsilon, score_range=proved, min_trainings=least)
-        search = SplitSearch(count, criterion, limits, max_fits=max_fits, seed=seed)
+        search = SplitSearch(count, criterion, terms.limits, max_fits=max_fits, seed=terms.seed)
         if search.halving is not None and proved is None:
             warnings.warn(
                 f"{where}: max_fits = {max_fits} with {count} configurations is spent by sequential halving, which as "
@@ -224,14 +235,13 @@ class BaseBanditSearch(BaseSearchCV):
             )
         return search
 
-    def _fold_search(
-        self, where: str, count: int, num_folds: int, limits: Range, max_fits: int | None, seed: int
-    ) -> FoldSearch:
+    def _fold_search(self, terms: Terms, num_folds: int) -> FoldSearch:
         if self.rule is not None:
             remedy = "leave rule out, or give cv a splitter that draws at random, such as ShuffleSplit()"
-            refuse(where, f": rule is given, but cv = {self.cv!r} has fixed folds, of which no rule speaks; {remedy}")
-        options = {"epsilon": self.epsilon, "max_fits": max_fits, "seed": seed}
-        return FoldSearch(count, num_folds, limits, everything=callable(self.refit), **options)
+            what = f": rule is given, but cv = {self.cv!r} has fixed folds, of which no rule speaks; {remedy}"
+            refuse(terms.where, what)
+        options = {"epsilon": self.epsilon, "max_fits": terms.max_fits, "seed": terms.seed}
+        return FoldSearch(terms.num_configs, num_folds, terms.limits, everything=callable(self.refit), **options)
 
     def _metric(self, where: str, evaluation: Evaluation, search: FoldOrSplitSearch) -> str | None:
         """The metric that decides; None if there are several and `refit` names none."""
@@ -248,51 +258,33 @@ class BaseBanditSearch(BaseSearchCV):
         return None
 
     def _score(
-        self,
-        where: str,
-        evaluation: Evaluation,
-        metric: str | None,
-        config: dict[str, Any],
-        index: int,
-        *,
-        random: bool,
-        limits: Range,
-        because: str,
+        self, terms: Terms, evaluation: Evaluation, metric: str | None, config: dict[str, Any], index: int
     ) -> float:
         """The score that decides, NaN if it cannot be used."""
         scores = scores_of(evaluation)
         score = as_float(next(iter(scores.values())) if metric is None else scores[metric])
-        the_score = f": the score of {config} on {'split' if random else 'fold'} {index} is {score}"
+        the_score = f": the score of {config} on {'split' if terms.random else 'fold'} {index} is {score}"
         if not usable(score):
             if self.error_score == "raise" or self.rule is not None:
                 remedy = "" if self.rule is None else "; give error_score a number, or leave rule out"
-                refuse(where, f"{the_score}, must be finite with |score| <= 1e150{remedy}")
+                refuse(terms.where, f"{the_score}, must be finite with |score| <= 1e150{remedy}")
             return math.nan
-        low, high = limits
-        ends = [abs(end) for end in limits if math.isfinite(end)]
+        low, high = terms.limits
+        ends = [abs(end) for end in terms.limits if math.isfinite(end)]
         slack = ROUNDING * (max(ends) if len(ends) == 2 else max(1.0, *ends, 0.0))
         if metric is not None and not low - slack <= score <= high + slack:
-            refuse(where, f"{the_score}, must be in {domains.interval(low, high)}, {because}")
+            refuse(terms.where, f"{the_score}, must be in {domains.interval(low, high)}, {terms.because}")
         return min(max(score, low), high) if metric is not None else score
 
     def _warn_if_undecided(
-        self,
-        where: str,
-        search: FoldOrSplitSearch,
-        ended: str | None,
-        max_fits: int | None,
-        max_splits: int | None,
-        names: tuple[str, ...],
+        self, terms: Terms, search: FoldOrSplitSearch, ended: str | None, names: tuple[str, ...]
     ) -> None:
-        fixed, what = isinstance(search, FoldSearch), search.certificate(search.best, names, ()).contradiction
-        if what:
-            warnings.warn(f"{where}: {what}", ConvergenceWarning, stacklevel=2)
-            return
-        if search.stopped or ended is None or not (fixed or self.epsilon is not None or self.rule is not None):
-            return
-        what = f"max_fits = {max_fits}"
-        if ended == "max_splits":
-            what = f"max_splits = {max_splits} splits of a configuration"
-        known = search.certificate(search.best, names, ()).known
-        remedy = f"raise {ended}" if fixed or self.rule is not None else f"raise {ended} or epsilon"
-        warnings.warn(f"{where}: undecided after {what}; {known}; {remedy}", ConvergenceWarning, stacklevel=2)
+        certificate, certain = search.certificate(search.best, names, ()), not terms.random or self.rule is not None
+        what = certificate.contradiction
+        if not what:
+            if search.stopped or ended is None or not (certain or self.epsilon is not None):
+                return
+            of = " splits of a configuration" if ended == "max_splits" else ""
+            remedy = f"raise {ended}" if certain else f"raise {ended} or epsilon"
+            what = f"undecided after {ended} = {getattr(terms, ended)}{of}; {certificate.known}; {remedy}"
+        warnings.warn(f"{terms.where}: {what}", ConvergenceWarning, stacklevel=2)

@@ -16,7 +16,7 @@ from jaxbandit.decide.tuning.allocation import halving, race
 from jaxbandit.decide.tuning.criterion import RARE, Criterion, Stage
 from jaxbandit.decide.tuning.evidence import Evidence, Request
 from jaxbandit.decide.tuning.plays import RulePlay
-from jaxbandit.decide.tuning.reporting import what_scores_say, withdrawn
+from jaxbandit.decide.tuning.reporting import outlier_remarks, what_scores_say, withdrawn
 from jaxbandit.engine.rounds import fit
 from jaxbandit.theory.comparisons.arms import normal_arms
 from jaxbandit.theory.comparisons.betting import stated_interval
@@ -155,13 +155,10 @@ class SplitSearch:
         )
         return withdrawn(made)
 
-    def _outliers(self, arm: int, names: tuple[str, ...]) -> tuple[str, ...]:
+    def _outliers(self, arm: int, names: tuple[str, ...]) -> list[str]:
         """Remarks on differences that are not normal."""
-        return tuple(
-            f"the differences with {names[rival]} are not normal (one of {size} is {deviation:.1f} standard deviations "
-            "from the mean): the error probability may exceed delta; with a known range give score_range="
-            for rival, deviation, size in (self.evidence.outliers(arm) if self.count > 1 else [])
-        )
+        found = self.evidence.outliers(arm) if self.count > 1 else []
+        return outlier_remarks(found, names, "with a known range give score_range=")
 
     def _intervals(self) -> tuple[np.ndarray, np.ndarray]:
         """Intervals that contain all means at all times, float64[K] each, within the range of a score."""

@@ -23,7 +23,9 @@ def race(evidence: Evidence, present: np.ndarray) -> Allocation:
 
     With an epsilon of None the race ends once the best is known, with an achieved epsilon of 0. It ends as well when
     `evidence.pool` has no more scores of those that are left, and when bounds contradict each other for good.
-    `paired_race` is the same race as a rule, without stages, pools, failures, ranges and quantiles.
+    `paired_race` is the same race as a rule, without stages, pools and failures. With a quantile the bounds are those
+    of `quantile_race`, which are looked at less often here. With a range the stakes are constant, because the rows of a
+    pair may come in any order and begin at any stage; `betting_race` derives its stakes from the rounds before.
     """
     seed, left, first = 0, present, first_seeds(evidence.stages)
     while True:

@@ -1,7 +1,6 @@
 """How a search is played: by a race, by halving if the budget is too small for a race, or by a rule."""
 
 import dataclasses
-import math
 import warnings
 from collections.abc import Callable
 from typing import NamedTuple
@@ -120,8 +119,7 @@ def _by_rule(
     assert rule is not None
     fresh = session(rule, seed=seed, paired=paired)
     one_of(where, fresh, len(numbers))
-    mirror = 0.0 if given.criterion.maximize or not math.isfinite(given.low + given.high) else given.low + given.high
-    play = RulePlay(fresh, numbers, first_seeds(evidence.stages), mirror)
+    play = RulePlay(fresh, numbers, first_seeds(evidence.stages), given.mirror)
     why = search.play(play.requests(evidence))
     end, arm = play.session, play.arm
     base = search_certificate(evidence, arm, search.names(), paired=paired, ended=False)

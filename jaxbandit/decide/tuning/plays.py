@@ -96,3 +96,6 @@ class RulePlay:
         """The configuration that is recommended."""
         assert self.session.recommendation is not None
         return int(self._arms[self.session.recommendation[0]])
+
+
+Play = RacePlay | RulePlay

@@ -80,7 +80,8 @@ def search_certificate(evidence: Evidence, arm: int, names: Sequence[str], *, pa
     """Return the certificate of a search with the default allocation."""
     criterion, stages = evidence.criterion, evidence.stages
     error, location, outliers = criterion.error(stages), evidence.location(), evidence.outliers(arm)
-    notes = [*_outlier_remarks(outliers, names), *failure_remarks(evidence, arm, names)]
+    remarks = outlier_remarks(outliers, names, f"{PRICE}; or give min_trainings, or quantile")
+    notes = [*remarks, *failure_remarks(evidence, arm, names)]
     low, high = score_bounds(evidence)
     on_failure = criterion.on_failure
     numbers = isinstance(on_failure, float)
@@ -136,13 +137,13 @@ def withdrawn(certificate: Certificate) -> Certificate:
     )
 
 
-def _outlier_remarks(found: Sequence[Outlier], names: Sequence[str]) -> list[str]:
+def outlier_remarks(found: Sequence[Outlier], names: Sequence[str], remedy: str) -> list[str]:
+    """Return a remark on differences that are not normal, of which the worst one is named."""
     if not found:
         return []
     worst = max(found, key=lambda each: each.deviation)
     more = f" and {len(found) - 1} more" if len(found) > 1 else ""
     what = f"one of {worst.size} is {worst.deviation:.1f} standard deviations from the mean"
-    remedy = f"{PRICE}; or give min_trainings, or quantile"
     return [
         f"the differences with {names[worst.rival]}{more} are not normal ({what}): the error rate may exceed delta; "
         f"{remedy}"

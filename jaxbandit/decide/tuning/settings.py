@@ -24,6 +24,11 @@ class Settings(NamedTuple):
     high: float
     whose: str  # of this range, for messages
 
+    @property
+    def mirror(self) -> float:
+        """What is added to a reward before a rule is told, so that minus a loss is in the range of the rule."""
+        return 0.0 if self.criterion.maximize or not math.isfinite(self.low + self.high) else self.low + self.high
+
     def score(self, outcome: Outcome) -> float:
         """Return the score of an outcome, NaN for a failed training that has none."""
         value = self.criterion.on_failure

@@ -8,7 +8,6 @@ with more configurations, another epsilon, rule or budget.
 """
 
 import contextlib
-import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -143,7 +142,7 @@ class DirectoryStore(Store):
     def __init__(self, path: Path, about: Json, data: bytes):
         """Read the lines of the log; nothing is changed."""
         super().__init__()
-        lines = log.split(path / LOG, data, _start(about))
+        lines = log.split(path / LOG, data, log.beginning(about))
         if lines.fault is not None:
             raise log.BadLog(path / LOG, lines.fault.line, "does not fit the lines before it", REMEDY)
         for number, body in enumerate(lines.bodies, 1):
@@ -215,18 +214,13 @@ def repair(path: Path) -> str:
     about = read_about(path)
     with directories.locked(path, ABOUT):
         data = storage.read_bytes(path / LOG) if (path / LOG).exists() else b""
-        lines = log.split(path / LOG, data, _start(about))
+        lines = log.split(path / LOG, data, log.beginning(about))
         if lines.fault is None and lines.end.size == len(data):
             return f"{path}: nothing to repair, the log of {len(lines.bodies)} lines is sound"
         name = DAMAGED.format(next(i for i in range(1, 10**6) if not (path / DAMAGED.format(i)).exists()))
         storage.write_bytes(path / name, data)
         storage.write_bytes(path / LOG, data[: lines.end.size])
     return f"{path}: {len(lines.bodies)} lines are kept, and what comes after them is trained again; all is in {name}"
-
-
-def _start(about: Json) -> log.Place:
-    """The place before the first line of a log."""
-    return log.Place(0, 0, hashlib.sha256(repr(sorted(about.items())).encode()))
 
 
 def read_about(path: Path) -> dict[str, Any]:

@@ -110,7 +110,7 @@ class Trainer:
                         write()
                         last = time.perf_counter()
                     self.report(len(outcomes))
-                    if interrupts.asked() or self._late():
+                    if interrupts.asked():
                         break
                     before = time.perf_counter()
                 else:
