@@ -5,6 +5,7 @@ continues from the stored batches.
 """
 
 import dataclasses
+import functools
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,6 +13,8 @@ from pathlib import Path
 import jax
 import numpy as np
 
+from jaxbandit.base.arguments import MaxFailed
+from jaxbandit.base.calls import checked
 from jaxbandit.engine.driver.execution import DEFAULT, Execution
 from jaxbandit.engine.storage import json_files
 from jaxbandit.lab.auditing.cell import Batch, Finding, Limits, audit_draws
@@ -54,12 +57,13 @@ class AuditedResult(StoppingResult):
         return content | {"audit": self.finding.summary()}
 
 
+@functools.partial(checked, name="audit")
 def audit_experiment(
     experiment: Experiment,
     out: Path | None,
     limits: Limits | None = None,
     *,
-    max_failed: float = 0.0,
+    max_failed: MaxFailed = 0.0,
     execution: Execution = DEFAULT,
 ) -> list[AuditedResult]:
     """Audit, or continue to audit, every cell of a resolved experiment of kind "identify", in the order of its cells.
@@ -68,7 +72,7 @@ def audit_experiment(
       experiment: what `spec.load` returns; its `runs` are the length of the first batches.
       out: directory in which the batches are stored, or None to store nothing.
       limits: the joint confidence of the table, the accuracy to reach, and the budget of a cell.
-      max_failed: fraction of a cell's runs that may fail, in [0, 1]. If more fail, an error is raised, but the batches
+      max_failed: fraction of a cell's runs that may fail. If more fail, an error is raised, but the batches
         remain stored.
       execution: how the runs of each batch are played; `out` holds the checkpoints.
 
@@ -78,7 +82,6 @@ def audit_experiment(
       Unfinished: the disk failed during the audit.
       KeyboardInterrupt: the audit was interrupted. Its state has been saved, and the same call continues.
     """
-    failures.check_share("audit", max_failed)
     if execution.executor is not None:
         executors.crew_of(execution.executor)
     if execution.progress is True:
