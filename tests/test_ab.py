@@ -295,6 +295,7 @@ def within(found, mean, se, z=3.0):
     return abs(np.mean(found) - mean) <= z * math.hypot(spread, se)
 
 
+@pytest.mark.slow
 @pytest.mark.statistical
 def test_rounds_until_the_better_one_is_better():
     """Rates .50 and .55 at .05, one side: 2,263 (95) in 200 runs elsewhere."""

@@ -10,6 +10,8 @@ from test_report import read
 import jaxbandit as jb
 from jaxbandit.lab import cli
 
+pytestmark = pytest.mark.slow
+
 pytest.importorskip("matplotlib")
 
 HOSTILE = "</script><script>alert(1)</script>"

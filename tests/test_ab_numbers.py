@@ -121,6 +121,7 @@ def test_the_interval_of_a_mean_has_conditions_of_its_own():
 # Caps and quantiles
 
 
+@pytest.mark.slow
 def test_a_cap_is_a_range_for_outcomes_that_are_cut():
     rng = np.random.default_rng(5)
     y = rng.lognormal(0, 1, (2, 600))
@@ -207,6 +208,7 @@ def test_a_flip_and_a_random_walk_never_end_in_a_false_decision(runs):
             assert walk.words.startswith("The data contradict")
 
 
+@pytest.mark.slow
 @pytest.mark.statistical
 @pytest.mark.parametrize("runs", [10, pytest.param(50, marks=pytest.mark.slow)])
 def test_no_interval_is_empty_or_lacks_its_estimate(runs):
@@ -243,6 +245,7 @@ def test_no_interval_is_empty_or_lacks_its_estimate(runs):
             assert np.all(known[:, 2] <= known[:, 1] + 1e-9) and np.all(known[:, 1] <= known[:, 3] + 1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.statistical
 def test_a_constant_difference_is_not_said_to_change():
     """At level 1e-3: more than 2 of 60 with probability 3e-5."""

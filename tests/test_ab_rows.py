@@ -63,6 +63,7 @@ def test_a_sorted_file_is_taken_as_ended_and_its_order_does_not_matter():
     assert b.difference_high - b.difference_low == pytest.approx(width, rel=0.1)  # equal ranks are not paired
 
 
+@pytest.mark.slow
 @pytest.mark.statistical
 def test_equal_variants_in_a_file_that_is_sorted_by_outcome():
     """100 logs at delta .2: each variant is excluded in at most .2 of them; in truth it is much rarer."""

@@ -6,14 +6,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from tiers import a_few
 
 import jaxbandit as jb
 from jaxbandit.engine.rounds.actions import described
 from jaxbandit.lab.conformance.check_case import CheckFailed
 from jaxbandit.support.numerics import as_float
 
-pytestmark = pytest.mark.quickly_compiled
+pytestmark = [pytest.mark.slow, pytest.mark.quickly_compiled]
 
 PLAYERS, SLOTS, BUYERS = 3, 2, 4
 
@@ -134,7 +133,7 @@ PAIRS = {
 }
 
 
-@pytest.mark.parametrize("name", a_few(PAIRS, 2))
+@pytest.mark.parametrize("name", PAIRS)
 def test_an_action_of_any_shape_passes_the_checks_and_is_simulated(name):
     algorithm, environment = PAIRS[name]
     jb.check_algorithm(algorithm, 4, environment=environment, rounds=12)

@@ -12,7 +12,7 @@ import jaxbandit as jb
 from jaxbandit.theory.solvers import lead
 from jaxbandit.theory.solvers.decision_classes import top_k
 
-pytestmark = pytest.mark.quickly_compiled
+pytestmark = [pytest.mark.slow, pytest.mark.quickly_compiled]
 
 N, K = 8, 3
 SETS = np.array([[i in c for i in range(N)] for c in itertools.combinations(range(N), K)])
@@ -64,7 +64,7 @@ def test_the_eigenvalue_bound(leads):
     assert (widest >= largest * (1 - 1e-12)).all() and (widest <= N ** (1 / 64) * largest * (1 + 1e-12)).all()
 
 
-@pytest.mark.parametrize("bound", ["certified", pytest.param("climbed", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("bound", ["certified", "climbed"])
 def test_the_same_looks_pulls_and_stop(bound):
     """Batch after batch the same super-arms, as often, and the same stop; sums of each pull's own reward."""
     means = np.array([0.9, -0.3, 0.8, 0.1, 0.7, 0.2])

@@ -14,6 +14,8 @@ from jaxbandit.environments.non_stationary.constrained_adversary import phase_st
 from jaxbandit.theory.estimators import loss_sums
 from jaxbandit.theory.solvers.tsallis import tsallis_probabilities
 
+pytestmark = pytest.mark.slow
+
 
 def play(rule, world, **options):
     return simulate_cell(lambda _: (rule, world), (), **options)

@@ -14,6 +14,8 @@ from jaxbandit.lab.experiments.experiment import run_experiment
 from jaxbandit.lab.specs import spec
 from jaxbandit.support.refusals import BadInput
 
+pytestmark = pytest.mark.slow
+
 QUIET = Execution(progress=False)
 
 
@@ -62,7 +64,7 @@ class Watch:
             assert self.ended.acquire(timeout=self.seconds), "the next cell was not compiled while this one was played"
 
 
-@pytest.mark.parametrize("kind", ["simulate", pytest.param("identify", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("kind", ["simulate", "identify"])
 def test_the_next_cell_is_compiled_while_one_is_played(kind, monkeypatch, tmp_path):
     some = THREE if kind == "simulate" else STOP
     watch, played, play = Watch(monkeypatch, 1), [], Program._play
@@ -96,7 +98,6 @@ def test_an_error_of_the_next_cell_comes_when_its_turn_comes(monkeypatch, tmp_pa
     assert any(name.startswith("cell-000") for name in stored) and not any(x.startswith("cell-001") for x in stored)
 
 
-@pytest.mark.slow
 def test_ctrl_c_while_the_next_cell_is_compiled(monkeypatch, tmp_path):
     whole = run_experiment(experiment(*THREE), None, execution=QUIET)
     compiled.forget()

@@ -92,6 +92,7 @@ def test_numbers_do_not_depend_on_how_many_runs_there_are(make, horizon):
     assert len(np.unique(played[-1].regret[:, -1])) > 50  # of 100 runs
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("make", [pytest.param(race, marks=pytest.mark.slow), chaotic])
 def test_numbers_of_runs_that_stop_do_not_depend_on_how_many_there_are(make):
     with jax.enable_x64(True):

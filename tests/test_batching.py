@@ -180,6 +180,7 @@ def test_a_primitive_is_bound_as_jax_does():
     same(got, (VECTOR * 2 + SCALAR, jnp.full(LANES, 6.0)))
 
 
+@pytest.mark.slow
 def test_a_form_that_is_not_known_goes_through_vmap_with_one_warning():
     """A whole algorithm with such an operation in it plays as without."""
     odd = odd_primitive(broken=True)
@@ -259,6 +260,7 @@ def random_program(seed):
     return found["program"], "\n".join(lines)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "seeds", [range(10), pytest.param(range(10, 100), marks=pytest.mark.slow)], ids=["few", "many"]
 )
@@ -368,6 +370,7 @@ def test_entries_are_found_to_the_bit_and_those_out_of_range_are_not_set(entries
     np.testing.assert_array_equal(added, more)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("vector", [VECTOR, LONG], ids=["select", "gather"])
 def test_several_entries_of_short_and_long_vectors(vector):
     """A list of places, that of a run or of all, in a vector of a run or of all; nothing is moved."""
@@ -446,6 +449,7 @@ def test_varying_outputs():
     assert flags == ((False, False, True), False, False)
 
 
+@pytest.mark.slow
 def test_splits_written_as_folds_give_the_same_keys():
     def function(seed):
         a, b, c = jax.random.split(jax.random.fold_in(key_of(7), seed), 3)

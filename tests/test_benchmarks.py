@@ -213,7 +213,6 @@ def test_runs_that_stop():
     assert case.name in stopping.table([row])
 
 
-@pytest.mark.slow
 def test_a_run_in_a_hundred_never_stops():
     case = stopping.cases(quick=False)[-1]
     row = stopping.measure_case(case._replace(runs=500, max_rounds=2_000, beside=False))
@@ -530,7 +529,6 @@ def test_the_command_becomes_the_process_that_measures(tmp_path, monkeypatch, ca
     assert said.startswith("jaxbandit: bench: benchmarks/revisions.py is not in ") and said.count("\n") == 1
 
 
-@pytest.mark.slow
 def test_every_case_plays_on_this_revision(monkeypatch, capsys):
     known = revision_cases.cases(quick=True)
     monkeypatch.setattr(sys, "stdin", io.StringIO("".join(f"{name}\n" * 2 for name in known)))

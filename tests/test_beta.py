@@ -106,6 +106,7 @@ def test_words_are_one_by_one_in_the_engine_only(noise):
         assert blocks() > 5 * alone
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("least", "most"), [(1.0, solver.TOTAL_VARIATION), (0.5, 6e-5)])
 def test_total_variation_over_a_grid(least, most):
     """Total variation of F(x(w)) - Phi(w) as a function of w, by SciPy; the map increases, so that is the law's."""
@@ -140,6 +141,7 @@ def test_deviance_is_inverted(x64, tolerance):
             np.testing.assert_allclose(np.asarray(derivative)[far], slope[far], rtol=tolerance * 10)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("x64", [False, pytest.param(True, marks=pytest.mark.slow)])
 def test_quantile_agrees_with_scipy(x64):
     values = np.array([1, 2, 3, 5, 9, 30, 200, 1000, 5e4, 1e6])

@@ -51,6 +51,7 @@ def test_values_outside_and_too_few_are_refused(function, few):
     function([0.0, 1.0])
 
 
+@pytest.mark.slow
 @pytest.mark.statistical
 def test_coverage_of_rare_ones():
     """600 samples of 300 with mean .01. The coverage is at least .95: at most 48 misses, false alarm below 1e-3."""

@@ -8,6 +8,8 @@ from jaxbandit.lab.experiments.truth import truth_of
 from jaxbandit.lab.specs import spec
 from jaxbandit.theory.bounds import best_arm_lower_bound, characteristic_time
 
+pytestmark = pytest.mark.slow
+
 DIVERGENCE = {
     "bernoulli": lambda x, y: x * np.log(x / y) + (1 - x) * np.log((1 - x) / (1 - y)),
     "gaussian": lambda x, y: (x - y) ** 2 / 2,
@@ -23,9 +25,7 @@ def least_rate(shares, means, divergence):
     return np.min(first * divergence(means[0], middle) + others * divergence(means[1:], middle))
 
 
-@pytest.mark.parametrize(
-    "family", [name if name == "bernoulli" else pytest.param(name, marks=pytest.mark.slow) for name in DIVERGENCE]
-)
+@pytest.mark.parametrize("family", DIVERGENCE)
 def test_characteristic_time_is_the_best_of_all_shares(family):
     means, divergence = np.array([0.7, 0.5, 0.3]), DIVERGENCE[family]
 
@@ -37,7 +37,6 @@ def test_characteristic_time_is_the_best_of_all_shares(family):
     assert characteristic_time(means, family=family) == pytest.approx(np.exp(best.fun), rel=2e-5)  # it stalls at a kink
 
 
-@pytest.mark.slow
 def test_two_gaussian_arms_of_unequal_noise():
     """Pulls in proportion to the standard deviations: T* is 2 (s_1 + s_2)^2 / gap^2."""
     assert characteristic_time([1.0, 0.5], family="gaussian", sigma=[0.3, 0.9]) == pytest.approx(2 * 1.2**2 / 0.25)
@@ -70,7 +69,6 @@ INSTANCES = {  # and their T*, None where no line is drawn
 }
 
 
-@pytest.mark.slow
 def test_the_line_in_figures():
     tables = [table | {"name": name} for name, (table, _) in INSTANCES.items()]
     data = {"kind": "identify", "runs": 1, "instance": tables, "algorithm": [{"type": "paired_race"}]}

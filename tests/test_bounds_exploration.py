@@ -104,6 +104,7 @@ def test_soare():
     assert close(found.oracle_sum, hard + 4, rtol=1e-9)
 
 
+@pytest.mark.slow
 def test_theorem_3_and_the_oracles_order():
     strict = []
     for x, means in random_instances(20):

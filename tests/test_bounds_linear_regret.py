@@ -6,6 +6,8 @@ import pytest
 
 from jaxbandit.theory.bounds.linear_regret import linear_regret_constant, minimax_linear_regret
 
+pytestmark = pytest.mark.slow
+
 EXACT = 1e-6  # the gap that the solver promises is 1e-7
 
 
@@ -37,7 +39,6 @@ def test_section_5_1(u, constant):
         assert np.isclose(value, constant, rtol=EXACT)
 
 
-@pytest.mark.slow
 @pytest.mark.quickly_compiled
 def test_section_5_2_with_contexts_and_masks():
     sets = np.array([[[1, 0, 0], [0, 1, 0], [0.9, 0.5, 0]], [[0, 1, 0], [0, 0, 1], [0, 0.5, 0.9]]])

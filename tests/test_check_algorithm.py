@@ -360,6 +360,7 @@ def test_every_property_is_seen_to_fail():
     assert {prop for _, prop, _ in BROKEN.values()} == set(PROPERTIES)
 
 
+@pytest.mark.slow
 def test_good_toys_pass():
     report = check_algorithm(toy, (1, 2, 4), traced={"bonus": [1.0, 0.0, 7.0]})
     assert report.num_arms == (1, 2, 4) and report.traced == ("bonus",) and report.properties == tuple(PROPERTIES)
@@ -367,10 +368,12 @@ def test_good_toys_pass():
     assert check_algorithm(functools.partial(noisy), 3, traced={"epsilon": [0.1, 0.5]}).name == "noisy"
 
 
+@pytest.mark.slow
 def test_a_good_toy_that_stops_passes():
     assert check_algorithm(stopping(), 3, traced={"bonus": [1.0]}, rounds=20).name == "make"
 
 
+@pytest.mark.slow
 def test_noise_may_be_a_key_and_a_leaf_a_python_number():
     def keyed(num_arms):
         good = toy(num_arms)
@@ -399,6 +402,7 @@ def features(num_arms):
     )
 
 
+@pytest.mark.slow
 def test_environment_gives_the_context():
     check_algorithm(contextual, 3, environment=features)
     with pytest.raises(CheckFailed, match="traceable: select"):
@@ -471,6 +475,7 @@ def test_hyperparameter_ignored_in_a_batch():
         check_algorithm(ignored_in_batch, 3, traced={"bonus": [0.0, 5.0]})
 
 
+@pytest.mark.slow
 def test_libraries_that_rely_on_promotion_pass_without_the_strict_check_of_it():
     """An int32 of a library becomes a float in a product; the dtypes of the state are checked all the same."""
     make, property_, _ = BROKEN["silent promotion"]

@@ -223,6 +223,7 @@ QUICK = ("bernoulli", "gaussian", "linear_contextual")
 SETS = ("crowd_answers", "full_bandit", "full_bandit_random")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [pytest.param(n, marks=() if n in QUICK else pytest.mark.slow) for n in ENVIRONMENTS])
 def test_every_registered_environment_passes(name, tmp_path):
     worlds = [world for _, world in parts.environments(tmp_path, [name])]

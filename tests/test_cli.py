@@ -85,6 +85,7 @@ def test_version(capsys):
     assert capsys.readouterr().out == f"jaxbandit {__version__}\n"
 
 
+@pytest.mark.slow
 def test_run_prints_a_table_and_writes_a_directory(tiny, capsys, monkeypatch):
     monkeypatch.setattr(progress, "LINE_SECONDS", float("inf"))  # however busy the machine is
     assert cli.main(["run", "tiny.toml"]) == 0
@@ -126,6 +127,7 @@ def test_json_is_one_document_with_the_fixed_names(tiny, capsys):
         assert tomllib.load(file)["runs"] == 4
 
 
+@pytest.mark.slow
 def test_interrupt_is_status_3_and_the_same_command_resumes(tiny, capsys, monkeypatch):
     def interrupted(*args, **kwargs):
         raise KeyboardInterrupt
@@ -168,6 +170,7 @@ def test_a_disk_that_is_full_when_figures_are_written_keeps_the_results(command,
     assert len(load("there")) == 3
 
 
+@pytest.mark.slow
 def test_runs_horizon_seed_and_quick_are_options(tiny, capsys):
     assert cli.main(["run", "tiny.toml", "--runs", "3", "--horizon", "50", "--seed", "7", "--json"]) == 0
     document = json.loads(capsys.readouterr().out)
@@ -217,6 +220,7 @@ def test_no_figure_without_matplotlib(tiny, capsys, monkeypatch):
     assert captured.err == f"jaxbandit: no figure: matplotlib is not installed; the extra lab needs it: {REMEDY}\n"
 
 
+@pytest.mark.slow
 def test_plot_and_compare(tiny, capsys):
     assert cli.main(["run", "tiny.toml", "--out", "a", "--json"]) == 0
     assert cli.main(["run", "tiny.toml", "--out", "b", "--json", "--set", "algorithm.none.name=none"]) == 0

@@ -11,7 +11,6 @@ import killed
 import pytest
 from odd_executors import Backwards, Stale, Swapping, Twice
 from small_experiment import TEXT, experiment
-from tiers import a_few
 
 import jaxbandit as jb
 from jaxbandit.engine.driver import parts
@@ -26,7 +25,7 @@ from jaxbandit.running.distribution.executors import open_executor
 from jaxbandit.running.distribution.processes import Processes
 from jaxbandit.support.refusals import BadInput, Unfinished
 
-pytestmark = pytest.mark.quickly_compiled
+pytestmark = [pytest.mark.slow, pytest.mark.quickly_compiled]
 OWN = ("seconds", "run_steps", "devices", "lane_utilization", "json_sha256")  # of a life, not of the runs
 STOPPING = """
 kind = "identify"
@@ -79,7 +78,7 @@ def pool():
         yield executor
 
 
-@pytest.mark.parametrize("name", a_few(["regret", "means alone", "stopping"], 1))
+@pytest.mark.parametrize("name", ["regret", "means alone", "stopping"])
 @pytest.mark.parametrize("how", [{"runs_per_task": 70}, {}, {"runs_per_task": 70, "send_back": True}])
 def test_an_executor_leaves_the_same_bytes(name, how, undivided, pool, tmp_path):
     run_experiment(experiments()[name], tmp_path / "out", execution=jb.Execution(executor=pool, **how))
@@ -173,7 +172,6 @@ def test_parts_are_played_anywhere_and_merged(undivided, tmp_path, monkeypatch, 
     assert "another experiment: seed" in capsys.readouterr().err
 
 
-@pytest.mark.slow
 def test_objects_given_as_calls_travel(pool, tmp_path):
     algorithm, world = (
         functools.partial(jb.algorithms.epsilon_greedy, 3, epsilon=0.1),
@@ -204,7 +202,6 @@ def test_objects_given_as_calls_travel(pool, tmp_path):
         jb.simulate(functools.partial(lambda: algorithm()), world, **options, execution=jb.Execution(executor=pool))
 
 
-@pytest.mark.slow
 def test_a_divided_audit_is_the_same(pool, tmp_path):
     path = tmp_path / "stopping.toml"
     path.write_text(STOPPING, encoding="utf-8")

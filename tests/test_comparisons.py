@@ -165,6 +165,7 @@ def test_bets_are_looked_at_from_the_smallest_size_on():
         assert (pairs.upper(1)[0] < 0) == claimed
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("bounded", [False, True])
 def test_any_order_of_entering_gives_the_same_bytes(bounded):
     samples = [list(sample) for sample in drawn(gap=0.15)]

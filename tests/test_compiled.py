@@ -40,6 +40,7 @@ def make(means):
     return ucb1(2), bernoulli(means)
 
 
+@pytest.mark.slow
 def test_an_option_that_the_compiler_lacks_is_dropped_with_one_warning():
     whole = simulate_cell(make, MEANS, horizon=50, num_runs=10)
     compiled.MORE_OPTIONS["xla_no_such_option"] = 7
@@ -113,6 +114,7 @@ def waits_while_another_is_alone(call):
     return waited and not thread.is_alive()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["inv", "sums and products"])
 def test_linear_algebra_takes_turns_and_nothing_else_does(name):
     function = compiled.compile_program((LIBRARY | WITHOUT)[name], CPU, MATRIX)
@@ -140,6 +142,7 @@ def test_truth_takes_turns():
     assert waits_while_another_is_alone(lambda: truth.characteristic_time_of(gaussian([0.0, 0.5, 1.0])))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "scope", [lambda: jax.default_matmul_precision("highest"), lambda: jax.debug_nans(True)], ids=["precision", "nans"]
 )

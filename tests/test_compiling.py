@@ -15,7 +15,7 @@ from jaxbandit.lab.experiments.experiment import run_experiment
 from jaxbandit.lab.specs.spec import load
 from jaxbandit.running.progress import progress_bar
 
-pytestmark = pytest.mark.quickly_compiled
+pytestmark = [pytest.mark.slow, pytest.mark.quickly_compiled]
 LINE = "jaxbandit: compiling {}: more than 0.1 s so far ...\n"
 
 
@@ -120,7 +120,6 @@ def test_simulate_says_it_unless_it_is_to_be_quiet(progress, monkeypatch, capsys
         assert said in ("", LINE.format("ucb1 on bernoulli"))
 
 
-@pytest.mark.slow
 def test_identify_and_sessions_say_it(monkeypatch, capsys):
     slow(monkeypatch)
     arms = jb.environments.bernoulli([0.4, 0.6])
@@ -138,7 +137,6 @@ def test_a_sweep_says_it_once(monkeypatch, capsys):
     assert capsys.readouterr().err == LINE.format("mine on two")
 
 
-@pytest.mark.slow
 def test_each_cell_of_an_experiment_says_it(monkeypatch, capsys, tmp_path):
     slow(monkeypatch)
     path = tmp_path / "a.toml"

@@ -11,7 +11,7 @@ from jaxbandit.decide.tuning.evidence import Evidence
 from jaxbandit.theory.comparisons import constancy
 from jaxbandit.theory.comparisons.constancy import changes
 
-pytestmark = pytest.mark.quickly_compiled
+pytestmark = [pytest.mark.slow, pytest.mark.quickly_compiled]
 REPETITIONS = 300
 
 
@@ -41,7 +41,6 @@ def neighbors(rng, n):
 
 
 @pytest.mark.statistical
-@pytest.mark.slow
 def test_data_without_a_change_have_no_finding():
     """1,500 logs at the level 1e-3: 1.5 remarks at most are expected, and more than 6 have a probability of 1e-3."""
     rng = np.random.default_rng(1)
@@ -140,7 +139,7 @@ def remarks_of(scores):
     arms, seeds = np.indices(scores.shape)
     evidence.enter(arms.ravel(), seeds.ravel(), scores.ravel())
     names = [f"c{i}" for i in range(len(scores))]
-    made = reporting.search_certificate(evidence, 0, names, paired=True, ended=True, on_failure="stop")
+    made = reporting.search_certificate(evidence, 0, names, paired=True, ended=True)
     return [line for line in (made.contradiction, *made.notes) if "scores of c" in line]
 
 

@@ -10,7 +10,7 @@ import pytest
 
 import jaxbandit as jb
 
-pytestmark = pytest.mark.quickly_compiled
+pytestmark = [pytest.mark.slow, pytest.mark.quickly_compiled]
 
 NUM_ARMS, DIM = 3, 4
 RUNS = {"horizon": 30, "num_runs": 3}

@@ -60,6 +60,7 @@ def uniform_on_the_sphere(rows, pieces):
         assert stats.kstest(rows[..., j].ravel(), stats.uniform(-1, 2).cdf).pvalue > LEVEL / pieces
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("law", ["normal", "sphere"])
 @pytest.mark.parametrize("kind", ["vectors", "matrix"])
 def test_contexts_and_rewards_follow_their_laws(kind, law):
@@ -101,6 +102,7 @@ def test_a_run_draws_its_theta_on_the_sphere_if_none_is_given(kind):
     assert environment.truth.parameters() == {}
 
 
+@pytest.mark.slow
 def test_every_row_of_a_table_is_drawn_as_often_and_gathered_exactly():
     """Three chi-squared tests share LEVEL."""
     pairs = np.stack([TABLE[:2], TABLE[1:]])
@@ -154,6 +156,7 @@ def test_quadratic_means_are_squares():
     assert stats.kstest((paid - means)[:, 1], stats.norm(0, 0.1).cdf).pvalue > LEVEL
 
 
+@pytest.mark.slow
 def test_moons_are_half_circles_and_their_arm_pays():
     """A binomial, two uniform and four normal tests share LEVEL."""
     _, points, paid, missed = played(worlds.moons(0.0))
@@ -173,6 +176,7 @@ def test_moons_are_half_circles_and_their_arm_pays():
     assert stats.pearsonr(*(noisy - points).T).pvalue > LEVEL / 7
 
 
+@pytest.mark.slow
 def test_digits_are_62_columns_of_norm_1_on_average_in_an_order_of_each_run():
     datasets = pytest.importorskip("sklearn.datasets")
     environment = worlds.classes("digits")
@@ -363,6 +367,7 @@ def test_a_wrong_argument_is_refused_in_one_line(case):
     assert words in str(caught.value) and "\n" not in str(caught.value)
 
 
+@pytest.mark.slow
 def test_permutations_that_do_not_fit_are_refused_and_draw_is_named(monkeypatch):
     environment = worlds.classes(np.arange(2000.0)[:, None], np.arange(2000) % 2)
     rule = jb.algorithms.lin_ucb_disjoint(2, 2)

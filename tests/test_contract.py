@@ -49,6 +49,7 @@ VALUES = np.round(np.random.default_rng(0).random((HORIZON, 3)) * 64) / 64  # fl
 PULLED = VALUES[np.arange(HORIZON), np.arange(HORIZON) % 3]
 
 
+@pytest.mark.slow
 @pytest.mark.quickly_compiled
 @pytest.mark.parametrize("counted", ["by the algorithm", "by the recorder"])
 def test_regret_in_a_world_that_changes_is_judged_at_the_state_that_the_action_met(counted):
@@ -62,6 +63,7 @@ def test_regret_in_a_world_that_changes_is_judged_at_the_state_that_the_action_m
     np.testing.assert_array_equal(found.arrays["pulls"], [np.bincount(np.arange(HORIZON) % 3)] * 2)
 
 
+@pytest.mark.slow
 @pytest.mark.quickly_compiled
 def test_a_rule_that_stops_meets_the_world_at_its_own_round():
     """Lanes are at different rounds: each run's world is its own, and lasts no longer than the run."""
@@ -88,6 +90,7 @@ def test_a_rule_that_stops_meets_the_world_at_its_own_round():
     assert (found.arrays["samples"] == expected).all()
 
 
+@pytest.mark.slow
 @pytest.mark.quickly_compiled
 def test_without_a_known_regret_the_feedback_is_recorded_and_called_so():
     found = jb.simulate(in_turn(3), pays(VALUES)._replace(regret=None), horizon=HORIZON, num_runs=2)
@@ -101,6 +104,7 @@ def window(state):
     return jnp.sum(last[:, None] == jnp.arange(3)[None], 0, dtype=jnp.int32)
 
 
+@pytest.mark.slow
 @pytest.mark.quickly_compiled
 def test_pulls_of_a_window_are_refused_in_one_line():
     still = jb.environments.bernoulli([0.1, 0.5, 0.9])
@@ -125,6 +129,7 @@ def pairs_of(pulls):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.quickly_compiled
 @pytest.mark.parametrize("counts", ["of the algorithm", "of the recorder"])
 def test_a_set_of_arms_with_pulls_of_each_has_the_regret_of_its_sets(counts):
@@ -195,6 +200,7 @@ def test_a_rule_that_recommends_nothing_cannot_identify():
         jb.identify(nothing, GOOD, num_runs=2, max_rounds=10)
 
 
+@pytest.mark.slow
 @pytest.mark.quickly_compiled
 def test_rewards_that_it_is_not_made_for_are_played_on_demand_and_marked():
     found = jb.simulate(

@@ -50,6 +50,7 @@ def test_nothing_is_achieved_if_every_arm_is_excluded(kind):
     assert "after 800 visitors; nothing is claimed; check the order of the rows" in line
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["normal", "bounded"])
 def test_an_estimate_that_has_left_its_interval_has_the_bounds_of_the_present_and_is_no_contradiction(kind):
     def compared(scores):
@@ -137,6 +138,7 @@ def test_intervals_that_must_not_be_shown():
     assert contradiction(found="x").startswith(f"{BEGINS}: x; nothing is claimed")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("law", ["normal", "bounded"])
 def test_a_certificate_begins_with_the_contradiction(law):
     certificate = jb.certificate(flipped(True, law))
@@ -151,6 +153,7 @@ def test_a_certificate_begins_with_the_contradiction(law):
     assert again.to_json() == content and again.achieved == math.inf and str(again) == str(certificate)
 
 
+@pytest.mark.slow
 def test_a_certificate_withdraws_what_it_is_given():
     clean = jb.certificate(flipped(True, "normal"))
     empty = np.array([0.5, 0.2]), np.array([0.4, 0.9])

@@ -93,6 +93,7 @@ def test_every_set_is_listed_once(name):
     assert count is None or len(sets) == count
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", a_few(CLASSES, 2))
 def test_best_and_second_best_against_enumeration(name):
     sets = CLASSES[name][0].enumerate()

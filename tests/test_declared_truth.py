@@ -148,6 +148,7 @@ def test_what_float32_holds_is_played_in_float32(environment):
     assert not beyond_float32(environment)
 
 
+@pytest.mark.slow
 def test_it_is_played_in_float64_by_itself_and_refused_in_float32():
     """A regret of 0.00 was printed for any rule."""
     environment = jb.environments.gaussian([1e5, 1e5 + 1e-3])

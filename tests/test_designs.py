@@ -13,7 +13,7 @@ from jaxbandit.algorithms import g_static, lazy_track_and_stop, lin_game, rage, 
 from jaxbandit.algorithms.exploration import tracking
 from jaxbandit.theory.solvers.rounding import round_design
 
-pytestmark = pytest.mark.quickly_compiled
+pytestmark = [pytest.mark.slow, pytest.mark.quickly_compiled]
 
 
 def soare(dim, angle):
@@ -56,7 +56,6 @@ def test_oracle_of_table_1():
     assert abs(pulls[1] / pulls.sum() - 0.995) < 0.0005 and arm == 0
 
 
-@pytest.mark.slow
 @pytest.mark.statistical
 def test_xy_static_of_table_1():
     features, theta = soare(5, 0.01)
@@ -69,7 +68,7 @@ def test_xy_static_of_table_1():
     assert batches < 11_000  # a thousand single pulls, then steps of a thousandth
 
 
-@pytest.mark.parametrize("num_arms", [3, pytest.param(20, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("num_arms", [3, 20])
 def test_following_a_design_is_pulling_the_next_arm_again_and_again(num_arms):
     rng = np.random.default_rng(0)
     weights = rng.dirichlet(np.full(num_arms, 0.5), 8)

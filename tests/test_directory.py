@@ -19,7 +19,7 @@ from jaxbandit.support.refusals import BadInput
 
 QUIET = Execution(progress=False)
 
-pytestmark = pytest.mark.quickly_compiled
+pytestmark = [pytest.mark.slow, pytest.mark.quickly_compiled]
 
 
 @pytest.fixture(autouse=True)
@@ -136,7 +136,6 @@ def test_a_cell_of_other_versions_is_refused(tmp_path):
         running.run_experiment(experiment(runs=2), out, execution=QUIET)
 
 
-@pytest.mark.slow
 def test_a_changed_data_file_is_refused(tmp_path):
     data, out = tmp_path / "team", tmp_path / "out"
     data.mkdir()

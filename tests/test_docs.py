@@ -175,6 +175,7 @@ def test_every_algorithm_is_in_the_changelog():
         assert f"`{name}`" in text_of("CHANGELOG.md"), name
 
 
+@pytest.mark.slow
 @pytest.mark.quickly_compiled
 def test_every_command_and_key_is_documented(tmp_path, monkeypatch, capsys):
     text = text_of("docs/cli.md")

@@ -147,6 +147,7 @@ def test_lines_that_would_run_into_each_other_are_left_out(axes):
     assert np.diff(_changes(axes)).min() == np.diff(_changes(axes)).max() == 8  # thousandths of the axis
 
 
+@pytest.mark.slow
 def test_hindsight_has_a_figure_and_a_bound_of_its_own(tmp_path, axes):
     below = {"hindsight_mean": np.array([1.0, -3.0, -9.0]), "hindsight_variance": np.ones(3)}
     rows = np.array([[1.0, -3.0, -9.0]] * 2)

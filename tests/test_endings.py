@@ -12,7 +12,7 @@ from test_trust_cli import environment, here  # noqa: F401  (a fixture)
 from jaxbandit.lab import cli
 from jaxbandit.support.refusals import BadInput, Unfinished, unwritable
 
-pytestmark = pytest.mark.quickly_compiled
+pytestmark = [pytest.mark.slow, pytest.mark.quickly_compiled]
 COMMANDS = {
     "run": ["run", "s.toml", "--out", "new"],
     "run --part": ["run", "s.toml", "--out", "new", "--part", "0/1"],

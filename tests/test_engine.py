@@ -52,6 +52,7 @@ def same(a, b, runs=None):
         assert left.dtype == right.dtype and left.tobytes() == right.tobytes(), name
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "maker",
     [make_random, *(pytest.param(maker, marks=pytest.mark.slow) for maker in (make, make_costly, make_boosted))],
@@ -79,6 +80,7 @@ def test_a_rule_of_each_form_gives_the_same_bytes_in_any_tile(name):
     same(one, other)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("runs", [7, *(pytest.param(runs, marks=pytest.mark.slow) for runs in (1, 200))])
 def test_run_numbers_do_not_depend_on_how_many_runs_there_are(runs):
     same(
@@ -157,6 +159,7 @@ class Interrupted(Exception):
     pass
 
 
+@pytest.mark.slow
 def test_interrupted_and_resumed(tmp_path, monkeypatch):
     monkeypatch.setattr(programs, "FIRST_BLOCKS", 1)
     monkeypatch.setattr(programs, "CALL_SECONDS", 0.0)
@@ -185,6 +188,7 @@ def test_interrupted_and_resumed(tmp_path, monkeypatch):
         assert rest.run_steps < whole.run_steps  # what was saved is not played again
 
 
+@pytest.mark.slow
 def test_a_checkpoint_of_something_else_is_refused(tmp_path):
     options = {"horizon": 150, "num_runs": 20, "execution": Execution(directory=tmp_path)}
     simulate_cell(make, MEANS, **options)
@@ -236,6 +240,7 @@ def test_threads_may_read_at_the_same_time(tmp_path):
         gc.callbacks.remove(give_way)
 
 
+@pytest.mark.slow
 def test_regret_is_pulls_times_gaps():
     record = simulate_cell(make, MEANS, horizon=500, num_runs=30, checkpoints=[10, 77, 500])
     assert record.checkpoints.tolist() == [10, 77, 500]
@@ -272,6 +277,7 @@ def test_accumulated_regret_keeps_its_digits():
     assert (record.pulls == [1 << 18, 0]).all()  # nobody else counts them
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("power", [-30, pytest.param(30, marks=pytest.mark.slow)])
 def test_means_scale_with_the_unit_of_rewards(power):
     """Exactly, by a power of two: rounding of means to a fixed unit would lose regrets of 1e-9."""
@@ -296,6 +302,7 @@ def contextual(means):
     )
 
 
+@pytest.mark.slow
 def test_contextual_regret_uses_the_context_even_if_the_state_has_counts():
     record = simulate_cell(lambda m: (ucb1(2), contextual(m)), np.array([0.0, 1.0]), horizon=64, num_runs=50)
     # Whatever is pulled, the context makes it right or wrong with probability 1/2: 32 +- 4.5 sd of a mean over 50 runs.
@@ -303,6 +310,7 @@ def test_contextual_regret_uses_the_context_even_if_the_state_has_counts():
     assert len(np.unique(record.regret[:, -1])) > 5
 
 
+@pytest.mark.slow
 def test_a_nan_reward_is_said():
     base = bernoulli(MEANS)
     broken = base._replace(reward=lambda state, context, action, noise: jnp.where(noise < 0.001, jnp.nan, 1.0))
@@ -329,6 +337,7 @@ def test_other_numbers_do_not_compile_again(monkeypatch):
     simulate_cell(make, MEANS + 0.1, horizon=150, num_runs=20, seed=3)
 
 
+@pytest.mark.slow
 def test_float64_leaves_the_process_alone():
     before = jax.config.read("jax_enable_x64")
     record = simulate_cell(make, MEANS, horizon=150, num_runs=20, precision="float64")

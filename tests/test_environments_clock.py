@@ -137,6 +137,7 @@ def test_without_changes_a_world_gives_the_runs_of_its_still_sister():
             np.testing.assert_allclose(moving.arrays["regret"], still.arrays["regret"], rtol=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("precision", ["float32", pytest.param("float64", marks=pytest.mark.slow)])
 def test_regret_is_exact_after_ten_million_rounds(precision):
     """Against whole counts of each segment's pulls, in float64: both regrets to the last digits of a float."""

@@ -18,7 +18,7 @@ from jaxbandit.environments.stationary.poisson import poisson
 from jaxbandit.environments.stationary.rare_events import rare_events
 from jaxbandit.lab.specs import spec
 
-pytestmark = pytest.mark.quickly_compiled
+pytestmark = [pytest.mark.slow, pytest.mark.quickly_compiled]
 
 LEVEL = 1e-4  # of each statistical test, over all its comparisons together (Bonferroni); seeds are fixed
 SCORES = Path(__file__).parent.parent.parent / "shared" / "data" / "fiesta" / "test_f1.json"

@@ -315,6 +315,7 @@ def test_random_features_are_uniform_on_the_sphere():
         assert stats.kstest(x[:, axis], stats.uniform(-1, 2).cdf).pvalue > LEVEL / 3
 
 
+@pytest.mark.slow
 def test_made_click_instances():
     places = set()
     for seed, num_arms in enumerate((2, 5, 30, 30, 100, 5)):
@@ -357,6 +358,7 @@ TRACED = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", TRACED)
 def test_traced_arguments_vmap(name):
     function, stacked = TRACED[name]

@@ -335,6 +335,7 @@ def test_the_figure_has_a_row_for_each_policy_and_the_log():
     jb.evaluate(jb.read_log(action=LOG.action, reward=LOG.reward), "uniform").plot()
 
 
+@pytest.mark.slow
 def test_the_policy_of_a_deterministic_rule():
     rule = jb.algorithms.ucb1(5)
     state = rule.init(jax.random.key(0))
@@ -357,6 +358,7 @@ def test_the_policy_of_a_deterministic_rule():
         jb.policy_of(rule, state, trained_on=3)  # pyright: ignore[reportArgumentType]
 
 
+@pytest.mark.slow
 def test_the_policy_of_a_rule_for_known_action_sets():
     """Its context is the index of the action set, the only column of the log."""
     features = np.random.default_rng(0).normal(size=(3, 5, 2))
@@ -443,6 +445,7 @@ def test_coverage_of_small_cells(name):
     assert (found.normal > 0.99) == (name == "uniform 500") and (found.normal == 0) == (name != "uniform 500")
 
 
+@pytest.mark.slow
 def test_no_interval_contains_the_error_of_estimated_propensities():
     """Whatever bound is given: it is one of the weights, if the propensities are right."""
     log = jb.read_log(action=[0, 1] * 60, reward=[0, 1] * 60, propensity=[0.5] * 120, estimated=True)

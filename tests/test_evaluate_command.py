@@ -75,6 +75,7 @@ def test_policies_by_name(log, capsys):
         assert values[name] == pytest.approx(same.value, rel=1e-6), name
 
 
+@pytest.mark.slow
 def test_bad_input_is_one_line_and_status_2(log, tmp_path, capsys):
     for arguments, message in (
         (["--policy", "unifrom"], 'unifrom", must be uniform, arm:LABEL, column:NAME or module:function; did you mean'),

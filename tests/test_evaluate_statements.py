@@ -61,6 +61,7 @@ def every(found):
         yield from (difference.headline, *([difference.betting] if difference.betting else []))
 
 
+@pytest.mark.slow
 def test_no_estimate_is_stated_outside_of_its_interval():
     """Over logs of many shapes: few rows, heavy weights, sorted rewards, wrong propensities, any range of rewards."""
     rng, contradicted = np.random.default_rng(8), 0
@@ -164,6 +165,7 @@ def wealth(parts):
     return np.exp(np.logaddexp.reduce(shares) - np.log(len(shares)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("whole", [True, False])
 def test_the_wealth_of_bets_is_1_in_the_mean(whole):
     """Over all 81 logs of four rows, each with its probability; with propensities alone it is at most 1."""
@@ -197,6 +199,7 @@ def test_a_mean_weight_that_is_too_small_is_evidence_if_the_bound_is_known():
     assert "the mean of 1{p > 1/2}/p is 1.11, at most 1 is expected" in diagnose(likely, uniform, weight).alarms[0]
 
 
+@pytest.mark.slow
 @pytest.mark.statistical
 def test_right_propensities_do_not_alarm_and_wrong_ones_do():
     """Level 1e-4 in each of 130 logs: a false failure in 1.3 %. Some are of a rule that learned, or heavy."""

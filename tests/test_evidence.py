@@ -88,6 +88,7 @@ def test_remarks_are_about_normal_scores_only():
     assert not found  # it happened before the two were compared
 
 
+@pytest.mark.slow
 @pytest.mark.statistical
 def test_a_configuration_that_fails_too_often_is_not_recommended_beside_others_that_never_fail():
     """In 30 trainings each nothing is known of 12 configurations; the best mean fails in 30 %, and 20 % are allowed.

@@ -28,6 +28,7 @@ def plain():
     return jb.simulate(RULE, WORLD, **SMALL)
 
 
+@pytest.mark.slow
 def test_keywords_fill_the_record(plain, tmp_path):
     reports = []
     how = jb.Execution(width=64, chunk=70, progress=reports.append)
@@ -39,6 +40,7 @@ def test_keywords_fill_the_record(plain, tmp_path):
     assert sum(r.finished for r in reports) == 100
 
 
+@pytest.mark.slow
 def test_a_sweep_takes_an_executor(tmp_path):
     rule, values = functools.partial(jb.algorithms.epsilon_greedy, 2), {"epsilon": [0.1, 0.3]}
     whole = jb.sweep(rule, WORLD, values, **SMALL)
@@ -50,6 +52,7 @@ def test_a_sweep_takes_an_executor(tmp_path):
     assert [result.params for result in some] == [{"epsilon": 0.1}, {"epsilon": 0.3}]
 
 
+@pytest.mark.slow
 def test_checkpoints_of_an_experiment_are_in_its_directory(tmp_path):
     experiment = spec.parse(
         {

@@ -95,6 +95,7 @@ def test_bounds_are_where_the_divergence_meets_the_level(name, dtype):
         assert np.all(outer[apart] >= level[apart] * (1 - tight))
 
 
+@pytest.mark.slow
 def test_bounds_at_the_ends_of_the_range():
     level = np.array([0.0, 0.5, 20.0, 90.0])
     zero, one = np.zeros(4), np.ones(4)
@@ -161,6 +162,7 @@ def test_posteriors_are_quantiles(name):
     assert np.all(np.abs(scale - expected)[good] <= tolerance[good])
 
 
+@pytest.mark.slow
 def test_constants_of_the_thresholds():
     """Values of the paper's functions, computed apart with 30 digits."""
     values = {1.0: (9.104517, 2.507095), np.log(10): (11.350286, 3.906276), 10.0: (21.446819, 11.954646)}

@@ -15,6 +15,8 @@ from jaxbandit.engine.driver.simulate import simulate_cell
 from jaxbandit.engine.rounds import keys
 from jaxbandit.lab.specs.registry import ALGORITHMS
 
+pytestmark = pytest.mark.slow
+
 RUNS, HORIZON = 80, 60
 FAULTS = jnp.array([jnp.nan, jnp.inf, -jnp.inf])
 HIT = 0.2  # chance of a faulty round in a faulty run: of 60 rounds one is but for a chance of 2e-6
@@ -64,7 +66,6 @@ def flagged(environment):
     return np.asarray(first(words[0]))
 
 
-@pytest.mark.slow
 @pytest.mark.quickly_compiled
 @pytest.mark.parametrize("name", FAULTY)
 def test_a_run_whose_feedback_is_not_finite_is_counted_and_no_other_changes(name):

@@ -77,6 +77,7 @@ def played():
     return jb.identify(rejects(), jb.environments.table(ROWS).named("rows"), budget=BUDGETS, num_runs=RUNS)
 
 
+@pytest.mark.slow
 def test_a_list_of_budgets_is_a_result_each_of_one_compilation(compilations):
     results = played()
     assert [r.budget for r in results] == BUDGETS and all(isinstance(r, BudgetResult) for r in results)
@@ -112,6 +113,7 @@ def test_numbers_are_those_of_the_runs():
     assert played()[0].error().value > played()[2].error().value
 
 
+@pytest.mark.slow
 def test_a_rule_for_two_arms_errs_where_one_of_them_is_not_among_the_best():
     [result] = jb.identify(
         functools.partial(jb.algorithms.successive_rejects, 3, m=2),
@@ -127,6 +129,7 @@ def test_a_rule_for_two_arms_errs_where_one_of_them_is_not_among_the_best():
     assert result.hardness() == pytest.approx((3 / gap**2, 3 / gap**2))  # of either best arm alone they are infinite
 
 
+@pytest.mark.slow
 def test_without_an_error_simple_regret_has_the_rates_upper_end():
     rows = np.array([[0.0, 1.0], [0.1, 0.9]])
     result = jb.identify(jb.algorithms.uniform_allocation(2, budget=6), jb.environments.table(rows), num_runs=50)
@@ -140,6 +143,7 @@ def test_without_an_error_simple_regret_has_the_rates_upper_end():
         assert [line.get_label() for line in lines if "H2" in str(line.get_label())] == drawn
 
 
+@pytest.mark.slow
 def test_files_frames_comparisons_and_figures(tmp_path):
     results = played()
     results.save(tmp_path / "kept")
@@ -171,6 +175,7 @@ def test_files_frames_comparisons_and_figures(tmp_path):
         jb.plot(results, what="samples")
 
 
+@pytest.mark.slow
 def test_runs_that_go_wrong_or_pull_too_much_count_in_no_number():
     world = jb.environments.table(ROWS)
 
@@ -340,6 +345,7 @@ def test_toml_refuses_in_one_line(case, tmp_path, capsys):
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.slow
 def test_complexities_and_bounds():
     means = [0.4, 0.5, 0.1]
     assert jb.bounds.h1(means) == pytest.approx(2 / 0.1**2 + 1 / 0.4**2)

@@ -12,7 +12,7 @@ from jaxbandit.support.numerics import weighted_sum
 from jaxbandit.theory.estimators import fixed_rows
 from jaxbandit.theory.estimators import recursive_least_squares as estimator
 
-pytestmark = pytest.mark.quickly_compiled
+pytestmark = [pytest.mark.slow, pytest.mark.quickly_compiled]
 
 NEVER = Replan(lambda state: jnp.zeros((), bool), lambda state: state)
 
@@ -73,10 +73,7 @@ def fitted(rows, rewards, prior, arms):
 
 @pytest.mark.parametrize(
     ("dim", "num_arms", "horizon"),
-    [
-        (20, 60, 2_500),
-        *(pytest.param(d, k, n, marks=pytest.mark.slow) for d, k, n in ((20, 300, 10_000), (100, 300, 3_000))),
-    ],
+    [(20, 60, 2_500), (20, 300, 10_000), (100, 300, 3_000)],
 )
 @pytest.mark.parametrize("prior", [1.0, None])
 @pytest.mark.parametrize("x64", [False, True])
@@ -147,7 +144,6 @@ def test_actions_are_those_of_the_reference(variant, num_contexts, dim):
     assert len(np.unique(arms)) > 3
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("dim", "num_arms", "rounds"), [(20, 300, 10_000), (100, 1000, 1_500)])
 @pytest.mark.parametrize("x64", [False, True])
 def test_actions_are_the_references_over_many_rounds(x64, dim, num_arms, rounds):

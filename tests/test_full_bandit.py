@@ -176,6 +176,7 @@ TARGETS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.quickly_compiled
 @pytest.mark.parametrize("dataset", [pytest.param("it"), pytest.param("pokemon", marks=pytest.mark.slow)])
 def test_stopping_times_without_noise(dataset):
@@ -263,6 +264,7 @@ def test_the_same_bytes_for_any_lanes_and_chunk(make):
     assert len(np.unique(first.samples)) > 3 and (first.outcome == 0).all()
 
 
+@pytest.mark.slow
 @pytest.mark.quickly_compiled
 def test_where_nothing_is_pulled_nothing_stops():
     """So that lanes without a run cost no anchors; one period on, the same estimate stops, with any epsilon as here."""

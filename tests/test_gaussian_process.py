@@ -61,6 +61,7 @@ def test_the_trace_of_the_specification():
     assert state.round == rounds + 1
 
 
+@pytest.mark.slow
 def test_thompson_sampling_draws_from_the_posterior_and_plays_the_best_draw():
     """F F' is the posterior covariance, of which the arms are the argmax of mu + F z; both forms agree."""
     rounds, prior = 120, reference.kernel_matrix("matern32", GRID[::4], 0.1, 2.0)

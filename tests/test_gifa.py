@@ -16,7 +16,7 @@ from jaxbandit.environments.linear_arms.soare import soare
 from jaxbandit.environments.linear_arms.top_m_classic import top_m_classic
 from jaxbandit.theory.estimators import least_squares, square_root_least_squares
 
-pytestmark = pytest.mark.quickly_compiled
+pytestmark = [pytest.mark.slow, pytest.mark.quickly_compiled]
 
 RANDOM = np.random.default_rng(8).normal(size=(5, 3))
 CLASSIC = top_m_classic(4, 2, np.pi / 6).known()["features"]
@@ -115,7 +115,6 @@ def test_exact_ties_go_to_the_lowest_arm_or_where_the_run_drew_it():
 OPTIONS = {"threshold": "heuristic", "sigma": 0.5, "regularization": 0.25, "theta_norm": 1.0}
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("factory", "rule"),
     [(m_lingape, "greedy"), (partial(gifa, candidates="ugape", leader="ugape", stop="ugape"), "greedy")],
@@ -131,7 +130,6 @@ def test_permuted_arms_are_pulled_in_the_permuted_order(factory, rule):
     assert len(set(actions[5:])) >= 3 and stopped.any()
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("factory", [partial(m_lingape, threshold="theory"), partial(lingifa, threshold="det")])
 def test_the_unit_of_the_rewards_does_not_matter(factory):
     """Powers of two scale every number without rounding, so decisions are equal to the bit."""
@@ -142,7 +140,6 @@ def test_the_unit_of_the_rewards_does_not_matter(factory):
     assert one[1].any()
 
 
-@pytest.mark.slow
 def test_traced_features_have_the_table_of_concrete_ones():
     """It comes from HiGHS or from the traced solver; on generic features w* is unique."""
     tables = []
@@ -154,7 +151,6 @@ def test_traced_features_have_the_table_of_concrete_ones():
     assert sum(w > 0) == 3 or set(np.flatnonzero(w)) == {i, j}  # as many as dimensions, or x_i and x_j themselves
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("classical", [False, True])
 def test_duplicates_and_arms_never_pulled_stay_finite(classical):
     """Two best arms are the same: epsilon = 0.1 stops, and no NaN on the way, even from infinite widths."""
@@ -168,7 +164,6 @@ def test_duplicates_and_arms_never_pulled_stay_finite(classical):
     chex.assert_tree_all_finite(state.estimate)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("features", "regularization"),
     [
@@ -211,7 +206,6 @@ PUBLISHED = {
 }
 
 
-@pytest.mark.slow
 @pytest.mark.statistical
 @pytest.mark.parametrize("name", PUBLISHED)
 def test_sample_sizes_of_an_independent_program(name):
@@ -227,7 +221,6 @@ def test_sample_sizes_of_an_independent_program(name):
     assert (cell.outcome == 0).all()
 
 
-@pytest.mark.slow
 def test_float32_keeps_the_digits_that_the_gram_form_loses():
     """The pulls and rewards of a float64 run at angle 0.03, in float32: width and gap of the pair that decides.
 
@@ -258,7 +251,6 @@ def test_float32_keeps_the_digits_that_the_gram_form_loses():
     assert abs(replay(least_squares)[0] - 1) > 0.5
 
 
-@pytest.mark.slow
 @pytest.mark.statistical
 def test_float32_samples_as_many_as_float64_and_trusts_its_runs():
     """Soare d = 5, angle 0.1: 6,117 rounds on average in float64 (1,000 runs of a scalar program, error 54).
@@ -273,7 +265,6 @@ def test_float32_samples_as_many_as_float64_and_trusts_its_runs():
     assert abs(cell.samples.mean() - 6117) < 3 * error < 400
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("make", [partial(m_lingape, RANDOM, m=2, threshold="heuristic"), partial(lucb, 5, m=2)])
 def test_a_float32_run_is_trusted_unless_its_estimate_leaves_its_rewards_and_pulls(make):
     rewards = rewards_of(RANDOM, 4000).astype(np.float32)

@@ -95,6 +95,7 @@ def odd(tmp_path, monkeypatch):
     monkeypatch.setattr(gpu, "Process", lambda platform, flags: Process(platform, flags, module="odd"))
 
 
+@pytest.mark.slow
 def test_a_crash_and_a_delay_are_rows_and_not_the_end(odd, tmp_path, capsys):
     names = "first crash second sleep third".split()
     session = Session("cpu", [Task("rounds", name, name, {}, 0.5 if name == "sleep" else 30) for name in names])
@@ -115,6 +116,7 @@ def test_what_is_not_reached_is_said(odd, tmp_path):
     assert [row["error"] for row in report.rows] == ["not begun: the time was up"] * 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("flags", "platform", "reason"),
     [
@@ -209,6 +211,7 @@ def test_what_two_ways_to_play_have_in_common(tmp_path, capsys):
     ]
 
 
+@pytest.mark.slow
 def test_other_bytes_are_found(monkeypatch):
     """Runs of another seed among many are other runs."""
     played = simulate.simulate_cell

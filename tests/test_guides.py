@@ -160,6 +160,7 @@ delta = 0.05
 """
 
 
+@pytest.mark.slow
 def test_a_dry_run_tells_what_a_run_would_take_and_writes_nothing(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(forecast, "SECONDS", 0.0)
@@ -175,6 +176,7 @@ def test_a_dry_run_tells_what_a_run_would_take_and_writes_nothing(tmp_path, monk
     assert [path.name for path in tmp_path.iterdir()] == ["it.toml"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("most", "known"), [(100_000, True), (4, False)])
 def test_seconds_of_runs_that_stop_are_said_once_enough_have_ended(most, known, tmp_path, monkeypatch):
     path = tmp_path / "it.toml"

@@ -191,6 +191,7 @@ def test_brackets_are_those_of_the_paper(most, eta):
             assert all(t == np.floor(most / eta**i + 1e-9) for t, i in zip(steps, range(s, -1, -1), strict=True))
 
 
+@pytest.mark.slow
 @quickly
 def test_81_and_3_under_both_readings():
     """The two tables in print: R = 81, eta = 3."""

@@ -26,6 +26,8 @@ from jaxbandit.running.simulate import simulate
 from jaxbandit.support.numerics import argmax, as_float, get_at, set_at
 from jaxbandit.support.types import Array
 
+pytestmark = pytest.mark.slow
+
 MEANS = np.array([0.9, 0.3, 0.0])
 
 
@@ -112,7 +114,7 @@ def same(a, b, runs=None):
         assert left.dtype == right.dtype and left.tobytes() == right.tobytes(), name
 
 
-@pytest.mark.parametrize("late", [0, pytest.param(6, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("late", [0, 6])
 def test_equals_one_run_after_the_other(late):
     """The contract, written as a plain loop: a new plan before the round that asks, or at most `late` rounds after."""
     number, horizon = 3, 100
@@ -136,7 +138,6 @@ def test_equals_one_run_after_the_other(late):
         assert many.recommendation[r] == state.planned and many.outcome[r] == Outcome.STOPPED
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("tile", "workers"), [(1, 2), (1000, 1)])
 def test_numbers_do_not_depend_on_the_tile_or_the_workers(whole, tile, workers):
     assert len(np.unique(whole.recommendation)) > 5  # planned at rounds of their own
@@ -150,7 +151,6 @@ def test_numbers_do_not_depend_on_the_chunk(whole, monkeypatch):
     same(whole, simulate_cell(make, MEANS, **OPTIONS))
 
 
-@pytest.mark.slow
 def test_numbers_do_not_depend_on_the_noise_block(whole, monkeypatch):
     monkeypatch.setattr("jaxbandit.engine.layout.sizes.NOISE_STEPS", 1)
     compiled.forget()
@@ -158,7 +158,6 @@ def test_numbers_do_not_depend_on_the_noise_block(whole, monkeypatch):
     compiled.forget()
 
 
-@pytest.mark.slow
 def test_numbers_do_not_depend_on_the_number_of_devices(whole, tmp_path):
     script = textwrap.dedent("""
         import sys, jax, numpy as np
@@ -197,7 +196,6 @@ def test_interrupted_and_resumed(whole, tmp_path, monkeypatch):
     assert rest.run_steps < whole.run_steps and rest.kinds_mean.tobytes() == whole.kinds_mean.tobytes()
 
 
-@pytest.mark.slow
 def test_a_plan_that_never_ends_is_reported():
     """Of a few runs, which do not hold up the others, and which play on to the horizon."""
 
@@ -211,7 +209,6 @@ def test_a_plan_that_never_ends_is_reported():
     assert (found.recommendation[bad] > 20).all() and (found.recommendation[~bad] <= 20).all()
 
 
-@pytest.mark.slow
 def test_another_replanning_is_another_simulation(tmp_path):
     options = {"horizon": 20, "num_runs": 5, "execution": Execution(directory=tmp_path)}
     simulate_cell(make, MEANS, **options)

@@ -164,6 +164,7 @@ def test_the_marks_of_samples_are_explained_and_a_mark_at_zero_pulls_is_whole(ax
     assert axes.get_ylim()[0] < 0
 
 
+@pytest.mark.slow
 def test_files_and_nothing_left_open(tmp_path):
     import matplotlib.pyplot as plt
 

@@ -140,6 +140,7 @@ def test_angles_deltas_and_instances_share_one_program(calls):
     assert "features" not in calls[0].arguments["algorithm"]
 
 
+@pytest.mark.slow
 def test_results_are_stored_and_found_again(tmp_path, whole, monkeypatch):
     first = running.run_experiment(experiment(), tmp_path / "out", execution=QUIET)
     assert content(first) == content(whole)
@@ -340,6 +341,7 @@ def test_a_sigma_larger_than_the_rewards_have_is_noted(tmp_path, calls):
     assert "sigma = 1.5 suffices" in identify(lucb(2, sigma=2.0), bounded, num_runs=2).warnings[0]
 
 
+@pytest.mark.slow
 def test_a_rule_that_never_stops_is_refused_unless_max_rounds_is_given():
     """10^7 rounds of each run were played in silence."""
     from jaxbandit.algorithms.regret.ucb import ucb1

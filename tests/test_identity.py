@@ -32,6 +32,7 @@ def make_plain(means):
     return ucb1(3), bernoulli(means)
 
 
+@pytest.mark.slow
 def test_what_differs_is_named(tmp_path):
     options = {"horizon": 100, "num_runs": 20, "execution": Execution(directory=tmp_path)}
     simulate_cell(make_plain, MEANS, **options)

@@ -69,6 +69,7 @@ def session():
     return made, order
 
 
+@pytest.mark.slow
 def test_a_study_takes_the_pulls_of_the_rule_and_stops_with_it(session):
     by_hand, order = session
     found = until_certified(study())
@@ -300,6 +301,7 @@ def test_a_budget_ends_with_what_is_known():
     assert certificate(end).stopped and certificate(end).achieved <= 0.02 and min(certificate(end).pulls) >= 14
 
 
+@pytest.mark.slow
 def test_another_epsilon_goes_on_from_the_same_trials():
     """The end is that of a study that had the last epsilon from the start, and no pull is made twice."""
     place = {"storage": optuna.storages.InMemoryStorage(), "study_name": "one", "load_if_exists": True}
@@ -314,6 +316,7 @@ def test_another_epsilon_goes_on_from_the_same_trials():
     assert str(certificate(at_once)) == str(certificate(found))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", ["after looking", "blind", "announced"])
 def test_a_study_with_more_configurations_uses_every_trial(how):
     """Newcomers that may depend on values meet the others on indices that nobody has used, at half the level."""
@@ -407,6 +410,7 @@ def categorical(trial):
     return score(CONFIGS.index(config), trial.user_attrs["pull"]["index"])
 
 
+@pytest.mark.slow
 def test_trials_of_another_sampler_count_only_if_that_is_said():
     found = tpe_study()
     samples = by_config(found)
@@ -477,6 +481,7 @@ def test_failures_are_counted():
     assert not shown.guarantee.proved and "a failed training counts as the score 0.7" in shown.assumptions
 
 
+@pytest.mark.slow
 def test_a_loss_in_a_known_range_is_its_mirror_image_for_the_rule():
     own = BanditSampler(CONFIGS, jb.algorithms.betting_race(6, delta=0.1))
     found = study(own, direction="minimize")

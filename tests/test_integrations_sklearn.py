@@ -52,6 +52,7 @@ def fitted():
     return search().fit(X, Y)
 
 
+@pytest.mark.slow
 def test_it_has_what_a_fitted_grid_search_has(fitted):
     grid = GridSearchCV(GaussianNB(), SMOOTHING).fit(X, Y)
 
@@ -112,6 +113,7 @@ def test_the_rule_decides_and_the_certificate_says_what_was_measured(fitted):
     )
 
 
+@pytest.mark.slow
 def test_equal_seeds_give_equal_searches_whatever_the_workers(fitted):
     with joblib.parallel_config("threading"):
         again = search(n_jobs=2).fit(X, Y)
@@ -135,6 +137,7 @@ def test_clone_parameters_and_joblib(fitted):
 
 
 # Accuracies of neighboring smoothings tie on many splits, so that they are not normal, and one of the three says so.
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:BanditSearchCV. the data contradict:sklearn.exceptions.ConvergenceWarning")
 def test_a_certain_part_of_a_pipeline_and_of_a_cross_validation():
     scores = cross_val_score(make_pipeline(StandardScaler(), search()), X, Y, cv=3)

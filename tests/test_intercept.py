@@ -32,6 +32,7 @@ def played(rule, contexts, rewards):
     return play(lambda: rule, rewards, contexts=contexts).actions
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", a_few(RULES))
 def test_an_intercept_is_a_one_behind_each_row_and_the_default(name):
     make, rng = RULES[name], np.random.default_rng(1)

@@ -11,12 +11,11 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 from records import records
-from tiers import a_few
 
 import jaxbandit as jb
 from jaxbandit.decide.core.certificate import Certificate
 
-pytestmark = pytest.mark.quickly_compiled
+pytestmark = [pytest.mark.slow, pytest.mark.quickly_compiled]
 
 
 class Shown(NamedTuple):
@@ -201,7 +200,7 @@ def check(shown: Shown) -> None:
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning")  # budgets that are too small for a race
-@pytest.mark.parametrize("name", a_few(PRODUCERS, 4))
+@pytest.mark.parametrize("name", PRODUCERS)
 def test_no_interval_is_empty_or_lacks_its_estimate_whatever_the_data(name):
     for seed in (0, 1):
         for law, scores in laws(seed):

@@ -71,6 +71,7 @@ def test_rewards_that_are_made_from_a_boolean_are_known():
     assert not is_made(lambda x: x.astype(jnp.int32).astype(jnp.float32))
 
 
+@pytest.mark.slow
 def test_what_cannot_be_at_fault_is_not_watched():
     def recorder(algorithm, environment):
         return StoppingRun(lambda _: (algorithm, environment), None, "threefry4x32").recorder

@@ -126,7 +126,6 @@ def bystander(environment):
     )
 
 
-@pytest.mark.slow
 def test_no_environment_consumes_a_key_twice(tmp_path):
     idle = []
     for name, environment in parts.environments(tmp_path):

@@ -145,6 +145,7 @@ def test_the_same_bytes_for_any_lanes_chunk_and_workers(make, arguments):
     assert identify_cell(make, arguments, num_runs=50, seed=1).samples.tobytes() != one.samples[:50].tobytes()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("make", "arguments"),
     [
@@ -196,6 +197,7 @@ def test_equals_one_run_after_the_other(make, arguments):
             np.testing.assert_allclose(many.shortfall[r], judge(world, recommend(state)), atol=1e-15)
 
 
+@pytest.mark.slow
 def test_the_same_bytes_for_more_lanes():
     """The quick tier's share of the above."""
     one = identify_cell(make_race, MEANS, num_runs=200)
@@ -228,6 +230,7 @@ def test_two_workers_with_linear_algebra_end():
     assert done.stdout.strip() == "128"
 
 
+@pytest.mark.slow
 @pytest.mark.quickly_compiled
 def test_max_rounds_censors():
     whole = identify_cell(make_race, MEANS, num_runs=200)
@@ -251,6 +254,7 @@ def test_a_batch_too_large_for_int32_censors():
     assert (found.outcome == Outcome.MAX_ROUNDS).all() and (found.samples == 0).all()
 
 
+@pytest.mark.slow
 def test_nan_ends_a_run_at_once_and_leaves_zeros():
     def make(means):
         return race(means, level=50.0, broken_after=10), gaussian(means)
@@ -264,6 +268,7 @@ def test_nan_ends_a_run_at_once_and_leaves_zeros():
     same(found, identify_cell(make, MEANS, num_runs=200, max_rounds=10**6, execution=Execution(width=37, chunk=1)))
 
 
+@pytest.mark.slow
 @pytest.mark.quickly_compiled
 def test_a_replanning_that_never_ends_is_reported():
     def make(means):
@@ -333,6 +338,7 @@ class Interrupted(Exception):
     pass
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "make", [make_lucb, *(pytest.param(make, marks=pytest.mark.slow) for make in (make_replanned, make_super_arms))]
 )

@@ -19,6 +19,8 @@ from jaxbandit.algorithms.feedback.grids import minimax_grid
 from jaxbandit.base.contract import Algorithm, Arms, Choice, Replan, action_of
 from jaxbandit.lab.specs.registry import ALGORITHMS
 
+pytestmark = pytest.mark.slow
+
 quickly = pytest.mark.quickly_compiled
 KIND = "threefry4x32"
 
@@ -141,7 +143,6 @@ FIXED = [
     for name in parts.ONE_OF_EACH_FORM
     if ALGORITHMS[name].kind == "simulate" and ALGORITHMS[name].setting not in (*parts.WORLDS, "contexts")
 ]  # what has an action or feedback of its own cannot be wrapped
-QUICK = ("kl_ucb", "escb")
 
 
 def by_hand(algorithm, rewards):
@@ -160,9 +161,7 @@ def by_hand(algorithm, rewards):
 
 
 @quickly
-@pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=() if name in QUICK else pytest.mark.slow) for name in FIXED]
-)
+@pytest.mark.parametrize("name", FIXED)
 def test_nothing_late_changes_no_byte(name):
     """Algorithms of every form for a horizon: alone, with random delays of 0, and in batches of one round."""
     rounds = 4 if name == "oam_practical" else 12  # which solves for an allocation, and replans
@@ -185,7 +184,6 @@ def test_nothing_late_changes_no_byte(name):
 
 
 @quickly
-@pytest.mark.slow
 @pytest.mark.parametrize("name", ["dmed", "epsilon_greedy", "greedy", "imed", "kl_ucb_empirical", "moss", "ucb_v"])
 def test_first_pulls_go_by_rewards_not_by_rounds(name):
     """Far more rounds than arms pass before the first reward: no number fails, and other arms are pulled too."""

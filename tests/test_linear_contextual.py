@@ -49,6 +49,7 @@ def test_means_gaps_and_padding():
     assert np.isnan(padded)  # so that a run that takes a padded action ends as NONFINITE
 
 
+@pytest.mark.slow
 @pytest.mark.quickly_compiled
 @pytest.mark.statistical
 def test_contexts_and_noise_have_their_laws():
@@ -188,6 +189,7 @@ def test_level_of_the_papers_horizon():
         assert abs(float(linear_level(10_000, dim, 1.0, np.log(10_000))) - level) < 1e-4
 
 
+@pytest.mark.slow
 @pytest.mark.quickly_compiled
 @pytest.mark.parametrize("x64", [False, True])
 def test_least_squares_agree_with_a_fresh_fit(x64):

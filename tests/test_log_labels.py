@@ -12,6 +12,7 @@ from jaxbandit.support.refusals import BadInput
 RNG = np.random.default_rng(1)
 
 
+@pytest.mark.slow
 def test_numbers_that_are_not_0_to_k_are_labels():
     """201 items with numbers up to 845 are 201 arms: "uniform" takes each with 1/201, and not with 1/846."""
     items = np.sort(RNG.permutation(846)[:201])

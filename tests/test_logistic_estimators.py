@@ -50,6 +50,7 @@ def test_the_online_posterior_is_that_of_its_formula():
     assert logdet == pytest.approx(np.linalg.slogdet(hessian)[1], rel=1e-12)
 
 
+@pytest.mark.slow
 def test_a_saturated_reward_changes_nothing_and_stays_finite():
     """p rounds to 1 in float32 there, so that the curvature is 0."""
     start = logistic_laplace.init(2, 1.0)._replace(theta=jnp.array([40.0, 0.0]))
@@ -71,6 +72,7 @@ def test_float32_keeps_to_float64():
     np.testing.assert_allclose(single.inverse, inverse, rtol=1e-4, atol=1e-4 * np.max(inverse))
 
 
+@pytest.mark.slow
 def test_a_weighted_row_with_weight_one_is_a_row():
     x, y = data(2, rows=20)
     with jax.enable_x64(True):

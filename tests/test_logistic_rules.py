@@ -13,7 +13,7 @@ from jaxbandit.algorithms.contextual.logistic_ucb import logistic_ucb
 from jaxbandit.algorithms.contextual.ucb_glm import ucb_glm
 from jaxbandit.base.contract import Arms, Offer, Rewards
 
-pytestmark = pytest.mark.quickly_compiled
+pytestmark = [pytest.mark.slow, pytest.mark.quickly_compiled]
 
 RULES = {
     logistic_ts: {"regularization": 0.0, "scale": -0.1, "variant": "full", "intercept": 1},

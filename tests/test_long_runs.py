@@ -8,7 +8,7 @@ import pytest
 import jaxbandit as jb
 from jaxbandit.base.batches import SetPulls
 
-pytestmark = pytest.mark.quickly_compiled
+pytestmark = [pytest.mark.slow, pytest.mark.quickly_compiled]
 
 FEATURES = np.vstack([np.eye(2), [np.cos(0.5), np.sin(0.5)]])
 THETA = np.array([2.0, 0.0])
@@ -26,12 +26,9 @@ RULES = {
     "saqm": (lambda: jb.algorithms.saqm(4, k=2, sigma=1e4, grid=1.3), MEANS),
     "adaptive_full_bandit": (lambda: jb.algorithms.adaptive_full_bandit(4, k=2, sigma=1e4, choices=2), MEANS),
 }
-QUICK = ("xy_static",)
 
 
-@pytest.mark.parametrize(
-    "name", [name if name in QUICK else pytest.param(name, marks=pytest.mark.slow) for name in RULES]
-)
+@pytest.mark.parametrize("name", RULES)
 def test_counts_beyond_32_bits(name):
     """Played on the means alone: no pull is lost, and the answer is right."""
     make, means = RULES[name]

@@ -6,12 +6,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from tiers import a_few
 
 import jaxbandit as jb
 from jaxbandit.algorithms.regret.index_policy import IndexState, index_policy
 from jaxbandit.base import offers
 from jaxbandit.support.numerics import argmax, as_float
+
+pytestmark = pytest.mark.slow
 
 NUM_ARMS = 5
 MEANS = np.array([0.9, 0.8, 0.7, 0.6, 0.5])
@@ -101,7 +102,7 @@ DRAWING = {
 
 
 @pytest.mark.quickly_compiled
-@pytest.mark.parametrize("name", a_few(DETERMINISTIC, 2))
+@pytest.mark.parametrize("name", DETERMINISTIC)
 def test_a_rule_plays_as_if_the_other_arms_did_not_exist(name):
     """Arms 1, 2 and 4 are available: the actions are those of the rule with these three arms on the same rewards."""
     make, awake, rounds = DETERMINISTIC[name], np.array([1, 2, 4]), 150
@@ -126,7 +127,7 @@ def test_a_rule_plays_as_if_the_other_arms_did_not_exist(name):
 
 
 @pytest.mark.quickly_compiled
-@pytest.mark.parametrize("name", a_few([*DETERMINISTIC, *DRAWING]))
+@pytest.mark.parametrize("name", [*DETERMINISTIC, *DRAWING])
 def test_no_arm_is_pulled_that_is_not_available(name):
     """The engine would end such a run as NONFINITE."""
     found = jb.simulate((DETERMINISTIC | DRAWING)[name](NUM_ARMS), sleeping(half_awake), horizon=200, num_runs=64)
@@ -186,7 +187,6 @@ def test_a_rule_that_ignores_the_mask_is_refused_unless_it_is_allowed():
     assert found.any_context and found.to_json()["any_context"] and "ignored the context" in found.notes()[0]
 
 
-@pytest.mark.slow
 @pytest.mark.statistical
 @pytest.mark.parametrize(
     "rule, mean, error", [(half_radius, 20.2, 0.3), (jb.algorithms.thompson, 22.2, 0.4)], ids=["ucb", "thompson"]

@@ -17,7 +17,7 @@ from jaxbandit.running import sizes
 from jaxbandit.running.results.report import table
 from jaxbandit.support.refusals import BadInput
 
-pytestmark = pytest.mark.quickly_compiled
+pytestmark = [pytest.mark.slow, pytest.mark.quickly_compiled]
 matplotlib = pytest.importorskip("matplotlib")
 matplotlib.use("Agg")
 

@@ -34,6 +34,7 @@ def paying(reward, **more):
     )
 
 
+@pytest.mark.slow
 def test_the_vector_world_has_the_switches_and_rewards_of_an_independent_program():
     """The vector world of the specification of contexts, without chance: 1,000 rounds, five arms, four dimensions."""
     t, root = np.arange(1001)[:, None], np.sqrt([2, 3, 5, 7, 11, 13, 17, 19, 23])
@@ -55,6 +56,7 @@ def test_the_vector_world_has_the_switches_and_rewards_of_an_independent_program
     np.testing.assert_allclose(found.arrays["regret"][0, -1], 21.497856, atol=5e-7)  # metrics change nothing
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("precision", ["float32", "float64"])
 def test_metrics_are_those_that_numpy_computes_of_a_rollout(precision):
     """Rewards near 1,000, of which the sum of squares has no digit of the variance left in float32."""
@@ -152,6 +154,7 @@ def test_switches_of_sets_of_arms():
     assert found.arrays["metric/switches"].tolist() == [[1, 5]]
 
 
+@pytest.mark.slow
 def test_what_a_round_holds():
     """Each field has a metric that counts the rounds in which it is what it must be."""
     choosing = in_turn(3)._replace(

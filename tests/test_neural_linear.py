@@ -13,7 +13,7 @@ from jaxbandit.algorithms.contextual.neural_linear import hidden_units, neural_l
 from jaxbandit.base.contract import Offer
 from jaxbandit.support.numerics import product
 
-pytestmark = pytest.mark.quickly_compiled
+pytestmark = [pytest.mark.slow, pytest.mark.quickly_compiled]
 
 ROUNDS, ARMS, DIM = 120, 3, 4
 
@@ -52,7 +52,6 @@ def played(algorithm, contexts, rewards, masks, masked):
     return jax.device_get(run(jnp.asarray(contexts), jnp.asarray(rewards), jnp.asarray(masks), keys))
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("shared", "masked"), [(True, False), (False, True)])
 def test_without_training_it_is_linear_thompson_sampling_on_the_hidden_layer(shared, masked):
     """Byte by byte, the posterior included, operation by operation: compiled together, others would be contracted."""

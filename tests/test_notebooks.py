@@ -142,11 +142,13 @@ def test_top_m_reads_the_real_drugs(execute, monkeypatch):
     assert notebook.cells[-1].outputs[0].text == "['Hydroxyzine', 'Acetazolamide'] (10, 71) (18, 10)\n"
 
 
+@pytest.mark.slow
 def test_an_error_in_a_cell_is_an_error_here(execute):
     with pytest.raises(nbclient.exceptions.CellExecutionError, match="ZeroDivisionError"):
         execute(_notebook("import os; os.environ['JAXBANDIT_NOTEBOOK_QUICK']", "1 / 0"))
 
 
+@pytest.mark.slow
 def test_a_warning_in_a_cell_is_seen_and_the_package_is_the_one_under_test(execute):
     notebook = _notebook("import jaxbandit; jaxbandit.__file__", "import warnings; warnings.warn('look here')")
     assert "look here" in execute(notebook)

@@ -10,6 +10,7 @@ from jaxbandit.engine.layout.compiled import compile_program
 from jaxbandit.support.numerics import log, matrix_vector, normal_of_words, normal_quantile, one_by_one, standard_normal
 
 
+@pytest.mark.slow
 def test_log_is_right_to_one_unit_of_rounding():
     rng = np.random.default_rng(0)
     near = 1 + rng.choice([-1, 1], 50_000) * 10 ** rng.uniform(-16, -0.3, 50_000)

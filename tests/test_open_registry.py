@@ -15,6 +15,8 @@ from jaxbandit.decide.loading import load
 from jaxbandit.lab import cli
 from jaxbandit.lab.specs import references, spec
 
+pytestmark = pytest.mark.slow
+
 CLI = Path(__file__).parent.parent / "docs" / "cli.md"
 
 SOURCE = '''
@@ -261,7 +263,6 @@ def process(*argv: str) -> subprocess.Popen:
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment)
 
 
-@pytest.mark.slow
 @pytest.mark.quickly_compiled
 def test_the_example_of_the_documents_is_interrupted_and_resumed(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)

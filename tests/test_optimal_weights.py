@@ -11,7 +11,7 @@ from reference import optimal_weights as reference
 from jaxbandit.theory.solvers.families import FAMILIES, family
 from jaxbandit.theory.solvers.optimal_weights import gaussian_weights, optimal_weights
 
-pytestmark = pytest.mark.quickly_compiled
+pytestmark = [pytest.mark.slow, pytest.mark.quickly_compiled]
 
 
 @functools.cache
@@ -26,7 +26,6 @@ def solved(name, means, dtype=np.float64):
         return jax.tree.map(lambda x: np.asarray(x)[: len(means)], solver(name, dtype)(jnp.asarray(rows)))
 
 
-@pytest.mark.slow
 def test_a_thousand_instances_agree_with_scipy():
     rng = np.random.default_rng(0)
     for name in FAMILIES:
@@ -41,7 +40,6 @@ def test_a_thousand_instances_agree_with_scipy():
         assert np.max(found.spread) < 1e-8
 
 
-@pytest.mark.slow
 def test_published_values():
     """To the digits that were printed: Garivier and Kaufmann's two instances, and three of other families."""
     cases = [
@@ -60,7 +58,7 @@ def test_published_values():
     np.testing.assert_allclose(solved("exponential", [(2, 1.5, 1)]).time, 102.35694, rtol=1e-7)
 
 
-@pytest.mark.parametrize("dtype", [pytest.param(np.float32, marks=pytest.mark.slow), np.float64])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("name", FAMILIES)
 def test_certificates_of_random_instances(name, dtype):
     """Means all over the range, near its ends, and near each other, in any order."""

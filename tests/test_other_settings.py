@@ -14,6 +14,8 @@ from jaxbandit.lab.experiments.experiment import run_experiment
 from jaxbandit.lab.specs import spec
 from jaxbandit.running.results import report
 
+pytestmark = pytest.mark.slow
+
 quickly = pytest.mark.quickly_compiled
 DRIFT = preferences(SCORES)
 REWARDS, COSTS = [0.7, 0.5, 0.3], [[0.9, 0.2], [0.4, 0.5], [0.1, 0.1]]
@@ -135,7 +137,6 @@ def played(instance, algorithm, **more):
 
 
 @quickly
-@pytest.mark.slow
 @pytest.mark.quickly_compiled
 def test_experiments_from_files_fill_in_what_the_instance_knows():
     knapsack = {"type": "knapsack", "rewards": [0.7, 0.5], "costs": [0.9, 0.4], "budget": 50}

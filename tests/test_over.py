@@ -11,7 +11,7 @@ import jaxbandit as jb
 from jaxbandit.lab.conformance.check_case import CheckFailed
 from jaxbandit.support.numerics import as_float
 
-pytestmark = pytest.mark.quickly_compiled
+pytestmark = [pytest.mark.slow, pytest.mark.quickly_compiled]
 
 HORIZON, RUNS = 60, 16
 
@@ -65,7 +65,6 @@ def result():
     return jb.simulate(UCB, CASINO, horizon=HORIZON, num_runs=RUNS, checkpoints=[5, 15, HORIZON])
 
 
-@pytest.mark.slow
 def test_a_run_that_is_over_counts_nothing_more(hands, result):
     lasted, arms, gaps = zip(*hands, strict=True)
     assert max(lasted) - min(lasted) > 10

@@ -12,7 +12,7 @@ import jaxbandit as jb
 from jaxbandit.algorithms.best_arm.claims import decided
 from jaxbandit.theory.comparisons import achieved
 
-pytestmark = pytest.mark.quickly_compiled
+pytestmark = [pytest.mark.slow, pytest.mark.quickly_compiled]
 
 NUM_ARMS, ROUNDS = 6, 150
 RNG = np.random.default_rng(5)
@@ -61,7 +61,7 @@ def play(m):
         )
 
 
-@pytest.mark.parametrize("m", [1, pytest.param(2, marks=pytest.mark.slow), 3, pytest.param(5, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("m", [1, 2, 3, 5])
 def test_same_rounds_and_same_arms_as_the_reference(m):
     plans, stopped, recommended, survivors = play(m)
     ends = {}
@@ -135,7 +135,6 @@ def test_equal_arms_of_rounded_rewards_end_when_the_resolution_allows_it(rounds,
         assert not stopped(jnp.float64(price - 0.00005)) and stopped(jnp.float64(price + 0.00005))
 
 
-@pytest.mark.slow
 def test_a_certificate_of_a_race_for_several_arms_states_at_most_its_epsilon():
     """Its claims are a part of those by which the achieved epsilon is computed, with the same chains."""
     rng = np.random.default_rng(0)
@@ -208,7 +207,6 @@ TOP = {  # pulls as specified, with their standard error; noise that all arms sh
 }
 
 
-@pytest.mark.slow
 @pytest.mark.statistical
 @pytest.mark.parametrize("name", TOP)
 def test_pulls_for_the_three_best_as_specified(name):
@@ -226,7 +224,6 @@ def test_pulls_for_the_three_best_as_specified(name):
         assert not result.errors().any()
 
 
-@pytest.mark.slow
 @pytest.mark.statistical
 def test_pulls_with_a_least_number_of_rounds_as_specified():
     """Within three standard errors, which for 29 and 49 rounds are small: every run ends a few rounds after them."""

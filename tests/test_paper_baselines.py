@@ -12,7 +12,7 @@ from jaxbandit.lab.papers.measures import Quantity
 from jaxbandit.lab.specs.spec import parse
 from jaxbandit.running.results.base import ResultSet
 
-pytestmark = pytest.mark.quickly_compiled
+pytestmark = [pytest.mark.slow, pytest.mark.quickly_compiled]
 
 PAPERS = ("sda", "kl_ucb_plus_plus")
 
@@ -95,7 +95,6 @@ def test_bounds_of_kl_ucb_plus_plus_are_those_of_the_theorems():
         assert means[f"{name}-{arms}"] == pytest.approx([0.5 + gap, *(arms - 1) * [0.5]], abs=1e-9)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "figure", "claims"),
     [("sda", "gaussian", {"1.2", "3.2"}), ("kl_ucb_plus_plus", "clear", {"3.3", "ours-4"})],

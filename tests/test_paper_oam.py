@@ -143,6 +143,7 @@ def _made(about, values, early):
     return ResultSet("oam", tuple(cells))
 
 
+@pytest.mark.slow
 def test_verdicts_follow_the_data_not_the_paper(oam):
     """Data made to fit every claim under every reading, then the same with every order reversed."""
     _, about = oam
@@ -249,6 +250,7 @@ def test_what_a_longer_horizon_takes():
     assert report.cost({"cells": cells}, {10_000: 1000}) == []
 
 
+@pytest.mark.slow
 def test_bad_targets():
     with pytest.raises(ValueError, match=r"paper = 'oan'.*did you mean 'oam'"):
         paper.reproduce("oan")

@@ -271,6 +271,7 @@ def test_table_is_kept_and_not_computed_again(monkeypatch, tmp_path):
     assert len(calls) == 2
 
 
+@pytest.mark.slow
 def test_boxes_mark_published_numbers_below_their_rows(tmp_path):
     results = ResultSet("x", tuple(stopping(np.arange(50, 90), None, None, name) for name in ("a", "b")))
     figure = figure_experiments.Figure("f", "Title", ["it"], ["a", "b"], draw="boxes")

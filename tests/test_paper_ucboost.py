@@ -274,6 +274,7 @@ def test_listed():
     assert paper.papers()["ucboost"].endswith("(2018)")
 
 
+@pytest.mark.slow
 def test_failed_runs_are_an_error_of_one_line(tmp_path, monkeypatch):
     """The first algorithm is enough: each cell is judged as soon as it is played."""
 

@@ -31,6 +31,7 @@ def content(record):
     return {k: (v.dtype.str, v.shape, v.tobytes()) if isinstance(v, np.ndarray) else v for k, v in arrays.items()}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cell", CELLS)
 def test_parts_join_to_the_bytes_of_the_whole(cell):
     whole = CELLS[cell](num_runs=150)

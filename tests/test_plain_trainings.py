@@ -51,6 +51,7 @@ def scores(parts):
 # ---- integer seeds
 
 
+@pytest.mark.slow
 def test_integer_seeds_are_distinct_and_small():
     for seed in (0, 1, 2**32 - 1):
         drawn = seeds.integers(seed, np.arange(10**5), None)
@@ -89,6 +90,7 @@ def test_integer_seeds_look_random():
     assert len(np.intersect1d(drawn, seeds.integers(4, np.arange(2**14), None))) < 5
 
 
+@pytest.mark.slow
 def test_seeds_depend_on_what_keys_depend_on():
     index, arms = np.array([4, 4, 5]), np.array([0, 2, 2])
     shared = seeds.pull_words(1, index, arms, paired=True, integer=True)
@@ -159,6 +161,7 @@ def test_each_training_is_one_call_with_its_dictionary():
     assert "model = large, prompt = Answer., temperature = 0.5" in str(best)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["threads", "processes"])
 def test_executors_find_the_same(kind):
     spawned = multiprocessing.get_context("spawn")
@@ -220,6 +223,7 @@ def test_what_uses_jax_is_known_without_a_call(train, uses):
     assert uses_jax(train) is uses
 
 
+@pytest.mark.slow
 def test_what_is_traced_can_be_said():
     space, seen = jb.space.grid(x=[0.1, 0.9]), []
 
@@ -252,6 +256,7 @@ def test_what_is_traced_can_be_said():
         assert said in str(error.value) and "\n" not in str(error.value)
 
 
+@pytest.mark.slow
 def test_dictionaries_are_traced_in_groups_that_do_not_depend_on_others():
     given = [{"x": 0.5, "act": "b"}, {"x": 1.5, "act": "b"}, {"x": 0.5, "act": "a", "n": 3}, {"x": 1, "act": "b"}]
 
@@ -348,6 +353,7 @@ def test_a_wrong_training_is_not_repeated():
     assert part.fatal and part.attempts == 1 and len(seen) == 1
 
 
+@pytest.mark.slow
 def test_closing_early_cancels_and_does_not_wait():
     begun, release = [], threading.Event()
 
@@ -391,7 +397,7 @@ def test_lines_are_shown_now_and_then(monkeypatch):
     clock, shown = [100.0], io.StringIO()
     monkeypatch.setattr(progress.time, "monotonic", lambda: clock[0])
     monkeypatch.setattr(sys, "stderr", shown)
-    with progress.reporting(None, 0) as report:
+    with progress.reporting(None) as report:
         for second in range(1, 2001):
             clock[0] = 100.0 + second
             report(progress.SearchProgress(second, 3, 1, 0.5))
@@ -400,7 +406,7 @@ def test_lines_are_shown_now_and_then(monkeypatch):
         10, 20, 40, 80, 160, 320, 640, 1240, 1840,
     ]  # fmt: skip
     assert lines[0] == "jaxbandit: tune: 10 trainings in 10 s, 3 survivors, best so far 1 (0.5)" and lines[0].isascii()
-    with progress.reporting(False, 0) as report:
+    with progress.reporting(False) as report:
         clock[0] += 1000
         report(progress.SearchProgress(1, 3, 1, float("nan")))
     assert len(shown.getvalue().splitlines()) == len(lines)

@@ -118,6 +118,7 @@ def test_names_of_a_sweep_tell_its_values():
     assert regret_curves.labels(results) == ["kl (c = 0.0)", "kl (c = 3.0)"]
 
 
+@pytest.mark.slow
 def test_files_one_an_instance_and_nothing_left_open(tmp_path):
     import matplotlib.pyplot as plt
 
@@ -157,6 +158,7 @@ def test_spread_moves_nothing_that_has_room():
     assert regret_curves.spread([0.5, 0.5], 0.1, 0.0, 1.0) == pytest.approx([0.55, 0.45])
 
 
+@pytest.mark.slow
 def test_matplotlib_is_imported_only_when_drawing():
     imports = "import sys, jaxbandit.running.plotting.regret_curves, jaxbandit.lab.papers.paper"
     code = f"{imports}; assert 'matplotlib' not in sys.modules"

@@ -45,6 +45,7 @@ def _exact_mean(stream):
     return float((whole * sum(values) + sum(values[:rest])) / LONG)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stream", STREAMS.values(), ids=STREAMS)
 def test_a_mean_is_exact_to_two_roundings_on_long_runs(stream):
     updates = {
@@ -191,6 +192,7 @@ IDENTIFYING = _identifying()
 COUNTS_ROUNDING = ("student_race", "paired_race", "budgeted_race")  # `student.resolution` of their rewards
 
 
+@pytest.mark.slow
 @pytest.mark.quickly_compiled
 @pytest.mark.parametrize("name", a_few(IDENTIFYING, 4))
 def test_a_shift_of_all_rewards_changes_no_answer(name):
@@ -225,6 +227,7 @@ def test_float32_equals_float64_within_the_sampling_error(name, label, rounds):
     assert found["standard_errors"] <= precision.LIMIT, found
 
 
+@pytest.mark.slow
 def test_sums_of_batches_are_minus_one_base_for_the_whole_race():
     """The base is the first batch's mean, 12 / 4 = 3; two batches leave the sums 3 + 50 and 9 + 10, minus 4 times 3."""
     rule = jb.algorithms.successive_elimination(2)

@@ -69,6 +69,7 @@ def probability_of_error(bound, p: float, trials: int) -> float:
     return lost
 
 
+@pytest.mark.slow
 def test_the_error_of_the_bound_of_a_rare_event_computed_exactly():
     """The rate is where 1 - alpha^(1/n) alone is wrong with probability alpha; together with another it is wrong."""
     alpha, p = 0.2, 1 - 0.2 ** (1 / 10) + 1e-9

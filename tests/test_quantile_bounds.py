@@ -32,6 +32,7 @@ def test_ranks_are_those_of_the_mixture_by_quadrature(p, alpha):
         assert low == n or log_e(n, low + 1, p, False) < level
 
 
+@pytest.mark.slow
 def test_ranks_after_a_million_scores_are_those_of_the_beta_function():
     """The recurrence makes a million rounding errors; at the rank E differs from one rank to the next by some 1e-3."""
     n, p, alpha = 10**6, 0.9, 0.01
@@ -99,6 +100,7 @@ def missed_by_counts(table, p, quantile, alpha):
     return (below >= ranks.high[n]).any(axis=1).mean(), (below <= ranks.low[n]).any(axis=1).mean()
 
 
+@pytest.mark.slow
 @pytest.mark.statistical
 @pytest.mark.parametrize(
     ("p", "expected"), [(0.5, (0.035, 0.033)), (0.9, (0.037, 0.022)), (0.1, (0.022, 0.042))], ids=str
@@ -115,6 +117,7 @@ def test_missed_rates(p, expected):
     assert some == missed_by_counts(scores[:100], p, quantile, 0.05) and max(some) > 0
 
 
+@pytest.mark.slow
 @pytest.mark.statistical
 def test_bounds_hold_with_ties():
     """Scores 0 and 1, of which the p-quantile is any number between them if P(0) = p; and rounded normal ones. At most

@@ -9,7 +9,7 @@ from scipy import special, stats
 from jaxbandit.theory.solvers.discrete import LARGE, binomial_quantile, hypergeometric_quantile
 from jaxbandit.theory.solvers.student_t import t_at, t_quantile
 
-pytestmark = pytest.mark.quickly_compiled
+pytestmark = [pytest.mark.slow, pytest.mark.quickly_compiled]
 LEVELS = np.concatenate([np.linspace(1e-4, 1 - 1e-4, 997), [1e-7, 1 - 1e-7]])
 BINOMIAL = [(0, 0.5), (1, 0.5), (1, 0.0), (9, 0.4), (55, 0.5), (57, 0.5), (90, 0.3), (100, 0.66), (1000, 0.5)]
 BINOMIAL += [(1000, 0.001), (1000, 0.999), (30_000, 0.4), (100_000, 0.5)]

@@ -194,6 +194,7 @@ def test_chosen_arms():
         choose(np.empty(0), 2, 0.1, np.random.default_rng(0))
 
 
+@pytest.mark.slow
 def test_instance_of_a_log(tmp_path):
     lines, truth = made_log(3000, seed=1)
     path = str(write(tmp_path / "clicks", [*lines, "dirt"]))

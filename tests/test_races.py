@@ -14,7 +14,7 @@ from jaxbandit.algorithms.best_arm.racing import race
 from jaxbandit.engine.driver.identify import identify_cell
 from jaxbandit.running.results.report import table
 
-pytestmark = pytest.mark.quickly_compiled
+pytestmark = [pytest.mark.slow, pytest.mark.quickly_compiled]
 RULES = {
     "kl_lucb": jb.algorithms.kl_lucb,
     "kl_racing": jb.algorithms.kl_racing,
@@ -112,7 +112,6 @@ def test_a_rule_that_would_drop_every_survivor_leaves_the_one_with_the_largest_m
     assert (algorithm.recommend(state).tolist(), algorithm.pulls(state).tolist()) == ([1], [1, 1, 1, 1])
 
 
-@pytest.mark.slow
 @pytest.mark.statistical
 @pytest.mark.parametrize(
     ("algorithm", "mean", "error"),

@@ -382,6 +382,7 @@ def direct(tree):
                 yield f".{name}"
 
 
+@pytest.mark.slow
 def test_nothing_else_opens_files_or_interprets_them():
     found = {}
     for path in sorted(PACKAGE.rglob("*.py")):

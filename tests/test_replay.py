@@ -7,7 +7,7 @@ import pytest
 import jaxbandit as jb
 from jaxbandit.base.contract import Offer
 
-pytestmark = pytest.mark.quickly_compiled
+pytestmark = [pytest.mark.slow, pytest.mark.quickly_compiled]
 N, K = 300, 3
 RNG = np.random.default_rng(0)
 ACTION, REWARD = RNG.integers(0, K, N), RNG.random(N)
@@ -201,7 +201,6 @@ def exact_log(logging, per_row):
     return a, (rank < q[x, a]).astype(float), logging[x, a]
 
 
-@pytest.mark.slow
 @pytest.mark.statistical
 def test_without_the_coin_a_log_that_is_not_uniform_is_biased_and_with_it_not():
     """500 accepted rows of UCB1, whose online mean reward is .5706 +- .0006; the figures are of another program.

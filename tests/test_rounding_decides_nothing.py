@@ -11,7 +11,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from tiers import a_few
 
 import jaxbandit as jb
 from jaxbandit.algorithms.best_arm import unknown_variance
@@ -20,7 +19,7 @@ from jaxbandit.theory.comparisons.arms import normal_arms
 from jaxbandit.theory.comparisons.pairs import PairedDifferences
 from jaxbandit.theory.solvers import student
 
-pytestmark = pytest.mark.quickly_compiled
+pytestmark = [pytest.mark.slow, pytest.mark.quickly_compiled]
 RACES = {
     "paired": partial(jb.algorithms.paired_race, 2, delta=0.05),
     "paired, m": partial(jb.algorithms.paired_race, 3, m=2, delta=0.05),
@@ -52,7 +51,7 @@ def played(name, tables):
 
 @pytest.mark.statistical
 @pytest.mark.parametrize(("size", "gap"), [(1e9, 1e-7), (1e12, 1e-3), (1e12, 1e-5)])
-@pytest.mark.parametrize("name", a_few(RACES, 1))
+@pytest.mark.parametrize("name", RACES)
 def test_gaps_near_rounding_are_not_decided(name, size, gap):
     """Of 40 races at most 8 end within 6,000 rounds: at most 2 are expected, and 9 have a probability of 3e-4."""
     arms = 3 if "m" in name else 2
@@ -98,7 +97,6 @@ def test_equal_rewards_are_certain_and_rounded_ones_only_beyond_rounding(name):
         assert recommended[which].tolist() == lags[::-1][: recommended.shape[1]].tolist()
 
 
-@pytest.mark.slow
 def test_bounds_of_differences_and_of_arms_know_what_rounding_may_have_changed():
     rng = np.random.default_rng(4)
     noise = rng.normal(size=(2, 3000))

@@ -27,6 +27,7 @@ def whole():
     return content(running.run_experiment(experiment(), None, execution=QUIET))
 
 
+@pytest.mark.slow
 def test_results_are_stored_and_found_again(tmp_path, whole, monkeypatch):
     first = running.run_experiment(experiment(), tmp_path / "out", execution=QUIET)
     assert content(first) == whole

@@ -29,7 +29,7 @@ from jaxbandit.support.types import Array
 from jaxbandit.theory import intervals
 from jaxbandit.theory.bounds.regret import bernoulli_regret_constant
 
-pytestmark = pytest.mark.quickly_compiled
+pytestmark = [pytest.mark.slow, pytest.mark.quickly_compiled]
 matplotlib = pytest.importorskip("matplotlib")
 matplotlib.use("Agg")
 
@@ -189,7 +189,6 @@ def test_a_swept_promise_is_read_off_the_algorithm():
     assert [r.guarantee["delta"] for r in swept] == [0.05, 0.2]
 
 
-@pytest.mark.slow
 def test_objects_that_hold_arrays_are_compiled_once():
     world = gaussian(jnp.array([1.0, 0.0]), sigma=jnp.array(0.5))
     told = lucb(2, delta=jnp.array(0.3), sigma=jnp.array(0.5))

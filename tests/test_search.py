@@ -355,6 +355,7 @@ def test_a_directory_of_another_search_is_refused(tmp_path):
         )
 
 
+@pytest.mark.slow
 def test_values_of_random_trials_are_those_of_the_laws():
     """KS distance of 4,000 draws: above 1.95/sqrt(n) with probability .001 under the law."""
     trials = [RandomTrial(7, i) for i in range(4000)]

@@ -63,6 +63,7 @@ def test_combinatorial_thompson_plays_as_its_reference(fractions):
     assert teams.sum(0).min() >= 1
 
 
+@pytest.mark.slow
 @quickly
 @pytest.mark.parametrize("seed", [0, 1])
 def test_clucb_plays_and_stops_as_its_reference(seed):

@@ -16,7 +16,7 @@ from jaxbandit.lab.specs import ownership
 from jaxbandit.lab.specs.references import entry
 from jaxbandit.lab.specs.session import SessionSpec
 
-pytestmark = pytest.mark.quickly_compiled
+pytestmark = [pytest.mark.slow, pytest.mark.quickly_compiled]
 SPEC = """
 kind = "session"
 seed = 7

@@ -278,6 +278,7 @@ def test_contexts_are_checked_in_one_line(name):
     assert "\n" not in str(refusal.value) and str(refusal.value).startswith("ask: ")
 
 
+@pytest.mark.slow
 def test_the_form_of_the_first_context_is_that_of_all():
     s, x = after(2, told=0)
     with pytest.raises(ValueError, match=r"context = Offer\(bool\[4\], float64\[3\]\), must be float64\[3\] like"):
@@ -290,6 +291,7 @@ def test_the_form_of_the_first_context_is_that_of_all():
         jb.ask(jb.session(jb.algorithms.ucb1(3)), contexts=[1, 2])
 
 
+@pytest.mark.slow
 def test_an_offer_masks_arms_and_rules_that_ignore_it_are_refused():
     rng, s = np.random.default_rng(0), jb.session(RULE, seed=3)
     for _ in range(12):
@@ -321,6 +323,7 @@ def test_an_offer_masks_arms_and_rules_that_ignore_it_are_refused():
         jb.ask(jb.session(sets), context=Offer(np.array([True, False, True, False]), np.ones(D)))
 
 
+@pytest.mark.slow
 def test_a_rule_that_can_do_without_takes_an_offer_from_the_first_ask_on():
     """An arm that comes later is one that was not available before."""
     rule, s = jb.algorithms.ucb1(3), jb.session(jb.algorithms.ucb1(3))
@@ -416,6 +419,7 @@ def test_a_certificate_with_contexts_says_nothing_about_the_means_of_arms(tmp_pa
     assert summary.certificate.means is None and summary.num_told == 2 and summary.pending == [2]
 
 
+@pytest.mark.slow
 def test_the_log_of_a_session_has_exact_propensities_in_the_order_of_ids():
     s, x = after(40)
     log = s.log(least_propensity=1e-6)
@@ -438,6 +442,7 @@ def test_the_log_of_a_session_has_exact_propensities_in_the_order_of_ids():
         jb.tell(s, pulls.id, np.zeros(40)).log(propensity_draws=9)
 
 
+@pytest.mark.slow
 def test_estimated_propensities_are_shares_of_draws_in_the_state_of_the_ask():
     """Against the exact ones of the same choices: c ~ Bin(m, p) and (c + 1)/(m + 1), at most 5 deviations of 60."""
     known, estimated = jb.session(RULE, seed=3), jb.session(SILENT, seed=3)
@@ -458,6 +463,7 @@ def test_estimated_propensities_are_shares_of_draws_in_the_state_of_the_ask():
     np.testing.assert_array_equal(estimated.log(propensity_draws=m).propensity, found.propensity)
 
 
+@pytest.mark.slow
 def test_the_log_of_a_session_without_contexts():
     s, pulls = jb.ask(jb.session(jb.algorithms.thompson(3), seed=1), limit=5)
     s = jb.tell(s, pulls.id[[4, 1, 2]], [1.0, 0.0, 1.0])

@@ -9,7 +9,7 @@ import pytest
 
 import jaxbandit as jb
 
-pytestmark = pytest.mark.quickly_compiled
+pytestmark = [pytest.mark.slow, pytest.mark.quickly_compiled]
 
 
 def init(key):

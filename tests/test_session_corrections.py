@@ -53,6 +53,7 @@ def test_an_amended_session_is_the_one_that_was_told_the_right_reward(kind, tmp_
     assert leaves(jb.load_session(tmp_path / "s.session", RULES[kind])) == leaves(jb.amend(told, 0, 0.875))
 
 
+@pytest.mark.slow
 def test_a_race_goes_on_where_a_correction_takes_it():
     """Arm 0 was eliminated by wrong rewards; corrected, the race asks for the pulls of arm 0 that are missing."""
     scores = NORMAL.copy()

@@ -25,6 +25,7 @@ def played(rule, limits, seed=3):
     return s, found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", RULES)
 def test_samples_are_the_rewards_of_each_arm_by_index(kind, tmp_path):
     s, found = played(RULES[kind], [1, 2, 3] * 4)
@@ -63,6 +64,7 @@ def race(limits, order=lambda ids: ids):
     return s, states, sizes
 
 
+@pytest.mark.slow
 def test_a_race_fills_the_plate_and_decides_as_without():
     """The state after each plan has the same bytes, and as many plans decide; only pulls ahead are more."""
     plain, states, _ = race([None])

@@ -20,6 +20,7 @@ def visited(rule, number):
     return state, np.array(arms)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", RULES)
 def test_each_visitor_gets_a_draw_of_the_state(name):
     """These are the draws of one call, and 60 draws from the prior do not leave an arm out: probability 1e-10."""

@@ -86,6 +86,7 @@ def in_any_order(rule, path, rng, monkeypatch):
             kills += 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["batch"])
 def test_order_duplicates_withdrawals_and_kills_are_without_effect(kind, tmp_path, monkeypatch, orders=6):
     expected, rng, kills = leaves(in_order(RULES[kind])), np.random.default_rng(1), 0
@@ -163,6 +164,7 @@ def test_pulls_of_a_batch_come_arm_by_arm_with_their_index():
     assert jb.tell(s, pulls.id, pulls.arm * 1.0).recommendation.tolist() == [3]
 
 
+@pytest.mark.slow
 def test_draws_are_those_of_the_next_rounds_from_one_state():
     rule = RULES["draws"]
     s = in_order(rule)
@@ -273,6 +275,7 @@ def test_a_failure_is_stored_as_its_number(tmp_path):
     )
 
 
+@pytest.mark.slow
 def test_contexts_are_asked_for_and_checked():
     s = jb.session(jb.algorithms.lin_ucb(np.ones((2, 3, 2)) * np.eye(3, 2), horizon=60))
     for context, message in ((None, "must be given"), (2, r"must be an integer in \[0, 1\]")):
@@ -347,6 +350,7 @@ def test_totals_are_means_and_variances_to_the_last_digits():
     assert np.isnan(totals.means[3]) and np.isnan(totals.variances[3])
 
 
+@pytest.mark.slow
 def test_certificate_of_a_proved_rule():
     s = in_order(RULES["batch"]._replace(promise=jb.Promise(0.05, 0.1)), paired=True)
     c = jb.certificate(s)
@@ -387,6 +391,7 @@ def test_a_certificate_is_rebuilt_from_its_json(kind, pulled):
             assert getattr(found, "dtype", type(found)) == getattr(expected, "dtype", type(expected)), field.name
 
 
+@pytest.mark.slow
 def test_what_a_proof_takes_is_named():
     def taken(rule):
         return " ".join(jb.certificate(jb.session(rule)).assumptions)
@@ -422,6 +427,7 @@ def test_each_rule_declares_what_its_promise_takes():
     assert jb.algorithms.top_two(3).assumptions == ()
 
 
+@pytest.mark.slow
 def test_what_may_be_unseen_is_said_of_each_recommended_arm_and_survivor():
     s = in_order(RULES["batch"]._replace(promise=jb.Promise(0.05, 0.1)))
     found = jb.certificate(s)
@@ -470,6 +476,7 @@ def test_bounded_intervals_hold_at_all_times():
     assert 0.005 < missed < 0.063
 
 
+@pytest.mark.slow
 def test_a_directory_of_another_session_is_refused(tmp_path):
     with jb.session_directory(tmp_path, RULES["batch"], seed=3, meta={"names": ["a", "b", "c"]}) as d:
         d.tell(d.ask(2).id, [0.5, 0.25])

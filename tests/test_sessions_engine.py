@@ -14,14 +14,13 @@ from jaxbandit.engine.layout import compiled
 from jaxbandit.engine.rounds import keys
 from jaxbandit.engine.rounds import step as rounds
 
-pytestmark = pytest.mark.quickly_compiled
+pytestmark = [pytest.mark.slow, pytest.mark.quickly_compiled]
 SEED, RUN = 3, 5
 ROUNDS, BATCHES, MOST = 80, 12, 20_000  # most that are compared: of single pulls, of batches, of pulls in these
-QUICK = ("ucb1", "paired_race")
 # One of each frame that algorithms are built on, and each way to draw and to plan.
 FRAMES = (
-    "thompson epsilon_greedy lin_ts oam dmed lingape lil_ucb top_two track_and_stop lazy_track_and_stop kl_racing "
-    "xy_static xy_adaptive icb adaptive_full_bandit sequential_halving"
+    "ucb1 paired_race thompson epsilon_greedy lin_ts oam dmed lingape lil_ucb top_two track_and_stop "
+    "lazy_track_and_stop kl_racing xy_static xy_adaptive icb adaptive_full_bandit sequential_halving"
 ).split()
 
 
@@ -86,13 +85,12 @@ def take_the_engines_pulls(algorithm, environment):
     return compared, True
 
 
-@pytest.mark.parametrize("name", [*QUICK, *(pytest.param(name, marks=pytest.mark.slow) for name in FRAMES)])
+@pytest.mark.parametrize("name", FRAMES)
 def test_a_session_takes_the_engines_pulls_and_stops_with_it(name):
     compared, _ = take_the_engines_pulls(*pair(name))
     assert compared >= 2
 
 
-@pytest.mark.slow
 def test_a_session_takes_the_engines_pulls_in_contexts():
     environment = jb.environments.linear_contextual(SETS, SHARES, THETA)
     compared, _ = take_the_engines_pulls(jb.algorithms.lin_ucb(SETS, horizon=ROUNDS), environment)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-pytestmark = pytest.mark.quickly_compiled
+pytestmark = [pytest.mark.slow, pytest.mark.quickly_compiled]
 
 SPEC = """
 name = "stays"
@@ -88,12 +88,7 @@ def stays(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize(
     ("place", "number"),  # both signals have one handler
-    [
-        ("import", signal.SIGINT),
-        ("import", signal.SIGTERM),
-        pytest.param("trace", signal.SIGTERM, marks=pytest.mark.slow),
-        pytest.param("callback", signal.SIGINT, marks=pytest.mark.slow),
-    ],
+    [("import", signal.SIGINT), ("import", signal.SIGTERM), ("trace", signal.SIGTERM), ("callback", signal.SIGINT)],
 )
 def test_one_line_and_status_3_wherever_it_is(place, number, stays):
     process = stays(place)
@@ -104,7 +99,6 @@ def test_one_line_and_status_3_wherever_it_is(place, number, stays):
     assert (process.returncode, said) == (3, "jaxbandit: interrupted; run the same command to resume\n")
 
 
-@pytest.mark.slow
 def test_a_second_signal_ends_at_once(stays):
     process = stays("callback")
     process.send_signal(signal.SIGTERM)

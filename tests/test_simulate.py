@@ -23,6 +23,7 @@ MEANS = [0.1, 0.9]
 SMALL = {"horizon": 40, "num_runs": 16}
 
 
+@pytest.mark.slow
 def test_labels_truth_and_numbers():
     world = bernoulli(MEANS).named("two")
     r = simulate(
@@ -41,6 +42,7 @@ def test_labels_truth_and_numbers():
     np.testing.assert_allclose(r.to_json()["regret"]["lower_bound"], 1.5 * np.log([2, 40]))
 
 
+@pytest.mark.slow
 def test_the_same_objects_are_compiled_once():
     algorithm, environment = ucb1(2), bernoulli(MEANS)
     first = simulate(algorithm, environment, **SMALL)
@@ -49,6 +51,7 @@ def test_the_same_objects_are_compiled_once():
     assert not np.array_equal(first.arrays["regret"], second.arrays["regret"])
 
 
+@pytest.mark.slow
 def test_sweep_equals_single_calls_and_pairs():
     environment = bernoulli(MEANS)
     factory = functools.partial(ucb1, 2)

@@ -125,6 +125,7 @@ def test_no_number_depends_on_the_sizes(monkeypatch):
         assert found == expected  # the runs of a tile, and the lanes
 
 
+@pytest.mark.slow
 def test_rounds_are_kept_apart_only_where_they_are_written_out():
     root, number = keys.root_key(0), jax.ShapeDtypeStruct((), jnp.int32)
     runs, marks = jax.ShapeDtypeStruct((64,), jnp.int32), jax.ShapeDtypeStruct((2,), jnp.int32)

@@ -67,6 +67,7 @@ def played(search, scores, budget=None):
             return
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("limits", [(0.0, 1.0), (-np.inf, 1.0), NO_RANGE])
 def test_what_is_said_of_fixed_folds_is_certain(limits):
     """At every moment: bounds contain the means, and no regret exceeds what is achieved; at the end the first best."""
@@ -107,6 +108,7 @@ def choices(scale, limits):
     return made
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("limits", [(-np.inf, 0.0), (-1.0, 0.0)])
 def test_fixed_folds_do_not_depend_on_the_scale_of_a_metric(limits):
     one = choices(1.0, limits)
@@ -188,6 +190,7 @@ def test_fewer_folds_and_fewer_fits():
     assert found.certificate_.pulls.sum() == 2
 
 
+@pytest.mark.slow
 def test_a_budget_of_random_splits_ends_with_what_is_known():
     levels = {"level": [0.3, 0.5, 0.51, 0.9]}
     found = BanditSearchCV(Formula(), levels, random_state=0).fit(X, Y)
@@ -297,6 +300,7 @@ def test_statements_about_random_splits_are_wrong_at_most_as_often_as_delta():
     assert wrong <= 57
 
 
+@pytest.mark.slow
 def test_several_metrics_and_a_function_that_chooses():
     scoring = ["accuracy", "f1_macro"]
     single = BanditSearchCV(GaussianNB(), SMOOTHING, cv=3, scoring="f1_macro").fit(X, Y)
@@ -312,6 +316,7 @@ def test_several_metrics_and_a_function_that_chooses():
     assert third.certificate_.achieved == pytest.approx(means.max() - means[2])
 
 
+@pytest.mark.slow
 def test_distributions_give_the_configurations_of_a_randomized_search():
     space = {"var_smoothing": loguniform(1e-9, 1)}
     theirs = RandomizedSearchCV(GaussianNB(), space, n_iter=7, random_state=3, cv=3).fit(X, Y)
@@ -352,6 +357,7 @@ def test_ranks_and_names():
     assert config_names(configs)[2:] == ("2: C=1", "3: C=1", "configuration 4")
 
 
+@pytest.mark.slow
 def test_a_splitter_with_a_random_state_of_its_own_draws_at_random():
     cv = StratifiedShuffleSplit(test_size=0.3, random_state=np.random.RandomState(0))
     found = BanditSearchCV(GaussianNB(), SMOOTHING, cv=cv, max_fits=90, random_state=0).fit(X, Y)

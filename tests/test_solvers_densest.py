@@ -70,6 +70,7 @@ def solved(request):
     return weights, k, solve(weights, k), np.array([optimum(w, k) for w in weights])
 
 
+@pytest.mark.slow
 def test_peeling_is_the_plain_peel(solved):
     weights, k, (left, *_), _ = solved
     for w, members in zip(weights, left, strict=True):
@@ -113,6 +114,7 @@ def test_shifts_and_scales_do_not_change_the_answer():
 
 
 # Of a CPU, and of everything else.
+@pytest.mark.slow
 @pytest.mark.parametrize("form", ["_in_chunks", pytest.param("_at_once", marks=pytest.mark.slow)])
 def test_problems_that_share_a_matrix_are_problems_of_their_own(form, monkeypatch):
     """Runs over anchors, more than one chunk of either: own diagonals on one matrix a run, or on one for all."""
@@ -137,6 +139,7 @@ def test_problems_that_share_a_matrix_are_problems_of_their_own(form, monkeypatc
             assert np.array_equal(common, indicator(peel((weights[0] + np.diag(diagonal)).tolist(), 7), 40))
 
 
+@pytest.mark.slow
 def test_theorem_1_and_the_ratio_of_peeling_hold(solved):
     weights, k, _, _ = solved
     size = weights.shape[1]

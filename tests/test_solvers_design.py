@@ -66,6 +66,7 @@ def assert_optimal(features, directions, found, gap=GAP):
     assert found.bound <= found.value <= found.bound * (1 + gap)
 
 
+@pytest.mark.slow
 def test_orthonormal_features():
     x = np.eye(5)
     found = design(x, pair_differences(x))

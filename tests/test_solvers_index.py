@@ -41,6 +41,7 @@ def exact_kl_upper(p, delta):
     return np.where(p < 1, p - rest * np.expm1(-low), 1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("dtype", "above"), [(np.float32, 5e-7), (np.float64, 2e-15)])
 def test_kl_upper_is_certified_and_never_low(dtype, above):
     p, delta = grid(dtype)
@@ -95,6 +96,7 @@ def test_eps_optimal_indices(eps):
         assert np.all(divergence[sure] <= delta[sure] + eps * (1 + 1e-9) + 1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("eps", [0.3, 0.05])
 @pytest.mark.parametrize("name", ["upper_eps", "upper_lb_eps"])
 def test_eps_optimal_indices_equal_a_scan_of_every_k(name, eps):
@@ -105,6 +107,7 @@ def test_eps_optimal_indices_equal_a_scan_of_every_k(name, eps):
     np.testing.assert_allclose(q, want, rtol=0, atol=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", [pytest.param(np.float32, marks=pytest.mark.slow), np.float64])
 def test_empirical_upper_on_two_atoms_is_kl_upper(dtype):
     p, delta = grid(dtype)
@@ -113,6 +116,7 @@ def test_empirical_upper_on_two_atoms_is_kl_upper(dtype):
     np.testing.assert_allclose(q, evaluate(kl_upper, dtype, p, delta), atol=1e-6 if dtype is np.float32 else 1e-12)
 
 
+@pytest.mark.slow
 def test_vmap_equals_whole():
     p, delta = grid(np.float32)
     for name in NAMES:

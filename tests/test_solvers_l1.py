@@ -84,6 +84,7 @@ INSTANCES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", a_few(INSTANCES))
 def test_against_highs(name):
     x = INSTANCES[name](np.random.default_rng(0))

@@ -175,6 +175,7 @@ def test_real_table():
     assert len(instance.known["features"]) == 10
 
 
+@pytest.mark.slow
 def test_embedded_experiments_are_valid():
     for name in source.embedded_files():
         data = spec.read(source.locate(name))

@@ -18,7 +18,7 @@ from jaxbandit.support.numerics import normal_of_words
 from jaxbandit.theory.solvers import student
 from jaxbandit.theory.solvers.beta import draw_noise
 
-pytestmark = pytest.mark.quickly_compiled
+pytestmark = [pytest.mark.slow, pytest.mark.quickly_compiled]
 
 ROUNDS = 400
 DELTA = 0.1
@@ -47,7 +47,6 @@ def agree(found, expected, stops=True):
     assert arm == (found.recommended[end, 0] if stops else None)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "challenger", "adaptive"),
     [("interval", "tci", False), ("tbox", "tc", True), ("heuristic", "tci", False), ("evbox", "tci", True)],
@@ -61,7 +60,6 @@ def test_top_two(kind, challenger, adaptive):
     assert np.bincount(found.actions).min() > 10  # its statistic lets the arm be pulled again
 
 
-@pytest.mark.slow
 def test_top_two_thompson_sampling():
     """Leader and challenger from the posterior."""
     found = play(top_two, threshold="interval", leader="ts", challenger="ts")
@@ -89,7 +87,6 @@ def test_posterior_draws_have_students_law():
             assert (np.asarray(draw(words, jnp.full(301, n), jnp.full(301, 0.7), jnp.full(301, v))) == 0.7).all()
 
 
-@pytest.mark.slow
 def test_track_and_stop():
     found = play(track_and_stop, threshold="interval", growth=1.0)
     agree(found, reference.play(REWARDS, reference.track_and_stop(3), kind="interval", delta=DELTA))

@@ -81,6 +81,7 @@ def test_values_of_runs_that_stop():
     assert [r.guarantee["delta"] for r in found] == values["delta"]
 
 
+@pytest.mark.slow
 def test_means_of_an_instance_are_swept_as_vectors():
     rows = np.array([[0.2, 0.8], [0.5, 0.4], [0.9, 0.1]])
 
@@ -192,6 +193,7 @@ def scaled(scale):
     return jb.algorithms.ucb1(3), base._replace(reward=reward)
 
 
+@pytest.mark.slow
 def test_a_value_that_fails_leaves_the_others_as_they_are():
     values = [1.0, 0.0, 1.0, 1.0, 0.0, 1.0, 1.0, 1.0, 1.0]
     with pytest.warns(RunsLeftOut, match=r"\?scale=0: 5 of 5 runs"):
@@ -210,6 +212,7 @@ class Enough(Exception):
     pass
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", ["error", "ctrl-C"])
 def test_a_sweep_that_was_interrupted_is_resumed(how, tmp_path):
     rule, values = functools.partial(jb.algorithms.ucb1, 3), {"c": np.linspace(0, 3, 12)}
@@ -246,6 +249,7 @@ def test_a_sweep_that_was_interrupted_is_resumed(how, tmp_path):
     assert sum(rest) == 5 * 150
 
 
+@pytest.mark.slow
 def test_one_bar_for_all_values(capsys, monkeypatch):
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
     jb.sweep(
@@ -259,6 +263,7 @@ def test_one_bar_for_all_values(capsys, monkeypatch):
     assert "9 values: compiling" in shown and "ucb1" not in shown.lower()
 
 
+@pytest.mark.slow
 def test_the_truth_of_an_environment_is_computed_once(monkeypatch):
     asked = []
 

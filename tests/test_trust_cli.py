@@ -18,7 +18,7 @@ from jaxbandit.lab import cli
 from jaxbandit.lab.specs import source
 from jaxbandit.support import reading
 
-pytestmark = pytest.mark.quickly_compiled
+pytestmark = [pytest.mark.slow, pytest.mark.quickly_compiled]
 
 ROOT = str(Path(jb.__file__).parents[1])
 SPEC = """
@@ -142,7 +142,6 @@ ALL = [
 ]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("how", ["PYTHONIOENCODING", "LC_ALL"])
 def test_any_name_is_printed_on_any_stdout(how, here):
     ascii_only = {"PYTHONIOENCODING": "ascii"} if how == "PYTHONIOENCODING" else {"LC_ALL": "C", "PYTHONUTF8": "0"}
@@ -170,7 +169,6 @@ def test_a_full_stdout_is_one_line_and_status_3(argv, here):
     assert (done.returncode, done.stderr) == (3, FULL)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("argv", [["run", "s.toml"], ["run", "s.toml", "--json"], ["tune", "own:train", "t.toml"]])
 def test_a_full_stdout_keeps_the_results(argv, here, capsys):
     done = command(*argv, shell=">/dev/full")
@@ -191,7 +189,6 @@ def test_closed_streams_do_not_stop_a_command(here):
     assert command("list", shell="| head -1").stderr == ""
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("shell", ["2>&-", "2>/dev/full", ">&- 2>&-"])
 def test_a_run_without_stderr_is_played(shell, here):
     done = command("run", "s.toml", "--out", "d", shell=shell)
@@ -205,7 +202,6 @@ def test_python_without_stderr_plays(monkeypatch):
     assert result.runs == 4
 
 
-@pytest.mark.slow
 def test_stdout_holds_only_the_document(here):
     Path("o.toml").write_text(SPEC.replace('"ucb1"', '"own:plain"'), encoding="utf-8")
     for argv in (

@@ -83,6 +83,7 @@ def alone():
     return jb.simulate(*(make() for make in PAIR), horizon=50, num_runs=200)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", SAME)
 def test_the_order_of_answers_changes_nothing(kind, plain, tmp_path):
     plain.save(tmp_path / "plain")
@@ -95,6 +96,7 @@ def test_the_order_of_answers_changes_nothing(kind, plain, tmp_path):
             assert (tmp_path / "found" / name).read_bytes() == (tmp_path / "plain" / name).read_bytes()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", [kind for kind in SAME if kind != "threads"])
 def test_the_order_of_answers_changes_no_simulation(kind, alone):
     with SAME[kind]() as executor:

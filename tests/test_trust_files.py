@@ -90,6 +90,7 @@ def test_a_link_in_an_empty_directory_is_refused(command, name, place, capsys):
     assert Path("victim").read_text(encoding="utf-8") == "precious\n" and names_in("d") == [name]
 
 
+@pytest.mark.slow
 def test_a_link_in_a_directory_of_ours_is_refused_by_every_command(place, capsys):
     assert cli.main(COMMANDS["run"]) == 0
     names = names_in("d")
@@ -119,6 +120,7 @@ def test_a_link_in_a_directory_of_ours_is_refused_by_every_command(place, capsys
     assert names_in("d") == names and cli.main(COMMANDS["run"]) == 0
 
 
+@pytest.mark.slow
 def test_a_lock_or_log_with_another_name_is_refused(place, capsys):
     Path("d").mkdir()
     Path("victim").write_text("", encoding="utf-8")  # what a lock file may contain
@@ -141,6 +143,7 @@ def test_a_directory_of_others_is_left_as_it_is(command, name, place, capsys):
     assert names_in("d") == [name] and Path("d", name).read_text(encoding="utf-8") == "two\nlines, one of them open"
 
 
+@pytest.mark.slow
 def test_a_command_does_not_write_into_the_directory_of_another(place, capsys):
     assert cli.main(COMMANDS["run"]) == 0
     before = {name: Path("d", name).read_bytes() for name in names_in("d")}
@@ -155,6 +158,7 @@ def test_a_command_does_not_write_into_the_directory_of_another(place, capsys):
     assert Path("run.toml").exists()
 
 
+@pytest.mark.slow
 def test_results_are_replaced_only_where_results_are(place):
     result = jb.simulate(jb.algorithms.ucb1(2), jb.environments.bernoulli([0.9, 0.1]), horizon=10, num_runs=2)
     Path("mine").mkdir()
@@ -264,6 +268,7 @@ def test_an_array_file_made_on_purpose_is_refused_in_one_line(data, tmp_path):
     assert "\n" not in str(error.value) and len(str(error.value)) < 500
 
 
+@pytest.mark.slow
 def test_every_damaged_json_file_is_refused_in_one_line(tmp_path):
     path, chance = tmp_path / "x.json", random.Random(1)
     content = {"name": "a", "cells": [1.5, 2], "more": {"é": [True, None]}}
@@ -319,6 +324,7 @@ def test_a_directory_is_ours_if_it_is_missing_empty_or_marked(tmp_path):
         directories.require_ours(tmp_path / "linked", "mark")
 
 
+@pytest.mark.slow
 def test_merge_imports_what_directories_name_only_if_asked(place, capsys):
     Path("evil_arms.py").write_text(
         "from pathlib import Path\nfrom jaxbandit.environments import bernoulli\nPath('imported').touch()\n\n\n"
@@ -337,6 +343,7 @@ def test_merge_imports_what_directories_name_only_if_asked(place, capsys):
     assert cli.main(["merge", "d", "--import"]) == 0 and Path("imported").exists()
 
 
+@pytest.mark.slow
 def test_a_report_of_arrays_that_are_none_of_a_search_is_refused_in_one_line(place, capsys):
     assert cli.main(COMMANDS["tune"]) == 0
     about = {path: path.read_bytes() for path in (Path("d/result.json"), Path("d/table.npz"), Path("d/history.npz"))}
@@ -376,6 +383,7 @@ def test_files_are_as_open_as_the_user_wants_and_hold_no_nan(tmp_path):
         read_json(tmp_path / "c", storage.RECOMPUTE)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["provenance.json", "summary.json", "cell-000.json", "history.npz"])
 def test_a_file_of_the_user_with_the_name_of_a_mark_is_left_alone(name, place, capsys):
     Path("d").mkdir()
@@ -402,6 +410,7 @@ def test_what_a_terminal_would_obey_is_printed_with_escapes(place, capsys):
     assert "\x1b" not in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_a_refused_call_keeps_what_an_earlier_one_has_begun(place, capsys):
     assert cli.main(COMMANDS["run"]) == 0
     for path in Path("d").glob("[!sp]*"):

@@ -91,6 +91,7 @@ NO_SCORE = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", [*FAILED, *NO_SCORE])
 def test_an_odd_training_is_one_line_and_the_others_are_stored(case, tmp_path):
     ending, words = (FAILED | NO_SCORE)[case]
@@ -106,6 +107,7 @@ def test_an_odd_training_is_one_line_and_the_others_are_stored(case, tmp_path):
         assert best.index == 2 and set(best.history["score"][best.history["config"] == 1]) == {-1.0}
 
 
+@pytest.mark.slow
 def test_numbers_of_every_kind_are_scores():
     kinds = itertools.cycle(
         [float, np.float32, np.array, jnp.float32, decimal.Decimal, lambda x: fractions.Fraction(float(x))]
@@ -166,6 +168,7 @@ def test_a_session_and_its_options_have_the_same_limit():
     assert filled.totals.means.tolist() == [0.5, 0.5, 0.1]
 
 
+@pytest.mark.slow
 def test_a_score_outside_the_range_of_the_rule_names_the_configuration(tmp_path):
     rule = jb.algorithms.betting_race(3, delta=0.1)
     with pytest.raises(BadInput) as refusal:
@@ -236,6 +239,7 @@ def test_a_step_that_fails_while_it_runs_is_one_line(method):
         jb.successive_halving(GROWS._replace(step=step), SPACE, min_steps=1, max_steps=4)
 
 
+@pytest.mark.slow
 def test_a_traced_score_is_a_real_number_or_a_truth_value():
     with pytest.raises(BadInput, match=r"^tune: train returns complex64\[\], must return one number, the score"):
         jb.tune(lambda key, config: jax.lax.complex(own(key, config), 1.0), SPACE, RULE)
@@ -252,6 +256,7 @@ def test_a_training_that_cannot_be_vmapped_is_one_line():
         jb.tune(train, SPACE, RULE)
 
 
+@pytest.mark.slow
 def test_halving_drops_a_huge_score():
     with jax.enable_x64(True):
         best = jb.successive_halving(grows(1e160), SPACE, min_steps=1, max_steps=4, eta=2)

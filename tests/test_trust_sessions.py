@@ -67,6 +67,7 @@ def together(number, function):
         return list(pool.map(begin, range(number)))
 
 
+@pytest.mark.slow
 def test_threads_take_turns_on_one_directory(tmp_path, monkeypatch):
     rule, sync = jb.algorithms.sequential_halving(2, budget=100), os.fsync
     monkeypatch.setattr(os, "fsync", lambda descriptor: (threading.Event().wait(0.001), sync(descriptor))[1])
@@ -124,6 +125,7 @@ def judge_threads(path, acknowledged):
     assert leaves(found) == leaves(expected) and found.recommendation.tolist() == expected.recommendation.tolist()
 
 
+@pytest.mark.slow
 def test_threads_and_kills_lose_no_reward_and_log_none_twice(tmp_path, monkeypatch):
     """The process is not killed here: it leaves its log in the middle of a line, or after one."""
     write, rng, kills, done = os.write, np.random.default_rng(0), 0, False
@@ -206,6 +208,7 @@ def test_eight_threads_in_four_processes_that_are_killed(tmp_path):
     judge_threads(path, notes)
 
 
+@pytest.mark.slow
 def test_a_call_that_was_interrupted_leaves_nothing_behind(tmp_path, monkeypatch):
     """Between a line of the log and the session after it: the line is removed by the next call."""
     write = os.write
@@ -269,6 +272,7 @@ def test_a_log_of_another_kind_is_not_cut(tmp_path):
     assert (tmp_path / LOG).read_text() == "mine\nand its last line"
 
 
+@pytest.mark.slow
 def test_arrays_as_contexts_are_read_from_the_log_again(tmp_path):
     rule = jb.Algorithm(
         init=lambda key: jnp.zeros(3),
@@ -323,6 +327,7 @@ def flipped(data, rng):
     return data[: place // 8] + bytes([data[place // 8] ^ (1 << place % 8)]) + data[place // 8 + 1 :]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [LOG, ABOUT, CERTIFICATE])
 def test_no_flipped_bit_changes_a_number(name, tmp_path, flips=60):
     begun(tmp_path)

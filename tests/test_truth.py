@@ -17,7 +17,7 @@ from jaxbandit.running.truth import means_of
 from jaxbandit.support.numerics import as_float
 
 matplotlib.use("Agg")
-pytestmark = pytest.mark.quickly_compiled
+pytestmark = [pytest.mark.slow, pytest.mark.quickly_compiled]
 MEANS = [0.2, 0.5, 0.8]
 SMALL = {"horizon": 200, "num_runs": 8}
 CONSTANT = jb.bounds.bernoulli_regret_constant(MEANS)
@@ -70,7 +70,6 @@ def test_a_lower_bound_is_that_of_the_instance_under_any_name(environment):
     assert len(bound_lines(result)) == 1
 
 
-@pytest.mark.slow
 def test_nothing_is_read_off_a_name_or_a_field_of_the_state():
     bare = jb.simulate(jb.algorithms.ucb1(3), coins(MEANS, declared=False)._replace(name="bernoulli"), **SMALL)
     assert bare.truth == {} and not bound_lines(bare)
@@ -82,7 +81,6 @@ def test_nothing_is_read_off_a_name_or_a_field_of_the_state():
     assert stopped.truth == {}
 
 
-@pytest.mark.slow
 def test_runs_that_stop_have_the_lower_bound_that_is_declared():
     """Only of rules that promise the best arm, and not where it takes seconds."""
     rule, time = jb.algorithms.lucb(3, delta=0.05, sigma=0.5), jb.bounds.characteristic_time(MEANS)

@@ -50,6 +50,7 @@ def same(one, other):
     np.testing.assert_array_equal(one.table["mean"], other.table["mean"])
 
 
+@pytest.mark.slow
 def test_the_best_configuration_is_chosen_and_certified(found):
     assert found.best_config == {"x": 0.3, "act": "b"} and found.index == 3
     assert found.certificate.stopped and found.certificate.guarantee.delta == 0.05
@@ -70,6 +71,7 @@ def test_a_search_says_what_its_trainings_may_not_have_shown(found):
     assert content["rare_events"] == [line] and content["arms"][3]["unseen"] == pytest.approx(share)
 
 
+@pytest.mark.slow
 def test_a_score_is_that_of_its_seed_and_configuration(found):
     root, history = jax.random.key(0, impl="threefry2x32"), found.history
     for i in (0, 7, len(history["id"]) - 1):
@@ -90,6 +92,7 @@ def test_the_rule_takes_the_decisions_of_its_session(found):
     assert session.stopped and session.recommendation[0] == found.index
 
 
+@pytest.mark.slow
 def test_python_and_executors_find_the_same(found):
     plain = jb.tune(called, SPACE, RULE)
     assert "cannot be traced" in plain.notes[0] and plain.index == found.index
@@ -98,6 +101,7 @@ def test_python_and_executors_find_the_same(found):
         same(jb.tune(called, SPACE, RULE, execution=jb.Execution(executor=pool)), plain)
 
 
+@pytest.mark.slow
 def test_one_compilation_a_group_and_one_bandit_over_all():
     traces = []
 
@@ -130,6 +134,7 @@ def test_smaller_is_better_where_it_is_asked_for(found):
     assert mirrored.index == found.index
 
 
+@pytest.mark.slow
 def test_the_size_of_a_batch_changes_no_score():
     space = search_space.read("tune", jb.space.grid(x=np.linspace(0, 1, 9)))
     train = traced.trace(lambda key, config: jnp.tanh(config["x"] + jax.random.normal(key, (5,))).mean(), space)
@@ -148,6 +153,7 @@ def test_the_size_of_a_batch_changes_no_score():
         np.testing.assert_array_equal(scores(some, size)[some], whole[some])
 
 
+@pytest.mark.slow
 def test_the_batch_fits_the_cache(monkeypatch):
     space = search_space.read("tune", jb.space.grid(x=np.linspace(0, 1, 100)))
     train = traced.trace(lambda key, config: jnp.sort(config["x"] * jax.random.normal(key, (4096,)))[7], space)
@@ -158,6 +164,7 @@ def test_the_batch_fits_the_cache(monkeypatch):
     assert 1 <= less < usual <= traced.MOST["cpu"]
 
 
+@pytest.mark.slow
 def test_a_directory_goes_on_and_ends_with_the_same_bytes(found, tmp_path, monkeypatch):
     monkeypatch.setattr(searching, "SECONDS", 0.0)
     count = 0
@@ -243,6 +250,7 @@ REFUSED = {  # with x = 1 two configurations fail, and either may be the first
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", REFUSED)
 def test_what_cannot_be_tuned_is_refused_in_one_line(case):
     train, options, words = REFUSED[case]
@@ -251,6 +259,7 @@ def test_what_cannot_be_tuned_is_refused_in_one_line(case):
     assert words in str(error.value) and "\n" not in str(error.value)
 
 
+@pytest.mark.slow
 def test_a_failure_keeps_what_was_scored_and_may_be_a_score(tmp_path):
     # Called in their order, four before it; in a batch, the two that share it.
     for train, kept in ((raises_at, 4), (nan_at, 2)):
@@ -263,6 +272,7 @@ def test_a_failure_keeps_what_was_scored_and_may_be_a_score(tmp_path):
         assert best.index == 3 and (best.history["score"][best.history["config"] == 4] == 0).all()
 
 
+@pytest.mark.slow
 def test_scores_of_another_function_or_seed_are_refused(tmp_path):
     def other(key, config):
         return score(key, config) + 1
@@ -278,6 +288,7 @@ def test_scores_of_another_function_or_seed_are_refused(tmp_path):
             jb.tune(**records(**{"train": score, "configs": SPACE, "rule": RULE, "directory": tmp_path, **options}))
 
 
+@pytest.mark.slow
 def test_scores_are_shared_by_searches_with_other_settings(found, tmp_path):
     jb.tune(score, SPACE, RULE, execution=jb.Execution(directory=tmp_path))
     closer = jb.algorithms.paired_race(6, delta=0.05, epsilon=0.0)
@@ -293,6 +304,7 @@ def test_scores_are_shared_by_searches_with_other_settings(found, tmp_path):
     assert losses.reused and losses.best_config["act"] == "a"
 
 
+@pytest.mark.slow
 def test_configurations_that_differ_by_a_constant_are_compared():
     def shared(key, config):  # with common random numbers, differences do not vary
         return jnp.round(config["x"]) + jnp.float32(jax.random.randint(key, (), 0, 9))

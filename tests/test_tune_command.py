@@ -41,6 +41,7 @@ def place(tmp_path, monkeypatch):
     return tmp_path
 
 
+@pytest.mark.slow
 def test_a_search_prints_stores_and_goes_on(place, capsys):
     pytest.importorskip("matplotlib")
     assert cli.main(["tune", "tuned_model:train", "sweep.toml"]) == 0
@@ -58,6 +59,7 @@ def test_a_search_prints_stores_and_goes_on(place, capsys):
         assert len(history["score"]) == told["trainings"]
 
 
+@pytest.mark.slow
 def test_configurations_of_a_csv_file_and_a_rule_of_the_users(place, capsys):
     (place / "rows.csv").write_text("x,act,width\n0.1,a,1\n0.5,b,2\n0.9,b,1\n")
     rule = '[[algorithm]]\ntype = "student_race"\ndelta = 0.2\n'
@@ -105,6 +107,7 @@ width = { choice = [1, 2] }
 )
 
 
+@pytest.mark.slow
 def test_a_space_is_searched(place, capsys):
     (place / "spaced.toml").write_text(SPACED)
     assert cli.main(["tune", "tuned_model:train", "spaced.toml", "--json", "--out", "there"]) == 0
@@ -116,7 +119,7 @@ def test_a_space_is_searched(place, capsys):
     assert (place / "there" / "proposals.npz").exists() and (place / "there" / "finalists" / "scores.jsonl").exists()
     assert cli.main(["report", "there"]) == 0
     page = (place / "there" / "report.html").read_text()
-    assert "20 proposals by random, and of finalists" in page and "first score" in page
+    assert "20 of 20 proposals (random)" in page and "first score" in page
     assert "the guarantee is about the 2 finalists" in page
     (place / "there" / "result.json").unlink()
     capsys.readouterr()

@@ -16,7 +16,7 @@ from jaxbandit.decide.tuning.criterion import Criterion, Stage
 from jaxbandit.support.refusals import BadInput
 from jaxbandit.theory.comparisons.pairs import PairedDifferences
 
-pytestmark = pytest.mark.quickly_compiled
+pytestmark = [pytest.mark.slow, pytest.mark.quickly_compiled]
 
 MEANS = [0.8, 0.79, 0.78, 0.7, 0.6, 0.5]
 

@@ -5,7 +5,6 @@ import re
 import numpy as np
 import pytest
 from records import records
-from tiers import a_few
 
 import jaxbandit as jb
 from jaxbandit.decide.integrations.sklearn_folds import FoldSearch
@@ -13,7 +12,7 @@ from jaxbandit.decide.integrations.sklearn_races import SplitSearch
 from jaxbandit.decide.tuning.criterion import Criterion
 from jaxbandit.support.refusals import BadInput
 
-pytestmark = pytest.mark.quickly_compiled
+pytestmark = [pytest.mark.slow, pytest.mark.quickly_compiled]
 SHOWN = re.compile(r"(?:mean|median) score (\S+) \[(\S+), (\S+)\]")
 LAWS = {
     "normal": lambda chance, shape: chance.standard_normal(shape),
@@ -48,7 +47,7 @@ def check(low, mean, high):
     assert not (known & ((mean < low - slack) | (mean > high + slack))).any()
 
 
-@pytest.mark.parametrize("law", a_few(LAWS))
+@pytest.mark.parametrize("law", LAWS)
 def test_no_interval_of_a_search_is_empty_or_lacks_its_estimate(law):
     for number, options in enumerate(OPTIONS):
         for rule in (None, jb.algorithms.uniform(3)) if not number else (None,):
@@ -70,7 +69,7 @@ def test_no_interval_of_a_search_is_empty_or_lacks_its_estimate(law):
                     assert low <= value <= high
 
 
-@pytest.mark.parametrize("law", a_few(LAWS))
+@pytest.mark.parametrize("law", LAWS)
 def test_no_interval_of_scikit_learn_is_empty_or_lacks_its_estimate(law):
     scores = LAWS[law](np.random.default_rng(7), (3, 24))
     arms, splits = np.indices(scores.shape)
@@ -78,7 +77,7 @@ def test_no_interval_of_scikit_learn_is_empty_or_lacks_its_estimate(law):
     for limits, criterion in (
         ((-np.inf, np.inf), Criterion(0.05, 0.0)),
         (bounded, Criterion(0.05, 0.0)),
-        (bounded, Criterion(0.05, 0.0, bounded)),
+        (bounded, Criterion(0.05, 0.0, score_range=bounded)),
     ):
         search = SplitSearch(3, criterion, limits, max_fits=None, seed=0)
         search.enter(arms.ravel(), splits.ravel(), scores.ravel())

@@ -20,7 +20,7 @@ from jaxbandit.decide.tuning import isolated, progress, traced
 from jaxbandit.decide.tuning.limits import LateError, within
 from jaxbandit.support.refusals import BadInput, Unfinished
 
-pytestmark = pytest.mark.quickly_compiled
+pytestmark = [pytest.mark.slow, pytest.mark.quickly_compiled]
 HERE = Path(__file__).parent
 
 
@@ -30,7 +30,6 @@ def process(what, seconds):
     return subprocess.run(command, capture_output=True, text=True, timeout=seconds, check=True).stdout.splitlines()
 
 
-@pytest.mark.slow
 def test_orthogonal_initial_weights_do_not_hang():
     """On two cores it hung in 4 of 4 processes; 100 s are ten times what it takes."""
     assert process("orthogonal", 100) == ["128", "128"]
@@ -68,18 +67,15 @@ def test_trainings_with_lapack_run_one_after_another_with_equal_scores():
     np.testing.assert_array_equal(one.scores, again.scores)
 
 
-@pytest.mark.slow
 def test_a_traced_training_that_never_ends_is_left_at_the_timeout_and_the_process_ends():
     assert process("endless", 60) == ["timeout 0 True"]
 
 
-@pytest.mark.slow
 def test_a_search_in_a_process_of_its_own_is_ended_and_keeps_its_scores():
     lines = process("isolated", 90)
     assert lines[:3] == ["timeout", "True", isolated.ENDED.format(isolated.GRACE)]
 
 
-@pytest.mark.slow
 def test_a_search_in_a_process_returns_the_same_and_its_errors():
     options = {"max_trainings": 40, "traced": False}
     apart = jb.tune(hanging.quick, hanging.GRID, **records(isolate=True, **options))
@@ -132,7 +128,7 @@ def test_timeout_each_is_about_calls_and_above_0():
 
 def test_a_line_says_that_no_training_has_ended(monkeypatch, capsys):
     monkeypatch.setattr(progress, "SILENT", 0.2)
-    with progress.reporting(None, 0) as report:
+    with progress.reporting(None) as report:
         for _ in range(8):
             time.sleep(0.05)
             report(progress.SearchProgress(1, 2, 0, 0.5))
@@ -141,7 +137,7 @@ def test_a_line_says_that_no_training_has_ended(monkeypatch, capsys):
     said = capsys.readouterr().err.splitlines()
     assert 1 <= len(said) <= 3  # after 0.2, 0.4 and 0.8 s, or fewer on a busy machine
     assert all("tune: no training has ended for " in line and "FAQ" in line for line in said)
-    with progress.reporting(False, 0):
+    with progress.reporting(False):
         time.sleep(0.5)
     assert not capsys.readouterr().err
 

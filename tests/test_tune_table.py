@@ -50,6 +50,7 @@ def test_a_table_with_a_budget_has_no_more_than_its_scores(budget):
     assert len(result.history["id"]) == len(entered(result)) <= min(budget, CLOSE.size)
 
 
+@pytest.mark.slow
 def test_a_rule_that_asks_for_more_than_the_table_has_ends_there():
     result = jb.tune(CLOSE, rule=jb.algorithms.paired_race(3, epsilon=1e-9, delta=0.05))
     assert result.why == "table" and not result.certificate.stopped
@@ -164,6 +165,7 @@ def test_constant_scores_name_the_cause_and_what_compares_them(score, said):
     assert jb.tune(np.full((2, 1), score), goal=1e-9).why == "table"  # one score is not constant
 
 
+@pytest.mark.slow
 def test_a_traced_training_that_float32_rounds_to_a_constant_names_float32():
     def train(key, config):
         return 1e6 + 1e-3 * (config["a"] + jax.random.normal(key))

@@ -51,6 +51,7 @@ def logged(path):
     return {id_: r for e in entries if "tell" in e for id_, r in zip(e["tell"], e["rewards"], strict=True)}
 
 
+@pytest.mark.slow
 def test_the_log_itself_is_locked(tmp_path):
     begun(tmp_path)
     with jb.session_directory(tmp_path, RULE) as d:
@@ -207,6 +208,7 @@ def test_repair_of_a_search_removes_an_unfinished_line_too(tmp_path):
     assert "nothing to repair" in store.repair(tmp_path)
 
 
+@pytest.mark.slow
 def test_lines_that_are_lost_after_a_kill_are_missed_if_a_later_opening_saw_them(tmp_path):
     """A process that is killed does not write where the log ended; the next one that opens the directory does."""
     kills = """

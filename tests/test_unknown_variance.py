@@ -9,7 +9,6 @@ import player
 import pytest
 from reference import unknown_variance as reference
 from scipy import optimize, special
-from tiers import a_few
 
 from jaxbandit.algorithms.best_arm import racing
 from jaxbandit.algorithms.best_arm.bernstein_race import bernstein_race
@@ -21,7 +20,7 @@ from jaxbandit.environments.recorded.fiesta import fiesta
 from jaxbandit.running.identify import identify
 from jaxbandit.theory.solvers import student
 
-pytestmark = pytest.mark.quickly_compiled
+pytestmark = [pytest.mark.slow, pytest.mark.quickly_compiled]
 
 PULLS = 3000
 RANGE = {"low": -0.5, "high": 2.5}
@@ -52,7 +51,7 @@ def play(factory, num_arms, options, rewards):
     return found.actions, found.stopped, found.recommended[:, :, 0]
 
 
-@pytest.mark.parametrize("case", a_few(CASES))
+@pytest.mark.parametrize("case", CASES)
 def test_same_pulls_and_same_stop_as_the_reference(case, monkeypatch):
     """Four arms in four tables: with unequal variances, noise in common, a noise of zero for one arm, or skewed."""
     factory, rule, options = CASES[case]
@@ -127,7 +126,6 @@ def test_radius_solves_its_martingale():
             np.testing.assert_allclose(ours, [reference.squared_radius(k, alpha) for k in n], rtol=1e-9)
 
 
-@pytest.mark.slow
 def test_exact_statistic_is_the_least_value_on_a_grid_and_near_it():
     """Refined by scipy's bounded search round the best of 2,001 points; two minima in some of the cases."""
     rng = np.random.default_rng(0)
@@ -203,7 +201,6 @@ def test_refusals(make, refused):
     assert "\n" not in str(error.value)
 
 
-@pytest.mark.slow
 def test_constant_differences_are_certain():
     """Rewards whose differences are constant up to rounding: the larger mean wins, or the lowest index of a tie.
 
@@ -232,7 +229,6 @@ FIGURES = {  # mean pulls with their standard error, of 1,000 runs and more on i
 }
 
 
-@pytest.mark.slow
 @pytest.mark.statistical
 @pytest.mark.parametrize("name", FIGURES)
 def test_pulls_on_recorded_scores(name):

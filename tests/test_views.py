@@ -96,6 +96,7 @@ def test_algorithms_and_environments_show_what_they_declare():
     assert shown[0][0] == "<Algorithm lucb>" and "error rate at most delta" in checked(shown[0][1])
 
 
+@pytest.mark.slow
 @pytest.mark.quickly_compiled
 def test_a_session_shows_its_arms_and_a_traced_one_its_name():
     session, pulls = jb.ask(jb.session(jb.algorithms.ucb1(2)._replace(name=HOSTILE)))

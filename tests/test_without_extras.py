@@ -90,6 +90,7 @@ def test_python_without_extras(tmp_path):
     assert lines == [f"{name} is not installed; {REMEDY}" for name in missing]
 
 
+@pytest.mark.slow
 def test_the_command_line_without_extras(tmp_path):
     lines = at_a_terminal(
         """

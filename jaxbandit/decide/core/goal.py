@@ -11,6 +11,7 @@ from jaxbandit.support.columns import LARGEST
 from jaxbandit.support.domains import Domain, Outside, number, values
 from jaxbandit.support.refusals import wrong
 
+DELTA = 0.05  # by default
 WORDS = "stop", "separate"  # values of on_failure besides numbers
 _RANGE = values(
     "two finite numbers (low, high) with low < high",

@@ -5,7 +5,7 @@ import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
-from typing import Annotated, Any, NamedTuple, NoReturn, ParamSpec, TypeVar
+from typing import Annotated, Any, Literal, NamedTuple, NoReturn, ParamSpec, TypeVar
 
 import jax
 
@@ -51,6 +51,9 @@ class Execution(NamedTuple):
         rounds one run at a time in any case.
       chunk: number of steps in one call of the compiled loop, >= 1, rounded up to whole blocks of at most 64. Default:
         as many as take about a second or less.
+      kernel: "auto" to play runs of a fixed horizon in one kernel, on an NVIDIA GPU of compute capability 8.0 or more
+        and if their program can be written so; False for the engine's own loop. Last digits differ between the two,
+        and are the same on every such GPU with the kernel. See docs/gpu.md.
       directory: directory in which interrupted runs save their state, and from which the same call resumes, also
         with another Execution and another number of runs. One process can use it at a time. Default: nothing is saved.
       progress: whether to show a progress bar on stderr, or a function that receives `Progress` from time to time, from
@@ -80,6 +83,7 @@ class Execution(NamedTuple):
     send_back: bool = False
     width: CountOfRounds | None = None
     chunk: CountOfRounds | None = None
+    kernel: Literal["auto", False] = "auto"
     directory: str | Path | None = None
     progress: bool | Callable[[Any], None] | None = None
     batch: Count | None = None
