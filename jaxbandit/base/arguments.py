@@ -44,6 +44,8 @@ Seed = Annotated[int, Arg(integer(0), "number of the instance")]
 Share = Annotated[float, Arg(number(0, 1, open_low=True, open_high=True))]
 Distance = Annotated[float, Arg(number(0))]
 
+FRACTION = number(0, 1)
+
 # Runs
 HorizonOfRuns = Annotated[int, Arg(integer(1, MOST_ROUNDS), "number of rounds of a run")]
 MostPulls = Annotated[int, Arg(integer(1, MOST_PULLS))]
@@ -71,7 +73,7 @@ Checkpoints = Annotated[
         "logarithmically spaced rounds",
     ),
 ]
-MaxFailed = Annotated[float, Arg(number(0, 1), "fraction of the runs that may fail. If more fail, an error is raised")]
+MaxFailed = Annotated[float, Arg(FRACTION, "fraction of the runs that may fail. If more fail, an error is raised")]
 
 
 def _some_arms(given: Mapping[str, Any]) -> Domain:

@@ -5,7 +5,6 @@ continues from the stored batches.
 """
 
 import dataclasses
-import functools
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
@@ -13,8 +12,7 @@ from pathlib import Path
 import jax
 import numpy as np
 
-from jaxbandit.base.arguments import MaxFailed
-from jaxbandit.base.calls import checked
+from jaxbandit.base.arguments import FRACTION
 from jaxbandit.engine.driver.execution import DEFAULT, Execution
 from jaxbandit.engine.storage import json_files
 from jaxbandit.lab.auditing.cell import Batch, Finding, Limits, audit_draws
@@ -31,6 +29,7 @@ from jaxbandit.running.results.loading import load_cell
 from jaxbandit.running.results.saving import save_cell
 from jaxbandit.running.results.stopping import StoppingResult
 from jaxbandit.running.truth import means_of, sorted_means_of
+from jaxbandit.support.domains import check
 from jaxbandit.support.refusals import refuse, resumable
 from jaxbandit.support.text import align
 from jaxbandit.support.types import Json
@@ -57,13 +56,12 @@ class AuditedResult(StoppingResult):
         return content | {"audit": self.finding.summary()}
 
 
-@functools.partial(checked, name="audit")
 def audit_experiment(
     experiment: Experiment,
     out: Path | None,
     limits: Limits | None = None,
     *,
-    max_failed: MaxFailed = 0.0,
+    max_failed: float = 0.0,
     execution: Execution = DEFAULT,
 ) -> list[AuditedResult]:
     """Audit, or continue to audit, every cell of a resolved experiment of kind "identify", in the order of its cells.
@@ -72,7 +70,7 @@ def audit_experiment(
       experiment: what `spec.load` returns; its `runs` are the length of the first batches.
       out: directory in which the batches are stored, or None to store nothing.
       limits: the joint confidence of the table, the accuracy to reach, and the budget of a cell.
-      max_failed: fraction of a cell's runs that may fail. If more fail, an error is raised, but the batches
+      max_failed: fraction of a cell's runs that may fail, in [0, 1]. If more fail, an error is raised, but the batches
         remain stored.
       execution: how the runs of each batch are played; `out` holds the checkpoints.
 
@@ -82,6 +80,7 @@ def audit_experiment(
       Unfinished: the disk failed during the audit.
       KeyboardInterrupt: the audit was interrupted. Its state has been saved, and the same call continues.
     """
+    check("audit: max_failed", max_failed, FRACTION)
     if execution.executor is not None:
         executors.crew_of(execution.executor)
     if execution.progress is True:

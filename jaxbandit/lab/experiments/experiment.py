@@ -9,8 +9,7 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 from typing import Any
 
-from jaxbandit.base.arguments import MaxFailed
-from jaxbandit.base.calls import checked
+from jaxbandit.base.arguments import FRACTION
 from jaxbandit.engine.driver import parts
 from jaxbandit.engine.driver.execution import DEFAULT, Execution
 from jaxbandit.engine.layout import compiling
@@ -26,17 +25,17 @@ from jaxbandit.running.distribution.executors import Crew
 from jaxbandit.running.progress import progress_bar
 from jaxbandit.running.results.base import Result
 from jaxbandit.running.results.saving import cell_paths, save_cell
+from jaxbandit.support.domains import check
 from jaxbandit.support.refusals import refuse, resumable
 
 SHOWN = Execution(progress=True)
 
 
-@functools.partial(checked, name="run")
 def run_experiment(
     experiment: Experiment,
     out: Path | None,
     *,
-    max_failed: MaxFailed | None = None,
+    max_failed: float | None = None,
     execution: Execution = SHOWN,
     alone: bool = True,
 ) -> list[Any]:
@@ -46,7 +45,7 @@ def run_experiment(
       experiment: an experiment returned by `spec.load`.
       out: directory of the results, created if it does not exist. It may hold the same experiment, finished or not, or
         the experiment with fewer instances, algorithms or runs; only what is missing is run. None writes no files.
-      max_failed: fraction of a cell's runs that may fail. If more fail, an error is raised, but the cell is
+      max_failed: fraction of a cell's runs that may fail, in [0, 1]. If more fail, an error is raised, but the cell is
         kept. Default: the value of the experiment.
       execution: how the runs are played; `out` holds the checkpoints. With progress True, a line is printed every ten
         seconds if stderr is not a terminal.
@@ -60,6 +59,7 @@ def run_experiment(
       KeyboardInterrupt: the run was interrupted. Its state has been saved, and the same call resumes.
     """
     max_failed = experiment.max_failed if max_failed is None else max_failed
+    check("run: max_failed", max_failed, FRACTION)
     cells = list(experiment.cells())
     forecast.check_size(experiment, out)
     if execution.directory is not None:
