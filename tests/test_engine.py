@@ -364,7 +364,7 @@ def test_a_state_that_changes_its_type_is_named():
         ({"num_runs": -1}, "num_runs = -1"),
         ({"seed": -1}, "seed = -1"),
         ({"seed": True}, "seed = True"),
-        ({"checkpoints": [10, 5]}, r"checkpoints\[1\] = 5 after 10"),
+        ({"checkpoints": [10, 5]}, r"checkpoints\[1\] = 5, must be greater than 10"),
         ({"checkpoints": [0]}, r"checkpoints\[0\] = 0"),
         ({"checkpoints": [101]}, r"checkpoints\[0\] = 101"),
         ({"precision": "float16"}, "precision = 'float16'"),
@@ -381,8 +381,8 @@ def test_refusals(change, line):
 def test_the_default_precision_counts_every_round():
     most = domains.FLOAT32_COUNTS
     assert np.float32(most - 1) + np.float32(1) == most and np.float32(most) + np.float32(1) == most
-    assert [checks.precision("here", None, "horizon", n) for n in (most, most + 1)] == ["float32", "float64"]
-    assert checks.precision("here", "float32", "horizon", most) == "float32"
+    assert [checks.precision(None, "horizon", n) for n in (most, most + 1)] == ["float32", "float64"]
+    assert checks.precision("float32", "horizon", most) == "float32"
 
 
 def test_default_checkpoints():

@@ -226,12 +226,12 @@ def test_more_than_half_of_the_memory_is_refused_with_its_size(monkeypatch):
     for more, needed in [({"keep": ("runs",)}, 1 + 6 * 12 + 12), ({"metrics": None}, 1 + 12 + 12 + 64)]:
         asked = []
 
-        def check(*given, asked=asked, **how):
-            asked.append((given[1], how))
+        def shortage(*given, asked=asked, **how):
+            asked.append((given[0], how))
             raise Stop
 
         with monkeypatch.context() as patch, pytest.raises(Stop):
-            patch.setattr(sizes, "check", check)
+            patch.setattr(sizes, "shortage", shortage)
             play(**more)
         assert asked == [(150 * needed, {"half": True})]
         with (
@@ -241,8 +241,8 @@ def test_more_than_half_of_the_memory_is_refused_with_its_size(monkeypatch):
             patch.setattr(sizes, "memory", lambda needed=needed: 2 * 150 * needed - 2)
             play(**more)
     monkeypatch.setattr(sizes, "memory", lambda: 100)
-    sizes.check("here", 100, None, "ask for less")  # without them all of it may be used
-    sizes.check("here", 50, None, "ask for less", half=True)
+    assert sizes.shortage(100, None, "ask for less") == ""  # without them all of it may be used
+    assert sizes.shortage(50, None, "ask for less", half=True) == ""
 
 
 def test_figures_name_the_metric(found, other, tmp_path):

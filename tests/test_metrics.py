@@ -238,7 +238,7 @@ def test_a_cost_that_is_not_there():
         ),
         ({"mean": jb.metrics.reward}, r"^simulate: metrics: .mean. is the name of something else in results"),
         ({"x": 3}, r"^simulate: metrics: 'x' is of type int, must be a function of a Round or a Metric$"),
-        ({"": jb.metrics.reward}, r"^simulate: metrics: name = \"\", must be a non-empty string of one line"),
+        ({"": jb.metrics.reward}, r"^simulate: metrics: name = '', must be a non-empty string of one line"),
         (["reward"], r"^simulate: metrics is a list, must be a dictionary of functions or Metrics by name$"),
     ],
 )

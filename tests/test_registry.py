@@ -27,6 +27,7 @@ PUBLIC = (
     "replay reproduce rollout run run_key run_until_stop save save_session search session session_directory "
     "simulate solvers space step style successive_halving sweep tell tell_outside tune types withdraw"
 )
+TERMS = "Delta Dim Epsilon Family Features Horizon NumArms Sigma"  # some of `jb.contract.arguments`
 
 
 @pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry.name)
@@ -143,6 +144,8 @@ def test_a_wrong_declaration_is_refused_where_it_stands(wrong, message):
 def test_the_public_names_are_a_decision():
     """One more name is one more thing to know: change this list on purpose, and say in the changelog why."""
     assert " ".join(name for name in dir(jaxbandit) if not name.startswith("_")) == PUBLIC
+    assert " ".join(name for name in dir(jaxbandit.contract.arguments) if name in TERMS.split()) == TERMS
+    assert {"Arg", "arrays", "integer", "number"} <= set(dir(jaxbandit.contract))
 
 
 def test_a_name_that_stands_in_a_module_is_said_to_be_there():

@@ -105,7 +105,7 @@ def test_more_failed_runs_than_allowed_is_an_error_of_one_line(rule, world):
     with pytest.raises(ValueError, match=r"ucb1: .* of 500 runs left out: not finite; max_failed = 0.1") as error:
         simulate(rule, faulty(world, 0.2, np.nan), **SMALL)  # the default: means over few runs say little
     assert "\n" not in str(error.value)
-    with pytest.raises(ValueError, match=r"max_failed = 1.5, must be in \[0, 1\]"):
+    with pytest.raises(ValueError, match=r"max_failed = 1.5, must be a number in \[0, 1\]"):
         simulate(rule, world, **SMALL, max_failed=1.5)
 
 

@@ -150,7 +150,7 @@ GIB = 2**30
                 num_runs=10**6,
                 checkpoints=[9],
             ),
-            r"^simulate: num_runs = 1000000 in each of 1,000 results: KEPT 12.1 GiB .* results$",
+            r"^sweep: num_runs = 1000000 in each of 1,000 results: KEPT 12.1 GiB .* results$",
         ),
         (  # 16 bytes and pulls of 2 arms
             lambda: identify(lucb(2), bernoulli(MEANS), num_runs=10**9),

@@ -10,8 +10,8 @@ from typing import Annotated, Any
 import numpy as np
 
 from jaxbandit.base.parameters import Arg
-from jaxbandit.support.checks import STARTS, arrays, one_or_each
-from jaxbandit.support.domains import Domain, integer, number
+from jaxbandit.support.checks import STARTS, arrays, of_list, one_or_each
+from jaxbandit.support.domains import MOST_PULLS, MOST_ROUNDS, Domain, integer, number, several
 from jaxbandit.support.types import ArrayLike, FamilyName, Numbers, Scalar
 
 INT32 = 2**31 - 1  # the most arms, because actions are int32
@@ -38,6 +38,42 @@ SeveralArms = Annotated[int, Arg(integer(2, most=INT32), "number of arms K")]
 Dim = Annotated[int, Arg(integer(1), "dimension")]
 Horizon = Annotated[int, Arg(integer(1), "number of rounds T")]
 Seed = Annotated[int, Arg(integer(0), "number of the instance")]
+
+
+# Floats that are never traced
+Share = Annotated[float, Arg(number(0, 1, open_low=True, open_high=True))]
+Distance = Annotated[float, Arg(number(0))]
+
+FRACTION = number(0, 1)
+
+# Runs
+HorizonOfRuns = Annotated[int, Arg(integer(1, MOST_ROUNDS), "number of rounds of a run")]
+MostPulls = Annotated[int, Arg(integer(1, MOST_PULLS))]
+NumRuns = Annotated[
+    int,
+    Arg(
+        integer(1, INT32),
+        "number of independent runs. Run r depends only on (seed, r), not on the number of runs",
+    ),
+]
+FirstRun = Annotated[int, Arg(lambda given: integer(0, INT32 - given["num_runs"]), "index of the first run")]
+RunSeed = Annotated[
+    int,
+    Arg(
+        integer(0, 2**32 - 1),
+        "number of the random draws; two algorithms with the same seed share them (common random numbers), so that "
+        "`compare` can pair their runs",
+    ),
+]
+Checkpoints = Annotated[
+    Sequence[int],
+    Arg(
+        lambda given: of_list(several(integer(1, given["horizon"]), "a list of rounds", increasing=True, empty=True)),
+        "increasing rounds at which the regret is recorded, of which the horizon is always one. Default: about 100 "
+        "logarithmically spaced rounds",
+    ),
+]
+MaxFailed = Annotated[float, Arg(FRACTION, "fraction of the runs that may fail. If more fail, an error is raised")]
 
 
 def _some_arms(given: Mapping[str, Any]) -> Domain:

@@ -72,12 +72,22 @@ def checked(function: Function, *, name: str = "", returns: str = "", maker: boo
 
 def record(kind: Record) -> Record:
     """Return a NamedTuple or a dataclass whose fields are checked by their annotations when it is made."""
-    method = "__new__" if issubclass(kind, tuple) else "__init__"
-    setattr(kind, method, checked(getattr(kind, method), name=kind.__name__))
     made: Any = kind
-    if issubclass(kind, tuple):  # a NamedTuple's own `_replace` would not check
+    if issubclass(kind, tuple):  # a NamedTuple, whose own `_replace` would not check
+        made.__new__ = checked(made.__new__, name=made.__name__)
         made._replace = lambda self, **fields: made(**{**self._asdict(), **fields})
+    else:
+        made.__init__ = checked(made.__init__, name=made.__name__)
     return kind
+
+
+def take_arguments(function: Callable[..., Any], given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return arguments as a function's annotations take them, for a caller that passes them on."""
+    bound = dict(given)
+    for key, parameter in parameters_of(function).items():
+        if key in given and parameter.domain(bound):
+            bound[key] = _taken(parameter, _domain(parameter, bound, False), given[key])
+    return bound
 
 
 def _completed(doc: str | None, parameters: Mapping[str, Parameter], returns: str, maker: bool) -> str | None:
@@ -87,11 +97,16 @@ def _completed(doc: str | None, parameters: Mapping[str, Parameter], returns: st
     doc = inspect.cleandoc(doc)
     own, rest = docstrings.sections(doc), SECTIONS.sub("", doc)
     said = " ".join(own.get("Returns", "").split())
-    why = own.get("Raises", "").removeprefix("ValueError: ").removesuffix(".")
+    stars = [": ".join(item) for item in docstrings.meanings(own.get("Args", "")).items() if item[0].startswith("*")]
+    raised = docstrings.meanings(own.get("Raises", ""))
+    why = raised.pop("ValueError", "").removesuffix(".")
     blocks = {
-        "Args": [f"{key}: {text}" for key, p in parameters.items() if (text := p.text if maker else p.words())],
+        "Args": [f"{key}: {text}" for key, p in parameters.items() if (text := p.text if maker else p.words())] + stars,
         "Returns": [said if said.startswith("An ") else f"{returns} {said}".strip()],
-        "Raises": [", or ".join(filter(None, (RAISES, why))) + "."],
+        "Raises": [
+            ", or ".join(filter(None, (RAISES, why))) + ".",
+            *(f"{key}: {text}" for key, text in raised.items()),
+        ],
     }
     at = match.start() if (match := SOURCE.search(rest)) else len(rest)
     lines = [rest[:at].rstrip()]

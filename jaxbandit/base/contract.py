@@ -9,9 +9,14 @@ import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from jaxbandit.base import arguments as arguments  # of the public module `jb.contract`, as all names here
 from jaxbandit.base.batches import Batch, BatchRewards
-from jaxbandit.base.batches import SetPulls as SetPulls  # of the public module `jb.contract`, as all names here
+from jaxbandit.base.batches import SetPulls as SetPulls
+from jaxbandit.base.parameters import Arg as Arg
 from jaxbandit.base.truth import Schedule, Truth, nothing
+from jaxbandit.support.checks import arrays as arrays
+from jaxbandit.support.domains import integer as integer
+from jaxbandit.support.domains import number as number
 from jaxbandit.support.types import Array, Key, Numbers, PyTree, Scalar
 
 State = PyTree

@@ -22,7 +22,7 @@ def meanings(text: str) -> dict[str, str]:
     found: dict[str, str] = {}
     name = ""
     for line in text.splitlines():
-        if match := re.match(r"(\w+): (.*)", line):
+        if match := re.match(r"(\**\w+): (.*)", line):
             name, line = match[1], match[2]
             found[name] = ""
         if name:

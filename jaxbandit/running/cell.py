@@ -10,7 +10,7 @@ from jaxbandit.engine.driver.simulate import default_checkpoints
 from jaxbandit.engine.layout import compiling
 from jaxbandit.engine.rounds import fit
 from jaxbandit.engine.rounds.fit import Allow
-from jaxbandit.engine.rounds.metrics import checked
+from jaxbandit.engine.rounds.metrics import metrics_by_name
 from jaxbandit.engine.rounds.states import Keep, kept_of, named_states
 from jaxbandit.running import failures, remote, resolution, sizes
 from jaxbandit.running.factories import Pair
@@ -22,7 +22,7 @@ from jaxbandit.running.results.stopping import StoppingResult
 from jaxbandit.running.truth import characteristic_time_of, truth_of
 from jaxbandit.support import checks
 from jaxbandit.support.domains import MAX_ROUNDS
-from jaxbandit.support.refusals import MAX_FAILED, refuse, resumable
+from jaxbandit.support.refusals import MAX_FAILED, resumable
 
 Precision = Literal["float32", "float64"]
 
@@ -42,21 +42,19 @@ def run_simulate(
     **options: Any,
 ) -> RegretResult:
     """Run one cell for a fixed horizon; it is the first of so many `results` that the caller keeps, or 0 for others."""
-    checks.untraced("simulate", "rollout")
-    failures.check_share("simulate", max_failed)
-    horizon = checks.integer("simulate", "horizon", horizon, 1)
-    chosen = resolution.precision_for("simulate", pair.environment, precision, "horizon", horizon)
-    labels = _labels("simulate", pair, allow, seed, chosen)
+    checks.untraced("rollout")
+    chosen = resolution.precision_for(pair.environment, precision, "horizon", horizon)
+    labels = _labels(pair, allow, seed, chosen)
     marks = options.get("checkpoints")
     width, number = 4 if chosen == "float32" else 8, len(default_checkpoints(horizon)) if marks is None else len(marks)
-    metrics, kept = checked("simulate: metrics", options.get("metrics")), kept_of("simulate", keep)
+    metrics, kept = metrics_by_name(options.get("metrics")), kept_of(keep)
     curves = 1 + bool(options.get("hindsight")) + len(metrics)
     state_bytes, states_like = named_states(pair.algorithm, kept.state, chosen)
     needed = results * (sizes.of_runs(width, number, curves, _num_arms(pair), kept.runs) + state_bytes)
     remedy, more = "keep = () keeps only means, or ask", bool(metrics or kept.state)
-    _check_size("simulate", num_runs, needed, execution, remedy, results, half=more)
-    if results and isinstance(num_runs, int):
-        sizes.check_states(f"simulate: num_runs = {num_runs}", pair.environment, num_runs)
+    _check_size(num_runs, needed, execution, remedy, results, half=more)
+    if results:
+        sizes.check_states(pair.environment, num_runs)
     engine = {"horizon": horizon, "num_runs": num_runs, "keep": keep, "any_rewards": "rewards" in allow, **options}
     record = _played("simulate", pair, execution, labels, horizon * num_runs, "step", engine)
     result = RegretResult.from_record(record, truth=truth_of(pair.environment), states_like=states_like, **labels)
@@ -79,22 +77,21 @@ def run_identify(
     results: int = 1,
 ) -> StoppingResult:
     """Run one cell until each run stops or has spent its budget; `results` is as for `run_simulate`."""
-    checks.untraced("identify", "run_until_stop")
-    failures.check_share("identify", max_failed)
+    checks.untraced("run_until_stop")
     algorithm = pair.algorithm
     budget = algorithm.budget
     if budget is not None and max_rounds is not None:
-        refuse("identify", f": max_rounds = {max_rounds}, but budget = {int(budget)} ends every run; leave it out")
+        raise ValueError(f"max_rounds = {max_rounds}, but budget = {int(budget)} ends every run; leave it out")
     if algorithm.stop is None and max_rounds is None:
         why = "has no stopping rule, so that each run would play"
         why = f"{algorithm.name or 'the algorithm'} {why} {MAX_ROUNDS:,} rounds"
-        refuse("identify", f": {why}; give max_rounds, take a rule that stops, or call simulate with a horizon")
+        raise ValueError(f"{why}; give max_rounds, take a rule that stops, or call simulate with a horizon")
     max_rounds = MAX_ROUNDS if max_rounds is None else max_rounds
     most = max_rounds if budget is None else int(budget)
-    labels = _labels("identify", pair, allow, seed, precision)
-    _check_size("identify", num_runs, results * sizes.of_stopped(_num_arms(pair)), execution, "ask", results)
+    labels = _labels(pair, allow, seed, precision)
+    _check_size(num_runs, results * sizes.of_stopped(_num_arms(pair)), execution, "ask", results)
     guarantee = guarantee_of(algorithm, delta=delta, epsilon=epsilon)
-    resolution.precision_for("identify", pair.environment, precision, "max_rounds", most)
+    resolution.precision_for(pair.environment, precision, "max_rounds", most)
     engine = {"max_rounds": most, "num_runs": num_runs, "any_rewards": "rewards" in allow}
     record = _played("identify", pair, execution, labels, num_runs, "run", engine)
     note = fit.advice(algorithm, pair.environment)
@@ -125,8 +122,7 @@ def _num_arms(pair: Pair) -> int:
 
 
 def _check_size(
-    where: str,
-    num_runs: Any,
+    num_runs: int,
     bytes_per_run: int,
     execution: Execution,
     remedy: str,
@@ -134,17 +130,16 @@ def _check_size(
     *,
     half: bool = False,
 ) -> None:
-    """Raise BadInput if the results would not fit; the engine checks the number of runs itself."""
-    if isinstance(num_runs, int) and num_runs > 0:
-        place, fewer = f"{where}: num_runs = {num_runs}", f"{remedy} for fewer runs"
-        if results > 1:
-            place, fewer = f"{place} in each of {results:,} results", f"{fewer} or results"
-        sizes.check(place, num_runs * bytes_per_run, execution.directory, fewer, half=half)
+    """Raise ValueError if the results would not fit."""
+    place, fewer = f"num_runs = {num_runs}", f"{remedy} for fewer runs"
+    if results > 1:
+        place, fewer = f"{place} in each of {results:,} results", f"{fewer} or results"
+    if said := sizes.shortage(num_runs * bytes_per_run, execution.directory, fewer, half=half):
+        raise ValueError(f"{place}: {said}")
 
 
-def _labels(where: str, pair: Pair, allow: Allow, seed: int, precision: str) -> dict[str, Any]:
+def _labels(pair: Pair, allow: Allow, seed: int, precision: str) -> dict[str, Any]:
     """Return the labels of a result, and whether the rewards or contexts are other than the algorithm is made for."""
-    fit.check_allowed(where, allow)
     algorithm, environment = pair.algorithm, pair.environment
     misfits = fit.marks_of(algorithm, environment, allow)
     names = {"algorithm": algorithm.name or "algorithm", "instance": environment.name or "environment"}
@@ -152,7 +147,7 @@ def _labels(where: str, pair: Pair, allow: Allow, seed: int, precision: str) -> 
 
 
 def _played(
-    where: str, pair: Pair, execution: Execution, labels: Mapping[str, Any], total: int, unit: str, engine: Any
+    kind: str, pair: Pair, execution: Execution, labels: Mapping[str, Any], total: int, unit: str, engine: Any
 ) -> Any:
     """Return the engine's record of the runs, played under a progress bar of `total` units."""
     name, options = labels["algorithm"], {**engine, "seed": labels["seed"], "precision": labels["precision"]}
@@ -161,7 +156,7 @@ def _played(
         resumable(execution.directory, "directory"),
         progress_bar(total, name, unit, execution.progress) as advance,
     ):
-        return remote.play(where, name, pair, execution._replace(progress=advance), options)
+        return remote.play(kind, name, pair, execution._replace(progress=advance), options)
 
 
 def stopping_result(

@@ -18,7 +18,7 @@ from jaxbandit.base.contract import Algorithm, Environment
 from jaxbandit.base.metrics import Metric
 from jaxbandit.engine.layout.compiled import Same
 from jaxbandit.engine.rounds.single import Make
-from jaxbandit.support.refusals import BadInput, refuse
+from jaxbandit.support.refusals import BadInput
 
 
 class Pair(NamedTuple):
@@ -59,11 +59,11 @@ def built(given: Any) -> Any:
     return given() if isinstance(given, functools.partial) else given
 
 
-def of_pair(where: str, algorithm: Any, environment: Any) -> dict[str, Any]:
-    """Return the calls of two factories as plain data; raise BadInput if that is impossible."""
+def of_pair(algorithm: Any, environment: Any) -> dict[str, Any]:
+    """Return the calls of two factories as plain data; raise ValueError if that is impossible."""
     return {
-        "algorithm": _call(where, "algorithm", algorithm, "kl_ucb, 9"),
-        "environment": _call(where, "environment", environment, "bernoulli, means"),
+        "algorithm": _call("algorithm", algorithm, "kl_ucb, 9"),
+        "environment": _call("environment", environment, "bernoulli, means"),
     }
 
 
@@ -78,29 +78,27 @@ def _make(calls: str, traced: bool) -> Make:
     return swept(algorithm, environment()) if traced else fixed(algorithm(), environment())
 
 
-def _call(where: str, name: str, given: Any, example: str) -> dict[str, Any]:
+def _call(name: str, given: Any, example: str) -> dict[str, Any]:
     factory, args, keywords = getattr(given, "func", None), getattr(given, "args", ()), getattr(given, "keywords", {})
     if not isinstance(given, functools.partial) or not callable(factory):
-        refuse(
-            where,
-            f": with an executor, {name} must be serializable, but it is an object; give functools.partial({example})",
+        raise ValueError(
+            f"with an executor, {name} must be serializable, but it is an object; give functools.partial({example})",
         )
-    reference = reference_of(where, f"the factory of {name}", factory)
-    place = f"{where}: an argument of {name}, {reference.partition(':')[2]}"
+    reference = reference_of(f"the factory of {name}", factory)
+    place = f"an argument of {name}, {reference.partition(':')[2]}"
     plain = [_plain(value, place) for value in args], {key: _plain(value, place) for key, value in keywords.items()}
     return {"factory": reference, "args": plain[0], "keywords": plain[1]}
 
 
-def reference_of(where: str, what: str, thing: Any) -> str:
-    """Return "module:name" of a function, or of a Metric that stands in a module; raise BadInput if it has no name."""
+def reference_of(what: str, thing: Any) -> str:
+    """Return "module:name" of a function, or of a Metric that stands in a module, or raise ValueError."""
     module, qualname = getattr(thing, "__module__", ""), getattr(thing, "__qualname__", "")
     if isinstance(thing, Metric):
         module = thing.step.__module__
         qualname = next((k for k, x in vars(sys.modules.get(module, object)).items() if x is thing), "")
     if module == "__main__" or "<" in qualname or not qualname:
-        refuse(
-            where,
-            f": with an executor, {what} must be a function of a module that workers can import, but it "
+        raise ValueError(
+            f"with an executor, {what} must be a function of a module that workers can import, but it "
             f"is {qualname or type(thing).__name__}",
         )
     return f"{module}:{qualname}"
@@ -124,7 +122,7 @@ def _plain(value: Any, where: str) -> Any:
         array = np.asarray(value)
         if array.dtype.kind in "biuf":
             return {"array": array.tolist(), "dtype": array.dtype.str, "shape": array.shape}
-    raise BadInput(
+    raise ValueError(
         f"{where}, is a {type(value).__name__}, which cannot be serialized; must be numbers, text, lists or arrays"
     )
 

@@ -13,12 +13,6 @@ from jaxbandit.support.refusals import SHOWN, BadInput, RunsLeftOut
 FAILED = (Outcome.NONFINITE, Outcome.OUT_OF_RANGE)  # a run with outcome PRECISION has not failed; float64 solves it
 
 
-def check_share(where: str, max_failed: float) -> None:
-    """Raise BadInput unless `max_failed` is a fraction of the runs."""
-    if isinstance(max_failed, bool | str) or not 0 <= max_failed <= 1:
-        raise BadInput(f"{where}: max_failed = {max_failed!r}, must be in [0, 1], a fraction of the runs")
-
-
 def judge(results: Sequence[Result], max_failed: float, params: Mapping[str, Any] = MappingProxyType({})) -> None:
     """Warn about each result that leaves runs out, and raise for the first one with too many failed runs.
 

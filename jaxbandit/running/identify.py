@@ -9,6 +9,7 @@ from typing import Any, Unpack, overload
 
 import numpy as np
 
+from jaxbandit.base.arguments import Distance, MaxFailed, MostPulls, NumRuns, RunSeed, Share
 from jaxbandit.base.contract import Algorithm, Environment
 from jaxbandit.base.parameters import parameters_of
 from jaxbandit.engine.driver.execution import DEFAULT, Execution
@@ -19,7 +20,7 @@ from jaxbandit.running.options import IdentifyOptions, verb
 from jaxbandit.running.results.base import ResultSet
 from jaxbandit.running.results.budget import BudgetResult
 from jaxbandit.running.results.stopping import StoppingResult
-from jaxbandit.support.refusals import MAX_FAILED, refuse
+from jaxbandit.support.refusals import MAX_FAILED
 
 
 @overload
@@ -58,13 +59,13 @@ def identify(
     environment: Environment | Callable[[], Environment],
     *,
     budget: int | Sequence[int] | None = None,
-    num_runs: int,
-    seed: int = 0,
-    max_rounds: int | None = None,
-    epsilon: float | None = None,
-    delta: float | None = None,
+    num_runs: NumRuns,
+    seed: RunSeed = 0,
+    max_rounds: MostPulls | None = None,
+    epsilon: Distance | None = None,
+    delta: Share | None = None,
     allow: Allow = (),
-    max_failed: float = MAX_FAILED,
+    max_failed: MaxFailed = MAX_FAILED,
     precision: Precision | None = None,
     execution: Execution = DEFAULT,
 ) -> Any:
@@ -79,9 +80,6 @@ def identify(
       environment: an Environment, such as `linear(features, theta)`.
       budget: number of pulls of a run, >= 1, or a list of different numbers. None for an algorithm with a stopping
         rule.
-      num_runs: number of independent runs, >= 1. Run r depends only on (seed, r), not on the number of runs.
-      seed: two algorithms with the same seed share random draws (common random numbers), so that `compare` can pair
-        their runs.
       max_rounds: a run that reaches this number of rounds is right-censored; it is never averaged as if it had stopped.
         Default: 10,000,000, for an algorithm with a stopping rule; without one it must be given. Not allowed with a
         budget, which ends every run.
@@ -91,7 +89,6 @@ def identify(
       delta: the error probability that the algorithm guarantees. It must agree with the algorithm's guarantee, from
         which it is otherwise taken.
       allow: in what the algorithm need not fit the environment, as for `simulate`.
-      max_failed: fraction of the runs that may fail, in [0, 1]. If more fail, an error is raised.
       precision: "float64", the default, or "float32", which flags runs that fail the float64 check, is limited to a
         `max_rounds` of 2^24, and is refused for instances whose gaps or rates it cannot hold.
       execution: how the runs are played, as for `simulate`. Each budget has a folder of its own in its directory.
@@ -102,7 +99,7 @@ def identify(
       recompile.
 
     Raises:
-      ValueError: an argument is out of range, the algorithm does not stop by itself and there is no `max_rounds`, it
+      ValueError: the algorithm does not stop by itself and there is no `max_rounds`, it
         takes no budget or the budget is too small for it, it does not fit the environment, `delta` or `epsilon` differs
         from its guarantee, or more runs failed than allowed. The message has one line.
     """
@@ -119,9 +116,8 @@ def identify(
     if budget is None:
         if not isinstance(algorithm, Algorithm) and not _complete(algorithm):
             known = getattr(algorithm, "__name__", type(algorithm).__name__)
-            refuse(
-                "identify",
-                f": algorithm = {known}, must be an Algorithm; a factory needs a budget, such as budget = 1000",
+            raise ValueError(
+                f"algorithm = {known}, must be an Algorithm; a factory needs a budget, such as budget = 1000"
             )
         one, other = built(algorithm), built(environment)
         return run_identify(Pair(fixed(one, other), {}, one, other, (algorithm, environment)), execution, **options)
@@ -134,7 +130,7 @@ def identify(
         rule, params = factory(budget=pulls), {"budget": pulls}
         if rule.budget is None:
             name = rule.name or "the algorithm"
-            refuse("identify", f": budget = {pulls}, but {name} declares no budget; it must set Algorithm.budget")
+            raise ValueError(f"budget = {pulls}, but {name} declares no budget; it must set Algorithm.budget")
         if traced:
             arguments, given = {"budget": np.float64(pulls)}, (factory, environment)
             pair = Pair(swept(factory, world), arguments, rule, world, given, params)
@@ -156,16 +152,16 @@ def _complete(factory: Any) -> bool:
 
 
 def _takes_budget(factory: Any) -> bool:
-    """Return whether the budget of a factory is traced; raise BadInput if the factory takes none."""
+    """Return whether the budget of a factory is traced; raise ValueError if the factory takes none."""
     if isinstance(factory, Algorithm):
         name = factory.name or "the algorithm"
         if factory.budget is None:
-            refuse("identify", f": budget is given, but {name} takes none; leave it out")
+            raise ValueError(f"budget is given, but {name} takes none; leave it out")
         remedy = f"leave it out, or give the factory, such as functools.partial({name}, num_arms)"
-        refuse("identify", f": budget is given, but {name} already has one of {int(factory.budget)} pulls; {remedy}")
+        raise ValueError(f"budget is given, but {name} already has one of {int(factory.budget)} pulls; {remedy}")
     name = getattr(factory, "func", factory)
     if not callable(factory) or "budget" not in inspect.signature(factory).parameters:
-        refuse("identify", f": budget is given, but {getattr(name, '__name__', name)} takes none; leave it out")
+        raise ValueError(f"budget is given, but {getattr(name, '__name__', name)} takes none; leave it out")
     return parameters_of(factory)["budget"].traced
 
 
@@ -173,12 +169,12 @@ def _budgets(given: Any) -> list[int]:
     """Return the budgets as a list of different whole numbers."""
     some = list(given) if isinstance(given, list | tuple | range | np.ndarray) else [given]
     if not some:
-        refuse("identify", ": budget = [], must be a number of pulls, or a list of them")
+        raise ValueError("budget = [], must be a number of pulls, or a list of them")
     for i, value in enumerate(some):
         place = "budget" if len(some) == 1 else f"budget[{i}]"
         number = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
         if not number or not math.isfinite(value) or value != int(value) or value < 1:
-            refuse("identify", f": {place} = {value!r}, must be a whole number of pulls >= 1")
+            raise ValueError(f"{place} = {value!r}, must be a whole number of pulls >= 1")
         if value in some[:i]:
-            refuse("identify", f": {place} = {value!r}, must differ from the others")
+            raise ValueError(f"{place} = {value!r}, must differ from the others")
     return [int(value) for value in some]

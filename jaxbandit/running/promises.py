@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 
 from jaxbandit.base.contract import Algorithm
-from jaxbandit.support.refusals import refuse
 
 SAME = 1e-6  # relative tolerance for a number that has been rounded to float32
 
@@ -20,12 +19,12 @@ def guarantee_of(algorithm: Algorithm, delta: float | None = None, epsilon: floa
     promise, name = algorithm.promise, algorithm.name or "the algorithm"
     if promise is None:
         if delta is not None:
-            refuse("identify", f": delta = {delta:g}, but {name} guarantees no error rate; leave it out")
+            raise ValueError(f"delta = {delta:g}, but {name} guarantees no error rate; leave it out")
         return {"epsilon": 0.0 if epsilon is None else _number(epsilon)}
     guarantee = {"delta": _number(promise.delta), "epsilon": _number(promise.epsilon)}
     for key, given in (("delta", delta), ("epsilon", epsilon)):
         if given is not None and not math.isclose(_number(given), guarantee[key], rel_tol=SAME, abs_tol=0.0):
-            refuse("identify", f": {key} = {given:g}, but {name} guarantees {key} = {guarantee[key]:g}; leave it out")
+            raise ValueError(f"{key} = {given:g}, but {name} guarantees {key} = {guarantee[key]:g}; leave it out")
     return guarantee | {"m": int(promise.m), "proved": bool(promise.proved)}
 
 

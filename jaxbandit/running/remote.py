@@ -27,7 +27,7 @@ def play(kind: str, name: str, pair: Pair, execution: Execution, options: Mappin
             return _on_hosts(kind, name, pair, execution, options)
         return _engine(kind)(pair.make, pair.arguments, **options, execution=execution)
     if execution.devices is not None:
-        refuse(kind, ": devices and executor are both given; workers use their own devices; leave devices out")
+        raise ValueError("devices and executor are both given; workers use their own devices; leave devices out")
     return _divided(kind, name, pair, execution, dict(options))
 
 
@@ -66,11 +66,11 @@ def _divided(kind: str, name: str, pair: Pair, execution: Execution, options: di
     if "checkpoints" in options:
         options["checkpoints"] = [int(mark) for mark in options["checkpoints"]]
     for name, metric in dict(options.get("metrics", {})).items():
-        options["metrics"] = {**options["metrics"], name: factories.reference_of(kind, f"metric {name}", metric)}
+        options["metrics"] = {**options["metrics"], name: factories.reference_of(f"metric {name}", metric)}
     if "keep" in options:
-        kept = [factories.reference_of(kind, "keep", x) if callable(x) else x for x in options["keep"]]
+        kept = [factories.reference_of("keep", x) if callable(x) else x for x in options["keep"]]
         options["keep"] = kept
-    call = factories.of_pair(kind, *pair.given) | {"kind": kind, "options": options}
+    call = factories.of_pair(*pair.given) | {"kind": kind, "options": options}
     call["arguments"] = {key: float(value) for key, value in pair.arguments.items()}
     folder = None if execution.directory is None else Path(execution.directory) / division.FOLDER
     if folder is not None:
@@ -91,14 +91,16 @@ def _claim(folder: Path, call: bytes) -> None:
 def _on_hosts(kind: str, name: str, pair: Pair, execution: Execution, options: Mapping[str, Any]) -> Any:
     """Play this process's share of the runs on its own devices, and return the record of all runs."""
     if execution.directory is not None:
-        refuse(kind, ": directory cannot be used with devices of several processes; leave it out or give an executor")
+        raise ValueError("directory cannot be used with devices of several processes; leave it out or give an executor")
     devices = execution.devices or ()
     own = [device for device in devices if device.process_index == hosts.index()]
     if not own:
-        refuse(kind, f": devices contains none of process {hosts.index()}; give jax.devices()")
+        raise ValueError(f"devices contains none of process {hosts.index()}; give jax.devices()")
     present = sorted({device.process_index for device in devices})
     if present != list(range(hosts.count())):
-        refuse(kind, f": devices has those of processes {present}, must cover all {hosts.count()}; give jax.devices()")
+        raise ValueError(
+            f"devices has those of processes {present}, must cover all {hosts.count()}; give jax.devices()"
+        )
     first, end = hosts.share(0, options["num_runs"], hosts.index(), hosts.count())
     mine = []
     if first < end:

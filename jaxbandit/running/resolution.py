@@ -8,23 +8,22 @@ import numpy as np
 from jaxbandit.base.contract import Environment
 from jaxbandit.running.truth import means_of_rows
 from jaxbandit.support import checks
-from jaxbandit.support.refusals import refuse
 
 SHARE = 0.05  # by which share float32 may change a gap or a rate: less than the sampling error of most experiments
 WORDS = 2.0**23  # uniform numbers of float32 are multiples of one over this
 
 
-def precision_for(where: str, environment: Environment, precision: str | None, name: str, rounds: int) -> str:
+def precision_for(environment: Environment, precision: str | None, name: str, rounds: int) -> str:
     """Return the precision in which runs are played: as given, or the default for so many rounds on this instance.
 
     `name` is the argument that sets `rounds`. A ValueError is raised for float32 beyond 2^24 rounds, and for an
     instance whose gaps or rates float32 cannot hold.
     """
-    chosen = checks.precision(where, precision, name, rounds)
+    chosen = checks.precision(precision, name, rounds)
     if chosen != "float32" or not (reason := beyond_float32(environment)):
         return chosen
     if precision is not None:
-        refuse(where, f': precision = "float32", must be "float64" for this environment: {reason}')
+        raise ValueError(f'precision = "float32", must be "float64" for this environment: {reason}')
     return "float64"
 
 

@@ -1,7 +1,8 @@
 """The function `simulate`: an algorithm on an environment for a fixed horizon, both given as Python objects."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 
+from jaxbandit.base.arguments import Checkpoints, HorizonOfRuns, MaxFailed, NumRuns, RunSeed
 from jaxbandit.base.contract import Algorithm, Environment
 from jaxbandit.base.metrics import Metric, Round
 from jaxbandit.engine.driver.execution import DEFAULT, Execution
@@ -20,15 +21,15 @@ def simulate(
     algorithm: Algorithm | Callable[[], Algorithm],
     environment: Environment | Callable[[], Environment],
     *,
-    horizon: int,
-    num_runs: int,
-    seed: int = 0,
-    checkpoints: Sequence[int] | None = None,
+    horizon: HorizonOfRuns,
+    num_runs: NumRuns,
+    seed: RunSeed = 0,
+    checkpoints: Checkpoints | None = None,
     hindsight: bool = False,
     metrics: Mapping[str, Metric | Callable[[Round], Array]] | None = None,
     keep: Keep = ("runs",),
     allow: Allow = (),
-    max_failed: float = MAX_FAILED,
+    max_failed: MaxFailed = MAX_FAILED,
     precision: Precision | None = None,
     execution: Execution = DEFAULT,
 ) -> RegretResult:
@@ -41,12 +42,6 @@ def simulate(
     Args:
       algorithm: an Algorithm, such as `kl_ucb(9)`.
       environment: an Environment, such as `bernoulli(means)`.
-      horizon: number of rounds per run, >= 1.
-      num_runs: number of independent runs, >= 1. Run r depends only on (seed, r), not on the number of runs.
-      seed: two algorithms with the same seed share random draws (common random numbers), so that `compare` can pair
-        their runs.
-      checkpoints: increasing rounds at which the regret is recorded; the last must equal `horizon`. Default: about 100
-        logarithmically spaced rounds.
       hindsight: whether to record also the regret against the best fixed arm in hindsight, for environments that
         change.
       metrics: what else to measure, by names of your own: functions of a `Round`, which are summed over the rounds,
@@ -58,7 +53,6 @@ def simulate(
       allow: in what the algorithm need not fit the environment: "rewards", if it is not designed for them, and its
         guarantees do not hold; "context", if it ignores the floats of the context or which arms are available, as a
         baseline. The result says so.
-      max_failed: fraction of the runs that may fail, in [0, 1]. If more fail, an error is raised.
       precision: "float32", the default up to a horizon of 2^24, or "float64", which longer horizons require, and
         instances whose gaps or rates float32 cannot hold, such as means of 1e5 and 1e5 + 1e-3; it is their default.
       execution: how the runs are played, without an effect on the results: workers, devices or an executor, the
@@ -69,8 +63,8 @@ def simulate(
       the same two objects does not recompile.
 
     Raises:
-      ValueError: an argument is out of range, the algorithm does not fit the environment, or more runs failed than
-        allowed. The message has one line.
+      ValueError: the algorithm does not fit the environment, or more runs failed than allowed. The message has one
+        line.
     """
     one, other = built(algorithm), built(environment)
     return run_simulate(

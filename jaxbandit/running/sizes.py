@@ -12,24 +12,24 @@ from jaxbandit.base.contract import Environment
 from jaxbandit.engine.layout.batching import varying_outputs
 from jaxbandit.engine.layout.sizes import CPU
 from jaxbandit.engine.rounds.keys import root_key
-from jaxbandit.support.refusals import refuse
 
 CONTROL_GROUP = Path("/sys/fs/cgroup/memory.max")  # the memory limit of a container, if there is one
 
 
-def check(where: str, needed: int, directory: str | Path | None, remedy: str, *, half: bool = False) -> None:
-    """Raise BadInput if results need more memory than this machine has, or more room than a directory has.
+def shortage(needed: int, directory: str | Path | None, remedy: str, *, half: bool = False) -> str:
+    """Return whether results need more memory than this machine has, or more room than a directory has; "" if not.
 
-    `where` is the number of runs as the user gave it. With `half`, half of the memory is the limit.
+    With `half`, half of the memory is the limit.
     """
-    what = f": what is kept of each run takes about {text(needed)} in all"
+    what = f"what is kept of each run takes about {text(needed)} in all"
     there = memory()
     if there is not None and needed > there / (2 if half else 1):
         most = "with metrics or states at most half of it may be kept; " if half else ""
-        refuse(where, f"{what}, and this machine has {text(there)} of memory; {most}{remedy}")
+        return f"{what}, and this machine has {text(there)} of memory; {most}{remedy}"
     there = None if directory is None else _room(Path(directory), needed)
     if there is not None and needed > there:
-        refuse(where, f"{what}, and {directory} has room for {text(there)}; {remedy}, or give another directory")
+        return f"{what}, and {directory} has room for {text(there)}; {remedy}, or give another directory"
+    return ""
 
 
 def of_runs(width: int, checkpoints: int, curves: int, num_arms: int, per_run: bool) -> int:
@@ -79,8 +79,8 @@ def text(number: int) -> str:
     return f"{number / 1024**power:,.{0 if power == 0 else 1}f} {('B', 'KiB', 'MiB', 'GiB', 'TiB')[power]}"
 
 
-def check_states(where: str, environment: Environment, num_runs: int) -> None:
-    """Raise BadInput if the environment's own state of each run needs more than a quarter of this machine's memory."""
+def check_states(environment: Environment, num_runs: int) -> None:
+    """Raise ValueError if the environment's own states need more than a quarter of this machine's memory."""
     there, at_once = memory(), min(num_runs, CPU.tile_most * (os.cpu_count() or 1))
     key = jax.eval_shape(lambda: root_key(0))
     leaves = jax.tree.leaves(jax.eval_shape(environment.init, key))
@@ -89,9 +89,10 @@ def check_states(where: str, environment: Environment, num_runs: int) -> None:
     varies = jax.tree.leaves(varying_outputs(environment.init, (key,), (True,)))
     each = sum(_size(leaf) for leaf, own in zip(leaves, varies, strict=True) if own)
     if 4 * at_once * each > there:
-        what = f": the state of {environment.name or 'the environment'} takes {text(each)} in each run, "
+        what = f"num_runs = {num_runs}: the state of {environment.name or 'the environment'} takes "
+        what += f"{text(each)} in each run, "
         what += f"{text(at_once * each)} at once, above a quarter of this machine's {text(there)} of memory"
-        refuse(where, f'{what}; ask for fewer runs, or for a smaller state, such as that of order = "draw"')
+        raise ValueError(f'{what}; ask for fewer runs, or for a smaller state, such as that of order = "draw"')
 
 
 def _size(leaf: Any) -> int:

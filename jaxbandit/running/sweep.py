@@ -10,6 +10,8 @@ from typing import Any, Unpack, overload
 
 import numpy as np
 
+from jaxbandit.base.arguments import HorizonOfRuns
+from jaxbandit.base.calls import checked, take_arguments
 from jaxbandit.base.contract import Environment
 from jaxbandit.engine.driver.execution import DEFAULT, Execution, Progress
 from jaxbandit.engine.layout import compiling
@@ -17,12 +19,13 @@ from jaxbandit.engine.layout.compiled import scopes_of_thread
 from jaxbandit.running import resolution
 from jaxbandit.running.cell import run_identify, run_simulate
 from jaxbandit.running.factories import Pair, built, swept
+from jaxbandit.running.identify import identify
 from jaxbandit.running.options import IdentifyOptions, SimulateOptions, check_names
 from jaxbandit.running.progress import progress_bar
 from jaxbandit.running.results.regret import RegretResult
 from jaxbandit.running.results.stopping import StoppingResult
-from jaxbandit.support import checks
-from jaxbandit.support.refusals import BadInput, python, refuse
+from jaxbandit.running.simulate import simulate
+from jaxbandit.support.refusals import python
 from jaxbandit.support.types import ArrayLike
 
 # Fewer values leave threads idle at the end, unless each has too few runs to keep all threads busy.
@@ -53,12 +56,13 @@ def sweep(
 ) -> list[StoppingResult]: ...
 
 
+@checked
 def sweep(
     factory: Callable[..., Any],
     environment: Environment | None,
     values: Values,
     *,
-    horizon: int | None = None,
+    horizon: HorizonOfRuns | None = None,
     execution: Execution = DEFAULT,
     **options: Any,
 ) -> list[Any]:
@@ -92,18 +96,20 @@ def sweep(
       TypeError: there is no such option.
     """
     check_names("sweep", options, horizon)
+    one = identify if horizon is None else simulate
+    options = take_arguments(one, {"horizon": horizon, **options})
+    del options["horizon"]
     columns = {name: _column(name, column) for name, column in values.items()}
     lengths = {name: len(column) for name, column in columns.items()}
     if len(set(lengths.values())) != 1 or 0 in lengths.values():
-        raise BadInput(f"sweep: values have lengths {lengths}, must have the same length >= 1")
+        raise ValueError(f"values have lengths {lengths}, must have the same length >= 1")
     try:
         inspect.signature(factory).bind(**columns)
     except TypeError as error:
         known = ", ".join(inspect.signature(factory).parameters)
-        raise BadInput(f"sweep: {error}, must be arguments of the factory: {known}") from None
+        raise ValueError(f"{error}, must be arguments of the factory: {known}") from None
     precision = options.get("precision")
     if horizon is not None:
-        horizon = checks.integer("sweep", "horizon", horizon, 1)
         run, unit, work = functools.partial(run_simulate, horizon=horizon), "step", horizon
     else:
         precision = options["precision"] = precision or "float64"
@@ -116,7 +122,7 @@ def sweep(
         concrete = {name: column[i] if column.ndim > 1 else params[name] for name, column in columns.items()}
         objects, chosen = make(concrete), precision
         if horizon is not None:  # of each value by itself, so that its numbers do not depend on the others
-            chosen = resolution.precision_for("sweep", objects[1], precision, "horizon", horizon)
+            chosen = resolution.precision_for(objects[1], precision, "horizon", horizon)
         number = np.float64 if chosen == "float64" else np.float32
         arguments = {name: number(column[i]) for name, column in columns.items()}
         return Pair(make, arguments, *objects, given, params)
@@ -127,7 +133,7 @@ def sweep(
         folder = None if execution.directory is None else Path(execution.directory) / f"{i:03d}"
         return run(pairs[i], execution._replace(directory=folder), results=results, **options)
 
-    runs = options["num_runs"] if isinstance(options["num_runs"], int) else 1  # the engine refuses what is no number
+    runs = options["num_runs"]
     with progress_bar(len(pairs) * work * runs, f"{len(pairs)} values", unit, execution.progress) as advance:
         return _played(play, len(pairs), runs, execution, advance)
 
@@ -139,7 +145,7 @@ def _column(name: str, given: Any) -> np.ndarray:
     except ValueError:  # rows of different lengths
         column = np.asarray("")
     if column.ndim == 0 or (column.dtype.kind not in "biuf" and column.size):
-        refuse("sweep", f": values of {name} = {python(given)}, must be a list of numbers, or of arrays of one shape")
+        raise ValueError(f"values of {name} = {python(given)}, must be a list of numbers, or of arrays of one shape")
     return column.astype(np.float64)
 
 

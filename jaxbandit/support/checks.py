@@ -23,10 +23,10 @@ def is_traced(value: object) -> bool:
     return isinstance(value, Tracer)
 
 
-def untraced(where: str, instead: str) -> None:
+def untraced(instead: str) -> None:
     """Raise ValueError inside a function that JAX is tracing, which cannot drive the engine from the host."""
     if is_traced(jnp.zeros(())):
-        raise ValueError(f"{where}: called inside a function that JAX traces (jit, scan, grad); use {instead} there")
+        raise ValueError(f"called inside a function that JAX traces (jit, scan, grad); use {instead} there")
 
 
 def integer(where: str, name: str, value: object, low: int, high: int | None = None, *, most: int = 2**63 - 1) -> int:
@@ -139,9 +139,18 @@ def axes(value: Any) -> int:
         return 1
 
 
+def of_list(domain: domains.Domain) -> domains.Domain:
+    """Return the domain of a list of values, of which any array or other iterable is taken as one."""
+
+    def take(value: Any) -> Any:
+        several = isinstance(value, Iterable) and not isinstance(value, str | bytes) and axes(value) > 0
+        return domain.take(list(value) if several else value)
+
+    return domains.Domain(domain.allowed, take)
+
+
 def _starts(value: Any) -> np.ndarray:
-    several = isinstance(value, Iterable) and not isinstance(value, str | bytes) and axes(value) > 0
-    rounds = _ROUNDS.take(list(value) if several else value)
+    rounds = of_list(_ROUNDS).take(value)
     if rounds[0]:
         raise domains.Outside(rounds[0], "0, because the first segment begins with the run", "[0]")
     return np.array(rounds, np.int32)
@@ -155,7 +164,7 @@ def choice(where: str, name: str, value: object, allowed: tuple[str, ...]) -> An
     return _check(where, name, value, domains.choice(allowed))
 
 
-def precision(where: str, value: str | None, name: str, rounds: int) -> Any:
+def precision(value: str | None, name: str, rounds: int) -> Any:
     """Return the precision of a run with a given number of rounds.
 
     None is float32 up to `domains.FLOAT32_COUNTS` rounds and float64 beyond, where "float32" is refused. `name` is the
@@ -163,7 +172,7 @@ def precision(where: str, value: str | None, name: str, rounds: int) -> Any:
     """
     if value is None:
         return domains.default_precision(rounds)
-    return _check(where, "precision", value, domains.precision(name, rounds))
+    return take("precision", value, domains.precision(name, rounds))
 
 
 def action_sets(name: str, value: Any, mask: Any) -> tuple[Any, np.ndarray | None]:

@@ -4,6 +4,7 @@ Arguments of Python functions (`checks`) and keys of TOML files (`lab.specs`) ar
 module imports neither JAX nor NumPy.
 """
 
+import functools
 import math
 import operator
 from collections.abc import Callable, Iterable
@@ -82,6 +83,7 @@ def values(
     return Domain(allowed, take)
 
 
+@functools.lru_cache(maxsize=256, typed=True)  # because limits that depend on other arguments are made at each call
 def integer(low: int, high: int | None = None, *, most: int = 2**63 - 1) -> Domain:
     """Return the integers in [low, high]; without `high` those >= low, of which `most` is as many as there may be."""
     if high is None:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any
 
-from jaxbandit.base.arguments import Count
+from jaxbandit.base.arguments import Count, Distance, Share
 from jaxbandit.base.calls import record
 from jaxbandit.base.parameters import Arg
 from jaxbandit.support.columns import LARGEST
@@ -33,10 +33,6 @@ def _failure(given: Mapping[str, Any]) -> Domain:
             raise Outside(value, allowed) from None
 
     return Domain(allowed, take)
-
-
-Share = Annotated[float, Arg(number(0, 1, open_low=True, open_high=True))]
-Distance = Annotated[float, Arg(number(0))]
 
 
 @record

@@ -80,7 +80,7 @@ def replay(
     chance, least = _chances(log)
     rows = Inputs(contexts_of(algorithm, log, "replay"), log.action, log.reward, chance)
     world = _environment(algorithm, log, rows.context)
-    fit.check_allowed("replay", allow)
+    checks.take("replay: allow", allow, fit.ALLOW)
     misfits = fit.marks_of(algorithm, world, allow)
     horizon = checks.integer(
         "replay", "horizon", _default(len(log), least) if horizon is None else horizon, 1, len(log)

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal, NamedTuple, NoReturn, ParamSpec, Typ
 import jax
 
 from jaxbandit.base.arguments import Count, CountOfRounds, Whole
-from jaxbandit.base.calls import record
+from jaxbandit.base.calls import checked, record
 from jaxbandit.base.parameters import Arg
 from jaxbandit.engine.layout.compiled import cores
 from jaxbandit.support import checks, durations
@@ -115,14 +115,14 @@ def unknown(where: str, name: str, known: Iterable[str], places: Mapping[str, st
 
 
 def verb(function: Callable[P, R], places: Mapping[str, str] = MappingProxyType({})) -> Callable[P, R]:
-    """Return a function with an Execution that says where an argument belongs which it does not have."""
-    known = list(inspect.signature(function).parameters)
+    """Return a `checked` function with an Execution, which says where an argument belongs that it does not have."""
+    known, called = list(inspect.signature(function).parameters), checked(function)
 
-    @functools.wraps(function)
+    @functools.wraps(called)
     def call(*args: P.args, **options: P.kwargs) -> R:
         for name in options:
             if name not in known:
                 unknown(function.__name__, name, known, places)
-        return function(*args, **options)
+        return called(*args, **options)
 
     return call

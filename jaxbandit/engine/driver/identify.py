@@ -3,17 +3,20 @@
 The numbers of a run depend only on (seed, run).
 """
 
+import functools
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
+from jaxbandit.base.arguments import FirstRun, MostPulls, NumRuns, RunSeed
+from jaxbandit.base.calls import checked
 from jaxbandit.engine.driver.execution import DEFAULT, Execution
 from jaxbandit.engine.driver.programs import Call
 from jaxbandit.engine.driver.until_stop import UntilStop
 from jaxbandit.engine.rounds.single import Make
 from jaxbandit.engine.storage.checkpoint import Finished
 from jaxbandit.support import checks
-from jaxbandit.support.domains import MAX_ROUNDS, MOST_PULLS
+from jaxbandit.support.domains import MAX_ROUNDS
 from jaxbandit.support.types import PyTree
 
 
@@ -39,17 +42,18 @@ class Identified(NamedTuple):
         return self.run_steps / self.lane_steps if self.lane_steps else float("nan")
 
 
+@functools.partial(checked, name="identify")
 def identify_cell(
     make: Make,
     arguments: PyTree,
     *,
-    num_runs: int,
-    first_run: int = 0,
-    seed: int = 0,
-    max_rounds: int = MAX_ROUNDS,
+    num_runs: NumRuns,
+    first_run: FirstRun = 0,
+    seed: RunSeed = 0,
+    max_rounds: MostPulls = MAX_ROUNDS,
     precision: Literal["float32", "float64"] = "float64",
     any_rewards: bool = False,
-    implementation: str = "threefry4x32",
+    implementation: Literal["threefry4x32", "threefry2x32"] = "threefry4x32",
     execution: Execution = DEFAULT,
     finished: Finished | None = None,
 ) -> Identified:
@@ -59,9 +63,7 @@ def identify_cell(
     [1, MOST_ROUNDS], or in [1, MOST_PULLS] if pulls are made in batches; traced. In float32, the algorithm's `verify`
     checks each stopped run in float64, and max_rounds is at most 2^24.
     """
-    max_rounds = checks.integer("identify", "max_rounds", max_rounds, 1, MOST_PULLS)
-    checks.choice("identify", "precision", precision, ("float32", "float64"))
-    checks.precision("identify", precision, "max_rounds", max_rounds)
+    checks.precision(precision, "max_rounds", max_rounds)
     call = Call(make, arguments, num_runs, first_run, seed, precision, any_rewards, implementation, execution)
     played = UntilStop(call, max_rounds)
     played.play(finished)

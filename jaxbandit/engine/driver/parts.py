@@ -24,6 +24,7 @@ from jaxbandit.engine.rounds.moments import Moments
 from jaxbandit.engine.rounds.states import is_per_run
 from jaxbandit.engine.storage import identity, npz
 from jaxbandit.support import reading
+from jaxbandit.support.refusals import BadInput
 
 RUNS = (
     "regret",
@@ -99,7 +100,7 @@ def decoded(data: bytes, where: str) -> Part:
         if len(outcome) != number or count != list(about["outcomes"].values()):
             raise ValueError("its outcome counts do not match its runs")
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        raise ValueError(f"{where}: not a whole part of an experiment ({error}); delete it and run it again") from None
+        raise BadInput(f"{where}: not a whole part of an experiment ({error}); delete it and run it again") from None
     return Part(where, about, arrays)
 
 
@@ -109,7 +110,7 @@ def in_order(parts: Sequence[Part], what: str) -> list[Part]:
     for before, after in itertools.pairwise(ordered):
         if after.first_run < before.end:
             runs = said(after.first_run, min(before.end, after.end))
-            raise ValueError(f"{what}: {runs} in both {before.where} and {after.where}; leave one of them out")
+            raise BadInput(f"{what}: {runs} in both {before.where} and {after.where}; leave one of them out")
     return ordered
 
 
@@ -149,7 +150,7 @@ def joined(parts: Sequence[Part], mixed: bool = False) -> Record | Identified:
         arrays = [part.arrays[name] for part in parts if name in part.arrays]
         if arrays and len(arrays) < len(parts):
             lacks = next(part.where for part in parts if name not in part.arrays)
-            raise ValueError(f"{lacks}: has no {name} of each run, but others have; run it again like the others")
+            raise BadInput(f"{lacks}: has no {name} of each run, but others have; run it again like the others")
         together[name] = np.concatenate(arrays) if arrays else None
     if not fixed:
         return Identified(**together, lane_steps=sum(part.about["steps"]["lane"] for part in parts))
@@ -192,7 +193,7 @@ def _identity(parts: Sequence[Part], mixed: bool) -> dict[str, Any]:
             differing += [f"{name} {here.get(name)} and {there.get(name)}" for name in other]
         if differing:
             remedy = "join them anyway with --mixed" if len(differing) == len(other) else "leave one of them out"
-            raise ValueError(f"{parts[0].where} and {part.where}: not of one kind: {'; '.join(differing)}; {remedy}")
+            raise BadInput(f"{parts[0].where} and {part.where}: not of one kind: {'; '.join(differing)}; {remedy}")
     here.pop("processor")
     several = [f"{name} {', '.join(sorted(differing))}" for name, differing in kinds.items() if len(differing) > 1]
     return here | ({"mixed": several} if several else {})

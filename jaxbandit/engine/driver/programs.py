@@ -23,7 +23,6 @@ from jaxbandit.engine.rounds.single import Make
 from jaxbandit.engine.rounds.step import without_notes
 from jaxbandit.engine.storage import identity
 from jaxbandit.engine.storage.checkpoint import Checkpoint, Finished, Rows, Segment
-from jaxbandit.support import checks
 from jaxbandit.support.types import PyTree
 
 CALL_SECONDS = 0.5  # intended duration of a call of the compiled loop
@@ -42,7 +41,7 @@ class Call(NamedTuple):
     seed: int
     precision: str
     any_rewards: bool
-    implementation: str
+    implementation: Any
     execution: Execution
 
 
@@ -58,8 +57,7 @@ class Program(ABC):
 
     def __init__(self, call: Call):
         self.call = call
-        self.num_runs = checks.integer(self.where, "num_runs", call.num_runs, 1, 2**31 - 1)
-        self.first_run = checks.integer(self.where, "first_run", call.first_run, 0, 2**31 - 1 - self.num_runs)
+        self.num_runs, self.first_run = call.num_runs, call.first_run
         self.devices, self.workers = call.execution.here(self.where)
         self.platform = self.devices[0].platform
         self.outcome = np.full(self.num_runs, NOT_ENDED, np.int8)
@@ -90,7 +88,7 @@ class Program(ABC):
 
     def _check(self) -> None:
         """Raise an error if the traced loop cannot play what is asked for."""
-        fit.check_length(self.where, *self.length, self.loop.run.lengths)
+        fit.check_length(*self.length, self.loop.run.lengths)
 
     def _record(self, rows: Rows) -> None:
         """Record the results of ended runs; called by one thread at a time."""

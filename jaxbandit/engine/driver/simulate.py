@@ -10,16 +10,17 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
+from jaxbandit.base.arguments import Checkpoints, FirstRun, HorizonOfRuns, NumRuns, RunSeed
+from jaxbandit.base.calls import checked
 from jaxbandit.engine.driver.execution import DEFAULT, Execution
 from jaxbandit.engine.driver.fixed_horizon import FixedHorizon, Recorded
 from jaxbandit.engine.driver.programs import Call
-from jaxbandit.engine.rounds.metrics import COUNTED, MEAN, METRIC, VARIANCE, Given, checked
+from jaxbandit.engine.rounds.metrics import COUNTED, MEAN, METRIC, VARIANCE, Given, metrics_by_name
 from jaxbandit.engine.rounds.moments import Moments
 from jaxbandit.engine.rounds.single import Make
 from jaxbandit.engine.rounds.states import Keep, is_state, kept_of
 from jaxbandit.engine.storage.checkpoint import Finished
 from jaxbandit.support import checks
-from jaxbandit.support.domains import MOST_ROUNDS
 from jaxbandit.support.types import PyTree
 
 
@@ -63,21 +64,22 @@ def default_checkpoints(horizon: int) -> np.ndarray:
     return marks
 
 
+@functools.partial(checked, name="simulate")
 def simulate_cell(
     make: Make,
     arguments: PyTree,
     *,
-    horizon: int,
-    num_runs: int,
-    first_run: int = 0,
-    seed: int = 0,
-    checkpoints: Sequence[int] | None = None,
+    horizon: HorizonOfRuns,
+    num_runs: NumRuns,
+    first_run: FirstRun = 0,
+    seed: RunSeed = 0,
+    checkpoints: Checkpoints | None = None,
     precision: Literal["float32", "float64"] | None = None,
     any_rewards: bool = False,
     hindsight: bool = False,
     metrics: Given | None = None,
     keep: Keep = ("runs",),
-    implementation: str = "threefry4x32",
+    implementation: Literal["threefry4x32", "threefry2x32"] = "threefry4x32",
     execution: Execution = DEFAULT,
     finished: Finished | None = None,
 ) -> Record:
@@ -90,8 +92,7 @@ def simulate_cell(
       make: returns the algorithm and the environment for traced arguments; compiled once per function and shapes, so
         that a call with other numbers does not recompile.
       arguments: any tree of arrays, traced.
-      first_run: index of the first run, >= 0. The numbers of a run do not depend on which call plays it.
-      checkpoints: increasing rounds at which regret is recorded; the horizon is appended if it is missing.
+      first_run: index of the first run. The numbers of a run do not depend on which call plays it.
       precision: for everything except counts. float32 beyond a horizon of 2^24 raises an error.
       any_rewards: whether to allow rewards that the algorithm is not designed for.
       keep: what is kept of each run besides its outcome: "runs", its regret, pulls and recommendation; and its last
@@ -100,12 +101,11 @@ def simulate_cell(
       execution: how the runs are played, without progress bar or executor.
       finished: runs from first_run on that an earlier call has finished, which kept "runs"; only the others are played.
     """
-    horizon = checks.integer("simulate", "horizon", horizon, 1, MOST_ROUNDS)
-    chosen = checks.precision("simulate", precision, "horizon", horizon)
+    chosen = checks.precision(precision, "horizon", horizon)
     marks = _checkpoints(checkpoints, horizon)
     call = Call(make, arguments, num_runs, first_run, seed, chosen, any_rewards, implementation, execution)
-    given = checked("simulate: metrics", metrics)
-    played = FixedHorizon(call, marks, Recorded(hindsight, given, kept_of("simulate", keep)))
+    given = metrics_by_name(metrics)
+    played = FixedHorizon(call, marks, Recorded(hindsight, given, kept_of(keep)))
     played.play(finished)
     arrays, run, moments = played.arrays, played.loop.run, played.moments
     return Record(
@@ -159,10 +159,4 @@ def more(
 def _checkpoints(checkpoints: Sequence[int] | None, horizon: int) -> np.ndarray:
     if checkpoints is None:
         return default_checkpoints(horizon)
-    marks = [checks.integer("simulate", f"checkpoints[{i}]", t, 1, horizon) for i, t in enumerate(checkpoints)]
-    for i in range(1, len(marks)):
-        if marks[i] <= marks[i - 1]:
-            raise ValueError(f"simulate: checkpoints[{i}] = {marks[i]} after {marks[i - 1]}, must be increasing")
-    if not marks or marks[-1] < horizon:
-        marks.append(horizon)
-    return np.array(marks, np.int64)
+    return np.unique([*checkpoints, horizon]).astype(np.int64)

@@ -47,7 +47,7 @@ class UntilStop(Program):
     def _check(self) -> None:
         if self.max_rounds > MOST_ROUNDS and not self.loop.run.batches:
             allowed = f"must be in [1, {MOST_ROUNDS}] for single pulls"
-            raise ValueError(f"identify: max_rounds = {self.max_rounds}, {allowed}")
+            raise ValueError(f"max_rounds = {self.max_rounds}, {allowed}")
         super()._check()
 
     def _names(self) -> list[str]:

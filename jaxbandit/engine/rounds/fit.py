@@ -2,30 +2,29 @@
 
 import math
 from collections.abc import Sequence
-from typing import Any, Literal, NamedTuple
+from typing import Annotated, Literal, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from jaxbandit.base.contract import Algorithm, Arms, Environment, Rewards
+from jaxbandit.base.parameters import Arg
 from jaxbandit.engine.rounds import actions, contexts
 from jaxbandit.support import checks
+from jaxbandit.support.domains import values
 from jaxbandit.support.numerics import as_float
-from jaxbandit.support.refusals import refuse
 from jaxbandit.support.types import Array, Numbers, PyTree, Scalar
 
 TIE = 1e-12  # relative tolerance: two scales this close count as equal
 
 
 ALLOWED = ("rewards", "context")  # in what an algorithm need not fit, if the caller allows it
-Allow = Sequence[Literal["rewards", "context"]]
-
-
-def check_allowed(where: str, allow: Any) -> None:
-    """Raise a one-line error unless `allow` lists in what an algorithm need not fit."""
-    if not isinstance(allow, list | tuple) or not all(x in ALLOWED for x in allow):
-        refuse(where, f": allow = {allow!r}, must be a list of some of {', '.join(map(repr, ALLOWED))}")
+ALLOW = values(
+    f"a list of some of {', '.join(map(repr, ALLOWED))}",
+    lambda value: isinstance(value, list | tuple) and all(x in ALLOWED for x in value),
+)
+Allow = Annotated[Sequence[Literal["rewards", "context"]], Arg(ALLOW)]
 
 
 def marks_of(algorithm: Algorithm, environment: Environment, allow: Allow) -> dict[str, bool]:
@@ -145,17 +144,16 @@ def lengths(algorithm: Algorithm, environment: Environment) -> Lengths:
     return Lengths(algorithm.length, environment.length)
 
 
-def check_length(where: str, name: str, rounds: Scalar, limits: Lengths) -> None:
+def check_length(name: str, rounds: Scalar, limits: Lengths) -> None:
     """Raise a one-line error if `rounds`, the value of the argument `name`, are more than the limits."""
     if checks.is_traced(rounds):
         return
-    who = f"{where}: " if where else ""
     if limits.environment is not None and rounds > limits.environment:
         most = limits.environment
-        raise ValueError(f"{who}{name} = {rounds}, must be at most {most}, the environment's number of rounds")
+        raise ValueError(f"{name} = {rounds}, must be at most {most}, the environment's number of rounds")
     if limits.algorithm is not None and rounds > limits.algorithm:
         raise ValueError(
-            f"{who}{name} = {rounds}, must be at most {limits.algorithm}, the rounds for which the algorithm keeps "
+            f"{name} = {rounds}, must be at most {limits.algorithm}, the rounds for which the algorithm keeps "
             "rewards; make it with a longer horizon"
         )
 

@@ -8,24 +8,24 @@ computes each of them again for every use in the next. Draw directly from `fold_
 """
 
 from functools import partial
-from typing import Any
+from typing import Any, Literal
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from jaxbandit.support import checks
+from jaxbandit.base.arguments import RunSeed
+from jaxbandit.base.calls import checked
 from jaxbandit.support.types import Array, Key
 
 IMPLEMENTATIONS = ("threefry4x32", "threefry2x32")
 OF_PULLS = "threefry2x32"  # generator of the keys for users, whose data are two words, as users of JAX expect
 
 
-def root_key(seed: int, implementation: str = "threefry4x32") -> Key:
+@checked
+def root_key(seed: RunSeed, implementation: Literal["threefry4x32", "threefry2x32"] = "threefry4x32") -> Key:
     """Key of an experiment. `rbg` generators raise an error, because under vmap their numbers depend on the batch."""
-    seed = checks.integer("simulate", "seed", seed, 0, 2**32 - 1)
-    checks.choice("simulate", "implementation", implementation, IMPLEMENTATIONS)
     return jax.random.key(seed, impl=implementation)
 
 

@@ -10,9 +10,9 @@ import numpy as np
 
 from jaxbandit.base.metrics import Metric, Round
 from jaxbandit.engine.rounds.step import ContractError, Played, called, same_state
-from jaxbandit.support.domains import NAME, check
+from jaxbandit.support.checks import take
+from jaxbandit.support.domains import NAME
 from jaxbandit.support.numerics import as_float, kahan_pair
-from jaxbandit.support.refusals import refuse
 from jaxbandit.support.types import Array, PyTree
 
 # Results are arrays by name; this comes before the name of a metric.
@@ -94,18 +94,19 @@ def round_of(state: PyTree, world: PyTree, played: Played, number: Any) -> Round
     )
 
 
-def checked(where: str, given: Given | None) -> dict[str, Any]:
-    """Return the metrics by name; raise BadInput unless each is a function or a Metric with a name of its own."""
+def metrics_by_name(given: Given | None) -> dict[str, Any]:
+    """Return the metrics by name; raise ValueError unless each is a function or a Metric with a name of its own."""
     if given is None:
         return {}
     if not isinstance(given, Mapping):
-        refuse(where, f" is a {type(given).__name__}, must be a dictionary of functions or Metrics by name")
+        raise ValueError(f"metrics is a {type(given).__name__}, must be a dictionary of functions or Metrics by name")
     for name, metric in given.items():
-        check(f"{where}: name", name, NAME)
+        take("metrics: name", name, NAME)
         if name in (*MEASURES, *COLUMNS):
-            refuse(where, f": {name!r} is the name of something else in results; choose another name")
+            raise ValueError(f"metrics: {name!r} is the name of something else in results; choose another name")
         if not callable(metric) and not isinstance(metric, Metric):
-            refuse(where, f": {name!r} is of type {type(metric).__name__}, must be a function of a Round or a Metric")
+            kind = type(metric).__name__
+            raise ValueError(f"metrics: {name!r} is of type {kind}, must be a function of a Round or a Metric")
     return dict(given)
 
 

@@ -1,19 +1,23 @@
 """One run as a plain traced function, `rollout` and `run_until_stop`, or one round with your own feedback, `step`."""
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import jax
 import jax.numpy as jnp
 from jax import lax
 
+from jaxbandit.base.arguments import CountOfRounds, RunSeed
+from jaxbandit.base.calls import checked
 from jaxbandit.base.contract import Algorithm, Environment, Outcome, action_of
+from jaxbandit.base.parameters import Arg
 from jaxbandit.engine.rounds import actions, contexts, fit, keys, manual_axes
 from jaxbandit.engine.rounds import step as rounds
 from jaxbandit.engine.rounds.fit import Allow
 from jaxbandit.engine.rounds.recorder import has_nan
 from jaxbandit.support import checks
-from jaxbandit.support.types import Array, Key, PyTree
+from jaxbandit.support.domains import choice, integer
+from jaxbandit.support.types import Array, Key, PyTree, Scalar
 
 
 class Rollout(NamedTuple):
@@ -30,6 +34,9 @@ class Rollout(NamedTuple):
     counts: Array | None = None
 
 
+TracedCount = Annotated[Scalar, Arg(checks.scalars(integer(1)))]
+
+
 class Stopped(NamedTuple):
     """The result of `run_until_stop`."""
 
@@ -41,17 +48,21 @@ class Stopped(NamedTuple):
     state: PyTree  # the algorithm's state when it stopped
 
 
-def run_key(seed: int, run: int | Array) -> Key:
+@checked
+def run_key(seed: RunSeed, run: int | Array) -> Key:
     """Return the key with which `rollout` and `run_until_stop` reproduce a run of `simulate` or `identify`.
 
     Args:
-      seed: the seed given to `simulate` or `identify`, in [0, 2^32).
+      seed: the seed given to `simulate` or `identify`.
       run: the index of the run, int32[] >= 0, traced.
     """
     return jax.random.fold_in(keys.root_key(seed), run)
 
 
-def rollout(key: Key, algorithm: Algorithm, environment: Environment, horizon: int, *, allow: Allow = ()) -> Rollout:
+@checked
+def rollout(
+    key: Key, algorithm: Algorithm, environment: Environment, horizon: CountOfRounds, *, allow: Allow = ()
+) -> Rollout:
     """Play one run of `horizon` rounds; a traced function, usable under the caller's jit, vmap and grad.
 
     Actions are integers, so the gradient of everything that depends on an argument through them alone is 0: "What has a
@@ -61,16 +72,15 @@ def rollout(key: Key, algorithm: Algorithm, environment: Environment, horizon: i
       key: a Threefry key of one run. `run_key(seed, r)` reproduces the actions of run r of `simulate(..., seed=seed)`.
       algorithm: the algorithm, which may close over traced values of the caller.
       environment: the environment, which may close over traced values of the caller.
-      horizon: number of rounds, >= 1, static.
+      horizon: number of rounds; static.
       allow: in what the algorithm need not fit, as for `simulate`.
 
     Raises:
       ValueError: the horizon is out of range, the key is not a Threefry key, or the algorithm does not fit the
         environment.
     """
-    horizon = checks.integer("rollout", "horizon", horizon, 1, 2**31 - 1)
-    words, implementation = _prepared("rollout", key, algorithm, environment, allow)
-    fit.check_length("rollout", "horizon", horizon, fit.lengths(algorithm, environment))
+    words, implementation = _prepared(key, algorithm, environment, allow)
+    fit.check_length("horizon", horizon, fit.lengths(algorithm, environment))
     world, state = rounds.begin(algorithm, environment, words, implementation)
 
     def one_round(carry: tuple[PyTree, PyTree], t: Array) -> tuple:
@@ -89,8 +99,9 @@ def rollout(key: Key, algorithm: Algorithm, environment: Environment, horizon: i
     return Rollout(actions, feedback, regret, contexts, rounds.recommendation(algorithm, state), state, counts)
 
 
+@checked
 def run_until_stop(
-    key: Key, algorithm: Algorithm, environment: Environment, max_rounds: int, *, allow: Allow = ()
+    key: Key, algorithm: Algorithm, environment: Environment, max_rounds: TracedCount, *, allow: Allow = ()
 ) -> Stopped:
     """Play one run until its stopping rule stops it; a traced function, usable under the caller's jit and vmap.
 
@@ -100,18 +111,16 @@ def run_until_stop(
       key: a Threefry key of one run, as for `rollout`.
       algorithm: the algorithm, which may close over traced values of the caller.
       environment: the environment, which may close over traced values of the caller.
-      max_rounds: number of pulls after which the run is right-censored, >= 1, traced.
+      max_rounds: number of pulls after which the run is right-censored; traced.
       allow: in what the algorithm need not fit, as for `simulate`.
 
     Raises:
       ValueError: `max_rounds` is out of range, the key is not a Threefry key, or the algorithm does not fit the
         environment.
     """
-    if not checks.is_traced(max_rounds):
-        checks.integer("run_until_stop", "max_rounds", max_rounds, 1)
-    words, implementation = _prepared("run_until_stop", key, algorithm, environment, allow)
+    words, implementation = _prepared(key, algorithm, environment, allow)
     fit.check_recommendations(algorithm, environment)
-    fit.check_length("run_until_stop", "max_rounds", max_rounds, fit.lengths(algorithm, environment))
+    fit.check_length("max_rounds", max_rounds, fit.lengths(algorithm, environment))
     world, state = rounds.begin(algorithm, environment, words, implementation)
     batches = rounds.plays_batches(algorithm, environment)
     dtype = rounds.count_dtype() if batches else jnp.int32
@@ -199,15 +208,12 @@ def step(
     return Step(after, action, feedback)
 
 
-def _prepared(
-    where: str, key: Key, algorithm: Algorithm, environment: Environment, allow: Allow
-) -> tuple[rounds.Words, str]:
+def _prepared(key: Key, algorithm: Algorithm, environment: Environment, allow: Allow) -> tuple[rounds.Words, str]:
     """Check that the algorithm fits the environment; return the key words and the generator of the run."""
-    fit.check_allowed(where, allow)
     fit.marks_of(algorithm, environment, allow)
     if not jnp.issubdtype(key.dtype, jax.dtypes.prng_key) or key.ndim:
-        raise ValueError(f"{where}: key is {key.dtype}{list(key.shape)}, must be one typed key: jax.random.key(0)")
-    implementation = checks.choice(where, "key", str(jax.random.key_impl(key)), keys.IMPLEMENTATIONS)
+        raise ValueError(f"key is {key.dtype}{list(key.shape)}, must be one typed key: jax.random.key(0)")
+    implementation = checks.take("key", str(jax.random.key_impl(key)), choice(keys.IMPLEMENTATIONS))
     words = keys.run_words(key)
 
     def one_round() -> PyTree:

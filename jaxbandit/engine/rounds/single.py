@@ -7,6 +7,7 @@ import jax
 import jax.numpy as jnp
 
 from jaxbandit.base import side_by_side
+from jaxbandit.base.arguments import INT32
 from jaxbandit.base.contract import Algorithm, Environment
 from jaxbandit.engine.layout import batching, whole_loops
 from jaxbandit.engine.rounds import actions, contexts, fit, metrics, recorder, states
@@ -14,6 +15,7 @@ from jaxbandit.engine.rounds import step as rounds
 from jaxbandit.engine.rounds.recorder import Measured, Recorder, Tally
 from jaxbandit.engine.rounds.step import Played, same_state
 from jaxbandit.support import checks
+from jaxbandit.support.domains import integer
 from jaxbandit.support.types import Array, PyTree
 
 Make = Callable[[PyTree], tuple[Algorithm, Environment]]  # of traced arguments
@@ -49,7 +51,7 @@ class SingleRun:
         self.lengths = fit.lengths(algorithm, environment)
         self.replans, self.moves = algorithm.replan is not None, environment.transition is not None
         late = 0 if algorithm.replan is None else algorithm.replan.late
-        self.late = checks.integer("algorithm", "replan.late", late, 0, 2**31 - 2)
+        self.late = checks.take("replan.late", late, integer(0, INT32 - 1))
         self.phases = algorithm.phases.names if algorithm.phases else ()
         self.world, self.state = jax.eval_shape(self.begin, self.arguments, self.words)
         self.recorder = self._recorder(algorithm, environment, hindsight)

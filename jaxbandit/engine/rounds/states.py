@@ -9,7 +9,6 @@ import jax.numpy as jnp
 from jaxbandit.base.contract import Algorithm
 from jaxbandit.engine.rounds.metrics import is_curve
 from jaxbandit.engine.rounds.step import called
-from jaxbandit.support.refusals import refuse
 from jaxbandit.support.types import Array, PyTree
 
 STATE = "state/"  # before the name of an entry of the last state in the name of an array of results
@@ -25,12 +24,12 @@ class Kept(NamedTuple):
     state: Callable[[PyTree], PyTree] | None  # of its last state
 
 
-def kept_of(where: str, keep: Keep) -> Kept:
-    """Return what is kept of each run; raise BadInput for another argument."""
+def kept_of(keep: Keep) -> Kept:
+    """Return what is kept of each run; raise ValueError for another argument."""
     several = isinstance(keep, list | tuple)
     states = [x if callable(x) else {"states": _whole}.get(x) for x in keep if x != "runs"] if several else [None]
     if len(states) > 1 or None in states:
-        refuse(where, f': keep = {keep!r}, must list at most "runs", and "states" or a function of a state')
+        raise ValueError(f'keep = {keep!r}, must list at most "runs", and "states" or a function of a state')
     return Kept("runs" in keep, states[0] if states else None)
 
 

@@ -17,7 +17,7 @@ from jaxbandit.engine.storage import directories
 from jaxbandit.engine.storage import files as storage
 from jaxbandit.engine.storage.identity import Identity, require
 from jaxbandit.engine.storage.json_files import read_json, write_json
-from jaxbandit.support.refusals import refuse
+from jaxbandit.support.refusals import BadInput, refuse
 
 # The files of which a directory of checkpoints holds one; the last is written if an executor plays the runs.
 MARKS = ("identity.json", "done-*.npz", "live.npz", "parts/call.json")
@@ -39,10 +39,10 @@ class Finished(NamedTuple):
         """The arrays of these names as rows; a ValueError if one is missing, or they do not belong to this call."""
         require(self.where, self.identity, here)
         if missing := [name for name in names if name not in self.arrays]:
-            raise ValueError(f"{self.where}: has no {missing[0]} of each run, so runs cannot be added; delete it")
+            raise BadInput(f"{self.where}: has no {missing[0]} of each run, so runs cannot be added; delete it")
         number = len(self.arrays["outcome"])
         if number > num_runs:
-            raise ValueError(f"{self.where}: has {number} runs, but num_runs = {num_runs} asks for fewer; ask for more")
+            raise BadInput(f"{self.where}: has {number} runs, but num_runs = {num_runs} asks for fewer; ask for more")
         rows = {name: self.arrays[name] for name in names}
         return {"run": np.arange(first_run, first_run + number, dtype=np.int32), **rows}
 

@@ -16,6 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxbandit.engine.layout import jaxprs
+from jaxbandit.support.refusals import BadInput
 from jaxbandit.support.types import PyTree
 from jaxbandit.support.version import __version__, version_of
 
@@ -51,7 +52,7 @@ def differences(stored: Identity, here: Identity) -> list[str]:
 def require(where: object, stored: Identity, here: Identity) -> None:
     """Raise a one-line ValueError that names the differences; `where` is the place of the stored runs."""
     if changed := differences(stored, here):
-        raise ValueError(f"{where}: of another simulation: {'; '.join(changed)}; give another directory or delete it")
+        raise BadInput(f"{where}: of another simulation: {'; '.join(changed)}; give another directory or delete it")
 
 
 def of_arrays(tree: PyTree) -> str:

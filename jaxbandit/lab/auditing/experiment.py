@@ -12,6 +12,7 @@ from pathlib import Path
 import jax
 import numpy as np
 
+from jaxbandit.base.arguments import FRACTION
 from jaxbandit.engine.driver.execution import DEFAULT, Execution
 from jaxbandit.engine.storage import json_files
 from jaxbandit.lab.auditing.cell import Batch, Finding, Limits, audit_draws
@@ -28,6 +29,7 @@ from jaxbandit.running.results.loading import load_cell
 from jaxbandit.running.results.saving import save_cell
 from jaxbandit.running.results.stopping import StoppingResult
 from jaxbandit.running.truth import means_of, sorted_means_of
+from jaxbandit.support.domains import check
 from jaxbandit.support.refusals import refuse, resumable
 from jaxbandit.support.text import align
 from jaxbandit.support.types import Json
@@ -78,7 +80,7 @@ def audit_experiment(
       Unfinished: the disk failed during the audit.
       KeyboardInterrupt: the audit was interrupted. Its state has been saved, and the same call continues.
     """
-    failures.check_share("audit", max_failed)
+    check("audit: max_failed", max_failed, FRACTION)
     if execution.executor is not None:
         executors.crew_of(execution.executor)
     if execution.progress is True:

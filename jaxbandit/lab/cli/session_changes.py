@@ -1,10 +1,10 @@
 """The commands that change a session: report rewards, correct them, wait no longer for them, close and open arms."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 from tyro.conf import Positional, arg
 
@@ -19,134 +19,106 @@ if TYPE_CHECKING:
 IDS = arg(metavar="ID")
 
 
-@dataclass(frozen=True)
-class Tell:
-    """Report the rewards of pulls and save them to disk. Reporting the same reward again changes nothing."""
+@dataclass(frozen=True, kw_only=True)
+class Change:
+    """A command that changes a session."""
 
     directory: Annotated[Positional[Path], DIRECTORY]
     """Directory of the session."""
+    imports: Annotated[bool, IMPORT] = False
+    """Import the module of a rule outside the package, as for ask."""
+    no_import: bool = False
+    """Do not import modules named in the file, as for ask."""
+    no_cache: bool = False
+    """Do not use the cache of compiled programs, as for ask."""
+
+    def change(self, store: "SessionDirectory") -> None:
+        """Change the session."""
+        raise NotImplementedError
+
+    def __call__(self) -> int:
+        """Change the session in the directory, and print how many pulls are told and pending."""
+        from jaxbandit.decide.sessions.directory import session_directory
+
+        with bad_input():
+            spec, _ = spec_of(self.directory, None, self.imports, not self.no_import)
+            options = {"seed": spec.seed, "paired": spec.paired, "on_failure": spec.on_failure}
+            with session_directory(self.directory, spec.build(), **options) as store:
+                store.certifies |= spec.outside
+                self.change(store)
+                session = store.session
+        pending = len(session.pending)
+        print("stopped" if session.stopped else f"{session.num_told} pulls told, {pending} pending")
+        return DONE
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tell(Change):
+    """Report the rewards of pulls and save them to disk. Reporting the same reward again changes nothing."""
+
     scores: Annotated[Positional[tuple[str, ...]], arg(metavar="FILE|ID=VALUE")]
     """A JSON file, {"ID": VALUE, ...} or [{"id": ID, "reward": VALUE}, ...]; or each reward as ID=VALUE."""
     amend: bool = False
     """Correct rewards that were reported before; the algorithm goes on as if these had been reported."""
     outside: bool = False
     """Report rewards of pulls that no ask returned, as ARM=VALUE, where ARM is the number of an arm."""
-    imports: Annotated[bool, IMPORT] = False
-    """Import the module of a rule outside the package, as for ask."""
-    no_import: bool = False
-    """Do not import modules named in the file, as for ask."""
-    no_cache: bool = False
-    """Do not use the cache of compiled programs, as for ask."""
 
-    def __call__(self) -> int:
-        """Report them."""
-
-        def change(store: "SessionDirectory") -> None:
-            ids, rewards = _scores(self.scores)
-            (store.amend if self.amend else store.tell_outside if self.outside else store.tell)(ids, rewards)
-
+    def change(self, store: "SessionDirectory") -> None:
+        """Report the rewards."""
         if self.amend and self.outside:
-            with bad_input():
-                refuse("tell", ": --amend and --outside are given, must be one of them")
-        return _changed(self, change)
+            refuse("tell", ": --amend and --outside are given, must be one of them")
+        ids, rewards = _scores(self.scores)
+        (store.amend if self.amend else store.tell_outside if self.outside else store.tell)(ids, rewards)
 
 
-@dataclass(frozen=True)
-class Withdraw:
+@dataclass(frozen=True, kw_only=True)
+class Withdraw(Change):
     """Give back pulls that failed; ask prints them again, with the same ids and keys."""
 
-    directory: Annotated[Positional[Path], DIRECTORY]
-    """Directory of the session."""
     ids: Annotated[Positional[tuple[int, ...]], IDS]
     """Ids of pulls without a reward."""
-    imports: Annotated[bool, IMPORT] = False
-    """Import the module of a rule outside the package, as for ask."""
-    no_import: bool = False
-    """Do not import modules named in the file, as for ask."""
-    no_cache: bool = False
-    """Do not use the cache of compiled programs, as for ask."""
 
-    def __call__(self) -> int:
-        """Withdraw them."""
-        return _changed(self, lambda store: store.withdraw(self.ids))
+    def change(self, store: "SessionDirectory") -> None:
+        """Change the session."""
+        store.withdraw(self.ids)
 
 
-@dataclass(frozen=True)
-class Expire:
+@dataclass(frozen=True, kw_only=True)
+class Expire(Change):
     """Wait no longer for pulls whose rewards will never come, such as visitors who did not answer."""
 
-    directory: Annotated[Positional[Path], DIRECTORY]
-    """Directory of the session."""
     ids: Annotated[Positional[tuple[int, ...]], IDS] = ()
     """Ids of pulls without a reward."""
     before: int | None = None
     """All pulls without a reward whose ids are smaller than this one, in place of ids."""
-    imports: Annotated[bool, IMPORT] = False
-    """Import the module of a rule outside the package, as for ask."""
-    no_import: bool = False
-    """Do not import modules named in the file, as for ask."""
-    no_cache: bool = False
-    """Do not use the cache of compiled programs, as for ask."""
 
-    def __call__(self) -> int:
-        """Let them expire."""
-        return _changed(self, lambda store: store.expire(self.ids or None, before=self.before))
+    def change(self, store: "SessionDirectory") -> None:
+        """Change the session."""
+        store.expire(self.ids or None, before=self.before)
 
 
-@dataclass(frozen=True)
-class Close:
+@dataclass(frozen=True, kw_only=True)
+class Close(Change):
     """Close arms: they are neither asked for nor recommended until they are opened again."""
 
-    directory: Annotated[Positional[Path], DIRECTORY]
-    """Directory of the session."""
     arms: Annotated[Positional[tuple[int, ...]], arg(metavar="ARM")]
     """Numbers of the arms."""
-    imports: Annotated[bool, IMPORT] = False
-    """Import the module of a rule outside the package, as for ask."""
-    no_import: bool = False
-    """Do not import modules named in the file, as for ask."""
-    no_cache: bool = False
-    """Do not use the cache of compiled programs, as for ask."""
 
-    def __call__(self) -> int:
-        """Close them."""
-        return _changed(self, lambda store: store.close_arms(self.arms))
+    def change(self, store: "SessionDirectory") -> None:
+        """Change the session."""
+        store.close_arms(self.arms)
 
 
-@dataclass(frozen=True)
-class Open:
+@dataclass(frozen=True, kw_only=True)
+class Open(Change):
     """Open arms that were closed."""
 
-    directory: Annotated[Positional[Path], DIRECTORY]
-    """Directory of the session."""
     arms: Annotated[Positional[tuple[int, ...]], arg(metavar="ARM")]
     """Numbers of the arms."""
-    imports: Annotated[bool, IMPORT] = False
-    """Import the module of a rule outside the package, as for ask."""
-    no_import: bool = False
-    """Do not import modules named in the file, as for ask."""
-    no_cache: bool = False
-    """Do not use the cache of compiled programs, as for ask."""
 
-    def __call__(self) -> int:
-        """Open them."""
-        return _changed(self, lambda store: store.open_arms(self.arms))
-
-
-def _changed(command: Any, change: "Callable[[SessionDirectory], None]") -> int:
-    """Change the session in the directory of a command, and print how many pulls are told and pending."""
-    from jaxbandit.decide.sessions.directory import session_directory
-
-    with bad_input():
-        spec, _ = spec_of(command.directory, None, command.imports, not command.no_import)
-        options = {"seed": spec.seed, "paired": spec.paired, "on_failure": spec.on_failure}
-        with session_directory(command.directory, spec.build(), **options) as store:
-            store.certifies |= spec.outside
-            change(store)
-            session = store.session
-    pending = len(session.pending)
-    print("stopped" if session.stopped else f"{session.num_told} pulls told, {pending} pending")
-    return DONE
+    def change(self, store: "SessionDirectory") -> None:
+        """Change the session."""
+        store.open_arms(self.arms)
 
 
 def _scores(arguments: Sequence[str]) -> tuple[list[int], list[float]]:

@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 from typing import Any
 
+from jaxbandit.base.arguments import FRACTION
 from jaxbandit.engine.driver import parts
 from jaxbandit.engine.driver.execution import DEFAULT, Execution
 from jaxbandit.engine.layout import compiling
@@ -24,6 +25,7 @@ from jaxbandit.running.distribution.executors import Crew
 from jaxbandit.running.progress import progress_bar
 from jaxbandit.running.results.base import Result
 from jaxbandit.running.results.saving import cell_paths, save_cell
+from jaxbandit.support.domains import check
 from jaxbandit.support.refusals import refuse, resumable
 
 SHOWN = Execution(progress=True)
@@ -57,7 +59,7 @@ def run_experiment(
       KeyboardInterrupt: the run was interrupted. Its state has been saved, and the same call resumes.
     """
     max_failed = experiment.max_failed if max_failed is None else max_failed
-    failures.check_share("run", max_failed)
+    check("run: max_failed", max_failed, FRACTION)
     cells = list(experiment.cells())
     forecast.check_size(experiment, out)
     if execution.directory is not None:

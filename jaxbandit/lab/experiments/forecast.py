@@ -16,6 +16,7 @@ from jaxbandit.lab.specs.spec import Cell, Experiment
 from jaxbandit.running import sizes
 from jaxbandit.running.results import names
 from jaxbandit.support import text
+from jaxbandit.support.refusals import refuse
 
 SECONDS = 1.0  # of one calibration, after the program has been compiled
 MOST_SECONDS = 5.0  # of one whose runs stop by their own rule, for so many of them to end:
@@ -26,13 +27,14 @@ def check_size(experiment: Experiment, out: Path | None, cells: Sequence[Cell] |
     """Raise BadInput if the results of these cells, by default all, need more memory or disk than there is."""
     cells = list(experiment.cells()) if cells is None else cells
     remedy = "per_run = false keeps only means, or ask" if experiment.kind == "simulate" else "ask"
-    sizes.check(
-        f"{experiment.name}: runs = {experiment.runs}",
+    said = sizes.shortage(
         experiment.runs * sum(bytes_per_run(experiment, cell) for cell in cells),
         out,
         f"{remedy} for fewer runs or cells",
         half=bool(experiment.metrics),
     )
+    if said:
+        refuse(f"{experiment.name}: runs = {experiment.runs}", f": {said}")
 
 
 def bytes_per_run(experiment: Experiment, cell: Cell) -> int:

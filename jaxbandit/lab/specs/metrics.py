@@ -17,7 +17,7 @@ def check(where: str, texts: Sequence[str], imports: bool) -> None:
 
     `imports` says whether a text may name a metric outside the package; importing its module runs its code.
     """
-    from jaxbandit.engine.rounds.metrics import checked
+    from jaxbandit.engine.rounds.metrics import metrics_by_name
 
     for i, text in enumerate(texts):
         at = f"{where}[{i}]"
@@ -27,7 +27,10 @@ def check(where: str, texts: Sequence[str], imports: bool) -> None:
             metric = _metric(text)
         except BadInput as error:
             refuse(at, f" = {show(text)}, {error}")
-        checked(at, {name_of(text): metric})
+        try:
+            metrics_by_name({name_of(text): metric})
+        except ValueError as error:
+            refuse(at, str(error).removeprefix("metrics"))
         if (first := [name_of(other) for other in texts].index(name_of(text))) < i:
             refuse(at, f" = {show(text)}, must differ in its name from metrics[{first}]")
 

@@ -77,9 +77,9 @@ def judge(where: str, cell: Cell, environment: Any, experiment: Experiment) -> N
         fit.marks_of(algorithm, environment, experiment.allow)
         limits = fit.lengths(algorithm, environment)
         if experiment.kind == "simulate":
-            fit.check_length("", "horizon", experiment.horizon, limits)
+            fit.check_length("horizon", experiment.horizon, limits)
         elif not experiment.budget:
-            fit.check_length("", "max_rounds", experiment.max_rounds, limits)
+            fit.check_length("max_rounds", experiment.max_rounds, limits)
     except ValueError as error:
         refuse(where, f": {error}")
     if experiment.precision == "float32" and (reason := beyond_float32(environment)):
