@@ -12,6 +12,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from player import play_streams
 from reference import fixed_budget as reference
 from reference import unknown_variance
 
@@ -38,33 +39,13 @@ def streams_of(num_arms, *laws):
 def played(make, streams, budgets, batches=None):
     """Actions (-1 once it has stopped), or the pulls of so many batches, and recommendations: [budgets, laws, ...]."""
 
-    def single(algorithm, state, stream):
-        action = algorithm.select(None, state, None)
-        count = algorithm.pulls(state)[action]
-        return algorithm.update(state, None, action, stream[action, count]), action
-
-    def batch(algorithm, state, stream):
-        pulls, used = algorithm.batch.plan(state), algorithm.pulls(state)
-        upto = jnp.concatenate([jnp.zeros((len(stream), 1)), jnp.cumsum(stream, 1)], 1)
-        arms = jnp.arange(len(stream))
-        return algorithm.batch.absorb(state, pulls, upto[arms, used + pulls] - upto[arms, used]), pulls
-
     def play(budget, stream):
-        algorithm = make(budget=budget)
+        found = play_streams(make, stream, (batches or MOST) + 1, batches=bool(batches), budget=budget)
+        assert found.stopped[-1]
+        return found.done[:-1], found.recommended[-1]
 
-        def body(state, _):
-            over = algorithm.stop(state)
-            after, done = (batch if batches else single)(algorithm, state, stream)
-            return jax.tree.map(lambda old, new: jnp.where(over, old, new), state, after), jnp.where(over, -1, done)
-
-        state, done = jax.lax.scan(body, algorithm.init(jax.random.key(0)), None, batches or MOST)
-        return done, algorithm.recommend(state), algorithm.stop(state)
-
-    with jax.enable_x64(True):
-        many = jax.jit(jax.vmap(jax.vmap(play, (None, 0)), (0, None)))
-        done, named, stopped = jax.device_get(many(jnp.asarray(budgets, float), jnp.asarray(streams)))
-    assert stopped.all()
-    return done, named
+    plays = [[play(budget, stream) for stream in streams] for budget in budgets]
+    return tuple(np.array([[one[i] for one in some] for some in plays]) for i in range(2))
 
 
 def rounds_agree(make, reference_of, num_arms, budgets, most_rounds):
