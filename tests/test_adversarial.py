@@ -22,10 +22,7 @@ def play(rule, world, **options):
 
 
 # To eight places, from an independent program: L, eta = 1, p.
-LOSSES, PROBABILITIES = (
-    [3.0, 0.0, 1.0, 10.0, 250.0],
-    [0.12389862, 0.55611082, 0.29505718, 0.02487073, 6.264863e-5],
-)
+LOSSES, PROBABILITIES = ([3.0, 0.0, 1.0, 10.0, 250.0], [0.12389862, 0.55611082, 0.29505718, 0.02487073, 6.264863e-5])
 
 
 def test_tsallis_probabilities_are_those_of_a_bracketed_root():

@@ -18,10 +18,7 @@ from jaxbandit.lab.specs.registry import ALGORITHMS
 # the layout of the batch may change.
 TURNS, LENGTHS = np.linspace(0, 60, 75), np.linspace(0.5, 1, 75)
 FEATURES = np.vstack(
-    [
-        [[1.0, 0.1], [-0.5, 0.9], [-0.4, -1.0], [0.7, 0.5], [0.3, -0.2]],
-        (LENGTHS * [np.cos(TURNS), np.sin(TURNS)]).T,
-    ]
+    [[[1.0, 0.1], [-0.5, 0.9], [-0.4, -1.0], [0.7, 0.5], [0.3, -0.2]], (LENGTHS * [np.cos(TURNS), np.sin(TURNS)]).T]
 )
 ROLLED = np.roll(FEATURES[::-1], 5, axis=0)
 

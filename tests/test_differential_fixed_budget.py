@@ -101,12 +101,7 @@ def test_accepted_arms_are_those_of_the_largest_gap_in_a_hand_made_case():
     """Scores 9 5 4 3 0, two wanted: gaps 5 1 1 2 5. Of equal ones 0 is rejected first; 9 is accepted, 3, 4 not."""
     decide = jax.jit(elimination.surest_decided, static_argnums=4)
     scores, nobody = jnp.asarray([5.0, 9.0, 0.0, 4.0, 3.0]), jnp.zeros(5, bool)
-    for number, left, accepted in (
-        (4, [0, 1, 3, 4], []),
-        (3, [0, 3, 4], [1]),
-        (2, [0, 3], [1]),
-        (1, [], [0, 1]),
-    ):
+    for number, left, accepted in ((4, [0, 1, 3, 4], []), (3, [0, 3, 4], [1]), (2, [0, 3], [1]), (1, [], [0, 1])):
         alive, found = decide(scores, ~nobody, nobody, jnp.int32(number), 2)
         assert np.flatnonzero(alive).tolist() == left and np.flatnonzero(found).tolist() == accepted
 

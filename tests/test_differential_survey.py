@@ -128,11 +128,7 @@ TURNS = {
         lambda noise: turns.explores(K, lambda t: 0.3 * K / (0.09 * t), noise),
     ),
     "besa": (jb.algorithms.besa(K), "coin", lambda noise: turns.besa(K, noise)),
-    "besa of three": (
-        jb.algorithms.besa(3),
-        "coin",
-        lambda noise: turns.besa(3, noise),
-    ),
+    "besa of three": (jb.algorithms.besa(3), "coin", lambda noise: turns.besa(3, noise)),
     "lb_sda": (jb.algorithms.lb_sda(K, horizon=T), "coin", lambda noise: turns.sda(K, None)),
     "lb_sda with a memory": (
         jb.algorithms.lb_sda(K, horizon=T, memory=6),

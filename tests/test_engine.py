@@ -174,11 +174,7 @@ def test_interrupted_and_resumed(tmp_path, monkeypatch):
                 raise Interrupted
 
         directory = tmp_path / str(calls)
-        options = {
-            "horizon": 640,
-            "num_runs": 130,
-            "execution": Execution(width=64, workers=2, directory=directory),
-        }
+        options = {"horizon": 640, "num_runs": 130, "execution": Execution(width=64, workers=2, directory=directory)}
         with pytest.raises(Interrupted):
             simulate_cell(make, MEANS, **options | {"execution": options["execution"]._replace(progress=stop)})
         assert list(directory.glob("*.npz"))

@@ -207,10 +207,7 @@ TRACED = {
         lambda means, sigma: gaussian(means, sigma=sigma),
         (np.array([[0.0, 1.0], [2.0, -3.0], [5.0, 5.0]]), np.array([0.1, 1.0, 7.0])),
     ),
-    "beta": (
-        beta,
-        (np.array([[1.0, 2.0], [0.3, 4.0], [5.0, 5.0]]), np.array([[2.0, 2.0], [1.0, 9.0], [1.0, 1.0]])),
-    ),
+    "beta": (beta, (np.array([[1.0, 2.0], [0.3, 4.0], [5.0, 5.0]]), np.array([[2.0, 2.0], [1.0, 9.0], [1.0, 1.0]]))),
     "table": (table, (np.stack([RECORDED, RECORDED + 1, -RECORDED]),)),
 }
 
@@ -227,12 +224,7 @@ def test_traced_arguments_vmap(name):
         actions = jnp.arange(2, dtype=jnp.int32)
         noise = environment.noise(key)
         reward = jax.vmap(lambda arm: environment.reward(state, None, arm, noise))(actions)
-        return (
-            state.means,
-            state.gaps,
-            reward,
-            jax.vmap(lambda arm: environment.regret(state, None, arm))(actions),
-        )
+        return (state.means, state.gaps, reward, jax.vmap(lambda arm: environment.regret(state, None, arm))(actions))
 
     batched = jax.jit(jax.vmap(play))(*stacked)
     assert len(np.unique(np.asarray(batched[0]), axis=0)) == 3
@@ -304,18 +296,12 @@ REFUSALS = {
     "alpha zero": (lambda: beta([1.0, 0.0], [1.0, 1.0]), "beta: alpha[1] = 0.0, must be in (0, inf)"),
     "beta negative": (lambda: beta([1.0], [-2.0]), "beta: beta[0] = -2.0"),
     "beta NaN": (lambda: beta([1.0], [np.nan]), "beta: beta[0] = nan"),
-    "lengths differ": (
-        lambda: beta([1.0, 2.0], [1.0]),
-        "beta: beta has shape (1,), must have alpha's shape (2,)",
-    ),
+    "lengths differ": (lambda: beta([1.0, 2.0], [1.0]), "beta: beta has shape (1,), must have alpha's shape (2,)"),
     "table NaN": (lambda: table([[0.0, 1.0], [np.nan, 0.0]]), "table: rewards[1, 0] = nan"),
     "table ragged": (lambda: table([[0.0, 1.0], [0.0]]), "table: rewards = [[0.0, 1.0], [0.0]]"),
     "table vector": (lambda: table([0.0, 1.0]), "table: rewards has shape (2,)"),
     "table empty": (lambda: table(np.zeros((0, 3))), "table: rewards has 0 entries"),
-    "table without arms": (
-        lambda: table(np.zeros((3, 0))),
-        "table: rewards has shape (3, 0), must have a column",
-    ),
+    "table without arms": (lambda: table(np.zeros((3, 0))), "table: rewards has shape (3, 0), must have a column"),
     "features": (lambda: table(RECORDED, np.zeros((3, 4))), "table: features has 3 rows, must have 2"),
     "rows": (lambda: table(RECORDED, rows="comon"), "table: rows = 'comon', must be one of common, independent"),  # type: ignore
     "order and features": (

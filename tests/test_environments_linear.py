@@ -346,15 +346,9 @@ def everything(environment):
 STACK = (np.stack([FEATURES, FEATURES[::-1], FEATURES / 3]), np.stack([THETA, THETA[::-1], -THETA]))
 TRACED = {
     "linear": (lambda x, t, s: everything(linear(x, t, sigma=s)), (*STACK, None)),
-    "linear, signs": (
-        lambda x, t, s: everything(linear(x, t, noise="sign", sigma=s)),
-        (*STACK, None),
-    ),
+    "linear, signs": (lambda x, t, s: everything(linear(x, t, noise="sign", sigma=s)), (*STACK, None)),
     "soare": (lambda a, s: everything(soare(3, a, sigma=s)), ([0.01, 0.5, 1.5], None)),
-    "top_m_classic": (
-        lambda a, s: everything(top_m_classic(5, 2, a, sigma=s)),
-        ([0.01, 0.5, 1.5], None),
-    ),
+    "top_m_classic": (lambda a, s: everything(top_m_classic(5, 2, a, sigma=s)), ([0.01, 0.5, 1.5], None)),
 }
 
 

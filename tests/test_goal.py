@@ -28,11 +28,7 @@ WRONG = {
     "range": (jb.Goal, {"score_range": (1, 1)}, "Goal: score_range = [1, 1], must be finite with low < high"),
     "nan": (jb.Goal, {"score_range": (0, math.nan)}, "Goal: score_range = [0, nan], must be finite with low < high"),
     "min": (jb.Goal, {"min_trainings": 1.5}, "Goal: min_trainings = 1.5, must be an integer >= 1"),
-    "outside": (
-        jb.Goal,
-        {"on_failure": 2, "score_range": (0, 1)},
-        "Goal: on_failure = 2, must be a number in [0, 1]",
-    ),
+    "outside": (jb.Goal, {"on_failure": 2, "score_range": (0, 1)}, "Goal: on_failure = 2, must be a number in [0, 1]"),
     "rate": (
         jb.Goal,
         {"max_failure_rate": 0.1},
@@ -87,10 +83,7 @@ def test_plain_numbers_stand_for_records():
         ({"budget": 9, "blind": 0}, "tune: blind = 0, must be true or false"),
         ({"budget": 9, "growth": "yes"}, "tune: growth = 'yes', must be true or false"),
         ({"budget": 9, "execution": 2}, "tune: execution = 2, must be a jb.Execution"),
-        (
-            {"budget": 9, "execution": jb.Execution(width=64)},
-            r"tune: Execution\(width=64\) means nothing for tune",
-        ),
+        ({"budget": 9, "execution": jb.Execution(width=64)}, r"tune: Execution\(width=64\) means nothing for tune"),
         ({"budget": 9, "execution": jb.Execution(isolate="no")}, "tune: isolate = 'no', must be true or false"),
         ({"budget": 9, "execution": jb.Execution(same_train=1)}, "tune: same_train = 1, must be true or false"),
     ],

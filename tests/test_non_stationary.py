@@ -70,10 +70,7 @@ def test_refused_in_one_line(case):
 def test_rewards_outside_the_unit_interval_are_refused(name):
     with pytest.raises(ValueError, match="is made for rewards in"):
         jb.simulate(
-            getattr(jb.algorithms, name)(2, horizon=9),
-            jb.environments.gaussian([0.1, 0.2]),
-            horizon=9,
-            num_runs=1,
+            getattr(jb.algorithms, name)(2, horizon=9), jb.environments.gaussian([0.1, 0.2]), horizon=9, num_runs=1
         )
 
 

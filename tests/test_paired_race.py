@@ -212,12 +212,7 @@ TOP = {  # pulls as specified, with their standard error; noise that all arms sh
 def test_pulls_for_the_three_best_as_specified(name):
     """Within three standard errors; one seed in 300 would fail in one of the five. No run may be wrong."""
     environment, epsilons, figures = TOP[name]
-    found = jb.sweep(
-        partial(jb.algorithms.paired_race, 12, m=3),
-        environment,
-        {"epsilon": epsilons},
-        num_runs=100,
-    )
+    found = jb.sweep(partial(jb.algorithms.paired_race, 12, m=3), environment, {"epsilon": epsilons}, num_runs=100)
     for result, (mean, error) in zip(found, figures, strict=True):
         samples = result.samples()
         assert abs(samples.mean() - mean) < 3 * np.hypot(error, samples.std() / 10), (samples.mean(), mean)

@@ -41,8 +41,7 @@ def make(**traced):
 
 
 @pytest.mark.parametrize(
-    ("p", "delta", "epsilon"),
-    [(0.5, 0.05, 0.4), (0.9, 0.2, 0.1), (0.5, 0.1, 0.0), (0.1, 0.2, 0.0), (0.3, 0.6, 0.2)],
+    ("p", "delta", "epsilon"), [(0.5, 0.05, 0.4), (0.9, 0.2, 0.1), (0.5, 0.1, 0.0), (0.1, 0.2, 0.0), (0.3, 0.6, 0.2)]
 )
 def test_same_pulls_and_same_stop_as_the_reference(p, delta, epsilon):
     actions, stopped, recommended, *_ = play(make, tables(), p=p, delta=delta, epsilon=epsilon)
