@@ -135,6 +135,7 @@ def marks_of(name):
     return quickly if name in QUICK else (*quickly, pytest.mark.slow)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [pytest.param(name, marks=marks_of(name)) for name in ALGORITHMS])
 def test_conforms(name):
     check(name, arms_of(name), settings_of(name)[0])

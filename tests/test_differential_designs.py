@@ -96,6 +96,7 @@ def agree(actions, arm, expected, best):
     assert arm == best
 
 
+@pytest.mark.slow
 def test_static_designs():
     streams, make = rewards_of("normalised", 0.5), functools.partial(xy_static, NORMALISED)
     for grid in (1.0, 1.07):

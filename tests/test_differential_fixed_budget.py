@@ -125,6 +125,7 @@ def test_uniform_allocation():
     rounds_agree(rule, functools.partial(reference.uniform_allocation, m=2), 5, [5, 9, 100, 204], 1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rule", ["paired_race", pytest.param("kim_nelson", marks=pytest.mark.slow)])
 def test_budgeted_race(rule):
     """Some runs end by the race's own rule, some by the budget, which need not be a number of whole rounds."""

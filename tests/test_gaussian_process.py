@@ -86,6 +86,7 @@ def test_thompson_sampling_draws_from_the_posterior_and_plays_the_best_draw():
     assert abs(own.var() - 1) < 5 * np.sqrt(2 / own.size)  # false alarm of both below 1e-6
 
 
+@pytest.mark.slow
 def test_a_singular_prior_has_a_root():
     """Two arms at one point, and a kernel matrix that is singular up to rounding."""
     with jax.enable_x64(True):
@@ -110,6 +111,7 @@ def test_kernels_are_those_of_matern(kernel, order):
     np.testing.assert_allclose(found, expected, rtol=1e-12)
 
 
+@pytest.mark.slow
 def test_only_available_arms_are_pulled():
     algorithm, far = gp_ucb(GRID[:3], lengthscale=0.01), jnp.array([False, True, True])
     with jax.enable_x64(True):
