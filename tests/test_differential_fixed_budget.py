@@ -206,8 +206,6 @@ def test_other_arguments_are_refused_in_one_line():
         jb.algorithms.ucb_e(5, budget=10)
     with pytest.raises(ValueError, match=r"^ucb_e: a, h1 given, must be either a or both of c and h1$"):
         jb.algorithms.ucb_e(5, budget=10, a=1.0, h1=2.0)
-    with pytest.raises(ValueError, match=r"^ugape_b: a = -1.0, must be a number in \(0, inf\)$"):
-        jb.algorithms.ugape_b(5, budget=10, a=-1.0)
     for name in ("sequential_halving", "successive_rejects", "uniform_allocation"):
         with pytest.raises(ValueError, match=rf"^{name}: m = 5, must be an integer in \[1, 4\]$"):
             getattr(jb.algorithms, name)(5, budget=100, m=5)

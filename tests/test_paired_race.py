@@ -189,8 +189,6 @@ def test_chains_of_claims_for_the_two_best_of_five(pairs, out, price):
     [
         ({"m": 3}, "paired_race: m = 3, must be an integer in [1, 2]"),
         ({"m": 0}, "paired_race: m = 0, must be an integer in [1, 2]"),
-        ({"min_pulls": 0}, "paired_race: min_pulls = 0, must be a number in [1, inf)"),
-        ({"resolution": -0.1}, "paired_race: resolution = -0.1, must be a number in [0, inf)"),
     ],
 )
 def test_refusals(arguments, refused):
