@@ -189,17 +189,16 @@ PECULIAR = {
 }
 
 
-@pytest.mark.parametrize("name", ENTRIES)
-def test_every_number_has_values_a_meaning_and_a_default_among_them(name):
-    parameters = ENTRIES[name].parameters()
-    for p in parameters.values():
-        assert p.meaning, f"{name}: {p.name} has no meaning"
-        assert re.search("static|traced|concrete", p.text, re.IGNORECASE), f"{name}: {p.name} is static or traced"
-        if p.kind in ("scalar", "integer") and (name, p.name) not in PECULIAR:
-            assert p.arg.domain is not None or p.arg.within, f"{name}: {p.name} = ... is not checked"
-        domain = p.domain()
-        if domain is not None and not p.required and p.default is not None:
+def test_every_number_has_values_a_meaning_and_a_default_among_them():
+    arguments = {(name, p.name): p for name, entry in ENTRIES.items() for p in entry.parameters().values()}
+    for p in arguments.values():
+        if (domain := p.domain()) is not None and not p.required and p.default is not None:
             domain.take(p.default)
+    numbers = {key: p for key, p in arguments.items() if p.kind in ("scalar", "integer") and key not in PECULIAR}
+    assert not [key for key, p in numbers.items() if p.arg.domain is None and not p.arg.within], "not checked"
+    assert not [key for key, p in arguments.items() if not p.meaning], "without a meaning"
+    kinds = re.compile("static|traced|concrete", re.IGNORECASE)
+    assert not [key for key, p in arguments.items() if not kinds.search(p.text)], "neither static nor traced"
 
 
 ALLOWED = Path(__file__).with_name("allowed.toml")

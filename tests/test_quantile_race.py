@@ -153,21 +153,6 @@ def test_pulls_and_errors_are_those_of_another_simulation():
         assert abs(pulls.mean() - expected) < 3 * np.hypot(se, pulls.std() / np.sqrt(runs)), (name, pulls.mean())
 
 
-@pytest.mark.parametrize(
-    ("options", "refused"),
-    [
-        ({"p": 1.0}, r"quantile_race: p = 1.0, must be a number in \(0, 1\)"),
-        ({"delta": 0.0}, r"quantile_race: delta = 0.0, must be a number in \(0, 1\)"),
-        ({"epsilon": -1.0}, r"quantile_race: epsilon = -1.0, must be a number in \[0, inf\)"),
-        ({"max_pulls": 0}, "quantile_race: max_pulls = 0, must be an integer >= 1"),
-        ({"num_arms": 1}, "quantile_race: num_arms = 1, must be an integer >= 2"),
-    ],
-)
-def test_arguments_are_checked(options, refused):
-    with pytest.raises(ValueError, match=refused):
-        jb.algorithms.quantile_race(**({"num_arms": 3} | options))
-
-
 def test_the_certificate_of_a_session_is_about_the_quantile():
     rule, rng = jb.algorithms.quantile_race(2, p=0.9, delta=0.1, epsilon=0.5), np.random.default_rng(0)
     session = jb.session(rule, seed=0)
