@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 
@@ -16,7 +17,7 @@ from jaxbandit.theory.comparisons.outliers import outlier
 
 DELTA = 0.05
 NORMAL = Criterion(DELTA, 0.01)
-BETS = NORMAL._replace(score_range=(0.0, 1.0))
+BETS = replace(NORMAL, score_range=(0.0, 1.0))
 RIVAL = {0.06: ((0.709, 0.016), (0.418, 0.017), (0.184, 0.014), (0.089, 0.010)),
          0.10: ((0.531, 0.018), (0.229, 0.015), (0.046, 0.007), (0.008, 0.003)),
          0.20: ((0.273, 0.016), (0.046, 0.007), (0.003, 0.002), (0.0, 0.001))}  # fmt: skip
@@ -51,7 +52,7 @@ def rare(runs: int) -> Iterator[Cell]:
         for name, own, expected in (("bets", BETS, stated[0]), ("normal", NORMAL, stated[1])):
             rng, wrong, pulls = np.random.default_rng(11), [], []
             for _ in range(20):
-                seen, cost = _raced(own._replace(epsilon=0.005), world, rng, 3000)
+                seen, cost = _raced(replace(own, epsilon=0.005), world, rng, 3000)
                 wrong.append(world.means.max() - world.means[seen.recommended(np.ones(5, bool))] > 0.005)
                 pulls.append(cost)
             yield mean("pulls, a failing rival", f"failures {rate:g}, {name}", np.array(pulls), *expected)
@@ -59,9 +60,9 @@ def rare(runs: int) -> Iterator[Cell]:
                 yield share("a failing rival is chosen", f"failures {rate:g}, bets", np.array(wrong), 0.05)
     for name, own, stated in (
         ("no minimum", NORMAL, (189, 3)),
-        ("min_trainings 14", NORMAL._replace(min_trainings=14), (205, 2)),
-        ("min_trainings 29", NORMAL._replace(min_trainings=29), (353, 1)),
-        ("min_trainings 49", NORMAL._replace(min_trainings=49), (588, 1)),
+        ("min_trainings 14", replace(NORMAL, min_trainings=14), (205, 2)),
+        ("min_trainings 29", replace(NORMAL, min_trainings=29), (353, 1)),
+        ("min_trainings 49", replace(NORMAL, min_trainings=49), (588, 1)),
         ("bets", BETS, (2283, 22)),
     ):
         rng, number = np.random.default_rng(12), min(runs, 20 if name == "bets" else 300)
@@ -69,11 +70,11 @@ def rare(runs: int) -> Iterator[Cell]:
         yield mean("pulls, FIESTA, common rows, epsilon .01", name, np.array(pulls), *stated)
     rng = np.random.default_rng(13)
     for name, own, wrong_stated, pulls_stated in (
-        ("median", NORMAL._replace(quantile=0.5), (0.0, None), (22, 1)), ("mean", NORMAL, (0.967, 0.023), (169, 112))
+        ("median", replace(NORMAL, quantile=0.5), (0.0, None), (22, 1)), ("mean", NORMAL, (0.967, 0.023), (169, 112))
     ):  # fmt: skip
         wrong, pulls = [], []
         for _ in range(60):
-            seen, cost = _raced(own._replace(epsilon=0.05), worlds.pauses(), rng, 4000)
+            seen, cost = _raced(replace(own, epsilon=0.05), worlds.pauses(), rng, 4000)
             wrong.append(seen.recommended(np.ones(2, bool)) != (1 if own.quantile else 0))
             pulls.append(cost)
         yield share("rare pauses: wrong choice", name, np.array(wrong), wrong_stated[0] or DELTA, wrong_stated[1])

@@ -66,10 +66,10 @@ def arithmetic(values: int, path: str) -> dict[str, Any]:
         return mean + jnp.sqrt(2 * jnp.log(t) / count)
 
     def kl_ucb(mean: Any, count: Any, t: Any) -> Any:
-        return family("bernoulli", 1.0, where="benchmark").upper(mean, jnp.log(t) / count)
+        return family("bernoulli", 1.0).upper(mean, jnp.log(t) / count)
 
     def imed(mean: Any, count: Any, t: Any) -> Any:
-        return count * family("bernoulli", 1.0, where="benchmark").kl(mean, mean + (1 - mean) / t) + jnp.log(count)
+        return count * family("bernoulli", 1.0).kl(mean, mean + (1 - mean) / t) + jnp.log(count)
 
     operations: dict[str, Callable[[Any, Any, Any], Any]] = {
         "product and sum": lambda mean, count, t: mean * count + t,

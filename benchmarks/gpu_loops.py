@@ -13,6 +13,8 @@ from jax import lax
 
 import jaxbandit as jb
 from benchmarks import compiled_loops
+from jaxbandit.engine.driver.execution import Execution
+from jaxbandit.engine.driver.kernel_loop import KernelLoop
 from jaxbandit.engine.driver.simulate import simulate_cell
 from jaxbandit.engine.driver.tile_loop import ROUND, Carry, TileLoop
 from jaxbandit.engine.layout import sizes
@@ -25,6 +27,7 @@ from jaxbandit.support.types import Array, PyTree
 CHECKPOINTS = 100  # of which none is reached while rounds are timed
 FIRST = 128  # rounds before the state is compared
 MOST = 8192  # rounds
+MOST_IN_KERNEL = 1 << 20
 CALLS = 3
 COMPARED = 64  # runs whose state is compared, the fewest that a tile has
 LENGTH = 10_000  # for rules that must know the horizon
@@ -43,15 +46,18 @@ def pair(rule: str, num_arms: int) -> Callable[[Any], Any]:
     return lambda _: (make(num_arms, **more), jb.environments.bernoulli(means))
 
 
-def rounds(rule: str, num_arms: int, runs: int, seconds: float, unroll: int = 0) -> dict[str, Any]:
+def rounds(
+    rule: str, num_arms: int, runs: int, seconds: float, unroll: int = 0, kernel: bool = False
+) -> dict[str, Any]:
     """Return the time of a round of all runs, with what the compiler says about it.
 
     With `unroll` = 0 the engine's program is timed. Otherwise it is a loop of known length over the rounds of a block,
-    of which every iteration plays `unroll` rounds; with 1 only the known length is different.
+    of which every iteration plays `unroll` rounds; with 1 only the known length is different. With `kernel` all rounds
+    of a call are one kernel.
     """
     device = jax.local_devices()[0]
     run = SingleRun(pair(rule, num_arms), (), "threefry4x32", any_rewards=True)
-    program = TileLoop(run, CHECKPOINTS, device.platform)
+    program = (KernelLoop if kernel else TileLoop)(run, CHECKPOINTS, device.platform)
     runs = sizes.tile(device.platform, sizes.memory(device), program.run_bytes, runs, 1, 1, size=runs)
     root, numbers = keys.root_key(0), jax.ShapeDtypeStruct((runs,), jnp.int32)
     carry: Any = jax.eval_shape(program.start, (), root, numbers)
@@ -69,11 +75,12 @@ def rounds(rule: str, num_arms: int, runs: int, seconds: float, unroll: int = 0)
     carry = jax.block_until_ready(advance((), carry, jnp.int32(FIRST), far))
     digest, done, took = state_digest(program, carry), FIRST, []
     number = 64
-    while done + number <= MOST and len(took) < CALLS:
+    most = MOST_IN_KERNEL if kernel else MOST
+    while done + number <= most and len(took) < CALLS:
         begin = time.perf_counter()
         carry = jax.block_until_ready(advance((), carry, jnp.int32(done + number), far))
         spent, done = time.perf_counter() - begin, done + number
-        if spent >= seconds / CALLS or done + 5 * CALLS * number > MOST:
+        if spent >= seconds / CALLS or done + 5 * CALLS * number > most:
             took.append(spent / number)
         else:
             number *= 4
@@ -86,7 +93,7 @@ def rounds(rule: str, num_arms: int, runs: int, seconds: float, unroll: int = 0)
         "run_steps_per_s": runs / seconds_a_round,
         "compile_s": ended - between,
         "start_compile_s": between - begun,
-        **_said(advance, program.block_steps if unroll else 0, program.unroll),
+        **({} if kernel else _said(advance, program.block_steps if unroll else 0, program.unroll)),
         "least_bytes_per_round": runs * _least(program),
         "predicted_bytes": runs * program.run_bytes,
         "compiler_bytes": total_memory(advance),
@@ -141,11 +148,11 @@ def state_digest(program: TileLoop, carry: Carry) -> str:
     return digest.hexdigest()[:16]
 
 
-def call(rule: str, num_arms: int, runs: int, horizon: int) -> dict[str, Any]:
+def call(rule: str, num_arms: int, runs: int, horizon: int, kernel: bool = False) -> dict[str, Any]:
     """Return the time of a whole call with about 100 checkpoints, without its compilation."""
-    make = pair(rule, num_arms)
-    first = simulate_cell(make, (), horizon=horizon, num_runs=runs)
-    again = simulate_cell(make, (), horizon=horizon, num_runs=runs)
+    make, execution = pair(rule, num_arms), Execution(kernel="auto" if kernel else False)
+    first = simulate_cell(make, (), horizon=horizon, num_runs=runs, execution=execution)
+    again = simulate_cell(make, (), horizon=horizon, num_runs=runs, execution=execution)
     return {
         "runs": runs,
         "horizon_rounds": horizon,

@@ -64,6 +64,7 @@ def plan(platform: str, tiny: bool, directory: Path) -> list[Session]:
         *(_round("rounds", "ucb1", num_arms, n, seconds) for num_arms, some in runs.items() for n in some),
         *(_call(n, horizon) for n, horizon in ([(64, 100)] if tiny else [(1000, 10_000), (2**17, 1000)])),
     ]
+    kernels = [] if platform == "cpu" else list(_kernels(seconds))
     loops = [_round("loops", "ucb1", 9, n, seconds, unroll) for n in few for unroll in UNROLLED]
     cells = [(64, 0)] if tiny else [(2**10, 0), (2**10, 1), (2**10, 16), (2**17, 0)]
     varied = [_round("loops", "ucb1", 9, n, seconds, unroll) for n, unroll in cells]
@@ -74,6 +75,7 @@ def plan(platform: str, tiny: bool, directory: Path) -> list[Session]:
     ]
     graphs, *others = (Session(platform, varied, name) for name in FLAGS)
     return [
+        Session(platform, kernels),
         Session(platform, first + (loops[:2] if tiny else loops)),
         graphs,
         *_agreement(platform, tiny, directory),
@@ -95,6 +97,18 @@ def _round(group: str, rule: str, num_arms: int, runs: int, seconds: float, unro
     more = f", {unroll} at a time" if unroll else ""
     given = {"rule": rule, "num_arms": num_arms, "runs": runs, "seconds": seconds, "unroll": unroll}
     return Task(group, _name(rule, num_arms, runs) + more, "rounds", given, 45)
+
+
+def _kernels(seconds: float) -> Iterator[Task]:
+    """Yield rounds and whole calls in one kernel."""
+    cells = [("ucb1", 9, 2**i) for i in (10, 14, 17, 18, 20)] + [("ucb1", 100, 2**10), ("ucb1", 100, 2**17)]
+    cells += [(rule, 9, n) for rule in ("epsilon_greedy", "kl_ucb", "imed", "thompson") for n in (2**10, 2**18)]
+    for rule, num_arms, runs in [*cells, ("kl_ucb", 100, 2**10), ("kl_ucb", 100, 2**17)]:
+        given = {"rule": rule, "num_arms": num_arms, "runs": runs, "seconds": seconds, "kernel": True}
+        yield Task("kernels", _name(rule, num_arms, runs), "rounds", given, 45)
+    for runs, horizon in ((1000, 10_000), (2**17, 1000)):
+        given = {"rule": "ucb1", "num_arms": 9, "runs": runs, "horizon": horizon, "kernel": True}
+        yield Task("calls in kernels", f"{_name('ucb1', 9, runs)}, {horizon:,} rounds", "call", given, 45)
 
 
 def _agreement(platform: str, tiny: bool, directory: Path) -> Iterator[Session]:

@@ -46,7 +46,8 @@ def document(rows: Sequence[Row]) -> dict[str, Any]:
                 row["compiler_bytes_us"] = row["compiler_bytes_per_round"] / bandwidth * 1e6
         if row["group"] == "loops" and _cell(row) in engine:
             row["times_as_fast_as_the_engine"] = engine[_cell(row)] / row["round_us"]
-        first = digests.setdefault((given["rule"], given["num_arms"]), row["state_digest"])
+        program = (given["rule"], given["num_arms"], row["group"] == "kernels")
+        first = digests.setdefault(program, row["state_digest"])
         row["same_bytes"] = row["state_digest"] == first
     return {"expected": EXPECTED, "measured": _measured(rows, launches), "rows": result}
 
@@ -112,12 +113,15 @@ ROUND: dict[str, Cell] = {
     "peak, GiB": _number("peak_bytes", ".3f", GIB),
     "same bytes": _yes("same_bytes"),
 }
+KERNEL = {name: ROUND[name] for name in ("us a round", "run-steps a s", "compile, s", "compiler, GiB", "same bytes")}
 CALL: dict[str, Cell] = {
     "seconds": _number("call_s"),
     "run-steps a s": _number("run_steps_per_s", ".2e"),
     "compile, s": _number("compile_s", ".1f"),
 }
 GROUPS: dict[str, tuple[str, dict[str, Cell]]] = {
+    "kernels": ("Rounds in one kernel", KERNEL),
+    "calls in kernels": ("Whole calls with about 100 checkpoints, in kernels", CALL),
     "rounds": ("Rounds of ucb1 in the engine's loop", ROUND),
     "calls": ("Whole calls with about 100 checkpoints", CALL),
     "loops": ("Other loops, and other flags", {"times": _number("times_as_fast_as_the_engine"), **ROUND}),

@@ -50,7 +50,8 @@ def test_lower_bound():
     assert best_arm_lower_bound(means, delta=0.5) == 0
     for more, words in (
         ({"delta": 2.0}, "delta = 2.0, must be a number in (0, 1)"),
-        ({"delta": 0.1, "sigma": [1.0, 2.0]}, "sigma has shape (2,), must be a number or, if Gaussian, theirs"),
+        ({"delta": 0.1, "sigma": [1.0, 2.0]}, "sigma has 2 entries, must have 4, one per arm, or be a number"),
+        ({"delta": 0.1, "sigma": [1.0] * 4}, "sigma has 4 entries, must be a number if family = 'bernoulli'"),
         ({"delta": 0.1, "family": "beta"}, "family = 'beta', must be one of"),
     ):
         with pytest.raises(ValueError) as caught:

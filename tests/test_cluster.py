@@ -220,7 +220,7 @@ def test_what_is_wrong_with_an_executor_is_one_line(tmp_path, pool):
         pytest.raises(BadInput, match=r"^executor: its workers are forked"),
     ):
         run_experiment(asked, None, execution=jb.Execution(executor=forking))
-    with pytest.raises(BadInput, match=r"^run: runs_per_task = 0, must be"):
+    with pytest.raises(BadInput, match=r"^Execution: runs_per_task = 0, must be"):
         run_experiment(asked, None, execution=jb.Execution(executor=pool, runs_per_task=0))
     for name, said in {
         "processes:0": r"processes:N with N in",

@@ -22,6 +22,8 @@ def test_paired_equals_scipy_and_is_sharper_than_welch():
     np.testing.assert_allclose((paired.low, paired.high), theirs.confidence_interval(0.95), rtol=1e-9)
     assert paired.paired
     assert paired.verdict == "lower"
+    shown = f"[{paired.low:.2f}, {paired.high:.2f}], lower (95 % interval, {paired.runs} pairs of runs)"
+    assert str(paired).startswith("regret at round 1") and str(paired).endswith(shown)
     assert compare(b, a).verdict == "higher"
     other = compare(a, noisy(10.5, seed=2, algorithm="b", precision="float64"))
     assert not other.paired
@@ -45,7 +47,7 @@ def test_unpaired_says_why(changes, reason):
     assert not c.paired
     assert reason in c.reason
     assert c.difference == pytest.approx(-1, abs=1e-6)
-    assert c.to_json()["reason"] == c.reason
+    assert c.to_json()["reason"] == c.reason and f"unpaired: {c.reason})" in str(c)
 
 
 def test_runs_pair_up_to_the_shorter():

@@ -139,7 +139,7 @@ def remarks_of(scores):
     arms, seeds = np.indices(scores.shape)
     evidence.enter(arms.ravel(), seeds.ravel(), scores.ravel())
     names = [f"c{i}" for i in range(len(scores))]
-    made = reporting.search_certificate(evidence, 0, names, paired=True, ended=True, on_failure="stop")
+    made = reporting.search_certificate(evidence, 0, names, paired=True, ended=True)
     return [line for line in (made.contradiction, *made.notes) if "scores of c" in line]
 
 

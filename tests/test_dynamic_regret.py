@@ -62,7 +62,7 @@ def test_minimax_rates_grow_with_the_segments_begun():
     ("make", "message"),
     [
         (lambda: bounds.restarting_regret([1.0, 2.0], [0], [5]), "starts has 1 entries, must have 2, one per constant"),
-        (lambda: bounds.restarting_regret([1.0, 2.0], [0, 0], [5]), r"starts = \[0, 0\], must increase from 0"),
+        (lambda: bounds.restarting_regret([1.0, 2.0], [0, 0], [5]), r"starts\[1\] = 0, must be greater than 0"),
         (lambda: bounds.minimax_switching_regret(1, [0], [5]), "num_arms = 1, must be an integer >= 2"),
     ],
 )

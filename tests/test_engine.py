@@ -368,8 +368,6 @@ def test_a_state_that_changes_its_type_is_named():
         ({"precision": "float16"}, "precision = 'float16'"),
         ({"implementation": "rbg"}, "implementation = 'rbg', must be one of threefry4x32, threefry2x32"),
         ({"implementation": "unsafe_rbg"}, "implementation"),
-        ({"execution": Execution(width=0)}, "simulate: width = 0"),
-        ({"execution": Execution(workers=0)}, "simulate: workers = 0"),
     ],
 )
 def test_refusals(change, line):

@@ -237,7 +237,7 @@ def test_rare_events_and_normal_rewards_between_them(x64):
     ("wrong", "message"),
     [
         ({"chance": 1.5}, "chance"),
-        ({"chance": [0.1]}, "chance has 1 entries, must be a number or have 2, one per arm"),
+        ({"chance": [0.1]}, "chance has 1 entries, must have 2, one per arm, or be a number"),
         ({"chance": [0.1, -0.1]}, r"chance\[1\] = -0.1"),
         ({"rare": np.nan}, "rare"),
         ({"spread": -1.0}, "spread"),

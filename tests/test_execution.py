@@ -52,13 +52,6 @@ def test_a_sweep_takes_an_executor(tmp_path):
     assert [result.params for result in some] == [{"epsilon": 0.1}, {"epsilon": 0.3}]
 
 
-@pytest.mark.parametrize("name", ["workers", "width", "chunk"])
-def test_numbers_out_of_range_are_one_line(name):
-    with pytest.raises(ValueError, match=rf"^simulate: {name} = 0, must be an integer in \[1, ") as error:
-        jb.simulate(RULE, WORLD, **SMALL, execution=jb.Execution(**{name: 0}))
-    assert "\n" not in str(error.value)
-
-
 @pytest.mark.slow
 def test_checkpoints_of_an_experiment_are_in_its_directory(tmp_path):
     experiment = spec.parse(

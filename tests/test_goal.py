@@ -8,6 +8,7 @@ import pytest
 from records import records
 
 import jaxbandit as jb
+from jaxbandit.support.columns import LARGEST
 from jaxbandit.support.refusals import BadInput
 
 GRID = [{"a": 1.0}, {"a": 2.0}]
@@ -17,6 +18,7 @@ def train(seed: int, config: dict) -> float:
     return config["a"] + float(np.random.default_rng(seed).standard_normal())
 
 
+ON_FAILURE = f'must be a number in [-{LARGEST:g}, {LARGEST:g}], "stop" or "separate"'
 WRONG = {
     "maximize": (jb.Goal, {"maximize": "False"}, "Goal: maximize = 'False', must be true or false"),
     "delta 0": (jb.Goal, {"delta": 0}, "Goal: delta = 0, must be a number in (0, 1)"),
@@ -25,10 +27,24 @@ WRONG = {
     "endless epsilon": (jb.Goal, {"epsilon": math.inf}, "Goal: epsilon = inf, must be a number in [0, inf)"),
     "quantile": (jb.Goal, {"quantile": 1}, "Goal: quantile = 1, must be a number in (0, 1)"),
     "resolution": (jb.Goal, {"resolution": None}, "Goal: resolution = None, must be a number in [0, inf)"),
-    "range": (jb.Goal, {"score_range": (1, 1)}, "Goal: score_range = [1, 1], must be finite with low < high"),
-    "nan": (jb.Goal, {"score_range": (0, math.nan)}, "Goal: score_range = [0, nan], must be finite with low < high"),
+    "range": (
+        jb.Goal,
+        {"score_range": (1, 1)},
+        "Goal: score_range = (1, 1), must be two finite numbers (low, high) with low < high",
+    ),
+    "nan": (
+        jb.Goal,
+        {"score_range": (0, math.nan)},
+        "Goal: score_range = (0, nan), must be two finite numbers (low, high) with low < high",
+    ),
+    "word": (jb.Goal, {"on_failure": "halt"}, f"Goal: on_failure = 'halt', {ON_FAILURE}"),
+    "truth of a number": (jb.Goal, {"on_failure": True}, f"Goal: on_failure = True, {ON_FAILURE}"),
     "min": (jb.Goal, {"min_trainings": 1.5}, "Goal: min_trainings = 1.5, must be an integer >= 1"),
-    "outside": (jb.Goal, {"on_failure": 2, "score_range": (0, 1)}, "Goal: on_failure = 2, must be a number in [0, 1]"),
+    "outside": (
+        jb.Goal,
+        {"on_failure": 2, "score_range": (0, 1)},
+        'Goal: on_failure = 2, must be a number in [0, 1], "stop" or "separate"',
+    ),
     "rate": (
         jb.Goal,
         {"max_failure_rate": 0.1},
@@ -49,9 +65,32 @@ WRONG = {
     "seconds": (
         jb.Budget,
         {"seconds": "2 years"},
-        'Budget: seconds = "2 years", must be a number of seconds >= 0, or a text such as "90s" or "2h"',
+        'Budget: seconds = \'2 years\', must be a number of seconds >= 0, or a text such as "90s" or "2h"',
     ),
 }
+EXECUTIONS = (
+    ({"workers": 0}, "workers = 0, must be an integer in [1, 2147483647]"),
+    ({"width": 1.5}, "width = 1.5, must be an integer in [1, 2147483647]"),
+    ({"chunk": 2**31}, "chunk = 2147483648, must be an integer in [1, 2147483647]"),
+    ({"runs_per_task": 0}, "runs_per_task = 0, must be an integer >= 1"),
+    ({"seconds_per_task": 0}, "seconds_per_task = 0, must be a number in (0, inf)"),
+    ({"send_back": "no"}, "send_back = 'no', must be true or false"),
+    ({"batch": 0}, "batch = 0, must be an integer >= 1"),
+    ({"isolate": "no"}, "isolate = 'no', must be true or false"),
+    ({"seconds_each": 0}, 'seconds_each = 0, must be a number of seconds > 0, or a text such as "90s" or "2h"'),
+    ({"retries": -1}, "retries = -1, must be an integer >= 0"),
+    ({"traced": 1}, "traced = 1, must be true or false"),
+    ({"same_train": 1}, "same_train = 1, must be true or false"),
+)
+WRONG |= {
+    f"execution {next(iter(fields))}": (jb.Execution, fields, f"Execution: {said}") for fields, said in EXECUTIONS
+}
+
+
+def test_a_changed_field_is_checked_too():
+    with pytest.raises(ValueError, match=r"^Execution: retries = -1, must be an integer >= 0$"):
+        jb.Execution()._replace(retries=-1)
+    assert jb.Execution(retries=2)._replace(seconds_each="2min") == jb.Execution(retries=2, seconds_each=120.0)
 
 
 @pytest.mark.parametrize("case", WRONG)
@@ -83,9 +122,10 @@ def test_plain_numbers_stand_for_records():
         ({"budget": 9, "blind": 0}, "tune: blind = 0, must be true or false"),
         ({"budget": 9, "growth": "yes"}, "tune: growth = 'yes', must be true or false"),
         ({"budget": 9, "execution": 2}, "tune: execution = 2, must be a jb.Execution"),
-        ({"budget": 9, "execution": jb.Execution(width=64)}, r"tune: Execution\(width=64\) means nothing for tune"),
-        ({"budget": 9, "execution": jb.Execution(isolate="no")}, "tune: isolate = 'no', must be true or false"),
-        ({"budget": 9, "execution": jb.Execution(same_train=1)}, "tune: same_train = 1, must be true or false"),
+        (
+            {"budget": 9, "execution": jb.Execution(width=64)},
+            r"tune: Execution\(width=64\) means nothing for tune",
+        ),
     ],
 )
 def test_what_is_no_record_is_refused_in_one_line(options, message):

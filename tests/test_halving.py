@@ -339,4 +339,4 @@ def test_what_is_refused_in_one_line(case):
     with pytest.raises(ValueError, match=said) as caught:
         call()
     message = str(caught.value)
-    assert "\n" not in message and message.startswith(("successive_halving: ", "hyperband: "))
+    assert "\n" not in message and message.startswith(("successive_halving: ", "hyperband: ", "Execution: "))

@@ -584,11 +584,11 @@ BAD = {
     "arms": ((CONFIGS[:4], race(6)), "BanditSampler: rule has 6 arms, must have one for each of 4 configurations"),
     "on_failure": (
         (CONFIGS, race(6), {"on_failure": math.nan}),
-        "Goal: on_failure = nan, must be a number in [-1e+150, 1e+150]",
+        'Goal: on_failure = nan, must be a number in [-1e+150, 1e+150], "stop" or "separate"',
     ),
     "huge on_failure": (
         (CONFIGS, race(6), {"on_failure": 1e160}),
-        "Goal: on_failure = 1e+160, must be a number in [-1e+150, 1e+150]",
+        'Goal: on_failure = 1e+160, must be a number in [-1e+150, 1e+150], "stop" or "separate"',
     ),
 }
 

@@ -397,7 +397,7 @@ def test_lines_are_shown_now_and_then(monkeypatch):
     clock, shown = [100.0], io.StringIO()
     monkeypatch.setattr(progress.time, "monotonic", lambda: clock[0])
     monkeypatch.setattr(sys, "stderr", shown)
-    with progress.reporting(None, 0) as report:
+    with progress.reporting(None) as report:
         for second in range(1, 2001):
             clock[0] = 100.0 + second
             report(progress.SearchProgress(second, 3, 1, 0.5))
@@ -406,7 +406,7 @@ def test_lines_are_shown_now_and_then(monkeypatch):
         10, 20, 40, 80, 160, 320, 640, 1240, 1840,
     ]  # fmt: skip
     assert lines[0] == "jaxbandit: tune: 10 trainings in 10 s, 3 survivors, best so far 1 (0.5)" and lines[0].isascii()
-    with progress.reporting(False, 0) as report:
+    with progress.reporting(False) as report:
         clock[0] += 1000
         report(progress.SearchProgress(1, 3, 1, float("nan")))
     assert len(shown.getvalue().splitlines()) == len(lines)

@@ -202,7 +202,7 @@ def reads(path):
 
 
 def test_what_an_executor_and_a_worker_refuse_is_one_line():
-    with pytest.raises(BadInput, match="seconds per task = 'x', must be greater than 0"):
+    with pytest.raises(BadInput, match=r"^Execution: seconds_per_task = 'x', must be a number in \(0, inf\)"):
         jb.simulate(*PAIR, **RUNS, execution=HOW._replace(seconds_per_task="x", executor=Now()))
     jobs = Jobs(None)
     jobs.shutdown()

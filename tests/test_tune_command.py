@@ -119,7 +119,7 @@ def test_a_space_is_searched(place, capsys):
     assert (place / "there" / "proposals.npz").exists() and (place / "there" / "finalists" / "scores.jsonl").exists()
     assert cli.main(["report", "there"]) == 0
     page = (place / "there" / "report.html").read_text()
-    assert "20 proposals by random, and of finalists" in page and "first score" in page
+    assert "20 of 20 proposals (random)" in page and "first score" in page
     assert "the guarantee is about the 2 finalists" in page
     (place / "there" / "result.json").unlink()
     capsys.readouterr()
@@ -135,7 +135,7 @@ KEYS = {  # in TOML -> the argument of `tune`, or the field of one of its record
     "max_trainings = 80": 80,
     'timeout = "2h"': 7200.0,
     "timeout = 90": 90.0,
-    'timeout_each = "5min"': "5min",
+    'timeout_each = "5min"': 300.0,
     "retries = 2": 2,
     "on_failure = 0": 0.0,
     'on_failure = "separate"\nmax_failure_rate = 0.25': "separate",

@@ -367,10 +367,10 @@ def test_a_resolution_bounds_what_rounding_hides():
 WRONG = {
     "max_trainings": ({"max_trainings": 0}, "Budget: trainings = 0, must be an integer >= 1"),
     "retries": ({"epsilon": 0.1, "retries": -1}, "retries = -1, must be an integer >= 0"),
-    "failure": ({"epsilon": 0.1, "on_failure": "skip"}, 'on_failure = "skip", must be a number, "stop" or "separate"'),
+    "failure": ({"epsilon": 0.1, "on_failure": "skip"}, '], "stop" or "separate"'),
     "rate": ({"epsilon": 0.1, "on_failure": "separate"}, "must be given together"),
-    "range": ({"epsilon": 0.1, "score_range": (1, 0)}, "score_range = [1, 0], must be finite with low < high"),
-    "three": ({"epsilon": 0.1, "score_range": (0, 1, 2)}, "must be two numbers, (low, high)"),
+    "range": ({"epsilon": 0.1, "score_range": (1, 0)}, "score_range = (1, 0), must be two finite"),
+    "three": ({"epsilon": 0.1, "score_range": (0, 1, 2)}, "must be two finite numbers (low, high)"),
     "quantile": ({"epsilon": 0.1, "quantile": 50}, "quantile = 50"),
     "both": ({"epsilon": 0.1, "quantile": 0.5, "score_range": (0, 1)}, "quantile and score_range are both given"),
     "resolution": ({"epsilon": 0.1, "resolution": -1}, "resolution = -1"),
@@ -388,7 +388,7 @@ def test_wrong_terms_are_refused_in_one_line(case):
     assert (
         words in str(error.value)
         and "\n" not in str(error.value)
-        and str(error.value).startswith(("tune: ", "Goal: ", "Budget: "))
+        and str(error.value).startswith(("tune: ", "Goal: ", "Budget: ", "Execution: "))
     )
 
 

@@ -77,7 +77,7 @@ def test_no_interval_of_scikit_learn_is_empty_or_lacks_its_estimate(law):
     for limits, criterion in (
         ((-np.inf, np.inf), Criterion(0.05, 0.0)),
         (bounded, Criterion(0.05, 0.0)),
-        (bounded, Criterion(0.05, 0.0, bounded)),
+        (bounded, Criterion(0.05, 0.0, score_range=bounded)),
     ):
         search = SplitSearch(3, criterion, limits, max_fits=None, seed=0)
         search.enter(arms.ravel(), splits.ravel(), scores.ravel())

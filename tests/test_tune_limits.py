@@ -128,7 +128,7 @@ def test_timeout_each_is_about_calls_and_above_0():
 
 def test_a_line_says_that_no_training_has_ended(monkeypatch, capsys):
     monkeypatch.setattr(progress, "SILENT", 0.2)
-    with progress.reporting(None, 0) as report:
+    with progress.reporting(None) as report:
         for _ in range(8):
             time.sleep(0.05)
             report(progress.SearchProgress(1, 2, 0, 0.5))
@@ -137,7 +137,7 @@ def test_a_line_says_that_no_training_has_ended(monkeypatch, capsys):
     said = capsys.readouterr().err.splitlines()
     assert 1 <= len(said) <= 3  # after 0.2, 0.4 and 0.8 s, or fewer on a busy machine
     assert all("tune: no training has ended for " in line and "FAQ" in line for line in said)
-    with progress.reporting(False, 0):
+    with progress.reporting(False):
         time.sleep(0.5)
     assert not capsys.readouterr().err
 

@@ -20,25 +20,27 @@ SOURCE = re.compile(r"^(Sources?|References?|Notes?|Examples?|See also):", re.MU
 RAISES = "ValueError: an argument is out of range"
 
 Function = TypeVar("Function", bound=Callable[..., Any])
+Record = TypeVar("Record", bound=type)
 
 
-def checked(function: Function, *, returns: str = "", maker: bool = False) -> Function:
+def checked(function: Function, *, name: str = "", returns: str = "", maker: bool = False) -> Function:
     """Return a function that checks its arguments by their annotations, `Arg`, bool and Literal, before it is called.
 
     Arguments are converted, such as lists to arrays. A refusal begins with the name of the function, also a ValueError
     that is raised within the call. The docstring is completed by what annotations say.
 
     Args:
+      name: what refusals begin with; by default the name of the function.
       returns: sentence that its docstring has in front of what it says itself under Returns.
       maker: whether it is a factory, whose name also replaces those of the factories that it calls.
     """
-    signature, name = inspect.signature(function), function.__name__
+    signature, name = inspect.signature(function), name or function.__name__
     own, parameters = signature.parameters, parameters_of(function)
     places = [key for key, p in own.items() if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
     required = [key for key, p in parameters.items() if p.required]
     defaults = {key: p.default for key, p in parameters.items() if not p.required}
     said = {key: p for key, p in parameters.items() if p.arg.domain or p.kind in ("boolean", "choice")}
-    fixed = {key: _domain(p, {}) for key, p in said.items() if not callable(p.arg.domain)}
+    fixed = {key: _domain(p, {}, maker) for key, p in said.items() if not callable(p.arg.domain)}
 
     @functools.wraps(function)
     def called(*args: Any, **keywords: Any) -> Any:
@@ -50,7 +52,7 @@ def checked(function: Function, *, returns: str = "", maker: bool = False) -> Fu
         try:
             for key, parameter in said.items():
                 if key in given or key not in fixed:
-                    bound[key] = _taken(parameter, fixed.get(key) or _domain(parameter, bound), bound[key])
+                    bound[key] = _taken(parameter, fixed.get(key) or _domain(parameter, bound, maker), bound[key])
             first = [bound[key] for key in places[: len(args)]]
             return function(*first, *args[len(places) :], **{key: bound[key] for key in keywords})
         except ValueError as error:
@@ -64,11 +66,21 @@ def checked(function: Function, *, returns: str = "", maker: bool = False) -> Fu
 
     shown = [p.replace(annotation=plain(p.annotation)) for p in own.values()]
     called.__dict__["__signature__"] = signature.replace(parameters=shown)
-    called.__doc__ = _completed(function.__doc__, parameters, returns)
+    called.__doc__ = _completed(function.__doc__, parameters, returns, maker)
     return cast(Function, called)
 
 
-def _completed(doc: str | None, parameters: Mapping[str, Parameter], returns: str) -> str | None:
+def record(kind: Record) -> Record:
+    """Return a NamedTuple or a dataclass whose fields are checked by their annotations when it is made."""
+    method = "__new__" if issubclass(kind, tuple) else "__init__"
+    setattr(kind, method, checked(getattr(kind, method), name=kind.__name__))
+    made: Any = kind
+    if issubclass(kind, tuple):  # a NamedTuple's own `_replace` would not check
+        made._replace = lambda self, **fields: made(**{**self._asdict(), **fields})
+    return kind
+
+
+def _completed(doc: str | None, parameters: Mapping[str, Parameter], returns: str, maker: bool) -> str | None:
     """Return a docstring with all arguments; as it is if no annotation says anything of one."""
     if not doc or not any(p.arg.domain or p.arg.meaning for p in parameters.values()):
         return doc
@@ -77,7 +89,7 @@ def _completed(doc: str | None, parameters: Mapping[str, Parameter], returns: st
     said = " ".join(own.get("Returns", "").split())
     why = own.get("Raises", "").removeprefix("ValueError: ").removesuffix(".")
     blocks = {
-        "Args": [f"{key}: {p.text}" for key, p in parameters.items()],
+        "Args": [f"{key}: {text}" for key, p in parameters.items() if (text := p.text if maker else p.words())],
         "Returns": [said if said.startswith("An ") else f"{returns} {said}".strip()],
         "Raises": [", or ".join(filter(None, (RAISES, why))) + "."],
     }
@@ -92,10 +104,10 @@ def _completed(doc: str | None, parameters: Mapping[str, Parameter], returns: st
     return "\n".join([*lines, "", rest[at:]]).strip()
 
 
-def _domain(parameter: Parameter, given: Mapping[str, Any]) -> domains.Domain:
+def _domain(parameter: Parameter, given: Mapping[str, Any], maker: bool) -> domains.Domain:
     domain = parameter.domain(given)
     assert domain is not None
-    return checks.scalars(domain) if parameter.kind == "scalar" else domain
+    return checks.scalars(domain) if parameter.kind == "scalar" and (maker or not parameter.real) else domain
 
 
 def _taken(parameter: Parameter, domain: domains.Domain, value: Any) -> Any:

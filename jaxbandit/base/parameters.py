@@ -41,6 +41,7 @@ class Parameter:
     default: object = None
     choices: tuple[str, ...] = ()  # of an array: names that may be given instead, which are static
     optional: bool = False  # None is allowed
+    real: bool = False  # a float, and no array
     arg: Arg = Arg()
     meaning: str = ""  # by the docstring, or by the `Arg` if that says nothing
 
@@ -64,13 +65,17 @@ class Parameter:
     @property
     def text(self) -> str:
         """The meaning with the values, and whether it is static or traced, unless it says so itself."""
+        return self.words("traced" if self.traced else "static")
+
+    def words(self, how: str = "") -> str:
+        """Return the meaning with the values, and how JAX takes the argument unless it says so itself."""
         if re.search(r"\b(static|traced|concrete)\b", self.meaning, re.IGNORECASE):
             return self.meaning
         sentence, *more = self.meaning.removesuffix(".").split(". ", 1)
         first, *rest = sentence.split("; ", 1)
         first = ", ".join(filter(None, (first, self._values())))
-        how = "traced" if self.traced else "static"
-        return f"{'. '.join(['; '.join(filter(None, (first, *rest, how))), *more])}."
+        text = ". ".join(["; ".join(filter(None, (first, *rest, how))), *more])
+        return f"{text}." if text else ""
 
     def _values(self) -> str:
         """Return the values as a docstring says them; "" if it has said them."""
@@ -121,7 +126,15 @@ def _parameter(name: str, annotation: object, default: object, meaning: str) -> 
     required = default is inspect.Parameter.empty
     kind, choices = _kind(members)
     return Parameter(
-        name, kind, required, None if required else default, choices, optional, arg, meaning or arg.meaning
+        name,
+        kind,
+        required,
+        None if required else default,
+        choices,
+        optional,
+        kind == "scalar" and members <= {float, int},
+        arg,
+        meaning or arg.meaning,
     )
 
 

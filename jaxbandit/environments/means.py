@@ -1,7 +1,6 @@
 """What environments with one mean per arm share: the order of the arms in a run, simple regret, and the truth."""
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 import jax
 import jax.numpy as jnp
@@ -9,11 +8,8 @@ import numpy as np
 
 from jaxbandit.base.truth import Truth
 from jaxbandit.support.numerics import as_float, get_at
-from jaxbandit.support.types import Array, ArrayLike, Key, Numbers, PyTree
+from jaxbandit.support.types import Array, ArrayLike, FamilyName, Key, Numbers, PyTree
 from jaxbandit.theory import bounds  # its names are imported when they are called
-
-if TYPE_CHECKING:
-    from jaxbandit.theory.solvers.families import FamilyName
 
 
 def arm_order(key: Key, num_arms: int) -> Array:
@@ -105,7 +101,7 @@ def exponential_arms(means: ArrayLike) -> Truth:
     return _family_arms(means, "exponential", lambda: bounds.exponential_regret_constant(means))
 
 
-def _family_arms(means: ArrayLike, family: "FamilyName", regret_constant: Callable[[], float]) -> Truth:
+def _family_arms(means: ArrayLike, family: FamilyName, regret_constant: Callable[[], float]) -> Truth:
     """Return the truth of arms of a family in which the mean determines the distribution."""
     return Truth(
         means=means_of_state,

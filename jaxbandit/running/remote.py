@@ -76,7 +76,7 @@ def _divided(kind: str, name: str, pair: Pair, execution: Execution, options: di
     if folder is not None:
         directories.require_ours(folder.parent, "identity.json", f"{division.FOLDER}/call.json")
         _claim(folder, json.dumps(call, indent=1).encode())
-    return division.divided(kind, Share(f"{kind}: {name}", play_task, {"call": call}, 0, number, folder), execution)
+    return division.divided(Share(f"{kind}: {name}", play_task, {"call": call}, 0, number, folder), execution)
 
 
 def _claim(folder: Path, call: bytes) -> None:

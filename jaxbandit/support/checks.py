@@ -15,7 +15,7 @@ from jax.core import Tracer
 from jaxbandit.support import domains
 from jaxbandit.support.refusals import python, refuse
 
-_STARTS = domains.several(domains.integer(0, 2**31 - 1), "a list of rounds, one per segment", increasing=True)
+_ROUNDS = domains.several(domains.integer(0, 2**31 - 1), "a list of rounds, one per segment", increasing=True)
 
 
 def is_traced(value: object) -> bool:
@@ -116,6 +116,21 @@ def arrays(
     return domains.Domain(f"entries {allowed}" if bounded else "finite", take)
 
 
+def one_or_each(count: int, **limits: Any) -> domains.Domain:
+    """Return the numbers within limits as of `arrays`, and the arrays of `count` of them."""
+    one, several = scalars(domains.number(**limits)), arrays(**limits)
+
+    def take(value: Any) -> Any:
+        if axes(value) == 0:
+            return one.take(value)
+        value = several.take(value)
+        if len(value) != count:
+            raise domains.Outside(value, f"{count}, one per arm, or be a number", has=f"{len(value)} entries")
+        return value
+
+    return domains.Domain(f"{one.allowed}, or one per arm", take)
+
+
 def axes(value: Any) -> int:
     """Return the number of axes of what may be an array; 1 for rows of different lengths, which `array` refuses."""
     try:
@@ -124,13 +139,15 @@ def axes(value: Any) -> int:
         return 1
 
 
-def starts(value: Iterable[int] | np.ndarray) -> np.ndarray:
-    """Return the number of rounds played before each segment, int32[segments]."""
+def _starts(value: Any) -> np.ndarray:
     several = isinstance(value, Iterable) and not isinstance(value, str | bytes) and axes(value) > 0
-    rounds = take("starts", list(value) if several else value, _STARTS)
+    rounds = _ROUNDS.take(list(value) if several else value)
     if rounds[0]:
-        raise ValueError(f"starts[0] = {rounds[0]}, must be 0, because the first segment begins with the run")
+        raise domains.Outside(rounds[0], "0, because the first segment begins with the run", "[0]")
     return np.array(rounds, np.int32)
+
+
+STARTS = domains.Domain(_ROUNDS.allowed, _starts)  # number of rounds played before each segment, int32[segments]
 
 
 def choice(where: str, name: str, value: object, allowed: tuple[str, ...]) -> Any:

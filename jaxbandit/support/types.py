@@ -16,3 +16,4 @@ Device = Any  # a jax.Device
 Json = dict[str, Any]  # an object of a JSON file, or a table of a TOML file
 Table = Mapping[str, Any]  # the same, where it is only read
 Distance = Literal["sq", "bq", "h", "lb", "t", "kl"]
+FamilyName = Literal["bernoulli", "gaussian", "poisson", "exponential"]

@@ -8,7 +8,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from jaxbandit.support import checks
+from jaxbandit.base.arguments import OpenUnit, Whole
+from jaxbandit.base.calls import checked
+from jaxbandit.support.types import Scalar
 
 _FIRST_SIZE = 256  # of a table, which doubles
 
@@ -25,18 +27,17 @@ class Ranks(NamedTuple):
     high: np.ndarray
 
 
-def quantile_ranks(count: int, p: float, alpha: float) -> Ranks:
+@checked
+def quantile_ranks(count: Whole, p: OpenUnit, alpha: OpenUnit) -> Ranks:
     """Return which order statistics bound the p-quantile, for up to `count` scores.
 
     One bound, upper or lower, may be wrong at any n with probability alpha.
     """
-    count = checks.integer("quantile_ranks", "count", count, 0)
-    _check("quantile_ranks", p, alpha)
-    high = _first_high(count, p, alpha)
-    return Ranks(np.arange(count + 1) - _first_high(count, 1 - p, alpha), high)
+    return Ranks(np.arange(count + 1) - _first_high(count, 1 - p, alpha), _first_high(count, p, alpha))
 
 
-def quantile_sequence(scores: Iterable[float], p: float, alpha: float) -> tuple[float, float]:
+@checked
+def quantile_sequence(scores: Iterable[float], p: OpenUnit, alpha: OpenUnit) -> tuple[float, float]:
     """Return the bounds of the p-quantile of independent scores of one law, valid at any number of scores.
 
     The largest lower and the smallest upper bound of all prefixes count, each a score; -inf or inf while there is none.
@@ -54,9 +55,8 @@ class QuantileBounds:
     `crossed` says whether a bound would have crossed the other, so that one of them is false.
     """
 
-    def __init__(self, p: float, alpha: float):
+    def __init__(self, p: Scalar, alpha: Scalar):
         """Begin without scores; the arguments are those of `quantile_sequence`."""
-        _check("quantile_sequence", p, alpha)
         self.low, self.high, self.crossed = -math.inf, math.inf, False
         self._p, self._alpha = p, alpha
         self._ordered: list[float] = []
@@ -83,12 +83,7 @@ class QuantileBounds:
                 self.high = max(min(self.high, ordered[ranks.high[n] - 1]), self.low)
 
 
-def _check(where: str, p: float, alpha: float) -> None:
-    for name, value in (("p", p), ("alpha", alpha)):
-        checks.number(where, name, value, low=0.0, high=1.0, open_low=True, open_high=True)
-
-
-def _first_high(count: int, p: float, alpha: float) -> np.ndarray:
+def _first_high(count: int, p: Scalar, alpha: Scalar) -> np.ndarray:
     size = _FIRST_SIZE
     while size <= count:
         size *= 2

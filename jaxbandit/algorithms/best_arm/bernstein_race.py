@@ -9,10 +9,9 @@ from typing import Any, Literal, NamedTuple
 
 import jax.numpy as jnp
 
-from jaxbandit.algorithms.arguments import Delta
 from jaxbandit.algorithms.best_arm.race_statistics import Interval, check_range, narrowed, unbounded, undominated
 from jaxbandit.algorithms.best_arm.racing import Look, race
-from jaxbandit.base.arguments import Finite, SeveralArms
+from jaxbandit.base.arguments import Delta, Finite, SeveralArms
 from jaxbandit.base.contract import Algorithm, Promise, Rewards
 from jaxbandit.base.declaration import declare
 from jaxbandit.support.numerics import as_float

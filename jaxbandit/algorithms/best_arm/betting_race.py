@@ -9,10 +9,9 @@ from typing import NamedTuple
 import jax.numpy as jnp
 from jax import lax
 
-from jaxbandit.algorithms.arguments import Delta, Epsilon
 from jaxbandit.algorithms.best_arm.race_statistics import check_range, few_arms
 from jaxbandit.algorithms.best_arm.racing import Look, best, race
-from jaxbandit.base.arguments import Finite, SeveralArms
+from jaxbandit.base.arguments import Delta, Epsilon, Finite, SeveralArms
 from jaxbandit.base.contract import Algorithm, Promise, Rewards
 from jaxbandit.base.declaration import declare
 from jaxbandit.support import checks

@@ -3,10 +3,9 @@
 Difference from the paper: `drop = "all"` eliminates every survivor that fails the test, not only the worst.
 """
 
-from jaxbandit.algorithms.arguments import Delta, Family, FamilySigma, Grid
 from jaxbandit.algorithms.best_arm.racing import Drop, Look, race, unbeaten
 from jaxbandit.algorithms.best_arm.thresholds import ThresholdName, pair_threshold
-from jaxbandit.base.arguments import SeveralArms
+from jaxbandit.base.arguments import Delta, Family, FamilySigma, Grid, SeveralArms
 from jaxbandit.base.contract import Algorithm, Promise
 from jaxbandit.base.declaration import declare
 from jaxbandit.support.types import Array

@@ -12,9 +12,9 @@ import jax.numpy as jnp
 from jaxbandit.algorithms.best_arm.thresholds import ThresholdName, pair_threshold
 from jaxbandit.base.contract import Rewards
 from jaxbandit.support.numerics import argmax, as_float, get_at, kahan_at, normal_of_words, set_at, xlogx
-from jaxbandit.support.types import Array, Scalar
+from jaxbandit.support.types import Array, FamilyName, Scalar
 from jaxbandit.theory.estimators.counts import deviation
-from jaxbandit.theory.solvers.families import Family, FamilyName, transport
+from jaxbandit.theory.solvers.families import Family, transport
 from jaxbandit.theory.solvers.families import family as family_of
 from jaxbandit.theory.solvers.optimal_weights import optimal_weights
 

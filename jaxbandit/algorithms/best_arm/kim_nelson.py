@@ -9,10 +9,9 @@ from typing import Annotated, Literal
 
 import jax.numpy as jnp
 
-from jaxbandit.algorithms.arguments import Delta
 from jaxbandit.algorithms.best_arm.race_statistics import few_arms, more_squares
 from jaxbandit.algorithms.best_arm.racing import Look, race
-from jaxbandit.base.arguments import Positive, SeveralArms
+from jaxbandit.base.arguments import Delta, Positive, SeveralArms
 from jaxbandit.base.contract import Algorithm, Promise, Rewards
 from jaxbandit.base.declaration import declare
 from jaxbandit.base.parameters import Arg

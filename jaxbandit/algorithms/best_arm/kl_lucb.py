@@ -8,10 +8,9 @@ from typing import NamedTuple
 
 import jax.numpy as jnp
 
-from jaxbandit.algorithms.arguments import Delta, Epsilon, Family, FamilySigma
 from jaxbandit.algorithms.best_arm.levels import LevelName, arm_level
 from jaxbandit.algorithms.exploration import gap_indices
-from jaxbandit.base.arguments import M, SeveralArms
+from jaxbandit.base.arguments import Delta, Epsilon, Family, FamilySigma, M, SeveralArms
 from jaxbandit.base.contract import Algorithm, Arms, Choice, Promise
 from jaxbandit.base.declaration import declare
 from jaxbandit.support.numerics import argmax, as_float, get_at, log

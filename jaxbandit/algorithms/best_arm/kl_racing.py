@@ -9,10 +9,9 @@ import math
 
 import jax.numpy as jnp
 
-from jaxbandit.algorithms.arguments import Delta, Family, FamilySigma, Grid, Sigma
 from jaxbandit.algorithms.best_arm.levels import LevelName, arm_level
 from jaxbandit.algorithms.best_arm.racing import Drop, Look, race, unbeaten
-from jaxbandit.base.arguments import SeveralArms
+from jaxbandit.base.arguments import Delta, Family, FamilySigma, Grid, SeveralArms, Sigma
 from jaxbandit.base.contract import Algorithm, Promise, Rewards
 from jaxbandit.base.declaration import declare
 from jaxbandit.support.numerics import as_float, log

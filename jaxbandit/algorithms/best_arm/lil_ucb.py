@@ -8,8 +8,7 @@ from typing import Literal, NamedTuple
 
 import jax.numpy as jnp
 
-from jaxbandit.algorithms.arguments import Delta, Sigma
-from jaxbandit.base.arguments import SeveralArms
+from jaxbandit.base.arguments import Delta, SeveralArms, Sigma
 from jaxbandit.base.contract import Algorithm, Arms, Promise, Rewards
 from jaxbandit.base.declaration import declare
 from jaxbandit.support.numerics import argmax, as_float, get_at, set_at

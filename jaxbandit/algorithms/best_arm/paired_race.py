@@ -11,12 +11,11 @@ from typing import NamedTuple
 import jax.numpy as jnp
 from jax import lax
 
-from jaxbandit.algorithms.arguments import Delta, Epsilon
 from jaxbandit.algorithms.best_arm.claims import decided
 from jaxbandit.algorithms.best_arm.race_statistics import few_arms, more_squares
 from jaxbandit.algorithms.best_arm.racing import Look, RaceState, best, race
 from jaxbandit.algorithms.exploration import gap_indices
-from jaxbandit.base.arguments import AtLeastOne, M, NonNegative, SeveralArms
+from jaxbandit.base.arguments import AtLeastOne, Delta, Epsilon, M, NonNegative, SeveralArms
 from jaxbandit.base.contract import Algorithm, Promise, Rewards
 from jaxbandit.base.declaration import declare
 from jaxbandit.support.numerics import as_float

@@ -8,10 +8,9 @@ from typing import NamedTuple
 
 import jax.numpy as jnp
 
-from jaxbandit.algorithms.arguments import Delta
 from jaxbandit.algorithms.best_arm.race_statistics import Interval, narrowed, unbounded, undominated
 from jaxbandit.algorithms.best_arm.racing import Look, best, race
-from jaxbandit.base.arguments import SeveralArms
+from jaxbandit.base.arguments import Delta, SeveralArms
 from jaxbandit.base.contract import Algorithm, Promise, Rewards
 from jaxbandit.base.declaration import declare
 from jaxbandit.support.numerics import as_float, get_at

@@ -10,8 +10,7 @@ from typing import Any, Literal, NamedTuple
 
 import jax.numpy as jnp
 
-from jaxbandit.algorithms.arguments import Delta
-from jaxbandit.base.arguments import SeveralArms
+from jaxbandit.base.arguments import Delta, SeveralArms
 from jaxbandit.base.calls import checked
 from jaxbandit.support import checks
 from jaxbandit.support.numerics import as_float

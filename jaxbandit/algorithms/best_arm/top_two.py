@@ -6,11 +6,10 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from jaxbandit.algorithms.arguments import Delta, FamilySigma
 from jaxbandit.algorithms.best_arm import comparison as compare
 from jaxbandit.algorithms.best_arm.comparison import ArmStatistics
 from jaxbandit.algorithms.best_arm.unknown_variance import LawName, LawThreshold, comparison
-from jaxbandit.base.arguments import OpenUnit, SeveralArms
+from jaxbandit.base.arguments import Delta, FamilySigma, OpenUnit, SeveralArms
 from jaxbandit.base.contract import Algorithm, Arms, Promise
 from jaxbandit.base.declaration import declare
 from jaxbandit.support.numerics import argmax, as_float, get_at, set_at

@@ -8,11 +8,10 @@ from typing import Literal, NamedTuple
 
 import jax.numpy as jnp
 
-from jaxbandit.algorithms.arguments import Delta, FamilySigma
 from jaxbandit.algorithms.best_arm import comparison as compare
 from jaxbandit.algorithms.best_arm.comparison import ArmStatistics
 from jaxbandit.algorithms.best_arm.unknown_variance import LawName, LawThreshold, comparison
-from jaxbandit.base.arguments import AtLeastOne, SeveralArms
+from jaxbandit.base.arguments import AtLeastOne, Delta, FamilySigma, SeveralArms
 from jaxbandit.base.contract import Algorithm, Arms, Promise, Replan
 from jaxbandit.base.declaration import declare
 from jaxbandit.support.numerics import argmax, as_float, kahan_pair

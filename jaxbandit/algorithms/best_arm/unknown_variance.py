@@ -13,9 +13,8 @@ from jaxbandit.algorithms.best_arm.comparison import ArmStatistics, Comparison, 
 from jaxbandit.algorithms.best_arm.thresholds import ThresholdName
 from jaxbandit.base.contract import Rewards
 from jaxbandit.support.numerics import as_float, get_at, log
-from jaxbandit.support.types import Array, Scalar
+from jaxbandit.support.types import Array, FamilyName, Scalar
 from jaxbandit.theory.solvers import student
-from jaxbandit.theory.solvers.families import FamilyName
 from jaxbandit.theory.solvers.optimal_weights import gaussian_weights
 
 LawName = Literal[FamilyName, "student"]

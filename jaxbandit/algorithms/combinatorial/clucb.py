@@ -8,11 +8,10 @@ from typing import Literal, NamedTuple
 
 import jax.numpy as jnp
 
-from jaxbandit.algorithms.arguments import Delta, Epsilon
 from jaxbandit.algorithms.best_arm.levels import arm_level
 from jaxbandit.algorithms.combinatorial import teams
 from jaxbandit.algorithms.combinatorial.teams import TeamState
-from jaxbandit.base.arguments import SeveralArms, TeamSize
+from jaxbandit.base.arguments import Delta, Epsilon, SeveralArms, TeamSize
 from jaxbandit.base.contract import Algorithm, Arms, Promise, Rewards
 from jaxbandit.base.declaration import declare
 from jaxbandit.support.numerics import as_float

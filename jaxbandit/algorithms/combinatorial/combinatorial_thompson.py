@@ -6,9 +6,8 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from jaxbandit.algorithms.arguments import PriorAlpha, PriorBeta
 from jaxbandit.algorithms.combinatorial import teams
-from jaxbandit.base.arguments import SeveralArms, TeamSize
+from jaxbandit.base.arguments import PriorAlpha, PriorBeta, SeveralArms, TeamSize
 from jaxbandit.base.contract import Algorithm, Arms, Choice, Rewards
 from jaxbandit.base.declaration import declare
 from jaxbandit.support.numerics import as_float

@@ -10,10 +10,9 @@ import math
 import jax.numpy as jnp
 import numpy as np
 
-from jaxbandit.algorithms.arguments import LogLogWeight
 from jaxbandit.algorithms.combinatorial import teams
 from jaxbandit.algorithms.combinatorial.teams import TeamState
-from jaxbandit.base.arguments import SeveralArms, TeamSize
+from jaxbandit.base.arguments import LogLogWeight, SeveralArms, TeamSize
 from jaxbandit.base.contract import Algorithm
 from jaxbandit.base.declaration import declare
 from jaxbandit.support.numerics import argmax, as_float, exploration_level, matrix_vector

@@ -5,10 +5,9 @@ The drawn scores x' theta~_a of the arms are independent normals, so one normal 
 
 import functools
 
-from jaxbandit.algorithms.arguments import Intercept, Regularization, Sigma
 from jaxbandit.algorithms.contextual.models import models, ridge
 from jaxbandit.algorithms.contextual.policy import ContextualState, Each, contextual_policy, with_intercept
-from jaxbandit.base.arguments import Dim, NumArms
+from jaxbandit.base.arguments import Dim, Intercept, NumArms, Regularization, Sigma
 from jaxbandit.base.contract import Algorithm, Rewards
 from jaxbandit.base.declaration import declare
 from jaxbandit.support.numerics import as_float, normal_noise

@@ -8,7 +8,6 @@ from typing import Literal
 
 import jax.numpy as jnp
 
-from jaxbandit.algorithms.arguments import Delta, Intercept, Regularization, Sigma
 from jaxbandit.algorithms.contextual.models import models, ridge
 from jaxbandit.algorithms.contextual.policy import (
     ContextualState,
@@ -17,7 +16,7 @@ from jaxbandit.algorithms.contextual.policy import (
     inverse_delta,
     with_intercept,
 )
-from jaxbandit.base.arguments import Dim, Horizon, NumArms
+from jaxbandit.base.arguments import Delta, Dim, Horizon, Intercept, NumArms, Regularization, Sigma
 from jaxbandit.base.contract import Algorithm, Rewards
 from jaxbandit.base.declaration import declare
 from jaxbandit.support.numerics import as_float, normal_noise

@@ -6,10 +6,9 @@ arguments. The paper's contexts have a constant feature; here it is appended. Ti
 
 import functools
 
-from jaxbandit.algorithms.arguments import Intercept, Regularization
 from jaxbandit.algorithms.contextual.models import models, ridge
 from jaxbandit.algorithms.contextual.policy import ContextualState, Each, contextual_policy, with_intercept
-from jaxbandit.base.arguments import Dim, NonNegative, NumArms
+from jaxbandit.base.arguments import Dim, Intercept, NonNegative, NumArms, Regularization
 from jaxbandit.base.contract import Algorithm
 from jaxbandit.base.declaration import declare
 from jaxbandit.support.numerics import as_float

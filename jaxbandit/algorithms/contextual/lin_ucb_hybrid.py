@@ -6,11 +6,10 @@ regularization, which is 1 there, are arguments. Ties go to the lowest-numbered 
 
 from typing import Annotated
 
-from jaxbandit.algorithms.arguments import Intercept, Regularization
 from jaxbandit.algorithms.contextual import hybrid_models
 from jaxbandit.algorithms.contextual.hybrid_models import HybridModels
 from jaxbandit.algorithms.contextual.policy import ContextualState, Each, contextual_policy, with_intercept
-from jaxbandit.base.arguments import Dim, NonNegative
+from jaxbandit.base.arguments import Dim, Intercept, NonNegative, Regularization
 from jaxbandit.base.contract import Algorithm
 from jaxbandit.base.declaration import declare
 from jaxbandit.base.parameters import Arg

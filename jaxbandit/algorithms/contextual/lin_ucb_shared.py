@@ -9,7 +9,6 @@ from typing import Literal
 
 import jax.numpy as jnp
 
-from jaxbandit.algorithms.arguments import Delta, Intercept, Regularization, Sigma, ThetaNorm
 from jaxbandit.algorithms.contextual.models import models, ridge
 from jaxbandit.algorithms.contextual.policy import (
     ContextualState,
@@ -18,7 +17,17 @@ from jaxbandit.algorithms.contextual.policy import (
     inverse_delta,
     with_intercept,
 )
-from jaxbandit.base.arguments import Dim, Horizon, NonNegative, NumArms
+from jaxbandit.base.arguments import (
+    Delta,
+    Dim,
+    Horizon,
+    Intercept,
+    NonNegative,
+    NumArms,
+    Regularization,
+    Sigma,
+    ThetaNorm,
+)
 from jaxbandit.base.contract import Algorithm, Rewards
 from jaxbandit.base.declaration import declare
 from jaxbandit.support.numerics import as_float

@@ -4,7 +4,6 @@ They differ in how the arm follows from the scores x' theta. The last two draw i
 off-policy evaluation. With a model for each arm, arms that were never pulled come first, in a random order.
 """
 
-from jaxbandit.algorithms.arguments import Intercept, PriorPrecision, Shape
 from jaxbandit.algorithms.contextual.logistic_models import logistic_models, online
 from jaxbandit.algorithms.contextual.policy import (
     Choose,
@@ -18,7 +17,7 @@ from jaxbandit.algorithms.contextual.policy import (
     untried_first,
     with_intercept,
 )
-from jaxbandit.base.arguments import ClosedUnit, NumArms, Positive
+from jaxbandit.base.arguments import ClosedUnit, Intercept, NumArms, Positive, PriorPrecision, Shape
 from jaxbandit.base.contract import Algorithm, Rewards
 from jaxbandit.base.declaration import declare
 from jaxbandit.support.types import Array, Scalar

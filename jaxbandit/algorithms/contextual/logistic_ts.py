@@ -5,10 +5,9 @@ Chapelle and Li (2011), Algorithm 3 ("diagonal"), processes the rewards in batch
 
 from typing import Literal
 
-from jaxbandit.algorithms.arguments import Intercept, PriorPrecision, Shape
 from jaxbandit.algorithms.contextual.logistic_models import diagonal, logistic_models, online
 from jaxbandit.algorithms.contextual.policy import ContextualState, Each, contextual_policy, with_intercept
-from jaxbandit.base.arguments import NonNegative, NumArms
+from jaxbandit.base.arguments import Intercept, NonNegative, NumArms, PriorPrecision, Shape
 from jaxbandit.base.contract import Algorithm, Rewards
 from jaxbandit.base.declaration import declare
 from jaxbandit.support.numerics import as_float, normal_noise

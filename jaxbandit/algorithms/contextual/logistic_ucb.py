@@ -1,9 +1,8 @@
 """UCB for logistic regression with the online Laplace posterior: x' theta + alpha sqrt(x' P x)."""
 
-from jaxbandit.algorithms.arguments import Intercept, PriorPrecision, Shape
 from jaxbandit.algorithms.contextual.logistic_models import logistic_models, online
 from jaxbandit.algorithms.contextual.policy import ContextualState, Each, contextual_policy, with_intercept
-from jaxbandit.base.arguments import NonNegative, NumArms
+from jaxbandit.base.arguments import Intercept, NonNegative, NumArms, PriorPrecision, Shape
 from jaxbandit.base.contract import Algorithm, Rewards
 from jaxbandit.base.declaration import declare
 from jaxbandit.support.numerics import as_float

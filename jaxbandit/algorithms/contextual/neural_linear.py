@@ -12,14 +12,13 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from jaxbandit.algorithms.arguments import Intercept, Shape, Sigma
 from jaxbandit.algorithms.contextual import adam
 from jaxbandit.algorithms.contextual.adam import Adam
 from jaxbandit.algorithms.contextual.lin_ts_disjoint import lin_ts_disjoint
 from jaxbandit.algorithms.contextual.lin_ts_shared import lin_ts_shared
 from jaxbandit.algorithms.contextual.models import models, ridge
 from jaxbandit.algorithms.contextual.policy import ContextualState, offered, written
-from jaxbandit.base.arguments import Count, NumArms, Positive, Whole
+from jaxbandit.base.arguments import Count, Intercept, NumArms, Positive, Shape, Sigma, Whole
 from jaxbandit.base.contract import Action, Algorithm, Arms, Context, Offer, Replan, action_of
 from jaxbandit.base.declaration import declare
 from jaxbandit.support import checks

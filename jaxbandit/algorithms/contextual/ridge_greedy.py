@@ -6,7 +6,6 @@ for each arm, arms that were never pulled come first, in a random order.
 
 import functools
 
-from jaxbandit.algorithms.arguments import Intercept, Regularization, Shape
 from jaxbandit.algorithms.contextual.models import models, ridge
 from jaxbandit.algorithms.contextual.policy import (
     Choose,
@@ -20,7 +19,7 @@ from jaxbandit.algorithms.contextual.policy import (
     untried_first,
     with_intercept,
 )
-from jaxbandit.base.arguments import ClosedUnit, NumArms, Positive
+from jaxbandit.base.arguments import ClosedUnit, Intercept, NumArms, Positive, Regularization, Shape
 from jaxbandit.base.contract import Algorithm
 from jaxbandit.base.declaration import declare
 from jaxbandit.support.types import Array, Scalar

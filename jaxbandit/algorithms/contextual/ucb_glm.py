@@ -9,7 +9,6 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from jaxbandit.algorithms.arguments import Intercept, PriorPrecision, Shape
 from jaxbandit.algorithms.contextual.logistic_models import logistic_models
 from jaxbandit.algorithms.contextual.models import Model, ridge
 from jaxbandit.algorithms.contextual.policy import (
@@ -20,7 +19,7 @@ from jaxbandit.algorithms.contextual.policy import (
     with_intercept,
     written,
 )
-from jaxbandit.base.arguments import Count, Horizon, NonNegative, NumArms, Whole
+from jaxbandit.base.arguments import Count, Horizon, Intercept, NonNegative, NumArms, PriorPrecision, Shape, Whole
 from jaxbandit.base.contract import Action, Algorithm, Context, Replan, Rewards, action_of
 from jaxbandit.base.declaration import declare
 from jaxbandit.support.numerics import as_float

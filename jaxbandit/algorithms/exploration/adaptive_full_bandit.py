@@ -11,10 +11,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxbandit.algorithms.arguments import Delta, Epsilon, Sigma
 from jaxbandit.algorithms.exploration.static_super_arms import in_order
 from jaxbandit.algorithms.exploration.super_arms import NumSets, SupportSeed, super_arms, uniform_inverse
-from jaxbandit.base.arguments import AboveOne, Count, PositiveUnit, SeveralArms, TeamSize
+from jaxbandit.base.arguments import AboveOne, Count, Delta, Epsilon, PositiveUnit, SeveralArms, Sigma, TeamSize
 from jaxbandit.base.batches import Batch, SetPulls
 from jaxbandit.base.contract import Algorithm, Arms, Choice, Promise, Replan, Rewards
 from jaxbandit.base.declaration import declare

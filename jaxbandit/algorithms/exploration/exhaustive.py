@@ -10,7 +10,6 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
-from jaxbandit.algorithms.arguments import Delta, Epsilon, Grid, Sigma
 from jaxbandit.algorithms.exploration.static_super_arms import (
     Look,
     Rule,
@@ -21,7 +20,7 @@ from jaxbandit.algorithms.exploration.static_super_arms import (
     static_task,
 )
 from jaxbandit.algorithms.exploration.super_arms import AllocationKind, NumSets, Sets, SupportKind, SupportSeed, Weights
-from jaxbandit.base.arguments import SeveralArms, TeamSize
+from jaxbandit.base.arguments import Delta, Epsilon, Grid, SeveralArms, Sigma, TeamSize
 from jaxbandit.base.contract import Algorithm
 from jaxbandit.base.declaration import declare
 from jaxbandit.support.numerics import as_float, matrix_vector

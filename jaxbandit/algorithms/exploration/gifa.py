@@ -4,7 +4,6 @@ The differences from the papers are listed in gap_index_policy.py. presets.py an
 combinations.
 """
 
-from jaxbandit.algorithms.arguments import Delta, Epsilon, Features, Regularization, Sigma, ThetaNorm
 from jaxbandit.algorithms.exploration.gap_index_policy import (
     Index,
     Parts,
@@ -15,7 +14,7 @@ from jaxbandit.algorithms.exploration.gap_index_policy import (
     gap_index_policy,
 )
 from jaxbandit.algorithms.exploration.gap_indices import Candidates, Leader, Stop
-from jaxbandit.base.arguments import M
+from jaxbandit.base.arguments import Delta, Epsilon, Features, M, Regularization, Sigma, ThetaNorm
 from jaxbandit.base.contract import Algorithm
 from jaxbandit.base.declaration import declare
 

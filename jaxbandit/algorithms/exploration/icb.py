@@ -9,7 +9,6 @@ from typing import Literal
 
 import jax.numpy as jnp
 
-from jaxbandit.algorithms.arguments import Delta, Epsilon, Grid, Sigma
 from jaxbandit.algorithms.exploration.static_super_arms import (
     Look,
     Rule,
@@ -20,7 +19,7 @@ from jaxbandit.algorithms.exploration.static_super_arms import (
 )
 from jaxbandit.algorithms.exploration.super_arms import AllocationKind, NumSets, Sets, SupportKind, SupportSeed, Weights
 from jaxbandit.algorithms.exploration.thresholds import independent_threshold
-from jaxbandit.base.arguments import SeveralArms, TeamSize
+from jaxbandit.base.arguments import Delta, Epsilon, Grid, SeveralArms, Sigma, TeamSize
 from jaxbandit.base.contract import Algorithm
 from jaxbandit.base.declaration import declare
 from jaxbandit.support.numerics import as_float

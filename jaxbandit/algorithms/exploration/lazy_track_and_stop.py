@@ -8,10 +8,9 @@ from typing import Literal, NamedTuple
 
 import jax.numpy as jnp
 
-from jaxbandit.algorithms.arguments import Delta, Features, Sigma
 from jaxbandit.algorithms.exploration import thresholds
 from jaxbandit.algorithms.exploration.static_designs import spanning_features
-from jaxbandit.base.arguments import Positive
+from jaxbandit.base.arguments import Delta, Features, Positive, Sigma
 from jaxbandit.base.contract import Algorithm, Arms, Choice, Promise, Replan, Rewards
 from jaxbandit.base.declaration import declare
 from jaxbandit.support.numerics import argmax, as_float, get_at, kahan_pair

@@ -9,8 +9,8 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from jaxbandit.algorithms.arguments import Delta, Features, Regularization, Sigma, ThetaNorm
 from jaxbandit.algorithms.exploration import thresholds
+from jaxbandit.base.arguments import Delta, Features, Regularization, Sigma, ThetaNorm
 from jaxbandit.base.contract import Algorithm, Arms, Choice, Promise, Rewards
 from jaxbandit.base.declaration import declare
 from jaxbandit.support.numerics import argmax, as_float, get_at, kahan_pair, product, set_at

@@ -5,10 +5,9 @@ Reda, Kaufmann and Delahaye-Duriez (2021), Table 1. Differences from the paper a
 
 from typing import Literal
 
-from jaxbandit.algorithms.arguments import Delta, Epsilon, Features, Regularization, Sigma, ThetaNorm
 from jaxbandit.algorithms.exploration.gap_index_policy import Parts, Problem, Threshold, Ties, gap_index_policy
 from jaxbandit.algorithms.exploration.gap_indices import Stop
-from jaxbandit.base.arguments import M
+from jaxbandit.base.arguments import Delta, Epsilon, Features, M, Regularization, Sigma, ThetaNorm
 from jaxbandit.base.contract import Algorithm
 from jaxbandit.base.declaration import declare
 

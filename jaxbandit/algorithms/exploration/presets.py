@@ -8,9 +8,8 @@ from typing import Literal
 
 import numpy as np
 
-from jaxbandit.algorithms.arguments import Delta, Epsilon, Features, Regularization, Sigma, ThetaNorm
 from jaxbandit.algorithms.exploration.gap_index_policy import Parts, Problem, Threshold, Ties, gap_index_policy
-from jaxbandit.base.arguments import M, SeveralArms
+from jaxbandit.base.arguments import Delta, Epsilon, Features, M, Regularization, SeveralArms, Sigma, ThetaNorm
 from jaxbandit.base.contract import Algorithm
 from jaxbandit.base.declaration import declare
 

@@ -6,10 +6,9 @@ what tracking needs to achieve it.
 
 import jax.numpy as jnp
 
-from jaxbandit.algorithms.arguments import Delta, Features, Sigma
 from jaxbandit.algorithms.exploration.phased_designs import PhasedState, active_pairs, phased_design, whole
 from jaxbandit.algorithms.exploration.static_designs import spanning_features
-from jaxbandit.base.arguments import Positive
+from jaxbandit.base.arguments import Delta, Features, Positive, Sigma
 from jaxbandit.base.contract import Algorithm
 from jaxbandit.base.declaration import declare
 from jaxbandit.support.numerics import argmax, as_float

@@ -8,7 +8,6 @@ from typing import Annotated
 
 import jax.numpy as jnp
 
-from jaxbandit.algorithms.arguments import Delta, Epsilon, Grid, Sigma
 from jaxbandit.algorithms.exploration.static_super_arms import (
     Look,
     Rule,
@@ -19,7 +18,7 @@ from jaxbandit.algorithms.exploration.static_super_arms import (
     static_task,
 )
 from jaxbandit.algorithms.exploration.super_arms import AllocationKind, NumSets, Sets, SupportKind, SupportSeed, Weights
-from jaxbandit.base.arguments import PositiveUnit, SeveralArms
+from jaxbandit.base.arguments import Delta, Epsilon, Grid, PositiveUnit, SeveralArms, Sigma
 from jaxbandit.base.contract import Algorithm
 from jaxbandit.base.declaration import declare
 from jaxbandit.base.parameters import Arg

@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 import jax.numpy as jnp
 import numpy as np
 
-from jaxbandit.algorithms.arguments import Delta, Features, Grid, Sigma
 from jaxbandit.algorithms.exploration import thresholds, tracking
+from jaxbandit.base.arguments import Delta, Features, Grid, Sigma
 from jaxbandit.base.batches import Batch
 from jaxbandit.base.contract import Algorithm, Arms, Promise, Rewards
 from jaxbandit.base.declaration import declare

@@ -7,7 +7,6 @@ is tracked, instead of greedy pulls.
 import jax.numpy as jnp
 from jax import lax
 
-from jaxbandit.algorithms.arguments import Delta, Features, Sigma
 from jaxbandit.algorithms.exploration import thresholds, tracking
 from jaxbandit.algorithms.exploration.phased_designs import (
     PhasedState,
@@ -17,7 +16,7 @@ from jaxbandit.algorithms.exploration.phased_designs import (
     same_features,
 )
 from jaxbandit.algorithms.exploration.static_designs import spanning_features
-from jaxbandit.base.arguments import OpenUnit
+from jaxbandit.base.arguments import Delta, Features, OpenUnit, Sigma
 from jaxbandit.base.contract import Algorithm
 from jaxbandit.base.declaration import declare
 from jaxbandit.support.numerics import argmax, as_float

@@ -8,10 +8,9 @@ from typing import NamedTuple
 import jax.numpy as jnp
 import numpy as np
 
-from jaxbandit.algorithms.arguments import Delta, Features, Grid, Sigma
 from jaxbandit.algorithms.exploration import thresholds, tracking
 from jaxbandit.algorithms.exploration.static_designs import first_look, next_look, spanning_features
-from jaxbandit.base.arguments import Vector
+from jaxbandit.base.arguments import Delta, Features, Grid, Sigma, Vector
 from jaxbandit.base.batches import Batch
 from jaxbandit.base.contract import Algorithm, Arms, Promise, Rewards
 from jaxbandit.base.declaration import declare

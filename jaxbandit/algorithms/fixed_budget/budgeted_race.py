@@ -4,11 +4,10 @@ from typing import Literal
 
 import jax.numpy as jnp
 
-from jaxbandit.algorithms.arguments import Budget, Delta
 from jaxbandit.algorithms.best_arm.kim_nelson import kim_nelson
 from jaxbandit.algorithms.best_arm.paired_race import paired_race
 from jaxbandit.algorithms.fixed_budget import budgets
-from jaxbandit.base.arguments import NonNegative, SeveralArms
+from jaxbandit.base.arguments import Budget, Delta, NonNegative, SeveralArms
 from jaxbandit.base.contract import Algorithm
 from jaxbandit.base.declaration import declare
 from jaxbandit.support.types import Array, PyTree

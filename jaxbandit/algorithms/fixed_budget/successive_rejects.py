@@ -7,10 +7,9 @@ the budget.
 import jax.numpy as jnp
 import numpy as np
 
-from jaxbandit.algorithms.arguments import Budget
 from jaxbandit.algorithms.fixed_budget import budgets
 from jaxbandit.algorithms.fixed_budget.elimination import elimination
-from jaxbandit.base.arguments import M, NumArms
+from jaxbandit.base.arguments import Budget, M, NumArms
 from jaxbandit.base.contract import Algorithm
 from jaxbandit.base.declaration import declare
 from jaxbandit.support.numerics import as_float

@@ -2,10 +2,9 @@
 
 import jax.numpy as jnp
 
-from jaxbandit.algorithms.arguments import Budget
 from jaxbandit.algorithms.fixed_budget import budgets
 from jaxbandit.algorithms.regret.index_policy import IndexState, index_policy
-from jaxbandit.base.arguments import NumArms, Positive
+from jaxbandit.base.arguments import Budget, NumArms, Positive
 from jaxbandit.base.contract import Algorithm
 from jaxbandit.base.declaration import declare
 from jaxbandit.support.numerics import argmax, as_float

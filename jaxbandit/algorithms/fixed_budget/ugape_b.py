@@ -8,9 +8,8 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
-from jaxbandit.algorithms.arguments import Budget
 from jaxbandit.algorithms.fixed_budget import budgets
-from jaxbandit.base.arguments import M, NumArms, Positive
+from jaxbandit.base.arguments import Budget, M, NumArms, Positive
 from jaxbandit.base.contract import Algorithm, Arms
 from jaxbandit.base.declaration import declare
 from jaxbandit.support.numerics import argmax, as_float, get_at

@@ -9,10 +9,9 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
-from jaxbandit.algorithms.arguments import NumChanges
 from jaxbandit.algorithms.non_stationary import tuned
 from jaxbandit.algorithms.non_stationary.upper_index import Index, upper_index
-from jaxbandit.base.arguments import ClosedUnit, CountOfRounds, Horizon, NonNegative, NumArms, Positive
+from jaxbandit.base.arguments import ClosedUnit, CountOfRounds, Horizon, NonNegative, NumArms, NumChanges, Positive
 from jaxbandit.base.contract import Algorithm, Arms, Choice, Phases, Rewards
 from jaxbandit.base.declaration import declare
 from jaxbandit.base.offers import uniform_arm

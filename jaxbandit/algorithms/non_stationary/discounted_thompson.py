@@ -8,9 +8,8 @@ from typing import NamedTuple
 
 import jax.numpy as jnp
 
-from jaxbandit.algorithms.arguments import NumChanges
 from jaxbandit.algorithms.non_stationary import tuned
-from jaxbandit.base.arguments import Horizon, NumArms, PositiveUnit
+from jaxbandit.base.arguments import Horizon, NumArms, NumChanges, PositiveUnit
 from jaxbandit.base.contract import Algorithm, Arms, Rewards
 from jaxbandit.base.declaration import declare
 from jaxbandit.support.numerics import argmax, as_float, get_at, set_at

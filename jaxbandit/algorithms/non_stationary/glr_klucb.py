@@ -11,11 +11,10 @@ from typing import Annotated, Literal, NamedTuple
 import jax.numpy as jnp
 from jax import lax
 
-from jaxbandit.algorithms.arguments import Delta, NumChanges
 from jaxbandit.algorithms.non_stationary import tuned
 from jaxbandit.algorithms.non_stationary.likelihood_ratio import split_ratio
 from jaxbandit.algorithms.non_stationary.upper_index import forced_arm, upper_index
-from jaxbandit.base.arguments import ClosedUnit, CountOfRounds, Horizon, NumArms, Positive
+from jaxbandit.base.arguments import ClosedUnit, CountOfRounds, Delta, Horizon, NumArms, NumChanges, Positive
 from jaxbandit.base.contract import Algorithm, Arms, Phases, Replan, Rewards
 from jaxbandit.base.declaration import declare
 from jaxbandit.base.parameters import Arg

@@ -8,10 +8,9 @@ from typing import Annotated, NamedTuple
 
 import jax.numpy as jnp
 
-from jaxbandit.algorithms.arguments import NumChanges
 from jaxbandit.algorithms.non_stationary import tuned
 from jaxbandit.algorithms.non_stationary.upper_index import Index, forced_arm, upper_index
-from jaxbandit.base.arguments import ClosedUnit, Horizon, NumArms, Positive
+from jaxbandit.base.arguments import ClosedUnit, Horizon, NumArms, NumChanges, Positive
 from jaxbandit.base.contract import Algorithm, Arms, Phases, Rewards
 from jaxbandit.base.declaration import declare
 from jaxbandit.base.parameters import Arg

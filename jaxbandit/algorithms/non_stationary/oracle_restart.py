@@ -3,16 +3,14 @@
 It is not a lower bound: it also forgets arms that did not change.
 """
 
-from collections.abc import Sequence
 from typing import NamedTuple
 
 import jax.numpy as jnp
 
 from jaxbandit.algorithms.non_stationary.upper_index import upper_index
-from jaxbandit.base.arguments import NumArms
+from jaxbandit.base.arguments import NumArms, Starts
 from jaxbandit.base.contract import Algorithm, Arms, Rewards
 from jaxbandit.base.declaration import declare
-from jaxbandit.support import checks
 from jaxbandit.support.numerics import argmax, exploration_level, get_at, set_at
 from jaxbandit.support.types import Array, Key
 from jaxbandit.theory.estimators import recent_means as estimator
@@ -37,7 +35,7 @@ class OracleRestartState(NamedTuple):
     truth=("starts",),
     settings=({"starts": (0, 20)},),
 )
-def oracle_restart(num_arms: NumArms, *, starts: Sequence[int]) -> Algorithm:
+def oracle_restart(num_arms: NumArms, *, starts: Starts) -> Algorithm:
     """An oracle, kl-UCB that is told when the means change.
 
     Return kl-UCB that restarts at the beginning of each segment. The index of arm a is the largest q with kl(mean_a, q)
@@ -46,8 +44,8 @@ def oracle_restart(num_arms: NumArms, *, starts: Sequence[int]) -> Algorithm:
     Guarantee: An oracle for comparison: it is told when the means change and plays kl-UCB anew in each segment.
 
     Args:
-      starts: number of rounds before each segment, increasing from 0, as for `piecewise_bernoulli`; static. Segments
-        that begin after the horizon are not reached. With a single segment it is bit for bit `kl_ucb`.
+      starts: number of rounds before each segment, increasing from 0; static. Segments that begin after
+        the horizon are not reached. With a single segment it is bit for bit `kl_ucb`.
 
     Returns:
       It recommends the arm pulled most since the restart.
@@ -59,7 +57,7 @@ def oracle_restart(num_arms: NumArms, *, starts: Sequence[int]) -> Algorithm:
       Garivier and Cappe (2011) for kl-UCB; Besson, Kaufmann, Maillard and Seznec (2022), Efficient change-point
       detection for tackling piecewise-stationary bandits, JMLR 23, for the oracle.
     """
-    changes = checks.starts(starts)[1:]
+    changes = starts[1:]
 
     def init(key: Key) -> OracleRestartState:
         one = jnp.ones((), jnp.int32)

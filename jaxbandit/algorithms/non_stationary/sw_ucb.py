@@ -7,10 +7,9 @@ from typing import Annotated, NamedTuple
 
 import jax.numpy as jnp
 
-from jaxbandit.algorithms.arguments import NumChanges
 from jaxbandit.algorithms.non_stationary import tuned
 from jaxbandit.algorithms.non_stationary.upper_index import Index, upper_index
-from jaxbandit.base.arguments import Horizon, NumArms, Positive
+from jaxbandit.base.arguments import Horizon, NumArms, NumChanges, Positive
 from jaxbandit.base.contract import Algorithm, Arms, Rewards
 from jaxbandit.base.declaration import declare
 from jaxbandit.base.parameters import Arg

@@ -2,9 +2,8 @@
 
 import jax.numpy as jnp
 
-from jaxbandit.algorithms.arguments import Sigma
 from jaxbandit.algorithms.regret.index_policy import IndexState, index_policy
-from jaxbandit.base.arguments import Horizon, NumArms
+from jaxbandit.base.arguments import Horizon, NumArms, Sigma
 from jaxbandit.base.contract import Algorithm, Rewards
 from jaxbandit.base.declaration import declare
 from jaxbandit.support.numerics import as_float

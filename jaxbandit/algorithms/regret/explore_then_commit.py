@@ -11,8 +11,7 @@ from typing import NamedTuple
 
 import jax.numpy as jnp
 
-from jaxbandit.algorithms.arguments import Sigma
-from jaxbandit.base.arguments import Count, Horizon, NumArms, Positive
+from jaxbandit.base.arguments import Count, Horizon, NumArms, Positive, Sigma
 from jaxbandit.base.contract import Algorithm, Arms, Rewards
 from jaxbandit.base.declaration import declare
 from jaxbandit.support.numerics import argmax, as_float

@@ -4,7 +4,6 @@ The state has a root F of the posterior covariance, so that nothing is factorize
 kernel are given and not fitted.
 """
 
-from jaxbandit.algorithms.arguments import Sigma
 from jaxbandit.algorithms.regret.gaussian_process import (
     Kernel,
     Lengthscale,
@@ -14,6 +13,7 @@ from jaxbandit.algorithms.regret.gaussian_process import (
     checked_process,
     process_policy,
 )
+from jaxbandit.base.arguments import Sigma
 from jaxbandit.base.contract import Algorithm
 from jaxbandit.base.declaration import declare
 from jaxbandit.support.numerics import normal_noise

@@ -7,7 +7,6 @@ import math
 
 import jax.numpy as jnp
 
-from jaxbandit.algorithms.arguments import Delta, Sigma
 from jaxbandit.algorithms.regret.gaussian_process import (
     Kernel,
     Lengthscale,
@@ -17,6 +16,7 @@ from jaxbandit.algorithms.regret.gaussian_process import (
     checked_process,
     process_policy,
 )
+from jaxbandit.base.arguments import Delta, Sigma
 from jaxbandit.base.contract import Algorithm
 from jaxbandit.base.declaration import declare
 from jaxbandit.support.numerics import as_float

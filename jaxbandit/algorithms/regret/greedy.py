@@ -1,9 +1,8 @@
 """Greedy linear policy: the arm with the largest x' theta_hat, by ordinary least squares; it never explores."""
 
-from jaxbandit.algorithms.arguments import FeatureSets
 from jaxbandit.algorithms.regret import action_sets
 from jaxbandit.algorithms.regret.linear_policy import LinearState, linear_policy
-from jaxbandit.base.arguments import Mask
+from jaxbandit.base.arguments import FeatureSets, Mask
 from jaxbandit.base.contract import Algorithm
 from jaxbandit.base.declaration import declare
 from jaxbandit.support.types import Array, PyTree

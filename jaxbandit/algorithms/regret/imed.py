@@ -6,9 +6,8 @@ in [0, 1] this is not the published IMED. The other families have their own dive
 
 import jax.numpy as jnp
 
-from jaxbandit.algorithms.arguments import Family, FamilySigma
 from jaxbandit.algorithms.regret.index_policy import IndexState, index_policy
-from jaxbandit.base.arguments import NumArms
+from jaxbandit.base.arguments import Family, FamilySigma, NumArms
 from jaxbandit.base.contract import Algorithm
 from jaxbandit.base.declaration import declare
 from jaxbandit.support.numerics import as_float

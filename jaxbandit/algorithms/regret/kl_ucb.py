@@ -3,9 +3,8 @@
 For Bernoulli rewards the index is within 5e-7 of the exact solution, and never below it by more than 1e-7.
 """
 
-from jaxbandit.algorithms.arguments import Family, FamilySigma, LogLogWeight
 from jaxbandit.algorithms.regret.index_policy import IndexState, divergence_budget, index_policy
-from jaxbandit.base.arguments import NumArms
+from jaxbandit.base.arguments import Family, FamilySigma, LogLogWeight, NumArms
 from jaxbandit.base.contract import Algorithm
 from jaxbandit.base.declaration import declare
 from jaxbandit.support.types import Array

@@ -8,8 +8,7 @@ from typing import Annotated, NamedTuple
 
 import jax.numpy as jnp
 
-from jaxbandit.algorithms.arguments import LogLogWeight
-from jaxbandit.base.arguments import NumArms
+from jaxbandit.base.arguments import LogLogWeight, NumArms
 from jaxbandit.base.contract import Algorithm, Arms, Offer, Rewards
 from jaxbandit.base.declaration import declare
 from jaxbandit.base.offers import among_available, available_of

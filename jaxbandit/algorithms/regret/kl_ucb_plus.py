@@ -8,9 +8,8 @@ import math
 
 import jax.numpy as jnp
 
-from jaxbandit.algorithms.arguments import Family, FamilySigma, LogLogWeight
 from jaxbandit.algorithms.regret.index_policy import IndexState, index_policy
-from jaxbandit.base.arguments import Horizon, NumArms
+from jaxbandit.base.arguments import Family, FamilySigma, Horizon, LogLogWeight, NumArms
 from jaxbandit.base.contract import Algorithm
 from jaxbandit.base.declaration import declare
 from jaxbandit.support.numerics import as_float, exploration_level

@@ -10,10 +10,9 @@ from typing import Literal
 import jax
 import jax.numpy as jnp
 
-from jaxbandit.algorithms.arguments import Delta, FeatureSets, Sigma
 from jaxbandit.algorithms.regret import action_sets
 from jaxbandit.algorithms.regret.linear_policy import Horizon, LinearState, checked_horizon, linear_policy
-from jaxbandit.base.arguments import Mask
+from jaxbandit.base.arguments import Delta, FeatureSets, Mask, Sigma
 from jaxbandit.base.contract import Algorithm, Rewards
 from jaxbandit.base.declaration import declare
 from jaxbandit.support.numerics import UNROLLED, as_float, normal_of_words, standard_normal, weighted_sum

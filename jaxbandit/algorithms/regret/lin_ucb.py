@@ -9,7 +9,6 @@ from typing import Literal
 
 import jax.numpy as jnp
 
-from jaxbandit.algorithms.arguments import Delta, FeatureSets, Regularization, Sigma, ThetaNorm
 from jaxbandit.algorithms.regret.action_sets import action_sets
 from jaxbandit.algorithms.regret.linear_policy import (
     Horizon,
@@ -19,7 +18,7 @@ from jaxbandit.algorithms.regret.linear_policy import (
     linear_policy,
     means_and_variances,
 )
-from jaxbandit.base.arguments import Mask, NonNegative
+from jaxbandit.base.arguments import Delta, FeatureSets, Mask, NonNegative, Regularization, Sigma, ThetaNorm
 from jaxbandit.base.contract import Algorithm, Rewards
 from jaxbandit.base.declaration import declare
 from jaxbandit.support.numerics import as_float

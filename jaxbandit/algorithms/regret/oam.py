@@ -11,12 +11,11 @@ from typing import Literal, NamedTuple
 import jax.numpy as jnp
 import numpy as np
 
-from jaxbandit.algorithms.arguments import FeatureSets, Sigma, Zeta
 from jaxbandit.algorithms.regret import action_sets
 from jaxbandit.algorithms.regret import allocation_matching as matching
 from jaxbandit.algorithms.regret.action_sets import ActionSets, Start
 from jaxbandit.algorithms.regret.linear_policy import Horizon, checked_horizon, linear_level
-from jaxbandit.base.arguments import Mask, NonNegative, Positive
+from jaxbandit.base.arguments import FeatureSets, Mask, NonNegative, Positive, Sigma, Zeta
 from jaxbandit.base.contract import Algorithm, Choice, Phases, Replan, Rewards
 from jaxbandit.base.declaration import declare
 from jaxbandit.support import checks

@@ -4,10 +4,9 @@ It is `oam` of Hao, Lattimore and Szepesvari (2020) with three changes and witho
 paper.
 """
 
-from jaxbandit.algorithms.arguments import FeatureSets, Sigma, Zeta
 from jaxbandit.algorithms.regret.linear_policy import Horizon
 from jaxbandit.algorithms.regret.oam import oam
-from jaxbandit.base.arguments import Mask, NonNegative, Positive
+from jaxbandit.base.arguments import FeatureSets, Mask, NonNegative, Positive, Sigma, Zeta
 from jaxbandit.base.contract import Algorithm
 from jaxbandit.base.declaration import declare
 

@@ -4,9 +4,8 @@ from typing import Annotated
 
 import jax.numpy as jnp
 
-from jaxbandit.algorithms.arguments import Sigma
 from jaxbandit.algorithms.regret.index_policy import IndexState, index_policy
-from jaxbandit.base.arguments import AboveOne, NumArms
+from jaxbandit.base.arguments import AboveOne, NumArms, Sigma
 from jaxbandit.base.contract import Algorithm, Rewards
 from jaxbandit.base.declaration import declare
 from jaxbandit.base.parameters import Arg

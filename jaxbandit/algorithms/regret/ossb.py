@@ -9,11 +9,10 @@ from typing import Literal, NamedTuple
 
 import jax.numpy as jnp
 
-from jaxbandit.algorithms.arguments import FeatureSets, Sigma, Zeta
 from jaxbandit.algorithms.regret import action_sets
 from jaxbandit.algorithms.regret import allocation_matching as matching
 from jaxbandit.algorithms.regret.action_sets import Start
-from jaxbandit.base.arguments import Mask, NonNegative
+from jaxbandit.base.arguments import FeatureSets, Mask, NonNegative, Sigma, Zeta
 from jaxbandit.base.contract import Algorithm, Choice, Phases, Replan, Rewards
 from jaxbandit.base.declaration import declare
 from jaxbandit.support.numerics import as_float, get_at, kahan_pair

@@ -9,9 +9,8 @@ from typing import NamedTuple
 import jax.numpy as jnp
 from jax import lax
 
-from jaxbandit.algorithms.arguments import Family, FamilySigma, PriorAlpha, PriorBeta
 from jaxbandit.algorithms.regret.index_policy import index_policy
-from jaxbandit.base.arguments import NumArms
+from jaxbandit.base.arguments import Family, FamilySigma, NumArms, PriorAlpha, PriorBeta
 from jaxbandit.base.contract import Algorithm, Arms, Choice, Offer, Rewards
 from jaxbandit.base.declaration import declare
 from jaxbandit.base.offers import among_available, available_of

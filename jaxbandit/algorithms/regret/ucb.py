@@ -6,9 +6,8 @@ log t. `ucb1_auer` is UCB1 as Auer et al. printed it.
 
 import jax.numpy as jnp
 
-from jaxbandit.algorithms.arguments import LogLogWeight
 from jaxbandit.algorithms.regret.index_policy import IndexState, divergence_budget, index_policy
-from jaxbandit.base.arguments import NumArms, Positive
+from jaxbandit.base.arguments import LogLogWeight, NumArms, Positive
 from jaxbandit.base.contract import Algorithm, Rewards
 from jaxbandit.base.declaration import declare
 from jaxbandit.support.numerics import as_float, exploration_level

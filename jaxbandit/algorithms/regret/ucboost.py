@@ -6,9 +6,8 @@ grid, not by the printed bisections: Algorithm 3 as printed updates k but not it
 
 from collections.abc import Iterable
 
-from jaxbandit.algorithms.arguments import LogLogWeight
 from jaxbandit.algorithms.regret.index_policy import IndexState, divergence_budget, index_policy
-from jaxbandit.base.arguments import NumArms, Positive
+from jaxbandit.base.arguments import LogLogWeight, NumArms, Positive
 from jaxbandit.base.contract import Algorithm, Rewards
 from jaxbandit.base.declaration import declare
 from jaxbandit.support import checks

@@ -1,12 +1,16 @@
 """What a decision may spend."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
-from jaxbandit.support import checks, durations
+from jaxbandit.base.arguments import Count
+from jaxbandit.base.calls import record
+from jaxbandit.base.parameters import Arg
+from jaxbandit.support import durations
 from jaxbandit.support.refusals import wrong
 
 
+@record
 @dataclass(frozen=True)
 class Budget:
     """What a decision may spend. Verbs take an integer as `trainings`, and a text such as "2h" as `seconds`.
@@ -22,14 +26,8 @@ class Budget:
       ValueError: a field is out of range.
     """
 
-    trainings: int | None = None
-    seconds: float | str | None = None
-
-    def __post_init__(self) -> None:
-        if self.trainings is not None:
-            object.__setattr__(self, "trainings", checks.integer("Budget", "trainings", self.trainings, 1))
-        if self.seconds is not None:
-            object.__setattr__(self, "seconds", durations.seconds("Budget", "seconds", self.seconds))
+    trainings: Count | None = None
+    seconds: Annotated[float | str, Arg(durations.SECONDS)] | None = None
 
 
 def budget_of(where: str, budget: Any) -> Budget:

@@ -10,7 +10,7 @@ import numpy as np
 
 from jaxbandit.base.contract import Promise
 from jaxbandit.decide.core.wording import above, number, percent, rare_heading
-from jaxbandit.support.document import Describable, Document, Notes, Table
+from jaxbandit.support.document import Block, Describable, Document, Facts, Notes, Section, Table
 from jaxbandit.theory.comparisons.contradiction import contradiction, contradictory
 from jaxbandit.theory.confidence_sequence import unseen
 
@@ -227,6 +227,19 @@ class Certificate(Describable):
     def with_names(self, names: Sequence[str]) -> "Certificate":
         """Return the certificate with names of the arms, as it shows them."""
         return replace(self, names=tuple(names))
+
+    def facts(self, rare: Sequence[str]) -> list[Block]:
+        """Return what a report shows of it besides its arms; `rare` are sentences as `rare_events` returns them."""
+        guarantee = {} if self.guarantee is None else self.guarantee._asdict()
+        entries = {"rule": self.rule, "guarantee": self.promise, "known": self.known}
+        entries |= {name: guarantee.get(name) for name in ("delta", "epsilon", "m")}
+        return [
+            Notes([self.contradiction] if self.contradiction else []),
+            Facts({**entries, "stopped": "yes" if self.stopped else "not yet"}),
+            Section("Rare events", [Notes([f"{rare_heading(self.coverage)}:"]), Notes(rare)] if rare else []),
+            Notes(self.notes, "Remarks"),
+            Notes(self.assumptions, "Assumptions"),
+        ]
 
     def describe(self, *, detail: bool = False) -> Document:
         """Return what the data contradict, what is recommended and stated, the arms, and what is assumed."""

@@ -1,16 +1,45 @@
 """What a decision has to reach: which property of the scores is compared, how exactly, and with what probability."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
-from jaxbandit.support import checks
+from jaxbandit.base.arguments import Count
+from jaxbandit.base.calls import record
+from jaxbandit.base.parameters import Arg
 from jaxbandit.support.columns import LARGEST
-from jaxbandit.support.refusals import refuse, show, wrong
-from jaxbandit.support.types import Scalar
+from jaxbandit.support.domains import Domain, Outside, number, values
+from jaxbandit.support.refusals import wrong
 
+DELTA = 0.05  # by default
 WORDS = "stop", "separate"  # values of on_failure besides numbers
+_RANGE = values(
+    "two finite numbers (low, high) with low < high",
+    lambda ends: len(ends) == 2 and -LARGEST <= ends[0] < ends[1] <= LARGEST,
+    lambda value: tuple(map(float, value)),
+)
 
 
+def _failure(given: Mapping[str, Any]) -> Domain:
+    score = number(*(given["score_range"] or (-LARGEST, LARGEST)))
+    allowed = f'{score.allowed}, "stop" or "separate"'
+
+    def take(value: Any) -> Any:
+        if isinstance(value, str) and value in WORDS:
+            return value
+        try:
+            return score.take(value)
+        except Outside:
+            raise Outside(value, allowed) from None
+
+    return Domain(allowed, take)
+
+
+Share = Annotated[float, Arg(number(0, 1, open_low=True, open_high=True))]
+Distance = Annotated[float, Arg(number(0))]
+
+
+@record
 @dataclass(frozen=True)
 class Goal:
     """What a decision has to reach. Every field is checked when the record is made; verbs take a number as `epsilon`.
@@ -38,62 +67,26 @@ class Goal:
       ValueError: a field is out of range, or excludes another one that is given.
     """
 
-    delta: Scalar | None = None
-    epsilon: float | None = None
-    quantile: float | None = None
-    score_range: tuple[float, float] | None = None
-    resolution: float = 0.0
+    delta: Share | None = None
+    epsilon: Distance | None = None
+    quantile: Share | None = None
+    score_range: Annotated[tuple[float, float], Arg(_RANGE)] | None = None
+    resolution: Distance = 0.0
     maximize: bool = True
-    min_trainings: int | None = None
-    on_failure: float | str | None = None
-    max_failure_rate: float | None = None
+    min_trainings: Count | None = None
+    on_failure: Annotated[float | str, Arg(_failure)] | None = None
+    max_failure_rate: Share | None = None
 
     def __post_init__(self) -> None:
-        inside = {"low": 0.0, "high": 1.0, "open_low": True, "open_high": True}
-        limits = {"delta": inside, "quantile": inside, "max_failure_rate": inside}
-        limits |= {"epsilon": {"low": 0.0}, "resolution": {"low": 0.0}}
-        for name, limit in limits.items():
-            if getattr(self, name) is not None or name == "resolution":
-                self._set(name, float(checks.number("Goal", name, getattr(self, name), **limit)))
-        self._set("maximize", checks.boolean("Goal", "maximize", self.maximize))
-        if self.min_trainings is not None:
-            self._set("min_trainings", checks.integer("Goal", "min_trainings", self.min_trainings, 1))
-        if self.score_range is not None:
-            self._set("score_range", self._checked_range())
-        self._check_failures()
-        self._check_exclusions()
-
-    def _set(self, name: str, value: object) -> None:
-        object.__setattr__(self, name, value)
-
-    def _checked_range(self) -> tuple[float, float]:
-        try:
-            low, high = map(float, self.score_range)  # pyright: ignore[reportArgumentType]
-        except (TypeError, ValueError):
-            refuse("Goal", f": score_range = {show(self.score_range)}, must be two numbers, (low, high)")
-        if not -LARGEST <= low < high <= LARGEST:
-            refuse("Goal", f": score_range = {show(self.score_range)}, must be finite with low < high")
-        return low, high
-
-    def _check_failures(self) -> None:
         if (self.on_failure == "separate") != (self.max_failure_rate is not None):
             both = 'on_failure="separate" and max_failure_rate must be given together, such as max_failure_rate=0.1'
-            refuse("Goal", f": {both}")
-        if isinstance(self.on_failure, str):
-            if self.on_failure not in WORDS:
-                allowed = 'must be a number, "stop" or "separate"'
-                refuse("Goal", f": on_failure = {show(self.on_failure)}, {allowed}")
-        elif self.on_failure is not None:
-            low, high = self.score_range or (-LARGEST, LARGEST)
-            self._set("on_failure", float(checks.number("Goal", "on_failure", self.on_failure, low=low, high=high)))
-
-    def _check_exclusions(self) -> None:
+            raise ValueError(both)
         separate = None if self.max_failure_rate is None else 'on_failure="separate"'
         pairs = ("quantile", "score_range"), ("resolution", "score_range"), ("resolution", "quantile")
         given = {name for name in ("quantile", "score_range", "resolution") if getattr(self, name) not in (None, 0.0)}
         for one, other in (*pairs, *((separate, name) for name in ("score_range", "quantile") if separate)):
             if other in given and (one in given or one == separate):
-                refuse("Goal", f": {one} and {other} are both given; give one of them")
+                raise ValueError(f"{one} and {other} are both given; give one of them")
 
 
 def goal_of(where: str, goal: Any) -> Goal:

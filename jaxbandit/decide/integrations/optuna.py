@@ -10,10 +10,9 @@ from jaxbandit.decide.core.certificate import Certificate
 from jaxbandit.decide.core.goal import Goal, goal_of
 from jaxbandit.decide.integrations.optuna_configs import checked
 from jaxbandit.decide.integrations.optuna_opened import WHERE, Arguments, OpenStudy
-from jaxbandit.decide.integrations.optuna_plays import RulePlay
 from jaxbandit.decide.integrations.optuna_trials import PULL, Pulls, agrees
 from jaxbandit.decide.sessions.session import Session, session
-from jaxbandit.decide.tuning.rules import one_of
+from jaxbandit.decide.tuning.plays import RulePlay, one_of
 from jaxbandit.decide.tuning.settings import Settings, settings
 from jaxbandit.support import checks
 from jaxbandit.support.extras import extra

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 
 from jaxbandit.decide.core.certificate import Certificate
-from jaxbandit.decide.integrations.optuna_plays import RacePlay, RulePlay
 from jaxbandit.decide.integrations.optuna_trials import Entrants, Pulls, evidence
 from jaxbandit.decide.sessions.certifying import certificate as of_session
 from jaxbandit.decide.tuning.criterion import Criterion
+from jaxbandit.decide.tuning.plays import RacePlay, RulePlay
 from jaxbandit.decide.tuning.reporting import MEANING, search_certificate
 from jaxbandit.decide.tuning.settings import Settings
 
@@ -48,18 +48,18 @@ def certified(
     for counts, counted in ((failed, pulls.failures), (pruned, pulls.prunings)):
         for (arm, _), times in counted.items():
             counts[arm] += times
-    assumptions = [*result.assumptions, ASSUMPTION]
+    assumptions, failure = [*result.assumptions, ASSUMPTION], criterion.on_failure
     notes, unproved = list(result.notes), False
     for arm in order:
         if failed[arm] + pruned[arm]:
             what = f"{failed[arm]} trials failed and {pruned[arm]} were pruned"
-            value = "and were repeated" if given.on_failure == "stop" else f"and have the value {given.on_failure:g}"
+            value = "and were repeated" if failure == "stop" else f"and have the value {failure:g}"
             notes.append(f"{names[arm]}: {what}, {value}")
     if (failed + pruned).any():
         assumptions = [REPEATED if line == MEANING["stop"] else line for line in assumptions]
-        if REPEATED not in assumptions and given.on_failure == "stop":
+        if REPEATED not in assumptions and failure == "stop":
             assumptions.append(REPEATED)
-        unproved = given.on_failure != "stop" and criterion.score_range is None and criterion.quantile is None
+        unproved = failure != "stop" and criterion.score_range is None and criterion.quantile is None
     if known.earlier:
         assumptions.append(REUSED.format(len(known.earlier)))
     if len(known.stages) > 1:
@@ -111,7 +111,7 @@ def _of_values(
     by_rule = isinstance(play, RulePlay)
     arm = play.arm if by_rule else found.recommended(present)
     ended = play.stopped and found.achieved(arm) <= (criterion.epsilon or 0.0)
-    result = search_certificate(found, arm, names, paired=True, ended=ended, on_failure=given.on_failure)
+    result = search_certificate(found, arm, names, paired=True, ended=ended)
     if not by_rule:
         return result
     # The promise of a rule is about configurations that are there from the start.

@@ -1,5 +1,6 @@
 """A study of Optuna as one sampler sees it: its configurations, what is compared, and what to try next."""
 
+import dataclasses
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
@@ -8,9 +9,11 @@ import numpy as np
 
 from jaxbandit.decide.core.certificate import Certificate
 from jaxbandit.decide.integrations.optuna_certificate import certified
-from jaxbandit.decide.integrations.optuna_plays import RacePlay, RulePlay
-from jaxbandit.decide.integrations.optuna_trials import Entrants, Pull, Pulls, Unpaired, enter, entrants, evidence
+from jaxbandit.decide.integrations.optuna_trials import Entrants, Pulls, enter, entrants, evidence
 from jaxbandit.decide.sessions.session import Session
+from jaxbandit.decide.tuning.criterion import first_seeds
+from jaxbandit.decide.tuning.evidence import Pull
+from jaxbandit.decide.tuning.plays import RacePlay, RulePlay
 from jaxbandit.decide.tuning.settings import Settings
 from jaxbandit.support import domains
 from jaxbandit.support.extras import extra
@@ -53,9 +56,8 @@ class OpenStudy:
         # The configurations themselves, and not what JSON makes of them.
         own = dict(zip(self._numbers, map(dict, arguments.configs), strict=True))
         self._known = known._replace(configs=[own.get(i, config) for i, config in enumerate(known.configs)])
-        criterion = criterion._replace(growth=known.growth)
         # Of reused trials no two share their randomness, so that each configuration has bounds of its own.
-        self._criterion = Unpaired(*criterion) if known.earlier else criterion
+        self._criterion = dataclasses.replace(criterion, growth=known.growth, unpaired=bool(known.earlier))
         self._place = _place(study, known)
         self.play = self._begun(Pulls(study, self._known, self._on_failure), arguments.start)
 
@@ -69,7 +71,8 @@ class OpenStudy:
         known, arms, low, high = self._known, np.array(self._numbers), self._given.low, self._given.high
         if start is not None:
             finite = math.isfinite(low + high)  # then minus a loss is moved into the range of the rule
-            return RulePlay(start, arms, known.first, low + high if finite and not self._criterion.maximize else 0.0)
+            mirror = low + high if finite and not self._criterion.maximize else 0.0
+            return RulePlay(start, arms, first_seeds(known.stages), mirror)
         present = np.zeros(len(known.configs), bool)
         present[arms] = True
         return RacePlay(evidence(self._criterion, known, pulls, np.flatnonzero(~present).tolist()), present)

@@ -8,8 +8,8 @@ import numpy as np
 
 from jaxbandit.decide.integrations.optuna_configs import key, plain
 from jaxbandit.decide.sessions.rewards import usable
-from jaxbandit.decide.tuning.criterion import Criterion, Stage
-from jaxbandit.decide.tuning.evidence import Evidence
+from jaxbandit.decide.tuning.criterion import Criterion, Stage, first_seeds
+from jaxbandit.decide.tuning.evidence import Evidence, Pull
 from jaxbandit.support.extras import extra
 from jaxbandit.support.refusals import refuse
 
@@ -20,16 +20,6 @@ with extra("optuna"):
 PULL = "pull"  # user attribute of a trial: {"arm": number of the configuration, "index": number of the repetition}
 IDENTITY = "jaxbandit"  # user attribute of a study: the configurations that have entered it
 
-Pull = tuple[int, int]  # (number of the configuration in the study, index)
-
-
-class Unpaired(Criterion):
-    """A criterion that gives each configuration bounds of its own, because indices are not seeds of all of them."""
-
-    def separately(self, stages: Sequence[Stage]) -> bool:
-        """Return True."""
-        return True
-
 
 class Entrants(NamedTuple):
     """The configurations that have ever entered a study, in the order of their numbers."""
@@ -39,12 +29,6 @@ class Entrants(NamedTuple):
     delta: float  # error probability of the first sampler
     growth: bool  # whether it announced that configurations will be added
     earlier: dict[int, Pull]  # by the number of a trial that was in the study before the sampler and counts
-
-    @property
-    def first(self) -> np.ndarray:
-        """The first index of each configuration, int64[K]."""
-        sizes = np.diff([0, *(stage.size for stage in self.stages)])
-        return np.repeat([stage.first for stage in self.stages], sizes)
 
     def numbers(self, configs: Sequence[Mapping[str, Any]]) -> list[int]:
         """Return the numbers of these configurations; those that have not entered have the numbers that follow."""
@@ -188,7 +172,7 @@ class Pulls:
 
 def evidence(criterion: Criterion, known: Entrants, pulls: Pulls, arms: Iterable[int]) -> Evidence:
     """Return what the pulls of some configurations tell, each up to the first index without a value."""
-    result, first = Evidence(criterion, known.stages), known.first
+    result, first = Evidence(criterion, known.stages), first_seeds(known.stages)
     for arm in arms:
         rewards = pulls.prefix(arm, int(first[arm]))
         result.enter(np.full(len(rewards), arm), first[arm] + np.arange(len(rewards)), rewards)

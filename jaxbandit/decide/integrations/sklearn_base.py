@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 
 from jaxbandit.base.contract import Algorithm
 from jaxbandit.decide.core.certificate import Certificate
+from jaxbandit.decide.core.goal import DELTA
 from jaxbandit.decide.integrations import sklearn_results as results
 from jaxbandit.decide.integrations.sklearn_fits import Fits, FoldOrSplitSearch, foremost, pulls_of
 from jaxbandit.decide.integrations.sklearn_folds import FoldSearch
@@ -20,7 +21,8 @@ from jaxbandit.decide.integrations.sklearn_splits import Chosen, FixedFolds, Ran
 from jaxbandit.decide.integrations.sklearn_versions import Fitting
 from jaxbandit.decide.sessions.rewards import as_float, usable
 from jaxbandit.decide.tuning.criterion import UNSEEN, Criterion
-from jaxbandit.decide.tuning.rules import DELTA, check_agreement, one_of
+from jaxbandit.decide.tuning.plays import one_of
+from jaxbandit.decide.tuning.settings import check_agreement
 from jaxbandit.support import checks, domains
 from jaxbandit.support.extras import extra
 from jaxbandit.support.refusals import refuse
@@ -211,7 +213,7 @@ class BaseBanditSearch(BaseSearchCV):
         least = self.min_splits or max(min(UNSEEN, most // (2 * count)), 1)
         proved = None if self.score_range is None else limits
         delta = DELTA if self.delta is None else float(self.delta)
-        criterion = Criterion(delta, self.epsilon, proved, min_trainings=least)
+        criterion = Criterion(delta, self.epsilon, score_range=proved, min_trainings=least)
         search = SplitSearch(count, criterion, limits, max_fits=max_fits, seed=seed)
         if search.halving is not None and proved is None:
             warnings.warn(

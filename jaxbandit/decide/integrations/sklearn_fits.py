@@ -13,7 +13,7 @@ from jaxbandit.decide.integrations.sklearn_races import SplitSearch
 from jaxbandit.decide.integrations.sklearn_results import Evaluation
 from jaxbandit.decide.integrations.sklearn_splits import Chosen, FixedFolds, RandomSplits
 from jaxbandit.decide.integrations.sklearn_versions import Fitting
-from jaxbandit.decide.tuning.allocation import Request
+from jaxbandit.decide.tuning.evidence import Request
 from jaxbandit.support.extras import extra
 
 with extra("sklearn"):
@@ -88,7 +88,7 @@ def pulls_of(request: Request, search: FoldOrSplitSearch) -> list[tuple[int, int
     """The pairs of a configuration and a split that a request needs, without gaps and without what has failed."""
     pulls = []
     done = search.fits.copy()
-    for arm, index in zip(request.arms.tolist(), request.seeds.tolist(), strict=True):
+    for arm, index in request.pulls:
         if not search.failed[arm] or isinstance(search, FoldSearch):
             # A configuration that was excluded by one that failed since has splits to catch up with.
             pulls += [(arm, i) for i in range(int(done[arm]), index + 1)]

@@ -15,7 +15,8 @@ import numpy as np
 from jaxbandit.base.contract import Promise
 from jaxbandit.decide.core.certificate import Certificate
 from jaxbandit.decide.integrations.sklearn_ranges import Range
-from jaxbandit.decide.tuning.allocation import DRAW, Request
+from jaxbandit.decide.tuning.allocation import DRAW
+from jaxbandit.decide.tuning.evidence import Request
 
 TOLERANCE = 1e-12  # relative to the scores; their sums are rounded
 FOLDS = (

@@ -8,14 +8,15 @@ import numpy as np
 
 from jaxbandit.base.contract import Algorithm, Promise
 from jaxbandit.decide.core.certificate import Certificate
+from jaxbandit.decide.core.goal import DELTA
 from jaxbandit.decide.integrations.sklearn_ranges import NO_RANGE, Range
 from jaxbandit.decide.sessions.certifying import COMMON_KEYS, certificate
 from jaxbandit.decide.sessions.session import Session, session
-from jaxbandit.decide.tuning.allocation import Played, Request, halving, race
+from jaxbandit.decide.tuning.allocation import halving, race
 from jaxbandit.decide.tuning.criterion import RARE, Criterion, Stage
-from jaxbandit.decide.tuning.evidence import Evidence
+from jaxbandit.decide.tuning.evidence import Evidence, Request
+from jaxbandit.decide.tuning.plays import RulePlay
 from jaxbandit.decide.tuning.reporting import what_scores_say, withdrawn
-from jaxbandit.decide.tuning.rules import DELTA, chosen
 from jaxbandit.engine.rounds import fit
 from jaxbandit.theory.comparisons.arms import normal_arms
 from jaxbandit.theory.comparisons.betting import stated_interval
@@ -195,36 +196,34 @@ class RuleSearch(SplitSearch):
         low, high = map(float, fit.limits(rule.rewards))
         bounded = (low, high) if math.isfinite(high - low) else None
         delta = DELTA if rule.promise is None else float(rule.promise.delta)
-        criterion = Criterion(delta, None, bounded)
+        criterion = Criterion(delta, score_range=bounded)
         super().__init__(count, criterion, limits if bounded is None else NO_RANGE, max_fits=None, seed=seed)
-        self.rule, self.range, self._played = rule, (low, high), Played(session(rule, seed=seed, paired=True))
+        self.rule, self.range = rule, (low, high)
+        arms = np.arange(count)
+        self._play = RulePlay(session(rule, seed=seed, paired=True), arms, np.zeros_like(arms))
 
     @property
     def session(self) -> Session:
         """The rule's session."""
-        return self._played.session
+        return self._play.session
 
     def requests(self) -> Iterator[Request]:
         """Yield the pairs of a configuration and a split that the rule asks for."""
-        yield from self._played.allocation(np.arange(self.count), np.zeros(self.count, np.int64), self._rewards)
-
-    def _rewards(self, arms: np.ndarray, indices: np.ndarray) -> np.ndarray:
-        samples = self.evidence.samples
-        return np.array([samples[arm][i] for arm, i in zip(arms.tolist(), indices.tolist(), strict=True)])
+        yield from self._play.requests(self.evidence)
 
     @property
     def stopped(self) -> bool:
         """Whether the rule has stopped."""
-        return self._played.session.stopped
+        return self._play.session.stopped
 
     @property
     def best(self) -> int:
         """The configuration that the rule recommends."""
-        return chosen(self._played.session)
+        return self._play.arm
 
     def certificate(self, arm: int, names: tuple[str, ...], remarks: tuple[str, ...]) -> Certificate:
         """Return the rule's certificate, with what is known of a configuration."""
-        own = certificate(self._played.session)
+        own = certificate(self._play.session)
         low, high = own.low, own.high
         assert low is not None and high is not None
         assumptions = [line for line in own.assumptions if line != COMMON_KEYS]

@@ -4,24 +4,15 @@ A request is answered completely before the next one is made, so that an allocat
 """
 
 import math
-from collections.abc import Callable, Iterator
-from typing import NamedTuple
+from collections.abc import Iterator
 
 import numpy as np
 
-from jaxbandit.decide.sessions.ask_tell import ask, tell
-from jaxbandit.decide.sessions.session import Session
-from jaxbandit.decide.tuning.evidence import Evidence
+from jaxbandit.decide.tuning.criterion import first_seeds
+from jaxbandit.decide.tuning.evidence import Evidence, Request
 
 STRIDE = 10  # rounds between two looks at bounded scores or quantiles, once there are twice as many
 DRAW = 0x9E3779B9  # of the order of configurations in a search too short for a pull of each
-
-
-class Request(NamedTuple):
-    """Trainings to make before the next decision."""
-
-    arms: np.ndarray  # int64[n]
-    seeds: np.ndarray  # int64[n]
 
 
 Allocation = Iterator[Request]
@@ -34,7 +25,7 @@ def race(evidence: Evidence, present: np.ndarray) -> Allocation:
     `evidence.pool` has no more scores of those that are left, and when bounds contradict each other for good.
     `paired_race` is the same race as a rule, without stages, pools, failures, ranges and quantiles.
     """
-    seed, left, first = 0, present, first_seeds(evidence)
+    seed, left, first = 0, present, first_seeds(evidence.stages)
     while True:
         criterion = evidence.criterion
         often = criterion.score_range is None and not criterion.by_arms
@@ -54,12 +45,6 @@ def race(evidence: Evidence, present: np.ndarray) -> Allocation:
         seed += 1
 
 
-def first_seeds(evidence: Evidence) -> np.ndarray:
-    """Return the first seed at which each configuration is trained, int64[K]."""
-    sizes = np.diff([0, *(stage.size for stage in evidence.stages)])
-    return np.repeat([stage.first for stage in evidence.stages], sizes)
-
-
 def halving(evidence: Evidence, survivors: np.ndarray, budget: int, seed: int) -> Allocation:
     """Sequential halving of Karnin, Koren and Somekh (2013) on all scores so far, for budgets too small for a race.
 
@@ -67,7 +52,7 @@ def halving(evidence: Evidence, survivors: np.ndarray, budget: int, seed: int) -
     the better half survives; `survivors`, bool[K], has in the end those that are left. A budget below K gives one
     training each to as many configurations, drawn at random.
     """
-    alive, first = np.flatnonzero(survivors), first_seeds(evidence)
+    alive, first = np.flatnonzero(survivors), first_seeds(evidence.stages)
     rounds = max((len(alive) - 1).bit_length(), 1)
     if budget < len(alive):
         order = np.random.default_rng((seed, DRAW)).permutation(alive)[:budget]
@@ -86,27 +71,3 @@ def halving(evidence: Evidence, survivors: np.ndarray, budget: int, seed: int) -
         alive = np.sort(alive[order[: -(-len(alive) // 2)]])
         survivors[:] = False
         survivors[alive] = True
-
-
-class Played:
-    """The session of a rule that a search has played so far."""
-
-    def __init__(self, session: Session):
-        """Begin with a session before its first pull."""
-        self.session = session
-
-    def allocation(
-        self, arms: np.ndarray, first: np.ndarray, rewards: Callable[[np.ndarray, np.ndarray], np.ndarray]
-    ) -> Allocation:
-        """Make the pulls that the rule asks for.
-
-        Args:
-          arms: int64[n], the configuration of each arm of the rule.
-          first: int64[K], the first seed of each configuration.
-          rewards: function of (arms, seeds) of a request to the rewards that the rule is told.
-        """
-        while not self.session.stopped:
-            session, pulls = ask(self.session)
-            request = Request(arms[pulls.arm], pulls.index + first[arms[pulls.arm]])
-            yield request
-            self.session = tell(session, pulls.id, rewards(*request))

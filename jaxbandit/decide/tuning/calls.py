@@ -53,6 +53,9 @@ class Part(NamedTuple):
     attempts: int = 1  # how often each of them was begun
 
 
+Evaluate = Callable[..., Iterator[Part]]  # (words of keys, configurations, attempts, deadline) -> what has ended
+
+
 class Calls:
     """Trainings as direct calls of train, with Python numbers in the configuration."""
 

@@ -7,10 +7,12 @@ at before it, they use only seeds that nobody had asked for by then (docs/mathem
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
+from jaxbandit.decide.core.goal import DELTA, Goal
 from jaxbandit.theory.comparisons import betting, pairs
 from jaxbandit.theory.comparisons.betting import BoundedDifferences
 from jaxbandit.theory.comparisons.pairs import PairedDifferences
@@ -33,18 +35,28 @@ class Stage(NamedTuple):
     blind: bool  # whether nobody had looked at scores, or the configurations do not depend on them
 
 
-class Criterion(NamedTuple):
-    """What is compared, and how."""
+def first_seeds(stages: Sequence[Stage]) -> np.ndarray:
+    """Return the first seed at which each configuration is trained, int64[K]."""
+    return np.repeat([stage.first for stage in stages], np.diff([0, *(stage.size for stage in stages)]))
 
-    delta: float
-    epsilon: float | None  # tolerated difference at which the search ends; None: 0, and the budget ends it
-    score_range: tuple[float, float] | None = None  # of scores
-    quantile: float | None = None  # of the rewards, p
-    resolution: float = 0.0
+
+@dataclass(frozen=True)
+class Criterion(Goal):
+    """A goal of which every field that decides has a value; none of them is checked again."""
+
+    delta: float = DELTA
     min_trainings: int = 1
-    max_failure_rate: float | None = None  # a mean over successes only, and this constraint
-    maximize: bool = True  # otherwise rewards are negated scores
+    on_failure: float | str = "stop"
     growth: bool = False  # whether stages were announced, so that their error probabilities add up to delta
+    unpaired: bool = False  # whether seeds of equal numbers have nothing in common
+
+    def __post_init__(self) -> None:
+        pass
+
+    @property
+    def p(self) -> float | None:
+        """The quantile of the rewards that is compared, which are negated scores if small scores are good."""
+        return self.quantile if self.quantile is None or self.maximize else 1 - self.quantile
 
     @property
     def by_arms(self) -> bool:
@@ -74,7 +86,8 @@ class Criterion(NamedTuple):
 
     def separately(self, stages: Sequence[Stage]) -> bool:
         """Whether configurations are compared by bounds of their own."""
-        return self.by_arms or stages[-1].size > (pairs if self.score_range is None else betting).MOST_ARMS
+        most = (pairs if self.score_range is None else betting).MOST_ARMS
+        return self.unpaired or self.by_arms or stages[-1].size > most
 
     def arm_levels(self, stages: Sequence[Stage]) -> np.ndarray:
         """Return the error probability of each configuration, float64[K], if they are compared by bounds of their own.

@@ -21,6 +21,21 @@ from jaxbandit.theory.quantile_bounds import QuantileBounds
 PROBABLE = 0.9  # that a configuration meets the constraint on failures, to be recommended although nothing is certain
 
 
+Pull = tuple[int, int]  # (number of the configuration, number of the seed)
+
+
+class Request(NamedTuple):
+    """Trainings to make before the next decision."""
+
+    arms: np.ndarray  # int64[n]
+    seeds: np.ndarray  # int64[n]
+
+    @property
+    def pulls(self) -> list[Pull]:
+        """The trainings one by one."""
+        return list(zip(self.arms.tolist(), self.seeds.tolist(), strict=True))
+
+
 class Outlier(NamedTuple):
     """A difference that normal numbers do not have."""
 
@@ -53,8 +68,8 @@ class Evidence:
             self._levels = self.criterion.arm_levels(self.stages)
         else:
             self._pairs = self.criterion.differences(self.stages)
-        if self._apart and self.criterion.quantile is not None:
-            self._quantiles = [QuantileBounds(self.criterion.quantile, float(level)) for level in self._levels]
+        if self._apart and self.criterion.p is not None:
+            self._quantiles = [QuantileBounds(self.criterion.p, float(level)) for level in self._levels]
             self._taken = [0] * self.count
 
     def enter(self, arms: np.ndarray, seeds: np.ndarray, rewards: np.ndarray, failed: np.ndarray | None = None) -> None:
@@ -77,6 +92,10 @@ class Evidence:
                 apart = deviation - self._means[arm]
                 self._means[arm] += apart / self._rewarded[arm]
                 self._squares[arm] += apart * (deviation - self._means[arm])
+
+    def rewards(self, request: Request) -> list[float]:
+        """Return the rewards of trainings that have been made."""
+        return [self.samples[arm][seed] for arm, seed in request.pulls]
 
     def decide_by(self, criterion: Criterion) -> None:
         """Change the criterion, which is valid only where the change has probability 0 if the old one is right."""
@@ -133,11 +152,11 @@ class Evidence:
 
     def location(self) -> np.ndarray:
         """Return what the criterion compares, by its estimates, float64[K]: means, or quantiles of the rewards."""
-        if self.criterion.quantile is None:
+        if self.criterion.p is None:
             return self.moments()[1]
         rewards = [[x for x in sample if not math.isnan(x)] for sample in self.samples]
         method = "inverted_cdf"  # a reward, as the bounds are
-        return np.array([np.quantile(x, self.criterion.quantile, method=method) if x else math.nan for x in rewards])
+        return np.array([np.quantile(x, self.criterion.p, method=method) if x else math.nan for x in rewards])
 
     def failure_rates(self) -> np.ndarray:
         """Return the upper bounds of the failure rates if there is a constraint on them, float64[K]."""

@@ -5,8 +5,8 @@ from the beginning or from files; and the scores of `repeats` trainings of a con
 """
 
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,7 @@ from jaxbandit.decide.tuning.execution import RUNGS, of_trainings
 from jaxbandit.decide.tuning.result import TuneResult, tune_result
 from jaxbandit.decide.tuning.rungs import IDENTITY, Bracket, Rung, halve, ranking
 from jaxbandit.decide.tuning.store import resumable
-from jaxbandit.decide.tuning.trainings import Programs, Trainee
+from jaxbandit.decide.tuning.trainings import Trainee
 from jaxbandit.engine.driver.execution import DEFAULT, Execution
 from jaxbandit.engine.storage import directories, identity
 from jaxbandit.support import checks
@@ -83,30 +83,20 @@ def successive_halving(
     AISTATS, Algorithm 1, with the rungs of Li et al. (2020), A system for massively parallel hyperparameter tuning,
     MLSys, Algorithm 1.
     """
-    where, started = "successive_halving", time.perf_counter()
+    where = "successive_halving"
     execution = of_trainings(where, execution, RUNGS)
     maximize = checks.boolean(where, "maximize", maximize)
     min_steps = checks.integer(where, "min_steps", min_steps, 1, MOST_STEPS)
     max_steps = checks.integer(where, "max_steps", max_steps, min_steps, MOST_STEPS)
     eta = checks.integer(where, "eta", eta, 2)
     known = numbers(where, configs)
-    search = Halving(where, trainee, known, repeats=repeats, seed=seed, batch=execution.batch, maximize=maximize)
     steps = [min_steps]
     while steps[-1] * eta < max_steps:
         steps.append(steps[-1] * eta)
     if steps[-1] < max_steps:
         steps.append(max_steps)
-    bracket = search.bracket(known, 0, steps, eta)
-    with opened(execution.directory, IDENTITY) as path:
-        return search.result([(bracket, search.play(bracket, path))], started)
-
-
-@contextmanager
-def opened(directory: str | Path | None, mark: str) -> Iterator[Path | None]:
-    """Lock the directory of a search, if it has one, and say in a KeyboardInterrupt how to resume."""
-    path = None if directory is None else Path(directory)
-    with resumable(path), nullcontext() if path is None else directories.locked(path, mark):
-        yield path
+    shared = {"eta": eta, "repeats": repeats, "seed": seed, "maximize": maximize}
+    return play_brackets(where, trainee, {".": (known, steps)}, execution, **shared)
 
 
 def numbers(where: str, configs: PyTree) -> Configs:
@@ -118,67 +108,68 @@ def numbers(where: str, configs: PyTree) -> Configs:
     return known
 
 
-class Halving:
-    """The data that all brackets of one call share."""
+def play_brackets(
+    where: str,
+    trainee: Trainee,
+    parts: Mapping[str, tuple[Configs, Sequence[int]]],
+    execution: Execution,
+    *,
+    eta: int,
+    repeats: int,
+    seed: int,
+    maximize: bool,
+) -> TuneResult:
+    """Return the result of brackets, given the configurations and the steps of each by the folder of its state."""
+    started = time.perf_counter()
+    repeats = checks.integer(where, "repeats", repeats, 1, trainings.MOST_REPEATS)
+    seed = checks.integer(where, "seed", seed, 0, 2**32 - 1)
+    if not isinstance(trainee, Trainee):
+        refuse(where, f": trainee is a {type(trainee).__name__}, must be jb.Trainee(init, step, score)")
+    every, *others = [known for known, _ in parts.values()]
+    if others:
+        trees = [known.tree() for known in (every, *others)]
+        every = numbers(where, jax.tree.map(lambda *columns: np.concatenate(columns), *trees))
+    programs = trainings.programs(where, trainee, every.tree(), execution.batch)
+    more = {"program": programs.digest, "batch": programs.batch, **identity.surroundings(jax.default_backend())}
+    path = None if execution.directory is None else Path(execution.directory)
+    marks = IDENTITY if "." in parts else f"bracket-*/{IDENTITY}"
+    played, first = [], 0
+    # A KeyboardInterrupt says how to resume.
+    with resumable(path), nullcontext() if path is None else directories.locked(path, marks):
+        for folder, (known, steps) in parts.items():
+            bracket = Bracket(known, first, tuple(steps), eta, repeats, seed, maximize)
+            store = None if path is None else path / folder
+            played.append((bracket, halve(where, bracket, programs, store, more)))
+            first += known.count
+    return _result(where, every, played, started)
 
-    def __init__(
-        self,
-        where: str,
-        trainee: Trainee,
-        configs: Configs,
-        *,
-        repeats: int,
-        seed: int,
-        batch: int | None,
-        maximize: bool,
-    ):
-        self.where, self.maximize, self._configs = where, maximize, configs
-        self._repeats = checks.integer(where, "repeats", repeats, 1, trainings.MOST_REPEATS)
-        self._seed = checks.integer(where, "seed", seed, 0, 2**32 - 1)
-        if not isinstance(trainee, Trainee):
-            refuse(where, f": trainee is a {type(trainee).__name__}, must be jb.Trainee(init, step, score)")
-        self._programs: Programs = trainings.programs(where, trainee, configs.tree(), batch)
-        self._more_identity: dict[str, Any] = {"program": self._programs.digest, "batch": self._programs.batch}
-        self._more_identity |= identity.surroundings(jax.default_backend())
 
-    def bracket(self, configs: Configs, first: int, steps: Sequence[int], eta: int) -> Bracket:
-        """Return the bracket of configurations whose numbers begin with `first`."""
-        return Bracket(configs, first, tuple(steps), eta, self._repeats, self._seed, self.maximize)
-
-    def play(self, bracket: Bracket, store: Path | None) -> Rung:
-        """Return the state of a bracket after its last rung."""
-        return halve(self.where, bracket, self._programs, store, self._more_identity)
-
-    def result(self, played: Sequence[tuple[Bracket, Rung]], started: float) -> TuneResult:
-        """Return the result of brackets whose configurations are those of the search, in order."""
-        history, alive, best = _history(played), np.zeros(self._configs.count, bool), []
-        for bracket, done in played:
-            ranked = bracket.first + done.alive[ranking(bracket, done)] if len(done.alive) else []
-            alive[ranked] = True
-            best += [(float(done.scores[-1, i - bracket.first].mean()), int(i)) for i in ranked[:1]]
-        if not best:
-            refuse(self.where, f": {self._lost(history)}; check init, step and score, or give other configs")
-        chosen = min(best, key=lambda trained: (-trained[0] if self.maximize else trained[0], trained[1]))[1]
-        last = np.zeros(self._configs.count, int)
-        np.maximum.at(last, history["config"], history["batch"])
-        return tune_result(
-            self._configs,
-            chosen,
-            history,
-            survivors=alive,
-            certificate=self.where,
-            counted=history["batch"] == last[history["config"]],
-            maximize=self.maximize,
-            notes=_notes(played, history),
-            seconds={"total": time.perf_counter() - started},
-        )
-
-    def _lost(self, history: dict[str, np.ndarray]) -> str:
-        """The message if no score of the last rung is finite, with the first of its configurations as an example."""
+def _result(where: str, configs: Configs, played: Sequence[tuple[Bracket, Rung]], started: float) -> TuneResult:
+    """The result of brackets whose configurations are these, in order."""
+    history, alive, best, maximize = _history(played), np.zeros(configs.count, bool), [], played[0][0].maximize
+    for bracket, done in played:
+        ranked = bracket.first + done.alive[ranking(bracket, done)] if len(done.alive) else []
+        alive[ranked] = True
+        best += [(float(done.scores[-1, i - bracket.first].mean()), int(i)) for i in ranked[:1]]
+    if not best:
         steps = int(history["steps"].max())
         rows = np.unique(history["config"][history["steps"] == steps])
-        first = f"configuration {rows[0]}: {self._configs.text(int(rows[0]))}"
-        return f"after {steps} steps no score is finite with |score| <= 1e150, of {len(rows)} configurations ({first})"
+        which = f"of {len(rows)} configurations (configuration {rows[0]}: {configs.text(int(rows[0]))})"
+        lost = f"after {steps} steps no score is finite with |score| <= 1e150, {which}"
+        refuse(where, f": {lost}; check init, step and score, or give other configs")
+    last = np.zeros(configs.count, int)
+    np.maximum.at(last, history["config"], history["batch"])
+    return tune_result(
+        configs,
+        min(best, key=lambda trained: (-trained[0] if maximize else trained[0], trained[1]))[1],
+        history,
+        survivors=alive,
+        certificate=where,
+        counted=history["batch"] == last[history["config"]],
+        maximize=maximize,
+        notes=_notes(played, history),
+        seconds={"total": time.perf_counter() - started},
+    )
 
 
 def _history(played: Sequence[tuple[Bracket, Rung]]) -> dict[str, np.ndarray]:

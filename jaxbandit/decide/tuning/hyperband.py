@@ -4,19 +4,14 @@ Difference from the paper: the numbers of steps are integers, floor(max_steps / 
 max_steps, which is a power of eta in its examples.
 """
 
-import time
 from collections.abc import Callable
 from typing import Literal, NamedTuple
-
-import jax
-import numpy as np
 
 from jaxbandit.decide.tuning import trainings
 from jaxbandit.decide.tuning.configs import Configs
 from jaxbandit.decide.tuning.execution import RUNGS, of_trainings
-from jaxbandit.decide.tuning.halving import MOST_STEPS, Halving, numbers, opened
+from jaxbandit.decide.tuning.halving import MOST_STEPS, numbers, play_brackets
 from jaxbandit.decide.tuning.result import TuneResult
-from jaxbandit.decide.tuning.rungs import IDENTITY
 from jaxbandit.decide.tuning.trainings import Trainee
 from jaxbandit.engine.driver.execution import DEFAULT, Execution
 from jaxbandit.support import checks
@@ -75,7 +70,7 @@ def hyperband(
     Source: Li, Jamieson, DeSalvo, Rostamizadeh, Talwalkar (2018), Hyperband: a novel bandit-based approach to
     hyperparameter optimization, JMLR 18, Algorithm 1.
     """
-    where, started = "hyperband", time.perf_counter()
+    where = "hyperband"
     execution = of_trainings(where, execution, RUNGS)
     maximize = checks.boolean(where, "maximize", maximize)
     max_steps = checks.integer(where, "max_steps", max_steps, 1, MOST_STEPS)
@@ -84,15 +79,8 @@ def hyperband(
     seed = checks.integer(where, "seed", seed, 0, 2**32 - 1)
     sizes = brackets(max_steps, eta, rungs)
     drawn = [_drawn(where, sample, seed, i, size.configs) for i, size in enumerate(sizes)]
-    every = numbers(where, jax.tree.map(lambda *columns: np.concatenate(columns), *(known.tree() for known in drawn)))
-    search = Halving(where, trainee, every, repeats=repeats, seed=seed, batch=execution.batch, maximize=maximize)
-    firsts = np.cumsum([0, *(size.configs for size in sizes)]).tolist()
-    parts = [
-        search.bracket(known, first, size.steps, eta) for known, first, size in zip(drawn, firsts, sizes, strict=False)
-    ]
-    with opened(execution.directory, f"bracket-*/{IDENTITY}") as path:
-        stores = [None if path is None else path / f"bracket-{len(part.steps) - 1}" for part in parts]
-        return search.result([(p, search.play(p, store)) for p, store in zip(parts, stores, strict=True)], started)
+    parts = {f"bracket-{len(size.steps) - 1}": (d, size.steps) for size, d in zip(sizes, drawn, strict=True)}
+    return play_brackets(where, trainee, parts, execution, eta=eta, repeats=repeats, seed=seed, maximize=maximize)
 
 
 def brackets(max_steps: int, eta: int, rungs: Rungs) -> list[Sizes]:

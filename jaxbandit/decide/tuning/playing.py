@@ -11,10 +11,10 @@ import numpy as np
 from jaxbandit.decide.core.certificate import Certificate, guarantee_of
 from jaxbandit.decide.sessions.session import session
 from jaxbandit.decide.tuning import allocation
-from jaxbandit.decide.tuning.criterion import Criterion
+from jaxbandit.decide.tuning.criterion import Criterion, first_seeds
 from jaxbandit.decide.tuning.evidence import Evidence
+from jaxbandit.decide.tuning.plays import RulePlay, one_of
 from jaxbandit.decide.tuning.reporting import search_certificate
-from jaxbandit.decide.tuning.rules import chosen, one_of
 from jaxbandit.decide.tuning.searching import Search
 from jaxbandit.decide.tuning.settings import Settings
 from jaxbandit.support.refusals import refuse
@@ -47,8 +47,8 @@ def play(
 def _by_default(
     where: str, search: Search, evidence: Evidence, given: Settings, numbers: np.ndarray, seed: int, paired: bool
 ) -> Found:
-    budget, count = search.terms.max_trainings, len(numbers)
-    least = (evidence.criterion._replace(min_trainings=1).needed(evidence.stages) or 0) * count
+    budget, count = search.max_trainings, len(numbers)
+    least = (dataclasses.replace(evidence.criterion, min_trainings=1).needed(evidence.stages) or 0) * count
     halves, survivors = budget is not None and budget < 2 * least, search.present.copy()
     if budget is not None and halves:
         warnings.warn(
@@ -68,14 +68,7 @@ def _by_default(
     arm = evidence.best(survivors) if halves else evidence.recommended(search.present)
     if why == "epsilon" and evidence.achieved(arm) > (evidence.criterion.epsilon or 0.0):
         why = "table" if (evidence.pool <= evidence.trainings).any() else "alone"
-    certificate = search_certificate(
-        evidence,
-        arm,
-        search.names(),
-        paired=paired,
-        ended=why == "epsilon",
-        on_failure=given.on_failure,
-    )
+    certificate = search_certificate(evidence, arm, search.names(), paired=paired, ended=why == "epsilon")
     if certificate.contradiction and why in ("epsilon", "alone"):
         why = "contradiction"
     binary = evidence.criterion.score_range is not None and given.criterion.score_range is None
@@ -110,10 +103,10 @@ def _watch(search: Search, evidence: Evidence, numbers: np.ndarray) -> Callable[
         nonlocal seen
         if not plain:
             return
-        new, begun = search.rows.score[seen:], seen == 0
-        seen = len(search.rows.score)
+        new, begun = [row.score for row in search.rows[seen:]], seen == 0
+        seen = len(search.rows)
         if begun and len(numbers) == evidence.count and set(new) == {0.0, 1.0}:
-            evidence.decide_by(criterion._replace(score_range=(0.0, 1.0)))
+            evidence.decide_by(dataclasses.replace(criterion, score_range=(0.0, 1.0)))
         elif evidence.criterion.score_range is not None and not all(0 <= score <= 1 for score in new):
             evidence.decide_by(criterion)
 
@@ -128,20 +121,10 @@ def _by_rule(
     fresh = session(rule, seed=seed, paired=paired)
     one_of(where, fresh, len(numbers))
     mirror = 0.0 if given.criterion.maximize or not math.isfinite(given.low + given.high) else given.low + given.high
-    played = allocation.Played(fresh)
-    first = allocation.first_seeds(evidence)
-    requests = played.allocation(numbers, first, lambda arms, seeds: mirror + search.rewards(arms, seeds))
-    why = search.play(requests)
-    end = played.session
-    arm = int(numbers[chosen(end)])
-    base = search_certificate(
-        evidence,
-        arm,
-        search.names(),
-        paired=paired,
-        ended=False,
-        on_failure=given.on_failure,
-    )
+    play = RulePlay(fresh, numbers, first_seeds(evidence.stages), mirror)
+    why = search.play(play.requests(evidence))
+    end, arm = play.session, play.arm
+    base = search_certificate(evidence, arm, search.names(), paired=paired, ended=False)
     whole = evidence.count == len(numbers) and len(evidence.stages) == 1
     guarantee = guarantee_of(rule.promise) if whole else None  # it is about configurations that are there at first
     if guarantee is not None and base.contradiction:

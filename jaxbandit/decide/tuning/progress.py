@@ -4,7 +4,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import NamedTuple
 
 from jaxbandit.support import extras, threads
@@ -52,39 +52,32 @@ def watched(report: Callable[[SearchProgress], None]) -> Iterator[Callable[[Sear
 
 
 @contextmanager
-def reporting(
-    progress: bool | Callable[[SearchProgress], None] | None, begun: int
-) -> Iterator[Callable[[SearchProgress], None]]:
-    """Yield a function that receives the progress, as `_shown`; unless it is False, silence is reported, too."""
-    with _shown(progress, begun) as report:
-        if progress is False:
-            yield report
-            return
-        with watched(report) as heard:
-            yield heard
+def reporting(progress: bool | Callable[[SearchProgress], None] | None) -> Iterator[Callable[[SearchProgress], None]]:
+    """Yield what receives the progress: the caller's function, a bar or lines on stderr; unless it is False, watched.
 
-
-@contextmanager
-def _shown(
-    progress: bool | Callable[[SearchProgress], None] | None, begun: int
-) -> Iterator[Callable[[SearchProgress], None]]:
-    """Yield a function that receives the progress: the caller's, one that shows it on stderr, or one without effect."""
-    if callable(progress):
-        yield progress
-        return
-    if progress not in (None, True, False):
+    With False it is a function without effect.
+    """
+    if not callable(progress) and progress not in (None, True, False):
         wrong("tune: progress", progress, "a function, a boolean or None")
-    tqdm = extras.bar(progress)
-    if tqdm is None:
-        yield (lambda _: None) if progress is False else _lines()
+    if progress is False:
+        yield lambda _: None
         return
-    with tqdm(desc="tune", unit="training", initial=begun, file=sys.stderr, leave=False) as bar:
+    with ExitStack() as stack:
+        report: Callable[[SearchProgress], None]
+        if callable(progress):
+            report = progress
+        elif (tqdm := extras.bar(progress)) is None:
+            report = _lines()
+        else:
+            bar = stack.enter_context(tqdm(desc="tune", unit="training", file=sys.stderr, leave=False))
 
-        def show(now: SearchProgress) -> None:
-            bar.set_postfix_str(_state(now), refresh=False)
-            bar.update(now.trainings - bar.n)
+            def show(now: SearchProgress) -> None:
+                bar.set_postfix_str(_state(now), refresh=False)
+                bar.update(now.trainings - bar.n)
 
-        yield show
+            report = show
+
+        yield stack.enter_context(watched(report))
 
 
 def _lines() -> Callable[[SearchProgress], None]:

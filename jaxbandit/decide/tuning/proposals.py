@@ -4,24 +4,20 @@ Seed number s has the key fold_in(root, s), as in a comparison, whose seeds are 
 """
 
 import math
-import time
 from collections.abc import Callable, Sequence
-from contextlib import closing
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from jaxbandit.decide.tuning import configs as search_space
 from jaxbandit.decide.tuning import training
 from jaxbandit.decide.tuning.calls import Train
-from jaxbandit.decide.tuning.configs import failed
+from jaxbandit.decide.tuning.evidence import Request
 from jaxbandit.decide.tuning.progress import SearchProgress
 from jaxbandit.decide.tuning.proposing import Proposer, Space
-from jaxbandit.decide.tuning.searching import Evaluate
-from jaxbandit.decide.tuning.seeds import pull_words
 from jaxbandit.decide.tuning.settings import Settings
 from jaxbandit.decide.tuning.store import Outcome, Store
-from jaxbandit.decide.tuning.training import Training
+from jaxbandit.decide.tuning.trainer import Trainer
 from jaxbandit.engine.driver.execution import Execution
 from jaxbandit.support.refusals import BadInput
 
@@ -30,175 +26,104 @@ PROPOSALS = 2**31  # seed of the first proposal
 FURTHER = 2**31 + 2**30  # first further seed of the choice
 
 
-class OwnSeeds(NamedTuple):
-    """How trainings at seeds that no comparison uses are made and judged."""
+class Proposals:
+    """All proposals of a search with their first scores, at seeds that no comparison uses."""
 
-    store: Store
-    given: Settings
-    seed: int
-    same_train: bool
-    report: Callable[[int], None]  # receives the number of trainings that have just ended
+    def __init__(
+        self,
+        store: Store,
+        given: Settings,
+        train: Train,
+        space: Space,
+        execution: Execution,
+        seed: int,
+        report: Callable[[SearchProgress], None],
+    ):
+        """Begin without proposals."""
+        self.rows: list[dict[str, Any]] = []  # the configurations
+        self.scores: list[float] = []  # NaN if it failed or was not trained
+        self.attempts: list[int] = []  # how often each was trained
+        self.waited, self.reused = 0.0, 0  # seconds, and trainings whose scores were stored before
+        self._store, self._given, self._train, self._space = store, given, train, space
+        self._execution, self._seed, self._report = execution, seed, report
+        self._maximize = given.criterion.maximize
+        self._trained, self._best = 0, (0, math.nan)  # the number and score of the best proposal
 
-    def enter(self, training: Training, first: int) -> None:
+    def propose(self, source: Proposer, count: int, at_once: int, deadline: float | None) -> None:
+        """Propose configurations and train each of them once."""
+        while (left := count - sum(self.attempts)) > 0:
+            first = len(self.rows)
+            self.rows += [source.propose() for _ in range(min(at_once, left))]
+            numbers = np.arange(first, len(self.rows))
+            trained = self._training(self.rows[first:])
+            self._enter(trained, first)
+            ended = self._outcomes(trained, Request(numbers, PROPOSALS + numbers), numbers - first, deadline)
+            for number, outcome in zip(numbers.tolist(), ended, strict=True):
+                score = math.nan if outcome is None else self._given.score(outcome)
+                self.scores.append(score)
+                self.attempts.append(0 if outcome is None else outcome.attempts)
+                best = self._best[1]
+                better = score > best if self._maximize else score < best
+                if better or (math.isnan(best) and not math.isnan(score)):
+                    self._best = number, score
+                if outcome is not None:
+                    source.tell(number, score)
+            if None in ended:
+                return  # the deadline
+
+    def configs(self) -> search_space.Configs:
+        """Return all proposals."""
+        return search_space.read(WHERE, self._space.columns(self.rows), distinct=False)
+
+    def ranking(self) -> list[int]:
+        """Return the numbers of different proposals from the best first score on."""
+        scores, same = np.array(self.scores), search_space.firsts(self.configs()) if self.rows else []
+        ranked: dict[int, int] = {}
+        for i in np.argsort(-scores if self._maximize else scores, kind="stable").tolist():
+            if not math.isnan(scores[i]):
+                ranked.setdefault(same[i], i)
+        return [*ranked.values()]
+
+    def further(self, winner: int, extra: int, deadline: float | None) -> np.ndarray:
+        """Return the scores of a proposal at further seeds."""
+        if not extra:
+            return np.zeros(0)
+        request = Request(np.full(extra, winner), FURTHER + np.arange(extra))
+        ended = self._outcomes(self._training([self.rows[winner]]), request, np.zeros(extra, np.int64), deadline)
+        scores = np.array([self._given.score(outcome) for outcome in ended if outcome is not None])
+        return scores[~np.isnan(scores)]
+
+    def _training(self, rows: Sequence[dict[str, Any]]) -> training.Training:
+        space = search_space.read(WHERE, self._space.columns(rows), distinct=False)
+        return training.read(self._train, space, self._execution)
+
+    def _enter(self, trained: training.Training, first: int) -> None:
         """Add configurations as the proposals from number `first` on, or check that the store has the same ones."""
-        known = self.store.entries[first : first + len(training.entries)]
-        for i, (entry, new) in enumerate(zip(known, training.entries, strict=False)):
+        known = self._store.entries[first : first + len(trained.entries)]
+        for i, (entry, new) in enumerate(zip(known, trained.entries, strict=False)):
             if entry.key != new.key:
-                what = f"another proposal {first + i} than {training.space.text(i)}"
+                what = f"another proposal {first + i} than {trained.space.text(i)}"
                 remedy = "give the same space and proposer, and a sampler its seed, or another directory"
                 raise BadInput(f"{WHERE}: the directory holds {what}; {remedy}")
-            if entry.program != new.program and not self.same_train:
+            if entry.program != new.program and not self._execution.same_train:
                 remedy = "give another directory, or same_train=True if it computes the same as before"
                 raise BadInput(f"{WHERE}: the directory holds scores of another train function; {remedy}")
-        if new := training.entries[len(known) :]:
-            self.store.enter(new, blind=True, delta=self.given.criterion.delta)
+        if new := trained.entries[len(known) :]:
+            self._store.enter(new, blind=True, delta=self._given.criterion.delta)
 
-    def outcomes(
-        self,
-        training: Training,
-        evaluate: Evaluate,
-        places: Sequence[int],
-        numbers: Sequence[int],
-        seeds: Sequence[int],
-        deadline: float | None,
+    def _outcomes(
+        self, trained: training.Training, request: Request, places: np.ndarray, deadline: float | None
     ) -> list[Outcome | None]:
-        """Return the outcomes of trainings, None for those that the deadline has cut.
-
-        Args:
-          training: the training function with its configurations.
-          evaluate: function that runs trainings.
-          places: the configuration of each training among those of `training`.
-          numbers: the same among the proposals.
-          seeds: the seed of each training.
-          deadline: time of time.monotonic() after which no training begins.
-        """
-        pairs, given = list(zip(numbers, seeds, strict=True)), self.given
-        while missing := [i for i, pair in enumerate(pairs) if self._known(training, *pair) is None]:
-            if deadline is not None and time.monotonic() >= deadline:
-                break
-            at, arms, index = (np.array(x, np.int64)[missing] for x in (places, numbers, seeds))
-            words = pull_words(self.seed, index, arms, paired=True, integer=training.integer)
-            with closing(evaluate(words, at, training.retries + 1, deadline)) as parts:  # pyright: ignore[reportArgumentType]
-                for part in parts:  # those that an executor does not return are asked for again
-                    ended, refusal = given.taken(part, final=True)
-                    rows = [row for row, _ in ended]
-                    self.store.add(arms[rows].tolist(), index[rows].tolist(), [outcome for _, outcome in ended])
-                    self.report(len(rows))
-                    if refusal is not None:
-                        raise failed(WHERE, training.space, int(at[refusal[0]]), refusal[1])
-        known = [self._known(training, *pair) for pair in pairs]
-        for place, outcome in zip(places, known, strict=True):
-            if outcome is not None and (what := given.refusal(outcome)):
-                raise failed(WHERE, training.space, place, what)
-        return known
-
-    def _known(self, training: Training, number: int, seed: int) -> Outcome | None:
-        return self.given.ended(self.store.outcome(number, seed), training.retries)
-
-
-class First(NamedTuple):
-    """All proposals and their first scores."""
-
-    rows: list[dict[str, Any]]  # the configurations
-    scores: np.ndarray  # float64[n], NaN if it failed or was not trained
-    attempts: np.ndarray  # int64[n], how often each was trained
-    waited: float  # seconds
-    reused: int  # trainings whose scores were stored before
-    same: list[int]  # the first proposal that equals each one
-
-
-class Best:
-    """The progress of the proposals."""
-
-    def __init__(self, report: Callable[[SearchProgress], None], maximize: bool):
-        """Begin without trainings; `report` receives the progress."""
-        self._report, self._maximize = report, maximize
-        self._trained, self.count, self.best, self.score = 0, 0, 0, math.nan
-
-    def add(self, ended: int) -> None:
-        """Report that so many more trainings have ended."""
-        self._trained += ended
-        self._report(SearchProgress(self._trained, self.count, self.best, self.score))
-
-    def see(self, number: int, score: float) -> None:
-        """Take the score of a proposal, which may be the best one."""
-        better = score > self.score if self._maximize else score < self.score
-        if better or (math.isnan(self.score) and not math.isnan(score)):
-            self.best, self.score = number, score
-
-
-def propose(
-    own: OwnSeeds,
-    source: Proposer,
-    space: Space,
-    train: Train,
-    execution: Execution,
-    count: int,
-    at_once: int,
-    deadline: float | None,
-    best: Best,
-) -> First:
-    """Propose configurations and train each of them once."""
-    rows, scores, attempts, waited, reused = [], [], [], 0.0, 0
-    while (left := count - sum(attempts)) > 0:
-        first = len(rows)
-        new = [source.propose() for _ in range(min(at_once, left))]
-        rows += new
-        numbers = range(first, len(rows))
-        known = [own.store.outcome(number, PROPOSALS + number) for number in numbers]
-        trained = _read(space, new, train, execution)
-        own.enter(trained, first)
-        best.count = len(rows)
-        before = time.perf_counter()
-        evaluate = trained.evaluate(own.store)
-        seeds = [PROPOSALS + number for number in numbers]
-        ended = own.outcomes(trained, evaluate, range(len(new)), numbers, seeds, deadline)
-        waited += time.perf_counter() - before
-        reused += sum(outcome is not None for outcome in known)
-        for number, outcome in zip(numbers, ended, strict=True):
-            score = math.nan if outcome is None else own.given.score(outcome)
-            scores.append(score)
-            attempts.append(0 if outcome is None else outcome.attempts)
-            best.see(number, score)
+        trainer = Trainer(WHERE, self._store, trained, self._given, self._seed, deadline=deadline)
+        trainer.report = self._ended
+        self.reused += sum(self._store.outcome(*pull) is not None for pull in request.pulls)
+        ended = trainer.outcomes(request, places)
+        self.waited += trainer.waited
+        for number, place, outcome in zip(request.arms.tolist(), places.tolist(), ended, strict=True):
             if outcome is not None:
-                source.tell(number, score)
-        if any(outcome is None for outcome in ended):
-            break  # the deadline
-    same = search_space.firsts(search_space.read(WHERE, space.columns(rows), distinct=False)) if rows else []
-    return First(rows, np.array(scores), np.array(attempts, np.int64), waited, reused, same)
+                trainer.score(number, place, outcome)  # raises an error if it is not allowed
+        return ended
 
-
-def ranking(first: First, maximize: bool) -> list[int]:
-    """Return the numbers of different proposals from the best first score on."""
-    order = np.argsort(-first.scores if maximize else first.scores, kind="stable")
-    ranked: dict[int, int] = {}
-    for i in order.tolist():
-        if not math.isnan(first.scores[i]):
-            ranked.setdefault(first.same[i], i)
-    return [*ranked.values()]
-
-
-def further(
-    own: OwnSeeds,
-    space: Space,
-    train: Train,
-    execution: Execution,
-    first: First,
-    winner: int,
-    extra: int,
-    deadline: float | None,
-) -> tuple[np.ndarray, float, int]:
-    """Return the scores of the choice at further seeds, the seconds that they took, and how many were stored before."""
-    if not extra:
-        return np.zeros(0), 0.0, 0
-    trained, before = _read(space, [first.rows[winner]], train, execution), time.perf_counter()
-    seeds = range(FURTHER, FURTHER + extra)
-    known = sum(own.store.outcome(winner, s) is not None for s in seeds)
-    evaluate = trained.evaluate(own.store)
-    ended: list[Outcome | None] = own.outcomes(trained, evaluate, [0] * extra, [winner] * extra, seeds, deadline)
-    scores = np.array([own.given.score(outcome) for outcome in ended if outcome is not None])
-    return scores[~np.isnan(scores)], time.perf_counter() - before, known
-
-
-def _read(space: Space, rows: list[dict[str, Any]], train: Train, execution: Execution) -> training.Training:
-    return training.read(train, search_space.read(WHERE, space.columns(rows), distinct=False), execution)
+    def _ended(self, trainings: int) -> None:
+        self._trained += trainings
+        self._report(SearchProgress(self._trained, len(self.rows), *self._best))

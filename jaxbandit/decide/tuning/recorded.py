@@ -3,6 +3,7 @@
 A table is a finite pool, in which every score can be had once: score number j of a configuration is that in column j.
 """
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
 
@@ -53,7 +54,7 @@ class Recorded(NamedTuple):
         if asked is not None or given.criterion.min_trainings <= 1:
             return given
         least = max(min(UNSEEN, self.scores.shape[1], given.criterion.min_trainings), 1)
-        return given._replace(criterion=given.criterion._replace(min_trainings=least))
+        return given._replace(criterion=replace(given.criterion, min_trainings=least))
 
     def enter(self, store: Store, numbers: np.ndarray, space: Configs, *, whole: bool) -> None:
         """Add the scores to a store that does not have them."""

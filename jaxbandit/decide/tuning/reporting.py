@@ -13,7 +13,6 @@ from jaxbandit.decide.core.wording import statistic_name
 from jaxbandit.decide.sessions.arm_intervals import intervals
 from jaxbandit.decide.sessions.rewards import Totals
 from jaxbandit.decide.tuning.configs import Configs
-from jaxbandit.decide.tuning.criterion import Criterion
 from jaxbandit.decide.tuning.evidence import Evidence, Outlier
 from jaxbandit.theory.comparisons.betting import stated_interval
 from jaxbandit.theory.comparisons.constancy import changes
@@ -37,8 +36,8 @@ def score_bounds(evidence: Evidence) -> tuple[np.ndarray, np.ndarray]:
     """Return simultaneous bounds of what each configuration is judged by, in units of the score, float64[K] each."""
     criterion, (n, means, variances) = evidence.criterion, evidence.moments()
     coverage = 1 - criterion.error(evidence.stages)
-    if criterion.quantile is not None:
-        low, high = _quantiles(evidence, criterion.quantile)
+    if criterion.p is not None:
+        low, high = _quantiles(evidence, criterion.p)
     elif criterion.by_arms:
         low, high = evidence.bounds()
     elif criterion.score_range is not None:
@@ -77,14 +76,13 @@ def _bounded(evidence: Evidence, level: float) -> tuple[np.ndarray, np.ndarray]:
     return least + (most - least) * bounds[0], least + (most - least) * bounds[1]
 
 
-def search_certificate(
-    evidence: Evidence, arm: int, names: Sequence[str], *, paired: bool, ended: bool, on_failure: object
-) -> Certificate:
+def search_certificate(evidence: Evidence, arm: int, names: Sequence[str], *, paired: bool, ended: bool) -> Certificate:
     """Return the certificate of a search with the default allocation."""
     criterion, stages = evidence.criterion, evidence.stages
     error, location, outliers = criterion.error(stages), evidence.location(), evidence.outliers(arm)
-    notes = [*_outlier_remarks(outliers, names), *failure_remarks(evidence, arm, names, on_failure)]
+    notes = [*_outlier_remarks(outliers, names), *failure_remarks(evidence, arm, names)]
     low, high = score_bounds(evidence)
+    on_failure = criterion.on_failure
     numbers = isinstance(on_failure, float)
     meaning = f"a failed training counts as the score {on_failure:g}" if numbers else MEANING[str(on_failure)]
     proved = not outliers and not (numbers and bool(evidence.failures.any()) and criterion.score_range is None)
@@ -99,7 +97,7 @@ def search_certificate(
         assumptions=(*criterion.assumptions(stages, paired), meaning),
         achieved=evidence.achieved(arm),
         needed=criterion.needed(stages),
-        statistic=statistic(criterion),
+        statistic=statistic_name(criterion.quantile),
         **what_scores_say(evidence, arm, names, error, notes),
     )
     return withdrawn(made)
@@ -138,12 +136,6 @@ def withdrawn(certificate: Certificate) -> Certificate:
     )
 
 
-def statistic(criterion: Criterion) -> str:
-    """Return the name of what is compared, a quantile being that of the scores."""
-    p = criterion.quantile
-    return statistic_name(p if p is None or criterion.maximize else 1 - p)
-
-
 def _outlier_remarks(found: Sequence[Outlier], names: Sequence[str]) -> list[str]:
     if not found:
         return []
@@ -157,9 +149,9 @@ def _outlier_remarks(found: Sequence[Outlier], names: Sequence[str]) -> list[str
     ]
 
 
-def failure_remarks(evidence: Evidence, arm: int, names: Sequence[str], on_failure: object) -> list[str]:
+def failure_remarks(evidence: Evidence, arm: int, names: Sequence[str]) -> list[str]:
     """Return how many trainings failed of each configuration, the chosen one first, and then those that failed most."""
-    lines = []
+    lines, on_failure = [], evidence.criterion.on_failure
     rates = evidence.failure_rates() if evidence.criterion.max_failure_rate is not None else None
     order = sorted(np.flatnonzero(evidence.failures).tolist(), key=lambda i: (i != arm, -evidence.failures[i]))
     for i in order[:SHOWN]:
@@ -218,7 +210,7 @@ def search_notes(
             reason = f"but was excluded by {by}, on the seeds that both had"
         elif not evidence.allowed()[i]:
             reason = "but may fail too often"
-        notes.append(f"{name} has a better {statistic(evidence.criterion)} over {n}, {reason}")
+        notes.append(f"{name} has a better {statistic_name(evidence.criterion.quantile)} over {n}, {reason}")
     notes += _price(evidence, arm)
     stages, criterion = evidence.stages, evidence.criterion
     if len(stages) > 1:

@@ -12,11 +12,12 @@ from jaxbandit.decide.core.certificate import Certificate
 from jaxbandit.decide.core.wording import rare_heading
 from jaxbandit.decide.tuning import saving
 from jaxbandit.decide.tuning.configs import Configs
+from jaxbandit.decide.tuning.result_charts import by_batch, scores
 from jaxbandit.decide.tuning.stored_values import data_of, stored_columns
 from jaxbandit.decide.tuning.values import as_data
 from jaxbandit.running.results.base import versions
 from jaxbandit.support import extras
-from jaxbandit.support.document import Describable, Document, Facts, Notes, Table, fold
+from jaxbandit.support.document import Describable, Document, Facts, Notes, Section, Table, fold
 from jaxbandit.support.types import ArrayLike, PyTree
 from jaxbandit.theory.intervals import CONFIDENCE, student
 
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from pandas import DataFrame
 
-SHOWN = 10  # rows of the table that are printed
+SHOWN, LISTED = 10, 1000  # rows of the table in a text and in a report
 UNPROVED = "the choice carries no guarantee, and each interval is a Student interval for a single configuration"
 
 STORED = ("maximize", "notes", "seconds", "why", "reused", "versions")  # fields that are plain data
@@ -92,9 +93,21 @@ class TuneResult(Describable):
             "seconds": ", ".join(f"{seconds:,.2f} {name}" for name, seconds in self.seconds.items()),
         }
         title, *others = [*filter(None, [self.certificate.contradiction]), self._chosen()]
-        lead = Notes([*others, *self._promise(), self._spent()])
         folded = fold("where these numbers come from", Facts(about))
-        return Document(title, [lead, self._rows(), Notes(self.notes), folded], self._data())
+        blocks = [Notes([*others, *self._promise(), self._spent()]), self._rows(SHOWN), Notes(self.notes), folded]
+        if detail:
+            promise, of = (
+                self.certificate.facts(self._rare_events()),
+                f"{self.certificate.statistic.capitalize()} scores",
+            )
+            blocks = [
+                Notes([*others, self._spent()]),
+                Section("Certificate", [*promise, Notes(self.notes)]),
+                Section("Configurations by batch", by_batch(self.history, self.configs.count)),
+                Section(of, [scores(self.table, self.ranking(), self.index, of), self._rows(LISTED)]),
+                folded,
+            ]
+        return Document(title, blocks, self._data())
 
     def _data(self) -> dict[str, Any]:
         certificate, rare = self.certificate, self._rare_events()
@@ -183,9 +196,9 @@ class TuneResult(Describable):
         known = {name: value for name, value in numbers.items() if np.isfinite(value)}
         return {"index": index, "config": as_data(self.configs.row(index)), **known}
 
-    def _rows(self) -> Table:
+    def _rows(self, most: int) -> Table:
         """The best rows of the table, and a line with the number of rows that are not shown."""
-        order = self.ranking()[:SHOWN]
+        order = self.ranking()[:most]
         first = {"first score": "first_score"} if "first_score" in self.table else {}  # of `search`
         numeric = {**first, self.certificate.statistic: self._column(), "low": "low", "high": "high"}
         head, rows = ("", "trainings", *numeric, "survivor", "configuration"), []
@@ -196,7 +209,7 @@ class TuneResult(Describable):
             rows.append((str(i), f"{self.table['pulls'][i]:,}", *cells, left, self.configs.text(i)))
         more = self.configs.count - len(order)
         notes = [f"and {more:,} more"] if more else []
-        return Table(head, rows, right=range(len(head) - 2), labels=0, notes=notes)
+        return Table(head, rows, right=range(len(head) - 2), labels=0, caption="Configurations", notes=notes)
 
 
 def tune_result(

@@ -5,8 +5,6 @@ import time
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from jaxbandit.decide.core.budget import Budget, budget_of
 from jaxbandit.decide.core.goal import Goal, goal_of
 from jaxbandit.decide.tuning import configs as search_space
@@ -14,10 +12,11 @@ from jaxbandit.decide.tuning import isolated
 from jaxbandit.decide.tuning.calls import Train
 from jaxbandit.decide.tuning.execution import of_trainings
 from jaxbandit.decide.tuning.progress import reporting
-from jaxbandit.decide.tuning.proposals import PROPOSALS, Best, First, OwnSeeds, further, propose, ranking
+from jaxbandit.decide.tuning.proposals import PROPOSALS, Proposals
 from jaxbandit.decide.tuning.proposing import proposer_of
 from jaxbandit.decide.tuning.result import tune_result
 from jaxbandit.decide.tuning.search_result import SearchResult, search_result
+from jaxbandit.decide.tuning.searching import Row, columns
 from jaxbandit.decide.tuning.settings import Settings, settings
 from jaxbandit.decide.tuning.store import opened
 from jaxbandit.decide.tuning.tune import tune
@@ -122,42 +121,29 @@ def search(
     path = None if execution.directory is None else Path(execution.directory)
     about = {"kind": "search", "seed": seed, "proposer": source.name, "at_once": at_once}
     with opened(path, about) as store:
-        with reporting(execution.progress, 0) as report:
-            best = Best(report, goal.maximize)
-            own = OwnSeeds(store, given, seed, execution.same_train, best.add)
+        with reporting(execution.progress) as report:
+            made = Proposals(store, given, train, known_space, execution, seed, report)
             until = None if ends is None else began + (ends - began) * count / total
-            first = propose(own, source, known_space, train, execution, count, at_once, until, best)
-        chosen = ranking(first, goal.maximize)[:finalists]
+            made.propose(source, count, at_once, until)
+        chosen = made.ranking()[:finalists]
         if not chosen:
-            refuse(WHERE, f": none of {len(first.rows)} proposals has a score; give more seconds, or on_failure")
-        rows = known_space.columns([first.rows[i] for i in chosen])
+            refuse(WHERE, f": none of {len(made.rows)} proposals has a score; give more seconds, or on_failure")
+        rows = known_space.columns([made.rows[i] for i in chosen])
         if len(chosen) > 1:
             seconds = None if ends is None else max(ends - time.monotonic(), 0.0)
             result = tune(
                 train,
                 rows,
                 goal=goal,
-                budget=Budget(max(total - int(first.attempts.sum()), 1), seconds),
+                budget=Budget(max(total - sum(made.attempts), 1), seconds),
                 seed=seed,
                 paired=paired,
                 execution=execution._replace(directory=None if path is None else path / "finalists"),
             )
         else:
-            result = _without_race(rows, first, chosen[0], goal.maximize)
-        winner = chosen[result.index]
-        again, waited, reused = further(own, known_space, train, execution, first, winner, extra, ends)
-    return search_result(
-        result,
-        numbers=chosen,
-        scores=first.scores,
-        attempts=first.attempts,
-        proposed=search_space.read(WHERE, known_space.columns(first.rows), distinct=False),
-        proposer=source.name,
-        further=again,
-        seconds=time.perf_counter() - start,
-        waited=first.waited + waited,
-        reused=first.reused + reused,
-    )
+            result = _without_race(rows, made, chosen[0], goal.maximize)
+        further = made.further(chosen[result.index], extra, ends)
+    return search_result(result, made, chosen, source.name, further, time.perf_counter() - start)
 
 
 def _split(total: int, finalists: int | None, proposals: int | None, given: Settings) -> tuple[int, int]:
@@ -182,22 +168,13 @@ def _race(finalists: int, given: Settings) -> int:
     return each * finalists
 
 
-def _without_race(row: PyTree, first: First, number: int, maximize: bool) -> Any:
+def _without_race(row: PyTree, made: Proposals, number: int, maximize: bool) -> Any:
     """The result of a search without a race, whose only training is that of the best proposal."""
-    history = {
-        "id": [0],
-        "config": [0],
-        "seed": [PROPOSALS + number],
-        "score": [first.scores[number]],
-        "batch": [0],
-        "attempts": [first.attempts[number]],
-        "failed": [False],
-    }
-    columns = {name: np.array(column) for name, column in history.items()}
+    only = Row(0, PROPOSALS + number, made.scores[number], 0, made.attempts[number], False)
     return tune_result(
         search_space.read(WHERE, row),
         0,
-        columns,
+        columns([only]),
         survivors=[True],
         certificate="the best first score",
         maximize=maximize,

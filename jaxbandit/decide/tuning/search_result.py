@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from jaxbandit.decide.tuning.configs import Configs
+from jaxbandit.decide.tuning.proposals import Proposals
 from jaxbandit.decide.tuning.result import TuneResult
 from jaxbandit.decide.tuning.stored_values import data_of, encoded, stored_columns
 from jaxbandit.theory.intervals import CONFIDENCE, student
@@ -108,28 +109,20 @@ class SearchResult(TuneResult):
 
 
 def search_result(
-    result: TuneResult,
-    *,
-    numbers: list[int],
-    scores: np.ndarray,
-    attempts: np.ndarray,
-    proposed: Configs,
-    proposer: str,
-    further: np.ndarray,
-    seconds: float,
-    waited: float,
-    reused: int,
+    result: TuneResult, made: Proposals, numbers: list[int], proposer: str, further: np.ndarray, seconds: float
 ) -> SearchResult:
-    """Return the result of a search, given that of its last part."""
+    """Return the result of a search, given that of its last part, whose configurations are these proposals."""
+    scores, attempts = np.array(made.scores), np.array(made.attempts, np.int64)
     known = {field.name: getattr(result, field.name) for field in fields(TuneResult)}
     table = {**result.table, "proposal": np.array(numbers), "first_score": scores[numbers]}
     if result.is_certified:
         scope = SCOPE.format(result.configs.count)
         certificate = result.certificate
         known["certificate"] = replace(certificate, notes=(*certificate.notes, scope))
-    waited += result.seconds.get("trainings", 0.0)
-    known |= {"table": table, "seconds": {"total": seconds, "trainings": waited}, "reused": result.reused + reused}
+    waited = made.waited + result.seconds.get("trainings", 0.0)
+    known |= {"table": table, "seconds": {"total": seconds, "trainings": waited}}
+    known["reused"] = result.reused + made.reused
     finalist = np.isin(np.arange(len(scores)), numbers)
     proposals = {"proposal": np.arange(len(scores)), "score": scores, "attempts": attempts, "finalist": finalist}
-    made = SearchResult(**known, proposals=proposals, proposed=proposed, proposer=proposer, further=further)
-    return replace(made, notes=(*made.remarks(), *result.notes))
+    found = SearchResult(**known, proposals=proposals, proposed=made.configs(), proposer=proposer, further=further)
+    return replace(found, notes=(*found.remarks(), *result.notes))

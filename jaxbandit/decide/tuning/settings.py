@@ -4,15 +4,15 @@ import math
 from typing import NamedTuple
 
 from jaxbandit.base.contract import Algorithm
-from jaxbandit.decide.core.goal import Goal
+from jaxbandit.decide.core.goal import DELTA, Goal
 from jaxbandit.decide.sessions.rewards import usable
 from jaxbandit.decide.tuning.calls import Part, remedy
 from jaxbandit.decide.tuning.criterion import UNSEEN, Criterion
-from jaxbandit.decide.tuning.rules import DELTA, check_agreement
 from jaxbandit.decide.tuning.store import VALUE, Failure, Outcome
 from jaxbandit.engine.rounds import fit
 from jaxbandit.support import checks, domains
 from jaxbandit.support.refusals import refuse
+from jaxbandit.support.types import Scalar
 
 
 class Settings(NamedTuple):
@@ -23,23 +23,19 @@ class Settings(NamedTuple):
     low: float  # range of scores
     high: float
     whose: str  # of this range, for messages
-    on_failure: float | str  # the score of a failed training, "stop", or "separate"
-
-    def ended(self, outcome: Outcome | None, retries: int) -> Outcome | None:
-        """Return an outcome, None if it is unknown, or failed and may be tried more often than it was."""
-        again = outcome is not None and math.isnan(outcome.score) and outcome.attempts <= retries
-        return None if again else outcome
 
     def score(self, outcome: Outcome) -> float:
         """Return the score of an outcome, NaN for a failed training that has none."""
-        failed = math.isnan(outcome.score) and not isinstance(self.on_failure, str)
-        return float(self.on_failure) if failed else outcome.score
+        value = self.criterion.on_failure
+        return value if math.isnan(outcome.score) and not isinstance(value, str) else outcome.score
 
     def refusal(self, outcome: Outcome) -> str:
         """Return why an outcome ends the search, in words that follow the configuration; "" if it does not."""
         score = self.score(outcome)
         if math.isnan(score):
-            return _told(outcome.failure or Failure(VALUE, "returns nan")) if self.on_failure == "stop" else ""
+            return (
+                _told(outcome.failure or Failure(VALUE, "returns nan")) if self.criterion.on_failure == "stop" else ""
+            )
         if self.low <= score <= self.high:
             return ""
         return f"returns {score}, must be in {domains.interval(self.low, self.high)}, {self.whose}"
@@ -53,7 +49,7 @@ class Settings(NamedTuple):
         for place, score in zip(part.places.tolist(), part.scores.tolist(), strict=True):
             limit = "" if math.isnan(score) else ", |score| > 1e150"
             failure = None if usable(score) else part.failure or Failure(VALUE, f"returns {score}{limit}")
-            if failure and (part.fatal or self.on_failure == "stop"):
+            if failure and (part.fatal or self.criterion.on_failure == "stop"):
                 refusal = refusal or (place, failure.text if part.fatal else _told(failure))
             elif final or not failure:
                 ended.append((place, Outcome(math.nan if failure else score, part.attempts, failure)))
@@ -90,23 +86,13 @@ def settings(
         limits, whose = goal.score_range, "given by score_range"
     if isinstance(goal.on_failure, float):
         checks.number(where, "on_failure", goal.on_failure, low=limits[0], high=limits[1])
-    return Settings(
-        Criterion(
-            delta=DELTA if delta is None else float(delta),
-            epsilon=goal.epsilon,
-            score_range=limits if all(map(math.isfinite, limits)) else None,
-            quantile=goal.quantile if goal.quantile is None or goal.maximize else 1 - goal.quantile,
-            resolution=goal.resolution,
-            min_trainings=goal.min_trainings or _min_trainings(goal, rule, trainings, count),
-            max_failure_rate=goal.max_failure_rate,
-            maximize=goal.maximize,
-            growth=growth,
-        ),
-        rule,
-        *limits,
-        whose,
-        "stop" if goal.on_failure is None else goal.on_failure,
-    )
+    resolved = {
+        "delta": DELTA if delta is None else float(delta),
+        "score_range": limits if all(map(math.isfinite, limits)) else None,
+        "min_trainings": goal.min_trainings or _min_trainings(goal, rule, trainings, count),
+        "on_failure": "stop" if goal.on_failure is None else goal.on_failure,
+    }
+    return Settings(Criterion(**{**vars(goal), **resolved}, growth=growth), rule, *limits, whose)
 
 
 def _told(failure: Failure) -> str:
@@ -132,3 +118,16 @@ def _check_rule(where: str, rule: Algorithm, goal: Goal, budget: bool) -> None:
     if goal.on_failure == "separate":
         what = f': on_failure = "separate" is given with rule = {rule.name}, which needs a score; give a number'
         refuse(where, what)
+
+
+def check_agreement(where: str, rule: Algorithm, delta: Scalar | None, epsilon: float | None) -> None:
+    """Check that a delta or an epsilon given next to a rule equals the rule's own."""
+    for name, value in (("delta", delta), ("epsilon", epsilon)):
+        if value is None:
+            continue
+        own = None if rule.promise is None else float(getattr(rule.promise, name))
+        if own != value:
+            says = "has no guarantee" if own is None else f"has {name} = {own:g}"
+            refuse(
+                where, f": {name} = {value} is given with rule = {rule.name}, which {says}; give it to the rule only"
+            )

@@ -5,12 +5,11 @@ from typing import NamedTuple
 import numpy as np
 
 from jaxbandit.decide.tuning import traced
-from jaxbandit.decide.tuning.calls import Calls, Train
+from jaxbandit.decide.tuning.calls import Calls, Evaluate, Train
 from jaxbandit.decide.tuning.configs import Configs
 from jaxbandit.decide.tuning.digests import function_digest
 from jaxbandit.decide.tuning.inspection import takes_integer, uses_jax
 from jaxbandit.decide.tuning.recorded import no_training
-from jaxbandit.decide.tuning.searching import Evaluate
 from jaxbandit.decide.tuning.store import Entry, Store
 from jaxbandit.engine.driver.execution import Execution
 from jaxbandit.support.refusals import BadInput, error_line, refuse, wrong

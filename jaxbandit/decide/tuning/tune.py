@@ -18,9 +18,10 @@ from jaxbandit.decide.tuning.playing import play
 from jaxbandit.decide.tuning.progress import reporting
 from jaxbandit.decide.tuning.reporting import late_notes, search_notes
 from jaxbandit.decide.tuning.result import TuneResult, tune_result
-from jaxbandit.decide.tuning.searching import Search, Terms
+from jaxbandit.decide.tuning.searching import Search, columns
 from jaxbandit.decide.tuning.settings import settings
 from jaxbandit.decide.tuning.store import opened
+from jaxbandit.decide.tuning.trainer import Trainer
 from jaxbandit.engine.driver.execution import DEFAULT, Execution
 from jaxbandit.support import checks
 from jaxbandit.support.refusals import BadInput, Unfinished, refuse
@@ -128,7 +129,7 @@ def tune(
     else:
         trained, chosen = training.of_table(space), table.limited(chosen, goal.min_trainings)
     about = {"kind": "tune", "seed": seed, "paired": paired}
-    with opened(path, about) as store, reporting(execution.progress, 0) as report:
+    with opened(path, about) as store, reporting(execution.progress) as report:
         given = {"blind": blind, "delta": chosen.criterion.delta, "same_train": execution.same_train}
         numbers = training.enter(store, trained, **given)
         if known is not None:
@@ -136,23 +137,15 @@ def tune(
         evidence = Evidence(chosen.criterion, store.stages)
         if table is not None:
             evidence.pool[numbers] = table.pool
-        terms = Terms(
-            given=chosen,
-            paired=paired,
-            integer=trained.integer,
-            seed=seed,
-            retries=trained.retries,
-            max_trainings=budget.trainings,
-            deadline=deadline,
-        )
-        search = Search(store, evidence, space, numbers, trained.evaluate(store), terms, report)
+        trainer = Trainer("tune", store, trained, chosen, seed, paired=paired, deadline=deadline)
+        search = Search(trainer, evidence, numbers, budget.trainings, report)
         try:
             found = play("tune", search, evidence, chosen, numbers, seed=seed, paired=paired)
         except (BadInput, Unfinished, KeyboardInterrupt) as error:
             recorded.keep(error, store, numbers, path)
             raise
         first_delta = store.delta
-    rows, notes = search.rows.arrays(), (*trained.notes, *found.notes, *late_notes(search.late))
+    rows, notes = columns(search.rows), (*trained.notes, *found.notes, *late_notes(search.late))
     if table is not None:
         rows["seed"] = table.columns[rows["seed"]]
         notes = (*notes, *table.notes(found.why, int(found.survivors.sum()), len(rows["id"])))
@@ -168,7 +161,7 @@ def tune(
         location=None if goal.quantile is None else np.asarray(certificate.means)[numbers],
         maximize=goal.maximize,
         notes=(*notes, *search_notes(evidence, found.arm, space, numbers, first_delta)),
-        seconds={"total": time.perf_counter() - start, "trainings": search.waited},
+        seconds={"total": time.perf_counter() - start, "trainings": trainer.waited},
         why=found.why,
         reused=search.reused if table is None else 0,
     )

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, Literal
 
-from jaxbandit.decide.core.goal import Goal, goal_of
+from jaxbandit.decide.core.goal import DELTA, Goal, goal_of
 from jaxbandit.decide.variants import order, outcomes, remarks, times, units, visitors
 from jaxbandit.decide.variants import stages as staging
 from jaxbandit.decide.variants.deciding import Question, decided
@@ -16,7 +16,6 @@ from jaxbandit.support import checks
 from jaxbandit.support.refusals import python, refuse, wrong
 
 FIELDS = ("delta", "epsilon", "quantile", "score_range", "maximize")  # of a goal
-DELTA = 0.05
 
 
 def ab(

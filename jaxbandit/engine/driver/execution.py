@@ -5,12 +5,16 @@ import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, NamedTuple, NoReturn, ParamSpec, TypeVar
+from typing import Annotated, Any, Literal, NamedTuple, NoReturn, ParamSpec, TypeVar
 
 import jax
 
+from jaxbandit.base.arguments import Count, CountOfRounds, Whole
+from jaxbandit.base.calls import record
+from jaxbandit.base.parameters import Arg
 from jaxbandit.engine.layout.compiled import cores
-from jaxbandit.support import checks
+from jaxbandit.support import checks, durations
+from jaxbandit.support.domains import number
 from jaxbandit.support.refusals import nearest
 from jaxbandit.support.types import Device
 
@@ -25,6 +29,7 @@ class Progress(NamedTuple):
     run_steps: int  # number of steps, summed over runs
 
 
+@record
 class Execution(NamedTuple):
     """How runs and trainings are played, which never affects the results of runs. A verb refuses a field without use.
 
@@ -46,6 +51,9 @@ class Execution(NamedTuple):
         rounds one run at a time in any case.
       chunk: number of steps in one call of the compiled loop, >= 1, rounded up to whole blocks of at most 64. Default:
         as many as take about a second or less.
+      kernel: "auto" to play runs of a fixed horizon in one kernel, on an NVIDIA GPU of compute capability 8.0 or more
+        and if their program can be written so; False for the engine's own loop. Last digits differ between the two,
+        and are the same on every such GPU with the kernel. See docs/gpu.md.
       directory: directory in which interrupted runs save their state, and from which the same call resumes, also
         with another Execution and another number of runs. One process can use it at a time. Default: nothing is saved.
       progress: whether to show a progress bar on stderr, or a function that receives `Progress` from time to time, from
@@ -67,29 +75,27 @@ class Execution(NamedTuple):
       same_train: whether to use the scores of the directory although `train` has changed, because it computes the same.
     """
 
-    workers: int | None = None
+    workers: CountOfRounds | None = None
     devices: Sequence[Device] | None = None
     executor: Any = None
-    runs_per_task: int | None = None
-    seconds_per_task: float = 60.0
+    runs_per_task: Count | None = None
+    seconds_per_task: Annotated[float, Arg(number(0, open_low=True))] = 60.0
     send_back: bool = False
-    width: int | None = None
-    chunk: int | None = None
+    width: CountOfRounds | None = None
+    chunk: CountOfRounds | None = None
+    kernel: Literal["auto", False] = "auto"
     directory: str | Path | None = None
     progress: bool | Callable[[Any], None] | None = None
-    batch: int | None = None
+    batch: Count | None = None
     isolate: bool = False
-    seconds_each: float | str | None = None
-    retries: int = 0
+    seconds_each: Annotated[float | str, Arg(durations.SOME_SECONDS)] | None = None
+    retries: Whole = 0
     traced: bool | None = None
     same_train: bool = False
 
     def here(self, where: str) -> tuple[list[Device], int]:
-        """Return the devices and the number of workers of this process; a wrong field is a ValueError of one line."""
+        """Return the devices and the number of workers of this process; refuse a field without a meaning for runs."""
         checks.only(where, self, RUNS, "runs")
-        for name in ("workers", "width", "chunk"):
-            if (value := getattr(self, name)) is not None:
-                checks.integer(where, name, value, 1, 2**31 - 1)
         devices = list(jax.local_devices() if self.devices is None else self.devices)
         single = devices[0].platform == "cpu" and len(devices) == 1
         return devices, self.workers or (cores() if single else 1)

@@ -9,8 +9,10 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxbandit.base.contract import Outcome
+from jaxbandit.engine.driver.kernel_loop import KernelLoop
 from jaxbandit.engine.driver.programs import NOT_ENDED, Call, Chunk, Player, Program
 from jaxbandit.engine.driver.tile_loop import Functions, TileLoop, sharded
+from jaxbandit.engine.kernels.eligible import ARITHMETIC, is_eligible
 from jaxbandit.engine.layout import sizes
 from jaxbandit.engine.layout.compiled import Same, compile_program, remember
 from jaxbandit.engine.rounds.metrics import included, is_curve
@@ -44,7 +46,8 @@ class FixedHorizon(Program):
         self.marks, self.horizon = marks.astype(np.int32), int(marks[-1])
         self.recorded = recorded
         named = tuple((name, Same(metric)) for name, metric in recorded.metrics.items())
-        self.options = (len(marks), recorded.hindsight, named, Same(recorded.kept.state))
+        self.kernels = call.execution.kernel == "auto"
+        self.options = (len(marks), recorded.hindsight, named, Same(recorded.kept.state), self.kernels)
         self.about = {"horizon": self.horizon, "checkpoints": marks.tolist(), "hindsight": recorded.hindsight}
         if recorded.metrics:
             self.about["metrics"] = list(recorded.metrics)
@@ -68,11 +71,14 @@ class FixedHorizon(Program):
             given=tuple(recorded.metrics.items()),
             keep=recorded.kept.state,
         )
-        return TileLoop(run, len(self.marks), self.platform)
+        kernel = self.kernels and is_eligible(run, len(self.marks), self.devices[0])
+        return (KernelLoop if kernel else TileLoop)(run, len(self.marks), self.platform)
 
     def _check(self) -> None:
         super()._check()
         self.about["replan_late"] = self.loop.run.late
+        if isinstance(self.loop, KernelLoop):
+            self.about["arithmetic"] = ARITHMETIC
 
     def _names(self) -> list[str]:
         report = jax.eval_shape(self.loop.finish, self.arguments, self._carry(self.loop, sizes.LANES_LEAST))

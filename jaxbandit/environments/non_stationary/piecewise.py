@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
@@ -30,23 +30,20 @@ def ticked(state: Clock, context: None, action: Array, noise: Noise) -> Clock:
     return Clock(state.round + 1)
 
 
-def segments(
-    means: ArrayLike, starts: Sequence[int], low: float = -math.inf, high: float = math.inf
-) -> tuple[ArrayLike, np.ndarray]:
-    """Validate a schedule and return the table of means and the first rounds of its rows."""
+def segments(means: ArrayLike, starts: Sequence[int], low: float = -math.inf, high: float = math.inf) -> ArrayLike:
+    """Validate a schedule and return the table of means."""
     means = checks.take("means", means, checks.arrays(ndim=2, low=low, high=high))
     if not means.shape[1]:
         raise ValueError(f"means has shape {means.shape}, must have a column for each arm")
-    rounds = checks.starts(starts)
-    if len(rounds) != len(means):
-        raise ValueError(f"starts has {len(rounds)} entries, must have {len(means)}, one per row of means")
-    return means, rounds
+    if len(starts) != len(means):
+        raise ValueError(f"starts has {len(starts)} entries, must have {len(means)}, one per row of means")
+    return means
 
 
 def piecewise(
     name: str,
     means: ArrayLike,
-    starts: np.ndarray,
+    starts: Any,
     noise: Callable[[Key], Noise],
     reward: Callable[[Array, Noise], Array],
     rewards: Rewards,

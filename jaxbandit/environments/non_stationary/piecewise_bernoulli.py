@@ -1,9 +1,8 @@
 """Bernoulli arms whose means jump at known rounds and are constant in between."""
 
-from collections.abc import Sequence
-
 import jax
 
+from jaxbandit.base.arguments import Starts
 from jaxbandit.base.contract import Environment, Rewards
 from jaxbandit.base.declaration import declare
 from jaxbandit.environments.non_stationary.piecewise import piecewise, segments
@@ -13,7 +12,7 @@ from jaxbandit.theory import bounds  # its names are imported when they are call
 
 
 @declare(concrete=("means",), settings=({"means": ((0.2, 0.5, 0.6), (0.6, 0.5, 0.2)), "starts": (0, 10)},))
-def piecewise_bernoulli(means: ArrayLike, starts: Sequence[int]) -> Environment:
+def piecewise_bernoulli(means: ArrayLike, starts: Starts) -> Environment:
     """Rewards 0 or 1, means that jump at given rounds.
 
     All runs share the schedule, whatever the actions. The regret is dynamic: the gap of an action is relative to the
@@ -21,7 +20,7 @@ def piecewise_bernoulli(means: ArrayLike, starts: Sequence[int]) -> Environment:
 
     Args:
       means: float[segments, num_arms] in [0, 1], one row per segment; traced.
-      starts: number of rounds before each segment, increasing with starts[0] = 0; static. Round t, counted from 1, is
+      starts: number of rounds before each segment, increasing from 0; static. Round t, counted from 1, is
         in the last segment v with starts[v] < t. Segments that begin after the horizon are not reached.
 
     Returns:
@@ -33,11 +32,11 @@ def piecewise_bernoulli(means: ArrayLike, starts: Sequence[int]) -> Environment:
     Source:
       Garivier and Moulines (2011), On upper-confidence bound policies for switching bandit problems, ALT, Section 2.
     """
-    table, first = segments(means, starts, low=0.0, high=1.0)
+    table = segments(means, starts, low=0.0, high=1.0)
     return piecewise(
         "piecewise_bernoulli",
         table,
-        first,
+        starts,
         noise=jax.random.uniform,
         reward=lambda mean, noise: as_float(noise < mean),
         rewards=Rewards(0.0, 1.0, sigma=0.5, family="bernoulli"),

@@ -1,8 +1,6 @@
 """Gaussian arms whose means jump at known rounds; the standard deviation is constant."""
 
-from collections.abc import Sequence
-
-from jaxbandit.base.arguments import Deviation
+from jaxbandit.base.arguments import Deviation, Starts
 from jaxbandit.base.contract import Environment, Rewards
 from jaxbandit.base.declaration import declare
 from jaxbandit.environments.non_stationary.piecewise import piecewise, segments
@@ -14,14 +12,13 @@ from jaxbandit.theory import bounds  # its names are imported when they are call
 @declare(
     concrete=("means",), settings=({"means": ((0.2, 0.5, 0.6), (0.6, 0.5, 0.2)), "starts": (0, 10), "sigma": 0.5},)
 )
-def piecewise_gaussian(means: ArrayLike, starts: Sequence[int], *, sigma: Deviation = 1.0) -> Environment:
+def piecewise_gaussian(means: ArrayLike, starts: Starts, *, sigma: Deviation = 1.0) -> Environment:
     """Normal rewards, means that jump at given rounds.
 
     The schedule and the dynamic regret are as for `piecewise_bernoulli`.
 
     Args:
       means: float[segments, num_arms], finite, one row per segment; traced.
-      starts: number of rounds before each segment, as for `piecewise_bernoulli`; static.
 
     Returns:
       An Environment with actions int32[] in [0, num_arms) and rewards float[] on the real line.
@@ -30,11 +27,11 @@ def piecewise_gaussian(means: ArrayLike, starts: Sequence[int], *, sigma: Deviat
       ValueError: means is not a matrix of finite numbers, starts does not increase from 0 with one entry per row, or
         sigma is not a finite number above 0.
     """
-    table, first = segments(means, starts)
+    table = segments(means, starts)
     return piecewise(
         "piecewise_gaussian",
         table,
-        first,
+        starts,
         noise=standard_normal,
         reward=lambda mean, noise: mean + as_float(sigma) * noise,
         rewards=Rewards(sigma=sigma, family="gaussian"),

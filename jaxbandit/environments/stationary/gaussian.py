@@ -6,15 +6,14 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxbandit.base.arguments import Permute, Vector
+from jaxbandit.base.arguments import Deviations, Permute, Vector
 from jaxbandit.base.batches import BatchRewards
 from jaxbandit.base.contract import Arms, Environment, Rewards
 from jaxbandit.base.declaration import declare
 from jaxbandit.environments.means import arm_order, gaussian_arms, simple_regret
 from jaxbandit.support import checks
-from jaxbandit.support.domains import number
 from jaxbandit.support.numerics import as_float, get_at, standard_normal
-from jaxbandit.support.types import Array, ArrayLike, Key, Numbers, PyTree, Scalar
+from jaxbandit.support.types import Array, Key, PyTree, Scalar
 
 
 class GaussianState(NamedTuple):
@@ -26,16 +25,15 @@ class GaussianState(NamedTuple):
 
 
 @declare(settings=({"means": (0.2, 0.5, 0.6)}, {"means": (0.2, 0.5, 0.6), "sigma": (1.0, 0.2, 0.5), "permute": True}))
-def gaussian(means: Vector, *, sigma: Numbers = 1.0, permute: Permute = False) -> Environment:
+def gaussian(means: Vector, *, sigma: Deviations = 1.0, permute: Permute = False) -> Environment:
     """Normal rewards, with one standard deviation for all arms or one for each.
 
     Return the K-armed Gaussian bandit: the reward of arm a is normal with mean means[a].
 
     Args:
       means: float[num_arms]. Rewards are not confined to [0, 1] even if the means are.
-      sigma: standard deviation of every arm's reward, > 0, or float[num_arms] with one per arm; traced. An algorithm
-        that takes a single sigma may know the largest one, because the noise of every arm is sub-Gaussian with that
-        scale.
+      sigma: standard deviation of the rewards. An algorithm that takes a single sigma may
+        know the largest one, because the noise of every arm is sub-Gaussian with that scale.
       permute: whether each run has the arms, with their sigmas, in a random order of its own.
 
     Returns:
@@ -47,7 +45,6 @@ def gaussian(means: Vector, *, sigma: Numbers = 1.0, permute: Permute = False) -
       ValueError: means is empty, not a vector or not finite, or sigma is neither a finite number above 0 nor a vector
         of such numbers with one per arm.
     """
-    sigma = _checked(sigma, len(means))
     own = np.ndim(sigma) == 1
 
     def init(key: Key) -> GaussianState:
@@ -97,12 +94,3 @@ def gaussian(means: Vector, *, sigma: Numbers = 1.0, permute: Permute = False) -
         truth=gaussian_arms(means, sigma),
         name="gaussian",
     )
-
-
-def _checked(sigma: ArrayLike, num_arms: int) -> ArrayLike:
-    if checks.axes(sigma) == 0:
-        return checks.take("sigma", sigma, checks.scalars(number(low=0.0, open_low=True)))
-    sigma = checks.take("sigma", sigma, checks.arrays(low=0.0, open_low=True))
-    if len(sigma) != num_arms:
-        raise ValueError(f"sigma has {len(sigma)} entries, must be a number or have {num_arms}, one per arm")
-    return sigma

@@ -1,13 +1,12 @@
 """Arms whose rewards vary little, except in rare events: trainings that fail, calls that are interrupted by a pause."""
 
 import math
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 
-from jaxbandit.base.arguments import Vector
+from jaxbandit.base.arguments import Vector, per_arm
 from jaxbandit.base.batches import BatchRewards
 from jaxbandit.base.contract import Arms, Environment, Rewards
 from jaxbandit.base.declaration import declare
@@ -15,7 +14,6 @@ from jaxbandit.base.truth import Truth
 from jaxbandit.environments.means import equal_if_rounded, means_of_state, simple_regret
 from jaxbandit.environments.stationary.binomial import binomial
 from jaxbandit.support import checks
-from jaxbandit.support.domains import number
 from jaxbandit.support.numerics import as_float, get_at
 from jaxbandit.support.types import Array, ArrayLike, Key, Numbers, Scalar
 
@@ -33,9 +31,9 @@ class RareState(NamedTuple):
 def rare_events(
     typical: Vector,
     *,
-    rare: Numbers,
-    chance: Numbers,
-    spread: Numbers = 0.0,
+    rare: Annotated[Numbers, per_arm()],
+    chance: Annotated[Numbers, per_arm(low=0, high=1)],
+    spread: Annotated[Numbers, per_arm(low=0)] = 0.0,
     low: Scalar = -math.inf,
     high: Scalar = math.inf,
 ) -> Environment:
@@ -45,9 +43,9 @@ def rare_events(
 
     Args:
       typical: float[num_arms], means of the rewards without an event.
-      rare: the reward of an event, one number or one per arm; traced.
-      chance: probability of an event at each pull, in [0, 1], one number or one per arm; traced.
-      spread: standard deviation of the rewards without an event, >= 0, one number or one per arm; traced.
+      rare: the reward of an event.
+      chance: probability of an event at each pull.
+      spread: standard deviation of the rewards without an event.
       low: smallest reward that is declared, for rules that know the range; traced. A run that meets a reward outside
         the range ends as such.
       high: largest reward that is declared, above low; traced.
@@ -59,14 +57,6 @@ def rare_events(
     Raises:
       ValueError: has another length than typical.
     """
-    rare, chance, spread = (
-        _by_arm(name, value, len(typical), least, most)
-        for name, value, least, most in (
-            ("rare", rare, -math.inf, math.inf),
-            ("chance", chance, 0.0, 1.0),
-            ("spread", spread, 0.0, math.inf),
-        )
-    )
     bounded = all(checks.is_traced(end) or math.isfinite(end) for end in (low, high))
     if not any(map(checks.is_traced, (low, high))) and not low < high:
         raise ValueError(f"low = {low}, high = {high}, must be low < high")
@@ -114,13 +104,3 @@ def rare_events(
         truth=Truth(means=means_of_state, rates=lambda: chance),
         name="rare_events",
     )
-
-
-def _by_arm(name: str, value: Numbers, num_arms: int, low: float, high: float) -> ArrayLike:
-    """Return one number, or one per arm."""
-    if np.ndim(value) == 0:
-        return checks.take(name, value, checks.scalars(number(low=low, high=high)))
-    numbers = checks.take(name, value, checks.arrays(low=low, high=high))
-    if len(numbers) != num_arms:
-        raise ValueError(f"{name} has {len(numbers)} entries, must be a number or have {num_arms}, one per arm")
-    return numbers

@@ -20,7 +20,7 @@ from jaxbandit.lab.experiments.playing import play
 from jaxbandit.lab.experiments.truth import guarantee
 from jaxbandit.lab.specs.spec import Cell, Experiment
 from jaxbandit.running import failures
-from jaxbandit.running.distribution import division
+from jaxbandit.running.distribution import division, executors
 from jaxbandit.running.progress import progress_bar
 from jaxbandit.running.results import names
 from jaxbandit.running.results.base import Result
@@ -80,7 +80,7 @@ def audit_experiment(
     """
     failures.check_share("audit", max_failed)
     if execution.executor is not None:
-        division.crew_of("audit", execution)
+        executors.crew_of(execution.executor)
     if execution.progress is True:
         execution = execution._replace(progress=None)
     if execution.width is None and jax.default_backend() == "cpu":
@@ -184,7 +184,7 @@ class _Batches:
         task = {**tasks.of_experiment(self.experiment), "cell": self.cell.index}
         what = f"{part.name}: {self.cell.instance.name}/{self.cell.algorithm.name}"
         share = division.Share(what, tasks.play, task, first, first + part.runs, folder)
-        record = division.divided(part.kind, share, execution)
+        record = division.divided(share, execution)
         return playing.result_of(part, self.cell, self.truth, record)
 
     def result(self, finding: Finding) -> AuditedResult:

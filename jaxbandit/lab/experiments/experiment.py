@@ -18,7 +18,7 @@ from jaxbandit.lab.experiments import ahead, beginning, directory, forecast, pla
 from jaxbandit.lab.experiments.truth import seeks_best_arm, truth_of
 from jaxbandit.lab.specs.spec import Cell, Experiment
 from jaxbandit.running import failures
-from jaxbandit.running.distribution import division
+from jaxbandit.running.distribution import division, executors
 from jaxbandit.running.distribution.division import Share
 from jaxbandit.running.distribution.executors import Crew
 from jaxbandit.running.progress import progress_bar
@@ -62,7 +62,7 @@ def run_experiment(
     forecast.check_size(experiment, out)
     if execution.directory is not None:
         refuse("run", ": directory is given, but the directory of the results holds the checkpoints; leave it out")
-    crew = None if execution.executor is None else division.crew_of("run", execution)
+    crew = None if execution.executor is None else executors.crew_of(execution.executor, execution.workers)
     with resumable(out, "out"), beginning.opened(out):
         numbers: list[int] = list(range(len(cells)))
         done: dict[int, Result] = {}

@@ -13,7 +13,6 @@ from jaxbandit.decide.sessions.certifying import certificate as certificate_of
 from jaxbandit.decide.sessions.directory import read_session
 from jaxbandit.decide.sessions.stored import Arm, Book, Stored, book_of, read, read_file
 from jaxbandit.decide.sessions.summary import summary
-from jaxbandit.lab.report import searches
 from jaxbandit.lab.specs.session import SessionSpec, load_stored
 from jaxbandit.support.document import (
     Block,
@@ -101,7 +100,7 @@ def _page(
     certificate, labels, pending = summary.certificate, summary.labels, summary.pending
     counts = f"{summary.num_told:,} pulls told" + ("." if pending is None else f", {pending:,} pending.")
     state = "" if pending is None else " It has stopped." if certificate.stopped else " It has not stopped."
-    promise = searches.promise({**certificate.to_json(), "rare_events": certificate.rare_events(labels)})
+    promise = certificate.facts(certificate.rare_events(labels))
     if pending is None:
         first = Section("Certificate", [Notes([NOT_CURRENT.format(remedy=remedy)]), Facts(_guaranteed(identity))])
     elif certificate.recommendation is not None:

@@ -20,14 +20,6 @@ from jaxbandit.support.refusals import refuse, wrong
 
 KIND = "tune"
 _CONFIGS = ANY._replace(allowed='a table of lists, [configs] with lr = [0.1, 0.01], or "configs.csv"')
-_LENGTH = values(
-    'a number of seconds >= 0, or a text such as "90s" or "2h"',
-    lambda value: durations.seconds(KIND, "timeout", value) >= 0,  # raises a ValueError for another value
-)
-_LIMIT = values(
-    'a number of seconds > 0, or a text such as "90s" or "2h"',
-    lambda value: durations.seconds(KIND, "timeout_each", value) > 0,
-)
 _FAILURE = values(
     'a number, "stop" or "separate"',
     lambda value: value in ("stop", "separate") or (type(value) in (int, float) and math.isfinite(value)),
@@ -58,8 +50,8 @@ class SearchSpec:
     delta: float | None = key(number(), None)
     epsilon: float | None = key(number(), None)
     max_trainings: int | None = key(integer(1), None)
-    timeout: float | str | None = key(_LENGTH, None)
-    timeout_each: float | str | None = key(_LIMIT, None)
+    timeout: float | str | None = key(durations.SECONDS, None)
+    timeout_each: float | str | None = key(durations.SOME_SECONDS, None)
     seed: int = key(SEED, 0)
     paired: bool = key(BOOLEAN, True)
     batch: int | None = key(integer(1, 2**20), None)

@@ -41,16 +41,6 @@ Piece = tuple["Share", int, int, float | None]  # first run, last run + 1, secon
 Play = Callable[[Mapping[str, Any]], dict[str, Any]]  # a function that workers can import, as `tasks.play`
 
 
-def crew_of(where: str, execution: Execution) -> Crew:
-    """Return what is known about the workers of the executor; raise BadInput for a number out of range."""
-    number, seconds = execution.runs_per_task, execution.seconds_per_task
-    if number is not None and (not isinstance(number, int) or isinstance(number, bool) or number < 1):
-        refuse(where, f": runs_per_task = {number!r}, must be a whole number of runs >= 1")
-    if not isinstance(seconds, int | float) or not 0 < seconds < math.inf:
-        refuse(where, f": seconds per task = {seconds!r}, must be greater than 0")
-    return executors.crew_of(execution.executor, execution.workers)
-
-
 class Share:
     """Runs [first, end) of one cell: the parts that exist and the runs that are left."""
 
@@ -158,9 +148,9 @@ def divide(shares: Sequence[Share], execution: Execution, crew: Crew) -> None:
         )
 
 
-def divided(where: str, share: Share, execution: Execution) -> Record | Identified:
+def divided(share: Share, execution: Execution) -> Record | Identified:
     """Return the record of one share, played on an executor, and delete the folder of its parts."""
-    divide([share], execution, crew_of(where, execution))
+    divide([share], execution, executors.crew_of(execution.executor, execution.workers))
     record = record_of(share.parts())
     if share.folder is not None:
         shutil.rmtree(share.folder, ignore_errors=True)

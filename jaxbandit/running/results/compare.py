@@ -15,6 +15,8 @@ from jaxbandit.running.results.budget import BudgetResult
 from jaxbandit.running.results.curves import place
 from jaxbandit.running.results.regret import RegretResult
 from jaxbandit.running.results.stopping import StoppingResult
+from jaxbandit.support import text
+from jaxbandit.support.document import Describable, Document
 from jaxbandit.support.refusals import BadInput
 from jaxbandit.theory import intervals
 from jaxbandit.theory.bounded_mean import bounded_mean
@@ -23,7 +25,7 @@ ROUNDING = 1e-6  # relative to the values; differences of float32 numbers that a
 
 
 @dataclass(frozen=True)
-class Comparison:
+class Comparison(Describable):
     """The difference a - b of mean regret (or feedback, or a metric) at round `at`, of mean samples, or of error rates.
 
     If it is negative, a has the lower regret, takes fewer samples or has the lower error rate.
@@ -51,8 +53,16 @@ class Comparison:
         """Return "lower", "higher", or "undecided" if the interval contains 0."""
         return "lower" if self.high < 0 else "higher" if self.low > 0 else "undecided"
 
-    def to_json(self) -> dict[str, Any]:
-        """Return the comparison as plain data for JSON."""
+    def describe(self, *, detail: bool = False) -> Document:
+        """Return the difference with its interval, in a line."""
+        of = "" if self.at is None else f" at {'n =' if self.quantity == 'restricted samples' else 'round'} {self.at:,}"
+        shown = text.with_interval(self.difference, self.low, self.high)
+        runs = f"{self.runs:,} pairs of runs" if self.paired else f"{self.runs:,} runs, unpaired: {self.reason}"
+        left_out = f", {self.left_out:,} left out" if self.left_out else ""
+        title = f"{self.quantity}{of} of {self.a} minus that of {self.b}: {shown}, {self.verdict}"
+        return Document(f"{title} ({100 * self.confidence:g} % interval, {runs}{left_out})", data=self._data())
+
+    def _data(self) -> dict[str, Any]:
         content = asdict(self) | {"verdict": self.verdict}
         unsaid = {"reason"} if self.paired else set()
         unsaid |= set() if self.left_out else {"left_out"}

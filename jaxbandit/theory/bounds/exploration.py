@@ -15,9 +15,10 @@ import jax.numpy as jnp
 import numpy as np
 from jax.core import Tracer
 
-from jaxbandit.support import checks
+from jaxbandit.base.arguments import Delta, Epsilon, Features, M, Regularization, Sigma, ThetaNorm, Vector
+from jaxbandit.base.calls import checked
 from jaxbandit.support.numerics import as_float
-from jaxbandit.support.types import Array, ArrayLike, PyTree, Scalar
+from jaxbandit.support.types import Array, ArrayLike, PyTree
 from jaxbandit.theory.solvers.best_arm import best_arm_design
 from jaxbandit.theory.solvers.l1 import l1_table, representations
 
@@ -51,13 +52,14 @@ def top_m_gaps(means: Array, m: int) -> Array:
     return jnp.maximum(means - ordered[m], ordered[m - 1] - means)
 
 
+@checked
 def complexity_constants(
-    features: Array,
-    means: Array,
+    features: Features,
+    means: Vector,
     *,
-    m: int,
-    epsilon: Scalar = 0.0,
-    sigma: Scalar = 1.0,
+    m: M,
+    epsilon: Epsilon = 0.0,
+    sigma: Sigma = 1.0,
     table: Array | None = None,
 ) -> Constants:
     """Return the constants of Table 2 as printed.
@@ -66,67 +68,56 @@ def complexity_constants(
     optimized rule contains abs(w*_a), where the proof, with rho as above, gives abs(w*_a) times the l1 norm of w*.
 
     Args:
-      features: float[K, d].
       means: float[K], x_a' theta. A tie at the m-th place with epsilon = 0 gives inf.
-      m: number of arms to find, an integer in [1, K - 1]; static.
-      epsilon: tolerated simple regret, >= 0.
-      sigma: scale of the noise, > 0.
       table: float[K, K, K], w* of x_i - x_j; None solves for it.
     """
-    where = "complexity_constants"
-    features, means = _instance(where, features, means)
-    checks.integer(where, "m", m, 1, features.shape[0] - 1)
-    checks.number(where, "epsilon", epsilon, low=0.0)
-    checks.number(where, "sigma", sigma, low=0.0, open_low=True)
+    _check_sizes(features, means)
     return _evaluate(_constants, features, means, _table(features, table), epsilon, sigma, m=m)
 
 
+@checked
 def linear_complexity(
-    features: Array, means: Array, *, epsilon: Scalar = 0.0, table: Array | None = None
+    features: Features, means: Vector, *, epsilon: Epsilon = 0.0, table: Array | None = None
 ) -> LinearComplexity:
     """Return the complexities of best-arm identification; those of oracles are for epsilon = 0.
 
     Args:
-      features: float[K, d].
       means: float[K], x_a' theta. A tie for the best makes those of oracles inf.
-      epsilon: in H_epsilon, >= 0.
+      epsilon: in H_epsilon.
       table: float[K, K, K], w* of x_i - x_j; None solves for it.
     """
-    features, means = _instance("linear_complexity", features, means)
-    checks.number("linear_complexity", "epsilon", epsilon, low=0.0)
+    _check_sizes(features, means)
     return _evaluate(_linear_complexity, features, means, _table(features, table), epsilon)
 
 
-def sample_lower_bound(features: Array, means: Array, *, delta: Scalar, sigma: Scalar = 1.0) -> Array:
+@checked
+def sample_lower_bound(features: Features, means: Vector, *, delta: Delta, sigma: Sigma = 1.0) -> Array:
     """Return log(1 / (2.4 delta)) T*: no algorithm correct with probability 1 - delta needs fewer pulls on average.
 
     T* is taken from its certified lower end, so the bound holds whatever the gap of the solver.
 
     Args:
-      features: float[K, d].
       means: float[K], x_a' theta.
-      delta: allowed error probability, in (0, 1); the bound is 0 from 1 / 2.4 on.
-      sigma: standard deviation of the Gaussian noise, > 0.
+      delta: allowed error probability; the bound is 0 from 1 / 2.4 on.
+      sigma: standard deviation of the Gaussian noise.
 
     Source: Kaufmann, Cappe and Garivier (2016), On the complexity of best-arm identification in multi-armed bandit
     models, JMLR.
     """
-    where = "sample_lower_bound"
-    features, means = _instance(where, features, means)
-    _open_unit(where, delta)
-    checks.number(where, "sigma", sigma, low=0.0, open_low=True)
+    _check_sizes(features, means)
     return _evaluate(_lower_bound, features, means, delta, sigma)
 
 
+@checked
 def lingape_sample_bound(
-    features: Array,
-    means: Array,
+    features: Features,
+    means: Vector,
     *,
-    delta: Scalar,
-    epsilon: Scalar = 0.0,
-    sigma: Scalar = 1.0,
-    regularization: Scalar = 1.0,
-    theta_norm: Scalar = 1.0,
+    delta: Delta,
+    epsilon: Epsilon = 0.0,
+    sigma: Sigma = 1.0,
+    regularization: Regularization = 1.0,
+    theta_norm: ThetaNorm = 1.0,
     table: Array | None = None,
 ) -> Array:
     """Return the number of pulls within which LinGapE with the optimized rule stops with probability 1 - delta.
@@ -136,38 +127,17 @@ def lingape_sample_bound(
     K^2 / delta.
 
     Args:
-      features: float[K, d].
       means: float[K], x_a' theta.
-      delta: allowed error probability, in (0, 1).
-      epsilon: tolerated simple regret, >= 0.
-      sigma: scale of the noise R, > 0.
-      regularization: lambda, > 0.
-      theta_norm: S, >= 0.
       table: float[K, K, K], w* of x_i - x_j; None solves for it.
     """
-    where = "lingape_sample_bound"
-    features, means = _instance(where, features, means)
-    _open_unit(where, delta)
-    checks.number(where, "epsilon", epsilon, low=0.0)
-    checks.number(where, "sigma", sigma, low=0.0, open_low=True)
-    checks.number(where, "regularization", regularization, low=0.0, open_low=True)
-    checks.number(where, "theta_norm", theta_norm, low=0.0)
+    _check_sizes(features, means)
     table = _table(features, table)
     return _evaluate(_sample_bound, features, means, table, epsilon, delta, sigma, regularization, theta_norm)
 
 
-def _instance(where: str, features: ArrayLike, means: ArrayLike) -> tuple[ArrayLike, ArrayLike]:
-    features = checks.array(where, "features", features, ndim=2, min_size=2)
-    means = checks.array(where, "means", means)
+def _check_sizes(features: ArrayLike, means: ArrayLike) -> None:
     if means.shape[0] != features.shape[0]:
-        raise ValueError(
-            f"{where}: means has {means.shape[0]} entries, must have one for each of {features.shape[0]} arms"
-        )
-    return features, means
-
-
-def _open_unit(where: str, delta: Scalar) -> None:
-    checks.number(where, "delta", delta, low=0.0, high=1.0, open_low=True, open_high=True)
+        raise ValueError(f"means has {means.shape[0]} entries, must have one for each of {features.shape[0]} arms")
 
 
 def _table(features: ArrayLike, table: ArrayLike | None) -> ArrayLike:

@@ -5,14 +5,17 @@ is o(t^a) on every instance, for every a > 0, has a regret of at least C log t a
 minimax rate is that of Dani, Hayes and Kakade (2008), without its constant.
 """
 
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.core import Tracer
 
-from jaxbandit.support import checks
+from jaxbandit.base.arguments import Dim, Vector
+from jaxbandit.base.calls import checked
+from jaxbandit.base.parameters import Arg
+from jaxbandit.support.checks import arrays, axes
 from jaxbandit.support.numerics import as_float
 from jaxbandit.support.types import Array, ArrayLike
 from jaxbandit.theory.solvers.allocation import allocation
@@ -27,7 +30,11 @@ class RegretConstant(NamedTuple):
     bound: Array  # float[], certified lower bound on the smallest cost
 
 
-def linear_regret_constant(action_sets: ArrayLike, theta: ArrayLike, *, mask: Any = None) -> RegretConstant:
+ActionSets = Annotated[ArrayLike, Arg(lambda given: arrays(ndim=3 if axes(given["action_sets"]) == 3 else 2))]
+
+
+@checked
+def linear_regret_constant(action_sets: ActionSets, theta: Vector, *, mask: Any = None) -> RegretConstant:
     """Return C such that the regret is asymptotically at least C log t; 0 if the optimal arms span R^dim.
 
     `regret_lower_bound` of regret.py evaluates C log t. Concrete numbers give NumPy float64; traced ones, of one
@@ -42,19 +49,15 @@ def linear_regret_constant(action_sets: ArrayLike, theta: ArrayLike, *, mask: An
     Source: Hao, Lattimore and Szepesvari (2020), Adaptive exploration in linear contextual bandit, AISTATS, equations
     3.5 and 3.6.
     """
-    where = "linear_regret_constant"
-    ndim = 3 if np.ndim(action_sets) == 3 else 2
-    action_sets = checks.array(where, "action_sets", action_sets, ndim=ndim)
-    theta = checks.array(where, "theta", theta)
     if action_sets.shape[-1] != theta.shape[0]:
         raise ValueError(
-            f"{where}: theta has {theta.shape[0]} entries, must have one for each of {action_sets.shape[-1]} dimensions"
+            f"theta has {theta.shape[0]} entries, must have one for each of {action_sets.shape[-1]} dimensions"
         )
     mask = np.ones(action_sets.shape[:-1], bool) if mask is None else mask
     if np.shape(mask) != action_sets.shape[:-1]:
-        raise ValueError(f"{where}: mask has shape {np.shape(mask)}, must have {action_sets.shape[:-1]}")
+        raise ValueError(f"mask has shape {np.shape(mask)}, must have {action_sets.shape[:-1]}")
     if not isinstance(mask, Tracer) and not np.all(np.any(mask, -1)):
-        raise ValueError(f"{where}: mask leaves a context without an arm, must leave one or more")
+        raise ValueError("mask leaves a context without an arm, must leave one or more")
     if any(isinstance(a, Tracer) for a in (action_sets, theta, mask)):
         return _constant(as_float(action_sets), as_float(theta), jnp.asarray(mask, bool))
     with jax.enable_x64(True):
@@ -72,12 +75,12 @@ def _constant(action_sets: Array, theta: Array, mask: Array) -> RegretConstant:
     return RegretConstant(cheapest.cost, cheapest.bound)
 
 
-def minimax_linear_regret(dim: int, horizon: ArrayLike) -> np.ndarray:
+@checked
+def minimax_linear_regret(dim: Dim, horizon: ArrayLike) -> np.ndarray:
     """Return d sqrt(n), the order of the smallest regret on the worst instance of dimension d, without its constant.
 
     Args:
-      dim: dimension d, an integer >= 1.
+      dim: dimension d.
       horizon: number of rounds n >= 0, one or several.
     """
-    checks.integer("minimax_linear_regret", "dim", dim, 1)
     return dim * np.sqrt(np.asarray(horizon, np.float64))

@@ -11,7 +11,16 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import special
 
-from jaxbandit.support import checks
+from jaxbandit.base.arguments import (
+    ClosedUnit,
+    Deviations,
+    NonNegativeVector,
+    PositiveVector,
+    UnitMatrix,
+    UnitVector,
+    Vector,
+)
+from jaxbandit.base.calls import checked
 
 _TIE = 1e-9  # a gap below this fraction of the largest absolute mean counts as a tie
 
@@ -31,28 +40,26 @@ def gaussian_kl(mean: ArrayLike, other: ArrayLike, sigma: ArrayLike = 1.0) -> np
     return np.square(np.asarray(mean, np.float64) - np.asarray(other, np.float64)) / (2 * np.square(sigma))
 
 
-def k_inf(rewards: Any, weights: Any, mean: float) -> float:
+@checked
+def k_inf(rewards: UnitVector, weights: UnitVector, mean: ClosedUnit) -> float:
     """Return the smallest divergence from a distribution on [0, 1] to any with mean at least `mean`.
 
     By duality it is the maximum over s in [0, 1] of E log(1 - s (X - mean) / (1 - mean)) (Honda and Takemura 2010).
 
     Args:
-      rewards: float[n] in [0, 1], the atoms of the distribution (or quadrature nodes, for one with a density).
+      rewards: float[n], the atoms of the distribution (or quadrature nodes, for one with a density).
       weights: float[n], their probabilities, which sum to 1.
-      mean: in [0, 1].
+      mean: least mean of the other distributions.
     """
-    rewards = checks.array("k_inf", "rewards", rewards, low=0.0, high=1.0)
-    weights = checks.array("k_inf", "weights", weights, low=0.0, high=1.0)
     if rewards.shape != weights.shape or abs(weights.sum() - 1) > 1e-9:
         raise ValueError(
-            f"k_inf: weights has shape {weights.shape} and sum {weights.sum():g}, must have rewards' "
+            f"weights has shape {weights.shape} and sum {weights.sum():g}, must have rewards' "
             f"shape {rewards.shape} and sum 1"
         )
-    checks.number("k_inf", "mean", mean, low=0.0, high=1.0)
     return _k_inf(1 - rewards, weights, 1 - mean)
 
 
-def _k_inf(shortfalls: np.ndarray, weights: np.ndarray, shortfall: float) -> float:
+def _k_inf(shortfalls: Any, weights: Any, shortfall: Any) -> float:
     """Return k_inf in terms of 1 - X and 1 - mean, because near X = 1 the difference from 1 keeps its digits."""
     if weights @ shortfalls <= shortfall:
         return 0.0
@@ -83,66 +90,57 @@ def _beta_quadrature(alpha: float, beta: float) -> tuple[np.ndarray, np.ndarray]
     return np.exp(log_y), weights / weights.sum()
 
 
-def bernoulli_regret_constant(means: Any) -> float:
-    """Return the sum of gap / kl(mean, best mean) over suboptimal arms, for means float[num_arms] in [0, 1]."""
-    means = checks.array("bernoulli_regret_constant", "means", means, low=0.0, high=1.0)
+@checked
+def bernoulli_regret_constant(means: UnitVector) -> float:
+    """Return the sum of gap / kl(mean, best mean) over suboptimal arms, for means float[num_arms]."""
     return _sum(means, bernoulli_kl(means, means.max()))
 
 
-def gaussian_regret_constant(means: Any, sigma: Any = 1.0) -> float:
-    """Return the sum of 2 sigma^2 / gap over suboptimal arms, for means float[num_arms].
-
-    sigma > 0 is a number or float[num_arms], one per arm.
-    """
-    where = "gaussian_regret_constant"
-    means = checks.array(where, "means", means)
-    if np.ndim(sigma) == 0:
-        checks.number(where, "sigma", sigma, low=0.0, open_low=True)
-    elif checks.array(where, "sigma", sigma, low=0.0, open_low=True).shape != means.shape:
-        raise ValueError(f"{where}: sigma has {np.size(sigma)} entries, must be a number or have {means.size}")
+@checked
+def gaussian_regret_constant(means: Vector, sigma: Deviations = 1.0) -> float:
+    """Return the sum of 2 sigma^2 / gap over suboptimal arms, for means float[num_arms]."""
     return _sum(means, gaussian_kl(means, means.max(), sigma))
 
 
-def poisson_regret_constant(means: Any) -> float:
-    """Return the sum of gap / (best - mean - mean log(best / mean)) over suboptimal arms, for float[num_arms] >= 0."""
-    means = checks.array("poisson_regret_constant", "means", means, low=0.0)
+@checked
+def poisson_regret_constant(means: NonNegativeVector) -> float:
+    """Return the sum of gap / (best - mean - mean log(best / mean)) over suboptimal arms, for float[num_arms]."""
     gaps = means.max() - means
     parts = gaps / np.where(means > 0, means, 1.0)
     return _sum(means, np.where(means > 0, means * (parts - np.log1p(parts)), gaps))
 
 
-def exponential_regret_constant(means: Any) -> float:
-    """Return the sum of gap / (mean / best - 1 - log(mean / best)) over suboptimal arms, for float[num_arms] > 0."""
-    means = checks.array("exponential_regret_constant", "means", means, low=0.0, open_low=True)
+@checked
+def exponential_regret_constant(means: PositiveVector) -> float:
+    """Return the sum of gap / (mean / best - 1 - log(mean / best)) over suboptimal arms, for float[num_arms]."""
     parts = (means - means.max()) / means.max()
     return _sum(means, parts - np.log1p(parts))
 
 
-def beta_regret_constant(alpha: Any, beta: Any) -> float:
+@checked
+def beta_regret_constant(alpha: PositiveVector, beta: PositiveVector) -> float:
     """Return the sum of gap / k_inf over suboptimal arms Beta(alpha[a], beta[a]), among all distributions on [0, 1].
 
     It is at most `bernoulli_regret_constant` of the same means, which policies with the Bernoulli divergence approach.
     """
-    alpha = checks.array("beta_regret_constant", "alpha", alpha, low=0.0, open_low=True)
-    beta = checks.array("beta_regret_constant", "beta", beta, low=0.0, open_low=True)
     if alpha.shape != beta.shape:
-        raise ValueError(f"beta_regret_constant: beta has shape {beta.shape}, must have alpha's, {alpha.shape}")
+        raise ValueError(f"beta has shape {beta.shape}, must have alpha's, {alpha.shape}")
     means = alpha / (alpha + beta)
     shortfall = (beta / (alpha + beta))[means.argmax()]
     divergences = [_k_inf(*_beta_quadrature(a, b), shortfall) for a, b in zip(alpha, beta, strict=True)]
     return _sum(means, np.array(divergences))
 
 
-def table_regret_constant(rewards: Any) -> float:
-    """Return the sum of gap / k_inf over suboptimal columns of rewards, float[num_rows, num_arms] in [0, 1]."""
-    rewards = checks.array("table_regret_constant", "rewards", rewards, ndim=2, low=0.0, high=1.0)
+@checked
+def table_regret_constant(rewards: UnitMatrix) -> float:
+    """Return the sum of gap / k_inf over suboptimal columns of rewards, float[num_rows, num_arms]."""
     means = rewards.mean(axis=0)
     weights = np.full(rewards.shape[0], 1 / rewards.shape[0])
     divergences = [_k_inf(1 - column, weights, 1 - means.max()) for column in rewards.T]
     return _sum(means, np.array(divergences))
 
 
-def _sum(means: np.ndarray, divergences: np.ndarray) -> float:
+def _sum(means: Any, divergences: Any) -> float:
     gaps = means.max() - means
     suboptimal = gaps > _TIE * np.abs(means).max()
     return float(np.sum(gaps[suboptimal] / divergences[suboptimal]))  # 0 for an infinite divergence

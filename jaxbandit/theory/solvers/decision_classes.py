@@ -8,17 +8,28 @@ import functools
 import itertools
 import math
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from jaxbandit.support import checks
+from jaxbandit.base.arguments import SeveralArms, SomeArms
+from jaxbandit.base.calls import checked
+from jaxbandit.base.parameters import Arg
+from jaxbandit.support.checks import arrays, take
+from jaxbandit.support.domains import integer
 from jaxbandit.support.numerics import argmax, dot, set_at
 from jaxbandit.support.types import Array
 
 _ONE_BY_ONE = 64  # up to this number of members, they are selected one by one
+
+
+Groups = Annotated[Sequence[int] | np.ndarray, Arg(lambda given: arrays(low=0, high=len(given["capacities"]) - 1))]
+NumVertices = Annotated[int, Arg(integer(2), "number of vertices")]
+Edges = Annotated[
+    Sequence[tuple[int, int]] | np.ndarray, Arg(lambda given: arrays(ndim=2, low=0, high=given["num_vertices"] - 1))
+]
 
 
 class DecisionClass(NamedTuple):
@@ -60,27 +71,26 @@ def challenger(decision_class: DecisionClass, estimate: Array, widths: Array, be
     return Challenger(members, value)
 
 
-def top_k(num_arms: int, k: int) -> DecisionClass:
+@checked
+def top_k(num_arms: SeveralArms, k: SomeArms) -> DecisionClass:
     """Return the class of all sets of k arms; ties go to the lowest-numbered arms."""
-    checks.integer("top_k", "num_arms", num_arms, 2)
-    checks.integer("top_k", "k", k, 1, num_arms - 1)
     return partition_matroid([0] * num_arms, [k])._replace(name="top_k")
 
 
-def partition_matroid(groups: Sequence[int] | np.ndarray, capacities: Sequence[int] | np.ndarray) -> DecisionClass:
+@checked
+def partition_matroid(groups: Groups, capacities: Sequence[int] | np.ndarray) -> DecisionClass:
     """The class of all sets with exactly capacities[g] arms of each group g; ties go to the lowest-numbered arms.
 
     Args:
       groups: int[n], concrete; the group of each arm, counted from 0.
       capacities: int[G], concrete; between 0 and the size of the group, and strictly between for at least one group.
     """
-    where = "partition_matroid"
-    own: np.ndarray = checks.array(where, "groups", groups, low=0.0, high=len(capacities) - 1).astype(np.int32)
+    own = np.asarray(groups, np.int32)
     sizes = np.bincount(own, minlength=len(capacities)).tolist()
-    limits = [checks.integer(where, f"capacities[{g}]", c, 0, sizes[g]) for g, c in enumerate(capacities)]
+    limits = [take(f"capacities[{g}]", c, integer(0, sizes[g])) for g, c in enumerate(capacities)]
     free = [g for g, limit in enumerate(limits) if 0 < limit < sizes[g]]
     if not free:
-        raise ValueError(f"{where}: capacities = {limits} allow one set only, must leave a choice in one group")
+        raise ValueError(f"capacities = {limits} allow one set only, must leave a choice in one group")
     full = np.array(limits)[own] == np.array(sizes)[own]
 
     def best(scores: Array) -> Array:
@@ -97,24 +107,22 @@ def partition_matroid(groups: Sequence[int] | np.ndarray, capacities: Sequence[i
         return as_sets((sum(chosen, ()) for chosen in itertools.product(*each)), own.size)
 
     log_size = sum(map(log_binomial, sizes, limits))
-    made_of = where, tuple(own.tolist()), tuple(limits)
-    return DecisionClass(where, own.size, sum(limits), log_size, best, second_best, sets, made_of)
+    made_of = "partition_matroid", tuple(own.tolist()), tuple(limits)
+    return DecisionClass(made_of[0], own.size, sum(limits), log_size, best, second_best, sets, made_of)
 
 
-def spanning_trees(num_vertices: int, edges: Sequence[tuple[int, int]] | np.ndarray) -> DecisionClass:
+@checked
+def spanning_trees(num_vertices: NumVertices, edges: Edges) -> DecisionClass:
     """Return the class of all spanning trees of a graph whose edges are the arms; ties go to the lowest-numbered edges.
 
     Args:
-      num_vertices: an integer >= 2; static.
       edges: int[n, 2], concrete; the ends of each edge, with vertices counted from 0. Parallel edges are allowed, loops
         are not; at least two spanning trees.
     """
-    where = "spanning_trees"
-    checks.integer(where, "num_vertices", num_vertices, 2)
-    ends: np.ndarray = checks.array(where, "edges", edges, ndim=2, low=0.0, high=num_vertices - 1).astype(np.int32)
+    ends = np.asarray(edges, np.int32)
     loops = np.flatnonzero(ends[:, 0] == ends[:, 1])
     if loops.size:
-        raise ValueError(f"{where}: edges[{loops[0]}] joins {ends[loops[0], 0]} to itself, must join two vertices")
+        raise ValueError(f"edges[{loops[0]}] joins {ends[loops[0], 0]} to itself, must join two vertices")
     incidence = np.zeros((num_vertices, len(ends)))
     incidence[ends[:, 0], np.arange(len(ends))] = 1
     incidence[ends[:, 1], np.arange(len(ends))] = -1
@@ -122,7 +130,7 @@ def spanning_trees(num_vertices: int, edges: Sequence[tuple[int, int]] | np.ndar
     sign, log_size = np.linalg.slogdet(np.matmul(reduced, reduced.T))  # Kirchhoff: the number of spanning trees
     if sign <= 0 or log_size < 0.5:
         trees = "no spanning tree" if sign <= 0 else "one spanning tree only"
-        raise ValueError(f"{where}: the graph has {trees}, must be connected, with a cycle")
+        raise ValueError(f"the graph has {trees}, must be connected, with a cycle")
 
     def best(scores: Array) -> Array:
         """Kruskal's algorithm: edges are added in descending order, and each vertex stores its component."""
@@ -151,8 +159,10 @@ def spanning_trees(num_vertices: int, edges: Sequence[tuple[int, int]] | np.ndar
         squares = reduced[:, chosen].transpose(1, 0, 2)
         return as_sets(chosen[np.abs(np.linalg.det(squares)) > 0.5], len(ends))
 
-    made_of = where, num_vertices, *ends.ravel().tolist()
-    return DecisionClass(where, len(ends), num_vertices - 1, float(log_size), best, second_best, enumerate, made_of)
+    made_of = "spanning_trees", num_vertices, *ends.ravel().tolist()
+    return DecisionClass(
+        made_of[0], len(ends), num_vertices - 1, float(log_size), best, second_best, enumerate, made_of
+    )
 
 
 def _largest(scores: Array, count: int) -> Array:

@@ -5,23 +5,29 @@ Kuroki, Xu, Miyauchi, Honda and Sugiyama (2020), Appendix A.
 
 import itertools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from typing import Annotated
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from jaxbandit.support import checks
+from jaxbandit.base.arguments import Count
+from jaxbandit.base.calls import checked
+from jaxbandit.base.parameters import Arg
+from jaxbandit.support.domains import integer
 from jaxbandit.support.numerics import argmax, get_at, set_at
 from jaxbandit.support.types import Array
-from jaxbandit.theory.solvers.decision_classes import DecisionClass, as_sets
+from jaxbandit.theory.solvers.decision_classes import DecisionClass, Edges, NumVertices, as_sets
 from jaxbandit.theory.solvers.hungarian import cheapest_assignment
 
+Vertex = Annotated[int, Arg(lambda given: integer(0, given["num_vertices"] - 1))]
+Columns = Annotated[int, Arg(lambda given: integer(max(given["rows"], 2)))]
 
-def dag_paths(
-    num_vertices: int, edges: Sequence[tuple[int, int]] | np.ndarray, source: int, target: int
-) -> DecisionClass:
+
+@checked
+def dag_paths(num_vertices: NumVertices, edges: Edges, source: Vertex, target: Vertex) -> DecisionClass:
     """Return the class of all paths from source to target of a directed acyclic graph whose edges are the arms.
 
     The indicators of the paths span fewer than n dimensions, so use a basis of their span (solvers/span.py).
@@ -30,14 +36,10 @@ def dag_paths(
       edges: int[n, 2], concrete; tail and head of each edge, with vertices counted from 0. Parallel edges are allowed,
         cycles are not.
     """
-    where = "dag_paths"
-    checks.integer(where, "num_vertices", num_vertices, 2)
-    ends: np.ndarray = checks.array(where, "edges", edges, ndim=2, low=0.0, high=num_vertices - 1).astype(np.int32)
-    checks.integer(where, "source", source, 0, num_vertices - 1)
-    checks.integer(where, "target", target, 0, num_vertices - 1)
+    ends = np.asarray(edges, np.int32)
     order = _topological(num_vertices, ends)
     if order is None:
-        raise ValueError(f"{where}: edges have a directed cycle, must have none")
+        raise ValueError("edges have a directed cycle, must have none")
     counts = [0] * num_vertices  # paths from source, exact
     counts[source] = 1
     lengths: list[set[int]] = [set() for _ in counts]  # of the paths from source
@@ -48,7 +50,7 @@ def dag_paths(
         lengths[head] |= {length + 1 for length in lengths[tail]}
     if source == target or counts[target] < 2:
         paths = 0 if source == target else counts[target]
-        raise ValueError(f"{where}: {paths} paths lead from {source} to {target}, must be at least 2")
+        raise ValueError(f"{paths} paths lead from {source} to {target}, must be at least 2")
     rank = next(iter(lengths[target])) if len(lengths[target]) == 1 else None
     tails, heads = ends[order].T
     num_arms = len(ends)
@@ -88,14 +90,13 @@ def dag_paths(
 
     length = min(num_vertices - 1, num_arms)
     second, log_size = _by_exclusion(best, length), math.log(counts[target])
-    made_of = where, num_vertices, source, target, *ends.ravel().tolist()
-    return DecisionClass(where, num_arms, rank, log_size, best, second, enumerate, made_of)
+    made_of = "dag_paths", num_vertices, source, target, *ends.ravel().tolist()
+    return DecisionClass(made_of[0], num_arms, rank, log_size, best, second, enumerate, made_of)
 
 
-def assignment(rows: int, columns: int) -> DecisionClass:
+@checked
+def assignment(rows: Count, columns: Columns) -> DecisionClass:
     """The class of all assignments of a distinct column to each row; arm i * columns + j assigns column j to row i."""
-    checks.integer("assignment", "rows", rows, 1)
-    checks.integer("assignment", "columns", columns, max(rows, 2))
 
     def best(scores: Array) -> Array:
         # A forbidden pair has score -inf. A finite cost that exceeds the gain of any exchange keeps the potentials of

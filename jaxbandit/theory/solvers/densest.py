@@ -7,17 +7,21 @@ degree until k are left. Under vmap the problems become lanes of one loop, which
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import Annotated, Any
 
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
 from jax.custom_batching import custom_vmap
 
-from jaxbandit.support import checks
+from jaxbandit.base.arguments import Whole
+from jaxbandit.base.calls import checked
+from jaxbandit.base.parameters import Arg
+from jaxbandit.support.domains import integer
 from jaxbandit.support.numerics import argmax, dot, slice_at
 from jaxbandit.support.types import Array
 
+SetSize = Annotated[int, Arg(lambda given: integer(1, len(given["weights"])), within="an integer in [1, n]")]
 _LANES = 8  # number of lanes processed together on a CPU,
 _DEGREES = 500  # with at most this many degrees in total
 _VECTOR = 16  # number of entries at which halving ends
@@ -33,21 +37,20 @@ def quadratic(weights: Array, members: Array, *, diagonal: Array | None = None) 
     return value if diagonal is None else value + dot(x, diagonal)
 
 
-def peeling(weights: Array, k: int, *, diagonal: Array | None = None, polish: int = 0) -> Array:
+@checked
+def peeling(weights: Array, k: SetSize, *, diagonal: Array | None = None, polish: Whole = 0) -> Array:
     """Return a set of k vertices with a large x' (W + diag(diagonal)) x by greedy peeling; ties go to the lowest index.
 
     Args:
       weights: float[n, n], symmetric, not necessarily positive definite; traced.
-      k: an integer in [1, n]; static.
+      k: size of the set; static.
       diagonal: float[n], or None for 0; traced. Problems that differ only in it, under vmap with unbatched weights,
         share one matrix in memory.
       polish: number of exchanges of a member for another vertex, each the best one, as long as one gains; static.
     """
     size = weights.shape[0]
     if weights.shape != (size, size):
-        raise ValueError(f"peeling: weights has shape {weights.shape}, must be square")
-    checks.integer("peeling", "k", k, 1, size)
-    checks.integer("peeling", "polish", polish, 0)
+        raise ValueError(f"weights has shape {weights.shape}, must be square")
     own = jnp.diagonal(weights) if diagonal is None else jnp.diagonal(weights) + diagonal
     left = _over(size - k)(weights[None], own[None, None])[0, 0]
     return exchange(weights, own, left, polish)

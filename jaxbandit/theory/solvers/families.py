@@ -4,20 +4,20 @@ Each function is elementwise and follows the dtype of its arguments.
 """
 
 from collections.abc import Callable
-from typing import Literal, NamedTuple
+from typing import NamedTuple, get_args
 
 import jax.numpy as jnp
 
+from jaxbandit.base.arguments import Positive
+from jaxbandit.base.calls import checked
 from jaxbandit.base.contract import Rewards
-from jaxbandit.support import checks
 from jaxbandit.support.numerics import as_float, bernoulli_kl_apart, x_minus_log1p
-from jaxbandit.support.types import Array, Scalar
+from jaxbandit.support.types import Array, FamilyName, Scalar
 from jaxbandit.theory.solvers.beta import beta_shape, logit_at
 from jaxbandit.theory.solvers.deviations import log_fall, rise
 from jaxbandit.theory.solvers.kl import kl_root, kl_upper
 
-FamilyName = Literal["bernoulli", "gaussian", "poisson", "exponential"]
-FAMILIES = ("bernoulli", "gaussian", "poisson", "exponential")
+FAMILIES: tuple[FamilyName, ...] = get_args(FamilyName)
 LEAST = 1e-6  # distance that `clip` keeps between a mean and the ends of its range
 _FAR = 1e8  # Beta(a, b) with b = _FAR a approximates a gamma distribution, with error a / (4 b) in total variation
 
@@ -54,15 +54,14 @@ class Family(NamedTuple):
         return Rewards(0.0, 1.0) if self.name == "bernoulli" else Rewards(low=0.0, family=self.name)
 
 
-def family(name: FamilyName, sigma: Scalar = 1.0, *, where: str = "family") -> Family:
+@checked
+def family(family: FamilyName, sigma: Positive = 1.0) -> Family:
     """Return a family by its name; sigma is the standard deviation of Gaussian rewards alone.
 
     Posteriors are under Jeffreys' or the uniform prior: Beta(1 + S, 1 + n - S) for Bernoulli rewards with sum S,
     N(mean, sigma^2 / n) for Gaussian, Gamma(1/2 + S) / n for Poisson and S / Gamma(n) for exponential rewards.
     """
-    checks.choice(where, "family", name, FAMILIES)
-    checks.number(where, "sigma", sigma, low=0.0, open_low=True)
-    return _gaussian(sigma) if name == "gaussian" else _OTHERS[name]
+    return _gaussian(sigma) if family == "gaussian" else _OTHERS[family]
 
 
 def transport(family: Family, mean_a: Array, n_a: Array, mean_b: Array, n_b: Array) -> Array:

@@ -7,16 +7,17 @@ start is feasible, a ridge keeps the normal matrix positive definite, and the la
 """
 
 import functools
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.lax import linalg
 
-from jaxbandit.support import checks
+from jaxbandit.base.arguments import Matrix
+from jaxbandit.base.calls import checked
 from jaxbandit.support.numerics import as_float, dot
-from jaxbandit.support.types import Array
+from jaxbandit.support.types import Array, ArrayLike
 from jaxbandit.theory.solvers.design import pair_differences, room
 from jaxbandit.theory.solvers.span import coordinates, span
 
@@ -31,12 +32,12 @@ class Representation(NamedTuple):
     bound: Array  # float[], certified lower bound on the smallest l1 norm
 
 
-def l1_table(features: Any) -> np.ndarray:
+@checked
+def l1_table(features: Matrix) -> np.ndarray:
     """Return float64[K, K, K] with table[i, j] = w* for x_i - x_j, so that table[j, i] = -table[i, j].
 
     The features, float[K, d], are concrete and need not span R^d.
     """
-    features = checks.array("l1_table", "features", features, ndim=2)
     num_arms = features.shape[0]
     table = np.eye(num_arms)[:, None] - np.eye(num_arms)[None]
     if np.linalg.matrix_rank(features) < num_arms:
@@ -46,7 +47,7 @@ def l1_table(features: Any) -> np.ndarray:
     return table
 
 
-def _simple(features: np.ndarray) -> np.ndarray:
+def _simple(features: ArrayLike) -> np.ndarray:
     """Bool[K, K]: whether a dual point proves that x_i - x_j has the unique optimal representation 1 x_i - 1 x_j."""
     gram = np.matmul(features, features.T)
     norm = np.diagonal(gram)
@@ -60,7 +61,7 @@ def _simple(features: np.ndarray) -> np.ndarray:
     return independent & np.all(own | (reach < 1 - 1e-9), -1)
 
 
-def _solve(features: np.ndarray, target: np.ndarray) -> np.ndarray:
+def _solve(features: ArrayLike, target: ArrayLike) -> np.ndarray:
     size = np.sqrt(np.matmul(target, target))  # HiGHS has absolute tolerances
     if size == 0:
         return np.zeros(len(features))

@@ -3,22 +3,26 @@
 Kuroki, Xu, Miyauchi, Honda and Sugiyama (2020), Theorem 1, with the constants of docs/mathematics.md.
 """
 
-from typing import Literal
+from typing import Annotated, Literal
 
 import jax.numpy as jnp
 from jax import lax
 
-from jaxbandit.support import checks
+from jaxbandit.base.arguments import PositiveUnit
+from jaxbandit.base.calls import checked
+from jaxbandit.base.parameters import Arg
+from jaxbandit.support.domains import integer
 from jaxbandit.support.numerics import as_float
-from jaxbandit.support.types import Array, Scalar
-from jaxbandit.theory.solvers.densest import quadratic
+from jaxbandit.support.types import Array
+from jaxbandit.theory.solvers.densest import SetSize, quadratic
 
 AlphaMode = Literal["certified", "fixed", "theorem"]
 _SPECTRAL = 40  # number of vertices
 _HALVINGS = 16  # the error of the bound for a row is then at most k / 65,536 of its spread
 
 
-def upper_bound(weights: Array, k: int, *, spectral: bool | None = None) -> Array:
+@checked
+def upper_bound(weights: Array, k: SetSize, *, spectral: bool | None = None) -> Array:
     """A number float[] that x' W x does not exceed for any set of k, up to rounding: the smallest of these bounds.
 
     Rows: no set has more than the k largest rows with their k - 1 largest off-diagonal entries. Spectral: by the
@@ -26,7 +30,6 @@ def upper_bound(weights: Array, k: int, *, spectral: bool | None = None) -> Arra
     positive definite.
     """
     size = weights.shape[0]
-    checks.integer("upper_bound", "k", k, 1, size)
     rows = jnp.diagonal(weights) + _largest_others(weights, k - 1)
     bound = jnp.sum(lax.top_k(rows, k)[0])
     if not (size <= _SPECTRAL if spectral is None else spectral):
@@ -63,21 +66,20 @@ def peeling_ratio(size: int, k: int) -> float:
     return max(2 * share / size, share / (min(k, size - k) + share))
 
 
-def theorem_ratio(weights: Array, k: int) -> Array:
+@checked
+def theorem_ratio(weights: Array, k: Annotated[int, Arg(lambda given: integer(2, len(given["weights"])))]) -> Array:
     """Return Theorem 1's lower bound, float[], on peeling's x' W x relative to the largest."""
-    checks.integer("theorem_ratio", "k", k, 2, weights.shape[0])
     spectrum = jnp.linalg.eigvalsh(weights)  # ascending
     return peeling_ratio(weights.shape[0], k) / (k - 1) * jnp.maximum(spectrum[0], 0.0) / spectrum[-1]
 
 
-def alpha(weights: Array, members: Array, k: int, *, mode: AlphaMode = "certified", fixed: Scalar = 0.9) -> Array:
+@checked
+def alpha(weights: Array, members: Array, k: int, *, mode: AlphaMode = "certified", fixed: PositiveUnit = 0.9) -> Array:
     """Return alpha, float[] in (0, 1]: the norm of the indicator of `members` in W is at least alpha times the largest.
 
     W is float[n, n], positive definite. "certified" uses `upper_bound` on this matrix, "theorem" uses Theorem 1 and k
     >= 2, and "fixed" returns `fixed`, which is not a bound.
     """
-    checks.choice("alpha", "mode", mode, ("certified", "fixed", "theorem"))
-    checks.number("alpha", "fixed", fixed, low=0.0, high=1.0, open_low=True)
     if mode == "fixed":
         return as_float(fixed)
     if mode == "theorem":

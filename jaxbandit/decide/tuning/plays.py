@@ -1,39 +1,35 @@
-"""How a study decides what to try next: the default race, or the session of a rule, replayed on the study's values."""
+"""How a decision asks for trainings and is told their rewards: the default race, or the session of a rule."""
 
 from collections.abc import Mapping
 
 import numpy as np
 
-from jaxbandit.decide.integrations.optuna_trials import Pull
 from jaxbandit.decide.sessions.ask_tell import ask, tell
 from jaxbandit.decide.sessions.session import Session
-from jaxbandit.decide.tuning import allocation
-from jaxbandit.decide.tuning.evidence import Evidence
-from jaxbandit.decide.tuning.rules import chosen
+from jaxbandit.decide.tuning.allocation import Allocation, race
+from jaxbandit.decide.tuning.evidence import Evidence, Pull, Request
+from jaxbandit.support.refusals import refuse
 
 
 class RacePlay:
-    """The default race."""
+    """The default race, told the rewards of whole rounds."""
 
     def __init__(self, evidence: Evidence, present: np.ndarray):
         """Begin the race of those that are `present`; `evidence` has the rewards of all others, and no more."""
         self._evidence, self._present = evidence, present
-        self._requests = allocation.race(evidence, present)
-        self.pending: list[Pull] = []
-        self.stopped = False
+        self._requests = race(evidence, present)
         self._next()
 
     def _next(self) -> None:
         request = next(self._requests, None)
-        self.stopped = request is None
-        self.pending = [] if request is None else list(zip(request.arms.tolist(), request.seeds.tolist(), strict=True))
+        self.stopped, self.pending = request is None, [] if request is None else request.pulls
 
     def advance(self, rewards: Mapping[Pull, float]) -> None:
         """Take the rewards of whole rounds."""
         while not self.stopped and all(pull in rewards for pull in self.pending):
             if self.pending:
-                arms, indices = np.array(self.pending).T
-                self._evidence.enter(arms, indices, np.array([rewards[pull] for pull in self.pending]))
+                arms, seeds = np.array(self.pending).T
+                self._evidence.enter(arms, seeds, np.array([rewards[pull] for pull in self.pending]))
             self._next()
 
     @property
@@ -42,13 +38,22 @@ class RacePlay:
         return self._evidence.recommended(self._present)
 
 
-class RulePlay:
-    """The session of a rule."""
+def one_of(where: str, session: Session, count: int) -> None:
+    """Check that the rule of a session has one arm for each configuration and recommends one of them."""
+    if session.num_arms != count:
+        refuse(where, f": rule has {session.num_arms} arms, must have one for each of {count} configurations")
+    named = 0 if session.recommendation is None else len(session.recommendation)
+    if named != 1:
+        refuse(where, f": rule recommends {named} arms, must recommend one")
 
-    def __init__(self, start: Session, arms: np.ndarray, first: np.ndarray, mirror: float):
+
+class RulePlay:
+    """The session of a rule, told the rewards of its pulls."""
+
+    def __init__(self, start: Session, arms: np.ndarray, first: np.ndarray, mirror: float = 0.0):
         """Begin with a session before its first pull.
 
-        `arms` has the configuration of each arm of the rule, int64[n], and `first` the first index of each
+        `arms` has the configuration of each arm of the rule, int64[n], and `first` the first seed of each
         configuration, int64[K]; `mirror` is added to each reward before the rule is told.
         """
         self.session, self._arms, self._first, self.mirror = start, arms, first, mirror
@@ -76,9 +81,18 @@ class RulePlay:
             self.session, asked = ask(self.session)
             arms = self._arms[asked.arm]
             pulls = zip(asked.id.tolist(), arms.tolist(), (asked.index + self._first[arms]).tolist(), strict=True)
-            self._asked = {id: (arm, index) for id, arm, index in pulls}
+            self._asked = {id: (arm, seed) for id, arm, seed in pulls}
+
+    def requests(self, evidence: Evidence) -> Allocation:
+        """Yield what the rule asks for, and tell it what the evidence then has, until it stops."""
+        self.advance({})
+        while not self.stopped:
+            request = Request(*np.array(self.pending).T)
+            yield request
+            self.advance(dict(zip(self.pending, evidence.rewards(request), strict=True)))
 
     @property
     def arm(self) -> int:
         """The configuration that is recommended."""
-        return int(self._arms[chosen(self.session)])
+        assert self.session.recommendation is not None
+        return int(self._arms[self.session.recommendation[0]])

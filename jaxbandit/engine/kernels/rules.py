@@ -1,0 +1,263 @@
+"""How an operation that JAX traces is written: elementwise operations, reductions and random words.
+
+A rule takes the code, the operation and its operands, and returns its results, all as arrays of values, or None if it
+has none for vectors of arms. What has no rule at all raises `NoRule`.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from jaxbandit.engine.kernels import libm, random, rounding
+from jaxbandit.engine.kernels.arms import ArmCode
+from jaxbandit.engine.kernels.arrays import Values, apply, array, axis_of_arms, physical, type_of
+from jaxbandit.engine.kernels.operations import COMPARISONS
+from jaxbandit.engine.kernels.ptx import NoRule, Value, Vector, compound, const
+from jaxbandit.engine.kernels.reductions import argmax, fold, reduce
+from jaxbandit.engine.layout.jaxprs import Equation
+
+Operands = list[Values]
+Rule = Callable[[ArmCode, Equation, Operands], Sequence[Values] | None]
+RULES: dict[str, Rule] = {}
+REDUCTIONS = {"reduce_sum": "add", "reduce_prod": "mul"} | {f"reduce_{x}": x for x in ("max", "min", "and", "or")}
+ROUNDINGS = {"floor": "rmi", "ceil": "rpi", "round": "rni"}
+TO_EVEN = 1  # a rounding method of `round`
+SHIFTS = {"shift_left": ("shl", None), "shift_right_logical": ("shr", "u32"), "shift_right_arithmetic": ("shr", "s32")}
+
+
+def rule(*names: str) -> Callable[[Rule], Rule]:
+    """Return a decorator that registers a rule for operations of these names."""
+
+    def register(function: Rule) -> Rule:
+        RULES.update(dict.fromkeys(names, function))
+        return function
+
+    return register
+
+
+def rule_of_entries(*names: str) -> Callable[[Callable[..., Value]], Callable[..., Value]]:
+    """Return a decorator that registers a function of the code, the operation and one entry of each operand."""
+
+    def register(function: Callable[..., Value]) -> Callable[..., Value]:
+        def entries(code: ArmCode, e: Equation, xs: Operands) -> list[Values]:
+            return [apply(lambda *each: function(code, e, *each), *xs)]
+
+        RULES.update(dict.fromkeys(names, entries))
+        return function
+
+    return register
+
+
+@rule_of_entries("neg", "abs", "not")
+def _unary(code: ArmCode, e: Equation, a: Value) -> Value:
+    return code.unary(e.name, a)
+
+
+@rule_of_entries("add", "sub", "mul", "max", "min", "and", "or", "xor")
+def _binary(code: ArmCode, e: Equation, a: Value, b: Value) -> Value:
+    return code.binary(e.name, a, b)
+
+
+@rule_of_entries(*COMPARISONS)
+def _compare(code: ArmCode, e: Equation, a: Value, b: Value) -> Value:
+    return code.compare(e.name, a, b)
+
+
+@rule("stop_gradient", "copy", "copy_p", "optimization_barrier")
+def _same(code: ArmCode, e: Equation, xs: Operands) -> Operands:
+    return xs
+
+
+@rule("div", "rem")
+def _divide(code: ArmCode, e: Equation, xs: Operands) -> list[Values]:
+    shape = physical(code, e.outputs[0].shape)
+    a, b = (np.broadcast_to(x, shape) for x in xs)
+    if type_of(e.outputs[0]) != "f32":
+        return [apply(lambda a, b: _integer_division(code, e.name, a, b), a, b)]
+    if e.name == "rem":
+        raise NoRule("the remainder of floating-point numbers")
+    pairs = list(zip(a.flat, b.flat, strict=True))
+    if any(isinstance(x, Vector) for each in pairs for x in each):
+        return [apply(lambda a, b: code.binary("div", a, b), a, b)]
+    return [_reshaped(rounding.quotients(code, pairs), shape)]
+
+
+@rule("sqrt")
+def _root(code: ArmCode, e: Equation, xs: Operands) -> list[Values]:
+    numbers = list(xs[0].flat)
+    if any(isinstance(a, Vector) for a in numbers):
+        return [apply(code.root, xs[0])]
+    return [_reshaped(rounding.roots(code, numbers), xs[0].shape)]
+
+
+@rule_of_entries("rsqrt")
+def _inverse_root(code: ArmCode, e: Equation, a: Value) -> Value:
+    return code.binary("div", const("f32", 1), code.root(a))
+
+
+@rule_of_entries("log", "exp", "log1p", "expm1", "logistic", "erf", "erf_inv", "sin", "cos")
+def _transcendental(code: ArmCode, e: Equation, a: Value) -> Value:
+    return getattr(libm, e.name)(code, a)
+
+
+@rule_of_entries("floor", "ceil", "round")
+def _round(code: ArmCode, e: Equation, a: Value) -> Value:
+    if e.name == "round" and int(e.params["rounding_method"]) != TO_EVEN:
+        raise NoRule("rounding of halves away from zero")
+    return code.round_to(ROUNDINGS[e.name], a)
+
+
+@rule_of_entries("square")
+def _square(code: ArmCode, e: Equation, a: Value) -> Value:
+    return code.binary("mul", a, a)
+
+
+@rule_of_entries("integer_pow")
+def _integer_pow(code: ArmCode, e: Equation, a: Value) -> Value:
+    return _power(code, a, e.params["y"])
+
+
+@rule_of_entries("sign")
+def _sign(code: ArmCode, e: Equation, a: Value) -> Value:
+    zero = const(a.type, 0)
+    positive = code.select(code.compare("gt", a, zero), const(a.type, 1), a)  # 0, -0 and NaN as they are
+    return positive if a.type == "u32" else code.select(code.compare("lt", a, zero), const(a.type, -1), positive)
+
+
+@rule_of_entries("is_finite")
+def _is_finite(code: ArmCode, e: Equation, a: Value) -> Value:
+    return code.compare("lt", code.unary("abs", a), const(a.type, np.inf))
+
+
+@rule_of_entries("convert_element_type")
+def _convert(code: ArmCode, e: Equation, a: Value) -> Value:
+    return code.convert(a, type_of(e.outputs[0]))
+
+
+@rule_of_entries("bitcast_convert_type")
+def _bitcast(code: ArmCode, e: Equation, a: Value) -> Value:
+    return code.bitcast(a, type_of(e.outputs[0]))
+
+
+@rule("select_n")
+def _select(code: ArmCode, e: Equation, xs: Operands) -> list[Values]:
+    if len(xs) != 3 or type_of(e.inputs[0]) != "pred":
+        raise NoRule("a choice among more than two arrays")
+    return [apply(lambda p, no, yes: code.select(p, yes, no), *xs)]
+
+
+@rule_of_entries("clamp")
+def _clamp(code: ArmCode, e: Equation, low: Value, a: Value, high: Value) -> Value:
+    return code.binary("min", code.binary("max", a, low), high)
+
+
+@rule_of_entries(*SHIFTS)
+def _shift(code: ArmCode, e: Equation, a: Value, b: Value) -> Value:
+    if a.type not in ("s32", "u32"):
+        raise NoRule(f"{e.name} of {a.type}")
+    name, type = SHIFTS[e.name]
+    return code.convert(code.shift(name, code.convert(a, type or a.type), b), a.type)
+
+
+@rule_of_entries("complex")
+def _complex(code: ArmCode, e: Equation, real: Value, imaginary: Value) -> Value:
+    return compound("complex64", (real, imaginary))
+
+
+@rule_of_entries("real", "imag")
+def _part(code: ArmCode, e: Equation, a: Any) -> Value:
+    return a.value[e.name == "imag"]
+
+
+@rule(*REDUCTIONS)
+def _reduce(code: ArmCode, e: Equation, xs: Operands) -> list[Values]:
+    x, axes, name = xs[0], tuple(e.params["axes"]), REDUCTIONS[e.name]
+    kept = [i for i in range(x.ndim) if i not in axes]
+    shape = physical(code, e.outputs[0].shape)
+    rows = x.transpose(*kept, *axes).reshape(*shape, -1)
+    done = array(shape, lambda i: fold(code, name, list(rows[i])))
+    along = axis_of_arms(code, e.inputs[0].shape) in axes
+    return [apply(lambda a: reduce(code, name, a), done) if along else done]
+
+
+@rule("argmax", "argmin")
+def _argmax(code: ArmCode, e: Equation, xs: Operands) -> list[Values] | None:
+    (axis,), largest, type = e.params["axes"], e.name == "argmax", type_of(e.outputs[0])
+    rows, along = np.moveaxis(xs[0], axis, -1), axis_of_arms(code, e.inputs[0].shape)
+    if along == axis:
+        return [array(rows.shape[:-1], lambda i: argmax(code, rows[i][0], largest, type))]
+    return [array(rows.shape[:-1], lambda i: _argmax_of_few(code, rows[i], largest, type))]
+
+
+@rule("random_wrap")
+def _wrap(code: ArmCode, e: Equation, xs: Operands) -> list[Values]:
+    if str(getattr(e.params["impl"], "tag", e.params["impl"])) not in ("fry4", random.KEY):
+        raise NoRule("keys of another generator than threefry4x32")
+    return [random.wrap(xs[0])]
+
+
+@rule("random_unwrap")
+def _unwrap(code: ArmCode, e: Equation, xs: Operands) -> list[Values]:
+    _check_keys(e)
+    return [array((*xs[0].shape, 4), lambda i: xs[0][i[:-1]].value[i[-1]])]
+
+
+@rule("random_fold_in")
+def _fold_in(code: ArmCode, e: Equation, xs: Operands) -> list[Values]:
+    _check_keys(e)
+    return [random.fold_in(code, *xs)]
+
+
+@rule("random_split", "random_bits")
+def _words(code: ArmCode, e: Equation, xs: Operands) -> list[Values]:
+    _check_keys(e)
+    if e.inputs[0].shape or e.params.get("bit_width", 32) != 32:
+        raise NoRule("several keys, or bits of another width")
+    function = random.split if e.name == "random_split" else random.bits
+    return [function(code, xs[0][()], e.params["shape"])]
+
+
+def _check_keys(e: Equation) -> None:
+    if type_of(e.inputs[0]) != random.KEY:
+        raise NoRule("keys of another generator than threefry4x32")
+
+
+def _reshaped(values: Sequence[Any], shape: Sequence[int]) -> Values:
+    """An array of these values; an atom is a tuple, which NumPy would take for an axis."""
+    rest = iter(values)
+    return array(shape, lambda _: next(rest))
+
+
+def _integer_division(code: ArmCode, name: str, a: Value, b: Value) -> Value:
+    """The quotient or remainder towards 0; of 0 they are -1 and a, as XLA defines them, and of -1 nothing overflows."""
+    zero = code.compare("eq", b, const(b.type, 0))
+    unusual = zero if b.type == "u32" else code.binary("or", zero, code.compare("eq", b, const(b.type, -1)))
+    usual = code.binary(name, a, code.select(unusual, const(b.type, 1), b))
+    if name == "div":
+        if b.type != "u32":
+            usual = code.select(unusual, code.unary("neg", a), usual)
+        return code.select(zero, const(b.type, -1 if b.type == "s32" else 2**32 - 1), usual)
+    return code.select(zero, a, code.select(unusual, const(b.type, 0), usual))
+
+
+def _power(code: ArmCode, a: Value, n: int) -> Value:
+    if n < 0:
+        return code.binary("div", const(a.type, 1), _power(code, a, -n))
+    if n < 2:
+        return a if n else const(a.type, 1)
+    half = _power(code, a, n // 2)
+    square = code.binary("mul", half, half)
+    return code.binary("mul", square, a) if n % 2 else square
+
+
+def _argmax_of_few(code: ArmCode, row: Values, largest: bool, type: str) -> Value:
+    """The number of the first extreme entry of a row that is written out; the first NaN is the extreme."""
+    best, index = row[0], const(type, 0)
+    for k, x in list(enumerate(row))[1:]:
+        ahead = code.compare("gt" if largest else "lt", x, best)
+        if best.type == "f32":
+            ahead = code.binary("or", ahead, code.compare("ne", x, x))
+            ahead = code.binary("and", ahead, code.compare("eq", best, best))
+        best, index = code.select(ahead, x, best), code.select(ahead, const(type, k), index)
+    return index
