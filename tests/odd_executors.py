@@ -1,7 +1,7 @@
 """Executors that misbehave."""
 
 import threading
-from concurrent.futures import Executor, Future
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
 
 
 class Now(Executor):
@@ -117,6 +117,22 @@ class Cancelling(Now):
             future.set_running_or_notify_cancel()
         else:
             future.set_result(result)
+
+
+class Closing(ThreadPoolExecutor):
+    """An executor that closes itself before its second call."""
+
+    def submit(self, fn, /, *args):
+        future = super().submit(fn, *args)
+        self.shutdown(wait=False)
+        return future
+
+
+class Shapeless(Exception):
+    """An error that cannot be shown."""
+
+    def __str__(self):
+        raise RuntimeError("no text")
 
 
 class Damaging(Now):

@@ -74,3 +74,56 @@ single = jax.jit(rounds, static_argnums=0)
 @functools.partial(jax.jit, static_argnums=0)
 def several(make, traced, *rows):
     return jax.vmap(lambda *row: rounds(make, traced, *row))(*rows)
+
+
+class Streamed(NamedTuple):
+    """Arrays of all steps, [steps, ...], of which those after the stop repeat its state."""
+
+    done: Any  # actions, or the pulls of batches; -1 after the stop
+    stopped: Any  # whether the rule had stopped before the step
+    recommended: Any  # its recommendation then
+    planned: Any  # whether a plan was made before the step
+    watched: Any  # what is asked for, of the state that the step begins with
+
+    def end(self):
+        """What was done until the rule stopped, and its recommendation then."""
+        assert self.stopped.any(), "it must stop for the instance to show much"
+        end = int(np.argmax(self.stopped))
+        return self.done[:end], self.recommended[end]
+
+
+def play_streams(make, streams, steps, *, batches=False, watch=lambda state: None, **traced):
+    """Play make(**traced) on rewards [num_arms, pulls]: an arm's n-th pull has its n-th reward, whatever the order.
+
+    Pulls are single, or in batches. It is compiled once for the same objects `make` and `watch`.
+    """
+    with jax.enable_x64(True):
+        traced = {name: np.float64(value) for name, value in traced.items()}
+        return jax.device_get(streamed(make, steps, batches, watch, traced, np.asarray(streams, float)))
+
+
+@functools.partial(jax.jit, static_argnums=range(4))
+def streamed(make, steps, batches, watch, traced, streams):
+    rule = make(**traced)
+    sums = jnp.pad(jnp.cumsum(streams, 1), ((0, 0), (1, 0)))
+
+    def batch(state, pulled):
+        pulls = rule.batch.plan(state)
+        begin, end = (jnp.take_along_axis(sums, n[:, None], 1)[:, 0] for n in (pulled, pulled + pulls))
+        return rule.batch.absorb(state, pulls, end - begin), pulls
+
+    def single(state, pulled):
+        choice = rule.select(None, state, None)
+        action = action_of(choice)
+        return rule.update(state, None, choice, streams[action, pulled[action]]), action
+
+    def body(state, _):
+        due = jnp.array(False) if rule.replan is None else rule.replan.due(state)
+        if rule.replan is not None:
+            state = jax.lax.cond(due, rule.replan.apply, lambda same: same, state)
+        over = rule.stop(state)
+        after, done = (batch if batches else single)(state, rule.pulls(state))
+        kept = jax.tree.map(lambda old, new: jnp.where(over, old, new), state, after)
+        return kept, Streamed(jnp.where(over, -1, done), over, rule.recommend(state), due, watch(state))
+
+    return jax.lax.scan(body, rule.init(jax.random.key(0)), length=steps)[1]

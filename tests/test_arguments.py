@@ -3,6 +3,8 @@
 import inspect
 import pickle
 import re
+import textwrap
+import tomllib
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Literal
@@ -188,17 +190,39 @@ PECULIAR = {
 }
 
 
-@pytest.mark.parametrize("name", ENTRIES)
-def test_every_number_has_values_a_meaning_and_a_default_among_them(name):
-    parameters = ENTRIES[name].parameters()
-    for p in parameters.values():
-        assert p.meaning, f"{name}: {p.name} has no meaning"
-        assert re.search("static|traced|concrete", p.text, re.IGNORECASE), f"{name}: {p.name} is static or traced"
-        if p.kind in ("scalar", "integer") and (name, p.name) not in PECULIAR:
-            assert p.arg.domain is not None or p.arg.within, f"{name}: {p.name} = ... is not checked"
-        domain = p.domain()
-        if domain is not None and not p.required and p.default is not None:
+def test_every_number_has_values_a_meaning_and_a_default_among_them():
+    arguments = {(name, p.name): p for name, entry in ENTRIES.items() for p in entry.parameters().values()}
+    for p in arguments.values():
+        if (domain := p.domain()) is not None and not p.required and p.default is not None:
             domain.take(p.default)
+    numbers = {key: p for key, p in arguments.items() if p.kind in ("scalar", "integer") and key not in PECULIAR}
+    assert not [key for key, p in numbers.items() if p.arg.domain is None and not p.arg.within], "not checked"
+    assert not [key for key, p in arguments.items() if not p.meaning], "without a meaning"
+    kinds = re.compile("static|traced|concrete", re.IGNORECASE)
+    assert not [key for key, p in arguments.items() if not kinds.search(p.text)], "neither static nor traced"
+
+
+ALLOWED = Path(__file__).with_name("allowed.toml")
+
+
+def allowed():
+    """The factories that take an argument with these values, by argument and values, in words."""
+    found = {}
+    for name, entry in ENTRIES.items():
+        for p in entry.parameters().values():
+            words = p.arg.within or ("" if (domain := p.domain()) is None else domain.allowed)
+            if words:
+                found.setdefault(f"{p.name}: {words}{' or None' * p.optional}", []).append(name)
+    return {key: " ".join(sorted(names)) for key, names in sorted(found.items())}
+
+
+def test_values_of_every_argument_are_those_of_the_list():
+    """What a value outside meets is tested once, in test_domains and above; a change here is meant or it is none.
+
+    `python tests/test_arguments.py` writes the list.
+    """
+    stored = {key: " ".join(names.split()) for key, names in tomllib.loads(ALLOWED.read_text(encoding="utf-8")).items()}
+    assert allowed() == stored
 
 
 def test_helpers_do_not_carry_the_name_of_their_caller():
@@ -207,3 +231,8 @@ def test_helpers_do_not_carry_the_name_of_their_caller():
     for folder in ("algorithms", "environments"):
         for path in (root / folder).rglob("*.py"):
             assert "where: str" not in path.read_text(encoding="utf-8"), path
+
+
+if __name__ == "__main__":
+    lines = [f'"{key}" = """\n{textwrap.fill(names, 120)}"""\n' for key, names in allowed().items()]
+    ALLOWED.write_text("".join(lines), encoding="utf-8")

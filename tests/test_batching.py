@@ -329,6 +329,7 @@ def test_argmax_on_a_gpu_is_one_reduction_of_what_is_not_stored():
     assert counts == {"cpu": [1, 2], "cuda": [0, 1]}
 
 
+@pytest.mark.slow
 def test_argmax_of_ties_and_nan():
     """Ties go to the lowest entry, a NaN wins, as without a batch."""
     x = np.array([[0, 1, 1], [2, 2, 2], [-np.inf] * 3, [0.0, -0.0, 0.0], [1, np.nan, np.nan]], np.float32).T
@@ -337,6 +338,7 @@ def test_argmax_of_ties_and_nan():
         np.testing.assert_array_equal(got, [function(jnp.asarray(column)) for column in x.T])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("vector", [VECTOR, LONG], ids=["select", "scatter"])
 def test_one_entry_of_short_and_long_vectors(vector):
     def function(v, i, s):
@@ -390,6 +392,7 @@ def test_several_entries_of_short_and_long_vectors(vector):
     assert "transpose" not in str(jax.make_jaxpr(lookup)(vector, places))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("arms", [17, 20, 33])
 def test_many_arms_are_searched_one_by_one(arms):
     """As argmax of the whole vector: ties to the lowest, infinities, scalars and shared vectors, any rest of turns."""

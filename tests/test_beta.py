@@ -15,18 +15,7 @@ from jaxbandit.base import side_by_side
 from jaxbandit.theory.solvers import beta as solver
 from jaxbandit.theory.solvers.beta_quantile import beta_upper_quantile
 
-LAWS = [
-    (1, 1),
-    (0.5, 0.5),
-    (0.5, 3),
-    (2, 9),
-    (1, 1000),
-    (500, 1),
-    (1, 1e6),
-    (5000, 4000),
-    (1e6, 3e5),
-    (3, 20),
-]
+LAWS = [(1, 1), (0.5, 0.5), (0.5, 3), (2, 9), (1, 1000), (500, 1), (1, 1e6), (5000, 4000), (1e6, 3e5), (3, 20)]
 SAMPLES = 100_000
 
 

@@ -41,9 +41,7 @@ def toy(num_arms, *, bonus=1.0):
     def update(state, context, action, reward):
         pulled = jnp.arange(num_arms, dtype=jnp.int32) == action
         return ToyState(
-            state.round + 1,
-            state.counts + pulled.astype(jnp.int32),
-            state.sums + jnp.where(pulled, reward, 0.0),
+            state.round + 1, state.counts + pulled.astype(jnp.int32), state.sums + jnp.where(pulled, reward, 0.0)
         )
 
     return Algorithm(init=init, select=select, update=update, pulls=lambda state: state.counts)
@@ -238,37 +236,21 @@ BROKEN = {
         "range",
         "select leaves [0, 3)",
     ),
-    "recommends nobody": (
-        changed(recommend=lambda good, k, bonus: lambda s: s.round),
-        "range",
-        "recommend returns",
-    ),
+    "recommends nobody": (changed(recommend=lambda good, k, bonus: lambda s: s.round), "range", "recommend returns"),
     "branch on a hyperparameter": (branches_on_hyperparameter, "traceable", "hyperparameter bonus"),
-    "branch on the state": (
-        indexed(lambda s, bonus: s.sums if s.round < 3 else -s.sums),
-        "traceable",
-        "select: ",
-    ),
+    "branch on the state": (indexed(lambda s, bonus: s.sums if s.round < 3 else -s.sums), "traceable", "select: "),
     "float() of a hyperparameter": (
         indexed(lambda s, bonus: s.sums + float(bonus)),
         "traceable",
         "make it static (int, bool, Literal)",
     ),
     "NaN at ties": (indexed(gap_index), "finite", "NaN at an argmax of select"),
-    "NaN in the state": (
-        updated(lambda s: s._replace(sums=jnp.log(s.sums - 1))),
-        "finite",
-        "NaN in the state",
-    ),
+    "NaN in the state": (updated(lambda s: s._replace(sums=jnp.log(s.sums - 1))), "finite", "NaN in the state"),
     "Python counter": (changed(select=python_counter), "pure", "keep what changes in the state"),
     "kept tracer": (leaking, "pure", "select uses a traced value stored outside the state"),
     "draws in select": (changed(select=draws_in_select), "chance", "select draws from a key of its own"),
     "key of the factory": (key_of_the_factory, "chance", "update draws from a key of its own"),
-    "noise without chance": (
-        changed(noise=lambda good, k, bonus: lambda key: jnp.zeros(3)),
-        "chance",
-        "use none()",
-    ),
+    "noise without chance": (changed(noise=lambda good, k, bonus: lambda key: jnp.zeros(3)), "chance", "use none()"),
     "float32 fixed": (
         changed(
             init=lambda good, k, bonus: lambda key: good.init(key)._replace(sums=jnp.zeros(k, jnp.float32)),
@@ -306,11 +288,7 @@ BROKEN = {
         "range",
         "each arm at most once",
     ),
-    "recommends floats": (
-        stopping(lambda a: a._replace(recommend=lambda s: s.sums)),
-        "types",
-        "must be int32[m]",
-    ),
+    "recommends floats": (stopping(lambda a: a._replace(recommend=lambda s: s.sums)), "types", "must be int32[m]"),
     "a batch of floats": (
         stopping(wanted=lambda s: jnp.full(3, 2.0)),
         "types",

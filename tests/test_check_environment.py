@@ -134,16 +134,8 @@ BROKEN = {  # a function or record in place of the good one, the property it bre
         "truth",
         "schedule.regret_constant returns nan, must be a number >= 0",
     ),
-    "sums too large": (
-        {"batch": BATCH._replace(sums=too_large)},
-        "batches of pulls",
-        "mean of 8 pulls of action",
-    ),
-    "sums too wide": (
-        {"batch": BATCH._replace(sums=too_wide)},
-        "batches of pulls",
-        "variance of 8 pulls of action",
-    ),
+    "sums too large": ({"batch": BATCH._replace(sums=too_large)}, "batches of pulls", "mean of 8 pulls of action"),
+    "sums too wide": ({"batch": BATCH._replace(sums=too_wide)}, "batches of pulls", "variance of 8 pulls of action"),
     "a context of another shape": (
         {"arms": jb.Arms(2, context=(3,)), "observe": lambda state, draw: state},
         "types",
@@ -159,11 +151,7 @@ BROKEN = {  # a function or record in place of the good one, the property it bre
         "regret",
         "it is 0.4 in round 1 for an arm that is not available; return NaN",
     ),
-    "float32 fixed": (
-        {"init": lambda key: jnp.asarray(MEANS, jnp.float32)},
-        "precision",
-        "); do not fix the dtype",
-    ),
+    "float32 fixed": ({"init": lambda key: jnp.asarray(MEANS, jnp.float32)}, "precision", "); do not fix the dtype"),
     "reward of float32": (
         {"reward": lambda s, c, a, draw: (draw < s[a]).astype(jnp.float32)},
         "precision",

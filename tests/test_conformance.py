@@ -18,10 +18,7 @@ from jaxbandit.lab.specs.registry import ALGORITHMS
 # the layout of the batch may change.
 TURNS, LENGTHS = np.linspace(0, 60, 75), np.linspace(0.5, 1, 75)
 FEATURES = np.vstack(
-    [
-        [[1.0, 0.1], [-0.5, 0.9], [-0.4, -1.0], [0.7, 0.5], [0.3, -0.2]],
-        (LENGTHS * [np.cos(TURNS), np.sin(TURNS)]).T,
-    ]
+    [[[1.0, 0.1], [-0.5, 0.9], [-0.4, -1.0], [0.7, 0.5], [0.3, -0.2]], (LENGTHS * [np.cos(TURNS), np.sin(TURNS)]).T]
 )
 ROLLED = np.roll(FEATURES[::-1], 5, axis=0)
 
@@ -138,6 +135,7 @@ def marks_of(name):
     return quickly if name in QUICK else (*quickly, pytest.mark.slow)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [pytest.param(name, marks=marks_of(name)) for name in ALGORITHMS])
 def test_conforms(name):
     check(name, arms_of(name), settings_of(name)[0])
@@ -171,10 +169,12 @@ def test_conforms_with_other_static_arguments(name, settings):
     check(name, (3,), settings)
 
 
-@pytest.mark.parametrize("name", ALGORITHMS)
-def test_values_of_every_traced_hyperparameter_are_declared(name):
+def test_values_of_every_traced_hyperparameter_are_declared():
     """None may stand for one that others replace; features and lists of super-arms are given above."""
-    traced = {
-        p.name for p in ALGORITHMS[name].parameters().values() if p.traced and (p.required or p.default is not None)
-    }
-    assert traced - {*given_features(name)} <= played(name).tries.keys()
+    assert not [
+        (name, p.name)
+        for name, entry in ALGORITHMS.items()
+        for p in entry.parameters().values()
+        if p.traced and (p.required or p.default is not None)
+        if p.name not in {*given_features(name), *played(name).tries}
+    ]

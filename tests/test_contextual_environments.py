@@ -318,9 +318,6 @@ REFUSED = {
         lambda: worlds.linear_vectors(THETA, law=TABLE[:0]),
         "law has 0 entries, must have at least",
     ),
-    "sigma": (lambda: worlds.linear_matrix(THETA[0], 2, sigma=0.0), "linear_matrix: sigma = 0.0, must be"),
-    "slope": (lambda: worlds.logistic_matrix(THETA[0], 2, slope=np.nan), "logistic_matrix: slope = nan, must be"),
-    "noise": (lambda: worlds.moons(-1.0), "moons: noise = -1.0, must be"),
     "a data set": (
         lambda: worlds.classes("digit"),
         "classes: data = 'digit', must be one of digits, iris, wine, breast",
@@ -334,7 +331,6 @@ REFUSED = {
     "a label": (lambda: worlds.classes(CONTEXTS, [0, 1, np.nan]), "classes: labels has an entry that is not finite"),
     "one class": (lambda: worlds.classes(CONTEXTS, [2, 2, 2]), "classes: labels are all 2, must have at least two"),
     "a context": (lambda: worlds.classes(CONTEXTS * np.inf, [0, 1, 1]), "classes: data[0, 0] = inf, must be in"),
-    "an order": (lambda: worlds.classes(CONTEXTS, [0, 1, 1], order="drow"), "order = 'drow', must be one of shuffle"),  # pyright: ignore
     "rows": (
         lambda: worlds.rewards_table(CONTEXTS[:2], REWARDS),
         "contexts has shape [2, 2], must be [3, dim] or [3, 3",

@@ -114,7 +114,7 @@ def test_whoever_reads_a_file_says_what_its_loss_means(tmp_path):
         with pytest.raises(TypeError, match="remedy"):
             read(tmp_path / "a.json")
     computed = {  # the certificate of a log, which its next close writes again
-        "sessions/stored.py": 1,
+        "sessions/stored.py": 1
     }
     found = {}
     root = Path(jb.__file__).parent / "decide"

@@ -30,6 +30,7 @@ def rewards_of(seed, law):
     return bernoulli_rewards(seed)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("seed", "prior", "law"),
     [
@@ -49,6 +50,7 @@ def test_thompson_plays_as_its_reference(seed, prior, law):
     np.testing.assert_array_equal(actions, reference_thompson.play(rewards, *drawn, ties=actions, **hyper))
 
 
+@pytest.mark.slow
 @pytest.mark.quickly_compiled
 @pytest.mark.parametrize("num_arms", [3, 80])
 def test_a_fraction_is_a_success_with_that_probability_whatever_the_arms_draw(num_arms):

@@ -152,39 +152,12 @@ def test_float32_stops_like_float64(rule):
     assert np.mean(same) > 0.8
 
 
-@pytest.mark.parametrize("rule", [jb.algorithms.top_two, jb.algorithms.track_and_stop])
-@pytest.mark.parametrize(
-    ("arguments", "line"),
-    [
-        ({"num_arms": 1}, "num_arms = 1, must be an integer >= 2"),
-        ({"delta": 2}, "delta = 2"),
-        ({"delta": float("nan")}, "delta = nan"),
-        ({"threshold": "khk"}, "threshold = 'khk'"),
-        ({"family": "poison"}, "did you mean 'poisson'"),
-        ({"family": "gaussian"}, "threshold = 'kt', must be one of heuristic, kk, gauss with family = 'gaussian'"),
-        ({"family": "gaussian", "threshold": "gauss", "sigma": 0}, "sigma = 0"),
-    ],
-)
-def test_refusals_are_one_line(rule, arguments, line):
-    with pytest.raises(ValueError, match=line) as caught:
-        rule(**{"num_arms": 3, **arguments})
-    assert "\n" not in str(caught.value)
-    assert str(caught.value).startswith(rule.__name__)
-
-
-def test_refusals_of_their_own():
-    for call, line in (
-        (lambda: jb.algorithms.track_and_stop(3, growth=0.9), "growth = 0.9"),
-        (lambda: jb.algorithms.track_and_stop(3, tracking="E"), "tracking = 'E'"),
-        (lambda: jb.algorithms.top_two(3, beta=1.0), "beta = 1.0"),
-        (lambda: jb.algorithms.top_two(3, leader="eg"), "leader = 'eg'"),
-        (
-            lambda: jb.algorithms.top_two(3, leader="ucb", family="poisson", threshold="kk"),
-            "leader = 'ucb', must be eb or ts",
-        ),
-    ):
-        with pytest.raises(ValueError, match=line):
-            call()
+def test_a_threshold_or_leader_of_another_family_is_refused():
+    for rule in (jb.algorithms.top_two, jb.algorithms.track_and_stop):
+        with pytest.raises(ValueError, match=r"threshold = 'kt', must be one of .* with family = 'gaussian'"):
+            rule(3, family="gaussian")
+    with pytest.raises(ValueError, match="leader = 'ucb', must be eb or ts"):
+        jb.algorithms.top_two(3, leader="ucb", family="poisson", threshold="kk")
 
 
 def test_a_promise_is_proved_where_the_threshold_is():

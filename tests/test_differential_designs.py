@@ -12,6 +12,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from player import play_streams
 from reference import lazy_track_and_stop as reference_lazy
 from reference import lin_game as reference_game
 from reference import phased_designs as reference_phased
@@ -23,7 +24,6 @@ from jaxbandit.algorithms.exploration.rage import rage
 from jaxbandit.algorithms.exploration.static_designs import xy_static
 from jaxbandit.algorithms.exploration.xy_adaptive import xy_adaptive
 from jaxbandit.algorithms.exploration.xy_oracle import xy_oracle
-from jaxbandit.base.contract import action_of
 from jaxbandit.theory.solvers.best_arm import BestArmDesign
 from jaxbandit.theory.solvers.design import Design
 
@@ -70,58 +70,25 @@ def _rough_designs(monkeypatch):
     monkeypatch.setattr(sys.modules["jaxbandit.algorithms.exploration.lazy_track_and_stop"], "best_arm_design", best)
 
 
-class Player:
-    """A factory's algorithm, one compilation of each of its parts for all values of its options."""
+def weights_of(state):
+    return state.weights
 
-    def __init__(self, make):
-        def jit(part):
-            return jax.jit(lambda options, *rest: part(make(**options), *rest))
 
-        def step(algorithm, state, streams):
-            selected = algorithm.select(None, state, None)
-            action = action_of(selected)
-            after = algorithm.update(state, None, selected, streams[action, state.counts[action]])
-            return after, action, algorithm.stop(state), algorithm.recommend(state)[0]
+def singles(make, streams, options, watch=lambda state: None, fewest=40):
+    """Actions until it stops, the arm returned, and what is watched at the start and of each new plan."""
+    found = play_streams(make, streams, ROUNDS, watch=watch, **options)
+    actions, arms = found.end()
+    assert len(actions) > fewest  # else the instance shows little
+    plans = np.flatnonzero(np.r_[True, found.planned[1 : len(actions) + 1]])
+    return actions, int(arms[0]), jax.tree.map(lambda x: x[plans], found.watched)
 
-        def batch(algorithm, state, sums):
-            pulls, arms = algorithm.batch.plan(state), jnp.arange(sums.shape[0])
-            more = sums[arms, state.counts + pulls] - sums[arms, state.counts]
-            after = algorithm.batch.absorb(state, pulls, more)
-            return after, pulls, algorithm.stop(state), algorithm.recommend(state)[0]
 
-        self.init = jit(lambda algorithm: algorithm.init(jax.random.key(0)))
-        self.replan = jit(lambda algorithm, state: algorithm.replan.apply(state)) if make().replan else None
-        self.due = jit(lambda algorithm, state: algorithm.replan.due(state))
-        self.step, self.batch = jit(step), jit(batch)
-
-    def play(self, part, data, options):
-        """Actions or batches until it stops, the arm returned, and the states at the start and after replanning."""
-        options = {name: jnp.asarray(value, float) for name, value in options.items()}
-        state, done = self.init(options), []
-        states = [state]
-        for _ in range(ROUNDS):
-            if self.replan is not None and self.due(options, state):
-                state = self.replan(options, state)
-                states.append(state)
-            after, action, stopped, arm = part(options, state, data)
-            if stopped:
-                return np.array(done), int(arm), states
-            state = after
-            done.append(np.asarray(action))
-        raise AssertionError("did not stop")
-
-    def singles(self, streams, options, fewest=40):
-        actions, arm, states = self.play(self.step, jnp.asarray(streams), options)
-        assert len(actions) > fewest  # else the instance shows little
-        return actions, arm, states
-
-    def batches_agree(self, streams, options, actions, arm):
-        """Hold batches to have made the same pulls and stopped at the same number; return how many there were."""
-        sums = np.concatenate([np.zeros((len(streams), 1)), np.cumsum(streams, 1)], 1)
-        pulls, best, _ = self.play(self.batch, jnp.asarray(sums), options)
-        np.testing.assert_array_equal(pulls.sum(0), np.bincount(actions, minlength=len(streams)))
-        assert best == arm
-        return len(pulls)
+def batches_agree(make, streams, options, actions, arm):
+    """Hold batches to have made the same pulls and stopped at the same number; return how many there were."""
+    pulls, best = play_streams(make, streams, ROUNDS, batches=True, **options).end()
+    np.testing.assert_array_equal(pulls.sum(0), np.bincount(actions, minlength=len(streams)))
+    assert best[0] == arm
+    return len(pulls)
 
 
 def agree(actions, arm, expected, best):
@@ -129,39 +96,35 @@ def agree(actions, arm, expected, best):
     assert arm == best
 
 
+@pytest.mark.slow
 def test_static_designs():
-    streams = rewards_of("normalised", 0.5)
-    with jax.enable_x64(True):
-        player = Player(functools.partial(xy_static, NORMALISED))
-        for grid in (1.0, 1.07):
-            options = {"delta": 0.1, "sigma": 0.5, "grid": grid}
-            actions, arm, states = player.singles(streams, options)
-            weights = np.asarray(states[0].weights)
-            agree(actions, arm, *reference_static.play(streams, NORMALISED, weights, actions, **options))
-            number = player.batches_agree(streams, options, actions, arm)
-            assert grid > 1 or number == len(actions) - np.count_nonzero(weights) + 1
+    streams, make = rewards_of("normalised", 0.5), functools.partial(xy_static, NORMALISED)
+    for grid in (1.0, 1.07):
+        options = {"delta": 0.1, "sigma": 0.5, "grid": grid}
+        actions, arm, (weights, *_) = singles(make, streams, options, weights_of)
+        agree(actions, arm, *reference_static.play(streams, NORMALISED, weights, actions, **options))
+        number = batches_agree(make, streams, options, actions, arm)
+        assert grid > 1 or number == len(actions) - np.count_nonzero(weights) + 1
 
 
 def test_oracle():
     features, theta = INSTANCES["soare"]
     streams, options = rewards_of("soare", 0.5), {"delta": 0.1, "sigma": 0.5, "grid": 1.07}
-    with jax.enable_x64(True):
-        player = Player(functools.partial(xy_oracle, features, theta))
-        actions, arm, states = player.singles(streams, options)
-        weights = np.asarray(states[0].weights)
-        agree(actions, arm, *reference_static.play(streams, features, weights, actions, theta=theta, **options))
-        player.batches_agree(streams, options, actions, arm)
+    make = functools.partial(xy_oracle, features, theta)
+    actions, arm, (weights, *_) = singles(make, streams, options, weights_of)
+    agree(actions, arm, *reference_static.play(streams, features, weights, actions, theta=theta, **options))
+    batches_agree(make, streams, options, actions, arm)
 
 
-def phases_agree(player, play, features, streams, options):
+def phases_agree(make, play, features, streams, options):
     """Hold a phased design to its reference, whose phases take our weights one after the other."""
-    actions, arm, states = player.singles(streams, options)
-    weights = iter(np.asarray(state.weights) for state in states)
+    actions, arm, (weights, active) = singles(make, streams, options, lambda state: (state.weights, state.active))
+    weights = iter(weights)
     expected, best, history = play(streams, features, lambda active: next(weights), actions, **options)
     agree(actions, arm, expected, best)
-    assert [list(np.flatnonzero(state.active)) for state in states[:-1]] == history
+    assert [list(np.flatnonzero(arms)) for arms in active[:-1]] == history
     assert len(set(map(tuple, history))) > 1  # phases of fewer arms
-    assert player.batches_agree(streams, options, actions, arm) == len(history)
+    assert batches_agree(make, streams, options, actions, arm) == len(history)
 
 
 @pytest.mark.slow
@@ -169,16 +132,14 @@ def phases_agree(player, play, features, streams, options):
 def test_xy_adaptive(retest):
     play = functools.partial(reference_phased.play_xy_adaptive, retest=retest)
     options = {"delta": 0.1, "sigma": 0.2, "alpha": 0.4}
-    with jax.enable_x64(True):
-        player = Player(functools.partial(xy_adaptive, NORMALISED, retest=retest))
-        phases_agree(player, play, NORMALISED, rewards_of("normalised", 0.2, 0.5), options)
+    make = functools.partial(xy_adaptive, NORMALISED, retest=retest)
+    phases_agree(make, play, NORMALISED, rewards_of("normalised", 0.2, 0.5), options)
 
 
 def test_rage():
     options = {"delta": 0.1, "sigma": 0.1, "rounding": 0.2}
-    with jax.enable_x64(True):
-        player = Player(functools.partial(rage, NORMALISED))
-        phases_agree(player, reference_phased.play_rage, NORMALISED, rewards_of("normalised", 0.1, 0.3), options)
+    make = functools.partial(rage, NORMALISED)
+    phases_agree(make, reference_phased.play_rage, NORMALISED, rewards_of("normalised", 0.1, 0.3), options)
 
 
 @pytest.mark.parametrize(
@@ -187,10 +148,8 @@ def test_rage():
 def test_lin_game(instance, threshold):
     features, streams = INSTANCES[instance][0], rewards_of(instance, 1.5)
     options = {"delta": 0.1, "sigma": 1.5, "regularization": 0.3, "theta_norm": 2.0}
-    with jax.enable_x64(True):
-        player = Player(functools.partial(lin_game, features, threshold=threshold))
-        actions, arm, _ = player.singles(streams, options)
-        agree(actions, arm, *reference_game.play(streams, features, actions, threshold=threshold, **options))
+    actions, arm, _ = singles(functools.partial(lin_game, features, threshold=threshold), streams, options)
+    agree(actions, arm, *reference_game.play(streams, features, actions, threshold=threshold, **options))
 
 
 @pytest.mark.parametrize(
@@ -199,16 +158,14 @@ def test_lin_game(instance, threshold):
 def test_lazy_track_and_stop(instance, threshold):
     features, streams = INSTANCES[instance][0], rewards_of(instance, 0.7)
     options = {"delta": 0.1, "sigma": 0.7, "slack": 0.2}
-    with jax.enable_x64(True):
-        player = Player(functools.partial(lazy_track_and_stop, features, threshold=threshold))
-        actions, arm, states = player.singles(streams, options)
-        basis = np.asarray(states[0].basis)
-        assert np.linalg.matrix_rank(features[basis]) == len(basis) == features.shape[1]
-        *expected, forced = reference_lazy.play(
-            streams, features, basis, rough_weights, actions, threshold=threshold, **options
-        )
-        agree(actions, arm, *expected)
-        assert forced > features.shape[1]  # more than the first pulls
+    make = functools.partial(lazy_track_and_stop, features, threshold=threshold)
+    actions, arm, (basis, *_) = singles(make, streams, options, lambda state: state.basis)
+    assert np.linalg.matrix_rank(features[basis]) == len(basis) == features.shape[1]
+    *expected, forced = reference_lazy.play(
+        streams, features, basis, rough_weights, actions, threshold=threshold, **options
+    )
+    agree(actions, arm, *expected)
+    assert forced > features.shape[1]  # more than the first pulls
 
 
 @pytest.mark.slow
@@ -216,6 +173,4 @@ def test_lazy_track_and_stop(instance, threshold):
 def test_duplicates_of_the_best_arm_do_not_keep_a_run_from_stopping(factory):
     features = np.array([[0, 1], [1.0, 0], [1, 0], [0, 1]])
     streams = np.repeat(features @ [[2.0], [0.0]], ROUNDS, 1)
-    with jax.enable_x64(True):
-        _, arm, _ = Player(functools.partial(factory, features)).singles(streams, {"sigma": 0.1}, fewest=1)
-    assert arm == 1
+    assert singles(functools.partial(factory, features), streams, {"sigma": 0.1}, fewest=1)[1] == 1

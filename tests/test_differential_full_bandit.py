@@ -69,6 +69,7 @@ MARGINS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MARGINS)
 def test_it_stops_from_the_margin_of_the_reference_on(name):
     """Estimates at random: with an epsilon a millionth above the margin the rule stops, a millionth below it does not.

@@ -3,10 +3,13 @@
 Both meet the same contexts, reward noise and, in Thompson sampling, normals; each sees the rewards of its own actions.
 """
 
+import functools
+
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from player import play
 from reference import greedy as reference_greedy
 from reference import lin_ts as reference_lin_ts
 from reference import lin_ucb as reference_lin_ucb
@@ -14,7 +17,6 @@ from reference import lin_ucb as reference_lin_ucb
 from jaxbandit.algorithms.regret.greedy import greedy
 from jaxbandit.algorithms.regret.lin_ts import lin_ts
 from jaxbandit.algorithms.regret.lin_ucb import lin_ucb
-from jaxbandit.environments.linear_arms.linear_contextual import linear_contextual
 
 pytestmark = pytest.mark.quickly_compiled
 
@@ -63,29 +65,15 @@ def padded(sets):
     return np.stack(rows), None if mask.all() else mask
 
 
-def ours(factory, hyper, sets, probabilities, theta, contexts, normals, keys):
+def ours(factory, hyper, sets, theta, contexts, normals):
     """Actions [RUNS, ROUNDS], and the algorithm's noise."""
     features, mask = padded(sets)
-    world = linear_contextual(features, np.array(probabilities), theta, mask=mask, sigma=hyper.get("sigma", 1.0))
     if factory is not greedy:
         hyper = {"horizon": ROUNDS, **hyper}
-    algorithm = factory(features if len(sets) > 1 else features[0], mask=mask, **hyper)
-
-    @jax.jit
-    @jax.vmap
-    def run(contexts, normals, keys):
-        truth = world.init(keys[0])
-
-        def body(state, step):
-            context, normal, own = step
-            action = algorithm.select(own, state, context if len(sets) > 1 else None)
-            reward = world.reward(truth, context, action, normal if len(sets) == 1 else (normal, normal))
-            return algorithm.update(state, context, action, reward), action
-
-        own = jax.vmap(algorithm.noise)(keys)
-        return jax.lax.scan(body, algorithm.init(keys[0]), (contexts, normals, own))[1], own
-
-    return jax.device_get(run(jnp.asarray(contexts, jnp.int32), jnp.asarray(normals), keys))
+    make = functools.partial(factory, features if len(sets) > 1 else features[0], mask=mask, **hyper)
+    rewards = features[contexts] @ theta + hyper.get("sigma", 1.0) * normals[..., None]
+    found = play(make, rewards, seed=7, contexts=contexts.astype(np.int32) if len(sets) > 1 else None)
+    return found.actions, found.noise
 
 
 QUICK = ("fn", "heuristic")
@@ -105,10 +93,7 @@ def test_plays_as_its_reference(name, instance):
         # Rounds 3 to 6 find no arm outside the span, and (0, 1, 0), pulled in the other context, counts as pulled.
         contexts[:, :6] = [1, 0, 0, 0, 0, 0]
     normals = rng.standard_normal((RUNS, ROUNDS))
-    words = rng.integers(0, 2**32, (RUNS, ROUNDS, 4), dtype=np.uint32)
-    with jax.enable_x64(True):
-        keys = jax.random.wrap_key_data(jnp.asarray(words), impl="threefry4x32")
-        actions, own = ours(factory, hyper, sets, probabilities, theta, contexts, normals, keys)
+    actions, own = ours(factory, hyper, sets, theta, contexts, normals)
     sigma = hyper.get("sigma", 1.0)
     for run in range(RUNS):
         rewards = [lambda x, z=z: x @ theta + sigma * z for z in normals[run]]

@@ -190,14 +190,7 @@ def test_the_level_of_wasted_rounds():
 LEAST, OWN = "least_squares", "arm_means"
 
 
-OSSB = [
-    ("5.1", LEAST),
-    ("5.1 far", LEAST),
-    ("5.2", LEAST),
-    ("random", LEAST),
-    ("5.2", OWN),
-    ("5.3", OWN),
-]
+OSSB = [("5.1", LEAST), ("5.1 far", LEAST), ("5.2", LEAST), ("random", LEAST), ("5.2", OWN), ("5.3", OWN)]
 
 
 @pytest.mark.slow

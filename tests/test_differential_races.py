@@ -6,16 +6,14 @@ Rewards are whole multiples of 2^-10: their sums are exact in any order, and equ
 
 import functools
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
+from player import play_streams
 from reference import kl_lucb as lucb_reference
 from reference import lil_ucb as lil_reference
 from reference import racing as reference
 
 import jaxbandit as jb
-from jaxbandit.base.contract import action_of
 
 pytestmark = pytest.mark.quickly_compiled
 PULLS = 1500  # at most, of one arm
@@ -37,52 +35,9 @@ def streams_of(family, means, sigma=0.5, seed=0):
 
 
 def play(make, traced, streams, rounds):
-    """One by one: actions, whether it had stopped before each and after the last, and the recommendation then."""
-
-    @jax.jit
-    def run(streams, traced):
-        algorithm = make(**traced)
-
-        def body(state, _):
-            choice = algorithm.select(None, state, None)
-            action = action_of(choice)
-            reward = streams[action, jnp.minimum(algorithm.pulls(state)[action], PULLS - 1)]
-            seen = action, algorithm.stop(state), algorithm.recommend(state)
-            return algorithm.update(state, None, choice, reward), seen
-
-        return jax.lax.scan(body, algorithm.init(jax.random.key(0)), length=rounds)[1]
-
-    with jax.enable_x64(True):
-        actions, stopped, recommended = jax.tree.map(np.asarray, run(jnp.asarray(streams), _arrays(traced)))
-    assert stopped.any(), "it must stop for the instance to show much"
-    end = int(np.argmax(stopped))
-    return actions[:end].tolist(), recommended[end].tolist()
-
-
-def play_batches(make, traced, streams, most):
-    """In batches: pulls of each, until it has stopped, and the recommendation."""
-
-    @jax.jit
-    def run(streams, traced):
-        algorithm = make(**traced)
-        sums = jnp.concatenate([jnp.zeros_like(streams[:, :1]), jnp.cumsum(streams, 1)], 1)
-
-        def body(state, _):
-            begun, pulls = algorithm.pulls(state), algorithm.batch.plan(state)
-            ends = [jnp.take_along_axis(sums, n[:, None], 1)[:, 0] for n in (begun, begun + pulls)]
-            seen = pulls, algorithm.stop(state), algorithm.recommend(state)
-            return algorithm.batch.absorb(state, pulls, ends[1] - ends[0]), seen
-
-        return jax.lax.scan(body, algorithm.init(jax.random.key(0)), length=most)[1]
-
-    with jax.enable_x64(True):
-        pulls, stopped, recommended = jax.tree.map(np.asarray, run(jnp.asarray(streams), _arrays(traced)))
-    end = int(np.argmax(stopped))
-    return pulls[:end], recommended[end].tolist()
-
-
-def _arrays(traced):
-    return {name: jnp.asarray(value) for name, value in traced.items()}
+    """One by one: actions until it stops, and the recommendation then."""
+    actions, recommended = play_streams(make, streams, rounds, **traced).end()
+    return actions.tolist(), recommended.tolist()
 
 
 EASY = {
@@ -125,9 +80,9 @@ def test_a_race_drops_what_its_reference_drops(name, family, words, grid):
     make = functools.partial(getattr(jb.algorithms, name), 4, **options)
     actions, recommended = play(make, traced, streams, 4 * PULLS)
     assert (actions, recommended) == (expected, [survivor])
-    pulls, recommended = play_batches(make, traced, streams, PULLS)
+    pulls, recommended = play_streams(make, streams, PULLS, batches=True, **traced).end()
     together = [arm for batch in pulls for _ in range(batch.max()) for arm in np.flatnonzero(batch)]
-    assert (len(pulls), together, recommended) == (looks, expected, [survivor])
+    assert (len(pulls), together, recommended.tolist()) == (looks, expected, [survivor])
 
 
 LUCB = [

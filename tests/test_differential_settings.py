@@ -74,6 +74,7 @@ def test_rucb_plays_as_its_reference(seed, slope):
     assert (pairs[:, 0] == pairs[:, 1]).any() == (slope > 1)  # a champion that duels with itself, where it is clear
 
 
+@pytest.mark.slow
 @quickly
 def test_double_thompson_plays_as_its_reference():
     rounds = 250

@@ -128,11 +128,7 @@ TURNS = {
         lambda noise: turns.explores(K, lambda t: 0.3 * K / (0.09 * t), noise),
     ),
     "besa": (jb.algorithms.besa(K), "coin", lambda noise: turns.besa(K, noise)),
-    "besa of three": (
-        jb.algorithms.besa(3),
-        "coin",
-        lambda noise: turns.besa(3, noise),
-    ),
+    "besa of three": (jb.algorithms.besa(3), "coin", lambda noise: turns.besa(3, noise)),
     "lb_sda": (jb.algorithms.lb_sda(K, horizon=T), "coin", lambda noise: turns.sda(K, None)),
     "lb_sda with a memory": (
         jb.algorithms.lb_sda(K, horizon=T, memory=6),
@@ -165,6 +161,7 @@ def test_turns(name):
         assert arms[seed].tolist() == expected
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rule", ["raw_ucb", "rb_sda", "robust_ucb"])
 def test_a_run_for_which_there_is_no_room_is_refused(rule):
     """These rules keep every reward; one more than they have room for would make all that follows wrong."""
@@ -186,6 +183,7 @@ def test_a_run_for_which_there_is_no_room_is_refused(rule):
         jb.ask(session)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "rule",
     [
@@ -222,6 +220,7 @@ def test_the_level_of_kl_ucb_plus_plus():
     np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-7)
 
 
+@pytest.mark.slow
 @pytest.mark.statistical
 @pytest.mark.parametrize(
     "rule",

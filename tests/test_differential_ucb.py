@@ -45,11 +45,7 @@ def rewards_of(law):
     rng = np.random.default_rng(11)
     if law == "beta":
         return rng.beta(np.linspace(1, 3, NUM_ARMS), 2, (SEEDS, ROUNDS, NUM_ARMS))
-    means = {
-        "bernoulli": [0.9, 0.5, 0.5, 0.1, 0.02],
-        "edges": [0.0, 1.0, 1.0, 0.3, 0.0],
-        "tied": [0.5] * NUM_ARMS,
-    }
+    means = {"bernoulli": [0.9, 0.5, 0.5, 0.1, 0.02], "edges": [0.0, 1.0, 1.0, 0.3, 0.0], "tied": [0.5] * NUM_ARMS}
     return (rng.random((SEEDS, ROUNDS, NUM_ARMS)) < means[law]).astype(float)
 
 

@@ -90,6 +90,7 @@ def test_run_numbers_do_not_depend_on_how_many_runs_there_are(runs):
     )
 
 
+@pytest.mark.slow
 def test_another_seed_gives_other_numbers():
     a, b = (simulate_cell(make, MEANS, horizon=150, num_runs=20, seed=s) for s in (0, 1))
     assert (a.pulls != b.pulls).any()
@@ -174,11 +175,7 @@ def test_interrupted_and_resumed(tmp_path, monkeypatch):
                 raise Interrupted
 
         directory = tmp_path / str(calls)
-        options = {
-            "horizon": 640,
-            "num_runs": 130,
-            "execution": Execution(width=64, workers=2, directory=directory),
-        }
+        options = {"horizon": 640, "num_runs": 130, "execution": Execution(width=64, workers=2, directory=directory)}
         with pytest.raises(Interrupted):
             simulate_cell(make, MEANS, **options | {"execution": options["execution"]._replace(progress=stop)})
         assert list(directory.glob("*.npz"))
@@ -269,6 +266,7 @@ def always(arm):
     )
 
 
+@pytest.mark.slow
 def test_accumulated_regret_keeps_its_digits():
     """2^18 rounds of a gap of 0.1: a plain float32 sum would be off by 1e-3, the compensated one by an ulp."""
     record = simulate_cell(lambda m: (always(0), bernoulli(m)), np.array([0.8, 0.9]), horizon=1 << 18, num_runs=2)

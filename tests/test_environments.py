@@ -15,9 +15,7 @@ from jaxbandit.environments.recorded.fiesta import fiesta
 from jaxbandit.environments.recorded.table import table
 from jaxbandit.environments.stationary.bernoulli import bernoulli
 from jaxbandit.environments.stationary.beta import beta
-from jaxbandit.environments.stationary.exponential import exponential
 from jaxbandit.environments.stationary.gaussian import gaussian
-from jaxbandit.environments.stationary.poisson import poisson
 
 pytestmark = pytest.mark.quickly_compiled
 
@@ -207,10 +205,7 @@ TRACED = {
         lambda means, sigma: gaussian(means, sigma=sigma),
         (np.array([[0.0, 1.0], [2.0, -3.0], [5.0, 5.0]]), np.array([0.1, 1.0, 7.0])),
     ),
-    "beta": (
-        beta,
-        (np.array([[1.0, 2.0], [0.3, 4.0], [5.0, 5.0]]), np.array([[2.0, 2.0], [1.0, 9.0], [1.0, 1.0]])),
-    ),
+    "beta": (beta, (np.array([[1.0, 2.0], [0.3, 4.0], [5.0, 5.0]]), np.array([[2.0, 2.0], [1.0, 9.0], [1.0, 1.0]]))),
     "table": (table, (np.stack([RECORDED, RECORDED + 1, -RECORDED]),)),
 }
 
@@ -227,12 +222,7 @@ def test_traced_arguments_vmap(name):
         actions = jnp.arange(2, dtype=jnp.int32)
         noise = environment.noise(key)
         reward = jax.vmap(lambda arm: environment.reward(state, None, arm, noise))(actions)
-        return (
-            state.means,
-            state.gaps,
-            reward,
-            jax.vmap(lambda arm: environment.regret(state, None, arm))(actions),
-        )
+        return (state.means, state.gaps, reward, jax.vmap(lambda arm: environment.regret(state, None, arm))(actions))
 
     batched = jax.jit(jax.vmap(play))(*stacked)
     assert len(np.unique(np.asarray(batched[0]), axis=0)) == 3
@@ -283,41 +273,25 @@ def test_crowd_names(alias):
 
 
 REFUSALS = {
-    "mean above 1": (lambda: bernoulli(np.array([0.5, 1.5])), "bernoulli: means[1] = 1.5, must be in [0, 1]"),
-    "mean below 0": (lambda: bernoulli(np.array([-0.1])), "bernoulli: means[0] = -0.1"),
-    "mean NaN": (lambda: bernoulli(np.array([0.5, np.nan])), "bernoulli: means[1] = nan"),
     "means scalar": (lambda: bernoulli(0.5), "bernoulli: means has shape ()"),
     "means matrix": (lambda: bernoulli(np.eye(2)), "bernoulli: means has shape (2, 2)"),
     "means empty": (lambda: bernoulli([]), "bernoulli: means has 0 entries"),
     "means text": (lambda: bernoulli(["a"]), "bernoulli: means = ['a']"),
-    "gaussian infinite": (lambda: gaussian([0.0, np.inf]), "gaussian: means[1] = inf"),
     "sigma zero": (lambda: gaussian([0.0], sigma=0.0), "gaussian: sigma = 0.0, must be a number in (0, inf)"),
     "sigma negative": (lambda: gaussian([0.0], sigma=-1.0), "gaussian: sigma = -1.0"),
     "sigma NaN": (lambda: gaussian([0.0], sigma=np.nan), "gaussian: sigma = nan"),
-    "sigma vector": (lambda: gaussian([0.0], sigma=np.ones(2)), "gaussian: sigma has 2 entries, must be a number or"),
+    "sigma vector": (lambda: gaussian([0.0], sigma=np.ones(2)), "gaussian: sigma has 2 entries, must have 1, one per arm"),
     "sigma of an arm": (
         lambda: gaussian([0.0, 1.0], sigma=[1.0, 0.0]),
         "gaussian: sigma[1] = 0.0, must be in (0, inf)",
     ),
-    "poisson negative": (lambda: poisson([1.0, -2.0]), "poisson: means[1] = -2.0, must be in [0, inf)"),
-    "exponential zero": (lambda: exponential([1.0, 0.0]), "exponential: means[1] = 0.0, must be in (0, inf)"),
-    "alpha zero": (lambda: beta([1.0, 0.0], [1.0, 1.0]), "beta: alpha[1] = 0.0, must be in (0, inf)"),
-    "beta negative": (lambda: beta([1.0], [-2.0]), "beta: beta[0] = -2.0"),
-    "beta NaN": (lambda: beta([1.0], [np.nan]), "beta: beta[0] = nan"),
-    "lengths differ": (
-        lambda: beta([1.0, 2.0], [1.0]),
-        "beta: beta has shape (1,), must have alpha's shape (2,)",
-    ),
+    "lengths differ": (lambda: beta([1.0, 2.0], [1.0]), "beta: beta has shape (1,), must have alpha's shape (2,)"),
     "table NaN": (lambda: table([[0.0, 1.0], [np.nan, 0.0]]), "table: rewards[1, 0] = nan"),
     "table ragged": (lambda: table([[0.0, 1.0], [0.0]]), "table: rewards = [[0.0, 1.0], [0.0]]"),
     "table vector": (lambda: table([0.0, 1.0]), "table: rewards has shape (2,)"),
     "table empty": (lambda: table(np.zeros((0, 3))), "table: rewards has 0 entries"),
-    "table without arms": (
-        lambda: table(np.zeros((3, 0))),
-        "table: rewards has shape (3, 0), must have a column",
-    ),
+    "table without arms": (lambda: table(np.zeros((3, 0))), "table: rewards has shape (3, 0), must have a column"),
     "features": (lambda: table(RECORDED, np.zeros((3, 4))), "table: features has 3 rows, must have 2"),
-    "rows": (lambda: table(RECORDED, rows="comon"), "table: rows = 'comon', must be one of common, independent"),  # type: ignore
     "order and features": (
         lambda: table(RECORDED, np.eye(2), permute=True),
         "table: permute = True, must be False with features",
@@ -328,7 +302,6 @@ REFUSALS = {
     "data set": (lambda: crowd("medicin"), "did you mean 'medicine'?"),
     "data set, source's name": (lambda: crowd("ITMANAG"), "did you mean 'itmanage'?"),
     "data set not text": (lambda: crowd(3), "crowd: dataset = 3, must be one of it, medicine"),  # type: ignore
-    "feedback": (lambda: crowd("it", feedback="ful"), "crowd: feedback = 'ful', must be one of single, full"),  # type: ignore
 }
 
 

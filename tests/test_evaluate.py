@@ -324,6 +324,7 @@ def test_text_html_and_json_say_the_same(fixed):
     assert fixed.first_line in text and fixed.only.headline.words.split()[0] in text
 
 
+@pytest.mark.slow
 def test_the_figure_has_a_row_for_each_policy_and_the_log():
     pytest.importorskip("matplotlib").use("agg")
     found = jb.evaluate(LOG, {"a $": "uniform", "b": POLICY})
@@ -400,6 +401,7 @@ def test_the_policy_of_a_rule_that_draws():
     assert not np.array_equal(chances, again)
 
 
+@pytest.mark.slow
 def test_the_policy_of_a_rule_that_says_its_probability():
     """Epsilon-greedy by `Chosen`: exact however few draws; the arms that were not drawn share the rest evenly."""
 

@@ -71,10 +71,7 @@ def fitted(rows, rewards, prior, arms):
     return ((rows @ inverse) * rows).sum(1), rows @ (inverse @ (x.T @ rewards[: len(arms)]))
 
 
-@pytest.mark.parametrize(
-    ("dim", "num_arms", "horizon"),
-    [(20, 60, 2_500), (20, 300, 10_000), (100, 300, 3_000)],
-)
+@pytest.mark.parametrize(("dim", "num_arms", "horizon"), [(20, 60, 2_500), (20, 300, 10_000), (100, 300, 3_000)])
 @pytest.mark.parametrize("prior", [1.0, None])
 @pytest.mark.parametrize("x64", [False, True])
 def test_what_is_carried_does_not_drift(x64, prior, dim, num_arms, horizon):

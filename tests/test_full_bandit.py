@@ -326,14 +326,6 @@ def test_a_rule_is_judged_by_the_class_that_it_recommends_from_or_refused():
 BLOCKS_OF_TWO = [[1, 1, 0, 0], [0, 0, 1, 1], [1, 1, 0, 0]]
 WINDOWS = [[1, 1, 0, 0], [0, 1, 1, 0], [0, 0, 1, 1], [1, 0, 0, 1]]
 BAD = {
-    "nothing explored": (
-        lambda: jb.algorithms.adaptive_full_bandit(6, k=2, explore=0.0),
-        "adaptive_full_bandit: explore = 0.0, must be a number in (0, 1]",
-    ),
-    "a grid that never ends": (
-        lambda: jb.algorithms.adaptive_full_bandit(6, k=2, grid=1.0),
-        "adaptive_full_bandit: grid = 1.0, must be a number in (1, inf)",
-    ),
     "k": (lambda: jb.algorithms.icb(4, k=4), "icb: k = 4, must be an integer in [1, 3]"),
     "k of the environment": (
         lambda: jb.environments.full_bandit(MEANS, 5),

@@ -85,10 +85,7 @@ class Harmful:
 
 
 BAD = {
-    "a class": (
-        {"0": {"val_acc": Harmful()}},
-        r"\(UnpicklingError: it names (builtins|pathlib)",
-    ),
+    "a class": ({"0": {"val_acc": Harmful()}}, r"\(UnpicklingError: it names (builtins|pathlib)"),
     "an array": ({"0": {"val_acc": np.ones(3)}}, r"\(UnpicklingError: it names numpy"),
     "no metric": ({"0": {"val_loss": [1.0]}}, r"\(KeyError: 'val_acc'\)"),
     "nan": ({"0": {"val_acc": [1.0, float("nan")]}}, "must be finite"),

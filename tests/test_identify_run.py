@@ -154,11 +154,13 @@ def test_results_are_stored_and_found_again(tmp_path, whole, monkeypatch):
     assert content(load(tmp_path / "out")) == content(whole)
 
 
+@pytest.mark.slow
 def test_numbers_do_not_depend_on_lanes_chunks_and_workers(whole):
     other = running.run_experiment(experiment(), None, execution=Execution(progress=False, width=1, chunk=1, workers=1))
     assert content(other) == content(whole)
 
 
+@pytest.mark.slow
 def test_an_interrupted_cell_goes_on(tmp_path, whole):
     seen = []
 

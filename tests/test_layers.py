@@ -189,6 +189,7 @@ def sources_of(package: str) -> dict[str, str]:
     return sources
 
 
+@pytest.mark.slow
 def test_the_package_keeps_its_arrows():
     sources = sources_of("jaxbandit")
     assert "jaxbandit.environments.stationary.bernoulli" in sources and "jaxbandit.engine" in sources
@@ -197,23 +198,27 @@ def test_the_package_keeps_its_arrows():
     assert len(violations(sources)) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("package", ["jaxbandit", "benchmarks"])
 def test_files_close_no_circle(package):
     sources = sources_of(package)
     assert len(sources) > 20 and circle(sources) == []
 
 
+@pytest.mark.slow
 def test_the_package_imports_no_benchmark():
     for module, source in sources_of("jaxbandit").items():
         assert not [base for base, _ in imported(module, False, source) if base.split(".")[0] == "benchmarks"], module
 
 
+@pytest.mark.slow
 def test_a_circle_through_a_real_file_is_found():
     sources = sources_of("jaxbandit")
     below, above = "jaxbandit.running.results.names", "jaxbandit.running.results.loading"
     assert circle(sources | {below: f"{sources[below]}\n\ndef f():\n    from {above} import load\n"})
 
 
+@pytest.mark.slow
 def test_files_that_import_by_a_computed_name_are_those_listed():
     sources = sources_of("jaxbandit")
     packages = packages_of(sources)

@@ -58,6 +58,7 @@ def test_sums_of_a_whole_block_of_the_largest_mantissas_are_exact():
     assert moments.variance().tolist() == [float(s / (n - 1)) for s in squares]
 
 
+@pytest.mark.slow
 def test_moments_do_not_depend_on_the_order_or_on_the_parts():
     values = drawn(1, 1000)
     whole = moments_of(values)

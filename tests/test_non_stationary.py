@@ -20,16 +20,11 @@ from benchmarks import non_stationary as figures
 T = {"horizon": 5000}
 REFUSED = {
     "no horizon": (lambda: jb.algorithms.d_ucb(3), "d_ucb: discount = None without a horizon"),
-    "no arms": (lambda: jb.algorithms.d_ucb(0, discount=0.9), "num_arms = 0"),
-    "discount 0": (lambda: jb.algorithms.d_ucb(3, discount=0.0), "discount = 0.0, must be a number in (0, 1]"),
-    "discount above 1": (lambda: jb.algorithms.discounted_thompson(3, discount=1.01), "discount = 1.01"),
     "as many changes as rounds": (
         lambda: jb.algorithms.discounted_thompson(3, horizon=10, num_changes=11),
         "num_changes = 11",
     ),
-    "xi": (lambda: jb.algorithms.d_ucb(3, discount=0.9, xi=0.0), "xi = 0.0"),
     "a bound for kl": (lambda: jb.algorithms.d_ucb(3, discount=0.9, bound=2.0, index="kl"), "bound = 2.0, must be 1"),
-    "an index": (lambda: jb.algorithms.sw_ucb(3, window=9, index="kll"), "did you mean 'kl'"),
     "window 0": (lambda: jb.algorithms.sw_ucb(3, window=0), "sw_ucb: window = 0, must be an integer in [3, "),
     "a window below the arms": (lambda: jb.algorithms.sw_ucb(3, window=2), "window = 2"),
     "a window without a horizon": (lambda: jb.algorithms.sw_ucb(3), "window = None without a horizon"),
@@ -39,22 +34,10 @@ REFUSED = {
         "starts[2] = 9, must be greater than 9",
     ),
     "no starts": (lambda: jb.algorithms.oracle_restart(3, starts=[]), "must be a list of rounds"),
-    "alpha above 1": (lambda: jb.algorithms.glr_klucb(3, alpha=1.5, **T), "alpha = 1.5"),
-    "alpha below 0": (lambda: jb.algorithms.cusum_ucb(3, alpha=-0.1, **T), "alpha = -0.1"),
-    "delta 0": (lambda: jb.algorithms.glr_klucb(3, delta=0.0, **T), "delta = 0.0, must be a number in (0, 1)"),
-    "delta 1": (lambda: jb.algorithms.glr_klucb(3, delta=1.0, **T), "delta = 1.0"),
-    "scale 0": (lambda: jb.algorithms.glr_klucb(3, scale=0.0, **T), "scale = 0.0"),
     "odd marks": (lambda: jb.algorithms.glr_klucb(3, marks=7, **T), "marks = 7, must be even"),
-    "tests of no pulls": (lambda: jb.algorithms.glr_klucb(3, test_every=0, **T), "test_every = 0"),
     "a horizon for delta": (lambda: jb.algorithms.glr_klucb(3, alpha=0.1), "delta = None without a horizon"),
-    "threshold 0": (
-        lambda: jb.algorithms.cusum_ucb(3, threshold=0.0, **T),
-        "threshold = 0.0, must be a number in (0, inf)",
-    ),
     "log(T / Y) = 0": (lambda: jb.algorithms.cusum_ucb(3, horizon=10, num_changes=10), "num_changes = 10"),
-    "min_pulls 0": (lambda: jb.algorithms.cusum_ucb(3, min_pulls=0, **T), "min_pulls = 0"),
     "an odd window": (lambda: jb.algorithms.m_ucb(3, window=151, **T), "m_ucb: window = 151, must be even"),
-    "gamma above 1": (lambda: jb.algorithms.m_ucb(3, gamma=1.1, **T), "gamma = 1.1"),
 }
 
 
@@ -70,10 +53,7 @@ def test_refused_in_one_line(case):
 def test_rewards_outside_the_unit_interval_are_refused(name):
     with pytest.raises(ValueError, match="is made for rewards in"):
         jb.simulate(
-            getattr(jb.algorithms, name)(2, horizon=9),
-            jb.environments.gaussian([0.1, 0.2]),
-            horizon=9,
-            num_runs=1,
+            getattr(jb.algorithms, name)(2, horizon=9), jb.environments.gaussian([0.1, 0.2]), horizon=9, num_runs=1
         )
 
 

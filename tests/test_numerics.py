@@ -23,6 +23,7 @@ def test_log_is_right_to_one_unit_of_rounding():
     np.testing.assert_array_less(np.abs(got - exact).astype(float), unit + np.finfo(float).tiny)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("x64", [False, True])
 def test_log_at_the_edges(x64):
     with jax.enable_x64(x64):
@@ -65,6 +66,7 @@ def test_words_give_the_normal_law(x64, atol):
     assert abs(middle) < 1e-6 and abs(opposite) < 1e-6
 
 
+@pytest.mark.slow
 def test_standard_normal_is_of_the_scopes_type_and_of_the_key():
     key = jax.random.key(3, impl="threefry4x32")
     word = jax.random.bits(key, (), jnp.uint32)
@@ -74,6 +76,7 @@ def test_standard_normal_is_of_the_scopes_type_and_of_the_key():
             assert z.dtype == jnp.result_type(float) and z == jax.jit(normal_of_words)(word)
 
 
+@pytest.mark.slow
 def test_matrix_vector_is_the_same_to_the_bit_in_every_batch():
     rng = np.random.default_rng(0)
     matrix, vectors = rng.normal(size=(5, 19)), rng.normal(size=(128, 19))

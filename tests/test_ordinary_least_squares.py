@@ -25,12 +25,7 @@ def test_inverse_pivots_and_product(dim):
     @jax.jit  # operation by operation, each would be compiled
     def algebra(x, weights):
         matrix = least_squares.design_matrix(x, weights)
-        return (
-            matrix,
-            least_squares.inverse(matrix),
-            least_squares.pivots(matrix),
-            least_squares.product(x, matrix),
-        )
+        return (matrix, least_squares.inverse(matrix), least_squares.pivots(matrix), least_squares.product(x, matrix))
 
     matrix, inverse, pivots, product = map(np.asarray, algebra(x, weights))
     size = np.linalg.cond(matrix) * dim * np.finfo(float).eps  # what rounding allows

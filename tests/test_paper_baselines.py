@@ -6,7 +6,6 @@ import math
 import pytest
 from results_by_hand import noisy
 
-from jaxbandit.engine.driver.execution import Execution
 from jaxbandit.lab.papers import figure_experiments, own_instances, paper, verdict
 from jaxbandit.lab.papers.measures import Quantity
 from jaxbandit.lab.specs.spec import parse
@@ -93,15 +92,3 @@ def test_bounds_of_kl_ucb_plus_plus_are_those_of_the_theorems():
     for arms, (name, factor) in itertools.product((2, 10), (("critical", 1), ("double", 2))):
         gap = factor * math.sqrt(arms / data["horizon"])
         assert means[f"{name}-{arms}"] == pytest.approx([0.5 + gap, *(arms - 1) * [0.5]], abs=1e-9)
-
-
-@pytest.mark.parametrize(
-    ("name", "figure", "claims"),
-    [("sda", "gaussian", {"1.2", "3.2"}), ("kl_ucb_plus_plus", "clear", {"3.3", "ours-4"})],
-)
-def test_reproduce_one_figure(tmp_path, name, figure, claims):
-    found = paper.reproduce(
-        name, figure, out=tmp_path / "out", runs=64, horizon=500, execution=Execution(progress=False)
-    )
-    assert {claim["id"] for claim in found.summary["claims"]} == claims
-    assert found.summary["published"] == [] and len(found.figures) == len(read(name)[1]["figures"][figure]["instances"])

@@ -10,8 +10,6 @@ from results_by_hand import noisy, result
 from scipy import stats
 
 from jaxbandit.engine.driver.execution import Execution
-from jaxbandit.engine.storage import files as storage
-from jaxbandit.engine.storage.json_files import read_json
 from jaxbandit.environments.stationary.beta import beta
 from jaxbandit.lab.papers import figure_experiments, own_instances, paper, published, verdict
 from jaxbandit.lab.papers.tables import computed, times
@@ -287,24 +285,3 @@ def test_failed_runs_are_an_error_of_one_line(tmp_path, monkeypatch):
     with pytest.raises(BadInput) as error:
         paper.reproduce("ucboost", "c", out=tmp_path, runs=40, horizon=60, execution=Execution(progress=False))
     assert str(error.value) == "beta/ucb1: 40 of 40 runs left out: not finite; max_failed = 0 allows none"
-
-
-@pytest.mark.slow
-def test_reproduce_one_figure(tmp_path):
-    found = paper.reproduce(
-        "ucboost", "c", out=tmp_path / "out", runs=50, horizon=200, execution=Execution(progress=False)
-    )
-    content = read_json(tmp_path / "out" / "summary.json", storage.RECOMPUTE)
-    assert content == found.summary
-    assert content["schema"] == 1
-    assert {cell["instance"] for cell in content["cells"]} == {"beta"} and len(content["cells"]) == 12
-    assert {c["id"] for c in content["claims"]} == {"2.8", *(f"3.{i}" for i in range(1, 7))}
-    assert all(c["verdict"] in ("agrees", "disagrees", "undecided") for c in content["claims"])
-    assert content["published"] == []  # of another horizon
-    assert [path.name for path in found.figures] == ["regret-beta.png"] and found.figures[0].exists()
-    assert "claims: " in found.table()
-    before = {p: p.read_bytes() for p in (tmp_path / "out").rglob("cell-*")}
-    again = paper.reproduce(
-        "ucboost", "c", out=tmp_path / "out", runs=50, horizon=200, execution=Execution(progress=False)
-    )
-    assert again.summary == found.summary and before == {p: p.read_bytes() for p in (tmp_path / "out").rglob("cell-*")}

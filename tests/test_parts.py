@@ -46,6 +46,7 @@ def two():
     return played("regret", (0, 64), (64, 100))
 
 
+@pytest.mark.slow
 def test_gaps_and_overlaps_are_found(two):
     assert parts.gaps(two, 0, 100) == [] and parts.gaps(two, 0, 103) == [(100, 103)]
     assert parts.gaps(two[1:], 0, 100) == [(0, 64)] and parts.gaps(two[:1], 10, 50) == []

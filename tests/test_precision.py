@@ -50,10 +50,7 @@ def _exact_mean(stream):
 def test_a_mean_is_exact_to_two_roundings_on_long_runs(stream):
     updates = {
         "counts": (lambda state, r: counts.update(state, jnp.int32(1), r)[0], counts.init(2)),
-        "from the first": (
-            lambda state, r: counts.update(state, jnp.int32(1), r)[0],
-            counts.init(2, from_first=True),
-        ),
+        "from the first": (lambda state, r: counts.update(state, jnp.int32(1), r)[0], counts.init(2, from_first=True)),
         "teams": (lambda state, r: teams.update(state, jnp.array([False, True]), jnp.stack([r, r])), teams.init(2)),
     }
     for name, (update, start) in updates.items():

@@ -163,6 +163,7 @@ def test_unreadable_files_are_refused_in_one_line(tmp_path, name):
         assert "\n" not in message
 
 
+@pytest.mark.slow
 def test_ridge_is_the_penalised_least_squares_fit():
     rng = np.random.default_rng(0)
     user, article = rng.standard_normal((2, 70_000, 6))  # more than one batch

@@ -24,44 +24,11 @@ RULES = {
 }
 
 
-@pytest.mark.parametrize(
-    ("told", "make"),
-    [
-        *[
-            (f"{name}: num_arms = 1, must be an integer >= 2", functools.partial(make, 1))
-            for name, make in RULES.items()
-        ],
-        *[(f"{name}: delta = 2.0, must be", functools.partial(make, 2, delta=2.0)) for name, make in RULES.items()],
-        ("kl_lucb: m = 2, must be an integer in [1, 1]", functools.partial(jb.algorithms.kl_lucb, 2, m=2)),
-        ("kl_lucb: epsilon = nan, must be", functools.partial(jb.algorithms.kl_lucb, 2, epsilon=np.nan)),
-        ("lil_ucb: sigma = 0.0, must be", functools.partial(jb.algorithms.lil_ucb, 2, sigma=0.0)),
-        (
-            "lil_ucb: variant = 'theorie', must be one of",
-            functools.partial(jb.algorithms.lil_ucb, 2, variant="theorie"),
-        ),
-        ("chernoff_racing: grid = 0.5, must be", functools.partial(jb.algorithms.chernoff_racing, 2, grid=0.5)),
-        (
-            "chernoff_racing: drop = 'al', must be one of",
-            functools.partial(jb.algorithms.chernoff_racing, 2, drop="al"),
-        ),
-        (
-            "kl_racing: family = 'normal', must be one of",
-            functools.partial(jb.algorithms.kl_racing, 2, family="normal"),
-        ),
-        (
-            "kl_racing: threshold = 'ktt', must be one of",
-            functools.partial(jb.algorithms.kl_racing, 2, threshold="ktt"),
-        ),
-        (
-            "kl_lucb: threshold = 'kt', must be one of heuristic, theory, kk, gauss with family = 'gaussian'",
-            functools.partial(jb.algorithms.kl_lucb, 2, family="gaussian"),
-        ),
-    ],
-)
-def test_a_bad_argument_is_refused_in_one_line(told, make):
-    with pytest.raises(ValueError) as caught:
-        make()
-    assert str(caught.value).startswith(told) and "\n" not in str(caught.value)
+def test_a_threshold_of_another_family_is_refused():
+    with pytest.raises(ValueError, match=r"^kl_lucb: threshold = 'kt', must be one of .* with family = 'gaussian'$"):
+        jb.algorithms.kl_lucb(2, family="gaussian")
+    with pytest.raises(ValueError, match=r"^kl_lucb: m = 2, must be an integer in \[1, 1\]$"):
+        jb.algorithms.kl_lucb(2, m=2)
 
 
 def test_a_promise_says_whether_it_is_proved():

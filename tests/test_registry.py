@@ -96,6 +96,7 @@ def test_every_public_name_can_be_had_and_no_other(package):
         package.no_such_name  # noqa: B018
 
 
+@pytest.mark.slow
 def test_a_name_is_what_its_module_holds_whatever_is_imported_first():
     code = (
         "import jaxbandit.environments.stationary.bernoulli, jaxbandit as jb; "

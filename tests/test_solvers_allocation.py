@@ -14,7 +14,7 @@ GAP = 1e-7  # what the docstring promises, relative
 ARMS, DIM = 20, 5  # one compiled program for most tests: masked arms and zero axes change nothing
 MANY_ARMS = 60  # beyond the size from which another method takes over
 # Problems, one program each and number of arms: fewer are repeated. MANY are solved a part after the other.
-FEW, MANY = 64, 400
+FEW, MANY = 64, 200
 
 solve = jax.jit(jax.vmap(lambda x, gaps, level, mask: allocation(x, gaps, level, mask=mask)))
 
@@ -216,7 +216,7 @@ def test_degenerate_instances(num_arms):
 
 def test_bounds_on_random_instances():
     rng = np.random.default_rng(3)
-    sizes = [(int(rng.integers(2, 21)), int(rng.choice([2, 3, 5])), 1) for _ in range(380)] + [(6, 5, 3)] * 20
+    sizes = [(int(rng.integers(2, 21)), int(rng.choice([2, 3, 5])), 1) for _ in range(180)] + [(6, 5, 3)] * 20
     problems = [instance(rng, *size) for size in sizes]
     for problem, found in zip(problems, solved(problems, level=30.0), strict=True):
         assert_optimal(problem, found, level=30.0)
@@ -225,7 +225,7 @@ def test_bounds_on_random_instances():
 def test_against_clarabel():
     rng = np.random.default_rng(4)
     unsure = 0
-    for num_arms, contexts, count in ((ARMS, (1,), 240), (MANY_ARMS, (2, 3), 60)):
+    for num_arms, contexts, count in ((ARMS, (1,), 120), (MANY_ARMS, (2, 3), 30)):
         problems = [
             instance(rng, int(rng.integers(3, 21)), int(rng.choice([2, 3, 5])), int(rng.choice(contexts)))
             for _ in range(count)
@@ -235,7 +235,7 @@ def test_against_clarabel():
             expected = by_clarabel(*problem, 2.0)
             unsure += np.isnan(expected)
             assert np.isnan(expected) or np.isclose(found.cost, expected, rtol=1e-6)
-    assert unsure <= 9  # of 300, where clarabel itself says that it is inaccurate; our certificate holds there too
+    assert unsure <= 6  # of 150, where clarabel itself says that it is inaccurate; our certificate holds there too
 
 
 @pytest.mark.quickly_compiled

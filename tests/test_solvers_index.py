@@ -52,6 +52,7 @@ def test_kl_upper_is_certified_and_never_low(dtype, above):
     assert np.all((q >= p) & (q <= 1))
 
 
+@pytest.mark.slow
 def test_kl_upper_at_three_points_solved_elsewhere():
     q = evaluate(kl_upper, np.float64, [0.3, 0.9, 0.01], [0.05, 0.02, 0.001])
     np.testing.assert_allclose(q, [0.4545968338, 0.9493708461, 0.0151230456], rtol=0, atol=5e-11)  # ten digits printed

@@ -167,6 +167,7 @@ def test_the_options_are_those_of_the_verb(verb, kind, own):
     assert all(hint == hints[name] for name, hint in typing.get_type_hints(kind).items())
 
 
+@pytest.mark.slow
 def test_a_sweep_without_a_horizon_has_the_bytes_of_identify():
     rule, world = functools.partial(jb.algorithms.lucb, 2, sigma=0.5), jb.environments.gaussian([1.0, 0.0], sigma=0.5)
     for how in ({}, {"horizon": None, "precision": None}):
@@ -279,6 +280,7 @@ def test_the_truth_of_an_environment_is_computed_once(monkeypatch):
     assert len(asked) < few + 10
 
 
+@pytest.mark.slow
 def test_names_of_many_results_take_linear_time(monkeypatch):
     results = jb.sweep(functools.partial(jb.algorithms.ucb1, 3), WORLD, {"c": np.linspace(0, 3, 4)}, **SMALL)
     looked = []

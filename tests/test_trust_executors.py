@@ -17,11 +17,13 @@ from odd_executors import (
     Always,
     Backwards,
     Cancelling,
+    Closing,
     Damaging,
     Deaf,
     NoFuture,
     Now,
     Repeating,
+    Shapeless,
     Silent,
     Stale,
     Swapping,
@@ -124,6 +126,8 @@ ENDS = {  # executor -> error, words, trainings told before
     "answers nothing": (lambda: Always(None), BadInput, "configuration 1 (x = 0.5)", 1),
     "answers otherwise": (lambda: Always({"parts": []}), BadInput, "configuration 1 (x = 0.5)", 1),
     "cannot pickle": (lambda: Always(TypeError("cannot pickle 'lock'")), BadInput, "configuration 1 (x = 0.5)", 1),
+    "cannot be shown": (lambda: Always(Shapeless()), BadInput, "configuration 1 (x = 0.5)", 1),
+    "closes itself": (Closing, BadInput, "executor: accepts no call (RuntimeError: cannot schedule new futures", 0),
 }
 
 
@@ -175,6 +179,8 @@ SIMULATED = {
     "damaged parts": (Damaging, BadInput, "not a whole part"),
     "cannot pickle": (lambda: Always(TypeError("cannot pickle 'lock'")), BadInput, "TypeError: cannot pickle 'lock'"),
     "exits": (lambda: Always(SystemExit(5)), BadInput, "runs 64 to 127: the task ends in SystemExit: 5"),
+    "cannot be shown": (lambda: Always(Shapeless()), Unfinished, "runs 64 to 127: the executor reports Shapeless"),
+    "closes itself": (Closing, BadInput, "executor: accepts no call (RuntimeError: cannot schedule new futures after"),
 }
 
 

@@ -174,6 +174,7 @@ def test_results_are_replaced_only_where_results_are(place):
     assert "notes.txt" in names_in("ours")
 
 
+@pytest.mark.slow
 def test_what_a_killed_process_left_is_no_obstacle_and_is_removed(place):
     out = Path("d")
     out.mkdir()

@@ -329,7 +329,7 @@ def flipped(data, rng):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", [LOG, ABOUT, CERTIFICATE])
-def test_no_flipped_bit_changes_a_number(name, tmp_path, flips=60):
+def test_no_flipped_bit_changes_a_number(name, tmp_path, flips=200):
     begun(tmp_path)
     rng, data, found = np.random.default_rng(0), (tmp_path / name).read_bytes(), leaves(opened(tmp_path))
     refused = 0
@@ -341,12 +341,6 @@ def test_no_flipped_bit_changes_a_number(name, tmp_path, flips=60):
             assert "\n" not in str(error)
             refused += 1
     assert refused == (0 if name == CERTIFICATE else flips)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", [LOG, ABOUT, CERTIFICATE])
-def test_so_it_is_for_a_thousand(name, tmp_path):
-    test_no_flipped_bit_changes_a_number(name, tmp_path, flips=1000)
 
 
 ODD = [

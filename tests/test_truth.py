@@ -74,9 +74,7 @@ def test_nothing_is_read_off_a_name_or_a_field_of_the_state():
     bare = jb.simulate(jb.algorithms.ucb1(3), coins(MEANS, declared=False)._replace(name="bernoulli"), **SMALL)
     assert bare.truth == {} and not bound_lines(bare)
     stopped = jb.identify(
-        jb.algorithms.lucb(3, delta=0.5),
-        jb.environments.bernoulli(MEANS)._replace(truth=jb.Truth()),
-        num_runs=2,
+        jb.algorithms.lucb(3, delta=0.5), jb.environments.bernoulli(MEANS)._replace(truth=jb.Truth()), num_runs=2
     )
     assert stopped.truth == {}
 

@@ -59,6 +59,7 @@ def test_the_best_configuration_is_chosen_and_certified(found):
     np.testing.assert_array_equal(found.table["survivor"], np.arange(6) == 3)
 
 
+@pytest.mark.slow
 def test_a_search_says_what_its_trainings_may_not_have_shown(found):
     n = int(found.certificate.pulls[3])
     share = 1 - (0.05 / 6) ** (1 / n)  # for all six configurations at once

@@ -84,10 +84,7 @@ def test_a_factory_of_the_user_may_be_wrapped(tmp_path, monkeypatch):
             "cannot be swept, because every value is compiled separately",
         ),
         ({"type": "delayed(kl_ucb)", "dely": 1}, "dely: unknown key, must be one of .*did you mean 'delay'"),
-        (
-            {"type": "delayd(kl_ucb)"},
-            r"one of batched\(ALGORITHM\), delayed\(ALGORITHM\).*did you mean 'delayed'",
-        ),
+        ({"type": "delayd(kl_ucb)"}, r"one of batched\(ALGORITHM\), delayed\(ALGORITHM\).*did you mean 'delayed'"),
         ({"type": "delayed(kl_ubc)", "delay": 1}, "did you mean 'kl_ucb'"),
         ({"type": "delayed(lucb)", "delay": 1}, '= "lucb", is for kind = "identify"'),
         ({"type": "delayed()", "delay": 1}, "must be a name that jaxbandit list --kind simulate prints"),

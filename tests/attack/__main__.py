@@ -41,9 +41,7 @@ def grouped(failures: list[str]) -> dict[str, list[str]]:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument(
-        "--tries",
-        type=int,
-        help="of each attack, at most twenty times those of the tests; default: the tests'",
+        "--tries", type=int, help="of each attack, at most twenty times those of the tests; default: the tests'"
     )
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--only", action="append", help="an attack whose name contains this; repeatable")

@@ -1,6 +1,6 @@
 """The list of attacks, with the number of tries that the tests make."""
 
-from . import arrays, deaths, executors, foreign, links, logs, names, received, texts
+from . import arrays, deaths, foreign, links, logs, names, received, texts
 from .outcomes import Attack
 
 ATTACKS = [
@@ -17,9 +17,6 @@ ATTACKS = [
     Attack("odd arguments", texts.arguments, 40),
     Attack("kills at random instants", deaths.killed, 4, 120),
     Attack("full disks", deaths.full, 4, 120),
-    Attack("processes on one session, some of them killed", deaths.processes, 1, 120),
-    Attack("threads on one session", deaths.threads, 1, 120),
-    Attack("executors that misbehave", executors.one, 38, 30, lambda workshop: 2 * len(executors.KINDS)),
     Attack("hostile names in tables and reports", names.one, 6, 60),
     Attack("links, pipes and directories in the place of files", links.one, 30, 60, links.count),
     Attack("directories of the user's own", foreign.one, 40, 60, foreign.count),
