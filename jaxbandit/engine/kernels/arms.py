@@ -13,6 +13,7 @@ from jaxbandit.engine.kernels.operations import Code
 from jaxbandit.engine.kernels.ptx import Atom, Value, Vector, const, memory_type
 
 WRITTEN_OUT = 12  # largest number of arms of a thread for which there is no loop
+FARTHEST = 2**31  # bytes from which on an offset does not fit into a load or store
 TURN = 8  # number of arms of a thread in a turn of the loop, a power of two
 BINARY, ROOT = inspect.unwrap(Code.binary), inspect.unwrap(Code.root)  # as `Vector.op` has them
 
@@ -114,7 +115,13 @@ class ArmCode(Code):
     def place(self, home: Home, arm: Arm) -> Place:
         """The operand of a load or store of an arm's entry."""
         base = home.base if arm.base is None else self.pointer(home, arm.base)
-        return Place(base, home.offset + home.stride * arm.plus)
+        return self.address(base, home.offset + home.stride * arm.plus)
+
+    def address(self, base: Atom, offset: int) -> Place:
+        """The operand of a load or store at an offset of any size."""
+        if offset < FARTHEST:
+            return Place(base, offset)
+        return Place(self.emit("add.s64", "u64", base, Atom("u64", str(offset))), 0)
 
     def turns(self, body: Callable[[list[Arm], Exists], None]) -> None:
         """Call body(arms, exists) for the arms of this thread; exists(u) is None if the u-th of them surely does."""

@@ -205,10 +205,9 @@ class Kernel:
         code, later = self.code, self.code.label("later")
         code.raw(f"@{code.compare('ne', t, due).text} bra {later};")
         rows = play(code, self.programs[2], [*values[: self.num_arguments], *values[self.first_state :]])
-        index = code.emit("mad.lo.s32", "u32", code.convert(row, "u32"), const("u32", self.lanes), self.lane)
+        passed = code.emit("mul.wide.u32", "u64", code.convert(row, "u32"), const("u32", 4 * self.lanes))
         for n, x in enumerate(rows):
-            place = code.emit("mul.wide.u32", "u64", index, const("u32", 4))
-            place = code.emit("add.s64", "u64", self.bases[f"row{n}"], place)
+            place = code.emit("add.s64", "u64", self._begin(f"row{n}", 4, True), passed)
             if x[()].type != "f32":
                 raise NoRule("a measurement that is not float32")
             code.raw(f"st.global.f32 {Place(place, 0).text}, {x[()].text};")
@@ -250,7 +249,7 @@ class Kernel:
         """The places of the entries of a leaf of this run."""
         size = self.leaves[i].dtype.itemsize
         base, stride = self._begin(name, size, self.varies[i]), size * (self.lanes if self.varies[i] else 1)
-        return lambda n: Place(base, stride * n)
+        return lambda n: self.code.address(base, stride * n)
 
     def _numbers(self, i: int) -> list[Atom]:
         """Registers with all entries of a leaf."""

@@ -1,0 +1,83 @@
+"""What the text of a GPU kernel must not contain, and which programs and devices have one."""
+
+import logging
+import re
+
+import jax.numpy as jnp
+import numpy as np
+import parts
+import pytest
+
+from jaxbandit.engine.kernels import eligible
+from jaxbandit.engine.kernels.arms import FARTHEST
+from jaxbandit.engine.kernels.kernel import Kernel
+from jaxbandit.engine.rounds.single import SingleRun
+from jaxbandit.environments.stationary.bernoulli import bernoulli
+
+
+def run_of(name, arms=9, **options):
+    pair = parts.algorithm(name, num_arms=arms), bernoulli(np.linspace(0.1, 0.9, arms))
+    return SingleRun(lambda _: pair, (), options.get("implementation", "threefry4x32"), any_rewards=True)
+
+
+@pytest.mark.parametrize("name", ["etc", "ucb1"])
+def test_integers_are_compared_by_what_cannot_be_a_negative(name):
+    """The assembler of CUDA 13.0 loses the sign of -b in the largest of a, -b and c."""
+    lines = Kernel(run_of(name), 64, 2, 9).text.splitlines()
+    operands = [line.rstrip(";").split(", ") for line in lines if re.match(r"(max|min)\.[su]32", line)]
+    flips = {line.split(", ")[0].split()[-1] for line in lines if line.startswith("xor.b32") and "2147483648" in line}
+    assert len(operands) > 2
+    for _, a, b in operands:  # a clip to a range, or two numbers in another order
+        assert re.fullmatch(r"-?\d+", b) or {a, b} <= flips | {x for x in (a, b) if re.fullmatch(r"\d+", x)}
+
+
+def test_no_offset_is_beyond_what_an_instruction_holds():
+    text = Kernel(run_of("ucb1"), 1 << 26, 2, 9).text
+    assert max(int(offset) for offset in re.findall(r"\+(\d+)\]", text)) < FARTHEST
+    assert str(4 * 8 << 26) in text  # the offset of the last of nine arms, which is added to the address
+
+
+class Device:
+    platform, device_kind, compute_capability = "gpu", "a GPU", "9.0"
+
+
+@pytest.mark.parametrize(
+    ("make", "device", "reason"),
+    [
+        (lambda: run_of("ucb1"), {}, None),
+        (lambda: run_of("glr_klucb", 3), {}, "replans"),
+        (lambda: run_of("ucb1", implementation="threefry2x32"), {}, "generator"),
+        (lambda: run_of("ucb1"), {"compute_capability": "7.5"}, "compute capability 8.0"),
+        (lambda: run_of("ucb1"), {"compute_capability": None}, "compute capability 8.0"),
+    ],
+    ids=["played in a kernel", "a rule that replans", "another generator", "an old GPU", "no NVIDIA GPU"],
+)
+def test_what_is_not_eligible_is_named_in_the_log(make, device, reason, monkeypatch, caplog):
+    kind = type("Other", (Device,), device)
+    if not device:
+        monkeypatch.setattr(eligible, "_fault_of", lambda _: None)
+    caplog.set_level(logging.INFO, "jaxbandit")
+    assert eligible.is_eligible(make(), 2, kind()) is (reason is None)
+    assert [reason in record.message for record in caplog.records] == ([] if reason is None else [True])
+
+
+def unknown(a, b):
+    raise RuntimeError("no handler of this name\nand more")
+
+
+@pytest.mark.parametrize(
+    ("answer", "fault"),
+    [
+        (lambda a, b: a / b + jnp.sqrt(b), None),
+        (
+            lambda a, b: jnp.nextafter(a / b + jnp.sqrt(b), jnp.inf),
+            "a small kernel on a GPU has other numbers than the CPU",
+        ),
+        (unknown, "the device a GPU does not run a small kernel: no handler of this name"),
+    ],
+    ids=["the same numbers", "another last digit", "an error"],
+)
+def test_a_device_is_tried_with_a_small_kernel(answer, fault, monkeypatch):
+    monkeypatch.setattr(eligible, "_probe", answer)
+    monkeypatch.setattr(eligible.jax, "device_put", lambda x, device: x)
+    assert eligible._fault_of.__wrapped__(Device()) == fault
