@@ -236,7 +236,7 @@ def test_compare_restricts_both_where_one_is_censored():
     a = stopping([100, 300, 500], outcome=[0, 0, LATE], max_rounds=500, algorithm="a")
     b = stopping([200, 700, 900], max_rounds=1000, algorithm="b")
     c = compare(a, b)
-    assert (c.quantity, c.at) == ("restricted samples", 500)
+    assert (c.quantity, c.at) == ("restricted samples", 500) and str(c).startswith("restricted samples at n = 500 of")
     assert c.difference == pytest.approx(((100 - 200) + (300 - 500) + (500 - 500)) / 3)
     lost = compare(a, stopping([200, 700, 900], outcome=[0, 0, Outcome.NONFINITE], algorithm="b"))
     assert (lost.paired, lost.runs, lost.left_out) == (True, 2, 1)

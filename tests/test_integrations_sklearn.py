@@ -277,7 +277,7 @@ def test_what_cannot_be_used_is_refused_in_one_line(case):
 
 def test_shuffled_folds_will_do():
     found = search(cv=KFold(3, shuffle=True), max_splits=4, rule=lambda n: few_rounds(n))
-    with pytest.warns(ConvergenceWarning):
+    with pytest.warns(ConvergenceWarning, match=r"undecided after max_splits = 4 splits .*; raise max_splits$"):
         assert found.fit(X, Y).n_splits_ == 4
 
 

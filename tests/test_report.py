@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from results_by_hand import noisy, result, stopping
 
-from jaxbandit import ask, save_session, session, session_directory, tell
+from jaxbandit import ask, load, save_session, session, session_directory, tell
 from jaxbandit.algorithms import student_race
 from jaxbandit.base.contract import Outcome
 from jaxbandit.decide.core.certificate import Certificate
@@ -29,6 +29,7 @@ from jaxbandit.lab.auditing.experiment import AuditedResult
 from jaxbandit.lab.experiments.directory import summary_of
 from jaxbandit.running.results.base import ResultSet
 from jaxbandit.running.results.compare import compare
+from jaxbandit.support.document import Chart, Section
 from jaxbandit.support.refusals import BadInput
 from jaxbandit.theory.confidence_sequence import confidence_sequence
 
@@ -300,6 +301,18 @@ def test_a_search_shows_survivors_means_and_certificate(tmp_path):
 
 
 @pytest.mark.slow
+def test_the_chart_of_a_search_has_the_chosen_configuration_apart(tmp_path):
+    search_files(tmp_path)
+    blocks = load(tmp_path).describe(detail=True).blocks
+    sections = {block.heading: block for block in blocks if isinstance(block, Section)}
+    chart, _table = sections["Mean scores"].blocks
+    assert isinstance(chart, Chart)
+    (chosen, others), ends = chart.curves, ("x", "y", "low", "high")
+    assert list(chart.names) == ["1", "2", "0"]
+    assert [np.round(getattr(chosen, end), 9).tolist() for end in ends] == [[0], [0.9], [0.8], [1.0]]
+    assert [np.round(getattr(others, end), 9).tolist() for end in ends] == [[1, 2], [0.5, 0.2], [0.4, 0.1], [0.6, 0.3]]
+
+
 def test_a_search_shows_what_is_known_what_ended_it_and_quantiles(tmp_path):
     known = "the recommended arm is within 0.25 of the best by the median"
     more = {"achieved": 0.25, "statistic": "median", "notes": ("a remark & more",)}
@@ -396,7 +409,8 @@ def test_a_session_saved_in_a_file_shows_its_certificate(tmp_path):
     assert found.means is not None and found.low is not None and found.high is not None
     for row, *told in zip(rows, found.means, found.low, found.high, strict=True):
         assert [float(row[2]), *numbers(row[3])] == pytest.approx(told, rel=1e-5)
-    assert found.promise in (tmp_path / "race.html").read_text(encoding="utf-8")
+    text = (tmp_path / "race.html").read_text(encoding="utf-8")
+    assert found.promise in text and not found.stopped and "not yet" in text
     assert [row[1] for row in read(tmp_path / "race.html").table("Log")[1:]] == ["ask", "tell"] * 12
     path.write_text("{}\n")
     with pytest.raises(BadInput, match=r"race.session: damaged, or not a session"):

@@ -8,11 +8,13 @@ import time
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import jax
 import numpy as np
 
+from jaxbandit.base.calls import checked
+from jaxbandit.base.parameters import Arg
 from jaxbandit.decide.sessions.rewards import usable
 from jaxbandit.decide.tuning import configs as configurations
 from jaxbandit.decide.tuning import trainings
@@ -24,22 +26,33 @@ from jaxbandit.decide.tuning.store import resumable
 from jaxbandit.decide.tuning.trainings import Trainee
 from jaxbandit.engine.driver.execution import DEFAULT, Execution
 from jaxbandit.engine.storage import directories, identity
-from jaxbandit.support import checks
+from jaxbandit.support.domains import Domain, integer
 from jaxbandit.support.refusals import refuse
 from jaxbandit.support.types import PyTree
 
 MOST_STEPS = 2**31 - 2  # steps are counted in int32, and the loop's end is one more
 
 
+Steps = Annotated[int, Arg(integer(1, MOST_STEPS))]
+Eta = Annotated[int, Arg(integer(2))]
+Repeats = Annotated[int, Arg(integer(1, trainings.MOST_REPEATS))]
+Seed = Annotated[int, Arg(integer(0, 2**32 - 1))]
+
+
+def _last_steps(given: Mapping[str, Any]) -> Domain:
+    return integer(given["min_steps"], MOST_STEPS)
+
+
+@checked
 def successive_halving(
     trainee: Trainee,
     configs: PyTree,
     *,
-    min_steps: int,
-    max_steps: int,
-    eta: int = 3,
-    repeats: int = 1,
-    seed: int = 0,
+    min_steps: Steps,
+    max_steps: Annotated[int, Arg(_last_steps, within="an integer in [min_steps, 2^31 - 2]")],
+    eta: Eta = 3,
+    repeats: Repeats = 1,
+    seed: Seed = 0,
     maximize: bool = True,
     execution: Execution = DEFAULT,
 ) -> TuneResult:
@@ -59,10 +72,10 @@ def successive_halving(
       trainee: the training, whose `score` is compared after every rung.
       configs: a pytree of numbers whose leaves have one entry per configuration, such as `grid` and `random_configs`
         return. Equal configurations are trained separately.
-      min_steps: number of steps of the first rung, >= 1.
-      max_steps: number of steps of the last rung, >= min_steps.
-      eta: one of eta configurations continues at each rung, >= 2.
-      repeats: number of trainings of a configuration with different keys, whose scores are averaged, >= 1.
+      min_steps: number of steps of the first rung.
+      max_steps: number of steps of the last rung.
+      eta: one of eta configurations continues at each rung.
+      repeats: number of trainings of a configuration with different keys, whose scores are averaged.
       seed: seed of the keys. Training r of configuration c has the key fold_in(fold_in(key(seed), r), c). Its step t
         has this key with t folded in, and `init` has it with 0 folded in.
       maximize: whether large scores are good.
@@ -76,7 +89,7 @@ def successive_halving(
       configuration reached.
 
     Raises:
-      ValueError: an argument is out of range, a column of `configs` does not hold numbers, a function of the trainee
+      ValueError: a column of `configs` does not hold numbers, a function of the trainee
         fails or returns a wrong structure, no score of a rung is finite, or the directory holds another search.
 
     Source: Jamieson and Talwalkar (2016), Non-stochastic best arm identification and hyperparameter optimization,
@@ -85,10 +98,6 @@ def successive_halving(
     """
     where = "successive_halving"
     execution = of_trainings(where, execution, RUNGS)
-    maximize = checks.boolean(where, "maximize", maximize)
-    min_steps = checks.integer(where, "min_steps", min_steps, 1, MOST_STEPS)
-    max_steps = checks.integer(where, "max_steps", max_steps, min_steps, MOST_STEPS)
-    eta = checks.integer(where, "eta", eta, 2)
     known = numbers(where, configs)
     steps = [min_steps]
     while steps[-1] * eta < max_steps:
@@ -121,8 +130,6 @@ def play_brackets(
 ) -> TuneResult:
     """Return the result of brackets, given the configurations and the steps of each by the folder of its state."""
     started = time.perf_counter()
-    repeats = checks.integer(where, "repeats", repeats, 1, trainings.MOST_REPEATS)
-    seed = checks.integer(where, "seed", seed, 0, 2**32 - 1)
     if not isinstance(trainee, Trainee):
         refuse(where, f": trainee is a {type(trainee).__name__}, must be jb.Trainee(init, step, score)")
     every, *others = [known for known, _ in parts.values()]

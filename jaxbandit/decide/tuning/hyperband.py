@@ -7,14 +7,14 @@ max_steps, which is a power of eta in its examples.
 from collections.abc import Callable
 from typing import Literal, NamedTuple
 
+from jaxbandit.base.calls import checked
 from jaxbandit.decide.tuning import trainings
 from jaxbandit.decide.tuning.configs import Configs
 from jaxbandit.decide.tuning.execution import RUNGS, of_trainings
-from jaxbandit.decide.tuning.halving import MOST_STEPS, numbers, play_brackets
+from jaxbandit.decide.tuning.halving import Eta, Repeats, Seed, Steps, numbers, play_brackets
 from jaxbandit.decide.tuning.result import TuneResult
 from jaxbandit.decide.tuning.trainings import Trainee
 from jaxbandit.engine.driver.execution import DEFAULT, Execution
-from jaxbandit.support import checks
 from jaxbandit.support.types import Key, PyTree
 
 Rungs = Literal["formula", "floor"]
@@ -27,15 +27,16 @@ class Sizes(NamedTuple):
     steps: tuple[int, ...]
 
 
+@checked
 def hyperband(
     trainee: Trainee,
     sample: Callable[[Key, int], PyTree],
     *,
-    max_steps: int = 81,
-    eta: int = 3,
+    max_steps: Steps = 81,
+    eta: Eta = 3,
     rungs: Rungs = "formula",
-    repeats: int = 1,
-    seed: int = 0,
+    repeats: Repeats = 1,
+    seed: Seed = 0,
     maximize: bool = True,
     execution: Execution = DEFAULT,
 ) -> TuneResult:
@@ -53,8 +54,8 @@ def hyperband(
       trainee: the training, as for `successive_halving`.
       sample: function (key, n) -> n random configurations, such as
         `lambda key, n: jb.space.random_configs(key, n, lr=jb.space.loguniform(1e-4, 1.0))`.
-      max_steps: largest number of steps of a training, >= 1.
-      eta: one of eta configurations is kept at each rung, >= 2.
+      max_steps: largest number of steps of a training.
+      eta: one of eta configurations is kept at each rung.
       rungs: how the numbers of configurations are rounded, "formula" or "floor".
       repeats: as for `successive_halving`.
       seed: seed of the keys. Configurations are numbered across all brackets, so that no two trainings share a key.
@@ -72,11 +73,6 @@ def hyperband(
     """
     where = "hyperband"
     execution = of_trainings(where, execution, RUNGS)
-    maximize = checks.boolean(where, "maximize", maximize)
-    max_steps = checks.integer(where, "max_steps", max_steps, 1, MOST_STEPS)
-    eta = checks.integer(where, "eta", eta, 2)
-    checks.choice(where, "rungs", rungs, ("formula", "floor"))
-    seed = checks.integer(where, "seed", seed, 0, 2**32 - 1)
     sizes = brackets(max_steps, eta, rungs)
     drawn = [_drawn(where, sample, seed, i, size.configs) for i, size in enumerate(sizes)]
     parts = {f"bracket-{len(size.steps) - 1}": (d, size.steps) for size, d in zip(sizes, drawn, strict=True)}

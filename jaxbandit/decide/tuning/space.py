@@ -3,15 +3,21 @@
 import itertools
 import math
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import jax
 import numpy as np
 
+from jaxbandit.base.arguments import INT32
+from jaxbandit.base.calls import checked
+from jaxbandit.base.parameters import Arg
 from jaxbandit.decide.tuning.configs import OBJECTS, objects
 from jaxbandit.support import checks
+from jaxbandit.support.domains import integer, number
 from jaxbandit.support.refusals import refuse
 from jaxbandit.support.types import Key
+
+Above = Annotated[float, Arg(lambda given: number(float(given["low"]), open_low=True), within="> low")]
 
 
 class Distribution(NamedTuple):
@@ -95,15 +101,14 @@ def random_configs(key: Key, n: int, /, **distributions: Distribution) -> dict[s
     return columns
 
 
-def loguniform(low: float, high: float) -> Distribution:
+@checked
+def loguniform(low: Annotated[float, Arg(number(0, open_low=True))], high: Above) -> Distribution:
     """Return the distribution of a number whose logarithm is uniform on [log(low), log(high)].
 
     Args:
-      low: smallest value, > 0.
-      high: largest value, > low.
+      low: smallest value.
+      high: largest value.
     """
-    checks.number("loguniform", "low", low, low=0.0, open_low=True)
-    checks.number("loguniform", "high", high, low=low, open_low=True)
 
     def draw(key: Key, n: int) -> np.ndarray:
         exponents = math.log(low) + _unit(key, n) * (math.log(high) - math.log(low))
@@ -114,15 +119,14 @@ def loguniform(low: float, high: float) -> Distribution:
     )
 
 
-def uniform_float(low: float, high: float) -> Distribution:
+@checked
+def uniform_float(low: Annotated[float, Arg(number())], high: Above) -> Distribution:
     """Return the uniform distribution on [low, high).
 
     Args:
       low: smallest value.
-      high: upper bound, > low, exclusive.
+      high: upper bound, exclusive.
     """
-    checks.number("uniform_float", "low", low)
-    checks.number("uniform_float", "high", high, low=low, open_low=True)
     return Distribution(
         lambda key, n: low + _unit(key, n) * (high - low),
         f"uniform_float({low}, {high})",
@@ -130,15 +134,17 @@ def uniform_float(low: float, high: float) -> Distribution:
     )
 
 
-def uniform_int(low: int, high: int) -> Distribution:
+@checked
+def uniform_int(
+    low: Annotated[int, Arg(integer(-(2**31)))],
+    high: Annotated[int, Arg(lambda given: integer(given["low"], INT32), within="an integer in [low, 2^31 - 1]")],
+) -> Distribution:
     """Return the uniform distribution on the integers low, ..., high, both included, which are traced.
 
     Args:
       low: smallest value.
-      high: largest value, >= low, < 2^31.
+      high: largest value.
     """
-    low = checks.integer("uniform_int", "low", low, -(2**31))
-    high = checks.integer("uniform_int", "high", high, low, 2**31 - 1)
 
     def draw(key: Key, n: int) -> np.ndarray:
         return low + np.floor(_unit(key, n) * (high - low + 1)).astype(np.int64)
