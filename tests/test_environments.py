@@ -280,7 +280,10 @@ REFUSALS = {
     "sigma zero": (lambda: gaussian([0.0], sigma=0.0), "gaussian: sigma = 0.0, must be a number in (0, inf)"),
     "sigma negative": (lambda: gaussian([0.0], sigma=-1.0), "gaussian: sigma = -1.0"),
     "sigma NaN": (lambda: gaussian([0.0], sigma=np.nan), "gaussian: sigma = nan"),
-    "sigma vector": (lambda: gaussian([0.0], sigma=np.ones(2)), "gaussian: sigma has 2 entries, must have 1, one per arm"),
+    "sigma vector": (
+        lambda: gaussian([0.0], sigma=np.ones(2)),
+        "gaussian: sigma has 2 entries, must have 1",
+    ),
     "sigma of an arm": (
         lambda: gaussian([0.0, 1.0], sigma=[1.0, 0.0]),
         "gaussian: sigma[1] = 0.0, must be in (0, inf)",
