@@ -20,6 +20,7 @@ CACHES = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser()
 os.environ.setdefault("MPLCONFIGDIR", str(CACHES / "matplotlib"))
 os.environ["XDG_CACHE_HOME"] = str(Path(__file__).parents[1] / ".pytest_cache" / "d")
 cache.use()  # before JAX is imported
+sys.path.append(str(Path(__file__).parents[1]))  # of benchmarks; last: an installed package stays the one under test
 
 import jax  # noqa: E402
 from xla_options import QUICKLY, flags, of_every_program  # noqa: E402
@@ -29,7 +30,10 @@ from jaxbandit.engine.layout import compiled, compiling, whole_loops  # noqa: E4
 
 FLAGS = os.environ.get("XLA_FLAGS", "")
 # Files that take a minute or more.
-LONGEST = ("conformance", "notebooks", "cluster_workers", "docs", "engine", "faults", "kills", "full_bandit", "site")
+LONGEST = (
+    "conformance docs attacks notebooks trust_cli cluster_workers faults keys trust_sessions trust_statistics "
+    "whole_loops site kills engine"
+).split()
 compiling.SECONDS = 1e6  # how long a test compiles depends on the machine
 jax.config.update("jax_numpy_rank_promotion", "raise")
 jax.config.update("jax_numpy_dtype_promotion", "strict")

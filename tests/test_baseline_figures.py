@@ -1,11 +1,6 @@
 """Mean regret of baselines after 10^4 rounds, as an independent program found it: some cells of the benchmark."""
 
-import sys
-from pathlib import Path
-
 import pytest
-
-sys.path.append(str(Path(__file__).resolve().parents[1]))  # last: an installed package stays the one under test
 
 from benchmarks.baselines_cells import cells, compared
 

@@ -12,12 +12,9 @@ import jax
 import numpy as np
 import pytest
 
-ROOT = Path(__file__).parents[1]
-sys.path.append(str(ROOT))  # last: an installed package stays the one under test
-
-import benchmarks  # noqa: E402
-import jaxbandit as jb  # noqa: E402
-from benchmarks import (  # noqa: E402
+import benchmarks
+import jaxbandit as jb
+from benchmarks import (
     __main__,
     accelerators,
     ahead_of_time,
@@ -54,8 +51,10 @@ from benchmarks import (  # noqa: E402
     sweeps,
     yardstick,
 )
-from jaxbandit.lab import cli  # noqa: E402
-from jaxbandit.lab.cli import bench_command  # noqa: E402
+from jaxbandit.lab import cli
+from jaxbandit.lab.cli import bench_command
+
+ROOT = Path(__file__).parents[1]
 
 pytestmark = [pytest.mark.slow, pytest.mark.quickly_compiled]
 

@@ -9,10 +9,7 @@ import numpy as np
 import pytest
 from scipy.stats import t as student
 
-ROOT = Path(__file__).parents[1]
-sys.path.append(str(ROOT))  # last: an installed package stays the one under test
-
-from benchmarks import (  # noqa: E402
+from benchmarks import (
     __main__,
     peers,
     peers_arms_side,
@@ -21,6 +18,8 @@ from benchmarks import (  # noqa: E402
     peers_worlds,
     results_file,
 )
+
+ROOT = Path(__file__).parents[1]
 
 CANNED = {
     "arms": [{"ran": "`ours`", "values": np.array([1.0, 2.0, 3.0]), "us": 2.0, "us of many": 0.0123}],

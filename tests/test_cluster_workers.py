@@ -13,10 +13,9 @@ from pathlib import Path
 import pytest
 from small_experiment import TEXT
 
-ROOT = Path(__file__).parent.parent
-sys.path.insert(0, str(ROOT))
+from benchmarks import cluster
 
-from benchmarks import cluster  # noqa: E402
+ROOT = Path(__file__).parent.parent
 
 pytestmark = [pytest.mark.slow, pytest.mark.quickly_compiled]
 DOCS = (ROOT / "docs" / "cluster.md").read_text(encoding="utf-8")

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from tiers import offenders
 
 from jaxbandit.algorithms import lin_ts, ucb1
 from jaxbandit.base.declaration import QUESTIONS, SETTINGS
@@ -21,22 +22,26 @@ def test_declarations_are_sentences():
     assert {known.setting for known in ALGORITHMS.values()} == set(SETTINGS)
 
 
-@pytest.mark.parametrize("entry", ALGORITHMS.values(), ids=lambda entry: entry.name)
-def test_declarations_agree_with_the_algorithm(entry):
-    known, parameters = entry, entry.parameters()
-    assert (known.question == "regret") == (entry.kind == "simulate")
-    assert (known.question == "budget") == (entry.kind == "identify" and "budget" in parameters)
-    assert (known.setting == "features") == ("features" in parameters)
-    assert (known.setting in ("semi-bandit", "full-bandit", "cascade")) == (known.finds == "k") == ("k" in parameters)
-    if known.question != "regret":
-        assert (known.finds == "m") == ("m" in parameters)
-        given = {name: GIVEN[name] for name, p in parameters.items() if p.required or name == "a"}
-        algorithm = entry.factory()(**given)
-        if (promise := algorithm.promise) is not None:
-            assert promise.proved == (not known.guarantee.startswith(("None", PARTIAL))), entry.name
-        assert (promise is None) == (known.question == "budget")
-    if entry.truth:
-        assert known.guarantee.startswith("An oracle")
+def test_declarations_agree_with_the_algorithm():
+    def check(entry):
+        known, parameters = entry, entry.parameters()
+        assert (known.question == "regret") == (entry.kind == "simulate")
+        assert (known.question == "budget") == (entry.kind == "identify" and "budget" in parameters)
+        assert (known.setting == "features") == ("features" in parameters)
+        assert (
+            (known.setting in ("semi-bandit", "full-bandit", "cascade")) == (known.finds == "k") == ("k" in parameters)
+        )
+        if known.question != "regret":
+            assert (known.finds == "m") == ("m" in parameters)
+            given = {name: GIVEN[name] for name, p in parameters.items() if p.required or name == "a"}
+            algorithm = entry.factory()(**given)
+            if (promise := algorithm.promise) is not None:
+                assert promise.proved == (not known.guarantee.startswith(("None", PARTIAL))), entry.name
+            assert (promise is None) == (known.question == "budget")
+        if entry.truth:
+            assert known.guarantee.startswith("An oracle")
+
+    assert not offenders(check, ALGORITHMS.values())
 
 
 def data_of(parameters):
@@ -46,27 +51,34 @@ def data_of(parameters):
     return {name: known[name] for name, p in parameters.items() if p.required and name in known}
 
 
-@pytest.mark.parametrize("name", [*ALGORITHMS, *WRAPPERS])
-def test_a_factory_of_which_data_alone_is_given_works_or_says_what_to_give(name):
+def test_a_factory_of_which_data_alone_is_given_works_or_says_what_to_give():
     """The command line fills in a horizon; in Python, what is missing is named, with what it must be."""
-    factory = (ALGORITHMS if name in ALGORITHMS else WRAPPERS)[name].factory()
-    parameters = parameters_of(factory)
-    given = data_of(parameters)
-    missing = [name for name, p in parameters.items() if p.required and name not in given]
-    if not missing:
-        try:
+
+    def check(name):
+        factory = (ALGORITHMS if name in ALGORITHMS else WRAPPERS)[name].factory()
+        parameters = parameters_of(factory)
+        given = data_of(parameters)
+        missing = [name for name, p in parameters.items() if p.required and name not in given]
+        if not missing:
+            try:
+                factory(**given)
+            except ValueError as error:  # a choice of two: the message names the argument that decides
+                found = str(error)
+                assert (
+                    found.startswith(f"{name}: ") and "given" in found
+                ) or "give horizon, the number of rounds" in found
+            return
+        with pytest.raises(TypeError) as caught:
             factory(**given)
-        except ValueError as error:  # a choice of two: the message names the argument that decides
-            found = str(error)
-            assert (found.startswith(f"{name}: ") and "given" in found) or "give horizon, the number of rounds" in found
-        return
-    with pytest.raises(TypeError) as caught:
-        factory(**given)
-    said = str(caught.value)
-    assert said.startswith(f"{name}: {missing[0]} is missing, must be the ") and "\n" not in said
-    assert said.count(" is missing, must be ") == len(missing) and all(f"{each} is missing" in said for each in missing)
-    with pytest.raises(TypeError, match=f"^{name}: .*{next(iter(parameters))} is missing"):
-        factory()
+        said = str(caught.value)
+        assert said.startswith(f"{name}: {missing[0]} is missing, must be the ") and "\n" not in said
+        assert said.count(" is missing, must be ") == len(missing) and all(
+            f"{each} is missing" in said for each in missing
+        )
+        with pytest.raises(TypeError, match=f"^{name}: .*{next(iter(parameters))} is missing"):
+            factory()
+
+    assert not offenders(check, [*ALGORITHMS, *WRAPPERS])
 
 
 def test_lin_ts_needs_a_horizon_only_for_the_default_of_delta():

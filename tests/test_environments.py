@@ -282,7 +282,7 @@ REFUSALS = {
     "sigma NaN": (lambda: gaussian([0.0], sigma=np.nan), "gaussian: sigma = nan"),
     "sigma vector": (
         lambda: gaussian([0.0], sigma=np.ones(2)),
-        "gaussian: sigma has 2 entries, must have 1, one per arm",
+        "gaussian: sigma has 2 entries, must have 1",
     ),
     "sigma of an arm": (
         lambda: gaussian([0.0, 1.0], sigma=[1.0, 0.0]),

@@ -8,6 +8,7 @@ import sys
 import tomllib
 
 import pytest
+from tiers import offenders
 
 import jaxbandit
 from jaxbandit.lab import cli
@@ -47,19 +48,21 @@ def test_a_listing_fits_80_columns_and_one_group_is_a_part_of_it(capsys):
     assert "kind" in refused(capsys, "list", "--kind", "regret")
 
 
-@pytest.mark.parametrize("name", [*ALGORITHMS, *WRAPPERS, *ENVIRONMENTS])
-def test_what_is_shown_of_a_factory_is_its_signature_and_its_docstring(name, capsys):
-    found = json.loads(printed(capsys, "show", name, "--json"))["entries"]
-    for each in found:
-        entries = {"algorithm": ALGORITHMS, "wrapper": WRAPPERS, "environment": ENVIRONMENTS}[each["group"]]
-        assert [a["name"] for a in each["arguments"]] == list(entries[name].parameters())
-        assert all(a["meaning"] for a in each["arguments"]), name
-        assert each["description"]
-        assert each["group"] == "environment" or each.get("source"), name
-        tomllib.loads(each["toml"])
-        assert operator.attrgetter(each["python"].partition("jb.")[2].partition("(")[0])(jaxbandit)
-    shown = printed(capsys, "show", name).partition(", an embedded experiment")[0]
-    assert all(len(line) <= 80 for line in shown.splitlines() if not line.startswith("  # ")), name
+def test_what_is_shown_of_a_factory_is_its_signature_and_its_docstring(capsys):
+    def check(name):
+        found = json.loads(printed(capsys, "show", name, "--json"))["entries"]
+        for each in found:
+            entries = {"algorithm": ALGORITHMS, "wrapper": WRAPPERS, "environment": ENVIRONMENTS}[each["group"]]
+            assert [a["name"] for a in each["arguments"]] == list(entries[name].parameters())
+            assert all(a["meaning"] for a in each["arguments"]), name
+            assert each["description"]
+            assert each["group"] == "environment" or each.get("source"), name
+            tomllib.loads(each["toml"])
+            assert operator.attrgetter(each["python"].partition("jb.")[2].partition("(")[0])(jaxbandit)
+        shown = printed(capsys, "show", name).partition(", an embedded experiment")[0]
+        assert all(len(line) <= 80 for line in shown.splitlines() if not line.startswith("  # ")), name
+
+    assert not offenders(check, [*ALGORITHMS, *WRAPPERS, *ENVIRONMENTS])
 
 
 def test_a_name_of_an_experiment_shows_its_toml_and_of_a_paper_its_commands(capsys):

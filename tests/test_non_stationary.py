@@ -1,8 +1,6 @@
 """Policies for means that change: what they refuse, what they are where nothing changes, their defaults and regrets."""
 
 import functools
-import sys
-from pathlib import Path
 
 import jax
 import jax.numpy as jnp
@@ -10,12 +8,9 @@ import numpy as np
 import pytest
 
 import jaxbandit as jb
+from benchmarks import non_stationary as figures
 from jaxbandit.engine.driver.simulate import simulate_cell
 from jaxbandit.lab.specs import spec as specs
-
-sys.path.append(str(Path(__file__).parents[1]))  # last: an installed package stays the one under test
-
-from benchmarks import non_stationary as figures
 
 T = {"horizon": 5000}
 REFUSED = {

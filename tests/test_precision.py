@@ -1,7 +1,5 @@
 """Long runs in float32 lose no reward, equal sums give equal means, and a shift of all rewards changes nothing."""
 
-import pathlib
-import sys
 from fractions import Fraction
 
 import jax
@@ -12,15 +10,12 @@ from jax import lax
 from tiers import a_few
 
 import jaxbandit as jb
+from benchmarks import precision
 from jaxbandit.algorithms.combinatorial import teams
 from jaxbandit.base.contract import action_of
 from jaxbandit.lab.specs.registry import ALGORITHMS
 from jaxbandit.support.numerics import kahan_pair
 from jaxbandit.theory.estimators import arm_means, counts, loss_sums
-
-sys.path.insert(0, str(pathlib.Path(__file__).parents[1]))  # the benchmarks are beside the package
-
-from benchmarks import precision
 
 LONG = 2**22 - 1  # 2^24 is the largest horizon at which float32 is the default; a quarter of it shows every loss
 # The numerators of hundredths that a long stream repeats: 0 and 1 with mean .99, and rewards between them.

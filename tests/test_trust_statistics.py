@@ -1,13 +1,8 @@
 """The coverage of every printed interval by simulation: the program that writes the table in benchmarks/results/."""
 
-import sys
-from pathlib import Path
-
 import numpy as np
 import pytest
 from scipy import stats
-
-sys.path.insert(0, str(Path(__file__).parent.parent))  # benchmarks is not in the installed package
 
 from benchmarks import coverage, coverage_laws
 from jaxbandit.lab.papers.published import predicted_mean
