@@ -14,18 +14,23 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+import jaxbandit as jb
 from jaxbandit.algorithms.exploration.presets import lucb
 from jaxbandit.algorithms.feedback.delayed import delayed
 from jaxbandit.algorithms.regret.ucb import ucb1, ucb_alpha
 from jaxbandit.base.calls import checked
 from jaxbandit.base.declaration import declaration_of, declare
 from jaxbandit.base.parameters import Arg, parameters_of
+from jaxbandit.engine.driver.simulate import simulate_cell
 from jaxbandit.lab.specs import arguments
 from jaxbandit.lab.specs.registry import ALGORITHMS, ENVIRONMENTS, WRAPPERS
 from jaxbandit.support.checks import arrays
 from jaxbandit.support.domains import integer, number
 from jaxbandit.support.refusals import BadArgument, BadInput
 from jaxbandit.support.types import Scalar
+from jaxbandit.theory.bounds.full_bandit import icb_sample_bound
+from jaxbandit.theory.solvers.decision_paths import dag_paths
+from jaxbandit.theory.solvers.quadratic_bound import theorem_ratio
 
 ENTRIES = {entry.name: entry for group in (ALGORITHMS, WRAPPERS, ENVIRONMENTS) for entry in group.values()}
 Size = Annotated[int, Arg(integer(1), "number of things")]
@@ -231,6 +236,73 @@ def test_helpers_do_not_carry_the_name_of_their_caller():
     for folder in ("algorithms", "environments"):
         for path in (root / folder).rglob("*.py"):
             assert "where: str" not in path.read_text(encoding="utf-8"), path
+
+
+WORLD = jb.environments.bernoulli([0.2, 0.8])
+MATRIX = np.eye(3)
+EDGES = [(0, 1), (0, 1), (1, 2)]
+REFUSED = {
+    "a seed of 33 bits": (lambda: jb.run_key(2**32, 0), "run_key: seed = 4294967296, must be an integer in"),
+    "an option of a sweep": (
+        lambda: jb.sweep(partial(ucb_alpha, 2), WORLD, {"alpha": [1.0]}, horizon=4, num_runs=1, max_failed=2),
+        "sweep: max_failed = 2, must be a number in [0, 1]",
+    ),
+    "one misfit among others": (
+        lambda: jb.simulate(ucb1(2), WORLD, horizon=4, num_runs=1, allow=("rewards", "reward")),
+        "simulate: allow = ('rewards', 'reward'), must be a list of some of 'rewards', 'context'",
+    ),
+    "more deviations than arms": (
+        lambda: jb.environments.gaussian([0.0, 1.0], sigma=[1.0, 2.0, 3.0]),
+        "gaussian: sigma has 3 entries, must have 2, one per arm, or be a number",
+    ),
+    "a run beyond the last": (
+        lambda: simulate_cell(lambda _: (ucb1(2), WORLD), {}, horizon=4, num_runs=2, first_run=2**31 - 2),
+        "simulate: first_run = 2147483646, must be an integer in [0, 2147483645]",
+    ),
+    "a mean beyond the family": (
+        lambda: jb.bounds.characteristic_time([-0.1, 0.5]),
+        "characteristic_time: means[0] = -0.1, must be in [0, 1]",
+    ),
+    "costs of other arms": (
+        lambda: jb.bounds.knapsack_bound([0.5, 0.2], [0.5, 0.2, 0.1], 3.0, 5),
+        "knapsack_bound: costs has 3 rows, must have 2, one for each arm",
+    ),
+    "a complexity of zero": (
+        lambda: icb_sample_bound(4, 2, 0.0, delta=0.1, sigma=1.0),
+        "icb_sample_bound: complexity = 0.0, must be a number in (0, inf]",
+    ),
+    "sets of one vertex": (lambda: theorem_ratio(MATRIX, 1), "theorem_ratio: k = 1, must be an integer in [2, 3]"),
+    "a vertex beyond the graph": (
+        lambda: dag_paths(3, EDGES, 0, 3),
+        "dag_paths: target = 3, must be an integer in [0, 2]",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_functions_refuse_arguments_as_factories_do(case):
+    call, said = REFUSED[case]
+    with pytest.raises(ValueError) as caught:
+        call()
+    assert str(caught.value).startswith(said) and "\n" not in str(caught.value)
+
+
+def test_the_horizon_is_a_checkpoint_also_where_others_are_given():
+    found = jb.simulate(ucb1(2), WORLD, horizon=9, num_runs=2, checkpoints=range(2, 5))
+    assert found.arrays["checkpoints"].tolist() == [2, 3, 4, 9]
+
+
+def test_a_completed_docstring_has_every_exception_and_the_options():
+    text = inspect.getdoc(jb.sweep)
+    assert "  TypeError: there is no such option." in text and "  **options: `num_runs`, which is required" in text
+    assert "static" not in inspect.getdoc(jb.simulate) and "horizon: number of rounds of a run, an integer in" in (
+        inspect.getdoc(jb.simulate)
+    )
+
+
+def test_floats_of_records_are_floats():
+    goal = jb.Goal(delta=np.float32(0.25), epsilon=1)
+    assert [type(goal.delta), type(goal.epsilon)] == [float, float] and goal.delta == 0.25
 
 
 if __name__ == "__main__":
