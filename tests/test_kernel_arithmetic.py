@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from jax import lax
-from kernel_parts import differences, evaluate
+from kernel_parts import differences, evaluate, kernel_of_step
 from scipy import special
 
 from jaxbandit.engine.kernels.eligible import ARITHMETIC
@@ -107,6 +107,14 @@ def test_integers():
     assert differences(both, x.view(np.uint32), y.view(np.uint32)) == {}
 
 
+def test_no_sign_is_left_to_the_assembler():
+    """That of CUDA 13.0 loses the sign of -b in the largest of a, -b and c as int32, and in no other form."""
+    x = np.ones(LANES, np.int32)
+    text = kernel_of_step(lambda s: (s[0], jnp.maximum(jnp.maximum(s[0], -s[1]), s[1])), (x, x)).text
+    assert "max.u32" in text
+    assert "max.s32" not in text
+
+
 def test_booleans():
     every = np.array(np.meshgrid(*[[False, True]] * 3)).reshape(3, -1)
     functions = {
@@ -133,7 +141,7 @@ def bits(x):
 
 def ieee(x, y):
     """What XLA changes on a CPU: subnormal numbers are 0, x + 0 is x, and for x / 3 it multiplies."""
-    some = [x + y, x - y, x * y, x / y, x + 0, x - 0, 0 - x, x * 1, x * 0, x / 1, x / 3, x / 8, 3 / x]
+    some = [x + y, x - y, x * y, x / y, x + 0, x - 0, x - -0.0, 0 - x, x * 1, x * 0, x / 1, x / 3, x / 8, 3 / x]
     return [*some, x / (y + 1), (x + 1) / y, -x / y]
 
 
