@@ -169,7 +169,7 @@ def test_quotients_and_roots_are_correctly_rounded():
 
 def exact(name, x):
     """The function of float64."""
-    functions = {"erf": special.erf, "erf_inv": special.erfinv, "logistic": special.expit}
+    functions = {"erf_inv": special.erfinv, "logistic": special.expit}
     with np.errstate(all="ignore"):
         return functions.get(name, getattr(np, name, None))(x.astype(np.float64))
 
@@ -181,7 +181,6 @@ BOUNDS = {
     "exp": (1.05, "line small"),
     "log1p": (1.45, "small wide"),
     "expm1": (2.45, "small line"),
-    "erf": (1.1, "small few line"),
     "erf_inv": (3.55, "small unit"),
     "logistic": (2.45, "few line"),
     "sin": (0.85, "small few turns"),

@@ -22,6 +22,7 @@ from jaxbandit.engine.rounds import keys
 from jaxbandit.engine.rounds.single import SingleRun
 from jaxbandit.engine.rounds.stopping import StoppingRun
 from jaxbandit.environments import bernoulli
+from tests import parts
 
 ROOT = Path(__file__).parents[1]
 GIB = 2**30
@@ -138,6 +139,16 @@ def test_rounds_are_kept_apart_only_where_they_are_written_out():
         return text.count("optimization_barrier")
 
     assert barriers("cpu") == 0 and barriers("cuda") > 0
+
+
+@pytest.mark.slow
+def test_fewer_runs_than_are_replanned_together_are_traced():
+    run = SingleRun(lambda _: (parts.algorithm("glr_klucb"), bernoulli(MEANS)), (), "threefry4x32")
+    loop, number = TileLoop(run, 2, platform="gpu"), jax.ShapeDtypeStruct((), jnp.int32)
+    assert run.replans and loop.pack > 64
+    carry = jax.eval_shape(loop.start, (), keys.root_key(0), jax.ShapeDtypeStruct((64,), jnp.int32))
+    after = jax.eval_shape(loop.advance, (), carry, number, jax.ShapeDtypeStruct((2,), jnp.int32))
+    assert jax.tree.map(lambda x: x.shape, after) == jax.tree.map(lambda x: x.shape, carry)
 
 
 def test_what_could_be_rounded_is_stored_between_two_rounds():

@@ -194,7 +194,8 @@ class TileLoop:
         example = (run.arguments, run.state, run.flag)
         flags = (run.shared, run.state_varies, True)
         waits = batch_last(run.waits, example, flags, True, lanes)
-        replan = batch_last(run.replanned, example, flags, (run.state_varies, True), min(self.pack, lanes))
+        pack = min(self.pack, lanes)
+        replan = batch_last(run.replanned, example, flags, (run.state_varies, True), pack)
 
         def alone(state: PyTree, stuck: Array, t: Array) -> tuple[PyTree, Array]:
             due = waits(arguments, state, ~stuck)[0] & ((t - 1) % every == 0)
@@ -210,7 +211,7 @@ class TileLoop:
         def some(inner: tuple[PyTree, Array, Array]) -> tuple:
             state, stuck, t = inner
             asks = waits(arguments, state, ~stuck)
-            (place,) = jnp.nonzero(asks, size=self.pack, fill_value=lanes)
+            (place,) = jnp.nonzero(asks, size=pack, fill_value=lanes)
 
             def packed(x: Array, varies: bool) -> Array:
                 return jnp.take(x, place, axis=RUNS, mode="clip") if varies else x

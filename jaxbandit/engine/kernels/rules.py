@@ -12,7 +12,6 @@ import numpy as np
 from jaxbandit.engine.kernels import libm, random, rounding
 from jaxbandit.engine.kernels.arms import ArmCode
 from jaxbandit.engine.kernels.arrays import Values, apply, array, axis_of_arms, physical, type_of
-from jaxbandit.engine.kernels.operations import COMPARISONS
 from jaxbandit.engine.kernels.ptx import NoRule, Value, Vector, compound, const
 from jaxbandit.engine.kernels.reductions import argmax, fold, reduce
 from jaxbandit.engine.layout.jaxprs import Equation
@@ -36,32 +35,60 @@ def rule(*names: str) -> Callable[[Rule], Rule]:
     return register
 
 
-def rule_of_entries(*names: str) -> Callable[[Callable[..., Value]], Callable[..., Value]]:
-    """Return a decorator that registers a function of the code, the operation and one entry of each operand."""
-
-    def register(function: Callable[..., Value]) -> Callable[..., Value]:
-        def entries(code: ArmCode, e: Equation, xs: Operands) -> list[Values]:
-            return [apply(lambda *each: function(code, e, *each), *xs)]
-
-        RULES.update(dict.fromkeys(names, entries))
-        return function
-
-    return register
+def _power(code: ArmCode, a: Value, n: int) -> Value:
+    if n < 0:
+        return code.binary("div", const(a.type, 1), _power(code, a, -n))
+    if n < 2:
+        return a if n else const(a.type, 1)
+    half = _power(code, a, n // 2)
+    square = code.binary("mul", half, half)
+    return code.binary("mul", square, a) if n % 2 else square
 
 
-@rule_of_entries("neg", "abs", "not")
-def _unary(code: ArmCode, e: Equation, a: Value) -> Value:
-    return code.unary(e.name, a)
+def _round(code: ArmCode, e: Equation, a: Value) -> Value:
+    if e.name == "round" and int(e.params["rounding_method"]) != TO_EVEN:
+        raise NoRule("rounding of halves away from zero")
+    return code.round_to(ROUNDINGS[e.name], a)
 
 
-@rule_of_entries("add", "sub", "mul", "max", "min", "and", "or", "xor")
-def _binary(code: ArmCode, e: Equation, a: Value, b: Value) -> Value:
-    return code.binary(e.name, a, b)
+def _sign(code: ArmCode, e: Equation, a: Value) -> Value:
+    zero = const(a.type, 0)
+    positive = code.select(code.compare("gt", a, zero), const(a.type, 1), a)  # 0, -0 and NaN as they are
+    return positive if a.type == "u32" else code.select(code.compare("lt", a, zero), const(a.type, -1), positive)
 
 
-@rule_of_entries(*COMPARISONS)
-def _compare(code: ArmCode, e: Equation, a: Value, b: Value) -> Value:
-    return code.compare(e.name, a, b)
+def _shift(code: ArmCode, e: Equation, a: Value, b: Value) -> Value:
+    if a.type not in ("s32", "u32"):
+        raise NoRule(f"{e.name} of {a.type}")
+    name, type = SHIFTS[e.name]
+    return code.convert(code.shift(name, code.convert(a, type or a.type), b), a.type)
+
+
+# Operations by name, as functions of the code, the operation and one entry of each operand.
+ENTRIES: dict[str, Callable[..., Value]] = {
+    "neg abs not": lambda code, e, a: code.unary(e.name, a),
+    "add sub mul max min and or xor": lambda code, e, a, b: code.binary(e.name, a, b),
+    "eq ne lt le gt ge": lambda code, e, a, b: code.compare(e.name, a, b),
+    "log exp log1p expm1 logistic erf_inv sin cos": lambda code, e, a: getattr(libm, e.name)(code, a),
+    "square": lambda code, e, a: code.binary("mul", a, a),
+    "integer_pow": lambda code, e, a: _power(code, a, e.params["y"]),
+    "rsqrt": lambda code, e, a: code.binary("div", const("f32", 1), code.root(a)),
+    "floor ceil round": _round,
+    "sign": _sign,
+    "is_finite": lambda code, e, a: code.compare("lt", code.unary("abs", a), const(a.type, np.inf)),
+    "convert_element_type": lambda code, e, a: code.convert(a, type_of(e.outputs[0])),
+    "bitcast_convert_type": lambda code, e, a: code.bitcast(a, type_of(e.outputs[0])),
+    "clamp": lambda code, e, low, a, high: code.binary("min", code.binary("max", a, low), high),
+    "shift_left shift_right_logical shift_right_arithmetic": _shift,
+    "complex": lambda code, e, real, imaginary: compound("complex64", (real, imaginary)),
+    "real imag": lambda code, e, a: a.value[e.name == "imag"],
+}
+
+
+@rule(*(name for names in ENTRIES for name in names.split()))
+def _entries(code: ArmCode, e: Equation, xs: Operands) -> list[Values]:
+    function = next(function for names, function in ENTRIES.items() if e.name in names.split())
+    return [apply(lambda *each: function(code, e, *each), *xs)]
 
 
 @rule("stop_gradient", "copy", "copy_p", "optimization_barrier")
@@ -91,83 +118,11 @@ def _root(code: ArmCode, e: Equation, xs: Operands) -> list[Values]:
     return [_reshaped(rounding.roots(code, numbers), xs[0].shape)]
 
 
-@rule_of_entries("rsqrt")
-def _inverse_root(code: ArmCode, e: Equation, a: Value) -> Value:
-    return code.binary("div", const("f32", 1), code.root(a))
-
-
-@rule_of_entries("log", "exp", "log1p", "expm1", "logistic", "erf", "erf_inv", "sin", "cos")
-def _transcendental(code: ArmCode, e: Equation, a: Value) -> Value:
-    return getattr(libm, e.name)(code, a)
-
-
-@rule_of_entries("floor", "ceil", "round")
-def _round(code: ArmCode, e: Equation, a: Value) -> Value:
-    if e.name == "round" and int(e.params["rounding_method"]) != TO_EVEN:
-        raise NoRule("rounding of halves away from zero")
-    return code.round_to(ROUNDINGS[e.name], a)
-
-
-@rule_of_entries("square")
-def _square(code: ArmCode, e: Equation, a: Value) -> Value:
-    return code.binary("mul", a, a)
-
-
-@rule_of_entries("integer_pow")
-def _integer_pow(code: ArmCode, e: Equation, a: Value) -> Value:
-    return _power(code, a, e.params["y"])
-
-
-@rule_of_entries("sign")
-def _sign(code: ArmCode, e: Equation, a: Value) -> Value:
-    zero = const(a.type, 0)
-    positive = code.select(code.compare("gt", a, zero), const(a.type, 1), a)  # 0, -0 and NaN as they are
-    return positive if a.type == "u32" else code.select(code.compare("lt", a, zero), const(a.type, -1), positive)
-
-
-@rule_of_entries("is_finite")
-def _is_finite(code: ArmCode, e: Equation, a: Value) -> Value:
-    return code.compare("lt", code.unary("abs", a), const(a.type, np.inf))
-
-
-@rule_of_entries("convert_element_type")
-def _convert(code: ArmCode, e: Equation, a: Value) -> Value:
-    return code.convert(a, type_of(e.outputs[0]))
-
-
-@rule_of_entries("bitcast_convert_type")
-def _bitcast(code: ArmCode, e: Equation, a: Value) -> Value:
-    return code.bitcast(a, type_of(e.outputs[0]))
-
-
 @rule("select_n")
 def _select(code: ArmCode, e: Equation, xs: Operands) -> list[Values]:
     if len(xs) != 3 or type_of(e.inputs[0]) != "pred":
         raise NoRule("a choice among more than two arrays")
     return [apply(lambda p, no, yes: code.select(p, yes, no), *xs)]
-
-
-@rule_of_entries("clamp")
-def _clamp(code: ArmCode, e: Equation, low: Value, a: Value, high: Value) -> Value:
-    return code.binary("min", code.binary("max", a, low), high)
-
-
-@rule_of_entries(*SHIFTS)
-def _shift(code: ArmCode, e: Equation, a: Value, b: Value) -> Value:
-    if a.type not in ("s32", "u32"):
-        raise NoRule(f"{e.name} of {a.type}")
-    name, type = SHIFTS[e.name]
-    return code.convert(code.shift(name, code.convert(a, type or a.type), b), a.type)
-
-
-@rule_of_entries("complex")
-def _complex(code: ArmCode, e: Equation, real: Value, imaginary: Value) -> Value:
-    return compound("complex64", (real, imaginary))
-
-
-@rule_of_entries("real", "imag")
-def _part(code: ArmCode, e: Equation, a: Any) -> Value:
-    return a.value[e.name == "imag"]
 
 
 @rule(*REDUCTIONS)
@@ -239,16 +194,6 @@ def _integer_division(code: ArmCode, name: str, a: Value, b: Value) -> Value:
             usual = code.select(unusual, code.unary("neg", a), usual)
         return code.select(zero, const(b.type, -1 if b.type == "s32" else 2**32 - 1), usual)
     return code.select(zero, a, code.select(unusual, const(b.type, 0), usual))
-
-
-def _power(code: ArmCode, a: Value, n: int) -> Value:
-    if n < 0:
-        return code.binary("div", const(a.type, 1), _power(code, a, -n))
-    if n < 2:
-        return a if n else const(a.type, 1)
-    half = _power(code, a, n // 2)
-    square = code.binary("mul", half, half)
-    return code.binary("mul", square, a) if n % 2 else square
 
 
 def _argmax_of_few(code: ArmCode, row: Values, largest: bool, type: str) -> Value:

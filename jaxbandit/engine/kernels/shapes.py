@@ -1,6 +1,5 @@
 """How operations on shapes are written: what is moved, cut out, looked up and replaced, with or without vectors."""
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -24,17 +23,6 @@ def _along(code: ArmCode, e: Equation) -> tuple[int | None, int | None]:
 def _written_out(code: ArmCode, e: Equation) -> bool:
     """Whether no operand and no result has an axis of arms, or all are written out."""
     return all(axis_of_arms(code, x.shape) is None for x in (*e.inputs, *e.outputs))
-
-
-def plain(function: Callable[[Equation, Operands], Any]) -> Callable[[ArmCode, Equation, Operands], Any]:
-    """Return a rule for arrays that are written out, of a function that computes the array of its result."""
-
-    def written_out(code: ArmCode, e: Equation, xs: Operands) -> list[Values] | None:
-        if not _written_out(code, e):
-            return None
-        return [function(e, xs)]
-
-    return written_out
 
 
 @rule("broadcast_in_dim")
@@ -242,13 +230,6 @@ def _cumulative(code: ArmCode, e: Equation, xs: Operands) -> list[Values] | None
     return [np.moveaxis(np.concatenate(rows)[:: -1 if e.params["reverse"] else 1], 0, axis)]
 
 
-@rule("split")
-def _split(code: ArmCode, e: Equation, xs: Operands) -> list[Values] | None:
-    if not _written_out(code, e):
-        return None
-    return np.split(xs[0], np.cumsum(e.params["sizes"])[:-1], e.params["axis"])
-
-
 @rule("unstack")
 def _unstack(code: ArmCode, e: Equation, xs: Operands) -> list[Values] | None:
     axis = e.params["axis"]
@@ -257,9 +238,6 @@ def _unstack(code: ArmCode, e: Equation, xs: Operands) -> list[Values] | None:
     return [
         np.take(xs[0], k, axis) if xs[0].ndim > 1 else xs[0][k : k + 1].reshape(()) for k in range(xs[0].shape[axis])
     ]
-
-
-rule("rev")(plain(lambda e, xs: np.flip(xs[0], e.params["dimensions"])))
 
 
 def _mode(e: Equation) -> str:
