@@ -114,14 +114,12 @@ LOOKUPS = {
 }  # fmt: skip
 WRITTEN_OUT = {
     "constant place": lambda x, y, m, b, k, s: x[1] - y[x.shape[0] - 1],
-    "axes": lambda x, y, m, b, k, s: jnp.stack([x, y], 1).T[::-1, :].reshape(2, -1),
-    "rev": lambda x, y, m, b, k, s: x[::-1],
+    "axes": lambda x, y, m, b, k, s: jnp.stack([x, y], 1).T[1:, :].reshape(1, -1),
     "roll": lambda x, y, m, b, k, s: jnp.concatenate([x[1:], x[:1]]),
     "pad": lambda x, y, m, b, k, s: jnp.pad(x, 1),
     "cumulative": lambda x, y, m, b, k, s: jnp.cumsum(m, dtype=jnp.int32) + lax.cummin(lax.cummax(m), reverse=True),
     "part": lambda x, y, m, b, k, s: unsigned(numbers(x[1:]).max()),
     "two slices": lambda x, y, m, b, k, s: lax.dynamic_slice_in_dim(x, k, 2),
-    "split": lambda x, y, m, b, k, s: unsigned(numbers(jnp.split(x, [1])[1]).min()),
     "strides": lambda x, y, m, b, k, s: m[::2].sum(dtype=jnp.int32),
 }  # fmt: skip
 
