@@ -37,7 +37,7 @@ class Shared:
         words = (threads[-1] // block + 1) * size // 4
         self.bytes = np.full(words, POISON, np.uint32).view(np.uint8)
         self.turn = np.zeros(threads.size, np.int64)  # barriers that a thread has passed
-        self.reader, self.writer = np.full((2, words), -1)
+        self.reader, self.writer, self.number = np.full((3, words), -1)  # and how many threads wrote it at once
         self.read, self.written = np.full((2, words), -1)  # in which turn
 
     def check_load(self, word, thread):
@@ -51,11 +51,15 @@ class Shared:
 
     def check_store(self, word, thread, old, new):
         turn, change = self.turn[thread], old.view(np.uint32) != new.view(np.uint32)
+        before, self.writer[word] = self.writer[word], thread
+        number = np.bincount(word, minlength=self.writer.size)[word]
+        # Threads that all wrote a word may all write it again: whatever their order is, the second number remains.
+        same = (before == self.writer[word]) & (self.number[word] == number)
         theirs = (self.read[word] == turn) & (self.reader[word] != thread)
-        theirs |= (self.written[word] == turn) & (self.writer[word] != thread)
+        theirs |= (self.written[word] == turn) & (before != thread) & ~same
         if np.any(change & theirs):
             raise Fault("a word of shared memory is written that another thread has used since the last barrier")
-        self.writer[word], self.written[word] = thread, turn
+        self.number[word], self.written[word] = number, turn
 
 
 class Machine:

@@ -48,8 +48,13 @@ def test_a_product_and_a_sum_are_rounded_once():
     exact = (map(Fraction, each.tolist()) for each in (a, b, c))
     theirs = [nearest(x * y + z) for x, y, z in zip(*exact, strict=True)]
     np.testing.assert_array_equal(compute("fma.rn.f32", a, b, c), theirs)
-    middle = np.float32([1 + 2.0**-12, 1 + 2.0**-23]), np.float32([1 + 2.0**-12, 1]), np.float32([2.0**-80, 2.0**-24])
-    np.testing.assert_array_equal(compute("fma.rn.f32", *middle), np.float32([1 + 2.0**-11 + 2.0**-23, 1 + 2.0**-22]))
+    # From the middle between two numbers, also of subnormal ones, the last bits of the product decide.
+    for a, b, c, theirs in (
+        (1 + 2.0**-12, 1 + 2.0**-12, 2.0**-80, 1 + 2.0**-11 + 2.0**-23),
+        (1 + 2.0**-23, 1, 2.0**-24, 1 + 2.0**-22),
+        (2.0**-75 * (1 + 2.0**-23), 2.0**-75 * (1 - 2.0**-23), 2.0**-127 + 2.0**-149, 2.0**-127 + 2.0**-149),
+    ):
+        assert compute("fma.rn.f32", *np.float32([[a], [b], [c]])) == np.float32(theirs)
 
 
 def test_approximations_are_often_off_and_never_by_more_than_the_manual_says():
@@ -96,6 +101,9 @@ def test_threads_that_part_meet_again_and_write_under_their_own_guard():
         $end:
         setp.eq.u32 %p2, %r1, 3;
         @!%p2 add.s32 %r2, %r2, 100;
+        @%p2 bra $same;
+        add.s32 %r2, %r2, 1000;
+        $same:
         shfl.sync.bfly.b32 %r3, %r2, 1, 31, -1;
         add.s64 %rd10, %rd0, %rd9;
         st.global.u32 [%rd10+0], %r3;
@@ -105,7 +113,7 @@ def test_threads_that_part_meet_again_and_write_under_their_own_guard():
         x = number
         while x < 20:
             x += number + 1
-        last.append(x + (number != 3) * 100)
+        last.append(x + (number != 3) * 1100)
     np.testing.assert_array_equal(play(lines.splitlines(), out), np.reshape(last, (16, 2))[:, ::-1].ravel())
 
 
@@ -130,6 +138,23 @@ def test_threads_that_share_memory_need_barriers_between_them():
     own = SHARE.replace("[%r5+0], %r1", "[%r4+0], %r6")
     with pytest.raises(Fault, match="is written that another thread has used"):
         play((own[:second] + own[second + 17 :]).splitlines(), np.zeros(32, np.int32), shared=128)
+
+
+TWICE = """
+    mov.b32 %r4, 0;
+    st.shared.u32 [%r4+0], 5;
+    st.shared.u32 [%r4+0], 6;
+    bar.warp.sync -1;
+    ld.shared.u32 %r6, [%r4+0];
+    st.global.u32 [%rd0+0], %r6;
+"""
+
+
+def test_threads_that_all_write_a_word_may_all_write_it_again():
+    assert play(TWICE.splitlines(), np.zeros(1, np.int32), shared=128) == 6
+    alone = TWICE.replace("st.shared.u32 [%r4+0], 6", "setp.eq.u32 %p1, %r1, 3;\n@%p1 st.shared.u32 [%r4+0], 6")
+    with pytest.raises(Fault, match="is written that another thread has used"):
+        play(alone.splitlines(), np.zeros(1, np.int32), shared=128)
 
 
 FAULTS = {
