@@ -57,6 +57,7 @@ NumRuns = Annotated[
     ),
 ]
 FirstRun = Annotated[int, Arg(lambda given: integer(0, INT32 - given["num_runs"]), "index of the first run")]
+RunNumber = Annotated[int, Arg(integer(0, INT32), "index of the run of that seed")]
 RunSeed = Annotated[
     int,
     Arg(

@@ -10,6 +10,8 @@ from typing import Any
 import jax
 import numpy as np
 
+from jaxbandit.base.arguments import RunNumber, RunSeed
+from jaxbandit.base.calls import checked
 from jaxbandit.base.contract import Algorithm
 from jaxbandit.decide.logs.log import Log
 from jaxbandit.decide.logs.read_log import read_log
@@ -21,6 +23,7 @@ from jaxbandit.decide.sessions.rows import rows_of
 from jaxbandit.decide.sessions.rule_programs import RulePrograms, rule_programs
 from jaxbandit.engine.rounds import fit
 from jaxbandit.support import checks
+from jaxbandit.support.domains import number
 from jaxbandit.support.markup import html_table, view
 from jaxbandit.support.types import PyTree
 
@@ -202,8 +205,9 @@ ARRAYS = ("words", "state", "stopped", "round", "totals", "pulls", "closed")
 jax.tree_util.register_dataclass(Session, ARRAYS, STATIC)
 
 
+@checked
 def session(
-    rule: Algorithm, *, seed: int = 0, run: int = 0, paired: bool = False, on_failure: float | None = None
+    rule: Algorithm, *, seed: RunSeed = 0, run: RunNumber = 0, paired: bool = False, on_failure: float | None = None
 ) -> Session:
     """Return the session of a rule before its first pull.
 
@@ -212,29 +216,26 @@ def session(
 
     Args:
       rule: any Algorithm whose rewards are single numbers, with or without a guarantee.
-      seed: seed of the rule's random draws and of `pull_keys`, in [0, 2^32).
-      run: index of the run of that seed, >= 0.
+      seed: seed of the rule's random draws and of `pull_keys`.
       paired: whether `pull_keys` gives all arms the same key at the same index (common random numbers).
       on_failure: the number that replaces a reward that is not finite or of modulus above 1e150. With None, such a
         reward raises an error.
 
     Raises:
-      ValueError: an argument is out of range, or the rule cannot be used in a session.
+      ValueError: the rule cannot be used in a session.
     """
-    seed = checks.integer("session", "seed", seed, 0, 2**32 - 1)
-    run = checks.integer("session", "run", run, 0, 2**31 - 1)
     programs = rule_programs(rule)
     if rule.arms is not None and rule.arms.members:
         raise ValueError(
-            f"session: {rule.name or 'the rule'} expects the reward of each member of a set, but a session takes one "
+            f"{rule.name or 'the rule'} expects the reward of each member of a set, but a session takes one "
             "number per pull; give a rule for single arms, or for sums"
         )
     if on_failure is not None:
         low, high = fit.limits(rule.rewards)
         low, high = max(low, -LARGEST), min(high, LARGEST)
-        on_failure = float(checks.number("session", "on_failure", on_failure, low=low, high=high))
+        on_failure = checks.take("on_failure", on_failure, number(low, high))
     if paired and programs.set_size is not None:
-        raise ValueError("session: paired = True, must be False: pulls of sets of arms cannot share random draws")
+        raise ValueError("paired = True, must be False: pulls of sets of arms cannot share random draws")
     words, decision = programs.begin(seed, run)
     static = programs, seed, run, bool(paired), on_failure, Events()
     arms = programs.num_arms

@@ -4,16 +4,20 @@ It does not bound the error probability, because it is evaluated after every pul
 not among the algorithms of the library. A TOML file names it "jaxbandit.lab.papers.bayes_stop:bayes_stop".
 """
 
+import functools
 import math
-from typing import Literal, NamedTuple
+from typing import Annotated, Literal, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.scipy.special import ndtr
 
+from jaxbandit.base.arguments import SeveralArms
+from jaxbandit.base.calls import checked
 from jaxbandit.base.contract import Algorithm, Arms, Promise
-from jaxbandit.support import checks
+from jaxbandit.base.parameters import Arg
+from jaxbandit.support.domains import number
 from jaxbandit.support.numerics import argmax, as_float, get_at, set_at
 from jaxbandit.support.types import Array, Key, Scalar
 
@@ -38,8 +42,12 @@ class Noise(NamedTuple):
     uniforms: Array  # float[2, DRAWS + 1, num_arms], in (0, 1)
 
 
+HalfDelta = Annotated[Scalar, Arg(number(0, 0.5, open_low=True, open_high=True), "1 minus the posterior probability")]
+
+
+@functools.partial(checked, maker=True)
 def bayes_stop(
-    num_arms: int, *, sampling: Literal["top_two", "uniform"] = "top_two", delta: Scalar = 0.05
+    num_arms: SeveralArms, *, sampling: Literal["top_two", "uniform"] = "top_two", delta: HalfDelta = 0.05
 ) -> Algorithm:
     """Return FIESTA's rule, which stops when an arm is the best with posterior probability at least 1 - delta.
 
@@ -50,25 +58,16 @@ def bayes_stop(
     The guarantee of an error probability of at most delta is not proved.
 
     Args:
-      num_arms: number of arms, >= 2, static.
       sampling: "top_two" pulls the best arm of a draw from the posterior or, with probability 1/2, the best arm of the
         first further draw in which another arm is the best. "uniform" pulls every arm once per round, as in the paper,
         and evaluates the stopping rule after each round. Static.
-      delta: 1 minus the posterior probability, in (0, 1/2), traced.
 
     Returns:
       An Algorithm with actions int32[] in [0, num_arms), rewards float[] and recommendations int32[1].
 
-    Raises:
-      ValueError: an argument is out of range.
-
     Source: Moss, Moore, Leslie, Rayson (2019), FIESTA: fast identification of state-of-the-art models using adaptive
     bandit algorithms, ACL.
     """
-    where = "bayes_stop"
-    num_arms = checks.integer(where, "num_arms", num_arms, 2)
-    checks.choice(where, "sampling", sampling, ("top_two", "uniform"))
-    checks.number(where, "delta", delta, low=0.0, high=0.5, open_low=True, open_high=True)
 
     def init(key: Key) -> BayesStopState:
         zeros = jnp.zeros(num_arms)
@@ -123,7 +122,7 @@ def bayes_stop(
         stop=stop,
         promise=Promise(delta, proved=False),
         arms=Arms(num_arms),
-        name=where,
+        name="bayes_stop",
     )
 
 
