@@ -414,7 +414,7 @@ def test_bad_arguments_are_one_line():
             identify_cell(make_race, MEANS, **{"num_runs": 5, name: value})
         assert "\n" not in str(error.value)
     for name in ("width", "chunk", "workers"):
-        with pytest.raises(ValueError, match=f"^identify: {name} = 0, must be an integer in ") as error:
+        with pytest.raises(ValueError, match=f"^Execution: {name} = 0, must be an integer in ") as error:
             identify_cell(make_race, MEANS, num_runs=5, execution=Execution(**{name: 0}))
         assert "\n" not in str(error.value)
     with pytest.raises(ValueError, match=r"precision = 'float32', must be \"float64\" for max_rounds = 16777217"):
