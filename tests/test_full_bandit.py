@@ -302,7 +302,7 @@ def test_a_rule_is_judged_by_the_class_that_it_recommends_from_or_refused():
         jb.algorithms.icb(6, k=2, decision_class=one_of_each(), sigma=0.1, delta=0.05),
         jb.environments.full_bandit(means, 2),
     )
-    said = "^identify: icb recommends the best set of its class, partition_matroid, but full_bandit judges it by the best of "
+    said = "icb recommends the best set of its class, partition_matroid, but full_bandit judges it by the best of "
     for judge, whose in ((None, "all sets"), (other, "another class, partition_matroid")):
         environment = jb.environments.full_bandit(means, 2, sigma=0.1, decision_class=judge)
         with pytest.raises(ValueError, match=said + whose + ": must be the same; give both the same decision_class"):
