@@ -1,13 +1,26 @@
 """Plays programs with the text of their GPU kernel in the emulator: runs, and plain functions of JAX."""
 
+import ctypes
+import platform
+import sys
 from types import SimpleNamespace
 
 import emulate
 import jax
 import numpy as np
+import pytest
 from jax import lax
 
 from jaxbandit.engine.kernels.kernel import Kernel
+
+
+@pytest.fixture(autouse=True)
+def subnormal_numbers():
+    """NumPy computes with subnormal numbers again: XLA's CPU programs may leave them off in the thread of a test."""
+    if sys.platform == "linux" and platform.machine() == "x86_64":
+        default = ctypes.c_void_p(-1)  # FE_DFL_ENV
+        assert ctypes.CDLL("libm.so.6").fesetenv(default) == 0
+    assert np.float32(1e-38) * np.float32(0.1) > 0
 
 
 def launch(kernel, leaves, first, last, row=0, checkpoints=(0,), measured=()):

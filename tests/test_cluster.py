@@ -195,10 +195,10 @@ def test_objects_given_as_calls_travel(pool, tmp_path):
     for a, b in zip(whole, some, strict=True):
         assert all(b.arrays[name].tobytes() == array.tobytes() for name, array in a.arrays.items())
     with pytest.raises(
-        BadInput, match=r"^simulate: with an executor, algorithm must be serializable, but it is an object"
+        ValueError, match=r"^simulate: with an executor, algorithm must be serializable, but it is an object"
     ):
         jb.simulate(algorithm(), world, **options, execution=jb.Execution(executor=pool))
-    with pytest.raises(BadInput, match=r"factory of algorithm must be a function of a module .* it is .*<lambda>"):
+    with pytest.raises(ValueError, match=r"factory of algorithm must be a function of a module .* it is .*<lambda>"):
         jb.simulate(functools.partial(lambda: algorithm()), world, **options, execution=jb.Execution(executor=pool))
 
 
@@ -220,7 +220,7 @@ def test_what_is_wrong_with_an_executor_is_one_line(tmp_path, pool):
         pytest.raises(BadInput, match=r"^executor: its workers are forked"),
     ):
         run_experiment(asked, None, execution=jb.Execution(executor=forking))
-    with pytest.raises(BadInput, match=r"^Execution: runs_per_task = 0, must be"):
+    with pytest.raises(ValueError, match=r"^Execution: runs_per_task = 0, must be"):
         run_experiment(asked, None, execution=jb.Execution(executor=pool, runs_per_task=0))
     for name, said in {
         "processes:0": r"processes:N with N in",

@@ -232,7 +232,7 @@ def test_a_plan_that_changes_a_type_is_named():
 
 def test_how_late_is_judged():
     for late in (-1, 1.5, True):
-        with pytest.raises(ValueError, match=r"algorithm: replan\.late = "):
+        with pytest.raises(ValueError, match=r"simulate: replan\.late = "):
             simulate_cell(late_by(late), MEANS, horizon=10, num_runs=2)
 
 

@@ -353,7 +353,7 @@ def test_a_rule_that_never_stops_is_refused_unless_max_rounds_is_given():
         lambda: identify(ucb1(3), bernoulli([0.1, 0.5, 0.9]), num_runs=2, execution=QUIET),
         lambda: sweep(lambda c: ucb1(3, c=c), bernoulli([0.1, 0.5, 0.9]), {"c": [1.0]}, num_runs=2, execution=QUIET),
     ):
-        with pytest.raises(BadInput, match=f"^(identify|sweep): {why} stops, or call simulate with a horizon$"):
+        with pytest.raises(ValueError, match=f"^(identify|sweep): {why} stops, or call simulate with a horizon$"):
             play()
     censored = identify(ucb1(3), bernoulli([0.1, 0.5, 0.9]), num_runs=2, max_rounds=9, execution=QUIET)
     assert censored.censored == 2

@@ -14,7 +14,7 @@ import numpy as np
 import parts
 import pytest
 from jax.sharding import SingleDeviceSharding
-from kernel_parts import launch
+from kernel_parts import launch, subnormal_numbers  # noqa: F401
 
 from jaxbandit.engine.driver.kernel_loop import KernelLoop
 from jaxbandit.engine.driver.tile_loop import TileLoop

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from jax import lax
-from kernel_parts import differences, evaluate, kernel_of_step
+from kernel_parts import differences, evaluate, kernel_of_step, subnormal_numbers  # noqa: F401
 from scipy import special
 
 from jaxbandit.engine.kernels.eligible import ARITHMETIC

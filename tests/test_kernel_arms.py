@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from jax import lax
-from kernel_parts import differences, evaluate, repeat
+from kernel_parts import differences, evaluate, repeat, subnormal_numbers  # noqa: F401
 from test_kernel_arithmetic import bits, floats, integers
 
 from jaxbandit.engine.kernels.kernel import SHARED

@@ -8,6 +8,7 @@ import numpy as np
 import ptx_operations
 import pytest
 from emulate import Fault, Unknown
+from kernel_parts import subnormal_numbers  # noqa: F401
 
 HEAD = ".version 7.4\n.target sm_80\n.visible .entry f(\n{parameters}\n)\n{{\n"
 OWN = ["mov.u32 %r1, %tid.x;", "mul.wide.u32 %rd9, %r1, 4;"]  # this thread's number and the place of its entry

@@ -180,7 +180,7 @@ def test_a_rule_that_ignores_the_mask_is_refused_unless_it_is_allowed():
     with pytest.raises(ValueError) as caught:
         jb.simulate(jb.algorithms.dmed(NUM_ARMS), world, horizon=20, num_runs=3)
     assert str(caught.value) == (
-        "dmed ignores which arms are available in sleeping: choose a rule that takes an Offer, such as ucb1; "
+        "simulate: dmed ignores which arms are available in sleeping: choose a rule that takes an Offer, such as ucb1; "
         'allow = ["context"] plays it all the same'
     )
     found = jb.simulate(jb.algorithms.dmed(NUM_ARMS), world, horizon=20, num_runs=3, allow=("context",))

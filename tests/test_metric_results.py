@@ -15,7 +15,6 @@ from small_experiment import Stop, content, stop_after
 import jaxbandit as jb
 from jaxbandit.running import sizes
 from jaxbandit.running.results.report import table
-from jaxbandit.support.refusals import BadInput
 
 pytestmark = [pytest.mark.slow, pytest.mark.quickly_compiled]
 matplotlib = pytest.importorskip("matplotlib")
@@ -82,9 +81,12 @@ def test_the_same_bytes_however_runs_are_played(found, how):
 
 
 def test_a_metric_without_a_name_in_a_module_is_not_sent_to_workers():
-    with ThreadPoolExecutor(1) as pool, pytest.raises(BadInput, match=r"metric x must be a function of a module that"):
+    with (
+        ThreadPoolExecutor(1) as pool,
+        pytest.raises(ValueError, match=r"metric x must be a function of a module that"),
+    ):
         play(metrics={"x": lambda r: 1.0}, execution=jb.Execution(executor=pool))
-    with ThreadPoolExecutor(1) as pool, pytest.raises(BadInput, match=r"metric x must be .*, but it is Metric$"):
+    with ThreadPoolExecutor(1) as pool, pytest.raises(ValueError, match=r"metric x must be .*, but it is Metric$"):
         play(metrics={"x": jb.metrics.mean_variance(1.0)}, execution=jb.Execution(executor=pool))
 
 
@@ -208,7 +210,7 @@ def test_last_states_are_those_of_a_rollout(found):
     part = play(keep=(lambda state: state.means[2] - state.means[0],), metrics=None)
     np.testing.assert_allclose(part.states, found.states.means[:, 2] - found.states.means[:, 0], rtol=1e-6)
     for keep in ("runs", True, ("yes",), ("states", len), (None,)):
-        with pytest.raises(BadInput, match=r'^simulate: keep = .*, must list at most "runs", and "states" or a func'):
+        with pytest.raises(ValueError, match=r'^simulate: keep = .*, must list at most "runs", and "states" or a func'):
             play(keep=keep)
 
 
@@ -236,7 +238,7 @@ def test_more_than_half_of_the_memory_is_refused_with_its_size(monkeypatch):
         assert asked == [(150 * needed, {"half": True})]
         with (
             monkeypatch.context() as patch,
-            pytest.raises(BadInput, match=r"KiB in all, and this machine has .* at most"),
+            pytest.raises(ValueError, match=r"KiB in all, and this machine has .* at most"),
         ):
             patch.setattr(sizes, "memory", lambda needed=needed: 2 * 150 * needed - 2)
             play(**more)

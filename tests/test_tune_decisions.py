@@ -120,7 +120,7 @@ def test_a_timeout_ends_a_search_with_what_is_known(tmp_path):
     assert known.certificate.achieved <= first.certificate.achieved and known.index == first.index
     assert search(trainer(), timeout="0s").why == "timeout"
     for wrong in ("2 weeks", -1, math.nan, "h", True):
-        with pytest.raises(BadInput, match=r"^Budget: seconds = .*must be a number of seconds >= 0, or a text"):
+        with pytest.raises(ValueError, match=r"^Budget: seconds = .*must be a number of seconds >= 0, or a text"):
             search(train, timeout=wrong)
 
 
@@ -395,7 +395,7 @@ def test_a_resolution_bounds_what_rounding_hides():
     best = search(train, 0.801, 0.651, 0.499, epsilon=0.1, resolution=0.05)
     r = best.certificate.achieved
     assert best.index == 0 and (r == 0 or r > -0.15 + 0.05)
-    with pytest.raises(BadInput, match="resolution and score_range are both given; give one of them"):
+    with pytest.raises(ValueError, match="resolution and score_range are both given; give one of them"):
         search(train, epsilon=0.1, resolution=0.05, score_range=(0, 1))
 
 

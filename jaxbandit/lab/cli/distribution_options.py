@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from tyro.conf import Positional, arg
 
 from jaxbandit.lab.cli import streams
-from jaxbandit.lab.cli.endings import DONE
+from jaxbandit.lab.cli.endings import DONE, bad_input
 from jaxbandit.support.refusals import wrong
 
 if TYPE_CHECKING:
@@ -37,13 +37,15 @@ class Divided:
         from jaxbandit.running.distribution.executors import open_executor
 
         with open_executor(self.executor, logs(out)) as executor:
-            yield Execution(
-                executor=executor,
-                runs_per_task=self.runs_per_task,
-                seconds_per_task=self.seconds_per_task,
-                send_back=self.send_back,
-                progress=True,
-            )
+            with bad_input():
+                execution = Execution(
+                    executor=executor,
+                    runs_per_task=self.runs_per_task,
+                    seconds_per_task=self.seconds_per_task,
+                    send_back=self.send_back,
+                    progress=True,
+                )
+            yield execution
 
     def play_part(self, experiment: "Experiment", out: Path, text: str) -> int:
         """Run one part of an experiment."""
