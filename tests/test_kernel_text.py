@@ -8,6 +8,9 @@ import numpy as np
 import parts
 import pytest
 
+import jaxbandit as jb
+from jaxbandit.engine.driver import fixed_horizon
+from jaxbandit.engine.driver.tile_loop import TileLoop
 from jaxbandit.engine.kernels import eligible
 from jaxbandit.engine.kernels.arms import FARTHEST
 from jaxbandit.engine.kernels.kernel import Kernel
@@ -81,3 +84,22 @@ def test_a_device_is_tried_with_a_small_kernel(answer, fault, monkeypatch):
     monkeypatch.setattr(eligible, "_probe", answer)
     monkeypatch.setattr(eligible.jax, "device_put", lambda x, device: x)
     assert eligible._fault_of.__wrapped__(Device()) == fault
+
+
+def test_runs_in_kernels_and_in_the_loop_are_not_mixed(monkeypatch, tmp_path):
+    class Loop(TileLoop):
+        """Stands for a KernelLoop, which this machine cannot execute."""
+
+    monkeypatch.setattr(fixed_horizon, "is_eligible", lambda run, number, device: True)
+    monkeypatch.setattr(fixed_horizon, "KernelLoop", Loop)
+    rule, world = jb.algorithms.ucb1(2), jb.environments.bernoulli([0.2, 0.8])
+
+    def play(kernel):
+        execution = jb.Execution(kernel=kernel, directory=tmp_path, progress=False)
+        return jb.simulate(rule, world, horizon=20, num_runs=64, execution=execution)
+
+    assert play("auto").identity["arithmetic"] == eligible.ARITHMETIC
+    with pytest.raises(ValueError, match="arithmetic"):
+        play(False)
+    execution = jb.Execution(kernel=False)
+    assert "arithmetic" not in jb.simulate(rule, world, horizon=20, num_runs=64, execution=execution).identity
