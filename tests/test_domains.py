@@ -64,7 +64,7 @@ def test_a_value_outside_is_refused_in_one_line(domain, value, message):
 def test_python_and_toml_say_the_same_of_a_value():
     """Only the class of the error and the way to write the value differ."""
     with pytest.raises(ValueError) as python:
-        checks.choice("f", "c", "tow", ("one", "two"))
+        checks.take("f: c", "tow", domains.choice(("one", "two")))
     with pytest.raises(BadInput) as toml:
         domains.check("f: c", "tow", domains.choice(("one", "two")))
     assert type(python.value) is ValueError

@@ -198,8 +198,14 @@ SPACES = {
     "static": (SPACED.replace('["width"]', '["depth"]'), 'static[0] = "depth", must be one of x, y, n, act, width'),
     "rule": (SPACED + '[[algorithm]]\ntype = "student_race"\ndelta = 0.1\n', "algorithm: only for [configs]"),
     "empty": (SPACED.partition("[space]")[0] + "[space]\n", "space = {}, must be a table"),
-    "range": ("score_range = [1, 0]" + SPEC, "score_range = [1, 0], must be a list of two numbers"),
-    "failure": ('on_failure = "skip"' + SPEC, 'on_failure = "skip", must be a number, "stop" or "separate"'),
+    "range": (
+        "score_range = [1, 0]" + SPEC,
+        "score_range = [1, 0], must be two finite numbers (low, high) with low < high",
+    ),
+    "failure": (
+        'on_failure = "skip"' + SPEC,
+        'on_failure = "skip", must be a number in [-1e+150, 1e+150], "stop" or "separate"',
+    ),
     "timeout": ('timeout = "soon"' + SPEC, 'timeout = "soon", must be a number of seconds'),
     "quantile": ("quantile = 1" + SPEC, "quantile = 1, must be a number in (0, 1)"),
 }

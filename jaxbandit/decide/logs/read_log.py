@@ -3,17 +3,20 @@
 import math
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Annotated, Any, Literal
 
 import numpy as np
 
-from jaxbandit.base.arguments import INT32
+from jaxbandit.base.arguments import NumArms
+from jaxbandit.base.calls import checked
+from jaxbandit.base.parameters import Arg
 from jaxbandit.decide.logs import formats, vowpal_wabbit
 from jaxbandit.decide.logs.arms import actions_of
 from jaxbandit.decide.logs.formats import Form
 from jaxbandit.decide.logs.log import Log, check_rows
-from jaxbandit.support import checks, domains, reading
+from jaxbandit.support import reading
 from jaxbandit.support.columns import Place, Table, read_columns
+from jaxbandit.support.domains import RANGE, number
 from jaxbandit.support.refusals import python, refuse, wrong
 
 WHERE = "read_log"
@@ -22,6 +25,7 @@ Format = Literal["columns", "jsonl", "vw", "dsjson", "obp"]
 LINES = {"jsonl": formats.json_lines, "vw": vowpal_wabbit.text, "dsjson": vowpal_wabbit.decisions}
 
 
+@checked
 def read_log(
     source: Any = None,
     *,
@@ -34,9 +38,9 @@ def read_log(
     probabilities: Any = None,
     available: Any = None,
     arms: Sequence[Any] | None = None,
-    num_arms: int | None = None,
-    rewards: tuple[float, float] | None = None,
-    least_propensity: float | None = None,
+    num_arms: NumArms | None = None,
+    rewards: Annotated[tuple[float, float], Arg(RANGE)] | None = None,
+    least_propensity: Annotated[float, Arg(number(0, 1, open_low=True))] | None = None,
     adaptive: bool = False,
     estimated: bool = False,
 ) -> Log:
@@ -51,7 +55,7 @@ def read_log(
 
     Args:
       source: path of a file, or a DataFrame, or a dictionary.
-      format: of the source; static. "columns" is a CSV file whose first line has the names of the columns, a DataFrame
+      format: of the source. "columns" is a CSV file whose first line has the names of the columns, a DataFrame
         or a dictionary of columns; "jsonl" has a JSON object in each line, whose keys are the names of columns. "vw" is
         the text of Vowpal Wabbit for contextual bandits, with one line for each decision, or with one for each arm
         (cb_adf, ldf), "dsjson" its JSON of decisions, "obp" the dictionary of bandit feedback of Open Bandit Pipeline:
@@ -79,7 +83,6 @@ def read_log(
         is not finite, an action is not an arm or not available, a propensity is outside (0, 1] or below
         least_propensity, a reward is outside the range, there are fewer than two rows, or shapes differ.
     """
-    checks.choice(WHERE, "format", format, get_args(Format))
     costs = cost is not None or format in ("vw", "dsjson")
     roles = {"action": action, "reward": None if costs else reward, "cost": cost, "context": context,
              "propensity": propensity, "probabilities": probabilities, "available": available}  # fmt: skip
@@ -104,8 +107,6 @@ def read_log(
         found["propensity"], places["propensity"] = chances[np.arange(n), actions], places["probabilities"]
     if "cost" in found:
         found["reward"], places["reward"] = 0.0 - found["cost"], lambda row: f"{places['cost'](row)} times -1"
-    if least_propensity is not None:
-        checks.number(WHERE, "least_propensity", least_propensity, low=0.0, high=1.0, open_low=True)
     if rewards is None:
         rewards = (-1.0, 0.0) if "cost" in found else (0.0, 1.0)
     log = Log(
@@ -116,11 +117,11 @@ def read_log(
         probabilities=chances,
         available=None if offered is None else offered != 0,
         arms=labels,
-        rewards=domains.check(f"{WHERE}: rewards", rewards, domains.RANGE, written=python),
+        rewards=rewards,
         least_propensity=least_propensity,
         costs="cost" in found,
-        adaptive=checks.boolean(WHERE, "adaptive", adaptive),
-        estimated=checks.boolean(WHERE, "estimated", estimated),
+        adaptive=adaptive,
+        estimated=estimated,
     )
     check_rows(log, WHERE if table is None else table.where, places)
     return log
@@ -212,7 +213,7 @@ def _check_finite(values: np.ndarray, place: Place) -> None:
 
 def _num_arms(given: int | None, found: dict[str, np.ndarray]) -> int | None:
     """Return the number of arms, which everything that has one row for each arm must agree on; None if nothing has."""
-    said = {} if given is None else {"num_arms": checks.integer(WHERE, "num_arms", given, 1, most=INT32)}
+    said = {} if given is None else {"num_arms": given}
     said |= {role: found[role].shape[1] for role in ("probabilities", "available") if role in found}
     if "context" in found and found["context"].ndim == 3:
         said["context"] = found["context"].shape[1]

@@ -8,7 +8,6 @@ from jaxbandit.decide.logs.read_log import read_log
 from jaxbandit.decide.sessions.asks import Asks, Told, some, whole
 from jaxbandit.decide.sessions.context_programs import shares
 from jaxbandit.decide.sessions.rule_programs import RulePrograms
-from jaxbandit.support import checks
 
 MOST_DRAWS = 10**6
 
@@ -36,7 +35,6 @@ def rows_of(
     info = rows.choice.info if isinstance(rows.choice, Choice) else None
     propensity = getattr(info, "probability", None)
     if propensity is None and draws is not None:
-        draws = checks.integer("log", "propensity_draws", draws, 1, MOST_DRAWS)
         if not programs.draws:
             raise ValueError(f"log: propensity_draws = {draws}, must be left out: {name} is deterministic")
         propensity = _estimated(programs, run, told, order, draws)

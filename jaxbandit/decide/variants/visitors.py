@@ -82,21 +82,21 @@ ROWWISE = ("variant", "outcome", "time", "block", "unit")
 def columns_of(given: Mapping[str, str]) -> Columns:
     """Return the names of the columns; raise BadInput if they do not fit each other."""
     if not isinstance(given, Mapping):
-        wrong("ab: columns", given, 'names of columns, such as {"outcome": "converted"}', written=python)
+        wrong("columns", given, 'names of columns, such as {"outcome": "converted"}', written=python, error=ValueError)
     known("ab: columns: ", given, Columns._fields)
     columns = Columns(**given)
     if columns.conversions is not None:
         if columns.visitors is None:
-            refuse(
-                "ab: columns: conversions", " needs the number of visitors of each row; give the column of visitors too"
+            raise ValueError(
+                "columns: conversions needs the number of visitors of each row; give the column of visitors too"
             )
         columns = columns._replace(outcome=None)
     if columns.visitors is not None:
         for name in ("block", "unit"):
             if getattr(columns, name) is not None:
-                refuse(f"ab: columns: {name}", " is about single visitors, not counts; leave it or visitors out")
+                raise ValueError(f"columns: {name} is about single visitors, not counts; leave it or visitors out")
     if columns.unit is not None and columns.block is not None:
-        refuse("ab: columns: block", " has one row for each variant and block; leave it or unit out")
+        raise ValueError("columns: block has one row for each variant and block; leave it or unit out")
     return columns
 
 
