@@ -189,6 +189,7 @@ SPACES = {
     "neither": (BUDGET, "configs: missing, give either configs"),
     "no budget": (SPACED.replace("max_trainings = 60", ""), "max_trainings: missing"),
     "growth": ("growth = true" + SPACED, "growth: only for [configs]"),
+    "propose": ('propose = "random"' + SPEC, "propose: only for [space]"),
     "finalists": ("finalists = 3" + SPEC, "finalists: only for [space]"),
     "law": (SPACED.replace("loguniform", "normal"), "space.y = {normal = [0.001, 1.0]}, must be one of { loguniform"),
     "one end": (SPACED.replace("[1, 3]", "[1]"), "space.n.uniform_int = [1], must be a list of two numbers"),

@@ -24,19 +24,19 @@ def rows_of(
     told = whole(asks.told)
     name = programs.algorithm.name or "the rule"
     if told is None or len(told.id) < 2:
-        raise ValueError(f"log: {asks.num_told} asks have a reward, must be at least 2")
+        raise ValueError(f"{asks.num_told} asks have a reward, must be at least 2")
     if programs.set_size is not None:
-        raise ValueError(f"log: {name} acts on sets of arms, must act on single arms")
+        raise ValueError(f"{name} acts on sets of arms, must act on single arms")
     order = np.argsort(told.id)
     rows = some(told, order)
     given = rows.context.features if isinstance(rows.context, Offer) else rows.context
     if given is not None and not isinstance(given, np.ndarray):
-        raise ValueError(f"log: the contexts of {name} are made of several arrays, must be one array each")
+        raise ValueError(f"the contexts of {name} are made of several arrays, must be one array each")
     info = rows.choice.info if isinstance(rows.choice, Choice) else None
     propensity = getattr(info, "probability", None)
     if propensity is None and draws is not None:
         if not programs.draws:
-            raise ValueError(f"log: propensity_draws = {draws}, must be left out: {name} is deterministic")
+            raise ValueError(f"propensity_draws = {draws}, must be left out: {name} is deterministic")
         propensity = _estimated(programs, run, told, order, draws)
     return read_log(
         action=np.asarray(action_of(rows.choice)),
