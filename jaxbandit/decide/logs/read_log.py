@@ -22,7 +22,12 @@ from jaxbandit.support.refusals import python, refuse, wrong
 WHERE = "read_log"
 FINITE = "a finite number"
 Format = Literal["columns", "jsonl", "vw", "dsjson", "obp"]
-LINES = {"jsonl": formats.json_lines, "vw": vowpal_wabbit.text, "dsjson": vowpal_wabbit.decisions}
+FORMS = {
+    "jsonl": formats.json_lines,
+    "vw": vowpal_wabbit.text,
+    "dsjson": vowpal_wabbit.decisions,
+    "obp": formats.feedback,
+}
 
 
 @checked
@@ -132,13 +137,16 @@ def _table(format: Format, source: Any, roles: dict[str, Any]) -> tuple[Table, F
     where, names = f"{WHERE}: source", [name for role, given in roles.items() for name in _names(role, given)]
     if format == "columns":
         return read_columns(where, source, list(dict.fromkeys(names))), Form({})
-    if format == "obp":
-        form = formats.feedback(where, source, names)
-    elif isinstance(source, str | Path):
+    content = source
+    if format != "obp":
+        if not isinstance(source, str | Path):
+            wrong(where, source, f"the path of a file, because its format is {format}", written=python)
         where, text = str(source), reading.text(str(source), Path(source), "a text file", largest=reading.LARGEST_TABLE)
-        form = LINES[format](where, list(enumerate(text.split("\n"), 1)), list(dict.fromkeys(names)))
-    else:
-        wrong(where, source, f"the path of a file, because its format is {format}", written=python)
+        content = list(enumerate(text.split("\n"), 1))
+    try:
+        form = FORMS[format](content, list(dict.fromkeys(names)))
+    except ValueError as error:
+        refuse(where, f": {error}")
     own = [role for role in form.roles if role in form.columns]
     table = read_columns(where, form.columns, list(dict.fromkeys([*names, *own])))
     lines = form.lines
