@@ -6,13 +6,13 @@ checked; a traced value passes.
 
 import math
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, NoReturn
 
 import jax.numpy as jnp
 import numpy as np
 from jax.core import Tracer
 
-from jaxbandit.support import domains
+from jaxbandit.support import domains, refusals
 from jaxbandit.support.refusals import python
 
 _ROUNDS = domains.several(domains.integer(0, 2**31 - 1), "a list of rounds, one per segment", increasing=True)
@@ -176,6 +176,11 @@ def decision_class(family: Any, num_arms: int, k: int) -> None:
             f"decision_class = {family.name} has sets of {sets} among {family.num_arms} arms, must have sets of size "
             f"k = {k} among {num_arms}"
         )
+
+
+def wrong(name: str, value: object, allowed: str) -> NoReturn:
+    """Raise a ValueError of one line for the value of an argument; `allowed` is said after "must be"."""
+    refusals.wrong(name, value, allowed, written=python, error=ValueError)
 
 
 def take(name: str, value: object, domain: domains.Domain) -> Any:

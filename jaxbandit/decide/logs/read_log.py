@@ -14,7 +14,7 @@ from jaxbandit.decide.logs import formats, vowpal_wabbit
 from jaxbandit.decide.logs.arms import actions_of
 from jaxbandit.decide.logs.formats import Form
 from jaxbandit.decide.logs.log import Log, check_rows
-from jaxbandit.support import reading
+from jaxbandit.support import checks, reading
 from jaxbandit.support.columns import Place, Table, read_columns
 from jaxbandit.support.domains import RANGE, number
 from jaxbandit.support.refusals import python, refuse, wrong
@@ -105,8 +105,8 @@ def read_log(
         found[role] = _checked(role, values, n, places[role])
     for role in ("action", "cost" if "cost" in found else "reward"):
         if role not in found:
-            refuse(f"{WHERE}: {role}", " is missing, must be a column or an array")
-    labels, actions = actions_of(WHERE, found["action"], places["action"], arms, _num_arms(num_arms, found))
+            raise ValueError(f"{role} is missing, must be a column or an array")
+    labels, actions = actions_of(found["action"], places["action"], arms, _num_arms(num_arms, found))
     chances, offered = found.get("probabilities"), found.get("available")
     if "propensity" not in found and chances is not None:
         found["propensity"], places["propensity"] = chances[np.arange(n), actions], places["probabilities"]
@@ -167,19 +167,19 @@ def _names(role: str, given: Any) -> list[str]:
 
 def _values(role: str, given: Any, table: Table | None) -> tuple[Any, Place]:
     """Return the values of an argument, and where each of its rows is."""
-    where, names = f"{WHERE}: {role}", _names(role, given)
+    names = _names(role, given)
     if not names:
         try:
             values = given if role == "action" else np.asarray(given, np.float64)
         except (TypeError, ValueError):
-            wrong(where, given, "an array of numbers, or names of columns", written=python)
+            checks.wrong(role, given, "an array of numbers, or names of columns")
         if not isinstance(values, list | tuple) and (
             np.ndim(values) == 0 or (role == "action" and np.ndim(values) > 1)
         ):
-            wrong(where, given, "an array with one entry for each row", written=python)
+            checks.wrong(role, given, "an array with one entry for each row")
         return values, lambda row: f"{WHERE}: row {row}: {role}"
     if table is None:
-        wrong(where, given, "an array, because no table was given with a column of this name", written=python)
+        checks.wrong(role, given, "an array, because no table was given with a column of this name")
     place = table.place(", ".join(names[:3]) + ", .." * (len(names) > 3))
     if role == "action":
         return table.cells[given], place
@@ -191,7 +191,7 @@ def _values(role: str, given: Any, table: Table | None) -> tuple[Any, Place]:
     try:
         shape = np.shape(given)
     except ValueError:
-        wrong(where, given, "a list of names, or lists of equally many names", written=python)
+        checks.wrong(role, given, "a list of names, or lists of equally many names")
     return np.stack(columns, axis=1).reshape(len(columns[0]), *shape), place
 
 
@@ -204,9 +204,9 @@ def _checked(role: str, values: Any, n: int, place: Place) -> Any:
         values = values[:, None] if len(shape) == 1 else values
     elif len(shape) != (axes := 2 if role in ("probabilities", "available") else 1):
         wanted = "[n]" if axes == 1 else "[n, num_arms]"
-        refuse(f"{WHERE}: {role}", f" has shape {shape}, must be {wanted}, with n = {n:,} rows")
+        raise ValueError(f"{role} has shape {shape}, must be {wanted}, with n = {n:,} rows")
     if shape[0] != n:
-        refuse(f"{WHERE}: {role}", f" has {shape[0]:,} rows, must have {n:,}, as many as action")
+        raise ValueError(f"{role} has {shape[0]:,} rows, must have {n:,}, as many as action")
     _check_finite(values, place)
     return values
 
@@ -228,5 +228,5 @@ def _num_arms(given: int | None, found: dict[str, np.ndarray]) -> int | None:
     first, arms = next(iter(said.items()), ("", None))
     for role, size in said.items():
         if size != arms:
-            refuse(f"{WHERE}: {role}", f" has {size} arms, must have {arms}, as {first}")
+            raise ValueError(f"{role} has {size} arms, must have {arms}, as {first}")
     return arms

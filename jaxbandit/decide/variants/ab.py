@@ -14,7 +14,7 @@ from jaxbandit.decide.variants.result import ABResult
 from jaxbandit.decide.variants.split import planned_shares
 from jaxbandit.decide.variants.visitors import Columns, Visitors
 from jaxbandit.support import checks
-from jaxbandit.support.refusals import python, wrong
+from jaxbandit.support.refusals import python
 
 FIELDS = ("delta", "epsilon", "quantile", "score_range", "maximize")  # of a goal
 
@@ -105,7 +105,7 @@ def ab(
     if len(set(gone)) == len(data.names):
         raise ValueError("removed has all variants, must leave one that can be shown")
     if after and data.variant[0] in after:
-        wrong("late", data.names[data.variant[0]], "a variant that entered after another one", error=ValueError)
+        checks.wrong("late", data.names[data.variant[0]], "a variant that entered after another one")
     if after and not data.ordered:
         raise ValueError("late needs the order of arrival, which the rows do not have; name the column of the times")
     delta = DELTA if goal.delta is None else float(goal.delta)

@@ -8,7 +8,7 @@ import numpy as np
 from jaxbandit.decide.core.goal import Goal
 from jaxbandit.decide.variants.visitors import Visitors
 from jaxbandit.support import checks, domains
-from jaxbandit.support.refusals import python, refuse, wrong
+from jaxbandit.support.refusals import refuse, wrong
 
 
 class Kind(NamedTuple):
@@ -67,7 +67,7 @@ def limited(column: str, log: Visitors, goal: Goal, cap: Any) -> tuple[Visitors,
     else:
         low, high = 0.0 if ends is None else ends[0], checks.take("cap", cap, domains.number())
         if not low < high:
-            wrong("cap", cap, f"above {low:g}, the least possible outcome", written=python, error=ValueError)
+            checks.wrong("cap", cap, f"above {low:g}, the least possible outcome")
         if known.min() < low:
             instead = "give cap=(low, high), or a score_range with the least possible outcome"
             wrong(where, float(known.min()), f"at least {low:g} beside a cap; {instead}")

@@ -9,7 +9,6 @@ from scipy import special
 from jaxbandit.decide.variants.stages import PATIENCE, Stages
 from jaxbandit.decide.variants.visitors import Visitors
 from jaxbandit.support import checks, domains
-from jaxbandit.support.refusals import python, wrong
 
 LEVEL = 1e-3  # below it, the division is not as planned
 FEWEST = 5  # visitors of a variant that must be expected, so that the chi-square distribution is near
@@ -24,8 +23,8 @@ def planned_shares(planned: Any, log: Visitors) -> np.ndarray | None:
     if isinstance(planned, str) and planned in PLANS:
         return np.ones(len(log.names)) if planned == "equal" else None
     if not isinstance(planned, Mapping):
-        wrong("planned", planned, 'a share for each variant, such as {"A": 0.95, "B": 0.05}, "equal" or "adaptive"',
-              written=python, error=ValueError)  # fmt: skip
+        allowed = 'a share for each variant, such as {"A": 0.95, "B": 0.05}, "equal" or "adaptive"'
+        checks.wrong("planned", planned, allowed)
     log.numbers_of("ab: planned", planned)
     for name in log.names:
         if name not in planned:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from jaxbandit.support import decimals, durations
+from jaxbandit.support import checks, decimals, durations
 from jaxbandit.support.columns import Place, refuse_first
 from jaxbandit.support.refusals import BadInput, wrong
 
@@ -42,7 +42,7 @@ def moment(value: Any, dated: bool) -> float:
     try:
         return _date(str(value).strip())[0] if dated else _number(value)
     except (TypeError, ValueError):
-        wrong("now", value, f"{DATE if dated else 'a number'}, like the times of the log", error=ValueError)
+        checks.wrong("now", value, f"{DATE if dated else 'a number'}, like the times of the log")
 
 
 def window(value: Any, dated: bool) -> float:
@@ -56,7 +56,7 @@ def window(value: Any, dated: bool) -> float:
     if length is not None and length >= 0:
         return length
     dates = "such as 7d, 12h, 30m or 90s, because times are dates"
-    return wrong("window", value, dates if dated else "a number >= 0, because times are", error=ValueError)
+    return checks.wrong("window", value, dates if dated else "a number >= 0, because times are")
 
 
 def text(value: float, dated: bool) -> str:

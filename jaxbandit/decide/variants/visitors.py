@@ -8,8 +8,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from jaxbandit.decide.variants import times
+from jaxbandit.support import checks
 from jaxbandit.support.columns import Table, cells, read_columns, refuse_first
-from jaxbandit.support.refusals import known, nearest, python, refuse, wrong
+from jaxbandit.support.refusals import known, nearest, refuse, wrong
 
 MOST_VARIANTS = 30  # all pairs are compared
 MOST_VISITORS = 10**8  # that counts may stand for: each becomes a row
@@ -82,7 +83,7 @@ ROWWISE = ("variant", "outcome", "time", "block", "unit")
 def columns_of(given: Mapping[str, str]) -> Columns:
     """Return the names of the columns; raise BadInput if they do not fit each other."""
     if not isinstance(given, Mapping):
-        wrong("columns", given, 'names of columns, such as {"outcome": "converted"}', written=python, error=ValueError)
+        checks.wrong("columns", given, 'names of columns, such as {"outcome": "converted"}')
     known("ab: columns: ", given, Columns._fields)
     columns = Columns(**given)
     if columns.conversions is not None:

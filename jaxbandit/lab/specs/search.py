@@ -92,16 +92,16 @@ def load(path: Path, *, imports: bool = True) -> SearchSpec:
     static = several(choice(names), "a list of names of hyperparameters", empty=True)
     settings["static"] = check(f"{at}static", settings["static"], static)
 
-    def given(names: Mapping[str, str]) -> dict[str, Any]:
+    def arguments(names: Mapping[str, str]) -> dict[str, Any]:
         return {name: settings[key] for name, key in names.items() if settings[key] is not None}
 
     records = {
-        "goal": Goal(**given(GOAL)),
-        "budget": Budget(**given(BUDGET)),
-        "execution": Execution(**given(EXECUTION)),
+        "goal": Goal(**arguments(GOAL)),
+        "budget": Budget(**arguments(BUDGET)),
+        "execution": Execution(**arguments(EXECUTION)),
     }
     own = {field.name: settings[field.name] for field in fields(SearchSpec) if field.name != "options"}
-    return SearchSpec(options={**records, **given(OF_TUNE), **given(OF_SEARCH)}, **own)
+    return SearchSpec(options={**records, **arguments(OF_TUNE), **arguments(OF_SEARCH)}, **own)
 
 
 def _candidates(at: str, settings: dict[str, Any], base: Path) -> Any:
