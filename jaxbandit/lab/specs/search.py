@@ -57,8 +57,13 @@ class SearchSpec:
 
 def _keys_of(function: Callable[..., Any], names: Mapping[str, str]) -> dict[str, Key]:
     """Return keys that are arguments of a function, which says what they may be; None stands for its default."""
-    parameters = parameters_of(function)
-    return {key: Key(parameters[name].arg.domain or parameters[name].domain(), None) for name, key in names.items()}
+    found = {}
+    for name, key in names.items():
+        parameter = parameters_of(function)[name]
+        domain = parameter.arg.domain or parameter.domain()
+        assert domain is not None, name
+        found[key] = Key(domain, None)
+    return found
 
 
 KEYS = {
