@@ -79,10 +79,10 @@ def test_times_and_windows():
     assert np.diff(zones).tolist() == [-3600]
     numbers, dated = times.column(["1.5", " 2"], place)
     assert numbers.tolist() == [1.5, 2] and not dated
-    lengths = [times.window("w", x, True) for x in ("7d", "1.5h", "30 m", "90s", "2w", timedelta(days=1))]
-    assert lengths == [7 * 86400, 5400, 1800, 90, 14 * 86400, 86400] and times.window("w", "7.5", False) == 7.5
-    assert times.moment("n", "2026-01-31", True) == times.moment("n", datetime(2026, 1, 31, tzinfo=UTC), True)
-    assert times.moment("n", datetime(2026, 1, 31), True) == dates[0] and times.moment("n", "3", False) == 3
+    lengths = [times.window(x, True) for x in ("7d", "1.5h", "30 m", "90s", "2w", timedelta(days=1))]
+    assert lengths == [7 * 86400, 5400, 1800, 90, 14 * 86400, 86400] and times.window("7.5", False) == 7.5
+    assert times.moment("2026-01-31", True) == times.moment(datetime(2026, 1, 31, tzinfo=UTC), True)
+    assert times.moment(datetime(2026, 1, 31), True) == dates[0] and times.moment("3", False) == 3
     assert times.text(dates[0], True) == "2026-01-31" and times.text(dates[1], True) == "2026-01-31 12:30"
     assert times.text(12.5, False) == "12.5"
 
@@ -137,25 +137,25 @@ def test_files_that_cannot_be_read(tmp_path):
         ),
         ({"log": {"variant": ["A"]}}, "has no column 'outcome'"),
         ({"control": "a"}, "control = \"a\", must be one of A, B, the variants of the log; did you mean 'A'"),
-        ({"goal": "B"}, 'ab: goal = "B", must be a jb.Goal, or a number'),
+        ({"goal": "B"}, "ab: goal = 'B', must be a jb.Goal, or a number"),
         ({"goal": -0.1}, "Goal: epsilon = -0.1, must be a number in"),
-        ({"goal": jb.Goal(min_trainings=5)}, "ab: goal: Goal(min_trainings=5) means nothing for a log of visitors"),
+        ({"goal": jb.Goal(min_trainings=5)}, "ab: Goal(min_trainings=5) means nothing for a log of visitors"),
         ({"columns": "outcome"}, "ab: columns = 'outcome', must be names of columns"),
         ({"columns": {"outcom": "x"}}, "ab: columns: outcom: unknown key, must be one of variant, outcome"),
         ({"removed": ["A", "B"]}, "removed has all variants, must leave one"),
         ({"removed": ["X"]}, 'removed = "X", must be one of A, B'),
-        ({"late": ["A"]}, 'late = "A", must be a variant that entered after another'),
+        ({"late": ["A"]}, "late = 'A', must be a variant that entered after another"),
         ({"late": ["X"]}, 'late = "X", must be one of'),
         ({"goal": jb.Goal(score_range=(0, 0.5))}, "outcome = 1.0, must be in [0, 0.5]"),
         ({"goal": jb.Goal(score_range=(0.5, 2))}, "outcome = 0.0, must be in [0.5, 2]"),
         ({"window": 1}, "ab: window needs the times"),
         ({"now": 1}, "ab: now is used only with a window"),
-        ({"window": "7d", "columns": {"time": "t"}}, 'ab: window = "7d", must be a number >= 0'),
+        ({"window": "7d", "columns": {"time": "t"}}, "ab: window = '7d', must be a number >= 0"),
         ({"window": -1, "columns": {"time": "t"}}, "ab: window = -1, must be a number >= 0"),
-        ({"window": 1, "columns": {"time": "t"}, "now": "x"}, 'ab: now = "x", must be a number'),
+        ({"window": 1, "columns": {"time": "t"}, "now": "x"}, "ab: now = 'x', must be a number"),
         ({"window": 1, "columns": {"time": "t"}, "now": 2}, "ab: now = 2, must be at or after 3"),
         ({"window": 7, "columns": {"time": "d"}}, "ab: window = 7, must be such as 7d"),
-        ({"window": "7d", "columns": {"time": "d"}, "now": "soon"}, 'ab: now = "soon", must be a date'),
+        ({"window": "7d", "columns": {"time": "d"}, "now": "soon"}, "ab: now = 'soon', must be a date"),
         ({"columns": {"time": "bad"}}, 'row 1: bad = "x", must be a number, as in the first row'),
         (
             {"columns": {"time": "mixed"}},

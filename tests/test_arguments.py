@@ -168,6 +168,28 @@ def test_a_docstring_is_completed_and_the_signature_stays_plain():
     assert declare()(plain)(0, share="free") is None  # nothing is said of a plain number, so that nothing is refused
 
 
+def test_a_refusal_is_one_line_and_keeps_its_cause_its_notes_and_what_it_carries():
+    @checked
+    def divided(by: int):
+        try:
+            return 1 / by
+        except ZeroDivisionError as error:
+            refusal = ValueError(f"by = {by},\n  must not be 0")
+            refusal.add_note("nothing is stored")
+            refusal.scores = [1.0]
+            raise refusal from error
+
+    with pytest.raises(BadArgument) as caught:
+        divided(0)
+    error = caught.value
+    assert str(error) == "divided: by = 0, must not be 0" and (error.function, error.what) == (
+        "divided",
+        "by = 0, must not be 0",
+    )
+    assert isinstance(error.__cause__, ZeroDivisionError)
+    assert error.__notes__ == ["nothing is stored"] and error.scores == [1.0]
+
+
 def test_tries_are_those_of_the_arguments_unless_the_factory_declares_others():
     assert declaration_of(declare()(made)).tries == {"share": (0.5, 0.1)}
     assert declaration_of(declare(tries={"share": (0.2,)})(made)).tries == {"share": (0.2,)}

@@ -15,7 +15,6 @@ import pytest
 import jaxbandit as jb
 from jaxbandit.decide.tuning import configs as search_space
 from jaxbandit.decide.tuning.digests import NoDigest, function_digest, value_digest
-from jaxbandit.support.refusals import BadInput
 
 PROCESS = """
 import enum, pathlib, sys
@@ -37,7 +36,7 @@ def train(seed, config):
     return build(seed), np.mean, Model(3), THRESHOLDS
 
 THRESHOLDS = {"x": [1, 2.5], "y": {"p", "q"}}
-space = configs.read("here", [
+space = configs.read([
     {"x": 0.1, "s": {"b", "a", "c"}, "none": None}, {"x": 0.1, "model": Model(1)}, {"x": 0.1, "model": Model(2)},
     {"x": 1}, {"x": 1.0}, {"x": True}, {"x": "1"}, {"y": 1}, {"x": (1, "a")}, {"x": [1, "a"]}, {"x": Color.RED},
     {"x": pathlib.PurePosixPath("a")}, {"x": build}, {"x": np.tanh}, {"x": np.float32(0.1)}, {"x": np.arange(3)},
@@ -61,15 +60,15 @@ def test_keys_are_the_same_in_every_process_and_differ():
 
 
 def test_the_key_of_a_configuration_depends_on_nothing_else():
-    as_columns = search_space.read("tune", jb.space.grid(lr=[0.1, 0.3], act=["a", "b"], n=[None, 3]))
-    alone = search_space.read("tune", [{"n": 3, "act": "b", "lr": 0.1}, {"other": object()}])
+    as_columns = search_space.read(jb.space.grid(lr=[0.1, 0.3], act=["a", "b"], n=[None, 3]))
+    alone = search_space.read([{"n": 3, "act": "b", "lr": 0.1}, {"other": object()}])
     assert as_columns.row(3) == {"lr": 0.1, "act": "b", "n": 3} and as_columns.key(3) == alone.key(0)
     assert len({as_columns.key(i) for i in range(8)}) == 8
-    locked = search_space.read("tune", [{"client": threading.Lock()}, {"client": threading.Lock()}])
-    with pytest.raises(BadInput, match=r"configuration 0 .* holds a lock .* give its name and look it up in train"):
+    locked = search_space.read([{"client": threading.Lock()}, {"client": threading.Lock()}])
+    with pytest.raises(ValueError, match=r"configuration 0 .* holds a lock .* give its name and look it up in train"):
         locked.key(0)
-    with pytest.raises(BadInput, match=r"configs: x\[0\] is a lock .*must be hashable or have a content"):
-        search_space.read("tune", [{"x": [threading.Lock()]}])
+    with pytest.raises(ValueError, match=r"configs: x\[0\] is a lock .*must be hashable or have a content"):
+        search_space.read([{"x": [threading.Lock()]}])
 
 
 BODY = """

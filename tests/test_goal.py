@@ -60,6 +60,16 @@ WRONG = {
         {"on_failure": "separate", "max_failure_rate": 0.1, "quantile": 0.5},
         'Goal: on_failure="separate" and quantile are both given; give one of them',
     ),
+    "a range of characters": (
+        jb.Goal,
+        {"score_range": "12"},
+        "Goal: score_range = '12', must be two finite numbers (low, high) with low < high",
+    ),
+    "a large range": (
+        jb.Goal,
+        {"score_range": (-1e151, 0)},
+        "Goal: score_range = (-1e+151, 0), must be two finite numbers (low, high) with low < high",
+    ),
     "trainings": (jb.Budget, {"trainings": 0}, "Budget: trainings = 0, must be an integer >= 1"),
     "truth": (jb.Budget, {"trainings": True}, "Budget: trainings = True, must be an integer >= 1"),
     "seconds": (
@@ -115,16 +125,16 @@ def test_plain_numbers_stand_for_records():
     ("options", "message"),
     [
         ({"goal": "good"}, "tune: goal = .good., must be a jb.Goal, or a number"),
-        ({"goal": True}, "tune: goal = true, must be a jb.Goal, or a number"),
+        ({"goal": True}, "tune: goal = True, must be a jb.Goal, or a number"),
         ({"budget": 3.5}, "tune: budget = 3.5, must be a jb.Budget, a number of trainings, or a length"),
-        ({"budget": True}, "tune: budget = true, must be a jb.Budget"),
+        ({"budget": True}, "tune: budget = True, must be a jb.Budget"),
         ({"budget": 9, "paired": "no"}, "tune: paired = 'no', must be true or false"),
         ({"budget": 9, "blind": 0}, "tune: blind = 0, must be true or false"),
         ({"budget": 9, "growth": "yes"}, "tune: growth = 'yes', must be true or false"),
         ({"budget": 9, "execution": 2}, "tune: execution = 2, must be a jb.Execution"),
         (
             {"budget": 9, "execution": jb.Execution(width=64)},
-            r"tune: Execution\(width=64\) means nothing for tune",
+            r"tune: Execution\(width=64\) means nothing for this function",
         ),
     ],
 )
@@ -140,7 +150,7 @@ def test_a_field_without_a_meaning_is_refused_by_every_verb():
         with pytest.raises(BadInput, match=r"^simulate: Execution\((retries=2|traced=False)\) means nothing for runs"):
             jb.simulate(*pair, horizon=8, num_runs=2, execution=retries)
     trainee = jb.Trainee(lambda key, config: config, lambda state, key, config: state, lambda state, config: state)
-    with pytest.raises(BadInput, match=r"^successive_halving: Execution\(workers=2\) means nothing for succ"):
+    with pytest.raises(BadInput, match=r"^successive_halving: Execution\(workers=2\) means nothing for this function"):
         jb.successive_halving(
             trainee, {"x": np.arange(2.0)}, min_steps=1, max_steps=2, execution=jb.Execution(workers=2)
         )

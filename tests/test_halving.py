@@ -117,9 +117,9 @@ def data(tree):
 
 
 def played(trainee, configs, steps, repeats, batch, store=None, seed=0):
-    known = configurations.read("test", configs, distinct=False)
+    known = configurations.read(configs, distinct=False)
     bracket = rungs.Bracket(known, 0, steps, 2, repeats, seed, True)
-    return rungs.halve("test", bracket, trainings.programs("test", trainee, configs, batch), store, {})
+    return rungs.halve(bracket, trainings.programs(trainee, configs, batch), store, {})
 
 
 @pytest.mark.slow

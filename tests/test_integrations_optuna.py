@@ -576,6 +576,11 @@ BAD = {
         "give it to the rule only",
     ),
     "seed": ((CONFIGS, None, {"seed": -1}), "BanditSampler: seed = -1, must be an integer in [0, 4294967295]"),
+    "resolution": (
+        (CONFIGS, None, {"resolution": 0.1}),
+        "BanditSampler: Goal(resolution=0.1) means nothing for a study, which takes delta, epsilon, quantile, "
+        "score_range, min_trainings, on_failure; leave it out",
+    ),
     "reuse": ((CONFIGS, None, {"reuse": 1}), "BanditSampler: reuse = 1, must be true or false"),
     "a range and a quantile": (
         (CONFIGS, None, {"quantile": 0.5, "score_range": (0, 1)}),

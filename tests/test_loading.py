@@ -100,7 +100,7 @@ def _result(configs):
     count = len(configs) if isinstance(configs, list) else len(configs[0])
     ids = np.arange(2 * count)
     history = {"id": ids, "config": ids % count, "seed": ids // count, "score": ids / 8.0, "batch": ids // count}
-    return tune_result(read("t", configs), 1, history, survivors=np.ones(count, bool), certificate="a rule")
+    return tune_result(read(configs), 1, history, survivors=np.ones(count, bool), certificate="a rule")
 
 
 def test_code_is_not_restored_and_a_warning_says_so(tmp_path):
@@ -110,7 +110,7 @@ def test_code_is_not_restored_and_a_warning_says_so(tmp_path):
         again = jb.load(tmp_path)
     assert _shown(again) == _shown(result) and repr(again.best_config["model"]) == "<not restored: diverges>"
     assert not callable(again.best_config["model"]) and again.best_config["x"] == 2.0
-    with pytest.raises(BadInput, match="holds a NotRestored"):
+    with pytest.raises(ValueError, match="holds a NotRestored"):
         again.configs.key(0)
 
 

@@ -10,7 +10,7 @@ import pytest
 import jaxbandit as jb
 from jaxbandit.base.parameters import parameters_of
 from jaxbandit.lab.specs.registry import ALGORITHMS, ENVIRONMENTS
-from jaxbandit.support import checks
+from jaxbandit.support.domains import BOOLEAN, integer
 from jaxbandit.support.refusals import python
 
 pytestmark = pytest.mark.quickly_compiled
@@ -132,8 +132,8 @@ def test_messages(call, said):
 
 
 def test_what_was_taken_is_taken():
-    assert checks.integer("f", "n", 2**63 - 1, 0) == 2**63 - 1 and checks.integer("f", "n", 10**30, 0, 10**30) == 10**30
-    assert checks.boolean("f", "b", np.True_) is True and checks.boolean("f", "b", False) is False
+    assert integer(0).take(2**63 - 1) == 2**63 - 1 and integer(0, 10**30).take(10**30) == 10**30
+    assert BOOLEAN.take(np.True_) is True and BOOLEAN.take(False) is False
     assert (
         jb.algorithms.ucboost(3, distances=iter(["bq", "h"])).name
         and jb.algorithms.kim_nelson(3, epsilon=0.1, independent=np.True_).name

@@ -264,11 +264,11 @@ def test_dictionaries_are_traced_in_groups_that_do_not_depend_on_others():
         mean = jnp.float32(config["x"]) + jnp.float32(config.get("n", 0)) + {"a": 1.0, "b": 2.0}[config["act"]]
         return mean + 0.1 * jax.random.normal(key)
 
-    space = search_space.read("tune", given)
+    space = search_space.read(given)
     groups = space.groups()
     assert [group.rows.tolist() for group in groups] == [[0, 1], [2], [3]]
     program = traced.trace(train, space)
-    fewer = traced.trace(train, search_space.read("tune", given[:2]))
+    fewer = traced.trace(train, search_space.read(given[:2]))
     assert program.digests[0] == fewer.digests[0] != program.digests[1]
     best = jb.tune(train, given, budget=56)
     assert best.best_config == given[2] and list(best.best_config) == ["x", "act", "n"]
@@ -331,7 +331,7 @@ class Flaky:
 
 @pytest.mark.parametrize("executor", [None, "threads"])
 def test_a_training_is_repeated_with_the_same_seed(executor):
-    space, pool = search_space.read("tune", [{"x": 1}]), ThreadPoolExecutor(2) if executor else None
+    space, pool = search_space.read([{"x": 1}]), ThreadPoolExecutor(2) if executor else None
     for attempts in (1, 2, 3, 5):
         train, seed = Flaky(), words([0, 1])
         parts = scores(Calls(train, space, pool, integer=True)(seed, np.zeros(2, int), attempts))
@@ -342,12 +342,12 @@ def test_a_training_is_repeated_with_the_same_seed(executor):
 
 
 def test_a_training_is_begun_once_by_default():
-    calls = Calls(Flaky(), search_space.read("tune", [{"x": 1}]), None, integer=True)
+    calls = Calls(Flaky(), search_space.read([{"x": 1}]), None, integer=True)
     assert [part.attempts for part in calls(words([0, 1]), np.zeros(2, int))] == [1, 1]
 
 
 def test_a_wrong_training_is_not_repeated():
-    train = Calls(lambda key, config: seen.append(1) or "text", search_space.read("tune", [{"x": 1}]), None)
+    train = Calls(lambda key, config: seen.append(1) or "text", search_space.read([{"x": 1}]), None)
     seen = []
     [part] = train(words([0]), np.zeros(1, int), 4)
     assert part.fatal and part.attempts == 1 and len(seen) == 1
@@ -363,7 +363,7 @@ def test_closing_early_cancels_and_does_not_wait():
             release.wait(20)
         return 1.0
 
-    space, pool = search_space.read("tune", [{"x": 1}]), ThreadPoolExecutor(1)
+    space, pool = search_space.read([{"x": 1}]), ThreadPoolExecutor(1)
     for end in ("close", "deadline"):
         begun.clear()
         release.clear()
@@ -379,11 +379,11 @@ def test_closing_early_cancels_and_does_not_wait():
 
 
 def test_no_training_begins_after_the_deadline():
-    space = search_space.read("tune", [{"x": 1}])
+    space = search_space.read([{"x": 1}])
     for train in (Calls(answered, space, None, integer=True), Calls(answered, space, ThreadPoolExecutor(1))):
         for _ in range(4):  # and that no result comes is no fault of the executor
             assert list(train(words([0]), np.zeros(1, int), 1, time.monotonic())) == []
-    space = search_space.read("tune", [{"x": 1.0}, {"x": 1}])  # two groups, so two batches
+    space = search_space.read([{"x": 1.0}, {"x": 1}])  # two groups, so two batches
     program = traced.trace(lambda key, config: jax.random.normal(key) + jnp.float32(config["x"]), space)
     run, seed = traced.Trainings(program, [1, 1]), words([0, 1], integer=False)
     assert list(run(seed, np.arange(2), 1, time.monotonic())) == []

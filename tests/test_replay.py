@@ -168,6 +168,7 @@ REFUSED = {
     ),
     "order": (lambda: jb.replay(RULE, UNIFORM, num_runs=1, order="sorted"), "order = .*sorted"),
     "checkpoint": (lambda: jb.replay(RULE, UNIFORM, num_runs=1, horizon=9, checkpoints=[10]), r"checkpoints\[0\] = 10"),
+    "no row": (lambda: jb.replay(RULE, UNIFORM, num_runs=1, horizon=9, checkpoints=[4, 0]), r"checkpoints\[1\] = 0"),
     "arms": (lambda: jb.replay(ucb(4), UNIFORM, num_runs=1), "ucb is made for .*4.*the log has .*3"),
     "no contexts": (
         lambda: jb.replay(jb.algorithms.lin_ucb_disjoint(K, 2), UNIFORM, num_runs=1),

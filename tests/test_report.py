@@ -271,7 +271,7 @@ def search_files(place, **more):
         {**promise, "coverage": 0.95, "recommendation": [1], "arms": arms, "assumptions": []}
     )
     result = tune_result(
-        read_configs("tune", configs),
+        read_configs(configs),
         1,
         history,
         survivors=np.arange(3) == 1,

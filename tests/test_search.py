@@ -315,11 +315,14 @@ REFUSED = {
     "failing function": (lambda trial: trial.nothing, {}, "search: space fails: AttributeError"),
     "bad proposal": (None, {"proposer": lambda history, seed: [1]}, "search: proposer returns [1]"),
     "failing proposer": (None, {"proposer": lambda history, seed: history[0]}, "search: proposer fails: IndexError"),
-    "finalists": (SPACE, {"finalists": 0}, "search: finalists = 0, must be an integer in [1, 60]"),
+    "finalists": (SPACE, {"finalists": 61}, "search: finalists = 61, must be an integer in [1, 60]"),
+    "no finalists": (SPACE, {"finalists": 0}, "search: finalists = 0, must be an integer >= 1"),
     "proposals": (SPACE, {"proposals": 60}, "search: proposals = 60, must be an integer in [1, 59]"),
     "no race": (SPACE, {"finalists": 1, "proposals": 7}, "with finalists = 1 all 60 trainings are proposals"),
+    "one training": (SPACE, {"max_trainings": 1}, "search: budget.trainings = 1, must be an integer in [2, "),
     "at once": (SPACE, {"at_once": 0}, "search: at_once = 0, must be an integer >= 1"),
     "late": (SPACE, {"score_range": (1, 0)}, "Goal: score_range = "),  # before the proposals are trained
+    "integer log": (lambda trial: {"x": trial.suggest_int("x", 0, 9, log=True)}, {}, "suggest_int('x'): low = 0"),
     "low log": (lambda trial: {"x": trial.suggest_float("x", 0, 1, log=True)}, {}, "suggest_float('x'): low = 0"),
 }
 

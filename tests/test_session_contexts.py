@@ -438,7 +438,9 @@ def test_the_log_of_a_session_has_exact_propensities_in_the_order_of_ids():
     )
     sure = sure._replace(update=lambda state, context, action, reward: state)
     s, pulls = jb.ask(jb.session(sure), contexts=x)
-    with pytest.raises(ValueError, match="propensity_draws = 9, must be left out: sure is deterministic"):
+    with pytest.raises(ValueError, match=r"^log: propensity_draws = 0, must be an integer in \[1, 1000000\]$"):
+        s.log(propensity_draws=0)
+    with pytest.raises(ValueError, match=r"^log: propensity_draws = 9, must be left out: sure is deterministic$"):
         jb.tell(s, pulls.id, np.zeros(40)).log(propensity_draws=9)
 
 

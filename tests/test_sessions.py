@@ -281,6 +281,8 @@ def test_contexts_are_asked_for_and_checked():
     for context, message in ((None, "must be given"), (2, r"must be an integer in \[0, 1\]")):
         with pytest.raises(ValueError, match=message):
             jb.ask(s, context=context)
+    with pytest.raises(ValueError, match=r"^ask: contexts\[1\] = 2, must be an integer in \[0, 1\]$"):
+        jb.ask(s, contexts=[0, 2])
     s, pulls = jb.ask(s, context=1)
     assert jb.ask(s)[1].arm.tolist() == pulls.arm.tolist()
     s, other = jb.ask(s, context=0)  # nobody waits

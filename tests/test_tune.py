@@ -76,7 +76,7 @@ def test_a_search_says_what_its_trainings_may_not_have_shown(found):
 def test_a_score_is_that_of_its_seed_and_configuration(found):
     root, history = jax.random.key(0, impl="threefry2x32"), found.history
     for i in (0, 7, len(history["id"]) - 1):
-        config = search_space.read("here", SPACE).row(history["config"][i])
+        config = search_space.read(SPACE).row(history["config"][i])
         alone = jax.jit(lambda k, x, act=config["act"]: score(k, {"x": x, "act": act}))
         key = jax.random.fold_in(root, int(history["seed"][i]))
         assert history["score"][i] == pytest.approx(float(alone(key, config["x"])), rel=1e-6)
@@ -113,7 +113,7 @@ def test_one_compilation_a_group_and_one_bandit_over_all():
         return mean + 0.01 * jax.random.normal(key)
 
     space = jb.space.grid(x=[0.1, 0.5], act=["a", "b"], width=jb.space.static([3, 5]))
-    groups = search_space.read("tune", space).groups()
+    groups = search_space.read(space).groups()
     assert [group.static[:2] for group in groups] == [("a", 3), ("a", 5), ("b", 3), ("b", 5)]
     best = jb.tune(
         counted, space, jb.algorithms.successive_elimination(8, delta=0.1, sigma=0.01), execution=jb.Execution(batch=2)
@@ -137,7 +137,7 @@ def test_smaller_is_better_where_it_is_asked_for(found):
 
 @pytest.mark.slow
 def test_the_size_of_a_batch_changes_no_score():
-    space = search_space.read("tune", jb.space.grid(x=np.linspace(0, 1, 9)))
+    space = search_space.read(jb.space.grid(x=np.linspace(0, 1, 9)))
     train = traced.trace(lambda key, config: jnp.tanh(config["x"] + jax.random.normal(key, (5,))).mean(), space)
     words = np.arange(18, dtype=np.uint32).reshape(9, 2)
 
@@ -156,7 +156,7 @@ def test_the_size_of_a_batch_changes_no_score():
 
 @pytest.mark.slow
 def test_the_batch_fits_the_cache(monkeypatch):
-    space = search_space.read("tune", jb.space.grid(x=np.linspace(0, 1, 100)))
+    space = search_space.read(jb.space.grid(x=np.linspace(0, 1, 100)))
     train = traced.trace(lambda key, config: jnp.sort(config["x"] * jax.random.normal(key, (4096,)))[7], space)
     [usual] = traced.batches(train)
     monkeypatch.setattr(traced, "CACHE", traced.CACHE // 8)

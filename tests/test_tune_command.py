@@ -189,6 +189,7 @@ SPACES = {
     "neither": (BUDGET, "configs: missing, give either configs"),
     "no budget": (SPACED.replace("max_trainings = 60", ""), "max_trainings: missing"),
     "growth": ("growth = true" + SPACED, "growth: only for [configs]"),
+    "propose": ('propose = "random"' + SPEC, "propose: only for [space]"),
     "finalists": ("finalists = 3" + SPEC, "finalists: only for [space]"),
     "law": (SPACED.replace("loguniform", "normal"), "space.y = {normal = [0.001, 1.0]}, must be one of { loguniform"),
     "one end": (SPACED.replace("[1, 3]", "[1]"), "space.n.uniform_int = [1], must be a list of two numbers"),
@@ -198,8 +199,14 @@ SPACES = {
     "static": (SPACED.replace('["width"]', '["depth"]'), 'static[0] = "depth", must be one of x, y, n, act, width'),
     "rule": (SPACED + '[[algorithm]]\ntype = "student_race"\ndelta = 0.1\n', "algorithm: only for [configs]"),
     "empty": (SPACED.partition("[space]")[0] + "[space]\n", "space = {}, must be a table"),
-    "range": ("score_range = [1, 0]" + SPEC, "score_range = [1, 0], must be a list of two numbers"),
-    "failure": ('on_failure = "skip"' + SPEC, 'on_failure = "skip", must be a number, "stop" or "separate"'),
+    "range": (
+        "score_range = [1, 0]" + SPEC,
+        "score_range = [1, 0], must be two finite numbers (low, high) with low < high",
+    ),
+    "failure": (
+        'on_failure = "skip"' + SPEC,
+        'on_failure = "skip", must be a number in [-1e+150, 1e+150], "stop" or "separate"',
+    ),
     "timeout": ('timeout = "soon"' + SPEC, 'timeout = "soon", must be a number of seconds'),
     "quantile": ("quantile = 1" + SPEC, "quantile = 1, must be a number in (0, 1)"),
 }

@@ -83,9 +83,9 @@ def test_grids_and_draws():
 
 
 def test_a_long_configuration_shows_every_name_in_one_line():
-    space = search_space.read("tune", [{"prompt": "Answer.\n" * 300, "context": "x" * 900, "model": "small"}])
+    space = search_space.read([{"prompt": "Answer.\n" * 300, "context": "x" * 900, "model": "small"}])
     text = space.text(0)
     assert len(text) <= 400 and "\n" not in text and text.count("...") == 2
     assert text.startswith("prompt = Answer. Answer.") and ", context = xxx" in text and text.endswith("model = small")
-    many = search_space.read("tune", [{f"name{i}": "x" * 90 for i in range(50)}]).text(0)
+    many = search_space.read([{f"name{i}": "x" * 90 for i in range(50)}]).text(0)
     assert len(many) == 400 and many.endswith("...")

@@ -37,7 +37,7 @@ def test_orthogonal_initial_weights_do_not_hang():
 
 def test_trainings_with_lapack_run_one_after_another_with_equal_scores():
     def trace(function):
-        return traced.trace(function, search_space.read("tune", jb.space.grid(a=[1.0, 2.0, 3.0])))
+        return traced.trace(function, search_space.read(jb.space.grid(a=[1.0, 2.0, 3.0])))
 
     def draw(key):
         return jax.random.normal(key, (4, 4))

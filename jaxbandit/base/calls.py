@@ -7,7 +7,8 @@ import functools
 import inspect
 import re
 import textwrap
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, TypeVar, cast
 
 from jaxbandit.base import docstrings
@@ -49,25 +50,34 @@ def checked(function: Function, *, name: str = "", returns: str = "", maker: boo
         if missing:
             raise TypeError(f"{name}: {'; '.join(_missing(parameters[key]) for key in missing)}")
         bound = defaults | given
-        try:
+        with under_name(name, maker=maker):
             for key, parameter in said.items():
                 if key in given or key not in fixed:
                     bound[key] = _taken(parameter, fixed.get(key) or _domain(parameter, bound, maker), bound[key])
             first = [bound[key] for key in places[: len(args)]]
             return function(*first, *args[len(places) :], **{key: bound[key] for key in keywords})
-        except ValueError as error:
-            if isinstance(error, BadArgument) and maker:
-                what = error.what
-            elif type(error) is ValueError:
-                what = str(error).removeprefix(f"{name}: ")
-            else:
-                raise
-            raise BadArgument(name, what).with_traceback(error.__traceback__) from None
 
     shown = [p.replace(annotation=plain(p.annotation)) for p in own.values()]
     called.__dict__["__signature__"] = signature.replace(parameters=shown)
     called.__doc__ = _completed(function.__doc__, parameters, returns, maker)
     return cast(Function, called)
+
+
+@contextmanager
+def under_name(name: str, *, maker: bool = False) -> Iterator[None]:
+    """Put the name of a function in front of a ValueError that is raised within; `maker` is as for `checked`."""
+    try:
+        yield
+    except ValueError as error:
+        if isinstance(error, BadArgument) and maker:
+            what = error.what
+        elif type(error) is ValueError:
+            what = " ".join(str(error).split()).removeprefix(f"{name}: ")
+        else:
+            raise
+        refusal = BadArgument(name, what)
+        refusal.__dict__.update(error.__dict__ | refusal.__dict__)  # notes, and what a search has found so far
+        raise refusal.with_traceback(error.__traceback__) from error.__cause__
 
 
 def record(kind: Record) -> Record:

@@ -192,5 +192,5 @@ def _threads(execution: Execution) -> int:
     """Return how many values can be played side by side; 0 if each needs all that there is."""
     if execution.executor is not None:
         return 0
-    devices, workers = execution.here("sweep")
+    devices, workers = execution.here()
     return workers if len(devices) == 1 and devices[0].platform == "cpu" else 0

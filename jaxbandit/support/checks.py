@@ -6,14 +6,14 @@ checked; a traced value passes.
 
 import math
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, NoReturn
 
 import jax.numpy as jnp
 import numpy as np
 from jax.core import Tracer
 
-from jaxbandit.support import domains
-from jaxbandit.support.refusals import python, refuse
+from jaxbandit.support import domains, refusals
+from jaxbandit.support.refusals import python
 
 _ROUNDS = domains.several(domains.integer(0, 2**31 - 1), "a list of rounds, one per segment", increasing=True)
 
@@ -29,43 +29,14 @@ def untraced(instead: str) -> None:
         raise ValueError(f"called inside a function that JAX traces (jit, scan, grad); use {instead} there")
 
 
-def integer(where: str, name: str, value: object, low: int, high: int | None = None, *, most: int = 2**63 - 1) -> int:
-    """Return `value` as an int in [low, high]; raise ValueError otherwise. Without `high`, `most` is the limit."""
-    return _check(where, name, value, domains.integer(low, high, most=most))
-
-
-def boolean(where: str, name: str, value: object) -> bool:
-    """Return `value` as a bool; raise ValueError for anything else, also for an array of one."""
-    return _check(where, name, value, domains.BOOLEAN)
-
-
-def only(where: str, record: Any, names: Iterable[str], what: str = "it") -> None:
-    """Raise BadInput for a field of a record of options that is given, but has no meaning for the caller, `what`."""
+def only(record: Any, names: Iterable[str], what: str) -> None:
+    """Raise a ValueError for a field of a record of options that is given, but means nothing for `what`."""
     kind, default = type(record), type(record)()
     for name in kind.__annotations__:
         value, plain = getattr(record, name), getattr(default, name)
         if name not in names and value is not plain and not (type(value) is type(plain) and value == plain):
             given = f"{kind.__name__}({name}={python(value)})"
-            refuse(where, f": {given} means nothing for {what}, which takes {', '.join(names)}; leave it out")
-
-
-def number(
-    where: str,
-    name: str,
-    value: Any,
-    *,
-    low: float = -math.inf,
-    high: float = math.inf,
-    open_low: bool = False,
-    open_high: bool = False,
-) -> Any:
-    """Return the scalar `value` unchanged; raise ValueError unless it is finite and between `low` and `high`."""
-    return _check(where, name, value, scalars(domains.number(low, high, open_low=open_low, open_high=open_high)))
-
-
-def array(where: str, name: str, value: Any, **allowed: Any) -> Any:
-    """Return `value` as an array of the domain that `arrays` returns for the other arguments, or raise ValueError."""
-    return _check(where, name, value, arrays(**allowed))
+            raise ValueError(f"{given} means nothing for {what}, which takes {', '.join(names)}; leave it out")
 
 
 def scalars(domain: domains.Domain) -> domains.Domain:
@@ -159,11 +130,6 @@ def _starts(value: Any) -> np.ndarray:
 STARTS = domains.Domain(_ROUNDS.allowed, _starts)  # number of rounds played before each segment, int32[segments]
 
 
-def choice(where: str, name: str, value: object, allowed: tuple[str, ...]) -> Any:
-    """Return `value` if it is one of `allowed`; otherwise raise a ValueError that suggests the nearest name."""
-    return _check(where, name, value, domains.choice(allowed))
-
-
 def precision(value: str | None, name: str, rounds: int) -> Any:
     """Return the precision of a run with a given number of rounds.
 
@@ -212,10 +178,11 @@ def decision_class(family: Any, num_arms: int, k: int) -> None:
         )
 
 
+def wrong(name: str, value: object, allowed: str) -> NoReturn:
+    """Raise a ValueError of one line for the value of an argument; `allowed` is said after "must be"."""
+    refusals.wrong(name, value, allowed, written=python, error=ValueError)
+
+
 def take(name: str, value: object, domain: domains.Domain) -> Any:
     """Return a value of a domain in the form that is used; raise a ValueError that begins with its name otherwise."""
     return domains.check(name, value, domain, written=python, error=ValueError)
-
-
-def _check(where: str, name: str, value: object, domain: domains.Domain) -> Any:
-    return take(f"{where}: {name}", value, domain)

@@ -18,7 +18,7 @@ class BadInput(ValueError):
     """An input cannot be used. The message is one line that names the place, the key, the value and what is allowed."""
 
 
-class BadArgument(ValueError):
+class BadArgument(BadInput):
     """A function cannot use an argument: the name of the function, and what is wrong, both in one line."""
 
     def __init__(self, function: str, what: str):

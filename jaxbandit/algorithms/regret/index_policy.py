@@ -12,6 +12,7 @@ import jax.numpy as jnp
 from jaxbandit.base.contract import Algorithm, Arms, Offer, Rewards, none
 from jaxbandit.base.offers import among_available, available_of
 from jaxbandit.support import checks
+from jaxbandit.support.domains import integer
 from jaxbandit.support.numerics import argmax, exploration_level, set_at
 from jaxbandit.support.types import Array, Key, PyTree, Scalar
 from jaxbandit.theory.estimators import counts as estimator
@@ -74,7 +75,7 @@ def index_policy(
         zero of the rewards; static. The index then reads means of rewards minus the first reward of the run, which in
         float32 differ as exactly for rewards about 10^6 as about 0.
     """
-    num_arms = checks.integer(name, "num_arms", num_arms, 1)
+    num_arms = checks.take(f"{name}: num_arms", num_arms, integer(1))
 
     def init(key: Key) -> IndexState:
         arms = estimator.init(num_arms, from_first=invariant)

@@ -7,7 +7,7 @@ from jaxbandit.base.arguments import Count
 from jaxbandit.base.calls import record
 from jaxbandit.base.parameters import Arg
 from jaxbandit.support import durations
-from jaxbandit.support.refusals import wrong
+from jaxbandit.support.refusals import python
 
 
 @record
@@ -30,11 +30,12 @@ class Budget:
     seconds: Annotated[float | str, Arg(durations.SECONDS)] | None = None
 
 
-def budget_of(where: str, budget: Any) -> Budget:
+def budget_of(budget: Any) -> Budget:
     """Return what the argument `budget` of a verb means: a Budget, a number of trainings, a text, or None."""
     if isinstance(budget, Budget):
         return budget
     number = hasattr(budget, "__index__") and not isinstance(budget, bool)
     if not (number or budget is None or isinstance(budget, str)):
-        wrong(f"{where}: budget", budget, 'a jb.Budget, a number of trainings, or a length of time such as "2h"')
+        allowed = 'a jb.Budget, a number of trainings, or a length of time such as "2h"'
+        raise ValueError(f"budget = {python(budget)}, must be {allowed}")
     return Budget(seconds=budget) if isinstance(budget, str) else Budget(budget)

@@ -8,16 +8,18 @@ from jaxbandit.base.arguments import Count, Distance, Share
 from jaxbandit.base.calls import record
 from jaxbandit.base.parameters import Arg
 from jaxbandit.support.columns import LARGEST
-from jaxbandit.support.domains import Domain, Outside, number, values
-from jaxbandit.support.refusals import wrong
+from jaxbandit.support.domains import RANGE, Domain, Outside, number
+from jaxbandit.support.refusals import python
 
 DELTA = 0.05  # by default
 WORDS = "stop", "separate"  # values of on_failure besides numbers
-_RANGE = values(
-    "two finite numbers (low, high) with low < high",
-    lambda ends: len(ends) == 2 and -LARGEST <= ends[0] < ends[1] <= LARGEST,
-    lambda value: tuple(map(float, value)),
-)
+
+
+def _range(value: Any) -> tuple[float, float]:
+    low, high = RANGE.take(value)
+    if max(-low, high) > LARGEST:
+        raise Outside(value, RANGE.allowed)
+    return low, high
 
 
 def _failure(given: Mapping[str, Any]) -> Domain:
@@ -66,7 +68,7 @@ class Goal:
     delta: Share | None = None
     epsilon: Distance | None = None
     quantile: Share | None = None
-    score_range: Annotated[tuple[float, float], Arg(_RANGE)] | None = None
+    score_range: Annotated[tuple[float, float], Arg(Domain(RANGE.allowed, _range))] | None = None
     resolution: Distance = 0.0
     maximize: bool = True
     min_trainings: Count | None = None
@@ -85,12 +87,14 @@ class Goal:
                 raise ValueError(f"{one} and {other} are both given; give one of them")
 
 
-def goal_of(where: str, goal: Any) -> Goal:
+def goal_of(goal: Any) -> Goal:
     """Return what the argument `goal` of a verb means: a Goal, a number as its epsilon, or None for the default."""
     if isinstance(goal, Goal):
         return goal
     if goal is None:
         return Goal()
     if isinstance(goal, bool) or not hasattr(goal, "__float__"):
-        wrong(f"{where}: goal", goal, "a jb.Goal, or a number, the tolerated difference from the best")
+        raise ValueError(
+            f"goal = {python(goal)}, must be a jb.Goal, or a number, the tolerated difference from the best"
+        )
     return Goal(epsilon=goal)

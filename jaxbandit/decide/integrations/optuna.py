@@ -1,15 +1,18 @@
 """Optuna: a sampler that repeats configurations of a fixed list until the best is known, and what is known of it."""
 
+import functools
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from jaxbandit.base.arguments import RunSeed
+from jaxbandit.base.calls import checked
 from jaxbandit.base.contract import Algorithm
 from jaxbandit.decide.core.certificate import Certificate
 from jaxbandit.decide.core.goal import Goal, goal_of
-from jaxbandit.decide.integrations.optuna_configs import checked
-from jaxbandit.decide.integrations.optuna_opened import WHERE, Arguments, OpenStudy
+from jaxbandit.decide.integrations import optuna_configs
+from jaxbandit.decide.integrations.optuna_opened import Arguments, OpenStudy
 from jaxbandit.decide.integrations.optuna_trials import PULL, Pulls, agrees
 from jaxbandit.decide.sessions.session import Session, session
 from jaxbandit.decide.tuning.plays import RulePlay, one_of
@@ -25,6 +28,7 @@ with extra("optuna"):
     from optuna.trial import FrozenTrial, TrialState
 
 
+_NAME = functools.partial(checked, name="BanditSampler")  # in front of all refusals
 FIELDS = "delta epsilon quantile score_range min_trainings on_failure".split()  # of a goal, with a meaning for a study
 
 
@@ -72,37 +76,36 @@ class BanditSampler(BaseSampler):
       ValueError: an argument is out of range, the study has several objectives, or trials cannot be reused.
     """
 
+    @_NAME
     def __init__(
         self,
         configs: Sequence[Mapping[str, Any]],
         rule: Algorithm | None = None,
         *,
         goal: Goal | float | None = None,
-        seed: int = 0,
+        seed: RunSeed = 0,
         growth: bool = False,
         blind: bool = False,
         reuse: bool = False,
     ):
-        listed = checked(WHERE, configs)
-        self._goal = goal_of(WHERE, goal)
-        checks.only(WHERE, self._goal, FIELDS, "a study")
-        seed = checks.integer(WHERE, "seed", seed, 0, 2**32 - 1)
-        for name, value in (("growth", growth), ("blind", blind), ("reuse", reuse)):
-            checks.boolean(WHERE, name, value)
+        listed = optuna_configs.read(configs)
+        self._goal = goal_of(goal)
+        checks.only(self._goal, FIELDS, "a study")
         self._rule, self._growth = rule, growth
         self._arguments = Arguments(listed, None, blind, reuse)
         self._settings(maximize=True)  # checks them
         if rule is not None:
             start = session(rule, seed=seed)
-            one_of(WHERE, start, len(listed))
+            one_of(start, len(listed))
             self._arguments = self._arguments._replace(start=start)
         self._lock = threading.Lock()
         self._open: OpenStudy | None = None
 
     def _settings(self, *, maximize: bool) -> Settings:
         count, goal = len(self._arguments.configs), replace(self._goal, maximize=maximize)
-        return settings(WHERE, count, self._rule, goal, ends=True, growth=self._growth)
+        return settings(count, self._rule, goal, ends=True, growth=self._growth)
 
+    @_NAME
     def before_trial(self, study: Study, trial: FrozenTrial) -> None:
         """Assign a pull to the trial."""
         assigned = PULL in trial.user_attrs  # as in a trial that Optuna repeats
@@ -131,32 +134,35 @@ class BanditSampler(BaseSampler):
         """Return an empty dict, because each parameter is looked up independently."""
         return {}
 
+    @_NAME
     def sample_independent(
         self, study: Study, trial: FrozenTrial, param_name: str, param_distribution: BaseDistribution
     ) -> Any:
         """Return a parameter of the trial's configuration."""
         config = self._config(trial)
         if config is None:
-            refuse(WHERE, f": trial {trial.number} was enqueued without {param_name}, must have all its parameters")
+            raise ValueError(f"trial {trial.number} was enqueued without {param_name}, must have all its parameters")
         if param_name not in config:
-            refuse(WHERE, f": the objective asks for {param_name}, but {config} has no such parameter")
+            raise ValueError(f"the objective asks for {param_name}, but {config} has no such parameter")
         value = config[param_name]
         try:
             inside = param_distribution._contains(param_distribution.to_internal_repr(value))
         except ValueError:
             inside = False
         if not inside:
-            refuse(WHERE, f": {param_name} = {value!r} of {config} is outside the objective's {param_distribution}")
+            raise ValueError(f"{param_name} = {value!r} of {config} is outside the objective's {param_distribution}")
         return value
 
+    @_NAME
     def after_trial(self, study: Study, trial: FrozenTrial, state: TrialState, values: Sequence[float] | None) -> None:
         """Raise an error if a trial differs from its configuration: Optuna samples no parameter with a single value."""
         config = self._config(trial)
         if state == TrialState.COMPLETE and config is not None and not agrees(trial, config):
-            refuse(
-                WHERE, f": trial {trial.number} had the parameters {trial.params}, but its configuration is {config}"
+            raise ValueError(
+                f"trial {trial.number} had the parameters {trial.params}, but its configuration is {config}"
             )
 
+    @_NAME
     def session(self, study: Study) -> Session:
         """Return the session of the sampler's rule with the rewards of all trials of the study.
 
@@ -166,14 +172,16 @@ class BanditSampler(BaseSampler):
         with self._lock:
             play = self._opened(study)[0].play
         if not isinstance(play, RulePlay):
-            refuse(WHERE, ": rule is missing, must be given for a session; certificate(study) says what is known")
+            raise ValueError("rule is missing, must be given for a session; certificate(study) says what is known")
         return play.session
 
+    @_NAME
     def stopped(self, study: Study) -> bool:
         """Return whether the race or the rule has ended."""
         with self._lock:
             return self._opened(study)[0].play.stopped
 
+    @_NAME
     def certificate(self, study: Study) -> Certificate:
         """Return what `certificate` returns."""
         with self._lock:
@@ -191,7 +199,7 @@ class BanditSampler(BaseSampler):
         """The study and its pulls, of which the race or the rule has been told."""
         if self._open is None or not self._open.is_of(study):
             if len(study.directions) != 1:
-                refuse(WHERE, f": the study has {len(study.directions)} objectives, must have one")
+                raise ValueError(f"the study has {len(study.directions)} objectives, must have one")
             given = self._settings(maximize=study.direction != StudyDirection.MINIMIZE)
             self._open = OpenStudy(study, given, self._arguments)
         return self._open, self._open.advance(study)
@@ -220,5 +228,5 @@ def certificate(study: Study) -> Certificate:
 
 def _sampler(study: Study) -> BanditSampler:
     if not isinstance(study.sampler, BanditSampler):
-        refuse(f"study {study.study_name!r}", f": sampler = {study.sampler}, must be a {WHERE}")
+        refuse(f"study {study.study_name!r}", f": sampler = {study.sampler}, must be a BanditSampler")
     return study.sampler

@@ -16,12 +16,10 @@ from jaxbandit.decide.tuning.plays import Play, RacePlay, RulePlay
 from jaxbandit.decide.tuning.settings import Settings
 from jaxbandit.support import domains
 from jaxbandit.support.extras import extra
-from jaxbandit.support.refusals import refuse
 
 with extra("optuna"):
     from optuna.study import Study
 
-WHERE = "BanditSampler"
 TRIES = 3  # failures and prunings of one pull before the study ends
 
 
@@ -40,7 +38,7 @@ class OpenStudy:
     def __init__(self, study: Study, given: Settings, arguments: Arguments):
         """Enter the configurations that are new to the study."""
         configs, criterion = arguments.configs, given.criterion
-        known = enter(WHERE, study, configs, criterion, blind=arguments.blind, reuse=arguments.reuse)
+        known = enter(study, configs, criterion, blind=arguments.blind, reuse=arguments.reuse)
         self._numbers = known.numbers(configs)
         # The configurations themselves, and not what JSON makes of them.
         own = dict(zip(self._numbers, map(dict, configs), strict=True))
@@ -74,7 +72,7 @@ class OpenStudy:
         for pull, reward in pulls.rewards.items():
             if not given.low <= (value := pulls.sign * reward) <= given.high:
                 what = f"{self.config(pull[0])} has the value {value} at index {pull[1]}"
-                refuse(WHERE, f": {what}, must be in {domains.interval(given.low, given.high)}, {given.whose}")
+                raise ValueError(f"{what}, must be in {domains.interval(given.low, given.high)}, {given.whose}")
         self.play.advance(pulls.rewards)
         return pulls
 
@@ -96,7 +94,7 @@ class OpenStudy:
             why = " (|value| > 1e150)" if pull in pulls.huge else ""
             remedy = f"set on_failure to the value that a {'failed' if failed else 'pruned'} trial should have"
             remedy += "" if failed else ", or give the study optuna.pruners.NopPruner()"
-            refuse(WHERE, f": {self.config(pull[0])} {what} at index {pull[1]}{why}; {remedy}")
+            raise ValueError(f"{self.config(pull[0])} {what} at index {pull[1]}{why}; {remedy}")
         return pull
 
     def certificate(self, pulls: Pulls) -> Certificate:

@@ -11,7 +11,6 @@ from jaxbandit.decide.sessions.rewards import usable
 from jaxbandit.decide.tuning.criterion import Criterion, Stage, first_seeds
 from jaxbandit.decide.tuning.evidence import Evidence, Pull
 from jaxbandit.support.extras import extra
-from jaxbandit.support.refusals import refuse
 
 with extra("optuna"):
     from optuna.study import Study, StudyDirection
@@ -47,7 +46,7 @@ def entrants(study: Study) -> Entrants | None:
 
 
 def enter(
-    where: str, study: Study, configs: Sequence[Mapping[str, Any]], criterion: Criterion, *, blind: bool, reuse: bool
+    study: Study, configs: Sequence[Mapping[str, Any]], criterion: Criterion, *, blind: bool, reuse: bool
 ) -> Entrants:
     """Enter the configurations that are new to a study, as a stage of their own, and return all of them.
 
@@ -55,12 +54,12 @@ def enter(
     """
     known = entrants(study)
     if known is None:
-        earlier = _earlier(where, study, configs, criterion.on_failure) if reuse else {}
+        earlier = _earlier(study, configs, criterion.on_failure) if reuse else {}
         listed = [plain(config) for config in configs]
         known = Entrants(listed, [Stage(len(listed), 0, True)], criterion.delta, criterion.growth, earlier)
     else:
         if criterion.growth and not known.growth:
-            refuse(where, ": growth = True, but the first sampler of the study did not announce it; leave it out")
+            raise ValueError("growth = True, but the first sampler of the study did not announce it; leave it out")
         numbers = known.numbers(configs)
         new = [plain(config) for config, i in zip(configs, numbers, strict=True) if i >= len(known.configs)]
         if not new:
@@ -74,9 +73,7 @@ def enter(
     return known
 
 
-def _earlier(
-    where: str, study: Study, configs: Sequence[Mapping[str, Any]], on_failure: float | str
-) -> dict[int, Pull]:
+def _earlier(study: Study, configs: Sequence[Mapping[str, Any]], on_failure: float | str) -> dict[int, Pull]:
     """Return the trials of these configurations, of each those before its first one that has not ended."""
     listed, tried = [plain(config) for config in configs], Counter[int]()
     found, cut = {}, set[int]()
@@ -90,9 +87,9 @@ def _earlier(
             continue
         if trial.state == TrialState.PRUNED and on_failure == "stop":
             what = (
-                f": trial {trial.number} of {listed[arm]} was pruned, so that the trials that ended are the better ones"
+                f"trial {trial.number} of {listed[arm]} was pruned, so that the trials that ended are the better ones"
             )
-            refuse(where, f"{what}; set on_failure to the value that a pruned trial should have, or leave out reuse")
+            raise ValueError(f"{what}; set on_failure to the value that a pruned trial should have, or leave out reuse")
         if on_failure != "stop" or _value(trial) is not None:
             found[trial.number] = arm, tried[arm]
             tried[arm] += 1

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
+from jaxbandit.base.calls import under_name
 from jaxbandit.base.contract import Algorithm
 from jaxbandit.decide.core.certificate import Certificate
 from jaxbandit.decide.core.goal import DELTA
@@ -35,6 +36,10 @@ with extra("sklearn"):
     from sklearn.utils import check_random_state
 
 MOST_SPLITS = 200  # default of max_splits for a search that ends by itself
+OPTIONS = {name: domains.integer(1) for name in ("max_fits", "max_splits", "min_splits")} | {
+    "epsilon": domains.number(0.0),
+    "delta": domains.number(0.0, 1.0, open_low=True, open_high=True),
+}
 EACH = 20  # fits for each configuration in a search with neither a goal nor a budget
 ROUNDING = 1e-9  # relative to its ends, by which a score may be outside of its range, as sums are rounded
 
@@ -95,17 +100,18 @@ class BaseBanditSearch(BaseSearchCV):
         if not configs or not (random or num_folds):
             evaluate_candidates([], cv=Chosen(FixedFolds(where, None, 0), ()))  # raises scikit-learn's own error
         seed = int(check_random_state(self.random_state).randint(2**31))
-        max_fits, max_splits = budget = self._budget(where, len(configs), random)
-        terms = Terms(where, len(configs), random, seed, *budget, *self._limits(where, random, configs))
-        if random:
-            splits = RandomSplits(self.cv, is_classifier(self.estimator), seed)
-            search = self._split_search(terms)
-            if isinstance(search, RuleSearch):
-                terms = terms._replace(limits=search.range, because=f"for which {search.rule.name} is made")
-        else:
-            splits = FixedFolds(where, fitting.cv, num_folds)
-            num_folds = min(num_folds, max_splits or num_folds)
-            search = self._fold_search(terms, num_folds)
+        with under_name(where):
+            max_fits, max_splits = budget = self._budget(len(configs), random)
+            terms = Terms(where, len(configs), random, seed, *budget, *self._limits(random, configs))
+            if random:
+                splits = RandomSplits(self.cv, is_classifier(self.estimator), seed)
+                search = self._split_search(terms)
+                if isinstance(search, RuleSearch):
+                    terms = terms._replace(limits=search.range, because=f"for which {search.rule.name} is made")
+            else:
+                splits = FixedFolds(where, fitting.cv, num_folds)
+                num_folds = min(num_folds, max_splits or num_folds)
+                search = self._fold_search(terms, num_folds)
         context = None
         if callback_ctx is not None:
             context = callback_ctx.subcontext(task_name="search", max_subtasks=None)
@@ -162,21 +168,17 @@ class BaseBanditSearch(BaseSearchCV):
         """Return only what a round needs, because BaseSearchCV would format all results again after each round."""
         return {"evaluations": out}
 
-    def _budget(self, where: str, count: int, random: bool) -> tuple[int | None, int | None]:
+    def _budget(self, count: int, random: bool) -> tuple[int | None, int | None]:
         """The largest number of fits, and of splits of a configuration."""
-        for name in ("max_fits", "max_splits", "min_splits"):
+        for name, domain in OPTIONS.items():
             if getattr(self, name) is not None:
-                checks.integer(where, name, getattr(self, name), 1)
-        if self.epsilon is not None:
-            checks.number(where, "epsilon", self.epsilon, low=0.0)
-        if self.delta is not None:
-            checks.number(where, "delta", self.delta, low=0.0, high=1.0, open_low=True, open_high=True)
+                checks.take(name, getattr(self, name), domain)
         if not random or self.max_fits is not None or self.max_splits is not None:
             return self.max_fits, self.max_splits
         ends = self.epsilon is not None or self.rule is not None
         return (None, MOST_SPLITS) if ends else (EACH * count, None)
 
-    def _limits(self, where: str, random: bool, configs: list[dict[str, Any]]) -> tuple[Range, str]:
+    def _limits(self, random: bool, configs: list[dict[str, Any]]) -> tuple[Range, str]:
         """The range of the score that decides, and why it is that."""
         if self.score_range is not None:
             try:
@@ -185,12 +187,11 @@ class BaseBanditSearch(BaseSearchCV):
                 low, high = math.nan, math.nan
             if not low < high or (random and not math.isfinite(high - low)):
                 allowed = "two numbers in ascending order, such as (0, 1)"
-                refuse(where, f": score_range = {self.score_range!r}, must be {allowed}")
+                raise ValueError(f"score_range = {self.score_range!r}, must be {allowed}")
             error = as_float(self.error_score) if self.error_score != "raise" else math.nan
             if usable(error) and not low <= error <= high:
-                refuse(
-                    where, f": error_score = {self.error_score}, must be in score_range = {self.score_range}, or NaN"
-                )
+                what = f"must be in score_range = {self.score_range}, or NaN"
+                raise ValueError(f"error_score = {self.error_score}, {what}")
             return (low, high), "which is score_range"
         scoring = self.scoring
         if isinstance(scoring, dict):
@@ -206,19 +207,18 @@ class BaseBanditSearch(BaseSearchCV):
         return (low, high), "which is the range of this metric; give score_range if it is another one"
 
     def _split_search(self, terms: Terms) -> SplitSearch:
-        where, count, max_fits = terms.where, terms.num_configs, terms.max_fits
+        count, max_fits = terms.num_configs, terms.max_fits
         if self.rule is not None and count > 1:
             if not callable(self.rule):
-                refuse(
-                    where, f": rule = {self.rule!r}, must be a function of num_arms, such as jb.algorithms.paired_race"
-                )
+                what = "a function of num_arms, such as jb.algorithms.paired_race"
+                raise ValueError(f"rule = {self.rule!r}, must be {what}")
             for name in ("min_splits", "score_range"):
                 if getattr(self, name) is not None:
-                    refuse(where, f": {name} = {getattr(self, name)} is given with a rule; leave one of them out")
+                    raise ValueError(f"{name} = {getattr(self, name)} is given with a rule; leave one of them out")
             rule = self.rule(count)
-            check_agreement(where, rule, self.delta, self.epsilon)
+            check_agreement(rule, self.delta, self.epsilon)
             search = RuleSearch(rule, count, terms.limits, seed=terms.seed)
-            one_of(where, search.session, count)
+            one_of(search.session, count)
             return search
         most = max_fits if max_fits is not None else count * (terms.max_splits or MOST_SPLITS)
         least = self.min_splits or max(min(UNSEEN, most // (2 * count)), 1)
@@ -228,8 +228,8 @@ class BaseBanditSearch(BaseSearchCV):
         search = SplitSearch(count, criterion, terms.limits, max_fits=max_fits, seed=terms.seed)
         if search.halving is not None and proved is None:
             warnings.warn(
-                f"{where}: max_fits = {max_fits} with {count} configurations is spent by sequential halving, which as "
-                f"a rule gives no guarantee; a race begins at {2 * count * search.needed} fits",
+                f"{terms.where}: max_fits = {max_fits} with {count} configurations is spent by sequential halving, "
+                f"which as a rule gives no guarantee; a race begins at {2 * count * search.needed} fits",
                 ConvergenceWarning,
                 stacklevel=2,
             )
@@ -238,8 +238,8 @@ class BaseBanditSearch(BaseSearchCV):
     def _fold_search(self, terms: Terms, num_folds: int) -> FoldSearch:
         if self.rule is not None:
             remedy = "leave rule out, or give cv a splitter that draws at random, such as ShuffleSplit()"
-            what = f": rule is given, but cv = {self.cv!r} has fixed folds, of which no rule speaks; {remedy}"
-            refuse(terms.where, what)
+            what = f"rule is given, but cv = {self.cv!r} has fixed folds, of which no rule speaks; {remedy}"
+            raise ValueError(what)
         options = {"epsilon": self.epsilon, "max_fits": terms.max_fits, "seed": terms.seed}
         return FoldSearch(terms.num_configs, num_folds, terms.limits, everything=callable(self.refit), **options)
 

@@ -10,8 +10,9 @@ from typing import Any
 
 import numpy as np
 
+from jaxbandit.support import checks
 from jaxbandit.support.columns import Place, cells, labels
-from jaxbandit.support.refusals import nearest, python, refuse, wrong
+from jaxbandit.support.refusals import nearest, python, wrong
 
 Label = int | str
 
@@ -34,7 +35,7 @@ def written(cell: Any) -> str:
 
 
 def actions_of(
-    where: str, values: Any, place: Place, given: Sequence[Any] | None, num_arms: int | None
+    values: Any, place: Place, given: Sequence[Any] | None, num_arms: int | None
 ) -> tuple[tuple[Label, ...], np.ndarray]:
     """Return the labels of all arms, and the number of the arm of each row, int32[n].
 
@@ -46,7 +47,7 @@ def actions_of(
     if whole:  # a file may have 3.0 for 3
         found = [str(int(text.partition(".")[0])) for text in found]
     if given is not None:
-        arms = _labels(where, given, num_arms)
+        arms = _labels(given, num_arms)
     elif num_arms is not None:
         arms = tuple(range(num_arms))
     else:
@@ -63,16 +64,16 @@ def actions_of(
     return arms, actions
 
 
-def _labels(where: str, given: Sequence[Any], num_arms: int | None) -> tuple[Label, ...]:
+def _labels(given: Sequence[Any], num_arms: int | None) -> tuple[Label, ...]:
     """Return the labels that a user gives, whole numbers as int."""
     if isinstance(given, str) or not isinstance(given, Sequence | np.ndarray | range) or not len(given):
-        wrong(f"{where}: arms", given, "a list of the labels of all arms", written=python)
+        checks.wrong("arms", given, "a list of the labels of all arms")
     texts = [written(label) for label in cells(given)]
     for text in texts:
         if not text or texts.count(text) > 1:
-            wrong(f"{where}: arms", given, f"labels that differ{': ' * bool(text)}{text}", written=python)
+            raise ValueError(f"arms = {python(given)}, must be labels that differ{': ' * bool(text)}{text}")
     if num_arms is not None and num_arms != len(texts):
-        refuse(f"{where}: arms", f" names {len(texts)} arms, must name {num_arms}, as many as the other arguments have")
+        raise ValueError(f"arms names {len(texts)} arms, must name {num_arms}, as many as the other arguments have")
     return tuple(int(text) if _WHOLE.fullmatch(text) else text for text in texts)
 
 

@@ -2,10 +2,13 @@
 
 import math
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
+from jaxbandit.base.arguments import Share
+from jaxbandit.base.calls import checked
+from jaxbandit.base.parameters import Arg
 from jaxbandit.decide.logs import estimates, policies, propensity_test, reward_models
 from jaxbandit.decide.logs.diagnostics import MISSING, Diagnostics, diagnose, largest
 from jaxbandit.decide.logs.estimates import BERNSTEIN, BETTING, NORMAL, Rows
@@ -15,10 +18,9 @@ from jaxbandit.decide.logs.policy_value import Estimate, PolicyValue, stated
 from jaxbandit.decide.logs.propensity_test import Bet
 from jaxbandit.decide.logs.reward_models import Model
 from jaxbandit.support import checks
-from jaxbandit.support.refusals import refuse
+from jaxbandit.support.domains import number
 from jaxbandit.theory.intervals import CONFIDENCE, Interval
 
-WHERE = "evaluate"
 SAME = (
     "the context of each row is drawn from one distribution whatever was done before, and its reward depends on its "
     "context and action only"
@@ -27,14 +29,15 @@ RIGHT = "propensities are the probabilities with which the actions were taken"
 FIXED = "policies were fixed without looking at these rows, and each interval is for its policy alone"
 
 
+@checked
 def evaluate(
     log: Log,
     policy: Any,
     *,
     model: Model | None = None,
     largest_weight: float | Mapping[str, float] | None = None,
-    clip: float = 10.0,
-    confidence: float = CONFIDENCE,
+    clip: Annotated[float, Arg(number(0, open_low=True))] = 10.0,
+    confidence: Share = CONFIDENCE,
 ) -> Evaluation:
     """Estimate the value of policies, their mean reward, from the rows of a log that another policy wrote.
 
@@ -57,14 +60,14 @@ def evaluate(
         regression of each arm on (1, x) with penalty 1; one for all arms where each arm has a row of the context.
       largest_weight: W, the largest probability of the policy over that of logging, of any context and arm; one number,
         or one for each policy by name.
-      clip: the largest weight of the clipped estimate, > 0.
+      clip: the largest weight of the clipped estimate.
       confidence: confidence level of the intervals.
 
     Returns:
       An Evaluation, whose text has the values, intervals, diagnostics, and what is assumed.
 
     Raises:
-      BadInput: a policy is not a distribution over the arms in some row, was trained on rows of this log, or has a
+      ValueError: a policy is not a distribution over the arms in some row, was trained on rows of this log, or has a
         weight above `largest_weight`.
 
     Source: Dudik, Langford and Li (2011), "Doubly robust policy evaluation and learning"; Swaminathan and Joachims
@@ -72,12 +75,10 @@ def evaluate(
     means of bounded random variables by betting"; Maurer and Pontil (2009).
     """
     if not isinstance(log, Log):
-        refuse(f"{WHERE}: log", " is no Log; read it with read_log(..)")
-    checks.number(WHERE, "clip", clip, low=0.0, open_low=True)
-    checks.number(WHERE, "confidence", confidence, low=0.0, high=1.0, open_low=True, open_high=True)
+        raise ValueError("log is no Log; read it with read_log(..)")
     given = dict(policy) if isinstance(policy, Mapping) else {policies.name_of(policy): policy}
     if not given:
-        refuse(f"{WHERE}: policy", " is empty, must be a policy or a dictionary of policies")
+        raise ValueError("policy is empty, must be a policy or a dictionary of policies")
     bounds = _bounds(largest_weight, given, log)
     low, high = log.rewards
     unit = (log.reward - low) / (high - low)
@@ -94,7 +95,7 @@ def evaluate(
     )
     found = []
     for name, one in given.items():
-        chances = policies.distribution(f"{WHERE}: policy {name!r}", log, one)
+        chances = policies.distribution(f"evaluate: policy {name!r}", log, one)
         found.append(_value(shared, name, chances, bounds[name], isinstance(one, str)))
     assumed = [SAME, *([RIGHT] if log.propensity is not None else []), FIXED]
     if log.estimated:
@@ -134,11 +135,11 @@ def _bounds(given: Any, named: Mapping[str, Any], log: Log) -> dict[str, float |
         given = {} if given is None else dict.fromkeys(named, given)
     for name in given:
         if name not in named:
-            refuse(f"{WHERE}: largest_weight", f" names {name!r}, must name policies: {', '.join(named)}")
+            raise ValueError(f"largest_weight names {name!r}, must name policies: {', '.join(named)}")
     bounds: dict[str, float | None] = dict.fromkeys(named)
     for name, policy in named.items():
         if name in given:
-            bounds[name] = checks.number(WHERE, f"largest_weight of {name!r}", given[name], low=1.0)
+            bounds[name] = checks.take(f"largest_weight of {name!r}", given[name], number(1.0))
         elif log.least_propensity is not None:
             bounds[name] = max(policies.largest_chance(log, policy) / log.least_propensity, 1.0)
     return bounds
@@ -157,8 +158,8 @@ def _value(shared: _Shared, name: str, chances: np.ndarray, bound: float | None,
     possible = None if log.probabilities is None else largest(log, chances)  # also of arms that no row has
     seen = max(float(weight.max()), possible or 1.0, 1.0)
     if bound is not None and seen > bound * (1 + 1e-9):
-        refuse(f"{WHERE}: policy {name!r}", f" has the weight {seen:.6g}, must be at most {bound:g}, the largest "
-               "weight that was given, or 1/least_propensity")  # fmt: skip
+        allowed = f"must be at most {bound:g}, the largest weight that was given, or 1/least_propensity"
+        raise ValueError(f"policy {name!r} has the weight {seen:.6g}, {allowed}")
     checked = diagnose(log, chances, weight, bound, shared.bets)
     doubt = f"W = {seen:.4g} is the largest weight seen, which is no bound" if bound is None else ""
     rows = Rows(

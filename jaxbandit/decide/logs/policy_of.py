@@ -8,10 +8,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jaxbandit.base.arguments import Count, RunSeed
+from jaxbandit.base.calls import checked
 from jaxbandit.base.contract import Algorithm, Choice, Chosen, Offer, action_of
 from jaxbandit.decide.logs.arms import listed
 from jaxbandit.decide.logs.log import Log
-from jaxbandit.support import checks
 from jaxbandit.support.columns import refuse_first
 from jaxbandit.support.refusals import python, refuse
 from jaxbandit.support.types import Array, PyTree
@@ -56,14 +57,15 @@ def _name(algorithm: Algorithm) -> str:
     return algorithm.name or "the algorithm"
 
 
+@checked
 def policy_of(
     algorithm: Algorithm,
     state: PyTree,
     *,
     trained_on: Log | Sequence[Log] = (),
     in_sample: bool = False,
-    draws: int = 100,
-    seed: int = 0,
+    draws: Count = 100,
+    seed: RunSeed = 0,
 ) -> AlgorithmPolicy:
     """Return the policy of an algorithm in one state, for `evaluate`: it does not learn from the rows.
 
@@ -81,20 +83,13 @@ def policy_of(
       seed: seed of the draws.
 
     Raises:
-      BadInput: an argument is wrong; when it is evaluated, the policy was trained on rows of that log.
+      BadInput: when it is evaluated, the policy was trained on rows of that log.
     """
-    checks.boolean(WHERE, "in_sample", in_sample)
     logs: tuple[Any, ...] = tuple(trained_on) if isinstance(trained_on, list | tuple) else (trained_on,)
     for each in logs:
         if not isinstance(each, Log):
-            refuse(f"{WHERE}: trained_on", f" = {python(each)}, must be a Log or a list of them")
-    return AlgorithmPolicy(
-        algorithm,
-        state,
-        () if in_sample else logs,
-        checks.integer(WHERE, "draws", draws, 1),
-        checks.integer(WHERE, "seed", seed, 0, 2**32 - 1),
-    )
+            raise ValueError(f"trained_on = {python(each)}, must be a Log or a list of them")
+    return AlgorithmPolicy(algorithm, state, () if in_sample else logs, draws, seed)
 
 
 def _probabilities(policy: AlgorithmPolicy, log: Log) -> np.ndarray:

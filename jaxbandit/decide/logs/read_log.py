@@ -3,25 +3,34 @@
 import math
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Annotated, Any, Literal
 
 import numpy as np
 
-from jaxbandit.base.arguments import INT32
+from jaxbandit.base.arguments import NumArms
+from jaxbandit.base.calls import checked
+from jaxbandit.base.parameters import Arg
 from jaxbandit.decide.logs import formats, vowpal_wabbit
 from jaxbandit.decide.logs.arms import actions_of
 from jaxbandit.decide.logs.formats import Form
 from jaxbandit.decide.logs.log import Log, check_rows
-from jaxbandit.support import checks, domains, reading
+from jaxbandit.support import checks, reading
 from jaxbandit.support.columns import Place, Table, read_columns
+from jaxbandit.support.domains import RANGE, number
 from jaxbandit.support.refusals import python, refuse, wrong
 
 WHERE = "read_log"
 FINITE = "a finite number"
 Format = Literal["columns", "jsonl", "vw", "dsjson", "obp"]
-LINES = {"jsonl": formats.json_lines, "vw": vowpal_wabbit.text, "dsjson": vowpal_wabbit.decisions}
+FORMS = {
+    "jsonl": formats.json_lines,
+    "vw": vowpal_wabbit.text,
+    "dsjson": vowpal_wabbit.decisions,
+    "obp": formats.feedback,
+}
 
 
+@checked
 def read_log(
     source: Any = None,
     *,
@@ -34,9 +43,9 @@ def read_log(
     probabilities: Any = None,
     available: Any = None,
     arms: Sequence[Any] | None = None,
-    num_arms: int | None = None,
-    rewards: tuple[float, float] | None = None,
-    least_propensity: float | None = None,
+    num_arms: NumArms | None = None,
+    rewards: Annotated[tuple[float, float], Arg(RANGE)] | None = None,
+    least_propensity: Annotated[float, Arg(number(0, 1, open_low=True))] | None = None,
     adaptive: bool = False,
     estimated: bool = False,
 ) -> Log:
@@ -51,7 +60,7 @@ def read_log(
 
     Args:
       source: path of a file, or a DataFrame, or a dictionary.
-      format: of the source; static. "columns" is a CSV file whose first line has the names of the columns, a DataFrame
+      format: of the source. "columns" is a CSV file whose first line has the names of the columns, a DataFrame
         or a dictionary of columns; "jsonl" has a JSON object in each line, whose keys are the names of columns. "vw" is
         the text of Vowpal Wabbit for contextual bandits, with one line for each decision, or with one for each arm
         (cb_adf, ldf), "dsjson" its JSON of decisions, "obp" the dictionary of bandit feedback of Open Bandit Pipeline:
@@ -79,7 +88,6 @@ def read_log(
         is not finite, an action is not an arm or not available, a propensity is outside (0, 1] or below
         least_propensity, a reward is outside the range, there are fewer than two rows, or shapes differ.
     """
-    checks.choice(WHERE, "format", format, get_args(Format))
     costs = cost is not None or format in ("vw", "dsjson")
     roles = {"action": action, "reward": None if costs else reward, "cost": cost, "context": context,
              "propensity": propensity, "probabilities": probabilities, "available": available}  # fmt: skip
@@ -97,15 +105,13 @@ def read_log(
         found[role] = _checked(role, values, n, places[role])
     for role in ("action", "cost" if "cost" in found else "reward"):
         if role not in found:
-            refuse(f"{WHERE}: {role}", " is missing, must be a column or an array")
-    labels, actions = actions_of(WHERE, found["action"], places["action"], arms, _num_arms(num_arms, found))
+            raise ValueError(f"{role} is missing, must be a column or an array")
+    labels, actions = actions_of(found["action"], places["action"], arms, _num_arms(num_arms, found))
     chances, offered = found.get("probabilities"), found.get("available")
     if "propensity" not in found and chances is not None:
         found["propensity"], places["propensity"] = chances[np.arange(n), actions], places["probabilities"]
     if "cost" in found:
         found["reward"], places["reward"] = 0.0 - found["cost"], lambda row: f"{places['cost'](row)} times -1"
-    if least_propensity is not None:
-        checks.number(WHERE, "least_propensity", least_propensity, low=0.0, high=1.0, open_low=True)
     if rewards is None:
         rewards = (-1.0, 0.0) if "cost" in found else (0.0, 1.0)
     log = Log(
@@ -116,11 +122,11 @@ def read_log(
         probabilities=chances,
         available=None if offered is None else offered != 0,
         arms=labels,
-        rewards=domains.check(f"{WHERE}: rewards", rewards, domains.RANGE, written=python),
+        rewards=rewards,
         least_propensity=least_propensity,
         costs="cost" in found,
-        adaptive=checks.boolean(WHERE, "adaptive", adaptive),
-        estimated=checks.boolean(WHERE, "estimated", estimated),
+        adaptive=adaptive,
+        estimated=estimated,
     )
     check_rows(log, WHERE if table is None else table.where, places)
     return log
@@ -131,13 +137,16 @@ def _table(format: Format, source: Any, roles: dict[str, Any]) -> tuple[Table, F
     where, names = f"{WHERE}: source", [name for role, given in roles.items() for name in _names(role, given)]
     if format == "columns":
         return read_columns(where, source, list(dict.fromkeys(names))), Form({})
-    if format == "obp":
-        form = formats.feedback(where, source, names)
-    elif isinstance(source, str | Path):
+    content = source
+    if format != "obp":
+        if not isinstance(source, str | Path):
+            wrong(where, source, f"the path of a file, because its format is {format}", written=python)
         where, text = str(source), reading.text(str(source), Path(source), "a text file", largest=reading.LARGEST_TABLE)
-        form = LINES[format](where, list(enumerate(text.split("\n"), 1)), list(dict.fromkeys(names)))
-    else:
-        wrong(where, source, f"the path of a file, because its format is {format}", written=python)
+        content = list(enumerate(text.split("\n"), 1))
+    try:
+        form = FORMS[format](content, list(dict.fromkeys(names)))
+    except ValueError as error:
+        refuse(where, f": {error}")
     own = [role for role in form.roles if role in form.columns]
     table = read_columns(where, form.columns, list(dict.fromkeys([*names, *own])))
     lines = form.lines
@@ -158,19 +167,19 @@ def _names(role: str, given: Any) -> list[str]:
 
 def _values(role: str, given: Any, table: Table | None) -> tuple[Any, Place]:
     """Return the values of an argument, and where each of its rows is."""
-    where, names = f"{WHERE}: {role}", _names(role, given)
+    names = _names(role, given)
     if not names:
         try:
             values = given if role == "action" else np.asarray(given, np.float64)
         except (TypeError, ValueError):
-            wrong(where, given, "an array of numbers, or names of columns", written=python)
+            checks.wrong(role, given, "an array of numbers, or names of columns")
         if not isinstance(values, list | tuple) and (
             np.ndim(values) == 0 or (role == "action" and np.ndim(values) > 1)
         ):
-            wrong(where, given, "an array with one entry for each row", written=python)
+            checks.wrong(role, given, "an array with one entry for each row")
         return values, lambda row: f"{WHERE}: row {row}: {role}"
     if table is None:
-        wrong(where, given, "an array, because no table was given with a column of this name", written=python)
+        checks.wrong(role, given, "an array, because no table was given with a column of this name")
     place = table.place(", ".join(names[:3]) + ", .." * (len(names) > 3))
     if role == "action":
         return table.cells[given], place
@@ -182,7 +191,7 @@ def _values(role: str, given: Any, table: Table | None) -> tuple[Any, Place]:
     try:
         shape = np.shape(given)
     except ValueError:
-        wrong(where, given, "a list of names, or lists of equally many names", written=python)
+        checks.wrong(role, given, "a list of names, or lists of equally many names")
     return np.stack(columns, axis=1).reshape(len(columns[0]), *shape), place
 
 
@@ -195,9 +204,9 @@ def _checked(role: str, values: Any, n: int, place: Place) -> Any:
         values = values[:, None] if len(shape) == 1 else values
     elif len(shape) != (axes := 2 if role in ("probabilities", "available") else 1):
         wanted = "[n]" if axes == 1 else "[n, num_arms]"
-        refuse(f"{WHERE}: {role}", f" has shape {shape}, must be {wanted}, with n = {n:,} rows")
+        raise ValueError(f"{role} has shape {shape}, must be {wanted}, with n = {n:,} rows")
     if shape[0] != n:
-        refuse(f"{WHERE}: {role}", f" has {shape[0]:,} rows, must have {n:,}, as many as action")
+        raise ValueError(f"{role} has {shape[0]:,} rows, must have {n:,}, as many as action")
     _check_finite(values, place)
     return values
 
@@ -212,12 +221,12 @@ def _check_finite(values: np.ndarray, place: Place) -> None:
 
 def _num_arms(given: int | None, found: dict[str, np.ndarray]) -> int | None:
     """Return the number of arms, which everything that has one row for each arm must agree on; None if nothing has."""
-    said = {} if given is None else {"num_arms": checks.integer(WHERE, "num_arms", given, 1, most=INT32)}
+    said = {} if given is None else {"num_arms": given}
     said |= {role: found[role].shape[1] for role in ("probabilities", "available") if role in found}
     if "context" in found and found["context"].ndim == 3:
         said["context"] = found["context"].shape[1]
     first, arms = next(iter(said.items()), ("", None))
     for role, size in said.items():
         if size != arms:
-            refuse(f"{WHERE}: {role}", f" has {size} arms, must have {arms}, as {first}")
+            raise ValueError(f"{role} has {size} arms, must have {arms}, as {first}")
     return arms

@@ -10,6 +10,8 @@ from typing import Any
 import jax
 import numpy as np
 
+from jaxbandit.base.arguments import Count, NumRuns, RunSeed
+from jaxbandit.base.calls import checked
 from jaxbandit.base.contract import Algorithm, Arms, Environment, Offer, Outcome, Rewards
 from jaxbandit.decide.logs.log import Log
 from jaxbandit.decide.logs.policy_of import contexts_of
@@ -20,18 +22,19 @@ from jaxbandit.engine.rounds.fit import Allow
 from jaxbandit.engine.rounds.moments import Moments
 from jaxbandit.running.results.regret import RegretResult
 from jaxbandit.support import checks
-from jaxbandit.support.refusals import python, refuse
+from jaxbandit.support.checks import of_list
+from jaxbandit.support.domains import integer, several
+from jaxbandit.support.refusals import python
 
-ORDERS = ("shuffle", "bootstrap", "as_is")
 
-
+@checked
 def replay(
     algorithm: Algorithm,
     log: Log,
     *,
-    num_runs: int,
-    horizon: int | None = None,
-    seed: int = 0,
+    num_runs: NumRuns,
+    horizon: Count | None = None,
+    seed: RunSeed = 0,
     order: Order = "shuffle",
     checkpoints: Sequence[int] | None = None,
     allow: Allow = (),
@@ -52,10 +55,10 @@ def replay(
     Args:
       algorithm: an algorithm for single arms with the contexts of the log.
       log: the logged data, as `read_log` and `session.log()` return it.
-      num_runs: number of runs, >= 1.
-      horizon: number of accepted rows after which a run ends, >= 1. Default: as many as almost every run reaches. A run
+      num_runs: number of runs.
+      horizon: number of accepted rows after which a run ends. Default: as many as almost every run reaches. A run
         whose rows end before has the outcome `MAX_ROUNDS`; it is counted, and left out of the means.
-      seed: seed of the orders, coins and draws, in [0, 2^32). With equal seeds, two algorithms see the same orders.
+      seed: seed of the orders, coins and draws. With equal seeds, two algorithms see the same orders.
       order: "shuffle" permutes the rows in each run, "bootstrap" draws n rows with replacement, "as_is" takes them in
         their order.
       checkpoints: numbers of accepted rows at which the mean reward is recorded, increasing from at least 1; the
@@ -69,22 +72,18 @@ def replay(
       int32[runs, K], and in `arrays` the number of rows that each run looked at, `rows` int32[runs].
 
     Raises:
-      ValueError: an argument is out of range, or the algorithm is not one for the arms, contexts or rewards of the log.
+      ValueError: the algorithm is not one for the arms, contexts or rewards of the log.
     """
     if not isinstance(log, Log):
-        refuse("replay: log", f" = {python(log)}, must be a Log, as read_log returns it", ValueError)
-    num_runs = checks.integer("replay", "num_runs", num_runs, 1, 2**31 - 1)
-    seed = checks.integer("replay", "seed", seed, 0, 2**32 - 1)
-    checks.choice("replay", "order", order, ORDERS)
+        raise ValueError(f"log = {python(log)}, must be a Log, as read_log returns it")
     fit.check_kind("algorithm", algorithm, Algorithm)
     chance, least = _chances(log)
     rows = Inputs(contexts_of(algorithm, log, "replay"), log.action, log.reward, chance)
     world = _environment(algorithm, log, rows.context)
-    checks.take("replay: allow", allow, fit.ALLOW)
+    checks.take("allow", allow, fit.ALLOW)
     misfits = fit.marks_of(algorithm, world, allow)
-    horizon = checks.integer(
-        "replay", "horizon", _default(len(log), least) if horizon is None else horizon, 1, len(log)
-    )
+    horizon = _default(len(log), least) if horizon is None else horizon
+    checks.take("horizon", horizon, integer(1, len(log)))
     marks = _checkpoints(checkpoints, horizon)
     start = time.perf_counter()
     runs, sound = replayed(algorithm, rows, log.num_arms, marks, order, seed, num_runs)
@@ -133,8 +132,8 @@ def _default(n: int, least: float) -> int:
 def _checkpoints(given: Sequence[int] | None, horizon: int) -> np.ndarray:
     if given is None:
         return default_checkpoints(horizon)
-    marks = [checks.integer("replay", f"checkpoints[{i}]", mark, 1, horizon) for i, mark in enumerate(given)]
-    return np.unique(np.array([*marks, horizon], np.int64))
+    rounds = of_list(several(integer(1, horizon), "a list of numbers of rows", empty=True))
+    return np.unique(np.array([*checks.take("checkpoints", given, rounds), horizon], np.int64))
 
 
 def _record(runs: Replayed, sound: np.ndarray, marks: np.ndarray, seconds: float, identity: dict[str, Any]) -> Record:

@@ -9,6 +9,7 @@ from jaxbandit.decide.sessions.next_pulls import next_pulls
 from jaxbandit.decide.sessions.session import Session
 from jaxbandit.engine.rounds import keys
 from jaxbandit.support import checks
+from jaxbandit.support.domains import integer
 from jaxbandit.support.types import ArrayLike, Key, PyTree
 
 
@@ -111,7 +112,7 @@ def expire(session: Session, ids: ArrayLike | None = None, *, before: int | None
         given = "neither is given" if ids is None else "both are given"
         raise ValueError(f"expire: ids or before, {given}, must be one of them")
     if before is not None:
-        ids = ids_before(session, checks.integer("expire", "before", before, 0, 2**62))
+        ids = ids_before(session, checks.take("expire: before", before, integer(0, 2**62)))
     return apply(session, Event("expire", ids))
 
 

@@ -9,7 +9,7 @@ from jaxbandit.base.contract import Algorithm, Arms, Environment, Offer
 from jaxbandit.decide.sessions.asks import Asks
 from jaxbandit.engine.rounds import contexts
 from jaxbandit.engine.rounds.step import ContractError
-from jaxbandit.support import checks
+from jaxbandit.support import checks, domains
 from jaxbandit.support.types import PyTree
 
 NUMBERS = "biuf"  # kinds of arrays that a context may have
@@ -66,10 +66,11 @@ class _Given:
     def index(self, value: Any) -> Any:
         """Return the index of an action set, or several."""
         assert self.arms is not None and self.arms.num_contexts is not None
-        most = self.arms.num_contexts - 1
+        index = domains.integer(0, self.arms.num_contexts - 1)
         if not self.lead:
-            return np.int32(checks.integer("ask", self.name, value, 0, most))
-        return np.array([checks.integer("ask", f"{self.name}[{i}]", x, 0, most) for i, x in enumerate(value)], np.int32)
+            return np.int32(checks.take(f"ask: {self.name}", value, index))
+        indices = checks.of_list(domains.several(index, "a list of indices of action sets"))
+        return np.array(checks.take(f"ask: {self.name}", value, indices), np.int32)
 
     def available(self, value: Any) -> np.ndarray:
         """Return which arms are available."""

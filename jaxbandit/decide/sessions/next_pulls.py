@@ -5,6 +5,7 @@ from typing import Any
 import jax
 import numpy as np
 
+from jaxbandit.base.arguments import INT32
 from jaxbandit.base.contract import action_of
 from jaxbandit.decide.sessions import contextual
 from jaxbandit.decide.sessions.asks import Asks
@@ -12,6 +13,7 @@ from jaxbandit.decide.sessions.events import Event, plain_column
 from jaxbandit.decide.sessions.ledger import OUTSIDE, WAITS, WITHDRAWN, Ledger, Pulls, next_actions, pulls_at
 from jaxbandit.decide.sessions.session import Session
 from jaxbandit.support import checks
+from jaxbandit.support.domains import integer
 
 LIMIT = 1024  # default of `ask` for the number of pulls of a batch
 MOST_AHEAD = 2**20  # most pulls that a race is asked for at once
@@ -28,7 +30,7 @@ def next_pulls(session: Session, event: Event) -> tuple[Session, Pulls]:
     It raises OtherPulls if the event says which arms are asked for, and the rule asks for others.
     """
     limit, context, contexts = event.limit, event.context, event.contexts
-    most = checks.integer("ask", "limit", LIMIT if limit is None else limit, 1, 2**31 - 1)
+    most = checks.take("ask: limit", LIMIT if limit is None else limit, integer(1, INT32))
     before = contextual.begun(session, context, contexts)
     ledger, draws = before.pulls, before.programs.kind == "draws"
     fresh = draws and (isinstance(ledger, Asks) or not ledger.choices)

@@ -8,7 +8,6 @@ from jaxbandit.decide.logs.read_log import read_log
 from jaxbandit.decide.sessions.asks import Asks, Told, some, whole
 from jaxbandit.decide.sessions.context_programs import shares
 from jaxbandit.decide.sessions.rule_programs import RulePrograms
-from jaxbandit.support import checks
 
 MOST_DRAWS = 10**6
 
@@ -25,20 +24,19 @@ def rows_of(
     told = whole(asks.told)
     name = programs.algorithm.name or "the rule"
     if told is None or len(told.id) < 2:
-        raise ValueError(f"log: {asks.num_told} asks have a reward, must be at least 2")
+        raise ValueError(f"{asks.num_told} asks have a reward, must be at least 2")
     if programs.set_size is not None:
-        raise ValueError(f"log: {name} acts on sets of arms, must act on single arms")
+        raise ValueError(f"{name} acts on sets of arms, must act on single arms")
     order = np.argsort(told.id)
     rows = some(told, order)
     given = rows.context.features if isinstance(rows.context, Offer) else rows.context
     if given is not None and not isinstance(given, np.ndarray):
-        raise ValueError(f"log: the contexts of {name} are made of several arrays, must be one array each")
+        raise ValueError(f"the contexts of {name} are made of several arrays, must be one array each")
     info = rows.choice.info if isinstance(rows.choice, Choice) else None
     propensity = getattr(info, "probability", None)
     if propensity is None and draws is not None:
-        draws = checks.integer("log", "propensity_draws", draws, 1, MOST_DRAWS)
         if not programs.draws:
-            raise ValueError(f"log: propensity_draws = {draws}, must be left out: {name} is deterministic")
+            raise ValueError(f"propensity_draws = {draws}, must be left out: {name} is deterministic")
         propensity = _estimated(programs, run, told, order, draws)
     return read_log(
         action=np.asarray(action_of(rows.choice)),

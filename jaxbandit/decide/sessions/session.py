@@ -5,7 +5,7 @@ It is a function of (rule, seed, run) and of its events: `changes.apply` returns
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import jax
 import numpy as np
@@ -13,17 +13,18 @@ import numpy as np
 from jaxbandit.base.arguments import RunNumber, RunSeed
 from jaxbandit.base.calls import checked
 from jaxbandit.base.contract import Algorithm
+from jaxbandit.base.parameters import Arg
 from jaxbandit.decide.logs.log import Log
 from jaxbandit.decide.logs.read_log import read_log
 from jaxbandit.decide.sessions.asks import Asks, no_asks
 from jaxbandit.decide.sessions.events import Event, Events
 from jaxbandit.decide.sessions.ledger import Ledger, no_pulls
 from jaxbandit.decide.sessions.rewards import LARGEST, Totals, no_totals
-from jaxbandit.decide.sessions.rows import rows_of
+from jaxbandit.decide.sessions.rows import MOST_DRAWS, rows_of
 from jaxbandit.decide.sessions.rule_programs import RulePrograms, rule_programs
 from jaxbandit.engine.rounds import fit
 from jaxbandit.support import checks
-from jaxbandit.support.domains import number
+from jaxbandit.support.domains import integer, number
 from jaxbandit.support.markup import html_table, view
 from jaxbandit.support.types import PyTree
 
@@ -118,12 +119,13 @@ class Session:
         """The session with one more event, which has led to it."""
         return self.but(events=self.events.more(event))
 
+    @checked
     def log(
         self,
         *,
         rewards: tuple[float, float] | None = None,
         least_propensity: float | None = None,
-        propensity_draws: int | None = None,
+        propensity_draws: Annotated[int, Arg(integer(1, MOST_DRAWS))] | None = None,
     ) -> Log:
         """Return the pulls that have a reward as logged data, in order of ids, to evaluate other policies on them.
 
@@ -152,9 +154,9 @@ class Session:
             run = self.seed, self.run
             return rows_of(self.programs, run, self.pulls, limits, least_propensity, propensity_draws)
         if propensity_draws is not None:
-            raise ValueError("log: propensity_draws must be left out: the session has no contexts")
+            raise ValueError("propensity_draws must be left out: the session has no contexts")
         if self.programs.set_size is not None:
-            raise ValueError(f"log: {self.rule.name or 'the rule'} acts on sets of arms, must act on single arms")
+            raise ValueError(f"{self.rule.name or 'the rule'} acts on sets of arms, must act on single arms")
         arms, values = self.pulls.rows()
         arms = np.concatenate([arms, self.pulls.actions.astype(np.int32)])
         values = np.concatenate([values, self.pulls.values])

@@ -18,7 +18,7 @@ from jaxbandit.decide.tuning.store import LATE, VALUE, Failure
 from jaxbandit.decide.tuning.values import copied
 from jaxbandit.engine.rounds import keys
 from jaxbandit.running.distribution import driving
-from jaxbandit.support.refusals import BadInput, Unfinished, error_line
+from jaxbandit.support.refusals import Unfinished, error_line
 from jaxbandit.support.types import PyTree, Scalar
 
 Train = Callable[[Any, PyTree], Scalar]  # (key or integer seed, config) -> score
@@ -119,12 +119,12 @@ class Calls:
                         yield part._replace(places=np.array([places.pop(number)]))
             except BrokenExecutor as error:
                 what = f"or a training beside it ended the workers of the executor ({error_line(error)})"
-                raise failed("tune", self._configs, int(arms[place]), what, Unfinished) from error
+                raise failed(self._configs, int(arms[place]), what, Unfinished) from error
         if deadline is not None and time.monotonic() >= deadline:
             return
         self._losses = self._losses + 1 if len(places) == len(arms) else 0
         if self._losses == driving.DEATHS:
-            raise failed("tune", self._configs, int(arms[0]), "got no result from the executor", Unfinished)
+            raise failed(self._configs, int(arms[0]), "got no result from the executor", Unfinished)
 
     def _result(self, future: Future, arm: int) -> Part:
         """The result of a call; an error names the configuration."""
@@ -133,15 +133,15 @@ class Calls:
         except (KeyboardInterrupt, BrokenExecutor):
             raise
         except BaseException as error:
-            kind, what = BadInput, f"cannot be trained on the executor ({error_line(error)})"
+            kind, what = ValueError, f"cannot be trained on the executor ({error_line(error)})"
             if driving.is_lost(error):
                 kind, what = Unfinished, f"was given up by the executor ({error_line(error)})"
             elif driving.is_cancelled(error):
                 kind, what = Unfinished, "was cancelled by the executor"
-            raise failed("tune", self._configs, arm, what, kind) from error
+            raise failed(self._configs, arm, what, kind) from error
         if not isinstance(part, Part):
             what = f"got a {type(part).__name__} from the executor, which is not the result of its call"
-            raise failed("tune", self._configs, arm, what)
+            raise failed(self._configs, arm, what)
         return part
 
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from jaxbandit.decide.tuning.digests import NoDigest, value_digest
 from jaxbandit.decide.tuning.values import copied, words
-from jaxbandit.support.refusals import BadInput, Unfinished, refuse
+from jaxbandit.support.refusals import Unfinished
 from jaxbandit.support.text import printable
 from jaxbandit.support.types import ArrayLike, PyTree, Scalar
 
@@ -82,7 +82,7 @@ class Configs:
             return value_digest(self.row(index))
         except NoDigest as error:
             what = "which has no content that could be stored; give its name and look it up in train"
-            raise failed("tune", self, index, f"holds {error}, {what}") from None
+            raise failed(self, index, f"holds {error}, {what}") from None
 
     def text(self, index: int) -> str:
         """Return one configuration in one line, as name = value, truncated to a readable length."""
@@ -132,26 +132,27 @@ class Configs:
         return self.structure.unflatten(leaves)
 
 
-def read(where: str, configs: PyTree, *, distinct: bool = True) -> Configs:
+def read(configs: PyTree, *, distinct: bool = True) -> Configs:
     """Return checked configurations.
 
     Args:
-      where: name of the caller, for error messages.
       configs: a pytree whose leaves have one entry per configuration along their first axis, or a list of
         dictionaries, whose names and values may differ.
       distinct: whether equal configurations are an error.
     """
-    known = _of_dictionaries(where, configs) if _is_dictionaries(configs) else _of_tree(where, configs)
+    known = _of_dictionaries(configs) if _is_dictionaries(configs) else _of_tree(configs)
     if not known.count:
-        refuse(where, ": configs is empty, must have at least one configuration")
+        raise ValueError("configs is empty, must have at least one configuration")
     for name, column in zip(known.names, known.columns, strict=True):
         for i in range(len(column)) if column.dtype.kind in OBJECTS else ():
             try:
                 _key(column[i])
             except TypeError as error:
-                refuse(where, f": configs: {name}[{i}] is {error}, must be hashable or have a content; give its name")
+                raise ValueError(
+                    f"configs: {name}[{i}] is {error}, must be hashable or have a content; give its name"
+                ) from None
     if distinct:
-        _distinct(where, known)
+        _distinct(known)
     return known
 
 
@@ -159,13 +160,13 @@ def _is_dictionaries(configs: PyTree) -> bool:
     return isinstance(configs, list) and any(isinstance(config, dict) for config in configs)
 
 
-def _of_dictionaries(where: str, configs: list[Any]) -> Configs:
+def _of_dictionaries(configs: list[Any]) -> Configs:
     names: dict[str, None] = {}
     for i, config in enumerate(configs):
         if not isinstance(config, dict):
-            refuse(where, f": configs[{i}] is a {type(config).__name__}, must be a dictionary like the others")
+            raise ValueError(f"configs[{i}] is a {type(config).__name__}, must be a dictionary like the others")
         if not config or not all(isinstance(name, str) for name in config):
-            refuse(where, f": configs[{i}] = {config!r}, must be a dictionary with strings as keys")
+            raise ValueError(f"configs[{i}] = {config!r}, must be a dictionary with strings as keys")
         names.update(dict.fromkeys(config))
     columns = tuple(_column_of([config.get(name, ABSENT) for config in configs]) for name in names)
     return Configs(tuple(names), columns, None, tuple(map(copied, configs)))
@@ -186,37 +187,36 @@ def objects(values: Sequence[object]) -> np.ndarray:
     return column
 
 
-def _of_tree(where: str, configs: PyTree) -> Configs:
+def _of_tree(configs: PyTree) -> Configs:
     flat, structure = jax.tree_util.tree_flatten_with_path(configs, is_leaf=lambda node: isinstance(node, list))
     if not flat:
-        refuse(where, ": configs has no columns, must have one or more, such as jb.space.grid(lr=[0.1, 0.01])")
+        raise ValueError("configs has no columns, must have one or more, such as jb.space.grid(lr=[0.1, 0.01])")
     names = tuple(jax.tree_util.keystr(path, simple=True, separator=".") or "config" for path, _ in flat)
-    columns = tuple(_column(where, name, leaf) for name, (_, leaf) in zip(names, flat, strict=True))
+    columns = tuple(_column(name, leaf) for name, (_, leaf) in zip(names, flat, strict=True))
     lengths = {name: len(column) for name, column in zip(names, columns, strict=True)}
     if len(set(lengths.values())) > 1:
         sizes = ", ".join(f"{name} has {length}" for name, length in lengths.items())
-        refuse(where, f": configs have columns of different lengths ({sizes}), must have equal lengths")
+        raise ValueError(f"configs have columns of different lengths ({sizes}), must have equal lengths")
     return Configs(names, columns, structure)
 
 
-def _column(where: str, name: str, leaf: ArrayLike) -> np.ndarray:
+def _column(name: str, leaf: ArrayLike) -> np.ndarray:
     if isinstance(leaf, list):
-        refuse(
-            where,
-            f": configs: {name} is a list, must be an array; jb.space.grid and jb.space.random_configs make arrays of "
+        raise ValueError(
+            f"configs: {name} is a list, must be an array; jb.space.grid and jb.space.random_configs make arrays of "
             "lists",
         )
     column = np.array(leaf)
     if column.ndim == 0:
-        refuse(where, f": configs: {name} = {leaf!r} has no leading axis, must have one entry per configuration")
+        raise ValueError(f"configs: {name} = {leaf!r} has no leading axis, must have one entry per configuration")
     if column.dtype.kind not in NUMBERS + OBJECTS:
-        refuse(where, f": configs: {name} is of dtype {column.dtype}, must be of numbers, strings or objects")
+        raise ValueError(f"configs: {name} is of dtype {column.dtype}, must be of numbers, strings or objects")
     if column.dtype.kind in OBJECTS:
         if column.ndim > 1:
-            refuse(where, f": configs: {name} has shape {column.shape}, a static column must have one axis")
+            raise ValueError(f"configs: {name} has shape {column.shape}, a static column must have one axis")
     elif not np.isfinite(column).all():
         i = int(np.argwhere(~np.isfinite(column))[0][0])
-        refuse(where, f": configs: {name}[{i}] = {column[i]}, must be finite")
+        raise ValueError(f"configs: {name}[{i}] = {column[i]}, must be finite")
     return column
 
 
@@ -226,12 +226,12 @@ def firsts(configs: Configs) -> list[int]:
     return [seen.setdefault(tuple(_key(column[i]) for column in configs.columns), i) for i in range(configs.count)]
 
 
-def _distinct(where: str, configs: Configs) -> None:
+def _distinct(configs: Configs) -> None:
     """Raise an error if two configurations are equal, because no rule can distinguish them."""
     for i, first in enumerate(firsts(configs)):
         if first != i:
             remedy = "drop one, no rule can distinguish them"
-            refuse(where, f": configs {first} and {i} are equal ({configs.text(i)}); {remedy}")
+            raise ValueError(f"configs {first} and {i} are equal ({configs.text(i)}); {remedy}")
 
 
 def _is_number(value: Any) -> bool:
@@ -264,7 +264,7 @@ def _entry_text(entry: object) -> str:
 
 
 def failed(
-    where: str, configs: Configs, index: int, what: str, error: type[BadInput | Unfinished] = BadInput
-) -> BadInput | Unfinished:
+    configs: Configs, index: int, what: str, error: type[ValueError | Unfinished] = ValueError
+) -> ValueError | Unfinished:
     """Return the error for a configuration whose training failed, with a one-line message that contains it."""
-    return error(" ".join(f"{where}: configuration {index} ({configs.text(index)}) {what}".split()))
+    return error(" ".join(f"configuration {index} ({configs.text(index)}) {what}".split()))

@@ -13,13 +13,14 @@ from typing import Annotated, Any
 import jax
 import numpy as np
 
+from jaxbandit.base.arguments import RunSeed
 from jaxbandit.base.calls import checked
 from jaxbandit.base.parameters import Arg
 from jaxbandit.decide.sessions.rewards import usable
 from jaxbandit.decide.tuning import configs as configurations
 from jaxbandit.decide.tuning import trainings
 from jaxbandit.decide.tuning.configs import Configs
-from jaxbandit.decide.tuning.execution import RUNGS, of_trainings
+from jaxbandit.decide.tuning.execution import RUNGS, check
 from jaxbandit.decide.tuning.result import TuneResult, tune_result
 from jaxbandit.decide.tuning.rungs import IDENTITY, Bracket, Rung, halve, ranking
 from jaxbandit.decide.tuning.store import resumable
@@ -27,7 +28,6 @@ from jaxbandit.decide.tuning.trainings import Trainee
 from jaxbandit.engine.driver.execution import DEFAULT, Execution
 from jaxbandit.engine.storage import directories, identity
 from jaxbandit.support.domains import Domain, integer
-from jaxbandit.support.refusals import refuse
 from jaxbandit.support.types import PyTree
 
 MOST_STEPS = 2**31 - 2  # steps are counted in int32, and the loop's end is one more
@@ -36,7 +36,6 @@ MOST_STEPS = 2**31 - 2  # steps are counted in int32, and the loop's end is one 
 Steps = Annotated[int, Arg(integer(1, MOST_STEPS))]
 Eta = Annotated[int, Arg(integer(2))]
 Repeats = Annotated[int, Arg(integer(1, trainings.MOST_REPEATS))]
-Seed = Annotated[int, Arg(integer(0, 2**32 - 1))]
 
 
 def _last_steps(given: Mapping[str, Any]) -> Domain:
@@ -52,7 +51,7 @@ def successive_halving(
     max_steps: Annotated[int, Arg(_last_steps, within="an integer in [min_steps, 2^31 - 2]")],
     eta: Eta = 3,
     repeats: Repeats = 1,
-    seed: Seed = 0,
+    seed: RunSeed = 0,
     maximize: bool = True,
     execution: Execution = DEFAULT,
 ) -> TuneResult:
@@ -96,29 +95,28 @@ def successive_halving(
     AISTATS, Algorithm 1, with the rungs of Li et al. (2020), A system for massively parallel hyperparameter tuning,
     MLSys, Algorithm 1.
     """
-    where = "successive_halving"
-    execution = of_trainings(where, execution, RUNGS)
-    known = numbers(where, configs)
+    check(execution, RUNGS)
+    known = numbers(configs)
     steps = [min_steps]
     while steps[-1] * eta < max_steps:
         steps.append(steps[-1] * eta)
     if steps[-1] < max_steps:
         steps.append(max_steps)
     shared = {"eta": eta, "repeats": repeats, "seed": seed, "maximize": maximize}
-    return play_brackets(where, trainee, {".": (known, steps)}, execution, **shared)
+    return play_brackets("successive_halving", trainee, {".": (known, steps)}, execution, **shared)
 
 
-def numbers(where: str, configs: PyTree) -> Configs:
+def numbers(configs: PyTree) -> Configs:
     """Return checked configurations; raise a ValueError if a column does not hold numbers."""
-    known = configurations.read(where, configs, distinct=False)
+    known = configurations.read(configs, distinct=False)
     for name, static in zip(known.names, known.is_static, strict=True):
         if static:
-            refuse(where, f": configs: {name} is static, must be numbers; run one search for each of its values")
+            raise ValueError(f"configs: {name} is static, must be numbers; run one search for each of its values")
     return known
 
 
 def play_brackets(
-    where: str,
+    name: str,
     trainee: Trainee,
     parts: Mapping[str, tuple[Configs, Sequence[int]]],
     execution: Execution,
@@ -128,15 +126,15 @@ def play_brackets(
     seed: int,
     maximize: bool,
 ) -> TuneResult:
-    """Return the result of brackets, given the configurations and the steps of each by the folder of its state."""
+    """Return the result of the search `name`; `parts` are the configurations and steps of brackets by folder."""
     started = time.perf_counter()
     if not isinstance(trainee, Trainee):
-        refuse(where, f": trainee is a {type(trainee).__name__}, must be jb.Trainee(init, step, score)")
+        raise ValueError(f"trainee is a {type(trainee).__name__}, must be jb.Trainee(init, step, score)")
     every, *others = [known for known, _ in parts.values()]
     if others:
         trees = [known.tree() for known in (every, *others)]
-        every = numbers(where, jax.tree.map(lambda *columns: np.concatenate(columns), *trees))
-    programs = trainings.programs(where, trainee, every.tree(), execution.batch)
+        every = numbers(jax.tree.map(lambda *columns: np.concatenate(columns), *trees))
+    programs = trainings.programs(trainee, every.tree(), execution.batch)
     more = {"program": programs.digest, "batch": programs.batch, **identity.surroundings(jax.default_backend())}
     path = None if execution.directory is None else Path(execution.directory)
     marks = IDENTITY if "." in parts else f"bracket-*/{IDENTITY}"
@@ -146,12 +144,12 @@ def play_brackets(
         for folder, (known, steps) in parts.items():
             bracket = Bracket(known, first, tuple(steps), eta, repeats, seed, maximize)
             store = None if path is None else path / folder
-            played.append((bracket, halve(where, bracket, programs, store, more)))
+            played.append((bracket, halve(bracket, programs, store, more)))
             first += known.count
-    return _result(where, every, played, started)
+    return _result(name, every, played, started)
 
 
-def _result(where: str, configs: Configs, played: Sequence[tuple[Bracket, Rung]], started: float) -> TuneResult:
+def _result(name: str, configs: Configs, played: Sequence[tuple[Bracket, Rung]], started: float) -> TuneResult:
     """The result of brackets whose configurations are these, in order."""
     history, alive, best, maximize = _history(played), np.zeros(configs.count, bool), [], played[0][0].maximize
     for bracket, done in played:
@@ -163,7 +161,7 @@ def _result(where: str, configs: Configs, played: Sequence[tuple[Bracket, Rung]]
         rows = np.unique(history["config"][history["steps"] == steps])
         which = f"of {len(rows)} configurations (configuration {rows[0]}: {configs.text(int(rows[0]))})"
         lost = f"after {steps} steps no score is finite with |score| <= 1e150, {which}"
-        refuse(where, f": {lost}; check init, step and score, or give other configs")
+        raise ValueError(f"{lost}; check init, step and score, or give other configs")
     last = np.zeros(configs.count, int)
     np.maximum.at(last, history["config"], history["batch"])
     return tune_result(
@@ -171,7 +169,7 @@ def _result(where: str, configs: Configs, played: Sequence[tuple[Bracket, Rung]]
         min(best, key=lambda trained: (-trained[0] if maximize else trained[0], trained[1]))[1],
         history,
         survivors=alive,
-        certificate=where,
+        certificate=name,
         counted=history["batch"] == last[history["config"]],
         maximize=maximize,
         notes=_notes(played, history),

@@ -7,11 +7,12 @@ max_steps, which is a power of eta in its examples.
 from collections.abc import Callable
 from typing import Literal, NamedTuple
 
+from jaxbandit.base.arguments import RunSeed
 from jaxbandit.base.calls import checked
 from jaxbandit.decide.tuning import trainings
 from jaxbandit.decide.tuning.configs import Configs
-from jaxbandit.decide.tuning.execution import RUNGS, of_trainings
-from jaxbandit.decide.tuning.halving import Eta, Repeats, Seed, Steps, numbers, play_brackets
+from jaxbandit.decide.tuning.execution import RUNGS, check
+from jaxbandit.decide.tuning.halving import Eta, Repeats, Steps, numbers, play_brackets
 from jaxbandit.decide.tuning.result import TuneResult
 from jaxbandit.decide.tuning.trainings import Trainee
 from jaxbandit.engine.driver.execution import DEFAULT, Execution
@@ -36,7 +37,7 @@ def hyperband(
     eta: Eta = 3,
     rungs: Rungs = "formula",
     repeats: Repeats = 1,
-    seed: Seed = 0,
+    seed: RunSeed = 0,
     maximize: bool = True,
     execution: Execution = DEFAULT,
 ) -> TuneResult:
@@ -71,12 +72,11 @@ def hyperband(
     Source: Li, Jamieson, DeSalvo, Rostamizadeh, Talwalkar (2018), Hyperband: a novel bandit-based approach to
     hyperparameter optimization, JMLR 18, Algorithm 1.
     """
-    where = "hyperband"
-    execution = of_trainings(where, execution, RUNGS)
+    check(execution, RUNGS)
     sizes = brackets(max_steps, eta, rungs)
-    drawn = [_drawn(where, sample, seed, i, size.configs) for i, size in enumerate(sizes)]
+    drawn = [_drawn(sample, seed, i, size.configs) for i, size in enumerate(sizes)]
     parts = {f"bracket-{len(size.steps) - 1}": (d, size.steps) for size, d in zip(sizes, drawn, strict=True)}
-    return play_brackets(where, trainee, parts, execution, eta=eta, repeats=repeats, seed=seed, maximize=maximize)
+    return play_brackets("hyperband", trainee, parts, execution, eta=eta, repeats=repeats, seed=seed, maximize=maximize)
 
 
 def brackets(max_steps: int, eta: int, rungs: Rungs) -> list[Sizes]:
@@ -91,11 +91,9 @@ def brackets(max_steps: int, eta: int, rungs: Rungs) -> list[Sizes]:
     return sizes
 
 
-def _drawn(where: str, sample: Callable[[Key, int], PyTree], seed: int, draw: int, count: int) -> Configs:
-    configs = trainings.called(f"{where}: sample", sample, trainings.draw_key(seed, draw), count)
-    known = numbers(where, configs)
+def _drawn(sample: Callable[[Key, int], PyTree], seed: int, draw: int, count: int) -> Configs:
+    configs = trainings.called("sample", sample, trainings.draw_key(seed, draw), count)
+    known = numbers(configs)
     if known.count != count:
-        raise ValueError(
-            f"{where}: sample returns {known.count} configurations, must be the {count} that were requested"
-        )
+        raise ValueError(f"sample returns {known.count} configurations, must be the {count} that were requested")
     return known

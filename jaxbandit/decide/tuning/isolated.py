@@ -16,14 +16,14 @@ import numpy as np
 
 from jaxbandit.decide.tuning import recorded
 from jaxbandit.decide.tuning.store import LOG, opened, read_about
-from jaxbandit.support.refusals import BadInput, Unfinished, error_line, refuse
+from jaxbandit.support.refusals import BadInput, Unfinished, error_line
 
 GRACE = 5.0  # seconds after its timeout, or after an interrupt, in which the process may end by itself
 LOOK = 0.1  # seconds between two looks at the process
 ENDED = "the process of the search was ended {:.0f} s after its timeout, because a training did not end"
 
 
-def play(where: str, search: Callable[..., Any], arguments: dict[str, Any]) -> Any:
+def play(search: Callable[..., Any], arguments: dict[str, Any]) -> Any:
     """Return what search(**arguments) returns, from a process that is ended when its time is over.
 
     If it has to be ended, the result is made here of the scores that it has stored, without a training. At the second
@@ -31,14 +31,14 @@ def play(where: str, search: Callable[..., Any], arguments: dict[str, Any]) -> A
     """
     execution = arguments["execution"]._replace(isolate=False)
     if execution.executor is not None:
-        refuse(where, ": isolate = True and executor are both given, which exclude each other; give seconds_each")
+        raise ValueError("isolate = True and executor are both given, which exclude each other; give seconds_each")
     arguments = {**arguments, "execution": execution}
     for name, value in arguments.items():
         try:
             pickle.dumps(value)
         except Exception as error:
             what = f"{name} cannot be pickled ({error_line(error)})"
-            refuse(where, f": isolate = True, but {what}; define it at the top level of a module")
+            raise ValueError(f"isolate = True, but {what}; define it at the top level of a module") from error
     limit = arguments["budget"].seconds
     with contextlib.ExitStack() as stack:
         if own := execution.directory is None:
@@ -46,15 +46,17 @@ def play(where: str, search: Callable[..., Any], arguments: dict[str, Any]) -> A
             arguments["execution"] = execution = execution._replace(directory=place)
         path = Path(str(execution.directory))
         try:
-            result = _played(where, search, arguments, limit)
+            result = _played(search, arguments, limit)
         except (BadInput, Unfinished, KeyboardInterrupt) as error:
-            if own and where == "tune":
+            if own and search.__name__ == "tune":
                 _keep(error, path)
             raise
         if result is not None:
             return result
         if not any(file.stat().st_size for file in path.rglob(LOG)):
-            raise Unfinished(f"{where}: no training has ended within {limit:g} seconds, and its process was ended")
+            raise Unfinished(
+                f"{search.__name__}: no training has ended within {limit:g} seconds, and its process was ended"
+            )
         # Neither traced nor called, so that nothing can hang here: the scores are those of this function.
         arguments["execution"] = execution._replace(traced=False, batch=None, same_train=True)
         result = search(**arguments | {"budget": replace(arguments["budget"], seconds=0.0)})
@@ -62,11 +64,11 @@ def play(where: str, search: Callable[..., Any], arguments: dict[str, Any]) -> A
         return result
 
 
-def _played(where: str, search: Callable[..., Any], arguments: dict[str, Any], limit: float | None) -> Any:
+def _played(search: Callable[..., Any], arguments: dict[str, Any], limit: float | None) -> Any:
     """What the process returns; None if it had to be ended."""
     context = multiprocessing.get_context("spawn")
     here, there = context.Pipe(duplex=False)
-    process = context.Process(target=_run, args=(there, search, arguments), name=f"{where}-search")
+    process = context.Process(target=_run, args=(there, search, arguments), name=f"{search.__name__}-search")
     process.start()
     there.close()
     try:
@@ -79,9 +81,13 @@ def _played(where: str, search: Callable[..., Any], arguments: dict[str, Any], l
             except EOFError:
                 process.join(GRACE)
                 code = process.exitcode
-                raise Unfinished(f"{where}: the process of the search has ended with exit status {code}") from None
+                raise Unfinished(
+                    f"{search.__name__}: the process of the search has ended with exit status {code}"
+                ) from None
             except Exception as error:  # of a class that cannot be made here
-                raise Unfinished(f"{where}: the process returns what cannot be read ({error_line(error)})") from error
+                raise Unfinished(
+                    f"{search.__name__}: the process returns what cannot be read ({error_line(error)})"
+                ) from error
             if kind == "begun":
                 ends = math.inf if limit is None else time.monotonic() + limit + GRACE
             elif kind == "result":

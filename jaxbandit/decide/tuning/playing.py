@@ -16,7 +16,6 @@ from jaxbandit.decide.tuning.plays import RulePlay, one_of
 from jaxbandit.decide.tuning.reporting import search_certificate
 from jaxbandit.decide.tuning.searching import Search
 from jaxbandit.decide.tuning.settings import Settings
-from jaxbandit.support.refusals import refuse
 
 BINARY = "all first scores were 0 or 1, so that the search assumed scores in [0, 1] and not normal ones"
 
@@ -35,25 +34,23 @@ class Found(NamedTuple):
     notes: list[str]
 
 
-def play(
-    where: str, search: Search, evidence: Evidence, given: Settings, numbers: np.ndarray, *, seed: int, paired: bool
-) -> Found:
+def play(search: Search, evidence: Evidence, given: Settings, numbers: np.ndarray, *, seed: int, paired: bool) -> Found:
     """Play a search of configurations that have these numbers in the evidence, and return how it has ended."""
     play_it = _by_rule if given.rule is not None else _by_default
-    return play_it(where, search, evidence, given, numbers, seed, paired)
+    return play_it(search, evidence, given, numbers, seed, paired)
 
 
 def _by_default(
-    where: str, search: Search, evidence: Evidence, given: Settings, numbers: np.ndarray, seed: int, paired: bool
+    search: Search, evidence: Evidence, given: Settings, numbers: np.ndarray, seed: int, paired: bool
 ) -> Found:
     budget, count = search.max_trainings, len(numbers)
     least = (dataclasses.replace(evidence.criterion, min_trainings=1).needed(evidence.stages) or 0) * count
     halves, survivors = budget is not None and budget < 2 * least, search.present.copy()
     if budget is not None and halves:
         warnings.warn(
-            f"{where}: a budget of {budget} trainings for {count} configurations is spent by sequential halving, which "
+            f"tune: a budget of {budget} trainings for {count} configurations is spent by sequential halving, which "
             f"as a rule gives no guarantee; a race begins at {2 * least} trainings",
-            stacklevel=4,
+            stacklevel=5,
         )
         requests = allocation.halving(evidence, survivors, budget, seed)
     else:
@@ -61,7 +58,7 @@ def _by_default(
     why = search.play(requests, _watch(search, evidence, numbers))
     seeds = int(evidence.trainings.max())
     if why == "done" and not halves and _normal(evidence.criterion) and not evidence.varies() and seeds > 1:
-        refuse(where, f": every configuration has the same score at all {seeds} seeds; {_cause(evidence)}")
+        raise ValueError(f"every configuration has the same score at all {seeds} seeds; {_cause(evidence)}")
     if why == "done":
         why = "max_trainings" if halves else "epsilon"
     arm = evidence.best(survivors) if halves else evidence.recommended(search.present)
@@ -113,12 +110,12 @@ def _watch(search: Search, evidence: Evidence, numbers: np.ndarray) -> Callable[
 
 
 def _by_rule(
-    where: str, search: Search, evidence: Evidence, given: Settings, numbers: np.ndarray, seed: int, paired: bool
+    search: Search, evidence: Evidence, given: Settings, numbers: np.ndarray, seed: int, paired: bool
 ) -> Found:
     rule = given.rule
     assert rule is not None
     fresh = session(rule, seed=seed, paired=paired)
-    one_of(where, fresh, len(numbers))
+    one_of(fresh, len(numbers))
     play = RulePlay(fresh, numbers, first_seeds(evidence.stages), given.mirror)
     why = search.play(play.requests(evidence))
     end, arm = play.session, play.arm

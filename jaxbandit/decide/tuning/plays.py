@@ -8,7 +8,6 @@ from jaxbandit.decide.sessions.ask_tell import ask, tell
 from jaxbandit.decide.sessions.session import Session
 from jaxbandit.decide.tuning.allocation import Allocation, race
 from jaxbandit.decide.tuning.evidence import Evidence, Pull, Request
-from jaxbandit.support.refusals import refuse
 
 
 class RacePlay:
@@ -38,13 +37,13 @@ class RacePlay:
         return self._evidence.recommended(self._present)
 
 
-def one_of(where: str, session: Session, count: int) -> None:
+def one_of(session: Session, count: int) -> None:
     """Check that the rule of a session has one arm for each configuration and recommends one of them."""
     if session.num_arms != count:
-        refuse(where, f": rule has {session.num_arms} arms, must have one for each of {count} configurations")
+        raise ValueError(f"rule has {session.num_arms} arms, must have one for each of {count} configurations")
     named = 0 if session.recommendation is None else len(session.recommendation)
     if named != 1:
-        refuse(where, f": rule recommends {named} arms, must recommend one")
+        raise ValueError(f"rule recommends {named} arms, must recommend one")
 
 
 class RulePlay:

@@ -19,9 +19,7 @@ from jaxbandit.decide.tuning.settings import Settings
 from jaxbandit.decide.tuning.store import Outcome, Store
 from jaxbandit.decide.tuning.trainer import Trainer
 from jaxbandit.engine.driver.execution import Execution
-from jaxbandit.support.refusals import BadInput
 
-WHERE = "search"
 PROPOSALS = 2**31  # seed of the first proposal
 FURTHER = 2**31 + 2**30  # first further seed of the choice
 
@@ -73,7 +71,7 @@ class Proposals:
 
     def configs(self) -> search_space.Configs:
         """Return all proposals."""
-        return search_space.read(WHERE, self._space.columns(self.rows), distinct=False)
+        return search_space.read(self._space.columns(self.rows), distinct=False)
 
     def ranking(self) -> list[int]:
         """Return the numbers of different proposals from the best first score on."""
@@ -94,7 +92,7 @@ class Proposals:
         return scores[~np.isnan(scores)]
 
     def _training(self, rows: Sequence[dict[str, Any]]) -> training.Training:
-        space = search_space.read(WHERE, self._space.columns(rows), distinct=False)
+        space = search_space.read(self._space.columns(rows), distinct=False)
         return training.read(self._train, space, self._execution)
 
     def _enter(self, trained: training.Training, first: int) -> None:
@@ -104,17 +102,17 @@ class Proposals:
             if entry.key != new.key:
                 what = f"another proposal {first + i} than {trained.space.text(i)}"
                 remedy = "give the same space and proposer, and a sampler its seed, or another directory"
-                raise BadInput(f"{WHERE}: the directory holds {what}; {remedy}")
+                raise ValueError(f"the directory holds {what}; {remedy}")
             if entry.program != new.program and not self._execution.same_train:
                 remedy = "give another directory, or same_train=True if it computes the same as before"
-                raise BadInput(f"{WHERE}: the directory holds scores of another train function; {remedy}")
+                raise ValueError(f"the directory holds scores of another train function; {remedy}")
         if new := trained.entries[len(known) :]:
             self._store.enter(new, blind=True, delta=self._given.criterion.delta)
 
     def _outcomes(
         self, trained: training.Training, request: Request, places: np.ndarray, deadline: float | None
     ) -> list[Outcome | None]:
-        trainer = Trainer(WHERE, self._store, trained, self._given, self._seed, deadline=deadline)
+        trainer = Trainer(self._store, trained, self._given, self._seed, deadline=deadline)
         trainer.report = self._ended
         self.reused += sum(self._store.outcome(*pull) is not None for pull in request.pulls)
         ended = trainer.outcomes(request, places)

@@ -14,7 +14,8 @@ import numpy as np
 from jaxbandit.decide.tuning.configs import objects
 from jaxbandit.decide.tuning.space import Distribution
 from jaxbandit.support import checks, extras
-from jaxbandit.support.refusals import BadInput, error_line, refuse, show, wrong
+from jaxbandit.support.domains import choice, integer, number
+from jaxbandit.support.refusals import error_line, python, refuse, show
 from jaxbandit.support.types import PyTree
 
 DRAW = 0x51ED270B  # of proposals, among the purposes of a search's seed
@@ -35,7 +36,7 @@ class Space(NamedTuple):
         return {name: objects(column) if self.static[name] else np.array(column) for name, column in values.items()}
 
 
-def read_space(where: str, space: Any) -> Space:
+def read_space(space: Any) -> Space:
     """Return a checked space, a dictionary of distributions or a function."""
     if callable(space):
 
@@ -43,22 +44,19 @@ def read_space(where: str, space: Any) -> Space:
             try:
                 config = space(trial)
             except Exception as error:
-                raise BadInput(f"{where}: space fails: {error_line(error)}") from error
+                raise ValueError(f"space fails: {error_line(error)}") from error
             if not isinstance(config, dict) or not config or not all(isinstance(name, str) for name in config):
-                refuse(where, f": space returns {show(config)}, must return a dictionary with strings as keys")
+                raise ValueError(f"space returns {show(config)}, must return a dictionary with strings as keys")
             return config
 
         return Space(propose, None)
     if not isinstance(space, Mapping) or not space:
-        wrong(
-            f"{where}: space",
-            space,
-            "a dictionary such as {'lr': jb.space.loguniform(1e-4, 1)}, or a function of a trial",
-        )
+        allowed = "a dictionary such as {'lr': jb.space.loguniform(1e-4, 1)}, or a function of a trial"
+        raise ValueError(f"space = {python(space)}, must be {allowed}")
     for name, law in space.items():
         if not isinstance(name, str) or not isinstance(law, Distribution):
             remedy = "must be loguniform, uniform_float, uniform_int or choice of something"
-            refuse(where, f": space: {name} = {law!r}, {remedy}")
+            raise ValueError(f"space: {name} = {law!r}, {remedy}")
     static = {name: law.static for name, law in space.items()}
     return Space(lambda trial: {name: law.suggest(trial, name) for name, law in space.items()}, static)
 
@@ -75,21 +73,23 @@ class RandomTrial:
         self, name: str, low: float, high: float, *, step: float | None = None, log: bool = False
     ) -> float:
         """Return a number in [low, high]; uniform in its logarithm if `log`, or of low, low + step, .. up to high."""
-        low = float(checks.number(f"suggest_float({name!r})", "low", low, low=0.0 if log else -math.inf, open_low=log))
-        high = float(checks.number(f"suggest_float({name!r})", "high", high, low=low))
+        where = f"suggest_float({name!r})"
+        low = checks.take(f"{where}: low", low, number(0.0 if log else -math.inf, open_low=log))
+        high = checks.take(f"{where}: high", high, number(low))
         if step is not None:
-            step = float(checks.number(f"suggest_float({name!r})", "step", step, low=0.0, open_low=True))
+            step = float(checks.take(f"{where}: step", step, number(0.0, open_low=True)))
             if log:
-                refuse(f"suggest_float({name!r})", ": step and log are both given; give one of them")
+                refuse(where, ": step and log are both given; give one of them")
             count = math.floor((high - low) / step * (1 + 1e-12)) + 1
             return self._known(name, lambda: low + step * int(self._rng.integers(count)))
         return self._known(name, lambda: self._between(low, high, log))
 
     def suggest_int(self, name: str, low: int, high: int, *, step: int = 1, log: bool = False) -> int:
         """Return an integer in [low, high]; about uniform in its logarithm if `log`, or of low, low + step, .."""
-        low = checks.integer(f"suggest_int({name!r})", "low", low, 1 if log else -(2**62))
-        high = checks.integer(f"suggest_int({name!r})", "high", high, low, 2**62)
-        step = checks.integer(f"suggest_int({name!r})", "step", step, 1)
+        where = f"suggest_int({name!r})"
+        low = checks.take(f"{where}: low", low, integer(1 if log else -(2**62)))
+        high = checks.take(f"{where}: high", high, integer(low, 2**62))
+        step = checks.take(f"{where}: step", step, integer(1))
         if log:
             return self._known(name, lambda: min(max(round(self._between(low - 0.5, high + 0.5, True)), low), high))
         return self._known(name, lambda: low + step * int(self._rng.integers((high - low) // step + 1)))
@@ -141,9 +141,9 @@ class _Random:
 
 
 class _Function:
-    def __init__(self, where: str, function: Callable[..., Any], seed: int):
+    def __init__(self, function: Callable[..., Any], seed: int):
         self.name = getattr(function, "__name__", type(function).__name__)
-        self._where, self._function, self._seed = where, function, seed
+        self._function, self._seed = function, seed
         self._history: list[tuple[dict[str, Any], float | None]] = []
 
     def propose(self) -> dict[str, Any]:
@@ -151,9 +151,9 @@ class _Function:
         try:
             config = self._function(copy.deepcopy(self._history), int(words[0] >> 1))
         except Exception as error:
-            raise BadInput(f"{self._where}: proposer fails: {error_line(error)}") from error
+            raise ValueError(f"proposer fails: {error_line(error)}") from error
         if not isinstance(config, dict) or not config or not all(isinstance(name, str) for name in config):
-            refuse(self._where, f": proposer returns {show(config)}, must return a dictionary with strings as keys")
+            raise ValueError(f"proposer returns {show(config)}, must return a dictionary with strings as keys")
         self._history.append((config, None))
         return config
 
@@ -164,14 +164,14 @@ class _Function:
 class _Sampler:
     """A sampler of Optuna, whose study is kept in memory: its trials are asked for and told again when resuming."""
 
-    def __init__(self, where: str, sampler: Any, space: Space, seed: int, maximize: bool):
+    def __init__(self, sampler: Any, space: Space, seed: int, maximize: bool):
         with extras.extra("optuna"):
             import optuna
         if sampler == "tpe":
             sampler = optuna.samplers.TPESampler(seed=seed)
         elif not isinstance(sampler, optuna.samplers.BaseSampler):
             allowed = '"random", "tpe", a sampler of Optuna or a function of (history, seed)'
-            wrong(f"{where}: proposer", sampler, allowed)
+            raise ValueError(f"proposer = {python(sampler)}, must be {allowed}")
         self.name, self._space, self._failed = type(sampler).__name__, space, optuna.trial.TrialState.FAIL
         level = optuna.logging.get_verbosity()
         optuna.logging.set_verbosity(optuna.logging.WARNING)  # a line on the study in memory helps nobody
@@ -191,17 +191,17 @@ class _Sampler:
             self._study.tell(number, score)
 
 
-def proposer_of(where: str, proposer: Any, space: Any, *, seed: int, maximize: bool) -> tuple[Proposer, Space]:
+def proposer_of(proposer: Any, space: Any, *, seed: int, maximize: bool) -> tuple[Proposer, Space]:
     """Return the proposer of a search at its start, and its space; raise MissingExtra if Optuna is missing for it."""
-    if isinstance(proposer, str) and proposer not in KINDS:
-        checks.choice(where, "proposer", proposer, KINDS)
+    if isinstance(proposer, str):
+        checks.take("proposer", proposer, choice(KINDS))
     if callable(proposer):
         if space is not None:
-            refuse(
-                where, ": space and a function as proposer are both given; give space=None, the function knows its own"
+            raise ValueError(
+                "space and a function as proposer are both given; give space=None, the function knows its own"
             )
-        return _Function(where, proposer, seed), Space(lambda trial: {}, None)
-    known = read_space(where, space)
+        return _Function(proposer, seed), Space(lambda trial: {}, None)
+    known = read_space(space)
     if isinstance(proposer, str) and proposer == "random":
         return _Random(known, seed), known
-    return _Sampler(where, proposer, known, seed, maximize), known
+    return _Sampler(proposer, known, seed, maximize), known

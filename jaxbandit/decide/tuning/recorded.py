@@ -14,7 +14,7 @@ from jaxbandit.decide.tuning.configs import Configs, objects
 from jaxbandit.decide.tuning.criterion import UNSEEN
 from jaxbandit.decide.tuning.settings import Settings
 from jaxbandit.decide.tuning.store import Outcome, Store
-from jaxbandit.support.refusals import BadInput, refuse, what_is_saved, wrong
+from jaxbandit.support.refusals import python, what_is_saved
 from jaxbandit.support.types import PyTree
 
 POPULATION = (
@@ -66,7 +66,7 @@ class Recorded(NamedTuple):
                     new.append((int(numbers[row]), seed, score))
                 elif known.score != score:
                     what = f"scores[{row}, {seed}] = {score:g}, but the directory has {known.score:g}"
-                    raise BadInput(f"tune: {what} for {space.text(row)} at seed {seed}; leave it out, or make it NaN")
+                    raise ValueError(f"{what} for {space.text(row)} at seed {seed}; leave it out, or make it NaN")
         if new:
             arms, seeds, scores = zip(*new, strict=True)
             store.add(arms, seeds, [Outcome(score) for score in scores])
@@ -82,7 +82,8 @@ def table(given: Any, configs: PyTree | None) -> tuple[Recorded, PyTree]:
       configs: the configurations; None to name them by the index of a DataFrame, or by their numbers.
     """
     if not (hasattr(given, "__array__") or isinstance(given, list | tuple)):
-        wrong("tune: train", given, "a function of (key, config) or (seed: int, config), or scores[configs, seeds]")
+        what = "a function of (key, config) or (seed: int, config), or scores[configs, seeds]"
+        raise ValueError(f"train = {python(given)}, must be {what}")
     known = known_scores("train", given)
     missing = np.isnan(known.scores).sum(axis=0)
     order = np.argsort(missing, kind="stable") if missing.any() else known.columns
@@ -103,13 +104,15 @@ def known_scores(name: str, given: Any) -> Recorded:
     try:
         scores = np.array(given, np.float64)
     except (TypeError, ValueError):
-        refuse("tune", f": {name} is not a table of numbers, scores[configs, seeds], with NaN where there is none")
+        raise ValueError(
+            f"{name} is not a table of numbers, scores[configs, seeds], with NaN where there is none"
+        ) from None
     if scores.ndim != 2 or not scores.size:
         shape = list(scores.shape)
-        refuse("tune", f": {name} has shape {shape}, must be scores[configs, seeds], one row for each configuration")
+        raise ValueError(f"{name} has shape {shape}, must be scores[configs, seeds], one row for each configuration")
     if (bad := np.argwhere(np.abs(np.nan_to_num(scores, nan=0.0)) > LARGEST)).size:
         row, seed = bad[0].tolist()
-        refuse("tune", f": {name}[{row}, {seed}] = {scores[row, seed]}, must be a finite number, or NaN for no score")
+        raise ValueError(f"{name}[{row}, {seed}] = {scores[row, seed]}, must be a finite number, or NaN for no score")
     return Recorded(scores, np.arange(scores.shape[1]), bool(np.isnan(scores).any()))
 
 
@@ -129,8 +132,8 @@ def check_count(name: str, known: Recorded, space: Configs) -> None:
     """Check that there is a row for each configuration."""
     if len(known.scores) != space.count:
         hint = "; give the transposed table" if known.scores.shape[1] == space.count else ""
-        what = f": {name} has {len(known.scores)} rows for {space.count} configurations, must have one for each"
-        refuse("tune", what + hint)
+        what = f"{name} has {len(known.scores)} rows for {space.count} configurations, must have one for each"
+        raise ValueError(what + hint)
 
 
 def no_training(*_: Any) -> NoReturn:

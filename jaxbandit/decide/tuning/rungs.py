@@ -14,7 +14,7 @@ from jaxbandit.decide.tuning.trainings import Programs
 from jaxbandit.engine.storage import files as storage
 from jaxbandit.engine.storage import identity
 from jaxbandit.engine.storage.json_files import read_json, write_json
-from jaxbandit.support.refusals import BadInput, error_line, refuse
+from jaxbandit.support.refusals import error_line
 from jaxbandit.support.types import PyTree
 
 FILE, IDENTITY = "rungs.npz", "identity.json"
@@ -42,11 +42,9 @@ class Rung(NamedTuple):
     states: PyTree  # states of the survivors, with leading axis survivors * repeats
 
 
-def halve(
-    where: str, bracket: Bracket, programs: Programs, store: Path | None, more_identity: Mapping[str, Any]
-) -> Rung:
+def halve(bracket: Bracket, programs: Programs, store: Path | None, more_identity: Mapping[str, Any]) -> Rung:
     """Play a bracket and return its state after the last rung. It ends earlier if no score of a rung is usable."""
-    done = None if store is None else _read(where, store, bracket, programs, more_identity)
+    done = None if store is None else _read(store, bracket, programs, more_identity)
     batch, root = programs.batch, trainings.root(bracket.seed)
     if done is None:
         alive = np.arange(bracket.configs.count)
@@ -68,7 +66,9 @@ def halve(
             states = trainings.in_batches(advance, batch, done.states, who, configs)
             values = trainings.in_batches(programs.score, batch, states, configs).astype(np.float64)
         except Exception as error:
-            refuse(where, f": trainings fail between step {span[0]} and step {span[1]}: {error_line(error)}")
+            raise ValueError(
+                f"trainings fail between step {span[0]} and step {span[1]}: {error_line(error)}"
+            ) from error
         scores, trained = np.full((1, *done.scores.shape[1:]), np.nan), np.zeros((1, bracket.configs.count), bool)
         scores[0, done.alive] = values.reshape(len(done.alive), bracket.repeats)
         trained[0, done.alive] = True
@@ -110,16 +110,14 @@ def _identity(bracket: Bracket, more_identity: Mapping[str, Any]) -> dict[str, A
     return own | {"steps": list(bracket.steps)}
 
 
-def _read(
-    where: str, store: Path, bracket: Bracket, programs: Programs, more_identity: Mapping[str, Any]
-) -> Rung | None:
+def _read(store: Path, bracket: Bracket, programs: Programs, more_identity: Mapping[str, Any]) -> Rung | None:
     """Return the stored state of a bracket, or None if there is none; raise an error if it is of another bracket."""
     here, path = _identity(bracket, more_identity), store / IDENTITY
     if not path.exists():
         write_json(path, here)
         return None
     if differences := identity.differences(read_json(path, REMEDY), here):
-        raise BadInput(f"{where}: {store} holds another search: {'; '.join(differences)}; give another directory")
+        raise ValueError(f"{store} holds another search: {'; '.join(differences)}; give another directory")
     if not (store / FILE).exists():
         return None
     arrays = storage.read_arrays(store / FILE, REMEDY)

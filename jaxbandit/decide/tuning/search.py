@@ -3,14 +3,17 @@
 import math
 import time
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
+from jaxbandit.base.arguments import Count, RunSeed
+from jaxbandit.base.calls import checked
+from jaxbandit.base.parameters import Arg
 from jaxbandit.decide.core.budget import Budget, budget_of
 from jaxbandit.decide.core.goal import Goal, goal_of
 from jaxbandit.decide.tuning import configs as search_space
 from jaxbandit.decide.tuning import isolated
 from jaxbandit.decide.tuning.calls import Train
-from jaxbandit.decide.tuning.execution import of_trainings
+from jaxbandit.decide.tuning.execution import check
 from jaxbandit.decide.tuning.progress import reporting
 from jaxbandit.decide.tuning.proposals import PROPOSALS, Proposals
 from jaxbandit.decide.tuning.proposing import proposer_of
@@ -22,16 +25,17 @@ from jaxbandit.decide.tuning.store import opened
 from jaxbandit.decide.tuning.tune import tune
 from jaxbandit.engine.driver.execution import DEFAULT, Execution
 from jaxbandit.support import checks
-from jaxbandit.support.refusals import refuse
+from jaxbandit.support.domains import integer
 from jaxbandit.support.types import PyTree
 from jaxbandit.theory.comparisons.pairs import smallest_sample
 
 MANY = 200  # trainings from which on 8 finalists pay
 LEAST, SHARE, MOST = 12, 0.3, 0.6  # of the race: trainings of each finalist, and its share of the budget
 AT_ONCE, ON_EXECUTOR = 64, 8  # random proposals, and others on an executor, before their scores are told
-WHERE = "search"
+MOST_TRAININGS = 2**29  # because seeds of proposals, of the race and beyond are numbered one range after the other
 
 
+@checked
 def search(
     train: Train,
     space: Any,
@@ -39,11 +43,11 @@ def search(
     *,
     budget: Budget | int,
     goal: Goal | float | None = None,
-    finalists: int | None = None,
-    proposals: int | None = None,
-    extra: int = 0,
-    at_once: int | None = None,
-    seed: int = 0,
+    finalists: Count | None = None,
+    proposals: Count | None = None,
+    extra: Annotated[int, Arg(integer(0, MOST_TRAININGS))] = 0,
+    at_once: Count | None = None,
+    seed: RunSeed = 0,
     paired: bool = True,
     execution: Execution = DEFAULT,
 ) -> SearchResult:
@@ -71,17 +75,17 @@ def search(
       budget: number of trainings of the proposals and of the race, failed attempts included, >= 2; or a `Budget` with
         these trainings and seconds, of which proposals get the same share as of the trainings.
       goal: a `Goal` of the race, or its epsilon. A failed proposal is no finalist unless `on_failure` is a number.
-      finalists: number of configurations in the race, >= 1. None means 4, or 8 from 200 trainings on, or fewer if 60 %
+      finalists: number of configurations in the race. None means 4, or 8 from 200 trainings on, or fewer if 60 %
         of the trainings are too few for them. With 1 there is no race and no guarantee, and all trainings are
         proposals.
-      proposals: number of trainings of proposals, >= 1. None leaves the race 30 % of the trainings, or 12 for each
+      proposals: number of trainings of proposals. None leaves the race 30 % of the trainings, or 12 for each
         finalist if that is more, or twice what makes its statement finite if that is still more (14 for each of 8 at
         delta = 0.05), but at most 60 %.
-      extra: number of further seeds, >= 0, at which the choice is trained at the end, beyond the budget. Given the
+      extra: number of further seeds at which the choice is trained at the end, beyond the budget. Given the
         choice, their mean is an unbiased estimate of its mean score.
-      at_once: number of proposals that are made before their scores are told, >= 1. None means 64 if they are random,
+      at_once: number of proposals that are made before their scores are told. None means 64 if they are random,
         and otherwise 8 on an executor and 1 elsewhere.
-      seed: seed of all trainings and proposals, in [0, 2^32).
+      seed: seed of all trainings and proposals.
       paired: of the race, as for `tune`.
       execution: as for `tune`; with `isolate` the proposer must be picklable, too. A call with a directory and a larger
         budget uses all scores, and finalists that are new are added to the race, which has its price, as for `tune`.
@@ -90,8 +94,7 @@ def search(
       A SearchResult, which is a TuneResult whose configurations are the finalists.
 
     Raises:
-      ValueError: an argument is wrong, a training fails, no proposal has a score, or the directory holds something
-        else.
+      ValueError: a training fails, no proposal has a score, or the directory holds something else.
       ModuleNotFoundError: the proposer needs Optuna, which is not installed.
       RuntimeError: the executor has lost its workers or a training.
       KeyboardInterrupt: the search was interrupted. In each case scores are kept in the directory.
@@ -99,23 +102,18 @@ def search(
     Source: the race is that of `tune`; Bergstra, Bardenet, Bengio and Kegl (2011), Algorithms for hyper-parameter
     optimization, NeurIPS, has the tree-structured Parzen estimator.
     """
-    execution = of_trainings(WHERE, execution)
-    goal, budget = goal_of(WHERE, goal), budget_of(WHERE, budget)
+    check(execution)
+    goal, budget = goal_of(goal), budget_of(budget)
     if execution.isolate:
-        return isolated.play(WHERE, search, locals())
+        return isolated.play(search, locals())
     start, began = time.perf_counter(), time.monotonic()
-    seed = checks.integer(WHERE, "seed", seed, 0, 2**32 - 1)
-    extra = checks.integer(WHERE, "extra", extra, 0, 2**29)
-    total = checks.integer(WHERE, "budget.trainings", budget.trainings, 2, 2**29)
+    total = checks.take("budget.trainings", budget.trainings, integer(2, MOST_TRAININGS))
     ends = None if budget.seconds is None else began + float(budget.seconds)
     if finalists is not None:
-        finalists = checks.integer(WHERE, "finalists", finalists, 1, total)
-    if at_once is not None:
-        at_once = checks.integer(WHERE, "at_once", at_once, 1)
-    checks.boolean(WHERE, "paired", paired)
-    given = settings(WHERE, 2, None, goal, trainings=total)
+        checks.take("finalists", finalists, integer(1, total))
+    given = settings(2, None, goal, trainings=total)
     count, finalists = _split(total, finalists, proposals, given)
-    source, known_space = proposer_of(WHERE, proposer, space, seed=seed, maximize=goal.maximize)
+    source, known_space = proposer_of(proposer, space, seed=seed, maximize=goal.maximize)
     if at_once is None:
         at_once = AT_ONCE if source.name == "random" else 1 if execution.executor is None else ON_EXECUTOR
     path = None if execution.directory is None else Path(execution.directory)
@@ -127,7 +125,7 @@ def search(
             made.propose(source, count, at_once, until)
         chosen = made.ranking()[:finalists]
         if not chosen:
-            refuse(WHERE, f": none of {len(made.rows)} proposals has a score; give more seconds, or on_failure")
+            raise ValueError(f"none of {len(made.rows)} proposals has a score; give more seconds, or on_failure")
         rows = known_space.columns([made.rows[i] for i in chosen])
         if len(chosen) > 1:
             seconds = None if ends is None else max(ends - time.monotonic(), 0.0)
@@ -153,10 +151,10 @@ def _split(total: int, finalists: int | None, proposals: int | None, given: Sett
         finalists = next((f for f in range(4 if total < MANY else 8, 2, -1) if _race(f, given) <= most), 2)
     if finalists == 1:
         if proposals not in (None, total):
-            refuse(WHERE, f": proposals = {proposals}, but with finalists = 1 all {total} trainings are proposals")
+            raise ValueError(f"proposals = {proposals}, but with finalists = 1 all {total} trainings are proposals")
         return total, 1
     if proposals is not None:
-        return checks.integer(WHERE, "proposals", proposals, 1, total - 1), finalists
+        return checks.take("proposals", proposals, integer(1, total - 1)), finalists
     return total - max(min(max(_race(finalists, given), math.ceil(SHARE * total)), most), 1), finalists
 
 
@@ -172,7 +170,7 @@ def _without_race(row: PyTree, made: Proposals, number: int, maximize: bool) -> 
     """The result of a search without a race, whose only training is that of the best proposal."""
     only = Row(0, PROPOSALS + number, made.scores[number], 0, made.attempts[number], False)
     return tune_result(
-        search_space.read(WHERE, row),
+        search_space.read(row),
         0,
         columns([only]),
         survivors=[True],

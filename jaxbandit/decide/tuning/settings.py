@@ -11,7 +11,6 @@ from jaxbandit.decide.tuning.criterion import UNSEEN, Criterion
 from jaxbandit.decide.tuning.store import VALUE, Failure, Outcome
 from jaxbandit.engine.rounds import fit
 from jaxbandit.support import checks, domains
-from jaxbandit.support.refusals import refuse
 from jaxbandit.support.types import Scalar
 
 
@@ -62,7 +61,6 @@ class Settings(NamedTuple):
 
 
 def settings(
-    where: str,
     count: int,
     rule: Algorithm | None,
     goal: Goal,
@@ -73,15 +71,15 @@ def settings(
 ) -> Settings:
     """Return what a goal means for a search; `ends` says whether something else than the trainings will end it."""
     if count < 2:
-        refuse(where, ": configs holds 1 configuration, must hold 2 or more")
+        raise ValueError("configs holds 1 configuration, must hold 2 or more")
     budget, delta = trainings is not None or ends, goal.delta
     if rule is not None:
-        _check_rule(where, rule, goal, budget)
+        _check_rule(rule, goal, budget)
         if rule.promise is not None:
             delta = rule.promise.delta
     elif goal.epsilon is None and not budget:
         allowed = "give the tolerated difference from the best mean score, such as goal=0.005, or a budget"
-        refuse(where, f": epsilon and a budget are both missing; {allowed}")
+        raise ValueError(f"epsilon and a budget are both missing; {allowed}")
     limits, whose = (-math.inf, math.inf), ""
     if rule is not None and rule.rewards is not None:
         low, high = map(float, fit.limits(rule.rewards))
@@ -90,7 +88,7 @@ def settings(
     if goal.score_range is not None:
         limits, whose = goal.score_range, "given by score_range"
     if isinstance(goal.on_failure, float):
-        checks.number(where, "on_failure", goal.on_failure, low=limits[0], high=limits[1])
+        checks.take("on_failure", goal.on_failure, domains.number(*limits))
     resolved = {
         "delta": DELTA if delta is None else float(delta),
         "score_range": limits if all(map(math.isfinite, limits)) else None,
@@ -110,22 +108,22 @@ def _min_trainings(goal: Goal, rule: Algorithm | None, trainings: int | None, co
     return max(min(UNSEEN, UNSEEN if trainings is None else trainings // (2 * count)), 1)
 
 
-def _check_rule(where: str, rule: Algorithm, goal: Goal, budget: bool) -> None:
-    fit.check_kind(f"{where}: rule", rule, Algorithm)
-    check_agreement(where, rule, goal.delta, goal.epsilon)
+def _check_rule(rule: Algorithm, goal: Goal, budget: bool) -> None:
+    fit.check_kind("rule", rule, Algorithm)
+    check_agreement(rule, goal.delta, goal.epsilon)
     if rule.stop is None and not budget:
-        what = f": rule = {rule.name} never stops by itself; give a budget, or a rule that stops"
-        refuse(where, f"{what}, such as paired_race")
+        what = f"rule = {rule.name} never stops by itself; give a budget, or a rule that stops"
+        raise ValueError(f"{what}, such as paired_race")
     if rule.arms is not None and (rule.arms.set_size is not None or rule.arms.num_contexts is not None):
-        refuse(where, f": rule = {rule.name} pulls sets of arms or is given contexts, must pull single arms")
+        raise ValueError(f"rule = {rule.name} pulls sets of arms or is given contexts, must pull single arms")
     if goal.quantile is not None:
-        refuse(where, ": quantile and rule are both given; give one of them")
+        raise ValueError("quantile and rule are both given; give one of them")
     if goal.on_failure == "separate":
-        what = f': on_failure = "separate" is given with rule = {rule.name}, which needs a score; give a number'
-        refuse(where, what)
+        what = f'on_failure = "separate" is given with rule = {rule.name}, which needs a score; give a number'
+        raise ValueError(what)
 
 
-def check_agreement(where: str, rule: Algorithm, delta: Scalar | None, epsilon: float | None) -> None:
+def check_agreement(rule: Algorithm, delta: Scalar | None, epsilon: float | None) -> None:
     """Check that a delta or an epsilon given next to a rule equals the rule's own."""
     for name, value in (("delta", delta), ("epsilon", epsilon)):
         if value is None:
@@ -133,6 +131,6 @@ def check_agreement(where: str, rule: Algorithm, delta: Scalar | None, epsilon: 
         own = None if rule.promise is None else float(getattr(rule.promise, name))
         if own != value:
             says = "has no guarantee" if own is None else f"has {name} = {own:g}"
-            refuse(
-                where, f": {name} = {value} is given with rule = {rule.name}, which {says}; give it to the rule only"
+            raise ValueError(
+                f"{name} = {value} is given with rule = {rule.name}, which {says}; give it to the rule only"
             )

@@ -14,7 +14,6 @@ from jaxbandit.base.parameters import Arg
 from jaxbandit.decide.tuning.configs import OBJECTS, objects
 from jaxbandit.support import checks
 from jaxbandit.support.domains import integer, number
-from jaxbandit.support.refusals import refuse
 from jaxbandit.support.types import Key
 
 Above = Annotated[float, Arg(lambda given: number(float(given["low"]), open_low=True), within="> low")]
@@ -48,6 +47,7 @@ def static(values: Sequence[object]) -> np.ndarray:
     return objects([value.item() if isinstance(value, np.generic) else value for value in values])
 
 
+@checked
 def grid(**columns: Any) -> dict[str, np.ndarray]:
     """Return all combinations of the values of hyperparameters; the last hyperparameter varies fastest.
 
@@ -63,8 +63,8 @@ def grid(**columns: Any) -> dict[str, np.ndarray]:
       ValueError: there is no hyperparameter, one has no values, or its arrays have different shapes.
     """
     if not columns:
-        raise ValueError("grid: no hyperparameter given, must be at least one, such as grid(lr=[0.1, 0.01])")
-    values = {name: _values("grid", name, column) for name, column in columns.items()}
+        raise ValueError("no hyperparameter given, must be at least one, such as grid(lr=[0.1, 0.01])")
+    values = {name: _values(name, column) for name, column in columns.items()}
     places = np.array(list(itertools.product(*(range(len(column)) for column in values.values()))))
     return {name: column[places[:, i]] for i, (name, column) in enumerate(values.items())}
 
@@ -87,7 +87,7 @@ def random_configs(key: Key, n: int, /, **distributions: Distribution) -> dict[s
     Raises:
       ValueError: n is out of range, no hyperparameter is given, or one is not a distribution.
     """
-    n = checks.integer("random_configs", "n", n, 1)
+    n = checks.take("random_configs: n", n, integer(1))
     if not distributions:
         raise ValueError(
             "random_configs: no hyperparameter given, must be at least one, such as lr=loguniform(1e-4, 1)"
@@ -152,6 +152,7 @@ def uniform_int(
     return Distribution(draw, f"uniform_int({low}, {high})", lambda trial, name: trial.suggest_int(name, low, high))
 
 
+@checked
 def choice(values: Sequence | np.ndarray | jax.Array) -> Distribution:
     """Return the uniform distribution on a list of values.
 
@@ -161,7 +162,7 @@ def choice(values: Sequence | np.ndarray | jax.Array) -> Distribution:
     Raises:
       ValueError: there are no values, or they are arrays of different shapes.
     """
-    column = _values("choice", "values", values)
+    column = _values("values", values)
     listed = column.tolist()
     plain = all(value is None or type(value) in (bool, int, float, str) for value in listed)
 
@@ -185,16 +186,17 @@ def _unit(key: Key, n: int) -> np.ndarray:
         return np.asarray(jax.random.uniform(key, (n,), np.float64))
 
 
-def _values(where: str, name: str, values: Sequence | np.ndarray | jax.Array) -> np.ndarray:
+def _values(name: str, values: Sequence | np.ndarray | jax.Array) -> np.ndarray:
     if isinstance(values, str | bytes) or not isinstance(values, Sequence | np.ndarray | jax.Array):
-        refuse(where, f": {name} = {values!r}, must be a list of values")
+        raise ValueError(f"{name} = {values!r}, must be a list of values")
     # NumPy would turn the others into strings.
     mixed = isinstance(values, Sequence) and len({isinstance(value, str) for value in values}) == 2
     try:
         column = static(list(values)) if mixed else np.asarray(values)
     except ValueError:
-        refuse(where, f": {name} = {values!r}, must be values of one shape, or jb.space.static([...]) of what has none")
+        what = "values of one shape, or jb.space.static([...]) of what has none"
+        raise ValueError(f"{name} = {values!r}, must be {what}") from None
     if not len(column):
-        refuse(where, f": {name} has no values, must have at least one")
+        raise ValueError(f"{name} has no values, must have at least one")
     objects_in_lists = column.dtype.kind == "O" or (column.dtype.kind in OBJECTS and column.ndim > 1)
     return static(list(values)) if objects_in_lists else column

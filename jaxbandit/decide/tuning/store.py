@@ -194,7 +194,7 @@ def opened(path: Path | None, about: Json) -> Iterator[Store]:
         for name, value in about.items():
             if stored.get(name) != value:
                 what = f"{name} = {stored.get(name)}, but this search has {name} = {value}"
-                raise BadInput(f"tune: directory = {path} holds scores with {what}; give another directory")
+                raise ValueError(f"directory = {path} holds scores with {what}; give another directory")
         try:
             data = storage.read_bytes(path / LOG)
         except FileNotFoundError:

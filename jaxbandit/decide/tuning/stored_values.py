@@ -13,7 +13,6 @@ import numpy as np
 
 from jaxbandit.decide.tuning.configs import Configs, objects, read
 from jaxbandit.decide.tuning.values import words
-from jaxbandit.support.refusals import BadInput
 from jaxbandit.support.types import Json
 
 DTYPES = {f"{kind}{bits}" for kind in ("int", "uint", "float") for bits in (8, 16, 32, 64)} - {"float8"} | {"bool"}
@@ -96,10 +95,7 @@ def data_of(configs: Configs) -> Json:
 
 def configs_of(data: Json) -> Configs:
     """Return the configurations of which `data_of` returned `data`."""
-    try:
-        return read("load", decoded(data["rows"] if "rows" in data else data["columns"]), distinct=False)
-    except BadInput as error:
-        raise ValueError(str(error)) from None  # the caller knows the file
+    return read(decoded(data["rows"] if "rows" in data else data["columns"]), distinct=False)
 
 
 def losses(data: Any) -> list[str]:

@@ -24,7 +24,7 @@ from jaxbandit.engine.layout import analysis, compiled, jaxprs, sizes
 from jaxbandit.engine.rounds import keys
 from jaxbandit.engine.storage import identity
 from jaxbandit.running.distribution.driving import completed
-from jaxbandit.support.refusals import error_line, refuse
+from jaxbandit.support.refusals import error_line
 from jaxbandit.support.types import Array, Device, PyTree, Scalar
 
 PROBED = 2, 8  # batch sizes from whose memory that of one training is estimated
@@ -64,7 +64,7 @@ def trace(train: Train, configs: Configs, *, integer: bool = False) -> Traced:
     Raises:
       NotTraceable: train raises an exception when it is given traced numbers, or its score does not depend on its
         arguments, because Python has computed it.
-      BadInput: train returns something other than one number, or a score that does not depend on its key.
+      ValueError: train returns something other than one number, or a score that does not depend on its key.
     """
     groups, digests, library = configs.groups(), [], []
     for group in groups:
@@ -78,17 +78,15 @@ def trace(train: Train, configs: Configs, *, integer: bool = False) -> Traced:
         leaves = jax.tree.leaves(shape)
         if len(leaves) != 1 or leaves[0].shape or not any(jnp.issubdtype(leaves[0].dtype, kind) for kind in REAL):
             outputs = ", ".join(f"{leaf.dtype}{list(leaf.shape)}" for leaf in leaves) or "nothing"
-            refuse("tune", f": train returns {outputs}, must return one number, the score")
+            raise ValueError(f"train returns {outputs}, must return one number, the score")
         read = jaxprs.read(program)
         needed = analysis.needed_inputs(read)
         if not any(needed):
             raise NotTraceable("JAX finds that its score does not depend on its arguments")
         if not needed[0]:
-            refuse(
-                "tune",
-                f": train: the score does not depend on {'seed' if integer else 'key'}, "
-                "must draw its random numbers from it, with jax.random",
-            )
+            source = "seed" if integer else "key"
+            what = "must draw its random numbers from it, with jax.random"
+            raise ValueError(f"train: the score does not depend on {source}, {what}")
         digests.append(identity.of_program([(function, single)]))
         library.append(_calls_library(read))
     return Traced(train, configs, groups, integer, digests, library)
@@ -204,7 +202,9 @@ class Trainings:
             scores = program(columns, words[filled], self._row[arms[filled]])
             return Part(places, np.asarray(scores, np.float64)[: len(places)])
         except jax.errors.JaxRuntimeError as error:
-            refuse("tune", f": train fails with {wide} trainings at once: {error_line(error)}; give a smaller batch")
+            raise ValueError(
+                f"train fails with {wide} trainings at once: {error_line(error)}; give a smaller batch"
+            ) from error
 
 
 def _representable(configs: Configs, group: Group) -> None:
@@ -213,7 +213,7 @@ def _representable(configs: Configs, group: Group) -> None:
     for name, column in zip(names, configs.traced(group, group.rows), strict=True):
         most = np.iinfo(jnp.asarray(column[:1]).dtype).max if column.dtype.kind in "iu" else np.inf
         if column.dtype.kind in "iu" and (column > most).any():
-            refuse("tune", f": configs: {name} holds {column.max()}, must be at most {most}, or jb.space.static")
+            raise ValueError(f"configs: {name} holds {column.max()}, must be at most {most}, or jb.space.static")
 
 
 def _key(traced: Traced, group: Group) -> tuple[Hashable, ...]:

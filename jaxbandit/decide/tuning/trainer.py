@@ -13,7 +13,6 @@ from jaxbandit.decide.tuning.settings import Settings
 from jaxbandit.decide.tuning.store import Outcome, Store
 from jaxbandit.decide.tuning.training import Training
 from jaxbandit.engine.driver import interrupts
-from jaxbandit.support.refusals import BadInput
 
 SECONDS = 1.0  # between two writes of outcomes, because each of them waits for the disk
 
@@ -23,7 +22,6 @@ class Trainer:
 
     def __init__(
         self,
-        where: str,
         store: Store,
         training: Training,
         given: Settings,
@@ -35,7 +33,7 @@ class Trainer:
         """Prepare the training function; `deadline` is a time of time.monotonic() after which no training begins."""
         self.store, self.training, self.given = store, training, given
         self.waited, self.lost = 0.0, 0  # seconds, and attempts that failed without an outcome
-        self._where, self._seed, self._paired, self._deadline = where, seed, paired, deadline
+        self._seed, self._paired, self._deadline = seed, paired, deadline
         self._evaluate = training.evaluate(store)
         self.report: Callable[[int], None] = lambda ended: None  # is told how many trainings have just ended
 
@@ -76,8 +74,8 @@ class Trainer:
 
     def _error(self, arm: int, place: int, what: str) -> BaseException:
         if place < 0:
-            return BadInput(f"{self._where}: configuration {arm} of the directory, which is not given now, {what}")
-        return failed(self._where, self.training.space, place, what)
+            return ValueError(f"configuration {arm} of the directory, which is not given now, {what}")
+        return failed(self.training.space, place, what)
 
     def _late(self) -> bool:
         return self._deadline is not None and time.monotonic() >= self._deadline

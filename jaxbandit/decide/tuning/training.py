@@ -12,7 +12,7 @@ from jaxbandit.decide.tuning.inspection import takes_integer, uses_jax
 from jaxbandit.decide.tuning.recorded import no_training
 from jaxbandit.decide.tuning.store import Entry, Store
 from jaxbandit.engine.driver.execution import Execution
-from jaxbandit.support.refusals import BadInput, error_line, refuse, wrong
+from jaxbandit.support.refusals import error_line, python
 
 
 class Training(NamedTuple):
@@ -45,11 +45,13 @@ class Training(NamedTuple):
             for name, size in zip(names, sizes, strict=True):
                 if store.batches.get(name, size) != size:
                     what = f"scores with batch = {store.batches[name]}, but batch = {size}"
-                    raise BadInput(f"tune: the directory holds {what}; leave it out, or give another directory")
+                    raise ValueError(f"the directory holds {what}; leave it out, or give another directory")
             store.set_batches(dict(zip(names, sizes, strict=True)))
             return traced.Trainings(self.program, sizes)
         except NotImplementedError as error:
-            refuse("tune", f": train can be traced, but not vmapped over configurations: {error_line(error)}")
+            raise ValueError(
+                f"train can be traced, but not vmapped over configurations: {error_line(error)}"
+            ) from error
 
 
 def read(train: Train, space: Configs, execution: Execution) -> Training:
@@ -57,12 +59,12 @@ def read(train: Train, space: Configs, execution: Execution) -> Training:
     batch, executor, tracing, stored = execution.batch, execution.executor, execution.traced, bool(execution.directory)
     retries = execution.retries
     if executor is not None and batch is not None:
-        refuse("tune", ": batch and executor are both given; batch requires a train that JAX can trace; give only one")
+        raise ValueError("batch and executor are both given; batch requires a train that JAX can trace; give only one")
     if (tracing and executor is not None) or (tracing is False and batch is not None):
         other = "executor" if tracing else "batch"
-        refuse("tune", f": traced = {tracing} and {other} are both given, which exclude each other; give only one")
+        raise ValueError(f"traced = {tracing} and {other} are both given, which exclude each other; give only one")
     if not callable(train):
-        wrong("tune: train", train, "a function of (key, config), or of (seed: int, config)")
+        raise ValueError(f"train = {python(train)}, must be a function of (key, config), or of (seed: int, config)")
     program, notes, integer = None, (), takes_integer(train)
     # A call with tracers is a call that may cost money, or that runs for hours.
     if executor is None and (tracing or batch is not None or (tracing is None and uses_jax(train))):
@@ -71,12 +73,12 @@ def read(train: Train, space: Configs, execution: Execution) -> Training:
         except traced.NotTraceable as error:
             if batch is not None or tracing:
                 given = "traced = True" if tracing else f"batch = {batch}"
-                refuse("tune", f": {given}, but train cannot be traced ({error}); leave it out")
+                raise ValueError(f"{given}, but train cannot be traced ({error}); leave it out") from error
             notes = (f"trainings ran one at a time, because train cannot be traced: {error}",)
     timeout = None if execution.seconds_each is None else float(execution.seconds_each)
     if program is not None and timeout is not None:
-        what = f": seconds_each = {timeout:g}, but JAX traces train, and a compiled program cannot be left one by one"
-        refuse("tune", f"{what}; leave it out, or give traced=False")
+        what = f"seconds_each = {timeout:g}, but JAX traces train, and a compiled program cannot be left one by one"
+        raise ValueError(f"{what}; leave it out, or give traced=False")
     keys = [space.key(i) if stored else str(i) for i in range(space.count)]
     if program is None:
         digest = function_digest(train) if stored else ""
@@ -104,7 +106,7 @@ def enter(store: Store, training: Training, *, blind: bool, delta: float, same_t
     changed |= training.program is None and bool(programs) and not mine <= programs
     if changed and not same_train:
         remedy = "give another directory, or same_train=True if it computes the same as before"
-        raise BadInput(f"tune: the directory holds scores of another train function, or one with other data; {remedy}")
+        raise ValueError(f"the directory holds scores of another train function, or one with other data; {remedy}")
     if new := [entry for entry in entries if entry.key not in known]:
         store.enter(new, blind=blind, delta=delta)
         known |= {entry.key: len(known) + i for i, entry in enumerate(new)}

@@ -54,10 +54,10 @@ class Programs(NamedTuple):
     digest: str  # digest of the trainee's functions
 
 
-def programs(where: str, trainee: Trainee, configs: PyTree, batch: int | None) -> Programs:
+def programs(trainee: Trainee, configs: PyTree, batch: int | None) -> Programs:
     """Return the programs of a trainee; programs of earlier calls are reused while they are cached."""
     width = BATCH.get(jax.default_backend(), BATCH_ELSEWHERE) if batch is None else batch
-    generators, digest = _judged(where, trainee, jax.tree.map(lambda column: jnp.asarray(column[0]), configs))
+    generators, digest = _judged(trainee, jax.tree.map(lambda column: jnp.asarray(column[0]), configs))
     key = ("trainings", trainee, width, digest)
     return compiled.remember(key, lambda: _programs(trainee, width, generators, digest))
 
@@ -111,7 +111,7 @@ def draw_key(seed: int, draw: int) -> Key:
     return jax.random.fold_in(jax.random.fold_in(jax.random.key(seed, impl=keys.OF_PULLS), DRAWS), draw)
 
 
-def _judged(where: str, trainee: Trainee, config: PyTree) -> tuple[Sequence[str | None], str]:
+def _judged(trainee: Trainee, config: PyTree) -> tuple[Sequence[str | None], str]:
     """Return the generator of each leaf of the state that holds keys (None for other leaves), and the digest."""
     key, generators = jax.random.key(0, impl=keys.OF_PULLS), []
 
@@ -120,16 +120,16 @@ def _judged(where: str, trainee: Trainee, config: PyTree) -> tuple[Sequence[str 
         generators[:] = [jax.random.key_impl(x) if _is_key(x) else None for x in jax.tree.leaves(state)]
         return state
 
-    state = called(f"{where}: init", jax.eval_shape, begin)
-    after = called(f"{where}: step", jax.eval_shape, lambda s: _strong(trainee.step(s, key, config)), state)
-    score = called(f"{where}: score", jax.eval_shape, lambda s: trainee.score(s, config), state)
+    state = called("init", jax.eval_shape, begin)
+    after = called("step", jax.eval_shape, lambda s: _strong(trainee.step(s, key, config)), state)
+    score = called("score", jax.eval_shape, lambda s: trainee.score(s, config), state)
     if (before := _form(state)) != (now := _form(after)):
         changed = next((f"{a} to {b}" for a, b in zip(before, now, strict=False) if a != b), "in structure")
-        raise ValueError(f"{where}: step changes the state ({changed}), must keep its structure, shapes and dtypes")
+        raise ValueError(f"step changes the state ({changed}), must keep its structure, shapes and dtypes")
     leaves = jax.tree.leaves(score)
     if len(leaves) != 1 or leaves[0].shape or not jnp.issubdtype(leaves[0].dtype, jnp.floating):
         outputs = ", ".join(f"{leaf.dtype}{list(leaf.shape)}" for leaf in leaves) or "nothing"
-        raise ValueError(f"{where}: score returns {outputs}, must return one real number, float[]")
+        raise ValueError(f"score returns {outputs}, must return one real number, float[]")
     functions = ((trainee.init, (key, config)), (trainee.step, (state, key, config)), (trainee.score, (state, config)))
     return generators, identity.of_program(functions)
 

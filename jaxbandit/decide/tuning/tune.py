@@ -6,6 +6,8 @@ from typing import cast
 
 import numpy as np
 
+from jaxbandit.base.arguments import RunSeed
+from jaxbandit.base.calls import checked
 from jaxbandit.base.contract import Algorithm
 from jaxbandit.decide.core.budget import Budget, budget_of
 from jaxbandit.decide.core.goal import Goal, goal_of
@@ -13,7 +15,7 @@ from jaxbandit.decide.tuning import configs as search_space
 from jaxbandit.decide.tuning import isolated, recorded, training
 from jaxbandit.decide.tuning.calls import Train
 from jaxbandit.decide.tuning.evidence import Evidence
-from jaxbandit.decide.tuning.execution import SEARCH, TABLE, of_trainings
+from jaxbandit.decide.tuning.execution import SEARCH, TABLE, check
 from jaxbandit.decide.tuning.playing import play
 from jaxbandit.decide.tuning.progress import reporting
 from jaxbandit.decide.tuning.reporting import late_notes, search_notes
@@ -23,11 +25,11 @@ from jaxbandit.decide.tuning.settings import settings
 from jaxbandit.decide.tuning.store import opened
 from jaxbandit.decide.tuning.trainer import Trainer
 from jaxbandit.engine.driver.execution import DEFAULT, Execution
-from jaxbandit.support import checks
-from jaxbandit.support.refusals import BadInput, Unfinished, refuse
+from jaxbandit.support.refusals import Unfinished
 from jaxbandit.support.types import ArrayLike, PyTree
 
 
+@checked
 def tune(
     train: Train | ArrayLike,
     configs: PyTree | None = None,
@@ -35,7 +37,7 @@ def tune(
     *,
     goal: Goal | float | None = None,
     budget: Budget | int | str | None = None,
-    seed: int = 0,
+    seed: RunSeed = 0,
     paired: bool = True,
     scores: ArrayLike | None = None,
     growth: bool = False,
@@ -77,7 +79,7 @@ def tune(
       goal: a `Goal`, which says what is compared, how exactly, and what a failed training is; or its epsilon. Scores in
         [0, 1] are assumed if the first ones are all 0 or 1.
       budget: a `Budget`; or its number of trainings, or a length of time such as "2h".
-      seed: seed of all trainings and of the rule's random draws, in [0, 2^32).
+      seed: seed of all trainings and of the rule's random draws.
       paired: whether all configurations share the same seeds (common random numbers).
       scores: known scores of `train`, scores[configs, seeds], NaN where there is none: column j takes the place of
         trainings at seed number j, so that all of them must be draws that are independent of each other's columns. An
@@ -93,36 +95,33 @@ def tune(
         of the lines in scores.jsonl is that in which trainings ended.
 
     Raises:
-      ValueError: an argument is wrong, a training fails, or the directory holds something else.
+      ValueError: a training fails, or the directory holds something else.
       RuntimeError: the executor has lost its workers or a training.
       KeyboardInterrupt: the search was interrupted. In each case scores are kept in the directory.
 
     Source: `theory.comparisons` has the statements and their proofs; Karnin, Koren and Somekh (2013), Almost optimal
     exploration in multi-armed bandits, ICML, has sequential halving.
     """
-    execution = of_trainings("tune", execution, SEARCH if callable(train) else TABLE)
-    goal, budget = goal_of("tune", goal), budget_of("tune", budget)
+    check(execution, SEARCH if callable(train) else TABLE)
+    goal, budget = goal_of(goal), budget_of(budget)
     if execution.isolate:
-        return isolated.play("tune", tune, locals())
+        return isolated.play(tune, locals())
     start = time.perf_counter()
     deadline = None if budget.seconds is None else time.monotonic() + float(budget.seconds)
     table = None
     if not callable(train):
         if scores is not None:
-            refuse("tune", ": scores is given with a table of scores, which has all of them; leave it out")
+            raise ValueError("scores is given with a table of scores, which has all of them; leave it out")
         table, configs = recorded.table(train, configs)
     elif configs is None:
-        refuse("tune", ": configs is missing, must be given, such as jb.space.grid(lr=[0.1, 0.01])")
-    space = search_space.read("tune", configs)
+        raise ValueError("configs is missing, must be given, such as jb.space.grid(lr=[0.1, 0.01])")
+    space = search_space.read(configs)
     known = table if scores is None else recorded.known_scores("scores", scores)
     if known is not None:
         recorded.check_count("train" if scores is None else "scores", known, space)
-    seed = checks.integer("tune", "seed", seed, 0, 2**32 - 1)
-    for name, value in (("paired", paired), ("growth", growth), ("blind", blind)):
-        checks.boolean("tune", name, value)
     # What a table has is a budget.
     ends = budget.seconds is not None or table is not None
-    chosen = settings("tune", space.count, rule, goal, trainings=budget.trainings, ends=ends, growth=growth)
+    chosen = settings(space.count, rule, goal, trainings=budget.trainings, ends=ends, growth=growth)
     path = None if execution.directory is None else Path(execution.directory)
     if table is None:
         trained = training.read(cast("Train", train), space, execution)
@@ -137,11 +136,11 @@ def tune(
         evidence = Evidence(chosen.criterion, store.stages)
         if table is not None:
             evidence.pool[numbers] = table.pool
-        trainer = Trainer("tune", store, trained, chosen, seed, paired=paired, deadline=deadline)
+        trainer = Trainer(store, trained, chosen, seed, paired=paired, deadline=deadline)
         search = Search(trainer, evidence, numbers, budget.trainings, report)
         try:
-            found = play("tune", search, evidence, chosen, numbers, seed=seed, paired=paired)
-        except (BadInput, Unfinished, KeyboardInterrupt) as error:
+            found = play(search, evidence, chosen, numbers, seed=seed, paired=paired)
+        except (ValueError, Unfinished, KeyboardInterrupt) as error:
             recorded.keep(error, store, numbers, path)
             raise
         first_delta = store.delta

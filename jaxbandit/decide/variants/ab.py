@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, Literal
 
+from jaxbandit.base.calls import checked
 from jaxbandit.decide.core.goal import DELTA, Goal, goal_of
 from jaxbandit.decide.variants import order, outcomes, remarks, times, units, visitors
 from jaxbandit.decide.variants import stages as staging
@@ -13,11 +14,12 @@ from jaxbandit.decide.variants.result import ABResult
 from jaxbandit.decide.variants.split import planned_shares
 from jaxbandit.decide.variants.visitors import Columns, Visitors
 from jaxbandit.support import checks
-from jaxbandit.support.refusals import python, refuse, wrong
+from jaxbandit.support.refusals import python
 
 FIELDS = ("delta", "epsilon", "quantile", "score_range", "maximize")  # of a goal
 
 
+@checked
 def ab(
     log: Any,
     *,
@@ -90,24 +92,22 @@ def ab(
     Source: Ramdas and Wang (2025), "Hypothesis testing with e-values", for bets; the modules
       `theory.comparisons.asymptotic` for numbers without a range, and `theory.comparisons.achieved` for the decision.
     """
-    goal, names = goal_of("ab", goal), visitors.columns_of(columns)
-    checks.only("ab: goal", goal, FIELDS, "a log of visitors")
-    checks.boolean("ab", "growth", growth)
-    checks.choice("ab", "of_unit", of_unit, units.HOW)
+    goal, names = goal_of(goal), visitors.columns_of(columns)
+    checks.only(goal, FIELDS, "a log of visitors")
     if window is None and now is not None:
-        refuse("ab: now", " is used only with a window; give window=, or leave now out")
+        raise ValueError("now is used only with a window; give window=, or leave now out")
     if window is not None and names.time is None:
-        refuse("ab: window", " needs the times of the visitors; name their column, such as columns={'time': 'day'}")
+        raise ValueError("window needs the times of the visitors; name their column, such as columns={'time': 'day'}")
     data, kind = _visitors(log, names, of_unit, goal, cap, window, now)
     c = data.numbers_of(f"{data.where}: control", [control])[0]
     gone = data.numbers_of(f"{data.where}: removed", removed)
     after = None if late is None else data.numbers_of(f"{data.where}: late", late)
     if len(set(gone)) == len(data.names):
-        refuse("ab: removed", " has all variants, must leave one that can be shown")
+        raise ValueError("removed has all variants, must leave one that can be shown")
     if after and data.variant[0] in after:
-        wrong("ab: late", data.names[data.variant[0]], "a variant that entered after another one")
+        checks.wrong("late", data.names[data.variant[0]], "a variant that entered after another one")
     if after and not data.ordered:
-        refuse("ab: late", " needs the order of arrival, which the rows do not have; name the column of the times")
+        raise ValueError("late needs the order of arrival, which the rows do not have; name the column of the times")
     delta = DELTA if goal.delta is None else float(goal.delta)
     stages = staging.stages(data.variant, len(data.names), delta, after if data.ordered else [], growth)
     return decided(
@@ -133,7 +133,7 @@ def _visitors(
     log = visitors.read(source, columns)
     length = None
     if window is not None and log.time is not None:
-        length = times.window("ab: window", window, log.dated)
+        length = times.window(window, log.dated)
         log = log._replace(until=_present(log, float(log.time[-1]), now) - length)
     if log.unit is not None:
         log = units.one_row_each(log, of_unit, length)
@@ -154,8 +154,9 @@ def _visitors(
 
 def _present(log: Visitors, last: float, now: Any) -> float:
     """Return the time at which the log was written, whose last visitor came at a given time."""
-    present = last if now is None else times.moment("ab: now", now, log.dated)
+    present = last if now is None else times.moment(now, log.dated)
     if present < last:
         shown = times.text(last, log.dated)
-        wrong("ab: now", python(now), f"at or after {shown}, the time of the last visitor of {log.where}", written=str)
+        what = f"must be at or after {shown}, the time of the last visitor of {log.where}"
+        raise ValueError(f"now = {python(now)}, {what}")
     return present

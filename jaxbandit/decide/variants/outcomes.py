@@ -7,8 +7,8 @@ import numpy as np
 
 from jaxbandit.decide.core.goal import Goal
 from jaxbandit.decide.variants.visitors import Visitors
-from jaxbandit.support import domains
-from jaxbandit.support.refusals import python, refuse, wrong
+from jaxbandit.support import checks, domains
+from jaxbandit.support.refusals import refuse, wrong
 
 
 class Kind(NamedTuple):
@@ -49,7 +49,7 @@ def limited(column: str, log: Visitors, goal: Goal, cap: Any) -> tuple[Visitors,
         refuse(where, " is empty in all rows, must have some outcomes")
     if goal.quantile is not None:
         if cap is not None:
-            refuse("ab: cap", " is not needed for a quantile, whose bounds hold for any outcomes; leave it out")
+            raise ValueError("cap is not needed for a quantile, whose bounds hold for any outcomes; leave it out")
         return log, Kind(False, p=goal.quantile)
     if cap is None:
         binary = bool(np.isin(known, (0.0, 1.0)).all())
@@ -62,12 +62,12 @@ def limited(column: str, log: Visitors, goal: Goal, cap: Any) -> tuple[Visitors,
     assumption = ""
     if isinstance(cap, tuple | list | np.ndarray):
         if ends is not None:
-            refuse("ab: goal: score_range", " is not needed beside a pair of caps; leave it out")
-        low, high = domains.check("ab: cap", cap, domains.RANGE, written=python)
+            raise ValueError("goal: score_range is not needed beside a pair of caps; leave it out")
+        low, high = checks.take("cap", cap, domains.RANGE)
     else:
-        low, high = 0.0 if ends is None else ends[0], domains.check("ab: cap", cap, domains.number(), written=python)
+        low, high = 0.0 if ends is None else ends[0], checks.take("cap", cap, domains.number())
         if not low < high:
-            wrong("ab: cap", cap, f"above {low:g}, the least possible outcome", written=python)
+            checks.wrong("cap", cap, f"above {low:g}, the least possible outcome")
         if known.min() < low:
             instead = "give cap=(low, high), or a score_range with the least possible outcome"
             wrong(where, float(known.min()), f"at least {low:g} beside a cap; {instead}")

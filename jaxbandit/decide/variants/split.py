@@ -8,8 +8,7 @@ from scipy import special
 
 from jaxbandit.decide.variants.stages import PATIENCE, Stages
 from jaxbandit.decide.variants.visitors import Visitors
-from jaxbandit.support import domains
-from jaxbandit.support.refusals import python, refuse, wrong
+from jaxbandit.support import checks, domains
 
 LEVEL = 1e-3  # below it, the division is not as planned
 FEWEST = 5  # visitors of a variant that must be expected, so that the chi-square distribution is near
@@ -24,14 +23,14 @@ def planned_shares(planned: Any, log: Visitors) -> np.ndarray | None:
     if isinstance(planned, str) and planned in PLANS:
         return np.ones(len(log.names)) if planned == "equal" else None
     if not isinstance(planned, Mapping):
-        wrong("ab: planned", planned, 'a share for each variant, such as {"A": 0.95, "B": 0.05}, "equal" or "adaptive"',
-              written=python)  # fmt: skip
+        allowed = 'a share for each variant, such as {"A": 0.95, "B": 0.05}, "equal" or "adaptive"'
+        checks.wrong("planned", planned, allowed)
     log.numbers_of("ab: planned", planned)
     for name in log.names:
         if name not in planned:
-            refuse("ab: planned", f" has no share for {name}, must have one for each variant of the log")
+            raise ValueError(f"planned has no share for {name}, must have one for each variant of the log")
     above = domains.number(0, open_low=True)
-    return np.array([domains.check(f"ab: planned[{v!r}]", planned[v], above, written=python) for v in log.names])
+    return np.array([checks.take(f"planned[{v!r}]", planned[v], above) for v in log.names])
 
 
 def split_p(log: Visitors, stages: Stages, shares: np.ndarray) -> float:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from jaxbandit.support import decimals, durations
+from jaxbandit.support import checks, decimals, durations
 from jaxbandit.support.columns import Place, refuse_first
 from jaxbandit.support.refusals import BadInput, wrong
 
@@ -37,15 +37,15 @@ def column(values: Any, place: Place) -> tuple[np.ndarray, bool]:
     return times, dated
 
 
-def moment(where: str, value: Any, dated: bool) -> float:
-    """Return a time that an argument gives, in the unit of the log."""
+def moment(value: Any, dated: bool) -> float:
+    """Return the time that `now` gives, in the unit of the log."""
     try:
         return _date(str(value).strip())[0] if dated else _number(value)
     except (TypeError, ValueError):
-        wrong(where, value, f"{DATE if dated else 'a number'}, like the times of the log")
+        checks.wrong("now", value, f"{DATE if dated else 'a number'}, like the times of the log")
 
 
-def window(where: str, value: Any, dated: bool) -> float:
+def window(value: Any, dated: bool) -> float:
     """Return the length of a window, in the unit of the times of the log."""
     if isinstance(value, timedelta):
         value = f"{value.total_seconds()}s"
@@ -56,7 +56,7 @@ def window(where: str, value: Any, dated: bool) -> float:
     if length is not None and length >= 0:
         return length
     dates = "such as 7d, 12h, 30m or 90s, because times are dates"
-    return wrong(where, value, dates if dated else "a number >= 0, because times are")
+    return checks.wrong("window", value, dates if dated else "a number >= 0, because times are")
 
 
 def text(value: float, dated: bool) -> str:

@@ -3,9 +3,6 @@
 import numpy as np
 
 from jaxbandit.decide.variants.visitors import Visitors
-from jaxbandit.support.refusals import refuse
-
-HOW = ("sum", "any", "last")  # the outcomes of a unit become one
 
 
 def one_row_each(log: Visitors, how: str, window: float | None) -> Visitors:
@@ -32,8 +29,8 @@ def one_row_each(log: Visitors, how: str, window: float | None) -> Visitors:
         outcome = np.where(np.bincount(at, np.nan_to_num(y) != 0, units) > 0, 1.0, np.where(is_open, np.nan, 0.0))
     kept = first[~crossed]
     if len(np.unique(log.variant[kept])) < 2:
-        few = ": fewer than two variants have units that were shown no other variant; which column is it?"
-        refuse("ab: columns: unit", few)
+        few = "fewer than two variants have units that were shown no other variant; which column is it?"
+        raise ValueError(f"columns: unit: {few}")
     given = {"sum": "the sum of those", "any": "whether any is not 0, of those", "last": "the last one"}[how]
     beyond = f"{late.sum():,} rows come later after the first row of their unit than the window, and do not count"
     return _with_outcomes(log, first, outcome, kept).noted(

@@ -8,8 +8,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from jaxbandit.decide.variants import times
+from jaxbandit.support import checks
 from jaxbandit.support.columns import Table, cells, read_columns, refuse_first
-from jaxbandit.support.refusals import known, nearest, python, refuse, wrong
+from jaxbandit.support.refusals import known, nearest, refuse, wrong
 
 MOST_VARIANTS = 30  # all pairs are compared
 MOST_VISITORS = 10**8  # that counts may stand for: each becomes a row
@@ -82,21 +83,21 @@ ROWWISE = ("variant", "outcome", "time", "block", "unit")
 def columns_of(given: Mapping[str, str]) -> Columns:
     """Return the names of the columns; raise BadInput if they do not fit each other."""
     if not isinstance(given, Mapping):
-        wrong("ab: columns", given, 'names of columns, such as {"outcome": "converted"}', written=python)
+        checks.wrong("columns", given, 'names of columns, such as {"outcome": "converted"}')
     known("ab: columns: ", given, Columns._fields)
     columns = Columns(**given)
     if columns.conversions is not None:
         if columns.visitors is None:
-            refuse(
-                "ab: columns: conversions", " needs the number of visitors of each row; give the column of visitors too"
+            raise ValueError(
+                "columns: conversions needs the number of visitors of each row; give the column of visitors too"
             )
         columns = columns._replace(outcome=None)
     if columns.visitors is not None:
         for name in ("block", "unit"):
             if getattr(columns, name) is not None:
-                refuse(f"ab: columns: {name}", " is about single visitors, not counts; leave it or visitors out")
+                raise ValueError(f"columns: {name} is about single visitors, not counts; leave it or visitors out")
     if columns.unit is not None and columns.block is not None:
-        refuse("ab: columns: block", " has one row for each variant and block; leave it or unit out")
+        raise ValueError("columns: block has one row for each variant and block; leave it or unit out")
     return columns
 
 

@@ -93,9 +93,9 @@ class Execution(NamedTuple):
     traced: bool | None = None
     same_train: bool = False
 
-    def here(self, where: str) -> tuple[list[Device], int]:
+    def here(self) -> tuple[list[Device], int]:
         """Return the devices and the number of workers of this process; refuse a field without a meaning for runs."""
-        checks.only(where, self, RUNS, "runs")
+        checks.only(self, RUNS, "runs")
         devices = list(jax.local_devices() if self.devices is None else self.devices)
         single = devices[0].platform == "cpu" and len(devices) == 1
         return devices, self.workers or (cores() if single else 1)

@@ -58,7 +58,7 @@ class Program(ABC):
     def __init__(self, call: Call):
         self.call = call
         self.num_runs, self.first_run = call.num_runs, call.first_run
-        self.devices, self.workers = call.execution.here(self.where)
+        self.devices, self.workers = call.execution.here()
         self.platform = self.devices[0].platform
         self.outcome = np.full(self.num_runs, NOT_ENDED, np.int8)
         self.arrays: dict[str, np.ndarray] = {}  # results by name, one row per run

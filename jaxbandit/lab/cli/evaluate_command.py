@@ -140,7 +140,7 @@ def _columns(path: Path, names: list[str], log: "Log") -> Any:
                f"policy takes, or {log.num_arms}, with the probability of each arm")  # fmt: skip
     table = read_columns(str(path), path, names)
     if len(names) == 1:
-        return np.eye(log.num_arms)[actions_of(WHERE, table.cells[names[0]], table.place(names[0]), log.arms, None)[1]]
+        return np.eye(log.num_arms)[actions_of(table.cells[names[0]], table.place(names[0]), log.arms, None)[1]]
     found = np.stack([table.numbers(name, "a number") for name in names], axis=1)
     check_chances(found, None, table.place(", ".join(names)))
     return found

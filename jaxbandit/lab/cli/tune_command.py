@@ -46,7 +46,7 @@ class Tune:
             with open_executor(self.executor, logs(out)) as executor:
                 result = command.search(self.train, spec, out, executor)
         if self.json:
-            about = {"schema": 1, "name": spec.name, "seed": spec.seed}
+            about = {"schema": 1, "name": spec.name, "seed": spec.options.get("seed", 0)}
             streams.document({**about, **result.to_json(), "seconds": result.seconds})
         else:
             print(result)

@@ -11,6 +11,7 @@ from jaxbandit.base.declaration import declaration_of
 from jaxbandit.lab.conformance import check_batches, check_play, check_trace
 from jaxbandit.lab.conformance.check_case import Case, CheckFailed
 from jaxbandit.support import checks
+from jaxbandit.support.domains import integer
 from jaxbandit.support.types import Numbers
 
 __all__ = ["PROPERTIES", "CheckFailed", "Report", "check_algorithm"]
@@ -85,10 +86,10 @@ def check_algorithm(
       ValueError: an argument of this function is wrong.
     """
     arms = [num_arms] if isinstance(num_arms, int) else list(num_arms)
-    arms = sorted({checks.integer("check_algorithm", "num_arms", k, 1) for k in arms})
+    arms = sorted({checks.take("check_algorithm: num_arms", k, integer(1)) for k in arms})
     if not arms:
         raise ValueError("check_algorithm: num_arms is empty, must hold at least one number of arms")
-    checks.integer("check_algorithm", "rounds", rounds, 2 * arms[-1] + 1)
+    checks.take("check_algorithm: rounds", rounds, integer(2 * arms[-1] + 1))
     if traced is None and (declared := declaration_of(make)):
         bound = make.keywords if isinstance(make, functools.partial) else {}
         traced = {name: some for name, some in declared.tries.items() if name not in bound}

@@ -18,6 +18,7 @@ from jaxbandit.lab.conformance import check_actions, check_truth
 from jaxbandit.lab.conformance.check_case import CheckFailed, describe, leaves, make_key
 from jaxbandit.lab.conformance.check_truth import SHARE
 from jaxbandit.support import checks
+from jaxbandit.support.domains import integer
 from jaxbandit.support.numerics import as_float
 from jaxbandit.support.types import Array, PyTree
 
@@ -78,7 +79,7 @@ def check_environment(
         raise ValueError(
             f"check_environment: got a {type(environment).__name__}, must be an Environment: call its factory"
         )
-    checks.integer("check_environment", "rounds", rounds, 1)
+    checks.take("check_environment: rounds", rounds, integer(1))
     if actions is None and environment.arms is None:
         raise ValueError("check_environment: the environment does not declare its arms; give actions")
     checked = [name for name in PROPERTIES if name != "batches of pulls" or environment.batch is not None]

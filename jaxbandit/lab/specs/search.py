@@ -4,89 +4,49 @@ Every error is a BadInput with a message of one line: file, key, value, what is 
 """
 
 import math
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
+from jaxbandit.base.parameters import parameters_of
 from jaxbandit.decide.core.budget import Budget
 from jaxbandit.decide.core.goal import Goal
+from jaxbandit.decide.tuning.search import search
+from jaxbandit.decide.tuning.tune import tune
 from jaxbandit.engine.driver.execution import Execution
 from jaxbandit.lab.specs import keys, session, source, tables
-from jaxbandit.lab.specs.experiment import SEED, AlgorithmSpec
-from jaxbandit.lab.specs.keys import ANY, SCALAR, Key, key, keys_of
-from jaxbandit.support import durations
-from jaxbandit.support.domains import BOOLEAN, NAME, Domain, check, choice, integer, number, several, values
+from jaxbandit.lab.specs.experiment import AlgorithmSpec
+from jaxbandit.lab.specs.keys import ANY, SCALAR, Key
+from jaxbandit.support.domains import NAME, Domain, check, choice, integer, number, several, values
 from jaxbandit.support.refusals import refuse, wrong
 
 KIND = "tune"
 _CONFIGS = ANY._replace(allowed='a table of lists, [configs] with lr = [0.1, 0.01], or "configs.csv"')
-_FAILURE = values(
-    'a number, "stop" or "separate"',
-    lambda value: value in ("stop", "separate") or (type(value) in (int, float) and math.isfinite(value)),
-)
-_RANGE = values(
-    "a list of two numbers, [low, high]",
-    lambda value: len(value) == 2 and all(type(end) in (int, float) for end in value) and value[0] < value[1],
-    lambda value: tuple(value) if isinstance(value, list) else (),
-)
-_SHARE = number(0.0, 1.0, open_low=True, open_high=True)
 LAWS = "loguniform", "uniform_float", "uniform_int", "choice"
 _LAW = values(
     "one of " + ", ".join(f"{{ {law} = {'[low, high]' if law != 'choice' else '[...]'} }}" for law in LAWS),
     lambda value: isinstance(value, dict) and len(value) == 1 and next(iter(value)) in LAWS,
 )
-ONLY_CONFIGS, ONLY_SPACE = ("growth", "blind"), ("propose", "finalists", "proposals", "extra", "at_once")
-
-GOAL = tuple(field.name for field in fields(Goal))
-EXECUTION = "batch", "retries", "traced", "same_train"
-OTHERS = "seed", "paired", *ONLY_CONFIGS, *(name for name in ONLY_SPACE if name != "propose")
+ONLY_CONFIGS, ONLY_SPACE = ("growth", "blind"), ("finalists", "proposals", "extra", "at_once")
+# Keys by the arguments that they are, of which some have other names.
+GOAL = {name: name for name in parameters_of(Goal)}
+BUDGET = {"trainings": "max_trainings", "seconds": "timeout"}
+EXECUTION = {name: name for name in ("batch", "retries", "traced", "same_train")} | {"seconds_each": "timeout_each"}
+OF_TUNE, OF_SEARCH = ({name: name for name in names} for names in (("seed", "paired", *ONLY_CONFIGS), ONLY_SPACE))
 
 
 @dataclass(frozen=True, kw_only=True)
 class SearchSpec:
     """A resolved search; what has no value is left to `tune` or `search`."""
 
-    name: str = key(NAME)
-    delta: float | None = key(number(), None)
-    epsilon: float | None = key(number(), None)
-    max_trainings: int | None = key(integer(1), None)
-    timeout: float | str | None = key(durations.SECONDS, None)
-    timeout_each: float | str | None = key(durations.SOME_SECONDS, None)
-    seed: int = key(SEED, 0)
-    paired: bool = key(BOOLEAN, True)
-    batch: int | None = key(integer(1, 2**20), None)
-    retries: int = key(integer(0), 0)
-    on_failure: float | str | None = key(_FAILURE, None)
-    max_failure_rate: float | None = key(_SHARE, None)
-    min_trainings: int | None = key(integer(1), None)
-    score_range: tuple[float, float] | None = key(_RANGE, None)
-    quantile: float | None = key(_SHARE, None)
-    resolution: float = key(number(0.0), 0.0)
-    traced: bool | None = key(BOOLEAN, None)
-    same_train: bool = key(BOOLEAN, False)
-    maximize: bool = key(BOOLEAN, True)
-    growth: bool | None = key(BOOLEAN, None)
-    blind: bool | None = key(BOOLEAN, None)
-    propose: str | None = key(choice(("tpe", "random")), None)
-    finalists: int | None = key(integer(1), None)
-    proposals: int | None = key(integer(1), None)
-    extra: int | None = key(integer(0), None)
-    at_once: int | None = key(integer(1), None)
+    name: str
+    options: dict[str, Any]  # the arguments of `tune`, or of `search` if there is a space, that the file gives
+    propose: str | None
     configs: dict[str, list[Any]] | tuple[dict[str, Any], ...] | None  # values to combine, or configurations
     space: dict[str, tuple[str, list[Any]]] | None  # the distribution of each hyperparameter, and its arguments
     static: tuple[str, ...]  # hyperparameters that `train` receives as Python values
     algorithm: AlgorithmSpec | None
-
-    @property
-    def options(self) -> dict[str, Any]:
-        """The arguments of `tune`, or of `search` if there is a space, that the file gives."""
-        goal, execution = ({name: getattr(self, name) for name in names} for names in (GOAL, EXECUTION))
-        return {
-            "goal": Goal(**goal),
-            "budget": Budget(self.max_trainings, self.timeout),
-            "execution": Execution(seconds_each=self.timeout_each, **execution),
-            **{name: value for name in OTHERS if (value := getattr(self, name)) is not None},
-        }
 
     def build(self, num_arms: int) -> Any:
         """Return the Algorithm for num_arms configurations, or None for the default one."""
@@ -95,8 +55,26 @@ class SearchSpec:
         return tables.build_single(f"{self.name}: algorithm[0]", self.algorithm, num_arms)
 
 
-KEYS = {"kind": Key(choice((KIND,)))} | keys_of(SearchSpec)
-KEYS |= {
+def _keys_of(function: Callable[..., Any], names: Mapping[str, str]) -> dict[str, Key]:
+    """Return keys that are arguments of a function, which says what they may be; None stands for its default."""
+    found = {}
+    for name, key in names.items():
+        parameter = parameters_of(function)[name]
+        domain = parameter.arg.domain or parameter.domain()
+        assert domain is not None, name
+        found[key] = Key(domain, None)
+    return found
+
+
+KEYS = {
+    "kind": Key(choice((KIND,))),
+    "name": Key(NAME),
+    **_keys_of(Goal, GOAL),
+    **_keys_of(Budget, BUDGET),
+    **_keys_of(Execution, EXECUTION),
+    **_keys_of(tune, OF_TUNE),
+    **_keys_of(search, OF_SEARCH),
+    "propose": Key(choice(("tpe", "random")), None),
     "configs": Key(_CONFIGS, None),
     "space": Key(ANY, None),
     "static": Key(ANY, []),
@@ -118,8 +96,17 @@ def load(path: Path, *, imports: bool = True) -> SearchSpec:
     names = _candidates(at, settings, path.parent)
     static = several(choice(names), "a list of names of hyperparameters", empty=True)
     settings["static"] = check(f"{at}static", settings["static"], static)
-    del settings["kind"]
-    return SearchSpec(**settings)
+
+    def arguments(names: Mapping[str, str]) -> dict[str, Any]:
+        return {name: settings[key] for name, key in names.items() if settings[key] is not None}
+
+    records = {
+        "goal": Goal(**arguments(GOAL)),
+        "budget": Budget(**arguments(BUDGET)),
+        "execution": Execution(**arguments(EXECUTION)),
+    }
+    own = {field.name: settings[field.name] for field in fields(SearchSpec) if field.name != "options"}
+    return SearchSpec(options={**records, **arguments(OF_TUNE), **arguments(OF_SEARCH)}, **own)
 
 
 def _candidates(at: str, settings: dict[str, Any], base: Path) -> Any:
@@ -128,7 +115,7 @@ def _candidates(at: str, settings: dict[str, Any], base: Path) -> Any:
         got = "missing" if settings["configs"] is None else "given together with space"
         refuse(f"{at}configs", f": {got}, give either configs, such as [configs] with lr = [0.1, 0.01], or [space]")
     spaced = settings["space"] is not None
-    for name in ONLY_CONFIGS if spaced else ONLY_SPACE:
+    for name in ONLY_CONFIGS if spaced else ("propose", *ONLY_SPACE):
         if settings[name] is not None:
             refuse(f"{at}{name}", f": only for {'[configs]' if spaced else '[space]'}; leave it out")
     if not spaced:
