@@ -292,11 +292,11 @@ def test_lines_of_corrections_that_do_not_fit_are_refused(tmp_path):
         {"amend": [1], "rewards": [0.5]},
         {"amend": [2], "rewards": [0.5]},
         {"amend": [0], "rewards": []},
-        {"outside": [3], "rewards": [0.5]},
-        {"outside": [0], "rewards": [None]},
+        {"tell_outside": [3], "rewards": [0.5]},
+        {"tell_outside": [0], "rewards": [None]},
         {"expire": [2]},
-        {"close": [-1]},
-        {"open": ["x"]},
+        {"close_arms": [-1]},
+        {"open_arms": ["x"]},
     ):
         with pytest.raises(ValueError, match="line 3: "):
             book_of(read(tmp_path)).enter(event_of(entry))

@@ -40,7 +40,7 @@ def repair_session(path: str | Path, rule: Algorithm | None = None) -> str:
             except BadLog as fault:
                 sound = _sound(stored, fault.line - 1)
         bodies = _bodies(stored, sound)
-        rewards = sum(len(event.rewards) for event in sound.events if event.kind in ("tell", "outside"))
+        rewards = sum(len(event.rewards or ()) for event in sound.events if event.kind != "amend")
         lost = _count(stored.data) - rewards
         whole = stored.lines.fault is None
         missing = stored.closed["lines"] - stored.end.lines if whole and not stored.continues() else 0
@@ -82,7 +82,7 @@ def _count(data: bytes) -> int:
     for line in data.split(b"\n"):
         try:
             entry = reading.json_of(line)
-            number += len(entry["tell"] if "tell" in entry else entry["outside"])
+            number += 0 if "amend" in entry else len(entry["rewards"])
         except (ValueError, KeyError, TypeError):
             continue
     return number

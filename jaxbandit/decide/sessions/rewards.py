@@ -177,6 +177,13 @@ def require_asked(where: str, ids: np.ndarray, end: int) -> None:
         raise ValueError(f"{where}: id = {ids[unknown][0]} is unknown, must be {allowed}")
 
 
+def require_arms(where: str, arms: np.ndarray, num_arms: int) -> None:
+    """Raise an error if one of the arms does not exist."""
+    wrong = (arms < 0) | (arms >= num_arms)
+    if wrong.any():
+        raise ValueError(f"{where}: arm = {arms[wrong][0]}, must be in [0, {num_arms - 1}]")
+
+
 def each_once(where: str, ids: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return the ids, each once and sorted, and their rewards; raise an error if an id is given two different ones."""
     unique, places = np.unique(ids, return_index=True)
