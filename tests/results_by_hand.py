@@ -4,8 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from jaxbandit.engine.driver.identify import Identified
-from jaxbandit.engine.driver.simulate import Record
+from jaxbandit.engine.driver.records import Identified, Record
 from jaxbandit.running.cell import stopping_result
 from jaxbandit.running.results.regret import RegretResult
 from jaxbandit.running.results.stopping import StoppingResult

@@ -17,7 +17,7 @@ from jaxbandit.algorithms.exploration.presets import lingape, lucb
 from jaxbandit.base.contract import Rewards
 from jaxbandit.decide.loading import load
 from jaxbandit.engine.driver.execution import Execution
-from jaxbandit.engine.driver.identify import Identified
+from jaxbandit.engine.driver.records import Identified
 from jaxbandit.engine.storage import files as storage
 from jaxbandit.engine.storage.json_files import read_json
 from jaxbandit.environments.linear_arms.soare import soare
@@ -72,7 +72,7 @@ def whole():
 
 def found():
     costs = {"compile_seconds": 0.0, "run_seconds": 0.0, "run_steps": 9, "lane_steps": 9, "devices": ["cpu"]}
-    costs |= {"identity": {}}
+    costs |= {"identity": {}, "batches": None}
     return Identified(**stopping([5, 7]).arrays, **costs)
 
 

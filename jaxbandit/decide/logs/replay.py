@@ -14,7 +14,8 @@ from jaxbandit.base.contract import Algorithm, Arms, Environment, Offer, Outcome
 from jaxbandit.decide.logs.log import Log
 from jaxbandit.decide.logs.policy_of import contexts_of
 from jaxbandit.decide.logs.replaying import Inputs, Order, Replayed, replayed
-from jaxbandit.engine.driver.simulate import Record, default_checkpoints
+from jaxbandit.engine.driver.records import Record
+from jaxbandit.engine.driver.simulate import default_checkpoints
 from jaxbandit.engine.rounds import fit
 from jaxbandit.engine.rounds.fit import Allow
 from jaxbandit.engine.rounds.moments import Moments

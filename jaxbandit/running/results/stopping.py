@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from jaxbandit.base.contract import Outcome
+from jaxbandit.engine.driver.records import STOPPED_RUNS
 from jaxbandit.running.results import frames
 from jaxbandit.running.results.base import Result
 from jaxbandit.running.results.judging import judged
@@ -33,7 +34,7 @@ class StoppingResult(Result):
     """
 
     kind = "identify"
-    array_names = ("samples", "outcome", "recommendation", "shortfall", "pulls", "batches")
+    array_names = STOPPED_RUNS
 
     max_rounds: int
     # The algorithm's guarantee: delta, epsilon, m and proved (False for a heuristic). Without a guarantee only epsilon,
