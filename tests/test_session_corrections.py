@@ -1,5 +1,6 @@
 """Corrected rewards, pulls that nobody asked for, pulls without an answer, and closed arms."""
 
+import inspect
 import json
 import os
 from concurrent.futures import ThreadPoolExecutor
@@ -11,6 +12,7 @@ from test_session_pulls import NORMAL, RACE
 from test_sessions import RULES, leaves, rewards_of
 
 import jaxbandit as jb
+from jaxbandit.decide.sessions.changes import CHANGES, Changes
 from jaxbandit.decide.sessions.events import event_of
 from jaxbandit.decide.sessions.session import samples
 from jaxbandit.decide.sessions.stored import book_of, read
@@ -354,3 +356,10 @@ def test_a_rule_that_takes_more_than_the_arm_does_not_learn_from_pulls_from_outs
     told = jb.tell(s, pulls.id, 0.5)
     outside = jb.tell_outside(told, [0, 1], [1.0, 0.0])
     assert state(outside) == state(told) and outside.counts.sum() == 3
+
+
+def test_every_change_is_public_and_a_method_of_a_directory():
+    assert {"tell", "withdraw", "close_arms"} < {*CHANGES} <= {*vars(Changes)} & {*jb.__all__}
+    for name, function in CHANGES.items():
+        method, given = (list(inspect.signature(f).parameters.values()) for f in (getattr(Changes, name), function))
+        assert getattr(jb, name) is function and method[1:] == given[1:]
