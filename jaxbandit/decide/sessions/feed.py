@@ -12,9 +12,9 @@ import numpy as np
 
 from jaxbandit.decide.sessions.ledger import EXPIRED, TOLD, Ledger, arms_of, plan_of
 from jaxbandit.decide.sessions.rewards import (
+    array_of,
     each_once,
     earlier,
-    joined,
     longer,
     no_totals,
     replaced,
@@ -111,7 +111,7 @@ def _recompute(session: Session, ledger: Ledger) -> Session:
     if ledger.plan is None:
         ids = np.arange(ledger.given, dtype=np.int64)
         return fresh if fresh.stopped else _after(fresh, _updates(fresh, ledger, ids, ()))
-    known[joined(ledger.outside, np.int64)] = False
+    known[array_of(ledger.outside, np.int64)] = False
     plan = ledger._replace(plan=plan_of(decision), spare=arms[known], spare_values=values[known])
     return _feed_plans(fresh.but(round=1), plan)
 

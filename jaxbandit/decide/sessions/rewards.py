@@ -64,7 +64,7 @@ def longer(history: History, values: np.ndarray) -> History:
     return (*history[:same], *np.split(rest, np.cumsum(sizes[same:-1])))
 
 
-def joined(history: History, dtype: type) -> np.ndarray:
+def array_of(history: History, dtype: type) -> np.ndarray:
     """The whole history as one array."""
     return np.concatenate([np.zeros(0, dtype), *history])
 

@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from jaxbandit.decide.core.log import LOG, REMEDY, BadLog, Lines, Place, beginning, entry_of, joined, line_of, split
+from jaxbandit.decide.core.log import LOG, REMEDY, BadLog, Lines, Place, beginning, entry_of, line_of, log_of, split
 from jaxbandit.decide.sessions.changes import FORMS
 from jaxbandit.decide.sessions.events import COLUMNS, Event, event_of
 from jaxbandit.decide.sessions.rewards import LARGEST
@@ -151,7 +151,7 @@ def read_file(path: Path) -> Stored:
     if not isinstance(closed, dict) or len(data) != lines.end.size:
         refuse(str(path), f": damaged, its end is missing; {OF_FILE}")
     bodies = lines.bodies[:-1]
-    end = joined(bodies, start_of(about))[1]
+    end = log_of(bodies, start_of(about))[1]
     lines = Lines(bodies, end, end, None)
     return Stored(path, path, about, data[: end.size], lines, {**_place(end), **closed}, OF_FILE)
 
