@@ -188,6 +188,17 @@ def test_pulls_ahead_of_an_eliminated_arm_may_expire():
     assert s.counts.sum() == 58 and len(samples(s)[0]) == 10
 
 
+def test_all_pulls_may_expire_once_a_race_has_stopped():
+    s, pulls = jb.ask(jb.session(RACE), limit=3000)
+    best, scores = pulls.arm == 4, NORMAL[pulls.arm, pulls.index % 400] + 5.0 * (pulls.arm == 4)
+    late = pulls.id[best][-2:]
+    with pytest.raises(ValueError, match=f"expire: id = {late[0]}: .* needs the rewards of its whole plan"):
+        jb.expire(s, late)
+    s = jb.tell(s, np.setdiff1d(pulls.id, late), np.delete(scores, late))
+    assert s.stopped and s.survivors[4] and s.pending.tolist() == late.tolist()
+    assert jb.expire(s, late).pending.tolist() == []
+
+
 def test_samples_of_a_paired_session_end_where_a_pull_expired():
     s = jb.session(RULES["draws"], seed=3, paired=True)
     s, pulls = jb.ask(s, limit=12)
@@ -363,3 +374,17 @@ def test_every_change_is_public_and_a_method_of_a_directory():
     for name, function in CHANGES.items():
         method, given = (list(inspect.signature(f).parameters.values()) for f in (getattr(Changes, name), function))
         assert getattr(jb, name) is function and method[1:] == given[1:]
+
+
+def test_a_repair_counts_a_corrected_reward_once(tmp_path):
+    with jb.session_directory(tmp_path, RULES["draws"], seed=3) as d:
+        pulls = d.ask(2)
+        d.tell(pulls.id, [0.5, 0.25])
+        d.amend(pulls.id[:1], [0.75])
+        d.tell_outside([1, 2], [0.5, 0.5])
+        d.tell_outside([1], [1.0])
+    log = tmp_path / "log.jsonl"
+    lines = log.read_text().splitlines(keepends=True)
+    log.write_text("".join([*lines[:3], lines[3].replace("0.5", "0.6", 1), lines[4]]))
+    said = jb.repair_session(tmp_path, RULES["draws"])
+    assert "2 rewards in 3 lines are kept; 3 rewards in damaged lines or after them are lost" in said

@@ -12,7 +12,7 @@ import numpy as np
 
 from jaxbandit.decide.sessions import contextual, feed
 from jaxbandit.decide.sessions.asks import Asks
-from jaxbandit.decide.sessions.events import CHANGES, COLUMNS, Event, change, forms
+from jaxbandit.decide.sessions.events import CHANGES, COLUMNS, OPTIONS, Event, change
 from jaxbandit.decide.sessions.ledger import EXPIRED, OUTSIDE, WITHDRAWN
 from jaxbandit.decide.sessions.next_pulls import next_pulls
 from jaxbandit.decide.sessions.rewards import check_ids, check_rewards, each_once, require_arms, require_asked
@@ -255,4 +255,7 @@ def _with_arms(kind: str, session: Session, arms: ArrayLike, closed: bool) -> Se
     return session.but(closed=marked).with_event(Event(kind, arms=arms))
 
 
-FORMS = forms()
+# The lists that an entry of a log may have, and what it may have besides.
+FORMS: list[tuple[set[str], set[str]]] = [
+    ({kind, *more}, set(OPTIONS if kind == "ask" else ())) for kind, (_, *more) in COLUMNS.items()
+]

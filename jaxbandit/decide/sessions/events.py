@@ -24,11 +24,6 @@ def change(function: F) -> F:
     return function
 
 
-def forms() -> list[tuple[set[str], set[str]]]:
-    """The lists that an entry of a log may have, and what it may have besides."""
-    return [({kind, *more}, set(OPTIONS if kind == "ask" else ())) for kind, (_, *more) in COLUMNS.items()]
-
-
 class Event(NamedTuple):
     """A change of a session: what is known of it before it is applied, and in the session's events all of it."""
 
@@ -99,7 +94,7 @@ def plain_column(column: np.ndarray) -> list[Any]:
 
 
 def event_of(entry: Json) -> Event:
-    """Return the event of an entry of one of the `forms`, with lists as columns."""
+    """Return the event of an entry of a log, with lists as columns."""
     kind = next(kind for kind in COLUMNS if kind in entry)
     first, *more = COLUMNS[kind]
     given: Json = {name: context_of(entry[name]) for name in ("context", "contexts") if name in entry}
