@@ -169,9 +169,9 @@ MEASUREMENT = Addition(
         ],
         "jaxbandit/engine/driver/records.py": [
             (
-                "    batches: np.ndarray | None",
-                "    least: np.ndarray | None  # int32[runs], pulls of the arm that was pulled least\n"
-                "    batches: np.ndarray | None",
+                "    batches: Runs = None",
+                "    least: Runs = None  # int32[runs], pulls of the arm that was pulled least\n"
+                "    batches: Runs = None",
             )
         ],
     },

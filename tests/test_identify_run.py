@@ -72,7 +72,7 @@ def whole():
 
 def found():
     costs = {"compile_seconds": 0.0, "run_seconds": 0.0, "run_steps": 9, "lane_steps": 9, "devices": ["cpu"]}
-    costs |= {"identity": {}, "batches": None}
+    costs |= {"identity": {}}
     return Identified(**stopping([5, 7]).arrays, **costs)
 
 

@@ -388,3 +388,9 @@ def test_a_repair_counts_a_corrected_reward_once(tmp_path):
     log.write_text("".join([*lines[:3], lines[3].replace("0.5", "0.6", 1), lines[4]]))
     said = jb.repair_session(tmp_path, RULES["draws"])
     assert "2 rewards in 3 lines are kept; 3 rewards in damaged lines or after them are lost" in said
+
+
+def test_no_ids_and_no_arms_leave_no_event():
+    s, _ = jb.ask(jb.session(RULES["draws"], seed=3), limit=2)
+    for change in (lambda: jb.withdraw(s, []), lambda: jb.expire(s, []), lambda: jb.tell_outside(s, [], [])):
+        assert change() is s

@@ -46,14 +46,6 @@ def identify_cell(
     call = Call(make, arguments, num_runs, first_run, seed, precision, any_rewards, implementation, execution)
     played = UntilStop(call, max_rounds)
     played.play(finished)
-    found = played.arrays | {"samples": played.arrays["samples"].astype(np.int64), "outcome": played.outcome}
-    arrays: dict[str, Any] = {name: found.get(name) for name in STOPPED_RUNS}
-    return Identified(
-        **arrays,
-        compile_seconds=played.compile_seconds,
-        run_seconds=played.run_seconds,
-        run_steps=played.run_steps,
-        lane_steps=played.lane_steps,
-        devices=[device.platform for device in played.devices],
-        identity=played.identity,
-    )
+    arrays: dict[str, Any] = {name: played.arrays.get(name) for name in STOPPED_RUNS} | played.account()
+    arrays["samples"] = arrays["samples"].astype(np.int64)
+    return Identified(lane_steps=played.lane_steps, **arrays)

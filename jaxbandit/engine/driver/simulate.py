@@ -5,7 +5,7 @@ Memory is proportional to runs times checkpoints, not to the horizon. The number
 
 import functools
 from collections.abc import Mapping, Sequence
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from jaxbandit.base.calls import checked
 from jaxbandit.engine.driver.execution import DEFAULT, Execution
 from jaxbandit.engine.driver.fixed_horizon import FixedHorizon, Recorded
 from jaxbandit.engine.driver.programs import Call
-from jaxbandit.engine.driver.records import Record
+from jaxbandit.engine.driver.records import RUNS, Record
 from jaxbandit.engine.rounds.metrics import COUNTED, MEAN, METRIC, VARIANCE, Given, metrics_by_name
 from jaxbandit.engine.rounds.moments import Moments
 from jaxbandit.engine.rounds.single import Make
@@ -76,28 +76,18 @@ def simulate_cell(
     played = FixedHorizon(call, marks, Recorded(hindsight, given, kept_of(keep)))
     played.play(finished)
     arrays, run, moments = played.arrays, played.loop.run, played.moments
+    found: dict[str, Any] = {name: arrays.get(name) for name in RUNS} | played.account()
     return Record(
         checkpoints=marks,
         measure=run.recorder.measure or next(iter(given)),
         counted=played.counted,
-        hindsight=arrays.get("hindsight"),
         phases=run.phases,
-        regret=arrays.get("regret"),
         **means(moments),
-        pulls=arrays.get("pulls"),
         pulls_mean=played.mean("pulls"),
-        kinds=arrays.get("kinds"),
         kinds_mean=played.mean("kinds"),
-        recommendation=arrays.get("recommendation"),
-        unavailable=arrays.get("unavailable"),
-        outcome=played.outcome,
-        compile_seconds=played.compile_seconds,
-        run_seconds=played.run_seconds,
-        run_steps=played.run_steps,
-        devices=[device.platform for device in played.devices],
-        identity=played.identity,
         sums=moments | played.totals,
         more=more(arrays, moments, list(given)),
+        **found,
     )
 
 
