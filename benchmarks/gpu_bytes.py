@@ -120,7 +120,7 @@ def differing(name: str) -> list[str]:
         how = Execution(chunk=64)
         among = simulate_cell(lambda _: pair, {}, horizon=horizon, num_runs=MANY, checkpoints=marks, execution=how)
     other = []
-    for key, one in alone._asdict().items():
+    for key, one in vars(alone).items():
         many = getattr(among, key)
         if isinstance(one, np.ndarray) and one.ndim and len(one) == FEW:
             one, many = (one[:, -1:], many[:, -1:]) if key in ("regret", "hindsight") else (one, many)

@@ -41,7 +41,7 @@ def digest(name):
         found = identify_cell(lambda _: both, {}, num_runs=RUNS, max_rounds=MOST)
     else:
         found = simulate_cell(lambda _: both, {}, horizon=HORIZON, num_runs=RUNS)
-    arrays = {key: value for key, value in found._asdict().items() if isinstance(value, np.ndarray)}
+    arrays = {key: value for key, value in vars(found).items() if isinstance(value, np.ndarray)}
     assert len(arrays) > 3
     whole = hashlib.sha256()
     for key, array in sorted(arrays.items()):

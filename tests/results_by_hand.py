@@ -4,8 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from jaxbandit.engine.driver.identify import Identified
-from jaxbandit.engine.driver.simulate import Record
+from jaxbandit.engine.driver.records import Identified, Record
 from jaxbandit.running.cell import stopping_result
 from jaxbandit.running.results.regret import RegretResult
 from jaxbandit.running.results.stopping import StoppingResult
@@ -26,16 +25,10 @@ def record(rows: Any, checkpoints: Any = (1, 10, 100), **changes: Any) -> Record
         "regret": regret,
         "mean": double.mean(axis=0) if len(double) else np.full(regret.shape[1], np.nan),
         "variance": double.var(axis=0, ddof=1) if spread else np.full(regret.shape[1], np.nan),
-        "hindsight": None,
-        "hindsight_mean": None,
-        "hindsight_variance": None,
         "measure": "regret",
         "counted": len(double),
-        "phases": (),
         "pulls": pulls,
         "pulls_mean": pulls[outcome == 0].mean(axis=0) if len(double) else np.full(3, np.nan),
-        "kinds": None,
-        "kinds_mean": None,
         "recommendation": np.full(runs, 2, np.int32),
         "outcome": outcome,
         "compile_seconds": 0.5,

@@ -122,12 +122,21 @@ def test_code_of_a_page_prints_what_it_shows(document, tmp_path, monkeypatch):
     prints_what_it_shows(document)
 
 
+TYPES = """
+import typing
+world = jb.environments.bernoulli([0.1, 0.9])
+typing.assert_type(jb.simulate(jb.algorithms.ucb1(2), world, horizon=9, num_runs=2).regret.low, float)
+typing.assert_type(jb.identify(jb.algorithms.lucb(2), world, num_runs=2).interval().value, float)
+"""
+
+
 @pytest.mark.slow
 def test_a_type_checker_finds_nothing_in_readme_code(tmp_path):
     """As one file; README's code is what users write after, so the types of public names must take it."""
     pyright = pytest.importorskip("pyright.cli")
     code = tmp_path / "readme.py"
-    code.write_text("\n".join(text for language, text in fenced("README.md") if language == "python"), encoding="utf-8")
+    blocks = [text for language, text in fenced("README.md") if language == "python"]
+    code.write_text("\n".join([*blocks, TYPES]), encoding="utf-8")
     command = ["--pythonpath", sys.executable, str(code)]
     done = pyright.run(*command, cwd=ROOT, capture_output=True)
     assert done.returncode == 0, done.stdout.decode()

@@ -17,7 +17,7 @@ from jaxbandit.algorithms.exploration.presets import lingape, lucb
 from jaxbandit.base.contract import Rewards
 from jaxbandit.decide.loading import load
 from jaxbandit.engine.driver.execution import Execution
-from jaxbandit.engine.driver.identify import Identified
+from jaxbandit.engine.driver.records import Identified
 from jaxbandit.engine.storage import files as storage
 from jaxbandit.engine.storage.json_files import read_json
 from jaxbandit.environments.linear_arms.soare import soare

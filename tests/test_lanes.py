@@ -468,7 +468,7 @@ def test_killed_five_times_ends_with_the_same_bytes(tmp_path):
         def main(directory, out):
             execution = Execution(directory=directory, workers=2, width=64)
             found = identify_cell(make_lucb, MEANS, num_runs=60000, execution=execution)
-            np.savez(f"{out}.npz", **{k: v for k, v in found._asdict().items() if isinstance(v, np.ndarray)})
+            np.savez(f"{out}.npz", **{k: v for k, v in vars(found).items() if isinstance(v, np.ndarray)})
             Path(f"{out}.npz").rename(out)  # whole, or not there
     """
     whole = identify_cell(make_lucb, MEANS, num_runs=60_000)

@@ -27,7 +27,7 @@ def played(cell, *ranges):
 
 
 def content(record):
-    arrays = {name: value for name, value in record._asdict().items() if name not in COSTS}
+    arrays = {name: value for name, value in vars(record).items() if name not in COSTS}
     return {k: (v.dtype.str, v.shape, v.tobytes()) if isinstance(v, np.ndarray) else v for k, v in arrays.items()}
 
 

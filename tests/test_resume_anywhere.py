@@ -128,7 +128,7 @@ def interrupt(call, reports, **options):
 
 
 def same(a, b):
-    for name, left in a._asdict().items():
+    for name, left in vars(a).items():
         if isinstance(left, np.ndarray):
             right = getattr(b, name)
             assert left.dtype == right.dtype and left.tobytes() == right.tobytes(), name

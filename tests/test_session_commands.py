@@ -394,10 +394,10 @@ def test_plates_corrections_and_pulls_without_an_answer_from_the_shell(shell):
         assert status == 2 and not out and message in err and err.count("\n") == 1, line
     assert json.loads(shell("status race --json")[1])["certificate"]["arms"][0]["mean"] == 0.25
     log = (Path("race") / "log.jsonl").read_text().splitlines()
-    assert [next(iter(json.loads(line))) for line in log] == ["ask", "tell", "amend", "withdraw", "outside", "ask"]
+    assert [next(iter(json.loads(line))) for line in log] == ["ask", "tell", "amend", "withdraw", "tell_outside", "ask"]
     assert shell("report race")[0] == 0
     page = (Path("race") / "report.html").read_text()
-    assert "outside" in page and "amend" in page
+    assert "tell_outside" in page and "amend" in page
 
 
 def test_visitors_who_never_answer_and_closed_arms_from_the_shell(shell):

@@ -1,5 +1,6 @@
 """Corrected rewards, pulls that nobody asked for, pulls without an answer, and closed arms."""
 
+import inspect
 import json
 import os
 from concurrent.futures import ThreadPoolExecutor
@@ -11,6 +12,7 @@ from test_session_pulls import NORMAL, RACE
 from test_sessions import RULES, leaves, rewards_of
 
 import jaxbandit as jb
+from jaxbandit.decide.sessions.changes import CHANGES, Changes
 from jaxbandit.decide.sessions.events import event_of
 from jaxbandit.decide.sessions.session import samples
 from jaxbandit.decide.sessions.stored import book_of, read
@@ -186,6 +188,17 @@ def test_pulls_ahead_of_an_eliminated_arm_may_expire():
     assert s.counts.sum() == 58 and len(samples(s)[0]) == 10
 
 
+def test_all_pulls_may_expire_once_a_race_has_stopped():
+    s, pulls = jb.ask(jb.session(RACE), limit=3000)
+    best, scores = pulls.arm == 4, NORMAL[pulls.arm, pulls.index % 400] + 5.0 * (pulls.arm == 4)
+    late = pulls.id[best][-2:]
+    with pytest.raises(ValueError, match=f"expire: id = {late[0]}: .* needs the rewards of its whole plan"):
+        jb.expire(s, late)
+    s = jb.tell(s, np.setdiff1d(pulls.id, late), np.delete(scores, late))
+    assert s.stopped and s.survivors[4] and s.pending.tolist() == late.tolist()
+    assert jb.expire(s, late).pending.tolist() == []
+
+
 def test_samples_of_a_paired_session_end_where_a_pull_expired():
     s = jb.session(RULES["draws"], seed=3, paired=True)
     s, pulls = jb.ask(s, limit=12)
@@ -292,11 +305,11 @@ def test_lines_of_corrections_that_do_not_fit_are_refused(tmp_path):
         {"amend": [1], "rewards": [0.5]},
         {"amend": [2], "rewards": [0.5]},
         {"amend": [0], "rewards": []},
-        {"outside": [3], "rewards": [0.5]},
-        {"outside": [0], "rewards": [None]},
+        {"tell_outside": [3], "rewards": [0.5]},
+        {"tell_outside": [0], "rewards": [None]},
         {"expire": [2]},
-        {"close": [-1]},
-        {"open": ["x"]},
+        {"close_arms": [-1]},
+        {"open_arms": ["x"]},
     ):
         with pytest.raises(ValueError, match="line 3: "):
             book_of(read(tmp_path)).enter(event_of(entry))
@@ -354,3 +367,30 @@ def test_a_rule_that_takes_more_than_the_arm_does_not_learn_from_pulls_from_outs
     told = jb.tell(s, pulls.id, 0.5)
     outside = jb.tell_outside(told, [0, 1], [1.0, 0.0])
     assert state(outside) == state(told) and outside.counts.sum() == 3
+
+
+def test_every_change_is_public_and_a_method_of_a_directory():
+    assert {"tell", "withdraw", "close_arms"} < {*CHANGES} <= {*vars(Changes)} & {*jb.__all__}
+    for name, function in CHANGES.items():
+        method, given = (list(inspect.signature(f).parameters.values()) for f in (getattr(Changes, name), function))
+        assert getattr(jb, name) is function and method[1:] == given[1:]
+
+
+def test_a_repair_counts_a_corrected_reward_once(tmp_path):
+    with jb.session_directory(tmp_path, RULES["draws"], seed=3) as d:
+        pulls = d.ask(2)
+        d.tell(pulls.id, [0.5, 0.25])
+        d.amend(pulls.id[:1], [0.75])
+        d.tell_outside([1, 2], [0.5, 0.5])
+        d.tell_outside([1], [1.0])
+    log = tmp_path / "log.jsonl"
+    lines = log.read_text().splitlines(keepends=True)
+    log.write_text("".join([*lines[:3], lines[3].replace("0.5", "0.6", 1), lines[4]]))
+    said = jb.repair_session(tmp_path, RULES["draws"])
+    assert "2 rewards in 3 lines are kept; 3 rewards in damaged lines or after them are lost" in said
+
+
+def test_no_ids_and_no_arms_leave_no_event():
+    s, _ = jb.ask(jb.session(RULES["draws"], seed=3), limit=2)
+    for change in (lambda: jb.withdraw(s, []), lambda: jb.expire(s, []), lambda: jb.tell_outside(s, [], [])):
+        assert change() is s

@@ -18,7 +18,7 @@ import pytest
 from test_sessions import RULES, Killed, in_order, leaves, rewards_of
 
 import jaxbandit as jb
-from jaxbandit.decide.core.log import joined
+from jaxbandit.decide.core.log import log_of
 from jaxbandit.decide.sessions import directory, stored
 from jaxbandit.decide.sessions.summary import summary_of
 from jaxbandit.engine.storage.json_files import DIGEST, write_json
@@ -373,7 +373,7 @@ ODD = [
 
 def relined(path, bodies):
     """Write a log of these lines, each with the checksum that it should have."""
-    (path / LOG).write_bytes(joined(bodies, stored.start_of(stored.read_about(path)))[0])
+    (path / LOG).write_bytes(log_of(bodies, stored.start_of(stored.read_about(path)))[0])
 
 
 def bodies(path):
@@ -473,7 +473,7 @@ def test_a_file_of_a_session_that_was_changed_is_refused_in_one_line(tmp_path):
     changed.append(b"".join([*lines, b"x"]))
     whole = stored.read_file(path)
     for odd in ODD:
-        data = joined([*whole.lines.bodies[:3], odd, b'{"closed": {}}'], stored.start_of(whole.about))[0]
+        data = log_of([*whole.lines.bodies[:3], odd, b'{"closed": {}}'], stored.start_of(whole.about))[0]
         changed.append(lines[0] + data)
     for data in changed:
         path.write_bytes(data)

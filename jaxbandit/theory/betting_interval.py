@@ -11,7 +11,7 @@ from jaxbandit.theory.intervals import CONFIDENCE, Interval
 HALVINGS = 26  # of [0, 1]: the ends are too far outside by at most 1.5e-8
 
 
-def betting_interval(values: ArrayLike, confidence: float = CONFIDENCE) -> Interval:
+def betting_interval(values: ArrayLike, confidence: float = CONFIDENCE) -> Interval[float]:
     """Return the interval of the mean of `values` in [0, 1], float[n], n >= 1, each with this mean given those before.
 
     With v_0 = 1/4, mu_i = (1/2 + sum_{j<=i} X_j)/(i + 1) and v_i = (1/4 + sum_{j<=i} (X_j - mu_j)^2)/(i + 1), the stake
@@ -43,7 +43,7 @@ def _lower(values: np.ndarray, stakes: np.ndarray, enough: float) -> float:
     return low
 
 
-def empirical_bernstein(values: ArrayLike, confidence: float = CONFIDENCE) -> Interval:
+def empirical_bernstein(values: ArrayLike, confidence: float = CONFIDENCE) -> Interval[float]:
     """Return the interval of the mean of independent `values` in [0, 1], float[n], n >= 2, by their sample variance V.
 
     Its ends are mean +- (sqrt(2 V log(4/alpha)/n) + 7 log(4/alpha)/(3 (n - 1))), which may be outside [0, 1].

@@ -10,7 +10,7 @@ _STEPS = 50  # of a bisection over [0, _FARTHEST], to 1e-13
 _FARTHEST = 80.0
 
 
-def bounded_mean(values: ArrayLike, least: float, most: float, confidence: float = CONFIDENCE) -> Interval:
+def bounded_mean(values: ArrayLike, least: float, most: float, confidence: float = CONFIDENCE) -> Interval[float]:
     """Return the interval of the mean of independent `values` in [least, most], float[runs], runs >= 1.
 
     The upper end is the quantile of level (1 + confidence) / 2 of sum_i W_i x_i, where x holds the values and `most`,

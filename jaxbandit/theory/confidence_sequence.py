@@ -16,7 +16,7 @@ from jaxbandit.theory.intervals import Interval
 _LOWEST = -745.0  # the log of a smaller number than all positive ones of float64
 
 
-def confidence_sequence(hits: int, trials: int, confidence: float) -> Interval:
+def confidence_sequence(hits: int, trials: int, confidence: float) -> Interval[float]:
     """Return the interval of a rate after `trials` trials, valid under optional stopping.
 
     The confidence is that of all intervals of one sequence of trials at once. The value is the fraction of successful

@@ -4,7 +4,7 @@ Rates have the exact interval of Clopper and Pearson (1934), and differences of 
 never has the width 0 because all runs happen to be equal: what such runs do not exclude is in it.
 """
 
-from typing import Any, NamedTuple
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -14,13 +14,16 @@ CONFIDENCE = 0.95
 NO_LIMITS = (-np.inf, np.inf)
 
 
-class Interval(NamedTuple):
-    """An estimate, its standard error and its two-sided interval, as scalars or as arrays of one shape."""
+T = TypeVar("T", covariant=True)
 
-    value: Any
-    se: Any
-    low: Any
-    high: Any
+
+class Interval(NamedTuple, Generic[T]):
+    """An estimate, its standard error and its two-sided interval, as floats or as arrays of one shape."""
+
+    value: T
+    se: T
+    low: T
+    high: T
 
 
 def student(
@@ -29,7 +32,7 @@ def student(
     runs: int,
     confidence: float = CONFIDENCE,
     limits: tuple[ArrayLike, ArrayLike] = NO_LIMITS,
-) -> Interval:
+) -> Interval[Any]:
     """Return the Student interval of a mean, cut off at its limits.
 
     If the variance is 0, a share 1 - ((1 - confidence) / 2)^(1/runs) of all runs may still differ from these, in each
@@ -54,7 +57,7 @@ def student(
 
 def student_of(
     values: ArrayLike, confidence: float = CONFIDENCE, limits: tuple[ArrayLike, ArrayLike] = NO_LIMITS
-) -> Interval:
+) -> Interval[Any]:
     """Return the Student interval of the mean of independent `values`, float[runs], as `student` does."""
     values = np.asarray(values, np.float64)
     alike = not len(values) or bool(np.all(values == values[0]))  # the variance of equal numbers is 0 up to rounding
@@ -84,7 +87,7 @@ def welch(
     variance_b: float,
     runs_b: int,
     confidence: float = CONFIDENCE,
-) -> Interval:
+) -> Interval[float]:
     """Return Welch's interval of mean_a - mean_b for two independent samples; infinite if both variances are 0."""
     _check(min(runs_a, runs_b), confidence)
     part_a, part_b = variance_a / runs_a, variance_b / runs_b
@@ -97,7 +100,7 @@ def welch(
     return Interval(difference, se, difference - half, difference + half)
 
 
-def independent(a: Interval, b: Interval) -> Interval:
+def independent(a: Interval[float], b: Interval[float]) -> Interval[float]:
     """Return the interval of the difference a - b of two independent estimates from the interval of each.
 
     Source: Newcombe (1998), "Interval estimation for the difference between independent proportions", method 10.
@@ -125,7 +128,7 @@ def quantile_ranks(level: float, runs: int, confidence: float = CONFIDENCE) -> t
     return int(np.sum(at_most <= tail)), int(np.sum(at_most < 1 - tail)) + 1
 
 
-def clopper_pearson(hits: ArrayLike, trials: int, confidence: float = CONFIDENCE) -> Interval:
+def clopper_pearson(hits: ArrayLike, trials: int, confidence: float = CONFIDENCE) -> Interval[Any]:
     """Return the exact interval of a rate or of each of several rates; its coverage is at least `confidence`."""
     if trials < 1 or not np.all((np.asarray(hits) >= 0) & (np.asarray(hits) <= trials)):
         raise ValueError(

@@ -69,7 +69,7 @@ def _line(body: bytes, before: Place) -> tuple[bytes, Place]:
     return line, Place(before.lines + 1, before.size + len(line), digest)
 
 
-def joined(bodies: Sequence[bytes], start: Place) -> tuple[bytes, Place]:
+def log_of(bodies: Sequence[bytes], start: Place) -> tuple[bytes, Place]:
     """Return the whole log of lines without their checksums, and the place after it."""
     lines, place = [], start
     for body in bodies:

@@ -57,14 +57,14 @@ def doubly_robust(chances: np.ndarray, model: np.ndarray, actions: np.ndarray, w
     return np.einsum("ij,ij->i", chances, model) + weight * (reward - own)
 
 
-def normal(rows: np.ndarray, confidence: float) -> Interval:
+def normal(rows: np.ndarray, confidence: float) -> Interval[float]:
     """Return the mean of rows with its normal interval."""
     mean, se = float(rows.mean()), float(rows.std(ddof=1)) / len(rows) ** 0.5
     half = _quantile(confidence) * se
     return Interval(mean, se, mean - half, mean + half)
 
 
-def self_normalized(rows: Rows, confidence: float) -> Interval:
+def self_normalized(rows: Rows, confidence: float) -> Interval[float]:
     """Return SNIPS, sum w r/sum w, with the normal interval of a ratio; NaN if all weights are 0."""
     total = float(rows.weight.sum())
     if total == 0:
@@ -75,19 +75,23 @@ def self_normalized(rows: Rows, confidence: float) -> Interval:
     return Interval(value, se, value - half, value + half)
 
 
-def betting(rows: np.ndarray, low: float, high: float, confidence: float) -> Interval:
+def betting(rows: np.ndarray, low: float, high: float, confidence: float) -> Interval[float]:
     """Return the mean of rows in [low, high] with its betting interval."""
     return _bounded(betting_interval, rows, low, high, confidence)
 
 
-def bernstein(rows: np.ndarray, low: float, high: float, confidence: float) -> Interval:
+def bernstein(rows: np.ndarray, low: float, high: float, confidence: float) -> Interval[float]:
     """Return the mean of rows in [low, high] with its empirical Bernstein interval."""
     return _bounded(empirical_bernstein, rows, low, high, confidence)
 
 
 def _bounded(
-    interval: Callable[[np.ndarray, float], Interval], rows: np.ndarray, low: float, high: float, confidence: float
-) -> Interval:
+    interval: Callable[[np.ndarray, float], Interval[float]],
+    rows: np.ndarray,
+    low: float,
+    high: float,
+    confidence: float,
+) -> Interval[float]:
     width = high - low
     unit = interval(np.clip((rows - low) / width, 0.0, 1.0), confidence)  # beyond the range by rounding only
     return Interval(float(rows.mean()), width * unit.se, low + width * unit.low, low + width * unit.high)

@@ -122,9 +122,9 @@ class _Shared(NamedTuple):
 def _as_it_was(log: Log, unit: np.ndarray, confidence: float) -> PolicyValue:
     """Return the mean reward of the log, which is the value of the policy that wrote it, unless that one learned."""
     mean = estimates.normal(log.reward, confidence)
-    if log.adaptive:
-        mean = mean._replace(low=math.nan, high=math.nan)
-    found = Estimate("mean", "" if log.adaptive else NORMAL, *mean, "the mean reward of the log")
+    ends = (math.nan, math.nan) if log.adaptive else (mean.low, mean.high)
+    about = "the mean reward of the log"
+    found = Estimate("mean", "" if log.adaptive else NORMAL, mean.value, mean.se, *ends, about)
     rows = Rows(np.ones(len(log)), unit, unit, unit, 1.0, "", 0.0)
     return PolicyValue(LOG, found, (found,), confidence, rows=rows)
 
@@ -189,7 +189,9 @@ def _estimates(shared: _Shared, rows: Rows, chances: np.ndarray, dropped: str) -
     size = max(-least, most)
     inverse = rows.weight * (log.reward / size)
 
-    def estimate(estimator: str, interval: str, rows_: Interval, about: str, bias: float | None = None) -> Estimate:
+    def estimate(
+        estimator: str, interval: str, rows_: Interval[float], about: str, bias: float | None = None
+    ) -> Estimate:
         """Return an estimate of rewards in [0, 1], or with its bias at most of rewards as they are, over `size`."""
         if bias is None:
             value, se = low + width * rows_.value, width * rows_.se

@@ -118,7 +118,9 @@ class Evaluation(Headline):
         """Return the headline of a difference, and its betting interval."""
         width, mass = self.rewards[1] - self.rewards[0], a.mass + b.mass
 
-        def estimate(estimator: str, interval: str, rows: Interval, about: str, value: float | None = None) -> Estimate:
+        def estimate(
+            estimator: str, interval: str, rows: Interval[float], about: str, value: float | None = None
+        ) -> Estimate:
             value = width * (rows.value if value is None else value)
             whole = Interval(value, width * rows.se, width * (rows.low - mass), width * (rows.high + mass))
             return stated(estimator, interval, whole, about, None if interval == NORMAL else (-width, width))

@@ -45,7 +45,7 @@ class Estimate:
 
 
 def stated(
-    estimator: str, interval: str, found: Interval, about: str, limits: tuple[float, float] | None = None
+    estimator: str, interval: str, found: Interval[float], about: str, limits: tuple[float, float] | None = None
 ) -> Estimate:
     """Return an estimate with its interval, or only what is wrong if the estimate is outside of it.
 

@@ -16,7 +16,8 @@ from jaxbandit.base.contract import Algorithm, Arms, Environment, Offer, Outcome
 from jaxbandit.decide.logs.log import Log
 from jaxbandit.decide.logs.policy_of import contexts_of
 from jaxbandit.decide.logs.replaying import Inputs, Order, Replayed, replayed
-from jaxbandit.engine.driver.simulate import Record, default_checkpoints
+from jaxbandit.engine.driver.records import Record
+from jaxbandit.engine.driver.simulate import default_checkpoints
 from jaxbandit.engine.rounds import fit
 from jaxbandit.engine.rounds.fit import Allow
 from jaxbandit.engine.rounds.moments import Moments
@@ -149,15 +150,8 @@ def _record(runs: Replayed, sound: np.ndarray, marks: np.ndarray, seconds: float
         regret=runs.sums,
         mean=moments.mean(),
         variance=moments.variance(),
-        hindsight=None,
-        hindsight_mean=None,
-        hindsight_variance=None,
         pulls=runs.pulls,
         pulls_mean=runs.pulls[keep].mean(axis=0) if keep.any() else None,
-        kinds=None,
-        kinds_mean=None,
-        phases=(),
-        recommendation=None,
         outcome=outcome,
         compile_seconds=0.0,
         run_seconds=seconds,

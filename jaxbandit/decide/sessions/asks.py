@@ -78,7 +78,7 @@ def added(table: Table, first: int, rows: Any) -> Table:
         block = (first + start) // BLOCK
         stop = min(n, (block + 1) * BLOCK - first)
         part = some(rows, slice(start, stop))
-        after[block] = joined([after[block], part]) if block in after else part
+        after[block] = concatenate([after[block], part]) if block in after else part
         start = stop
     return after
 
@@ -94,7 +94,7 @@ def removed(table: Table, ids: np.ndarray) -> tuple[Table, Any]:
             del after[block]
         else:
             after[block] = some(rows, ~gone)
-    return after, joined(parts)
+    return after, concatenate(parts)
 
 
 def some(rows: Any, which: Any) -> Any:
@@ -102,11 +102,11 @@ def some(rows: Any, which: Any) -> Any:
     return jax.tree.map(lambda x: x[which].copy(), rows)
 
 
-def joined(parts: Sequence[Any]) -> Any:
+def concatenate(parts: Sequence[Any]) -> Any:
     """Return the rows of several parts as one."""
     return parts[0] if len(parts) == 1 else jax.tree.map(lambda *leaves: np.concatenate(leaves), *parts)
 
 
 def whole(table: Table) -> Any:
     """Return all rows of a table in the order of their numbers; None if there is none."""
-    return joined(list(table.values())) if table else None
+    return concatenate(list(table.values())) if table else None

@@ -1,138 +1,176 @@
-"""What an event changes: `apply` is the only place where a session becomes another one."""
+"""What changes a session, besides `ask`: a kind of events is a function here, which says in one place what it is.
 
+Its name and its positional arguments are the kind and the lists of the event, its docstring is for users, `apply` calls
+it again when a log is read, and a line of `Changes` makes it a method of a session directory.
+"""
+
+import functools
 from collections.abc import Callable
+from typing import Any, Concatenate, ParamSpec
 
 import numpy as np
 
-from jaxbandit.decide.sessions import contextual
+from jaxbandit.decide.sessions import contextual, feed
 from jaxbandit.decide.sessions.asks import Asks
-from jaxbandit.decide.sessions.events import Event, Kind
-from jaxbandit.decide.sessions.feed import again, feed
-from jaxbandit.decide.sessions.ledger import EXPIRED, OUTSIDE, TOLD, WITHDRAWN, Ledger
+from jaxbandit.decide.sessions.events import CHANGES, COLUMNS, OPTIONS, Event, change
+from jaxbandit.decide.sessions.ledger import EXPIRED, OUTSIDE, WITHDRAWN
 from jaxbandit.decide.sessions.next_pulls import next_pulls
-from jaxbandit.decide.sessions.rewards import check_ids, check_rewards, each_once, replaced, require_asked, same
+from jaxbandit.decide.sessions.rewards import check_ids, check_rewards, each_once, require_arms, require_asked
 from jaxbandit.decide.sessions.session import Session
+from jaxbandit.support import checks
+from jaxbandit.support.domains import integer
+from jaxbandit.support.types import ArrayLike
+
+P = ParamSpec("P")
 
 
-def apply(session: Session, event: Event) -> Session:
-    """Return the session after an event, which may say which arms an ask returned; the same one if it changes nothing.
+@change
+def tell(session: Session, ids: ArrayLike, rewards: ArrayLike) -> Session:
+    """Return the next session, which has received the rewards of some of the pulls, in any order.
+
+    With contexts, the rule receives them at once and in the order in which they are given here.
+
+    Args:
+      session: the current session.
+      ids: ids of the pulls, int[n] or a single one. An id whose reward is already known is ignored if the reward is
+        the same.
+      rewards: their rewards, float[n] or a single one.
 
     Raises:
-      OtherPulls: the rule asks for other arms than the event says.
-      ValueError: the event is refused, as by the function of the same name.
+      ValueError: an id was not asked for, a reward is not finite, of modulus above 1e150 or outside the range for
+        which the rule is designed, or it differs from an earlier reward with the same id. The message names the id.
     """
-    return next_pulls(session, event)[0] if event.kind == "ask" else CHANGES[event.kind](session, event)
+    ids, values = _rewards("tell", session, ids, rewards)
+    after = (contextual.receive if session.contextual else feed.receive)(session, ids, values)
+    return after if after is session else after.with_event(Event("tell", ids, rewards=values))
 
 
-def _rewards(where: str, session: Session, event: Event) -> tuple[np.ndarray, np.ndarray]:
-    """The ids and rewards of an event, with `on_failure` in place of rewards that are not usable."""
-    limits = session.programs.limits
-    ids, values = check_rewards(where, event.ids, event.rewards, session.on_failure, *limits)
-    require_asked(where, ids, session.end)
-    return ids, values
+@change
+def withdraw(session: Session, ids: ArrayLike) -> Session:
+    """Return the session without some pending pulls, which `ask` returns again with the same ids and keys.
+
+    With contexts they are forgotten, because whoever asked in that context is gone.
+
+    Args:
+      session: the current session.
+      ids: ids of pulls that were asked for and have no reward yet, int[n] or a single one.
+
+    Raises:
+      ValueError: an id was not asked for, already has a reward or has expired. The message names it.
+    """
+    return _without("withdraw", session, check_ids("withdraw", ids), WITHDRAWN)
 
 
-def _tell(session: Session, event: Event) -> Session:
-    ids, values = _rewards("tell", session, event)
-    event = event._replace(ids=ids, rewards=values)
-    if isinstance(session.pulls, Asks):
-        after = contextual.receive(session, session.pulls, ids, values)
-        return after if after is session else after.with_event(event)
-    ids, values = each_once("tell", ids, values)
-    ledger = session.pulls
-    before, expired = ledger.known(ids)
-    if expired.any():
-        raise ValueError(f"tell: id = {ids[expired][0]} has expired; report its reward with tell_outside")
-    old = ~np.isnan(before)
-    same("tell", ids[old], values[old], before[old], "was reported before; an id has one reward, which amend corrects")
-    if old.all():
-        return session
-    return feed(session, ledger.marked(ids[~old] - ledger.first, TOLD, values[~old])).with_event(event)
+@change
+def expire(session: Session, ids: ArrayLike | None = None, *, before: int | None = None) -> Session:
+    """Return the session in which some pending pulls wait for no reward any more, because it will never come.
 
+    The rule goes on as if it had not chosen them. If whether a reward comes depends on the reward, what is left is
+    biased, and so are means and intervals; then tell a number in its place. In a `paired` session later rewards of the
+    same arm do not enter the achieved epsilon. With contexts, where nobody waits, the asks are forgotten. A late reward
+    can be told with `tell_outside`.
 
-def _withdraw(session: Session, event: Event) -> Session:
-    return _marked(session, event._replace(ids=check_ids("withdraw", event.ids)), WITHDRAWN)
+    A rule that plans batches needs the rewards of its plan: `withdraw` lets `ask` return such a pull again. Only those
+    of arms that it has eliminated, and all once it has stopped, may expire.
 
+    Args:
+      session: the current session.
+      ids: ids of pulls that were asked for and have no reward yet, int[n] or a single one.
+      before: in place of `ids`: all such pulls with a smaller id than this one.
 
-def _expire(session: Session, event: Event) -> Session:
-    ids, ledger = check_ids("expire", event.ids), session.pulls
+    Raises:
+      ValueError: an id was not asked for, already has a reward, has expired before or is needed by the rule. The
+        message names it.
+    """
+    if (ids is None) == (before is None):
+        given = "neither is given" if ids is None else "both are given"
+        raise ValueError(f"expire: ids or before, {given}, must be one of them")
+    if before is not None:
+        pulls, end = session.pulls, checks.take("expire: before", before, integer(0, 2**62))
+        waiting = pulls.pending if isinstance(pulls, Asks) else pulls.first + pulls.waiting  # also if withdrawn
+        ids = waiting[waiting < end]
+    ids = check_ids("expire", ids)
     require_asked("expire", ids, session.end)
-    if isinstance(ledger, Ledger) and session.programs.kind == "batch" and not session.stopped:
-        alive, here = session.survivors, ids[ids >= ledger.first]
-        needed = np.ones(len(here), bool)
-        if alive is not None and session.programs.set_size is None:
-            needed = alive[ledger.actions[here - ledger.first]]
-        if needed.any():
-            name = session.rule.name or "the rule"
-            raise ValueError(
-                f"expire: id = {here[needed][0]}: {name} needs the rewards of its whole plan; give it to withdraw, "
-                "so that ask returns it again, or tell a number in its place"
-            )
-    return _marked(session, event._replace(ids=ids), EXPIRED)
+    if not session.contextual:
+        feed.require_needless(session, ids)
+    return _without("expire", session, ids, EXPIRED)
 
 
-def _marked(session: Session, event: Event, status: int) -> Session:
-    """The session with another status of some pending pulls; those with contexts are forgotten."""
-    where, ids, ledger = event.kind, event.ids, session.pulls
-    require_asked(where, ids, session.end)
-    if not len(ids):
-        return session
-    if isinstance(ledger, Asks):
-        return contextual.forgotten(session, ledger, where, ids).with_event(event)
-    values, expired = ledger.known(ids)
-    if (wrong := ~np.isnan(values) | expired).any():
-        at = int(np.argmax(wrong))
-        reason = "has expired" if expired[at] else "already has a reward"
-        raise ValueError(f"{where}: id = {ids[at]} {reason}, must be one that is pending")
-    return feed(session, ledger.marked(ids - ledger.first, status)).with_event(event)
+@change
+def amend(session: Session, ids: ArrayLike, rewards: ArrayLike) -> Session:
+    """Return the session with other rewards of pulls whose rewards were reported before.
+
+    Totals, intervals, the achieved epsilon and the state of the rule are computed again from the corrected rewards, as
+    if they had been reported at first. The pulls that were made stay. A rule that plans batches may now need other
+    pulls: those that are there are used, those that are missing are asked for next, and the others count in totals and
+    certificate only. A rule that had stopped may go on, and one that had not may stop. With contexts, the rule receives
+    all rewards again in the order of telling, each with the choice that was made, whose probability is that of its
+    time.
+
+    Args:
+      session: the current session.
+      ids: ids of pulls with a reward, int[n] or a single one.
+      rewards: their corrected rewards, float[n] or a single one.
+
+    Raises:
+      ValueError: an id has no reward, a reward is refused as by `tell`, or the rule has received the reward and cannot
+        be given it again: the rule acts on sets of arms, or, without contexts, on more than the arm of a pull, as Exp3
+        does on its probability.
+    """
+    ids, values = each_once("amend", *_rewards("amend", session, ids, rewards))
+    after = (contextual.correct if session.contextual else feed.correct)(session, ids, values)
+    return after if after is session else after.with_event(Event("amend", ids, rewards=values))
 
 
-def _amend(session: Session, event: Event) -> Session:
-    ids, values = each_once("amend", *_rewards("amend", session, event))
-    event, ledger = event._replace(ids=ids, rewards=values), session.pulls
-    if isinstance(ledger, Asks):
-        contextual.require_rewards(ledger, ids)
-        after = contextual.corrected(session, ledger, ids, values)
-        return after if after is session else after.with_event(event)
-    before, expired = ledger.known(ids)
-    if (none := np.isnan(before)).any():
-        at = int(np.argmax(none))
-        remedy = "it has expired; report its reward with tell_outside" if expired[at] else "report it with tell"
-        raise ValueError(f"amend: id = {ids[at]} has no reward yet, {remedy}")
-    programs, past = session.programs, ids < ledger.first
-    if past.any() and (programs.set_size is not None or (programs.kind != "batch" and programs.arm_dtype is None)):
-        name = session.rule.name or "the rule"
-        raise ValueError(
-            f"amend: id = {ids[past][0]}: {name} has received its reward, and takes more than the arm of a pull, so "
-            "that its state cannot be computed again; begin a new session"
-        )
-    if (before == values).all():
-        return session
-    here = ids[~past] - ledger.first
-    ledger = ledger.marked(here, ledger.status[here], values[~past])
-    if (before[past] == values[past]).all():
-        return session.but(pulls=ledger).with_event(event)
-    history = replaced(ledger.history, ids[past], values[past])
-    return again(session, ledger._replace(history=history)).with_event(event)
+@change
+def tell_outside(session: Session, arms: ArrayLike, rewards: ArrayLike) -> Session:
+    """Return the session after rewards of pulls that no `ask` returned, such as those of a log from before.
 
+    They get the next ids, and enter totals, intervals and achieved epsilon after all pulls that were asked for before.
+    A rule that decides on single pulls by their arm and reward (index policies, `thompson`, `top_two`) learns from
+    them. One that plans batches does not: its guarantee is about the pulls of its plan.
 
-def _outside(session: Session, event: Event) -> Session:
-    programs, name, ledger = session.programs, session.rule.name or "the rule", session.pulls
-    if programs.set_size is not None or isinstance(ledger, Asks):
+    The rewards must be what the arms would have given the session, chosen without looking at them.
+
+    Args:
+      session: the current session.
+      arms: the arms that were pulled, int[n] or a single one.
+      rewards: their rewards, float[n] or a single one.
+
+    Raises:
+      ValueError: an arm does not exist, a reward is refused as by `tell`, actions are sets of arms, there are contexts,
+        or the session is `paired`, whose pulls of different arms belong together by their index.
+    """
+    programs, name, pulls = session.programs, session.rule.name or "the rule", session.pulls
+    if programs.set_size is not None or isinstance(pulls, Asks):
         what = "acts on sets of arms" if programs.set_size is not None else "has contexts"
         raise ValueError(f"tell_outside: {name} {what}, must be a rule for single arms without contexts")
     if session.paired:
         raise ValueError("tell_outside: the session is paired, and these pulls share no random draws with its own")
-    limits = session.programs.limits
-    arms, values = check_rewards("tell_outside", event.arms, event.rewards, session.on_failure, *limits, "arm")
-    _require_arms("tell_outside", session, arms)
+    arms, values = check_rewards("tell_outside", arms, rewards, session.on_failure, *programs.limits, "arm")
+    require_arms("tell_outside", arms, session.num_arms)
     if not len(arms):
         return session
-    event = event._replace(ids=session.end + np.arange(len(arms)), arms=arms, rewards=values)
-    return feed(session, ledger.more(arms.astype(np.int32), OUTSIDE, values)).with_event(event)
+    event = Event("tell_outside", session.end + np.arange(len(arms)), arms, values)
+    return feed.enter(session, pulls.more(arms.astype(np.int32), OUTSIDE, values)).with_event(event)
 
 
-def _close(session: Session, event: Event) -> Session:
+@change
+def close_arms(session: Session, arms: ArrayLike) -> Session:
+    """Return the session in which some arms are closed: no new pull of them is asked for, and none is recommended.
+
+    A rule that draws at random (`thompson`, `epsilon_greedy`) draws again while it draws a closed arm. Pulls that were
+    asked for before stay pending. The certificate still compares closed arms, so that it remains valid whenever an arm
+    is closed or opened, also by looking at the rewards.
+
+    Args:
+      session: the current session.
+      arms: the arms, int[n] or a single one.
+
+    Raises:
+      ValueError: an arm does not exist, no arm would be open, or the rule cannot do without it: one that plans batches
+        needs the pulls of its plan, a deterministic one would insist on the same arm, and actions may be sets of arms.
+    """
     programs, name = session.programs, session.rule.name or "the rule"
     if isinstance(session.pulls, Asks):
         raise ValueError(f"close_arms: {name} has contexts; give an Offer with the arms that are available as context")
@@ -143,43 +181,82 @@ def _close(session: Session, event: Event) -> Session:
             f"close_arms: {name} {reason}; take a rule that draws at random, such as thompson, or begin a new session "
             "without the arm, and report the rewards so far with tell_outside"
         )
-    after = _with_arms("close_arms", session, event, True)
+    after = _with_arms("close_arms", session, arms, True)
     if after.closed.all():
         raise ValueError(f"close_arms: all {len(after.closed)} arms would be closed, must leave one open")
     return after
 
 
-def _open(session: Session, event: Event) -> Session:
-    return _with_arms("open_arms", session, event, False)
+@change
+def open_arms(session: Session, arms: ArrayLike) -> Session:
+    """Return the session in which arms that `close_arms` closed are open again.
+
+    Args:
+      session: the current session.
+      arms: the arms, int[n] or a single one; those that are open stay so.
+
+    Raises:
+      ValueError: an arm does not exist.
+    """
+    return _with_arms("open_arms", session, arms, False)
 
 
-def _with_arms(where: str, session: Session, event: Event, closed: bool) -> Session:
-    arms, marked = check_ids(where, event.arms, "arm"), session.closed.copy()
-    _require_arms(where, session, arms)
+def _method(function: Callable[Concatenate[Session, P], Session]) -> Callable[Concatenate[Any, P], None]:
+    """The method that changes the session which an object keeps, with the arguments that follow it."""
+
+    @functools.wraps(function)
+    def method(self: Any, *given: P.args, **options: P.kwargs) -> None:
+        self._change(function, *given, **options)
+
+    method.__doc__ = f"Change the session, as for `jaxbandit.{function.__name__}`."
+    return method
+
+
+class Changes:
+    """The changes as methods of what keeps a session."""
+
+    tell, tell_outside, amend = _method(tell), _method(tell_outside), _method(amend)
+    withdraw, expire = _method(withdraw), _method(expire)
+    close_arms, open_arms = _method(close_arms), _method(open_arms)
+
+
+def apply(session: Session, event: Event) -> Session:
+    """Return the session after an event, which may say which arms an ask returned; the same one if it changes nothing.
+
+    Raises:
+      OtherPulls: the rule asks for other arms than the event says.
+      ValueError: the event is refused, as by the function of the same name.
+    """
+    if event.kind == "ask":
+        return next_pulls(session, event)[0]
+    return CHANGES[event.kind](session, *(getattr(event, name) for name in COLUMNS[event.kind]))
+
+
+def _rewards(where: str, session: Session, ids: ArrayLike, rewards: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
+    """The ids and rewards, with `on_failure` in place of rewards that are not usable."""
+    ids, values = check_rewards(where, ids, rewards, session.on_failure, *session.programs.limits)
+    require_asked(where, ids, session.end)
+    return ids, values
+
+
+def _without(kind: str, session: Session, ids: np.ndarray, status: int) -> Session:
+    """The session with another status of some pending pulls; those with contexts are forgotten."""
+    require_asked(kind, ids, session.end)
+    if not len(ids):
+        return session
+    after = contextual.forget(session, kind, ids) if session.contextual else feed.mark(session, kind, ids, status)
+    return after.with_event(Event(kind, ids))
+
+
+def _with_arms(kind: str, session: Session, arms: ArrayLike, closed: bool) -> Session:
+    """The session in which some arms are closed, or open."""
+    arms, marked = check_ids(kind, arms, "arm"), session.closed.copy()
+    require_arms(kind, arms, session.num_arms)
     marked[arms] = closed
-    return session.but(closed=marked).with_event(event._replace(arms=arms))
+    return session.but(closed=marked).with_event(Event(kind, arms=arms))
 
 
-def _require_arms(where: str, session: Session, arms: np.ndarray) -> None:
-    """Raise an error if one of the arms does not exist."""
-    wrong = (arms < 0) | (arms >= session.num_arms)
-    if wrong.any():
-        raise ValueError(f"{where}: arm = {arms[wrong][0]}, must be in [0, {session.num_arms - 1}]")
-
-
-def ids_before(session: Session, end: int) -> np.ndarray:
-    """The ids below `end` of the pulls that wait for a reward, also if they were withdrawn."""
-    ledger = session.pulls
-    waiting = ledger.pending if isinstance(ledger, Asks) else ledger.first + ledger.waiting
-    return waiting[waiting < end]
-
-
-CHANGES: dict[Kind, Callable[[Session, Event], Session]] = {
-    "tell": _tell,
-    "withdraw": _withdraw,
-    "expire": _expire,
-    "amend": _amend,
-    "outside": _outside,
-    "close": _close,
-    "open": _open,
-}
+# The lists that an entry of a log may have, and what it may have besides.
+FORMS: list[tuple[set[str], set[str]]] = [
+    ({kind, *more}, set(OPTIONS if kind == "ask" else ())) for kind, (_, *more) in COLUMNS.items()
+]

@@ -26,7 +26,7 @@ def begun(session: Session, context: PyTree, several: PyTree) -> Session:
 
 
 def ask(session: Session, asks: Asks, limit: int | None, context: PyTree, several: PyTree) -> tuple[Session, Pulls]:
-    """As `ask_tell.ask`, for a session with contexts."""
+    """As `next_pulls`, for a session with contexts."""
     rule, name = session.rule, session.rule.name or "the rule"
     if (context is not None and several is not None) or (several is not None and limit is not None):
         other = "context" if context is not None else "limit"
@@ -59,8 +59,9 @@ def ask(session: Session, asks: Asks, limit: int | None, context: PyTree, severa
     return session.but(pulls=asks, round=asks.end + 1), _pulls(session, rows)
 
 
-def receive(session: Session, asks: Asks, ids: np.ndarray, values: np.ndarray) -> Session:
+def receive(session: Session, ids: np.ndarray, values: np.ndarray) -> Session:
     """The session after rewards of ids that were asked for, in this order; the same one if none of them is new."""
+    asks: Any = session.pulls
     first = np.sort(np.unique(ids, return_index=True)[1])
     same("tell", ids, values, values[first][_places(ids[first], ids)], "was reported before; an id has one reward")
     ids, values = ids[first], values[first]
@@ -80,8 +81,9 @@ def receive(session: Session, asks: Asks, ids: np.ndarray, values: np.ndarray) -
     return _updated(session.but(pulls=asks, totals=session.totals._replace(counts=counts)), told)
 
 
-def forgotten(session: Session, asks: Asks, where: str, ids: np.ndarray) -> Session:
+def forget(session: Session, where: str, ids: np.ndarray) -> Session:
     """The session without some of its open asks."""
+    asks: Any = session.pulls
     ids = np.unique(ids)
     if len(rest := ids[~asks.is_open(ids)]):
         _require_rewards(where, rest, asks.rewards(rest), "must be one that is pending")
@@ -89,17 +91,14 @@ def forgotten(session: Session, asks: Asks, where: str, ids: np.ndarray) -> Sess
     return session.but(pulls=asks._replace(open=removed(asks.open, ids)[0]))
 
 
-def require_rewards(asks: Asks, ids: np.ndarray) -> None:
-    """Raise a ValueError for the first of these ids that has no reward."""
-    none = ids[np.isnan(asks.rewards(ids))]
-    if len(none):
+def correct(session: Session, ids: np.ndarray, values: np.ndarray) -> Session:
+    """The session after other rewards of ids that have one, as if these had been told; the same if none differs."""
+    asks: Any = session.pulls
+    before = asks.rewards(ids)
+    if len(none := ids[np.isnan(before)]):
         remedy = "report it with tell" if asks.is_open(none)[0] else "it was withdrawn or has expired"
         raise ValueError(f"amend: id = {none[0]} has no reward yet, {remedy}")
-
-
-def corrected(session: Session, asks: Asks, ids: np.ndarray, values: np.ndarray) -> Session:
-    """The session after other rewards of ids that have one, as if these had been told; the same if none differs."""
-    if (asks.rewards(ids) == values).all():
+    if (before == values).all():
         return session
     table = {}
     for block, rows in asks.told.items():

@@ -12,17 +12,18 @@ from typing import Any, NamedTuple
 
 from jaxbandit.base.contract import Algorithm
 from jaxbandit.decide.core.log import LOG, Place, line_of
-from jaxbandit.decide.sessions import ask_tell
 from jaxbandit.decide.sessions import stored as files
+from jaxbandit.decide.sessions.changes import Changes
 from jaxbandit.decide.sessions.events import plain
 from jaxbandit.decide.sessions.ledger import Pulls
+from jaxbandit.decide.sessions.next_pulls import ask
 from jaxbandit.decide.sessions.saving import certified, fold, identity_of, require_same, session_of
 from jaxbandit.decide.sessions.session import Session, session
 from jaxbandit.decide.sessions.stored import ABOUT
 from jaxbandit.engine.storage import directories
 from jaxbandit.engine.storage.appending import OpenLog
 from jaxbandit.support.refusals import BadInput
-from jaxbandit.support.types import ArrayLike, PyTree
+from jaxbandit.support.types import PyTree
 
 
 class _Now(NamedTuple):
@@ -32,10 +33,11 @@ class _Now(NamedTuple):
     end: Place
 
 
-class SessionDirectory:
+class SessionDirectory(Changes):
     """A session whose events are written to the disk before they take effect, opened by `session_directory`.
 
-    Its methods may be called by several threads, which take turns.
+    It has a method for each change: `store.tell(ids, rewards)` changes its session as `jaxbandit.tell` does. Rewards
+    are on the disk when the method returns. Its methods may be called by several threads, which take turns.
     """
 
     def __init__(self, path: Path, log: OpenLog, meta: Mapping[str, Any], session: Session, end: Place):
@@ -55,37 +57,9 @@ class SessionDirectory:
     def ask(self, limit: int | None = None, *, context: PyTree = None, contexts: PyTree = None) -> Pulls:
         """Return the pulls to make now, as `jaxbandit.ask`. Those with a context are on the disk when it returns."""
         with self._turn:
-            after, pulls = ask_tell.ask(self.session, limit=limit, context=context, contexts=contexts)
+            after, pulls = ask(self.session, limit=limit, context=context, contexts=contexts)
             self._write(after)
             return pulls
-
-    def tell(self, ids: ArrayLike, rewards: ArrayLike) -> None:
-        """Report the rewards of pulls, as for `jaxbandit.tell`. When it returns, they are on the disk."""
-        self._change(ask_tell.tell, ids, rewards)
-
-    def withdraw(self, ids: ArrayLike) -> None:
-        """Withdraw pending pulls, as for `jaxbandit.withdraw`."""
-        self._change(ask_tell.withdraw, ids)
-
-    def expire(self, ids: ArrayLike | None = None, *, before: int | None = None) -> None:
-        """Wait no longer for the rewards of pending pulls, as for `jaxbandit.expire`."""
-        self._change(ask_tell.expire, ids, before=before)
-
-    def amend(self, ids: ArrayLike, rewards: ArrayLike) -> None:
-        """Correct rewards, as for `jaxbandit.amend`. When it returns, they are on the disk."""
-        self._change(ask_tell.amend, ids, rewards)
-
-    def tell_outside(self, arms: ArrayLike, rewards: ArrayLike) -> None:
-        """Report rewards of other pulls, as for `jaxbandit.tell_outside`. When it returns, they are on the disk."""
-        self._change(ask_tell.tell_outside, arms, rewards)
-
-    def close_arms(self, arms: ArrayLike) -> None:
-        """Close arms, as for `jaxbandit.close_arms`."""
-        self._change(ask_tell.close_arms, arms)
-
-    def open_arms(self, arms: ArrayLike) -> None:
-        """Open arms that were closed, as for `jaxbandit.open_arms`."""
-        self._change(ask_tell.open_arms, arms)
 
     def store_place(self) -> None:
         """Store where the log ends, so that lines that are lost later on are missed."""

@@ -1,36 +1,34 @@
 """The events of a session: what changed it, in order, from which it can be computed again."""
 
-from collections.abc import Iterator
-from typing import Any, Literal, NamedTuple
+import inspect
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
 from jaxbandit.base.contract import Offer
 from jaxbandit.support.types import Json, PyTree
 
-Kind = Literal["ask", "tell", "outside", "amend", "withdraw", "expire", "close", "open"]
-# The events as plain data: the lists that each has, the first of which is named after its kind, and what it may have.
-COLUMNS: dict[Kind, tuple[str, ...]] = {
-    "ask": ("arms",),  # of new pulls
-    "tell": ("ids", "rewards"),
-    "outside": ("arms", "rewards"),  # of pulls that no ask returned, which get the next ids
-    "amend": ("ids", "rewards"),
-    "withdraw": ("ids",),
-    "expire": ("ids",),
-    "close": ("arms",),
-    "open": ("arms",),
-}
+# The events as plain data: the lists that each kind has, the first of which is named after it, and what it may have.
+COLUMNS: dict[str, tuple[str, ...]] = {"ask": ("arms",)}  # of new pulls; `change` adds the other kinds
 OPTIONS = ("limit", "context", "contexts")  # of an ask, where they were given
-FORMS: list[tuple[set[str], set[str]]] = [
-    ({kind, *more}, set(OPTIONS if kind == "ask" else ())) for kind, (_, *more) in COLUMNS.items()
-]
+CHANGES: dict[str, Callable[..., Any]] = {}  # by kind, the function from a session and the lists to the next session
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def change(function: F) -> F:
+    """Declare a function of a session: its name is a kind of events, and its positional arguments are their lists."""
+    _, *arguments = inspect.signature(function).parameters.values()
+    COLUMNS[function.__name__] = tuple(each.name for each in arguments if each.kind is each.POSITIONAL_OR_KEYWORD)
+    CHANGES[function.__name__] = function
+    return function
 
 
 class Event(NamedTuple):
     """A change of a session: what is known of it before it is applied, and in the session's events all of it."""
 
-    kind: Kind
-    ids: Any = None  # int64[n], of the pulls; those of ask and outside are the next ones
+    kind: str  # "ask", or the name of the function that was called
+    ids: Any = None  # int64[n], of the pulls; those of ask and tell_outside are the next ones
     arms: Any = None  # int32[n], or bool[n, num_arms] where an action is a set of arms
     rewards: Any = None  # float64[n]
     limit: int | None = None  # of ask
@@ -96,8 +94,8 @@ def plain_column(column: np.ndarray) -> list[Any]:
 
 
 def event_of(entry: Json) -> Event:
-    """Return the event of an entry of one of the FORMS, with lists as columns."""
-    kind: Kind = next(kind for kind in COLUMNS if kind in entry)
+    """Return the event of an entry of a log, with lists as columns."""
+    kind = next(kind for kind in COLUMNS if kind in entry)
     first, *more = COLUMNS[kind]
     given: Json = {name: context_of(entry[name]) for name in ("context", "contexts") if name in entry}
     lists = {first: entry[kind], **{name: entry[name] for name in more}}

@@ -1,4 +1,4 @@
-"""What is due to the rule of a session without contexts, given to it in the order that it takes.
+"""Sessions without contexts: what is due to the rule is given to it in the order that it takes.
 
 A rule that plans batches receives the next rewards of each arm, in the order of their indices, as soon as they cover
 its plan, so that its state is a function of the rewards by (arm, index) alone. A rule that chooses single pulls
@@ -10,13 +10,87 @@ from typing import Any
 
 import numpy as np
 
-from jaxbandit.decide.sessions.ledger import EXPIRED, Ledger, arms_of, plan_of
-from jaxbandit.decide.sessions.rewards import earlier, joined, longer, no_totals, values_of, with_rewards
+from jaxbandit.decide.sessions.ledger import EXPIRED, TOLD, Ledger, arms_of, plan_of
+from jaxbandit.decide.sessions.rewards import (
+    array_of,
+    each_once,
+    earlier,
+    longer,
+    no_totals,
+    replaced,
+    same,
+    values_of,
+    with_rewards,
+)
 from jaxbandit.decide.sessions.rule_programs import Decision, counts_of
 from jaxbandit.decide.sessions.session import Session
 
 
-def feed(session: Session, ledger: Ledger) -> Session:
+def receive(session: Session, ids: np.ndarray, values: np.ndarray) -> Session:
+    """The session after rewards of ids that were asked for; the same one if none of them is new."""
+    ids, values = each_once("tell", ids, values)
+    ledger: Any = session.pulls
+    before, expired = ledger.known(ids)
+    if expired.any():
+        raise ValueError(f"tell: id = {ids[expired][0]} has expired; report its reward with tell_outside")
+    old = ~np.isnan(before)
+    same("tell", ids[old], values[old], before[old], "was reported before; an id has one reward, which amend corrects")
+    return session if old.all() else enter(session, ledger.marked(ids[~old] - ledger.first, TOLD, values[~old]))
+
+
+def correct(session: Session, ids: np.ndarray, values: np.ndarray) -> Session:
+    """The session after other rewards of ids that have one, as if these had been told; the same if none differs."""
+    ledger: Any = session.pulls
+    before, expired = ledger.known(ids)
+    if (none := np.isnan(before)).any():
+        at = int(np.argmax(none))
+        remedy = "it has expired; report its reward with tell_outside" if expired[at] else "report it with tell"
+        raise ValueError(f"amend: id = {ids[at]} has no reward yet, {remedy}")
+    programs, past = session.programs, ids < ledger.first
+    if past.any() and (programs.set_size is not None or (programs.kind != "batch" and programs.arm_dtype is None)):
+        name = session.rule.name or "the rule"
+        raise ValueError(
+            f"amend: id = {ids[past][0]}: {name} has received its reward, and takes more than the arm of a pull, so "
+            "that its state cannot be computed again; begin a new session"
+        )
+    if (before == values).all():
+        return session
+    here = ids[~past] - ledger.first
+    ledger = ledger.marked(here, ledger.status[here], values[~past])
+    if (before[past] == values[past]).all():
+        return session.but(pulls=ledger)
+    return _recompute(session, ledger._replace(history=replaced(ledger.history, ids[past], values[past])))
+
+
+def mark(session: Session, where: str, ids: np.ndarray, status: int) -> Session:
+    """The session with another status of some pending pulls."""
+    ledger: Any = session.pulls
+    values, expired = ledger.known(ids)
+    if (wrong := ~np.isnan(values) | expired).any():
+        at = int(np.argmax(wrong))
+        reason = "has expired" if expired[at] else "already has a reward"
+        raise ValueError(f"{where}: id = {ids[at]} {reason}, must be one that is pending")
+    return enter(session, ledger.marked(ids - ledger.first, status))
+
+
+def require_needless(session: Session, ids: np.ndarray) -> None:
+    """Raise a ValueError if the rule needs the reward of one of these pulls, because it is in its plan."""
+    ledger: Any = session.pulls
+    if session.programs.kind != "batch" or session.stopped:
+        return
+    alive, here = session.survivors, ids[ids >= ledger.first]
+    needed = np.ones(len(here), bool)
+    if alive is not None and session.programs.set_size is None:
+        needed = alive[ledger.actions[here - ledger.first]]
+    if needed.any():
+        name = session.rule.name or "the rule"
+        raise ValueError(
+            f"expire: id = {here[needed][0]}: {name} needs the rewards of its whole plan; give it to withdraw, "
+            "so that ask returns it again, or tell a number in its place"
+        )
+
+
+def enter(session: Session, ledger: Ledger) -> Session:
     """The session with this ledger, whose first pulls that need no further answer enter the totals and the rule."""
     waiting = ledger.waiting
     n = int(waiting[0]) if len(waiting) else len(ledger.status)
@@ -28,7 +102,7 @@ def feed(session: Session, ledger: Ledger) -> Session:
     return (_feed_choices if ledger.plan is None else _feed_plans)(session, ledger.after_entry(n))
 
 
-def again(session: Session, ledger: Ledger) -> Session:
+def _recompute(session: Session, ledger: Ledger) -> Session:
     """The session with its totals and the state of its rule computed again from all rewards that have entered."""
     arms, values = ledger.rows()
     known, (_, decision) = ~np.isnan(values), session.programs.begin(session.seed, session.run)
@@ -37,7 +111,7 @@ def again(session: Session, ledger: Ledger) -> Session:
     if ledger.plan is None:
         ids = np.arange(ledger.given, dtype=np.int64)
         return fresh if fresh.stopped else _after(fresh, _updates(fresh, ledger, ids, ()))
-    known[joined(ledger.outside, np.int64)] = False
+    known[array_of(ledger.outside, np.int64)] = False
     plan = ledger._replace(plan=plan_of(decision), spare=arms[known], spare_values=values[known])
     return _feed_plans(fresh.but(round=1), plan)
 

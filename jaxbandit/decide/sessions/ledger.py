@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
-from jaxbandit.decide.sessions.rewards import History, earlier, joined, longer, values_of
+from jaxbandit.decide.sessions.rewards import History, array_of, earlier, longer, values_of
 from jaxbandit.decide.sessions.rule_programs import Decision, counts_of
 from jaxbandit.support.types import PyTree
 
@@ -122,7 +122,7 @@ class Ledger(NamedTuple):
 
     def rows(self) -> tuple[np.ndarray, np.ndarray]:
         """The arms int32[n] of all pulls that have entered, of single arms, and their rewards float64[n]."""
-        return joined(self.arms, np.int32), joined(self.history, np.float64)
+        return array_of(self.arms, np.int32), array_of(self.history, np.float64)
 
 
 def no_pulls(decision: Decision, num_arms: int) -> Ledger:

@@ -12,8 +12,10 @@ from jaxbandit.decide.sessions.asks import Asks
 from jaxbandit.decide.sessions.events import Event, plain_column
 from jaxbandit.decide.sessions.ledger import OUTSIDE, WAITS, WITHDRAWN, Ledger, Pulls, next_actions, pulls_at
 from jaxbandit.decide.sessions.session import Session
+from jaxbandit.engine.rounds import keys
 from jaxbandit.support import checks
 from jaxbandit.support.domains import integer
+from jaxbandit.support.types import Key, PyTree
 
 LIMIT = 1024  # default of `ask` for the number of pulls of a batch
 MOST_AHEAD = 2**20  # most pulls that a race is asked for at once
@@ -22,6 +24,48 @@ MOST_DRAWS = 10_000  # draws of a rule in a row that may fall on closed arms
 
 class OtherPulls(Exception):
     """The rule does not ask for the pulls of an event."""
+
+
+def ask(
+    session: Session, *, limit: int | None = None, context: PyTree = None, contexts: PyTree = None
+) -> tuple[Session, Pulls]:
+    """Return the next session and the pulls to make now: first those without a reward, in order of ids, then new ones.
+
+    A rule that plans batches returns the rest of its plan; the next plan is made when the rewards of this one are
+    known. A race (a rule that has `survivors` and neither a budget nor rare work, `replan`) returns exactly `limit`
+    pulls: after the rest of its plan come those that the same plan will need if it is repeated. It receives the rewards
+    of each arm in the order of the indices, plan by plan, so that its decisions and its guarantee are the same,
+    whatever was asked for ahead. Rewards of arms that it eliminates meanwhile count in totals and certificate only.
+
+    A rule that draws at random, such as `thompson`, returns a new draw from its current state at each call, unless
+    pulls were withdrawn, so that visitors do not wait for each other, and receives the rewards in the order of ids, as
+    far as all earlier ones have come: pulls that will have no reward hold it up until `expire` is called. With a limit
+    it returns the pulls that have no reward, or, if there are none, `limit` independent draws. If what it learns from a
+    pull depends on the state (`Choice.info`), or a pull was told from outside meanwhile, it draws anew only once all
+    rewards have come. A deterministic rule decides on one pull at a time, whatever the limit.
+
+    With a context, each call makes a new ask: the rule decides in its state after all rewards so far, and nobody waits.
+    Each reward updates it at once, with the context and the choice of its own ask.
+
+    Args:
+      session: the current session.
+      limit: largest number of pulls, >= 1. Default: the rest of the plan, at most 1024, and 1 for a rule that draws at
+        random.
+      context: the context of a rule that takes one, as its `Arms` declare it: floats, cast to float64, the index of an
+        action set, or an `Offer` with the arms that are available. An `Offer` is also taken by rules that can do
+        without, from the first ask of a session on. A rule that declares no context may take arrays of any form, the
+        same in each ask. With a limit, a rule that draws at random draws so often. None for other rules; with
+        contexts, None returns the asks that are open.
+      contexts: in place of `context`: n contexts, arrays with a leading axis. They are n asks in one state.
+
+    Returns:
+      The next session, and the pulls, of which there are none once the rule has stopped.
+
+    Raises:
+      ValueError: an argument is out of range, a context is missing or superfluous, a rule that draws at random insists
+        on closed arms, or the rule has no room for so many pulls (`Algorithm.length`).
+    """
+    return next_pulls(session, Event("ask", limit=limit, context=context, contexts=contexts))
 
 
 def next_pulls(session: Session, event: Event) -> tuple[Session, Pulls]:
@@ -115,3 +159,22 @@ def _with_choices(session: Session, ledger: Ledger, number: int) -> tuple[Sessio
     rounds = np.concatenate([ledger.choice_rounds, np.array(rounds, np.int64)])
     ledger = ledger._replace(choices=(*ledger.choices, *choices), choice_rounds=rounds)
     return session.but(round=round), ledger.asked_for(np.stack(actions), programs.set_size is None)
+
+
+def pull_keys(session: Session, pulls: Pulls) -> Key:
+    """Return one PRNG key per pull, for the training run or simulation that computes its reward.
+
+    Every call returns the same keys: fold_in(fold_in(root, index), arm), or fold_in(root, index) if the session is
+    `paired`, so that all arms share random draws (common random numbers). `root` is jax.random.key(seed) for run 0, and
+    a key of the run otherwise. If an action is a set of arms, the key is fold_in(root, index), where index is the id.
+
+    Args:
+      session: the session that returned the pulls.
+      pulls: n pulls.
+
+    Returns:
+      Typed keys [n] of the generator threefry2x32.
+    """
+    shared = session.paired or session.programs.set_size is not None
+    arms = np.zeros(len(pulls.id), np.int32) if shared else pulls.arm
+    return keys.pull_keys(session.seed, session.run, pulls.index, arms, shared)

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from jaxbandit.base.contract import Algorithm
-from jaxbandit.decide.core.log import LOG, BadLog, joined
+from jaxbandit.decide.core.log import LOG, BadLog, log_of
 from jaxbandit.decide.sessions import stored as files
 from jaxbandit.decide.sessions.saving import fold, session_of
 from jaxbandit.decide.sessions.stored import Book, Stored, start_of
@@ -40,7 +40,7 @@ def repair_session(path: str | Path, rule: Algorithm | None = None) -> str:
             except BadLog as fault:
                 sound = _sound(stored, fault.line - 1)
         bodies = _bodies(stored, sound)
-        rewards = sum(len(event.rewards) for event in sound.events if event.kind in ("tell", "outside"))
+        rewards = sum(len(event.rewards or ()) for event in sound.events if event.kind != "amend")
         lost = _count(stored.data) - rewards
         whole = stored.lines.fault is None
         missing = stored.closed["lines"] - stored.end.lines if whole and not stored.continues() else 0
@@ -50,7 +50,7 @@ def repair_session(path: str | Path, rule: Algorithm | None = None) -> str:
         name = DAMAGED.format(next(i for i in range(1, 10**6) if not (path / DAMAGED.format(i)).exists()))
         storage.write_bytes(path / name, stored.data)
         (path / files.CERTIFICATE).unlink(missing_ok=True)  # it tells where the damaged log ended
-        storage.write_bytes(path / LOG, joined(bodies, start_of(stored.about))[0])
+        storage.write_bytes(path / LOG, log_of(bodies, start_of(stored.about))[0])
     changes = [f"{rewards} rewards in {len(bodies)} lines are kept"]
     if torn:
         changes.append("an unfinished line at the end is removed")
@@ -82,7 +82,7 @@ def _count(data: bytes) -> int:
     for line in data.split(b"\n"):
         try:
             entry = reading.json_of(line)
-            number += len(entry["tell"] if "tell" in entry else entry["outside"])
+            number += 0 if "amend" in entry else len(entry["rewards"])
         except (ValueError, KeyError, TypeError):
             continue
     return number

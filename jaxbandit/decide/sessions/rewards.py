@@ -64,7 +64,7 @@ def longer(history: History, values: np.ndarray) -> History:
     return (*history[:same], *np.split(rest, np.cumsum(sizes[same:-1])))
 
 
-def joined(history: History, dtype: type) -> np.ndarray:
+def array_of(history: History, dtype: type) -> np.ndarray:
     """The whole history as one array."""
     return np.concatenate([np.zeros(0, dtype), *history])
 
@@ -175,6 +175,13 @@ def require_asked(where: str, ids: np.ndarray, end: int) -> None:
     if unknown.any():
         allowed = f"in [0, {end - 1}], the ids that were asked" if end else "one that was asked, but none was"
         raise ValueError(f"{where}: id = {ids[unknown][0]} is unknown, must be {allowed}")
+
+
+def require_arms(where: str, arms: np.ndarray, num_arms: int) -> None:
+    """Raise an error if one of the arms does not exist."""
+    wrong = (arms < 0) | (arms >= num_arms)
+    if wrong.any():
+        raise ValueError(f"{where}: arm = {arms[wrong][0]}, must be in [0, {num_arms - 1}]")
 
 
 def each_once(where: str, ids: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -1,7 +1,7 @@
 """What the directory or the file of a session holds, read and checked without its rule, running no code of it.
 
 session.json      the rule, its options, versions, and the caller's description of the arms
-log.jsonl         a line for each event of the session, in their order: `events.FORMS`
+log.jsonl         a line for each event of the session, in their order: `changes.FORMS`
 certificate.json  where the log ended when the session was last closed, with the certificate for reports on a
                   session whose rule is not stored, or is code that a report does not run
 
@@ -13,8 +13,9 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from jaxbandit.decide.core.log import LOG, REMEDY, BadLog, Lines, Place, beginning, entry_of, joined, line_of, split
-from jaxbandit.decide.sessions.events import FORMS, Event, event_of
+from jaxbandit.decide.core.log import LOG, REMEDY, BadLog, Lines, Place, beginning, entry_of, line_of, log_of, split
+from jaxbandit.decide.sessions.changes import FORMS
+from jaxbandit.decide.sessions.events import COLUMNS, Event, event_of
 from jaxbandit.decide.sessions.rewards import LARGEST
 from jaxbandit.engine.storage import files as storage
 from jaxbandit.engine.storage import json_files
@@ -86,7 +87,8 @@ class Book:
 
     def enter(self, event: Event) -> None:
         """Enter the next event; raise BadLog if an arm, an id or a reward is none, or contradicts an earlier one."""
-        number, end, new = len(self.events) + 1, len(self.arms), event.kind in ("ask", "outside")
+        number, end = len(self.events) + 1, len(self.arms)
+        new = event.kind == "ask" or COLUMNS[event.kind] == ("arms", "rewards")
         members = [arm for action in event.arms or () for arm in (action if isinstance(action, list) else [action])]
         if not all(type(arm) is int and 0 <= arm < self._num_arms for arm in members):
             raise BadLog(self._log, number, f"an arm is not in [0, {self._num_arms})")
@@ -149,7 +151,7 @@ def read_file(path: Path) -> Stored:
     if not isinstance(closed, dict) or len(data) != lines.end.size:
         refuse(str(path), f": damaged, its end is missing; {OF_FILE}")
     bodies = lines.bodies[:-1]
-    end = joined(bodies, start_of(about))[1]
+    end = log_of(bodies, start_of(about))[1]
     lines = Lines(bodies, end, end, None)
     return Stored(path, path, about, data[: end.size], lines, {**_place(end), **closed}, OF_FILE)
 

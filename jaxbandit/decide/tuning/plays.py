@@ -4,7 +4,8 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from jaxbandit.decide.sessions.ask_tell import ask, tell
+from jaxbandit.decide.sessions.changes import tell
+from jaxbandit.decide.sessions.next_pulls import ask
 from jaxbandit.decide.sessions.session import Session
 from jaxbandit.decide.tuning.allocation import Allocation, race
 from jaxbandit.decide.tuning.evidence import Evidence, Pull, Request

@@ -4,7 +4,7 @@ The numbers of a run depend only on (seed, run).
 """
 
 import functools
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import numpy as np
 
@@ -12,34 +12,13 @@ from jaxbandit.base.arguments import FirstRun, MostPulls, NumRuns, RunSeed
 from jaxbandit.base.calls import checked
 from jaxbandit.engine.driver.execution import DEFAULT, Execution
 from jaxbandit.engine.driver.programs import Call
+from jaxbandit.engine.driver.records import STOPPED_RUNS, Identified
 from jaxbandit.engine.driver.until_stop import UntilStop
 from jaxbandit.engine.rounds.single import Make
 from jaxbandit.engine.storage.checkpoint import Finished
 from jaxbandit.support import checks
 from jaxbandit.support.domains import MAX_ROUNDS
 from jaxbandit.support.types import PyTree
-
-
-class Identified(NamedTuple):
-    """The results of runs with a stopping rule, as NumPy arrays, zero except `outcome` for runs that are NONFINITE."""
-
-    samples: np.ndarray  # int64[runs], number of pulls until the run stopped or was censored
-    outcome: np.ndarray  # int8[runs], base.Outcome
-    recommendation: np.ndarray  # [runs, ...]
-    shortfall: np.ndarray | None  # float[runs], simple regret; None if the environment does not define it
-    pulls: np.ndarray | None  # int32[runs, num_arms], None if the state has no counts
-    compile_seconds: float
-    run_seconds: float
-    run_steps: int  # number of steps that runs took in this call
-    lane_steps: int  # number of steps executed by all lanes, including lanes without a run
-    devices: list[str]  # platform of each device
-    identity: dict[str, Any]  # everything that the numbers depend on, by name, as plain data
-    batches: np.ndarray | None = None  # int32[runs], number of batches of pulls; None if pulls are single
-
-    @property
-    def lane_utilization(self) -> float:
-        """Useful divided by executed lane-steps, in (0, 1]; nan if this call had no runs to play."""
-        return self.run_steps / self.lane_steps if self.lane_steps else float("nan")
 
 
 @functools.partial(checked, name="identify")
@@ -67,18 +46,6 @@ def identify_cell(
     call = Call(make, arguments, num_runs, first_run, seed, precision, any_rewards, implementation, execution)
     played = UntilStop(call, max_rounds)
     played.play(finished)
-    arrays = played.arrays
-    return Identified(
-        samples=arrays["samples"].astype(np.int64),
-        outcome=played.outcome,
-        recommendation=arrays["recommendation"],
-        shortfall=arrays.get("shortfall"),
-        pulls=arrays.get("pulls"),
-        compile_seconds=played.compile_seconds,
-        run_seconds=played.run_seconds,
-        run_steps=played.run_steps,
-        lane_steps=played.lane_steps,
-        devices=[device.platform for device in played.devices],
-        identity=played.identity,
-        batches=arrays.get("batches"),
-    )
+    arrays: dict[str, Any] = {name: played.arrays.get(name) for name in STOPPED_RUNS} | played.account()
+    arrays["samples"] = arrays["samples"].astype(np.int64)
+    return Identified(lane_steps=played.lane_steps, **arrays)

@@ -16,8 +16,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from jaxbandit.base.contract import Outcome
-from jaxbandit.engine.driver.identify import Identified
-from jaxbandit.engine.driver.simulate import Record, means
+from jaxbandit.engine.driver.records import RUNS, STOPPED_RUNS, Identified, Record
+from jaxbandit.engine.driver.simulate import means
 from jaxbandit.engine.driver.simulate import more as more_of
 from jaxbandit.engine.rounds.metrics import is_curve
 from jaxbandit.engine.rounds.moments import Moments
@@ -26,16 +26,6 @@ from jaxbandit.engine.storage import identity, npz
 from jaxbandit.support import reading
 from jaxbandit.support.refusals import BadInput
 
-RUNS = (
-    "regret",
-    "hindsight",
-    "pulls",
-    "kinds",
-    "recommendation",
-    "unavailable",
-    "outcome",
-)  # arrays of a Record, one row per run
-STOPPED_RUNS = ("samples", "outcome", "recommendation", "shortfall", "pulls", "batches")  # those of an Identified
 CPUINFO = Path("/proc/cpuinfo")
 PROCESSOR = ("vendor_id", "flags", "CPU implementer", "Features")  # the lines of CPUINFO that affect the compiler
 FLEET = ("platform", "processor", "jax", "jaxlib")  # differences between machines that `mixed` permits
@@ -174,7 +164,8 @@ def joined(parts: Sequence[Part], mixed: bool = False) -> Record | Identified:
         **means(moments),
         sums={**moments, **totals},
         more=more_of(kept, moments, about.get("metrics", [])),
-        **{"pulls_mean": None, "kinds_mean": None, **every, **together},
+        **every,
+        **together,
     )
 
 

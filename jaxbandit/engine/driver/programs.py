@@ -135,6 +135,11 @@ class Program(ABC):
                 self._play(players, threads)
                 self.run_seconds = time.perf_counter() - begun
 
+    def account(self) -> dict[str, Any]:
+        """The fields that every record has."""
+        names = ("outcome", "compile_seconds", "run_seconds", "run_steps", "identity")
+        return {"devices": [device.platform for device in self.devices]} | {name: getattr(self, name) for name in names}
+
     def left(self) -> int:
         """Number of runs that have not ended."""
         return int(np.count_nonzero(self.outcome == NOT_ENDED))

@@ -5,8 +5,7 @@ Memory is proportional to runs times checkpoints, not to the horizon. The number
 
 import functools
 from collections.abc import Mapping, Sequence
-from types import MappingProxyType
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import numpy as np
 
@@ -15,6 +14,7 @@ from jaxbandit.base.calls import checked
 from jaxbandit.engine.driver.execution import DEFAULT, Execution
 from jaxbandit.engine.driver.fixed_horizon import FixedHorizon, Recorded
 from jaxbandit.engine.driver.programs import Call
+from jaxbandit.engine.driver.records import RUNS, Record
 from jaxbandit.engine.rounds.metrics import COUNTED, MEAN, METRIC, VARIANCE, Given, metrics_by_name
 from jaxbandit.engine.rounds.moments import Moments
 from jaxbandit.engine.rounds.single import Make
@@ -22,38 +22,6 @@ from jaxbandit.engine.rounds.states import Keep, is_state, kept_of
 from jaxbandit.engine.storage.checkpoint import Finished
 from jaxbandit.support import checks
 from jaxbandit.support.types import PyTree
-
-
-class Record(NamedTuple):
-    """The results of a fixed-horizon simulation, as NumPy arrays."""
-
-    checkpoints: np.ndarray  # int64[checkpoints], the last is the horizon
-    # "regret"; or "feedback" if the environment does not define regret: then `regret` is the feedback; or the name of
-    # the first metric if the feedback is no number: then `regret`, `mean` and `variance` are None
-    measure: str
-    counted: int  # number of runs that reached the horizon without a failure, over which means are computed
-    regret: np.ndarray | None  # float[runs, checkpoints], or None if not kept
-    mean: Any  # float64[checkpoints], over the runs counted
-    variance: Any  # float64[checkpoints], divisor counted - 1
-    hindsight: np.ndarray | None  # like `regret`, against the best fixed arm in hindsight; None unless recorded
-    hindsight_mean: np.ndarray | None
-    hindsight_variance: np.ndarray | None
-    pulls: np.ndarray | None  # int32[runs, num_arms], None if not kept or not counted
-    pulls_mean: np.ndarray | None  # float64[num_arms]
-    kinds: np.ndarray | None  # int32[runs, num_kinds], rounds by kind; None if not kept or there are none
-    kinds_mean: np.ndarray | None  # float64[num_kinds]
-    phases: tuple[str, ...]  # names of the kinds of rounds
-    recommendation: np.ndarray | None  # [runs, ...]
-    outcome: np.ndarray  # int8[runs], Outcome: STOPPED at the horizon, NONFINITE or OUT_OF_RANGE
-    compile_seconds: float
-    run_seconds: float
-    run_steps: int  # number of rounds played by this call, over all runs
-    devices: list[str]  # platform of each device
-    identity: dict[str, Any]  # everything that the numbers depend on, by name, as plain data
-    sums: dict[str, Any] | None = None  # exact sums: Moments of the curves, int64 arrays of pulls and kinds
-    unavailable: np.ndarray | None = None  # int32[runs], see RegretResult; None if all arms are always available
-    # Of metrics and of last states, by the names in `rounds/metrics.py`.
-    more: Mapping[str, np.ndarray] = MappingProxyType({})
 
 
 @functools.lru_cache(maxsize=8)  # because every value of a sweep asks for the same
@@ -108,28 +76,18 @@ def simulate_cell(
     played = FixedHorizon(call, marks, Recorded(hindsight, given, kept_of(keep)))
     played.play(finished)
     arrays, run, moments = played.arrays, played.loop.run, played.moments
+    found: dict[str, Any] = {name: arrays.get(name) for name in RUNS} | played.account()
     return Record(
         checkpoints=marks,
         measure=run.recorder.measure or next(iter(given)),
         counted=played.counted,
-        hindsight=arrays.get("hindsight"),
         phases=run.phases,
-        regret=arrays.get("regret"),
         **means(moments),
-        pulls=arrays.get("pulls"),
         pulls_mean=played.mean("pulls"),
-        kinds=arrays.get("kinds"),
         kinds_mean=played.mean("kinds"),
-        recommendation=arrays.get("recommendation"),
-        unavailable=arrays.get("unavailable"),
-        outcome=played.outcome,
-        compile_seconds=played.compile_seconds,
-        run_seconds=played.run_seconds,
-        run_steps=played.run_steps,
-        devices=[device.platform for device in played.devices],
-        identity=played.identity,
         sums=moments | played.totals,
         more=more(arrays, moments, list(given)),
+        **found,
     )
 
 

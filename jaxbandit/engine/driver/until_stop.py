@@ -12,6 +12,7 @@ import numpy as np
 from jaxbandit.base.contract import Outcome
 from jaxbandit.engine.driver.lane_loop import REFILL_SHARE, LaneLoop, Lanes, Report
 from jaxbandit.engine.driver.programs import NOT_ENDED, Call, Chunk, Player, Program
+from jaxbandit.engine.driver.records import STOPPED_RUNS
 from jaxbandit.engine.layout import sizes
 from jaxbandit.engine.layout.compiled import compile_program, remember, remembers
 from jaxbandit.engine.rounds.recorder import MISCOUNTED
@@ -23,7 +24,6 @@ from jaxbandit.support.types import Array, Device, PyTree
 
 COMPILE_SECONDS = 1.0  # approximate time to compile the loop for fewer lanes
 NARROWING = 4  # compaction divides the number of lanes by this
-RESULTS = ("samples", "outcome", "recommendation", "shortfall", "pulls", "batches")  # arrays of each run
 
 
 class UntilStop(Program):
@@ -54,7 +54,7 @@ class UntilStop(Program):
         run = self.loop.run
         verdict = jax.eval_shape(run.verdict, run.arguments, run.world, run.state, run.tally)
         batches = ["batches"] if run.batches else []
-        return ["samples", "outcome", *batches, *(name for name in verdict if name in RESULTS)]
+        return ["samples", "outcome", *batches, *(name for name in verdict if name in STOPPED_RUNS)]
 
     def _lanes(self, memory: int, run_bytes: int) -> int:
         given = self.call.execution.width

@@ -210,7 +210,7 @@ def _rows(session: "Session", pulls: "Pulls", spec: "SessionSpec") -> list[Row]:
     import jax
     import numpy as np
 
-    from jaxbandit.decide.sessions.ask_tell import pull_keys
+    from jaxbandit.decide.sessions.next_pulls import pull_keys
 
     words = np.asarray(jax.random.key_data(pull_keys(session, pulls))).tolist()
     rows = []

@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 
 from jaxbandit.base.contract import Algorithm, Environment
-from jaxbandit.engine.driver.identify import Identified, identify_cell
-from jaxbandit.engine.driver.simulate import Record, simulate_cell
+from jaxbandit.engine.driver.identify import identify_cell
+from jaxbandit.engine.driver.records import Identified, Record
+from jaxbandit.engine.driver.simulate import simulate_cell
 from jaxbandit.engine.layout import compiling
 from jaxbandit.engine.rounds.fit import marks_of
 from jaxbandit.engine.rounds.single import Make

@@ -88,7 +88,9 @@ def cell(results: Sequence[Result], quantity: Quantity) -> RegretResult | Stoppi
     return matches[0]
 
 
-def difference(left: Sample, factor: float, right: Sample | float, confidence: float) -> intervals.Interval | None:
+def difference(
+    left: Sample, factor: float, right: Sample | float, confidence: float
+) -> intervals.Interval[float] | None:
     """Return the interval of mean(left) - factor mean(right), or None if there are fewer than two pairs of runs.
 
     Runs of equal number have the same random draws, so that the differences are independent. The interval is Student's,

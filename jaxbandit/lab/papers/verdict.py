@@ -212,7 +212,7 @@ def _judge(check: Check, claim: Table, results: ResultSet, level: float) -> Json
     return {"statement": str(check), "ratio": ratio, "verdict": side(excess, excess, check.sign)}
 
 
-def _decide(check: Check, interval: intervals.Interval | None, level: float) -> Json:
+def _decide(check: Check, interval: intervals.Interval[float] | None, level: float) -> Json:
     table: Json = {"statement": str(check)}
     if interval is None:
         return table | {"verdict": "undecided"}

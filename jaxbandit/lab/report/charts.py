@@ -51,7 +51,7 @@ def mean_curve(label: str, order: int, result: RegretResult, what: str, points: 
     return Curve(label, order, rounds[keep], mean[keep], interval.low[keep], interval.high[keep])
 
 
-def interval_curve(label: str, order: int, points: Sequence[tuple[float, intervals.Interval]]) -> Curve:
+def interval_curve(label: str, order: int, points: Sequence[tuple[float, intervals.Interval[float]]]) -> Curve:
     """Return a curve of values with their intervals, each at its place on the axis."""
     ends = ([getattr(value, end) for _, value in points] for end in ("value", "low", "high"))
     return Curve(label, order, [place for place, _ in points], *ends)

@@ -17,9 +17,8 @@ import numpy as np
 from jaxbandit.base.contract import Outcome
 from jaxbandit.engine.driver import interrupts, parts
 from jaxbandit.engine.driver.execution import Execution, Progress
-from jaxbandit.engine.driver.identify import Identified
 from jaxbandit.engine.driver.parts import Part
-from jaxbandit.engine.driver.simulate import Record
+from jaxbandit.engine.driver.records import RUNS, STOPPED_RUNS, Identified, Record
 from jaxbandit.engine.rounds.metrics import included, is_curve
 from jaxbandit.engine.rounds.moments import Moments
 from jaxbandit.engine.rounds.states import is_per_run
@@ -272,7 +271,7 @@ def earlier(result: Result) -> Part:
             if name in arrays:
                 sums[name] = [str(n) for n in arrays[name][counts].sum(0, dtype=np.int64)]
         about |= {"sums": sums, "measure": "regret", "phases": list(getattr(result, "kind_names", ()))}
-    names = [*(parts.RUNS if fixed else parts.STOPPED_RUNS), *filter(is_per_run, arrays)]
+    names = [*(RUNS if fixed else STOPPED_RUNS), *filter(is_per_run, arrays)]
     return Part(f"the first {result.runs} runs", about, {name: arrays[name] for name in names if name in arrays})
 
 

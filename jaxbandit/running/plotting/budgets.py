@@ -42,7 +42,7 @@ def plot_budget(results: Sequence[Any], ax: Axes | None = None, *, what: str = "
     """
     if len({result.instance for result in results}) != 1:
         raise BadInput("plot: the results are of several instances, must be of one")
-    curves: dict[str, list[tuple[int, Interval]]] = {}
+    curves: dict[str, list[tuple[int, Interval[float]]]] = {}
     for name, result in zip(labels(results, but="budget"), results, strict=True):
         if (interval := getattr(result, what)()) is not None:
             curves.setdefault(name, []).append((result.budget, interval))
@@ -75,7 +75,9 @@ def plot_budget(results: Sequence[Any], ax: Axes | None = None, *, what: str = "
     return ax
 
 
-def _curve(ax: Axes, name: str, points: Sequence[tuple[int, Interval]], style: tuple[str, LineStyle]) -> list[float]:
+def _curve(
+    ax: Axes, name: str, points: Sequence[tuple[int, Interval[float]]], style: tuple[str, LineStyle]
+) -> list[float]:
     """Draw the curve of one algorithm; return the positive values at which something is drawn."""
     color, dashes = style
     x = np.array([budget for budget, _ in points], np.float64)

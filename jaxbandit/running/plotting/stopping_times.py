@@ -214,7 +214,7 @@ def stopping_curve(label: str, order: int, result: Any, points: int) -> Curve:
     return ecdf(label, order, times, len(result.samples()), points, result.max_rounds if result.censored else None)
 
 
-def mean_of(result: Any) -> intervals.Interval:
+def mean_of(result: Any) -> intervals.Interval[float]:
     """Return the (restricted) mean with its interval; NaN for an end that is unknown, as both are for a single run."""
     times = result.samples()
     if len(times) < 2:

@@ -36,7 +36,7 @@ def look(order: int) -> tuple[str, LineStyle]:
     return COLORS[order % len(COLORS)], DASHES[order // len(COLORS) % len(DASHES)]
 
 
-def band(mean: Any, interval: Interval, bands: Bands) -> tuple[Any, Any]:
+def band(mean: Any, interval: Interval[Any], bands: Bands) -> tuple[Any, Any]:
     """Return the ends of a band around a mean: of its interval, or one standard error to either side."""
     return (mean - interval.se, mean + interval.se) if bands == "standard error" else interval[-2:]
 

@@ -106,7 +106,7 @@ class Result(Describable):
         """How many runs are left out of the means and why, "91 of 500 runs left out: not finite"; "" if none is."""
         return left_out(self.runs, self.outcomes(), self.faults)
 
-    def mean_pulls(self) -> intervals.Interval | None:
+    def mean_pulls(self) -> intervals.Interval[np.ndarray] | None:
         """Return the mean pulls of each arm with their 95 % interval, float64[K]; None if they are unknown.
 
         The ends are NaN if only the mean over runs was kept, if one run counts, or if all runs pulled equally often.

@@ -40,7 +40,7 @@ class BudgetResult(StoppingResult):
         short = self.arrays["shortfall"][self.counts()].astype(np.float64)
         return None if np.isnan(short).any() else short
 
-    def simple_regret(self, confidence: float = intervals.CONFIDENCE) -> intervals.Interval | None:
+    def simple_regret(self, confidence: float = intervals.CONFIDENCE) -> intervals.Interval[float] | None:
         """Return the mean simple regret with its interval, whose lower end is at least 0; None if unknown.
 
         If the means are known, the interval is that of a variable between 0 and the largest gap (`bounded_mean`), and

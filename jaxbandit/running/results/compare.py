@@ -171,7 +171,7 @@ class _Sample(NamedTuple):
     included: np.ndarray  # bool[runs], which runs are included
     tied: bool = False  # whether most runs may have one value, so that their variance says little
 
-    def interval(self, confidence: float) -> intervals.Interval:
+    def interval(self, confidence: float) -> intervals.Interval[float]:
         """Return the interval of the mean of this sample alone."""
         if self.tied and self.values is not None:
             return bounded_mean(self.values[self.included], *self.limits, confidence)

@@ -63,14 +63,16 @@ class CurvesResult(Result):
         """Return the regret, or mean feedback, of each run at the last checkpoint."""
         return self._last(self.arrays.get(self.measure), self.counts())
 
-    def interval(self, confidence: float = intervals.CONFIDENCE, *, what: str | None = None) -> intervals.Interval:
+    def interval(
+        self, confidence: float = intervals.CONFIDENCE, *, what: str | None = None
+    ) -> intervals.Interval[np.ndarray]:
         """Return the mean of a curve, by default the measure, at the checkpoints with its Student interval.
 
         At a round at which all runs are equal, the ends are infinite. Fewer than two valid runs raise a ValueError.
         """
         return intervals.student(*self.moments(what), self.counted_in(what), confidence)
 
-    def final(self, what: str | None = None) -> intervals.Interval:
+    def final(self, what: str | None = None) -> intervals.Interval[float]:
         """Return the mean of a curve at the last checkpoint, by default of the measure, with its 95 % interval.
 
         Its fields `value`, `se`, `low` and `high` are floats: NaN for what is unknown.

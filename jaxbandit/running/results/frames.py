@@ -10,7 +10,6 @@ AXES = {
     name: axes
     for words, axes in {
         "metric_runs": (),
-        "outcome samples shortfall batches": ("run",),
         "mean variance hindsight_mean hindsight_variance metric_mean metric_variance": ("checkpoint",),
         "regret feedback hindsight metric": ("run", "checkpoint"),
         "pulls_mean": ("arm",),
@@ -20,6 +19,9 @@ AXES = {
     }.items()
     for name in words.split()
 }
+
+
+NAMED = ("samples", "outcome", "recommendation")  # arrays of a stopping result that come first in its rows
 
 
 def to_xarray(result: Any) -> Any:
@@ -87,7 +89,7 @@ def stopping(result: Any) -> Any:
         "samples": arrays["samples"],
         "outcome": [Outcome(code).name.lower() for code in arrays["outcome"]],
         **dict(zip(places, arms, strict=True)),
-        **{name: arrays[name] for name in ("shortfall", "batches") if name in arrays},
+        **{name: array for name, array in arrays.items() if array.ndim == 1 and name not in NAMED},
     }
     return pandas.DataFrame(columns)
 

@@ -84,7 +84,9 @@ class RegretResult(CurvesResult):
             lines.append(f"{self.algorithm}: the interval is over {over}, and says nothing about other logs")
         return lines
 
-    def interval(self, confidence: float = intervals.CONFIDENCE, *, what: str | None = None) -> intervals.Interval:
+    def interval(
+        self, confidence: float = intervals.CONFIDENCE, *, what: str | None = None
+    ) -> intervals.Interval[np.ndarray]:
         """Return the mean of a curve at the checkpoints with its Student interval.
 
         Regret is at least 0. At a round at which all runs are equal, no variance can be estimated; the interval of
@@ -115,7 +117,7 @@ class RegretResult(CurvesResult):
         return float(self._largest()[self.at(checkpoint)]) if self.measure == "regret" else np.inf
 
     @property
-    def regret(self) -> intervals.Interval:
+    def regret(self) -> intervals.Interval[float]:
         """The mean regret at the last checkpoint with its 95 % interval, as of `final`; a ValueError if undefined."""
         return self.final("regret")
 

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from jaxbandit.base.contract import Outcome
+from jaxbandit.engine.driver.records import STOPPED_RUNS
 from jaxbandit.running.results import frames
 from jaxbandit.running.results.base import Result
 from jaxbandit.running.results.judging import judged
@@ -33,7 +34,7 @@ class StoppingResult(Result):
     """
 
     kind = "identify"
-    array_names = ("samples", "outcome", "recommendation", "shortfall", "pulls", "batches")
+    array_names = STOPPED_RUNS
 
     max_rounds: int
     # The algorithm's guarantee: delta, epsilon, m and proved (False for a heuristic). Without a guarantee only epsilon,
@@ -67,7 +68,7 @@ class StoppingResult(Result):
         """Return the samples of each run, unless one is censored: the restricted mean has another interval."""
         return np.zeros(0) if self.censored else self.samples()
 
-    def interval(self, confidence: float = intervals.CONFIDENCE) -> intervals.Interval:
+    def interval(self, confidence: float = intervals.CONFIDENCE) -> intervals.Interval[float]:
         """Return the mean number of samples with its Student interval; raise ValueError if a run is censored."""
         if self.censored:
             raise BadInput(
@@ -76,7 +77,7 @@ class StoppingResult(Result):
             )
         return self.restricted_mean(confidence)
 
-    def restricted_mean(self, confidence: float = intervals.CONFIDENCE) -> intervals.Interval:
+    def restricted_mean(self, confidence: float = intervals.CONFIDENCE) -> intervals.Interval[float]:
         """Return the mean of min(samples, max_rounds), a lower bound on the mean, with its interval.
 
         If no run is censored, it is Student's, and otherwise `bounded_mean` of a variable in [1, max_rounds].
@@ -141,7 +142,7 @@ class StoppingResult(Result):
         verdicts = self.judged()
         return 0 if verdicts is None else int(np.isnan(verdicts).sum())
 
-    def error(self, confidence: float = intervals.CONFIDENCE) -> intervals.Interval | None:
+    def error(self, confidence: float = intervals.CONFIDENCE) -> intervals.Interval[float] | None:
         """Return the error rate of the stopped runs with its Clopper-Pearson interval; None if it is unknown."""
         errors = self.errors()
         if errors is None or not len(errors):
