@@ -2,10 +2,11 @@
 
 from fractions import Fraction
 
+import jax
 import numpy as np
 import pytest
 
-from jaxbandit.engine.rounds.moments import BLOCK, UNIT, Moments
+from jaxbandit.engine.rounds.moments import BLOCK, UNIT, Moments, limbs
 
 
 def moments_of(values, keep=None, sizes=(10**9,)):
@@ -106,3 +107,52 @@ def test_a_mean_of_no_run_and_a_value_that_is_not_finite_are_nan():
     assert none.count == 0 and np.isnan(none.mean()).all() and np.isnan(none.variance()).all()
     some = moments_of(np.array([[1.5], [np.nan]]))
     assert some.mean()[0] == 1.5 and np.isnan(some.mean()[1]) and np.isnan(some.variance()).all()
+
+
+def on_device(values, keep=None):
+    """What a device sums of float[points, runs]."""
+    keep = np.ones(values.shape[1], bool) if keep is None else keep
+    with jax.enable_x64(True):
+        return jax.device_get(jax.jit(limbs)(values, keep))
+
+
+def near(seed, runs):
+    """Values of float32 of several scales, that are at most 2^47 apart."""
+    rng = np.random.default_rng(seed)
+    wide = rng.normal(size=runs) * 10.0 ** rng.integers(-5, 5, runs)
+    regret = np.cumsum(rng.uniform(0, 1, runs).astype(np.float32)) * np.float32(1e3)
+    rows = [
+        rng.normal(3, 1, runs),
+        wide,
+        np.zeros(runs),
+        rng.choice([-1e30, 1e30, 1e25], runs),
+        regret,
+        -regret * 1e-40,
+    ]
+    return np.stack(rows).astype(np.float32)
+
+
+@pytest.mark.parametrize("scale", [1.0, 2.0**-60, -(2.0**20)])
+def test_a_device_has_the_sums_of_the_host(scale):
+    values = near(0, 4099) * np.float32(scale)
+    keep = np.random.default_rng(1).random(4099) < 0.7
+    found, ours = on_device(values, keep), Moments(len(values))
+    assert not found.left
+    ours.add_limbs(found)
+    ours.add_limbs(on_device(values[:, ::-1], ~keep[::-1]))
+    assert ours.plain() == moments_of(values).plain()
+
+
+def test_a_device_says_where_it_leaves_bits():
+    assert on_device(np.array([[1.0, 2.0**-72]], np.float32)).left
+    assert not on_device(np.array([[1.0, 2.0**-71]], np.float32)).left
+    assert on_device(np.array([[1.0, 2.0**-72], [1.0, 1.0]], np.float32)).left
+
+
+def test_a_device_leaves_out_what_is_not_finite():
+    values = np.array([[1.0, np.inf, 2.0], [np.nan, 1.0, 2.0], [0.5, 1.5, 2.0]], np.float32)
+    for keep in ([True, True, True], [True, False, True], [False, False, False]):
+        ours, theirs = Moments(3), moments_of(values, np.array(keep))
+        ours.add_limbs(on_device(values, np.array(keep)))
+        assert ours.finite.tolist() == theirs.finite.tolist() and ours.count == theirs.count
+        np.testing.assert_array_equal(ours.mean(), theirs.mean())

@@ -127,6 +127,31 @@ def test_no_number_depends_on_the_sizes(monkeypatch):
 
 
 @pytest.mark.slow
+@pytest.mark.quickly_compiled
+def test_an_accelerator_has_the_sums_of_the_host(monkeypatch):
+    def play(keep):
+        metrics = {"pull": lambda r: r.action.astype(jnp.float32) + 0.1, "odd": lambda r: jnp.where(r.action == 1, jnp.inf, 1.0)}
+        found = simulate_cell(
+            lambda means: (epsilon_greedy(3), bernoulli(means)),
+            MEANS,
+            horizon=70,
+            num_runs=300,
+            metrics=metrics,
+            hindsight=True,
+            keep=keep,
+        )
+        sums = {name: x.plain() if hasattr(x, "plain") else x.tolist() for name, x in found.sums.items()}
+        return sums, found.counted, found.regret, found.mean.tobytes(), found.pulls_mean.tobytes()
+
+    ours = play(("runs",))
+    monkeypatch.setattr(sizes, "PLATFORMS", {"cpu": sizes.ACCELERATOR._replace(tile_most=128)})
+    for keep in (("runs",), ()):
+        theirs = play(keep)
+        assert ours[:2] == theirs[:2] and ours[3:] == theirs[3:]
+        assert theirs[2] is None if keep == () else np.array_equal(ours[2], theirs[2])
+
+
+@pytest.mark.slow
 def test_rounds_are_kept_apart_only_where_they_are_written_out():
     root, number = keys.root_key(0), jax.ShapeDtypeStruct((), jnp.int32)
     runs, marks = jax.ShapeDtypeStruct((64,), jnp.int32), jax.ShapeDtypeStruct((2,), jnp.int32)

@@ -15,14 +15,14 @@ from jaxbandit.engine.driver.tile_loop import Functions, TileLoop, sharded
 from jaxbandit.engine.kernels.eligible import ARITHMETIC, is_eligible
 from jaxbandit.engine.layout import sizes
 from jaxbandit.engine.layout.compiled import Same, compile_program, remember
-from jaxbandit.engine.rounds.metrics import included, is_curve
-from jaxbandit.engine.rounds.moments import Moments
+from jaxbandit.engine.rounds.metrics import METRIC, included, is_curve
+from jaxbandit.engine.rounds.moments import Limbs, Moments, limbs
 from jaxbandit.engine.rounds.recorder import MISCOUNTED, REPORTED
 from jaxbandit.engine.rounds.single import SingleRun
 from jaxbandit.engine.rounds.states import Kept, is_state
 from jaxbandit.engine.rounds.step import ContractError
 from jaxbandit.engine.storage.checkpoint import Rows, Segment, unknown
-from jaxbandit.support.types import PyTree
+from jaxbandit.support.types import Array, PyTree
 
 JUDGED = ("nonfinite", "out_of_range", "miscounted")  # the entries of a report that determine the outcome
 
@@ -59,6 +59,9 @@ class FixedHorizon(Program):
         self.totals: dict[str, np.ndarray] = {}  # int64, sums over these runs
         self.compiled: dict[int, Functions] = {}  # by the number of lanes of a tile
         self.first: PyTree = None  # `run.first`, where runs are played one at a time
+        # An accelerator adds up its runs itself; on a CPU that is not faster than on the host.
+        self.on_device = sizes.of(self.platform).cache is None and len(self.devices) == 1
+        self.keeps_runs = recorded.kept.runs or call.execution.directory is not None
 
     def _trace(self) -> TileLoop:
         call, recorded = self.call, self.recorded
@@ -141,16 +144,29 @@ class FixedHorizon(Program):
 
         return remember((*self.key, lanes, tuple(self.devices)), construct)
 
-    def _record(self, rows: Rows) -> None:
+    def sums(self, curves: dict[str, Any], report: dict[str, Any], number: int) -> tuple[dict, dict] | None:
+        """The sums of curves and counts over the first runs of a tile; None if the host is to add them up."""
+        if not self.on_device:
+            return None
+        totals = {name: report[name] for name in REPORTED if name in report}
+        with jax.enable_x64(True):
+            sums = jax.device_get(_sums(curves, totals, report["nonfinite"] | report["out_of_range"], number))
+        return None if any(found.left for found in sums[0].values()) else sums
+
+    def _record(self, rows: Rows, sums: tuple[dict, dict] | None) -> None:
         counts = rows["outcome"] == Outcome.STOPPED
         self.counted += int(counts.sum())
-        for name in filter(is_curve, rows):
+        for name in filter(is_curve, rows if sums is None else sums[0]):
             moments = self.moments.setdefault(name, Moments(len(self.marks)))
-            moments.add(rows[name].T, included(name, rows[name], counts))
-        for name in rows.keys() & set(REPORTED):
-            self.totals[name] = self.totals.get(name, 0) + rows[name][counts].sum(0, dtype=np.int64)
+            if sums is None:
+                moments.add(rows[name].T, included(name, rows[name], counts))
+            else:
+                moments.add_limbs(sums[0][name])
+        totals = {name: rows[name][counts].sum(0, dtype=np.int64) for name in rows.keys() & set(REPORTED)}
+        for name, total in (totals if sums is None else sums[1]).items():
+            self.totals[name] = self.totals.get(name, 0) + total
         kept = {name for name in rows if self.recorded.kept.runs or is_state(name)}
-        super()._record({name: rows[name] for name in kept | {"run", "outcome"}})
+        super()._record({name: rows[name] for name in kept | {"run", "outcome"}}, sums)
 
     def mean(self, name: str) -> np.ndarray | None:
         """Mean of "pulls" or "kinds" over the runs without a failure, float64; None if the algorithm has none."""
@@ -185,11 +201,15 @@ class Tile(Player):
         self.carry = jax.block_until_ready(advanced)
         seconds = time.monotonic() - begun
         rounds, self.round = last + 1 - self.round, last + 1
-        ended = None
+        ended = sums = None
         if self._over():
-            ended = _rows(self.run, self.carry.measured.regret, functions.finish(program.arguments, self.carry))
+            report, regret = functions.finish(program.arguments, self.carry), self.carry.measured.regret
+            report |= {} if regret is None else {"regret": regret}
+            sums = program.sums({name: x for name, x in report.items() if is_curve(name)}, report, number)
+            spared = sums is not None and not program.keeps_runs
+            ended = _rows(self.run, {name: x for name, x in report.items() if not (spared and _is_summed(name))})
             self.carry = None
-        return Chunk(seconds, blocks, rounds * number, rounds * self.lanes, ended)
+        return Chunk(seconds, blocks, rounds * number, rounds * self.lanes, ended, sums)
 
     def _segment(self) -> Segment:
         if self.carry is None:
@@ -210,9 +230,25 @@ class Tile(Player):
         return np.pad(self.run, (0, self.lanes - len(self.run)), mode="edge")
 
 
-def _rows(run: np.ndarray, regret: Any, report: dict[str, Any]) -> Rows:
+@jax.jit
+def _sums(curves: dict[str, Array], totals: dict[str, Array], failed: Array, number: Array) -> tuple[dict, dict]:
+    """Exact sums over the first runs of a tile that did not fail."""
+    keep = ~failed & (jnp.arange(len(failed)) < number)
+
+    def summed(name: str, x: Array) -> Limbs:
+        return limbs(x, keep & jnp.isfinite(x).all(0) if name.startswith(METRIC) else keep)
+
+    counts = {name: jnp.where(keep, x, 0).sum(-1, dtype=jnp.int64) for name, x in totals.items()}
+    return {name: summed(name, x) for name, x in curves.items()}, counts
+
+
+def _is_summed(name: str) -> bool:
+    """Whether only sums of an entry of a report are needed if nothing is kept of each run."""
+    return is_curve(name) or name in REPORTED
+
+
+def _rows(run: np.ndarray, report: dict[str, Any]) -> Rows:
     """The results of the runs of a tile, without those of the lanes used for padding."""
-    report = report if regret is None else {"regret": regret, **report}
     rows = {name: np.moveaxis(np.asarray(x), -1, 0)[: len(run)] for name, x in report.items()}
     nonfinite, out_of_range = rows.pop("nonfinite"), rows.pop("out_of_range")
     outcome = np.full(len(run), Outcome.STOPPED, np.int8)

@@ -90,8 +90,8 @@ class Program(ABC):
         """Raise an error if the traced loop cannot play what is asked for."""
         fit.check_length(*self.length, self.loop.run.lengths)
 
-    def _record(self, rows: Rows) -> None:
-        """Record the results of ended runs; called by one thread at a time."""
+    def _record(self, rows: Rows, sums: Any) -> None:
+        """Record the results of ended runs, of which `sums` are known if not None; called by one thread at a time."""
         place = rows["run"] - self.first_run
         for name in rows.keys() - {"run", "outcome"}:
             if name not in self.arrays:
@@ -154,11 +154,11 @@ class Program(ABC):
         """Whether players must save their states and stop."""
         return self.interrupted.is_set() or interrupts.asked()
 
-    def collect(self, rows: Rows) -> None:
+    def collect(self, rows: Rows, sums: Any = None) -> None:
         """Store the results of ended runs."""
         with self.lock:
             self.outcome[rows["run"] - self.first_run] = rows["outcome"]
-            self._record(rows)
+            self._record(rows, sums)
 
     def report(self, chunk: "Chunk") -> None:
         """Count the steps of a chunk, and pass its progress to the caller."""
@@ -232,6 +232,7 @@ class Chunk(NamedTuple):
     run_steps: int  # number of steps, summed over runs
     lane_steps: int  # the same including lanes without a run
     ended: Rows | None  # the results of the runs that have ended
+    sums: Any = None  # over these runs, if the device has computed them
 
 
 class Player(ABC):
@@ -269,7 +270,7 @@ class Player(ABC):
                 return
             chunk = self._advance(blocks)
             if chunk.ended is not None:
-                program.collect(chunk.ended)
+                program.collect(chunk.ended, chunk.sums)
                 checkpoint.collect(chunk.ended)
             try:
                 program.report(chunk)

@@ -5,9 +5,12 @@ and products are exact in float64; Python's integers combine them.
 """
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
+import jax.numpy as jnp
 import numpy as np
+
+from jaxbandit.support.types import Array
 
 LIMB = 18  # bits; a product of two limbs has at most 36, and 2^14 of them fit in the 53 of a float64
 BLOCK = 1 << 14  # largest number of runs processed at a time
@@ -15,6 +18,39 @@ VALUES = 1 << 14  # approximate number of values processed at a time, so that al
 REACH = 900  # bits below the largest value within which a value can be scaled without underflow
 LEAST = -1073  # exponent of the smallest subnormal number in the convention of np.frexp
 UNIT = 3 * LIMB - LEAST  # every float64 is a multiple of 2^-UNIT, the unit of sums; that of squares is 2^-(2 * UNIT)
+
+
+ON_DEVICE = 4  # limbs on a device: 72 bits, as for numbers of 24 bits that are at most 2^48 apart
+
+
+class Limbs(NamedTuple):
+    """Sums over runs as a device computes them, exact unless bits are left."""
+
+    count: Array  # int64[]
+    finite: Array  # bool[points]
+    top: Array  # int32[points], the exponent below which all values are
+    sums: Array  # int64[limbs, points]
+    products: Array  # int64[limbs, limbs, points], of which the upper triangle is 0
+    left: Array  # bool[], whether some value has more bits
+
+
+def limbs(values: Array, keep: Array) -> Limbs:
+    """The sums of the runs of `values`, float[points, runs], that `keep` marks; traced with 64 bits."""
+    values = jnp.where(keep, values.astype(jnp.float64), 0.0)
+    finite = jnp.isfinite(values).all(1)
+    rest = jnp.where(finite[:, None], values, 0.0)
+    top = jnp.frexp(jnp.abs(rest).max(1))[1].astype(jnp.int32)
+    rest, parts = jnp.ldexp(rest, -top[:, None]), []
+    for _ in range(ON_DEVICE):
+        rest = rest * 2.0**LIMB
+        parts.append(jnp.rint(rest))
+        rest = rest - parts[-1]
+    parts = [part.astype(jnp.int64) for part in parts]
+    zero = jnp.zeros(len(top), jnp.int64)
+    products = [[(a * b).sum(1) if j <= i else zero for j, b in enumerate(parts)] for i, a in enumerate(parts)]
+    sums = jnp.stack([part.sum(1) for part in parts])
+    count = keep.sum(dtype=jnp.int64)
+    return Limbs(count, finite, top, sums, jnp.stack([jnp.stack(row) for row in products]), (rest != 0).any())
 
 
 class Moments:
@@ -49,6 +85,12 @@ class Moments:
         self.total += np.array([int(n) for n in sums["total"]], object)
         self.square += np.array([int(n) for n in sums["square"]], object)
 
+    def add_limbs(self, found: Limbs) -> None:
+        """Add what a device has summed, of which no bits are left."""
+        self.count += int(found.count)
+        self.finite &= np.asarray(found.finite)
+        self._combine(np.asarray(found.top), np.asarray(found.sums), np.asarray(found.products))
+
     def _add(self, values: np.ndarray) -> None:
         size = np.abs(values)
         top = np.frexp(size.max(1))[1]  # every value is below 2^top
@@ -61,12 +103,17 @@ class Moments:
             rest *= 2.0**LIMB
             limbs.append(np.rint(rest))
             rest -= limbs[-1]
+        sums = [limb.sum(1) for limb in limbs]
+        products = [[np.einsum("pr,pr->p", a, b) for b in limbs[: i + 1]] for i, a in enumerate(limbs)]
+        self._combine(top, sums, products)
+
+    def _combine(self, top: np.ndarray, sums: Any, products: Any) -> None:
+        """Add sums of limbs, and of their products with themselves and those before."""
         unit = (top + UNIT).astype(object)
-        for i, limb in enumerate(limbs, 1):
-            self.total += _integers(limb.sum(1)) << unit - LIMB * i
-            for j, other in enumerate(limbs[:i], 1):
-                products = _integers(np.einsum("pr,pr->p", limb, other)) * (1 if i == j else 2)
-                self.square += products << 2 * unit - LIMB * (i + j)
+        for i, total in enumerate(sums, 1):
+            self.total += _integers(total) << unit - LIMB * i
+            for j, product in enumerate(products[i - 1][:i], 1):
+                self.square += _integers(product) * (1 if i == j else 2) << 2 * unit - LIMB * (i + j)
 
     def mean(self) -> np.ndarray:
         """Mean over the included runs, float64[points], correctly rounded; nan if there are none."""
