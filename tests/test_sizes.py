@@ -130,7 +130,10 @@ def test_no_number_depends_on_the_sizes(monkeypatch):
 @pytest.mark.quickly_compiled
 def test_an_accelerator_has_the_sums_of_the_host(monkeypatch):
     def play(keep):
-        metrics = {"pull": lambda r: r.action.astype(jnp.float32) + 0.1, "odd": lambda r: jnp.where(r.action == 1, jnp.inf, 1.0)}
+        metrics = {
+            "pull": lambda r: r.action.astype(jnp.float32) + 0.1,
+            "odd": lambda r: jnp.where(r.action == 1, jnp.inf, 1.0),
+        }
         found = simulate_cell(
             lambda means: (epsilon_greedy(3), bernoulli(means)),
             MEANS,
