@@ -65,7 +65,7 @@ def test_a_stopping_result_shows_its_censored_runs_beside_the_mean():
 
 def test_a_search_is_one_line_and_a_table_with_intervals():
     history = {"id": np.arange(4), "config": [0, 0, 1, 1], "seed": [0, 1, 0, 1], "score": [0.1, 0.3, 0.6, 0.8]}
-    configs = read("test", {"act": np.array([HOSTILE, "relu"]), "x": np.array([1.0, 2.0])})
+    configs = read({"act": np.array([HOSTILE, "relu"]), "x": np.array([1.0, 2.0])})
     history |= {"batch": np.zeros(4)}
     found = tune_result(configs, 1, history, survivors=[False, True], certificate="a rule", notes=("<b> &",))
     shown = checked(found._repr_html_())
