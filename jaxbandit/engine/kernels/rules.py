@@ -85,10 +85,12 @@ ENTRIES: dict[str, Callable[..., Value]] = {
 }
 
 
-@rule(*(name for names in ENTRIES for name in names.split()))
-def _entries(code: ArmCode, e: Equation, xs: Operands) -> list[Values]:
-    function = next(function for names, function in ENTRIES.items() if e.name in names.split())
-    return [apply(lambda *each: function(code, e, *each), *xs)]
+def _by_entries(function: Callable[..., Value]) -> Rule:
+    return lambda code, e, xs: [apply(lambda *each: function(code, e, *each), *xs)]
+
+
+for _names, _function in ENTRIES.items():
+    rule(*_names.split())(_by_entries(_function))
 
 
 @rule("stop_gradient", "copy", "copy_p", "optimization_barrier")
@@ -137,7 +139,7 @@ def _reduce(code: ArmCode, e: Equation, xs: Operands) -> list[Values]:
 
 
 @rule("argmax", "argmin")
-def _argmax(code: ArmCode, e: Equation, xs: Operands) -> list[Values] | None:
+def _argmax(code: ArmCode, e: Equation, xs: Operands) -> list[Values]:
     (axis,), largest, type = e.params["axes"], e.name == "argmax", type_of(e.outputs[0])
     rows, along = np.moveaxis(xs[0], axis, -1), axis_of_arms(code, e.inputs[0].shape)
     if along == axis:
