@@ -137,7 +137,7 @@ class Kernel:
         else:  # every thread of a warp takes part in exchanges
             lane = code.binary("min", lane, const("u32", self.lanes - 1))
         self.lane = lane
-        values, homes = self._loaded()
+        values, homes = self._load_leaves()
         numbers = [i for i in self.carried if i not in homes]
         begin, last, start = (self._number(name) for name in ("first", "last", "row"))
         t, row, due = (code.register("s32") for _ in range(3))
@@ -167,7 +167,7 @@ class Kernel:
             self._save(i, values, homes)
         code.raw("$exit:")
 
-    def _loaded(self) -> tuple[list[Values], dict[int, Home]]:
+    def _load_leaves(self) -> tuple[list[Values], dict[int, Home]]:
         """The values of all leaves before the first round, and where those in shared memory are."""
         code, homes, room, values = self.code, {}, 0, []
         origin = code.register("u32")

@@ -109,7 +109,7 @@ def _divide(code: ArmCode, e: Equation, xs: Operands) -> list[Values]:
     pairs = list(zip(a.flat, b.flat, strict=True))
     if any(isinstance(x, Vector) for each in pairs for x in each):
         return [apply(lambda a, b: code.binary("div", a, b), a, b)]
-    return [_reshaped(rounding.quotients(code, pairs), shape)]
+    return [_array_of(rounding.quotients(code, pairs), shape)]
 
 
 @rule("sqrt")
@@ -117,7 +117,7 @@ def _root(code: ArmCode, e: Equation, xs: Operands) -> list[Values]:
     numbers = list(xs[0].flat)
     if any(isinstance(a, Vector) for a in numbers):
         return [apply(code.root, xs[0])]
-    return [_reshaped(rounding.roots(code, numbers), xs[0].shape)]
+    return [_array_of(rounding.roots(code, numbers), xs[0].shape)]
 
 
 @rule("select_n")
@@ -180,7 +180,7 @@ def _check_keys(e: Equation) -> None:
         raise NoRule("keys of another generator than threefry4x32")
 
 
-def _reshaped(values: Sequence[Any], shape: Sequence[int]) -> Values:
+def _array_of(values: Sequence[Any], shape: Sequence[int]) -> Values:
     """An array of these values; an atom is a tuple, which NumPy would take for an axis."""
     rest = iter(values)
     return array(shape, lambda _: next(rest))
