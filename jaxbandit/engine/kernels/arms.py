@@ -82,7 +82,7 @@ class ArmCode(Code):
         def entries(x: Any) -> list:
             return done[x.text] if isinstance(x, Vector) else [x] * len(arms)
 
-        for v in _needed(vectors):
+        for v in _dependencies(vectors):
             if v.op == "index":
                 done[v.text] = [arm.number(self) for arm in arms]
             elif v.op == "load":
@@ -183,7 +183,7 @@ def choice(code: Code, index: Atom, candidates: Sequence[Any]) -> Any:
     return candidates[0]
 
 
-def _needed(vectors: Sequence[Value]) -> list[Vector]:
+def _dependencies(vectors: Sequence[Value]) -> list[Vector]:
     """The vectors that are to be evaluated for the same arms, operands first."""
     found: dict[int, Vector] = {}
     todo = [v for v in vectors if isinstance(v, Vector)]

@@ -61,7 +61,6 @@ class Kernel:
         step = self.programs[1]
         places = range(self.first_state, len(self.leaves))
         self.carried = [i for i in places if step.outputs[i - self.first_state] is not step.inputs[i - sizes[1]]]
-        self.measured = jax.eval_shape(run.measured, *own)
         code = self.code = ArmCode(arms, width)
         # Leaves along the arms that differ between runs are kept in shared memory.
         self.kept = [i for i in places if self._is_along(i) and self.varies[i]]
@@ -74,7 +73,7 @@ class Kernel:
         if self.shared_bytes > SHARED:
             raise NoRule(f"{entries} entries of arrays along the arms")
         names = [f"in{i}" for i in range(len(self.leaves))] + ["first", "last", "row", "checkpoints"]
-        rows = [f"row{i}" for i in range(len(jax.tree.leaves(self.measured)))]
+        rows = [f"row{i}" for i in range(len(self.programs[2].outputs))]
         self.results = [f"out{i}" for i in self.carried]
         parameters = [*names, *(f"{name}_before" for name in rows), *self.results, *rows]
         self.bases = {name: self._pointer(name) for name in parameters}
@@ -138,7 +137,7 @@ class Kernel:
         else:  # every thread of a warp takes part in exchanges
             lane = code.binary("min", lane, const("u32", self.lanes - 1))
         self.lane = lane
-        values, homes = self._loaded()
+        values, homes = self._load_leaves()
         numbers = [i for i in self.carried if i not in homes]
         begin, last, start = (self._number(name) for name in ("first", "last", "row"))
         t, row, due = (code.register("s32") for _ in range(3))
@@ -168,7 +167,7 @@ class Kernel:
             self._save(i, values, homes)
         code.raw("$exit:")
 
-    def _loaded(self) -> tuple[list[Values], dict[int, Home]]:
+    def _load_leaves(self) -> tuple[list[Values], dict[int, Home]]:
         """The values of all leaves before the first round, and where those in shared memory are."""
         code, homes, room, values = self.code, {}, 0, []
         origin = code.register("u32")

@@ -124,15 +124,15 @@ def erf_inv(code: Code, x: Value) -> Value:
 
 def sin(code: Code, x: Value) -> Value:
     """The sine, NaN beyond FARTHEST, where the reduction to a quarter of a turn would lose bits."""
-    return _turned(code, x, 0)
+    return _sine(code, x, 0)
 
 
 def cos(code: Code, x: Value) -> Value:
     """The cosine, NaN beyond FARTHEST."""
-    return _turned(code, x, 1)
+    return _sine(code, x, 1)
 
 
-def _turned(code: Code, x: Value, quarters: int) -> Value:
+def _sine(code: Code, x: Value, quarters: int) -> Value:
     """The sine of x + quarters pi / 2."""
     j = code.round_to("rni", code.binary("mul", x, _f(2 / np.pi)))
     r = x

@@ -47,7 +47,7 @@ class Code(Text):
                 return const(a.type, FOLD[name](a.value))
         if name == "not":
             return self.emit(f"not.{_bits(a.type)}", a.type, a)
-        return self.emit(f"{name}.{_signed(a.type)}", a.type, a)
+        return self.emit(f"{name}.{_number_type(a.type)}", a.type, a)
 
     @elementwise(lambda name, a, b: a.type)
     def binary(self, name: str, a: Atom, b: Atom) -> Atom:
@@ -79,7 +79,7 @@ class Code(Text):
             other = "u32" if a.type == "s32" else "s32"
             result = self.emit(f"{name}.{other}", other, self.flip(a, other), self.flip(b, other))
             return self.flip(result, a.type)
-        return self.emit(f"{name}.{a.type if name in ('div', 'rem') else _signed(a.type)}", a.type, a, b)
+        return self.emit(f"{name}.{a.type if name in ('div', 'rem') else _number_type(a.type)}", a.type, a, b)
 
     def flip(self, a: Atom, type: str) -> Atom:
         """The integer of the other signedness that has the same place in its order."""
@@ -214,5 +214,5 @@ def _bits(type: str) -> str:
     return "pred" if type == "pred" else "b32"
 
 
-def _signed(type: str) -> str:
+def _number_type(type: str) -> str:
     return "f32" if type == "f32" else "s32"

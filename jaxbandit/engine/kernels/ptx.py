@@ -67,7 +67,7 @@ def memory_type(type: str) -> str:
 def elementwise(result: Callable[..., str]) -> Callable[[Method], Method]:
     """Return a decorator: with a vector among its operands a method of `Text` gives a vector of type result(...)."""
 
-    def decorated(method: Method) -> Method:
+    def decorate(method: Method) -> Method:
         @functools.wraps(method)
         def call(self: "Text", *operands: Any) -> Any:
             if any(isinstance(x, Vector) for x in operands):
@@ -76,7 +76,7 @@ def elementwise(result: Callable[..., str]) -> Callable[[Method], Method]:
 
         return call
 
-    return decorated
+    return decorate
 
 
 class Text:

@@ -154,15 +154,15 @@ def _of_all(code: ArmCode, name: str, a: Atom) -> Atom:
 
 def _neighbour(code: ArmCode, a: Atom, by: int) -> Atom:
     """The value of the thread whose number differs in one bit."""
-    return _exchanged(code, a, f"shfl.sync.bfly.b32 {{}}, {{}}, {by}, 31, -1;")
+    return _exchange(code, a, f"shfl.sync.bfly.b32 {{}}, {{}}, {by}, 31, -1;")
 
 
 def _of_thread(code: ArmCode, a: Atom, thread: int) -> Atom:
     """The value of a thread of the run, by its number."""
-    return _exchanged(code, a, f"shfl.sync.idx.b32 {{}}, {{}}, {thread}, {(32 - code.width) << 8 | 31}, -1;")
+    return _exchange(code, a, f"shfl.sync.idx.b32 {{}}, {{}}, {thread}, {(32 - code.width) << 8 | 31}, -1;")
 
 
-def _exchanged(code: ArmCode, a: Atom, instruction: str) -> Atom:
+def _exchange(code: ArmCode, a: Atom, instruction: str) -> Atom:
     type = "u32" if a.type == "f32" else a.type
     out = code.register(type)
     code.raw(instruction.format(out.text, code.bitcast(a, type).text))

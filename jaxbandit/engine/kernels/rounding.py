@@ -47,7 +47,7 @@ def quotients(code: Code, pairs: Sequence[tuple[Atom, Atom]]) -> list[Atom]:
             if a.value is None:  # 0 is safe, but -0 would lose its sign
                 zero = code.compare("eq", code.bitcast(a, "s32"), const("s32", 0))
                 safe = _between(code, code.unary("abs", a), safe, zero)
-        done = _settled(code, safe, fast, DIVISION, list(asked.values()))
+        done = _resolve(code, safe, fast, DIVISION, list(asked.values()))
         results |= dict(zip(asked, done, strict=True))
     return [results[a.text, b.text] for a, b in pairs]
 
@@ -71,7 +71,7 @@ def roots(code: Code, numbers: Sequence[Atom]) -> list[Atom]:
             g, h = code.binary("mul", a, y), code.binary("mul", const("f32", 0.5), y)
             fast.append(code.fma(code.fma(code.unary("neg", g), g, a), h, g))
             safe = _between(code, a, safe)
-        done = _settled(code, safe, fast, ROOT, [(a,) for a in asked.values()])
+        done = _resolve(code, safe, fast, ROOT, [(a,) for a in asked.values()])
         results |= dict(zip(asked, done, strict=True))
     return [results[a.text] for a in numbers]
 
@@ -93,7 +93,7 @@ def _between(code: Code, size: Atom, safe: Atom | None, other: Atom | None = Non
     return code.emit("setp.le.and.f32", "pred", size, HIGH, enough)
 
 
-def _settled(code: Code, safe: Atom | None, fast: list[Atom], opcode: str, operands: Sequence[tuple]) -> list[Atom]:
+def _resolve(code: Code, safe: Atom | None, fast: list[Atom], opcode: str, operands: Sequence[tuple]) -> list[Atom]:
     """Registers with the fast results, or with those of the opcode unless everything is safe."""
     registers = [code.register("f32") for _ in fast]
     for register, value in zip(registers, fast, strict=True):

@@ -85,10 +85,12 @@ ENTRIES: dict[str, Callable[..., Value]] = {
 }
 
 
-@rule(*(name for names in ENTRIES for name in names.split()))
-def _entries(code: ArmCode, e: Equation, xs: Operands) -> list[Values]:
-    function = next(function for names, function in ENTRIES.items() if e.name in names.split())
-    return [apply(lambda *each: function(code, e, *each), *xs)]
+def _by_entries(function: Callable[..., Value]) -> Rule:
+    return lambda code, e, xs: [apply(lambda *each: function(code, e, *each), *xs)]
+
+
+for _names, _function in ENTRIES.items():
+    rule(*_names.split())(_by_entries(_function))
 
 
 @rule("stop_gradient", "copy", "copy_p", "optimization_barrier")
@@ -107,7 +109,7 @@ def _divide(code: ArmCode, e: Equation, xs: Operands) -> list[Values]:
     pairs = list(zip(a.flat, b.flat, strict=True))
     if any(isinstance(x, Vector) for each in pairs for x in each):
         return [apply(lambda a, b: code.binary("div", a, b), a, b)]
-    return [_reshaped(rounding.quotients(code, pairs), shape)]
+    return [_array_of(rounding.quotients(code, pairs), shape)]
 
 
 @rule("sqrt")
@@ -115,7 +117,7 @@ def _root(code: ArmCode, e: Equation, xs: Operands) -> list[Values]:
     numbers = list(xs[0].flat)
     if any(isinstance(a, Vector) for a in numbers):
         return [apply(code.root, xs[0])]
-    return [_reshaped(rounding.roots(code, numbers), xs[0].shape)]
+    return [_array_of(rounding.roots(code, numbers), xs[0].shape)]
 
 
 @rule("select_n")
@@ -137,7 +139,7 @@ def _reduce(code: ArmCode, e: Equation, xs: Operands) -> list[Values]:
 
 
 @rule("argmax", "argmin")
-def _argmax(code: ArmCode, e: Equation, xs: Operands) -> list[Values] | None:
+def _argmax(code: ArmCode, e: Equation, xs: Operands) -> list[Values]:
     (axis,), largest, type = e.params["axes"], e.name == "argmax", type_of(e.outputs[0])
     rows, along = np.moveaxis(xs[0], axis, -1), axis_of_arms(code, e.inputs[0].shape)
     if along == axis:
@@ -178,7 +180,7 @@ def _check_keys(e: Equation) -> None:
         raise NoRule("keys of another generator than threefry4x32")
 
 
-def _reshaped(values: Sequence[Any], shape: Sequence[int]) -> Values:
+def _array_of(values: Sequence[Any], shape: Sequence[int]) -> Values:
     """An array of these values; an atom is a tuple, which NumPy would take for an axis."""
     rest = iter(values)
     return array(shape, lambda _: next(rest))
