@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from small_experiment import TWO, UCB1, written
 
 import jaxbandit
 from jaxbandit.lab import cli
@@ -23,16 +24,7 @@ DOCUMENTS += sorted(f"benchmarks/results/{path.name}" for path in (ROOT / "bench
 DOCUMENTS += sorted(f"docs/{path.name}" for path in (ROOT / "docs").glob("*.md"))
 RECIPES = sorted(path.stem for path in (ROOT / "docs" / "recipes").glob("*.md") if path.stem != "index")
 DOCUMENTS += [f"docs/recipes/{name}.md" for name in ("index", *RECIPES)]
-TINY = """
-kind = "simulate"
-runs = 2
-horizon = 20
-[[instance]]
-type = "bernoulli"
-means = [0.1, 0.9]
-[[algorithm]]
-type = "ucb1"
-"""
+TINY = written("simulate", TWO, UCB1, runs=2, horizon=20)
 # Results of 1,000 runs on another platform or version of JAX differ, by less than their intervals.
 NUMBERS_AGREE = 0.1
 
@@ -100,7 +92,7 @@ EXECUTED = [
     page("write_your_own", pytest.mark.quickly_compiled),
     page("tune", pytest.mark.quickly_compiled),
     page("clock", pytest.mark.quickly_compiled),
-    page("settings"),
+    page("settings", pytest.mark.quickly_compiled),
     page("contexts", pytest.mark.quickly_compiled),
     page("metrics", pytest.mark.quickly_compiled),
     page("ab"),
