@@ -78,13 +78,25 @@ def names_in(directory):
     return sorted(path.name for path in Path(directory).iterdir())
 
 
+LINKS = ".lock", "log.jsonl", "summary.json", "provenance.json", "session.json", "tune.png"
+OTHERS = "notes.txt", ".hidden", ".lock", "spec.toml", "log.jsonl", "summary.json", ".a.tmp"
+
+
 @pytest.mark.parametrize("command", ["run", "ask", "tune", "part", "reproduce"])
-@pytest.mark.parametrize("name", [".lock", "log.jsonl", "summary.json", "provenance.json", "session.json", "tune.png"])
-def test_a_link_in_an_empty_directory_is_refused(command, name, place, capsys):
+@pytest.mark.parametrize("linked", [True, False])
+def test_a_link_and_a_file_of_others_are_refused_and_left_as_they_are(command, linked, place, capsys):
+    text = "two\nlines, one of them open"
+    Path("victim").write_text(text, encoding="utf-8")
     Path("d").mkdir()
-    Path("d", name).symlink_to(place / "victim")
-    assert name in refused(capsys, COMMANDS[command])
-    assert Path("victim").read_text(encoding="utf-8") == "precious\n" and names_in("d") == [name]
+    for name in LINKS if linked else OTHERS:
+        file = Path("d", name)
+        if linked:
+            file.symlink_to(place / "victim")
+        else:
+            file.write_text(text, encoding="utf-8")
+        assert name in refused(capsys, COMMANDS[command])
+        assert names_in("d") == [name] and file.read_text(encoding="utf-8") == text
+        file.unlink()
 
 
 @pytest.mark.slow
@@ -129,15 +141,6 @@ def test_a_lock_or_log_with_another_name_is_refused(place, capsys):
     capsys.readouterr()
     assert "hard link" in refused(capsys, COMMANDS["ask"])
     assert names_in("d") == ["certificate.json", "log.jsonl", "session.json"]
-
-
-@pytest.mark.parametrize("command", ["run", "ask", "tune", "part", "reproduce"])
-@pytest.mark.parametrize("name", ["notes.txt", ".hidden", ".lock", "spec.toml", "log.jsonl", "summary.json", ".a.tmp"])
-def test_a_directory_of_others_is_left_as_it_is(command, name, place, capsys):
-    Path("d").mkdir()
-    Path("d", name).write_text("two\nlines, one of them open", encoding="utf-8")
-    assert name in refused(capsys, COMMANDS[command])
-    assert names_in("d") == [name] and Path("d", name).read_text(encoding="utf-8") == "two\nlines, one of them open"
 
 
 @pytest.mark.slow
