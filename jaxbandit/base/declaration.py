@@ -92,7 +92,8 @@ def declare(**fields: Any) -> Callable[[Factory], Factory]:
     """Declare, as a decorator, what is known about a factory of algorithms or environments.
 
     A call checks the arguments by their annotations, as `checked` says, and every refusal begins with the factory's
-    name. The docstring is completed by what annotations say, and so are `tries`.
+    name, which is also the name of what it returns without one. The docstring is completed by what annotations say, and
+    so are `tries`.
 
     Args:
       **fields: those of `Declaration`. An algorithm declares at least its question ("regret", "confidence" or

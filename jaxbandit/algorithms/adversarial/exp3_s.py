@@ -90,5 +90,4 @@ def exp3_s(
         noise=draw_noise,
         arms=Arms(num_arms),
         rewards=Rewards(0.0, 1.0),
-        name="exp3_s",
     )

@@ -35,7 +35,6 @@ class Drawn(NamedTuple):
 
 
 def regularized_leader(
-    name: str,
     num_arms: int,
     probabilities: Callable[[Array, Array], Array],
     *,
@@ -84,5 +83,4 @@ def regularized_leader(
         noise=draw_noise,
         arms=Arms(num_arms),
         rewards=Rewards(0.0, 1.0),
-        name=name,
     )

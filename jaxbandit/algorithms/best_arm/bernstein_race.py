@@ -102,15 +102,7 @@ def bernstein_race(
     def keep(statistic: BernsteinStatistic, look: Look) -> Array:
         return undominated(statistic.interval, look)
 
-    return race(
-        "bernstein_race",
-        num_arms,
-        keep,
-        promise=Promise(delta),
-        rewards=Rewards(low, high),
-        begin=begin,
-        observe=observe,
-    )
+    return race(num_arms, keep, promise=Promise(delta), rewards=Rewards(low, high), begin=begin, observe=observe)
 
 
 def _played(parts: PlugIn, look: Look, log_union: Array, least: Array, width: Array) -> PlugIn:

@@ -108,13 +108,7 @@ def betting_race(
         return jnp.where(jnp.all(close | only | ~survivors), only, survivors)
 
     return race(
-        "betting_race",
-        num_arms,
-        keep,
-        promise=Promise(delta, epsilon),
-        rewards=Rewards(low, high),
-        begin=begin,
-        observe=observe,
+        num_arms, keep, promise=Promise(delta, epsilon), rewards=Rewards(low, high), begin=begin, observe=observe
     )
 
 

@@ -5,14 +5,14 @@ threshold for all j, whatever the sampling rule. `Comparison` is written once fo
 """
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax.numpy as jnp
 
 from jaxbandit.algorithms.best_arm.thresholds import ThresholdName, pair_threshold
-from jaxbandit.base.contract import Rewards
+from jaxbandit.base.contract import Algorithm, Arms, Promise, Rewards
 from jaxbandit.support.numerics import argmax, as_float, get_at, kahan_at, normal_of_words, set_at, xlogx
-from jaxbandit.support.types import Array, FamilyName, Scalar
+from jaxbandit.support.types import Array, FamilyName, Key, Scalar
 from jaxbandit.theory.estimators.counts import deviation
 from jaxbandit.theory.solvers.families import Family, transport
 from jaxbandit.theory.solvers.families import family as family_of
@@ -95,6 +95,33 @@ def known_family(name: FamilyName, threshold: ThresholdName, num_arms: int, delt
         invariant=law.invariant,
         part=beta.part,
         draw=lambda words, arms: law.posterior(normal_of_words(words), jnp.maximum(arms.counts, 1), arms.means),
+    )
+
+
+def identification(
+    law: Comparison,
+    num_arms: int,
+    delta: Scalar,
+    *,
+    init: Callable[[Key], Any],
+    select: Callable[[Any, Any, None], Array],
+    update: Callable[[Any, None, Array, Array], Any],
+    **more: Any,
+) -> Algorithm:
+    """Return the sampling rule with this stopping rule, for a state with the fields `arms` and `pulls`."""
+    return Algorithm(
+        init=init,
+        select=select,
+        update=update,
+        pulls=lambda state: state.arms.counts,
+        recommend=lambda state: argmax(state.arms.means)[None],
+        stop=lambda state: separated(law, state.arms, state.pulls),
+        verify=None if law.squares else lambda state: verified(law, state.arms, state.pulls),
+        promise=Promise(delta, proved=law.proved),
+        arms=Arms(num_arms),
+        rewards=law.rewards,
+        assumptions=law.assumptions,
+        **more,
     )
 
 

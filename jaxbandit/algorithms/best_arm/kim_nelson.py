@@ -111,7 +111,6 @@ def kim_nelson(
         return renewed if variant == "kn++" else jnp.where(look.rounds <= first_rounds, renewed, squares)
 
     return race(
-        "kim_nelson",
         num_arms,
         keep,
         promise=Promise(delta, epsilon, proved=False),

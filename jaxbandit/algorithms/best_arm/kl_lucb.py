@@ -140,5 +140,4 @@ def kl_lucb(
         promise=Promise(delta, epsilon, m, level.proved),
         arms=Arms(num_arms),
         rewards=law.rewards,
-        name="kl_lucb",
     )

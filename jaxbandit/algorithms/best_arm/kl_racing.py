@@ -10,7 +10,7 @@ import math
 import jax.numpy as jnp
 
 from jaxbandit.algorithms.best_arm.levels import LevelName, arm_level
-from jaxbandit.algorithms.best_arm.racing import Drop, Look, race, unbeaten
+from jaxbandit.algorithms.best_arm.racing import Drop, Look, family_race, race, unbeaten
 from jaxbandit.base.arguments import Delta, Family, FamilySigma, Grid, SeveralArms, Sigma
 from jaxbandit.base.contract import Algorithm, Promise, Rewards
 from jaxbandit.base.declaration import declare
@@ -81,16 +81,7 @@ def kl_racing(
 
         return unbeaten(look, drop, beats)
 
-    return race(
-        "kl_racing",
-        num_arms,
-        keep,
-        promise=Promise(delta, proved=level.proved),
-        rewards=law.rewards,
-        first=2,
-        grid=grid,
-        invariant=law.invariant,
-    )
+    return family_race(law, num_arms, keep, delta, level.proved, grid)
 
 
 @declare(
@@ -122,6 +113,4 @@ def successive_elimination(
         return unbeaten(look, "all", lambda leader, other: leader - other >= 2 * width)
 
     rewards = Rewards(sigma=sigma)
-    return race(
-        "successive_elimination", num_arms, keep, promise=Promise(delta), rewards=rewards, grid=grid, invariant=True
-    )
+    return race(num_arms, keep, promise=Promise(delta), rewards=rewards, grid=grid, invariant=True)

@@ -94,5 +94,4 @@ def lil_ucb(
         promise=Promise(delta, proved=False),
         arms=Arms(num_arms),
         rewards=Rewards(sigma=sigma),
-        name="lil_ucb",
     )

@@ -164,7 +164,6 @@ def paired_race(
     nothing = functools.partial(jnp.zeros, num_arms, bool)
     frame = functools.partial(
         race,
-        "paired_race",
         num_arms,
         promise=Promise(delta, epsilon, m),
         rewards=Rewards(),

@@ -150,7 +150,6 @@ def quantile_race(
         return jnp.where(jnp.all(close | only | ~survivors), only, survivors)
 
     rule = race(
-        "quantile_race",
         num_arms,
         keep,
         promise=Promise(delta, epsilon, quantile=p),

@@ -94,7 +94,6 @@ def student_race(num_arms: SeveralArms, *, delta: Delta = 0.05) -> Algorithm:
         return undominated(interval, look) & (only | (interval.high > get_at(interval.low, leader)))
 
     return race(
-        "student_race",
         num_arms,
         keep,
         promise=Promise(delta),

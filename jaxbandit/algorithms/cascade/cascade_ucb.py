@@ -65,5 +65,4 @@ def cascade_ucb(num_arms: NumArms, *, k: ListSize, c: Positive = 1.5) -> Algorit
         update=update,
         recommend=lambda state: teams.ranked(as_float(state.counts), k),
         arms=Arms(num_arms, action=jax.ShapeDtypeStruct((k,), jnp.int32), ordered=True),
-        name="cascade_ucb",
     )

@@ -90,5 +90,4 @@ def clucb(
         promise=Promise(delta, epsilon, k, level.proved),
         arms=Arms(num_arms, k, members=True),
         rewards=Rewards(0.0, 1.0),
-        name="clucb",
     )

@@ -57,4 +57,4 @@ def cucb(num_arms: SeveralArms, *, k: TeamSize, index: Literal["ucb", "kl"] = "u
         upper = kl_upper(state.means, log_t / n) if index == "kl" else state.means + jnp.sqrt(as_float(c) * log_t / n)
         return teams.largest(teams.unseen_first(state, upper), k)
 
-    return teams.team_policy("cucb", num_arms, k, select)
+    return teams.team_policy(num_arms, k, select)

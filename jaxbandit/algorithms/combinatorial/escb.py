@@ -69,4 +69,4 @@ def escb(num_arms: SeveralArms, *, k: TeamSize, c: LogLogWeight = 0.0) -> Algori
         team = jnp.any(best[:, None] == jnp.arange(num_arms, dtype=jnp.int32)[None], axis=0)
         return jnp.where(seen, team, teams.largest(teams.unseen_first(state, state.means), k))
 
-    return teams.team_policy("escb", num_arms, k, select)
+    return teams.team_policy(num_arms, k, select)

@@ -202,5 +202,4 @@ def adaptive_full_bandit(
         arms=Arms(num_arms, k),
         rewards=Rewards(sigma=sigma),
         assumptions=("a set's mean is the sum of its arms' means",),
-        name="adaptive_full_bandit",
     )

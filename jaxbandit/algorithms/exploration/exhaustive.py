@@ -79,7 +79,7 @@ def exhaustive(
       full-bandit feedback, Neural Computation 32, Algorithm 5.
     """
     pulls = Support(support, num_sets, support_seed, sets, allocation, weights)
-    task = static_task("exhaustive", num_arms, k, pulls, delta, epsilon, sigma)
+    task = static_task(num_arms, k, pulls, delta, epsilon, sigma)
     total = math.comb(num_arms, k)
     if total > MOST_SETS:
         raise ValueError(

@@ -88,4 +88,4 @@ def gifa(
       Honda and Sugiyama (2018), A fully adaptive algorithm for pure exploration in linear bandits, AISTATS.
     """
     parts = Parts(candidates, index, leader, rule, stop, threshold, initial_pulls, ties)
-    return gap_index_policy("gifa", features, parts, Problem(m, delta, epsilon, sigma, regularization, theta_norm))
+    return gap_index_policy(features, parts, Problem(m, delta, epsilon, sigma, regularization, theta_norm))

@@ -168,7 +168,6 @@ def lazy_track_and_stop(
         arms=Arms(num_arms),
         rewards=Rewards(sigma=sigma),
         assumptions=("the means are linear in the features",),
-        name="lazy_track_and_stop",
     )
 
 

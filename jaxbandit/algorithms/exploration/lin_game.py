@@ -173,7 +173,6 @@ def lin_game(
         arms=Arms(num_arms),
         rewards=Rewards(sigma=sigma),
         assumptions=("the means are linear in the features",),
-        name="lin_game",
     )
 
 

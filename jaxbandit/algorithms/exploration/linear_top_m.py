@@ -58,7 +58,6 @@ def m_lingape(
       Reda, Kaufmann and Delahaye-Duriez (2021), Top-m identification for linear bandits, AISTATS.
     """
     return gap_index_policy(
-        "m_lingape",
         features,
         Parts(rule=rule, threshold=threshold, ties=ties),
         Problem(m, delta, epsilon, sigma, regularization, theta_norm),
@@ -110,4 +109,4 @@ def lingifa(
       Reda, Kaufmann and Delahaye-Duriez (2021), Top-m identification for linear bandits, AISTATS.
     """
     parts = Parts("ugape", index, "ugape", rule, stop, threshold, initial_pulls=False, ties=ties)
-    return gap_index_policy("lingifa", features, parts, Problem(m, delta, epsilon, sigma, regularization, theta_norm))
+    return gap_index_policy(features, parts, Problem(m, delta, epsilon, sigma, regularization, theta_norm))

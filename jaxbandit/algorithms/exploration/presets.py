@@ -53,7 +53,6 @@ def lucb(
       Kalyanakrishnan, Tewari, Auer and Stone (2012), PAC subset selection in stochastic multi-armed bandits, ICML.
     """
     return gap_index_policy(
-        "lucb",
         np.eye(num_arms),  # of unstructured arms the classical index uses only the number
         Parts(index="classical", rule=rule, threshold=threshold, ties=ties),
         Problem(m, delta, epsilon, sigma),
@@ -91,7 +90,7 @@ def ugape(
     parts = Parts(
         candidates="ugape", index="classical", rule="largest_variance", stop="ugape", threshold=threshold, ties=ties
     )
-    return gap_index_policy("ugape", np.eye(num_arms), parts, Problem(m, delta, epsilon, sigma))
+    return gap_index_policy(np.eye(num_arms), parts, Problem(m, delta, epsilon, sigma))
 
 
 @declare(
@@ -141,7 +140,6 @@ def lingape(
       Algorithm 1.
     """
     return gap_index_policy(
-        "lingape",
         features,
         Parts(rule=rule, threshold=threshold, ties=ties),
         Problem(1, delta, epsilon, sigma, regularization, theta_norm),

@@ -68,4 +68,4 @@ def rage(features: Features, *, delta: Delta = 0.05, sigma: Sigma = 1.0, roundin
         close = jnp.max(means) - means < 2 ** -(as_float(state.phase) + 2)
         return state.active & close, argmax(means), state.precision
 
-    return phased_design("rage", features, 1.0, plan, eliminate, delta=delta, sigma=sigma)
+    return phased_design(features, 1.0, plan, eliminate, delta=delta, sigma=sigma)

@@ -87,7 +87,7 @@ def sa_foa(
     """
     draws = num_arms if anchors is None else anchors
     pulls = Support(support, num_sets, support_seed, sets, allocation, weights)
-    task = static_task("sa_foa", num_arms, k, pulls, delta, epsilon, sigma, proved=False)
+    task = static_task(num_arms, k, pulls, delta, epsilon, sigma, proved=False)
     arms, family = task.arms, task.family
 
     def anchor(key: Key, number: Array) -> Array:

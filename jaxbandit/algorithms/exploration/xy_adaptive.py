@@ -122,4 +122,4 @@ def xy_adaptive(
         return active, leader, largest(state.active, state.phase_counts)
 
     begin = 1 / (dim * (dim + 1) + 1)
-    return phased_design("xy_adaptive", features, begin, plan, eliminate, delta=delta, sigma=sigma)
+    return phased_design(features, begin, plan, eliminate, delta=delta, sigma=sigma)

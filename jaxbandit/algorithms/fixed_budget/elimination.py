@@ -28,7 +28,6 @@ class EliminationState(NamedTuple):
 
 
 def elimination(
-    name: str,
     num_arms: int,
     schedule: Callable[[], Array],
     *,
@@ -125,7 +124,6 @@ def elimination(
         survivors=lambda state: state.alive,
         budget=budget,
         arms=Arms(num_arms),
-        name=name,
     )
 
 

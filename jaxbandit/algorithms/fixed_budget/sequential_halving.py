@@ -62,4 +62,4 @@ def sequential_halving(
         pulls = budgets.whole(budget) // jnp.asarray(sizes * rounds, int)
         return jnp.zeros(num_arms, int).at[sizes - 1].set(jnp.cumsum(pulls))
 
-    return elimination("sequential_halving", num_arms, schedule, budget=budget, m=m, fresh=reading == "round")
+    return elimination(num_arms, schedule, budget=budget, m=m, fresh=reading == "round")

@@ -63,4 +63,4 @@ def successive_rejects(num_arms: NumArms, *, m: M = 1, budget: Budget) -> Algori
         pulls = jnp.ceil(pulls * (1 - ROUNDING * jnp.finfo(pulls.dtype).eps)).astype(int)
         return jnp.where(jnp.asarray(sizes) > 1, pulls, 0)
 
-    return elimination("successive_rejects", num_arms, schedule, budget=budget, m=m, accepts=m > 1)
+    return elimination(num_arms, schedule, budget=budget, m=m, accepts=m > 1)

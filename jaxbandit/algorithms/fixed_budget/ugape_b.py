@@ -100,7 +100,6 @@ def ugape_b(num_arms: NumArms, *, m: M = 1, budget: Budget, a: Positive) -> Algo
         stop=lambda state: budgets.spent(jnp.sum(state.arms.counts, dtype=jnp.int32), budget),
         budget=budget,
         arms=Arms(num_arms),
-        name="ugape_b",
     )
 
 

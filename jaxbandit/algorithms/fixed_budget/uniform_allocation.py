@@ -40,4 +40,4 @@ def uniform_allocation(num_arms: NumArms, *, m: M = 1, budget: Budget) -> Algori
         pulls = budgets.whole(budget) // num_arms
         return jnp.where(np.arange(num_arms) == num_arms - 1, pulls, 0)
 
-    return elimination("uniform_allocation", num_arms, schedule, budget=budget, m=m)
+    return elimination(num_arms, schedule, budget=budget, m=m)

@@ -144,7 +144,6 @@ def cusum_ucb(
         phases=Phases(KINDS, lambda state: state.kinds),
         arms=Arms(num_arms),
         rewards=Rewards(0.0, 1.0),
-        name="cusum_ucb",
     )
 
 

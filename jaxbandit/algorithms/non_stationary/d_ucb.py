@@ -105,5 +105,4 @@ def d_ucb(
         recommend=lambda state: argmax(state.weights),
         arms=Arms(num_arms),
         rewards=Rewards(0.0, bound),
-        name="d_ucb",
     )

@@ -89,5 +89,4 @@ def discounted_thompson(
         noise=lambda key: draw_pairs(key, num_arms + 1),  # the words of `thompson`, whose last is not used here
         arms=Arms(num_arms),
         rewards=Rewards(0.0, 1.0),
-        name="discounted_thompson",
     )

@@ -246,5 +246,4 @@ def glr_klucb(
         replan=Replan(lambda state: state.waiting >= 0, apply),
         arms=Arms(num_arms),
         rewards=Rewards(0.0, 1.0),
-        name="glr_klucb",
     )

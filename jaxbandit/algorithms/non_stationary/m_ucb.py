@@ -166,5 +166,4 @@ def m_ucb(
         phases=Phases(KINDS, lambda state: state.kinds),
         arms=Arms(num_arms),
         rewards=Rewards(0.0, 1.0),
-        name="m_ucb",
     )

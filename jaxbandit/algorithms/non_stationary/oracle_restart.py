@@ -84,5 +84,4 @@ def oracle_restart(num_arms: NumArms, *, starts: Starts) -> Algorithm:
         recommend=lambda state: argmax(state.recent.counts),
         arms=Arms(num_arms),
         rewards=Rewards(0.0, 1.0),
-        name="oracle_restart",
     )

@@ -86,4 +86,4 @@ def lin_ts(
         return estimator.means(state.estimate, rows) + scale * drawn
 
     prior = sigma * sigma if variant == "heuristic" else 1.0
-    return linear_policy("lin_ts", sets, score, regularization=prior, noise=noise, rewards=Rewards(sigma=sigma))
+    return linear_policy(sets, score, regularization=prior, noise=noise, rewards=Rewards(sigma=sigma))

@@ -93,4 +93,4 @@ def lin_ucb(
         return means + radius(state) * jnp.sqrt(variances)
 
     prior = None if variant == "fn" else regularization
-    return linear_policy("lin_ucb", sets, score, regularization=prior, widths=True, rewards=Rewards(sigma=sigma))
+    return linear_policy(sets, score, regularization=prior, widths=True, rewards=Rewards(sigma=sigma))

@@ -31,7 +31,6 @@ class LinearState(NamedTuple):
 
 
 def linear_policy(
-    name: str,
     sets: ActionSets,
     score: Callable[[PyTree, LinearState, Array | None], Array],
     *,
@@ -96,7 +95,6 @@ def linear_policy(
         replan=Replan(due, renew) if carried else None,
         arms=sets.arms,
         rewards=rewards,
-        name=name,
     )
 
 

@@ -57,7 +57,6 @@ def loss_table(losses: ArrayLike | Callable[[Array], Array]) -> Environment:
         rewards=Rewards(0.0, 1.0),
         truth=Truth(means=lambda state: rewards(state.round)),
         length=length,
-        name="loss_table",
     )
 
 

@@ -97,5 +97,4 @@ def restless_bernoulli(
         arms=Arms(num_arms),
         rewards=Rewards(0.0, 1.0, sigma=0.5, family="bernoulli"),
         truth=Truth(means=means_of_state),
-        name="restless_bernoulli",
     )

@@ -60,5 +60,4 @@ def sinusoidal_bernoulli(
         arms=Arms(num_arms),
         rewards=Rewards(0.0, 1.0, sigma=0.5, family="bernoulli"),
         truth=Truth(means=means),
-        name="sinusoidal_bernoulli",
     )

@@ -15,7 +15,7 @@ from jaxbandit.base.contract import Arms, Environment, Rewards
 from jaxbandit.base.declaration import declare
 from jaxbandit.base.truth import Truth, nothing
 from jaxbandit.environments.linear_arms.linear_truth import linear_known
-from jaxbandit.environments.means import arm_order, equal_if_rounded, means_of_state, simple_regret
+from jaxbandit.environments.means import arm_order, equal_if_rounded, means_of_state, regret_by_gaps, simple_regret
 from jaxbandit.support import checks
 from jaxbandit.support.numerics import as_float, get_at
 from jaxbandit.support.types import Array, ArrayLike, Key
@@ -88,9 +88,6 @@ def table(
     def reward(state: TableState, context: None, action: Array, noise: Array) -> Array:
         return entries(state, noise, action)
 
-    def regret(state: TableState, context: None, action: Array) -> Array:
-        return get_at(state.gaps, action)
-
     def total(state: TableState, pulls: Array, key: Key, squared: bool) -> Array:
         arms = jnp.arange(num_arms, dtype=jnp.int32)
         shape = () if rows == "common" else (num_arms,)
@@ -115,7 +112,7 @@ def table(
         init=init,
         noise=noise,
         reward=reward,
-        regret=regret,
+        regret=regret_by_gaps,
         simple_regret=simple_regret,
         batch=BatchRewards(lambda key: key, sums, squares),
         arms=Arms(num_arms),
@@ -126,7 +123,6 @@ def table(
             dim=None if known is None else known.shape[1],
             parameters=nothing if known is None else lambda: {"theta": theta()},
         ),
-        name="table",
     )
 
 
