@@ -56,6 +56,16 @@ def regret_by_gaps(state: PyTree, context: PyTree, action: Array) -> Array:
     return get_at(state.gaps, action)
 
 
+def regret_by_means(means: Callable[[Any], Array]) -> Callable[[Any, Any, Array], Array]:
+    """Return the `regret` of arms whose means in a round are a function of the state: the gap of the arm, float[]."""
+
+    def regret(state: PyTree, context: PyTree, action: Array) -> Array:
+        mu = means(state)
+        return jnp.max(mu) - get_at(mu, action)
+
+    return regret
+
+
 def arm_order(key: Key, num_arms: int) -> Array:
     """Return a uniformly random permutation, int32[num_arms]: the index of each arm in the instance as given."""
     return jax.random.permutation(key, jnp.arange(num_arms, dtype=jnp.int32))

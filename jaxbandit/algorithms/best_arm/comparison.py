@@ -11,7 +11,7 @@ import jax.numpy as jnp
 
 from jaxbandit.algorithms.best_arm.thresholds import ThresholdName, pair_threshold
 from jaxbandit.base.contract import Algorithm, Arms, Promise, Rewards
-from jaxbandit.support.numerics import argmax, as_float, get_at, kahan_at, normal_of_words, set_at, xlogx
+from jaxbandit.support.numerics import add_at, argmax, as_float, get_at, kahan_at, normal_of_words, set_at, xlogx
 from jaxbandit.support.types import Array, FamilyName, Key, Scalar
 from jaxbandit.theory.estimators.counts import deviation
 from jaxbandit.theory.solvers.families import Family, transport
@@ -147,7 +147,7 @@ def seen(comparison: Comparison, arms: ArmStatistics, arm: Array, reward: Array)
     mean, squares = after / as_float(count), arms.squares
     if squares is not None:
         more = (reward - get_at(arms.means, arm)) * (reward - mean)
-        squares = set_at(squares, arm, get_at(squares, arm) + more)
+        squares = add_at(squares, arm, more)
     parts = arms.parts
     if comparison.part is not None and parts is not None:
         parts = set_at(parts, arm, comparison.part(as_float(count)))

@@ -15,7 +15,7 @@ from jax import lax
 from jaxbandit.algorithms.exploration import tracking
 from jaxbandit.base.batches import Batch
 from jaxbandit.base.contract import Algorithm, Arms, Promise, Rewards
-from jaxbandit.support.numerics import argmax, as_float, get_at, set_at
+from jaxbandit.support.numerics import add_at, argmax, as_float, get_at, set_at
 from jaxbandit.support.types import Array, Key, PyTree, Scalar
 from jaxbandit.theory.estimators.counts import deviation
 from jaxbandit.theory.solvers.families import Family
@@ -121,7 +121,7 @@ def race(
             own = jnp.where(before > 0, get_at(origin, action), reward)
             origin, reward = set_at(origin, action, own), reward - own
         counts = set_at(state.counts, action, before + 1)
-        fresh = set_at(state.fresh, action, get_at(state.fresh, action) + reward)
+        fresh = add_at(state.fresh, action, reward)
         return looked(state._replace(counts=counts, fresh=fresh, origin=origin, first=base))
 
     def plan(state: RaceState) -> Array:

@@ -18,7 +18,7 @@ from jaxbandit.base.contract import Action, Algorithm, Arms, Choice, Chosen, Con
 from jaxbandit.base.offers import among_available, available_of, features_of
 from jaxbandit.support import checks
 from jaxbandit.support.domains import integer
-from jaxbandit.support.numerics import argmax, as_float, get_at, set_at
+from jaxbandit.support.numerics import add_at, argmax, as_float, get_at
 from jaxbandit.support.types import Array, Key, PyTree, Scalar
 
 
@@ -66,7 +66,7 @@ def contextual_policy(
         arm, features = action_of(selected), offered(models.shape, context)[1]
         return ContextualState(
             round=state.round + 1,
-            counts=set_at(state.counts, arm, get_at(state.counts, arm) + 1),
+            counts=add_at(state.counts, arm, 1),
             models=models.update(state.models, features, arm, as_float(reward)),
         )
 

@@ -15,7 +15,7 @@ from jaxbandit.base.arguments import Delta, Features, Grid, Sigma
 from jaxbandit.base.batches import Batch
 from jaxbandit.base.contract import Algorithm, Arms, Promise, Rewards
 from jaxbandit.base.declaration import declare
-from jaxbandit.support.numerics import argmax, as_float, get_at, set_at
+from jaxbandit.support.numerics import add_at, argmax, as_float
 from jaxbandit.support.types import Array, ArrayLike, Key, Scalar
 from jaxbandit.theory.estimators import counts as estimator
 from jaxbandit.theory.estimators import ordinary_least_squares as least_squares
@@ -159,7 +159,7 @@ def static_design(
         if means:
             arms, _ = estimator.update(state.arms, action, reward)
         else:
-            arms = Pulls(set_at(state.counts, action, get_at(state.counts, action) + 1))
+            arms = Pulls(add_at(state.counts, action, 1))
         return StaticDesignState(arms, next_look(state, grid), state.weights)
 
     def plan(state: StaticDesignState) -> Array:

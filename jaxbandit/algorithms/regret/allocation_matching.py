@@ -11,7 +11,7 @@ import jax.numpy as jnp
 from jaxbandit.algorithms.regret import action_sets
 from jaxbandit.algorithms.regret.action_sets import TIE, ActionSets, Start
 from jaxbandit.base.contract import Algorithm, Choice, Context, Phases, Replan, Rewards
-from jaxbandit.support.numerics import as_float, get_at, set_at
+from jaxbandit.support.numerics import add_at, as_float
 from jaxbandit.support.types import Array, Key, Scalar
 from jaxbandit.theory.estimators import recursive_least_squares as estimator
 from jaxbandit.theory.solvers.allocation import BEST, allocation
@@ -83,10 +83,10 @@ def updated(sets: ActionSets, state: Any, context: Array | None, choice: Choice,
     return state._replace(
         round=state.round + 1,
         estimate=estimator.update(state.estimate, action_sets.row(sets, context, action), as_float(reward)),
-        counts=set_at(state.counts, index, get_at(state.counts, index) + 1),
+        counts=add_at(state.counts, index, 1),
         start=action_sets.count_start(state.start, index),
         shared=None if state.shared is None else action_sets.count_start(state.shared, index),
-        kinds=set_at(state.kinds, kind, get_at(state.kinds, kind) + 1),
+        kinds=add_at(state.kinds, kind, 1),
     )
 
 

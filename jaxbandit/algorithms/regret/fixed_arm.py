@@ -9,7 +9,7 @@ from jaxbandit.base.contract import Algorithm, Arms
 from jaxbandit.base.declaration import declare
 from jaxbandit.base.parameters import Arg
 from jaxbandit.support.domains import integer
-from jaxbandit.support.numerics import get_at, set_at
+from jaxbandit.support.numerics import add_at
 from jaxbandit.support.types import Array, Key
 
 
@@ -38,6 +38,6 @@ def fixed_arm(
         return jnp.int32(arm)
 
     def update(state: Array, context: None, action: Array, reward: Array) -> Array:
-        return set_at(state, action, get_at(state, action) + 1)
+        return add_at(state, action, 1)
 
     return Algorithm(init=init, select=select, update=update, pulls=lambda state: state, arms=Arms(num_arms))

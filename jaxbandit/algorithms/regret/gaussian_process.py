@@ -11,7 +11,7 @@ from jaxbandit.base.offers import best_available
 from jaxbandit.base.parameters import Arg
 from jaxbandit.support.checks import arrays
 from jaxbandit.support.domains import number
-from jaxbandit.support.numerics import as_float, get_at, set_at
+from jaxbandit.support.numerics import add_at, as_float
 from jaxbandit.support.types import Array, ArrayLike, Key, PyTree, Scalar
 from jaxbandit.theory.estimators import gaussian_process as estimator
 from jaxbandit.theory.estimators.gaussian_process import Posterior
@@ -85,7 +85,7 @@ def process_policy(
         return best_available(context, score(noise, state))
 
     def update(state: ProcessState, context: Offer | None, action: Array, reward: Array) -> ProcessState:
-        counts = set_at(state.counts, action, get_at(state.counts, action) + 1)
+        counts = add_at(state.counts, action, 1)
         posterior = update_posterior(state.posterior, action, as_float(reward), as_float(sigma) ** 2)
         return ProcessState(state.round + 1, counts, posterior)
 

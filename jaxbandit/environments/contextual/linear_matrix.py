@@ -56,7 +56,6 @@ def linear_matrix(
     """
     arms: int = checks.take("num_arms", num_arms, integer(1))
     parameters = parameters_of(theta, None, dim, 1)
-    arms = arms
     environment = environment_of(law, (arms, *parameters.shape), arms, parameters, linear_means, sigma=sigma)
     return environment._replace(
         known=lambda: environment.known() | {"theta_norm": parameters.norm()},
