@@ -39,7 +39,6 @@ class PlugIn(NamedTuple):
 @declare(
     question="confidence",
     rewards="in a known range [low, high], any law",
-    finds="1",
     cost="O(K) a batch of one pull of each survivor",
     memory="O(K)",
     tries={"low": (0.0, -1.0), "high": (1.0, 2.0)},

@@ -30,7 +30,6 @@ class BettingStatistic(NamedTuple):
 @declare(
     question="confidence",
     rewards="in a known range [low, high], any law",
-    finds="1",
     cost="O(K^2) a batch of one pull of each survivor",
     memory="O(K^2)",
     tries={"low": (0.0, -1.0), "high": (1.0, 2.0)},

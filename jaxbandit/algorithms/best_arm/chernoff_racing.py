@@ -13,13 +13,7 @@ from jaxbandit.theory.solvers.families import family as family_of
 from jaxbandit.theory.solvers.families import transport
 
 
-@declare(
-    question="confidence",
-    rewards="of a known one-parameter family",
-    finds="1",
-    cost="O(K) a batch of pulls",
-    memory="O(K)",
-)
+@declare(question="confidence", rewards="of a known one-parameter family", cost="O(K) a batch of pulls", memory="O(K)")
 def chernoff_racing(
     num_arms: SeveralArms,
     *,

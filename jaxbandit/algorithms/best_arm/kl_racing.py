@@ -22,13 +22,7 @@ EXPONENT = 1.1  # alpha of the paper's level, as in its experiments
 FACTOR = 11.1  # k_1 of the paper's level, above 1 + 1 / (alpha - 1)
 
 
-@declare(
-    question="confidence",
-    rewards="of a known one-parameter family",
-    finds="1",
-    cost="O(K) a batch of pulls",
-    memory="O(K)",
-)
+@declare(question="confidence", rewards="of a known one-parameter family", cost="O(K) a batch of pulls", memory="O(K)")
 def kl_racing(
     num_arms: SeveralArms,
     *,
@@ -84,9 +78,7 @@ def kl_racing(
     return family_race(law, num_arms, keep, delta, level.proved, grid)
 
 
-@declare(
-    question="confidence", rewards="sub-Gaussian, scale given", finds="1", cost="O(K) a batch of pulls", memory="O(K)"
-)
+@declare(question="confidence", rewards="sub-Gaussian, scale given", cost="O(K) a batch of pulls", memory="O(K)")
 def successive_elimination(
     num_arms: SeveralArms, *, delta: Delta = 0.05, sigma: Sigma = 1.0, grid: Grid = 1.0
 ) -> Algorithm:

@@ -41,7 +41,6 @@ class TopStatistic(NamedTuple):
 @declare(
     question="confidence",
     rewards="Gaussian, variances unknown",
-    finds="m",
     cost="O(K^2) a batch of one pull of each survivor; O(K^3 log K) for m > 1",
     memory="O(K^2)",
     tries={"min_pulls": (1.0, 9.0), "resolution": (0.0, 0.1)},

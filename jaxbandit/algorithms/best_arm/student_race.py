@@ -35,7 +35,6 @@ class StudentStatistic(NamedTuple):
 @declare(
     question="confidence",
     rewards="Gaussian, variances unknown",
-    finds="1",
     cost="O(K) a batch of one pull of each survivor",
     memory="O(K)",
 )

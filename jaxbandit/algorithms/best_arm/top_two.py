@@ -39,7 +39,6 @@ class TopTwoNoise(NamedTuple):
 @declare(
     question="confidence",
     rewards="of a known one-parameter family, or Gaussian with unknown variances",
-    finds="1",
     cost="O(K)",
     memory="O(K)",
     tries={"beta": (0.5, 0.3)},

@@ -32,7 +32,6 @@ class TrackAndStopState(NamedTuple):
 @declare(
     question="confidence",
     rewards="of a known one-parameter family, or Gaussian with unknown variances",
-    finds="1",
     cost="O(K), and the optimal shares when pulls have grown by 1 %",
     memory="O(K)",
     tries={"growth": (1.0, 1.1)},

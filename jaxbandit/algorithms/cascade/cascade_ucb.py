@@ -20,7 +20,6 @@ from jaxbandit.support.types import Array
     question="regret",
     setting="cascade",
     rewards="a click or none",
-    finds="k",
     cost="O(K k)",
     memory="O(K)",
     tries={"c": (1.5, 0.5)},

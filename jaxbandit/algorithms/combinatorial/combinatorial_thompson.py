@@ -15,14 +15,7 @@ from jaxbandit.theory.estimators.counts import Successes
 from jaxbandit.theory.solvers.beta import beta_shape, draw_logits, draw_noise
 
 
-@declare(
-    question="regret",
-    setting="semi-bandit",
-    rewards="0 or 1",
-    finds="k",
-    cost="O(K k), one Beta draw an arm",
-    memory="O(K)",
-)
+@declare(question="regret", setting="semi-bandit", rewards="0 or 1", cost="O(K k), one Beta draw an arm", memory="O(K)")
 def combinatorial_thompson(
     num_arms: SeveralArms, *, k: TeamSize, prior_alpha: PriorAlpha = 1.0, prior_beta: PriorBeta = 1.0
 ) -> Algorithm:

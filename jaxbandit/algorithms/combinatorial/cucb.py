@@ -21,7 +21,6 @@ from jaxbandit.theory.solvers.kl import kl_upper
     question="regret",
     setting="semi-bandit",
     rewards="in [0, 1]",
-    finds="k",
     cost="O(K k)",
     memory="O(K)",
     tries={"c": (1.5, 0.5)},

@@ -25,7 +25,6 @@ LISTED = 5000  # teams
     question="regret",
     setting="semi-bandit",
     rewards="in [0, 1]",
-    finds="k",
     cost="O(k) for each of all C(K, k) teams, at most 5,000",
     memory="O(K)",
 )

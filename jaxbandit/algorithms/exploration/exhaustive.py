@@ -33,7 +33,6 @@ MOST_SETS = 200_000  # an evaluation scores all sets, of many runs at once: 100 
     question="confidence",
     setting="full-bandit",
     rewards="sub-Gaussian, scale given",
-    finds="k",
     cost="O(C(K, k)) super-arms scored a batch of pulls",
     memory="O(C(K, k) K), shared by all runs",
     concrete=("sets", "weights"),

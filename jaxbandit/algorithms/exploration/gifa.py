@@ -21,9 +21,7 @@ from jaxbandit.base.declaration import declare
 
 @declare(
     question="confidence",
-    setting="features",
     rewards="sub-Gaussian, scale given",
-    finds="m",
     cost="O(K^2), or O(K d + d^2) for more than 3 d arms; for m > 1, and with other parts, O(m K^2)",
     memory="O(K^2), or O(K + d^2) for more than 3 d arms",
     concrete=("features",),

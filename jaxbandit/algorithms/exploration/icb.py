@@ -31,7 +31,6 @@ from jaxbandit.theory.solvers.decision_classes import DecisionClass, challenger
     question="confidence",
     setting="full-bandit",
     rewards="sub-Gaussian, scale given",
-    finds="k",
     cost="O(K^2) a batch of pulls",
     memory="O(K)",
     concrete=("sets", "weights"),

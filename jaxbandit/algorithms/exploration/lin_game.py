@@ -43,14 +43,7 @@ class Turn(NamedTuple):
     mix_gap: Array  # float[] >= 0, mixability gap of this round
 
 
-@declare(
-    question="confidence",
-    setting="features",
-    rewards="sub-Gaussian, scale given",
-    finds="1",
-    cost="O(K^2)",
-    memory="O(K^2)",
-)
+@declare(question="confidence", rewards="sub-Gaussian, scale given", cost="O(K^2)", memory="O(K^2)")
 def lin_game(
     features: Features,
     *,

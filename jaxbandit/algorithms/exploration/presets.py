@@ -16,13 +16,7 @@ from jaxbandit.base.declaration import declare
 ClassicalThreshold = Literal["lucb1", "heuristic"]
 
 
-@declare(
-    question="confidence",
-    rewards="sub-Gaussian, scale given",
-    finds="m",
-    cost="O(K) for m = 1, else O(K^2)",
-    memory="O(K)",
-)
+@declare(question="confidence", rewards="sub-Gaussian, scale given", cost="O(K) for m = 1, else O(K^2)", memory="O(K)")
 def lucb(
     num_arms: SeveralArms,
     *,
@@ -59,7 +53,7 @@ def lucb(
     )
 
 
-@declare(question="confidence", rewards="sub-Gaussian, scale given", finds="m", cost="O(m K^2)", memory="O(K)")
+@declare(question="confidence", rewards="sub-Gaussian, scale given", cost="O(m K^2)", memory="O(K)")
 def ugape(
     num_arms: SeveralArms,
     *,
@@ -95,9 +89,7 @@ def ugape(
 
 @declare(
     question="confidence",
-    setting="features",
     rewards="sub-Gaussian, scale given",
-    finds="1",
     cost="O(K^2), or O(K d + d^2) for more than 3 d arms",
     memory="O(K^2), or O(K + d^2) for more than 3 d arms",
     concrete=("features",),

@@ -19,9 +19,7 @@ from jaxbandit.theory.solvers.design import pair_differences, transductive_desig
 
 @declare(
     question="confidence",
-    setting="features",
     rewards="sub-Gaussian, scale given",
-    finds="1",
     cost="O(K^2 d^2) at the end of each phase, and a new design",
     memory="O(K)",
     tries={"rounding": (0.1, 0.3)},

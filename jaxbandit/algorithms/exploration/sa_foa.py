@@ -34,7 +34,6 @@ _BESIDE = 4  # number of anchors of one run that are evaluated together
     question="confidence",
     setting="full-bandit",
     rewards="sub-Gaussian, scale given",
-    finds="k",
     cost="O(K^2) for each of K anchors a batch of pulls",
     memory="O(K)",
     concrete=("sets", "weights"),

@@ -34,7 +34,6 @@ from jaxbandit.theory.solvers.quadratic_bound import alpha as ratio_of
     question="confidence",
     setting="full-bandit",
     rewards="sub-Gaussian, scale given",
-    finds="k",
     cost="O(K^2) a batch of pulls",
     memory="O(K)",
     concrete=("sets", "weights"),

@@ -43,12 +43,7 @@ class StaticDesignState(NamedTuple):
 
 
 @declare(
-    question="confidence",
-    setting="features",
-    rewards="sub-Gaussian, scale given",
-    finds="1",
-    cost="O(K d^2 + d^3) a batch of pulls",
-    memory="O(K)",
+    question="confidence", rewards="sub-Gaussian, scale given", cost="O(K d^2 + d^3) a batch of pulls", memory="O(K)"
 )
 def xy_static(features: Features, *, delta: Delta = 0.05, sigma: Sigma = 1.0, grid: Grid = 1.001) -> Algorithm:
     """A fixed design for all differences of arms, Soare et al. 2014.
@@ -75,12 +70,7 @@ def xy_static(features: Features, *, delta: Delta = 0.05, sigma: Sigma = 1.0, gr
 
 
 @declare(
-    question="confidence",
-    setting="features",
-    rewards="sub-Gaussian, scale given",
-    finds="1",
-    cost="O(K d^2 + d^3) a batch of pulls",
-    memory="O(K)",
+    question="confidence", rewards="sub-Gaussian, scale given", cost="O(K d^2 + d^3) a batch of pulls", memory="O(K)"
 )
 def g_static(features: Features, *, delta: Delta = 0.05, sigma: Sigma = 1.0, grid: Grid = 1.001) -> Algorithm:
     """A fixed design for all arms, Soare et al. 2014.

@@ -29,9 +29,7 @@ SMALLEST = 1e-30  # a weight so small that it leads to one pull and no second
 
 @declare(
     question="confidence",
-    setting="features",
     rewards="sub-Gaussian, scale given",
-    finds="1",
     cost="O(K^2 d^2) at the end of each phase, and a new design",
     memory="O(K)",
     tries={"alpha": (0.1, 0.5)},

@@ -18,9 +18,7 @@ from jaxbandit.theory.solvers.design import transductive_design
 
 @declare(
     question="confidence",
-    setting="features",
     rewards="sub-Gaussian, scale given",
-    finds="1",
     cost="O(K d^2 + d^3) a batch of pulls",
     memory="O(K)",
     truth=("theta",),

@@ -20,7 +20,6 @@ from jaxbandit.support.types import Array
 @declare(
     question="budget",
     rewards="in [0, 1]",
-    finds="m",
     cost="O(K^2) comparisons a round, of about log2(K / m) rounds",
     memory="O(K)",
     settings=({}, {"reading": "round"}),

@@ -21,7 +21,6 @@ ROUNDING = 8  # units in the last place by which a quotient that is mathematical
 @declare(
     question="budget",
     rewards="in [0, 1]",
-    finds="m",
     cost="O(K^2) comparisons a phase, of K - 1 phases",
     memory="O(K)",
     settings=({}, {"m": 2}),

@@ -30,7 +30,6 @@ class UGapEbState(NamedTuple):
 @declare(
     question="budget",
     rewards="in [0, 1]",
-    finds="m",
     cost="O(K^2)",
     memory="O(K)",
     tries={"a": (2.0, 0.5)},

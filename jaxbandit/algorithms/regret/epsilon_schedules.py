@@ -27,13 +27,7 @@ class ScheduleState(NamedTuple):
     arms: Counts
 
 
-@declare(
-    question="regret",
-    cost="O(K)",
-    memory="O(K)",
-    tries={"epsilon": (0.1, 0.0, 1.0)},
-    settings=({"horizon": 30},),
-)
+@declare(question="regret", cost="O(K)", memory="O(K)", tries={"epsilon": (0.1, 0.0, 1.0)}, settings=({"horizon": 30},))
 def epsilon_first(num_arms: NumArms, *, horizon: Horizon, epsilon: ClosedUnit = 0.1) -> Algorithm:
     """Random arms in a share epsilon of the rounds, all of them first; then the largest empirical mean.
 

@@ -22,7 +22,6 @@ from jaxbandit.theory.estimators import gaussian_process as estimator
 
 @declare(
     question="regret",
-    setting="features",
     rewards="Gaussian, scale given",
     cost="O(K^2)",
     memory="O(K^2)",

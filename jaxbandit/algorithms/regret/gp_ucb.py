@@ -24,7 +24,6 @@ from jaxbandit.support.types import Array
 
 @declare(
     question="regret",
-    setting="features",
     rewards="Gaussian, scale given",
     cost="O(K^2)",
     memory="O(K^2)",

@@ -9,7 +9,7 @@ from jaxbandit.support.types import Array, PyTree
 from jaxbandit.theory.estimators import recursive_least_squares as estimator
 
 
-@declare(question="regret", setting="features", cost="O(K d + d^2)", memory="O(K + d^2)")
+@declare(question="regret", cost="O(K d + d^2)", memory="O(K + d^2)")
 def greedy(features: FeatureSets, *, mask: Mask | None = None) -> Algorithm:
     """The arm with the largest least-squares estimate.
 

@@ -22,7 +22,6 @@ from jaxbandit.theory.estimators import recursive_least_squares as estimator
 
 @declare(
     question="regret",
-    setting="features",
     rewards="sub-Gaussian, scale given",
     cost="O(K d + d^2)",
     memory="O(K + d^2)",

@@ -27,7 +27,6 @@ from jaxbandit.support.types import Array, PyTree
 
 @declare(
     question="regret",
-    setting="features",
     rewards="sub-Gaussian, scale given",
     cost="O(K d^2)",
     memory="O(K + d^2)",

@@ -47,7 +47,6 @@ class OamState(NamedTuple):
 
 @declare(
     question="regret",
-    setting="features",
     rewards="sub-Gaussian, scale given",
     cost="O(K d^2), and a convex program when information has grown by 1 + zeta",
     memory="O(K + d^2)",

@@ -42,7 +42,6 @@ class OssbState(NamedTuple):
 
 @declare(
     question="regret",
-    setting="features",
     rewards="Gaussian, scale given",
     cost="O(K d^2), and a convex program when information has grown by 1 + zeta",
     memory="O(K + d^2)",
