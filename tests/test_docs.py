@@ -90,13 +90,13 @@ def page(name: str, *marks: pytest.MarkDecorator) -> object:
 
 EXECUTED = [
     page("start", PLAYS),
-    page("choose", PLAYS),
+    page("choose", pytest.mark.quickly_compiled),
     page("write_your_own", pytest.mark.quickly_compiled),
     page("tune", pytest.mark.quickly_compiled),
     page("clock", pytest.mark.quickly_compiled),
     page("settings", PLAYS),
-    page("contexts", PLAYS),
-    page("metrics", PLAYS),
+    page("contexts", pytest.mark.quickly_compiled),
+    page("metrics", pytest.mark.quickly_compiled),
     page("ab"),
     page("evaluate"),
     page("integrations"),
