@@ -71,7 +71,7 @@ def patient(num_arms: int, *, delta: float = 0.1):
         pulls=lambda state: state[0],
         stop=stop,
         recommend=lambda state: jb.numerics.argmax(state[1] / jb.numerics.as_float(jnp.maximum(state[0], 1)))[None],
-        promise=jb.Promise(delta),
+        promise=jb.contract.Promise(delta),
         arms=jb.Arms(num_arms),
         name="patient",
     )
