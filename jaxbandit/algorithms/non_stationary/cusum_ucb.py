@@ -10,12 +10,12 @@ import jax
 import jax.numpy as jnp
 
 from jaxbandit.algorithms.non_stationary import tuned
-from jaxbandit.algorithms.non_stationary.upper_index import Index, upper_index
+from jaxbandit.algorithms.non_stationary.upper_index import Index, restart_policy, upper_index
 from jaxbandit.base.arguments import ClosedUnit, CountOfRounds, Horizon, NonNegative, NumArms, NumChanges, Positive
-from jaxbandit.base.contract import Algorithm, Arms, Choice, Phases, Rewards
+from jaxbandit.base.contract import Algorithm, Choice
 from jaxbandit.base.declaration import declare
 from jaxbandit.base.offers import uniform_arm
-from jaxbandit.support.numerics import argmax, as_float, get_at, set_at
+from jaxbandit.support.numerics import add_at, argmax, as_float, get_at, set_at
 from jaxbandit.support.types import Array, Key
 from jaxbandit.theory.estimators import recent_means as estimator
 from jaxbandit.theory.estimators.recent_means import RecentMeans
@@ -130,22 +130,11 @@ def cusum_ucb(
             references=set_at(state.references, action, reference),
             falls=set_at(state.falls, action, fall),
             rises=set_at(state.rises, action, rise),
-            pulls=set_at(state.pulls, action, get_at(state.pulls, action) + 1),
+            pulls=add_at(state.pulls, action, 1),
             kinds=state.kinds + jnp.stack([forced, alarm]).astype(jnp.int32),
         )
 
-    return Algorithm(
-        init=init,
-        select=select,
-        update=update,
-        pulls=lambda state: state.pulls,
-        recommend=lambda state: argmax(state.recent.counts),
-        noise=noise,
-        phases=Phases(KINDS, lambda state: state.kinds),
-        arms=Arms(num_arms),
-        rewards=Rewards(0.0, 1.0),
-        name="cusum_ucb",
-    )
+    return restart_policy(num_arms, init, select, update, kinds=KINDS, noise=noise)
 
 
 def _log_ratio(horizon: int, num_changes: int) -> float:

@@ -9,14 +9,14 @@ from typing import Annotated, NamedTuple
 import jax.numpy as jnp
 
 from jaxbandit.algorithms.non_stationary import tuned
-from jaxbandit.algorithms.non_stationary.upper_index import Index, forced_arm, upper_index
+from jaxbandit.algorithms.non_stationary.upper_index import Index, forced_arm, restart_policy, upper_index
 from jaxbandit.base.arguments import ClosedUnit, Horizon, NumArms, NumChanges, Positive
-from jaxbandit.base.contract import Algorithm, Arms, Phases, Rewards
+from jaxbandit.base.contract import Algorithm
 from jaxbandit.base.declaration import declare
 from jaxbandit.base.parameters import Arg
 from jaxbandit.support import checks
 from jaxbandit.support.domains import integer
-from jaxbandit.support.numerics import argmax, as_float, exploration_level, get_at, set_at
+from jaxbandit.support.numerics import add_at, argmax, as_float, exploration_level, get_at, set_at
 from jaxbandit.support.types import Array, Key
 from jaxbandit.theory.estimators import recent_means as estimator
 from jaxbandit.theory.estimators.recent_means import RecentMeans
@@ -153,18 +153,8 @@ def m_ucb(
             differences=unless_alarm(set_at(state.differences, action, difference)),
             halves=unless_alarm(set_at(state.halves, action, jnp.where(whole, 0.0, latest))),
             before=unless_alarm(set_at(state.before, action, jnp.where(whole, latest, before))),
-            pulls=set_at(state.pulls, action, get_at(state.pulls, action) + 1),
+            pulls=add_at(state.pulls, action, 1),
             kinds=state.kinds + jnp.stack([forced(state)[0], alarm]).astype(jnp.int32),
         )
 
-    return Algorithm(
-        init=init,
-        select=select,
-        update=update,
-        pulls=lambda state: state.pulls,
-        recommend=lambda state: argmax(state.recent.counts),
-        phases=Phases(KINDS, lambda state: state.kinds),
-        arms=Arms(num_arms),
-        rewards=Rewards(0.0, 1.0),
-        name="m_ucb",
-    )
+    return restart_policy(num_arms, init, select, update, kinds=KINDS)
