@@ -202,18 +202,17 @@ def check(shown: Shown) -> None:
 @pytest.mark.filterwarnings("ignore::UserWarning")  # budgets that are too small for a race
 @pytest.mark.parametrize("name", PRODUCERS)
 def test_no_interval_is_empty_or_lacks_its_estimate_whatever_the_data(name):
-    for seed in (0, 1):
-        for law, scores in laws(seed):
+    for law, scores in laws(0):
+        try:
+            found = PRODUCERS[name](scores)
+        except ValueError as refused:  # refused in one line is no number
+            assert "\n" not in str(refused)
+            continue
+        for shown in found:
             try:
-                found = PRODUCERS[name](scores)
-            except ValueError as refused:  # refused in one line is no number
-                assert "\n" not in str(refused)
-                continue
-            for shown in found:
-                try:
-                    check(shown)
-                except AssertionError as error:
-                    raise AssertionError(f"{law}, seed {seed}: {shown}") from error
+                check(shown)
+            except AssertionError as error:
+                raise AssertionError(f"{law}: {shown}") from error
 
 
 @pytest.mark.parametrize("name", ["session, uniform, paired", "session, paired_race, paired", "session, uniform"])
