@@ -184,5 +184,5 @@ def pulls_at(ledger: Ledger, positions: np.ndarray, num_arms: int, set_size: int
         later = earlier(ledger.actions[asked][::-1])[::-1]  # pulls of the same arm after it
         index = ledger.asked[arms] - 1 - later[np.searchsorted(asked, positions)]
     if len(index) and index.max() > MOST_INDEX:
-        raise ValueError(f"ask: pull {int(index.max())} of one arm, must be at most {MOST_INDEX}")
+        raise ValueError(f"pull {int(index.max())} of one arm, must be at most {MOST_INDEX}")
     return Pulls(ids, arms, index.astype(np.int32))

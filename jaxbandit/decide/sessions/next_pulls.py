@@ -6,6 +6,7 @@ import jax
 import numpy as np
 
 from jaxbandit.base.arguments import INT32
+from jaxbandit.base.calls import checked
 from jaxbandit.base.contract import action_of
 from jaxbandit.decide.sessions import contextual
 from jaxbandit.decide.sessions.asks import Asks
@@ -26,6 +27,7 @@ class OtherPulls(Exception):
     """The rule does not ask for the pulls of an event."""
 
 
+@checked
 def ask(
     session: Session, *, limit: int | None = None, context: PyTree = None, contexts: PyTree = None
 ) -> tuple[Session, Pulls]:
@@ -74,7 +76,7 @@ def next_pulls(session: Session, event: Event) -> tuple[Session, Pulls]:
     It raises OtherPulls if the event says which arms are asked for, and the rule asks for others.
     """
     limit, context, contexts = event.limit, event.context, event.contexts
-    most = checks.take("ask: limit", LIMIT if limit is None else limit, integer(1, INT32))
+    most = checks.take("limit", LIMIT if limit is None else limit, integer(1, INT32))
     before = contextual.begun(session, context, contexts)
     ledger, draws = before.pulls, before.programs.kind == "draws"
     fresh = draws and (isinstance(ledger, Asks) or not ledger.choices)
@@ -86,13 +88,13 @@ def next_pulls(session: Session, event: Event) -> tuple[Session, Pulls]:
     else:
         if event.contextual:
             given = f"context = {context!r}" if contexts is None else f"contexts = {contexts!r}"
-            raise ValueError(f"ask: {given}, must be left out: {session.rule.name or 'the rule'} does not use contexts")
+            raise ValueError(f"{given}, must be left out: {session.rule.name or 'the rule'} does not use contexts")
         after, pulls = _in_order(before, ledger, limit, most)
         withdrawn = bool((ledger.status[pulls.id[pulls.id < ledger.end] - ledger.first] == WITHDRAWN).any())
     if (length := session.rule.length) is not None and after.end > length:
         name = session.rule.name or "the rule"
         raise ValueError(
-            f"ask: {name} keeps the rewards of {length} pulls, and this would be pull {after.end}; make it with a "
+            f"{name} keeps the rewards of {length} pulls, and this would be pull {after.end}; make it with a "
             "longer horizon"
         )
     new = pulls.arm[pulls.id >= before.end]
@@ -130,7 +132,7 @@ def _in_order(session: Session, ledger: Ledger, limit: int | None, most: int) ->
         if ahead and most > MOST_AHEAD:
             name = session.rule.name or "the rule"
             raise ValueError(
-                f"ask: limit = {most}, must be at most {MOST_AHEAD}, because {name} returns as many pulls as it is "
+                f"limit = {most}, must be at most {MOST_AHEAD}, because {name} returns as many pulls as it is "
                 "asked for; leave it out for the pulls that it needs next"
             )
         actions = next_actions(ledger, most - len(waiting), ahead)
@@ -150,7 +152,7 @@ def _with_choices(session: Session, ledger: Ledger, number: int) -> tuple[Sessio
             misses += 1
             if misses == MOST_DRAWS:
                 name = session.rule.name or "the rule"
-                raise ValueError(f"ask: {name} drew closed arms {misses:,} times in a row; open them, or an arm more")
+                raise ValueError(f"{name} drew closed arms {misses:,} times in a row; open them, or an arm more")
             continue
         misses = 0
         choices.append(choice)
