@@ -234,10 +234,12 @@ def test_a_training_that_ends_its_process_is_one_line(plain, tmp_path, monkeypat
             jb.tune(ends_its_process, SPACE, RULE, execution=jb.Execution(executor=executor, directory=tmp_path / name))
         assert "configuration 1 (x = 0.5)" in str(ending.value) and "\n" not in str(ending.value)
         assert scores_in(tmp_path / name) >= 1
-    with Processes(1) as executor, pytest.raises(BadInput, match=r"configuration 1 \(x = 0.5\) raises SystemExit: 5"):
-        jb.tune(exits, SPACE, RULE, execution=jb.Execution(executor=executor))
-    with Processes(1) as executor, pytest.raises(BadInput, match=r"configuration 0 \(x = 0\) cannot be trained on"):
-        jb.tune(lambda key, config: train(key, config), SPACE, RULE, execution=jb.Execution(executor=executor))
+    with Processes(1) as executor:
+        how = jb.Execution(executor=executor)
+        with pytest.raises(BadInput, match=r"configuration 1 \(x = 0.5\) raises SystemExit: 5"):
+            jb.tune(exits, SPACE, RULE, execution=how)
+        with pytest.raises(BadInput, match=r"configuration 0 \(x = 0\) cannot be trained on"):
+            jb.tune(lambda key, config: train(key, config), SPACE, RULE, execution=how)
 
 
 def test_a_broken_executor_is_told_from_a_broken_training():
