@@ -26,10 +26,12 @@ Goal(epsilon=inf) -> epsilon = inf, must be a number in [0, inf)
 Goal(quantile=1) -> quantile = 1, must be a number in (0, 1)
 Goal(resolution=None) -> resolution = None, must be a number in [0, inf)
 Goal(score_range=(1, 1)) -> score_range = (1, 1), must be two finite numbers (low, high) with low < high
+Goal(score_range=(0, 1, 2)) -> score_range = (0, 1, 2), must be two finite numbers (low, high) with low < high
 Goal(score_range=(0, nan)) -> score_range = (0, nan), must be two finite numbers (low, high) with low < high
 Goal(score_range="12") -> score_range = '12', must be two finite numbers (low, high) with low < high
 Goal(score_range=(-1e151, 0)) -> score_range = (-1e+151, 0), must be two finite numbers (low, high) with low < high
 Goal(on_failure="halt") -> on_failure = 'halt', must be a number in [-1e+150, 1e+150], "stop" or "separate"
+Goal(on_failure=1e160) -> on_failure = 1e+160, must be a number in [-1e+150, 1e+150], "stop" or "separate"
 Goal(on_failure=True) -> on_failure = True, must be a number in [-1e+150, 1e+150], "stop" or "separate"
 Goal(on_failure=2, score_range=(0, 1)) -> on_failure = 2, must be a number in [0, 1], "stop" or "separate"
 Goal(min_trainings=1.5) -> min_trainings = 1.5, must be an integer >= 1

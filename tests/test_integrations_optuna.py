@@ -540,18 +540,11 @@ def test_an_objective_that_does_not_fit_is_refused_in_one_line(case):
 
 BAD = {  # arguments -> what the line must hold
     "no configuration": (([],), "BanditSampler: configs has 0 configurations, must have at least 2"),
-    "delta": ((CONFIGS, None, {"delta": 0}), "Goal: delta = 0, must be a number in (0, 1)"),
     "two deltas": ((CONFIGS, race(6), {"delta": 0.01}), "with rule = paired_race, which has delta = 0.05; give it to"),
     "seed": ((CONFIGS, None, {"seed": -1}), "BanditSampler: seed = -1, must be an integer in [0, 4294967295]"),
     "resolution": ((CONFIGS, None, {"resolution": 0.1}), "Goal(resolution=0.1) means nothing for a study, which takes"),
     "reuse": ((CONFIGS, None, {"reuse": 1}), "BanditSampler: reuse = 1, must be true or false"),
-    "two kinds": ((CONFIGS, None, {"quantile": 0.5, "score_range": (0, 1)}), "Goal: quantile and score_range are both"),
     "arms": ((CONFIGS[:4], race(6)), "BanditSampler: rule has 6 arms, must have one for each of 4 configurations"),
-    "on_failure": (
-        (CONFIGS, race(6), {"on_failure": math.nan}),
-        "Goal: on_failure = nan, must be a number in [-1e+150",
-    ),
-    "huge": ((CONFIGS, race(6), {"on_failure": 1e160}), "Goal: on_failure = 1e+160, must be a number in [-1e+150"),
 }
 
 
@@ -559,7 +552,7 @@ BAD = {  # arguments -> what the line must hold
 def test_bad_arguments_are_refused_in_one_line(case):
     (configs, *rest), words = BAD[case]
     options = rest.pop() if rest and isinstance(rest[-1], dict) else {}
-    with pytest.raises(ValueError, match=r"^(BanditSampler|Goal): .*$") as refusal:
+    with pytest.raises(ValueError, match=r"^BanditSampler: .*$") as refusal:
         BanditSampler(configs, *rest, **records(**options))
     assert words in str(refusal.value) and "\n" not in str(refusal.value)
 

@@ -275,7 +275,6 @@ REFUSED = {
     "no race": (SPACE, {"finalists": 1, "proposals": 7}, "with finalists = 1 all 60 trainings are proposals"),
     "one training": (SPACE, {"max_trainings": 1}, "search: budget.trainings = 1, must be an integer in [2, "),
     "at once": (SPACE, {"at_once": 0}, "search: at_once = 0, must be an integer >= 1"),
-    "late": (SPACE, {"score_range": (1, 0)}, "Goal: score_range = "),  # before the proposals are trained
     "integer log": (lambda trial: {"x": trial.suggest_int("x", 0, 9, log=True)}, {}, "suggest_int('x'): low = 0"),
     "low log": (lambda trial: {"x": trial.suggest_float("x", 0, 1, log=True)}, {}, "suggest_float('x'): low = 0"),
 }
