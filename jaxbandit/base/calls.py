@@ -33,7 +33,8 @@ def checked(function: Function, *, name: str = "", returns: str = "", maker: boo
     Args:
       name: what refusals begin with; by default the name of the function.
       returns: sentence that its docstring has in front of what it says itself under Returns.
-      maker: whether it is a factory, whose name also replaces those of the factories that it calls.
+      maker: whether it is a factory. Its name also replaces those of the factories that it calls, and names what it
+        returns without a name.
     """
     signature, name = inspect.signature(function), name or function.__name__
     own, parameters = signature.parameters, parameters_of(function)
@@ -58,7 +59,8 @@ def checked(function: Function, *, name: str = "", returns: str = "", maker: boo
                     bound[key] = _taken(parameter, fixed.get(key) or _domain(parameter, bound, maker), bound[key])
             first = [bound[key] for key in places[: len(args)]]
             named = {key: value if key in many else bound[key] for key, value in keywords.items()}
-            return function(*first, *args[len(places) :], **named)
+            made = function(*first, *args[len(places) :], **named)
+        return made._replace(name=name) if maker and getattr(made, "name", None) == "" else made
 
     shown = [p.replace(annotation=plain(p.annotation)) for p in own.values()]
     called.__dict__["__signature__"] = signature.replace(parameters=shown)

@@ -5,7 +5,6 @@ from typing import Any
 import jax
 import numpy as np
 
-from jaxbandit.base.arguments import INT32
 from jaxbandit.base.calls import checked
 from jaxbandit.base.contract import action_of
 from jaxbandit.decide.sessions import contextual
@@ -15,7 +14,7 @@ from jaxbandit.decide.sessions.ledger import OUTSIDE, WAITS, WITHDRAWN, Ledger, 
 from jaxbandit.decide.sessions.session import Session
 from jaxbandit.engine.rounds import keys
 from jaxbandit.support import checks
-from jaxbandit.support.domains import integer
+from jaxbandit.support.domains import INT32, integer
 from jaxbandit.support.types import Key, PyTree
 
 LIMIT = 1024  # default of `ask` for the number of pulls of a batch

@@ -8,11 +8,11 @@ from typing import Annotated, Any, NamedTuple
 import jax
 import numpy as np
 
-from jaxbandit.base.arguments import INT32, Count
+from jaxbandit.base.arguments import Count
 from jaxbandit.base.calls import checked
 from jaxbandit.base.parameters import Arg
 from jaxbandit.decide.tuning.configs import OBJECTS, objects
-from jaxbandit.support.domains import integer, number
+from jaxbandit.support.domains import INT32, integer, number
 from jaxbandit.support.types import Key
 
 Above = Annotated[float, Arg(lambda given: number(float(given["low"]), open_low=True), within="> low")]
@@ -133,7 +133,7 @@ def uniform_float(low: Annotated[float, Arg(number())], high: Above) -> Distribu
 
 @checked
 def uniform_int(
-    low: Annotated[int, Arg(integer(-(2**31)))],
+    low: Annotated[int, Arg(integer(-INT32 - 1))],
     high: Annotated[int, Arg(lambda given: integer(given["low"], INT32), within="an integer in [low, 2^31 - 1]")],
 ) -> Distribution:
     """Return the uniform distribution on the integers low, ..., high, both included, which are traced.
