@@ -68,26 +68,12 @@ def make_contextual(zeta):
     return oam(features, horizon=300, zeta=zeta), linear_contextual(features, probabilities, np.array([1.0, 0.0]))
 
 
-@pytest.fixture(scope="module")
-def contextual():
-    return simulate_cell(make_contextual, np.float32(0.1), horizon=300, num_runs=200)
-
-
 @pytest.mark.slow
-def test_a_sweep_is_one_compilation(contextual, monkeypatch):
-    monkeypatch.setattr(fixed_horizon, "SingleRun", None)  # tracing again would call it
-    every = simulate_cell(make_contextual, np.float32(0.0), horizon=300, num_runs=200)  # solved anew each round
-    assert (every.outcome == 0).all() and every.regret.tobytes() != contextual.regret.tobytes()
-
-
-@pytest.mark.slow
-def test_an_interrupted_run_ends_with_the_same_bytes(contextual, tmp_path, monkeypatch):
-    """Stopped after its first chunk, allocations and all; the second call takes them from the checkpoint.
-
-    The tile is another one than that of the run without an interruption.
-    """
-    monkeypatch.setattr("jaxbandit.engine.driver.programs.FIRST_BLOCKS", 1)
+def test_an_interrupted_run_ends_with_the_same_bytes(tmp_path, monkeypatch):
+    """Stopped after its first chunk, allocations and all; the second call takes them from the checkpoint."""
     options = {"horizon": 300, "num_runs": 200}
+    whole = simulate_cell(make_contextual, np.float32(0.1), execution=Execution(width=64), **options)
+    monkeypatch.setattr("jaxbandit.engine.driver.programs.FIRST_BLOCKS", 1)
     saved = Execution(width=64, workers=1, directory=tmp_path)
 
     def interrupt(steps):
@@ -100,7 +86,10 @@ def test_an_interrupted_run_ends_with_the_same_bytes(contextual, tmp_path, monke
     again = simulate_cell(make_contextual, np.float32(0.1), execution=saved._replace(progress=steps.append), **options)
     assert 0 < sum(n.run_steps for n in steps) < 300 * 200
     for name in ("regret", "pulls", "kinds", "recommendation", "outcome"):
-        assert getattr(contextual, name).tobytes() == getattr(again, name).tobytes(), name
+        assert getattr(whole, name).tobytes() == getattr(again, name).tobytes(), name
+    monkeypatch.setattr(fixed_horizon, "SingleRun", None)  # tracing again would call it
+    every = simulate_cell(make_contextual, np.float32(0.0), execution=saved._replace(directory=None), **options)
+    assert (every.outcome == 0).all() and every.regret.tobytes() != whole.regret.tobytes()  # solved anew each round
 
 
 @pytest.mark.quickly_compiled
