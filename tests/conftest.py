@@ -14,6 +14,9 @@ import pytest
 
 from jaxbandit.lab.cli import cache
 
+# Otherwise each process that a test starts would compile every module that it imports.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
 # Commands under test keep compiled programs in the repository and not in the user's cache directory. Only Matplotlib's
 # list of fonts, which takes long to build, stays there.
 CACHES = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser()
