@@ -16,7 +16,7 @@ from typing import NamedTuple
 import pytest
 
 ROOT = Path(__file__).parents[1]
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.quickly_compiled]
 IMPORTS = """
 import contextlib, io, json, sys
 from pathlib import Path
