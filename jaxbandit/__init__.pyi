@@ -6,16 +6,10 @@ from .base import contract as contract
 from .base import metrics as metrics
 from .base.contract import Algorithm as Algorithm
 from .base.contract import Arms as Arms
-from .base.contract import Choice as Choice
 from .base.contract import Environment as Environment
 from .base.contract import Offer as Offer
-from .base.contract import Outcome as Outcome
-from .base.contract import Promise as Promise
 from .base.contract import Rewards as Rewards
 from .base.declaration import declare as declare
-from .base.metrics import Metric as Metric
-from .base.metrics import Round as Round
-from .base.truth import Truth as Truth
 from .decide.core.budget import Budget as Budget
 from .decide.core.certificate import Certificate as Certificate
 from .decide.core.goal import Goal as Goal

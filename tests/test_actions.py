@@ -179,7 +179,7 @@ def test_a_rule_with_joint_actions_stops():
     ends = {
         "stop": lambda state: state.round >= 5,
         "recommend": lambda state: jnp.zeros(PLAYERS, jnp.int32),
-        "promise": jb.Promise(0.1),
+        "promise": jb.contract.Promise(0.1),
     }
     result = jb.identify(counting(PLAYERS, **ends), channels(4), num_runs=3)
     assert result.arrays["samples"].tolist() == [5] * 3

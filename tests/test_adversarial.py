@@ -227,7 +227,7 @@ def test_losses_of_a_function_that_go_wrong_count_in_no_mean(loss):
     """In the 20th round the loss of every arm is no loss."""
     world = jb.environments.loss_table(lambda r: jnp.where(r == 20, loss, 0.5) * jnp.ones(2))
     result = play(jb.algorithms.tsallis_inf(2), world, horizon=30, num_runs=3)
-    expected = jb.Outcome.NONFINITE if np.isnan(loss) else jb.Outcome.OUT_OF_RANGE
+    expected = jb.contract.Outcome.NONFINITE if np.isnan(loss) else jb.contract.Outcome.OUT_OF_RANGE
     assert (result.outcome == expected).all()
 
 
@@ -237,7 +237,7 @@ def test_probabilities_that_vanish_leave_a_run_finite(rule):
     """A learning rate so large that one arm has all the probability: the others' are 0 in float32, no divisor is."""
     world = jb.environments.loss_table(np.tile([[0.0, 1.0, 1.0]], (300, 1)))
     result = play(rule(3, eta=1e30), world, horizon=300, num_runs=4)
-    assert (result.outcome == jb.Outcome.STOPPED).all() and (result.recommendation == 0).all()
+    assert (result.outcome == jb.contract.Outcome.STOPPED).all() and (result.recommendation == 0).all()
 
 
 @pytest.mark.quickly_compiled

@@ -104,6 +104,18 @@ def test_what_is_taken_comes_as_it_is_or_converted():
         made()
 
 
+def test_an_argument_without_a_name_is_checked_and_may_have_the_name_of_one_of_many():
+    @checked
+    def drawn(key: str, size: Size, /, **many: int):
+        return key, size, many
+
+    assert drawn("k", np.int64(3), size=5, a=1, key=7) == ("k", 3, {"size": 5, "a": 1, "key": 7})
+    with pytest.raises(BadArgument, match=r"^drawn: size = 0, must be an integer >= 1$"):
+        drawn("k", 0, size=5)
+    with pytest.raises(TypeError, match=r"^drawn: size is missing, must be the number of things$"):
+        drawn("k", size=5)
+
+
 def test_traced_values_pass_and_their_shapes_are_checked():
     shares = jnp.linspace(0.0, 2.0, 3)  # of which one is outside, which nobody can know while JAX traces
     np.testing.assert_array_equal(jax.vmap(lambda share: made(3, share=share)[2] * 1.0)(shares), shares)

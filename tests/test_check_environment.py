@@ -40,7 +40,7 @@ def good():
         arms=jb.Arms(2),
         rewards=jb.Rewards(0.0, 1.0),
         known=lambda: {"sigma": 0.5},
-        truth=jb.Truth(means=lambda state: state, regret_constant=lambda: 1.5),
+        truth=jb.contract.Truth(means=lambda state: state, regret_constant=lambda: 1.5),
         name="coins",
     )
 
@@ -109,23 +109,23 @@ BROKEN = {  # a function or record in place of the good one, the property it bre
         "in round 3",
     ),
     "means of others": (
-        {"truth": jb.Truth(means=lambda state: state * state)},
+        {"truth": jb.contract.Truth(means=lambda state: state * state)},
         "truth",
         "action 1 has mean 0.36 with gap 0 and action 0 0.04 with gap 0.4; correct truth.means or regret",
     ),
     "a mean of no arm": (
-        {"truth": jb.Truth(means=lambda state: state[:1])},
+        {"truth": jb.contract.Truth(means=lambda state: state[:1])},
         "truth",
         "means returns float32[1], must return float[2], one mean for each arm",
     ),
     "a list of what is known": ({"known": lambda: ["sigma"]}, "truth", "known returns ['sigma'], must return a dict"),
     "parameters without names": (
-        {"truth": jb.Truth(parameters=lambda: {0: 1.5})},
+        {"truth": jb.contract.Truth(parameters=lambda: {0: 1.5})},
         "truth",
         "truth.parameters returns {0: 1.5}, must return a dict with names",
     ),
     "a negative constant": (
-        {"truth": jb.Truth(regret_constant=lambda: -1.0)},
+        {"truth": jb.contract.Truth(regret_constant=lambda: -1.0)},
         "truth",
         "truth.regret_constant returns -1, must be a number >= 0",
     ),

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import jaxbandit as jb
+from jaxbandit.base.declaration import declaration_of
 from jaxbandit.lab import cli
 from jaxbandit.lab.specs import references
 
@@ -70,7 +71,7 @@ def patient(num_arms: int, *, delta: float = 0.1):
         pulls=lambda state: state[0],
         stop=stop,
         recommend=lambda state: jb.numerics.argmax(state[1] / jb.numerics.as_float(jnp.maximum(state[0], 1)))[None],
-        promise=jb.Promise(delta),
+        promise=jb.contract.Promise(delta),
         arms=jb.Arms(num_arms),
         name="patient",
     )
@@ -211,6 +212,7 @@ import sys
 sys.path[:0] = [f"{ROOT}/{place}" for place in ("tests", "docs", "docs/_ext")]
 import jaxbandit
 assert not jaxbandit.__file__.startswith(ROOT), jaxbandit.__file__
+from jaxbandit.base.declaration import declaration_of
 from jaxbandit.lab import cli
 from jaxbandit.lab.specs.registry import ALGORITHMS
 for argv in (["list"], ["show", "patient"], ["run", "own.toml", "--out", "there"]):
@@ -268,3 +270,15 @@ def path_of(first: Path) -> dict[str, str]:
     import os
 
     return os.environ | {"PYTHONPATH": str(first)}
+
+
+def test_a_declaration_is_completed_by_the_factory():
+    @jb.declare(question="confidence")
+    def own(features: int, m: int = 1, name: str = ""):
+        return jb.algorithms.ucb1(features).named(name)
+
+    assert own(2).name == "own" and own(2, name="mine").name == "mine"
+    found = declaration_of(own)
+    assert (found.setting, found.finds) == ("features", "m")
+    found = declaration_of(jb.declare(question="confidence", setting="arms", finds="1")(own.__wrapped__))
+    assert (found.setting, found.finds) == ("arms", "1")

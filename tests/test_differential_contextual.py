@@ -284,6 +284,6 @@ def test_a_context_of_another_shape_is_refused(context):
         if context is None or (isinstance(context, Offer) and context.features is None)
         else r"one of shape \(3,\)"
     )
-    message = rf"^lin_ucb_disjoint needs a context of floats of shape \(4,\) in every round, got {got}$"
+    message = rf"^the rule needs a context of floats of shape \(4,\) in every round, got {got}$"
     with pytest.raises(ValueError, match=message):
         algorithm.select(None, jax.eval_shape(algorithm.init, jax.random.key(0)), context)

@@ -408,7 +408,7 @@ def test_the_policy_of_a_rule_that_says_its_probability():
     def select(noise, state, context):
         probability = np.array([0.7, 0.1, 0.1, 0.1])
         arm = jax.random.choice(noise, 4, p=probability)
-        return jb.Choice(arm, jb.contract.Chosen(jax.numpy.asarray(probability)[arm]))
+        return jb.contract.Choice(arm, jb.contract.Chosen(jax.numpy.asarray(probability)[arm]))
 
     rule = jb.Algorithm(init=lambda key: (), select=select, update=lambda *args: (), noise=lambda key: key)
     log = jb.read_log(action=[0, 3] * 20, reward=[0, 1] * 20, num_arms=4)

@@ -115,7 +115,7 @@ def test_a_rule_plays_as_if_the_other_arms_did_not_exist(name):
 
             def one(state, row):
                 choice = algorithm.select(noise, state, context)
-                action = choice.action if isinstance(choice, jb.Choice) else choice
+                action = choice.action if isinstance(choice, jb.contract.Choice) else choice
                 return algorithm.update(state, context, choice, row[action]), action
 
             return np.asarray(jax.lax.scan(one, algorithm.init(jax.random.key(0)), rows)[1])

@@ -35,7 +35,7 @@ def one_arm(r):
     return 5.0 * jb.numerics.as_float(r.action == 1)
 
 
-LAST = jb.Metric(lambda r: jnp.zeros_like(r.action), lambda last, r: r.action, lambda last: last)
+LAST = jb.metrics.Metric(lambda r: jnp.zeros_like(r.action), lambda last, r: r.action, lambda last: last)
 METRICS = {"switches": jb.metrics.switches, "cost": one_arm, "odd": odd, "last": LAST, "risk": jb.metrics.variance}
 
 

@@ -73,7 +73,7 @@ def test_metrics_are_those_that_numpy_computes_of_a_rollout(precision):
         "best": jb.metrics.best_arm,
         "second": lambda r: r.action == 1,
         "regret so far": lambda r: r.regret,
-        "rounds": jb.Metric(lambda start=0: jnp.int32(start), lambda n, r: n + 1, lambda n: n),
+        "rounds": jb.metrics.Metric(lambda start=0: jnp.int32(start), lambda n, r: n + 1, lambda n: n),
     }
     options = {"horizon": HORIZON, "num_runs": 3, "checkpoints": marks, "precision": precision, "allow": ["rewards"]}
     found = jb.simulate(rule._replace(rewards=None), world, **options, metrics=chosen)
@@ -158,7 +158,7 @@ def test_switches_of_sets_of_arms():
 def test_what_a_round_holds():
     """Each field has a metric that counts the rounds in which it is what it must be."""
     choosing = in_turn(3)._replace(
-        select=lambda noise, state, context: jb.Choice(state % 3, {"context": context}),
+        select=lambda noise, state, context: jb.contract.Choice(state % 3, {"context": context}),
         update=lambda state, context, chosen, feedback: state + 1,
     )
     world = paying(lambda t, arm: 10.0 * jb.numerics.as_float(arm))._replace(
@@ -191,7 +191,7 @@ def test_a_round_after_the_end_of_a_run_counts_in_no_metric():
 
 
 def metric(step, init=lambda: jnp.zeros(()), value=lambda carry: carry):
-    return jb.Metric(init, step, value)
+    return jb.metrics.Metric(init, step, value)
 
 
 @pytest.mark.parametrize(

@@ -61,7 +61,7 @@ def race(num_arms: int, *, delta: float = 0.1, sigma: float = 1.0):
 
     return jb.Algorithm(
         init=init, select=select, update=update, pulls=lambda state: state[0], stop=stop, recommend=recommend,
-        promise=jb.Promise(delta), name="race",
+        promise=jb.contract.Promise(delta), name="race",
     )
 
 

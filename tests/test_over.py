@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import jaxbandit as jb
+from jaxbandit.base.contract import Outcome
 from jaxbandit.lab.conformance.check_case import CheckFailed
 from jaxbandit.support.numerics import as_float
 
@@ -72,7 +73,7 @@ def test_a_run_that_is_over_counts_nothing_more(hands, result):
     np.testing.assert_array_equal(result.arrays["pulls"], [np.bincount(a, minlength=2) for a in arms])
     wanted = [[gap[:t].sum() for t in (5, 15, HORIZON)] for gap in gaps]
     np.testing.assert_allclose(result.arrays["regret"], wanted, atol=1e-5)  # sums of 60 float32 numbers below 1
-    assert (result.arrays["outcome"] == jb.Outcome.STOPPED).all()  # a NaN that does not count is no failure
+    assert (result.arrays["outcome"] == Outcome.STOPPED).all()  # a NaN that does not count is no failure
 
 
 def test_pulls_that_the_engine_counts_end_too(result):
@@ -109,7 +110,7 @@ def test_metrics_stop_with_the_run(hands):
 
 def stops_after(rounds):
     """UCB1 that stops after a number of rounds."""
-    return UCB._replace(stop=lambda state: state.counts.sum() >= rounds, promise=jb.Promise(0.1))
+    return UCB._replace(stop=lambda state: state.counts.sum() >= rounds, promise=jb.contract.Promise(0.1))
 
 
 def test_a_run_that_is_over_before_its_rule_stops_is_censored(hands):
@@ -117,15 +118,18 @@ def test_a_run_that_is_over_before_its_rule_stops_is_censored(hands):
     limit = int(np.median(lasted))
     result = jb.identify(stops_after(limit), CASINO, num_runs=RUNS, precision="float64")
     again = [jb.run_until_stop(jb.run_key(0, run), stops_after(limit), CASINO, HORIZON) for run in range(4)]
-    assert {int(x) for x in result.arrays["outcome"]} == {int(jb.Outcome.STOPPED), int(jb.Outcome.MAX_ROUNDS)}
-    stopped = result.arrays["outcome"] == jb.Outcome.STOPPED
+    assert {int(x) for x in result.arrays["outcome"]} == {
+        int(Outcome.STOPPED),
+        int(Outcome.MAX_ROUNDS),
+    }
+    stopped = result.arrays["outcome"] == Outcome.STOPPED
     assert (result.arrays["samples"][stopped] == limit).all()
     assert (result.arrays["samples"][~stopped] < limit).all()
     np.testing.assert_array_equal(result.arrays["pulls"].sum(1), result.arrays["samples"])
     for run, one in enumerate(again):
         want = min(limit, int(lasted[run]))
         assert int(one.samples) == want
-        assert (int(one.outcome) == jb.Outcome.STOPPED) == (lasted[run] >= limit)
+        assert (int(one.outcome) == Outcome.STOPPED) == (lasted[run] >= limit)
 
 
 def test_the_end_of_an_environment_is_checked():

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import jaxbandit as jb
+from jaxbandit.base.contract import Outcome
 
 pytestmark = [pytest.mark.slow, pytest.mark.quickly_compiled]
 
@@ -90,7 +91,7 @@ def test_a_run_that_does_not_stop_is_censored_as_the_engine_s():
     found = jb.identify(algorithm, environment, num_runs=3, seed=SEED, max_rounds=17)
     with jax.enable_x64(True):
         out = jb.run_until_stop(jb.run_key(SEED, 2), algorithm, environment, 17)
-    assert int(out.outcome) == jb.Outcome.MAX_ROUNDS == found.arrays["outcome"][2]
+    assert int(out.outcome) == Outcome.MAX_ROUNDS == found.arrays["outcome"][2]
     np.testing.assert_array_equal(out.pulls, found.arrays["pulls"][2])
 
 
@@ -146,7 +147,7 @@ def test_what_cannot_be_rolled_out_is_refused_in_one_line(arguments, words):
     assert "\n" not in str(error.value)
 
 
-@pytest.mark.parametrize(("value", "outcome"), [(np.inf, jb.Outcome.NONFINITE), (1.5, jb.Outcome.OUT_OF_RANGE)])
+@pytest.mark.parametrize(("value", "outcome"), [(np.inf, Outcome.NONFINITE), (1.5, Outcome.OUT_OF_RANGE)])
 def test_a_faulty_reward_ends_a_run_as_in_the_engine(value, outcome):
     environment = jb.environments.bernoulli(MEANS)._replace(
         reward=lambda *met: jnp.asarray(value, jnp.result_type(float)), batch=None
@@ -197,7 +198,7 @@ def planner():
 
     return jb.Algorithm(
         init=lambda key: Planned(zero, zero, jnp.zeros(3, jnp.int32)),
-        select=lambda noise, state, context: jb.Choice(state.plan, state.counts),
+        select=lambda noise, state, context: jb.contract.Choice(state.plan, state.counts),
         update=lambda state, context, choice, feedback: update(state, context, choice.action, feedback),
         pulls=lambda state: state.counts,
         replan=jb.contract.Replan(lambda state: state.round == 3, apply),

@@ -354,9 +354,9 @@ def test_totals_are_means_and_variances_to_the_last_digits():
 
 @pytest.mark.slow
 def test_certificate_of_a_proved_rule():
-    s = in_order(RULES["batch"]._replace(promise=jb.Promise(0.05, 0.1)), paired=True)
+    s = in_order(RULES["batch"]._replace(promise=jb.contract.Promise(0.05, 0.1)), paired=True)
     c = jb.certificate(s)
-    assert (c.rule, c.guarantee, c.stopped) == ("paired_race", jb.Promise(0.05, 0.1, 1, True), False)
+    assert (c.rule, c.guarantee, c.stopped) == ("paired_race", jb.contract.Promise(0.05, 0.1, 1, True), False)
     n, values = s.counts, rewards.values_of(s.pulls.history, np.arange(int(s.counts.sum())))
     arms = np.tile(np.arange(3), 8)  # nobody is dropped in these rounds
     assert n.tolist() == [8, 8, 8] and c.coverage == 0.95
@@ -431,7 +431,7 @@ def test_each_rule_declares_what_its_promise_takes():
 
 @pytest.mark.slow
 def test_what_may_be_unseen_is_said_of_each_recommended_arm_and_survivor():
-    s = in_order(RULES["batch"]._replace(promise=jb.Promise(0.05, 0.1)))
+    s = in_order(RULES["batch"]._replace(promise=jb.contract.Promise(0.05, 0.1)))
     found = jb.certificate(s)
     assert found.pulls.tolist() == [8, 8, 8] and found.survivors.all()
     expected = 1 - (0.05 / 3) ** (1 / 8)  # for all arms at once

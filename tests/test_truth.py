@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import jaxbandit as jb
+from jaxbandit.base.contract import Truth
 from jaxbandit.lab.experiments.truth import truth_of
 from jaxbandit.lab.specs import references, spec
 from jaxbandit.running.results import report
@@ -33,7 +34,7 @@ class Coins(NamedTuple):
 def coins(chances, declared=True):
     """Return Bernoulli arms that share no code with those of the package."""
     chances = np.array(chances)
-    truth = jb.Truth(
+    truth = Truth(
         means=lambda state: state.chances,
         regret_constant=lambda: jb.bounds.bernoulli_regret_constant(chances),
         characteristic_time=lambda: jb.bounds.characteristic_time(chances),
@@ -48,7 +49,7 @@ def coins(chances, declared=True):
         arms=jb.Arms(len(chances)),
         rewards=jb.Rewards(0.0, 1.0, sigma=0.5),
         known=lambda: {"sigma": 0.5},
-        truth=truth if declared else jb.Truth(),
+        truth=truth if declared else Truth(),
     )
 
 
@@ -74,7 +75,9 @@ def test_nothing_is_read_off_a_name_or_a_field_of_the_state():
     bare = jb.simulate(jb.algorithms.ucb1(3), coins(MEANS, declared=False)._replace(name="bernoulli"), **SMALL)
     assert bare.truth == {} and not bound_lines(bare)
     stopped = jb.identify(
-        jb.algorithms.lucb(3, delta=0.5), jb.environments.bernoulli(MEANS)._replace(truth=jb.Truth()), num_runs=2
+        jb.algorithms.lucb(3, delta=0.5),
+        jb.environments.bernoulli(MEANS)._replace(truth=Truth()),
+        num_runs=2,
     )
     assert stopped.truth == {}
 

@@ -4,6 +4,8 @@ import dataclasses
 import inspect
 import json
 import os
+import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,6 +13,7 @@ import pytest
 import jaxbandit as jb
 from jaxbandit.engine.driver.execution import RUNS
 from jaxbandit.lab import cli
+from jaxbandit.lab.specs import search as specs
 from jaxbandit.support.refusals import BadInput
 
 pytestmark = pytest.mark.quickly_compiled
@@ -219,6 +222,25 @@ def test_a_bad_space_or_a_bad_key_is_refused_in_one_line(case, place, capsys):
     assert cli.main(["tune", "tuned_model:train", "bad.toml"]) == 2
     said = capsys.readouterr().err
     assert words in said and said.count("\n") == 1 and not (place / "bad-tune").exists()
+
+
+WRONG = (  # "KEY = VALUE" of each key that is a field of a record
+    *("delta = 2", "epsilon = -1", "quantile = 1.0", "score_range = [1, 0]", "resolution = -1", "maximize = 3"),
+    *("min_trainings = 0", 'on_failure = "x"', "max_failure_rate = 1", "max_trainings = 0", "timeout = -1"),
+    *("timeout_each = 0", "batch = 0", "retries = -1", "traced = 3", "same_train = 2"),
+)
+
+
+def test_a_field_of_a_record_is_refused_by_its_file_and_key(place):
+    keys = {*specs.GOAL.values(), *specs.BUDGET.values(), *specs.EXECUTION.values()}
+    assert {line.split()[0] for line in WRONG} == keys
+    for line in WRONG:
+        (place / "bad.toml").write_text(line + SPEC.replace("epsilon = 0.2", ""))
+        with pytest.raises(BadInput, match=rf"^bad\.toml: {re.escape(line)}, must be "):
+            specs.load(Path("bad.toml"))
+    (place / "bad.toml").write_text("quantile = 0.5\nscore_range = [0, 1]" + SPEC)
+    with pytest.raises(BadInput, match=r"^bad\.toml: quantile and score_range are both given; give one of them$"):
+        specs.load(Path("bad.toml"))
 
 
 @pytest.mark.parametrize("case", REFUSED)

@@ -12,17 +12,16 @@ from jaxbandit.base.contract import Outcome
 from jaxbandit.decide.tuning.configs import read
 from jaxbandit.decide.tuning.result import tune_result
 from jaxbandit.running.results.base import ResultSet
-from jaxbandit.support.markup import html_table, view
+from jaxbandit.support.document import Document, Facts, Notes, Table, as_html, fold
 
 HOSTILE = "<script>alert('&')</script>"
 
 
 def test_every_cell_title_and_note_of_a_table_is_escaped():
-    shown = view(
-        HOSTILE, html_table([HOSTILE], [[HOSTILE]], caption=HOSTILE), notes=[HOSTILE], about={HOSTILE: HOSTILE}
-    )
+    table, facts = Table([HOSTILE], [[HOSTILE]], caption=HOSTILE), Facts({HOSTILE: HOSTILE})
+    shown = as_html(Document(HOSTILE, [table, Notes([HOSTILE]), fold(HOSTILE, facts)]))
     assert "<script" not in shown
-    assert shown.count("&lt;script&gt;alert(&#x27;&amp;&#x27;)&lt;/script&gt;") == 7
+    assert shown.count("&lt;script&gt;alert(&#x27;&amp;&#x27;)&lt;/script&gt;") == 8
     assert 'style="color' not in shown and "background" not in shown  # the page's own colors, light or dark
 
 

@@ -30,7 +30,10 @@ MODULES = tuple(
 )
 # Names that are public in a module only. Those of `algorithms` and `environments` are in their stubs.
 INSIDE = {
-    "contract": "none never no_context Chosen Phases Replan Batch BatchRewards SetPulls Schedule".split(),
+    "contract": (
+        "none never no_context Choice Chosen Phases Replan Batch BatchRewards SetPulls Schedule Outcome Promise Truth"
+    ).split(),
+    "metrics": "Metric Round".split(),
     "space": "choice grid loguniform random_configs static uniform_float uniform_int".split(),
 }
 for public in ("bounds", *INSIDE):  # documented, and so imported, under their public names

@@ -11,10 +11,9 @@ import numpy as np
 
 from jaxbandit.base.parameters import Arg
 from jaxbandit.support.checks import STARTS, arrays, of_list, one_or_each
-from jaxbandit.support.domains import MOST_PULLS, MOST_ROUNDS, Domain, integer, number, several
+from jaxbandit.support.domains import INT32, MOST_PULLS, MOST_ROUNDS, UINT32, Domain, integer, number, several
 from jaxbandit.support.types import ArrayLike, FamilyName, Numbers, Scalar
 
-INT32 = 2**31 - 1  # the most arms, because actions are int32
 ARMS = ("num_arms", "features", "means", "typical", "weights")  # arguments that tell the number of arms
 
 _POSITIVE = number(0, open_low=True)
@@ -61,7 +60,7 @@ RunNumber = Annotated[int, Arg(integer(0, INT32), "index of the run of that seed
 RunSeed = Annotated[
     int,
     Arg(
-        integer(0, 2**32 - 1),
+        integer(0, UINT32),
         "number of the random draws; two algorithms with the same seed share them (common random numbers), so that "
         "`compare` can pair their runs",
     ),

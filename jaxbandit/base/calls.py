@@ -33,11 +33,13 @@ def checked(function: Function, *, name: str = "", returns: str = "", maker: boo
     Args:
       name: what refusals begin with; by default the name of the function.
       returns: sentence that its docstring has in front of what it says itself under Returns.
-      maker: whether it is a factory, whose name also replaces those of the factories that it calls.
+      maker: whether it is a factory. Its name also replaces those of the factories that it calls, and names what it
+        returns without a name.
     """
     signature, name = inspect.signature(function), name or function.__name__
     own, parameters = signature.parameters, parameters_of(function)
     places = [key for key, p in own.items() if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    nameless = {key for key, p in own.items() if p.kind is p.POSITIONAL_ONLY}
     required = [key for key, p in parameters.items() if p.required]
     defaults = {key: p.default for key, p in parameters.items() if not p.required}
     said = {key: p for key, p in parameters.items() if p.arg.domain or p.kind in ("boolean", "choice")}
@@ -45,7 +47,8 @@ def checked(function: Function, *, name: str = "", returns: str = "", maker: boo
 
     @functools.wraps(function)
     def called(*args: Any, **keywords: Any) -> Any:
-        given = dict(zip(places, args, strict=False)) | keywords
+        many = nameless & keywords.keys()  # of `**many`, whatever they are called
+        given = dict(zip(places, args, strict=False)) | {key: keywords[key] for key in keywords if key not in many}
         missing = [key for key in required if key not in given]
         if missing:
             raise TypeError(f"{name}: {'; '.join(_missing(parameters[key]) for key in missing)}")
@@ -55,7 +58,9 @@ def checked(function: Function, *, name: str = "", returns: str = "", maker: boo
                 if key in given or key not in fixed:
                     bound[key] = _taken(parameter, fixed.get(key) or _domain(parameter, bound, maker), bound[key])
             first = [bound[key] for key in places[: len(args)]]
-            return function(*first, *args[len(places) :], **{key: bound[key] for key in keywords})
+            named = {key: value if key in many else bound[key] for key, value in keywords.items()}
+            made = function(*first, *args[len(places) :], **named)
+        return made._replace(name=name) if maker and getattr(made, "name", None) == "" else made
 
     shown = [p.replace(annotation=plain(p.annotation)) for p in own.values()]
     called.__dict__["__signature__"] = signature.replace(parameters=shown)

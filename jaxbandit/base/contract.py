@@ -13,7 +13,8 @@ from jaxbandit.base import arguments as arguments  # of the public module `jb.co
 from jaxbandit.base.batches import Batch, BatchRewards
 from jaxbandit.base.batches import SetPulls as SetPulls
 from jaxbandit.base.parameters import Arg as Arg
-from jaxbandit.base.truth import Schedule, Truth, nothing
+from jaxbandit.base.truth import Schedule, nothing
+from jaxbandit.base.truth import Truth as Truth
 from jaxbandit.support.checks import arrays as arrays
 from jaxbandit.support.domains import integer as integer
 from jaxbandit.support.domains import number as number

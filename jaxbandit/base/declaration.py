@@ -7,7 +7,7 @@ line is the summary of every list, the first paragraph of its Guarantee is that 
 import functools
 import inspect
 import types
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeVar
 
@@ -53,6 +53,8 @@ SETTINGS: Mapping[Setting, str] = types.MappingProxyType(
 
 PLAIN = ("arms", "changing", "adversarial", "batches", "features")  # settings of one arm a round, whose reward is seen
 
+TEAMS = ("semi-bandit", "full-bandit", "cascade")  # settings whose rules recommend k arms
+
 Factory = TypeVar("Factory", bound=Callable[..., Any])
 _ATTRIBUTE = "__declaration__"
 
@@ -69,9 +71,9 @@ class Declaration:
     """
 
     question: Question | Literal[""] = ""  # algorithms: what it optimizes; "" for environments and wrappers
-    setting: Setting = "arms"  # algorithms: what it plays on
+    setting: Setting = "arms"  # algorithms: what it plays on; left out, "features" if it has this argument
     rewards: str = "any"  # algorithms: what it assumes about the rewards and their noise
-    finds: Literal["", "1", "m", "k"] = ""  # algorithms: how many arms it recommends; "" if it is for regret
+    finds: Literal["", "1", "m", "k"] = ""  # algorithms: how many arms it recommends, see `defaults_of`
     cost: str = ""  # algorithms: elementary operations per round, or per batch of pulls where it says so
     memory: str = ""  # algorithms: numbers that a run has from round to round
     truth: tuple[str, ...] = ()  # algorithms: the true parameters that an oracle is given
@@ -92,7 +94,8 @@ def declare(**fields: Any) -> Callable[[Factory], Factory]:
     """Declare, as a decorator, what is known about a factory of algorithms or environments.
 
     A call checks the arguments by their annotations, as `checked` says, and every refusal begins with the factory's
-    name. The docstring is completed by what annotations say, and so are `tries`.
+    name, which is also the name of what it returns without one. The docstring is completed by what annotations say, and
+    so are `tries`.
 
     Args:
       **fields: those of `Declaration`. An algorithm declares at least its question ("regret", "confidence" or
@@ -119,12 +122,24 @@ def declare(**fields: Any) -> Callable[[Factory], Factory]:
             for argument in getattr(record, name):
                 if argument not in own:
                     raise ValueError(f"{where}: declares {name} of {argument!r}, must be one of {', '.join(own)}")
-        called = checked(factory, returns=_returns(record) if record.question else "", maker=True)
+        known = replace(record, **defaults_of(fields, own))
+        called = checked(factory, returns=_returns(known) if known.question else "", maker=True)
         tries = {name: p.arg.tries for name, p in parameters_of(called).items() if p.arg.tries}
-        setattr(called, _ATTRIBUTE, replace(record, tries={**tries, **record.tries}))
+        setattr(called, _ATTRIBUTE, replace(known, tries={**tries, **known.tries}))
         return called
 
     return attach
+
+
+def defaults_of(fields: Mapping[str, Any], arguments: Container[str]) -> dict[str, Any]:
+    """Return the setting and how many arms are found, which follow from an algorithm's arguments if not declared.
+
+    A rule for teams recommends k arms, and one with a stopping rule or a budget m if it has this argument, else 1.
+    """
+    question = fields.get("question", "")
+    setting = fields.get("setting", "features" if question and "features" in arguments else "arms")
+    found = "" if question in ("", "regret") else "m" if "m" in arguments else "1"
+    return {"setting": setting, "finds": fields.get("finds", "k" if setting in TEAMS else found)}
 
 
 def _returns(record: Declaration) -> str:

@@ -6,7 +6,7 @@ This is known while JAX traces the rule.
 import jax.numpy as jnp
 
 from jaxbandit.base.contract import Context, Offer
-from jaxbandit.support.numerics import as_float
+from jaxbandit.support.numerics import argmax, as_float
 from jaxbandit.support.types import Array
 
 
@@ -25,6 +25,11 @@ def among_available(available: Array | None, scores: Array) -> Array:
     if available is None:
         return scores
     return jnp.where(available, jnp.maximum(scores, jnp.finfo(scores.dtype).min), -jnp.inf)
+
+
+def best_available(context: Context, scores: Array) -> Array:
+    """Return the available arm with the largest score, int32[]; ties go to the lowest-numbered."""
+    return argmax(among_available(available_of(context), scores))
 
 
 def uniform_arm(available: Array | None, u: Array, num_arms: int) -> Array:

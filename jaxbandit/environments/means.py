@@ -1,15 +1,69 @@
-"""What environments with one mean per arm share: the order of the arms in a run, simple regret, and the truth."""
+"""What environments with one mean per arm share: state, the order of the arms in a run, regret, and the truth."""
 
 from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jaxbandit.base.batches import BatchRewards
+from jaxbandit.base.contract import Arms, Environment, Rewards
 from jaxbandit.base.truth import Truth
 from jaxbandit.support.numerics import as_float, get_at
 from jaxbandit.support.types import Array, ArrayLike, FamilyName, Key, Numbers, PyTree
 from jaxbandit.theory import bounds  # its names are imported when they are called
+
+
+class MeansState(NamedTuple):
+    """The true means of one run."""
+
+    means: Array  # float[num_arms]
+    gaps: Array  # float[num_arms], max(means) - means
+
+
+def stationary_arms(
+    num_arms: int,
+    means: Callable[[Key], Array],
+    reward: Callable[[MeansState, None, Array, Any], Array],
+    *,
+    noise: Callable[[Key], Any],
+    rewards: Rewards,
+    truth: Truth,
+    batch: BatchRewards | None = None,
+) -> Environment:
+    """Return the environment of arms whose means, float[num_arms], are drawn by `means` at the begin of each run."""
+
+    def init(key: Key) -> MeansState:
+        mu = means(key)
+        return MeansState(mu, jnp.max(mu) - mu)
+
+    return Environment(
+        init=init,
+        reward=reward,
+        noise=noise,
+        regret=regret_by_gaps,
+        simple_regret=simple_regret,
+        batch=batch,
+        arms=Arms(num_arms),
+        rewards=rewards,
+        truth=truth,
+    )
+
+
+def regret_by_gaps(state: PyTree, context: PyTree, action: Array) -> Array:
+    """Return the gap of an arm, float[], for states with a field `gaps`: a `regret`."""
+    return get_at(state.gaps, action)
+
+
+def regret_by_means(means: Callable[[Any], Array]) -> Callable[[Any, Any, Array], Array]:
+    """Return the `regret` of arms whose means in a round are a function of the state: the gap of the arm, float[]."""
+
+    def regret(state: PyTree, context: PyTree, action: Array) -> Array:
+        mu = means(state)
+        return jnp.max(mu) - get_at(mu, action)
+
+    return regret
 
 
 def arm_order(key: Key, num_arms: int) -> Array:

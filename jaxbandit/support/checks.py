@@ -15,7 +15,7 @@ from jax.core import Tracer
 from jaxbandit.support import domains, refusals
 from jaxbandit.support.refusals import python
 
-_ROUNDS = domains.several(domains.integer(0, 2**31 - 1), "a list of rounds, one per segment", increasing=True)
+_ROUNDS = domains.several(domains.integer(0, domains.INT32), "a list of rounds, one per segment", increasing=True)
 
 
 def is_traced(value: object) -> bool:

@@ -12,7 +12,9 @@ from typing import Any, NamedTuple
 
 from jaxbandit.support.refusals import BadInput, nearest, refuse, show, wrong
 
-MOST_ROUNDS = 2**31 - 129  # counts of rounds are int32, and a block of rounds must fit on top
+INT32 = 2**31 - 1  # the largest int32, which counts arms, runs and rounds
+UINT32 = 2**32 - 1  # the largest word of a seed or a key
+MOST_ROUNDS = INT32 - 128  # counts of rounds are int32, and a block of rounds must fit on top
 MOST_PULLS = 10**15  # of a run that pulls in batches, or has a budget: float64 and 64-bit counts hold it exactly
 MAX_ROUNDS = 10_000_000  # after which a run is censored by default
 FLOAT32_COUNTS = 2**24  # float32 has no larger odd number, and adding one to a count no longer changes it

@@ -2,7 +2,7 @@
 
 import html
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 # Characters that HTML and XML cannot hold: controls but tab and newline, and halves of surrogate pairs.
 UNPRINTABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff\ufffe\uffff]")
@@ -66,20 +66,3 @@ def html_table(
     ]
     title = None if caption is None else tag("caption", caption)
     return tag("table", title, head if headings else None, tag("tbody", *body))
-
-
-def view(
-    title: str,
-    *tables: Html,
-    notes: Iterable[str] = (),
-    about: Mapping[str, object] | None = None,
-    summary: str = "details",
-) -> str:
-    """Return what a notebook shows of an object: a title, tables, notes, and facts that are unfolded on demand.
-
-    Each note is on a line of its own. Facts that are None or "" are left out; `summary` is their heading.
-    """
-    facts = [(name, value) for name, value in (about or {}).items() if value not in (None, "")]
-    lines = [tag("div", tag("small", note)) for note in dict.fromkeys(notes)]
-    folded = tag("details", tag("summary", summary), html_table((), facts)) if facts else None
-    return tag("div", tag("p", tag("strong", title)), *tables, *lines, folded)

@@ -49,6 +49,11 @@ def set_at(x: Array, index: Array, value: Array) -> Array:
     return x.at[index].set(value, mode="promise_in_bounds", wrap_negative_indices=False)
 
 
+def add_at(x: Array, index: Array, value: Array | int) -> Array:
+    """Return x with value added to x[index], for an index known to be in range; negative indices do not wrap."""
+    return set_at(x, index, get_at(x, index) + value)
+
+
 def argmax(x: Array) -> Array:
     """Return the lowest index of the largest entry, int32[] in every scope (jnp.argmax gives int64 under x64)."""
     return lax.argmax(x, 0, jnp.int32)

@@ -58,4 +58,4 @@ def exp3(
     def probabilities(excess: Array, round: Array) -> Array:
         return exponential_weights(excess, eta_at(round))
 
-    return regularized_leader("exp3", num_arms, probabilities)
+    return regularized_leader(num_arms, probabilities)

@@ -47,4 +47,4 @@ def exp3_ix(
     def probabilities(excess: Array, round: Array) -> Array:
         return exponential_weights(excess, eta_at(round))
 
-    return regularized_leader("exp3_ix", num_arms, probabilities, implicit=lambda round: eta_at(round) / 2)
+    return regularized_leader(num_arms, probabilities, implicit=lambda round: eta_at(round) / 2)

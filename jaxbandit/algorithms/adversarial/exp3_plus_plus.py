@@ -94,5 +94,4 @@ def exp3_plus_plus(num_arms: NumArms, *, alpha: Positive = 3.0, beta: Positive =
         noise=draw_noise,
         arms=Arms(num_arms),
         rewards=Rewards(0.0, 1.0),
-        name="exp3_plus_plus",
     )

@@ -9,7 +9,7 @@ from jaxbandit.algorithms.adversarial.drawing import draw, draw_noise
 from jaxbandit.base.arguments import Horizon, NumArms, PositiveUnit, Whole
 from jaxbandit.base.contract import Algorithm, Arms, Choice, Rewards
 from jaxbandit.base.declaration import declare
-from jaxbandit.support.numerics import argmax, as_float, get_at, set_at
+from jaxbandit.support.numerics import add_at, argmax, as_float, get_at, set_at
 from jaxbandit.support.types import Array, Key
 
 
@@ -78,7 +78,7 @@ def exp3_s(
         arm, probability = choice
         grown = get_at(state.weights, arm) * jnp.exp(as_float(mixed) * reward / (num_arms * probability))
         weights = set_at(state.weights, arm, grown) + as_float(share) * (math.e / num_arms)
-        counts = set_at(state.counts, arm, get_at(state.counts, arm) + 1)
+        counts = add_at(state.counts, arm, 1)
         return Exp3SState(counts, weights / jnp.sum(weights))
 
     return Algorithm(
@@ -90,5 +90,4 @@ def exp3_s(
         noise=draw_noise,
         arms=Arms(num_arms),
         rewards=Rewards(0.0, 1.0),
-        name="exp3_s",
     )

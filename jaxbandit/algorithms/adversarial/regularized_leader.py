@@ -11,7 +11,7 @@ import jax.numpy as jnp
 
 from jaxbandit.algorithms.adversarial.drawing import draw, draw_noise
 from jaxbandit.base.contract import Algorithm, Arms, Choice, Rewards
-from jaxbandit.support.numerics import argmax, as_float, get_at, set_at
+from jaxbandit.support.numerics import add_at, argmax, as_float, get_at, set_at
 from jaxbandit.support.types import Array, Key
 from jaxbandit.theory.estimators import loss_sums
 from jaxbandit.theory.estimators.loss_sums import LossSums, above_least
@@ -35,7 +35,6 @@ class Drawn(NamedTuple):
 
 
 def regularized_leader(
-    name: str,
     num_arms: int,
     probabilities: Callable[[Array, Array], Array],
     *,
@@ -72,7 +71,7 @@ def regularized_leader(
         else:
             own = get_at(taken, arm)
             estimates = set_at(taken, arm, own + (1 - reward - own) / divisor)
-        counts = set_at(state.counts, arm, get_at(state.counts, arm) + 1)
+        counts = add_at(state.counts, arm, 1)
         return LeaderState(state.round + 1, counts, loss_sums.add(state.losses, estimates))
 
     return Algorithm(
@@ -84,5 +83,4 @@ def regularized_leader(
         noise=draw_noise,
         arms=Arms(num_arms),
         rewards=Rewards(0.0, 1.0),
-        name=name,
     )

@@ -69,4 +69,4 @@ def tsallis_inf(
         return jnp.where(p >= eta_at(round) ** 2, 0.5, 0.0).astype(p.dtype)
 
     reduced = estimate == "reduced_variance"
-    return regularized_leader("tsallis_inf", num_arms, probabilities, baseline=baseline if reduced else None)
+    return regularized_leader(num_arms, probabilities, baseline=baseline if reduced else None)

@@ -39,7 +39,6 @@ class PlugIn(NamedTuple):
 @declare(
     question="confidence",
     rewards="in a known range [low, high], any law",
-    finds="1",
     cost="O(K) a batch of one pull of each survivor",
     memory="O(K)",
     tries={"low": (0.0, -1.0), "high": (1.0, 2.0)},
@@ -102,15 +101,7 @@ def bernstein_race(
     def keep(statistic: BernsteinStatistic, look: Look) -> Array:
         return undominated(statistic.interval, look)
 
-    return race(
-        "bernstein_race",
-        num_arms,
-        keep,
-        promise=Promise(delta),
-        rewards=Rewards(low, high),
-        begin=begin,
-        observe=observe,
-    )
+    return race(num_arms, keep, promise=Promise(delta), rewards=Rewards(low, high), begin=begin, observe=observe)
 
 
 def _played(parts: PlugIn, look: Look, log_union: Array, least: Array, width: Array) -> PlugIn:

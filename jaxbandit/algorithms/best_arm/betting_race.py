@@ -30,7 +30,6 @@ class BettingStatistic(NamedTuple):
 @declare(
     question="confidence",
     rewards="in a known range [low, high], any law",
-    finds="1",
     cost="O(K^2) a batch of one pull of each survivor",
     memory="O(K^2)",
     tries={"low": (0.0, -1.0), "high": (1.0, 2.0)},
@@ -108,13 +107,7 @@ def betting_race(
         return jnp.where(jnp.all(close | only | ~survivors), only, survivors)
 
     return race(
-        "betting_race",
-        num_arms,
-        keep,
-        promise=Promise(delta, epsilon),
-        rewards=Rewards(low, high),
-        begin=begin,
-        observe=observe,
+        num_arms, keep, promise=Promise(delta, epsilon), rewards=Rewards(low, high), begin=begin, observe=observe
     )
 
 

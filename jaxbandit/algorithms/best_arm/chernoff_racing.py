@@ -3,23 +3,17 @@
 Difference from the paper: `drop = "all"` eliminates every survivor that fails the test, not only the worst.
 """
 
-from jaxbandit.algorithms.best_arm.racing import Drop, Look, race, unbeaten
+from jaxbandit.algorithms.best_arm.racing import Drop, Look, family_race, unbeaten
 from jaxbandit.algorithms.best_arm.thresholds import ThresholdName, pair_threshold
 from jaxbandit.base.arguments import Delta, Family, FamilySigma, Grid, SeveralArms
-from jaxbandit.base.contract import Algorithm, Promise
+from jaxbandit.base.contract import Algorithm
 from jaxbandit.base.declaration import declare
 from jaxbandit.support.types import Array
 from jaxbandit.theory.solvers.families import family as family_of
 from jaxbandit.theory.solvers.families import transport
 
 
-@declare(
-    question="confidence",
-    rewards="of a known one-parameter family",
-    finds="1",
-    cost="O(K) a batch of pulls",
-    memory="O(K)",
-)
+@declare(question="confidence", rewards="of a known one-parameter family", cost="O(K) a batch of pulls", memory="O(K)")
 def chernoff_racing(
     num_arms: SeveralArms,
     *,
@@ -64,13 +58,4 @@ def chernoff_racing(
 
         return unbeaten(look, drop, beats)
 
-    return race(
-        "chernoff_racing",
-        num_arms,
-        keep,
-        promise=Promise(delta, proved=beta.proved),
-        rewards=law.rewards,
-        first=2,
-        grid=grid,
-        invariant=law.invariant,
-    )
+    return family_race(law, num_arms, keep, delta, beta.proved, grid)

@@ -5,14 +5,14 @@ threshold for all j, whatever the sampling rule. `Comparison` is written once fo
 """
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax.numpy as jnp
 
 from jaxbandit.algorithms.best_arm.thresholds import ThresholdName, pair_threshold
-from jaxbandit.base.contract import Rewards
-from jaxbandit.support.numerics import argmax, as_float, get_at, kahan_at, normal_of_words, set_at, xlogx
-from jaxbandit.support.types import Array, FamilyName, Scalar
+from jaxbandit.base.contract import Algorithm, Arms, Promise, Rewards
+from jaxbandit.support.numerics import add_at, argmax, as_float, get_at, kahan_at, normal_of_words, set_at, xlogx
+from jaxbandit.support.types import Array, FamilyName, Key, Scalar
 from jaxbandit.theory.estimators.counts import deviation
 from jaxbandit.theory.solvers.families import Family, transport
 from jaxbandit.theory.solvers.families import family as family_of
@@ -98,6 +98,33 @@ def known_family(name: FamilyName, threshold: ThresholdName, num_arms: int, delt
     )
 
 
+def identification(
+    law: Comparison,
+    num_arms: int,
+    delta: Scalar,
+    *,
+    init: Callable[[Key], Any],
+    select: Callable[[Any, Any, None], Array],
+    update: Callable[[Any, None, Array, Array], Any],
+    **more: Any,
+) -> Algorithm:
+    """Return the sampling rule with this stopping rule, for a state with the fields `arms` and `pulls`."""
+    return Algorithm(
+        init=init,
+        select=select,
+        update=update,
+        pulls=lambda state: state.arms.counts,
+        recommend=lambda state: argmax(state.arms.means)[None],
+        stop=lambda state: separated(law, state.arms, state.pulls),
+        verify=None if law.squares else lambda state: verified(law, state.arms, state.pulls),
+        promise=Promise(delta, proved=law.proved),
+        arms=Arms(num_arms),
+        rewards=law.rewards,
+        assumptions=law.assumptions,
+        **more,
+    )
+
+
 def nothing_seen(comparison: Comparison, num_arms: int) -> ArmStatistics:
     """Return the statistics before the first pull."""
     rough = jnp.result_type(float) == jnp.float32
@@ -120,7 +147,7 @@ def seen(comparison: Comparison, arms: ArmStatistics, arm: Array, reward: Array)
     mean, squares = after / as_float(count), arms.squares
     if squares is not None:
         more = (reward - get_at(arms.means, arm)) * (reward - mean)
-        squares = set_at(squares, arm, get_at(squares, arm) + more)
+        squares = add_at(squares, arm, more)
     parts = arms.parts
     if comparison.part is not None and parts is not None:
         parts = set_at(parts, arm, comparison.part(as_float(count)))

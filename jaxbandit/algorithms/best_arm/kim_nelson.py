@@ -32,7 +32,6 @@ ASSUMPTIONS = (
 @declare(
     question="confidence",
     rewards="Gaussian, variances unknown",
-    finds="1",
     cost="O(K^2) a batch of one pull of each survivor",
     memory="O(K^2)",
     tries={"epsilon": (0.1, 0.0, 1.0)},
@@ -111,7 +110,6 @@ def kim_nelson(
         return renewed if variant == "kn++" else jnp.where(look.rounds <= first_rounds, renewed, squares)
 
     return race(
-        "kim_nelson",
         num_arms,
         keep,
         promise=Promise(delta, epsilon, proved=False),

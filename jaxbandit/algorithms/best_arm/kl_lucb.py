@@ -42,7 +42,6 @@ class Turn(NamedTuple):
 @declare(
     question="confidence",
     rewards="of a known one-parameter family",
-    finds="m",
     cost="O(K) for m = 1, else O(K^2); one inversion of the divergence an arm",
     memory="O(K)",
 )
@@ -140,5 +139,4 @@ def kl_lucb(
         promise=Promise(delta, epsilon, m, level.proved),
         arms=Arms(num_arms),
         rewards=law.rewards,
-        name="kl_lucb",
     )

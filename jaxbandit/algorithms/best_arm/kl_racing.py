@@ -10,7 +10,7 @@ import math
 import jax.numpy as jnp
 
 from jaxbandit.algorithms.best_arm.levels import LevelName, arm_level
-from jaxbandit.algorithms.best_arm.racing import Drop, Look, race, unbeaten
+from jaxbandit.algorithms.best_arm.racing import Drop, Look, family_race, race, unbeaten
 from jaxbandit.base.arguments import Delta, Family, FamilySigma, Grid, SeveralArms, Sigma
 from jaxbandit.base.contract import Algorithm, Promise, Rewards
 from jaxbandit.base.declaration import declare
@@ -22,13 +22,7 @@ EXPONENT = 1.1  # alpha of the paper's level, as in its experiments
 FACTOR = 11.1  # k_1 of the paper's level, above 1 + 1 / (alpha - 1)
 
 
-@declare(
-    question="confidence",
-    rewards="of a known one-parameter family",
-    finds="1",
-    cost="O(K) a batch of pulls",
-    memory="O(K)",
-)
+@declare(question="confidence", rewards="of a known one-parameter family", cost="O(K) a batch of pulls", memory="O(K)")
 def kl_racing(
     num_arms: SeveralArms,
     *,
@@ -81,21 +75,10 @@ def kl_racing(
 
         return unbeaten(look, drop, beats)
 
-    return race(
-        "kl_racing",
-        num_arms,
-        keep,
-        promise=Promise(delta, proved=level.proved),
-        rewards=law.rewards,
-        first=2,
-        grid=grid,
-        invariant=law.invariant,
-    )
+    return family_race(law, num_arms, keep, delta, level.proved, grid)
 
 
-@declare(
-    question="confidence", rewards="sub-Gaussian, scale given", finds="1", cost="O(K) a batch of pulls", memory="O(K)"
-)
+@declare(question="confidence", rewards="sub-Gaussian, scale given", cost="O(K) a batch of pulls", memory="O(K)")
 def successive_elimination(
     num_arms: SeveralArms, *, delta: Delta = 0.05, sigma: Sigma = 1.0, grid: Grid = 1.0
 ) -> Algorithm:
@@ -122,6 +105,4 @@ def successive_elimination(
         return unbeaten(look, "all", lambda leader, other: leader - other >= 2 * width)
 
     rewards = Rewards(sigma=sigma)
-    return race(
-        "successive_elimination", num_arms, keep, promise=Promise(delta), rewards=rewards, grid=grid, invariant=True
-    )
+    return race(num_arms, keep, promise=Promise(delta), rewards=rewards, grid=grid, invariant=True)

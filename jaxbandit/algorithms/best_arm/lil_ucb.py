@@ -27,7 +27,7 @@ class LilUCBState(NamedTuple):
     upper: Array  # float[num_arms], the indices, inf before the first pull
 
 
-@declare(question="confidence", rewards="sub-Gaussian, scale given", finds="1", cost="O(K)", memory="O(K)")
+@declare(question="confidence", rewards="sub-Gaussian, scale given", cost="O(K)", memory="O(K)")
 def lil_ucb(
     num_arms: SeveralArms, *, variant: Variant = "theory", delta: Delta = 0.05, sigma: Sigma = 1.0
 ) -> Algorithm:
@@ -94,5 +94,4 @@ def lil_ucb(
         promise=Promise(delta, proved=False),
         arms=Arms(num_arms),
         rewards=Rewards(sigma=sigma),
-        name="lil_ucb",
     )

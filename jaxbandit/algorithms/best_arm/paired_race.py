@@ -41,7 +41,6 @@ class TopStatistic(NamedTuple):
 @declare(
     question="confidence",
     rewards="Gaussian, variances unknown",
-    finds="m",
     cost="O(K^2) a batch of one pull of each survivor; O(K^3 log K) for m > 1",
     memory="O(K^2)",
     tries={"min_pulls": (1.0, 9.0), "resolution": (0.0, 0.1)},
@@ -164,7 +163,6 @@ def paired_race(
     nothing = functools.partial(jnp.zeros, num_arms, bool)
     frame = functools.partial(
         race,
-        "paired_race",
         num_arms,
         promise=Promise(delta, epsilon, m),
         rewards=Rewards(),

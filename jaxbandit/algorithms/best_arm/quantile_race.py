@@ -42,7 +42,6 @@ class QuantileStatistic(NamedTuple):
 @declare(
     question="confidence",
     rewards="any law; the best p-quantile is found",
-    finds="1",
     cost="O(K sqrt(max_pulls)) a batch of one pull of each survivor",
     memory="O(K sqrt(max_pulls))",
     tries={"p": (0.5, 0.1, 0.9)},
@@ -150,7 +149,6 @@ def quantile_race(
         return jnp.where(jnp.all(close | only | ~survivors), only, survivors)
 
     rule = race(
-        "quantile_race",
         num_arms,
         keep,
         promise=Promise(delta, epsilon, quantile=p),

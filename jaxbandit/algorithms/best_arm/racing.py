@@ -15,9 +15,10 @@ from jax import lax
 from jaxbandit.algorithms.exploration import tracking
 from jaxbandit.base.batches import Batch
 from jaxbandit.base.contract import Algorithm, Arms, Promise, Rewards
-from jaxbandit.support.numerics import argmax, as_float, get_at, set_at
+from jaxbandit.support.numerics import add_at, argmax, as_float, get_at, set_at
 from jaxbandit.support.types import Array, Key, PyTree, Scalar
 from jaxbandit.theory.estimators.counts import deviation
+from jaxbandit.theory.solvers.families import Family
 
 Drop = Literal["worst", "all"]
 # With more arms than this, a run played alone skips the comparison, which may be of all pairs, in rounds where it is
@@ -67,7 +68,6 @@ class Look(NamedTuple):
 
 
 def race(
-    name: str,
     num_arms: int,
     keep: Callable[[PyTree, Look], Array],
     *,
@@ -121,7 +121,7 @@ def race(
             own = jnp.where(before > 0, get_at(origin, action), reward)
             origin, reward = set_at(origin, action, own), reward - own
         counts = set_at(state.counts, action, before + 1)
-        fresh = set_at(state.fresh, action, get_at(state.fresh, action) + reward)
+        fresh = add_at(state.fresh, action, reward)
         return looked(state._replace(counts=counts, fresh=fresh, origin=origin, first=base))
 
     def plan(state: RaceState) -> Array:
@@ -188,7 +188,21 @@ def race(
         arms=Arms(num_arms),
         rewards=rewards,
         assumptions=assumptions,
-        name=name,
+    )
+
+
+def family_race(
+    law: Family, num_arms: int, keep: Callable[[None, Look], Array], delta: Scalar, proved: bool, grid: Scalar
+) -> Algorithm:
+    """Return the race for a family of rewards, in which arms are compared after two rounds and then on the grid."""
+    return race(
+        num_arms,
+        keep,
+        promise=Promise(delta, proved=proved),
+        rewards=law.rewards,
+        first=2,
+        grid=grid,
+        invariant=law.invariant,
     )
 
 

@@ -35,7 +35,6 @@ class StudentStatistic(NamedTuple):
 @declare(
     question="confidence",
     rewards="Gaussian, variances unknown",
-    finds="1",
     cost="O(K) a batch of one pull of each survivor",
     memory="O(K)",
 )
@@ -94,7 +93,6 @@ def student_race(num_arms: SeveralArms, *, delta: Delta = 0.05) -> Algorithm:
         return undominated(interval, look) & (only | (interval.high > get_at(interval.low, leader)))
 
     return race(
-        "student_race",
         num_arms,
         keep,
         promise=Promise(delta),

@@ -10,7 +10,7 @@ from jaxbandit.algorithms.best_arm import comparison as compare
 from jaxbandit.algorithms.best_arm.comparison import ArmStatistics
 from jaxbandit.algorithms.best_arm.unknown_variance import LawName, LawThreshold, comparison
 from jaxbandit.base.arguments import Delta, FamilySigma, OpenUnit, SeveralArms
-from jaxbandit.base.contract import Algorithm, Arms, Promise
+from jaxbandit.base.contract import Algorithm
 from jaxbandit.base.declaration import declare
 from jaxbandit.support.numerics import argmax, as_float, get_at, set_at
 from jaxbandit.support.types import Array, Key
@@ -39,7 +39,6 @@ class TopTwoNoise(NamedTuple):
 @declare(
     question="confidence",
     rewards="of a known one-parameter family, or Gaussian with unknown variances",
-    finds="1",
     cost="O(K)",
     memory="O(K)",
     tries={"beta": (0.5, 0.3)},
@@ -156,18 +155,4 @@ def top_two(
             logs = set_at(logs, action, jnp.log(as_float(get_at(arms.counts, action))))
         return TopTwoState(state.pulls + 1, arms, logs)
 
-    return Algorithm(
-        init=init,
-        select=select,
-        update=update,
-        pulls=lambda state: state.arms.counts,
-        recommend=lambda state: argmax(state.arms.means)[None],
-        noise=noise,
-        stop=lambda state: compare.separated(law, state.arms, state.pulls),
-        verify=None if law.squares else lambda state: compare.verified(law, state.arms, state.pulls),
-        promise=Promise(delta, proved=law.proved),
-        arms=Arms(num_arms),
-        rewards=law.rewards,
-        assumptions=law.assumptions,
-        name="top_two",
-    )
+    return compare.identification(law, num_arms, delta, init=init, select=select, update=update, noise=noise)

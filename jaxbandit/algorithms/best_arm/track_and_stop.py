@@ -12,7 +12,7 @@ from jaxbandit.algorithms.best_arm import comparison as compare
 from jaxbandit.algorithms.best_arm.comparison import ArmStatistics
 from jaxbandit.algorithms.best_arm.unknown_variance import LawName, LawThreshold, comparison
 from jaxbandit.base.arguments import AtLeastOne, Delta, FamilySigma, SeveralArms
-from jaxbandit.base.contract import Algorithm, Arms, Promise, Replan
+from jaxbandit.base.contract import Algorithm, Replan
 from jaxbandit.base.declaration import declare
 from jaxbandit.support.numerics import argmax, as_float, kahan_pair
 from jaxbandit.support.types import Array, Key
@@ -32,7 +32,6 @@ class TrackAndStopState(NamedTuple):
 @declare(
     question="confidence",
     rewards="of a known one-parameter family, or Gaussian with unknown variances",
-    finds="1",
     cost="O(K), and the optimal shares when pulls have grown by 1 %",
     memory="O(K)",
     tries={"growth": (1.0, 1.1)},
@@ -116,18 +115,6 @@ def track_and_stop(
             pulls=state.pulls + 1, arms=compare.seen(law, state.arms, action, reward), targets=targets
         )
 
-    return Algorithm(
-        init=init,
-        select=select,
-        update=update,
-        pulls=lambda state: state.arms.counts,
-        recommend=lambda state: argmax(state.arms.means)[None],
-        stop=lambda state: compare.separated(law, state.arms, state.pulls),
-        replan=Replan(due, replan),
-        verify=None if law.squares else lambda state: compare.verified(law, state.arms, state.pulls),
-        promise=Promise(delta, proved=law.proved),
-        arms=Arms(num_arms),
-        rewards=law.rewards,
-        assumptions=law.assumptions,
-        name="track_and_stop",
+    return compare.identification(
+        law, num_arms, delta, init=init, select=select, update=update, replan=Replan(due, replan)
     )

@@ -20,7 +20,6 @@ from jaxbandit.support.types import Array
     question="regret",
     setting="cascade",
     rewards="a click or none",
-    finds="k",
     cost="O(K k)",
     memory="O(K)",
     tries={"c": (1.5, 0.5)},
@@ -65,5 +64,4 @@ def cascade_ucb(num_arms: NumArms, *, k: ListSize, c: Positive = 1.5) -> Algorit
         update=update,
         recommend=lambda state: teams.ranked(as_float(state.counts), k),
         arms=Arms(num_arms, action=jax.ShapeDtypeStruct((k,), jnp.int32), ordered=True),
-        name="cascade_ucb",
     )

@@ -27,7 +27,7 @@ class Doubt(NamedTuple):
     width: Array  # float[num_arms], widths of the confidence intervals
 
 
-@declare(question="confidence", setting="semi-bandit", rewards="in [0, 1]", finds="k", cost="O(K k)", memory="O(K)")
+@declare(question="confidence", setting="semi-bandit", rewards="in [0, 1]", cost="O(K k)", memory="O(K)")
 def clucb(
     num_arms: SeveralArms,
     *,
@@ -90,5 +90,4 @@ def clucb(
         promise=Promise(delta, epsilon, k, level.proved),
         arms=Arms(num_arms, k, members=True),
         rewards=Rewards(0.0, 1.0),
-        name="clucb",
     )

@@ -1,7 +1,5 @@
 """Combinatorial Thompson sampling for sets of k arms: Wang and Chen (2018), Algorithm 1, with Beta posteriors."""
 
-from typing import NamedTuple
-
 import jax
 import jax.numpy as jnp
 from jax import lax
@@ -12,24 +10,12 @@ from jaxbandit.base.contract import Algorithm, Arms, Choice, Rewards
 from jaxbandit.base.declaration import declare
 from jaxbandit.support.numerics import as_float
 from jaxbandit.support.types import Array, Key
+from jaxbandit.theory.estimators import counts as estimator
+from jaxbandit.theory.estimators.counts import Successes
 from jaxbandit.theory.solvers.beta import beta_shape, draw_logits, draw_noise
 
 
-class CombinatorialThompsonState(NamedTuple):
-    """The counts that determine the posteriors."""
-
-    counts: Array  # int32[num_arms], number of teams pulled with each arm as a member
-    successes: Array  # int32[num_arms]
-
-
-@declare(
-    question="regret",
-    setting="semi-bandit",
-    rewards="0 or 1",
-    finds="k",
-    cost="O(K k), one Beta draw an arm",
-    memory="O(K)",
-)
+@declare(question="regret", setting="semi-bandit", rewards="0 or 1", cost="O(K k), one Beta draw an arm", memory="O(K)")
 def combinatorial_thompson(
     num_arms: SeveralArms, *, k: TeamSize, prior_alpha: PriorAlpha = 1.0, prior_beta: PriorBeta = 1.0
 ) -> Algorithm:
@@ -49,30 +35,25 @@ def combinatorial_thompson(
       Wang and Chen (2018), Thompson sampling for combinatorial semi-bandits, ICML, Algorithm 1.
     """
 
-    def init(key: Key) -> CombinatorialThompsonState:
-        return CombinatorialThompsonState(jnp.zeros(num_arms, jnp.int32), jnp.zeros(num_arms, jnp.int32))
-
     def noise(key: Key) -> tuple[Array, Array]:
         """Random words, uint32[num_arms], and a uniform number per arm for the Bernoulli draws."""
         coins = jax.random.uniform(jax.random.fold_in(key, num_arms), (num_arms,))  # the words use the numbers below
         return draw_noise(key, num_arms), coins
 
-    def select(noise: tuple[Array, Array], state: CombinatorialThompsonState, context: None) -> Choice:
+    def select(noise: tuple[Array, Array], state: Successes, context: None) -> Choice:
         words, coins = noise
         failures = state.counts - state.successes
         shape = beta_shape(as_float(prior_alpha) + as_float(state.successes), as_float(prior_beta) + as_float(failures))
         draws = lax.optimization_barrier(draw_logits(words, lax.optimization_barrier(shape)))
         return Choice(teams.largest(draws, k), coins)
 
-    def update(
-        state: CombinatorialThompsonState, context: None, choice: Choice, reward: Array
-    ) -> CombinatorialThompsonState:
+    def update(state: Successes, context: None, choice: Choice, reward: Array) -> Successes:
         team, coins = choice
         success = (team & (coins < reward)).astype(jnp.int32)
-        return CombinatorialThompsonState(state.counts + team.astype(jnp.int32), state.successes + success)
+        return Successes(state.counts + team.astype(jnp.int32), state.successes + success)
 
     return Algorithm(
-        init=init,
+        init=lambda key: estimator.no_successes(num_arms),
         select=select,
         update=update,
         pulls=lambda state: state.counts,
@@ -80,5 +61,4 @@ def combinatorial_thompson(
         noise=noise,
         arms=Arms(num_arms, k, members=True),
         rewards=Rewards(0.0, 1.0),
-        name="combinatorial_thompson",
     )

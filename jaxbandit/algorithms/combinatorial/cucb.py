@@ -21,7 +21,6 @@ from jaxbandit.theory.solvers.kl import kl_upper
     question="regret",
     setting="semi-bandit",
     rewards="in [0, 1]",
-    finds="k",
     cost="O(K k)",
     memory="O(K)",
     tries={"c": (1.5, 0.5)},
@@ -57,4 +56,4 @@ def cucb(num_arms: SeveralArms, *, k: TeamSize, index: Literal["ucb", "kl"] = "u
         upper = kl_upper(state.means, log_t / n) if index == "kl" else state.means + jnp.sqrt(as_float(c) * log_t / n)
         return teams.largest(teams.unseen_first(state, upper), k)
 
-    return teams.team_policy("cucb", num_arms, k, select)
+    return teams.team_policy(num_arms, k, select)

@@ -25,7 +25,6 @@ LISTED = 5000  # teams
     question="regret",
     setting="semi-bandit",
     rewards="in [0, 1]",
-    finds="k",
     cost="O(k) for each of all C(K, k) teams, at most 5,000",
     memory="O(K)",
 )
@@ -69,4 +68,4 @@ def escb(num_arms: SeveralArms, *, k: TeamSize, c: LogLogWeight = 0.0) -> Algori
         team = jnp.any(best[:, None] == jnp.arange(num_arms, dtype=jnp.int32)[None], axis=0)
         return jnp.where(seen, team, teams.largest(teams.unseen_first(state, state.means), k))
 
-    return teams.team_policy("escb", num_arms, k, select)
+    return teams.team_policy(num_arms, k, select)

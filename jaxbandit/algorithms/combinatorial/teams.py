@@ -65,7 +65,7 @@ def ranked(values: Array, k: int) -> Array:
     return short_loop(0, k, take, (jnp.zeros(values.shape, bool), jnp.zeros(k, jnp.int32)))[1]
 
 
-def team_policy(name: str, num_arms: int, k: int, select: Callable[[None, TeamState, None], Array]) -> Algorithm:
+def team_policy(num_arms: int, k: int, select: Callable[[None, TeamState, None], Array]) -> Algorithm:
     """Return the algorithm that `select` defines on a TeamState; it recommends the k arms pulled most."""
     return Algorithm(
         init=lambda key: init(num_arms),
@@ -75,5 +75,4 @@ def team_policy(name: str, num_arms: int, k: int, select: Callable[[None, TeamSt
         recommend=lambda state: ranked(as_float(state.counts), k),
         arms=Arms(num_arms, k, members=True),
         rewards=Rewards(0.0, 1.0),
-        name=name,
     )

@@ -3,10 +3,8 @@
 The drawn scores x' theta~_a of the arms are independent normals, so one normal for each arm is drawn, not a vector.
 """
 
-import functools
-
 from jaxbandit.algorithms.contextual.models import models, ridge
-from jaxbandit.algorithms.contextual.policy import ContextualState, Each, contextual_policy, with_intercept
+from jaxbandit.algorithms.contextual.policy import ContextualState, Each, contextual_policy
 from jaxbandit.base.arguments import Dim, Intercept, NumArms, Regularization, Sigma
 from jaxbandit.base.contract import Algorithm, Rewards
 from jaxbandit.base.declaration import declare
@@ -52,10 +50,10 @@ def lin_ts_disjoint(
       with a model for each arm and the posterior's own scale.
     """
     prior = sigma * sigma if regularization is None else regularization
-    own = models(functools.partial(ridge, regularization=prior), num_arms, (dim,), intercept)
+    own = models(ridge, prior, num_arms, (dim,), intercept)
 
     def score(noise: Array, state: ContextualState, each: Each) -> Array:
         return each(own.model.mean) + as_float(sigma) * noise * each(own.model.width)
 
-    rule = contextual_policy("lin_ts_disjoint", own, score, noise=normal_noise(num_arms), rewards=Rewards(sigma=sigma))
-    return with_intercept(rule, intercept)
+    noise = normal_noise(num_arms)
+    return contextual_policy(own, score, noise=noise, rewards=Rewards(sigma=sigma), intercept=intercept)

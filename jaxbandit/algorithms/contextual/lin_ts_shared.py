@@ -3,19 +3,12 @@
 `lin_ts` is for known action sets.
 """
 
-import functools
 from typing import Literal
 
 import jax.numpy as jnp
 
 from jaxbandit.algorithms.contextual.models import models, ridge
-from jaxbandit.algorithms.contextual.policy import (
-    ContextualState,
-    Each,
-    contextual_policy,
-    inverse_delta,
-    with_intercept,
-)
+from jaxbandit.algorithms.contextual.policy import ContextualState, Each, contextual_policy, inverse_delta
 from jaxbandit.base.arguments import Delta, Dim, Horizon, Intercept, NumArms, Regularization, Sigma
 from jaxbandit.base.contract import Algorithm, Rewards
 from jaxbandit.base.declaration import declare
@@ -73,7 +66,7 @@ def lin_ts_shared(
     """
     log_inverse_delta = inverse_delta(delta, horizon, needed=variant == "theory")
     prior = regularization if regularization is not None else sigma * sigma if variant == "heuristic" else 1.0
-    own = models(functools.partial(ridge, regularization=prior), num_arms, (num_arms, dim), intercept)
+    own = models(ridge, prior, num_arms, (num_arms, dim), intercept)
 
     def score(noise: Array, state: ContextualState, each: Each) -> Array:
         scale = as_float(sigma)
@@ -82,6 +75,4 @@ def lin_ts_shared(
         return each(lambda state, x: own.model.mean(own.model.draw(state, scale * noise), x))
 
     noise = normal_noise(own.shape[-1])
-    return with_intercept(
-        contextual_policy("lin_ts_shared", own, score, noise=noise, rewards=Rewards(sigma=sigma)), intercept
-    )
+    return contextual_policy(own, score, noise=noise, rewards=Rewards(sigma=sigma), intercept=intercept)

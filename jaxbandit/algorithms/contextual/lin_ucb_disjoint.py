@@ -4,10 +4,8 @@ The inverse is carried by a root, so that no matrix is factorized in a round. al
 arguments. The paper's contexts have a constant feature; here it is appended. Ties go to the lowest-numbered arm.
 """
 
-import functools
-
 from jaxbandit.algorithms.contextual.models import models, ridge
-from jaxbandit.algorithms.contextual.policy import ContextualState, Each, contextual_policy, with_intercept
+from jaxbandit.algorithms.contextual.policy import ContextualState, Each, contextual_policy
 from jaxbandit.base.arguments import Dim, Intercept, NonNegative, NumArms, Regularization
 from jaxbandit.base.contract import Algorithm
 from jaxbandit.base.declaration import declare
@@ -18,7 +16,6 @@ from jaxbandit.support.types import Array
 @declare(
     question="regret",
     setting="contexts",
-    rewards="any",
     cost="O(K d^2)",
     memory="O(K d^2)",
     tries={"alpha": (1.0, 0.0, 2.0)},
@@ -51,10 +48,9 @@ def lin_ucb_disjoint(
       Li, Chu, Langford and Schapire (2010), A contextual-bandit approach to personalized news article recommendation,
       WWW, Algorithm 1.
     """
-    of = functools.partial(ridge, regularization=regularization)
-    own = models(of, num_arms, (dim,), intercept)
+    own = models(ridge, regularization, num_arms, (dim,), intercept)
 
     def score(noise: None, state: ContextualState, each: Each) -> Array:
         return each(own.model.mean) + as_float(alpha) * each(own.model.width)
 
-    return with_intercept(contextual_policy("lin_ucb_disjoint", own, score), intercept)
+    return contextual_policy(own, score, intercept=intercept)

@@ -8,7 +8,7 @@ from typing import Annotated
 
 from jaxbandit.algorithms.contextual import hybrid_models
 from jaxbandit.algorithms.contextual.hybrid_models import HybridModels
-from jaxbandit.algorithms.contextual.policy import ContextualState, Each, contextual_policy, with_intercept
+from jaxbandit.algorithms.contextual.policy import ContextualState, Each, contextual_policy
 from jaxbandit.base.arguments import Dim, Intercept, NonNegative, Regularization
 from jaxbandit.base.contract import Algorithm
 from jaxbandit.base.declaration import declare
@@ -21,7 +21,6 @@ from jaxbandit.support.types import Array, ArrayLike
 @declare(
     question="regret",
     setting="contexts",
-    rewards="any",
     cost="O(K d^2 f^2), with f features of an arm",
     memory="O(K d^2 f + d^2 f^2)",
     tries={"alpha": (1.0, 0.0)},
@@ -61,4 +60,4 @@ def lin_ucb_hybrid(
         return each(hybrid_models.mean) + as_float(alpha) * each(hybrid_models.width)
 
     own = HybridModels(arm_features, dim + int(intercept), regularization)
-    return with_intercept(contextual_policy("lin_ucb_hybrid", own, score), intercept)
+    return contextual_policy(own, score, intercept=intercept)

@@ -4,19 +4,12 @@
 action sets.
 """
 
-import functools
 from typing import Literal
 
 import jax.numpy as jnp
 
 from jaxbandit.algorithms.contextual.models import models, ridge
-from jaxbandit.algorithms.contextual.policy import (
-    ContextualState,
-    Each,
-    contextual_policy,
-    inverse_delta,
-    with_intercept,
-)
+from jaxbandit.algorithms.contextual.policy import ContextualState, Each, contextual_policy, inverse_delta
 from jaxbandit.base.arguments import (
     Delta,
     Dim,
@@ -88,8 +81,7 @@ def lin_ucb_shared(
       recommendation, WWW, the index of Algorithm 1 ("alpha").
     """
     log_inverse_delta = inverse_delta(delta, horizon, needed=variant == "oful")
-    shape = (num_arms, dim)
-    own = models(functools.partial(ridge, regularization=regularization), num_arms, shape, intercept)
+    own = models(ridge, regularization, num_arms, (num_arms, dim), intercept)
 
     def radius(state: ContextualState) -> Array:
         if variant == "alpha":
@@ -101,5 +93,5 @@ def lin_ucb_shared(
     def score(noise: None, state: ContextualState, each: Each) -> Array:
         return each(own.model.mean) + radius(state) * each(own.model.width)
 
-    rule = contextual_policy("lin_ucb_shared", own, score, rewards=Rewards(sigma=sigma) if variant == "oful" else None)
-    return with_intercept(rule, intercept)
+    rewards = Rewards(sigma=sigma) if variant == "oful" else None
+    return contextual_policy(own, score, rewards=rewards, intercept=intercept)

@@ -4,23 +4,12 @@ They differ in how the arm follows from the scores x' theta. The last two draw i
 off-policy evaluation. With a model for each arm, arms that were never pulled come first, in a random order.
 """
 
-from jaxbandit.algorithms.contextual.logistic_models import logistic_models, online
-from jaxbandit.algorithms.contextual.policy import (
-    Choose,
-    ContextualState,
-    Each,
-    contextual_policy,
-    epsilon_choice,
-    greedy_choice,
-    softmax_choice,
-    uniform_noise,
-    untried_first,
-    with_intercept,
-)
+from jaxbandit.algorithms.contextual.logistic_models import online
+from jaxbandit.algorithms.contextual.models import models
+from jaxbandit.algorithms.contextual.policy import epsilon_choice, greedy_choice, greedy_policy, softmax_choice
 from jaxbandit.base.arguments import ClosedUnit, Intercept, NumArms, Positive, PriorPrecision, Shape
 from jaxbandit.base.contract import Algorithm, Rewards
 from jaxbandit.base.declaration import declare
-from jaxbandit.support.types import Array, Scalar
 
 
 @declare(
@@ -50,7 +39,8 @@ def logistic_greedy(
       Chapelle and Li (2011), An empirical evaluation of Thompson sampling, NeurIPS, Section 4, the baseline "exploit",
       here with the online estimate.
     """
-    return _rule("logistic_greedy", num_arms, shape, regularization, intercept, greedy_choice)
+    own = models(online, regularization, num_arms, shape, intercept)
+    return greedy_policy(own, greedy_choice, rewards=Rewards(0.0, 1.0), intercept=intercept)
 
 
 @declare(
@@ -89,8 +79,8 @@ def logistic_epsilon(
       Chapelle and Li (2011), An empirical evaluation of Thompson sampling, NeurIPS, Section 4, the baseline
       "epsilon-greedy", here with the online estimate.
     """
-    choose = epsilon_choice(epsilon)
-    return _rule("logistic_epsilon", num_arms, shape, regularization, intercept, choose)
+    own = models(online, regularization, num_arms, shape, intercept)
+    return greedy_policy(own, epsilon_choice(epsilon), rewards=Rewards(0.0, 1.0), intercept=intercept)
 
 
 @declare(
@@ -129,23 +119,5 @@ def logistic_softmax(
       Sutton and Barto (2018), Reinforcement Learning: An Introduction, equation (13.2), with x' theta / temperature as
       the preference.
     """
-    choose = softmax_choice(temperature)
-    return _rule("logistic_softmax", num_arms, shape, regularization, intercept, choose)
-
-
-def _rule(
-    name: str,
-    num_arms: int,
-    shape: tuple[int, ...],
-    regularization: Scalar,
-    intercept: bool,
-    choose: Choose,
-) -> Algorithm:
-    own = logistic_models(online, num_arms, shape, regularization, intercept)
-
-    def score(noise: Array, state: ContextualState, each: Each) -> Array:
-        scores = each(own.model.mean)
-        return scores if own.shared else untried_first(scores, state.counts)
-
-    rule = contextual_policy(name, own, score, choose=choose, noise=uniform_noise, rewards=Rewards(0.0, 1.0))
-    return with_intercept(rule, intercept)
+    own = models(online, regularization, num_arms, shape, intercept)
+    return greedy_policy(own, softmax_choice(temperature), rewards=Rewards(0.0, 1.0), intercept=intercept)

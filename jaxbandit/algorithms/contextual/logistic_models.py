@@ -1,28 +1,15 @@
-"""Models of a probability of success p(x'theta), p(u) = 1 / (1 + exp(-u)), and the constant that they need.
+"""Models of a probability of success p(x'theta), p(u) = 1 / (1 + exp(-u)).
 
 Scores are x'theta and not p(x'theta), because both have the same order.
 """
 
-from collections.abc import Callable
-
 import jax.numpy as jnp
 
-from jaxbandit.algorithms.contextual.models import Model, Models, models, ridge
+from jaxbandit.algorithms.contextual.models import Model, ridge
 from jaxbandit.support.numerics import total
 from jaxbandit.support.types import Array, Scalar
 from jaxbandit.theory.estimators import logistic_diagonal, logistic_laplace
 from jaxbandit.theory.estimators.logistic_diagonal import LogisticDiagonal
-
-
-def logistic_models(
-    of: Callable[[int, Scalar], Model],
-    num_arms: int,
-    shape: tuple[int, ...],
-    regularization: Scalar,
-    intercept: bool,
-) -> Models:
-    """Return the models of a logistic rule, whose rows have one more entry with an intercept."""
-    return models(lambda dim: of(dim, regularization), num_arms, shape, intercept)
 
 
 def online(dim: int, regularization: Scalar) -> Model:

@@ -5,8 +5,9 @@ Chapelle and Li (2011), Algorithm 3 ("diagonal"), processes the rewards in batch
 
 from typing import Literal
 
-from jaxbandit.algorithms.contextual.logistic_models import diagonal, logistic_models, online
-from jaxbandit.algorithms.contextual.policy import ContextualState, Each, contextual_policy, with_intercept
+from jaxbandit.algorithms.contextual.logistic_models import diagonal, online
+from jaxbandit.algorithms.contextual.models import models
+from jaxbandit.algorithms.contextual.policy import ContextualState, Each, contextual_policy
 from jaxbandit.base.arguments import Intercept, NonNegative, NumArms, PriorPrecision, Shape
 from jaxbandit.base.contract import Algorithm, Rewards
 from jaxbandit.base.declaration import declare
@@ -55,7 +56,7 @@ def logistic_ts(
       extended Kalman filter of logistic regression ("online").
     """
     posterior = {"online": online, "diagonal": diagonal}[variant]
-    own = logistic_models(posterior, num_arms, shape, regularization, intercept)
+    own = models(posterior, regularization, num_arms, shape, intercept)
     model = own.model
     normals = own.shape[1] if own.shared else own.num_arms
 
@@ -65,5 +66,5 @@ def logistic_ts(
             return each(lambda state, x: model.mean(model.draw(state, z), x))
         return each(model.mean) + z * each(model.width)
 
-    rule = contextual_policy("logistic_ts", own, score, noise=normal_noise(normals), rewards=Rewards(0.0, 1.0))
-    return with_intercept(rule, intercept)
+    noise = normal_noise(normals)
+    return contextual_policy(own, score, noise=noise, rewards=Rewards(0.0, 1.0), intercept=intercept)

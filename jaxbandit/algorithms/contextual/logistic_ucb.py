@@ -1,7 +1,8 @@
 """UCB for logistic regression with the online Laplace posterior: x' theta + alpha sqrt(x' P x)."""
 
-from jaxbandit.algorithms.contextual.logistic_models import logistic_models, online
-from jaxbandit.algorithms.contextual.policy import ContextualState, Each, contextual_policy, with_intercept
+from jaxbandit.algorithms.contextual.logistic_models import online
+from jaxbandit.algorithms.contextual.models import models
+from jaxbandit.algorithms.contextual.policy import ContextualState, Each, contextual_policy
 from jaxbandit.base.arguments import Intercept, NonNegative, NumArms, PriorPrecision, Shape
 from jaxbandit.base.contract import Algorithm, Rewards
 from jaxbandit.base.declaration import declare
@@ -46,9 +47,9 @@ def logistic_ucb(
       approach to personalized news article recommendation, WWW, Algorithm 1) on the extended Kalman filter of logistic
       regression.
     """
-    own = logistic_models(online, num_arms, shape, regularization, intercept)
+    own = models(online, regularization, num_arms, shape, intercept)
 
     def score(noise: None, state: ContextualState, each: Each) -> Array:
         return each(own.model.mean) + as_float(alpha) * each(own.model.width)
 
-    return with_intercept(contextual_policy("logistic_ucb", own, score, rewards=Rewards(0.0, 1.0)), intercept)
+    return contextual_policy(own, score, rewards=Rewards(0.0, 1.0), intercept=intercept)

@@ -67,14 +67,20 @@ def of_arm(arm: Array, new: PyTree, old: PyTree) -> PyTree:
     return jax.tree.map(taken, new, old)
 
 
-def models(model: Callable[[int], Model], num_arms: int, shape: tuple[int, ...], intercept: bool = False) -> Models:
-    """Return the models of a rule, of which `model(dim)` is one; with an intercept, their rows have one more entry."""
+def models(
+    model: Callable[[int, Scalar], Model],
+    regularization: Scalar,
+    num_arms: int,
+    shape: tuple[int, ...],
+    intercept: bool = False,
+) -> Models:
+    """Return the models of a rule, each model(dim, lambda); with an intercept, their rows have one more entry."""
     one = int(intercept)
     whole = isinstance(shape, tuple | list) and all(type(x) is int and x > 0 for x in shape)
     if not whole or len(shape) not in (1, 2) or (len(shape) == 2 and shape[0] != num_arms):
         kinds = f"(dim,), a vector that all arms share, or ({num_arms}, dim), a row for each arm"
         raise ValueError(f"shape = {python(shape)}, must be {kinds}")
-    return Models(model(shape[-1] + one), num_arms, (*shape[:-1], shape[-1] + one))
+    return Models(model(shape[-1] + one, regularization), num_arms, (*shape[:-1], shape[-1] + one))
 
 
 def ridge(dim: int, regularization: Scalar) -> Model:

@@ -101,7 +101,7 @@ def neural_linear(
     Source:
       Riquelme, Tucker and Snoek (2018), Deep Bayesian bandits showdown, ICLR, Section 2, "NeuralLinear".
     """
-    own = models(lambda dim: ridge(dim, 1.0), num_arms, shape)
+    own = models(ridge, 1.0, num_arms, shape)
     num_arms, shape, shared = own.num_arms, own.shape, own.shared
     if not isinstance(hidden, tuple | list) or not hidden:
         raise ValueError(f"hidden = {hidden!r}, must be a tuple of at least one number of units")
@@ -111,7 +111,7 @@ def neural_linear(
     regression = ridge(width, sigma * sigma)  # that of the linear rule
 
     def phi_of(network: Network, context: Context) -> Context:
-        available, features = offered("neural_linear", shape, context)
+        available, features = offered(shape, context)
         phi = hidden_units(network, features, product) if shared else hidden_units(network, features[None], product)[0]
         return phi if available is None else Offer(available, phi)
 
@@ -134,7 +134,7 @@ def neural_linear(
         return linear.select(noise, state.policy, phi_of(state.network, context))
 
     def update(state: NeuralLinearState, context: Context, selected: Action, reward: Array) -> NeuralLinearState:
-        arm, features = action_of(selected), offered("neural_linear", shape, context)[1]
+        arm, features = action_of(selected), offered(shape, context)[1]
         x = lax.dynamic_index_in_dim(features, arm, 0, keepdims=False) if shared else features
         place = (state.policy.round - 1) % buffer
         return state._replace(

@@ -14,23 +14,11 @@ from jax import lax
 
 from jaxbandit.algorithms.contextual.hybrid_models import HybridModels
 from jaxbandit.algorithms.contextual.models import Models
-from jaxbandit.base.contract import (
-    Action,
-    Algorithm,
-    Arms,
-    Choice,
-    Chosen,
-    Context,
-    Offer,
-    Replan,
-    Rewards,
-    action_of,
-    none,
-)
+from jaxbandit.base.contract import Action, Algorithm, Arms, Choice, Chosen, Context, Offer, Rewards, action_of, none
 from jaxbandit.base.offers import among_available, available_of, features_of
 from jaxbandit.support import checks
 from jaxbandit.support.domains import integer
-from jaxbandit.support.numerics import argmax, as_float, get_at, set_at
+from jaxbandit.support.numerics import add_at, argmax, as_float, get_at
 from jaxbandit.support.types import Array, Key, PyTree, Scalar
 
 
@@ -47,14 +35,13 @@ Choose = Callable[[PyTree, Array, Array | None], Action]  # from noise, scores a
 
 
 def contextual_policy(
-    name: str,
     models: Models | HybridModels,
     score: Callable[[PyTree, ContextualState, Each], Array],
     *,
     choose: Choose | None = None,
     noise: Callable[[Key], PyTree] | None = None,
     rewards: Rewards | None = None,
-    replan: Replan | None = None,
+    intercept: bool = False,
 ) -> Algorithm:
     """Return the rule that scores the arms in each round and chooses one of those that are available.
 
@@ -63,7 +50,7 @@ def contextual_policy(
         is x'theta of every arm.
       choose: which arm is pulled given the scores; None pulls the one with the largest score.
       rewards: the rewards that the rule is made for; None leaves this unspecified.
-      replan: expensive work of rare rounds, or None.
+      intercept: whether the rows of the models have the constant 1, which is appended to those of the context.
     """
     choose = choose or (lambda noise, scores, available: best(scores, available))
 
@@ -71,50 +58,60 @@ def contextual_policy(
         return ContextualState(jnp.ones((), jnp.int32), jnp.zeros(models.num_arms, jnp.int32), models.init())
 
     def select(noise: PyTree, state: ContextualState, context: Context) -> Action:
-        available, features = offered(name, models.shape, context)
+        available, features = offered(models.shape, context)
         scores = score(noise, state, lambda function: models.each(function, state.models, features))
         return choose(noise, scores, available)
 
     def update(state: ContextualState, context: Context, selected: Action, reward: Array) -> ContextualState:
-        arm, features = action_of(selected), offered(name, models.shape, context)[1]
+        arm, features = action_of(selected), offered(models.shape, context)[1]
         return ContextualState(
             round=state.round + 1,
-            counts=set_at(state.counts, arm, get_at(state.counts, arm) + 1),
+            counts=add_at(state.counts, arm, 1),
             models=models.update(state.models, features, arm, as_float(reward)),
         )
 
-    return Algorithm(
+    rule = Algorithm(
         init=init,
         select=select,
         update=update,
         pulls=lambda state: state.counts,
         noise=noise or none(),
-        replan=replan,
         arms=Arms(models.num_arms, context=models.shape),
         rewards=rewards,
-        name=name,
     )
+    return with_intercept(rule) if intercept else rule
 
 
-def offered(name: str, shape: tuple[int, ...], context: Context) -> tuple[Array | None, Array]:
+def greedy_policy(
+    models: Models, choose: Choose, *, rewards: Rewards | None = None, intercept: bool = False
+) -> Algorithm:
+    """Return the rule that draws an arm by its estimated mean; of models for each arm, untried arms come first."""
+
+    def score(noise: Array, state: ContextualState, each: Each) -> Array:
+        scores = each(models.model.mean)
+        return scores if models.shared else untried_first(scores, state.counts)
+
+    return contextual_policy(models, score, choose=choose, noise=uniform_noise, rewards=rewards, intercept=intercept)
+
+
+def offered(shape: tuple[int, ...], context: Context) -> tuple[Array | None, Array]:
     """Return which arms are available, bool[num_arms] or None for all, and the round's floats, of the given shape."""
     available, features = available_of(context), features_of(context)
     got = None if features is None else jnp.shape(features)
     if got != shape:
         given = "none" if got is None else f"one of shape {got}"
-        raise ValueError(f"{name} needs a context of floats of shape {shape} in every round, got {given}")
+        raise ValueError(f"the rule needs a context of floats of shape {shape} in every round, got {given}")
     return available, as_float(features)
 
 
-def with_intercept(rule: Algorithm, intercept: bool) -> Algorithm:
-    """Return the rule with contexts to whose rows it appends the constant 1, or the rule itself."""
+def with_intercept(rule: Algorithm) -> Algorithm:
+    """Return the rule of rows that end with the constant 1 as one that appends it to the rows of the context."""
     arms = rule.arms
-    if not intercept or arms is None or arms.context is None:
-        return rule
+    assert arms is not None and arms.context is not None
     shape = (*arms.context[:-1], arms.context[-1] - 1)
 
     def extended(context: Context) -> Context:
-        available, features = offered(rule.name, shape, context)
+        available, features = offered(shape, context)
         features = jnp.concatenate([features, jnp.ones((*shape[:-1], 1), features.dtype)], -1)
         return features if available is None else Offer(available, features)
 

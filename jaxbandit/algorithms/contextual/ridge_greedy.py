@@ -4,31 +4,16 @@ The last two draw the arm from the scores x' theta and return its probability, f
 for each arm, arms that were never pulled come first, in a random order.
 """
 
-import functools
-
 from jaxbandit.algorithms.contextual.models import models, ridge
-from jaxbandit.algorithms.contextual.policy import (
-    Choose,
-    ContextualState,
-    Each,
-    contextual_policy,
-    epsilon_choice,
-    greedy_choice,
-    softmax_choice,
-    uniform_noise,
-    untried_first,
-    with_intercept,
-)
+from jaxbandit.algorithms.contextual.policy import epsilon_choice, greedy_choice, greedy_policy, softmax_choice
 from jaxbandit.base.arguments import ClosedUnit, Intercept, NumArms, Positive, Regularization, Shape
 from jaxbandit.base.contract import Algorithm
 from jaxbandit.base.declaration import declare
-from jaxbandit.support.types import Array, Scalar
 
 
 @declare(
     question="regret",
     setting="contexts",
-    rewards="any",
     cost="O(K d + d^2) or O(K d^2)",
     memory="O(K + d^2) or O(K d^2)",
     settings=({"shape": (2,)}, {"shape": (3, 2)}),
@@ -51,13 +36,13 @@ def ridge_greedy(
     Source:
       A standard baseline; there is no paper to cite.
     """
-    return _rule("ridge_greedy", num_arms, shape, regularization, intercept, greedy_choice)
+    own = models(ridge, regularization, num_arms, shape, intercept)
+    return greedy_policy(own, greedy_choice, intercept=intercept)
 
 
 @declare(
     question="regret",
     setting="contexts",
-    rewards="any",
     cost="O(K d + d^2) or O(K d^2)",
     memory="O(K + d^2) or O(K d^2)",
     tries={"epsilon": (0.05, 0.0, 1.0)},
@@ -89,13 +74,13 @@ def ridge_epsilon(
     Source:
       Sutton and Barto (2018), Reinforcement Learning: An Introduction, Section 2.4, here with ridge regression.
     """
-    return _rule("ridge_epsilon", num_arms, shape, regularization, intercept, epsilon_choice(epsilon))
+    own = models(ridge, regularization, num_arms, shape, intercept)
+    return greedy_policy(own, epsilon_choice(epsilon), intercept=intercept)
 
 
 @declare(
     question="regret",
     setting="contexts",
-    rewards="any",
     cost="O(K d + d^2) or O(K d^2)",
     memory="O(K + d^2) or O(K d^2)",
     tries={"temperature": (0.1, 1.0)},
@@ -128,16 +113,5 @@ def ridge_softmax(
       Sutton and Barto (2018), Reinforcement Learning: An Introduction, Section 2.3, exercise 2.6 and equation (2.11),
       here with ridge regression.
     """
-    return _rule("ridge_softmax", num_arms, shape, regularization, intercept, softmax_choice(temperature))
-
-
-def _rule(
-    name: str, num_arms: int, shape: tuple[int, ...], regularization: Scalar, intercept: bool, choose: Choose
-) -> Algorithm:
-    own = models(functools.partial(ridge, regularization=regularization), num_arms, shape, intercept)
-
-    def score(noise: Array, state: ContextualState, each: Each) -> Array:
-        scores = each(own.model.mean)
-        return scores if own.shared else untried_first(scores, state.counts)
-
-    return with_intercept(contextual_policy(name, own, score, choose=choose, noise=uniform_noise), intercept)
+    own = models(ridge, regularization, num_arms, shape, intercept)
+    return greedy_policy(own, softmax_choice(temperature), intercept=intercept)

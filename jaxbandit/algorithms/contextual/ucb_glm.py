@@ -9,8 +9,7 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from jaxbandit.algorithms.contextual.logistic_models import logistic_models
-from jaxbandit.algorithms.contextual.models import Model, ridge
+from jaxbandit.algorithms.contextual.models import Model, models, ridge
 from jaxbandit.algorithms.contextual.policy import (
     ContextualState,
     Each,
@@ -86,7 +85,7 @@ def ucb_glm(
     Source:
       Li, Lu and Zhou (2017), Provably optimal algorithms for generalized linear contextual bandits, ICML, Algorithm 1.
     """
-    own = logistic_models(design, num_arms, shape, regularization, intercept)
+    own = models(design, regularization, num_arms, shape, intercept)
     length = logistic_likelihood.padded_length(horizon)
 
     def score(noise: Array | None, state: ContextualState, each: Each) -> Array:
@@ -97,7 +96,7 @@ def ucb_glm(
     def noise(key: Key) -> Array | None:
         return jax.random.uniform(key, (own.num_arms,)) if random_rounds else None
 
-    policy = contextual_policy("ucb_glm", own, score, noise=noise, rewards=Rewards(0.0, 1.0))
+    policy = contextual_policy(own, score, noise=noise, rewards=Rewards(0.0, 1.0))
 
     def init(key: Key) -> UcbGlmState:
         arms = None if own.shared else jnp.zeros(length, jnp.int32)
@@ -108,7 +107,7 @@ def ucb_glm(
         return policy.select(noise, state.policy, context)
 
     def update(state: UcbGlmState, context: Context, selected: Action, reward: Array) -> UcbGlmState:
-        arm, features = action_of(selected), offered("ucb_glm", own.shape, context)[1]
+        arm, features = action_of(selected), offered(own.shape, context)[1]
         x = lax.dynamic_index_in_dim(features, arm, 0, keepdims=False) if own.shared else features
         place = (state.policy.round - 1) % horizon
         return state._replace(
@@ -139,13 +138,9 @@ def ucb_glm(
         return state._replace(policy=state.policy._replace(models=models), fitted=rounds)
 
     rule = policy._replace(
-        init=init,
-        select=select,
-        update=update,
-        pulls=lambda state: state.policy.counts,
-        replan=Replan(due, fit),
+        init=init, select=select, update=update, pulls=lambda state: state.policy.counts, replan=Replan(due, fit)
     )
-    return with_intercept(rule, intercept)
+    return with_intercept(rule) if intercept else rule
 
 
 def design(dim: int, regularization: Scalar) -> Model:

@@ -14,7 +14,7 @@ from jax import lax
 
 from jaxbandit.algorithms.dueling import duels
 from jaxbandit.base.arguments import Positive, SeveralArms
-from jaxbandit.base.contract import Algorithm, Rewards
+from jaxbandit.base.contract import Algorithm
 from jaxbandit.base.declaration import declare
 from jaxbandit.base.offers import uniform_arm
 from jaxbandit.support.numerics import argmax, as_float, numbered_key
@@ -99,13 +99,4 @@ def double_thompson(num_arms: SeveralArms, *, alpha: Positive = 0.51) -> Algorit
         steps = jnp.where(won, s * (a + b) / (2 * (a + 1)), jnp.where(lost, s * (a + b) / (2 * b), s))
         return DoubleThompsonState(state.round + 1, wins, state.chances + change, steps)
 
-    return Algorithm(
-        init=init,
-        select=select,
-        update=update,
-        recommend=lambda state: duels.beats_most(state.wins),
-        noise=noise,
-        arms=duels.arms_of(num_arms),
-        rewards=Rewards(0.0, 1.0),
-        name="double_thompson",
-    )
+    return duels.duel_policy(num_arms, init, select, update, noise)

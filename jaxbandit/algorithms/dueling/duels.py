@@ -1,16 +1,29 @@
 """What algorithms for duels share: the counts of wins, their confidence bounds, and the arm that beats the most."""
 
+from collections.abc import Callable
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 
-from jaxbandit.base.contract import Arms
+from jaxbandit.base.contract import Algorithm, Arms, Rewards
 from jaxbandit.support.numerics import argmax, as_float
-from jaxbandit.support.types import Array, Scalar
+from jaxbandit.support.types import Array, Key, Scalar
 
 
-def arms_of(num_arms: int) -> Arms:
-    """Return the action space: pairs of arms, which may be equal."""
-    return Arms(num_arms, action=jax.ShapeDtypeStruct((2,), jnp.int32))
+def duel_policy(
+    num_arms: int, init: Callable, select: Callable, update: Callable, noise: Callable[[Key], Any]
+) -> Algorithm:
+    """Return the rule whose actions are pairs of arms, which may be equal, and whose state has the field `wins`."""
+    return Algorithm(
+        init=init,
+        select=select,
+        update=update,
+        recommend=lambda state: beats_most(state.wins),
+        noise=noise,
+        arms=Arms(num_arms, action=jax.ShapeDtypeStruct((2,), jnp.int32)),
+        rewards=Rewards(0.0, 1.0),
+    )
 
 
 def after(wins: Array, pair: Array, feedback: Array) -> Array:

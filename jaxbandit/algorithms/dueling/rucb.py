@@ -11,7 +11,7 @@ import jax.numpy as jnp
 
 from jaxbandit.algorithms.dueling import duels
 from jaxbandit.base.arguments import Positive, SeveralArms
-from jaxbandit.base.contract import Algorithm, Choice, Rewards
+from jaxbandit.base.contract import Algorithm, Choice
 from jaxbandit.base.declaration import declare
 from jaxbandit.base.offers import uniform_arm
 from jaxbandit.support.numerics import argmax
@@ -84,13 +84,4 @@ def rucb(num_arms: SeveralArms, *, alpha: Positive = 0.51) -> Algorithm:
     def update(state: RucbState, context: None, choice: Choice, feedback: Array) -> RucbState:
         return RucbState(state.round + 1, duels.after(state.wins, choice.action, feedback), choice.info)
 
-    return Algorithm(
-        init=init,
-        select=select,
-        update=update,
-        recommend=lambda state: duels.beats_most(state.wins),
-        noise=noise,
-        arms=duels.arms_of(num_arms),
-        rewards=Rewards(0.0, 1.0),
-        name="rucb",
-    )
+    return duels.duel_policy(num_arms, init, select, update, noise)

@@ -43,7 +43,6 @@ class AdaptiveState(NamedTuple):
     question="confidence",
     setting="full-bandit",
     rewards="sub-Gaussian, scale given",
-    finds="k",
     cost="O(K^3) a batch of pulls",
     memory="O(K^2)",
     tries={"explore": (0.2, 1.0), "grid": (1.001, 1.5)},
@@ -202,5 +201,4 @@ def adaptive_full_bandit(
         arms=Arms(num_arms, k),
         rewards=Rewards(sigma=sigma),
         assumptions=("a set's mean is the sum of its arms' means",),
-        name="adaptive_full_bandit",
     )

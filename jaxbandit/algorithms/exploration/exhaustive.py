@@ -33,7 +33,6 @@ MOST_SETS = 200_000  # an evaluation scores all sets, of many runs at once: 100 
     question="confidence",
     setting="full-bandit",
     rewards="sub-Gaussian, scale given",
-    finds="k",
     cost="O(C(K, k)) super-arms scored a batch of pulls",
     memory="O(C(K, k) K), shared by all runs",
     concrete=("sets", "weights"),
@@ -79,7 +78,7 @@ def exhaustive(
       full-bandit feedback, Neural Computation 32, Algorithm 5.
     """
     pulls = Support(support, num_sets, support_seed, sets, allocation, weights)
-    task = static_task("exhaustive", num_arms, k, pulls, delta, epsilon, sigma)
+    task = static_task(num_arms, k, pulls, delta, epsilon, sigma)
     total = math.comb(num_arms, k)
     if total > MOST_SETS:
         raise ValueError(

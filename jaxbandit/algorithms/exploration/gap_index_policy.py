@@ -90,7 +90,7 @@ class GapIndexState(NamedTuple):
     priority: Array | None  # int32[num_arms] >= 0, among tied arms the largest value wins; random ties only
 
 
-def gap_index_policy(name: str, features: Any, parts: Parts, problem: Problem) -> Algorithm:
+def gap_index_policy(features: Any, parts: Parts, problem: Problem) -> Algorithm:
     """Return the algorithm with these parts."""
     num_arms, dim = features.shape
     _check_parts(features, parts)
@@ -188,11 +188,7 @@ def gap_index_policy(name: str, features: Any, parts: Parts, problem: Problem) -
         if pending is not None:
             pending = jnp.where((pending < 0) & ~starting(state), challenger, -1)
         return state._replace(
-            pulls=state.pulls + 1,
-            counts=set_at(state.counts, action, n),
-            estimate=estimate,
-            sums=sums,
-            pending=pending,
+            pulls=state.pulls + 1, counts=set_at(state.counts, action, n), estimate=estimate, sums=sums, pending=pending
         )
 
     def recommend(state: GapIndexState) -> Array:
@@ -229,7 +225,6 @@ def gap_index_policy(name: str, features: Any, parts: Parts, problem: Problem) -
         arms=Arms(num_arms),
         rewards=Rewards(sigma=sigma),
         assumptions=() if parts.index == "classical" else ("the means are linear in the features",),
-        name=name,
     )
 
 

@@ -73,13 +73,7 @@ def decide_best(means: Array, column: Array, leader: Array, priority: Array | No
 
 
 def decide(
-    means: Array,
-    bounds: Array,
-    m: int,
-    candidates: Candidates,
-    leader: Leader,
-    stop: Stop,
-    priority: Array | None,
+    means: Array, bounds: Array, m: int, candidates: Candidates, leader: Leader, stop: Stop, priority: Array | None
 ) -> Decision:
     """Return the decision from all indices.
 

@@ -21,9 +21,7 @@ from jaxbandit.base.declaration import declare
 
 @declare(
     question="confidence",
-    setting="features",
     rewards="sub-Gaussian, scale given",
-    finds="m",
     cost="O(K^2), or O(K d + d^2) for more than 3 d arms; for m > 1, and with other parts, O(m K^2)",
     memory="O(K^2), or O(K + d^2) for more than 3 d arms",
     concrete=("features",),
@@ -88,4 +86,4 @@ def gifa(
       Honda and Sugiyama (2018), A fully adaptive algorithm for pure exploration in linear bandits, AISTATS.
     """
     parts = Parts(candidates, index, leader, rule, stop, threshold, initial_pulls, ties)
-    return gap_index_policy("gifa", features, parts, Problem(m, delta, epsilon, sigma, regularization, theta_norm))
+    return gap_index_policy(features, parts, Problem(m, delta, epsilon, sigma, regularization, theta_norm))

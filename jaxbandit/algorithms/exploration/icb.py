@@ -31,7 +31,6 @@ from jaxbandit.theory.solvers.decision_classes import DecisionClass, challenger
     question="confidence",
     setting="full-bandit",
     rewards="sub-Gaussian, scale given",
-    finds="k",
     cost="O(K^2) a batch of pulls",
     memory="O(K)",
     concrete=("sets", "weights"),
@@ -82,7 +81,7 @@ def icb(
       full-bandit feedback, Neural Computation 32, Algorithm 4, Lemmas 1 and 3.
     """
     pulls = Support(support, num_sets, support_seed, sets, allocation, weights)
-    task = static_task("icb", num_arms, k, pulls, delta, epsilon, sigma, family=decision_class)
+    task = static_task(num_arms, k, pulls, delta, epsilon, sigma, family=decision_class)
     family = task.family
 
     def radius_at(rounds: Array) -> Array:

@@ -41,9 +41,7 @@ class LazyTrackAndStopState(NamedTuple):
 
 @declare(
     question="confidence",
-    setting="features",
     rewards="sub-Gaussian, scale given",
-    finds="1",
     cost="O(K d^2 + d^3), and the optimal design whenever the number of pulls is a power of 2",
     memory="O(K + d)",
     tries={"slack": (0.1, 0.5)},
@@ -168,7 +166,6 @@ def lazy_track_and_stop(
         arms=Arms(num_arms),
         rewards=Rewards(sigma=sigma),
         assumptions=("the means are linear in the features",),
-        name="lazy_track_and_stop",
     )
 
 

@@ -13,7 +13,7 @@ from jaxbandit.algorithms.exploration import thresholds
 from jaxbandit.base.arguments import Delta, Features, Regularization, Sigma, ThetaNorm
 from jaxbandit.base.contract import Algorithm, Arms, Choice, Promise, Rewards
 from jaxbandit.base.declaration import declare
-from jaxbandit.support.numerics import argmax, as_float, get_at, kahan_pair, product, set_at
+from jaxbandit.support.numerics import add_at, argmax, as_float, get_at, kahan_pair, product
 from jaxbandit.support.types import Array, Key
 from jaxbandit.theory.estimators import least_squares
 from jaxbandit.theory.estimators import ordinary_least_squares as designs
@@ -43,14 +43,7 @@ class Turn(NamedTuple):
     mix_gap: Array  # float[] >= 0, mixability gap of this round
 
 
-@declare(
-    question="confidence",
-    setting="features",
-    rewards="sub-Gaussian, scale given",
-    finds="1",
-    cost="O(K^2)",
-    memory="O(K^2)",
-)
+@declare(question="confidence", rewards="sub-Gaussian, scale given", cost="O(K^2)", memory="O(K^2)")
 def lin_game(
     features: Features,
     *,
@@ -135,7 +128,7 @@ def lin_game(
         chosen = (jnp.arange(num_arms, dtype=jnp.int32) == played.best) & game
         return LinGameState(
             pulls=state.pulls + 1,
-            counts=set_at(state.counts, action, get_at(state.counts, action) + 1),
+            counts=add_at(state.counts, action, 1),
             estimate=least_squares.update(state.estimate, action, reward),
             gains=state.gains + jnp.where(chosen[:, None], played.gains[None], 0.0),
             mix_gaps=state.mix_gaps + jnp.where(chosen, played.mix_gap, 0.0),
@@ -173,7 +166,6 @@ def lin_game(
         arms=Arms(num_arms),
         rewards=Rewards(sigma=sigma),
         assumptions=("the means are linear in the features",),
-        name="lin_game",
     )
 
 

@@ -14,9 +14,7 @@ from jaxbandit.base.declaration import declare
 
 @declare(
     question="confidence",
-    setting="features",
     rewards="sub-Gaussian, scale given",
-    finds="m",
     cost="O(K^2), or O(K d + d^2) for more than 3 d arms; for m > 1 always O(K^2)",
     memory="O(K^2), or O(K + d^2) for more than 3 d arms",
     concrete=("features",),
@@ -58,7 +56,6 @@ def m_lingape(
       Reda, Kaufmann and Delahaye-Duriez (2021), Top-m identification for linear bandits, AISTATS.
     """
     return gap_index_policy(
-        "m_lingape",
         features,
         Parts(rule=rule, threshold=threshold, ties=ties),
         Problem(m, delta, epsilon, sigma, regularization, theta_norm),
@@ -67,9 +64,7 @@ def m_lingape(
 
 @declare(
     question="confidence",
-    setting="features",
     rewards="sub-Gaussian, scale given",
-    finds="m",
     cost="O(m K^2)",
     memory="O(K^2), or O(K + d^2) for more than 3 d arms",
 )
@@ -110,4 +105,4 @@ def lingifa(
       Reda, Kaufmann and Delahaye-Duriez (2021), Top-m identification for linear bandits, AISTATS.
     """
     parts = Parts("ugape", index, "ugape", rule, stop, threshold, initial_pulls=False, ties=ties)
-    return gap_index_policy("lingifa", features, parts, Problem(m, delta, epsilon, sigma, regularization, theta_norm))
+    return gap_index_policy(features, parts, Problem(m, delta, epsilon, sigma, regularization, theta_norm))

@@ -47,7 +47,7 @@ Eliminate = Callable[[PhasedState], tuple[Array, Array, Array]]
 
 
 def phased_design(
-    name: str, features: Array, precision: float, plan: Plan, eliminate: Eliminate, *, delta: Scalar, sigma: Scalar
+    features: Array, precision: float, plan: Plan, eliminate: Eliminate, *, delta: Scalar, sigma: Scalar
 ) -> Algorithm:
     """Return the algorithm with these parts.
 
@@ -104,7 +104,6 @@ def phased_design(
         arms=Arms(num_arms),
         rewards=Rewards(sigma=sigma),
         assumptions=("the means are linear in the features",),
-        name=name,
     )
 
 

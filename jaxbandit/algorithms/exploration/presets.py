@@ -16,13 +16,7 @@ from jaxbandit.base.declaration import declare
 ClassicalThreshold = Literal["lucb1", "heuristic"]
 
 
-@declare(
-    question="confidence",
-    rewards="sub-Gaussian, scale given",
-    finds="m",
-    cost="O(K) for m = 1, else O(K^2)",
-    memory="O(K)",
-)
+@declare(question="confidence", rewards="sub-Gaussian, scale given", cost="O(K) for m = 1, else O(K^2)", memory="O(K)")
 def lucb(
     num_arms: SeveralArms,
     *,
@@ -53,14 +47,13 @@ def lucb(
       Kalyanakrishnan, Tewari, Auer and Stone (2012), PAC subset selection in stochastic multi-armed bandits, ICML.
     """
     return gap_index_policy(
-        "lucb",
         np.eye(num_arms),  # of unstructured arms the classical index uses only the number
         Parts(index="classical", rule=rule, threshold=threshold, ties=ties),
         Problem(m, delta, epsilon, sigma),
     )
 
 
-@declare(question="confidence", rewards="sub-Gaussian, scale given", finds="m", cost="O(m K^2)", memory="O(K)")
+@declare(question="confidence", rewards="sub-Gaussian, scale given", cost="O(m K^2)", memory="O(K)")
 def ugape(
     num_arms: SeveralArms,
     *,
@@ -91,14 +84,12 @@ def ugape(
     parts = Parts(
         candidates="ugape", index="classical", rule="largest_variance", stop="ugape", threshold=threshold, ties=ties
     )
-    return gap_index_policy("ugape", np.eye(num_arms), parts, Problem(m, delta, epsilon, sigma))
+    return gap_index_policy(np.eye(num_arms), parts, Problem(m, delta, epsilon, sigma))
 
 
 @declare(
     question="confidence",
-    setting="features",
     rewards="sub-Gaussian, scale given",
-    finds="1",
     cost="O(K^2), or O(K d + d^2) for more than 3 d arms",
     memory="O(K^2), or O(K + d^2) for more than 3 d arms",
     concrete=("features",),
@@ -141,7 +132,6 @@ def lingape(
       Algorithm 1.
     """
     return gap_index_policy(
-        "lingape",
         features,
         Parts(rule=rule, threshold=threshold, ties=ties),
         Problem(1, delta, epsilon, sigma, regularization, theta_norm),

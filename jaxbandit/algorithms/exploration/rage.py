@@ -19,9 +19,7 @@ from jaxbandit.theory.solvers.design import pair_differences, transductive_desig
 
 @declare(
     question="confidence",
-    setting="features",
     rewards="sub-Gaussian, scale given",
-    finds="1",
     cost="O(K^2 d^2) at the end of each phase, and a new design",
     memory="O(K)",
     tries={"rounding": (0.1, 0.3)},
@@ -68,4 +66,4 @@ def rage(features: Features, *, delta: Delta = 0.05, sigma: Sigma = 1.0, roundin
         close = jnp.max(means) - means < 2 ** -(as_float(state.phase) + 2)
         return state.active & close, argmax(means), state.precision
 
-    return phased_design("rage", features, 1.0, plan, eliminate, delta=delta, sigma=sigma)
+    return phased_design(features, 1.0, plan, eliminate, delta=delta, sigma=sigma)

@@ -34,7 +34,6 @@ _BESIDE = 4  # number of anchors of one run that are evaluated together
     question="confidence",
     setting="full-bandit",
     rewards="sub-Gaussian, scale given",
-    finds="k",
     cost="O(K^2) for each of K anchors a batch of pulls",
     memory="O(K)",
     concrete=("sets", "weights"),
@@ -87,7 +86,7 @@ def sa_foa(
     """
     draws = num_arms if anchors is None else anchors
     pulls = Support(support, num_sets, support_seed, sets, allocation, weights)
-    task = static_task("sa_foa", num_arms, k, pulls, delta, epsilon, sigma, proved=False)
+    task = static_task(num_arms, k, pulls, delta, epsilon, sigma, proved=False)
     arms, family = task.arms, task.family
 
     def anchor(key: Key, number: Array) -> Array:

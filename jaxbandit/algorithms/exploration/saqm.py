@@ -34,7 +34,6 @@ from jaxbandit.theory.solvers.quadratic_bound import alpha as ratio_of
     question="confidence",
     setting="full-bandit",
     rewards="sub-Gaussian, scale given",
-    finds="k",
     cost="O(K^2) a batch of pulls",
     memory="O(K)",
     concrete=("sets", "weights"),
@@ -94,7 +93,7 @@ def saqm(
       full-bandit feedback, Neural Computation 32, Algorithms 1 and 2, Theorems 1 and 3.
     """
     pulls = Support(support, num_sets, support_seed, sets, allocation, weights)
-    task = static_task("saqm", num_arms, k, pulls, delta, epsilon, sigma, proved=alpha != "fixed")
+    task = static_task(num_arms, k, pulls, delta, epsilon, sigma, proved=alpha != "fixed")
 
     def prepare(inverse: Array) -> Array:
         """Return the rule's bound on the largest norm of a set, float[]: the value found by peeling, over alpha."""

@@ -15,18 +15,24 @@ from jaxbandit.base.arguments import Delta, Features, Grid, Sigma
 from jaxbandit.base.batches import Batch
 from jaxbandit.base.contract import Algorithm, Arms, Promise, Rewards
 from jaxbandit.base.declaration import declare
-from jaxbandit.support.numerics import argmax, as_float
-from jaxbandit.support.types import Array, Key, Scalar
+from jaxbandit.support.numerics import add_at, argmax, as_float
+from jaxbandit.support.types import Array, ArrayLike, Key, Scalar
 from jaxbandit.theory.estimators import counts as estimator
 from jaxbandit.theory.estimators import ordinary_least_squares as least_squares
-from jaxbandit.theory.estimators.counts import Counts
+from jaxbandit.theory.estimators.ordinary_least_squares import Fit
 from jaxbandit.theory.solvers.design import g_design, pair_differences, transductive_design
 
 
-class StaticDesignState(NamedTuple):
-    """The statistics of the estimate, and when to evaluate the stopping rule next."""
+class Pulls(NamedTuple):
+    """What a design has been pulled."""
 
-    arms: Counts  # counts are int[num_arms]
+    counts: Array  # int[num_arms]
+
+
+class StaticDesignState(NamedTuple):
+    """What is known of the arms, and when to evaluate the stopping rule next."""
+
+    arms: Any  # Counts with counts int[num_arms], or Pulls
     look: Array  # int[], number of pulls at which the stopping rule is evaluated next
     weights: Array  # float[num_arms], the design, on the simplex
 
@@ -37,12 +43,7 @@ class StaticDesignState(NamedTuple):
 
 
 @declare(
-    question="confidence",
-    setting="features",
-    rewards="sub-Gaussian, scale given",
-    finds="1",
-    cost="O(K d^2 + d^3) a batch of pulls",
-    memory="O(K)",
+    question="confidence", rewards="sub-Gaussian, scale given", cost="O(K d^2 + d^3) a batch of pulls", memory="O(K)"
 )
 def xy_static(features: Features, *, delta: Delta = 0.05, sigma: Sigma = 1.0, grid: Grid = 1.001) -> Algorithm:
     """A fixed design for all differences of arms, Soare et al. 2014.
@@ -65,16 +66,11 @@ def xy_static(features: Features, *, delta: Delta = 0.05, sigma: Sigma = 1.0, gr
     def solve(x: Array) -> Array:
         return transductive_design(x, pair_differences(x)).weights
 
-    return _static_design("xy_static", features, solve, delta, sigma, grid)
+    return _least_squares_design(features, solve, delta, sigma, grid)
 
 
 @declare(
-    question="confidence",
-    setting="features",
-    rewards="sub-Gaussian, scale given",
-    finds="1",
-    cost="O(K d^2 + d^3) a batch of pulls",
-    memory="O(K)",
+    question="confidence", rewards="sub-Gaussian, scale given", cost="O(K d^2 + d^3) a batch of pulls", memory="O(K)"
 )
 def g_static(features: Features, *, delta: Delta = 0.05, sigma: Sigma = 1.0, grid: Grid = 1.001) -> Algorithm:
     """A fixed design for all arms, Soare et al. 2014.
@@ -93,47 +89,80 @@ def g_static(features: Features, *, delta: Delta = 0.05, sigma: Sigma = 1.0, gri
     Source:
       Soare, Lazaric and Munos (2014), Best-arm identification in linear bandits, NeurIPS.
     """
-    return _static_design("g_static", features, lambda x: g_design(x).weights, delta, sigma, grid)
+    return _least_squares_design(features, lambda x: g_design(x).weights, delta, sigma, grid)
 
 
-def _static_design(
-    name: str, features: Array, solve: Callable[[Array], Array], delta: Scalar, sigma: Scalar, grid: Scalar
+def _least_squares_design(
+    features: Array, solve: Callable[[Array], Array], delta: Scalar, sigma: Scalar, grid: Scalar
 ) -> Algorithm:
     features = spanning_features(features)
+
+    def fit(state: StaticDesignState) -> Fit:
+        return least_squares.fit(as_float(features), state.counts, state.arms.means)
+
+    def stops(state: StaticDesignState, level: Array) -> Array:
+        # The rule is "some x beats every x'". Such an x has no negative estimated gap, so it is empirically best. If b
+        # is another empirically best arm, its gap to x is 0, so its width is 0 and b duplicates x and beats every x'
+        # too. Hence it suffices to test the first empirically best arm.
+        means, inverse = fit(state)
+        differences = least_squares.differences(as_float(features), argmax(means))
+        squares = least_squares.squared_norms(differences, inverse)
+        return jnp.all(jnp.max(means) - means >= level * jnp.sqrt(squares))
+
+    def recommend(state: StaticDesignState) -> Array:
+        return argmax(fit(state).means)[None]
+
+    return static_design(features, lambda: solve(as_float(features)), stops, recommend, delta, sigma, grid)
+
+
+def static_design(
+    features: ArrayLike,
+    solve: Callable[[], Array],
+    stops: Callable[[StaticDesignState, Array], Array],
+    recommend: Callable[[StaticDesignState], Array],
+    delta: Scalar,
+    sigma: Scalar,
+    grid: Scalar,
+    *,
+    means: bool = True,
+) -> Algorithm:
+    """Return the rule whose pulls follow one design from begin to end.
+
+    Args:
+      features: float[num_arms, dim], which span R^dim.
+      solve: function that returns the design, float[num_arms].
+      stops: function from the state and the threshold of `thresholds.static_threshold` times sigma to whether the
+        rule stops, bool[].
+      means: whether the state has the means of the rewards beside the pulls; static.
+    """
     num_arms = features.shape[0]
 
     def init(key: Key) -> StaticDesignState:
-        weights = solve(as_float(features))
-        return StaticDesignState(estimator.init(num_arms, dtype=int), first_look(weights), weights)
+        weights = solve()
+        arms = estimator.init(num_arms, dtype=int) if means else Pulls(jnp.zeros(num_arms, int))
+        return StaticDesignState(arms, first_look(weights), weights)
 
     def select(noise: None, state: StaticDesignState, context: None) -> Array:
         return tracking.next_arm(state.weights, state.counts)
 
     def update(state: StaticDesignState, context: None, action: Array, reward: Array) -> StaticDesignState:
-        arms, _ = estimator.update(state.arms, action, reward)
+        if means:
+            arms, _ = estimator.update(state.arms, action, reward)
+        else:
+            arms = Pulls(add_at(state.counts, action, 1))
         return StaticDesignState(arms, next_look(state, grid), state.weights)
 
     def plan(state: StaticDesignState) -> Array:
         return tracking.followed(state.weights, state.counts, next_look(state, grid)) - state.counts
 
     def absorb(state: StaticDesignState, pulls: Array, sums: Array) -> StaticDesignState:
-        return StaticDesignState(estimator.add(state.arms, pulls, sums), next_look(state, grid), state.weights)
-
-    def recommend(state: StaticDesignState) -> Array:
-        return argmax(least_squares.fit(as_float(features), state.counts, state.arms.means).means)[None]
+        arms = estimator.add(state.arms, pulls, sums) if means else Pulls(state.counts + pulls)
+        return StaticDesignState(arms, next_look(state, grid), state.weights)
 
     def stop(state: StaticDesignState) -> Array:
-        # The rule is "some x beats every x'". Such an x has no negative estimated gap, so it is empirically best. If b
-        # is another empirically best arm, its gap to x is 0, so its width is 0 and b duplicates x and beats every x'
-        # too. Hence it suffices to test the first empirically best arm.
-        x = as_float(features)
-        fit = least_squares.fit(x, state.counts, state.arms.means)
-        best = argmax(fit.means)
-        squares = least_squares.squared_norms(least_squares.differences(x, best), fit.inverse)
         pulls = jnp.sum(state.counts, dtype=state.counts.dtype)
         level = as_float(sigma) * thresholds.static_threshold(pulls, num_arms=num_arms, delta=delta)
-        beaten = jnp.max(fit.means) - fit.means >= level * jnp.sqrt(squares)
-        return (pulls >= state.look) & jnp.all(beaten)
+        return (pulls >= state.look) & stops(state, level)
 
     return Algorithm(
         init=init,
@@ -148,7 +177,6 @@ def _static_design(
         arms=Arms(num_arms),
         rewards=Rewards(sigma=sigma),
         assumptions=("the means are linear in the features",),
-        name=name,
     )
 
 
@@ -166,8 +194,8 @@ def first_look(weights: Array) -> Array:
     return jnp.sum(weights > 0, dtype=int)
 
 
-def next_look(state: Any, grid: Scalar) -> Array:
-    """Return the next point of the grid, int[], for a state with `counts` and `look`."""
+def next_look(state: StaticDesignState, grid: Scalar) -> Array:
+    """Return the next point of the grid, int[]."""
     pulls = jnp.sum(state.counts, dtype=state.counts.dtype)
     further = jnp.ceil(as_float(pulls) * as_float(grid)).astype(pulls.dtype)
     return jnp.where(pulls >= state.look, jnp.maximum(further, pulls + 1), state.look)

@@ -75,7 +75,6 @@ class Support(NamedTuple):
 class Task(NamedTuple):
     """What is pulled, what may be recommended, and what is promised of it."""
 
-    name: str  # of the algorithm
     arms: SuperArms  # the support and the allocation
     family: DecisionClass  # the sets that may be recommended
     promised: Promise
@@ -91,7 +90,6 @@ class Task(NamedTuple):
 
 
 def static_task(
-    name: str,
     num_arms: int,
     k: int,
     support: Support,
@@ -108,7 +106,7 @@ def static_task(
     if family is None:
         family = top_k(num_arms, k)
     checks.decision_class(family, num_arms, k)
-    return Task(name, arms, family, promised, sigma)
+    return Task(arms, family, promised, sigma)
 
 
 def static_super_arms(task: Task, rule: Rule, schedule: Schedule, grid: Scalar) -> Algorithm:
@@ -228,7 +226,6 @@ def static_super_arms(task: Task, rule: Rule, schedule: Schedule, grid: Scalar) 
         arms=Arms(num_arms, arms.k, decision_class=narrower),
         rewards=Rewards(sigma=task.sigma),
         assumptions=("a set's mean is the sum of its arms' means",),
-        name=task.name,
     )
 
 

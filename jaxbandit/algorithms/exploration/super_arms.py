@@ -49,8 +49,7 @@ Sets = Annotated[
     ArrayLike, Arg(meaning="concrete [m, n] of 0 and 1 with k ones per row, for a given support, which spans all arms")
 ]
 Weights = Annotated[
-    ArrayLike,
-    Arg(meaning="concrete float[m] >= 0. Whole numbers are used as the numbers of pulls in a period"),
+    ArrayLike, Arg(meaning="concrete float[m] >= 0. Whole numbers are used as the numbers of pulls in a period")
 ]
 
 

@@ -7,7 +7,7 @@ positive weights of p arms, N_a >= (n - p) w_a, and no pull is taken back. Ties 
 import jax.numpy as jnp
 from jax import lax
 
-from jaxbandit.support.numerics import argmax, as_float, get_at, set_at
+from jaxbandit.support.numerics import add_at, argmax, as_float
 from jaxbandit.support.types import Array
 
 UNROLLED = 16  # up to this number of arms, the loop over the last pulls of a batch is unrolled
@@ -42,6 +42,6 @@ def followed(weights: Array, counts: Array, total: Array) -> Array:
     def pull(_: int, counts: Array) -> Array:
         arm = next_arm(weights, counts)
         missing = jnp.sum(counts, dtype=counts.dtype) < total
-        return set_at(counts, arm, get_at(counts, arm) + missing.astype(counts.dtype))
+        return add_at(counts, arm, missing.astype(counts.dtype))
 
     return lax.fori_loop(0, num_arms + 1, pull, jnp.maximum(counts, reached), unroll=num_arms <= UNROLLED)

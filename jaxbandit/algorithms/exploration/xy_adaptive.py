@@ -29,9 +29,7 @@ SMALLEST = 1e-30  # a weight so small that it leads to one pull and no second
 
 @declare(
     question="confidence",
-    setting="features",
     rewards="sub-Gaussian, scale given",
-    finds="1",
     cost="O(K^2 d^2) at the end of each phase, and a new design",
     memory="O(K)",
     tries={"alpha": (0.1, 0.5)},
@@ -122,4 +120,4 @@ def xy_adaptive(
         return active, leader, largest(state.active, state.phase_counts)
 
     begin = 1 / (dim * (dim + 1) + 1)
-    return phased_design("xy_adaptive", features, begin, plan, eliminate, delta=delta, sigma=sigma)
+    return phased_design(features, begin, plan, eliminate, delta=delta, sigma=sigma)

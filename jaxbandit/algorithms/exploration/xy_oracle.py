@@ -3,36 +3,22 @@
 Difference: the stopping rule is evaluated on a geometric grid of pull counts, as in xy_static.
 """
 
-from typing import NamedTuple
-
 import jax.numpy as jnp
 import numpy as np
 
-from jaxbandit.algorithms.exploration import thresholds, tracking
-from jaxbandit.algorithms.exploration.static_designs import first_look, next_look, spanning_features
+from jaxbandit.algorithms.exploration.static_designs import StaticDesignState, spanning_features, static_design
 from jaxbandit.base.arguments import Delta, Features, Grid, Sigma, Vector
-from jaxbandit.base.batches import Batch
-from jaxbandit.base.contract import Algorithm, Arms, Promise, Rewards
+from jaxbandit.base.contract import Algorithm
 from jaxbandit.base.declaration import declare
 from jaxbandit.support.numerics import argmax, as_float, get_at, set_at
-from jaxbandit.support.types import Array, Key
+from jaxbandit.support.types import Array
 from jaxbandit.theory.estimators import ordinary_least_squares as least_squares
 from jaxbandit.theory.solvers.design import transductive_design
 
 
-class OracleState(NamedTuple):
-    """The pulls, and when to evaluate the stopping rule next."""
-
-    counts: Array  # int[num_arms]
-    look: Array  # int[], number of pulls at which the stopping rule is evaluated next
-    weights: Array  # float[num_arms], the design, on the simplex
-
-
 @declare(
     question="confidence",
-    setting="features",
     rewards="sub-Gaussian, scale given",
-    finds="1",
     cost="O(K d^2 + d^3) a batch of pulls",
     memory="O(K)",
     truth=("theta",),
@@ -65,7 +51,6 @@ def xy_oracle(
     features = spanning_features(features)
     if theta.shape != features.shape[1:]:
         raise ValueError(f"theta has {theta.shape[0]} entries, must have {features.shape[1]} as features")
-    num_arms = features.shape[0]
     if isinstance(features, np.ndarray) and isinstance(theta, np.ndarray):
         order = np.argsort(-np.matmul(features, theta), kind="stable")
         if np.matmul(features[order[0]], theta) == np.matmul(features[order[1]], theta):
@@ -79,45 +64,15 @@ def xy_oracle(
         gaps = set_at(get_at(means, best) - means, best, jnp.ones(()))
         return least_squares.differences(x, best) / gaps[:, None]
 
-    def init(key: Key) -> OracleState:
-        weights = transductive_design(as_float(features), directions()).weights
-        return OracleState(jnp.zeros(num_arms, int), first_look(weights), weights)
+    def solve() -> Array:
+        return transductive_design(as_float(features), directions()).weights
 
-    def select(noise: None, state: OracleState, context: None) -> Array:
-        return tracking.next_arm(state.weights, state.counts)
-
-    def update(state: OracleState, context: None, action: Array, reward: Array) -> OracleState:
-        counts = set_at(state.counts, action, get_at(state.counts, action) + 1)
-        return OracleState(counts, next_look(state, grid), state.weights)
-
-    def plan(state: OracleState) -> Array:
-        return tracking.followed(state.weights, state.counts, next_look(state, grid)) - state.counts
-
-    def absorb(state: OracleState, pulls: Array, sums: Array) -> OracleState:
-        return OracleState(state.counts + pulls, next_look(state, grid), state.weights)
-
-    def recommend(state: OracleState) -> Array:
-        return argmax(jnp.sum(as_float(features) * as_float(theta)[None], 1))[None]
-
-    def stop(state: OracleState) -> Array:
+    def stops(state: StaticDesignState, level: Array) -> Array:
         inverse = least_squares.inverse(least_squares.design_matrix(as_float(features), as_float(state.counts)))
         squares = least_squares.squared_norms(directions(), inverse)
-        pulls = jnp.sum(state.counts, dtype=state.counts.dtype)
-        level = as_float(sigma) * thresholds.static_threshold(pulls, num_arms=num_arms, delta=delta)
-        return (pulls >= state.look) & (level * jnp.sqrt(jnp.max(squares)) <= 1)
+        return level * jnp.sqrt(jnp.max(squares)) <= 1
 
-    return Algorithm(
-        init=init,
-        select=select,
-        update=update,
-        pulls=lambda state: state.counts,
-        recommend=recommend,
-        stop=stop,
-        batch=Batch(plan, absorb),
-        verify=stop,  # the rule factorizes the counts anew
-        promise=Promise(delta),
-        arms=Arms(num_arms),
-        rewards=Rewards(sigma=sigma),
-        assumptions=("the means are linear in the features",),
-        name="xy_oracle",
-    )
+    def recommend(state: StaticDesignState) -> Array:
+        return argmax(jnp.sum(as_float(features) * as_float(theta)[None], 1))[None]
+
+    return static_design(features, solve, stops, recommend, delta, sigma, grid, means=False)

@@ -126,5 +126,4 @@ def batched_elimination(
         pulls=lambda state: state.arms.counts,
         arms=Arms(num_arms),
         rewards=Rewards(sigma=1.0),
-        name="batched_elimination",
     )

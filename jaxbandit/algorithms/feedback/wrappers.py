@@ -3,7 +3,7 @@
 import jax.numpy as jnp
 
 from jaxbandit.base.contract import Algorithm, action_of
-from jaxbandit.support.numerics import get_at, set_at
+from jaxbandit.support.numerics import add_at
 from jaxbandit.support.types import Array, PyTree
 
 
@@ -35,4 +35,4 @@ def with_pull(algorithm: Algorithm, pulls: Array | None, context: PyTree, select
     if arms.set_size is not None:
         return pulls + action.astype(jnp.int32)
     place = action if arms.num_contexts is None else context * arms.num_arms + action
-    return set_at(pulls, place, get_at(pulls, place) + 1)
+    return add_at(pulls, place, 1)

@@ -16,7 +16,6 @@ from jaxbandit.support.types import Array, PyTree
 @declare(
     question="budget",
     rewards="Gaussian, variances unknown",
-    finds="1",
     cost="O(K^2) a batch of one pull of each survivor",
     memory="O(K^2)",
     tries={"epsilon": (0.1, 0.3), "delta": (0.1, 0.3)},

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 from jaxbandit.algorithms.best_arm.racing import best, worst
 from jaxbandit.base.batches import Batch
 from jaxbandit.base.contract import Algorithm, Arms
-from jaxbandit.support.numerics import argmax, as_float, get_at, kahan, set_at
+from jaxbandit.support.numerics import add_at, argmax, as_float, get_at, kahan, set_at
 from jaxbandit.support.types import Array, Key, Scalar
 
 SORTED = 1000  # with more arms a sort is cheaper than n passes over them; for 100 arms it took eight times as long
@@ -28,7 +28,6 @@ class EliminationState(NamedTuple):
 
 
 def elimination(
-    name: str,
     num_arms: int,
     schedule: Callable[[], Array],
     *,
@@ -70,7 +69,7 @@ def elimination(
         return jax.lax.argmin(jnp.where(state.alive, state.counts, never), 0, jnp.int32)
 
     def update(state: EliminationState, context: None, action: Array, reward: Array) -> EliminationState:
-        counts = set_at(state.counts, action, get_at(state.counts, action) + 1)
+        counts = add_at(state.counts, action, 1)
         return with_sums(state._replace(counts=counts), set_at(jnp.zeros(num_arms), action, reward))
 
     def plan(state: EliminationState) -> Array:
@@ -125,7 +124,6 @@ def elimination(
         survivors=lambda state: state.alive,
         budget=budget,
         arms=Arms(num_arms),
-        name=name,
     )
 
 

@@ -20,7 +20,6 @@ from jaxbandit.support.types import Array
 @declare(
     question="budget",
     rewards="in [0, 1]",
-    finds="m",
     cost="O(K^2) comparisons a round, of about log2(K / m) rounds",
     memory="O(K)",
     settings=({}, {"reading": "round"}),
@@ -62,4 +61,4 @@ def sequential_halving(
         pulls = budgets.whole(budget) // jnp.asarray(sizes * rounds, int)
         return jnp.zeros(num_arms, int).at[sizes - 1].set(jnp.cumsum(pulls))
 
-    return elimination("sequential_halving", num_arms, schedule, budget=budget, m=m, fresh=reading == "round")
+    return elimination(num_arms, schedule, budget=budget, m=m, fresh=reading == "round")

@@ -21,7 +21,6 @@ ROUNDING = 8  # units in the last place by which a quotient that is mathematical
 @declare(
     question="budget",
     rewards="in [0, 1]",
-    finds="m",
     cost="O(K^2) comparisons a phase, of K - 1 phases",
     memory="O(K)",
     settings=({}, {"m": 2}),
@@ -63,4 +62,4 @@ def successive_rejects(num_arms: NumArms, *, m: M = 1, budget: Budget) -> Algori
         pulls = jnp.ceil(pulls * (1 - ROUNDING * jnp.finfo(pulls.dtype).eps)).astype(int)
         return jnp.where(jnp.asarray(sizes) > 1, pulls, 0)
 
-    return elimination("successive_rejects", num_arms, schedule, budget=budget, m=m, accepts=m > 1)
+    return elimination(num_arms, schedule, budget=budget, m=m, accepts=m > 1)

@@ -11,7 +11,7 @@ from jaxbandit.support.numerics import argmax, as_float
 from jaxbandit.support.types import Array
 
 
-@declare(question="budget", rewards="in [0, 1]", finds="1", cost="O(K)", memory="O(K)", tries={"a": (2.0, 0.5)})
+@declare(question="budget", rewards="in [0, 1]", cost="O(K)", memory="O(K)", tries={"a": (2.0, 0.5)})
 def ucb_e(
     num_arms: NumArms,
     *,

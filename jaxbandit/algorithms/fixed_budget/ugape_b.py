@@ -30,7 +30,6 @@ class UGapEbState(NamedTuple):
 @declare(
     question="budget",
     rewards="in [0, 1]",
-    finds="m",
     cost="O(K^2)",
     memory="O(K)",
     tries={"a": (2.0, 0.5)},
@@ -100,7 +99,6 @@ def ugape_b(num_arms: NumArms, *, m: M = 1, budget: Budget, a: Positive) -> Algo
         stop=lambda state: budgets.spent(jnp.sum(state.arms.counts, dtype=jnp.int32), budget),
         budget=budget,
         arms=Arms(num_arms),
-        name="ugape_b",
     )
 
 

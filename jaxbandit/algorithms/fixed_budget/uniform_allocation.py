@@ -12,12 +12,7 @@ from jaxbandit.support.types import Array
 
 
 @declare(
-    question="budget",
-    rewards="in [0, 1]",
-    finds="m",
-    cost="O(K^2) comparisons, once",
-    memory="O(K)",
-    settings=({}, {"m": 2}),
+    question="budget", rewards="in [0, 1]", cost="O(K^2) comparisons, once", memory="O(K)", settings=({}, {"m": 2})
 )
 def uniform_allocation(num_arms: NumArms, *, m: M = 1, budget: Budget) -> Algorithm:
     """A baseline, pulls every arm equally often and recommends the m largest means.
@@ -40,4 +35,4 @@ def uniform_allocation(num_arms: NumArms, *, m: M = 1, budget: Budget) -> Algori
         pulls = budgets.whole(budget) // num_arms
         return jnp.where(np.arange(num_arms) == num_arms - 1, pulls, 0)
 
-    return elimination("uniform_allocation", num_arms, schedule, budget=budget, m=m)
+    return elimination(num_arms, schedule, budget=budget, m=m)

@@ -109,5 +109,4 @@ def primal_dual_bwk(
         pulls=lambda state: state.counts,
         arms=Arms(num_arms),
         rewards=Rewards(0.0, 1.0),
-        name="primal_dual_bwk",
     )

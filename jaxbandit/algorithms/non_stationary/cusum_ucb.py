@@ -15,7 +15,7 @@ from jaxbandit.base.arguments import ClosedUnit, CountOfRounds, Horizon, NonNega
 from jaxbandit.base.contract import Algorithm, Arms, Choice, Phases, Rewards
 from jaxbandit.base.declaration import declare
 from jaxbandit.base.offers import uniform_arm
-from jaxbandit.support.numerics import argmax, as_float, get_at, set_at
+from jaxbandit.support.numerics import add_at, argmax, as_float, get_at, set_at
 from jaxbandit.support.types import Array, Key
 from jaxbandit.theory.estimators import recent_means as estimator
 from jaxbandit.theory.estimators.recent_means import RecentMeans
@@ -130,7 +130,7 @@ def cusum_ucb(
             references=set_at(state.references, action, reference),
             falls=set_at(state.falls, action, fall),
             rises=set_at(state.rises, action, rise),
-            pulls=set_at(state.pulls, action, get_at(state.pulls, action) + 1),
+            pulls=add_at(state.pulls, action, 1),
             kinds=state.kinds + jnp.stack([forced, alarm]).astype(jnp.int32),
         )
 
@@ -144,7 +144,6 @@ def cusum_ucb(
         phases=Phases(KINDS, lambda state: state.kinds),
         arms=Arms(num_arms),
         rewards=Rewards(0.0, 1.0),
-        name="cusum_ucb",
     )
 
 

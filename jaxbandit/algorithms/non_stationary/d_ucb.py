@@ -12,7 +12,7 @@ from jaxbandit.algorithms.non_stationary.upper_index import Index, upper_index
 from jaxbandit.base.arguments import Horizon, NumArms, NumChanges, Positive, PositiveUnit
 from jaxbandit.base.contract import Algorithm, Arms, Rewards
 from jaxbandit.base.declaration import declare
-from jaxbandit.support.numerics import argmax, as_float, get_at, set_at
+from jaxbandit.support.numerics import add_at, argmax, as_float
 from jaxbandit.support.types import Array, Key
 
 
@@ -92,9 +92,9 @@ def d_ucb(
     def update(state: DUcbState, context: None, action: Array, reward: Array) -> DUcbState:
         factor = as_float(discount)
         return DUcbState(
-            weights=set_at(state.weights, action, get_at(state.weights, action) + 1) * factor,
-            sums=set_at(state.sums, action, get_at(state.sums, action) + reward) * factor,
-            pulls=set_at(state.pulls, action, get_at(state.pulls, action) + 1),
+            weights=add_at(state.weights, action, 1) * factor,
+            sums=add_at(state.sums, action, reward) * factor,
+            pulls=add_at(state.pulls, action, 1),
         )
 
     return Algorithm(
@@ -105,5 +105,4 @@ def d_ucb(
         recommend=lambda state: argmax(state.weights),
         arms=Arms(num_arms),
         rewards=Rewards(0.0, bound),
-        name="d_ucb",
     )

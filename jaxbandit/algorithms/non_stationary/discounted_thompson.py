@@ -12,7 +12,7 @@ from jaxbandit.algorithms.non_stationary import tuned
 from jaxbandit.base.arguments import Horizon, NumArms, NumChanges, PositiveUnit
 from jaxbandit.base.contract import Algorithm, Arms, Rewards
 from jaxbandit.base.declaration import declare
-from jaxbandit.support.numerics import argmax, as_float, get_at, set_at
+from jaxbandit.support.numerics import add_at, argmax, as_float
 from jaxbandit.support.types import Array, Key
 from jaxbandit.theory.solvers.beta import beta_shape, draw_logits, draw_pairs, words_of_pairs
 
@@ -75,9 +75,9 @@ def discounted_thompson(
     def update(state: DiscountedThompsonState, context: None, action: Array, reward: Array) -> DiscountedThompsonState:
         factor = as_float(discount)
         return DiscountedThompsonState(
-            successes=set_at(state.successes, action, get_at(state.successes, action) + reward) * factor,
-            failures=set_at(state.failures, action, get_at(state.failures, action) + (1 - reward)) * factor,
-            pulls=set_at(state.pulls, action, get_at(state.pulls, action) + 1),
+            successes=add_at(state.successes, action, reward) * factor,
+            failures=add_at(state.failures, action, 1 - reward) * factor,
+            pulls=add_at(state.pulls, action, 1),
         )
 
     return Algorithm(
@@ -89,5 +89,4 @@ def discounted_thompson(
         noise=lambda key: draw_pairs(key, num_arms + 1),  # the words of `thompson`, whose last is not used here
         arms=Arms(num_arms),
         rewards=Rewards(0.0, 1.0),
-        name="discounted_thompson",
     )

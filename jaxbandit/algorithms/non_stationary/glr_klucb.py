@@ -19,7 +19,7 @@ from jaxbandit.base.contract import Algorithm, Arms, Phases, Replan, Rewards
 from jaxbandit.base.declaration import declare
 from jaxbandit.base.parameters import Arg
 from jaxbandit.support.domains import integer
-from jaxbandit.support.numerics import argmax, as_float, exploration_level, get_at, set_at
+from jaxbandit.support.numerics import add_at, argmax, as_float, exploration_level, get_at, set_at
 from jaxbandit.support.types import Array, Key
 from jaxbandit.theory.estimators import recent_means as estimator
 from jaxbandit.theory.estimators.recent_means import RecentMeans
@@ -191,7 +191,7 @@ def glr_klucb(
             bounded_sums=set_at(state.bounded_sums, action, jnp.where(split, total, since[1])),
             bounds=set_at(state.bounds, action, jnp.where(split, bound, get_at(state.bounds, action))),
             waiting=jnp.where(waits, action, -1),
-            pulls=set_at(state.pulls, action, get_at(state.pulls, action) + 1),
+            pulls=add_at(state.pulls, action, 1),
             kinds=state.kinds + jnp.stack([forced(state)[0], jnp.zeros((), bool)]).astype(jnp.int32),
         )
 
@@ -246,5 +246,4 @@ def glr_klucb(
         replan=Replan(lambda state: state.waiting >= 0, apply),
         arms=Arms(num_arms),
         rewards=Rewards(0.0, 1.0),
-        name="glr_klucb",
     )

@@ -16,7 +16,7 @@ from jaxbandit.base.declaration import declare
 from jaxbandit.base.parameters import Arg
 from jaxbandit.support import checks
 from jaxbandit.support.domains import integer
-from jaxbandit.support.numerics import argmax, as_float, exploration_level, get_at, set_at
+from jaxbandit.support.numerics import add_at, argmax, as_float, exploration_level, get_at, set_at
 from jaxbandit.support.types import Array, Key
 from jaxbandit.theory.estimators import recent_means as estimator
 from jaxbandit.theory.estimators.recent_means import RecentMeans
@@ -153,7 +153,7 @@ def m_ucb(
             differences=unless_alarm(set_at(state.differences, action, difference)),
             halves=unless_alarm(set_at(state.halves, action, jnp.where(whole, 0.0, latest))),
             before=unless_alarm(set_at(state.before, action, jnp.where(whole, latest, before))),
-            pulls=set_at(state.pulls, action, get_at(state.pulls, action) + 1),
+            pulls=add_at(state.pulls, action, 1),
             kinds=state.kinds + jnp.stack([forced(state)[0], alarm]).astype(jnp.int32),
         )
 
@@ -166,5 +166,4 @@ def m_ucb(
         phases=Phases(KINDS, lambda state: state.kinds),
         arms=Arms(num_arms),
         rewards=Rewards(0.0, 1.0),
-        name="m_ucb",
     )

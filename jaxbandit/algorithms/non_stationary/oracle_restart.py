@@ -11,7 +11,7 @@ from jaxbandit.algorithms.non_stationary.upper_index import upper_index
 from jaxbandit.base.arguments import NumArms, Starts
 from jaxbandit.base.contract import Algorithm, Arms, Rewards
 from jaxbandit.base.declaration import declare
-from jaxbandit.support.numerics import argmax, exploration_level, get_at, set_at
+from jaxbandit.support.numerics import add_at, argmax, exploration_level
 from jaxbandit.support.types import Array, Key
 from jaxbandit.theory.estimators import recent_means as estimator
 from jaxbandit.theory.estimators.recent_means import RecentMeans
@@ -73,7 +73,7 @@ def oracle_restart(num_arms: NumArms, *, starts: Starts) -> Algorithm:
             round=state.round + 1,
             clock=jnp.where(restart, 1, state.clock + 1),
             recent=estimator.forget(estimator.update(state.recent, action, reward), restart),
-            pulls=set_at(state.pulls, action, get_at(state.pulls, action) + 1),
+            pulls=add_at(state.pulls, action, 1),
         )
 
     return Algorithm(
@@ -84,5 +84,4 @@ def oracle_restart(num_arms: NumArms, *, starts: Starts) -> Algorithm:
         recommend=lambda state: argmax(state.recent.counts),
         arms=Arms(num_arms),
         rewards=Rewards(0.0, 1.0),
-        name="oracle_restart",
     )

@@ -91,7 +91,6 @@ def raw_ucb(num_arms: NumArms, *, horizon: Horizon, alpha: Positive = 1.4, sigma
         arms=Arms(num_arms),
         rewards=Rewards(sigma=sigma),
         length=horizon,
-        name="raw_ucb",
     )
 
 
@@ -136,11 +135,4 @@ def swa(num_arms: NumArms, window: Count) -> Algorithm:
             means=set_at(state.means, action, jnp.sum(row) / window),
         )
 
-    return Algorithm(
-        init=init,
-        select=select,
-        update=update,
-        pulls=lambda state: state.counts,
-        arms=Arms(num_arms),
-        name="swa",
-    )
+    return Algorithm(init=init, select=select, update=update, pulls=lambda state: state.counts, arms=Arms(num_arms))

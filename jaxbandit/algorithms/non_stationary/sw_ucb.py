@@ -126,5 +126,4 @@ def sw_ucb(
         recommend=lambda state: argmax(state.counts),
         arms=Arms(num_arms),
         rewards=Rewards(0.0, bound),
-        name="sw_ucb",
     )

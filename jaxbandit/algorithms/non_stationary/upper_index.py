@@ -9,7 +9,6 @@ from jaxbandit.support.types import Array, Scalar
 from jaxbandit.theory.solvers.kl import kl_upper
 
 Index = Literal["ucb", "kl"]
-INDICES = ("ucb", "kl")
 NEVER = 2.0e9  # rounds; an upper limit for exploration periods that fits in an int32
 
 

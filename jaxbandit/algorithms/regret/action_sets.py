@@ -128,11 +128,7 @@ def count_start(start: Start, index: Array) -> Start:
 
 
 def with_start(
-    sets: ActionSets,
-    start: Start,
-    estimate: RecursiveLeastSquares,
-    context: Array | None,
-    scores: Array,
+    sets: ActionSets, start: Start, estimate: RecursiveLeastSquares, context: Array | None, scores: Array
 ) -> Array:
     """Return the scores of the round's arms, float[num_arms], or scores that select the next initial pull.
 

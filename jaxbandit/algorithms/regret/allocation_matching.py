@@ -3,15 +3,16 @@
 Vectors over all arms of all contexts are flattened as in action_sets.py. Arms with equal features share their pulls.
 """
 
+from collections.abc import Callable
 from typing import Any
 
 import jax.numpy as jnp
 
 from jaxbandit.algorithms.regret import action_sets
 from jaxbandit.algorithms.regret.action_sets import TIE, ActionSets, Start
-from jaxbandit.base.contract import Choice
-from jaxbandit.support.numerics import as_float, get_at, set_at
-from jaxbandit.support.types import Array, Scalar
+from jaxbandit.base.contract import Algorithm, Choice, Context, Phases, Replan, Rewards
+from jaxbandit.support.numerics import add_at, as_float
+from jaxbandit.support.types import Array, Key, Scalar
 from jaxbandit.theory.estimators import recursive_least_squares as estimator
 from jaxbandit.theory.solvers.allocation import BEST, allocation
 
@@ -47,6 +48,34 @@ def init_fields(sets: ActionSets, num_kinds: int) -> dict[str, Any]:
     }
 
 
+def matching_policy(
+    sets: ActionSets,
+    kinds: tuple[str, ...],
+    init: Callable[[Key], Any],
+    goal: Callable[[Any], Array],
+    select: Callable[[None, Any, Context], Choice],
+    update: Callable[[Any, Context, Choice, Array], Any],
+    *,
+    zeta: Scalar,
+    sigma: Scalar,
+) -> Algorithm:
+    """Return the policy whose rounds are of these kinds, and whose targets `goal` solves from the state when due."""
+
+    def replan(state: Any) -> Any:
+        return state._replace(targets=goal(state), solved=state.round, logdet=state.estimate.logdet)
+
+    return Algorithm(
+        init=init,
+        select=select,
+        update=update,
+        pulls=lambda state: state.counts,
+        phases=Phases(kinds, lambda state: state.kinds),
+        replan=Replan(lambda state: is_due(state, zeta), replan),
+        arms=sets.arms,
+        rewards=Rewards(sigma=sigma),
+    )
+
+
 def updated(sets: ActionSets, state: Any, context: Array | None, choice: Choice, reward: Array) -> Any:
     """Return the state after a round. The choice carries the kind of the round."""
     action, kind = choice
@@ -54,10 +83,10 @@ def updated(sets: ActionSets, state: Any, context: Array | None, choice: Choice,
     return state._replace(
         round=state.round + 1,
         estimate=estimator.update(state.estimate, action_sets.row(sets, context, action), as_float(reward)),
-        counts=set_at(state.counts, index, get_at(state.counts, index) + 1),
+        counts=add_at(state.counts, index, 1),
         start=action_sets.count_start(state.start, index),
         shared=None if state.shared is None else action_sets.count_start(state.shared, index),
-        kinds=set_at(state.kinds, kind, get_at(state.kinds, kind) + 1),
+        kinds=add_at(state.kinds, kind, 1),
     )
 
 
@@ -69,11 +98,6 @@ def is_due(state: Any, zeta: Scalar) -> Array:
     full = state.estimate.rank == state.estimate.theta.shape[0]
     grown = state.estimate.logdet >= state.logdet + jnp.log1p(as_float(zeta)) - tie()
     return full & (state.solved < state.round) & ((state.solved == 0) | grown)
-
-
-def solved(state: Any, targets: Array) -> Any:
-    """Return the state with newly solved targets, and the round and determinant at which they were solved."""
-    return state._replace(targets=targets, solved=state.round, logdet=state.estimate.logdet)
 
 
 def vector_pulls(state: Any) -> Start:

@@ -14,8 +14,8 @@ from jaxbandit.algorithms.regret.index_policy import IndexState, index_policy
 from jaxbandit.base.arguments import Family, FamilySigma, NumArms, PriorAlpha, PriorBeta
 from jaxbandit.base.contract import Algorithm, Arms, Offer, Rewards
 from jaxbandit.base.declaration import declare
-from jaxbandit.base.offers import among_available, available_of
-from jaxbandit.support.numerics import argmax, as_float, get_at, normal_quantile
+from jaxbandit.base.offers import best_available
+from jaxbandit.support.numerics import as_float, get_at, normal_quantile
 from jaxbandit.support.types import Array, Key
 from jaxbandit.theory.estimators import counts as estimator
 from jaxbandit.theory.estimators.counts import Counts
@@ -81,7 +81,7 @@ def bayes_ucb(
         return BayesUcbState(jnp.ones((), jnp.int32), arms, posterior(arms.counts, arms.sums))
 
     def select(noise: None, state: BayesUcbState, context: Offer | None) -> Array:
-        return argmax(among_available(available_of(context), logit_quantile(tail_of(state.round), state.law)))
+        return best_available(context, logit_quantile(tail_of(state.round), state.law))
 
     def update(state: BayesUcbState, context: Offer | None, action: Array, reward: Array) -> BayesUcbState:
         arms, _ = estimator.update(state.arms, action, reward)
@@ -95,5 +95,4 @@ def bayes_ucb(
         pulls=lambda state: state.arms.counts,
         arms=Arms(num_arms),
         rewards=Rewards(0.0, 1.0),
-        name="bayes_ucb",
     )

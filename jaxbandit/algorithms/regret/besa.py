@@ -14,14 +14,9 @@ from jaxbandit.base.contract import Algorithm, Arms, Choice, Rewards
 from jaxbandit.base.declaration import declare
 from jaxbandit.support.numerics import argmax, as_float, get_at, set_at, unit_of_words
 from jaxbandit.support.types import Array, Key
+from jaxbandit.theory.estimators import counts as estimator
+from jaxbandit.theory.estimators.counts import Successes
 from jaxbandit.theory.solvers.discrete import hypergeometric_quantile
-
-
-class BesaState(NamedTuple):
-    """Pull counts and numbers of successes."""
-
-    counts: Array  # int32[num_arms]
-    successes: Array  # int32[num_arms]
 
 
 class BesaNoise(NamedTuple):
@@ -49,14 +44,11 @@ def besa(num_arms: NumArms) -> Algorithm:
     """
     left, right = (jnp.asarray(places, jnp.int32) for places in tournament(num_arms))
 
-    def init(key: Key) -> BesaState:
-        return BesaState(jnp.zeros(num_arms, jnp.int32), jnp.zeros(num_arms, jnp.int32))
-
     def noise(key: Key) -> BesaNoise:
         numbers = unit_of_words(jax.random.bits(key, (2 * num_arms,), jnp.uint32))
         return BesaNoise(numbers[:num_arms], numbers[num_arms:-1], numbers[-1])
 
-    def winner(noise: BesaNoise, state: BesaState) -> Array:
+    def winner(noise: BesaNoise, state: Successes) -> Array:
         n, good = as_float(state.counts), as_float(state.successes)
         arms = jnp.arange(num_arms, dtype=jnp.int32)
         if num_arms == 1:
@@ -81,25 +73,21 @@ def besa(num_arms: NumArms) -> Algorithm:
 
         return lax.fori_loop(0, num_arms - 1, duel, places)[-1]
 
-    def select(noise: BesaNoise, state: BesaState, context: None) -> Choice:
+    def select(noise: BesaNoise, state: Successes, context: None) -> Choice:
         fresh = state.counts == 0
         return Choice(jnp.where(jnp.any(fresh), argmax(fresh), winner(noise, state)), noise.coin)
 
-    def update(state: BesaState, context: None, choice: Choice, reward: Array) -> BesaState:
-        arm, coin = choice
-        count = get_at(state.counts, arm) + 1
-        successes = get_at(state.successes, arm) + (coin < reward).astype(jnp.int32)
-        return BesaState(set_at(state.counts, arm, count), set_at(state.successes, arm, successes))
+    def update(state: Successes, context: None, choice: Choice, reward: Array) -> Successes:
+        return estimator.toss(state, *choice, reward)
 
     return Algorithm(
-        init=init,
+        init=lambda key: estimator.no_successes(num_arms),
         select=select,
         update=update,
         pulls=lambda state: state.counts,
         noise=noise,
         arms=Arms(num_arms),
         rewards=Rewards(0.0, 1.0),
-        name="besa",
     )
 
 

@@ -81,5 +81,4 @@ def dmed(num_arms: NumArms) -> Algorithm:
         pulls=lambda state: state.arms.counts,
         arms=Arms(num_arms),
         rewards=Rewards(0.0, 1.0),
-        name="dmed",
     )

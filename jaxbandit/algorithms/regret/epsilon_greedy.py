@@ -10,14 +10,14 @@ import jax.numpy as jnp
 from jaxbandit.base.arguments import ClosedUnit, NumArms
 from jaxbandit.base.contract import Algorithm, Arms, Offer
 from jaxbandit.base.declaration import declare
-from jaxbandit.base.offers import among_available, available_of, uniform_arm
-from jaxbandit.support.numerics import argmax, as_float
+from jaxbandit.base.offers import available_of, best_available, uniform_arm
+from jaxbandit.support.numerics import as_float
 from jaxbandit.support.types import Array, Key
 from jaxbandit.theory.estimators import counts as estimator
 from jaxbandit.theory.estimators.counts import Counts
 
 
-@declare(question="regret", rewards="any", cost="O(K)", memory="O(K)", tries={"epsilon": (0.1, 0.0, 1.0)})
+@declare(question="regret", cost="O(K)", memory="O(K)", tries={"epsilon": (0.1, 0.0, 1.0)})
 def epsilon_greedy(num_arms: NumArms, *, epsilon: ClosedUnit = 0.1) -> Algorithm:
     """The arm with the largest empirical mean, a random one with probability epsilon.
 
@@ -45,21 +45,17 @@ def epsilon_greedy(num_arms: NumArms, *, epsilon: ClosedUnit = 0.1) -> Algorithm
         score = jnp.where(state.counts > 0, state.means, jnp.inf)  # an arm without a reward comes first
         drawn = jnp.where(noise < 0, -1, uniform_arm(available_of(context), noise, num_arms))
         explored = (jnp.arange(num_arms, dtype=jnp.int32) == drawn) & (score < jnp.inf)
-        return argmax(among_available(available_of(context), jnp.where(explored, jnp.finfo(score.dtype).max, score)))
+        return best_available(context, jnp.where(explored, jnp.finfo(score.dtype).max, score))
 
     def update(state: Counts, context: Offer | None, action: Array, reward: Array) -> Counts:
         return estimator.update(state, action, reward)[0]
-
-    def recommend(state: Counts) -> Array:
-        return argmax(jnp.where(state.counts > 0, state.means, -jnp.inf))
 
     return Algorithm(
         init=lambda key: estimator.init(num_arms, from_first=True),
         select=select,
         update=update,
         pulls=lambda state: state.counts,
-        recommend=recommend,
+        recommend=estimator.best_mean,
         noise=noise,
         arms=Arms(num_arms),
-        name="epsilon_greedy",
     )

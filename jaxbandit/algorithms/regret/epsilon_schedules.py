@@ -13,8 +13,8 @@ import jax.numpy as jnp
 from jaxbandit.base.arguments import ClosedUnit, Horizon, NumArms, Positive, PositiveUnit
 from jaxbandit.base.contract import Algorithm, Arms, Offer
 from jaxbandit.base.declaration import declare
-from jaxbandit.base.offers import among_available, available_of, uniform_arm
-from jaxbandit.support.numerics import argmax, as_float
+from jaxbandit.base.offers import available_of, best_available, uniform_arm
+from jaxbandit.support.numerics import as_float
 from jaxbandit.support.types import Array, Key
 from jaxbandit.theory.estimators import counts as estimator
 from jaxbandit.theory.estimators.counts import Counts
@@ -27,14 +27,7 @@ class ScheduleState(NamedTuple):
     arms: Counts
 
 
-@declare(
-    question="regret",
-    rewards="any",
-    cost="O(K)",
-    memory="O(K)",
-    tries={"epsilon": (0.1, 0.0, 1.0)},
-    settings=({"horizon": 30},),
-)
+@declare(question="regret", cost="O(K)", memory="O(K)", tries={"epsilon": (0.1, 0.0, 1.0)}, settings=({"horizon": 30},))
 def epsilon_first(num_arms: NumArms, *, horizon: Horizon, epsilon: ClosedUnit = 0.1) -> Algorithm:
     """Random arms in a share epsilon of the rounds, all of them first; then the largest empirical mean.
 
@@ -54,7 +47,7 @@ def epsilon_first(num_arms: NumArms, *, horizon: Horizon, epsilon: ClosedUnit = 
         share = as_float(epsilon) * (1 - 2.0**-22)  # so that rounding does not make 0.1 x 10,000 more than 1,000
         return as_float(as_float(round - 1) < share * horizon)
 
-    return _rule("epsilon_first", num_arms, probability)
+    return _rule(num_arms, probability)
 
 
 @declare(question="regret", rewards="in [0, 1]", cost="O(K)", memory="O(K)", tries={"c": (0.1, 5.0), "d": (0.2, 1.0)})
@@ -78,10 +71,10 @@ def epsilon_decreasing(num_arms: NumArms, *, c: Positive = 0.1, d: PositiveUnit 
     def probability(round: Array) -> Array:
         return as_float(c) * num_arms / (as_float(d) ** 2 * as_float(round))
 
-    return _rule("epsilon_decreasing", num_arms, probability)
+    return _rule(num_arms, probability)
 
 
-def _rule(name: str, num_arms: int, probability: Callable[[Array], Array]) -> Algorithm:
+def _rule(num_arms: int, probability: Callable[[Array], Array]) -> Algorithm:
     """Return the rule that explores in round t with this probability, at most 1."""
 
     def init(key: Key) -> ScheduleState:
@@ -92,10 +85,9 @@ def _rule(name: str, num_arms: int, probability: Callable[[Array], Array]) -> Al
         return jax.random.uniform(key, (2,))
 
     def select(noise: Array, state: ScheduleState, context: Offer | None) -> Array:
-        available = available_of(context)
-        greedy = argmax(among_available(available, jnp.where(state.arms.counts > 0, state.arms.means, jnp.inf)))
+        greedy = best_available(context, jnp.where(state.arms.counts > 0, state.arms.means, jnp.inf))
         explores = noise[0] < probability(state.round)
-        return jnp.where(explores, uniform_arm(available, noise[1], num_arms), greedy)
+        return jnp.where(explores, uniform_arm(available_of(context), noise[1], num_arms), greedy)
 
     def update(state: ScheduleState, context: Offer | None, action: Array, reward: Array) -> ScheduleState:
         return ScheduleState(state.round + 1, estimator.update(state.arms, action, reward)[0])
@@ -105,8 +97,7 @@ def _rule(name: str, num_arms: int, probability: Callable[[Array], Array]) -> Al
         select=select,
         update=update,
         pulls=lambda state: state.arms.counts,
-        recommend=lambda state: argmax(jnp.where(state.arms.counts > 0, state.arms.means, -jnp.inf)),
+        recommend=lambda state: estimator.best_mean(state.arms),
         noise=noise,
         arms=Arms(num_arms),
-        name=name,
     )

@@ -28,7 +28,7 @@ class CommitState(NamedTuple):
     committed: Array  # int32[], -1 before the commitment
 
 
-@declare(question="regret", setting="arms", rewards="any", cost="O(K)", memory="O(K)", settings=({"pulls": 3},))
+@declare(question="regret", cost="O(K)", memory="O(K)", settings=({"pulls": 3},))
 def etc(num_arms: NumArms, pulls: Count) -> Algorithm:
     """Explore then commit after a given number of pulls of each arm.
 
@@ -43,7 +43,7 @@ def etc(num_arms: NumArms, pulls: Count) -> Algorithm:
     Source:
       Lattimore and Szepesvari (2020), Bandit Algorithms, Algorithm 1 and Theorem 6.1.
     """
-    return _rule("etc", num_arms, lambda turns, lead: turns >= pulls)
+    return _rule(num_arms, lambda turns, lead: turns >= pulls)
 
 
 @declare(
@@ -76,7 +76,7 @@ def etc_gap(num_arms: NumArms, *, gap: Positive, horizon: Horizon, sigma: Sigma 
         ratio = scaled() / 4
         return turns >= jnp.maximum(jnp.ceil(jnp.log(horizon * ratio) / ratio), 1.0)
 
-    return _rule("etc_gap", num_arms, due, Rewards(sigma=sigma))
+    return _rule(num_arms, due, Rewards(sigma=sigma))
 
 
 @declare(
@@ -109,7 +109,7 @@ def etc_sprt(num_arms: NumArms, *, gap: Positive, horizon: Horizon, sigma: Sigma
         level = jnp.maximum(jnp.log(horizon * scaled()), 0.0)
         return as_float(gap) * turns * lead >= as_float(sigma) ** 2 * level
 
-    return _rule("etc_sprt", num_arms, due, Rewards(sigma=sigma))
+    return _rule(num_arms, due, Rewards(sigma=sigma))
 
 
 @declare(
@@ -133,7 +133,7 @@ def etc_bai(num_arms: NumArms, *, horizon: Horizon, sigma: Sigma = 1.0) -> Algor
         level = jnp.maximum(math.log(horizon) - jnp.log(2 * turns), 0.0)
         return lead >= 2 * as_float(sigma) * jnp.sqrt(level / turns)
 
-    return _rule("etc_bai", num_arms, due, Rewards(sigma=sigma))
+    return _rule(num_arms, due, Rewards(sigma=sigma))
 
 
 def _scaled_gap(gap: Scalar, sigma: Scalar, horizon: int) -> Callable[[], Array]:
@@ -141,7 +141,7 @@ def _scaled_gap(gap: Scalar, sigma: Scalar, horizon: int) -> Callable[[], Array]
     return lambda: (as_float(gap) / as_float(sigma)) ** 2
 
 
-def _rule(name: str, num_arms: int, due: Callable[[Array, Array], Array], rewards: Rewards | None = None) -> Algorithm:
+def _rule(num_arms: int, due: Callable[[Array, Array], Array], rewards: Rewards | None = None) -> Algorithm:
     """Return the rule that commits after a whole turn if due(number of turns, best mean less second), floats[]."""
 
     def init(key: Key) -> CommitState:
@@ -167,5 +167,4 @@ def _rule(name: str, num_arms: int, due: Callable[[Array, Array], Array], reward
         recommend=lambda state: jnp.where(state.committed < 0, argmax(state.means), state.committed),
         arms=Arms(num_arms),
         rewards=rewards,
-        name=name,
     )

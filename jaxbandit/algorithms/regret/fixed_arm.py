@@ -9,11 +9,11 @@ from jaxbandit.base.contract import Algorithm, Arms
 from jaxbandit.base.declaration import declare
 from jaxbandit.base.parameters import Arg
 from jaxbandit.support.domains import integer
-from jaxbandit.support.numerics import get_at, set_at
+from jaxbandit.support.numerics import add_at
 from jaxbandit.support.types import Array, Key
 
 
-@declare(question="regret", rewards="any", cost="O(1)", memory="O(K)", settings=({"arm": 0},))
+@declare(question="regret", cost="O(1)", memory="O(K)", settings=({"arm": 0},))
 def fixed_arm(
     num_arms: NumArms,
     arm: Annotated[int, Arg(lambda given: integer(0, given["num_arms"] - 1), within="an integer in [0, num_arms)")],
@@ -38,13 +38,6 @@ def fixed_arm(
         return jnp.int32(arm)
 
     def update(state: Array, context: None, action: Array, reward: Array) -> Array:
-        return set_at(state, action, get_at(state, action) + 1)
+        return add_at(state, action, 1)
 
-    return Algorithm(
-        init=init,
-        select=select,
-        update=update,
-        pulls=lambda state: state,
-        arms=Arms(num_arms),
-        name="fixed_arm",
-    )
+    return Algorithm(init=init, select=select, update=update, pulls=lambda state: state, arms=Arms(num_arms))

@@ -83,7 +83,7 @@ def bayes_ucb_gaussian_unknown(num_arms: NumArms) -> Algorithm:
     return index_policy("bayes_ucb_gaussian_unknown", num_arms, index, first=2, squares=True, invariant=True)
 
 
-@declare(question="regret", setting="arms", rewards="in [0, 1]", cost="O(K), one normal draw an arm", memory="O(K)")
+@declare(question="regret", rewards="in [0, 1]", cost="O(K), one normal draw an arm", memory="O(K)")
 def thompson_gaussian_ag(num_arms: NumArms) -> Algorithm:
     """Thompson sampling with N(S / (N + 1), 1 / (N + 1)) for rewards in [0, 1], Agrawal and Goyal 2013.
 

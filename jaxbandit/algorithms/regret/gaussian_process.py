@@ -7,11 +7,11 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxbandit.base.contract import Algorithm, Arms, Offer, Rewards, none
-from jaxbandit.base.offers import among_available, available_of
+from jaxbandit.base.offers import best_available
 from jaxbandit.base.parameters import Arg
 from jaxbandit.support.checks import arrays
 from jaxbandit.support.domains import number
-from jaxbandit.support.numerics import argmax, as_float, get_at, set_at
+from jaxbandit.support.numerics import add_at, as_float
 from jaxbandit.support.types import Array, ArrayLike, Key, PyTree, Scalar
 from jaxbandit.theory.estimators import gaussian_process as estimator
 from jaxbandit.theory.estimators.gaussian_process import Posterior
@@ -43,8 +43,7 @@ Lengthscale = Annotated[
     ),
 ]
 Variance = Annotated[
-    Scalar,
-    Arg(number(0, open_low=True), "prior variance of each mean; unless the kernel is a matrix", (1.0, 0.5)),
+    Scalar, Arg(number(0, open_low=True), "prior variance of each mean; unless the kernel is a matrix", (1.0, 0.5))
 ]
 
 
@@ -57,14 +56,13 @@ class ProcessState(NamedTuple):
 
 
 def process_policy(
-    name: str,
     features: ArrayLike,
-    score: Callable[[PyTree, ProcessState], Array],
-    *,
     kernel: str,
     lengthscale: Scalar,
     variance: Scalar,
     sigma: Scalar,
+    score: Callable[[PyTree, ProcessState], Array],
+    *,
     root: bool,
     noise: Callable[[Key], PyTree] | None = None,
 ) -> Algorithm:
@@ -72,9 +70,9 @@ def process_policy(
 
     Args:
       score: function from the noise of a round and the state to the scores of the arms, float[num_arms].
-      kernel: one of KERNELS; static.
       root: whether the posterior has a root of the covariance, instead of the covariance.
     """
+    check_process(features, kernel)
     update_posterior = estimator.update_root if root else estimator.update_covariance
 
     def init(key: Key) -> ProcessState:
@@ -84,10 +82,10 @@ def process_policy(
         return ProcessState(jnp.ones((), jnp.int32), jnp.zeros(given.shape[0], jnp.int32), posterior)
 
     def select(noise: PyTree, state: ProcessState, context: Offer | None) -> Array:
-        return argmax(among_available(available_of(context), score(noise, state)))
+        return best_available(context, score(noise, state))
 
     def update(state: ProcessState, context: Offer | None, action: Array, reward: Array) -> ProcessState:
-        counts = set_at(state.counts, action, get_at(state.counts, action) + 1)
+        counts = add_at(state.counts, action, 1)
         posterior = update_posterior(state.posterior, action, as_float(reward), as_float(sigma) ** 2)
         return ProcessState(state.round + 1, counts, posterior)
 
@@ -99,18 +97,16 @@ def process_policy(
         noise=noise or none(),
         arms=Arms(np.shape(features)[0]),
         rewards=Rewards(sigma=sigma),
-        name=name,
     )
 
 
-def checked_process(features: Any, kernel: str) -> Any:
-    """Return the points or the prior covariance; raise ValueError if there are too many, or it is none."""
+def check_process(features: Any, kernel: str) -> None:
+    """Raise ValueError if there are too many points, or a matrix is no prior covariance."""
     num_arms = features.shape[0]
     if num_arms > MOST_ARMS:
         raise ValueError(f"features has {num_arms} rows, must have at most {MOST_ARMS}: a round updates their square")
     if kernel == "matrix":
         _check_covariance(features)
-    return features
 
 
 def _check_covariance(matrix: Any) -> None:

@@ -10,7 +10,6 @@ from jaxbandit.algorithms.regret.gaussian_process import (
     Points,
     ProcessState,
     Variance,
-    checked_process,
     process_policy,
 )
 from jaxbandit.base.arguments import Sigma
@@ -23,7 +22,6 @@ from jaxbandit.theory.estimators import gaussian_process as estimator
 
 @declare(
     question="regret",
-    setting="features",
     rewards="Gaussian, scale given",
     cost="O(K^2)",
     memory="O(K^2)",
@@ -57,20 +55,9 @@ def gp_ts(
       Russo and Van Roy (2014), Learning to optimize via posterior sampling, Mathematics of Operations Research 39,
       Section 4, for the rule with a Gaussian process as the prior.
     """
-    features = checked_process(features, kernel)
-    num_arms = features.shape[0]
 
     def score(noise: Array, state: ProcessState) -> Array:
         return estimator.draw(state.posterior, noise)
 
-    return process_policy(
-        "gp_ts",
-        features,
-        score,
-        kernel=kernel,
-        lengthscale=lengthscale,
-        variance=variance,
-        sigma=sigma,
-        root=True,
-        noise=normal_noise(num_arms),
-    )
+    noise = normal_noise(features.shape[0])
+    return process_policy(features, kernel, lengthscale, variance, sigma, score, root=True, noise=noise)

@@ -13,7 +13,6 @@ from jaxbandit.algorithms.regret.gaussian_process import (
     Points,
     ProcessState,
     Variance,
-    checked_process,
     process_policy,
 )
 from jaxbandit.base.arguments import Delta, Sigma
@@ -25,7 +24,6 @@ from jaxbandit.support.types import Array
 
 @declare(
     question="regret",
-    setting="features",
     rewards="Gaussian, scale given",
     cost="O(K^2)",
     memory="O(K^2)",
@@ -64,7 +62,6 @@ def gp_ucb(
       Srinivas, Krause, Kakade and Seeger (2010), Gaussian process optimization in the bandit setting: no regret and
       experimental design, ICML, Algorithm 1 and Theorem 1.
     """
-    features = checked_process(features, kernel)
     num_arms = features.shape[0]
 
     def score(noise: None, state: ProcessState) -> Array:
@@ -72,13 +69,4 @@ def gp_ucb(
         beta = 2 * (math.log(num_arms * math.pi**2 / 6) + log_rounds)
         return state.posterior.means + jnp.sqrt(beta * jnp.maximum(state.posterior.variances, 0.0))
 
-    return process_policy(
-        "gp_ucb",
-        features,
-        score,
-        kernel=kernel,
-        lengthscale=lengthscale,
-        variance=variance,
-        sigma=sigma,
-        root=False,
-    )
+    return process_policy(features, kernel, lengthscale, variance, sigma, score, root=False)

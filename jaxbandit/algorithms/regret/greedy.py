@@ -9,7 +9,7 @@ from jaxbandit.support.types import Array, PyTree
 from jaxbandit.theory.estimators import recursive_least_squares as estimator
 
 
-@declare(question="regret", setting="features", rewards="any", cost="O(K d + d^2)", memory="O(K + d^2)")
+@declare(question="regret", cost="O(K d + d^2)", memory="O(K + d^2)")
 def greedy(features: FeatureSets, *, mask: Mask | None = None) -> Algorithm:
     """The arm with the largest least-squares estimate.
 
@@ -35,4 +35,4 @@ def greedy(features: FeatureSets, *, mask: Mask | None = None) -> Algorithm:
     def score(noise: PyTree, state: LinearState, context: Array | None) -> Array:
         return estimator.means(state.estimate, action_sets.round_rows(sets, context))
 
-    return linear_policy("greedy", sets, score, regularization=None)
+    return linear_policy(sets, score, regularization=None)

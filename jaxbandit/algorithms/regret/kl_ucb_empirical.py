@@ -11,10 +11,10 @@ import jax.numpy as jnp
 from jaxbandit.base.arguments import LogLogWeight, NumArms
 from jaxbandit.base.contract import Algorithm, Arms, Offer, Rewards
 from jaxbandit.base.declaration import declare
-from jaxbandit.base.offers import among_available, available_of
+from jaxbandit.base.offers import best_available
 from jaxbandit.base.parameters import Arg
 from jaxbandit.support.domains import integer
-from jaxbandit.support.numerics import argmax, as_float, exploration_level
+from jaxbandit.support.numerics import as_float, exploration_level
 from jaxbandit.support.types import Array, Key
 from jaxbandit.theory.solvers.empirical_kl import empirical_upper
 from jaxbandit.theory.solvers.kl import kl_upper
@@ -64,9 +64,7 @@ def kl_ucb_empirical(
             weights = as_float(state.seen) / jnp.expand_dims(pulls, -1)
             atoms = as_float(jnp.arange(num_atoms, dtype=jnp.int32)) / (num_atoms - 1)
             index = empirical_upper(jnp.expand_dims(atoms, 0), weights, delta)
-        return argmax(
-            among_available(available_of(context), jnp.where(state.counts > 0, index, jnp.inf))
-        )  # an arm without a reward comes first
+        return best_available(context, jnp.where(state.counts > 0, index, jnp.inf))  # an arm without a reward first
 
     def update(state: EmpiricalState, context: Offer | None, action: Array, reward: Array) -> EmpiricalState:
         # The slack keeps a reward that equals an atom up to rounding error from being moved to the next atom.
@@ -83,5 +81,4 @@ def kl_ucb_empirical(
         pulls=lambda state: state.counts,
         arms=Arms(num_arms),
         rewards=Rewards(0.0, 1.0),
-        name="kl_ucb_empirical",
     )

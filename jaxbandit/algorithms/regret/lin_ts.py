@@ -22,7 +22,6 @@ from jaxbandit.theory.estimators import recursive_least_squares as estimator
 
 @declare(
     question="regret",
-    setting="features",
     rewards="sub-Gaussian, scale given",
     cost="O(K d + d^2)",
     memory="O(K + d^2)",
@@ -86,4 +85,4 @@ def lin_ts(
         return estimator.means(state.estimate, rows) + scale * drawn
 
     prior = sigma * sigma if variant == "heuristic" else 1.0
-    return linear_policy("lin_ts", sets, score, regularization=prior, noise=noise, rewards=Rewards(sigma=sigma))
+    return linear_policy(sets, score, regularization=prior, noise=noise, rewards=Rewards(sigma=sigma))

@@ -27,7 +27,6 @@ from jaxbandit.support.types import Array, PyTree
 
 @declare(
     question="regret",
-    setting="features",
     rewards="sub-Gaussian, scale given",
     cost="O(K d^2)",
     memory="O(K + d^2)",
@@ -93,4 +92,4 @@ def lin_ucb(
         return means + radius(state) * jnp.sqrt(variances)
 
     prior = None if variant == "fn" else regularization
-    return linear_policy("lin_ucb", sets, score, regularization=prior, widths=True, rewards=Rewards(sigma=sigma))
+    return linear_policy(sets, score, regularization=prior, widths=True, rewards=Rewards(sigma=sigma))

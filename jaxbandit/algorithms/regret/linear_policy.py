@@ -12,7 +12,7 @@ from jaxbandit.base.contract import Algorithm, Replan, Rewards, none
 from jaxbandit.base.parameters import Arg
 from jaxbandit.support import checks
 from jaxbandit.support.domains import integer
-from jaxbandit.support.numerics import UNROLLED, as_float, get_at, set_at
+from jaxbandit.support.numerics import UNROLLED, add_at, as_float
 from jaxbandit.support.types import Array, Key, PyTree, Scalar
 from jaxbandit.theory.estimators import fixed_rows
 from jaxbandit.theory.estimators import recursive_least_squares as estimator
@@ -31,7 +31,6 @@ class LinearState(NamedTuple):
 
 
 def linear_policy(
-    name: str,
     sets: ActionSets,
     score: Callable[[PyTree, LinearState, Array | None], Array],
     *,
@@ -73,7 +72,7 @@ def linear_policy(
             known = fixed_rows.update(state.known, state.estimate, rows, index, x, as_float(reward))
         return LinearState(
             round=state.round + 1,
-            counts=set_at(state.counts, index, get_at(state.counts, index) + 1),
+            counts=add_at(state.counts, index, 1),
             estimate=estimator.update(state.estimate, x, as_float(reward)),
             start=None if state.start is None else action_sets.count_start(state.start, index),
             known=known,
@@ -96,7 +95,6 @@ def linear_policy(
         replan=Replan(due, renew) if carried else None,
         arms=sets.arms,
         rewards=rewards,
-        name=name,
     )
 
 

@@ -16,7 +16,7 @@ from jaxbandit.algorithms.regret import allocation_matching as matching
 from jaxbandit.algorithms.regret.action_sets import ActionSets, Start
 from jaxbandit.algorithms.regret.linear_policy import Horizon, checked_horizon, linear_level
 from jaxbandit.base.arguments import FeatureSets, Mask, NonNegative, Positive, Sigma, Zeta
-from jaxbandit.base.contract import Algorithm, Choice, Phases, Replan, Rewards
+from jaxbandit.base.contract import Algorithm, Choice
 from jaxbandit.base.declaration import declare
 from jaxbandit.support import checks
 from jaxbandit.support.domains import number
@@ -47,7 +47,6 @@ class OamState(NamedTuple):
 
 @declare(
     question="regret",
-    setting="features",
     rewards="sub-Gaussian, scale given",
     cost="O(K d^2), and a convex program when information has grown by 1 + zeta",
     memory="O(K + d^2)",
@@ -132,14 +131,10 @@ def oam(
     def gaps(state: OamState) -> Array:
         return matching.gaps(sets, estimator.means(state.estimate, action_sets.all_rows(sets)))
 
-    def due(state: OamState) -> Array:
-        return matching.is_due(state, zeta)
-
-    def replan(state: OamState) -> OamState:
+    def goal(state: OamState) -> Array:
         every = gaps(state)
         # Arms without a gap cost nothing, so nothing but the cap limits their pulls.
-        goal = jnp.where(every > 0, matching.targets(sets, every, level(math.log(horizon))), jnp.inf)
-        return matching.solved(state, goal)
+        return jnp.where(every > 0, matching.targets(sets, every, level(math.log(horizon))), jnp.inf)
 
     def forced_below(state: OamState, explored: Array) -> Array:
         """Return epsilon_t times the number of exploration rounds before this one."""
@@ -187,17 +182,7 @@ def oam(
     def update(state: OamState, context: Array | None, choice: Choice, reward: Array) -> OamState:
         return matching.updated(sets, state, context, choice, reward)
 
-    return Algorithm(
-        init=init,
-        select=select,
-        update=update,
-        pulls=lambda state: state.counts,
-        phases=Phases(KINDS, lambda state: state.kinds),
-        replan=Replan(due, replan),
-        arms=sets.arms,
-        rewards=Rewards(sigma=sigma),
-        name="oam",
-    )
+    return matching.matching_policy(sets, KINDS, init, goal, select, update, zeta=zeta, sigma=sigma)
 
 
 def least_gap(gaps: Array) -> Array:

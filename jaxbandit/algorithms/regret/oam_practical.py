@@ -13,7 +13,6 @@ from jaxbandit.base.declaration import declare
 
 @declare(
     question="regret",
-    setting="features",
     rewards="sub-Gaussian, scale given",
     cost="O(K d^2), and a convex program when information has grown by 1 + zeta",
     memory="O(K + d^2)",

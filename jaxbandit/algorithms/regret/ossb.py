@@ -13,7 +13,7 @@ from jaxbandit.algorithms.regret import action_sets
 from jaxbandit.algorithms.regret import allocation_matching as matching
 from jaxbandit.algorithms.regret.action_sets import Start
 from jaxbandit.base.arguments import FeatureSets, Mask, NonNegative, Sigma, Zeta
-from jaxbandit.base.contract import Algorithm, Choice, Phases, Replan, Rewards
+from jaxbandit.base.contract import Algorithm, Choice
 from jaxbandit.base.declaration import declare
 from jaxbandit.support.numerics import as_float, get_at, kahan_pair
 from jaxbandit.support.types import Array, Key
@@ -42,7 +42,6 @@ class OssbState(NamedTuple):
 
 @declare(
     question="regret",
-    setting="features",
     rewards="Gaussian, scale given",
     cost="O(K d^2), and a convex program when information has grown by 1 + zeta",
     memory="O(K + d^2)",
@@ -98,12 +97,8 @@ def ossb(
             return least_squares.means(state.estimate, action_sets.all_rows(sets))
         return state.sums[0] / as_float(jnp.maximum(matching.vector_pulls(state).pulls, 1))
 
-    def due(state: OssbState) -> Array:
-        return matching.is_due(state, zeta)
-
-    def replan(state: OssbState) -> OssbState:
-        goal = matching.targets(sets, matching.gaps(sets, all_means(state)), 2 * as_float(sigma) ** 2)
-        return matching.solved(state, goal)
+    def goal(state: OssbState) -> Array:
+        return matching.targets(sets, matching.gaps(sets, all_means(state)), 2 * as_float(sigma) ** 2)
 
     def select(noise: None, state: OssbState, context: Array | None) -> Choice:
         """Return the action, and the kind of the round."""
@@ -129,14 +124,4 @@ def ossb(
         owners, index = matching.vector_pulls(state).owners, action_sets.flat_index(sets, context, choice.action)
         return after._replace(sums=kahan_pair(state.sums, jnp.where(owners == get_at(owners, index), reward, 0.0)))
 
-    return Algorithm(
-        init=init,
-        select=select,
-        update=update,
-        pulls=lambda state: state.counts,
-        phases=Phases(KINDS, lambda state: state.kinds),
-        replan=Replan(due, replan),
-        arms=sets.arms,
-        rewards=Rewards(sigma=sigma),
-        name="ossb",
-    )
+    return matching.matching_policy(sets, KINDS, init, goal, select, update, zeta=zeta, sigma=sigma)

@@ -4,7 +4,6 @@ Both play the arm with the largest mean of its randomized history; ties go to th
 """
 
 from collections.abc import Callable
-from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -12,19 +11,14 @@ import jax.numpy as jnp
 from jaxbandit.base.arguments import NumArms, Positive
 from jaxbandit.base.contract import Algorithm, Arms, Choice, Offer, Rewards
 from jaxbandit.base.declaration import declare
-from jaxbandit.base.offers import among_available, available_of
-from jaxbandit.support.numerics import argmax, as_float, get_at, set_at, unit_of_words
+from jaxbandit.base.offers import best_available
+from jaxbandit.support.numerics import as_float, unit_of_words
 from jaxbandit.support.types import Array, Key, Scalar
+from jaxbandit.theory.estimators import counts as estimator
+from jaxbandit.theory.estimators.counts import Successes
 from jaxbandit.theory.solvers.discrete import binomial_quantile
 
 MARGIN = 1e-4  # by how much a product of a and a count may exceed a whole number by rounding
-
-
-class HistoryState(NamedTuple):
-    """Pull counts and numbers of successes."""
-
-    counts: Array  # int32[num_arms]
-    successes: Array  # int32[num_arms]
 
 
 @declare(
@@ -55,7 +49,7 @@ def phe(num_arms: NumArms, *, a: Positive = 1.1) -> Algorithm:
         drawn = binomial_quantile(u, made_up(a, n), jnp.full_like(n, 0.5))
         return (successes + drawn) / (n + made_up(a, n))
 
-    return _rule("phe", num_arms, score)
+    return _rule(num_arms, score)
 
 
 @declare(
@@ -87,7 +81,7 @@ def giro(num_arms: NumArms, *, a: Positive = 1.0) -> Algorithm:
         size = jnp.maximum(n + 2 * made_up(a, n), 1.0)
         return binomial_quantile(u, size, (successes + made_up(a, n)) / size) / size
 
-    return _rule("giro", num_arms, score)
+    return _rule(num_arms, score)
 
 
 def made_up(a: Scalar, n: Array) -> Array:
@@ -95,33 +89,26 @@ def made_up(a: Scalar, n: Array) -> Array:
     return jnp.ceil(as_float(a) * n - MARGIN)
 
 
-def _rule(name: str, num_arms: int, score: Callable[[Array, Array, Array], Array]) -> Algorithm:
+def _rule(num_arms: int, score: Callable[[Array, Array, Array], Array]) -> Algorithm:
     """Return the rule of a score of uniform numbers, pulls and successes."""
-
-    def init(key: Key) -> HistoryState:
-        return HistoryState(jnp.zeros(num_arms, jnp.int32), jnp.zeros(num_arms, jnp.int32))
 
     def noise(key: Key) -> Array:
         return unit_of_words(jax.random.bits(key, (num_arms + 1,), jnp.uint32))
 
-    def select(noise: Array, state: HistoryState, context: Offer | None) -> Choice:
+    def select(noise: Array, state: Successes, context: Offer | None) -> Choice:
         scores = score(noise[:num_arms], as_float(state.counts), as_float(state.successes))
         scores = jnp.where(state.counts > 0, scores, jnp.inf)
-        return Choice(argmax(among_available(available_of(context), scores)), noise[num_arms])
+        return Choice(best_available(context, scores), noise[num_arms])
 
-    def update(state: HistoryState, context: Offer | None, choice: Choice, reward: Array) -> HistoryState:
-        arm, coin = choice
-        count = get_at(state.counts, arm) + 1
-        successes = get_at(state.successes, arm) + (coin < reward).astype(jnp.int32)
-        return HistoryState(set_at(state.counts, arm, count), set_at(state.successes, arm, successes))
+    def update(state: Successes, context: Offer | None, choice: Choice, reward: Array) -> Successes:
+        return estimator.toss(state, *choice, reward)
 
     return Algorithm(
-        init=init,
+        init=lambda key: estimator.no_successes(num_arms),
         select=select,
         update=update,
         pulls=lambda state: state.counts,
         noise=noise,
         arms=Arms(num_arms),
         rewards=Rewards(0.0, 1.0),
-        name=name,
     )

@@ -104,11 +104,5 @@ def robust_ucb(
         return RobustUcbState(state.round + 1, set_at(state.counts, action, n + 1), kept)
 
     return Algorithm(
-        init=init,
-        select=select,
-        update=update,
-        pulls=lambda state: state.counts,
-        arms=Arms(num_arms),
-        length=horizon,
-        name="robust_ucb",
+        init=init, select=select, update=update, pulls=lambda state: state.counts, arms=Arms(num_arms), length=horizon
     )

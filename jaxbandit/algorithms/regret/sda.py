@@ -64,7 +64,7 @@ def lb_sda(num_arms: NumArms, *, horizon: Horizon, memory: Count | None = None) 
     def start(noise: None, pulls: Array, size: Array) -> Array:
         return pulls - size
 
-    return _rule("lb_sda", num_arms, min(memory or horizon, horizon), start, None)
+    return _rule(num_arms, min(memory or horizon, horizon), start, None)
 
 
 @declare(
@@ -98,12 +98,10 @@ def rb_sda(num_arms: NumArms, *, horizon: Horizon) -> Algorithm:
     def start(noise: Array, pulls: Array, size: Array) -> Array:
         return jnp.floor(noise * as_float(pulls - size + 1)).astype(jnp.int32)
 
-    return _rule("rb_sda", num_arms, horizon, start, lambda key: jax.random.uniform(key, (num_arms,)))
+    return _rule(num_arms, horizon, start, lambda key: jax.random.uniform(key, (num_arms,)))
 
 
-def _rule(
-    name: str, num_arms: int, memory: int, start: Callable[..., Array], noise: Callable[[Key], Array] | None
-) -> Algorithm:
+def _rule(num_arms: int, memory: int, start: Callable[..., Array], noise: Callable[[Key], Array] | None) -> Algorithm:
     """Return the rule whose duels take the leader's rewards from start(noise, pulls of the leader, number) on."""
     length = 1 + checks.take("horizon or memory", memory, integer(1, (2**31 - 1) // num_arms - 1))
 
@@ -160,12 +158,5 @@ def _rule(
             first=set_at(state.first, arm * length + count % length, total),
         )
 
-    rule = Algorithm(
-        init=init,
-        select=select,
-        update=update,
-        pulls=lambda state: state.counts,
-        arms=Arms(num_arms),
-        name=name,
-    )
+    rule = Algorithm(init=init, select=select, update=update, pulls=lambda state: state.counts, arms=Arms(num_arms))
     return rule if noise is None else rule._replace(noise=noise, length=memory)

@@ -15,7 +15,6 @@ from jaxbandit.support.types import Array
 
 @declare(
     question="regret",
-    rewards="any",
     cost="O(K), a Gumbel draw an arm",
     memory="O(K)",
     tries={"temperature": (0.1, 1.0)},

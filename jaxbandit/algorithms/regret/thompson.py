@@ -13,8 +13,8 @@ from jaxbandit.algorithms.regret.index_policy import index_policy
 from jaxbandit.base.arguments import Family, FamilySigma, NumArms, PriorAlpha, PriorBeta
 from jaxbandit.base.contract import Algorithm, Arms, Choice, Offer, Rewards
 from jaxbandit.base.declaration import declare
-from jaxbandit.base.offers import among_available, available_of
-from jaxbandit.support.numerics import argmax, as_float, get_at, normal_noise
+from jaxbandit.base.offers import best_available
+from jaxbandit.support.numerics import as_float, get_at, normal_noise
 from jaxbandit.support.types import Array, Key
 from jaxbandit.theory.solvers.beta import BetaShape, beta_shape, draw_logits, draw_pairs, with_arm, words_of_pairs
 from jaxbandit.theory.solvers.families import family as family_of
@@ -91,9 +91,7 @@ def thompson(
         words = words_of_pairs(noise)
         # In [0, 1), so that rewards 1 and 0 are used as they are.
         coin = lax.shift_right_logical(words[num_arms], jnp.uint32(8)).astype(jnp.float32) * 2.0**-24
-        return Choice(
-            argmax(among_available(available_of(context), draw_logits(words[:num_arms], state.shapes))), as_float(coin)
-        )
+        return Choice(best_available(context, draw_logits(words[:num_arms], state.shapes)), as_float(coin))
 
     def update(state: ThompsonState, context: Offer | None, choice: Choice, reward: Array) -> ThompsonState:
         action, coin = choice
@@ -111,5 +109,4 @@ def thompson(
         noise=noise,
         arms=Arms(num_arms),
         rewards=Rewards(0.0, 1.0),
-        name="thompson",
     )

@@ -10,7 +10,7 @@ from jaxbandit.support.numerics import exploration_level
 from jaxbandit.support.types import Array
 
 
-@declare(question="regret", setting="arms", rewards="in [0, 1]", cost="O(K)", memory="O(K)")
+@declare(question="regret", rewards="in [0, 1]", cost="O(K)", memory="O(K)")
 def ucb_tuned(num_arms: NumArms) -> Algorithm:
     """UCB1-tuned, with an upper bound on the variance of each arm, Auer et al. 2002.
 

@@ -10,8 +10,8 @@ import jax.numpy as jnp
 from jaxbandit.base.arguments import NonNegative, NumArms, Positive
 from jaxbandit.base.contract import Algorithm, Arms, Offer, Rewards
 from jaxbandit.base.declaration import declare
-from jaxbandit.base.offers import among_available, available_of
-from jaxbandit.support.numerics import argmax, as_float, get_at, set_at
+from jaxbandit.base.offers import best_available
+from jaxbandit.support.numerics import as_float, get_at, set_at
 from jaxbandit.support.types import Array, Key
 from jaxbandit.theory.estimators import counts as estimator
 from jaxbandit.theory.estimators.counts import Counts, Squares
@@ -59,9 +59,8 @@ def ucb_v(num_arms: NumArms, *, zeta: Positive = 1.2, c: NonNegative = 1.0) -> A
         exploration = as_float(zeta) * jnp.log(as_float(state.round))
         spread = state.spread * jnp.sqrt(exploration)
         index = state.arms.means + (spread + state.inverse_counts * (3 * as_float(c) * exploration))
-        return argmax(
-            among_available(available_of(context), jnp.where(state.arms.counts > 0, index, jnp.inf))
-        )  # the index of an arm without a reward may be NaN
+        # The index of an arm without a reward may be NaN.
+        return best_available(context, jnp.where(state.arms.counts > 0, index, jnp.inf))
 
     def update(state: UcbVState, context: Offer | None, action: Array, reward: Array) -> UcbVState:
         arms, n = estimator.update(state.arms, action, reward)
@@ -81,5 +80,4 @@ def ucb_v(num_arms: NumArms, *, zeta: Positive = 1.2, c: NonNegative = 1.0) -> A
         pulls=lambda state: state.arms.counts,
         arms=Arms(num_arms),
         rewards=Rewards(0.0, 1.0),
-        name="ucb_v",
     )

@@ -1,19 +1,17 @@
 """Uniform exploration: every round pulls a uniformly random arm. A baseline whose regret is linear."""
 
 import jax
-import jax.numpy as jnp
 
 from jaxbandit.base.arguments import NumArms
 from jaxbandit.base.contract import Algorithm, Arms, Offer
 from jaxbandit.base.declaration import declare
 from jaxbandit.base.offers import available_of, uniform_arm
-from jaxbandit.support.numerics import argmax
 from jaxbandit.support.types import Array
 from jaxbandit.theory.estimators import counts as estimator
 from jaxbandit.theory.estimators.counts import Counts
 
 
-@declare(question="regret", rewards="any", cost="O(1)", memory="O(K)")
+@declare(question="regret", cost="O(1)", memory="O(K)")
 def uniform(num_arms: NumArms) -> Algorithm:
     """A uniformly random arm in each round.
 
@@ -32,17 +30,12 @@ def uniform(num_arms: NumArms) -> Algorithm:
     def update(state: Counts, context: Offer | None, action: Array, reward: Array) -> Counts:
         return estimator.update(state, action, reward)[0]
 
-    def recommend(state: Counts) -> Array:
-        # An arm never pulled has mean 0, which would beat negative means.
-        return argmax(jnp.where(state.counts > 0, state.means, -jnp.inf))
-
     return Algorithm(
         init=lambda key: estimator.init(num_arms, from_first=True),
         select=select,
         update=update,
         pulls=lambda state: state.counts,
-        recommend=recommend,
+        recommend=estimator.best_mean,
         noise=lambda key: jax.random.uniform(key),
         arms=Arms(num_arms),
-        name="uniform",
     )

@@ -26,7 +26,6 @@ from jaxbandit.decide.tuning.plays import one_of
 from jaxbandit.decide.tuning.settings import check_agreement
 from jaxbandit.support import checks, domains
 from jaxbandit.support.extras import extra
-from jaxbandit.support.refusals import refuse
 
 with extra("sklearn"):
     from sklearn.base import is_classifier
@@ -47,7 +46,6 @@ ROUNDING = 1e-9  # relative to its ends, by which a score may be outside of its 
 class Terms(NamedTuple):
     """What the arguments of a search mean for its data."""
 
-    where: str
     num_configs: int
     random: bool  # whether splits are drawn at random
     seed: int
@@ -98,18 +96,18 @@ class BaseBanditSearch(BaseSearchCV):
         num_folds, fitting.num_splits = fitting.num_splits, 0  # from now on the number of splits of a call
         random = self.cv is None or draws_at_random(fitting.cv)
         if not configs or not (random or num_folds):
-            evaluate_candidates([], cv=Chosen(FixedFolds(where, None, 0), ()))  # raises scikit-learn's own error
+            evaluate_candidates([], cv=Chosen(FixedFolds(None, 0), ()))  # raises scikit-learn's own error
         seed = int(check_random_state(self.random_state).randint(2**31))
         with under_name(where):
             max_fits, max_splits = budget = self._budget(len(configs), random)
-            terms = Terms(where, len(configs), random, seed, *budget, *self._limits(random, configs))
+            terms = Terms(len(configs), random, seed, *budget, *self._limits(random, configs))
             if random:
                 splits = RandomSplits(self.cv, is_classifier(self.estimator), seed)
                 search = self._split_search(terms)
                 if isinstance(search, RuleSearch):
                     terms = terms._replace(limits=search.range, because=f"for which {search.rule.name} is made")
             else:
-                splits = FixedFolds(where, fitting.cv, num_folds)
+                splits = FixedFolds(fitting.cv, num_folds)
                 num_folds = min(num_folds, max_splits or num_folds)
                 search = self._fold_search(terms, num_folds)
         context = None
@@ -126,9 +124,10 @@ class BaseBanditSearch(BaseSearchCV):
             if max_splits is not None and any(index >= max_splits for _, index in pulls):
                 pulls, ended = [pull for pull in pulls if pull[1] < max_splits], "max_splits"
             for arms, indices, evaluations in fits.make(pulls, configs):
-                metric = self._metric(where, evaluations[0], search)
-                pairs = zip(arms, indices, evaluations, strict=True)
-                scores = [self._score(terms, one, metric, configs[a], i) for a, i, one in pairs]
+                with under_name(where):
+                    metric = self._metric(evaluations[0], search)
+                    pairs = zip(arms, indices, evaluations, strict=True)
+                    scores = [self._score(terms, one, metric, configs[a], i) for a, i, one in pairs]
                 search.enter(np.array(arms), np.array(indices), np.array(scores))
             if ended is not None or search.failed.all():
                 break
@@ -139,7 +138,7 @@ class BaseBanditSearch(BaseSearchCV):
             warn_about_failures(with_errors, self.error_score)
         names, arms = results.config_names(configs), np.array(fits.arms)
         columns = num_folds if not random else max(fits.splits) + 1
-        metric = self._metric(where, with_errors[0], search)
+        metric = self._metric(with_errors[0], search)
         content = results.table(
             configs, arms, np.array(fits.splits), with_errors, num_splits=columns, best=search.best, metric=metric
         )
@@ -228,8 +227,8 @@ class BaseBanditSearch(BaseSearchCV):
         search = SplitSearch(count, criterion, terms.limits, max_fits=max_fits, seed=terms.seed)
         if search.halving is not None and proved is None:
             warnings.warn(
-                f"{terms.where}: max_fits = {max_fits} with {count} configurations is spent by sequential halving, "
-                f"which as a rule gives no guarantee; a race begins at {2 * count * search.needed} fits",
+                f"{type(self).__name__}: max_fits = {max_fits} with {count} configurations is spent by sequential "
+                f"halving, which as a rule gives no guarantee; a race begins at {2 * count * search.needed} fits",
                 ConvergenceWarning,
                 stacklevel=2,
             )
@@ -243,7 +242,7 @@ class BaseBanditSearch(BaseSearchCV):
         options = {"epsilon": self.epsilon, "max_fits": terms.max_fits, "seed": terms.seed}
         return FoldSearch(terms.num_configs, num_folds, terms.limits, everything=callable(self.refit), **options)
 
-    def _metric(self, where: str, evaluation: Evaluation, search: FoldOrSplitSearch) -> str | None:
+    def _metric(self, evaluation: Evaluation, search: FoldOrSplitSearch) -> str | None:
         """The metric that decides; None if there are several and `refit` names none."""
         scores = evaluation["test_scores"]
         if not isinstance(scores, dict):
@@ -253,7 +252,7 @@ class BaseBanditSearch(BaseSearchCV):
             return self.refit
         if not isinstance(search, FoldSearch):
             names = ", ".join(scores)
-            refuse(where, f": scoring gives {len(scores)} scores ({names}); set refit to the one that decides")
+            raise ValueError(f"scoring gives {len(scores)} scores ({names}); set refit to the one that decides")
         search.everything = True
         return None
 
@@ -263,17 +262,17 @@ class BaseBanditSearch(BaseSearchCV):
         """The score that decides, NaN if it cannot be used."""
         scores = scores_of(evaluation)
         score = as_float(next(iter(scores.values())) if metric is None else scores[metric])
-        the_score = f": the score of {config} on {'split' if terms.random else 'fold'} {index} is {score}"
+        the_score = f"the score of {config} on {'split' if terms.random else 'fold'} {index} is {score}"
         if not usable(score):
             if self.error_score == "raise" or self.rule is not None:
                 remedy = "" if self.rule is None else "; give error_score a number, or leave rule out"
-                refuse(terms.where, f"{the_score}, must be finite with |score| <= 1e150{remedy}")
+                raise ValueError(f"{the_score}, must be finite with |score| <= 1e150{remedy}")
             return math.nan
         low, high = terms.limits
         ends = [abs(end) for end in terms.limits if math.isfinite(end)]
         slack = ROUNDING * (max(ends) if len(ends) == 2 else max(1.0, *ends, 0.0))
         if metric is not None and not low - slack <= score <= high + slack:
-            refuse(terms.where, f"{the_score}, must be in {domains.interval(low, high)}, {terms.because}")
+            raise ValueError(f"{the_score}, must be in {domains.interval(low, high)}, {terms.because}")
         return min(max(score, low), high) if metric is not None else score
 
     def _warn_if_undecided(
@@ -287,4 +286,4 @@ class BaseBanditSearch(BaseSearchCV):
             of = " splits of a configuration" if ended == "max_splits" else ""
             remedy = f"raise {ended}" if certain else f"raise {ended} or epsilon"
             what = f"undecided after {ended} = {getattr(terms, ended)}{of}; {certificate.known}; {remedy}"
-        warnings.warn(f"{terms.where}: {what}", ConvergenceWarning, stacklevel=2)
+        warnings.warn(f"{type(self).__name__}: {what}", ConvergenceWarning, stacklevel=2)

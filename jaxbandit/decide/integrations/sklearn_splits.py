@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from jaxbandit.support.extras import extra
-from jaxbandit.support.refusals import refuse
 
 with extra("sklearn"):
     from sklearn.model_selection import ShuffleSplit, StratifiedShuffleSplit
@@ -29,9 +28,9 @@ def draws_at_random(cv: Any) -> bool:
 class FixedFolds:
     """The folds of a cross-validator that returns the same ones at each call."""
 
-    def __init__(self, where: str, cv: Any, num_folds: int):
-        """Use a cross-validator that has this number of folds; `where` begins messages."""
-        self._where, self._cv, self._num_folds = where, cv, num_folds
+    def __init__(self, cv: Any, num_folds: int):
+        """Use a cross-validator that has this number of folds."""
+        self._cv, self._num_folds = cv, num_folds
         self._folds: list[Split] | None = None
 
     def split(self, index: int, X: ArrayLike, y: ArrayLike | None, **params: Any) -> Split:
@@ -39,11 +38,8 @@ class FixedFolds:
         if self._folds is None:
             self._folds = list(self._cv.split(X, y, **params))  # once, because it may be a generator
             if len(self._folds) != self._num_folds:
-                refuse(
-                    self._where,
-                    f": cv = {self._cv!r} yields {len(self._folds)} splits, but its get_n_splits says "
-                    f"{self._num_folds}; they must be equal",
-                )
+                got, said = len(self._folds), f"but its get_n_splits says {self._num_folds}; they must be equal"
+                raise ValueError(f"cv = {self._cv!r} yields {got} splits, {said}")
         return self._folds[index]
 
 

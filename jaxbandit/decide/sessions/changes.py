@@ -6,10 +6,12 @@ it again when a log is read, and a line of `Changes` makes it a method of a sess
 
 import functools
 from collections.abc import Callable
-from typing import Any, Concatenate, ParamSpec
+from typing import Annotated, Any, Concatenate, ParamSpec
 
 import numpy as np
 
+from jaxbandit.base.calls import under_name
+from jaxbandit.base.parameters import Arg
 from jaxbandit.decide.sessions import contextual, feed
 from jaxbandit.decide.sessions.asks import Asks
 from jaxbandit.decide.sessions.events import CHANGES, COLUMNS, OPTIONS, Event, change
@@ -17,7 +19,6 @@ from jaxbandit.decide.sessions.ledger import EXPIRED, OUTSIDE, WITHDRAWN
 from jaxbandit.decide.sessions.next_pulls import next_pulls
 from jaxbandit.decide.sessions.rewards import check_ids, check_rewards, each_once, require_arms, require_asked
 from jaxbandit.decide.sessions.session import Session
-from jaxbandit.support import checks
 from jaxbandit.support.domains import integer
 from jaxbandit.support.types import ArrayLike
 
@@ -40,7 +41,7 @@ def tell(session: Session, ids: ArrayLike, rewards: ArrayLike) -> Session:
       ValueError: an id was not asked for, a reward is not finite, of modulus above 1e150 or outside the range for
         which the rule is designed, or it differs from an earlier reward with the same id. The message names the id.
     """
-    ids, values = _rewards("tell", session, ids, rewards)
+    ids, values = _rewards(session, ids, rewards)
     after = (contextual.receive if session.contextual else feed.receive)(session, ids, values)
     return after if after is session else after.with_event(Event("tell", ids, rewards=values))
 
@@ -58,11 +59,13 @@ def withdraw(session: Session, ids: ArrayLike) -> Session:
     Raises:
       ValueError: an id was not asked for, already has a reward or has expired. The message names it.
     """
-    return _without("withdraw", session, check_ids("withdraw", ids), WITHDRAWN)
+    return _without("withdraw", session, check_ids(ids), WITHDRAWN)
 
 
 @change
-def expire(session: Session, ids: ArrayLike | None = None, *, before: int | None = None) -> Session:
+def expire(
+    session: Session, ids: ArrayLike | None = None, *, before: Annotated[int, Arg(integer(0, 2**62))] | None = None
+) -> Session:
     """Return the session in which some pending pulls wait for no reward any more, because it will never come.
 
     The rule goes on as if it had not chosen them. If whether a reward comes depends on the reward, what is left is
@@ -84,13 +87,13 @@ def expire(session: Session, ids: ArrayLike | None = None, *, before: int | None
     """
     if (ids is None) == (before is None):
         given = "neither is given" if ids is None else "both are given"
-        raise ValueError(f"expire: ids or before, {given}, must be one of them")
+        raise ValueError(f"ids or before, {given}, must be one of them")
     if before is not None:
-        pulls, end = session.pulls, checks.take("expire: before", before, integer(0, 2**62))
+        pulls = session.pulls
         waiting = pulls.pending if isinstance(pulls, Asks) else pulls.first + pulls.waiting  # also if withdrawn
-        ids = waiting[waiting < end]
-    ids = check_ids("expire", ids)
-    require_asked("expire", ids, session.end)
+        ids = waiting[waiting < before]
+    ids = check_ids(ids)
+    require_asked(ids, session.end)
     if not session.contextual:
         feed.require_needless(session, ids)
     return _without("expire", session, ids, EXPIRED)
@@ -117,7 +120,7 @@ def amend(session: Session, ids: ArrayLike, rewards: ArrayLike) -> Session:
         be given it again: the rule acts on sets of arms, or, without contexts, on more than the arm of a pull, as Exp3
         does on its probability.
     """
-    ids, values = each_once("amend", *_rewards("amend", session, ids, rewards))
+    ids, values = each_once(*_rewards(session, ids, rewards))
     after = (contextual.correct if session.contextual else feed.correct)(session, ids, values)
     return after if after is session else after.with_event(Event("amend", ids, rewards=values))
 
@@ -144,11 +147,11 @@ def tell_outside(session: Session, arms: ArrayLike, rewards: ArrayLike) -> Sessi
     programs, name, pulls = session.programs, session.rule.name or "the rule", session.pulls
     if programs.set_size is not None or isinstance(pulls, Asks):
         what = "acts on sets of arms" if programs.set_size is not None else "has contexts"
-        raise ValueError(f"tell_outside: {name} {what}, must be a rule for single arms without contexts")
+        raise ValueError(f"{name} {what}, must be a rule for single arms without contexts")
     if session.paired:
-        raise ValueError("tell_outside: the session is paired, and these pulls share no random draws with its own")
-    arms, values = check_rewards("tell_outside", arms, rewards, session.on_failure, *programs.limits, "arm")
-    require_arms("tell_outside", arms, session.num_arms)
+        raise ValueError("the session is paired, and these pulls share no random draws with its own")
+    arms, values = check_rewards(arms, rewards, session.on_failure, *programs.limits, "arm")
+    require_arms(arms, session.num_arms)
     if not len(arms):
         return session
     event = Event("tell_outside", session.end + np.arange(len(arms)), arms, values)
@@ -173,17 +176,17 @@ def close_arms(session: Session, arms: ArrayLike) -> Session:
     """
     programs, name = session.programs, session.rule.name or "the rule"
     if isinstance(session.pulls, Asks):
-        raise ValueError(f"close_arms: {name} has contexts; give an Offer with the arms that are available as context")
+        raise ValueError(f"{name} has contexts; give an Offer with the arms that are available as context")
     if programs.kind != "draws" or programs.set_size is not None:
         why = {"batch": "plans batches, of which it needs every pull", "single": "is deterministic, and would insist"}
         reason = why.get(programs.kind, "does not act on single arms")
         raise ValueError(
-            f"close_arms: {name} {reason}; take a rule that draws at random, such as thompson, or begin a new session "
+            f"{name} {reason}; take a rule that draws at random, such as thompson, or begin a new session "
             "without the arm, and report the rewards so far with tell_outside"
         )
     after = _with_arms("close_arms", session, arms, True)
     if after.closed.all():
-        raise ValueError(f"close_arms: all {len(after.closed)} arms would be closed, must leave one open")
+        raise ValueError(f"all {len(after.closed)} arms would be closed, must leave one open")
     return after
 
 
@@ -228,30 +231,31 @@ def apply(session: Session, event: Event) -> Session:
       ValueError: the event is refused, as by the function of the same name.
     """
     if event.kind == "ask":
-        return next_pulls(session, event)[0]
+        with under_name("ask"):
+            return next_pulls(session, event)[0]
     return CHANGES[event.kind](session, *(getattr(event, name) for name in COLUMNS[event.kind]))
 
 
-def _rewards(where: str, session: Session, ids: ArrayLike, rewards: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
+def _rewards(session: Session, ids: ArrayLike, rewards: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
     """The ids and rewards, with `on_failure` in place of rewards that are not usable."""
-    ids, values = check_rewards(where, ids, rewards, session.on_failure, *session.programs.limits)
-    require_asked(where, ids, session.end)
+    ids, values = check_rewards(ids, rewards, session.on_failure, *session.programs.limits)
+    require_asked(ids, session.end)
     return ids, values
 
 
 def _without(kind: str, session: Session, ids: np.ndarray, status: int) -> Session:
     """The session with another status of some pending pulls; those with contexts are forgotten."""
-    require_asked(kind, ids, session.end)
+    require_asked(ids, session.end)
     if not len(ids):
         return session
-    after = contextual.forget(session, kind, ids) if session.contextual else feed.mark(session, kind, ids, status)
+    after = contextual.forget(session, ids) if session.contextual else feed.mark(session, ids, status)
     return after.with_event(Event(kind, ids))
 
 
 def _with_arms(kind: str, session: Session, arms: ArrayLike, closed: bool) -> Session:
     """The session in which some arms are closed, or open."""
-    arms, marked = check_ids(kind, arms, "arm"), session.closed.copy()
-    require_arms(kind, arms, session.num_arms)
+    arms, marked = check_ids(arms, "arm"), session.closed.copy()
+    require_arms(arms, session.num_arms)
     marked[arms] = closed
     return session.but(closed=marked).with_event(Event(kind, arms=arms))
 

@@ -21,7 +21,7 @@ def begun(session: Session, context: PyTree, several: PyTree) -> Session:
     if isinstance(session.pulls, Asks) or offer is None:
         return session
     if session.pulls.end:
-        raise ValueError("ask: an Offer, but the pulls before had none: begin a session in which every ask has one")
+        raise ValueError("an Offer, but the pulls before had none: begin a session in which every ask has one")
     return session.but(pulls=no_asks(session.num_arms))
 
 
@@ -30,12 +30,12 @@ def ask(session: Session, asks: Asks, limit: int | None, context: PyTree, severa
     rule, name = session.rule, session.rule.name or "the rule"
     if (context is not None and several is not None) or (several is not None and limit is not None):
         other = "context" if context is not None else "limit"
-        raise ValueError(f"ask: {other} and contexts, both are given, must be one of them")
+        raise ValueError(f"{other} and contexts, both are given, must be one of them")
     if session.stopped:
         return session, _pulls(session, None)
     if context is None and several is None:
         if not asks.open:
-            raise ValueError(f"ask: context = None, must be given: {name} needs a context")
+            raise ValueError(f"context = None, must be given: {name} needs a context")
         return session, _pulls(session, some(whole(asks.open), slice(0, limit)))
     if several is not None:
         n, contexts = checked_contexts(rule, asks, several)
@@ -63,12 +63,12 @@ def receive(session: Session, ids: np.ndarray, values: np.ndarray) -> Session:
     """The session after rewards of ids that were asked for, in this order; the same one if none of them is new."""
     asks: Any = session.pulls
     first = np.sort(np.unique(ids, return_index=True)[1])
-    same("tell", ids, values, values[first][_places(ids[first], ids)], "was reported before; an id has one reward")
+    same(ids, values, values[first][_places(ids[first], ids)], "was reported before; an id has one reward")
     ids, values = ids[first], values[first]
     new = asks.is_open(ids)
     before = asks.rewards(ids[~new])
-    _require_rewards("tell", ids[~new], before, "its context is forgotten, so that the rule cannot receive its reward")
-    same("tell", ids[~new], values[~new], before, "was reported before; an id has one reward, which amend corrects")
+    _require_rewards(ids[~new], before, "its context is forgotten, so that the rule cannot receive its reward")
+    same(ids[~new], values[~new], before, "was reported before; an id has one reward, which amend corrects")
     if not new.any():
         return session
     ids, values = ids[new], values[new]
@@ -81,13 +81,13 @@ def receive(session: Session, ids: np.ndarray, values: np.ndarray) -> Session:
     return _updated(session.but(pulls=asks, totals=session.totals._replace(counts=counts)), told)
 
 
-def forget(session: Session, where: str, ids: np.ndarray) -> Session:
+def forget(session: Session, ids: np.ndarray) -> Session:
     """The session without some of its open asks."""
     asks: Any = session.pulls
     ids = np.unique(ids)
     if len(rest := ids[~asks.is_open(ids)]):
-        _require_rewards(where, rest, asks.rewards(rest), "must be one that is pending")
-        raise ValueError(f"{where}: id = {rest[0]} already has a reward, must be one that is pending")
+        _require_rewards(rest, asks.rewards(rest), "must be one that is pending")
+        raise ValueError(f"id = {rest[0]} already has a reward, must be one that is pending")
     return session.but(pulls=asks._replace(open=removed(asks.open, ids)[0]))
 
 
@@ -97,7 +97,7 @@ def correct(session: Session, ids: np.ndarray, values: np.ndarray) -> Session:
     before = asks.rewards(ids)
     if len(none := ids[np.isnan(before)]):
         remedy = "report it with tell" if asks.is_open(none)[0] else "it was withdrawn or has expired"
-        raise ValueError(f"amend: id = {none[0]} has no reward yet, {remedy}")
+        raise ValueError(f"id = {none[0]} has no reward yet, {remedy}")
     if (before == values).all():
         return session
     table = {}
@@ -128,9 +128,9 @@ def _places(ids: np.ndarray, wanted: np.ndarray) -> np.ndarray:
     return order[np.searchsorted(ids, wanted, sorter=order)]
 
 
-def _require_rewards(where: str, ids: np.ndarray, rewards: np.ndarray, remedy: str) -> None:
+def _require_rewards(ids: np.ndarray, rewards: np.ndarray, remedy: str) -> None:
     if len(gone := ids[np.isnan(rewards)]):
-        raise ValueError(f"{where}: id = {gone[0]} was withdrawn or has expired, {remedy}")
+        raise ValueError(f"id = {gone[0]} was withdrawn or has expired, {remedy}")
 
 
 def _check(name: str, actions: np.ndarray, num_arms: int, available: np.ndarray | None) -> None:
@@ -140,12 +140,12 @@ def _check(name: str, actions: np.ndarray, num_arms: int, available: np.ndarray 
     else:
         bad = (actions < 0) | (actions >= num_arms)
         if bad.any():
-            raise ValueError(f"ask: {name} chose arm {actions[bad].flat[0]}, must be in [0, {num_arms - 1}]")
+            raise ValueError(f"{name} chose arm {actions[bad].flat[0]}, must be in [0, {num_arms - 1}]")
         bad = bad if available is None else ~available[np.arange(len(actions)), actions]
     if bad.any():
         row = int(np.argwhere(bad)[0][0])
         allowed = np.flatnonzero(np.ones(num_arms) if available is None else available[row])
-        raise ValueError(f"ask: {name} chose {actions[row]}, must be available, but only {allowed} are")
+        raise ValueError(f"{name} chose {actions[row]}, must be available, but only {allowed} are")
 
 
 def counts_of_arms(actions: np.ndarray, num_arms: int) -> np.ndarray:

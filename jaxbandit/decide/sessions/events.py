@@ -2,10 +2,11 @@
 
 import inspect
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar, cast
 
 import numpy as np
 
+from jaxbandit.base.calls import checked
 from jaxbandit.base.contract import Offer
 from jaxbandit.support.types import Json, PyTree
 
@@ -20,8 +21,8 @@ def change(function: F) -> F:
     """Declare a function of a session: its name is a kind of events, and its positional arguments are their lists."""
     _, *arguments = inspect.signature(function).parameters.values()
     COLUMNS[function.__name__] = tuple(each.name for each in arguments if each.kind is each.POSITIONAL_OR_KEYWORD)
-    CHANGES[function.__name__] = function
-    return function
+    CHANGES[function.__name__] = checked(function)
+    return cast(F, CHANGES[function.__name__])
 
 
 class Event(NamedTuple):

@@ -28,13 +28,13 @@ from jaxbandit.decide.sessions.session import Session
 
 def receive(session: Session, ids: np.ndarray, values: np.ndarray) -> Session:
     """The session after rewards of ids that were asked for; the same one if none of them is new."""
-    ids, values = each_once("tell", ids, values)
+    ids, values = each_once(ids, values)
     ledger: Any = session.pulls
     before, expired = ledger.known(ids)
     if expired.any():
-        raise ValueError(f"tell: id = {ids[expired][0]} has expired; report its reward with tell_outside")
+        raise ValueError(f"id = {ids[expired][0]} has expired; report its reward with tell_outside")
     old = ~np.isnan(before)
-    same("tell", ids[old], values[old], before[old], "was reported before; an id has one reward, which amend corrects")
+    same(ids[old], values[old], before[old], "was reported before; an id has one reward, which amend corrects")
     return session if old.all() else enter(session, ledger.marked(ids[~old] - ledger.first, TOLD, values[~old]))
 
 
@@ -45,12 +45,12 @@ def correct(session: Session, ids: np.ndarray, values: np.ndarray) -> Session:
     if (none := np.isnan(before)).any():
         at = int(np.argmax(none))
         remedy = "it has expired; report its reward with tell_outside" if expired[at] else "report it with tell"
-        raise ValueError(f"amend: id = {ids[at]} has no reward yet, {remedy}")
+        raise ValueError(f"id = {ids[at]} has no reward yet, {remedy}")
     programs, past = session.programs, ids < ledger.first
     if past.any() and (programs.set_size is not None or (programs.kind != "batch" and programs.arm_dtype is None)):
         name = session.rule.name or "the rule"
         raise ValueError(
-            f"amend: id = {ids[past][0]}: {name} has received its reward, and takes more than the arm of a pull, so "
+            f"id = {ids[past][0]}: {name} has received its reward, and takes more than the arm of a pull, so "
             "that its state cannot be computed again; begin a new session"
         )
     if (before == values).all():
@@ -62,14 +62,14 @@ def correct(session: Session, ids: np.ndarray, values: np.ndarray) -> Session:
     return _recompute(session, ledger._replace(history=replaced(ledger.history, ids[past], values[past])))
 
 
-def mark(session: Session, where: str, ids: np.ndarray, status: int) -> Session:
+def mark(session: Session, ids: np.ndarray, status: int) -> Session:
     """The session with another status of some pending pulls."""
     ledger: Any = session.pulls
     values, expired = ledger.known(ids)
     if (wrong := ~np.isnan(values) | expired).any():
         at = int(np.argmax(wrong))
         reason = "has expired" if expired[at] else "already has a reward"
-        raise ValueError(f"{where}: id = {ids[at]} {reason}, must be one that is pending")
+        raise ValueError(f"id = {ids[at]} {reason}, must be one that is pending")
     return enter(session, ledger.marked(ids - ledger.first, status))
 
 
@@ -85,7 +85,7 @@ def require_needless(session: Session, ids: np.ndarray) -> None:
     if needed.any():
         name = session.rule.name or "the rule"
         raise ValueError(
-            f"expire: id = {here[needed][0]}: {name} needs the rewards of its whole plan; give it to withdraw, "
+            f"id = {here[needed][0]}: {name} needs the rewards of its whole plan; give it to withdraw, "
             "so that ask returns it again, or tell a number in its place"
         )
 

@@ -27,7 +27,7 @@ def checked_contexts(rule: Algorithm, asks: Asks, several: PyTree) -> tuple[int,
     first = several.available if offered else several if rule.arms and _declared(rule.arms) else (leaves or [0])[0]
     n = len(first) if hasattr(first, "__len__") else 0
     if not n:
-        raise ValueError("ask: contexts must be several, with a leading axis of at least one; give a single as context")
+        raise ValueError("contexts must be several, with a leading axis of at least one; give a single as context")
     given = _Given(rule.arms, "contexts", (n,))
     return n, _of_this_form(asks, given.name, given.lead, _taken(rule, given, several))
 
@@ -40,7 +40,7 @@ def require_offers(rule: Algorithm, offer: Offer) -> None:
     except ContractError as error:
         reason = f"{rule.name or 'the rule'} takes no Offer ({error})"
     if reason:
-        raise ValueError(f"ask: {reason}")
+        raise ValueError(f"{reason}")
 
 
 class _Given:
@@ -56,11 +56,11 @@ class _Given:
         try:
             array = np.asarray(value, np.float64)
         except (TypeError, ValueError):
-            raise ValueError(f"ask: {name} must be numbers, float{list(wanted)}") from None
+            raise ValueError(f"{name} must be numbers, float{list(wanted)}") from None
         if array.shape != wanted:
             rows = ", a row per arm" if len(self.arms.context) == 2 else " shared by the arms"
             shown = ["n", *self.arms.context] if self.lead else list(wanted)
-            raise ValueError(f"ask: {name} has shape {_list(array.shape)}, must be {_list(shown)}{rows}")
+            raise ValueError(f"{name} has shape {_list(array.shape)}, must be {_list(shown)}{rows}")
         return _finite(name, array)
 
     def index(self, value: Any) -> Any:
@@ -68,9 +68,9 @@ class _Given:
         assert self.arms is not None and self.arms.num_contexts is not None
         index = domains.integer(0, self.arms.num_contexts - 1)
         if not self.lead:
-            return np.int32(checks.take(f"ask: {self.name}", value, index))
+            return np.int32(checks.take(self.name, value, index))
         indices = checks.of_list(domains.several(index, "a list of indices of action sets"))
-        return np.array(checks.take(f"ask: {self.name}", value, indices), np.int32)
+        return np.array(checks.take(self.name, value, indices), np.int32)
 
     def available(self, value: Any) -> np.ndarray:
         """Return which arms are available."""
@@ -79,10 +79,10 @@ class _Given:
         if array.dtype != bool or array.shape != wanted:
             shown = _list(["n", num_arms] if self.lead else wanted)
             got = f"{array.dtype}{_list(array.shape)}"
-            raise ValueError(f"ask: {self.name}: available is {got}, must be bool{shown}")
+            raise ValueError(f"{self.name}: available is {got}, must be bool{shown}")
         if not (some := array.any(axis=-1)).all():
             place = f"{self.name}[{int(np.argmin(some))}]" if self.lead else self.name
-            raise ValueError(f"ask: {place}: no arm is available, must be at least one")
+            raise ValueError(f"{place}: no arm is available, must be at least one")
         return array
 
     def own(self, value: Any) -> PyTree:
@@ -91,7 +91,7 @@ class _Given:
         def leaf(x: Any) -> np.ndarray:
             array = np.asarray(x)
             if array.dtype.kind not in NUMBERS or array.shape[: len(self.lead)] != self.lead:
-                raise ValueError(f"ask: {self.name} has a part {array.dtype}{_list(array.shape)}, must be numbers"
+                raise ValueError(f"{self.name} has a part {array.dtype}{_list(array.shape)}, must be numbers"
                                  + f" with a leading axis of {self.lead[0]}" * bool(self.lead))  # fmt: skip
             return _finite(self.name, array.astype(np.float64) if array.dtype.kind == "f" else array)
 
@@ -104,7 +104,7 @@ def _taken(rule: Algorithm, given: _Given, value: Any) -> PyTree:
     arms, name = rule.arms, given.name
     if arms is not None and arms.available and not isinstance(value, Offer):
         needs = f"{rule.name or 'the rule'} needs to know which arms are available"
-        raise ValueError(f"ask: {name} must be an Offer(available, features): {needs}")
+        raise ValueError(f"{name} must be an Offer(available, features): {needs}")
     if isinstance(value, Offer):
         return Offer(given.available(value.available), _features(given, f"{name}: features", value.features))
     return _features(given, name, value)
@@ -126,7 +126,7 @@ def _of_this_form(asks: Asks, name: str, lead: tuple[int, ...], context: PyTree)
         return context
     here = jax.tree.map(lambda x: jax.ShapeDtypeStruct(np.shape(x)[len(lead) :], np.asarray(x).dtype), context)
     if jax.tree.structure(form) != jax.tree.structure(here) or jax.tree.leaves(form) != jax.tree.leaves(here):
-        raise ValueError(f"ask: {name} = {_said(here)}, must be {_said(form)} like those of the asks before")
+        raise ValueError(f"{name} = {_said(here)}, must be {_said(form)} like those of the asks before")
     return context
 
 
@@ -146,5 +146,5 @@ def _declared(arms: Arms) -> bool:
 def _finite(name: str, array: np.ndarray) -> np.ndarray:
     if array.dtype.kind == "f" and not np.isfinite(array).all():
         at = np.argwhere(~np.isfinite(array))[0].tolist()
-        raise ValueError(f"ask: {name}{_list(at) if at else ''} = {array[tuple(at)]}, must be finite")
+        raise ValueError(f"{name}{_list(at) if at else ''} = {array[tuple(at)]}, must be finite")
     return array

@@ -7,9 +7,9 @@ import numpy as np
 
 from jaxbandit.decide.sessions.rewards import History, array_of, earlier, longer, values_of
 from jaxbandit.decide.sessions.rule_programs import Decision, counts_of
+from jaxbandit.support.domains import INT32
 from jaxbandit.support.types import PyTree
 
-MOST_INDEX = 2**31 - 1
 # What is known of an open pull. Those from TOLD on need no answer; OUTSIDE has a reward and was asked for by nobody.
 WAITS, WITHDRAWN, TOLD, OUTSIDE, EXPIRED = range(5)
 
@@ -183,6 +183,6 @@ def pulls_at(ledger: Ledger, positions: np.ndarray, num_arms: int, set_size: int
         asked = np.flatnonzero(ledger.status != OUTSIDE)
         later = earlier(ledger.actions[asked][::-1])[::-1]  # pulls of the same arm after it
         index = ledger.asked[arms] - 1 - later[np.searchsorted(asked, positions)]
-    if len(index) and index.max() > MOST_INDEX:
-        raise ValueError(f"ask: pull {int(index.max())} of one arm, must be at most {MOST_INDEX}")
+    if len(index) and index.max() > INT32:
+        raise ValueError(f"pull {int(index.max())} of one arm, must be at most {INT32}")
     return Pulls(ids, arms, index.astype(np.int32))

@@ -5,7 +5,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from jaxbandit.base.arguments import INT32
+from jaxbandit.base.calls import checked
 from jaxbandit.base.contract import action_of
 from jaxbandit.decide.sessions import contextual
 from jaxbandit.decide.sessions.asks import Asks
@@ -14,7 +14,7 @@ from jaxbandit.decide.sessions.ledger import OUTSIDE, WAITS, WITHDRAWN, Ledger, 
 from jaxbandit.decide.sessions.session import Session
 from jaxbandit.engine.rounds import keys
 from jaxbandit.support import checks
-from jaxbandit.support.domains import integer
+from jaxbandit.support.domains import INT32, integer
 from jaxbandit.support.types import Key, PyTree
 
 LIMIT = 1024  # default of `ask` for the number of pulls of a batch
@@ -26,6 +26,7 @@ class OtherPulls(Exception):
     """The rule does not ask for the pulls of an event."""
 
 
+@checked
 def ask(
     session: Session, *, limit: int | None = None, context: PyTree = None, contexts: PyTree = None
 ) -> tuple[Session, Pulls]:
@@ -74,7 +75,7 @@ def next_pulls(session: Session, event: Event) -> tuple[Session, Pulls]:
     It raises OtherPulls if the event says which arms are asked for, and the rule asks for others.
     """
     limit, context, contexts = event.limit, event.context, event.contexts
-    most = checks.take("ask: limit", LIMIT if limit is None else limit, integer(1, INT32))
+    most = checks.take("limit", LIMIT if limit is None else limit, integer(1, INT32))
     before = contextual.begun(session, context, contexts)
     ledger, draws = before.pulls, before.programs.kind == "draws"
     fresh = draws and (isinstance(ledger, Asks) or not ledger.choices)
@@ -86,13 +87,13 @@ def next_pulls(session: Session, event: Event) -> tuple[Session, Pulls]:
     else:
         if event.contextual:
             given = f"context = {context!r}" if contexts is None else f"contexts = {contexts!r}"
-            raise ValueError(f"ask: {given}, must be left out: {session.rule.name or 'the rule'} does not use contexts")
+            raise ValueError(f"{given}, must be left out: {session.rule.name or 'the rule'} does not use contexts")
         after, pulls = _in_order(before, ledger, limit, most)
         withdrawn = bool((ledger.status[pulls.id[pulls.id < ledger.end] - ledger.first] == WITHDRAWN).any())
     if (length := session.rule.length) is not None and after.end > length:
         name = session.rule.name or "the rule"
         raise ValueError(
-            f"ask: {name} keeps the rewards of {length} pulls, and this would be pull {after.end}; make it with a "
+            f"{name} keeps the rewards of {length} pulls, and this would be pull {after.end}; make it with a "
             "longer horizon"
         )
     new = pulls.arm[pulls.id >= before.end]
@@ -130,7 +131,7 @@ def _in_order(session: Session, ledger: Ledger, limit: int | None, most: int) ->
         if ahead and most > MOST_AHEAD:
             name = session.rule.name or "the rule"
             raise ValueError(
-                f"ask: limit = {most}, must be at most {MOST_AHEAD}, because {name} returns as many pulls as it is "
+                f"limit = {most}, must be at most {MOST_AHEAD}, because {name} returns as many pulls as it is "
                 "asked for; leave it out for the pulls that it needs next"
             )
         actions = next_actions(ledger, most - len(waiting), ahead)
@@ -150,7 +151,7 @@ def _with_choices(session: Session, ledger: Ledger, number: int) -> tuple[Sessio
             misses += 1
             if misses == MOST_DRAWS:
                 name = session.rule.name or "the rule"
-                raise ValueError(f"ask: {name} drew closed arms {misses:,} times in a row; open them, or an arm more")
+                raise ValueError(f"{name} drew closed arms {misses:,} times in a row; open them, or an arm more")
             continue
         misses = 0
         choices.append(choice)

@@ -114,18 +114,17 @@ def as_float(number: Any) -> float:
         return math.inf if number > 0 else -math.inf
 
 
-def check_ids(where: str, ids: ArrayLike, name: str = "id") -> np.ndarray:
+def check_ids(ids: ArrayLike, name: str = "id") -> np.ndarray:
     """One or several ids, or arms, as int64[n]; an error is raised if they are not integers."""
     whole = np.asarray(ids)
     if whole.size == 0:
         return np.zeros(0, np.int64)
     if whole.ndim > 1 or not np.issubdtype(whole.dtype, np.integer):
-        raise ValueError(f"{where}: {name}s = {whole.dtype}{list(whole.shape)}, must be one {name} or a list of them")
+        raise ValueError(f"{name}s = {whole.dtype}{list(whole.shape)}, must be one {name} or a list of them")
     return np.atleast_1d(whole).astype(np.int64)
 
 
 def check_rewards(
-    where: str,
     ids: ArrayLike,
     rewards: ArrayLike,
     on_failure: float | None,
@@ -134,7 +133,7 @@ def check_rewards(
     name: str = "id",
 ) -> tuple[np.ndarray, np.ndarray]:
     """Ids and as many rewards, all in [low, high] after `on_failure` has replaced those that are not usable."""
-    ids = check_ids(where, ids, name)
+    ids = check_ids(ids, name)
     try:
         try:
             values = np.asarray(rewards, np.float64)
@@ -142,12 +141,11 @@ def check_rewards(
             values = np.frompyfunc(as_float, 1, 1)(np.asarray(rewards, object))
             values = np.asarray(values, np.float64)
     except (TypeError, ValueError):
-        raise ValueError(f"{where}: rewards = {str(rewards)[:60]!r}, must be numbers, one for each {name}") from None
+        raise ValueError(f"rewards = {str(rewards)[:60]!r}, must be numbers, one for each {name}") from None
     if values.ndim > 1 or values.size != len(ids):
         which = f"{name} = {ids[0]}: " if len(ids) == 1 else ""
         raise ValueError(
-            f"{where}: {which}rewards have shape {list(values.shape)}, must be one number for each of {len(ids)} "
-            f"{name}s"
+            f"{which}rewards have shape {list(values.shape)}, must be one number for each of {len(ids)} {name}s"
         )
     values = np.atleast_1d(values) if values.size else np.zeros(0)
     bad = ~usable(values)
@@ -155,7 +153,7 @@ def check_rewards(
         at = int(np.argmax(bad))
         remedy = "on_failure = value replaces it, and withdraw gives the pull back"
         allowed = f"must be finite with |reward| <= 1e150; {remedy}"
-        raise ValueError(f"{where}: {name} = {ids[at]}: reward = {values[at]}, {allowed}")
+        raise ValueError(f"{name} = {ids[at]}: reward = {values[at]}, {allowed}")
     values = np.where(bad, on_failure if on_failure is not None else 0.0, values)
     outside = (values < low) | (values > high)
     if outside.any():
@@ -163,38 +161,37 @@ def check_rewards(
         left, right = "(" if low == -math.inf else "[", ")" if high == math.inf else "]"
         allowed = f"{left}{low:g}, {high:g}{right}"
         raise ValueError(
-            f"{where}: {name} = {ids[at]}: reward = {float(values[at])!r}, must be in {allowed}, for which the rule is "
-            "made"
+            f"{name} = {ids[at]}: reward = {float(values[at])!r}, must be in {allowed}, for which the rule is made"
         )
     return ids, values
 
 
-def require_asked(where: str, ids: np.ndarray, end: int) -> None:
+def require_asked(ids: np.ndarray, end: int) -> None:
     """Raise an error if an id is outside [0, end)."""
     unknown = (ids < 0) | (ids >= end)
     if unknown.any():
         allowed = f"in [0, {end - 1}], the ids that were asked" if end else "one that was asked, but none was"
-        raise ValueError(f"{where}: id = {ids[unknown][0]} is unknown, must be {allowed}")
+        raise ValueError(f"id = {ids[unknown][0]} is unknown, must be {allowed}")
 
 
-def require_arms(where: str, arms: np.ndarray, num_arms: int) -> None:
+def require_arms(arms: np.ndarray, num_arms: int) -> None:
     """Raise an error if one of the arms does not exist."""
     wrong = (arms < 0) | (arms >= num_arms)
     if wrong.any():
-        raise ValueError(f"{where}: arm = {arms[wrong][0]}, must be in [0, {num_arms - 1}]")
+        raise ValueError(f"arm = {arms[wrong][0]}, must be in [0, {num_arms - 1}]")
 
 
-def each_once(where: str, ids: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def each_once(ids: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return the ids, each once and sorted, and their rewards; raise an error if an id is given two different ones."""
     unique, places = np.unique(ids, return_index=True)
     value = values[places]
-    same(where, ids, values, value[np.searchsorted(unique, ids)], "was reported before; an id has one reward")
+    same(ids, values, value[np.searchsorted(unique, ids)], "was reported before; an id has one reward")
     return unique, value
 
 
-def same(where: str, ids: np.ndarray, values: np.ndarray, before: np.ndarray, reason: str) -> None:
+def same(ids: np.ndarray, values: np.ndarray, before: np.ndarray, reason: str) -> None:
     """Raise an error if one of the rewards is not the one before."""
     other = values != before
     if other.any():
         at = int(np.argmax(other))
-        raise ValueError(f"{where}: id = {ids[at]}: reward = {float(values[at])!r}, but {float(before[at])!r} {reason}")
+        raise ValueError(f"id = {ids[at]}: reward = {float(values[at])!r}, but {float(before[at])!r} {reason}")

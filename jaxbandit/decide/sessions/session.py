@@ -24,8 +24,8 @@ from jaxbandit.decide.sessions.rows import MOST_DRAWS, rows_of
 from jaxbandit.decide.sessions.rule_programs import RulePrograms, rule_programs
 from jaxbandit.engine.rounds import fit
 from jaxbandit.support import checks
+from jaxbandit.support.document import Document, Facts, Table, as_html, fold
 from jaxbandit.support.domains import integer, number
-from jaxbandit.support.markup import html_table, view
 from jaxbandit.support.types import PyTree
 
 MOST_ARMS = 50  # largest number of arms in a table
@@ -179,7 +179,7 @@ class Session:
     def _repr_html_(self) -> str:
         """A table of the arms with pulls and mean rewards; of sets and with contexts, arms have no mean."""
         if not self._concrete:
-            return view(repr(self))
+            return as_html(Document(repr(self)))
         arms = self.recommendation
         recommended = set() if arms is None else set(np.ravel(arms).tolist())
         single, means = self.programs.set_size is None and not self.contextual, self.totals.means.tolist()
@@ -198,8 +198,9 @@ class Session:
             notes = ["with contexts no arm is the best one: session.log() returns the rows, which evaluate a policy"]
         if self.num_arms > MOST_ARMS:
             notes.insert(0, f"the {MOST_ARMS} arms pulled most, of {self.num_arms:,}")
-        table = html_table(("arm", "pulls", "mean", "recommended"), rows, right=range(3))
-        return view(repr(self), table, notes=notes, about={"seed": self.seed, "run": self.run})
+        table = Table(("arm", "pulls", "mean", "recommended"), rows, right=range(3), notes=notes)
+        details = fold("details", Facts({"seed": self.seed, "run": self.run}))
+        return as_html(Document(repr(self), [table, details]))
 
 
 STATIC = ("programs", "seed", "run", "paired", "on_failure", "events")

@@ -27,15 +27,15 @@ from jaxbandit.decide.tuning.store import resumable
 from jaxbandit.decide.tuning.trainings import Trainee
 from jaxbandit.engine.driver.execution import DEFAULT, Execution
 from jaxbandit.engine.storage import directories, identity
-from jaxbandit.support.domains import Domain, integer
+from jaxbandit.support.domains import INT32, Domain, integer
 from jaxbandit.support.types import PyTree
 
-MOST_STEPS = 2**31 - 2  # steps are counted in int32, and the loop's end is one more
+MOST_STEPS = INT32 - 1  # steps are counted in int32, and the loop's end is one more
 
 
 Steps = Annotated[int, Arg(integer(1, MOST_STEPS))]
 Eta = Annotated[int, Arg(integer(2))]
-Repeats = Annotated[int, Arg(integer(1, trainings.MOST_REPEATS))]
+Repeats = Annotated[int, Arg(integer(1, INT32))]
 
 
 def _last_steps(given: Mapping[str, Any]) -> Domain:

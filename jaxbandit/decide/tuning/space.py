@@ -8,12 +8,11 @@ from typing import Annotated, Any, NamedTuple
 import jax
 import numpy as np
 
-from jaxbandit.base.arguments import INT32
+from jaxbandit.base.arguments import Count
 from jaxbandit.base.calls import checked
 from jaxbandit.base.parameters import Arg
 from jaxbandit.decide.tuning.configs import OBJECTS, objects
-from jaxbandit.support import checks
-from jaxbandit.support.domains import integer, number
+from jaxbandit.support.domains import INT32, integer, number
 from jaxbandit.support.types import Key
 
 Above = Annotated[float, Arg(lambda given: number(float(given["low"]), open_low=True), within="> low")]
@@ -69,7 +68,8 @@ def grid(**columns: Any) -> dict[str, np.ndarray]:
     return {name: column[places[:, i]] for i, (name, column) in enumerate(values.items())}
 
 
-def random_configs(key: Key, n: int, /, **distributions: Distribution) -> dict[str, np.ndarray]:
+@checked
+def random_configs(key: Key, n: Count, /, **distributions: Distribution) -> dict[str, np.ndarray]:
     """Return independent random configurations.
 
     Hyperparameter number i, in the order given, is drawn with fold_in(key, i), so that adding one at the end does not
@@ -77,7 +77,7 @@ def random_configs(key: Key, n: int, /, **distributions: Distribution) -> dict[s
 
     Args:
       key: a JAX PRNG key.
-      n: number of configurations, >= 1.
+      n: number of configurations.
       **distributions: a distribution for each hyperparameter: `loguniform`, `uniform_float`, `uniform_int` or
         `choice`.
 
@@ -85,18 +85,15 @@ def random_configs(key: Key, n: int, /, **distributions: Distribution) -> dict[s
       Configurations, a dictionary of columns with n entries.
 
     Raises:
-      ValueError: n is out of range, no hyperparameter is given, or one is not a distribution.
+      ValueError: no hyperparameter is given, or one is not a distribution.
     """
-    n = checks.take("random_configs: n", n, integer(1))
     if not distributions:
-        raise ValueError(
-            "random_configs: no hyperparameter given, must be at least one, such as lr=loguniform(1e-4, 1)"
-        )
+        raise ValueError("no hyperparameter given, must be at least one, such as lr=loguniform(1e-4, 1)")
     columns = {}
     for i, (name, law) in enumerate(distributions.items()):
         if not isinstance(law, Distribution):
             remedy = "must be loguniform, uniform_float, uniform_int or choice of something"
-            raise ValueError(f"random_configs: {name} = {law!r}, {remedy}")
+            raise ValueError(f"{name} = {law!r}, {remedy}")
         columns[name] = law.draw(jax.random.fold_in(key, i), n)
     return columns
 
@@ -136,7 +133,7 @@ def uniform_float(low: Annotated[float, Arg(number())], high: Above) -> Distribu
 
 @checked
 def uniform_int(
-    low: Annotated[int, Arg(integer(-(2**31)))],
+    low: Annotated[int, Arg(integer(-INT32 - 1))],
     high: Annotated[int, Arg(lambda given: integer(given["low"], INT32), within="an integer in [low, 2^31 - 1]")],
 ) -> Distribution:
     """Return the uniform distribution on the integers low, ..., high, both included, which are traced.

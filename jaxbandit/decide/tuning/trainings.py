@@ -15,13 +15,13 @@ import numpy as np
 from jaxbandit.engine.layout import compiled
 from jaxbandit.engine.rounds import keys
 from jaxbandit.engine.storage import identity
+from jaxbandit.support.domains import UINT32
 from jaxbandit.support.refusals import error_line
 from jaxbandit.support.types import Array, ArrayLike, Key, PyTree, Scalar
 
 BATCH = {"cpu": 1}  # a core gains little from several networks at once, and padding costs its full time
 BATCH_ELSEWHERE = 64
-MOST_REPEATS = 2**31 - 1
-DRAWS = 2**32 - 1  # takes the place of the repeat in keys with which configurations are drawn
+DRAWS = UINT32  # takes the place of the repeat in keys with which configurations are drawn
 
 
 class Trainee(NamedTuple):

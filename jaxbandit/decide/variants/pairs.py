@@ -11,6 +11,7 @@ from jaxbandit.decide.variants.bounds import Contrast
 from jaxbandit.decide.variants.outcomes import Kind
 from jaxbandit.decide.variants.stages import Stages
 from jaxbandit.decide.variants.visitors import Visitors
+from jaxbandit.theory.comparisons.achieved import Comparison
 
 MOST_OF_FEWER = 4  # visitors of the smaller variant in a pair, if the planned shares are not equal
 
@@ -72,8 +73,8 @@ def numbers_of(one: float, other: float) -> tuple[int, int]:
     return (many, few) if one >= other else (few, many)
 
 
-class AllPairs:
-    """Bounds of all pairs at present, with the interface that `theory.comparisons.achieved` reads.
+class AllPairs(Comparison):
+    """Bounds of all pairs at present.
 
     If every variant is worse than another one, nobody has any bounds.
     """
@@ -104,10 +105,6 @@ class AllPairs:
         if self.cycle:
             self._claims[:] = False
             self._upper[~np.eye(self.num_arms, dtype=bool)] = np.inf
-
-    def excluded(self) -> np.ndarray:
-        """Return which variants are worse than another one for sure, bool[variants]."""
-        return np.asarray(self._claims.any(axis=1))
 
     def upper(self, arm: int) -> np.ndarray:
         """Return how much better each variant is than this one at most, float64[variants]; 0 for itself."""

@@ -14,6 +14,7 @@ from jaxbandit.engine.driver.execution import DEFAULT, Execution
 from jaxbandit.engine.driver.programs import Call
 from jaxbandit.engine.driver.records import STOPPED_RUNS, Identified
 from jaxbandit.engine.driver.until_stop import UntilStop
+from jaxbandit.engine.rounds.keys import Generator
 from jaxbandit.engine.rounds.single import Make
 from jaxbandit.engine.storage.checkpoint import Finished
 from jaxbandit.support import checks
@@ -32,7 +33,7 @@ def identify_cell(
     max_rounds: MostPulls = MAX_ROUNDS,
     precision: Literal["float32", "float64"] = "float64",
     any_rewards: bool = False,
-    implementation: Literal["threefry4x32", "threefry2x32"] = "threefry4x32",
+    implementation: Generator = "threefry4x32",
     execution: Execution = DEFAULT,
     finished: Finished | None = None,
 ) -> Identified:

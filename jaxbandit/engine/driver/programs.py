@@ -19,6 +19,7 @@ from jaxbandit.engine.driver.execution import Execution, Progress
 from jaxbandit.engine.layout import compiling, sizes
 from jaxbandit.engine.layout.compiled import compile_program, remember, scopes_of_thread
 from jaxbandit.engine.rounds import fit, keys
+from jaxbandit.engine.rounds.keys import Generator
 from jaxbandit.engine.rounds.single import Make
 from jaxbandit.engine.rounds.step import without_notes
 from jaxbandit.engine.storage import identity
@@ -41,7 +42,7 @@ class Call(NamedTuple):
     seed: int
     precision: str
     any_rewards: bool
-    implementation: Any
+    implementation: Generator
     execution: Execution
 
 

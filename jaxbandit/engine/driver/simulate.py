@@ -15,6 +15,7 @@ from jaxbandit.engine.driver.execution import DEFAULT, Execution
 from jaxbandit.engine.driver.fixed_horizon import FixedHorizon, Recorded
 from jaxbandit.engine.driver.programs import Call
 from jaxbandit.engine.driver.records import RUNS, Record
+from jaxbandit.engine.rounds.keys import Generator
 from jaxbandit.engine.rounds.metrics import COUNTED, MEAN, METRIC, VARIANCE, Given, metrics_by_name
 from jaxbandit.engine.rounds.moments import Moments
 from jaxbandit.engine.rounds.single import Make
@@ -47,7 +48,7 @@ def simulate_cell(
     hindsight: bool = False,
     metrics: Given | None = None,
     keep: Keep = ("runs",),
-    implementation: Literal["threefry4x32", "threefry2x32"] = "threefry4x32",
+    implementation: Generator = "threefry4x32",
     execution: Execution = DEFAULT,
     finished: Finished | None = None,
 ) -> Record:

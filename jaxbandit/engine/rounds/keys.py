@@ -8,7 +8,7 @@ computes each of them again for every use in the next. Draw directly from `fold_
 """
 
 from functools import partial
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import jax
 import jax.numpy as jnp
@@ -17,14 +17,16 @@ from jax import lax
 
 from jaxbandit.base.arguments import RunSeed
 from jaxbandit.base.calls import checked
+from jaxbandit.support.domains import UINT32
 from jaxbandit.support.types import Array, Key
 
-IMPLEMENTATIONS = ("threefry4x32", "threefry2x32")
+Generator = Literal["threefry4x32", "threefry2x32"]
+IMPLEMENTATIONS: tuple[Generator, ...] = get_args(Generator)
 OF_PULLS = "threefry2x32"  # generator of the keys for users, whose data are two words, as users of JAX expect
 
 
 @checked
-def root_key(seed: RunSeed, implementation: Literal["threefry4x32", "threefry2x32"] = "threefry4x32") -> Key:
+def root_key(seed: RunSeed, implementation: Generator = "threefry4x32") -> Key:
     """Key of an experiment. `rbg` generators raise an error, because under vmap their numbers depend on the batch."""
     return jax.random.key(seed, impl=implementation)
 
@@ -64,7 +66,7 @@ def pull_keys(seed: int, run: int, index: np.ndarray, arms: np.ndarray, shared: 
 def _pull_words(seed: Array, run: Array, index: Array, arms: Array, *, shared: bool) -> Array:
     root = jax.random.key(seed, impl=OF_PULLS)
     # No pull has an index this large, so the root key of another run never equals the key of a pull.
-    other = jax.random.fold_in(jax.random.fold_in(root, jnp.uint32(2**32 - 1)), run)
+    other = jax.random.fold_in(jax.random.fold_in(root, jnp.uint32(UINT32)), run)
     first, other = jax.random.key_data(root), jax.random.key_data(other)
     root = jax.random.wrap_key_data(jnp.where(run == 0, first, other), impl=OF_PULLS)
 

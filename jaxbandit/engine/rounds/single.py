@@ -7,7 +7,6 @@ import jax
 import jax.numpy as jnp
 
 from jaxbandit.base import side_by_side
-from jaxbandit.base.arguments import INT32
 from jaxbandit.base.contract import Algorithm, Environment
 from jaxbandit.engine.layout import batching, whole_loops
 from jaxbandit.engine.rounds import actions, contexts, fit, metrics, recorder, states
@@ -15,7 +14,7 @@ from jaxbandit.engine.rounds import step as rounds
 from jaxbandit.engine.rounds.recorder import Measured, Recorder, Tally
 from jaxbandit.engine.rounds.step import Played, same_state
 from jaxbandit.support import checks
-from jaxbandit.support.domains import integer
+from jaxbandit.support.domains import INT32, integer
 from jaxbandit.support.types import Array, PyTree
 
 Make = Callable[[PyTree], tuple[Algorithm, Environment]]  # of traced arguments

@@ -18,11 +18,8 @@ def write_json(path: Path, content: dict[str, Any]) -> None:
     storage.write_bytes(path, _encoded({**content, DIGEST: _digest(content)}))
 
 
-def read_json(path: Path, remedy: str, *, early: frozenset[str] = frozenset()) -> dict[str, Any]:
-    """Return what `write_json` wrote, without the digest; raise a BadInput that names the file if a byte differs.
-
-    A file with just the keys `early`, those of versions that wrote no digest, is read without one.
-    """
+def read_json(path: Path, remedy: str) -> dict[str, Any]:
+    """Return what `write_json` wrote, without the digest; raise a BadInput that names the file if a byte differs."""
     try:
         data = storage.read_bytes(path)
     except OSError as error:
@@ -34,8 +31,6 @@ def read_json(path: Path, remedy: str, *, early: frozenset[str] = frozenset()) -
     if not isinstance(content, dict):
         raise BadInput(f"{path}: damaged, not a JSON object; {remedy}")
     digest = content.pop(DIGEST, None)
-    if digest is None and early and content.keys() == early:
-        return content
     if digest is None:
         raise BadInput(f"{path}: damaged, it has no digest, or another version wrote it; {remedy}")
     try:

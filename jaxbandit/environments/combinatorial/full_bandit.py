@@ -140,7 +140,6 @@ def from_members(means: ArrayLike, k: int, law: str, sigma: Scalar = 1.0) -> Env
         arms=Arms(num_arms, k),
         rewards=Rewards(sigma=sigma, family=law) if law == _GAUSSIAN else Rewards(0.0, float(k), sigma=float(k)),
         truth=Truth(means=means_of_state, rates=None if law == _GAUSSIAN else lambda: means),
-        name="full_bandit",
     )
 
 

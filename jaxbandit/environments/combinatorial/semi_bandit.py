@@ -30,7 +30,7 @@ def semi_bandit(means: Annotated[ArrayLike, Arg(arrays(min_size=2, low=0, high=1
     def reward(state: FullBanditState, context: None, action: Array, noise: Array) -> Array:
         return as_float(action & (noise < state.means))
 
-    return by_members(from_members(means, k, "exact"), k)._replace(reward=reward, name="semi_bandit")
+    return by_members(from_members(means, k, "exact"), k)._replace(reward=reward)
 
 
 def by_members(environment: Environment, k: int) -> Environment:

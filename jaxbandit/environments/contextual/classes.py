@@ -73,7 +73,6 @@ def classes(
         return as_float(get_at(tables.labels, row) == action)
 
     return environment_of(
-        "classes",
         len(table),
         order,
         lambda: _Tables(as_float(table), jnp.asarray(numbers, jnp.int32)),

@@ -56,10 +56,7 @@ def linear_matrix(
     """
     arms: int = checks.take("num_arms", num_arms, integer(1))
     parameters = parameters_of(theta, None, dim, 1)
-    arms = arms
-    environment = environment_of(
-        "linear_matrix", law, (arms, *parameters.shape), arms, parameters, linear_means, sigma=sigma
-    )
+    environment = environment_of(law, (arms, *parameters.shape), arms, parameters, linear_means, sigma=sigma)
     return environment._replace(
         known=lambda: environment.known() | {"theta_norm": parameters.norm()},
         truth=environment.truth._replace(dim=parameters.shape[0]),

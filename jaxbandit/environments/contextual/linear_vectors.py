@@ -54,7 +54,7 @@ def linear_vectors(
     """
     parameters = parameters_of(theta, num_arms, dim, 2)
     rows, columns = parameters.shape
-    return environment_of("linear_vectors", law, (columns,), rows, parameters, linear_means, sigma=sigma)
+    return environment_of(law, (columns,), rows, parameters, linear_means, sigma=sigma)
 
 
 def linear_means(theta: Array, context: Array) -> Array:

@@ -53,6 +53,5 @@ def logistic_matrix(
     """
     arms: int = checks.take("num_arms", num_arms, integer(1))
     parameters = parameters_of(theta, None, dim, 1)
-    arms = arms
     means = logistic(linear_means, slope, shift)
-    return environment_of("logistic_matrix", law, (arms, *parameters.shape), arms, parameters, means, sigma=None)
+    return environment_of(law, (arms, *parameters.shape), arms, parameters, means, sigma=None)

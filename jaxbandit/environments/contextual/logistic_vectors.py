@@ -49,7 +49,7 @@ def logistic_vectors(
     parameters = parameters_of(theta, num_arms, dim, 2)
     rows, columns = parameters.shape
     means = logistic(linear_means, slope, shift)
-    return environment_of("logistic_vectors", law, (columns,), rows, parameters, means, sigma=None)
+    return environment_of(law, (columns,), rows, parameters, means, sigma=None)
 
 
 def logistic(linear: Callable[[Array, Array], Array], slope: Scalar, shift: Scalar) -> Callable[[Array, Array], Array]:

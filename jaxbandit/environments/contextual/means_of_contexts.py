@@ -58,7 +58,6 @@ def parameters_of(theta: ArrayLike | None, num_arms: int | None, dim: int | None
 
 
 def environment_of(
-    name: str,
     law: LawName | ArrayLike,
     context: tuple[int, ...],
     num_arms: int,
@@ -105,5 +104,4 @@ def environment_of(
         rewards=Rewards(0.0, 1.0, 0.5, "bernoulli") if sigma is None else Rewards(sigma=sigma, family="gaussian"),
         known=lambda: {"sigma": 0.5 if sigma is None else sigma},
         truth=Truth(parameters=nothing if theta.given is None else lambda: {"theta": theta.given}),
-        name=name,
     )

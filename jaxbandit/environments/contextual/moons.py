@@ -58,5 +58,4 @@ def moons(noise: NonNegative = 0.1) -> Environment:
         arms=Arms(2, context=(2,)),
         rewards=Rewards(0.0, 1.0, sigma=0.5, family="bernoulli"),
         known=lambda: {"sigma": 0.5},
-        name="moons",
     )

@@ -43,4 +43,4 @@ def quadratic_vectors(
     def means(theta: Array, context: Array) -> Array:
         return jnp.square(linear_means(theta, context))
 
-    return environment_of("quadratic_vectors", law, (columns,), rows, parameters, means, sigma=sigma)
+    return environment_of(law, (columns,), rows, parameters, means, sigma=sigma)

@@ -69,9 +69,7 @@ def rewards_table(
 
     def tables() -> _Tables:
         return _Tables(
-            None if seen is None else as_float(seen),
-            as_float(paid),
-            None if mask is None else jnp.asarray(mask),
+            None if seen is None else as_float(seen), as_float(paid), None if mask is None else jnp.asarray(mask)
         )
 
     def context(tables: _Tables, row: Array) -> PyTree:
@@ -90,7 +88,6 @@ def rewards_table(
         return jnp.where(get_at(offered, action), gap, jnp.nan)
 
     return environment_of(
-        "rewards_table",
         shape[0],
         order,
         tables,

@@ -37,7 +37,6 @@ def entry(table: Array, row: Array) -> Array:
 
 
 def environment_of(
-    name: str,
     num_rows: int,
     order: Order,
     tables: Callable[[], PyTree],
@@ -81,5 +80,4 @@ def environment_of(
         rewards=rewards,
         known=lambda: {"sigma": sigma},
         length=None if order == "draw" else num_rows,
-        name=name,
     )

@@ -100,10 +100,7 @@ def _table(file: Path, names: list[str]) -> Table:
     if file.suffix != ".npz":
         return read_columns(str(file), file, list(dict.fromkeys(names)))
     try:
-        with (
-            reading.opened(str(file), file, "an NPZ file") as data,
-            np.load(data, allow_pickle=False) as arrays,
-        ):
+        with reading.opened(str(file), file, "an NPZ file") as data, np.load(data, allow_pickle=False) as arrays:
             csv_rows.require_distinct(str(file), arrays.files)
             for name in names:
                 if name not in arrays:

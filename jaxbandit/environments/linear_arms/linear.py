@@ -3,7 +3,7 @@
 The sign noise is that of Xu, Honda and Sugiyama (2018, LinGapE), Section 7.2.
 """
 
-from typing import Literal, NamedTuple
+from typing import Literal
 
 import jax
 import jax.numpy as jnp
@@ -11,11 +11,11 @@ import numpy as np
 
 from jaxbandit.base.arguments import Deviation, Matrix, Vector
 from jaxbandit.base.batches import BatchRewards
-from jaxbandit.base.contract import Arms, Environment, Rewards
+from jaxbandit.base.contract import Environment, Rewards
 from jaxbandit.base.declaration import declare
 from jaxbandit.base.truth import Truth
 from jaxbandit.environments.linear_arms.linear_truth import linear_known, linear_truth
-from jaxbandit.environments.means import equal_if_rounded, means_of_state, simple_regret
+from jaxbandit.environments.means import MeansState, equal_if_rounded, means_of_state, stationary_arms
 from jaxbandit.environments.stationary.binomial import binomial
 from jaxbandit.environments.stationary.gaussian import gaussian
 from jaxbandit.support import checks
@@ -24,13 +24,6 @@ from jaxbandit.support.numerics import as_float, get_at
 from jaxbandit.support.types import Array, ArrayLike, Key, Scalar
 
 _ROUNDING = 1e-12  # by how much an inner product may exceed 1
-
-
-class SignState(NamedTuple):
-    """The true means of one run."""
-
-    means: Array  # float[num_arms]
-    gaps: Array  # float[num_arms], max(means) - means
 
 
 @declare(
@@ -67,7 +60,7 @@ def linear(
       Xu, Honda and Sugiyama (2018), A fully adaptive algorithm for pure exploration in linear bandits, AISTATS, Section
       7.2, for the sign noise.
     """
-    environment = from_means("linear", linear_means(features, theta), noise, sigma)
+    environment = from_means(linear_means(features, theta), noise, sigma)
     return environment._replace(
         known=lambda: linear_known(features, theta, sigma),
         truth=linear_truth(features, theta, sigma, gaussian=noise == "gaussian"),
@@ -91,50 +84,40 @@ def linear_means(features: Array, theta: Array) -> ArrayLike:
     return equal_if_rounded(products.sum(axis=1), rounding)
 
 
-def from_means(name: str, means: Array, noise: Literal["gaussian", "sign"], sigma: Scalar) -> Environment:
+def from_means(means: Array, noise: Literal["gaussian", "sign"], sigma: Scalar) -> Environment:
     """Return the environment with these means and this noise."""
     if noise == "gaussian":
-        return gaussian(means, sigma=sigma)._replace(name=name)
+        return gaussian(means, sigma=sigma)._replace(name="")
     checks.take("sigma", sigma, checks.scalars(number(low=1.0)))
     if isinstance(means, np.ndarray):
         beyond = np.flatnonzero(np.abs(means) > 1 + _ROUNDING)
         if beyond.size:
             a = int(beyond[0])
             raise ValueError(f"features[{a}] @ theta = {float(means[a])!r}, must be in [-1, 1] for sign noise")
-    return _signs(name, means)
+    return _signs(means)
 
 
-def _signs(name: str, means: Array) -> Environment:
+def _signs(means: Array) -> Environment:
     """Return the environment with reward 1 with probability (1 + means[a]) / 2 and -1 otherwise."""
-
-    def init(key: Key) -> SignState:
-        mu = jnp.clip(as_float(means), -1.0, 1.0)
-        return SignState(mu, jnp.max(mu) - mu)
 
     def noise(key: Key) -> Array:
         return 2 * jax.random.uniform(key) - 1
 
-    def reward(state: SignState, context: None, action: Array, noise: Array) -> Array:
+    def reward(state: MeansState, context: None, action: Array, noise: Array) -> Array:
         return as_float(jnp.where(noise < get_at(state.means, action), 1, -1))
 
-    def regret(state: SignState, context: None, action: Array) -> Array:
-        return get_at(state.gaps, action)
-
-    def sums(state: SignState, pulls: Array, noise: Key) -> Array:
+    def sums(state: MeansState, pulls: Array, noise: Key) -> Array:
         return 2 * binomial(noise, pulls, (1 + state.means) / 2) - as_float(pulls)
 
-    def squares(state: SignState, pulls: Array, noise: Key, sums: Array) -> Array:
+    def squares(state: MeansState, pulls: Array, noise: Key, sums: Array) -> Array:
         return as_float(pulls)
 
-    return Environment(
-        init=init,
+    return stationary_arms(
+        len(means),
+        lambda key: jnp.clip(as_float(means), -1.0, 1.0),
+        reward,
         noise=noise,
-        reward=reward,
-        regret=regret,
-        simple_regret=simple_regret,
         batch=BatchRewards(lambda key: key, sums, squares),
-        arms=Arms(len(means)),
         rewards=Rewards(-1.0, 1.0, sigma=1.0, family="sign"),
         truth=Truth(means=means_of_state),
-        name=name,
     )

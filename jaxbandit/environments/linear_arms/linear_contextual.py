@@ -81,7 +81,7 @@ def linear_contextual(
             return as_float(products)
         return jnp.sum(as_float(action_sets) * as_float(theta)[None, None], axis=2)
 
-    environment = from_means("linear_contextual", means, action_sets.shape[1], probabilities, mask, sigma)
+    environment = from_means(means, action_sets.shape[1], probabilities, mask, sigma)
     return environment._replace(
         known=lambda: linear_known(action_sets, theta, sigma) | padding,
         truth=linear_truth(action_sets, theta, sigma, mask=mask)._replace(
@@ -108,12 +108,7 @@ def masked(mask: np.ndarray | None) -> dict[str, np.ndarray]:
 
 
 def from_means(
-    name: str,
-    means: Callable[[Key], Array],
-    num_arms: int,
-    probabilities: Array,
-    mask: np.ndarray | None,
-    sigma: Scalar,
+    means: Callable[[Key], Array], num_arms: int, probabilities: Array, mask: np.ndarray | None, sigma: Scalar
 ) -> Environment:
     """Return the environment whose means, float[num_contexts, num_arms], are drawn by `means` in each run."""
     weights = probabilities
@@ -159,5 +154,4 @@ def from_means(
         arms=Arms(num_arms, num_contexts=num_contexts if num_contexts > 1 else None),  # no context with one set
         rewards=Rewards(sigma=sigma, family="gaussian"),
         truth=Truth(means=means_of_state),
-        name=name,
     )

@@ -13,7 +13,7 @@ from jaxbandit.base.declaration import declare
 from jaxbandit.environments import data_sets
 from jaxbandit.environments.linear_arms.linear_contextual import linear_contextual
 from jaxbandit.support import checks
-from jaxbandit.support.domains import choice, integer
+from jaxbandit.support.domains import integer
 
 Dataset = Literal["digits", "wine", "breast_cancer"]
 _PENALTY = 1.0  # penalty of the ridge regression on standardized columns
@@ -60,12 +60,10 @@ def _instance(
     dataset: Dataset, num_contexts: int, num_components: int, instance_seed: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return the action sets, the probabilities and theta."""
-    checks.take("dataset", dataset, choice(("digits", "wine", "breast_cancer")))
     columns, labels = data_sets.load("dataset", dataset)
     most = min(columns.shape)
     num_components = checks.take("num_components", num_components, integer(1, most))
     num_contexts = checks.take("num_contexts", num_contexts, integer(num_components + 1, len(columns)))
-    seed = checks.take("instance_seed", instance_seed, integer(0))
 
     left, _, right = np.linalg.svd(columns, full_matrices=False)
     # The sign of a singular vector is arbitrary, so the largest entry of its loadings is made positive.
@@ -75,7 +73,7 @@ def _instance(
     indicators = (labels[:, None] == np.unique(labels)).astype(float)
     theta = np.linalg.solve(rows.T @ rows + _PENALTY * np.eye(rows.shape[1]), rows.T @ indicators)
 
-    drawn = rows[np.random.default_rng(seed).choice(len(rows), num_contexts, replace=False)]
+    drawn = rows[np.random.default_rng(instance_seed).choice(len(rows), num_contexts, replace=False)]
     blocks = np.eye(indicators.shape[1])[None, :, :, None] * drawn[:, None, None]
     action_sets = blocks.reshape(num_contexts, indicators.shape[1], -1)
     return action_sets, np.full(num_contexts, 1 / num_contexts), theta.T.ravel()

@@ -52,7 +52,7 @@ def linear_contextual_random(
         theta = drawn / jnp.sqrt(jnp.sum(drawn * drawn))
         return jnp.sum(as_float(action_sets) * theta[None, None], axis=2)
 
-    return from_means("linear_contextual_random", means, action_sets.shape[1], probabilities, mask, sigma)._replace(
+    return from_means(means, action_sets.shape[1], probabilities, mask, sigma)._replace(
         known=lambda: {"features": action_sets, "sigma": sigma, "theta_norm": 1.0} | padding,
         truth=Truth(
             means=means_of_state, dim=action_sets.shape[2], parameters=lambda: {"probabilities": probabilities}

@@ -45,11 +45,7 @@ def top_m_classic(
     )
 
 
-def _instance(
-    num_arms: int,
-    m: int,
-    angle: Scalar,
-) -> tuple[ArrayLike, np.ndarray]:
+def _instance(num_arms: int, m: int, angle: Scalar) -> tuple[ArrayLike, np.ndarray]:
     basis = np.eye(num_arms - 1)
     best = basis[:m].copy()
     best[1:] += basis[0]

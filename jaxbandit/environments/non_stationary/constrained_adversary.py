@@ -61,7 +61,6 @@ def constrained_adversary(num_arms: SeveralArms = 8, *, gap: PositiveUnit = 0.12
         return as_float(noise < mean)
 
     return piecewise(
-        "constrained_adversary",
         means,
         starts,
         noise=jax.random.uniform,

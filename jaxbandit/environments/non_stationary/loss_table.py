@@ -10,6 +10,7 @@ import numpy as np
 from jaxbandit.base.contract import Arms, Environment, Rewards
 from jaxbandit.base.declaration import declare
 from jaxbandit.base.truth import Truth
+from jaxbandit.environments.means import regret_by_means
 from jaxbandit.environments.non_stationary.piecewise import Clock, started, ticked
 from jaxbandit.support import checks
 from jaxbandit.support.numerics import as_float, get_at
@@ -41,23 +42,18 @@ def loss_table(losses: ArrayLike | Callable[[Array], Array]) -> Environment:
     """
     rewards, num_arms, length = _rewards(losses)
 
-    def reward(state: Clock, context: None, action: Array, noise: None) -> Array:
-        return get_at(rewards(state.round), action)
-
-    def regret(state: Clock, context: None, action: Array) -> Array:
-        all_arms = rewards(state.round)
-        return jnp.max(all_arms) - get_at(all_arms, action)
+    def means(state: Clock) -> Array:
+        return rewards(state.round)
 
     return Environment(
         init=started,
-        reward=reward,
-        regret=regret,
+        reward=lambda state, context, action, noise: get_at(means(state), action),
+        regret=regret_by_means(means),
         transition=ticked,
         arms=Arms(num_arms),
         rewards=Rewards(0.0, 1.0),
-        truth=Truth(means=lambda state: rewards(state.round)),
+        truth=Truth(means=means),
         length=length,
-        name="loss_table",
     )
 
 

@@ -41,7 +41,6 @@ def segments(means: ArrayLike, starts: Sequence[int], low: float = -math.inf, hi
 
 
 def piecewise(
-    name: str,
     means: ArrayLike,
     starts: Any,
     noise: Callable[[Key], Noise],
@@ -80,5 +79,4 @@ def piecewise(
         rewards=rewards,
         schedule=Schedule(tuple(starts.tolist()), means, regret_constant),
         truth=Truth(means=lambda state: row(means, state)),
-        name=name,
     )

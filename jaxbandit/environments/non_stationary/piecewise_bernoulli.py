@@ -34,7 +34,6 @@ def piecewise_bernoulli(means: ArrayLike, starts: Starts) -> Environment:
     """
     table = segments(means, starts, low=0.0, high=1.0)
     return piecewise(
-        "piecewise_bernoulli",
         table,
         starts,
         noise=jax.random.uniform,

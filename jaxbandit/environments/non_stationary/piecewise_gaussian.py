@@ -29,7 +29,6 @@ def piecewise_gaussian(means: ArrayLike, starts: Starts, *, sigma: Deviation = 1
     """
     table = segments(means, starts)
     return piecewise(
-        "piecewise_gaussian",
         table,
         starts,
         noise=standard_normal,

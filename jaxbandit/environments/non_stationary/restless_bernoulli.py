@@ -10,7 +10,7 @@ from jaxbandit.base.arguments import ClosedUnit, NonNegative, NumArms
 from jaxbandit.base.contract import Arms, Environment, Rewards
 from jaxbandit.base.declaration import declare
 from jaxbandit.base.truth import Truth
-from jaxbandit.environments.means import means_of_state
+from jaxbandit.environments.means import means_of_state, regret_by_means
 from jaxbandit.support import checks
 from jaxbandit.support.domains import number
 from jaxbandit.support.numerics import as_float, get_at, normal_of_words
@@ -80,9 +80,6 @@ def restless_bernoulli(
     def reward(state: RestlessState, context: None, action: Array, noise: RestlessNoise) -> Array:
         return as_float(noise.uniform < get_at(state.means, action))
 
-    def regret(state: RestlessState, context: None, action: Array) -> Array:
-        return jnp.max(state.means) - get_at(state.means, action)
-
     def transition(state: RestlessState, context: None, action: Array, noise: RestlessNoise) -> RestlessState:
         bottom, width = as_float(low), as_float(high) - as_float(low)
         above = jnp.mod(state.means + as_float(sigma) * noise.steps - bottom, 2 * width)
@@ -92,10 +89,9 @@ def restless_bernoulli(
         init=init,
         noise=noise,
         reward=reward,
-        regret=regret,
+        regret=regret_by_means(means_of_state),
         transition=transition,
         arms=Arms(num_arms),
         rewards=Rewards(0.0, 1.0, sigma=0.5, family="bernoulli"),
         truth=Truth(means=means_of_state),
-        name="restless_bernoulli",
     )

@@ -8,6 +8,7 @@ from jaxbandit.base.arguments import ClosedUnit, NumArms, Positive
 from jaxbandit.base.contract import Arms, Environment, Rewards
 from jaxbandit.base.declaration import declare
 from jaxbandit.base.truth import Truth
+from jaxbandit.environments.means import regret_by_means
 from jaxbandit.environments.non_stationary.piecewise import Clock, started, ticked
 from jaxbandit.support import checks
 from jaxbandit.support.domains import number
@@ -47,18 +48,13 @@ def sinusoidal_bernoulli(
     def reward(state: Clock, context: None, action: Array, noise: Array) -> Array:
         return as_float(noise < get_at(means(state), action))
 
-    def regret(state: Clock, context: None, action: Array) -> Array:
-        mu = means(state)
-        return jnp.max(mu) - get_at(mu, action)
-
     return Environment(
         init=started,
         noise=jax.random.uniform,
         reward=reward,
-        regret=regret,
+        regret=regret_by_means(means),
         transition=ticked,
         arms=Arms(num_arms),
         rewards=Rewards(0.0, 1.0, sigma=0.5, family="bernoulli"),
         truth=Truth(means=means),
-        name="sinusoidal_bernoulli",
     )

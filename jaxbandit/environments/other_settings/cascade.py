@@ -68,5 +68,4 @@ def cascade(weights: UnitVector, k: ListSize) -> Environment:
         arms=Arms(num_arms, action=jax.ShapeDtypeStruct((k,), jnp.int32), ordered=True),
         known=lambda: {"k": k},
         truth=Truth(rates=lambda: weights),
-        name="cascade",
     )

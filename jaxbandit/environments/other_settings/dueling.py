@@ -76,7 +76,6 @@ def dueling(preferences: UnitMatrix) -> Environment:
         arms=Arms(num_arms, action=jax.ShapeDtypeStruct((2,), jnp.int32)),
         rewards=Rewards(0.0, 1.0, sigma=0.5, family="bernoulli"),
         truth=Truth(rates=lambda: preferences),
-        name="dueling",
     )
 
 

@@ -81,5 +81,4 @@ def knapsack(rewards: UnitVector, costs: ArrayLike, budget: AtLeastOne) -> Envir
         arms=Arms(num_arms),
         rewards=Rewards(0.0, 1.0, sigma=0.5),
         known=lambda: {"budget": budget, "num_resources": resources},
-        name="knapsack",
     )

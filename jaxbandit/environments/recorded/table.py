@@ -9,14 +9,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxbandit.base.arguments import Deviation, Permute
+from jaxbandit.base.arguments import Deviation, Matrix, Permute
 from jaxbandit.base.batches import BatchRewards
 from jaxbandit.base.contract import Arms, Environment, Rewards
 from jaxbandit.base.declaration import declare
 from jaxbandit.base.truth import Truth, nothing
 from jaxbandit.environments.linear_arms.linear_truth import linear_known
-from jaxbandit.environments.means import arm_order, equal_if_rounded, means_of_state, simple_regret
-from jaxbandit.support import checks
+from jaxbandit.environments.means import arm_order, equal_if_rounded, means_of_state, regret_by_gaps, simple_regret
 from jaxbandit.support.numerics import as_float, get_at
 from jaxbandit.support.types import Array, ArrayLike, Key
 
@@ -31,8 +30,8 @@ class TableState(NamedTuple):
 
 @declare(concrete=("rewards", "features"), settings=({"rewards": ((0.0, 0.5), (1.0, 0.25), (0.5, 0.0))},))
 def table(
-    rewards: ArrayLike,
-    features: ArrayLike | None = None,
+    rewards: Matrix,
+    features: Matrix | None = None,
     *,
     sigma: Deviation | None = None,
     rows: Literal["common", "independent"] = "common",
@@ -59,7 +58,8 @@ def table(
       ValueError: rewards is empty, ragged, not finite or not two-dimensional, features does not have one row per arm,
         or sigma is not a finite number above 0.
     """
-    rewards, known = _recorded(rewards, features)
+    known: Any = features
+    _check_arms(rewards, features)
     num_rows, num_arms = rewards.shape
     if permute and features is not None:
         raise ValueError("permute = True, must be False with features, which are in the order of the arms")
@@ -88,9 +88,6 @@ def table(
     def reward(state: TableState, context: None, action: Array, noise: Array) -> Array:
         return entries(state, noise, action)
 
-    def regret(state: TableState, context: None, action: Array) -> Array:
-        return get_at(state.gaps, action)
-
     def total(state: TableState, pulls: Array, key: Key, squared: bool) -> Array:
         arms = jnp.arange(num_arms, dtype=jnp.int32)
         shape = () if rows == "common" else (num_arms,)
@@ -115,7 +112,7 @@ def table(
         init=init,
         noise=noise,
         reward=reward,
-        regret=regret,
+        regret=regret_by_gaps,
         simple_regret=simple_regret,
         batch=BatchRewards(lambda key: key, sums, squares),
         arms=Arms(num_arms),
@@ -126,21 +123,15 @@ def table(
             dim=None if known is None else known.shape[1],
             parameters=nothing if known is None else lambda: {"theta": theta()},
         ),
-        name="table",
     )
 
 
-def _recorded(rewards: Array, features: Array | None) -> tuple[ArrayLike, Any]:
-    rewards = checks.take("rewards", rewards, checks.arrays(ndim=2))
+def _check_arms(rewards: ArrayLike, features: ArrayLike | None) -> None:
     num_arms = rewards.shape[1]
     if num_arms < 1:
         raise ValueError(f"rewards has shape {rewards.shape}, must have a column for each arm")
-    if features is None:
-        return rewards, None
-    known = checks.take("features", features, checks.arrays(ndim=2))
-    if known.shape[0] != num_arms:
-        raise ValueError(f"features has {known.shape[0]} rows, must have {num_arms}, one per arm")
-    return rewards, known
+    if features is not None and features.shape[0] != num_arms:
+        raise ValueError(f"features has {features.shape[0]} rows, must have {num_arms}, one per arm")
 
 
 def _means(rewards: ArrayLike) -> ArrayLike:

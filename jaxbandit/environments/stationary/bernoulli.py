@@ -1,25 +1,15 @@
 """Bernoulli arms: the reward of arm a is 1 with probability means[a] and 0 otherwise."""
 
-from typing import NamedTuple
-
 import jax
-import jax.numpy as jnp
 
 from jaxbandit.base.arguments import Permute, UnitVector
 from jaxbandit.base.batches import BatchRewards
-from jaxbandit.base.contract import Arms, Environment, Rewards
+from jaxbandit.base.contract import Environment, Rewards
 from jaxbandit.base.declaration import declare
-from jaxbandit.environments.means import bernoulli_arms, means_of_run, simple_regret
+from jaxbandit.environments.means import MeansState, bernoulli_arms, means_of_run, stationary_arms
 from jaxbandit.environments.stationary.binomial import binomial
 from jaxbandit.support.numerics import as_float, get_at
 from jaxbandit.support.types import Array, Key
-
-
-class BernoulliState(NamedTuple):
-    """The true means of one run."""
-
-    means: Array  # float[num_arms]
-    gaps: Array  # float[num_arms], max(means) - means
 
 
 @declare(settings=({"means": (0.2, 0.5, 0.6)},))
@@ -38,34 +28,21 @@ def bernoulli(means: UnitVector, *, permute: Permute = False) -> Environment:
       An Environment with actions int32[] in [0, num_arms) and rewards float[] in {0, 1}.
     """
 
-    def init(key: Key) -> BernoulliState:
-        mu = means_of_run(key, means, permute)
-        return BernoulliState(mu, jnp.max(mu) - mu)
-
-    def noise(key: Key) -> Array:
-        return jax.random.uniform(key)
-
-    def reward(state: BernoulliState, context: None, action: Array, noise: Array) -> Array:
+    def reward(state: MeansState, context: None, action: Array, noise: Array) -> Array:
         return as_float(noise < get_at(state.means, action))
 
-    def regret(state: BernoulliState, context: None, action: Array) -> Array:
-        return get_at(state.gaps, action)
-
-    def sums(state: BernoulliState, pulls: Array, noise: Key) -> Array:
+    def sums(state: MeansState, pulls: Array, noise: Key) -> Array:
         return binomial(noise, pulls, state.means)
 
-    def squares(state: BernoulliState, pulls: Array, noise: Key, sums: Array) -> Array:
+    def squares(state: MeansState, pulls: Array, noise: Key, sums: Array) -> Array:
         return sums
 
-    return Environment(
-        init=init,
-        noise=noise,
-        reward=reward,
-        regret=regret,
-        simple_regret=simple_regret,
+    return stationary_arms(
+        len(means),
+        lambda key: means_of_run(key, means, permute),
+        reward,
+        noise=jax.random.uniform,
         batch=BatchRewards(lambda key: key, sums, squares),
-        arms=Arms(len(means)),
         rewards=Rewards(0.0, 1.0, sigma=0.5, family="bernoulli"),
         truth=bernoulli_arms(means),
-        name="bernoulli",
     )

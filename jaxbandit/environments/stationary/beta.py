@@ -5,7 +5,7 @@ function is accurate to 5e-8. Parameters that are traced or below 1/2 are drawn 
 slower.
 """
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -13,10 +13,10 @@ import numpy as np
 from scipy import special
 
 from jaxbandit.base.arguments import PositiveVector
-from jaxbandit.base.contract import Arms, Environment, Rewards
+from jaxbandit.base.contract import Environment, Rewards
 from jaxbandit.base.declaration import declare
 from jaxbandit.base.truth import Truth
-from jaxbandit.environments.means import equal_if_rounded, means_of_state, simple_regret
+from jaxbandit.environments.means import MeansState, equal_if_rounded, means_of_state, stationary_arms
 from jaxbandit.support.numerics import as_float, get_at
 from jaxbandit.support.types import Array, Key
 
@@ -24,13 +24,6 @@ _CELL_BITS = 4  # 2^4 cells per octave; each further bit reduces the error of th
 _OCTAVES = 32  # levels are odd multiples of 2^-33 in (0, 1/2), scaled to half-integers from 2^-1 to 2^31
 _SIDE = (_OCTAVES << _CELL_BITS) + 1  # the last cell is the single point 2^31, which rounding to float32 can reach
 _MIN_SHAPE = 0.5  # below it the quantile function curves too much within an octave for 2^4 cubics
-
-
-class BetaState(NamedTuple):
-    """The true means of one run."""
-
-    means: Array  # float[num_arms], alpha / (alpha + beta)
-    gaps: Array  # float[num_arms], max(means) - means
 
 
 def quantile_table(alpha: np.ndarray, beta: np.ndarray) -> np.ndarray:
@@ -89,30 +82,23 @@ def beta(alpha: PositiveVector, beta: PositiveVector) -> Environment:
     tabulated = all(isinstance(x, np.ndarray) and x.min() >= _MIN_SHAPE for x in (a, b))
     table = quantile_table(a, b) if tabulated else None
 
-    def init(key: Key) -> BetaState:
+    def means(key: Key) -> Array:
         mu = as_float(a) / (as_float(a) + as_float(b))
-        mu = equal_if_rounded(mu, 2 * jnp.finfo(mu.dtype).eps * mu)  # a sum and a quotient of rounded parameters
-        return BetaState(mu, jnp.max(mu) - mu)
+        return equal_if_rounded(mu, 2 * jnp.finfo(mu.dtype).eps * mu)  # a sum and a quotient of rounded parameters
 
     def noise(key: Key) -> Array:
         return key if table is None else jax.random.bits(key, dtype=jnp.uint32)
 
-    def reward(state: BetaState, context: None, action: Array, noise: Array) -> Array:
+    def reward(state: MeansState, context: None, action: Array, noise: Array) -> Array:
         if table is None:
             return jax.random.beta(noise, get_at(as_float(a), action), get_at(as_float(b), action))
         return quantile(as_float(jnp.asarray(table)), action, noise)
 
-    def regret(state: BetaState, context: None, action: Array) -> Array:
-        return get_at(state.gaps, action)
-
-    return Environment(
-        init=init,
+    return stationary_arms(
+        len(a),
+        means,
+        reward,
         noise=noise,
-        reward=reward,
-        regret=regret,
-        simple_regret=simple_regret,
-        arms=Arms(len(a)),
         rewards=Rewards(0.0, 1.0, sigma=0.5, family="beta"),
         truth=Truth(means=means_of_state),
-        name="beta",
     )

@@ -1,24 +1,15 @@
 """Exponential arms: the reward of arm a is means[a] times a standard exponential random number."""
 
-from typing import NamedTuple
-
 import jax
 import jax.numpy as jnp
 
 from jaxbandit.base.arguments import Permute, PositiveVector
 from jaxbandit.base.batches import BatchRewards
-from jaxbandit.base.contract import Arms, Environment, Rewards
+from jaxbandit.base.contract import Environment, Rewards
 from jaxbandit.base.declaration import declare
-from jaxbandit.environments.means import exponential_arms, means_of_run, simple_regret
+from jaxbandit.environments.means import MeansState, exponential_arms, means_of_run, stationary_arms
 from jaxbandit.support.numerics import as_float, get_at, log
 from jaxbandit.support.types import Array, Key
-
-
-class ExponentialState(NamedTuple):
-    """The true means of one run."""
-
-    means: Array  # float[num_arms]
-    gaps: Array  # float[num_arms], max(means) - means
 
 
 @declare(settings=({"means": (0.2, 0.5, 0.6)},))
@@ -36,31 +27,21 @@ def exponential(means: PositiveVector, *, permute: Permute = False) -> Environme
       noise of a batch is a key; its sums are independent Gamma draws, and it provides no sums of squares.
     """
 
-    def init(key: Key) -> ExponentialState:
-        mu = means_of_run(key, means, permute)
-        return ExponentialState(mu, jnp.max(mu) - mu)
-
-    def reward(state: ExponentialState, context: None, action: Array, noise: Array) -> Array:
+    def reward(state: MeansState, context: None, action: Array, noise: Array) -> Array:
         return get_at(state.means, action) * noise
 
-    def regret(state: ExponentialState, context: None, action: Array) -> Array:
-        return get_at(state.gaps, action)
-
-    def sums(state: ExponentialState, pulls: Array, noise: Key) -> Array:
+    def sums(state: MeansState, pulls: Array, noise: Key) -> Array:
         n = as_float(pulls)
         return state.means * jnp.where(n > 0, jax.random.gamma(noise, jnp.maximum(n, 1.0)), 0.0)
 
-    return Environment(
-        init=init,
+    return stationary_arms(
+        len(means),
+        lambda key: means_of_run(key, means, permute),
+        reward,
         noise=standard_exponential,
-        reward=reward,
-        regret=regret,
-        simple_regret=simple_regret,
         batch=BatchRewards(lambda key: key, sums),
-        arms=Arms(len(means)),
         rewards=Rewards(low=0.0, family="exponential"),
         truth=exponential_arms(means),
-        name="exponential",
     )
 
 

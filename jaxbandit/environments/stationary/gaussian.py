@@ -10,7 +10,7 @@ from jaxbandit.base.arguments import Deviations, Permute, Vector
 from jaxbandit.base.batches import BatchRewards
 from jaxbandit.base.contract import Arms, Environment, Rewards
 from jaxbandit.base.declaration import declare
-from jaxbandit.environments.means import arm_order, gaussian_arms, simple_regret
+from jaxbandit.environments.means import arm_order, gaussian_arms, regret_by_gaps, simple_regret
 from jaxbandit.support import checks
 from jaxbandit.support.numerics import as_float, get_at, standard_normal
 from jaxbandit.support.types import Array, Key, PyTree, Scalar
@@ -64,9 +64,6 @@ def gaussian(means: Vector, *, sigma: Deviations = 1.0, permute: Permute = False
         deviation = get_at(state.sigmas, action) if own else as_float(sigma)
         return get_at(state.means, action) + deviation * noise
 
-    def regret(state: GaussianState, context: None, action: Array) -> Array:
-        return get_at(state.gaps, action)
-
     def batch_noise(key: Key) -> tuple[Array, Key]:
         # The last counter of the key, because the normals use the first ones, one per arm.
         return jax.random.normal(key, means.shape), jax.random.fold_in(key, 2**32 - 1)
@@ -85,12 +82,11 @@ def gaussian(means: Vector, *, sigma: Deviations = 1.0, permute: Permute = False
         init=init,
         noise=standard_normal,
         reward=reward,
-        regret=regret,
+        regret=regret_by_gaps,
         simple_regret=simple_regret,
         batch=BatchRewards(batch_noise, sums, squares),
         arms=Arms(len(means)),
         rewards=Rewards(sigma=sigma, family="gaussian"),
         known=known,
         truth=gaussian_arms(means, sigma),
-        name="gaussian",
     )

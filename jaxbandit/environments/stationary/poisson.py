@@ -1,25 +1,15 @@
 """Poisson arms: the reward of arm a is a whole number with the Poisson distribution of mean means[a]."""
 
-from typing import NamedTuple
-
 import jax
-import jax.numpy as jnp
 
 from jaxbandit.base.arguments import NonNegativeVector, Permute
 from jaxbandit.base.batches import BatchRewards
-from jaxbandit.base.contract import Arms, Environment, Rewards
+from jaxbandit.base.contract import Environment, Rewards
 from jaxbandit.base.declaration import declare
-from jaxbandit.environments.means import means_of_run, poisson_arms, simple_regret
+from jaxbandit.environments.means import MeansState, means_of_run, poisson_arms, stationary_arms
 from jaxbandit.environments.stationary.poisson_law import poisson_draw, poisson_inverse
 from jaxbandit.support.numerics import as_float, get_at
 from jaxbandit.support.types import Array, Key
-
-
-class PoissonState(NamedTuple):
-    """The true means of one run."""
-
-    means: Array  # float[num_arms]
-    gaps: Array  # float[num_arms], max(means) - means
 
 
 @declare(settings=({"means": (0.0, 2.5, 60.0)},))
@@ -37,31 +27,18 @@ def poisson(means: NonNegativeVector, *, permute: Permute = False) -> Environmen
       provides no sums of squares.
     """
 
-    def init(key: Key) -> PoissonState:
-        mu = means_of_run(key, means, permute)
-        return PoissonState(mu, jnp.max(mu) - mu)
-
-    def noise(key: Key) -> Array:
-        return jax.random.uniform(key)
-
-    def reward(state: PoissonState, context: None, action: Array, noise: Array) -> Array:
+    def reward(state: MeansState, context: None, action: Array, noise: Array) -> Array:
         return poisson_inverse(noise, get_at(state.means, action))
 
-    def regret(state: PoissonState, context: None, action: Array) -> Array:
-        return get_at(state.gaps, action)
-
-    def sums(state: PoissonState, pulls: Array, noise: Key) -> Array:
+    def sums(state: MeansState, pulls: Array, noise: Key) -> Array:
         return poisson_draw(noise, as_float(pulls) * state.means)
 
-    return Environment(
-        init=init,
-        noise=noise,
-        reward=reward,
-        regret=regret,
-        simple_regret=simple_regret,
+    return stationary_arms(
+        len(means),
+        lambda key: means_of_run(key, means, permute),
+        reward,
+        noise=jax.random.uniform,
         batch=BatchRewards(lambda key: key, sums),
-        arms=Arms(len(means)),
         rewards=Rewards(low=0.0, family="poisson"),
         truth=poisson_arms(means),
-        name="poisson",
     )

@@ -1,28 +1,21 @@
 """Arms whose rewards vary little, except in rare events: trainings that fail, calls that are interrupted by a pause."""
 
 import math
-from typing import Annotated, NamedTuple
+from typing import Annotated
 
 import jax
 import jax.numpy as jnp
 
 from jaxbandit.base.arguments import Vector, per_arm
 from jaxbandit.base.batches import BatchRewards
-from jaxbandit.base.contract import Arms, Environment, Rewards
+from jaxbandit.base.contract import Environment, Rewards
 from jaxbandit.base.declaration import declare
 from jaxbandit.base.truth import Truth
-from jaxbandit.environments.means import equal_if_rounded, means_of_state, simple_regret
+from jaxbandit.environments.means import MeansState, equal_if_rounded, means_of_state, stationary_arms
 from jaxbandit.environments.stationary.binomial import binomial
 from jaxbandit.support import checks
 from jaxbandit.support.numerics import as_float, get_at
 from jaxbandit.support.types import Array, ArrayLike, Key, Numbers, Scalar
-
-
-class RareState(NamedTuple):
-    """The true means of one run."""
-
-    means: Array  # float[num_arms], (1 - chance) typical + chance rare
-    gaps: Array  # float[num_arms], max(means) - means
 
 
 @declare(
@@ -64,43 +57,36 @@ def rare_events(
     def by_arm(numbers: ArrayLike) -> Array:
         return jnp.broadcast_to(as_float(numbers), len(typical))
 
-    def init(key: Key) -> RareState:
+    def means(key: Key) -> Array:
         often = by_arm(typical)
         parts = often, by_arm(chance) * (by_arm(rare) - often)
         # Two roundings of each part and one of the sum; the parameters may be rounded already.
         rounding = 2 * jnp.finfo(often.dtype).eps * (abs(parts[0]) + abs(parts[1]))
-        mu = equal_if_rounded(parts[0] + parts[1], rounding)
-        return RareState(mu, jnp.max(mu) - mu)
+        return equal_if_rounded(parts[0] + parts[1], rounding)
 
     def noise(key: Key) -> Array:
         event, normal = jax.random.split(key)
         return jnp.stack([jax.random.uniform(event), jax.random.normal(normal)])
 
-    def reward(state: RareState, context: None, action: Array, noise: Array) -> Array:
+    def reward(state: MeansState, context: None, action: Array, noise: Array) -> Array:
         usual = get_at(by_arm(typical), action) + get_at(by_arm(spread), action) * noise[1]
         return jnp.where(noise[0] < get_at(by_arm(chance), action), get_at(by_arm(rare), action), usual)
-
-    def regret(state: RareState, context: None, action: Array) -> Array:
-        return get_at(state.gaps, action)
 
     def batch_noise(key: Key) -> tuple[Key, Array]:
         events, normal = jax.random.split(key)
         return events, jax.random.normal(normal, (len(typical),))
 
-    def sums(state: RareState, pulls: Array, noise: tuple[Key, Array]) -> Array:
+    def sums(state: MeansState, pulls: Array, noise: tuple[Key, Array]) -> Array:
         events = binomial(noise[0], pulls, by_arm(chance))
         usual = as_float(pulls) - events
         return events * by_arm(rare) + usual * by_arm(typical) + by_arm(spread) * jnp.sqrt(usual) * noise[1]
 
-    return Environment(
-        init=init,
+    return stationary_arms(
+        len(typical),
+        means,
+        reward,
         noise=noise,
-        reward=reward,
-        regret=regret,
-        simple_regret=simple_regret,
         batch=BatchRewards(batch_noise, sums),
-        arms=Arms(len(typical)),
         rewards=Rewards(low, high, sigma=(high - low) / 2 if bounded else None),
         truth=Truth(means=means_of_state, rates=lambda: chance),
-        name="rare_events",
     )

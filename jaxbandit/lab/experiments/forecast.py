@@ -103,7 +103,7 @@ class _Watch:
             raise _CalibrationEnd
 
 
-def forecast(experiment: Experiment, *, workers: int | None = None) -> list[Forecast]:
+def forecast(experiment: Experiment) -> list[Forecast]:
     """Estimate what each cell of an experiment would take on this machine, in the order of `experiment.cells()`.
 
     Cells that share a compiled program share its calibration: the cell is played for about a second and what it
@@ -115,10 +115,10 @@ def forecast(experiment: Experiment, *, workers: int | None = None) -> list[Fore
     """
     check_size(experiment, None)
     known: dict[Any, _Watch] = {}
-    return [_of_cell(experiment, cell, known, workers) for cell in experiment.cells()]
+    return [_of_cell(experiment, cell, known) for cell in experiment.cells()]
 
 
-def _of_cell(experiment: Experiment, cell: Cell, known: dict[Any, _Watch], workers: int | None) -> Forecast:
+def _of_cell(experiment: Experiment, cell: Cell, known: dict[Any, _Watch]) -> Forecast:
     stops = experiment.kind == "identify"
     rounds = experiment.most_rounds(cell) if stops else experiment.horizon
     make, arguments = playing.program(cell, experiment.replan_late)
@@ -127,7 +127,7 @@ def _of_cell(experiment: Experiment, cell: Cell, known: dict[Any, _Watch], worke
     own = cell.index if stops else None
     key = (make, structure, tuple(np.shape(leaf) for leaf in leaves), own)
     shared = key in known
-    watch = known[key] if shared else _calibrate(experiment, cell, stops, workers)
+    watch = known[key] if shared else _calibrate(experiment, cell, stops)
     known[key] = watch
     measured = watch.first is not None and watch.steps > 0
     elapsed = watch.last - (watch.first or watch.last)
@@ -155,10 +155,10 @@ def _of_cell(experiment: Experiment, cell: Cell, known: dict[Any, _Watch], worke
     )
 
 
-def _calibrate(experiment: Experiment, cell: Cell, stops: bool, workers: int | None) -> _Watch:
+def _calibrate(experiment: Experiment, cell: Cell, stops: bool) -> _Watch:
     watch = _Watch(stops, experiment.runs)
     with contextlib.suppress(_CalibrationEnd):
-        playing.record_of(experiment, cell, execution=Execution(progress=watch, workers=workers))
+        playing.record_of(experiment, cell, execution=Execution(progress=watch))
     return watch
 
 

@@ -29,7 +29,7 @@ def part_of(text: str) -> tuple[int, int]:
     return int(first), int(last)
 
 
-def run_part(experiment: Experiment, out: Path, part: tuple[int, int], *, workers: int | None = None) -> list[str]:
+def run_part(experiment: Experiment, out: Path, part: tuple[int, int]) -> list[str]:
     """Run or resume part i of n of every cell, in a directory to which other processes may write as well.
 
     `part` is (i, n), where i counts from 0. The line that is returned describes what the directory now holds.
@@ -49,7 +49,7 @@ def run_part(experiment: Experiment, out: Path, part: tuple[int, int], *, worker
                 if first == end or path.exists():
                     continue
                 state = folder / f"state-{first:010d}-{end:010d}"
-                execution = Execution(workers=workers, progress=advance, directory=state)
+                execution = Execution(progress=advance, directory=state)
                 runs = {"first_run": first, "num_runs": end - first}
                 with directory.one_line():
                     record = playing.record_of(experiment, cell, **runs, execution=execution)
@@ -64,7 +64,6 @@ def merge(
     *,
     mixed: bool = False,
     imports: bool = False,
-    max_failed: float | None = None,
 ) -> tuple[Experiment, list[Any]]:
     """Merge the parts of one experiment into the directory that a single call would have written.
 
@@ -74,7 +73,6 @@ def merge(
       mixed: whether parts may come from machines with different platforms, processors and versions of JAX. Identical
         results are guaranteed on one platform only, and the results record the mixture.
       imports: whether the experiment may name factories outside the package; importing their modules runs their code.
-      max_failed: as for `run_experiment`.
 
     Returns:
       The experiment, and one Result per cell.
@@ -88,7 +86,6 @@ def merge(
         refuse("merge", ": no directory is given; give those that `run --part` wrote to")
     experiment = _experiment(places, imports)
     out = places[0] if out is None else Path(out)
-    max_failed = experiment.max_failed if max_failed is None else max_failed
     stored = {cell.index: _parts(experiment, cell, places) for cell in experiment.cells()}
     with beginning.opened(out):
         numbers, done = directory.claim(out, experiment)
@@ -99,7 +96,7 @@ def merge(
         for cell in experiment.cells():
             if cell.index in job.shares:
                 done[cell.index] = job.join(cell, stored[cell.index], mixed)
-            failures.judge([done[cell.index]], max_failed)
+            failures.judge([done[cell.index]], experiment.max_failed)
         results = [done[cell.index] for cell in experiment.cells()]
         json_files.write_json(out / "summary.json", directory.summary_of(experiment, results))
         directory.tidy(out)

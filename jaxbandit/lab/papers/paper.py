@@ -98,7 +98,7 @@ def reproduce(
     data, about, source = _read(paper)
     for name, value in (("runs", runs), ("horizon", horizon)):  # checked before tables are computed, which takes time
         if value is not None:
-            domains.check(f"reproduce: {name}", value, domains.integer(1, 2**31 - 1))
+            domains.check(f"reproduce: {name}", value, domains.integer(1, domains.INT32))
     target = figure or ""
     if data["kind"] == "identify" and horizon is not None:
         raise BadInput(f"reproduce: horizon = {horizon}, only papers with a fixed horizon take one; leave it out")

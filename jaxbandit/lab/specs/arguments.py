@@ -11,7 +11,7 @@ from typing import Any
 
 from jaxbandit.base.parameters import Parameter
 from jaxbandit.support import csv_rows, decimals
-from jaxbandit.support.domains import Domain, check, choice, integer, number, several
+from jaxbandit.support.domains import INT32, Domain, check, choice, integer, number, several
 from jaxbandit.support.refusals import BadArgument, known, refuse, show, wrong
 
 NUMBER = number()
@@ -42,7 +42,7 @@ def convert(where: str, value: Any, parameter: Parameter, base: Path) -> Any:
             path = value if isinstance(value, str) and value else wrong(where, value, "the name of a file or directory")
             return str(base / path) if (base / path).exists() else path
         case "integer":
-            return check(where, value, parameter.domain() or integer(-(2**31), 2**31 - 1))
+            return check(where, value, parameter.domain() or integer(-INT32 - 1, INT32))
         case "boolean" | "choice":
             return check(where, value, parameter.domain() or ANY)
         case "choices":

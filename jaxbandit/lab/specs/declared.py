@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from jaxbandit.base.declaration import defaults_of
 from jaxbandit.lab.specs.entry import Entry
 
 ROOT = Path(__file__).parents[2]
@@ -66,6 +67,7 @@ def read(module: str) -> dict[str, Entry]:
             error.add_note(f"{module}: what {function.name} declares, apart from {PLAYED}, must be literals")
             raise
         arguments = tuple(a.arg for a in (*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs))
+        declared |= defaults_of(declared, arguments)
         doc = inspect.cleandoc(ast.get_docstring(function) or "")
         place: dict[str, Any] = {"name": function.name, "module": module, "attribute": function.name}
         entries[function.name] = Entry(**place, arguments=arguments, doc=doc, **declared)

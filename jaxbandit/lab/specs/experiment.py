@@ -14,10 +14,12 @@ from jaxbandit.lab.specs.registry import FILLED
 from jaxbandit.support import extras
 from jaxbandit.support.domains import (
     BOOLEAN,
+    INT32,
     MAX_ROUNDS,
     MOST_PULLS,
     MOST_ROUNDS,
     NAME,
+    UINT32,
     Domain,
     choice,
     default_precision,
@@ -30,7 +32,7 @@ from jaxbandit.support.domains import (
 )
 from jaxbandit.support.refusals import MAX_FAILED
 
-SEED = integer(0, 2**32 - 1)
+SEED = integer(0, UINT32)
 
 _METRICS = several(NAME, "a list of names of metrics", empty=True)
 _ALLOW = several(choice(("rewards", "context")), 'a list of some of "rewards", "context"', empty=True)
@@ -126,14 +128,14 @@ class Experiment:
 
     name: str = key(NAME)
     kind: str = key(choice(("simulate", "identify")))
-    runs: int = key(integer(1, 2**31 - 1))
+    runs: int = key(integer(1, INT32))
     seed: int = key(SEED, 0)
     horizon: int = key(integer(1, MOST_ROUNDS), kind="simulate", otherwise=0)
     checkpoints: tuple[int, ...] = key(_checkpoints, _default_checkpoints, kind="simulate", otherwise=())
     per_run: bool = key(BOOLEAN, True, kind="simulate", otherwise=True)
     hindsight: bool = key(BOOLEAN, False, kind="simulate", otherwise=False)
     metrics: tuple[str, ...] = key(_METRICS, (), kind="simulate", otherwise=())
-    replan_late: int = key(integer(0, 2**31 - 2), 0, kind="simulate", otherwise=0)
+    replan_late: int = key(integer(0, INT32 - 1), 0, kind="simulate", otherwise=0)
     # Pulls of a run, in place of max_rounds, for algorithms that take a budget; one cell per value.
     budget: tuple[int, ...] = key(_BUDGET, (), kind="identify", otherwise=())
     max_rounds: int = key(_max_rounds, _default_max_rounds, kind="identify", otherwise=0)

@@ -18,8 +18,8 @@ from jaxbandit.engine.driver.execution import Execution
 from jaxbandit.lab.specs import keys, session, source, tables
 from jaxbandit.lab.specs.experiment import AlgorithmSpec
 from jaxbandit.lab.specs.keys import ANY, SCALAR, Key
-from jaxbandit.support.domains import NAME, Domain, check, choice, integer, number, several, values
-from jaxbandit.support.refusals import refuse, wrong
+from jaxbandit.support.domains import INT32, NAME, Domain, check, choice, integer, number, several, values
+from jaxbandit.support.refusals import BadArgument, refuse, wrong
 
 KIND = "tune"
 _CONFIGS = ANY._replace(allowed='a table of lists, [configs] with lr = [0.1, 0.01], or "configs.csv"')
@@ -100,11 +100,11 @@ def load(path: Path, *, imports: bool = True) -> SearchSpec:
     def arguments(names: Mapping[str, str]) -> dict[str, Any]:
         return {name: settings[key] for name, key in names.items() if settings[key] is not None}
 
-    records = {
-        "goal": Goal(**arguments(GOAL)),
-        "budget": Budget(**arguments(BUDGET)),
-        "execution": Execution(**arguments(EXECUTION)),
-    }
+    try:  # fields that exclude each other have the names of their keys
+        records = {"goal": Goal(**arguments(GOAL))}
+    except BadArgument as error:
+        refuse(at, error.what)
+    records |= {"budget": Budget(**arguments(BUDGET)), "execution": Execution(**arguments(EXECUTION))}
     own = {field.name: settings[field.name] for field in fields(SearchSpec) if field.name != "options"}
     return SearchSpec(options={**records, **arguments(OF_TUNE), **arguments(OF_SEARCH)}, **own)
 
@@ -137,7 +137,7 @@ def _space(where: str, value: Any) -> dict[str, tuple[str, list[Any]]]:
     for name, law in value.items():
         [(kind, arguments)] = check(f"{where}.{name}", law, _LAW).items()
         at, pair = f"{where}.{name}.{kind}", kind != "choice"
-        entry: Domain = (integer(-(2**31), 2**31 - 1) if kind == "uniform_int" else number()) if pair else SCALAR
+        entry: Domain = (integer(-INT32 - 1, INT32) if kind == "uniform_int" else number()) if pair else SCALAR
         allowed = "a list of two numbers, [low, high]" if pair else "a list of values"
         taken = list(check(at, arguments, several(entry, allowed, distinct=not pair, increasing=pair)))
         if pair and len(taken) != 2:

@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from jaxbandit.engine.rounds.metrics import MEASURES
 from jaxbandit.running.results import names
@@ -13,7 +13,6 @@ from jaxbandit.running.results.compare import Comparison, compare
 from jaxbandit.running.results.loading import load_results
 from jaxbandit.support.document import Describable, Document, Notes, Table
 from jaxbandit.support.refusals import BadInput
-from jaxbandit.theory import intervals
 
 
 @dataclass(frozen=True)
@@ -66,8 +65,6 @@ def compare_places(
     *,
     what: str | None = None,
     at: int | None = None,
-    fraction: float | None = None,
-    confidence: float = intervals.CONFIDENCE,
 ) -> PlacesComparison:
     """Compare two directories of results cell by cell, or two single results.
 
@@ -97,8 +94,7 @@ def compare_places(
         tuple(called[id(r)] for r in results if not any(r is pair[side] for pair in pairs))
         for side, results in enumerate(sets)
     ]
-    how: dict[str, Any] = {"what": what, "at": at, "fraction": fraction, "confidence": confidence}
-    comparisons = tuple(replace(compare(x, y, **how), a=called[id(x)], b=called[id(y)]) for x, y in pairs)
+    comparisons = tuple(replace(compare(x, y, what=what, at=at), a=called[id(x)], b=called[id(y)]) for x, y in pairs)
     return PlacesComparison(str(a), str(b), comparisons, *only)
 
 

@@ -54,13 +54,7 @@ def top_m_gaps(means: Array, m: int) -> Array:
 
 @checked
 def complexity_constants(
-    features: Features,
-    means: Vector,
-    *,
-    m: M,
-    epsilon: Epsilon = 0.0,
-    sigma: Sigma = 1.0,
-    table: Array | None = None,
+    features: Features, means: Vector, *, m: M, epsilon: Epsilon = 0.0, sigma: Sigma = 1.0, table: Array | None = None
 ) -> Constants:
     """Return the constants of Table 2 as printed.
 

@@ -11,8 +11,7 @@ from jaxbandit.base.parameters import Arg
 from jaxbandit.support.checks import arrays, axes
 
 Costs = Annotated[
-    Any,
-    Arg(lambda given: arrays(ndim=1 + (axes(given["costs"]) > 1), low=0, high=1), within="entries in [0, 1]"),
+    Any, Arg(lambda given: arrays(ndim=1 + (axes(given["costs"]) > 1), low=0, high=1), within="entries in [0, 1]")
 ]
 
 

@@ -16,17 +16,17 @@ class Comparison(Protocol):
 
     num_arms: int
 
-    def excluded(self) -> np.ndarray:
-        """Return which arms some arm exceeds, bool[K]."""
-        ...
-
     def upper(self, arm: int) -> np.ndarray:
-        """Return the upper bounds of mu_l - mu_arm for all l, float64[K]."""
+        """Return the upper bounds of mu_l - mu_arm for all l, float64[K]; 0 for the arm itself."""
         ...
 
     def claims(self) -> np.ndarray:
-        """Return which arms are exceeded by which, bool[K, K]."""
+        """Return which arms are exceeded by which, bool[K, K]: [l, i] if mu_l < mu_i is certain at the stated level."""
         ...
+
+    def excluded(self) -> np.ndarray:
+        """Return which arms some arm exceeds with certainty at the stated level, bool[K]."""
+        return np.asarray(self.claims().any(axis=1))
 
 
 def excluded(comparison: Comparison, m: int = 1) -> np.ndarray:

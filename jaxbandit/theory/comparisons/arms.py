@@ -2,11 +2,12 @@
 
 import numpy as np
 
+from jaxbandit.theory.comparisons.achieved import Comparison
 from jaxbandit.theory.comparisons.pairs import radius
 from jaxbandit.theory.solvers import student
 
 
-class ArmBounds:
+class ArmBounds(Comparison):
     """Differences of arms of which each has a lower and an upper bound, with the interface of `PairedDifferences`.
 
     If each of the K lower and K upper bounds is wrong with probability at most delta/K, then all that is used about the
@@ -17,10 +18,6 @@ class ArmBounds:
         """Compare arms with these bounds, float64[K] each; -inf and inf where nothing is known."""
         self.num_arms = len(low)
         self._low, self._high = np.asarray(low, np.float64), np.asarray(high, np.float64)
-
-    def excluded(self) -> np.ndarray:
-        """Return which arms some arm exceeds with certainty at the stated level, bool[K]."""
-        return np.asarray(self.claims().any(axis=1))
 
     def upper(self, arm: int) -> np.ndarray:
         """Return the upper bounds of mu_l - mu_arm for all l, float64[K]; 0 for the arm itself."""

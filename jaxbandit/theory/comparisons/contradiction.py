@@ -32,15 +32,15 @@ class Differences(Comparison, Protocol):
         ...
 
 
-class _AtAnyTime:
+class _AtAnyTime(Comparison):
     """What a comparison has ever claimed."""
 
     def __init__(self, comparison: Differences):
         """Take the claims of all times."""
-        self.num_arms, self._claims, self.upper = comparison.num_arms, comparison.ever(), comparison.upper
+        self.num_arms, self._claims, self._upper = comparison.num_arms, comparison.ever(), comparison.upper
 
-    def excluded(self) -> np.ndarray:
-        return np.asarray(self._claims.any(axis=1))
+    def upper(self, arm: int) -> np.ndarray:
+        return self._upper(arm)
 
     def claims(self) -> np.ndarray:
         return self._claims

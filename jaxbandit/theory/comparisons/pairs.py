@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from jaxbandit.theory.comparisons.achieved import Comparison
 from jaxbandit.theory.solvers import student
 
 MOST_ARMS = 5000  # whose pairs are compared: five numbers for each pair, 1 GB
@@ -57,7 +58,7 @@ def new_rows(
             yield row, rest, one, scores
 
 
-class PairRows:
+class PairRows(Comparison):
     """Which rows of the samples each pair of arms has taken."""
 
     def __init__(self, num_arms: int, first: np.ndarray | int):
@@ -79,14 +80,6 @@ class PairRows:
     def _enter_pairs(self, row: int, one: np.ndarray, other: np.ndarray, scores: np.ndarray) -> None:
         """Take a row of the pairs of `one` and `other` that need it next, and increase `_next` for them."""
         raise NotImplementedError
-
-    def claims(self) -> np.ndarray:
-        """Return which arms are exceeded by which, bool[K, K]: [l, i] if mu_l < mu_i is certain at the stated level."""
-        raise NotImplementedError
-
-    def excluded(self) -> np.ndarray:
-        """Return which arms some arm exceeds with certainty at the stated level, bool[K]."""
-        return np.asarray(self.claims().any(axis=1))
 
 
 class PairedDifferences(PairRows):

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import jax.numpy as jnp
 
-from jaxbandit.support.numerics import as_float, get_at, kahan, kahan_at, set_at
+from jaxbandit.support.numerics import argmax, as_float, get_at, kahan, kahan_at, set_at
 from jaxbandit.support.types import Array
 
 
@@ -52,6 +52,30 @@ def update(arms: Counts, arm: Array, reward: Array) -> tuple[Counts, Array]:
         rest=rest,
         first=first,
     ), n_float
+
+
+class Successes(NamedTuple):
+    """Pull counts and numbers of successes, of rewards 0 or 1 or Bernoulli draws of others."""
+
+    counts: Array  # int32[num_arms]
+    successes: Array  # int32[num_arms]
+
+
+def no_successes(num_arms: int) -> Successes:
+    """Return the statistics before the first pull."""
+    return Successes(jnp.zeros(num_arms, jnp.int32), jnp.zeros(num_arms, jnp.int32))
+
+
+def toss(state: Successes, arm: Array, coin: Array, reward: Array) -> Successes:
+    """Return the statistics after one more reward of `arm`, a success if the coin, uniform in [0, 1), is below it."""
+    count = get_at(state.counts, arm) + 1
+    successes = get_at(state.successes, arm) + (coin < reward).astype(jnp.int32)
+    return Successes(set_at(state.counts, arm, count), set_at(state.successes, arm, successes))
+
+
+def best_mean(arms: Counts) -> Array:
+    """Return the arm with the largest mean among those with a reward, int32[]; ties go to the lowest-numbered."""
+    return argmax(jnp.where(arms.counts > 0, arms.means, -jnp.inf))
 
 
 def deviation(first: Array | None, reward: Array) -> tuple[Array | None, Array]:

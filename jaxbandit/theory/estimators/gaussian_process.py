@@ -13,8 +13,6 @@ from jax import lax
 from jaxbandit.support.numerics import argmax, as_float, get_at, weighted_sum
 from jaxbandit.support.types import Array, Scalar
 
-KERNELS = ("rbf", "matern32", "matern52")
-
 
 class Posterior(NamedTuple):
     """What is known of the arms' means after some rewards."""

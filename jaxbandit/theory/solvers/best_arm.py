@@ -32,7 +32,5 @@ def best_arm_design(features: Array, means: Array, *, sigma: Scalar = 1.0, steps
     tied = jnp.any(others & ~apart)
     scale = 2 * as_float(sigma) ** 2
     return BestArmDesign(
-        design.weights,
-        jnp.where(tied, jnp.inf, scale * design.value),
-        jnp.where(tied, jnp.inf, scale * design.bound),
+        design.weights, jnp.where(tied, jnp.inf, scale * design.value), jnp.where(tied, jnp.inf, scale * design.bound)
     )
