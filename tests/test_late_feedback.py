@@ -10,6 +10,7 @@ import parts
 import player
 import pytest
 from reference import late_feedback as reference
+from test_rollout import planner
 
 from jaxbandit.algorithms import kl_ucb
 from jaxbandit.algorithms.feedback.batched import batched
@@ -138,7 +139,7 @@ def test_delayed_kl_ucb_on_the_coin_table():
 
 
 # Nothing of a rule concerns a wrapper but which functions it has, its info and its action: one of each kind.
-KINDS = "ucb1 thompson gp_ts lb_sda exp3 escb combinatorial_thompson glr_klucb oracle_restart".split()
+KINDS = "ucb1 thompson gp_ts lb_sda exp3 escb combinatorial_thompson glr_klucb oracle_restart planner".split()
 
 
 def by_hand(algorithm, rewards):
@@ -161,7 +162,8 @@ def by_hand(algorithm, rewards):
 def test_nothing_late_changes_no_byte(name):
     """Alone, with random delays of 0, and in batches of one round."""
     rounds = 12
-    plain, rewards = parts.algorithm(name), jnp.asarray(np.random.default_rng(1).random((rounds, 3)), jnp.float32)
+    plain = parts.algorithm(name) if name != "planner" else planner()._replace(arms=Arms(3))
+    rewards = jnp.asarray(np.random.default_rng(1).random((rounds, 3)), jnp.float32)
     parts_of = {f: jax.jit(getattr(plain, f)) for f in ("init", "noise", "select", "update", "pulls")}
     if plain.replan is not None:
         parts_of["replan"] = Replan(*map(jax.jit, plain.replan[:2]))
