@@ -237,8 +237,8 @@ EVENT = Addition(
                 '''@change
 def keep_arms(session: Session, arms: ArrayLike) -> Session:
     """Return the session in which all arms but these are closed."""
-    kept = check_ids("keep_arms", arms, "arm")
-    require_arms("keep_arms", kept, session.num_arms)
+    kept = check_ids(arms, "arm")
+    require_arms(kept, session.num_arms)
     closed = ~np.isin(np.arange(session.num_arms), kept)
     return session.but(closed=closed).with_event(Event("keep_arms", arms=kept))
 

@@ -9,6 +9,7 @@ import importlib
 import inspect
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 from player import made, play
@@ -16,6 +17,7 @@ from tiers import a_few
 
 import jaxbandit as jb
 from jaxbandit.algorithms import epsilon_greedy
+from jaxbandit.theory.estimators import counts
 
 pytestmark = pytest.mark.quickly_compiled
 
@@ -85,3 +87,8 @@ def test_epsilon_greedy_explores_by_its_words(epsilon):
     words = np.asarray(jax.vmap(lambda key: jax.random.bits(key, (), "uint32"))(keys))
     np.testing.assert_allclose(found, explored(words, epsilon), rtol=0, atol=2e-8)  # below 1 - 2^-24
     assert np.mean(found >= 0) == pytest.approx(epsilon, abs=0.03)
+
+
+def test_an_arm_without_a_reward_is_not_recommended():
+    arms, _ = counts.update(counts.init(3), jnp.int32(1), jnp.float32(-0.5))
+    assert counts.best_mean(arms) == 1

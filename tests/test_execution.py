@@ -10,7 +10,6 @@ import pytest
 import jaxbandit as jb
 from jaxbandit.lab.experiments.experiment import run_experiment
 from jaxbandit.lab.specs import spec
-from jaxbandit.running import options
 
 RULE, WORLD = functools.partial(jb.algorithms.ucb1, 2), functools.partial(jb.environments.bernoulli, [0.3, 0.7])
 SMALL = {"horizon": 200, "num_runs": 100}
@@ -89,14 +88,6 @@ def test_an_argument_of_another_place_is_refused_with_its_place(verb):
         assert str(error.value) == f"{verb}: {name} is no argument; give execution=jb.Execution({name}=...)"
     with pytest.raises(TypeError, match=rf"^{verb}: max_faild is no argument, must be one of .*'max_failed'\?$"):
         VERBS[verb](max_faild=1)
-
-
-@pytest.mark.parametrize("name", options.PLACES)
-def test_what_is_said_elsewhere_is_refused_with_its_place(name):
-    for verb in ("simulate", "identify", "sweep"):
-        with pytest.raises(TypeError) as error:
-            VERBS[verb](**{name: 1})
-        assert str(error.value) == f"{verb}: {name} is no argument; give {options.PLACES[name]}"
 
 
 def test_verbs_have_few_arguments():

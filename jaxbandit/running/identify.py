@@ -12,11 +12,11 @@ import numpy as np
 from jaxbandit.base.arguments import Distance, MaxFailed, MostPulls, NumRuns, RunSeed, Share
 from jaxbandit.base.contract import Algorithm, Environment
 from jaxbandit.base.parameters import parameters_of
-from jaxbandit.engine.driver.execution import DEFAULT, Execution
+from jaxbandit.engine.driver.execution import DEFAULT, Execution, verb
 from jaxbandit.engine.rounds.fit import Allow
 from jaxbandit.running.cell import Precision, run_identify
 from jaxbandit.running.factories import Pair, built, fixed, swept
-from jaxbandit.running.options import IdentifyOptions, verb
+from jaxbandit.running.options import IdentifyOptions
 from jaxbandit.running.results.base import ResultSet
 from jaxbandit.running.results.budget import BudgetResult
 from jaxbandit.running.results.stopping import StoppingResult

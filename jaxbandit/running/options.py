@@ -1,6 +1,5 @@
-"""The keyword arguments that `simulate` and `identify` share with `sweep`, and what else their users may look for."""
+"""The keyword arguments that `simulate` and `identify` share with `sweep`."""
 
-import functools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Required, TypedDict
 
@@ -11,19 +10,6 @@ from jaxbandit.engine.rounds.fit import Allow
 from jaxbandit.engine.rounds.states import Keep
 from jaxbandit.running.cell import Precision
 from jaxbandit.support.types import Array
-
-PLACES = {
-    "checkpoint_dir": "execution=jb.Execution(directory=...)",
-    "name": "algorithm.named(...)",
-    "instance": "environment.named(...)",
-    "any_rewards": 'allow=("rewards",)',
-    "any_context": 'allow=("context",)',
-    "per_run": "keep=() for False",
-    "keep_states": 'keep=("runs", "states")',
-    "replan_late": "an algorithm with Replan(late=...)",
-    "regret_constant": "an environment with Truth(regret_constant=...)",
-}
-verb = functools.partial(execution.verb, places=PLACES)
 
 
 class Options(TypedDict, total=False):
@@ -63,6 +49,6 @@ def check_names(where: str, given: Mapping[str, Any], horizon: object) -> None:
             kind = "a fixed horizon; give horizon" if horizon is None else "runs that stop by a rule; leave out horizon"
             raise TypeError(f"{where}: {name} is an argument of {kind}, or leave out {name}")
         if name not in mine:
-            execution.unknown(where, name, ["horizon", *mine], PLACES)
+            execution.unknown(where, name, ["horizon", *mine])
     if "num_runs" not in given:
         raise TypeError(f"{where}: num_runs is missing; give the number of runs of each value, such as num_runs=100")

@@ -5,12 +5,11 @@ from collections.abc import Callable, Mapping
 from jaxbandit.base.arguments import Checkpoints, HorizonOfRuns, MaxFailed, NumRuns, RunSeed
 from jaxbandit.base.contract import Algorithm, Environment
 from jaxbandit.base.metrics import Metric, Round
-from jaxbandit.engine.driver.execution import DEFAULT, Execution
+from jaxbandit.engine.driver.execution import DEFAULT, Execution, verb
 from jaxbandit.engine.rounds.fit import Allow
 from jaxbandit.engine.rounds.states import Keep
 from jaxbandit.running.cell import Precision, run_simulate
 from jaxbandit.running.factories import Pair, built, fixed
-from jaxbandit.running.options import verb
 from jaxbandit.running.results.regret import RegretResult
 from jaxbandit.support.refusals import MAX_FAILED
 from jaxbandit.support.types import Array

@@ -10,9 +10,9 @@ import jax
 import jax.numpy as jnp
 
 from jaxbandit.algorithms.non_stationary import tuned
-from jaxbandit.algorithms.non_stationary.upper_index import Index, upper_index
+from jaxbandit.algorithms.non_stationary.upper_index import Index, restart_policy, upper_index
 from jaxbandit.base.arguments import ClosedUnit, CountOfRounds, Horizon, NonNegative, NumArms, NumChanges, Positive
-from jaxbandit.base.contract import Algorithm, Arms, Choice, Phases, Rewards
+from jaxbandit.base.contract import Algorithm, Choice
 from jaxbandit.base.declaration import declare
 from jaxbandit.base.offers import uniform_arm
 from jaxbandit.support.numerics import add_at, argmax, as_float, get_at, set_at
@@ -134,17 +134,7 @@ def cusum_ucb(
             kinds=state.kinds + jnp.stack([forced, alarm]).astype(jnp.int32),
         )
 
-    return Algorithm(
-        init=init,
-        select=select,
-        update=update,
-        pulls=lambda state: state.pulls,
-        recommend=lambda state: argmax(state.recent.counts),
-        noise=noise,
-        phases=Phases(KINDS, lambda state: state.kinds),
-        arms=Arms(num_arms),
-        rewards=Rewards(0.0, 1.0),
-    )
+    return restart_policy(num_arms, init, select, update, kinds=KINDS, noise=noise)
 
 
 def _log_ratio(horizon: int, num_changes: int) -> float:

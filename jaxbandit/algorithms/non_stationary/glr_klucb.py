@@ -13,9 +13,9 @@ from jax import lax
 
 from jaxbandit.algorithms.non_stationary import tuned
 from jaxbandit.algorithms.non_stationary.likelihood_ratio import split_ratio
-from jaxbandit.algorithms.non_stationary.upper_index import forced_arm, upper_index
+from jaxbandit.algorithms.non_stationary.upper_index import forced_arm, restart_policy, upper_index
 from jaxbandit.base.arguments import ClosedUnit, CountOfRounds, Delta, Horizon, NumArms, NumChanges, Positive
-from jaxbandit.base.contract import Algorithm, Arms, Phases, Replan, Rewards
+from jaxbandit.base.contract import Algorithm, Replan
 from jaxbandit.base.declaration import declare
 from jaxbandit.base.parameters import Arg
 from jaxbandit.support.domains import integer
@@ -236,14 +236,5 @@ def glr_klucb(
         wider = jnp.where(own & full, 2 * state.spacing, state.spacing)
         return state._replace(marks=marks, spacing=jnp.where(restarted, split_every, wider))
 
-    return Algorithm(
-        init=init,
-        select=select,
-        update=update,
-        pulls=lambda state: state.pulls,
-        recommend=lambda state: argmax(state.recent.counts),
-        phases=Phases(KINDS, lambda state: state.kinds),
-        replan=Replan(lambda state: state.waiting >= 0, apply),
-        arms=Arms(num_arms),
-        rewards=Rewards(0.0, 1.0),
-    )
+    scan = Replan(lambda state: state.waiting >= 0, apply)
+    return restart_policy(num_arms, init, select, update, kinds=KINDS, replan=scan)

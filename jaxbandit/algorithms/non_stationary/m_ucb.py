@@ -9,9 +9,9 @@ from typing import Annotated, NamedTuple
 import jax.numpy as jnp
 
 from jaxbandit.algorithms.non_stationary import tuned
-from jaxbandit.algorithms.non_stationary.upper_index import Index, forced_arm, upper_index
+from jaxbandit.algorithms.non_stationary.upper_index import Index, forced_arm, restart_policy, upper_index
 from jaxbandit.base.arguments import ClosedUnit, Horizon, NumArms, NumChanges, Positive
-from jaxbandit.base.contract import Algorithm, Arms, Phases, Rewards
+from jaxbandit.base.contract import Algorithm
 from jaxbandit.base.declaration import declare
 from jaxbandit.base.parameters import Arg
 from jaxbandit.support import checks
@@ -157,13 +157,4 @@ def m_ucb(
             kinds=state.kinds + jnp.stack([forced(state)[0], alarm]).astype(jnp.int32),
         )
 
-    return Algorithm(
-        init=init,
-        select=select,
-        update=update,
-        pulls=lambda state: state.pulls,
-        recommend=lambda state: argmax(state.recent.counts),
-        phases=Phases(KINDS, lambda state: state.kinds),
-        arms=Arms(num_arms),
-        rewards=Rewards(0.0, 1.0),
-    )
+    return restart_policy(num_arms, init, select, update, kinds=KINDS)

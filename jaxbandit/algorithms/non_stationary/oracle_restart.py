@@ -7,9 +7,9 @@ from typing import NamedTuple
 
 import jax.numpy as jnp
 
-from jaxbandit.algorithms.non_stationary.upper_index import upper_index
+from jaxbandit.algorithms.non_stationary.upper_index import restart_policy, upper_index
 from jaxbandit.base.arguments import NumArms, Starts
-from jaxbandit.base.contract import Algorithm, Arms, Rewards
+from jaxbandit.base.contract import Algorithm
 from jaxbandit.base.declaration import declare
 from jaxbandit.support.numerics import add_at, argmax, exploration_level
 from jaxbandit.support.types import Array, Key
@@ -76,12 +76,4 @@ def oracle_restart(num_arms: NumArms, *, starts: Starts) -> Algorithm:
             pulls=add_at(state.pulls, action, 1),
         )
 
-    return Algorithm(
-        init=init,
-        select=select,
-        update=update,
-        pulls=lambda state: state.pulls,
-        recommend=lambda state: argmax(state.recent.counts),
-        arms=Arms(num_arms),
-        rewards=Rewards(0.0, 1.0),
-    )
+    return restart_policy(num_arms, init, select, update)

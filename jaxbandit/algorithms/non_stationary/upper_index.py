@@ -1,11 +1,13 @@
-"""The index of policies that forget or restart, UCB or kl, and the forced exploration of change detectors."""
+"""The index of policies that forget or restart, UCB or kl; the frame of those that restart, and their forced pulls."""
 
-from typing import Literal
+from collections.abc import Callable
+from typing import Any, Literal
 
 import jax.numpy as jnp
 
-from jaxbandit.support.numerics import as_float
-from jaxbandit.support.types import Array, Scalar
+from jaxbandit.base.contract import Algorithm, Arms, Phases, Rewards
+from jaxbandit.support.numerics import argmax, as_float
+from jaxbandit.support.types import Array, Key, Scalar
 from jaxbandit.theory.solvers.kl import kl_upper
 
 Index = Literal["ucb", "kl"]
@@ -38,3 +40,26 @@ def forced_arm(elapsed: Array, num_arms: int, share: Scalar) -> tuple[Array, Arr
     quotient = num_arms / jnp.maximum(share, num_arms / NEVER) * (1 - 4 * float(jnp.finfo(share.dtype).eps))
     arm = elapsed % jnp.ceil(quotient).astype(jnp.int32)
     return (share > 0) & (arm < num_arms), jnp.minimum(arm, num_arms - 1)
+
+
+def restart_policy(
+    num_arms: int,
+    init: Callable[[Key], Any],
+    select: Callable[[Any, Any, None], Any],
+    update: Callable[[Any, None, Any, Array], Any],
+    *,
+    kinds: tuple[str, ...] = (),
+    **more: Any,
+) -> Algorithm:
+    """Return the rule whose state has all `pulls`, those since the last restart as `recent`, and rounds by `kinds`."""
+    return Algorithm(
+        init=init,
+        select=select,
+        update=update,
+        pulls=lambda state: state.pulls,
+        recommend=lambda state: argmax(state.recent.counts),
+        phases=Phases(kinds, lambda state: state.kinds) if kinds else None,
+        arms=Arms(num_arms),
+        rewards=Rewards(0.0, 1.0),
+        **more,
+    )

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from jaxbandit.engine.storage import files as storage
 from jaxbandit.support import reading
 from jaxbandit.support.refusals import BadInput
 from jaxbandit.support.types import Json
@@ -50,6 +51,22 @@ class Lines(NamedTuple):
     end: Place  # the place after them
     marked: Place | None  # the place after as many lines as were asked for; None if there are fewer
     fault: BadLog | None  # the first line that does not fit, if there is one
+
+
+def data_of(path: Path) -> bytes:
+    """Return the bytes of a log, b"" if there is none."""
+    try:
+        return storage.read_bytes(path)
+    except FileNotFoundError:
+        return b""
+
+
+def put_aside(path: Path, data: bytes) -> str:
+    """Write the bytes of a damaged log beside it, and return the name, such as log-damaged-1.jsonl, numbered from 1."""
+    names = (f"{path.stem}-damaged-{i}{path.suffix}" for i in range(1, 10**6))
+    name = next(name for name in names if not (path.parent / name).exists())
+    storage.write_bytes(path.parent / name, data)
+    return name
 
 
 def beginning(about: Any) -> Place:

@@ -3,15 +3,13 @@
 from pathlib import Path
 
 from jaxbandit.base.contract import Algorithm
-from jaxbandit.decide.core.log import LOG, BadLog, log_of
+from jaxbandit.decide.core.log import LOG, BadLog, log_of, put_aside
 from jaxbandit.decide.sessions import stored as files
 from jaxbandit.decide.sessions.saving import fold, session_of
 from jaxbandit.decide.sessions.stored import Book, Stored, start_of
 from jaxbandit.engine.storage import directories
 from jaxbandit.engine.storage import files as storage
 from jaxbandit.support import reading
-
-DAMAGED = "log-damaged-{}.jsonl"  # name of a log before its repair, numbered from 1
 
 
 def repair_session(path: str | Path, rule: Algorithm | None = None) -> str:
@@ -47,8 +45,7 @@ def repair_session(path: str | Path, rule: Algorithm | None = None) -> str:
         torn = whole and stored.end.size < len(stored.data)
         if bodies == stored.lines.bodies and whole and stored.continues() and not torn:
             return f"{path}: nothing to repair, the log of {len(bodies)} lines is sound"
-        name = DAMAGED.format(next(i for i in range(1, 10**6) if not (path / DAMAGED.format(i)).exists()))
-        storage.write_bytes(path / name, stored.data)
+        name = put_aside(path / LOG, stored.data)
         (path / files.CERTIFICATE).unlink(missing_ok=True)  # it tells where the damaged log ended
         storage.write_bytes(path / LOG, log_of(bodies, start_of(stored.about))[0])
     changes = [f"{rewards} rewards in {len(bodies)} lines are kept"]

@@ -13,7 +13,19 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from jaxbandit.decide.core.log import LOG, REMEDY, BadLog, Lines, Place, beginning, entry_of, line_of, log_of, split
+from jaxbandit.decide.core.log import (
+    LOG,
+    REMEDY,
+    BadLog,
+    Lines,
+    Place,
+    beginning,
+    data_of,
+    entry_of,
+    line_of,
+    log_of,
+    split,
+)
 from jaxbandit.decide.sessions.changes import FORMS
 from jaxbandit.decide.sessions.events import COLUMNS, Event, event_of
 from jaxbandit.decide.sessions.rewards import LARGEST
@@ -129,10 +141,7 @@ def book_of(stored: Stored) -> Book:
 def read(path: Path) -> Stored:
     """Return what the directory of a session holds; another process may have it open."""
     about, closed = read_about(path), _closed(path)  # before the log, which may become longer meanwhile
-    try:
-        data = storage.read_bytes(path / LOG)
-    except FileNotFoundError:
-        data = b""
+    data = data_of(path / LOG)
     lines = split(path / LOG, data, start_of(about), closed.get("lines", 0))
     return Stored(path, path / LOG, about, data, lines, closed)
 
@@ -194,12 +203,10 @@ def read_about(path: Path) -> Json:
     file = path / ABOUT
     if not file.exists():
         raise BadInput(f"{path}: holds no session")
-    about = json_files.read_json(file, storage.RESTORE)
+    about = json_files.read_json(file, storage.RESTORE, SCHEMA)
     identity, meta = about.get("identity"), about.get("meta")
     if not isinstance(identity, dict) or "rule" not in identity or not isinstance(meta, dict):
         raise BadInput(f"{file}: not a file that a session has written")
-    if about.get("schema") != SCHEMA:
-        raise BadInput(f"{file}: has schema {about.get('schema')}, must have {SCHEMA}; use the version that wrote it")
     return about
 
 

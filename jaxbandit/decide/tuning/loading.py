@@ -33,9 +33,7 @@ def load(directory: Path) -> TuneResult:
     if not path.exists():
         remedy = "save the result again, or run the search again, which does not repeat trainings in its directory"
         refuse(str(path), f": missing, so the result was not saved to its end, or by an early version; {remedy}")
-    about = read_json(path, REMEDY)
-    if about.get("schema") != SCHEMA:
-        refuse(str(path), f": schema = {about.get('schema')!r}, must be {SCHEMA}; use the version that wrote it")
+    about = read_json(path, REMEDY, SCHEMA)
     try:
         result = _result(directory, about)
     except BadInput:

@@ -33,7 +33,6 @@ FORMS = (
 )
 REMEDY = "restore it from a copy, or let jaxbandit repair DIR keep the lines before it"
 LATE, VALUE = "late", "value"  # kinds of failures: no end within the time, and a value that is no score
-DAMAGED = "scores-damaged-{}.jsonl"  # name of a log before its repair, numbered from 1
 
 
 class Failure(NamedTuple):
@@ -195,11 +194,7 @@ def opened(path: Path | None, about: Json) -> Iterator[Store]:
             if stored.get(name) != value:
                 what = f"{name} = {stored.get(name)}, but this search has {name} = {value}"
                 raise ValueError(f"directory = {path} holds scores with {what}; give another directory")
-        try:
-            data = storage.read_bytes(path / LOG)
-        except FileNotFoundError:
-            data = b""
-        store = DirectoryStore(path, stored, data)
+        store = DirectoryStore(path, stored, log.data_of(path / LOG))
         try:
             yield store
         finally:
@@ -213,12 +208,11 @@ def repair(path: Path) -> str:
     """
     about = read_about(path)
     with directories.locked(path, ABOUT):
-        data = storage.read_bytes(path / LOG) if (path / LOG).exists() else b""
+        data = log.data_of(path / LOG)
         lines = log.split(path / LOG, data, log.beginning(about))
         if lines.fault is None and lines.end.size == len(data):
             return f"{path}: nothing to repair, the log of {len(lines.bodies)} lines is sound"
-        name = DAMAGED.format(next(i for i in range(1, 10**6) if not (path / DAMAGED.format(i)).exists()))
-        storage.write_bytes(path / name, data)
+        name = log.put_aside(path / LOG, data)
         storage.write_bytes(path / LOG, data[: lines.end.size])
     return f"{path}: {len(lines.bodies)} lines are kept, and what comes after them is trained again; all is in {name}"
 
@@ -228,7 +222,5 @@ def read_about(path: Path) -> dict[str, Any]:
     file = path / ABOUT
     if not file.exists():
         raise BadInput(f"{path}: holds no search")
-    content = json_files.read_json(file, storage.RESTORE)
-    if content.get("schema") != SCHEMA:
-        raise BadInput(f"{file}: has schema {content.get('schema')}, must have {SCHEMA}; use the version that wrote it")
+    content = json_files.read_json(file, storage.RESTORE, SCHEMA)
     return {name: value for name, value in content.items() if name != "schema"}

@@ -2,9 +2,8 @@
 
 import functools
 import inspect
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from types import MappingProxyType
 from typing import Annotated, Any, Literal, NamedTuple, NoReturn, ParamSpec, TypeVar
 
 import jax
@@ -105,16 +104,14 @@ DEFAULT = Execution()
 RUNS = Execution._fields[: Execution._fields.index("batch")]  # the fields with a meaning for runs
 
 
-def unknown(where: str, name: str, known: Iterable[str], places: Mapping[str, str] = MappingProxyType({})) -> NoReturn:
-    """Raise a TypeError that says where an argument belongs which a function lacks, as in `places`."""
+def unknown(where: str, name: str, known: Iterable[str]) -> NoReturn:
+    """Raise a TypeError for an argument that a function lacks; one of a field of an Execution says where it belongs."""
     if name in Execution._fields and "execution" in known:
-        places = {name: f"execution=jb.Execution({name}=...)"}
-    if name in places:
-        raise TypeError(f"{where}: {name} is no argument; give {places[name]}")
+        raise TypeError(f"{where}: {name} is no argument; give execution=jb.Execution({name}=...)")
     raise TypeError(f"{where}: {name} is no argument, must be one of {', '.join(known)}{nearest(name, known)}")
 
 
-def verb(function: Callable[P, R], places: Mapping[str, str] = MappingProxyType({})) -> Callable[P, R]:
+def verb(function: Callable[P, R]) -> Callable[P, R]:
     """Return a `checked` function with an Execution, which says where an argument belongs that it does not have."""
     known, called = list(inspect.signature(function).parameters), checked(function)
 
@@ -122,7 +119,7 @@ def verb(function: Callable[P, R], places: Mapping[str, str] = MappingProxyType(
     def call(*args: P.args, **options: P.kwargs) -> R:
         for name in options:
             if name not in known:
-                unknown(function.__name__, name, known, places)
+                unknown(function.__name__, name, known)
         return called(*args, **options)
 
     return call

@@ -18,8 +18,11 @@ def write_json(path: Path, content: dict[str, Any]) -> None:
     storage.write_bytes(path, _encoded({**content, DIGEST: _digest(content)}))
 
 
-def read_json(path: Path, remedy: str) -> dict[str, Any]:
-    """Return what `write_json` wrote, without the digest; raise a BadInput that names the file if a byte differs."""
+def read_json(path: Path, remedy: str, schema: int | None = None) -> dict[str, Any]:
+    """Return what `write_json` wrote, without the digest; raise a BadInput that names the file if a byte differs.
+
+    With a `schema` it is also raised if the file has another one.
+    """
     try:
         data = storage.read_bytes(path)
     except OSError as error:
@@ -39,6 +42,8 @@ def read_json(path: Path, remedy: str) -> dict[str, Any]:
         same = False
     if not same:
         raise BadInput(f"{path}: damaged, its digest differs from its content; {remedy}")
+    if schema is not None and content.get("schema") != schema:
+        raise BadInput(f"{path}: has schema {content.get('schema')}, must have {schema}; use the version that wrote it")
     return content
 
 

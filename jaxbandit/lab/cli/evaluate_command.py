@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from jaxbandit.decide.logs.log import Log
 
 WHERE = "--policy"
+# Options that are arguments of `read_log` as they are.
+READ = tuple("format action reward cost propensity num_arms rewards least_propensity adaptive".split())
 
 
 @dataclass(frozen=True)
@@ -76,29 +78,17 @@ class Evaluate:
         from jaxbandit.support.refusals import refuse
 
         with bad_input():
-            log = read_log(
-                self.log,
-                format=self.format,
-                action=self.action,
-                reward=self.reward,
-                cost=self.cost,
-                context=FEATURES if self.context == (FEATURES,) else list(self.context) or None,
-                propensity=self.propensity,
-                probabilities=list(self.probabilities) or None,
-                available=list(self.available) or None,
-                arms=list(self.arms) or None,
-                num_arms=self.num_arms,
-                rewards=self.rewards,
-                least_propensity=self.least_propensity,
-                adaptive=self.adaptive,
-            )
+            given: dict[str, Any] = {name: getattr(self, name) for name in READ}
+            given |= {name: list(getattr(self, name)) or None for name in ("probabilities", "available", "arms")}
+            context = FEATURES if self.context == (FEATURES,) else list(self.context) or None
+            log = read_log(self.log, context=context, **given)
             policies = {}
-            for given in self.policy or ("uniform",):
-                name, policy = _named(given)
+            for text in self.policy or ("uniform",):
+                name, policy = _named(text)
                 if not name:
-                    refuse(f"{WHERE} {given}", " has no name, must be POLICY or NAME=POLICY")
+                    refuse(f"{WHERE} {text}", " has no name, must be POLICY or NAME=POLICY")
                 if name in policies:
-                    refuse(f"{WHERE} {given}", f" is the second policy {name!r}, must have a name of its own, NAME=..")
+                    refuse(f"{WHERE} {text}", f" is the second policy {name!r}, must have a name of its own, NAME=..")
                 policies[name] = _policy(self.log, policy, log)
             result = evaluate(
                 log, policies, largest_weight=self.largest_weight, clip=self.clip, confidence=self.confidence

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import jax
 
+from jaxbandit.base.calls import checked
 from jaxbandit.base.contract import Algorithm, Environment
 from jaxbandit.base.declaration import declaration_of
 from jaxbandit.lab.conformance import check_batches, check_play, check_trace
@@ -47,6 +48,7 @@ class Report(NamedTuple):
         return "\n".join(lines + [f"  {name}: {PROPERTIES[name]}" for name in self.properties])
 
 
+@checked
 def check_algorithm(
     make: Callable[..., Algorithm],
     num_arms: int | Sequence[int] = (1, 2, 5),
@@ -86,17 +88,17 @@ def check_algorithm(
       ValueError: an argument of this function is wrong.
     """
     arms = [num_arms] if isinstance(num_arms, int) else list(num_arms)
-    arms = sorted({checks.take("check_algorithm: num_arms", k, integer(1)) for k in arms})
+    arms = sorted({checks.take("num_arms", k, integer(1)) for k in arms})
     if not arms:
-        raise ValueError("check_algorithm: num_arms is empty, must hold at least one number of arms")
-    checks.take("check_algorithm: rounds", rounds, integer(2 * arms[-1] + 1))
+        raise ValueError("num_arms is empty, must hold at least one number of arms")
+    checks.take("rounds", rounds, integer(2 * arms[-1] + 1))
     if traced is None and (declared := declaration_of(make)):
         bound = make.keywords if isinstance(make, functools.partial) else {}
         traced = {name: some for name, some in declared.tries.items() if name not in bound}
     values = {name: list(some) for name, some in (traced or {}).items()}
     for name, some in values.items():
         if not some:
-            raise ValueError(f"check_algorithm: traced[{name!r}] is empty, must hold at least one value")
+            raise ValueError(f"traced[{name!r}] is empty, must hold at least one value")
     base = {name: some[0] for name, some in values.items()}
     hyper = [base] + [{**base, name: value} for name, some in values.items() for value in some[1:]]
     inner = make.func if isinstance(make, functools.partial) else make

@@ -10,15 +10,15 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jaxbandit.base.arguments import Count
 from jaxbandit.base.batches import SetPulls
+from jaxbandit.base.calls import checked
 from jaxbandit.base.contract import Environment, Offer
 from jaxbandit.engine.rounds.actions import contradiction, described
 from jaxbandit.engine.rounds.contexts import misdeclared
 from jaxbandit.lab.conformance import check_actions, check_truth
 from jaxbandit.lab.conformance.check_case import CheckFailed, describe, leaves, make_key
 from jaxbandit.lab.conformance.check_truth import SHARE
-from jaxbandit.support import checks
-from jaxbandit.support.domains import integer
 from jaxbandit.support.numerics import as_float
 from jaxbandit.support.types import Array, PyTree
 
@@ -54,8 +54,9 @@ class _Sampled(NamedTuple):
     mean: Array | None  # float[samples]
 
 
+@checked
 def check_environment(
-    environment: Environment, *, actions: PyTree = None, rounds: int = 20, seed: int = 0
+    environment: Environment, *, actions: PyTree = None, rounds: Count = 20, seed: int = 0
 ) -> EnvironmentReport:
     """Check that an environment satisfies the contract on which the engine relies.
 
@@ -64,7 +65,7 @@ def check_environment(
       actions: the actions to play, as an array, or a tree of arrays, whose first axis lists them. None plays every
         arm, or random sets or lists of arms, as declared by `environment.arms`, which is then required. An action that
         is not made of arms, such as a float, has to be given.
-      rounds: number of successive rounds to play if the environment has a transition, >= 1 and at most its length.
+      rounds: number of successive rounds to play if the environment has a transition, at most its length.
       seed: seed of the random draws.
 
     Returns:
@@ -76,18 +77,15 @@ def check_environment(
       ValueError: an argument of this function is wrong.
     """
     if not isinstance(environment, Environment):
-        raise ValueError(
-            f"check_environment: got a {type(environment).__name__}, must be an Environment: call its factory"
-        )
-    checks.take("check_environment: rounds", rounds, integer(1))
+        raise ValueError(f"got a {type(environment).__name__}, must be an Environment: call its factory")
     if actions is None and environment.arms is None:
-        raise ValueError("check_environment: the environment does not declare its arms; give actions")
-    checked = [name for name in PROPERTIES if name != "batches of pulls" or environment.batch is not None]
+        raise ValueError("the environment does not declare its arms; give actions")
+    properties = [name for name in PROPERTIES if name != "batches of pulls" or environment.batch is not None]
     for name in ("regret", "over"):
         if getattr(environment, name) is None:
-            checked.remove(name)
+            properties.remove(name)
     if environment.arms is not None and (reason := contradiction(environment.arms)):
-        raise ValueError(f"check_environment: {reason}")
+        raise ValueError(reason)
     _Case(environment, np.zeros(1), False, seed).check_values()
     for x64 in (False, True):
         with jax.enable_x64(x64), jax.numpy_dtype_promotion("strict"):
@@ -96,7 +94,7 @@ def check_environment(
             if not x64:
                 case.check_rounds(min(rounds, environment.length or rounds))
                 case.check_batches()
-    return EnvironmentReport(environment.name or "environment", tuple(checked))
+    return EnvironmentReport(environment.name or "environment", tuple(properties))
 
 
 def _actions(environment: Environment, actions: PyTree, seed: int) -> tuple[PyTree, bool]:
@@ -110,7 +108,7 @@ def _actions(environment: Environment, actions: PyTree, seed: int) -> tuple[PyTr
     assert arms is not None  # check_environment has required it
     rows, whole = check_actions.played(arms, seed)
     if rows is None:
-        raise ValueError(f"check_environment: an action is {described(arms)}, whose values are not known; give actions")
+        raise ValueError(f"an action is {described(arms)}, whose values are not known; give actions")
     return jnp.asarray(rows), whole
 
 

@@ -52,6 +52,18 @@ class _Play(NamedTuple):
     stop: Array
 
 
+VIOLATIONS = {  # by the field of a play that counts them: the property, what is wrong, and what to do
+    "outside": ("range", "select leaves [0, {})", ""),
+    "repeated": ("range", "select lists an arm twice", ", but declares ordered"),
+    "infinite": ("finite", "select returns a number that is not finite", ""),
+    "absent": ("range", "select returns an arm that its context does not have", ""),
+    "nan_state": ("finite", "NaN in the state", "; guard divisions and logs"),
+    "nan_index": ("finite", "NaN at an argmax of select", "; guard the index"),
+    "miscounted": ("pulls", "pulls are not the true ones", ""),
+    "overdue": ("replan", "a plan is still due after a new plan", "; apply must clear it"),
+}
+
+
 def _rewards(case: Case) -> np.ndarray:
     """Rewards [laws, rounds, num_arms]."""
     rng = np.random.default_rng(0)
@@ -177,31 +189,9 @@ def check_plays(case: Case, *, single_runs: bool) -> None:
 
 
 def _check_run(case: Case, run: _Play, where: str, end: int, shaped: bool) -> None:
-    n = case.rounds
-    if run.outside:
-        case.fail("range", f"select leaves [0, {case.num_arms}) in {run.outside} of {n} rounds ({where})")
-    if run.repeated:
-        case.fail("range", f"select lists an arm twice in {run.repeated} of {n} rounds ({where}), but declares ordered")
-    if run.infinite:
-        case.fail("finite", f"select returns a number that is not finite in {run.infinite} of {n} rounds ({where})")
-    if run.absent:
-        case.fail(
-            "range", f"select returns an arm that its context does not have in {run.absent} of {n} rounds ({where})"
-        )
-    if run.nan_state:
-        case.fail("finite", f"NaN in the state in {run.nan_state} of {n} rounds ({where}); guard divisions and logs")
-    if run.nan_index:
-        case.fail(
-            "finite",
-            f"NaN at an argmax of select in {run.nan_index} of {n} rounds ({where}); guard the index",
-        )
-    if run.miscounted:
-        case.fail("pulls", f"pulls are not the true ones in {run.miscounted} of {n} rounds ({where})")
-    if run.overdue:
-        case.fail(
-            "replan",
-            f"a plan is still due after a new plan in {run.overdue} of {n} rounds ({where}); apply must clear it",
-        )
+    for name, (check, what, remedy) in VIOLATIONS.items():
+        if count := getattr(run, name):
+            case.fail(check, f"{what.format(case.num_arms)} in {count} of {case.rounds} rounds ({where}){remedy}")
     if run.stopped_first:
         case.fail("stop", f"stop is True before any pull ({where}); it must be False while initial pulls are missing")
     for leaf in jax.tree.leaves(run.recommendation):

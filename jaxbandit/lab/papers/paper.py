@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from jaxbandit.base.arguments import CountOfRounds
 from jaxbandit.engine.driver.execution import Execution, verb
 from jaxbandit.engine.storage import directories, json_files
 from jaxbandit.engine.storage import files as storage
@@ -21,7 +22,6 @@ from jaxbandit.lab.papers.tables import computed
 from jaxbandit.running.plotting.style import file_name
 from jaxbandit.running.results.base import ResultSet
 from jaxbandit.running.results.loading import load_results
-from jaxbandit.support import domains
 from jaxbandit.support.refusals import BadInput, nearest, refuse, resumable
 from jaxbandit.support.types import Json, Table
 
@@ -54,8 +54,8 @@ def reproduce(
     figure: str | None = None,
     *,
     quick: bool = False,
-    runs: int | None = None,
-    horizon: int | None = None,
+    runs: CountOfRounds | None = None,
+    horizon: CountOfRounds | None = None,
     out: str | Path | None = None,
     data_directory: str | Path | None = None,
     max_failed: float = 0.0,
@@ -73,7 +73,7 @@ def reproduce(
       figure: one of its figures or tables, such as "a" of "ucboost". Default: all of them.
       quick: whether to use the paper's quick settings with fewer runs, which give wider intervals and more undecided
         claims.
-      runs: number of runs, >= 1, instead of the paper's or that of `quick`.
+      runs: number of runs instead of the paper's or that of `quick`.
       horizon: number of rounds per run instead of the paper's, for figures with a fixed horizon. The number of runs
         for it may be given in [paper.runs_at].
       out: directory of the results, created if it does not exist. Default: a directory in the current one, named after
@@ -96,12 +96,9 @@ def reproduce(
     Source: the TOML file lab/papers/experiments/NAME.toml states where the paper gives each number and claim.
     """
     data, about, source = _read(paper)
-    for name, value in (("runs", runs), ("horizon", horizon)):  # checked before tables are computed, which takes time
-        if value is not None:
-            domains.check(f"reproduce: {name}", value, domains.integer(1, domains.INT32))
     target = figure or ""
     if data["kind"] == "identify" and horizon is not None:
-        raise BadInput(f"reproduce: horizon = {horizon}, only papers with a fixed horizon take one; leave it out")
+        raise ValueError(f"horizon = {horizon}, only papers with a fixed horizon take one; leave it out")
     if horizon is not None:
         data["horizon"] = horizon
         runs = about.get("runs_at", {}).get(str(horizon)) if runs is None and not quick else runs

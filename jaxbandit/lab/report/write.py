@@ -7,6 +7,7 @@ from jaxbandit.engine.storage import files as storage
 from jaxbandit.engine.storage.json_files import read_json
 from jaxbandit.lab.report import experiments, provenance
 from jaxbandit.lab.report.page import MARK, html_of
+from jaxbandit.running.plotting.style import count_of_runs
 from jaxbandit.running.results.loading import load_results
 from jaxbandit.running.results.saving import PROVENANCE
 from jaxbandit.support import reading
@@ -103,10 +104,9 @@ def _experiment(directory: Path) -> Document:
     results = load_results(directory)
     algorithms = len({(r.algorithm, str(r.params)) for r in results})
     instances = len({r.instance for r in results})
-    runs = " or ".join(f"{n:,}" for n in sorted({r.runs for r in results}))
     kind = KINDS[results[0].kind]
     what = f"{kind}: {_count(algorithms, 'algorithm')} on {_count(instances, 'instance')}"
-    about = [f"{what}, {runs} runs of each, seed {results[0].seed}."]
+    about = [f"{what}, {count_of_runs(results)} of each, seed {results[0].seed}."]
     path = directory / PROVENANCE
     order = read_json(path, storage.RECOMPUTE).get("order", []) if path.exists() else []
     if len(order) > len(results):

@@ -10,11 +10,13 @@ import numpy as np
 from jaxbandit.running.plotting.stopping_times import BOUND
 from jaxbandit.running.plotting.style import (
     SIZE,
+    count_of_runs,
     footnotes,
     labels,
     legend,
     look,
     new_axes,
+    one_instance,
     quiet,
     scale,
     single,
@@ -40,8 +42,7 @@ def plot_budget(results: Sequence[Any], ax: Axes | None = None, *, what: str = "
     that points down marks the upper end of its interval. The dashed line is exp(-T / H2), a reference for rewards in
     [0, 1] and no bound.
     """
-    if len({result.instance for result in results}) != 1:
-        raise BadInput("plot: the results are of several instances, must be of one")
+    one_instance(results)
     curves: dict[str, list[tuple[int, Interval[float]]]] = {}
     for name, result in zip(labels(results, but="budget"), results, strict=True):
         if (interval := getattr(result, what)()) is not None:
@@ -68,8 +69,7 @@ def plot_budget(results: Sequence[Any], ax: Axes | None = None, *, what: str = "
         ax.set_ylim(top=1.0)
     ax.set_xlabel("budget of pulls")
     ax.set_ylabel(WORDS[what])
-    runs = " or ".join(f"{runs:,}" for runs in sorted({result.runs for result in results}))
-    quiet(ax, titled(results[0], f"{WORDS[what]} of {runs} runs, 95 % intervals"))
+    quiet(ax, titled(results[0], f"{WORDS[what]} of {count_of_runs(results)}, 95 % intervals"))
     legend(ax)
     footnotes(ax, results)
     return ax

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -105,17 +105,13 @@ def drawn(results: Sequence[Any], *, points: int | None = None, **look: Any) -> 
     if results and results[0].kind == "budget":
         results = [r for r in results if r.error() is not None]
         for instance in dict.fromkeys(r.instance for r in results):
+            some = [r for r in results if r.instance == instance]
             for what in budgets.WORDS:
-                figure = canvas(SIZE)
-                some = [r for r in results if r.instance == instance]
-                budgets.plot_budget(some, figure.add_subplot(), what=what)
-                yield f"{what}-{instance}", plain_text(figure)
+                yield f"{what}-{instance}", _figure(budgets.plot_budget, some, what=what)
         return
     parameter_sweeps = sweeps.sweeps(results)
     for sweep in parameter_sweeps:
-        figure = canvas(SIZE)
-        sweeps.plot_sweep(sweep, figure.add_subplot())
-        yield f"sweep-{sweep.name}", plain_text(figure)
+        yield f"sweep-{sweep.name}", _figure(sweeps.plot_sweep, sweep)
     if any(sweep.of_instances for sweep in parameter_sweeps):
         return
     few = {} if points is None else {"points": points}
@@ -127,10 +123,13 @@ def drawn(results: Sequence[Any], *, points: int | None = None, **look: Any) -> 
         stopping_times.plot_error(some, right)
         right.tick_params(labelleft=False)
         yield f"samples-{instance}", plain_text(figure)
-        figure = canvas(SIZE)
-        stopping_times.plot_stopping(some, figure.add_subplot(), **few)
-        yield f"stopping-{instance}", plain_text(figure)
+        yield f"stopping-{instance}", _figure(stopping_times.plot_stopping, some, **few)
         if any("pulls" in r.arrays for r in some):
-            figure = canvas(SIZE)
-            stopping_times.plot_pulls(some, figure.add_subplot())
-            yield f"pulls-{instance}", plain_text(figure)
+            yield f"pulls-{instance}", _figure(stopping_times.plot_pulls, some)
+
+
+def _figure(draw: Callable[..., Axes], shown: Any, **how: Any) -> Figure:
+    """Return a figure of one of our functions that draw something on Axes."""
+    figure = canvas(SIZE)
+    draw(shown, figure.add_subplot(), **how)
+    return plain_text(figure)

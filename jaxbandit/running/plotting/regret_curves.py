@@ -21,6 +21,7 @@ from jaxbandit.running.plotting.style import (
     labels,
     look,
     new_axes,
+    one_instance,
     plain_text,
     quiet,
     titled,
@@ -70,9 +71,7 @@ def plot(
         environment change over time, the axis of the rounds is then logarithmic, too.
     """
     check("plot: bands", bands, choice(get_args(Bands)))
-    instances = {r.instance for r in results}
-    if len(instances) != 1:
-        raise BadInput(f"plot: instances = {sorted(instances)}, must be one; draw each in its own figure")
+    one_instance(results)
     what = _measure(results, what)
     if is_ranking(r.algorithm for r in results):
         own = [_value(result, what, bands) for result in results]

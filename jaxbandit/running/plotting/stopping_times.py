@@ -16,11 +16,13 @@ from jaxbandit.running.plotting.style import (
     INK,
     PALE,
     SIZE,
+    count_of_runs,
     footnotes,
     labels,
     legend,
     look,
     new_axes,
+    one_instance,
     quiet,
     scale,
     titled,
@@ -47,7 +49,7 @@ def plot_stopping(results: Sequence[Any], ax: Axes | None = None, *, points: int
     The results are of kind "identify" and of one instance, or a ValueError is raised. Default Axes are those of a new
     figure. If there are more runs than `points`, evenly spaced quantiles are drawn.
     """
-    _one_instance(results)
+    _check(results)
     ax = ax or new_axes(SIZE)
     names = labels(results)
     order = sorted(range(len(results)), key=lambda i: results[i].samples().mean())
@@ -61,7 +63,7 @@ def plot_stopping(results: Sequence[Any], ax: Axes | None = None, *, points: int
     ax.set_ylim(0, 1.02)
     ax.set_ylabel("fraction of runs that have stopped")
     ax.set_xlabel("samples")
-    quiet(ax, titled(results[0], f"stopping times of {_runs(results)}, 95 % bands"))
+    quiet(ax, titled(results[0], f"stopping times of {count_of_runs(results)}, 95 % bands"))
     legend(ax)
     footnotes(ax, results)
     return ax
@@ -87,7 +89,7 @@ def plot_samples(results: Sequence[Any], ax: Axes | None = None, *, points: int 
 
     The 95 % intervals of the mean and, above the box, of the median are drawn. At most `points` runs are dots.
     """
-    _one_instance(results)
+    _check(results)
     ax = ax or new_axes(rows_size(results))
     chance = np.random.default_rng(0)  # only spreads the dots
     for i, result in enumerate(results):
@@ -114,7 +116,7 @@ def plot_samples(results: Sequence[Any], ax: Axes | None = None, *, points: int 
     rows_axis(ax, labels(results))
     dashed = any(r.lower_bound() is not None for r in results)
     ax.set_xlabel("samples   (dashed: lower bound on the mean)" if dashed else "samples")
-    quiet(ax, titled(results[0], f"samples of {_runs(results)}"), along="x")
+    quiet(ax, titled(results[0], f"samples of {count_of_runs(results)}"), along="x")
     censored = any(result.censored for result in results)
     marks = ["Box: quartiles; bar in it: median; line above it: its 95 % interval; long line: 5 to 95 % of runs."]
     marks += ["Diamond: mean; gray dots: single runs."]
@@ -128,7 +130,7 @@ def plot_error(results: Sequence[Any], ax: Axes | None = None) -> Axes:
 
     The row of a result without an error rate stays empty.
     """
-    _one_instance(results)
+    _check(results)
     ax = ax or new_axes(rows_size(results))
     top = 0.0
     for i, result in enumerate(results):
@@ -151,7 +153,7 @@ def plot_error(results: Sequence[Any], ax: Axes | None = None) -> Axes:
 
 def plot_pulls(results: Sequence[Any], ax: Axes | None = None) -> Axes:
     """Draw the mean pulls of each arm with 95 % intervals. If the true means are known, the best arm comes first."""
-    _one_instance(results)
+    _check(results)
     named = enumerate(zip(labels(results), results, strict=True))
     with_pulls = [(i, name, r) for i, (name, r) in named if "pulls" in r.arrays]
     if not with_pulls:
@@ -185,7 +187,7 @@ def plot_pulls(results: Sequence[Any], ax: Axes | None = None) -> Axes:
     else:
         ax.set_xlabel("position of the arm (each run has its own order)" if "sorted_means" in truth else "arm")
     ax.set_ylabel("mean pulls of the arm")
-    quiet(ax, titled(results[0], f"mean pulls of each arm, {_runs(results)}, 95 % intervals"))
+    quiet(ax, titled(results[0], f"mean pulls of each arm, {count_of_runs(results)}, 95 % intervals"))
     legend(ax)
     footnotes(ax, results)
     return ax
@@ -235,10 +237,9 @@ def rows_axis(ax: Axes, names: Sequence[str]) -> None:
     ax.tick_params(axis="y", length=0)
 
 
-def _one_instance(results: Sequence[Any]) -> None:
-    instances = {r.instance for r in results}
-    if len(instances) != 1:
-        raise BadInput(f"plot: instances = {sorted(instances)}, must be one; draw each in its own figure")
+def _check(results: Sequence[Any]) -> None:
+    """Raise BadInput unless the results are of one instance, and each has a stopping time."""
+    one_instance(results)
     lost = [r.algorithm for r in results if not len(r.samples())]
     if lost:
         raise BadInput(f"plot: {', '.join(lost)}: no run stopped or was censored, so there is nothing to draw")
@@ -263,8 +264,3 @@ def _mean_text(result: Any) -> str:
     if not np.isfinite(half):
         return f"{number(times.mean())}, all runs equal"
     return f"{number(times.mean())} ± {half:,.0f}" if times.mean() >= 1000 else f"{times.mean():.1f} ± {half:.1f}"
-
-
-def _runs(results: Sequence[Any]) -> str:
-    counts = sorted({r.runs for r in results})
-    return " or ".join(f"{count:,}" for count in counts) + " runs"

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from jaxbandit.engine.storage.files import replacing
 from jaxbandit.support.extras import lab
+from jaxbandit.support.refusals import BadInput
 from jaxbandit.theory.intervals import Interval
 
 if TYPE_CHECKING:
@@ -116,6 +117,18 @@ def legend(ax: Axes) -> None:
 def titled(result: Any, text: str) -> str:
     """Return a title that begins with the name of the instance, if it has one."""
     return text[:1].upper() + text[1:] if result.instance == UNNAMED else f"{result.instance}: {text}"
+
+
+def one_instance(results: Sequence[Any]) -> None:
+    """Raise BadInput if results are of several instances."""
+    instances = {result.instance for result in results}
+    if len(instances) != 1:
+        raise BadInput(f"plot: instances = {sorted(instances)}, must be one; draw each in its own figure")
+
+
+def count_of_runs(results: Sequence[Any]) -> str:
+    """Return how many runs each result has, in words."""
+    return " or ".join(f"{count:,}" for count in sorted({result.runs for result in results})) + " runs"
 
 
 def footnotes(ax: Axes, results: Sequence[Any], also: Sequence[str] = (), what: str | None = None) -> None:

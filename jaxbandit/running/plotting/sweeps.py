@@ -8,7 +8,19 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from jaxbandit.running.plotting.stopping_times import BOUND, mean_of
-from jaxbandit.running.plotting.style import GRAY, SIZE, footnotes, labels, legend, look, new_axes, quiet, scale, single
+from jaxbandit.running.plotting.style import (
+    GRAY,
+    SIZE,
+    count_of_runs,
+    footnotes,
+    labels,
+    legend,
+    look,
+    new_axes,
+    quiet,
+    scale,
+    single,
+)
 from jaxbandit.support.refusals import BadInput, refuse
 
 if TYPE_CHECKING:
@@ -129,8 +141,7 @@ def plot_sweep(sweep: Sweep, ax: Axes | None = None) -> Axes:
     ax.set_xlabel(sweep.parameter)
     ax.set_ylabel("mean samples")
     place = f"{sweep.title}: mean" if sweep.title else "Mean"
-    counts = " or ".join(f"{count:,}" for count in sorted({r.runs for r in results}))
-    quiet(ax, f"{place} samples against {sweep.parameter}, {counts} runs, 95 % intervals")
+    quiet(ax, f"{place} samples against {sweep.parameter}, {count_of_runs(results)}, 95 % intervals")
     legend(ax)
     footnotes(ax, results)
     return ax
