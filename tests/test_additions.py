@@ -103,7 +103,7 @@ ARGUMENT = Addition(
             ),
             ("horizon: Horizon | None = None)", "horizon: Horizon | None = None, scale: Scale = 1.0)"),
             ("return state.means + jnp.sqrt(", "return state.means + as_float(scale) * jnp.sqrt("),
-        ],
+        ]
     },
     """
     import jax

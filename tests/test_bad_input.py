@@ -60,7 +60,7 @@ horizon = 50
 
 [[instance]]
 type = "linear_contextual"
-action_sets = [[[1.0, 0.0], [0.0, 1.0]], [[1.0, 0.0], [0.5, 0.5]]]
+action_sets = [[[1, 0], [0, 1]], [[1, 0], [0.5, 0.5]]]
 probabilities = [0.3, 0.7]
 theta = [1.0, 0.0]
 
@@ -158,6 +158,10 @@ theta = [0.5, 1.0] => theta = [0.5] | theta has 1 entries | must have 2
 m = 2 => features = [[1], [2]] | features has 2 rows | one per arm of instance l
 """
 BAD_CONTEXTUAL = r"""
+[0, 1]], [[1, 0], [0.5, 0.5] => [2, 0]], [[3, 0], [0.5, 0] | algorithm[0].features span 1 of 2 | must together span
+[1, 0], [0, 1]], [[1, 0], [0.5, 0.5] => [1, 0]], [[0, 1] | instance[0].action_sets has one arm per | at least 2
+"oam" => "oam"\nfeatures = [[1, 0], [0, 1]] | algorithm[0].features has 2 rows, must have 2 x 2 | one per context and
+"oam" => "oam"\nfeatures = [[[1, 0], [0, 1]]] | features has 1 x 2 rows, must have 2 x 2 | one per context and arm
 [0.3, 0.7] => [0.3, 0.5] | instance[0].probabilities sum to 0.8 | must sum to 1
 [0.3, 0.7] => [-0.3, 1.3] | instance[0].probabilities[0] = -0.3 | must be in [0
 [0.5, 0.5] => [0.5, nan] | instance[0].action_sets[1][1][1] = nan | a finite number
@@ -165,8 +169,6 @@ BAD_CONTEXTUAL = r"""
 [0.3, 0.7] => [nan, 0.7] | instance[0].probabilities[0] = nan | a finite number
 horizon = 50 => horizon = 1 | algorithm[0].horizon = 1 | an integer >= 2
 """
-SETS = "[[1.0, 0.0], [0.0, 1.0]], [[1.0, 0.0], [0.5, 0.5]]"
-OAM = 'type = "oam"\n'
 LONG = {  # the same, with the file, of what is too long for a line
     "no algorithm": (
         GOOD,
@@ -208,28 +210,6 @@ LONG = {  # the same, with the file, of what is too long for a line
         'type = "xy_oracle"\n\n[[instance]]\ntype = "gaussian"\nmeans = [1, 2]\n',
         "missing, xy_oracle needs it",
         "instance gaussian (gaussian) does not give it",
-    ),
-    "sets that do not span": (
-        CONTEXTUAL,
-        SETS,
-        "[[1.0, 0.0], [2.0, 0.0]], [[3.0, 0.0], [0.5, 0.0]]",
-        "algorithm[0].features span 1 of 2 dimensions",
-        "must together span all of them",
-    ),
-    "one arm": (CONTEXTUAL, SETS, "[[1, 0]], [[0, 1]]", "action_sets has one arm per set", "must have at least 2"),
-    "one context of two": (
-        CONTEXTUAL,
-        OAM,
-        f"{OAM}features = [[1.0, 0.0], [0.0, 1.0]]",
-        "algorithm[0].features has 2 rows, must have 2 x 2",
-        "one per context and arm",
-    ),
-    "other contexts": (
-        CONTEXTUAL,
-        OAM,
-        f"{OAM}features = [[[1.0, 0.0], [0.0, 1.0]]]",
-        "algorithm[0].features has 1 x 2 rows, must have 2 x 2",
-        "one per context and arm",
     ),
 }
 

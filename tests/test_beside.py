@@ -9,15 +9,7 @@ import numpy as np
 import pytest
 from scipy.stats import t as student
 
-from benchmarks import (
-    __main__,
-    peers,
-    peers_arms_side,
-    peers_ours,
-    peers_shared,
-    peers_worlds,
-    results_file,
-)
+from benchmarks import __main__, peers, peers_arms_side, peers_ours, peers_shared, peers_worlds, results_file
 
 ROOT = Path(__file__).parents[1]
 

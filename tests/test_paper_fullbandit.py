@@ -81,8 +81,7 @@ def test_verdicts_follow_the_data_not_the_paper():
 
 
 @pytest.mark.parametrize(
-    ("dataset", "expected"),
-    [("it", (28858e3, 3893e3, 23865e3)), ("pokemon", (39935e3, 1480e3, 9973e3))],
+    ("dataset", "expected"), [("it", (28858e3, 3893e3, 23865e3)), ("pokemon", (39935e3, 1480e3, 9973e3))]
 )
 def test_costs_without_noise_are_an_independent_programs(dataset, expected):
     """Uniform on all teams, sigma = 10, epsilon = 0.5: SAQM with alpha 0.9, ICB with either radius."""

@@ -297,11 +297,6 @@ def test_a_cell_belongs_to_one_figure():
         figure_experiments.figures_of(about)
 
 
-def test_a_horizon_is_refused():
-    with pytest.raises(ValueError, match=r"horizon = 100, only papers with a fixed horizon take one"):
-        paper.reproduce("lingape", horizon=100)
-
-
 @pytest.fixture(scope="module")
 def lingape():
     data = source.read(source.embedded_files()["lingape"])

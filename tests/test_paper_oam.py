@@ -234,16 +234,6 @@ def test_what_a_longer_horizon_takes():
     assert report.cost({"cells": cells}, {10_000: 1000}) == []
 
 
-@pytest.mark.slow
-def test_bad_targets():
-    with pytest.raises(ValueError, match=r"paper = 'oan'.*did you mean 'oam'"):
-        paper.reproduce("oan")
-    with pytest.raises(ValueError, match=r"figure = '3', must be one of 1, 2, 3-left, 3-right, 4-left, 4-right"):
-        paper.reproduce("oam", "3")
-    with pytest.raises(ValueError, match=r"figure 4-left: available only without --quick"):
-        paper.reproduce("oam", "4-left", quick=True)
-
-
 def test_misspelt_names_are_refused(oam):
     data, about = oam
     figure = figure_experiments.figures_of(about)["3-left"]

@@ -199,25 +199,6 @@ def test_verdicts_follow_the_data_not_the_paper():
     assert set(judged.values()) == {"disagrees"}
 
 
-def test_bad_targets():
-    with pytest.raises(ValueError, match=r"paper = 'ucbost'.*did you mean 'ucboost'"):
-        paper.reproduce("ucbost")
-    with pytest.raises(ValueError, match=r"figure = 'd', must be one of a, b, c"):
-        paper.reproduce("ucboost", "d")
-
-
-@pytest.mark.parametrize(
-    ("options", "runs"), [({}, 10000), ({"quick": True}, 400), ({"quick": True, "runs": 70}, 70), ({"runs": 7}, 7)]
-)
-def test_what_is_run(options, runs):
-    about = source.read(source.embedded_files()["ucboost"])["paper"]
-    run, shown = figure_experiments.experiments(figure_experiments.figures_of(about), "b", **options)
-    data = source.read(source.embedded_files()["ucboost"])
-    (part,) = [figure_experiments.experiment(data, figure) for figure in run]
-    assert ([i["name"] for i in part["instance"]], len(part["algorithm"])) == (["bernoulli-2"], 12)
-    assert (part["runs"] or data["runs"], part["horizon"], [f.name for f in shown]) == (runs, 10000, ["b"])
-
-
 TIMES = {
     "rows": [{"instance": "it", "microseconds": {"slow": 100.0, "fast": 1.0}}],
     "reference": "slow",

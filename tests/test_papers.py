@@ -4,7 +4,7 @@ import itertools
 
 import pytest
 
-from jaxbandit.lab.papers import figure_experiments, open_readings, own_instances, verdict
+from jaxbandit.lab.papers import figure_experiments, open_readings, own_instances, paper, verdict
 from jaxbandit.lab.papers.measures import Quantity
 from jaxbandit.lab.specs import source, spec
 
@@ -66,3 +66,20 @@ def test_what_is_said_is_of_a_cell_and_choices_have_reasons(name):
         assert entry.get("horizon") in {None, *rounds}, entry
     assert all(item["text"] and item["reason"] for item in about.get("untested", []))
     assert name != "adversarial" or data["hindsight"]  # its bounds are on the regret against the best fixed arm
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("given", "options", "words"),
+    [
+        (("oan",), {}, r"paper = 'oan'.*did you mean 'oam'"),
+        (("ucboost", "d"), {}, r"figure = 'd', must be one of a, b, c"),
+        (("oam", "3"), {}, r"figure = '3', must be one of 1, 2, 3-left, 3-right, 4-left, 4-right"),
+        (("oam", "4-left"), {"quick": True}, r"figure 4-left: available only without --quick"),
+        (("lingape",), {"horizon": 100}, r"horizon = 100, only papers with a fixed horizon take one"),
+    ],
+)
+def test_what_is_not_there_is_refused(given, options, words, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ValueError, match=words):
+        paper.reproduce(*given, **options)

@@ -216,14 +216,11 @@ def test_forked_workers_are_refused():
 @pytest.mark.slow
 def test_a_training_that_ends_its_process_is_one_line(plain, tmp_path, monkeypatch):
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join([os.path.dirname(__file__), os.environ.get("PYTHONPATH", "")]))
-    for name, executor in (
-        ("pool", ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn"))),
-        ("own", Processes(1)),
-    ):
-        with executor, pytest.raises(Unfinished) as ending:
-            jb.tune(ends_its_process, SPACE, RULE, execution=jb.Execution(executor=executor, directory=tmp_path / name))
-        assert "configuration 1 (x = 0.5)" in str(ending.value) and "\n" not in str(ending.value)
-        assert scores_in(tmp_path / name) >= 1
+    pool = ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn"))
+    with pool, pytest.raises(Unfinished) as ending:
+        jb.tune(ends_its_process, SPACE, RULE, execution=jb.Execution(executor=pool, directory=tmp_path))
+    assert "configuration 1 (x = 0.5)" in str(ending.value) and "\n" not in str(ending.value)
+    assert scores_in(tmp_path) >= 1
     with Processes(1) as executor:
         how = jb.Execution(executor=executor)
         with pytest.raises(BadInput, match=r"configuration 1 \(x = 0.5\) raises SystemExit: 5"):
