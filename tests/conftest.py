@@ -34,8 +34,8 @@ from jaxbandit.engine.layout import compiled, compiling, whole_loops  # noqa: E4
 FLAGS = os.environ.get("XLA_FLAGS", "")
 # Files that take a minute or more.
 LONGEST = (
-    "conformance docs attacks notebooks trust_cli cluster_workers faults keys trust_sessions trust_statistics "
-    "whole_loops site kills engine"
+    "conformance docs attacks notebooks trust_cli cluster_workers forms trust_sessions trust_statistics "
+    "whole_loops site kills"
 ).split()
 compiling.SECONDS = 1e6  # how long a test compiles depends on the machine
 jax.config.update("jax_numpy_rank_promotion", "raise")

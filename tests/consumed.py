@@ -25,19 +25,25 @@ class Generator:
         self.derived = set()  # the same, of each key made from a key
         self._found = {}
 
-    def watched(self, function):
-        """The function, which logs what it draws; its arguments must have the same shapes in each call."""
+    def watched(self, function, *, draws_alone=False):
+        """The function, which logs what it draws; its arguments must have the same shapes in each call.
+
+        With `draws_alone` it returns nothing, and nothing is computed on which no draw depends.
+        """
         found = []
 
         def call(*arguments):
             if not found:
                 traced, shape = jaxprs.trace(function, *arguments)
                 program, structure = jaxprs.read(traced), jax.tree.structure(shape)
+                if draws_alone:
+                    program = program._replace(outputs=())
                 found.append((program, structure, None if draws(program) else jax.jit(function)))
             program, structure, compiled = found[0]
             if compiled is not None:
-                return compiled(*arguments)
-            return jax.tree.unflatten(structure, self._evaluate(program, jax.tree.leaves(arguments)))
+                return None if draws_alone else compiled(*arguments)
+            results = self._evaluate(program, jax.tree.leaves(arguments))
+            return None if draws_alone else jax.tree.unflatten(structure, results)
 
         return call
 
@@ -65,26 +71,29 @@ class Generator:
         """(operands, results, function of the operands) for each equation that draws, and for what lies between."""
         if id(program) not in self._found:
             steps = []
-            for draw, group in itertools.groupby(program.equations, drawing):
-                equations = list(group)
-                steps += [self._drawing(e) for e in equations] if draw else [_together(equations)]
+            for draw, group in itertools.groupby(_needed(program), lambda pair: drawing(pair[0])):
+                pairs = list(group)
+                steps += [self._drawing(*pair) for pair in pairs] if draw else [_together([e for e, _ in pairs])]
             self._found[id(program)] = program, steps  # the program too, so that no other has its id
         return self._found[id(program)][1]
 
-    def _drawing(self, equation):
+    def _drawing(self, equation, wanted):
         # Read once, because the steps of a program are found by its id.
         programs = equation.programs
+        if not wanted and equation.called is not None:
+            programs = [program._replace(outputs=()) for program in programs]
+        results = equation.results if wanted else ()
         if equation.name == "while":
             programs = [jaxprs.program_of(equation.params[name]) for name in ("cond_jaxpr", "body_jaxpr")]
-        one = jax.jit(
-            lambda *xs: equation.bind(xs)
-        )  # by itself a primitive with a loop in it is compiled in every call
+        one = _compiled(equation)
 
         def step(given):
             self._note(equation, given)
-            return one(*given) if equation.name in DRAWS | DERIVES else self._inside(equation, programs, given)
+            if equation.name not in DRAWS | DERIVES:
+                return self._inside(equation, programs, given)[: len(results)]
+            return one(*given) if wanted else ()
 
-        return equation.operands, equation.results, step
+        return equation.operands, results, step
 
     def _inside(self, equation, programs, given):
         """The results of an equation with a program in it that draws."""
@@ -135,6 +144,31 @@ def drawing(equation):
 def draws(program):
     """Whether a program draws, or makes keys of keys, anywhere."""
     return any(map(drawing, program.equations))
+
+
+def _needed(program):
+    """The equations that draw, and those on which a draw or an output depends, each with whether its results count."""
+    needed, found = set(map(id, program.outputs)), []
+    for equation in reversed(program.equations):
+        wanted = not needed.isdisjoint(map(id, equation.results))
+        if wanted or drawing(equation):
+            needed.update(map(id, equation.operands))
+            found.append((equation, wanted))
+    return found[::-1]
+
+
+OPERATIONS = {}
+
+
+def _compiled(equation):
+    """The operation by itself, compiled once for all that are the same."""
+    key = equation.identity or id(equation)
+    if key not in OPERATIONS:
+        OPERATIONS[key] = (
+            equation,
+            jax.jit(lambda *xs: equation.bind(xs)),
+        )  # the equation too, so that no other has its id
+    return OPERATIONS[key][1]
 
 
 def _together(equations):

@@ -6,6 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from test_conformance import conforms
 
 import jaxbandit as jb
 from jaxbandit.engine.rounds.actions import described
@@ -136,7 +137,7 @@ PAIRS = {
 @pytest.mark.parametrize("name", PAIRS)
 def test_an_action_of_any_shape_passes_the_checks_and_is_simulated(name):
     algorithm, environment = PAIRS[name]
-    jb.check_algorithm(algorithm, 4, environment=environment, rounds=12)
+    conforms(name, algorithm, [(4, False)], {}, environment)
     given = {
         "float": np.linspace(0, 1, 3, dtype=np.float32),
         "floats": np.eye(2, dtype=np.float32),

@@ -1,17 +1,22 @@
-"""Every registered algorithm keeps the contract, with every traced hyperparameter traced (see check_algorithm)."""
+"""Every registered algorithm keeps the contract, with every traced hyperparameter traced (see check_algorithm).
+
+Types are checked in both precisions."""
 
 import functools
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from parts import WORLDS, declared, floats
+from parts import ONE_OF_EACH_FORM, WORLDS, declared, floats
 
 from jaxbandit.algorithms.exploration.super_arms import super_arms
 from jaxbandit.base.batches import Batch, SetPulls
 from jaxbandit.base.contract import Arms, Choice, action_of
 from jaxbandit.environments.linear_arms.linear_contextual import linear_contextual
-from jaxbandit.lab.conformance.check_algorithm import check_algorithm
+from jaxbandit.lab.conformance.check_algorithm import check_case
+from jaxbandit.lab.conformance.check_case import Case
+from jaxbandit.lab.conformance.check_trace import check_types
 from jaxbandit.lab.specs.registry import ALGORITHMS
 
 # Of different lengths, and with different weights in designs: where arms tie, the last bit may decide, which
@@ -100,45 +105,65 @@ def numbered(factory, count, **hyper):
     return inner._replace(select=select, update=update, batch=Batch(plan, absorb), arms=Arms(count))
 
 
-def check(name, arms, settings):
+def check(name, cases, settings, *, alone=False):
+    """Check a rule with each (number of arms, whether in float64), and its single runs with the last of them."""
     traced, make = tries_of(name, [FEATURES, ROLLED]), factory_of(name, settings)
-    hyper = {key: some[0] for key, some in traced.items()}
     world = WORLDS.get(ALGORITHMS[name].setting)
     if ALGORITHMS[name].setting == "contexts":
-        world = lambda count: floats(make(count, **hyper).arms)  # noqa: E731
-    check_algorithm(make, arms, traced=traced, environment=world, rounds=max(60, 2 * arms[-1] + 1))
+        world = lambda count: floats(make(count, **first(traced)).arms)  # noqa: E731
+    conforms(name, make, cases, traced, world, alone=alone)
+
+
+def conforms(name, make, cases, traced, world=None, *, alone=False):
+    """Play each case in its precision, and look at the types of the last one in the other precision."""
+    for arms, x64 in cases:
+        case = Case(name, make, arms, values(traced), world, max(60, 2 * arms + 1))
+        check_case(case, x64, alone and (arms, x64) == cases[-1])
+    with jax.enable_x64(not cases[-1][1]), jax.numpy_dtype_promotion("strict"):
+        check_types(case)
+
+
+def first(traced):
+    return {key: some[0] for key, some in traced.items()}
+
+
+def values(traced):
+    """The first value of every hyperparameter, then each other value beside the first of the others."""
+    base = first(traced)
+    return [base] + [{**base, key: value} for key, some in traced.items() for value in some[1:]]
 
 
 # States of each kind: vectors, a tick, rows of atoms, laws, a matrix.
 MANY_ARMS = ("ucb1", "tsallis_inf", "dmed", "kl_ucb_empirical", "thompson", "lin_ucb")
 SOLVERS = ("oam", "oam_practical", "ossb")  # of an allocation: long to compile
-QUICK = ("ucb1", "moss", "epsilon_greedy", "lingape")  # the others are compiled for longer
 
 
-def arms_of(name):
-    """Numbers of arms; each is compiled by itself."""
-    entry = ALGORITHMS[name]
-    if entry.kind != "simulate" or name in SOLVERS or entry.setting == "semi-bandit":
-        return (3,)
-    # One arm alone does not span, leaves no choice, has no opponent, and makes no list of two.
-    few = 2 if "features" in entry.arguments or entry.setting in ("dueling", "cascade") else 1
-    # Above batching.SELECT_LIMIT the engine writes the pulled arm by a scatter.
-    return (few, 3, 80) if name in MANY_ARMS else (few, 3)
+def float64(name):
+    """Whether rules of this kind are run in float64; differential tests play every rule in it."""
+    return ALGORITHMS[name].kind == "identify"
 
 
-# Compiled quickly, a run alone and the same run in a batch differ in a last bit that decides a near tie.
-FULLY = ("g_static", "oam_practical")
+def cases_of(name):
+    """Numbers of arms, each compiled by itself: three in the usual precision, and few in the other one."""
+    entry, cases = ALGORITHMS[name], [(3, float64(name))]
+    if name in MANY_ARMS:  # above batching.SELECT_LIMIT the engine writes the pulled arm by a scatter
+        cases.insert(0, (80, float64(name)))
+    if entry.kind == "simulate" and name not in SOLVERS and entry.setting != "semi-bandit":
+        # One arm alone does not span, leaves no choice, has no opponent, and makes no list of two.
+        cases.insert(0, (2 if "features" in entry.arguments or entry.setting in ("dueling", "cascade") else 1, True))
+    return cases
 
 
-def marks_of(name):
-    quickly = () if name in FULLY else (pytest.mark.quickly_compiled,)
-    return quickly if name in QUICK else (*quickly, pytest.mark.slow)
+# Compiled quickly, a run of a solver alone and in a batch differ in a last bit that decides a near tie; sessions and
+# rollouts are held to the engine's runs in tests of their own.
+ALONE = [name for name in ONE_OF_EACH_FORM if ALGORITHMS[name].setting in ("arms", "adversarial", "changing")]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", [pytest.param(name, marks=marks_of(name)) for name in ALGORITHMS])
+@pytest.mark.quickly_compiled
+@pytest.mark.parametrize("name", ALGORITHMS)
 def test_conforms(name):
-    check(name, arms_of(name), settings_of(name)[0])
+    check(name, cases_of(name), settings_of(name)[0], alone=name in ALONE)
 
 
 SETS = np.array([[[1.0, 0.0], [0.0, 1.0], [0.8, 0.5]], [[0.5, 0.6], [0.2, -1.0], [0.0, 0.0]]])
@@ -147,26 +172,22 @@ CONTEXTUAL = [name for name, entry in ALGORITHMS.items() if "mask" in entry.argu
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "name", [pytest.param(n, marks=() if n in SOLVERS else pytest.mark.quickly_compiled) for n in CONTEXTUAL]
-)
+@pytest.mark.quickly_compiled
+@pytest.mark.parametrize("name", CONTEXTUAL)
 def test_conforms_with_contexts(name):
-    """Two action sets, the second one arm shorter; the solvers meet near ties, as those in FULLY do."""
+    """Two action sets, the second one arm shorter."""
     world = linear_contextual(SETS, np.array([0.4, 0.6]), np.array([1.0, 0.2]), mask=OFFERED)
     make = functools.partial(ALGORITHMS[name].factory(), mask=OFFERED, **settings_of(name)[0])
-    check_algorithm(
-        lambda num_arms, **hyper: make(**hyper),
-        3,
-        traced=tries_of(name, [SETS, 0.5 * SETS[:, ::-1]]),
-        environment=lambda num_arms: world,
-    )
+    traced = tries_of(name, [SETS, 0.5 * SETS[:, ::-1]])
+    cases, alone = [(3, float64(name))], name not in SOLVERS  # which meet near ties
+    conforms(name, lambda num_arms, **hyper: make(**hyper), cases, traced, lambda num_arms: world, alone=alone)
 
 
 @pytest.mark.slow
 @pytest.mark.quickly_compiled
 @pytest.mark.parametrize(("name", "settings"), [(name, some) for name in ALGORITHMS for some in settings_of(name)[1:]])
 def test_conforms_with_other_static_arguments(name, settings):
-    check(name, (3,), settings)
+    check(name, [(3, float64(name))], settings)
 
 
 def test_values_of_every_traced_hyperparameter_are_declared():

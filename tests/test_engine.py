@@ -13,7 +13,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from parts import ONE_OF_EACH_FORM, pair
 
 from jaxbandit.algorithms import epsilon_greedy, kl_ucb, ucb1, ucboost, uniform
 from jaxbandit.base.contract import Algorithm, Environment, Outcome, never, none
@@ -24,7 +23,6 @@ from jaxbandit.engine.layout import compiled
 from jaxbandit.engine.storage import files as storage
 from jaxbandit.environments.stationary.bernoulli import bernoulli
 from jaxbandit.environments.stationary.gaussian import gaussian
-from jaxbandit.lab.specs.registry import ALGORITHMS
 from jaxbandit.support import checks, domains
 
 MEANS = np.array([0.4, 0.5, 0.6])
@@ -53,31 +51,14 @@ def same(a, b, runs=None):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "maker",
-    [make_random, *(pytest.param(maker, marks=pytest.mark.slow) for maker in (make, make_costly, make_boosted))],
-)
-def test_numbers_do_not_depend_on_the_tile_or_the_workers(maker):
-    one = simulate_cell(maker, MEANS, horizon=150, num_runs=200)
+def test_numbers_do_not_depend_on_the_tile_or_the_workers():
+    """A rule of each form is in test_forms.py."""
+    one = simulate_cell(make_random, MEANS, horizon=150, num_runs=200)
     for tile, workers in ((1, 1), (7, 2), (1000, 1)):  # two widths beside the default
-        other = simulate_cell(maker, MEANS, horizon=150, num_runs=200, execution=Execution(width=tile, workers=workers))
+        execution = Execution(width=tile, workers=workers)
+        other = simulate_cell(make_random, MEANS, horizon=150, num_runs=200, execution=execution)
         same(one, other)
         assert one.mean.tobytes() == other.mean.tobytes() and one.variance.tobytes() == other.variance.tobytes()
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", [name for name in ONE_OF_EACH_FORM if ALGORITHMS[name].kind == "simulate"])
-def test_a_rule_of_each_form_gives_the_same_bytes_in_any_tile(name):
-    more = {"horizon": 200} if "horizon" in ALGORITHMS[name].arguments else {}
-
-    def maker(_):
-        return pair(name, **more)
-
-    # The least width, which loops unrolled four times divide, and one that they do not.
-    one, other = (
-        simulate_cell(maker, {}, horizon=200, num_runs=256, execution=Execution(width=tile)) for tile in (64, 112)
-    )
-    same(one, other)
 
 
 @pytest.mark.slow
@@ -154,35 +135,6 @@ def test_each_of_several_processes_plays_on_its_own_devices():
         port = str(free.getsockname()[1])
     both = [subprocess.Popen([sys.executable, "-c", script, port, str(i)]) for i in (0, 1)]
     assert [process.wait(300) for process in both] == [0, 0]
-
-
-class Interrupted(Exception):
-    pass
-
-
-@pytest.mark.slow
-def test_interrupted_and_resumed(tmp_path, monkeypatch):
-    monkeypatch.setattr(programs, "FIRST_BLOCKS", 1)
-    monkeypatch.setattr(programs, "CALL_SECONDS", 0.0)
-    whole = simulate_cell(make, MEANS, horizon=640, num_runs=130, execution=Execution(width=64))
-    for calls in (1, 4, 13):
-        count = 0
-
-        def stop(steps, calls=calls):
-            nonlocal count
-            count += 1
-            if count == calls:
-                raise Interrupted
-
-        directory = tmp_path / str(calls)
-        options = {"horizon": 640, "num_runs": 130, "execution": Execution(width=64, workers=2, directory=directory)}
-        with pytest.raises(Interrupted):
-            simulate_cell(make, MEANS, **options | {"execution": options["execution"]._replace(progress=stop)})
-        assert list(directory.glob("*.npz"))
-        rest = simulate_cell(make, MEANS, **options)
-        same(whole, rest)
-        assert rest.mean.tobytes() == whole.mean.tobytes()
-        assert rest.run_steps < whole.run_steps  # what was saved is not played again
 
 
 @pytest.mark.slow

@@ -28,13 +28,13 @@ def played(algorithm, environment):
     """
     generator = Generator()
     both = (algorithm, environment)
-    draw = generator.watched(lambda t: rounds.draw(*both, WORDS, t, KIND))
-    batches = rounds.plays_batches(*both)
-    if not draws_later(*both):
-        generator.watched(lambda: rounds.begin(*both, WORDS, KIND))()
+    later, batches = draws_later(*both), rounds.plays_batches(*both)
+    draw = generator.watched(lambda t: rounds.draw(*both, WORDS, t, KIND), draws_alone=not later)
+    if not later:
+        generator.watched(lambda: rounds.begin(*both, WORDS, KIND), draws_alone=True)()
         for t in range(1, ROUNDS + 1):
             draw(jnp.int32(t))
-        draw = generator.watched(lambda t: rounds.draw_batch(environment, WORDS, t, KIND))
+        draw = generator.watched(lambda t: rounds.draw_batch(environment, WORDS, t, KIND), draws_alone=True)
         for t in range(ROUNDS + 1, ROUNDS + 4 if batches else 0):
             draw(jnp.int32(t))
         return generator

@@ -334,38 +334,6 @@ def test_progress_adds_up():
     assert sum(p.run_steps for p in told) == found.run_steps == found.samples.sum()
 
 
-class Interrupted(Exception):
-    pass
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "make", [make_lucb, *(pytest.param(make, marks=pytest.mark.slow) for make in (make_replanned, make_super_arms))]
-)
-def test_interrupted_and_resumed(make, tmp_path):
-    whole = identify_cell(make, MEANS, num_runs=400)
-    for calls in (1, 3):
-        count = 0
-
-        def stop(progress, calls=calls):
-            nonlocal count
-            count += 1
-            if count == calls:
-                raise Interrupted
-
-        directory = tmp_path / str(calls)
-        execution = Execution(directory=directory, chunk=64, width=64)
-        with pytest.raises(Interrupted):
-            identify_cell(make, MEANS, num_runs=400, execution=execution._replace(progress=stop))
-        assert list(directory.glob("*.npz"))
-        rest = identify_cell(make, MEANS, num_runs=400, execution=execution)
-        same(whole, rest)
-        assert rest.run_steps < whole.run_steps  # what was saved is not played again
-    again = identify_cell(make, MEANS, num_runs=400, execution=Execution(directory=tmp_path / "1"))
-    same(whole, again)
-    assert again.run_steps == 0 and np.isnan(again.lane_utilization)
-
-
 def test_a_checkpoint_of_something_else_is_refused(tmp_path):
     options = {"num_runs": 20, "execution": Execution(directory=tmp_path, workers=1)}
     identify_cell(make_race, MEANS, **options)

@@ -19,7 +19,6 @@ pytestmark = [pytest.mark.slow, pytest.mark.quickly_compiled]
 SEED, RUN, HORIZON = 3, 11, 60
 MEANS = np.array([0.2, 0.5, 0.9])  # of gaps that differ
 FEATURES = np.array([[1.0, 0.0], [0.0, 1.0], [0.9, 0.3]])
-WIDE = np.array([[1.0, 0.0], [0.0, 1.0]])
 
 
 def world_that_turns(means):
@@ -50,7 +49,7 @@ PAIRS = {
     "with noise of its own": lambda: (jb.algorithms.thompson(3), jb.environments.bernoulli(MEANS)),
     "with contexts": contextual,
     "in a world that changes": lambda: (jb.algorithms.ucb1(3), world_that_turns(MEANS)),
-    "with plans": lambda: (jb.algorithms.oam(WIDE, horizon=HORIZON), jb.environments.linear(WIDE, [1.0, 0.5])),
+    "with plans": lambda: (planner(), jb.environments.bernoulli(MEANS)),
 }
 
 

@@ -154,7 +154,7 @@ def kept_programs(tmp_path):
 # All that are registered: `python tests/equal_bytes.py`.
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "name", [pytest.param("ucb1", marks=pytest.mark.quickly_compiled), "lingape", equal_bytes.CONTEXTS]
+    "name", ["ucb1", "lingape", pytest.param(equal_bytes.CONTEXTS, marks=pytest.mark.quickly_compiled)]
 )
 def test_the_same_bytes_with_whole_loops_and_without_compiled_here_and_kept(name, kept_programs, monkeypatch):
     def play():

@@ -1,12 +1,12 @@
 """Wrapped algorithms in TOML: resolved with the arguments of both, swept, refused in one line."""
 
 import pytest
+from test_conformance import conforms
 
 from jaxbandit.algorithms import epsilon_greedy, uniform
 from jaxbandit.algorithms.feedback.batched import batched
 from jaxbandit.algorithms.feedback.delayed import delayed
 from jaxbandit.base.contract import Algorithm
-from jaxbandit.lab.conformance.check_algorithm import check_algorithm
 from jaxbandit.lab.experiments.playing import program
 from jaxbandit.lab.specs import spec
 from jaxbandit.support.refusals import BadInput
@@ -112,4 +112,5 @@ def test_wrapped_algorithms_keep_the_contract(name):
         "delayed by a constant": lambda k, *, epsilon: delayed(epsilon_greedy(k, epsilon=epsilon), delay=5),
         "batched": lambda k, *, epsilon: batched(epsilon_greedy(k, epsilon=epsilon), (3, 20)),
     }[name]
-    check_algorithm(make, 3, traced={"mean": [4.0, 0.0]} if name == "delayed" else {"epsilon": [0.1]})
+    traced = {"mean": [4.0, 0.0]} if name == "delayed" else {"epsilon": [0.1]}
+    conforms(name, make, [(3, False)], traced, alone=True)

@@ -31,15 +31,21 @@ def sequential_halving(streams, budget, reading, m=1):
     return rounds, sorted(arms, key=lambda a: -means[a])
 
 
+def phase(num_arms, budget, k, arms, used):
+    """The pulls of each arm in phase k, which brings those that remain to the same number."""
+    level = Fraction(1, 2) + sum(Fraction(1, i) for i in range(2, num_arms + 1))
+    share = Fraction(budget - num_arms) / (level * (num_arms + 1 - k))
+    pulls = np.zeros(num_arms, int)
+    pulls[arms] = -(-share.numerator // share.denominator) - used[arms[0]]
+    return pulls
+
+
 def successive_rejects(streams, budget):
     """The pulls of each arm in every phase, and the recommended arm."""
     num_arms = len(streams)
-    level = Fraction(1, 2) + sum(Fraction(1, i) for i in range(2, num_arms + 1))
     arms, used, phases = list(range(num_arms)), np.zeros(num_arms, int), []
     for k in range(1, num_arms):
-        share = Fraction(budget - num_arms) / (level * (num_arms + 1 - k))
-        pulls = np.zeros(num_arms, int)
-        pulls[arms] = -(-share.numerator // share.denominator) - used[arms[0]]
+        pulls = phase(num_arms, budget, k, arms, used)
         used = used + pulls
         if pulls.any():
             phases.append(pulls)
@@ -50,14 +56,11 @@ def successive_rejects(streams, budget):
 def successive_accepts_and_rejects(streams, budget, m):
     """The pulls of each arm in every phase, and the m recommended arms, the best first."""
     num_arms = len(streams)
-    level = Fraction(1, 2) + sum(Fraction(1, i) for i in range(2, num_arms + 1))
     arms, used, phases, found = list(range(num_arms)), np.zeros(num_arms, int), [], []
     for k in range(1, num_arms):
         if len(found) == m or len(found) + len(arms) == m:
             break
-        share = Fraction(budget - num_arms) / (level * (num_arms + 1 - k))
-        pulls = np.zeros(num_arms, int)
-        pulls[arms] = -(-share.numerator // share.denominator) - used[arms[0]]
+        pulls = phase(num_arms, budget, k, arms, used)
         used = used + pulls
         if pulls.any():
             phases.append(pulls)

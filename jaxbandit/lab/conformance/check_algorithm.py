@@ -105,17 +105,21 @@ def check_algorithm(
     name = getattr(inner, "__name__", type(inner).__name__)
     # With four or more arms, a single run is compiled to a vector loop and a remainder, which may break ties otherwise.
     lone = max((k for k in arms if k < 4), default=arms[-1])
+    for x64, sizes in ((False, arms), (True, arms[-1:])):
+        for k in sizes:
+            check_case(Case(name, make, k, hyper, environment, rounds), x64, not x64 and k == lone, strict)
+    return Report(name, tuple(arms), tuple(values), tuple(PROPERTIES))
+
+
+def check_case(case: Case, x64: bool, single_runs: bool, strict: bool = True) -> None:
+    """Check one number of arms in one precision, and with `single_runs` that a run alone decides the same."""
     try:
-        for x64, sizes in ((False, arms), (True, arms[-1:])):
-            with jax.enable_x64(x64), jax.numpy_dtype_promotion("strict" if strict else "standard"):
-                for k in sizes:
-                    case = Case(name, make, k, hyper, environment, rounds)
-                    programs = check_trace.check_programs(case, check_trace.check_types(case))
-                    check_play.check_plays(case, single_runs=not x64 and k == lone)
-                    if x64:  # the precision in which algorithms that stop are run
-                        check_batches.check_batches(case)
-                    check_trace.check_same(case, programs)
+        with jax.enable_x64(x64), jax.numpy_dtype_promotion("strict" if strict else "standard"):
+            programs = check_trace.check_programs(case, check_trace.check_types(case))
+            check_play.check_plays(case, single_runs=single_runs)
+            if x64:  # the precision in which algorithms that stop are run
+                check_batches.check_batches(case)
+            check_trace.check_same(case, programs)
     except CheckFailed as error:
         # A new exception, because JAX adds notes to one that passes through it.
         raise CheckFailed(str(error)) from error.__cause__
-    return Report(name, tuple(arms), tuple(values), tuple(PROPERTIES))

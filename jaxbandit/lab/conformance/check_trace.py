@@ -147,15 +147,24 @@ def check_types(case: Case) -> _Round:
             case.fail("traceable", f"the factory returned {type(algorithm).__name__}; return an Algorithm")
         return _one_round(case, algorithm, make_key())
 
-    out = jax.eval_shape(lambda: first({}))
-    before = leaves(out.state, "state")
-    for name, value in as_arrays(case, case.hyper[0]).items():
-        with explained(case, f"hyperparameter {name}"):
+    def look(values: dict[str, np.ndarray], names: str) -> None:
+        with explained(case, f"hyperparameter {names}"):
             try:
-                traced = jax.eval_shape(lambda v, name=name: first({name: v}), value)
+                traced = jax.eval_shape(first, values)
             except CheckFailed as error:
                 raise (error.__cause__ or error) from None
-        check_same_types(case, before, leaves(traced.state, "state"), f"init with {name} = a number", f"{name} traced")
+        after = leaves(traced.state, "state")
+        check_same_types(case, before, after, f"init with {names} = a number", f"{names} traced")
+
+    out, values = jax.eval_shape(lambda: first({})), as_arrays(case, case.hyper[0])
+    before = leaves(out.state, "state")
+    try:
+        if values:
+            look(values, ", ".join(values))
+    except CheckFailed:  # which of them, if it is one alone
+        for name, value in values.items():
+            look({name: value}, name)
+        raise
     return out
 
 
