@@ -38,12 +38,15 @@ def rows(n=20):
 PLAYED = replayed()
 
 
+def halving(trainee=PLAYED, configs=None, **more):
+    given = records(**{"min_steps": 1, "max_steps": 9} | more)
+    return jb.successive_halving(trainee, rows() if configs is None else configs, **given)
+
+
 @quickly
 @pytest.mark.parametrize(("eta", "least", "batch"), [(2, 1, 1), (3, 2, 4), (3, 27, 64), (4, 3, 3)])
 def test_the_survivors_are_those_of_a_table(eta, least, batch):
-    found = jb.successive_halving(
-        PLAYED, rows(), min_steps=least, max_steps=STEPS, eta=eta, execution=jb.Execution(batch=batch)
-    )
+    found = halving(min_steps=least, max_steps=STEPS, eta=eta, batch=batch)
     steps = [least]
     while steps[-1] * eta < STEPS:
         steps.append(steps[-1] * eta)
@@ -157,23 +160,16 @@ def test_a_score_that_is_not_finite_never_goes_on():
     table[[0, 2, 4], 1] = np.nan, np.inf, -np.inf
     table[3, 2] = np.nan
     trainee = replayed(table)
-    found = jb.successive_halving(trainee, rows(6), min_steps=1, max_steps=9, eta=2, execution=jb.Execution(batch=1))
-    assert [found.history["config"][found.history["batch"] == i].tolist() for i in range(3)] == [
-        [0, 1, 2, 3, 4, 5],
-        [1, 3, 5],
-        [1],
-    ]
+    found = halving(trainee, rows(6), eta=2, batch=1)
+    rung = [found.history["config"][found.history["batch"] == i].tolist() for i in range(3)]
+    assert rung == [[*range(6)], [1, 3, 5], [1]]
     assert found.index == 1
     assert any("4 of the configurations had a score that is not finite" in note for note in found.notes)
     assert "not finite" in str(found)
     table[:, 2] = np.nan
-    with pytest.raises(
-        ValueError,
-        match=r"after 2 steps no score is finite with \|score\| <= 1e150, of 3 configurations \(configuration 1:",
-    ):
-        jb.successive_halving(
-            replayed(table), rows(6), min_steps=1, max_steps=4, eta=2, execution=jb.Execution(batch=1)
-        )
+    words = r"after 2 steps no score is finite with \|score\| <= 1e150, of 3 configurations \(configuration 1:"
+    with pytest.raises(ValueError, match=words):
+        halving(replayed(table), rows(6), max_steps=4, eta=2, batch=1)
 
 
 @pytest.mark.parametrize("eta", [2, 3, 5])
@@ -238,15 +234,7 @@ def test_a_kill_at_any_rung_changes_nothing(tmp_path, monkeypatch, search):
     def play(directory):
         if search == "hyperband":
             return jb.hyperband(trainee, drawn, max_steps=4, eta=2, execution=jb.Execution(directory=directory))
-        return jb.successive_halving(
-            trainee,
-            DIVERGES,
-            min_steps=1,
-            max_steps=8,
-            eta=2,
-            repeats=2,
-            execution=jb.Execution(batch=4, directory=directory),
-        )
+        return halving(trainee, DIVERGES, max_steps=8, eta=2, repeats=2, batch=4, directory=directory)
 
     def killing(path, arrays):
         early, late = next(wait, (False, False))
@@ -273,9 +261,8 @@ def test_a_kill_at_any_rung_changes_nothing(tmp_path, monkeypatch, search):
 
 @quickly
 def test_a_directory_of_another_search(tmp_path):
-    def play(trainee=PLAYED, configs=None, **more):
-        options = {"min_steps": 3, "max_steps": 9, "batch": 64, "directory": tmp_path} | more
-        return jb.successive_halving(trainee, rows() if configs is None else configs, **records(**options))
+    def play(*given, **more):
+        return halving(*given, **{"min_steps": 3, "batch": 64, "directory": tmp_path} | more)
 
     play()
     others = {
@@ -293,12 +280,6 @@ def test_a_directory_of_another_search(tmp_path):
     (tmp_path / rungs.FILE).write_bytes(b"PK cut short")
     with pytest.raises(ValueError, match="damaged"):
         play()
-
-
-def halving(trainee=PLAYED, configs=None, **more):
-    return jb.successive_halving(
-        trainee, rows() if configs is None else configs, **records(**{"min_steps": 1, "max_steps": 9} | more)
-    )
 
 
 def part(**functions):

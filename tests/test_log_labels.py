@@ -22,9 +22,8 @@ def test_numbers_that_are_not_0_to_k_are_labels():
     assert log.num_arms == 201 and log.arms == tuple(items.tolist())
     assert [log.arms[k] for k in log.action[:201]] == items.tolist()
     found = jb.evaluate(log, "uniform")
-    assert found.only.estimate("IPS", "normal").value == pytest.approx(
-        0.25
-    ) and found.only.diagnostics.mean_weight == pytest.approx(1)
+    assert found.only.estimate("IPS", "normal").value == pytest.approx(0.25)
+    assert found.only.diagnostics.mean_weight == pytest.approx(1)
     assert f"201 arms ({items[0]}, {items[1]}, " in str(found) and "845)" in str(found)
 
 

@@ -238,12 +238,8 @@ def test_what_is_traced_can_be_said():
     assert len(seen) < 2 * count and set(seen) != {int}
     np.testing.assert_allclose(compiled.history["score"], plain.history["score"], rtol=1e-6)
     seen.clear()
-    called = jb.tune(
-        lambda seed, config: float(jnp.float32(either(seed, config))),
-        space,
-        budget=28,
-        execution=jb.Execution(traced=False),
-    )
+    of_jax = lambda seed, config: float(jnp.float32(either(seed, config)))  # noqa: E731
+    called = jb.tune(of_jax, space, budget=28, execution=jb.Execution(traced=False))
     assert set(seen) == {int} and len(seen) == count and not any("traced" in note for note in called.notes)
     for options, said in (
         ({"traced": True}, "traced = True, but train cannot be traced"),

@@ -134,12 +134,8 @@ def test_a_huge_score_of_a_traced_training_ends_the_search():
         with pytest.raises(BadInput, match=r"configuration 1 \(x = 0.5\) returns 1e\+160, \|score\| > 1e150; set on"):
             jb.tune(traced, SPACE, RULE)
         assert jb.tune(traced, SPACE, RULE, goal=jb.Goal(on_failure=-1.0)).index == 2
-        assert (
-            jb.tune(
-                lambda key, config: -traced(key, config), SPACE, RULE, goal=jb.Goal(on_failure=2.0, maximize=False)
-            ).index
-            == 2
-        )
+        mirrored = jb.Goal(on_failure=2.0, maximize=False)
+        assert jb.tune(lambda key, config: -traced(key, config), SPACE, RULE, goal=mirrored).index == 2
 
 
 @pytest.mark.parametrize("loss", [1e149, 1e100])
@@ -170,13 +166,8 @@ def test_a_session_and_its_options_have_the_same_limit():
 def test_a_score_outside_the_range_of_the_rule_names_the_configuration(tmp_path):
     rule = jb.algorithms.betting_race(3, delta=0.1)
     with pytest.raises(BadInput) as refusal:
-        jb.tune(
-            odd_at_one(lambda: 1.5),
-            jb.space.grid(x=[0.4, 0.5, 0.6]),
-            rule,
-            goal=jb.Goal(on_failure=0.0),
-            execution=jb.Execution(directory=tmp_path),
-        )
+        given = records(on_failure=0.0, directory=tmp_path)
+        jb.tune(odd_at_one(lambda: 1.5), jb.space.grid(x=[0.4, 0.5, 0.6]), rule, **given)
     assert str(refusal.value) == (
         "tune: configuration 1 (x = 0.5) returns 1.5, must be in [0, 1], for which betting_race is made"
     )

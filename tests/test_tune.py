@@ -63,10 +63,8 @@ def test_the_best_configuration_is_chosen_and_certified(found):
 def test_a_search_says_what_its_trainings_may_not_have_shown(found):
     n = int(found.certificate.pulls[3])
     share = 1 - (0.05 / 6) ** (1 / n)  # for all six configurations at once
-    line = (
-        f"configuration 3: {n} trainings: what happens in fewer than {math.ceil(100 * share)} % of them may not have "
-    )
-    line += "been seen"
+    line = f"configuration 3: {n} trainings: what happens in fewer than {math.ceil(100 * share)} % of them may not"
+    line += " have been seen"
     assert 0.1 < share < 1 and line in str(found).splitlines() and line in found._repr_html_()
     content = found.to_json()["certificate"]
     assert content["rare_events"] == [line] and content["arms"][3]["unseen"] == pytest.approx(share)
@@ -115,9 +113,8 @@ def test_one_compilation_a_group_and_one_bandit_over_all():
     space = jb.space.grid(x=[0.1, 0.5], act=["a", "b"], width=jb.space.static([3, 5]))
     groups = search_space.read(space).groups()
     assert [group.static[:2] for group in groups] == [("a", 3), ("a", 5), ("b", 3), ("b", 5)]
-    best = jb.tune(
-        counted, space, jb.algorithms.successive_elimination(8, delta=0.1, sigma=0.01), execution=jb.Execution(batch=2)
-    )
+    rule = jb.algorithms.successive_elimination(8, delta=0.1, sigma=0.01)
+    best = jb.tune(counted, space, rule, execution=jb.Execution(batch=2))
     assert len(traces) <= 3 * len(groups)  # judged, its program digested, compiled
     assert best.best_config == {"x": 0.5, "act": "b", "width": 5}
 
@@ -292,17 +289,13 @@ def test_scores_of_another_function_or_seed_are_refused(tmp_path):
 
 @pytest.mark.slow
 def test_scores_are_shared_by_searches_with_other_settings(found, tmp_path):
-    jb.tune(score, SPACE, RULE, execution=jb.Execution(directory=tmp_path))
+    here = jb.Execution(directory=tmp_path)
+    jb.tune(score, SPACE, RULE, execution=here)
     closer = jb.algorithms.paired_race(6, delta=0.05, epsilon=0.0)
-    again, alone = (
-        jb.tune(score, SPACE, closer, execution=jb.Execution(directory=tmp_path)),
-        jb.tune(score, SPACE, closer),
-    )
+    again, alone = jb.tune(score, SPACE, closer, execution=here), jb.tune(score, SPACE, closer)
     same(again, alone)
     assert again.reused == len(found.history["id"]) and str(again.certificate) == str(alone.certificate)
-    losses = jb.tune(
-        score, SPACE, RULE, goal=jb.Goal(maximize=False), execution=jb.Execution(directory=tmp_path)
-    )  # raw scores are stored
+    losses = jb.tune(score, SPACE, RULE, goal=jb.Goal(maximize=False), execution=here)  # raw scores are stored
     assert losses.reused and losses.best_config["act"] == "a"
 
 

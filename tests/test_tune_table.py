@@ -128,12 +128,8 @@ def test_known_scores_enter_a_directory_once_and_may_not_contradict_it(tmp_path)
     again = jb.tune(Counted(0, OSError("lost")), GRID, scores=known, **records(**options))
     assert entered(first) == entered(again) and [entered(again)[c, s] for c in range(3) for s in range(2)] == [5.0] * 6
     with pytest.raises(BadInput, match=r"scores\[2, 1\] = 6, but the directory has 5 for a = 2 at seed 1"):
-        jb.tune(
-            Counted(0, OSError("lost")),
-            GRID,
-            scores=[[5.0, 5.0], [5.0, 5.0], [5.0, 6.0]],
-            **records(**options),
-        )
+        scores = [[5.0, 5.0], [5.0, 5.0], [5.0, 6.0]]
+        jb.tune(Counted(0, OSError("lost")), GRID, scores=scores, **records(**options))
 
 
 @pytest.mark.parametrize("error", [IndexError, KeyError, TypeError, NameError, AttributeError, ModuleNotFoundError])
