@@ -137,11 +137,21 @@ PROMISES = {
 }
 
 
+# One whose state would show what is not finite, and one that keeps nothing.
+RULES_OF_TWO = {
+    "uniform": jb.algorithms.uniform(2),
+    "stateless": jb.Algorithm(
+        init=lambda key: (), select=lambda *given: jnp.int32(0), update=lambda *given: (), arms=jb.Arms(2)
+    ),
+}
+
+
 @pytest.mark.quickly_compiled
+@pytest.mark.parametrize("name", RULES_OF_TWO)
 @pytest.mark.parametrize("high", PROMISES)
-def test_a_reward_outside_its_promised_range_is_an_outcome_of_its_own(high):
+def test_a_reward_outside_its_promised_range_is_an_outcome_of_its_own(high, name):
     def make(value):
-        return jb.algorithms.uniform(2), constant(value, jb.Rewards(0.0, high))
+        return RULES_OF_TWO[name], constant(value, jb.Rewards(0.0, high))
 
     for value, outcome in PROMISES[high].items():
         record = simulate_cell(make, jnp.float32(value), horizon=5, num_runs=3)
