@@ -23,6 +23,7 @@ from jaxbandit.lab.specs import spec
 from jaxbandit.running.distribution.executors import open_executor
 
 HORIZON = 10_000
+RUNS = 10_240  # of the experiment whose workers and clients are killed
 TASKS, SECONDS = 1000, 0.05
 WORKERS = 2
 ENGINES = ("processes:2", "dask")
@@ -112,7 +113,7 @@ def kills(folder: Path, what: str, count: int, seed: int = 0) -> dict[str, int]:
     chance, report = random.Random(seed), {"kills": 0, "again": 0}
     program = folder / "client.py"
     program.write_text(textwrap.dedent(CLIENT), encoding="utf-8")
-    asked = _experiment(folder, 10_240, True)
+    asked = _experiment(folder, RUNS, True)
     run_experiment(asked, folder / "calm", execution=Execution(progress=False))
     file = folder / "calm" / "spec.toml"
     number = 0

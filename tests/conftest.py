@@ -14,6 +14,9 @@ import pytest
 
 from jaxbandit.lab.cli import cache
 
+# Otherwise each process that a test starts would compile every module that it imports.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
 # Commands under test keep compiled programs in the repository and not in the user's cache directory. Only Matplotlib's
 # list of fonts, which takes long to build, stays there.
 CACHES = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser()
@@ -64,20 +67,26 @@ def pytest_collection_modifyitems(items):
         name = item.path.stem.removeprefix("test_")
         first = LONGEST.index(name) if name in LONGEST else len(LONGEST)
         places.setdefault(item.path, (first, len(places)))
-    items.sort(key=lambda item: (places[item.path], _quickly(item)))
+    items.sort(key=lambda item: (places[item.path], -_level(item)))
 
 
-def _quickly(item):
-    return item.get_closest_marker("quickly_compiled") is not None
+def _level(item):
+    """How much XLA optimizes: 3 as for users, 0 where code is compiled quickly, 1 where it also plays for seconds."""
+    mark = item.get_closest_marker("quickly_compiled")
+    return 3 if mark is None else mark.kwargs.get("level", 0)
+
+
+_levels = [3]  # of the test before
 
 
 @pytest.hookimpl(tryfirst=True)  # before fixtures, which compile too
 def pytest_runtest_setup(item):
-    quickly = _quickly(item)
-    if jax.config.read("jax_disable_most_optimizations") and not quickly:
+    level = _level(item)
+    if level > _levels[0]:
         jax.clear_caches()  # JAX keeps programs without regard to these options
-    options = QUICKLY if quickly else {}
-    jax.config.update("jax_disable_most_optimizations", quickly)
+    _levels[0] = level
+    options = {} if level == 3 else {name: level if "level" in name else value for name, value in QUICKLY.items()}
+    jax.config.update("jax_disable_most_optimizations", level == 0)
     of_every_program(options)
     compiled.MORE_OPTIONS.clear()  # the engine keeps programs apart by these
     compiled.MORE_OPTIONS.update(options)

@@ -8,7 +8,9 @@ import jax.numpy as jnp
 import numpy as np
 
 import jaxbandit as jb
+from jaxbandit.decide.tuning import isolated
 
+GRACE = 2.0  # seconds that a search in a process of its own has to end by itself
 GRID = [{"a": 1.0}, {"a": 2.0}]
 
 
@@ -49,5 +51,6 @@ if __name__ == "__main__":
         result = jb.tune(endless, jb.space.grid(a=[1.0, 2.0]), budget=jb.Budget(seconds=1))
         print(result.why, len(result.history["id"]), time.monotonic() - began < 8)
     elif sys.argv[1] == "isolated":
+        isolated.GRACE = GRACE
         result = jb.tune(hanging, GRID, budget=jb.Budget(seconds=1), execution=jb.Execution(isolate=True, traced=False))
         print(result.why, result.table["pulls"].sum() > 0, *result.notes, sep="\n")

@@ -15,49 +15,31 @@ from pathlib import Path
 from typing import Any
 
 from lives import Lives
+from small_experiment import THREE, UCB1, written
 
 from jaxbandit.engine.storage import files as storage
 
 EXPERIMENTS = {
-    "regret": """
-        kind = "simulate"
-        runs = 600
-        horizon = 20000
-        checkpoints = [10, 1000, 20000]
-        [[instance]]
-        type = "bernoulli"
-        means = [0.4, 0.5, 0.6]
-        [[algorithm]]
-        type = "ucb1"
-        [[algorithm]]
-        type = "epsilon_greedy"
-        epsilon = 0.1
-    """,
-    "stopping": """
-        kind = "identify"
-        runs = 600
-        [[instance]]
-        type = "gaussian"
-        means = [0.15, 0.0, 0.0]
-        [[algorithm]]
-        type = "lucb"
-        delta = {sweep = [0.1, 0.01]}
-    """,
-    "batch": """
-        kind = "identify"
-        runs = 600
-        [[instance]]
-        type = "full_bandit"
-        means = [0.9, 0.8, 0.5, 0.4, 0.2]
-        k = 2
-        sigma = 1.0
-        [[algorithm]]
-        type = "icb"
-        delta = 0.1
-        [[algorithm]]
-        type = "saqm"
-        delta = 0.1
-    """,
+    "regret": written(
+        "simulate",
+        THREE,
+        [UCB1, {"type": "epsilon_greedy", "epsilon": 0.1}],
+        runs=600,
+        horizon=20000,
+        checkpoints=[10, 1000, 20000],
+    ),
+    "stopping": written(
+        "identify",
+        {"type": "gaussian", "means": [0.15, 0.0, 0.0]},
+        {"type": "lucb", "delta": {"sweep": [0.1, 0.01]}},
+        runs=600,
+    ),
+    "batch": written(
+        "identify",
+        {"type": "full_bandit", "means": [0.9, 0.8, 0.5, 0.4, 0.2], "k": 2, "sigma": 1.0},
+        {"type": "icb", "delta": {"sweep": [0.1, 0.05]}},
+        runs=600,
+    ),
 }
 OWN = ("seconds", "run_steps", "devices", "lane_utilization", "json_sha256")  # of a life, not of the runs
 SIGNALS = (signal.SIGKILL, signal.SIGINT, signal.SIGTERM)
@@ -65,6 +47,8 @@ CORES = sorted(os.sched_getaffinity(0))
 PROGRAM = """
     import json, os, signal, sys
     from pathlib import Path
+    from jaxbandit.lab.cli import cache
+    cache.use()  # before JAX is imported: lives share what they compile
     import matplotlib.pyplot, tomli_w, tyro  # what commands import when they are called
     from jaxbandit.engine.driver import programs
     from jaxbandit.engine.driver.execution import Execution

@@ -1,28 +1,33 @@
 """A small experiment, interrupted where a test asks for it: what tests of directories and of resuming share."""
 
 import tomllib
+from typing import Any
+
+import tomli_w
 
 from jaxbandit.lab.specs import spec
 
-TEXT = """
-name = "resume"
-kind = "simulate"
-runs = 48
-horizon = 300
-checkpoints = [10, 100, 300]
+UCB1 = {"type": "ucb1"}
+TWO = {"type": "bernoulli", "means": [0.1, 0.9]}
+THREE = {"type": "bernoulli", "means": [0.4, 0.5, 0.6]}
 
-[[instance]]
-type = "bernoulli"
-means = [0.4, 0.5, 0.6]
 
-[[algorithm]]
-type = "ucb1"
+def written(kind: str, instances: Any, algorithms: Any, **more: Any) -> str:
+    """The TOML text of an experiment; instances and algorithms are one table each, or lists of them."""
+    tables = {"instance": instances, "algorithm": algorithms}
+    several = {name: some if isinstance(some, list) else [some] for name, some in tables.items()}
+    return tomli_w.dumps({"kind": kind, **more, **several})
 
-[[algorithm]]
-name = "greedy"
-type = "epsilon_greedy"
-epsilon = {sweep = [0.1, 0.2]}
-"""
+
+TEXT = written(
+    "simulate",
+    THREE,
+    [UCB1, {"name": "greedy", "type": "epsilon_greedy", "epsilon": {"sweep": [0.1, 0.2]}}],
+    name="resume",
+    runs=48,
+    horizon=300,
+    checkpoints=[10, 100, 300],
+)
 
 
 def experiment(**changes):

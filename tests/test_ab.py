@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -276,10 +277,14 @@ def test_blocks_are_compared_within():
 
 
 def first_below(d, means, log_alpha):
-    """The first looks at which the upper bound is below each mean, or None: at most 2 % later than the first pair."""
+    """The first looks at which the upper bound is below each mean, or None: at most 2 % later than the first pair.
+
+    One halving of (-1, 1) tells whether the bound is at most 0, and 16 find it up to 3e-5 above.
+    """
     sizes = looks.sample_sizes(len(d))
-    bounds = looks.upper_bounds(d, log_alpha, sizes)
-    return [int(sizes[np.argmax(bounds < mean)]) if bounds.min() < mean else None for mean in means]
+    with mock.patch.object(looks, "_HALVINGS", 16 if any(means) else 1):
+        bounds = looks.upper_bounds(d, log_alpha, sizes)
+    return [int(sizes[np.argmax(bounds <= mean)]) if bounds.min() <= mean else None for mean in means]
 
 
 def rounds(rates, alpha, seed, n=60_000):
@@ -414,13 +419,13 @@ def test_late_conversions():
 @pytest.mark.slow
 @pytest.mark.statistical
 def test_statements_hold_together_at_several_looks():
-    """Three variants, the last one late, an allocation that prefers what leads; delta .2, 50 runs, looks at 4 times.
+    """Three variants, the last one late, an allocation that prefers what leads; delta .2, 25 runs, looks at 4 times.
 
     Each of the three statements is false at some look in at most .233 of the runs (before the addition it has the whole
-    delta); more than 21 of 50 has probability < 2e-3, and in truth bounds are much rarer wrong.
+    delta); more than 12 of 25 has probability < 2e-3, and in truth bounds are much rarer wrong.
     """
     rates, false = np.array([0.3, 0.35, 0.33]), np.zeros(3, int)
-    for seed in range(50):
+    for seed in range(25):
         rng, y = np.random.default_rng(seed), []
         variant, k, n = [], np.ones(3), np.full(3, 2.0)
         for row in range(1500):
@@ -441,4 +446,4 @@ def test_statements_hold_together_at_several_looks():
                 bad[1] |= not v.low <= rates[i] <= v.high
                 bad[2] |= not v.difference_low <= rates[i] - rates[0] <= v.difference_high
         false += bad
-    assert np.all(false <= 21), false
+    assert np.all(false <= 12), false

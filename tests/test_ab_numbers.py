@@ -193,10 +193,13 @@ def test_bounds_that_exclude_each_other_are_said_first_and_nothing_is_claimed():
 
 
 @pytest.mark.statistical
-@pytest.mark.parametrize("runs", [10, pytest.param(300, marks=pytest.mark.slow)])
-def test_a_flip_and_a_random_walk_never_end_in_a_false_decision(runs):
-    """A flip is always said. A walk whose rates end far apart or not: what is shipped is the better one on average."""
-    for seed in range(runs):
+@pytest.mark.parametrize("seeds", [range(10), pytest.param(range(10, 60), marks=pytest.mark.slow)], ids=len)
+def test_a_flip_and_a_random_walk_never_end_in_a_false_decision(seeds):
+    """A flip is always said. A walk whose rates end far apart or not: what is shipped is the better one on average.
+
+    A false decision in one log of 20 would be seen in 95 % of the seeds.
+    """
+    for seed in seeds:
         rng = np.random.default_rng(seed)
         assert jb.ab(flip(rng), control="A", columns={"time": "t"}).alerts
         steps = np.cumsum(rng.normal(0, 0.004, (2, 4000)), axis=1)
@@ -210,10 +213,9 @@ def test_a_flip_and_a_random_walk_never_end_in_a_false_decision(runs):
 
 @pytest.mark.slow
 @pytest.mark.statistical
-@pytest.mark.parametrize("runs", [10, pytest.param(50, marks=pytest.mark.slow)])
-def test_no_interval_is_empty_or_lacks_its_estimate(runs):
-    """Any outcomes, changes over time, holes, orders and options."""
-    for seed in range(runs):
+def test_no_interval_is_empty_or_lacks_its_estimate():
+    """Any outcomes, changes over time, holes, orders and options; each of the five kinds some eight times."""
+    for seed in range(40):
         rng = np.random.default_rng(seed)
         n, options = int(rng.integers(4, 2500)), {}
         variant = np.array(list("ABC"))[rng.integers(0, int(rng.integers(2, 4)), n)]
@@ -248,13 +250,13 @@ def test_no_interval_is_empty_or_lacks_its_estimate(runs):
 @pytest.mark.slow
 @pytest.mark.statistical
 def test_a_constant_difference_is_not_said_to_change():
-    """At level 1e-3: more than 2 of 60 with probability 3e-5."""
+    """At level 1e-3: more than 1 of 30 with probability 4e-4; at a level of .2, nearly always."""
     said = 0
-    for seed in range(60):
+    for seed in range(30):
         rng = np.random.default_rng(seed)
         log = turns(*(rng.random((2, 1500)) < [[0.2], [0.3]]).astype(float))
         said += any("changed over time" in line for line in jb.ab(log, control="A", columns={"time": "t"}).notes)
-    assert said <= 2
+    assert said <= 1
 
 
 # The figures of benchmarks/results/decisions.md
@@ -264,7 +266,7 @@ def test_a_constant_difference_is_not_said_to_change():
 @pytest.mark.statistical
 @pytest.mark.parametrize("at", range(6))
 def test_the_worse_variant_is_rarely_shipped(at):
-    """40 logs of each law at delta .05: at most 6 wrong, P(more) = 3e-3; the share in 300 logs is .033 or less."""
+    """25 logs of each law at delta .05: at most 5 wrong, P(more) = 1e-3; the share in 300 logs is .033 or less."""
     skewed = pytest.importorskip("benchmarks.skewed")
-    found = skewed.of_world(skewed.WORLDS[at], 40, 40)
-    assert found["wrong"] <= 6 and np.all(np.array(found["missed"]) <= 6)
+    found = skewed.of_world(skewed.WORLDS[at], 25, 25)
+    assert found["wrong"] <= 5 and np.all(np.array(found["missed"]) <= 5)

@@ -66,13 +66,13 @@ def test_a_sorted_file_is_taken_as_ended_and_its_order_does_not_matter():
 @pytest.mark.slow
 @pytest.mark.statistical
 def test_equal_variants_in_a_file_that_is_sorted_by_outcome():
-    """100 logs at delta .2: each variant is excluded in at most .2 of them; in truth it is much rarer."""
+    """40 logs at delta .2: each variant is excluded in at most .2 of them, more than 15 with P = 3e-3."""
     found = 0
-    for seed in range(100):
+    for seed in range(40):
         log = {"variant": np.array(["A", "B"] * 300), "outcome": (np.random.default_rng(seed).random(600) < 0.3) * 1.0}
         result = jb.ab(reordered(log, np.argsort(log["outcome"], kind="stable")), control="A", goal=jb.Goal(delta=0.2))
         found += result.decision != "go on"
-    assert found <= 20
+    assert found <= 15
 
 
 def test_files_in_other_orders_are_found():

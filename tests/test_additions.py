@@ -16,7 +16,7 @@ from typing import NamedTuple
 import pytest
 
 ROOT = Path(__file__).parents[1]
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.quickly_compiled]
 IMPORTS = """
 import contextlib, io, json, sys
 from pathlib import Path
@@ -103,7 +103,7 @@ ARGUMENT = Addition(
             ),
             ("horizon: Horizon | None = None)", "horizon: Horizon | None = None, scale: Scale = 1.0)"),
             ("return state.means + jnp.sqrt(", "return state.means + as_float(scale) * jnp.sqrt("),
-        ],
+        ]
     },
     """
     import jax
@@ -236,8 +236,8 @@ EVENT = Addition(
                 '''@change
 def keep_arms(session: Session, arms: ArrayLike) -> Session:
     """Return the session in which all arms but these are closed."""
-    kept = check_ids("keep_arms", arms, "arm")
-    require_arms("keep_arms", kept, session.num_arms)
+    kept = check_ids(arms, "arm")
+    require_arms(kept, session.num_arms)
     closed = ~np.isin(np.arange(session.num_arms), kept)
     return session.but(closed=closed).with_event(Event("keep_arms", arms=kept))
 

@@ -62,7 +62,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.quickly_compiled]
 @pytest.fixture(autouse=True)
 def _once(monkeypatch):
     """Measure once: repeats sharpen figures, which are not tested."""
-    for part in (best_arm, full_bandit, one_run, stopping, allocation, scaling):
+    for part in (best_arm, full_bandit, one_run, regret, stopping, allocation, scaling):
         monkeypatch.setattr(part, "REPEATS", 1)
 
 
@@ -145,7 +145,8 @@ def test_fixed_features():
 
 
 def test_one_run(monkeypatch):
-    monkeypatch.setattr(one_run, "SECONDS", 0.2)
+    monkeypatch.setattr(one_run, "SECONDS", 0.1)
+    monkeypatch.setattr(one_run, "ARMS", 300)  # still heavy with 20 dimensions
     heavy, light = one_run.measure_rule("lin_ucb"), one_run.measure_rule("ucb1")
     assert heavy["alone"] and 0 < heavy["one_us"] < 50 * heavy["share_us"]  # 64 and more in tiles
     assert not light["alone"] and "one_us" not in light
@@ -236,7 +237,7 @@ def test_allocation():
 
 def test_full_bandit():
     check = full_bandit.measure_checks(12, 3, 3)
-    cell = full_bandit.measure_cell("it", "saqm", 2, epsilon=3.0)
+    cell = full_bandit.measure_cell("it", "saqm", 2, epsilon=9.0)
     assert check["times_faster"] > 0 and cell["samples"] >= full_bandit.CROWDS["it"][1]
     text = full_bandit.table([cell, check])
     assert "it, saqm" in text and "n =   12, k =  3" in text
@@ -531,7 +532,7 @@ def test_the_command_becomes_the_process_that_measures(tmp_path, monkeypatch, ca
 def test_every_case_is_made_and_one_of_each_kind_plays_on_this_revision(monkeypatch, capsys):
     known = revision_cases.cases(quick=True)
     assert all(callable(make()) for make in known.values())
-    some = ["ucb1, K = 9", "lin_ucb, K = 10", "lucb, K = 10", "sequential_halving", "table 2, IT, saqm"]
+    some = ["ucb1, K = 9", "lin_ucb, K = 10", "lucb, K = 10", "sequential_halving", "table 2, IT, sa_foa"]
     monkeypatch.setattr(sys, "stdin", io.StringIO("".join(f"{name}\n" * 2 for name in some)))
     revision_cases.answer(known)
     answers = [json.loads(line) for line in capsys.readouterr().out.splitlines()]

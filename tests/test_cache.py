@@ -5,21 +5,13 @@ import subprocess
 import sys
 
 import pytest
+from small_experiment import written
 
 from jaxbandit.lab.cli import cache, command_line, signals
 
 OURS = ("JAX_COMPILATION_CACHE_DIR", "JAX_ENABLE_COMPILATION_CACHE", "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS")
-EXPERIMENT = """
-kind = "identify"
-runs = 20
-[[instance]]
-type = "full_bandit"
-means = [0.9, 0.8, 0.5, 0.4, 0.2]
-k = 2
-[[algorithm]]
-type = "icb"
-delta = 0.1
-"""
+WORLD = {"type": "full_bandit", "means": [0.9, 0.8, 0.5, 0.4, 0.2], "k": 2}
+EXPERIMENT = written("identify", WORLD, {"type": "icb", "delta": 0.1}, runs=20)
 
 
 @pytest.fixture

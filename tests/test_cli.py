@@ -8,6 +8,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
+from small_experiment import TWO, UCB1, written
 
 import jaxbandit
 from jaxbandit import __version__
@@ -21,27 +22,15 @@ from jaxbandit.running import progress
 
 pytestmark = pytest.mark.quickly_compiled
 
-TEXT = """
-name = "tiny"
-kind = "simulate"
-runs = 8
-horizon = 100
-checkpoints = [10, 100]
-
-[[instance]]
-name = "it"
-type = "bernoulli"
-means = [0.1, 0.9]
-
-[[algorithm]]
-name = "square"
-type = "ucb1"
-c = {sweep = [0.0, 3.0]}
-
-[[algorithm]]
-name = "none"
-type = "uniform"
-"""
+TEXT = written(
+    "simulate",
+    {"name": "it"} | TWO,
+    [{"name": "square", **UCB1, "c": {"sweep": [0.0, 3.0]}}, {"name": "none", "type": "uniform"}],
+    name="tiny",
+    runs=8,
+    horizon=100,
+    checkpoints=[10, 100],
+)
 
 
 REMEDY = "pip install xarray h5netcdf pandas matplotlib tqdm tyro tomli-w"

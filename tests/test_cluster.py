@@ -10,7 +10,7 @@ from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor
 import killed
 import pytest
 from odd_executors import Backwards, Stale, Swapping, Twice
-from small_experiment import TEXT, experiment
+from small_experiment import TEXT, experiment, written
 
 import jaxbandit as jb
 from jaxbandit.engine.driver import parts
@@ -27,16 +27,8 @@ from jaxbandit.support.refusals import BadInput, Unfinished
 
 pytestmark = [pytest.mark.slow, pytest.mark.quickly_compiled]
 OWN = ("seconds", "run_steps", "devices", "lane_utilization", "json_sha256")  # of a life, not of the runs
-STOPPING = """
-kind = "identify"
-runs = 300
-[[instance]]
-type = "gaussian"
-means = [0.9, 0.0, 0.0]
-[[algorithm]]
-type = "lucb"
-delta = {sweep = [0.1, 0.05]}
-"""
+RULE = {"type": "lucb", "delta": {"sweep": [0.1, 0.05]}}
+STOPPING = written("identify", {"type": "gaussian", "means": [0.9, 0.0, 0.0]}, RULE, runs=300)
 
 
 def content(directory):

@@ -12,7 +12,7 @@ from jaxbandit.theory.comparisons import constancy
 from jaxbandit.theory.comparisons.constancy import changes
 
 pytestmark = [pytest.mark.slow, pytest.mark.quickly_compiled]
-REPETITIONS = 300
+REPETITIONS = 100
 
 
 def laws(rng, n):
@@ -42,25 +42,25 @@ def neighbors(rng, n):
 
 @pytest.mark.statistical
 def test_data_without_a_change_have_no_finding():
-    """1,500 logs at the level 1e-3: 1.5 remarks at most are expected, and more than 6 have a probability of 1e-3."""
+    """600 logs at the level 1e-3: 0.6 remarks at most are expected, and more than 4 have a probability of 4e-4."""
     rng = np.random.default_rng(1)
     remarks = contradictions = 0
-    for _ in range(100):
+    for _ in range(40):
         for n in (30, 400, 1000):
             for one, other in zip(laws(rng, n), laws(rng, n), strict=True):
                 found = changes([one, other], order=rng.permutation(np.repeat([0, 1], n)))
                 order_only = [line for line in found.remarks if "of the first half of the pulls" not in line]
                 remarks, contradictions = remarks + bool(order_only), contradictions + bool(found.contradiction)
-    assert remarks <= 6 and contradictions == 0
+    assert remarks <= 4 and contradictions == 0
 
 
 @pytest.mark.statistical
-@pytest.mark.parametrize(("law", "first", "said"), [(flip, 300, 300), (walk, 240, 280), (neighbors, 290, 300)])
+@pytest.mark.parametrize(("law", "first", "said"), [(flip, 100, 100), (walk, 79, 90), (neighbors, 97, 100)])
 def test_data_that_change_are_said(law, first, said):
-    """Of 300 repetitions with 400 rewards of each arm, at least so many contradict, and so many are said at all.
+    """Of 100 repetitions with 400 rewards of each arm, at least so many contradict, and so many are said at all.
 
     Of 1,000 repetitions with other seeds, 1,000, 904 and 1,000 contradicted and 1,000, 970 and 1,000 were said: each
-    limit for `walk` is missed with a probability of 2e-4.
+    limit for `walk` is missed with a probability below 1e-3.
     """
     rng = np.random.default_rng(2)
     found = [changes(law(rng, 400)) for _ in range(REPETITIONS)]
@@ -121,15 +121,15 @@ def test_arms_with_common_random_numbers_are_not_added_up():
 
 
 def test_a_search_remarks_on_a_flip_of_moderate_size_and_on_nothing_else():
-    """60 searches at the level 1e-3: more than 1 remark has a probability of 2e-3."""
+    """40 searches at the level 1e-3: more than 1 remark has a probability of 8e-4."""
     rng = np.random.default_rng(9)
     calm = moved = 0
-    for i in range(60):
+    for i in range(40):
         scores = rng.normal(size=60) + 0.3 * rng.normal(size=(4, 60))
         scores = np.round(scores, 1) if i % 2 else scores
         calm += bool(remarks_of(scores))
         moved += bool(remarks_of(scores + np.repeat([0.0, 1.6], 30)))
-    assert calm <= 1 and moved >= 50
+    assert calm <= 1 and moved >= 33
 
 
 def remarks_of(scores):

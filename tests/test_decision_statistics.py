@@ -67,9 +67,9 @@ def test_what_half_a_budget_for_fiesta_achieves():
 
 @pytest.mark.slow
 def test_growth_and_remarks_are_as_stated():
-    cells = [cell for cell in decisions_parts.growth(60) if "pulls" not in cell.name or "at once" in cell.name]
+    cells = [cell for cell in decisions_parts.growth(30) if "pulls" not in cell.name or "at once" in cell.name]
     assert near(cells) and len(cells) == 5
-    assert near([cell for cell in decisions_rare.remarks(200) if "common" not in cell.name])
+    assert near([cell for cell in decisions_rare.remarks(100) if "common" not in cell.name])
 
 
 # ---- budgets that end within a round, or before the first one

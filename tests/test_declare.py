@@ -231,6 +231,7 @@ for name in ("steady", "patient"):
 
 
 @pytest.mark.slow
+@pytest.mark.quickly_compiled
 def test_a_file_and_a_line_are_all_that_a_new_one_of_ours_needs(tmp_path):
     shutil.copytree(ROOT / "jaxbandit", tmp_path / "jaxbandit", ignore=shutil.ignore_patterns("__pycache__"))
     for package, module, name, text in (

@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from small_experiment import TWO, UCB1, written
 
 import jaxbandit
 from jaxbandit.lab import cli
@@ -23,18 +24,10 @@ DOCUMENTS += sorted(f"benchmarks/results/{path.name}" for path in (ROOT / "bench
 DOCUMENTS += sorted(f"docs/{path.name}" for path in (ROOT / "docs").glob("*.md"))
 RECIPES = sorted(path.stem for path in (ROOT / "docs" / "recipes").glob("*.md") if path.stem != "index")
 DOCUMENTS += [f"docs/recipes/{name}.md" for name in ("index", *RECIPES)]
-TINY = """
-kind = "simulate"
-runs = 2
-horizon = 20
-[[instance]]
-type = "bernoulli"
-means = [0.1, 0.9]
-[[algorithm]]
-type = "ucb1"
-"""
+TINY = written("simulate", TWO, UCB1, runs=2, horizon=20)
 # Results of 1,000 runs on another platform or version of JAX differ, by less than their intervals.
 NUMBERS_AGREE = 0.1
+PLAYS = pytest.mark.quickly_compiled(level=1)  # for seconds, which takes longer than compiling
 
 
 def text_of(document: str) -> str:
@@ -65,6 +58,7 @@ def prints_what_it_shows(document: str) -> None:
 
 
 @pytest.mark.slow
+@PLAYS
 def test_readme_code_prints_what_it_shows(tmp_path, monkeypatch):
     import matplotlib
 
@@ -95,12 +89,12 @@ def page(name: str, *marks: pytest.MarkDecorator) -> object:
 
 
 EXECUTED = [
-    page("start", pytest.mark.quickly_compiled),
+    page("start", PLAYS),
     page("choose", pytest.mark.quickly_compiled),
     page("write_your_own", pytest.mark.quickly_compiled),
     page("tune", pytest.mark.quickly_compiled),
     page("clock", pytest.mark.quickly_compiled),
-    page("settings"),
+    page("settings", PLAYS),
     page("contexts", pytest.mark.quickly_compiled),
     page("metrics", pytest.mark.quickly_compiled),
     page("ab"),
@@ -143,6 +137,7 @@ def test_a_type_checker_finds_nothing_in_readme_code(tmp_path):
 
 
 @pytest.mark.slow
+@PLAYS
 def test_the_main_job_prints_the_table_of_the_readme(tmp_path, monkeypatch, capsys):
     """Up to the tenth that is left to other platforms; half of its runs have a standard error of 2 %."""
     monkeypatch.chdir(tmp_path)

@@ -12,6 +12,7 @@ from benchmarks import offpolicy_worlds as worlds
 from jaxbandit.decide.logs import estimates
 from jaxbandit.decide.logs.diagnostics import diagnose
 
+pytestmark = pytest.mark.quickly_compiled
 FIXED = worlds.fixed()
 LOG, POLICY = FIXED.log, FIXED.policy
 W = 46.0
@@ -425,9 +426,10 @@ def test_the_policy_of_a_rule_that_says_its_probability():
 @pytest.mark.statistical
 @pytest.mark.parametrize("name", ["uniform 500", "peaked 500", "rare 500", "learner 500"])
 def test_coverage_of_small_cells(name):
-    """Shares of 200 logs within 4 standard errors of 1,000 logs of an independent program, a false alarm in 16,000.
+    """Shares of 60 logs within 4 standard errors of 1,000 logs of an independent program, a false alarm in 16,000.
 
-    Headlines at least .91: at a coverage of .95, 200 logs have less with probability 6e-3.
+    That is .12 at a coverage of .95 and .21 at .5, where the estimators that fail lack .4 and more. Headlines at least
+    .85: at a coverage of .95, 60 logs have less with probability 9e-4.
     """
     from benchmarks import offpolicy
 
@@ -439,11 +441,11 @@ def test_coverage_of_small_cells(name):
     }
     number = [cell[0] for cell in offpolicy.CELLS].index(name)
     _, world, rows, _ = offpolicy.CELLS[number]
-    found = offpolicy.cell(name, world(), rows, 200, 100 + number)
+    found = offpolicy.cell(name, world(), rows, 60, 100 + number)
     for key, share in wanted[name].items():
-        error = np.sqrt(max(share * (1 - share), 0.001) * (1 / 1000 + 1 / 200))
+        error = np.sqrt(max(share * (1 - share), 0.001) * (1 / 1000 + 1 / 60))
         assert abs(found.covered[key] - share) <= 4 * error, key
-    assert found.covered["headline"] >= 0.91 and found.covered["Bernstein"] >= 0.99
+    assert found.covered["headline"] >= 0.85 and found.covered["Bernstein"] >= 0.99
     assert (found.normal > 0.99) == (name == "uniform 500") and (found.normal == 0) == (name != "uniform 500")
 
 

@@ -41,7 +41,7 @@ def test_all_of_it_on_a_cpu(tmp_path, capsys, monkeypatch):
     for group in groups - {"limits", "played", "arithmetic"}:
         assert f"## {gpu_table.GROUPS[group][0]}" in text
     timed = [row for row in rows if "round_us" in row]
-    assert len(timed) > 10 and all(row["round_us"] > 0 and row["least_bytes_us"] > 0 for row in timed)
+    assert len(timed) > 6 and all(row["round_us"] > 0 and row["least_bytes_us"] > 0 for row in timed)
     # The loops that are written out, and those compiled with other flags, play what the engine plays.
     assert all(row["same_bytes"] for row in timed)
     assert {row["given"]["unroll"] for row in timed} == {0, *UNROLLED[:2]}

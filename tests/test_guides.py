@@ -8,6 +8,7 @@ import sys
 import tomllib
 
 import pytest
+from small_experiment import TWO, UCB1, written
 from tiers import offenders
 
 import jaxbandit
@@ -139,28 +140,7 @@ def test_a_wide_table_is_divided_and_repeats_its_keys(monkeypatch):
     assert text.align([HEAD, ROW], right=(2,), keys=2) == text.align([HEAD, ROW], right=(2,))
 
 
-SIMULATE = """
-kind = "simulate"
-runs = 64
-horizon = 2000
-[[instance]]
-type = "bernoulli"
-means = [0.1, 0.9]
-[[algorithm]]
-type = "ucb1"
-c = {sweep = [0.0, 3.0]}
-"""
-IDENTIFY = """
-kind = "identify"
-runs = 32
-max_rounds = MOST
-[[instance]]
-type = "bernoulli"
-means = [0.1, 0.9]
-[[algorithm]]
-type = "lucb"
-delta = 0.05
-"""
+SIMULATE = written("simulate", TWO, UCB1 | {"c": {"sweep": [0.0, 3.0]}}, runs=64, horizon=2000)
 
 
 @pytest.mark.slow
@@ -183,7 +163,8 @@ def test_a_dry_run_tells_what_a_run_would_take_and_writes_nothing(tmp_path, monk
 @pytest.mark.parametrize(("most", "known"), [(100_000, True), (4, False)])
 def test_seconds_of_runs_that_stop_are_said_once_enough_have_ended(most, known, tmp_path, monkeypatch):
     path = tmp_path / "it.toml"
-    path.write_text(IDENTIFY.replace("MOST", str(most)), encoding="utf-8")
+    text = written("identify", TWO, {"type": "lucb", "delta": 0.05}, runs=32, max_rounds=most)
+    path.write_text(text, encoding="utf-8")
     monkeypatch.setattr(forecast, "SECONDS", 0.0)
     watch = forecast._Watch(True, 32)
     assert watch.enough == 16

@@ -202,77 +202,40 @@ def several(estimator, X, y):
     return {"one": 1.0, "two": 2.0}
 
 
-BAD = {
-    "delta": ({"rule": None, "delta": 1.5}, "BanditSearchCV: delta = 1.5, must be a number in (0, 1)"),
-    "epsilon": ({"rule": None, "epsilon": -1}, "BanditSearchCV: epsilon = -1, must be a number in [0, inf)"),
-    "two deltas": (
-        {"delta": 0.01},
-        "BanditSearchCV: delta = 0.01 is given with rule = paired_race, which has delta = 0.05; "
-        "give it to the rule only",
-    ),
-    "max_splits": ({"max_splits": 0}, "BanditSearchCV: max_splits = 0, must be an integer >= 1"),
-    "rule, an algorithm": (
-        {"rule": few_rounds(4)},
-        "BanditSearchCV: rule = <Algorithm paired_race>, must be a function of num_arms, such as "
-        "jb.algorithms.paired_race",
-    ),
-    "rule's arms": (
-        {"rule": lambda n: few_rounds(3)},
-        "BanditSearchCV: rule has 3 arms, must have one for each of 4 configurations",
-    ),
-    "a rule for fixed folds": (
-        {"cv": KFold(3)},
-        "BanditSearchCV: rule is given, but cv = KFold(n_splits=3, random_state=None, shuffle=False) has fixed folds, "
-        "of which no rule speaks; leave rule out, or give cv a splitter that draws at random, such as ShuffleSplit()",
-    ),
-    "scores without one that decides": (
-        {"scoring": several, "refit": False},
-        "BanditSearchCV: scoring gives 2 scores (one, two); set refit to the one that decides",
-    ),
-    "max_fits": ({"max_fits": 0}, "BanditSearchCV: max_fits = 0, must be an integer >= 1"),
-    "min_splits": ({"min_splits": 1.5}, "BanditSearchCV: min_splits = 1.5, must be an integer >= 1"),
-    "two minima": ({"min_splits": 5}, "BanditSearchCV: min_splits = 5 is given with a rule; leave one of them out"),
-    "score_range": (
-        {"rule": None, "score_range": (1, 0)},
-        "BanditSearchCV: score_range = (1, 0), must be two numbers in ascending order, such as (0, 1)",
-    ),
-    "half a score_range": (
-        {"rule": None, "score_range": (-np.inf, 0)},
-        "BanditSearchCV: score_range = (-inf, 0), must be two numbers in ascending order, such as (0, 1)",
-    ),
-    "error_score outside score_range": (
-        {"rule": None, "score_range": (0, 1), "error_score": -1.0},
-        "BanditSearchCV: error_score = -1.0, must be in score_range = (0, 1), or NaN",
-    ),
-    "a score outside score_range": (
-        {"rule": None, "score_range": (0, 0.5)},
-        "BanditSearchCV: the score of {'var_smoothing': 1e-09} on split 0 is SCORE, must be in [0, 0.5], which is "
-        "score_range",
-    ),
-    "NaN": (
-        {"estimator": Fragile(nan=True)},
-        "BanditSearchCV: the score of {'var_smoothing': 1.0} on split 0 is nan, must be finite with |score| <= 1e150; "
-        "give error_score a number, or leave rule out",
-    ),
+BAD = {  # what is changed -> what the line must hold
+    "delta": ({"rule": None, "delta": 1.5}, "delta = 1.5, must be a number in (0, 1)"),
+    "epsilon": ({"rule": None, "epsilon": -1}, "epsilon = -1, must be a number in [0, inf)"),
+    "two deltas": ({"delta": 0.01}, "with rule = paired_race, which has delta = 0.05; give it to the rule only"),
+    "max_splits": ({"max_splits": 0}, "max_splits = 0, must be an integer >= 1"),
+    "rule, an algorithm": ({"rule": few_rounds(4)}, "rule = <Algorithm paired_race>, must be a function of num_arms"),
+    "rule's arms": ({"rule": lambda n: few_rounds(3)}, "rule has 3 arms, must have one for each of 4 configurations"),
+    "a rule for fixed folds": ({"cv": KFold(3)}, "cv = KFold(n_splits=3, random_state=None, shuffle=False) has fixed"),
+    "no score that decides": ({"scoring": several, "refit": False}, "2 scores (one, two); set refit to the one that"),
+    "max_fits": ({"max_fits": 0}, "max_fits = 0, must be an integer >= 1"),
+    "min_splits": ({"min_splits": 1.5}, "min_splits = 1.5, must be an integer >= 1"),
+    "two minima": ({"min_splits": 5}, "min_splits = 5 is given with a rule; leave one of them out"),
+    "score_range": ({"rule": None, "score_range": (1, 0)}, "score_range = (1, 0), must be two numbers in ascending"),
+    "half a range": ({"rule": None, "score_range": (-np.inf, 0)}, "score_range = (-inf, 0), must be two numbers in"),
+    "error_score": ({"rule": None, "score_range": (0, 1), "error_score": -1.0}, "must be in score_range = (0, 1), or"),
+    "a score": ({"rule": None, "score_range": (0, 0.5)}, ", must be in [0, 0.5], which is score_range"),
+    "NaN": ({"estimator": Fragile(nan=True)}, "the score of {'var_smoothing': 1.0} on split 0 is nan, must be finite"),
     "a huge score": (
-        {"scoring": lambda estimator, X, y: 1e160},
-        "BanditSearchCV: the score of {'var_smoothing': 1e-09} on split 0 is 1e+160, must be finite with "
-        "|score| <= 1e150; give error_score a number, or leave rule out",
+        {"scoring": lambda *_: 1e160},
+        "is 1e+160, must be finite with |score| <= 1e150; give error_score",
     ),
-    "a score outside the range": (
-        {"scoring": lambda estimator, X, y: 1.5, "rule": jb.algorithms.betting_race},
-        "BanditSearchCV: the score of {'var_smoothing': 1e-09} on split 0 is 1.5, must be in [0, 1], for which "
-        "betting_race is made",
+    "a score of the rule": (
+        {"scoring": lambda *_: 1.5, "rule": jb.algorithms.betting_race},
+        "{'var_smoothing': 1e-09} on split 0 is 1.5, must be in [0, 1], for which betting_race is made",
     ),
 }
 
 
 @pytest.mark.parametrize("case", BAD)
 def test_what_cannot_be_used_is_refused_in_one_line(case):
-    changed, message = BAD[case]
-    with pytest.raises(ValueError) as refusal:
+    changed, words = BAD[case]
+    with pytest.raises(ValueError, match=rf"^BanditSearchCV: .*{re.escape(words)}.*$") as refusal:
         search(**changed).fit(X, Y)
-    assert re.sub(r"is 0\.\d+,", "is SCORE,", str(refusal.value)) == message
+    assert "\n" not in str(refusal.value)
 
 
 def test_shuffled_folds_will_do():

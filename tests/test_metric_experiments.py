@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from small_experiment import Stop, content, stop_after
+from small_experiment import THREE, UCB1, Stop, content, stop_after, written
 
 import jaxbandit as jb
 from jaxbandit.lab import cli
@@ -32,21 +32,16 @@ def above(level):
 
 ten = 10
 """
-EXPERIMENT = """
-name = "metrics"
-kind = "simulate"
-runs = 40
-horizon = 120
-checkpoints = [20, 120]
-metrics = ["reward", "mean_variance(1.0)", "mine:cost", "mine:above(0.5)"]
-[[instance]]
-type = "bernoulli"
-means = [0.4, 0.5, 0.6]
-[[algorithm]]
-type = "ucb1"
-[[algorithm]]
-type = "thompson"
-"""
+EXPERIMENT = written(
+    "simulate",
+    THREE,
+    [UCB1, {"type": "thompson"}],
+    name="metrics",
+    runs=40,
+    horizon=120,
+    checkpoints=[20, 120],
+    metrics=["reward", "mean_variance(1.0)", "mine:cost", "mine:above(0.5)"],
+)
 NAMES = ("reward", "mean_variance(1.0)", "cost", "above(0.5)")
 
 

@@ -85,11 +85,9 @@ def test_the_extra_docs_has_what_documented_modules_import():
 
 def test_the_sdist_passes_its_own_tests(unpacked):
     """Those that read what lies beside the package: documents, notebooks, sources, benchmarks."""
-    files = [f"tests/test_{name}.py" for name in ("layers", "release")]
+    files = ["tests/test_release.py", "tests/test_notebooks.py::test_all_notebooks_are_found"]
     files += [f"tests/test_docs.py::test_{name}" for name in ("relative_links_lead_somewhere", "one_version")]
     files.append("tests/test_docs.py::test_contributing_shows_kl_ucb_as_it_is")
-    files.append("tests/test_notebooks.py::test_all_notebooks_are_found")
-    files.append("tests/test_benchmarks.py::test_the_command_line_names_its_parts")
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-n", "0", "-q", "-m", "not slow", "-p", "no:cacheprovider", *files],
         cwd=unpacked,

@@ -139,7 +139,7 @@ def test_a_certificate_of_a_race_for_several_arms_states_at_most_its_epsilon():
     """Its claims are a part of those by which the achieved epsilon is computed, with the same chains."""
     rng = np.random.default_rng(0)
     rule = jb.algorithms.paired_race(8, m=3, delta=0.05, epsilon=0.1)
-    for _ in range(12):
+    for _ in range(5):
         session = jb.session(rule, paired=True)
         while not session.stopped:
             session, pulls = jb.ask(session)
@@ -199,7 +199,6 @@ def test_refusals(arguments, refused):
 
 GAUSSIAN = jb.environments.gaussian(-0.1 * np.arange(12), sigma=np.linspace(0.1, 0.5, 12))
 TOP = {  # pulls as specified, with their standard error; noise that all arms share changes nothing
-    "recorded, common rows": (jb.environments.fiesta(rows="common"), [0.005], [(1062, 27)]),
     "recorded": (jb.environments.fiesta(), [0.005, 0.01], [(2522, 60), (1011, 19)]),
     "gaussian": (GAUSSIAN, [0.0, 0.05], [(423, 10), (312, 6)]),
 }
@@ -208,12 +207,15 @@ TOP = {  # pulls as specified, with their standard error; noise that all arms sh
 @pytest.mark.statistical
 @pytest.mark.parametrize("name", TOP)
 def test_pulls_for_the_three_best_as_specified(name):
-    """Within three standard errors; one seed in 300 would fail in one of the five. No run may be wrong."""
+    """Within three standard errors; one seed in 300 would fail in one of the four. No run may be wrong.
+
+    A tenth more or less is noticed.
+    """
     environment, epsilons, figures = TOP[name]
-    found = jb.sweep(partial(jb.algorithms.paired_race, 12, m=3), environment, {"epsilon": epsilons}, num_runs=100)
+    found = jb.sweep(partial(jb.algorithms.paired_race, 12, m=3), environment, {"epsilon": epsilons}, num_runs=60)
     for result, (mean, error) in zip(found, figures, strict=True):
         samples = result.samples()
-        assert abs(samples.mean() - mean) < 3 * np.hypot(error, samples.std() / 10), (samples.mean(), mean)
+        assert abs(samples.mean() - mean) < 3 * np.hypot(error, samples.std() / 60**0.5), (samples.mean(), mean)
         assert not result.errors().any()
 
 
@@ -222,7 +224,7 @@ def test_pulls_with_a_least_number_of_rounds_as_specified():
     """Within three standard errors, which for 29 and 49 rounds are small: every run ends a few rounds after them."""
     figures = {1: (189, 3), 14: (205, 2), 29: (353, 1), 49: (588, 1)}
     rule, environment = partial(jb.algorithms.paired_race, 12, epsilon=0.01), jb.environments.fiesta(rows="common")
-    found = jb.sweep(rule, environment, {"min_pulls": list(figures)}, num_runs=200)
+    found = jb.sweep(rule, environment, {"min_pulls": list(figures)}, num_runs=100)
     for result, (mean, error) in zip(found, figures.values(), strict=True):
         samples = result.samples()
-        assert abs(samples.mean() - mean) < 3 * np.hypot(error, samples.std() / 200**0.5), (samples.mean(), mean)
+        assert abs(samples.mean() - mean) < 3 * np.hypot(error, samples.std() / 10), (samples.mean(), mean)

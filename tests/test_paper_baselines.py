@@ -6,9 +6,7 @@ import math
 import pytest
 from results_by_hand import noisy
 
-from jaxbandit.lab.papers import figure_experiments, own_instances, paper, verdict
-from jaxbandit.lab.papers.measures import Quantity
-from jaxbandit.lab.specs.spec import parse
+from jaxbandit.lab.papers import own_instances, paper, verdict
 from jaxbandit.running.results.base import ResultSet
 
 pytestmark = [pytest.mark.slow, pytest.mark.quickly_compiled]
@@ -20,35 +18,6 @@ def read(name):
     data, about, source = paper._read(name)
     about["published"] = own_instances.one_each(about["published"])
     return data, about, source
-
-
-@pytest.mark.parametrize("name", PAPERS)
-@pytest.mark.parametrize("quick", [False, True])
-def test_each_figure_is_an_experiment(name, quick):
-    data, about, source = read(name)
-    run, shown = figure_experiments.experiments(figure_experiments.figures_of(about), quick=quick)
-    assert len(run) == len(shown) == len(about["figures"])
-    for figure in run:
-        experiment = parse(figure_experiments.experiment(data, figure), source)
-        assert len(list(experiment.cells())) == len(figure.instances) * len(figure.algorithms)
-        told = [cell.arguments["horizon"] for cell in experiment.cells() if "horizon" in cell.arguments]
-        assert set(told) <= {experiment.horizon}
-
-
-@pytest.mark.parametrize("name", PAPERS)
-def test_each_claim_and_number_is_of_a_cell(name):
-    data, about, _ = read(name)
-    cells = {}
-    for figure in figure_experiments.figures_of(about).values():
-        rounds = figure.horizon or data["horizon"]
-        cells |= dict.fromkeys(itertools.product(figure.instances, figure.algorithms), rounds)
-    for claim in about["claim"]:
-        for check in verdict.checks_of(claim):
-            named = [side for side in (check.left, check.right) if isinstance(side, Quantity)]
-            assert named and all((side.instance, side.algorithm) in cells for side in named)
-        assert "reason" in claim or not {"factor", "margin", "within"} & claim.keys()
-    for entry in about["published"]:
-        assert cells[entry["instance"], entry["algorithm"]] == entry["horizon"]
 
 
 def test_claims_about_duels_agree_with_the_printed_means_and_not_with_reversed_ones():

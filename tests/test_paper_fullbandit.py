@@ -39,18 +39,7 @@ def _data():
     return data
 
 
-def test_every_claim_and_number_is_of_a_cell():
-    figures = figure_experiments.figures_of(PAPER)
-    cells = {cell for f in figures.values() for cell in itertools.product(f.instances, f.algorithms)}
-    known = {table["name"] for table in _data()["instance"]}
-    assert {instance for instance, _ in cells} == known
-    ids = [claim["id"] for claim in PAPER["claim"] + PAPER["share"]]
-    assert len(set(ids)) == len(ids)
-    readings = {f"{{{name}}}": names for name, names in PAPER["readings"].items()}
-    for claim in PAPER["claim"]:
-        names = [*np.atleast_1d(claim["algorithm"]), *np.atleast_1d(claim.get("against", []))]
-        names = [reading for name in names for reading in readings.get(name, [name])]
-        assert set(itertools.product(np.atleast_1d(claim["instance"]), names)) <= cells, claim["id"]
+def test_numbers_are_those_of_table_2():
     found = {(e["instance"], e["algorithm"]): e["value"] for e in PAPER["published"]}
     rules = ("ICB", "SAQM", "SA-FOA")
     assert found == {(i, a): 1000 * v for i, row in TABLE_2.items() for a, v in zip(rules, row, strict=True)}
@@ -92,8 +81,7 @@ def test_verdicts_follow_the_data_not_the_paper():
 
 
 @pytest.mark.parametrize(
-    ("dataset", "expected"),
-    [("it", (28858e3, 3893e3, 23865e3)), ("pokemon", (39935e3, 1480e3, 9973e3))],
+    ("dataset", "expected"), [("it", (28858e3, 3893e3, 23865e3)), ("pokemon", (39935e3, 1480e3, 9973e3))]
 )
 def test_costs_without_noise_are_an_independent_programs(dataset, expected):
     """Uniform on all teams, sigma = 10, epsilon = 0.5: SAQM with alpha 0.9, ICB with either radius."""

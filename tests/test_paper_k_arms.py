@@ -8,7 +8,7 @@ from results_by_hand import stopping
 from scipy import stats
 
 from jaxbandit.lab.experiments.truth import truth_of
-from jaxbandit.lab.papers import figure_experiments, own_instances, verdict
+from jaxbandit.lab.papers import verdict
 from jaxbandit.lab.specs import source, spec
 from jaxbandit.running.results.base import ResultSet
 from jaxbandit.running.results.budget import BudgetResult
@@ -33,28 +33,6 @@ CLAIM = {"id": "x", "text": "", "source": "", "instance": "it", "algorithm": "a"
 def read(name):
     data = source.read(source.embedded_files()[name])
     return data, data.pop("paper")
-
-
-@pytest.mark.parametrize("name", PAPERS)
-@pytest.mark.parametrize("quick", [False, True])
-def test_every_figure_is_an_experiment_and_every_claim_is_on_its_cells(name, quick):
-    data, about = read(name)
-    figures = figure_experiments.figures_of(about)
-    run, _ = figure_experiments.experiments(figures, quick=quick)
-    cells = set()
-    for figure in run:
-        experiment = spec.parse(figure_experiments.experiment(data, figure), name)
-        cells |= {(cell.instance.name, cell.algorithm.name) for cell in experiment.cells()}
-        assert experiment.runs == (figure.runs or data["runs"]) and experiment.budget == tuple(figure.budget)
-    if quick:
-        return
-    for entry in [*own_instances.one_each(about.get("published", [])), *about["claim"]]:
-        sides = {"algorithm": 1, "against": 1, "ratio": 2}
-        named = [n for key in sides for n in np.atleast_1d(entry.get(key, [])).tolist()]
-        places = np.atleast_1d(entry["instance"]).tolist()
-        assert named and {(place, n) for place in places for n in named} <= cells, entry
-    for claim in about["claim"]:
-        assert verdict.checks_of(claim)
 
 
 def test_the_seven_instances_are_as_quoted():

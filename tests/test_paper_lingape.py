@@ -297,36 +297,10 @@ def test_a_cell_belongs_to_one_figure():
         figure_experiments.figures_of(about)
 
 
-def test_a_horizon_is_refused():
-    with pytest.raises(ValueError, match=r"horizon = 100, only papers with a fixed horizon take one"):
-        paper.reproduce("lingape", horizon=100)
-
-
 @pytest.fixture(scope="module")
 def lingape():
     data = source.read(source.embedded_files()["lingape"])
     return data, data.pop("paper")
-
-
-def test_the_paper_is_complete(lingape):
-    data, about = lingape
-    figures = figure_experiments.figures_of(about)
-    cells = {(i, a) for f in figures.values() for i in f.instances for a in f.algorithms}
-    assert {i["name"] for i in data["instance"]} == {i for i, _ in cells}
-    assert {a["name"] for a in data["algorithm"]} == {a for _, a in cells}
-    ids = [claim["id"] for claim in about["claim"]]
-    assert len(set(ids)) == len(ids)
-    for claim in about["claim"]:
-        assert "verdict" not in claim
-        assert claim["read"].startswith(("Section ", "Theorem "))
-        assert claim.get("quantity", "samples") in verdict.QUANTITIES["identify"]
-        checks = verdict.checks_of(claim)
-        assert checks
-        for q in (q for check in checks for q in (check.left, check.right) if isinstance(q, Quantity)):
-            assert {(q.instance, name) for name in (q.algorithm, q.minus, q.over) if name} <= cells
-        if {"margin", "factor"} & claim.keys() and "at least five" not in claim["text"]:
-            assert claim["reason"]
-    assert all(item["text"] and item["read"] and item["reason"] for item in about["untested"])
 
 
 def test_the_papers_parameters(lingape):
@@ -407,7 +381,7 @@ def test_oracle_reaches_table_1(lingape):
 @pytest.mark.slow
 def test_reproduce_end_to_end(tmp_path):
     found = paper.reproduce(
-        "lingape", "figure2", out=tmp_path, quick=True, runs=40, execution=Execution(progress=False)
+        "lingape", "figure2", out=tmp_path, quick=True, runs=20, execution=Execution(progress=False)
     )
     content = read_json(tmp_path / "summary.json", storage.RECOMPUTE)
     assert content == found.summary
@@ -417,7 +391,7 @@ def test_reproduce_end_to_end(tmp_path):
         ("canonical-0.1", "LinGapE"),
     ]
     verdicts = {claim["id"]: claim["verdict"] for claim in content["claims"]}
-    # LinGapE takes about a fifth of XY-static's samples, with sd a fifth of its own: never near at 40 runs.
+    # LinGapE takes about a fifth of XY-static's samples, with sd a fifth of its own: never near at 20 runs.
     assert verdicts["2.1"] == verdicts["2.2"] == verdicts["2.4"] == "agrees"
     assert [path.name for path in found.figures] == ["figure2.png"]
     assert (tmp_path / "figure2.png").stat().st_size > 10_000
@@ -425,7 +399,7 @@ def test_reproduce_end_to_end(tmp_path):
     before = {p.name: p.read_bytes() for p in (tmp_path / "figure2").glob("cell-*")}
     assert len(before) == 20
     again = paper.reproduce(
-        "lingape", "figure2", out=tmp_path, quick=True, runs=40, execution=Execution(progress=False)
+        "lingape", "figure2", out=tmp_path, quick=True, runs=20, execution=Execution(progress=False)
     )
     assert again.summary == found.summary
     assert before == {p.name: p.read_bytes() for p in (tmp_path / "figure2").glob("cell-*")}

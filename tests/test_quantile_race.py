@@ -135,9 +135,9 @@ def ends(rewards, num_arms, epsilon):
 @pytest.mark.statistical
 def test_pulls_and_errors_are_those_of_another_simulation():
     """Within three standard errors of the difference, a false alarm in 0.8 % of the seeds; rare events do not deceive.
-    At most delta = 0.05 of the runs may be wrong; 8 of 120 have a probability of 0.1 if it is exactly that.
+    At most delta = 0.05 of the runs may be wrong; 7 of 60 have a probability of 0.03 if it is exactly that.
     """
-    rng, runs = np.random.default_rng(1), 120
+    rng, runs = np.random.default_rng(1), 60
     pauses = rng.uniform(size=(runs, 200, 2)) < [0, 0.01]
     times = ([10.5, 10.0] + 200 * pauses) * np.exp(0.02 * rng.normal(size=pauses.shape))
     log_normal = np.exp(rng.normal(np.log([1, 1.2, 1.2, 1.5]), 0.5, (runs, 1500, 4)))
@@ -149,7 +149,7 @@ def test_pulls_and_errors_are_those_of_another_simulation():
     for name, (rewards, epsilon, arm, expected, se) in cases.items():
         with jax.enable_x64(True):
             pulls, named, stopped = jax.device_get(ends(jnp.asarray(rewards), rewards.shape[2], epsilon))
-        assert stopped.mean() > 0.98 and np.count_nonzero(named != arm) < 8, name
+        assert stopped.mean() > 0.98 and np.count_nonzero(named != arm) < 7, name
         assert abs(pulls.mean() - expected) < 3 * np.hypot(se, pulls.std() / np.sqrt(runs)), (name, pulls.mean())
 
 

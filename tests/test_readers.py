@@ -50,10 +50,7 @@ TABLES = {  # a reader, and a table that it reads
     "crowd": (crowd, "task,w1,w2\n1,a,b\n1,a,b\n"),
     "a paper": (lambda path: own_instances.read_columns("--data", path, ["b"]), "a,b,c\n1,2,3\n4,5,6\n"),
 }
-OTHERS = {
-    "toml": (source.read, "a = 1\nb = 2\n"),
-    "rewards": (_scores_of_file, '{"0": 1, "1": 0}'),
-}
+OTHERS = {"toml": (source.read, "a = 1\nb = 2\n"), "rewards": (_scores_of_file, '{"0": 1, "1": 0}')}
 # Binary files, and files that are only looked at; those cannot be pipes either.
 BINARY = {
     "npz": lambda path: rows(path.rename(path.with_suffix(".npz")), rewards="u"),

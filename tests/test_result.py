@@ -164,15 +164,7 @@ def test_round_trip_is_bytewise(tmp_path):
 def test_arrays_are_readable_without_the_package(tmp_path):
     save_cell(tmp_path, 3, result(REGRET))
     with np.load(tmp_path / "cell-003.npz", allow_pickle=False) as arrays:
-        assert set(arrays.files) >= {
-            "checkpoints",
-            "regret",
-            "pulls",
-            "recommendation",
-            "outcome",
-            "mean",
-            "variance",
-        }
+        assert set(arrays.files) >= {"checkpoints", "regret", "pulls", "recommendation", "outcome", "mean", "variance"}
         np.testing.assert_array_equal(arrays["regret"], np.asarray(REGRET, np.float32))
 
 
@@ -185,17 +177,7 @@ def test_directory_with_summary_and_lookup(tmp_path):
     (tmp_path / "spec.toml").write_text("name = 'demo'\n")
     results = load(tmp_path)
     assert content == read_json(tmp_path / "summary.json", storage.RECOMPUTE) == results.to_json()
-    assert list(content) == [
-        "schema",
-        "name",
-        "kind",
-        "seed",
-        "jaxbandit",
-        "jax",
-        "devices",
-        "precision",
-        "cells",
-    ]
+    assert list(content) == ["schema", "name", "kind", "seed", "jaxbandit", "jax", "devices", "precision", "cells"]
     assert (results.name, results.spec, len(results)) == ("demo", "name = 'demo'\n", 2)
     assert results["it", "b"].algorithm == "b"
     assert results[1] is results["it", "b"]
@@ -297,17 +279,7 @@ def test_xarray():
 def test_dataframe():
     results = ResultSet("demo", (result(REGRET, algorithm="a"), result(REGRET, algorithm="b")))
     frame = results.to_dataframe()
-    assert list(frame.columns) == [
-        "instance",
-        "algorithm",
-        "round",
-        "mean",
-        "se",
-        "low",
-        "high",
-        "runs",
-        "lower_bound",
-    ]
+    assert list(frame.columns) == ["instance", "algorithm", "round", "mean", "se", "low", "high", "runs", "lower_bound"]
     assert list(frame["algorithm"]) == ["a"] * 3 + ["b"] * 3
     row = frame[(frame["algorithm"] == "b") & (frame["round"] == 100)].iloc[0]
     assert row["mean"] == 6.0

@@ -10,6 +10,7 @@ import pytest
 import jaxbandit as jb
 from jaxbandit.environments.contextual.rows import rows
 from jaxbandit.lab import cli
+from jaxbandit.lab.experiments import forecast
 
 pytestmark = pytest.mark.quickly_compiled
 
@@ -151,6 +152,7 @@ def test_a_toml_file_names_the_columns_of_a_file_beside_it(file, tmp_path, monke
 @pytest.mark.slow
 def test_the_file_of_the_guide_is_an_experiment(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(forecast, "SECONDS", 0.0)
     page = (Path(__file__).parents[1] / "docs" / "contexts.md").read_text(encoding="utf-8")
     for begin, name in (("toml\n", "visits.toml"), ("text\n(?=age,visits)", "visits.csv")):
         [text] = re.findall(rf"^```{begin}(.*?)^```$", page, re.MULTILINE | re.DOTALL)

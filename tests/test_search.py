@@ -41,8 +41,8 @@ def conditional(trial):
     return {**config, "depth": trial.suggest_int("depth", 1, 9), "share": trial.suggest_float("share", 0.1, 0.9)}
 
 
-def searched(space=SPACE, proposer="random", **more):
-    return jb.search(train, space, proposer, **records(**{"max_trainings": 60, "progress": False, **more}))
+def searched(space=SPACE, proposer="random", *, function=train, **more):
+    return jb.search(function, space, proposer, **records(**{"max_trainings": 60, "progress": False, **more}))
 
 
 def test_finalists_are_the_best_proposals_and_race_on_fresh_common_seeds():
@@ -76,16 +76,7 @@ def test_keys_are_those_that_are_documented():
         words.append(jax.random.key_data(key).tolist())
         return config["x"] + float(jax.random.normal(key))
 
-    jb.search(
-        traced,
-        SPACE,
-        "random",
-        finalists=2,
-        proposals=5,
-        extra=2,
-        budget=50,
-        execution=jb.Execution(traced=False, progress=False),
-    )
+    searched(function=traced, finalists=2, proposals=5, extra=2, max_trainings=50, traced=False)
     root = jax.random.key(0, impl="threefry2x32")
     numbers = [2**31 + p for p in range(5)], [2**31 + 2**30, 2**31 + 2**30 + 1]
     proposals, further = ([jax.random.key_data(jax.random.fold_in(root, n)).tolist() for n in part] for part in numbers)
@@ -175,17 +166,10 @@ def test_further_seeds_estimate_the_mean_of_the_choice_after_it_is_made():
 def test_without_a_race_there_is_no_certificate():
     result = searched(finalists=1, maximize=False)
     scores = result.proposals["score"]
-    assert (
-        len(scores) == len(CALLS) == 60
-        and result.certificate.guarantee is None
-        and result.table["mean"] == [scores.min()]
-    )
+    assert len(scores) == len(CALLS) == result.to_json()["trainings"] == 60
+    assert result.certificate.guarantee is None and result.table["mean"] == [scores.min()]
     assert "the best one of 60 proposals, and therefore too good as a rule" in str(result)
-    assert (
-        "finalists" not in repr(result)
-        and "claim" not in result.to_json()["search"]
-        and result.to_json()["trainings"] == 60
-    )
+    assert "finalists" not in repr(result) and "claim" not in result.to_json()["search"]
 
 
 def test_equal_proposals_are_one_finalist():
@@ -202,13 +186,7 @@ def test_equal_proposals_are_one_finalist():
     [(30, 12, 2), (60, 24, 3), (80, 32, 4), (100, 52, 4), (199, 139, 4), (200, 88, 8), (500, 350, 8)],
 )
 def test_the_split_of_the_budget(total, proposals, finalists):
-    result = jb.search(
-        lambda seed, config: seed % 97 + config["x"],
-        SPACE,
-        "random",
-        budget=total,
-        execution=jb.Execution(progress=False),
-    )
+    result = searched(function=lambda seed, config: seed % 97 + config["x"], max_trainings=total)
     assert len(result.proposals["score"]) == proposals and result.configs.count == finalists
     assert len(result.history["id"]) + proposals <= total
     assert result.certificate.needed is not None
@@ -220,24 +198,19 @@ def test_failures_of_proposals(tmp_path):
             raise OSError("lost")
         return train(seed, config)
 
-    given = {"max_trainings": 60, "progress": False}
     with pytest.raises(BadInput, match=r"search: configuration \d+ .* raises OSError: lost; set on_failure"):
-        jb.search(fails, SPACE, "random", **records(**given))
-    result = jb.search(fails, SPACE, "random", **records(on_failure=-9.0, **given))
+        searched(function=fails)
+    result = searched(function=fails, on_failure=-9.0)
     high = np.array([x > 0.5 for x in result.proposed.columns[result.proposed.names.index("x")]])
     assert high.any() and (result.proposals["score"][high] == -9.0).all()
     assert (result.proposals["score"][~high] > -9.0).all()
     options = {"on_failure": "separate", "max_failure_rate": 0.5, "retries": 1, "directory": tmp_path / "here"}
-    apart = jb.search(fails, SPACE, "random", **records(**given, **options))
+    apart = searched(function=fails, **options)
     failed = np.isnan(apart.proposals["score"])
-    assert (
-        failed.any()
-        and (apart.proposals["attempts"][failed] == 2).all()
-        and not apart.proposals["finalist"][failed].any()
-    )
+    assert failed.any() and (apart.proposals["attempts"][failed] == 2).all()
+    assert not apart.proposals["finalist"][failed].any()
     assert apart.to_json()["trainings"] == apart.proposals["attempts"].sum() + apart.history["attempts"].sum() <= 60
-    again = jb.search(fails, SPACE, "random", **records(**given, **options))
-    assert again.to_json() == apart.to_json()
+    assert searched(function=fails, **options).to_json() == apart.to_json()
 
 
 def test_failed_proposals_are_told_to_optuna_as_failures():
@@ -246,15 +219,7 @@ def test_failed_proposals_are_told_to_optuna_as_failures():
     def fails(seed: int, config):
         return float("nan") if config["x"] > 0.5 else train(seed, config)
 
-    result = jb.search(
-        fails,
-        SPACE,
-        "tpe",
-        finalists=2,
-        goal=jb.Goal(on_failure="separate", max_failure_rate=0.5),
-        budget=60,
-        execution=jb.Execution(progress=False),
-    )
+    result = searched(proposer="tpe", function=fails, finalists=2, on_failure="separate", max_failure_rate=0.5)
     assert np.isnan(result.proposals["score"]).any() and result.best_config["x"] <= 0.5
 
 
@@ -263,9 +228,7 @@ def test_a_train_that_jax_traces_is_trained_in_batches(tmp_path):
     def traced(key, config):
         return config["x"] + 0.05 * jax.random.normal(key)
 
-    given = {"max_trainings": 60, "progress": False, "directory": tmp_path / "here", "extra": 2}
-    result = jb.search(traced, SPACE, "random", **records(**given))
-    again = jb.search(traced, SPACE, "random", **records(**given))
+    result, again = (searched(function=traced, directory=tmp_path / "here", extra=2) for _ in range(2))
     assert again.reused == result.to_json()["trainings"] and again.to_json() == result.to_json()
     key = jax.random.fold_in(jax.random.key(0, impl="threefry2x32"), 2**31)
     first = result.proposed.row(0)["x"] + 0.05 * float(jax.random.normal(key))
@@ -280,20 +243,11 @@ def test_a_timeout_leaves_time_for_the_race(monkeypatch):
         clock[0] += 1.0
         return train(seed, config)
 
-    result = jb.search(
-        slow,
-        SPACE,
-        "random",
-        finalists=4,
-        budget=jb.Budget(trainings=1000, seconds=100.0),
-        execution=jb.Execution(progress=False),
-    )
+    result = searched(function=slow, finalists=4, max_trainings=1000, timeout=100.0)
     assert result.why == "timeout" and clock[0] <= 101
     assert np.isfinite(result.proposals["score"]).sum() == pytest.approx(70, abs=1)  # the share of its trainings
     with pytest.raises(BadInput, match=r"none of .* proposals has a score; give more seconds"):
-        jb.search(
-            slow, SPACE, "random", budget=jb.Budget(trainings=1000, seconds=0), execution=jb.Execution(progress=False)
-        )
+        searched(function=slow, max_trainings=1000, timeout=0)
 
 
 @pytest.mark.filterwarnings("ignore:tune. a budget")  # too few trainings for a race of so few finalists
@@ -321,7 +275,6 @@ REFUSED = {
     "no race": (SPACE, {"finalists": 1, "proposals": 7}, "with finalists = 1 all 60 trainings are proposals"),
     "one training": (SPACE, {"max_trainings": 1}, "search: budget.trainings = 1, must be an integer in [2, "),
     "at once": (SPACE, {"at_once": 0}, "search: at_once = 0, must be an integer >= 1"),
-    "late": (SPACE, {"score_range": (1, 0)}, "Goal: score_range = "),  # before the proposals are trained
     "integer log": (lambda trial: {"x": trial.suggest_int("x", 0, 9, log=True)}, {}, "suggest_int('x'): low = 0"),
     "low log": (lambda trial: {"x": trial.suggest_float("x", 0, 1, log=True)}, {}, "suggest_float('x'): low = 0"),
 }
@@ -353,9 +306,7 @@ def test_a_directory_of_another_search_is_refused(tmp_path):
             space = {"proposer": lambda history, seed, least=least: {"x": len(history) + 0.5 * (len(history) >= least)}}
             searched(None, **space, at_once=4, directory=tmp_path / "there")
     with pytest.raises(BadInput, match="another train function"):
-        jb.search(
-            lambda seed, config: 0.0, SPACE, "random", budget=60, execution=jb.Execution(directory=tmp_path / "here")
-        )
+        searched(function=lambda seed, config: 0.0, directory=tmp_path / "here")
 
 
 @pytest.mark.slow
@@ -389,7 +340,7 @@ def test_static_values_of_a_space_stay_static():
         return jax.random.normal(key, (config["width"],)).sum() + config["x"]
 
     space = {"x": jb.space.uniform_float(1, 5), "width": jb.space.choice(jb.space.static([2, 3]))}
-    result = jb.search(traced, space, "random", finalists=2, budget=60, execution=jb.Execution(progress=False))
+    result = searched(space, function=traced, finalists=2)
     assert "cannot be traced" not in str(result.notes)
     assert set(seen) == {2, 3} and {type(width) for width in seen} == {int}
 
@@ -421,7 +372,7 @@ def test_the_table_of_proposals_that_are_certified(proposer, runs, mean, se, cla
 
     space, true, apart, wrong = {name: jb.space.uniform_float(0.0, 1.0) for name in names}, [], [], 0
     for seed in range(runs):
-        result = jb.search(noisy, space, proposer, seed=seed, budget=100, execution=jb.Execution(progress=False))
+        result = searched(space, proposer, function=noisy, seed=seed, max_trainings=100)
         means = [surface([result.configs.row(i)[name] for name in names])[0] for i in range(result.configs.count)]
         true.append(means[result.index])
         apart.append(result.table["mean"][result.index] - true[-1])
@@ -455,8 +406,6 @@ def test_the_progress_shows_the_best_proposal(maximize):
 
 
 def test_a_proposal_whose_score_is_outside_of_the_range_ends_the_search():
-    goal, quiet = jb.Goal(score_range=(0, 1)), jb.Execution(progress=False)
-    with pytest.raises(
-        BadInput, match=r"^search: configuration \d+ .* returns 1\.5, must be in \[0, 1\], given by score_ra"
-    ):
-        jb.search(lambda seed, config: 1.5, SPACE, "random", budget=40, goal=goal, execution=quiet)
+    words = r"^search: configuration \d+ .* returns 1\.5, must be in \[0, 1\], given by score_range"
+    with pytest.raises(BadInput, match=words):
+        searched(function=lambda seed, config: 1.5, max_trainings=40, score_range=(0, 1))

@@ -9,6 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from test_sessions import Killed, leaves
 
 import jaxbandit as jb
 from jaxbandit.base.contract import Choice, Chosen, Offer
@@ -54,10 +55,6 @@ def softmax(probability=True):
 
 
 RULE, SILENT = softmax(), softmax(probability=False)
-
-
-def leaves(session):
-    return [np.asarray(leaf).tobytes() for leaf in jax.tree.leaves(session)]
 
 
 def reward_of(x, arm, rng):
@@ -347,10 +344,6 @@ def test_a_saved_session_goes_on_where_it_was(users, tmp_path):
     assert leaves(loaded) == leaves(s) and jax.tree.structure(loaded) == jax.tree.structure(s)
     row = x[0] if users else np.ones(D)
     assert leaves(jb.ask(loaded, context=row)[0]) == leaves(jb.ask(s, context=row)[0])
-
-
-class Killed(BaseException):
-    """In place of kill -9."""
 
 
 def test_a_directory_holds_asks_and_rewards_in_their_order_and_is_replayed_to_the_byte(tmp_path, monkeypatch):

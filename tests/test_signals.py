@@ -9,20 +9,12 @@ import time
 from pathlib import Path
 
 import pytest
+from small_experiment import UCB1, written
 
 pytestmark = [pytest.mark.slow, pytest.mark.quickly_compiled]
 
-SPEC = """
-name = "stays"
-kind = "simulate"
-runs = 4
-horizon = 50
-[[instance]]
-type = "stays:world"
-means = [0.4, 0.6]
-[[algorithm]]
-type = "ucb1"
-"""
+WORLD = {"type": "stays:world", "means": [0.4, 0.6]}
+SPEC = written("simulate", WORLD, UCB1, name="stays", runs=4, horizon=50)
 # A shell's background job, which a test may be, ignores ctrl-C.
 BEGINNING = """
 import runpy, signal

@@ -177,8 +177,8 @@ def test_design_and_rounding_serve_supports_of_sets():
     """G-optimal on a support of 12 sets of 3 of 6 arms: the least largest norm is the rank, and pulls add up."""
     sets = np.argsort(np.random.default_rng(3).random((12, 6)), axis=1) < 3
     with jax.enable_x64(True):
-        design = g_design(jnp.asarray(sets, float))
-        pulls = np.asarray(round_design(design.weights, jnp.int32(1000)))
+        design = jax.jit(g_design)(jnp.asarray(sets, float))
+        pulls = np.asarray(jax.jit(round_design)(design.weights, jnp.int32(1000)))
     assert np.isclose(design.value, np.linalg.matrix_rank(sets), rtol=1e-6)
     assert pulls.sum() == 1000 and np.abs(pulls - 1000 * np.asarray(design.weights)).max() < 2
 

@@ -113,21 +113,34 @@ def shut_down():
 
 
 BROKEN = BrokenProcessPool("A process in the process pool was terminated abruptly")
-ENDS = {  # executor -> error, words, trainings told before
-    "no executor": (object, BadInput, "executor = <object object at", 0),
-    "a number": (lambda: 3, BadInput, "executor = 3, must be an executor of PEP 3148", 0),
-    "shut down": (shut_down, BadInput, "executor: accepts no call (RuntimeError: cannot schedule new futures after", 0),
-    "deaf": (lambda: Deaf(OSError("no pipes"), 3), BadInput, "executor: accepts no call (OSError: no pipes)", 2),
-    "broken at once": (lambda: Deaf(BROKEN, 3), Unfinished, "ended the workers of the executor (BrokenProcessPool", 2),
-    "no futures": (NoFuture, BadInput, "executor: submit returns a Part, must return a Future", 0),
-    "broken": (lambda: Always(BROKEN), Unfinished, "configuration 1 (x = 0.5)", 1),
-    "lost": (lambda: Always(Lost("3 workers died")), Unfinished, "configuration 1 (x = 0.5)", 1),
-    "cancelled": (Cancelling, Unfinished, "configuration 1 (x = 0.5)", 1),
-    "answers nothing": (lambda: Always(None), BadInput, "configuration 1 (x = 0.5)", 1),
-    "answers otherwise": (lambda: Always({"parts": []}), BadInput, "configuration 1 (x = 0.5)", 1),
-    "cannot pickle": (lambda: Always(TypeError("cannot pickle 'lock'")), BadInput, "configuration 1 (x = 0.5)", 1),
-    "cannot be shown": (lambda: Always(Shapeless()), BadInput, "configuration 1 (x = 0.5)", 1),
-    "closes itself": (Closing, BadInput, "executor: accepts no call (RuntimeError: cannot schedule new futures", 0),
+SHUT = "executor: accepts no call (RuntimeError: cannot schedule new futures"
+LOST = "the executor lost its workers (BrokenProcessPool)"
+TRAINING, RUNS_64 = "configuration 1 (x = 0.5)", "runs 64 to 127"
+# An executor -> the error and the words of a search, the trainings told before, and the error and words of runs.
+ENDS = {
+    "no executor": (object, BadInput, "executor = <object object at", 0, BadInput, "executor = <object object at"),
+    "a number": (lambda: 3, BadInput, "executor = 3, must be an executor of PEP 3148", 0, BadInput, "executor = 3"),
+    "shut down": (shut_down, BadInput, f"{SHUT} after", 0, BadInput, f"{SHUT} after"),
+    "deaf": (lambda: Deaf(OSError("no pipes"), 3), BadInput, "(OSError: no pipes)", 2, BadInput, "(OSError: no pipes)"),
+    "broken at once": (lambda: Deaf(BROKEN, 3), Unfinished, "ended the workers of the executor", 2, Unfinished, LOST),
+    "no futures": (
+        NoFuture,
+        BadInput,
+        "submit returns a Part, must",
+        0,
+        BadInput,
+        "submit returns a dict, must",
+    ),
+    "broken": (lambda: Always(BROKEN), Unfinished, TRAINING, 1, Unfinished, LOST),
+    "lost": (lambda: Always(Lost("3 died")), Unfinished, TRAINING, 1, Unfinished, "killed 3 workers and were given up"),
+    "cancelled": (Cancelling, Unfinished, TRAINING, 1, Unfinished, "cancelled"),
+    "answers nothing": (lambda: Always(None), BadInput, TRAINING, 1, BadInput, RUNS_64),
+    "answers otherwise": (lambda: Always((1, 2)), BadInput, TRAINING, 1, BadInput, RUNS_64),
+    "no parts": (lambda: Always({"parts": []}), BadInput, TRAINING, 1, BadInput, RUNS_64),
+    "cannot pickle": (lambda: Always(TypeError("no pickle")), BadInput, TRAINING, 1, BadInput, "TypeError: no pickle"),
+    "exits": (lambda: Always(SystemExit(5)), BadInput, "SystemExit: 5", 1, BadInput, "the task ends in SystemExit: 5"),
+    "cannot be shown": (lambda: Always(Shapeless()), BadInput, TRAINING, 1, Unfinished, "executor reports Shapeless"),
+    "closes itself": (Closing, BadInput, SHUT, 0, BadInput, f"{SHUT} after"),
 }
 
 
@@ -140,7 +153,7 @@ def scores_in(directory):
 
 @pytest.mark.parametrize("case", ENDS)
 def test_a_search_ends_in_one_line_and_goes_on(case, plain, tmp_path):
-    make, error, words, before = ENDS[case]
+    make, error, words, before, *_ = ENDS[case]
     with pytest.raises(error) as ending:
         jb.tune(train, SPACE, RULE, execution=jb.Execution(executor=make(), directory=tmp_path))
     line = str(ending.value)
@@ -160,33 +173,10 @@ def test_results_that_never_come_end_the_search(tmp_path):
     assert scores_in(tmp_path) == 1
 
 
-SIMULATED = {
-    "no executor": (object, BadInput, "executor = <object object at"),
-    "shut down": (shut_down, BadInput, "executor: accepts no call (RuntimeError: cannot schedule new futures after"),
-    "deaf": (lambda: Deaf(OSError("no pipes"), 3), BadInput, "executor: accepts no call (OSError: no pipes)"),
-    "broken at once": (lambda: Deaf(BROKEN, 3), Unfinished, "the executor lost its workers (BrokenProcessPool)"),
-    "no futures": (NoFuture, BadInput, "executor: submit returns a dict, must return a Future"),
-    "broken": (lambda: Always(BROKEN), Unfinished, "the executor lost its workers (BrokenProcessPool)"),
-    "lost": (
-        lambda: Always(Lost("3 workers died")),
-        Unfinished,
-        "killed 3 workers and were given up; the rest is finished",
-    ),
-    "cancelled": (Cancelling, Unfinished, "cancelled"),
-    "answers nothing": (lambda: Always(None), BadInput, "runs 64 to 127"),
-    "answers otherwise": (lambda: Always((1, 2)), BadInput, "runs 64 to 127"),
-    "no parts": (lambda: Always({"parts": []}), BadInput, "runs 64 to 127"),
-    "damaged parts": (Damaging, BadInput, "not a whole part"),
-    "cannot pickle": (lambda: Always(TypeError("cannot pickle 'lock'")), BadInput, "TypeError: cannot pickle 'lock'"),
-    "exits": (lambda: Always(SystemExit(5)), BadInput, "runs 64 to 127: the task ends in SystemExit: 5"),
-    "cannot be shown": (lambda: Always(Shapeless()), Unfinished, "runs 64 to 127: the executor reports Shapeless"),
-    "closes itself": (Closing, BadInput, "executor: accepts no call (RuntimeError: cannot schedule new futures after"),
-}
-
-
-@pytest.mark.parametrize("case", SIMULATED)
+@pytest.mark.parametrize("case", [*ENDS, "damaged parts"])
 def test_a_simulation_ends_in_one_line_and_goes_on(case, alone, tmp_path):
-    make, error, words = SIMULATED[case]
+    damaged = Damaging, BadInput, "not a whole part"
+    make, error, words = damaged if case == "damaged parts" else (ENDS[case][0], *ENDS[case][4:])
     with pytest.raises(error) as ending:
         jb.simulate(*PAIR, **RUNS, execution=HOW._replace(executor=make(), directory=tmp_path))
     line = str(ending.value)
@@ -226,18 +216,17 @@ def test_forked_workers_are_refused():
 @pytest.mark.slow
 def test_a_training_that_ends_its_process_is_one_line(plain, tmp_path, monkeypatch):
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join([os.path.dirname(__file__), os.environ.get("PYTHONPATH", "")]))
-    for name, executor in (
-        ("pool", ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn"))),
-        ("own", Processes(1)),
-    ):
-        with executor, pytest.raises(Unfinished) as ending:
-            jb.tune(ends_its_process, SPACE, RULE, execution=jb.Execution(executor=executor, directory=tmp_path / name))
-        assert "configuration 1 (x = 0.5)" in str(ending.value) and "\n" not in str(ending.value)
-        assert scores_in(tmp_path / name) >= 1
-    with Processes(1) as executor, pytest.raises(BadInput, match=r"configuration 1 \(x = 0.5\) raises SystemExit: 5"):
-        jb.tune(exits, SPACE, RULE, execution=jb.Execution(executor=executor))
-    with Processes(1) as executor, pytest.raises(BadInput, match=r"configuration 0 \(x = 0\) cannot be trained on"):
-        jb.tune(lambda key, config: train(key, config), SPACE, RULE, execution=jb.Execution(executor=executor))
+    pool = ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn"))
+    with pool, pytest.raises(Unfinished) as ending:
+        jb.tune(ends_its_process, SPACE, RULE, execution=jb.Execution(executor=pool, directory=tmp_path))
+    assert "configuration 1 (x = 0.5)" in str(ending.value) and "\n" not in str(ending.value)
+    assert scores_in(tmp_path) >= 1
+    with Processes(1) as executor:
+        how = jb.Execution(executor=executor)
+        with pytest.raises(BadInput, match=r"configuration 1 \(x = 0.5\) raises SystemExit: 5"):
+            jb.tune(exits, SPACE, RULE, execution=how)
+        with pytest.raises(BadInput, match=r"configuration 0 \(x = 0\) cannot be trained on"):
+            jb.tune(lambda key, config: train(key, config), SPACE, RULE, execution=how)
 
 
 def test_a_broken_executor_is_told_from_a_broken_training():

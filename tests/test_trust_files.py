@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from small_experiment import written
 
 import jaxbandit as jb
 from jaxbandit.engine.storage import directories, npz
@@ -23,19 +24,15 @@ from jaxbandit.support.refusals import BadInput
 
 pytestmark = pytest.mark.quickly_compiled
 ARRAYS = {"a": np.arange(6.0).reshape(2, 3), "b": np.array("text"), "c": np.zeros((0, 4), np.int32)}
-RUN = """
-name = "small"
-kind = "simulate"
-runs = 2
-horizon = 10
-[[instance]]
-name = "two"
-type = "bernoulli"
-means = [0.9, 0.1]
-[[algorithm]]
-name = "ucb"
-type = "ucb1"
-"""
+TWO = {"name": "two", "type": "bernoulli", "means": [0.9, 0.1]}
+
+
+def run_spec(instance=TWO, **more):
+    about = {"name": "small", "runs": 2, "horizon": 10}
+    return written("simulate", instance, {"name": "ucb", "type": "ucb1"}, **about | more)
+
+
+RUN = run_spec()
 SESSION = 'kind = "session"\narms = 2\n[[algorithm]]\ntype = "ucb1"\n'
 TUNE = """
 kind = "tune"
@@ -81,13 +78,25 @@ def names_in(directory):
     return sorted(path.name for path in Path(directory).iterdir())
 
 
+LINKS = ".lock", "log.jsonl", "summary.json", "provenance.json", "session.json", "tune.png"
+OTHERS = "notes.txt", ".hidden", ".lock", "spec.toml", "log.jsonl", "summary.json", ".a.tmp"
+
+
 @pytest.mark.parametrize("command", ["run", "ask", "tune", "part", "reproduce"])
-@pytest.mark.parametrize("name", [".lock", "log.jsonl", "summary.json", "provenance.json", "session.json", "tune.png"])
-def test_a_link_in_an_empty_directory_is_refused(command, name, place, capsys):
+@pytest.mark.parametrize("linked", [True, False])
+def test_a_link_and_a_file_of_others_are_refused_and_left_as_they_are(command, linked, place, capsys):
+    text = "two\nlines, one of them open"
+    Path("victim").write_text(text, encoding="utf-8")
     Path("d").mkdir()
-    Path("d", name).symlink_to(place / "victim")
-    assert name in refused(capsys, COMMANDS[command])
-    assert Path("victim").read_text(encoding="utf-8") == "precious\n" and names_in("d") == [name]
+    for name in LINKS if linked else OTHERS:
+        file = Path("d", name)
+        if linked:
+            file.symlink_to(place / "victim")
+        else:
+            file.write_text(text, encoding="utf-8")
+        assert name in refused(capsys, COMMANDS[command])
+        assert names_in("d") == [name] and file.read_text(encoding="utf-8") == text
+        file.unlink()
 
 
 @pytest.mark.slow
@@ -132,15 +141,6 @@ def test_a_lock_or_log_with_another_name_is_refused(place, capsys):
     capsys.readouterr()
     assert "hard link" in refused(capsys, COMMANDS["ask"])
     assert names_in("d") == ["certificate.json", "log.jsonl", "session.json"]
-
-
-@pytest.mark.parametrize("command", ["run", "ask", "tune", "part", "reproduce"])
-@pytest.mark.parametrize("name", ["notes.txt", ".hidden", ".lock", "spec.toml", "log.jsonl", "summary.json", ".a.tmp"])
-def test_a_directory_of_others_is_left_as_it_is(command, name, place, capsys):
-    Path("d").mkdir()
-    Path("d", name).write_text("two\nlines, one of them open", encoding="utf-8")
-    assert name in refused(capsys, COMMANDS[command])
-    assert names_in("d") == [name] and Path("d", name).read_text(encoding="utf-8") == "two\nlines, one of them open"
 
 
 @pytest.mark.slow
@@ -332,8 +332,7 @@ def test_merge_imports_what_directories_name_only_if_asked(place, capsys):
         "def mine():\n    return bernoulli([0.9, 0.1])\n",
         encoding="utf-8",
     )
-    text = RUN.replace('type = "bernoulli"\nmeans = [0.9, 0.1]', 'type = "evil_arms:mine"')
-    Path("run.toml").write_text(text, encoding="utf-8")
+    Path("run.toml").write_text(run_spec({"type": "evil_arms:mine"}), encoding="utf-8")
     for part in ("0/2", "1/2"):
         assert cli.main(["run", "run.toml", "--out", "d", "--part", part, "--no-cache"]) == 0
     Path("imported").unlink()
@@ -419,7 +418,7 @@ def test_a_refused_call_keeps_what_an_earlier_one_has_begun(place, capsys):
     Path("d/summary.json").unlink()
     assert names_in("d") == ["provenance.json", "spec.toml"]  # as if the first call had been killed here
     before = {name: Path("d", name).read_bytes() for name in names_in("d")}
-    Path("run.toml").write_text(RUN.replace("horizon = 10", "horizon = 11"), encoding="utf-8")
+    Path("run.toml").write_text(run_spec(horizon=11), encoding="utf-8")
     capsys.readouterr()
     assert "belongs to another experiment" in refused(capsys, COMMANDS["run"])
     assert {name: Path("d", name).read_bytes() for name in names_in("d")} == before

@@ -80,7 +80,7 @@ def test_threads_take_turns_on_one_directory(tmp_path, monkeypatch):
     assert leaves(opened(tmp_path, rule)) == found
 
 
-HALVING = jb.algorithms.sequential_halving(3, budget=1000)
+HALVING = jb.algorithms.sequential_halving(3, budget=500)
 
 
 def halved():
@@ -131,7 +131,7 @@ def test_threads_and_kills_lose_no_reward_and_log_none_twice(tmp_path, monkeypat
     write, rng, kills, done = os.write, np.random.default_rng(0), 0, False
 
     def torn(descriptor, data):
-        if data[:1] == b"{" and rng.random() < 0.01:
+        if data[:1] == b"{" and rng.random() < 0.02:
             write(descriptor, data[: rng.integers(1, len(data) + 1)])
             raise Killed
         return write(descriptor, data)
@@ -158,7 +158,7 @@ def tell_to_the_end(path, notes):
             done = tell_in_threads(path, acknowledged, 4, limit=8)
         except ValueError as error:
             assert "in use by" in str(error), error
-        time.sleep(0.3)
+        time.sleep(0.1)
 
 
 def forked(path, notes):
@@ -180,20 +180,20 @@ def polled(number):
 
 
 def tell_and_kill(path, notes):
-    """Four processes tell; six times, the one that has the directory is killed, and another one takes its place."""
+    """Four processes tell; three times, the one that has the directory is killed, and another takes its place."""
     workers, killed, known = {forked(path, notes) for _ in range(4)}, 0, 0
     while not (ended := {number: status for number, status in map(polled, workers) if number}):
         with contextlib.suppress(OSError, TypeError):
             holder = int(re.match(r"process (\d+)", (path / ".lock").read_text())[1])
             now = len(notes.read_text().split())
-            if killed < 6 and holder in workers and now > known + 30:  # while it tells
+            if killed < 3 and holder in workers and now > known + 30:  # while it tells
                 os.kill(holder, signal.SIGKILL)
                 assert os.waitpid(holder, 0)[1] == signal.SIGKILL
                 workers ^= {holder, forked(path, notes)}
                 known, killed = now, killed + 1
         time.sleep(0.003)
     ended |= dict(os.waitpid(worker, 0) for worker in workers.difference(ended))
-    assert [*ended.values()] == [0] * 4 and killed >= 5, (ended, killed)
+    assert [*ended.values()] == [0] * 4 and killed >= 2, (ended, killed)
 
 
 @pytest.mark.slow
@@ -329,7 +329,7 @@ def flipped(data, rng):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", [LOG, ABOUT, CERTIFICATE])
-def test_no_flipped_bit_changes_a_number(name, tmp_path, flips=200):
+def test_no_flipped_bit_changes_a_number(name, tmp_path, flips=80):
     begun(tmp_path)
     rng, data, found = np.random.default_rng(0), (tmp_path / name).read_bytes(), leaves(opened(tmp_path))
     refused = 0

@@ -15,15 +15,17 @@ def test_every_printed_interval_covers_as_often_as_promised(monkeypatch):
     """The seeds are fixed. Each of about 70 rows is tested at 1e-4 on each side, so that 1 in 70 seeds raises an alarm.
 
     An interval that promises 95 % must not cover too often either; one that promises at least as much may. With 25, 75
-    and 98 % censored Student's interval covers .95, .91 and .52 to .58. Only 200 repetitions can show that an interval
-    covers too often, and what is said of rare failures; 100 are enough for the rest.
+    and 98 % censored Student's interval covers .95, .91 and .52 to .58: 40 repetitions find .58 in 998 of 1,000 seeds.
+    Only 200 can show that an interval covers too often, and what is said of rare failures.
     """
     monkeypatch.setattr(coverage_laws, "TIMES", coverage_laws.TIMES[::-4][::-1])  # certificates are read at ten
     rows = [
-        coverage.covered(case, 100 if case.promise == coverage.AT_LEAST else 200, seed)._asdict()
+        coverage.covered(
+            case, 200 if case.promise == coverage.EXACT or case.law == coverage_laws.RARE else 40, seed
+        )._asdict()
         for seed, case in enumerate(coverage.cases())
     ]
-    rows += [coverage._certificates(*world, 100)._asdict() for world in coverage_laws.ARMS]
+    rows += [coverage._certificates(*world, 40)._asdict() for world in coverage_laws.ARMS]
     assert {row["quantity"] for row in rows} >= {
         *("mean regret", "difference of regret", "difference of samples", "error rate", "mean samples"),
         *("restricted mean", "simple regret", "mean pulls", "quantile 0.5", "prediction, mean of 1"),

@@ -1,5 +1,6 @@
 """What an environment declares about its instance reaches results, tables and figures, under any name."""
 
+import functools
 from pathlib import Path
 from typing import NamedTuple
 
@@ -13,6 +14,7 @@ import jaxbandit as jb
 from jaxbandit.base.contract import Truth
 from jaxbandit.lab.experiments.truth import truth_of
 from jaxbandit.lab.specs import references, spec
+from jaxbandit.running import cell
 from jaxbandit.running.results import report
 from jaxbandit.running.truth import means_of
 from jaxbandit.support.numerics import as_float
@@ -84,22 +86,19 @@ def test_nothing_is_read_off_a_name_or_a_field_of_the_state():
 
 def test_runs_that_stop_have_the_lower_bound_that_is_declared():
     """Only of rules that promise the best arm, and not where it takes seconds."""
-    rule, time = jb.algorithms.lucb(3, delta=0.05, sigma=0.5), jb.bounds.characteristic_time(MEANS)
-    stops = {"num_runs": 2}
-    for environment in (jb.environments.bernoulli(MEANS), coins(MEANS), jb.environments.bernoulli(MEANS, permute=True)):
-        result = jb.identify(rule, environment, **stops)
-        bound = time * np.log(1 / (2.4 * 0.05))
-        assert result.to_json()["samples"]["lower_bound"] == pytest.approx(bound, rel=1e-6)
-        assert f"lower bound on the mean  {bound:.1f}" in [line.get_label() for line in result.plot().get_lines()]
+    lucb, time = functools.partial(jb.algorithms.lucb, 3, delta=0.05, sigma=0.5), jb.bounds.characteristic_time(MEANS)
+    result, bound = jb.identify(lucb(), coins(MEANS), num_runs=2), time * np.log(1 / (2.4 * 0.05))
+    assert result.to_json()["samples"]["lower_bound"] == pytest.approx(bound, rel=1e-6)
+    assert f"lower bound on the mean  {bound:.1f}" in [line.get_label() for line in result.plot().get_lines()]
+
+    def declared(rule, environment):
+        return cell._truth_of_stops(environment, cell.guarantee_of(rule)).get("characteristic_time")
+
+    bernoulli = jb.environments.bernoulli(MEANS)
+    assert declared(lucb(), bernoulli) == declared(lucb(), jb.environments.bernoulli(MEANS, permute=True)) == time
     costly = coins(MEANS)._replace(truth=coins(MEANS).truth._replace(costly=True))
-    for other in (
-        jb.identify(rule, costly, **stops),
-        jb.identify(
-            jb.algorithms.lucb(3, delta=0.05, epsilon=0.1, sigma=0.5), jb.environments.bernoulli(MEANS), **stops
-        ),
-        jb.identify(jb.algorithms.ucb1(3), jb.environments.bernoulli(MEANS), max_rounds=9, **stops),
-    ):
-        assert "characteristic_time" not in other.truth
+    for rule, other in ((lucb(), costly), (lucb(epsilon=0.1), bernoulli), (jb.algorithms.ucb1(3), bernoulli)):
+        assert declared(rule, other) is None
 
 
 def test_runs_with_their_own_order_of_the_arms_have_the_constant_too():
@@ -123,10 +122,10 @@ def test_the_same_words_declare_an_environment_in_an_experiment(tmp_path, monkey
     told = {"type": f"{__name__}:asks", "name": "asks"}
     data = {"kind": "simulate", "runs": 1, "horizon": 9, "instance": [instance], "algorithm": [told]}
     experiment = spec.parse(data, "x.toml")
-    [cell] = experiment.cells()
-    assert cell.arguments == {"num_arms": 3, "sigma": 0.5}  # theta is hidden: `asks` may not know it
-    assert truth_of(cell.instance, "simulate") == {"means": MEANS, "regret_constant": CONSTANT}
-    stopped = truth_of(cell.instance, "identify", best_arm=True)
+    [one] = experiment.cells()
+    assert one.arguments == {"num_arms": 3, "sigma": 0.5}  # theta is hidden: `asks` may not know it
+    assert truth_of(one.instance, "simulate") == {"means": MEANS, "regret_constant": CONSTANT}
+    stopped = truth_of(one.instance, "identify", best_arm=True)
     assert stopped["characteristic_time"] == jb.bounds.characteristic_time(MEANS)
     references.entry.cache_clear()
     references.sources.cache_clear()

@@ -199,9 +199,10 @@ best.save(sys.argv[2])
 
 
 @pytest.mark.slow
-def test_a_killed_process_loses_nothing_and_ends_with_the_same_bytes(tmp_path):
-    here, calm = tmp_path / "killed", tmp_path / "calm"
-    subprocess.run([sys.executable, "-c", KILLED, str(calm), str(tmp_path / "expected")], check=True)
+def test_a_killed_process_loses_nothing_and_ends_with_the_same_bytes(tmp_path, monkeypatch):
+    here = tmp_path / "killed"
+    monkeypatch.setattr(sys, "argv", ["-c", str(tmp_path / "calm"), str(tmp_path / "expected")])
+    exec(KILLED, {})
     life = subprocess.Popen([sys.executable, "-c", KILLED, str(here), str(tmp_path / "none")])
     log, until = here / "scores.jsonl", time.monotonic() + 120
     while not (log.exists() and log.read_text().count("seed") >= 2) and time.monotonic() < until:

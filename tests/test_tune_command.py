@@ -92,22 +92,19 @@ kind = "tune"
 max_trainings = 60
 static = ["width"]
 """
-SPACED = (
-    BUDGET
-    + """
+SPACED = f"""{BUDGET}
 propose = "random"
 finalists = 2
 proposals = 20
 extra = 3
 at_once = 7
 [space]
-x = { uniform_float = [0.1, 0.9] }
-y = { loguniform = [1e-3, 1.0] }
-n = { uniform_int = [1, 3] }
-act = { choice = ["a", "b"] }
-width = { choice = [1, 2] }
+x.uniform_float = [0.1, 0.9]
+y.loguniform = [1e-3, 1.0]
+n.uniform_int = [1, 3]
+act.choice = ["a", "b"]
+width.choice = [1, 2]
 """
-)
 
 
 @pytest.mark.slow
@@ -202,16 +199,7 @@ SPACES = {
     "static": (SPACED.replace('["width"]', '["depth"]'), 'static[0] = "depth", must be one of x, y, n, act, width'),
     "rule": (SPACED + '[[algorithm]]\ntype = "student_race"\ndelta = 0.1\n', "algorithm: only for [configs]"),
     "empty": (SPACED.partition("[space]")[0] + "[space]\n", "space = {}, must be a table"),
-    "range": (
-        "score_range = [1, 0]" + SPEC,
-        "score_range = [1, 0], must be two finite numbers (low, high) with low < high",
-    ),
-    "failure": (
-        'on_failure = "skip"' + SPEC,
-        'on_failure = "skip", must be a number in [-1e+150, 1e+150], "stop" or "separate"',
-    ),
     "timeout": ('timeout = "soon"' + SPEC, 'timeout = "soon", must be a number of seconds'),
-    "quantile": ("quantile = 1" + SPEC, "quantile = 1, must be a number in (0, 1)"),
 }
 
 

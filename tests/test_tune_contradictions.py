@@ -50,10 +50,13 @@ def consistent(certificate):
 @pytest.mark.statistical
 @pytest.mark.parametrize("law", [flip, walk])
 @pytest.mark.parametrize("options", [{}, {"quantile": 0.5}, {"score_range": (-99.0, 99.0)}])
-def test_300_repetitions_of_contradictory_scores(law, options):
-    """Each of 300 flips is seen, and 290 of 300 walks, whose bounds need not cross."""
+def test_contradictory_scores_are_seen(law, options):
+    """Each of 60 flips is seen, and 55 of 60 walks, whose bounds need not cross.
+
+    At their rate of some .98, a false alarm in 1e-3 of the seeds; at a rate of .8, one seed in 100 would pass.
+    """
     said = 0
-    for seed in range(300 if not options else 10):
+    for seed in range(60 if not options else 5):
         certificate = certificate_of(law(seed), **options)
         text = str(certificate).splitlines()
         assert consistent(certificate)
@@ -63,7 +66,7 @@ def test_300_repetitions_of_contradictory_scores(law, options):
             assert np.isinf(certificate.achieved) and not certificate.excluded.any()
             assert not certificate.stopped and not certificate.guarantee.proved
     if not options:
-        assert said >= (300 if law is flip else 290)
+        assert said >= (60 if law is flip else 55)
 
 
 def swap(seed):
@@ -75,11 +78,10 @@ def swap(seed):
 
 
 @pytest.mark.statistical
-@pytest.mark.parametrize(
-    ("maximize", "repetitions"), [(True, 30), (False, 30), pytest.param(True, 300, marks=pytest.mark.slow)]
-)
-def test_quantiles_that_change_in_the_middle_are_always_found(maximize, repetitions):
-    for seed in range(repetitions):
+@pytest.mark.parametrize("maximize", [True, False])
+def test_quantiles_that_change_in_the_middle_are_always_found(maximize):
+    """One change in ten that is missed would be noticed in 96 % of the seeds."""
+    for seed in range(30):
         found = certificate_of(swap(seed) if maximize else -swap(seed), quantile=0.3, maximize=maximize)
         assert found.contradiction.startswith(f"{FIRST}, or what has a probability of 0.1 has happened: bounds of")
         assert found.contradiction.endswith("repeated rows") and np.isinf(found.achieved) and not found.guarantee.proved
@@ -90,14 +92,15 @@ def test_quantiles_that_change_in_the_middle_are_always_found(maximize, repetiti
 def test_quantiles_of_one_law_are_rarely_accused_and_their_intervals_hold():
     """At most 0.1 of the searches may be accused, which is twice delta, and 0.05 of them have a wrong interval.
 
-    Of 400 other repetitions 3 and 6 did. At such rates, at most 0.015, 20 are exceeded with a probability below 1e-6.
+    Of 400 other repetitions 3 and 6 did. At such rates, at most 0.015, 10 of 150 are exceeded with probability 3e-5;
+    at 0.15, nearly always.
     """
     accused = wrong = 0
-    for seed in range(400):
+    for seed in range(150):
         found = certificate_of(np.random.default_rng(seed).random((3, 200)), quantile=0.5)
         accused += bool(found.contradiction)
         wrong += bool(((found.low > 0.5) | (found.high < 0.5)).any())
-    assert accused <= 20 and wrong <= 20
+    assert accused <= 10 and wrong <= 10
 
 
 @pytest.mark.parametrize("maximize", [True, False])

@@ -399,34 +399,6 @@ def test_a_resolution_bounds_what_rounding_hides():
         search(train, epsilon=0.1, resolution=0.05, score_range=(0, 1))
 
 
-WRONG = {
-    "max_trainings": ({"max_trainings": 0}, "Budget: trainings = 0, must be an integer >= 1"),
-    "retries": ({"epsilon": 0.1, "retries": -1}, "retries = -1, must be an integer >= 0"),
-    "failure": ({"epsilon": 0.1, "on_failure": "skip"}, '], "stop" or "separate"'),
-    "rate": ({"epsilon": 0.1, "on_failure": "separate"}, "must be given together"),
-    "range": ({"epsilon": 0.1, "score_range": (1, 0)}, "score_range = (1, 0), must be two finite"),
-    "three": ({"epsilon": 0.1, "score_range": (0, 1, 2)}, "must be two finite numbers (low, high)"),
-    "quantile": ({"epsilon": 0.1, "quantile": 50}, "quantile = 50"),
-    "both": ({"epsilon": 0.1, "quantile": 0.5, "score_range": (0, 1)}, "quantile and score_range are both given"),
-    "resolution": ({"epsilon": 0.1, "resolution": -1}, "resolution = -1"),
-    "min": ({"epsilon": 0.1, "min_trainings": 0}, "min_trainings = 0, must be an integer >= 1"),
-    "delta": ({"epsilon": 0.1, "delta": 2}, "delta = 2"),
-    "epsilon": ({"epsilon": -0.1}, "epsilon = -0.1"),
-}
-
-
-@pytest.mark.parametrize("case", WRONG)
-def test_wrong_terms_are_refused_in_one_line(case):
-    options, words = WRONG[case]
-    with pytest.raises(ValueError) as error:
-        search(trainer(), **options)
-    assert (
-        words in str(error.value)
-        and "\n" not in str(error.value)
-        and str(error.value).startswith(("tune: ", "Goal: ", "Budget: ", "Execution: "))
-    )
-
-
 def test_a_damaged_store_is_refused_and_a_torn_line_is_not(tmp_path):
     whole = search(trainer(), max_trainings=90, directory=tmp_path)
     log = tmp_path / "scores.jsonl"

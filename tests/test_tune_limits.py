@@ -31,7 +31,7 @@ def process(what, seconds):
 
 
 def test_orthogonal_initial_weights_do_not_hang():
-    """On two cores it hung in 4 of 4 processes; 100 s are ten times what it takes."""
+    """On two cores it hung in 4 of 4 processes; 100 s are twenty times what it takes."""
     assert process("orthogonal", 100) == ["128", "128"]
 
 
@@ -73,7 +73,7 @@ def test_a_traced_training_that_never_ends_is_left_at_the_timeout_and_the_proces
 
 def test_a_search_in_a_process_of_its_own_is_ended_and_keeps_its_scores():
     lines = process("isolated", 90)
-    assert lines[:3] == ["timeout", "True", isolated.ENDED.format(isolated.GRACE)]
+    assert lines[:3] == ["timeout", "True", isolated.ENDED.format(hanging.GRACE)]
 
 
 def test_a_search_in_a_process_returns_the_same_and_its_errors():
@@ -114,9 +114,7 @@ def test_a_round_does_not_wait_for_a_call_beyond_timeout_each(kind):
         executor.shutdown()
 
 
-def test_timeout_each_is_about_calls_and_above_0():
-    with pytest.raises(ValueError, match="seconds_each = 0, must be a number of seconds > 0"):
-        jb.tune(hanging.quick, hanging.GRID, budget=30, execution=jb.Execution(seconds_each=0))
+def test_timeout_each_is_about_calls():
     with pytest.raises(BadInput, match="seconds_each = 1, but JAX traces train"):
         jb.tune(hanging.endless, hanging.GRID, budget=30, execution=jb.Execution(seconds_each=1))
     with pytest.raises(LateError, match="did not end within"):
@@ -133,12 +131,12 @@ def test_a_line_says_that_no_training_has_ended(monkeypatch, capsys):
             time.sleep(0.05)
             report(progress.SearchProgress(1, 2, 0, 0.5))
         assert "no training has ended" not in capsys.readouterr().err
-        time.sleep(0.9)
+        time.sleep(0.5)
     said = capsys.readouterr().err.splitlines()
-    assert 1 <= len(said) <= 3  # after 0.2, 0.4 and 0.8 s, or fewer on a busy machine
+    assert 1 <= len(said) <= 3  # after 0.2 and 0.4 s, or fewer on a busy machine
     assert all("tune: no training has ended for " in line and "FAQ" in line for line in said)
     with progress.reporting(False):
-        time.sleep(0.5)
+        time.sleep(0.3)
     assert not capsys.readouterr().err
 
 

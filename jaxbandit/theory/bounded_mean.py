@@ -41,9 +41,8 @@ def bounded_mean(values: ArrayLike, least: float, most: float, confidence: float
         return Interval(mean, se, mean - unseen * (mean - least), mean + unseen * (most - mean))
     high = least + width * _upper(points, counts, tail)
     low = most - width * _upper(1 - points, counts, tail)
-    return Interval(
-        mean, se, min(low, mean), max(high, mean)
-    )  # the mean itself up to rounding, where runs are at a bound
+    # An end is the mean itself up to rounding, where runs are at a bound.
+    return Interval(mean, se, min(low, mean), max(high, mean))
 
 
 def _upper(points: np.ndarray, counts: np.ndarray, tail: float) -> float:

@@ -41,7 +41,7 @@ def grouped(failures: list[str]) -> dict[str, list[str]]:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument(
-        "--tries", type=int, help="of each attack, at most twenty times those of the tests; default: the tests'"
+        "--tries", type=int, help="of each attack, at most fifty times those of the tests; default: the tests'"
     )
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--only", action="append", help="an attack whose name contains this; repeatable")
@@ -67,7 +67,7 @@ def main() -> int:
         for attack in ATTACKS:
             if asked.only and not any(text in attack.name for text in asked.only):
                 continue
-            tries = min(asked.tries, 20 * attack.tries) if asked.tries else attack.tries
+            tries = min(asked.tries, 50 * attack.tries) if asked.tries else attack.tries
             tries = min(tries, attack.most(workshop)) if attack.most else tries
             numbers = range(tries) if asked.number is None else range(asked.number, asked.number + 1)
             begun = time.monotonic()

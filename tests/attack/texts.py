@@ -141,63 +141,12 @@ def scores(workshop: Workshop, number: int, chance: random.Random) -> str:
     return said.outcome
 
 
-WORDS = [
-    "",
-    " ",
-    "-",
-    "--",
-    "-1",
-    "0",
-    "1",
-    "1.5",
-    "-0.0",
-    "nan",
-    "inf",
-    "-inf",
-    "1e400",
-    "9" * 400,
-    "9223372036854775808",
-    "0x10",
-    "1_000",
-    "true",
-    "None",
-    "x",
-    "x=y",
-    "=",
-    "a" * 5000,
-    "ü" * 200,
-    "\u202e",
-    "\udcff",
-    "a\nb",
-    "\x1b[31m",
-    "..",
-    "/dev/null",
-    "/dev/full",
-    "/proc/self/mem",
-    "/",
-    "~",
-    "os:system",
-    "processes:0",
-    "processes:x",
-    "slurm:x",
-    "dusk",
-    "3/2",
-    "-1/2",
-    "1/0",
-    "0/9999999999999999999999",
-    "runs=",
-    "runs=[",
-    "=1",
-    "algorithm.9.c=1",
-    "name=''",
-    "absent/it/u",
-    "run/it/u?c=1",
-    "1=0.5",
-    "1=",
-    "=0.5",
-    "99999999999999999999=1",
-    "1=1e400",
-]
+WORDS = """
+- -- -1 0 1 1.5 -0.0 nan inf -inf 1e400 9223372036854775808 0x10 1_000 true None x x=y = .. /dev/null /dev/full
+/proc/self/mem / ~ os:system processes:0 processes:x slurm:x dusk 3/2 -1/2 1/0 0/9999999999999999999999 runs=
+runs=[ =1 algorithm.9.c=1 name='' absent/it/u run/it/u?c=1 1=0.5 1= =0.5 99999999999999999999=1 1=1e400
+""".split()
+WORDS += ["", " ", "9" * 400, "a" * 5000, "ü" * 200, "\u202e", "\udcff", "a\nb", "\x1b[31m"]
 # Commands that would work for long or reach out, with what they are always given, so that they do not.
 FIRST = {
     "run": ["run.toml", "--dry-run"],

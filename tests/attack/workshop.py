@@ -9,58 +9,28 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from small_experiment import written
+
 from .outcomes import call
 
+
+def _stopping(name: str, means: list[float], delta: float, runs: int) -> str:
+    rule = {"type": "lucb", "delta": delta}
+    return written("identify", {"type": "gaussian", "means": means}, rule, name=name, runs=runs, max_rounds=2000)
+
+
 SPECS = {
-    "run.toml": """
-name = "r"
-kind = "simulate"
-runs = 8
-horizon = 50
-checkpoints = [10, 50]
-
-[[instance]]
-name = "it"
-type = "bernoulli"
-means = [0.2, 0.8]
-
-[[algorithm]]
-name = "u"
-type = "ucb1"
-
-[[algorithm]]
-name = "e"
-type = "epsilon_greedy"
-epsilon = {sweep = [0.1, 0.3]}
-""",
-    "identify.toml": """
-name = "i"
-kind = "identify"
-runs = 8
-max_rounds = 2000
-
-[[instance]]
-type = "gaussian"
-means = [1.0, 0.0]
-
-[[algorithm]]
-type = "lucb"
-delta = 0.1
-""",
-    "audit.toml": """
-name = "a"
-kind = "identify"
-runs = 200
-max_rounds = 2000
-
-[[instance]]
-type = "gaussian"
-means = [3.0, 0.0]
-
-[[algorithm]]
-type = "lucb"
-delta = 0.2
-""",
+    "run.toml": written(
+        "simulate",
+        {"name": "it", "type": "bernoulli", "means": [0.2, 0.8]},
+        [{"name": "u", "type": "ucb1"}, {"name": "e", "type": "epsilon_greedy", "epsilon": {"sweep": [0.1, 0.3]}}],
+        name="r",
+        runs=8,
+        horizon=50,
+        checkpoints=[10, 50],
+    ),
+    "identify.toml": _stopping("i", [1.0, 0.0], 0.1, 8),
+    "audit.toml": _stopping("a", [3.0, 0.0], 0.2, 200),
     "session.toml": """
 kind = "session"
 arms = ["plain", "bold", "third"]

@@ -33,11 +33,6 @@ class LazyTrackAndStopState(NamedTuple):
     basis: Array  # int32[dim], A_0
     floor: Array  # float[], the smallest eigenvalue of sum_{a in A_0} x_a x_a'
 
-    @property
-    def counts(self) -> Array:
-        """Pulls of each arm, int32[num_arms]."""
-        return self.arms.counts
-
 
 @declare(
     question="confidence",

@@ -120,10 +120,5 @@ def batched_elimination(
         return jnp.sqrt(as_float(gamma) * math.log(horizon * num_arms) / as_float(least))
 
     return Algorithm(
-        init=init,
-        select=select,
-        update=update,
-        pulls=lambda state: state.arms.counts,
-        arms=Arms(num_arms),
-        rewards=Rewards(sigma=1.0),
+        init, select, update, pulls=lambda state: state.arms.counts, arms=Arms(num_arms), rewards=Rewards(sigma=1.0)
     )

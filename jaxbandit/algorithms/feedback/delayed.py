@@ -34,9 +34,8 @@ class Arrivals(NamedTuple):
     """The feedbacks that arrive in each round, in the order of their pulls, as circular lists."""
 
     following: Array  # int32[slots], the next slot with the same round of arrival; the last one points to the first
-    last: (
-        Array  # int32[slots], by round of arrival modulo slots, the round of the last pull in its list; may be outdated
-    )
+    # int32[slots], by round of arrival modulo slots, the round of the last pull in its list; may be outdated
+    last: Array
 
 
 class DelayedState(NamedTuple):

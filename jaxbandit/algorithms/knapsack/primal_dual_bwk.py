@@ -103,10 +103,5 @@ def primal_dual_bwk(
         )
 
     return Algorithm(
-        init=init,
-        select=select,
-        update=update,
-        pulls=lambda state: state.counts,
-        arms=Arms(num_arms),
-        rewards=Rewards(0.0, 1.0),
+        init, select, update, pulls=lambda state: state.counts, arms=Arms(num_arms), rewards=Rewards(0.0, 1.0)
     )

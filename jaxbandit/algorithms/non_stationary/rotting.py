@@ -135,4 +135,4 @@ def swa(num_arms: NumArms, window: Count) -> Algorithm:
             means=set_at(state.means, action, jnp.sum(row) / window),
         )
 
-    return Algorithm(init=init, select=select, update=update, pulls=lambda state: state.counts, arms=Arms(num_arms))
+    return Algorithm(init, select, update, pulls=lambda state: state.counts, arms=Arms(num_arms))

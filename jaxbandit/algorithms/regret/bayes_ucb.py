@@ -89,10 +89,5 @@ def bayes_ucb(
         return BayesUcbState(state.round + 1, arms, with_arm(state.law, action, changed))
 
     return Algorithm(
-        init=init,
-        select=select,
-        update=update,
-        pulls=lambda state: state.arms.counts,
-        arms=Arms(num_arms),
-        rewards=Rewards(0.0, 1.0),
+        init, select, update, pulls=lambda state: state.arms.counts, arms=Arms(num_arms), rewards=Rewards(0.0, 1.0)
     )

@@ -75,10 +75,5 @@ def dmed(num_arms: NumArms) -> Algorithm:
         )
 
     return Algorithm(
-        init=init,
-        select=select,
-        update=update,
-        pulls=lambda state: state.arms.counts,
-        arms=Arms(num_arms),
-        rewards=Rewards(0.0, 1.0),
+        init, select, update, pulls=lambda state: state.arms.counts, arms=Arms(num_arms), rewards=Rewards(0.0, 1.0)
     )

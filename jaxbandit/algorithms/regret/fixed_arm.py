@@ -40,4 +40,4 @@ def fixed_arm(
     def update(state: Array, context: None, action: Array, reward: Array) -> Array:
         return add_at(state, action, 1)
 
-    return Algorithm(init=init, select=select, update=update, pulls=lambda state: state, arms=Arms(num_arms))
+    return Algorithm(init, select, update, pulls=lambda state: state, arms=Arms(num_arms))

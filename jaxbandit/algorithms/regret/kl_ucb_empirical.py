@@ -75,10 +75,5 @@ def kl_ucb_empirical(
         return EmpiricalState(state.round + 1, state.counts + arm.astype(jnp.int32), state.seen + hit.astype(jnp.int32))
 
     return Algorithm(
-        init=init,
-        select=select,
-        update=update,
-        pulls=lambda state: state.counts,
-        arms=Arms(num_arms),
-        rewards=Rewards(0.0, 1.0),
+        init, select, update, pulls=lambda state: state.counts, arms=Arms(num_arms), rewards=Rewards(0.0, 1.0)
     )

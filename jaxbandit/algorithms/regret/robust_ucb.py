@@ -103,6 +103,4 @@ def robust_ucb(
         kept = set_at(state.kept, place + 1, entry)
         return RobustUcbState(state.round + 1, set_at(state.counts, action, n + 1), kept)
 
-    return Algorithm(
-        init=init, select=select, update=update, pulls=lambda state: state.counts, arms=Arms(num_arms), length=horizon
-    )
+    return Algorithm(init, select, update, pulls=lambda state: state.counts, arms=Arms(num_arms), length=horizon)

@@ -158,5 +158,5 @@ def _rule(num_arms: int, memory: int, start: Callable[..., Array], noise: Callab
             first=set_at(state.first, arm * length + count % length, total),
         )
 
-    rule = Algorithm(init=init, select=select, update=update, pulls=lambda state: state.counts, arms=Arms(num_arms))
+    rule = Algorithm(init, select, update, pulls=lambda state: state.counts, arms=Arms(num_arms))
     return rule if noise is None else rule._replace(noise=noise, length=memory)

@@ -41,9 +41,8 @@ class LinearComplexity(NamedTuple):
     lingape: Array  # float[], H_epsilon, equation 13
     oracle: Array  # float[], H_oracle = max over i of rho_i / gap_i^2
     oracle_sum: Array  # float[], H'_oracle, the sum over i of the same
-    design: (
-        Array  # float[], min over designs of max over i of ||x* - x_i||^2 / gap_i^2 (Soare et al.): T* / (2 sigma^2)
-    )
+    # float[], min over designs of max over i of ||x* - x_i||^2 / gap_i^2 (Soare et al.): T* / (2 sigma^2)
+    design: Array
 
 
 def top_m_gaps(means: Array, m: int) -> Array:
@@ -168,9 +167,8 @@ def _constants(features: Array, means: Array, table: Array, epsilon: Array, sigm
 
 def _lingape(means: Array, table: Array, epsilon: Array) -> Array:
     size = jnp.abs(table)
-    pulls = (
-        size * (jnp.sum(size, -1) / _harder(top_m_gaps(means, 1), epsilon) ** 2)[..., None]
-    )  # p*_k rho = |w_k| ||w||
+    # p*_k rho = |w_k| ||w||
+    pulls = size * (jnp.sum(size, -1) / _harder(top_m_gaps(means, 1), epsilon) ** 2)[..., None]
     return jnp.sum(jnp.max(pulls, (0, 1), where=(table != 0), initial=0.0))
 
 

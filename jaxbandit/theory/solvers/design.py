@@ -153,9 +153,8 @@ def transductive_design(features: Array, directions: Array, *, mask: Array | Non
     top = jnp.max(dot(multipliers, gradient))
     multipliers = multipliers / jnp.where(top > 0, 2 * top, 1.0)
     it = _Iterate(scale * uniform, multipliers, inverse - 1, 1 - dot(multipliers, gradient))
-    _, incumbent = jax.lax.fori_loop(
-        0, steps + 1, step, (it, incumbent)
-    )  # the last one certifies; its move is not used
+    # The last step certifies; its move is not used.
+    _, incumbent = jax.lax.fori_loop(0, steps + 1, step, (it, incumbent))
 
     best = incumbent.design
     sparse = jnp.where(best.weights > incumbent.idle, best.weights, 0.0)  # one of the two tends to 0
