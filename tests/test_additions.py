@@ -139,11 +139,10 @@ COLUMN = Addition(
             )
         ],
         "jaxbandit/running/results/report.py": [
-            ('"median", "95 % interval", *batched)', '"median", "95 % interval", "times bound", *batched)'),
             (
-                "                *(_mean(content.get(name, {})) for name in batched),\n",
-                '                f"{samples[\'times_bound\']:.1f}" if "times_bound" in samples else "",\n'
-                "                *(_mean(content.get(name, {})) for name in batched),\n",
+                '            *_error(content, error),\n            ("delta"',
+                '            ("times bound", f"{samples[\'times_bound\']:.1f}" if "times_bound" in samples else ""),\n'
+                '            *_error(content, error),\n            ("delta"',
             ),
         ],
     },

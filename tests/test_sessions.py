@@ -18,6 +18,8 @@ import jaxbandit as jb
 from jaxbandit.base.contract import action_of
 from jaxbandit.decide.sessions import directory, rewards
 from jaxbandit.decide.sessions.arm_intervals import mixture_radius
+from jaxbandit.decide.sessions.changes import apply
+from jaxbandit.decide.sessions.events import Event
 from jaxbandit.engine.rounds import keys
 from jaxbandit.theory.solvers import student
 
@@ -29,6 +31,18 @@ RULES = {
     "single": jb.algorithms.ucb1(3),
 }
 PULLS = 24  # in each play below
+
+
+def test_an_event_of_a_log_is_refused_by_the_name_of_its_function():
+    start = jb.session(RULES["batch"])
+    refused = (
+        (Event("ask", limit=0), r"limit = 0, must be an integer in \[1, "),
+        (Event("tell", [0], rewards=[0.5]), "id = 0 is unknown, must be one that was asked, but none was$"),
+        (Event("tell_outside", arms=[start.num_arms], rewards=[0.5]), f"arm = {start.num_arms}, must be in "),
+    )
+    for event, said in refused:
+        with pytest.raises(ValueError, match=rf"^{event.kind}: {said}"):
+            apply(start, event)
 
 
 def rewards_of(pulls):

@@ -119,7 +119,7 @@ def test_fixed_folds_do_not_depend_on_the_scale_of_a_metric(limits):
 
 def test_a_score_outside_a_small_range_is_refused():
     search = BanditSearchCV(Formula(), {"level": [1e-18, 2e-18]}, cv=2, score_range=(0.0, 1e-17), scoring=fixed(1e-10))
-    with pytest.raises(ValueError, match=r"is 1e-10, must be in \[0, 1e-17\]"):
+    with pytest.raises(ValueError, match=r"^BanditSearchCV: the score of .* is 1e-10, must be in \[0, 1e-17\]"):
         search.fit(np.zeros((8, 1)), np.arange(8) % 2)
 
 

@@ -160,6 +160,13 @@ def fold(heading: str, *blocks: Block | None) -> Section:
     return Section(heading, blocks, is_folded=True)
 
 
+def table_of(rows: Sequence[Sequence[tuple[str, str]]], left: Collection[str], **more: Any) -> Table:
+    """Return the table of rows of (heading, cell), whose columns are flush right unless their heading is in `left`."""
+    head = [heading for heading, _ in rows[0]] if rows else []
+    right = [i for i, heading in enumerate(head) if heading not in left]
+    return Table(head, [[cell for _, cell in row] for row in rows], right, **more)
+
+
 def as_text(document: Document) -> str:
     """Return a document as text; notes without a heading that come first stand right below the title."""
     first = document.blocks[0] if document.blocks else None

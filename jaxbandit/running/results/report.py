@@ -6,9 +6,11 @@ from typing import Any
 
 from jaxbandit.base.contract import Outcome
 from jaxbandit.running.results import names
-from jaxbandit.support.document import Block, Facts, Section, Table, blocks_as_text, fold
+from jaxbandit.support.document import Block, Facts, Section, Table, blocks_as_text, fold, table_of
 from jaxbandit.support.text import is_ranking, number, with_interval
 
+LEFT = ("instance", "algorithm", "95 % interval")  # headings of columns of text
+Cell = tuple[str, str]  # a heading and a text
 CAPTION = "Results, one row for each algorithm on each instance"
 
 
@@ -94,9 +96,8 @@ def _regret(results: Sequence[Any]) -> Table:
     bounds = [result.lower_bound() for result in results]
     ends = [(float(r.moments()[0][-1]), float(b[-1])) for r, b in zip(results, bounds, strict=True) if b is not None]
     below = [pair for pair in ends if pair[0] < pair[1]]
-    columns = _regret_columns(results, with_bound=bool(ends) and not below)
-    shown = [column for column in columns if any(column[1:])]
-    right = [i for i, column in enumerate(shown) if column[0] not in ("instance", "algorithm", "95 % interval")]
+    rows = _regret_rows(results, with_bound=bool(ends) and not below)
+    full = [i for i in range(len(rows[0])) if any(row[i][1] for row in rows)]
     measure = " and ".join(dict.fromkeys(words(result.measure) for result in results))
     runs = _one(f"{r.runs}" for r in results)
     rounds = _one(f"{int(r.arrays['checkpoints'][-1])}" for r in results)
@@ -109,8 +110,8 @@ def _regret(results: Sequence[Any]) -> Table:
         lines.append("hindsight: regret against the best fixed arm in hindsight")
     if below:
         lines += dict.fromkeys(early(bound, int(results[0].arrays["checkpoints"][-1])) for _, bound in below)
-    head, *cells = zip(*shown, strict=True)
-    return Table(head, cells, right, labels=2, caption=CAPTION, notes=[*lines, *foot(results)])
+    shown = [[row[i] for i in full] for row in rows]
+    return table_of(shown, LEFT, labels=2, caption=CAPTION, notes=[*lines, *foot(results)])
 
 
 def words(what: str) -> str:
@@ -118,25 +119,25 @@ def words(what: str) -> str:
     return "mean feedback" if what == "feedback" else what
 
 
-def _regret_columns(results: Sequence[Any], with_bound: bool) -> list[list[str]]:
-    """Return the columns of the table, headings first; the caller drops those that are empty."""
-    columns = [["instance", *(r.instance for r in results)], ["algorithm", *names.algorithms(results)]]
+def _regret_rows(results: Sequence[Any], with_bound: bool) -> list[list[Cell]]:
+    """Return the rows of the table; the caller drops the columns that are empty."""
     own = dict.fromkeys(name for r in results for name in r.metrics)
-    for what in ("regret", "feedback", "hindsight", *own):
-        cells = [_with_interval(r, what) if what in r.curves else ("", "") for r in results]
-        columns += [[words(what), *(mean for mean, _ in cells)], ["95 % interval", *(text for _, text in cells)]]
-    bounds = [r.lower_bound() if with_bound else None for r in results]
-    columns.append(["lower bound", *("" if b is None else f"{b[-1]:,.2f}" for b in bounds)])
-    counted = [f"{r.counted} of {r.runs}" if any(r.left_out for r in results) else "" for r in results]
-    seconds = zip(*map(_seconds, results), strict=True)
-    return [*columns, ["runs", *counted], *([head, *times] for head, times in zip(SECONDS, seconds, strict=True))]
+    some_left_out = any(r.left_out for r in results)
+    rows = []
+    for name, r in zip(names.algorithms(results), results, strict=True):
+        row = [("instance", r.instance), ("algorithm", name)]
+        for what in ("regret", "feedback", "hindsight", *own):
+            mean, interval = _with_interval(r, what) if what in r.curves else ("", "")
+            row += [(words(what), mean), ("95 % interval", interval)]
+        bound = r.lower_bound() if with_bound else None
+        row.append(("lower bound", "" if bound is None else f"{bound[-1]:,.2f}"))
+        row.append(("runs", f"{r.counted} of {r.runs}" if some_left_out else ""))
+        rows.append(row + _seconds(r))
+    return rows
 
 
-SECONDS = ("compile s", "run s")
-
-
-def _seconds(result: Any) -> tuple[str, str]:
-    return f"{result.seconds.get('compile', 0.0):.1f}", f"{result.seconds.get('run', 0.0):.1f}"
+def _seconds(result: Any) -> list[Cell]:
+    return [(f"{part} s", f"{result.seconds.get(part, 0.0):.1f}") for part in ("compile", "run")]
 
 
 def _with_interval(result: Any, what: str) -> tuple[str, str]:
@@ -187,9 +188,7 @@ def ends(samples: Mapping[str, Any], low: str, high: str, beyond: str = "") -> s
 
 
 def _stopping(results: Sequence[Any]) -> Table:
-    batched = ["batches"] if any("batches" in result.arrays for result in results) else []
-    head = ("instance", "algorithm", "samples", "95 % interval", "sd", "median", "95 % interval", *batched)
-    head = (*head, "error", "95 % interval", "delta", "runs", "lane utilization", *SECONDS)
+    batched = any("batches" in result.arrays for result in results)
     rows = []
     for name, result in zip(names.algorithms(results), results, strict=True):
         content = result.content()
@@ -198,25 +197,21 @@ def _stopping(results: Sequence[Any]) -> Table:
         sd = samples.get("sd", samples.get("restricted_sd"))
         outcomes = {name: count for name, count in content["outcomes"].items() if count}
         beyond = f"> {result.max_rounds:,}" if result.censored else ""
-        rows.append(
-            (
-                result.instance,
-                name,
-                "" if mean is None else "> " * (result.censored > 0) + number(mean),
-                ends(samples, "low", "high"),
-                "" if sd is None or result.censored else number(sd),
-                number(samples["q50"]) if "q50" in samples else beyond,
-                ends(samples, "q50_low", "q50_high", beyond),
-                *(_mean(content.get(name, {})) for name in batched),
-                f"{error['rate']:.4f}" if error else "unknown" * ("unjudged" in content),
-                f"[{error['low']:.4f}, {error['high']:.4f}]" if error else "",
-                result.promised,
-                ", ".join(f"{count} {name}" for name, count in outcomes.items()),
-                f"{100 * content['lane_utilization']:.0f} %" if "lane_utilization" in content else "",
-                *_seconds(result),
-            )
-        )
-    right = [i for i, title in enumerate(head) if title not in ("instance", "algorithm", "95 % interval", "runs")]
+        row = [
+            ("instance", result.instance),
+            ("algorithm", name),
+            ("samples", "" if mean is None else "> " * (result.censored > 0) + number(mean)),
+            ("95 % interval", ends(samples, "low", "high")),
+            ("sd", "" if sd is None or result.censored else number(sd)),
+            ("median", number(samples["q50"]) if "q50" in samples else beyond),
+            ("95 % interval", ends(samples, "q50_low", "q50_high", beyond)),
+            *([("batches", _mean(content.get("batches", {})))] if batched else []),
+            *_error(content, error),
+            ("delta", result.promised),
+            ("runs", ", ".join(f"{count} {name}" for name, count in outcomes.items())),
+            ("lane utilization", f"{100 * content['lane_utilization']:.0f} %" if "lane_utilization" in content else ""),
+        ]
+        rows.append(row + _seconds(result))
     lines = ["samples: mean over runs; error: fraction of stopped runs whose simple regret exceeds epsilon"]
     if any(not result.guarantee.get("proved", True) for result in results):
         lines.append("heuristic: it is not proved that the rule keeps its delta")
@@ -227,7 +222,13 @@ def _stopping(results: Sequence[Any]) -> Table:
         lines.append(
             f"> and its interval: mean of min(samples, {most}), because runs reached max_rounds (right-censored)"
         )
-    return Table(head, rows, right, labels=2, caption=CAPTION, notes=[*lines, *foot(results)])
+    return table_of(rows, (*LEFT, "runs"), labels=2, caption=CAPTION, notes=[*lines, *foot(results)])
+
+
+def _error(content: Mapping[str, Any], error: Mapping[str, Any]) -> list[Cell]:
+    """Return the cells of the error rate."""
+    rate = f"{error['rate']:.4f}" if error else "unknown" * ("unjudged" in content)
+    return [("error", rate), ("95 % interval", f"[{error['low']:.4f}, {error['high']:.4f}]" if error else "")]
 
 
 def _unjudged(results: Sequence[Any]) -> list[str]:
@@ -238,29 +239,23 @@ def _unjudged(results: Sequence[Any]) -> list[str]:
 
 
 def _budget(results: Sequence[Any]) -> Table:
-    head = ("instance", "algorithm", "budget", "pulls", "error", "95 % interval", "simple regret", "95 % interval")
-    head, rows = (*head, "runs", *SECONDS), []
+    rows = []
     for name, result in zip(names.algorithms(results, but="budget"), results, strict=True):
         content = result.content()
         error, regret = content.get("error", {}), content.get("simple_regret", {})
-        rows.append(
-            (
-                result.instance,
-                name,
-                f"{result.budget:,}",
-                number(content["samples"]["mean"]) if "samples" in content else "",
-                f"{error['rate']:.4f}" if error else "unknown" * ("unjudged" in content),
-                f"[{error['low']:.4f}, {error['high']:.4f}]" if error else "",
-                f"{regret['mean']:.3g}" if regret else "",
-                f"[{regret['low']:.3g}, {regret['high']:.3g}]"
-                if "high" in regret
-                else "(all runs equal)" * bool(regret),
-                f"{result.counted} of {result.runs}" if result.left_out else f"{result.runs}",
-                *_seconds(result),
-            )
-        )
+        around = f"[{regret['low']:.3g}, {regret['high']:.3g}]" if "high" in regret else ""
+        row = [
+            ("instance", result.instance),
+            ("algorithm", name),
+            ("budget", f"{result.budget:,}"),
+            ("pulls", number(content["samples"]["mean"]) if "samples" in content else ""),
+            *_error(content, error),
+            ("simple regret", f"{regret['mean']:.3g}" if regret else ""),
+            ("95 % interval", around or "(all runs equal)" * bool(regret)),
+            ("runs", f"{result.counted} of {result.runs}" if result.left_out else f"{result.runs}"),
+        ]
+        rows.append(row + _seconds(result))
     lines = ["pulls: mean number used of the budget; error: fraction of runs whose simple regret exceeds epsilon"]
     if len({result.budget for result in results}) > 1:
         lines.append("run r has the same random draws for each budget, so the rows are paired and not independent")
-    right = [2, 3, 4, 6, 8, 9, 10]
-    return Table(head, rows, right, labels=3, caption=CAPTION, notes=[*lines, *foot(results)])
+    return table_of(rows, LEFT, labels=3, caption=CAPTION, notes=[*lines, *foot(results)])
