@@ -70,7 +70,7 @@ def test_batches_are_counted_and_reported_beside_the_samples():
 def test_a_rule_that_would_drop_every_survivor_leaves_the_one_with_the_largest_mean():
     """The lowest of equal ones; and a batch that is asked for within a round is what the round lacks."""
     none = jnp.zeros(4, bool)
-    algorithm = race("test", 4, lambda statistic, look: none, promise=jb.contract.Promise(0.1), rewards=jb.Rewards())
+    algorithm = race(4, lambda statistic, look: none, promise=jb.contract.Promise(0.1), rewards=jb.Rewards())
     state = algorithm.update(algorithm.init(jax.random.key(0)), None, jnp.int32(0), jnp.float32(1.0))
     pulls = algorithm.batch.plan(state)
     assert pulls.tolist() == [0, 1, 1, 1] and not algorithm.stop(state)
