@@ -155,7 +155,7 @@ def optuna_search(seed: int, budget: int, sampler: str = "random") -> tuple[Any,
             "scale": trial.suggest_float("scale", 1e-2, 10.0, log=True),
         }
         columns = {name: np.array([value]) for name, value in config.items()}
-        programs = trainings.programs("benchmark", trainee(), columns, 1)
+        programs = trainings.programs(trainee(), columns, 1)
         who = np.array([trial.number], np.uint32), np.zeros(1, np.uint32)
         state, done, value = programs.init(who, columns, root), 0, 0.0
         for rung in RUNGS:

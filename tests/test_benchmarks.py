@@ -146,7 +146,6 @@ def test_fixed_features():
 
 def test_one_run(monkeypatch):
     monkeypatch.setattr(one_run, "SECONDS", 0.1)
-    monkeypatch.setattr(one_run, "ARMS", 300)  # still heavy with 20 dimensions
     heavy, light = one_run.measure_rule("lin_ucb"), one_run.measure_rule("ucb1")
     assert heavy["alone"] and 0 < heavy["one_us"] < 50 * heavy["share_us"]  # 64 and more in tiles
     assert not light["alone"] and "one_us" not in light

@@ -225,7 +225,7 @@ print("instance of", measure.instance_of("patient"))
 parts.pair("steady"), parts.pair("patient")
 print("played", len(list(parts.environments(__import__("pathlib").Path("."), ["spread"]))))
 for name in ("steady", "patient"):
-    test_conformance.check(name, (3,), test_conformance.settings_of(name)[0])
+    test_conformance.check(name, [(3, False)], test_conformance.settings_of(name)[0])
     print("conforms", name)
 """
 

@@ -132,7 +132,7 @@ SPECS = {
     "misspelt": ("epsilon = 0.1", "epsilom = 0.1", "epsilom: unknown key"),
     "swept": ("epsilon = 0.1", "epsilon = {sweep = [0.1]}", "cannot be swept"),
     "missing": ('paired_race"\nepsilon = 0.1', 'kim_nelson"', "epsilon: missing, kim_nelson needs it"),
-    "outside": ("paired_race", "mine:rule", "has no module mine"),
+    "outside": ("paired_race", "nowhere:rule", "has no module nowhere"),
     "features": (
         'paired_race"\nepsilon = 0.1',
         'greedy"\nfeatures = [[1, 0], [0, 1]]',
