@@ -26,7 +26,7 @@ ON_DEVICE = 4  # limbs on a device: 72 bits, as for numbers of 24 bits that are 
 class Limbs(NamedTuple):
     """Sums over runs as a device computes them, exact unless bits are left."""
 
-    count: Array  # int64[]
+    runs: Array  # int64[]
     finite: Array  # bool[points]
     top: Array  # int32[points], the exponent below which all values are
     sums: Array  # int64[limbs, points]
@@ -49,8 +49,8 @@ def limbs(values: Array, keep: Array) -> Limbs:
     zero = jnp.zeros(len(top), jnp.int64)
     products = [[(a * b).sum(1) if j <= i else zero for j, b in enumerate(parts)] for i, a in enumerate(parts)]
     sums = jnp.stack([part.sum(1) for part in parts])
-    count = keep.sum(dtype=jnp.int64)
-    return Limbs(count, finite, top, sums, jnp.stack([jnp.stack(row) for row in products]), (rest != 0).any())
+    runs = keep.sum(dtype=jnp.int64)
+    return Limbs(runs, finite, top, sums, jnp.stack([jnp.stack(row) for row in products]), (rest != 0).any())
 
 
 class Moments:
@@ -87,7 +87,7 @@ class Moments:
 
     def add_limbs(self, found: Limbs) -> None:
         """Add what a device has summed, of which no bits are left."""
-        self.count += int(found.count)
+        self.count += int(found.runs)
         self.finite &= np.asarray(found.finite)
         self._combine(np.asarray(found.top), np.asarray(found.sums), np.asarray(found.products))
 
