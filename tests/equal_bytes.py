@@ -36,7 +36,9 @@ def digest(name):
     if name == CONTEXTS:
         both = jb.algorithms.lin_ucb(SETS, horizon=HORIZON), jb.environments.linear_contextual(SETS, SHARES, THETA)
     else:
-        both = pair(name)
+        # Some keep as many rewards.
+        long = {"horizon": HORIZON} if name in ALGORITHMS and "horizon" in ALGORITHMS[name].arguments else {}
+        both = pair(name, **long)
     if rounds.plays_batches(*both) or (name in ALGORITHMS and ALGORITHMS[name].kind == "identify"):
         found = identify_cell(lambda _: both, {}, num_runs=RUNS, max_rounds=MOST)
     else:
