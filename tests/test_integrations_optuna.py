@@ -199,6 +199,7 @@ def test_a_pull_that_always_fails_ends_the_study_or_counts_as_what_was_said():
     assert {t.state for t in found.trials} == {optuna.trial.TrialState.FAIL}
     shown = certificate(until_certified(study(sampler(on_failure=0.5)), diverges))
     assert shown.stopped and shown.means[:2].tolist() == [0.5, 0.5] and shown.recommendation.tolist() == [3]
+    assert not any("neither pruned nor failed" in line for line in shown.assumptions)  # a failure has a value
 
 
 def ends(found, function):

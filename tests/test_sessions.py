@@ -17,9 +17,10 @@ import pytest
 import jaxbandit as jb
 from jaxbandit.base.contract import action_of
 from jaxbandit.decide.sessions import directory, rewards
-from jaxbandit.decide.sessions.arm_intervals import mixture_radius
+from jaxbandit.decide.sessions.arm_intervals import intervals, mixture_radius
 from jaxbandit.decide.sessions.changes import apply
 from jaxbandit.decide.sessions.events import Event
+from jaxbandit.decide.sessions.rewards import Totals
 from jaxbandit.engine.rounds import keys
 from jaxbandit.theory.solvers import student
 
@@ -471,6 +472,14 @@ def test_a_certificate_without_intervals_says_nothing_of_rare_events():
     damaged = {**jb.certificate(in_order(RULES["batch"])).to_json(), "coverage": 1.5}
     with pytest.raises(ValueError, match=r"coverage = 1.5, must be in"):
         jb.Certificate.from_json(damaged)
+
+
+def test_an_arm_without_a_reward_is_not_known_and_one_reward_is_one():
+    totals = Totals(np.array([0, 1, 2]), np.zeros(3), np.zeros(3), np.zeros(3))
+    low, high, _ = intervals(totals, jb.Rewards(sigma=1.0), 0.95)
+    radius = mixture_radius(np.array([1, 2]), 1.0, (1 - 0.95) / 3)
+    np.testing.assert_array_equal((low, high), [[-np.inf, *-radius], [np.inf, *radius]])
+    assert radius[0] > radius[1]
 
 
 @pytest.mark.statistical

@@ -211,6 +211,7 @@ def test_a_budget_of_random_splits_ends_with_what_is_known():
     assert found.certificate_.pulls.sum() == 2
     found = BanditSearchCV(Formula(), levels, epsilon=0.05, min_splits=17, random_state=0).fit(X, Y)
     assert found.certificate_.stopped and found.certificate_.pulls.min() == 17
+    assert found.certificate_.guarantee.epsilon == 0.05
     alone = BanditSearchCV(Formula(), {"level": [0.5]}, random_state=0).fit(X, Y)
     assert alone.best_index_ == 0 and alone.certificate_.achieved == 0 and alone.n_splits_ == 10
 
@@ -331,17 +332,20 @@ def test_scores_are_in_the_range_of_their_name(name):
     low, high = named_range(name)
     assert low < high and range_of(None, metrics.get_scorer(name), False) in ((low, high), NO_RANGE)
     rng, score = np.random.default_rng(2), metrics.get_scorer(name)._score_func
-    for true, guess in ((rng.random(40), rng.normal(size=40)), (np.arange(40) % 2, rng.integers(0, 2, 40))):
+    numbers, labels = rng.random(40), np.arange(40) % 2
+    for true, guess in ((numbers, rng.normal(size=40)), (labels, rng.integers(0, 2, 40)), (labels, labels)):
         try:
             value = metrics.get_scorer(name)._sign * score(true, guess, **metrics.get_scorer(name)._kwargs)
         except (ValueError, TypeError):
             continue  # for other targets
         assert low <= value <= high
+        assert guess is not true or value == pytest.approx(high)  # a guess that is right has the best score
 
 
 def test_ranges_of_estimators_and_scorers():
     assert range_of(make_pipeline(SVC()), None, False) == (0, 1) and range_of(SVC(), None, True) == NO_RANGE
     assert range_of(Ridge(), None, False) == (-np.inf, 1) and range_of(Formula(), None, False) == NO_RANGE
+    assert named_range("matthews_corrcoef") == (-1, 1)  # a correlation
     loss = metrics.make_scorer(metrics.mean_squared_error, greater_is_better=False)
     assert range_of(SVC(), loss, False) == (-np.inf, 0) and range_of(SVC(), lambda e, x, y: 5.0, False) == NO_RANGE
     adjusted = metrics.make_scorer(metrics.balanced_accuracy_score, adjusted=True)

@@ -13,6 +13,8 @@ from records import records
 import jaxbandit as jb
 from jaxbandit.decide.tuning import store
 from jaxbandit.decide.tuning.criterion import Criterion, Stage
+from jaxbandit.decide.tuning.evidence import Outlier
+from jaxbandit.decide.tuning.reporting import outlier_remarks
 from jaxbandit.support.refusals import BadInput
 from jaxbandit.theory.comparisons.pairs import PairedDifferences
 
@@ -341,6 +343,13 @@ def test_an_outlier_is_a_remark():
     assert not best.certificate.excluded.any()
     assert "are not normal (one of" in str(best) and not best.certificate.guarantee.proved
     assert "error rate may exceed delta" in best.certificate.notes[0] and "score_range" in best.certificate.notes[0]
+
+
+def test_of_several_outliers_the_worst_is_named_and_the_others_are_counted():
+    found = [Outlier(rival, deviation, 30) for rival, deviation in enumerate((4.0, 6.0, 5.0))]
+    (line,) = outlier_remarks(found, ["a", "b", "c"], "")
+    assert line.startswith("the differences with b and 2 more are not normal (one of 30 is 6.0 standard deviations")
+    assert "more" not in outlier_remarks(found[:1], ["a"], "")[0] and not outlier_remarks([], ["a"], "")
 
 
 def test_a_dropped_configuration_with_a_larger_mean_is_explained():
