@@ -30,6 +30,7 @@ def test_a_table_is_searched_column_by_column_until_the_best_is_known():
     result = jb.tune(TABLE)
     assert (result.index, result.why, result.certificate.achieved) == (2, "epsilon", 0.0)
     assert entered(result) == {(c, s): TABLE[c, s] for c in range(3) for s in range(14)}  # 14 is min_trainings
+    assert (result.history["attempts"] == 1).all()
     assert "48 further scores of the table were not used" in result.notes
     assert any("infinite population of seeds from which the 30 seeds" in note for note in result.notes)
 
