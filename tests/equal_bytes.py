@@ -14,7 +14,7 @@ from pathlib import Path
 
 import jax
 import numpy as np
-from parts import ALGORITHMS, SETS, SHARES, THETA, pair
+from parts import ALGORITHMS, SETS, SHARES, THETA, horizon_of, pair
 
 import jaxbandit as jb
 from jaxbandit.engine.driver.identify import identify_cell
@@ -36,9 +36,7 @@ def digest(name):
     if name == CONTEXTS:
         both = jb.algorithms.lin_ucb(SETS, horizon=HORIZON), jb.environments.linear_contextual(SETS, SHARES, THETA)
     else:
-        # Some keep as many rewards.
-        long = {"horizon": HORIZON} if name in ALGORITHMS and "horizon" in ALGORITHMS[name].arguments else {}
-        both = pair(name, **long)
+        both = pair(name, **horizon_of(name, HORIZON))
     if rounds.plays_batches(*both) or (name in ALGORITHMS and ALGORITHMS[name].kind == "identify"):
         found = identify_cell(lambda _: both, {}, num_runs=RUNS, max_rounds=MOST)
     else:

@@ -110,6 +110,11 @@ def feedback_of(environment, context, choice):
     return jax.eval_shape(reward, jax.random.key(0), context, choice)
 
 
+def horizon_of(name, horizon):
+    """The argument of a rule that has to know how long it is played, or keeps as many rewards, else none."""
+    return {"horizon": horizon} if "horizon" in ALGORITHMS[name].arguments else {}
+
+
 def pair(name, **more):
     """An algorithm and an environment that it can be played on."""
     entry, own = ALGORITHMS[name], algorithm(name, **more)

@@ -94,7 +94,7 @@ def same(one, other, names, runs=slice(None)):
 
 @pytest.mark.parametrize("name", RULES["simulate"])
 def test_a_rule_for_regret(name):
-    make = maker(name, **({"horizon": HORIZON} if "horizon" in ALGORITHMS[name].arguments else {}))
+    make = maker(name, **parts.horizon_of(name, HORIZON))
     share = np.float32(0.0 if ALGORITHMS[name].setting == "cascade" else 0.1)  # whose feedback is int32
 
     def play(share, width):

@@ -169,7 +169,7 @@ def action_sets(name: str, value: Any, mask: Any) -> tuple[Any, np.ndarray | Non
 def decision_class(family: Any, num_arms: int, k: int) -> None:
     """Raise a ValueError unless the sets of a decision class all have k of `num_arms` arms."""
     if not hasattr(family, "rank"):
-        raise ValueError(f"decision_class = {python(family)}, must be a DecisionClass, such as top_k(...)")
+        wrong("decision_class", family, "a DecisionClass, such as top_k(...)")
     if (family.num_arms, family.rank) != (num_arms, k):
         sets = "different sizes" if family.rank is None else f"size {family.rank}"
         raise ValueError(

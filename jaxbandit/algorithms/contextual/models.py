@@ -11,8 +11,8 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
+from jaxbandit.support import checks
 from jaxbandit.support.numerics import total
-from jaxbandit.support.refusals import python
 from jaxbandit.support.types import Array, PyTree, Scalar
 from jaxbandit.theory.estimators import recursive_least_squares as least_squares
 from jaxbandit.theory.estimators.recursive_least_squares import RecursiveLeastSquares
@@ -79,7 +79,7 @@ def models(
     whole = isinstance(shape, tuple | list) and all(type(x) is int and x > 0 for x in shape)
     if not whole or len(shape) not in (1, 2) or (len(shape) == 2 and shape[0] != num_arms):
         kinds = f"(dim,), a vector that all arms share, or ({num_arms}, dim), a row for each arm"
-        raise ValueError(f"shape = {python(shape)}, must be {kinds}")
+        checks.wrong("shape", shape, kinds)
     return Models(model(shape[-1] + one, regularization), num_arms, (*shape[:-1], shape[-1] + one))
 
 

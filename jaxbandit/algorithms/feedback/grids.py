@@ -9,7 +9,6 @@ from jaxbandit.base.calls import checked
 from jaxbandit.base.parameters import Arg
 from jaxbandit.support import checks
 from jaxbandit.support.domains import choice, integer
-from jaxbandit.support.refusals import python
 
 GridKind = Literal["minimax", "geometric"]
 Batches = Annotated[int, Arg(integer(1), "number of batches M")]
@@ -52,7 +51,7 @@ def checked_grid(grid: GridKind | Sequence[int], num_batches: int | None, horizo
     if num_batches is not None:
         raise ValueError(f"num_batches = {num_batches}, must be omitted if grid is a list of rounds")
     if not isinstance(grid, Sequence) or not grid:
-        raise ValueError(f"grid = {python(grid)}, must be minimax, geometric or a list of increasing rounds")
+        checks.wrong("grid", grid, "minimax, geometric or a list of increasing rounds")
     points = [checks.take(f"grid[{i}]", t, integer(1, horizon)) for i, t in enumerate(grid)]
     for i in range(1, len(points)):
         if points[i] <= points[i - 1]:

@@ -13,7 +13,6 @@ from jaxbandit.base.declaration import declare
 from jaxbandit.support import checks
 from jaxbandit.support.domains import choice
 from jaxbandit.support.numerics import as_float
-from jaxbandit.support.refusals import python
 from jaxbandit.support.types import Array, Distance
 from jaxbandit.theory.solvers import semidistance
 
@@ -47,7 +46,7 @@ def ucboost(
       stochastic bandits, IJCAI, Section 4, Algorithm 2.
     """
     if isinstance(distances, str) or not isinstance(distances, Iterable) or not (distances := tuple(distances)):
-        raise ValueError(f"distances = {python(distances)}, must be one or more names of semi-distances")
+        checks.wrong("distances", distances, "one or more names of semi-distances")
     for distance in distances:
         checks.take("distances", distance, choice(semidistance.UPPER))
 

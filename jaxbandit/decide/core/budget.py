@@ -6,8 +6,7 @@ from typing import Annotated, Any
 from jaxbandit.base.arguments import Count
 from jaxbandit.base.calls import record
 from jaxbandit.base.parameters import Arg
-from jaxbandit.support import durations
-from jaxbandit.support.refusals import python
+from jaxbandit.support import checks, durations
 
 
 @record
@@ -37,5 +36,5 @@ def budget_of(budget: Any) -> Budget:
     number = hasattr(budget, "__index__") and not isinstance(budget, bool)
     if not (number or budget is None or isinstance(budget, str)):
         allowed = 'a jb.Budget, a number of trainings, or a length of time such as "2h"'
-        raise ValueError(f"budget = {python(budget)}, must be {allowed}")
+        checks.wrong("budget", budget, allowed)
     return Budget(seconds=budget) if isinstance(budget, str) else Budget(budget)

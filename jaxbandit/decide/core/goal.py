@@ -7,9 +7,9 @@ from typing import Annotated, Any
 from jaxbandit.base.arguments import Count, Distance, Share
 from jaxbandit.base.calls import record
 from jaxbandit.base.parameters import Arg
+from jaxbandit.support import checks
 from jaxbandit.support.columns import LARGEST
 from jaxbandit.support.domains import RANGE, Domain, Outside, number
-from jaxbandit.support.refusals import python
 
 DELTA = 0.05  # by default
 WORDS = "stop", "separate"  # values of on_failure besides numbers
@@ -94,7 +94,5 @@ def goal_of(goal: Any) -> Goal:
     if goal is None:
         return Goal()
     if isinstance(goal, bool) or not hasattr(goal, "__float__"):
-        raise ValueError(
-            f"goal = {python(goal)}, must be a jb.Goal, or a number, the tolerated difference from the best"
-        )
+        checks.wrong("goal", goal, "a jb.Goal, or a number, the tolerated difference from the best")
     return Goal(epsilon=goal)

@@ -71,7 +71,7 @@ def _labels(given: Sequence[Any], num_arms: int | None) -> tuple[Label, ...]:
     texts = [written(label) for label in cells(given)]
     for text in texts:
         if not text or texts.count(text) > 1:
-            raise ValueError(f"arms = {python(given)}, must be labels that differ{': ' * bool(text)}{text}")
+            checks.wrong("arms", given, f"labels that differ{': ' * bool(text)}{text}")
     if num_arms is not None and num_arms != len(texts):
         raise ValueError(f"arms names {len(texts)} arms, must name {num_arms}, as many as the other arguments have")
     return tuple(int(text) if _WHOLE.fullmatch(text) else text for text in texts)

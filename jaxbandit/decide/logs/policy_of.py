@@ -13,8 +13,9 @@ from jaxbandit.base.calls import checked
 from jaxbandit.base.contract import Algorithm, Choice, Chosen, Offer, action_of
 from jaxbandit.decide.logs.arms import listed
 from jaxbandit.decide.logs.log import Log
+from jaxbandit.support import checks
 from jaxbandit.support.columns import refuse_first
-from jaxbandit.support.refusals import python, refuse
+from jaxbandit.support.refusals import refuse
 from jaxbandit.support.types import Array, PyTree
 
 WHERE = "policy_of"
@@ -88,7 +89,7 @@ def policy_of(
     logs: tuple[Any, ...] = tuple(trained_on) if isinstance(trained_on, list | tuple) else (trained_on,)
     for each in logs:
         if not isinstance(each, Log):
-            raise ValueError(f"trained_on = {python(each)}, must be a Log or a list of them")
+            checks.wrong("trained_on", each, "a Log or a list of them")
     return AlgorithmPolicy(algorithm, state, () if in_sample else logs, draws, seed)
 
 

@@ -25,7 +25,6 @@ from jaxbandit.running.results.regret import RegretResult
 from jaxbandit.support import checks
 from jaxbandit.support.checks import of_list
 from jaxbandit.support.domains import integer, several
-from jaxbandit.support.refusals import python
 
 
 @checked
@@ -76,7 +75,7 @@ def replay(
       ValueError: the algorithm is not one for the arms, contexts or rewards of the log.
     """
     if not isinstance(log, Log):
-        raise ValueError(f"log = {python(log)}, must be a Log, as read_log returns it")
+        checks.wrong("log", log, "a Log, as read_log returns it")
     fit.check_kind("algorithm", algorithm, Algorithm)
     chance, least = _chances(log)
     rows = Inputs(contexts_of(algorithm, log, "replay"), log.action, log.reward, chance)

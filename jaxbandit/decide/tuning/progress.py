@@ -7,8 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from typing import NamedTuple
 
-from jaxbandit.support import extras, threads
-from jaxbandit.support.refusals import python
+from jaxbandit.support import checks, extras, threads
 from jaxbandit.support.text import say
 
 # Seconds before the first line, so that short searches, as in tests and notebooks, are silent. Each line comes
@@ -58,7 +57,7 @@ def reporting(progress: bool | Callable[[SearchProgress], None] | None) -> Itera
     With False it is a function without effect.
     """
     if not callable(progress) and progress not in (None, True, False):
-        raise ValueError(f"progress = {python(progress)}, must be a function, a boolean or None")
+        checks.wrong("progress", progress, "a function, a boolean or None")
     if progress is False:
         yield lambda _: None
         return

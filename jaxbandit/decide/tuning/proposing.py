@@ -15,7 +15,7 @@ from jaxbandit.decide.tuning.configs import objects
 from jaxbandit.decide.tuning.space import Distribution
 from jaxbandit.support import checks, extras
 from jaxbandit.support.domains import choice, integer, number
-from jaxbandit.support.refusals import error_line, python, refuse, show
+from jaxbandit.support.refusals import error_line, refuse, show
 from jaxbandit.support.types import PyTree
 
 DRAW = 0x51ED270B  # of proposals, among the purposes of a search's seed
@@ -52,7 +52,7 @@ def read_space(space: Any) -> Space:
         return Space(propose, None)
     if not isinstance(space, Mapping) or not space:
         allowed = "a dictionary such as {'lr': jb.space.loguniform(1e-4, 1)}, or a function of a trial"
-        raise ValueError(f"space = {python(space)}, must be {allowed}")
+        checks.wrong("space", space, allowed)
     for name, law in space.items():
         if not isinstance(name, str) or not isinstance(law, Distribution):
             remedy = "must be loguniform, uniform_float, uniform_int or choice of something"
@@ -171,7 +171,7 @@ class _Sampler:
             sampler = optuna.samplers.TPESampler(seed=seed)
         elif not isinstance(sampler, optuna.samplers.BaseSampler):
             allowed = '"random", "tpe", a sampler of Optuna or a function of (history, seed)'
-            raise ValueError(f"proposer = {python(sampler)}, must be {allowed}")
+            checks.wrong("proposer", sampler, allowed)
         self.name, self._space, self._failed = type(sampler).__name__, space, optuna.trial.TrialState.FAIL
         level = optuna.logging.get_verbosity()
         optuna.logging.set_verbosity(optuna.logging.WARNING)  # a line on the study in memory helps nobody

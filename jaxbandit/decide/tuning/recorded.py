@@ -14,7 +14,8 @@ from jaxbandit.decide.tuning.configs import Configs, objects
 from jaxbandit.decide.tuning.criterion import UNSEEN
 from jaxbandit.decide.tuning.settings import Settings
 from jaxbandit.decide.tuning.store import Outcome, Store
-from jaxbandit.support.refusals import python, what_is_saved
+from jaxbandit.support import checks
+from jaxbandit.support.refusals import what_is_saved
 from jaxbandit.support.types import PyTree
 
 POPULATION = (
@@ -83,7 +84,7 @@ def table(given: Any, configs: PyTree | None) -> tuple[Recorded, PyTree]:
     """
     if not (hasattr(given, "__array__") or isinstance(given, list | tuple)):
         what = "a function of (key, config) or (seed: int, config), or scores[configs, seeds]"
-        raise ValueError(f"train = {python(given)}, must be {what}")
+        checks.wrong("train", given, what)
     known = known_scores("train", given)
     missing = np.isnan(known.scores).sum(axis=0)
     order = np.argsort(missing, kind="stable") if missing.any() else known.columns

@@ -12,7 +12,8 @@ from jaxbandit.decide.tuning.inspection import takes_integer, uses_jax
 from jaxbandit.decide.tuning.recorded import no_training
 from jaxbandit.decide.tuning.store import Entry, Store
 from jaxbandit.engine.driver.execution import Execution
-from jaxbandit.support.refusals import error_line, python
+from jaxbandit.support import checks
+from jaxbandit.support.refusals import error_line
 
 
 class Training(NamedTuple):
@@ -64,7 +65,7 @@ def read(train: Train, space: Configs, execution: Execution) -> Training:
         other = "executor" if tracing else "batch"
         raise ValueError(f"traced = {tracing} and {other} are both given, which exclude each other; give only one")
     if not callable(train):
-        raise ValueError(f"train = {python(train)}, must be a function of (key, config), or of (seed: int, config)")
+        checks.wrong("train", train, "a function of (key, config), or of (seed: int, config)")
     program, notes, integer = None, (), takes_integer(train)
     # A call with tracers is a call that may cost money, or that runs for hours.
     if executor is None and (tracing or batch is not None or (tracing is None and uses_jax(train))):

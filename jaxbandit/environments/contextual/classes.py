@@ -90,7 +90,7 @@ def _loaded(data: Dataset | ArrayLike, labels: ArrayLike | None) -> tuple[np.nda
     if isinstance(data, str):
         checks.take("data", data, choice(("digits", "iris", "wine", "breast_cancer")))
         if labels is not None:
-            raise ValueError(f"labels = {python(labels)}, must be left out: data = {data!r} has its own")
+            checks.wrong("labels", labels, f"left out: data = {data!r} has its own")
         return data_sets.load("data", data)
     rows = checks.take("data", data, checks.arrays(ndim=2))
     if labels is None:

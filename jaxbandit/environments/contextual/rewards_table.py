@@ -14,7 +14,6 @@ from jaxbandit.base.declaration import declare
 from jaxbandit.environments.contextual.row_orders import Order, entry, environment_of
 from jaxbandit.support import checks
 from jaxbandit.support.numerics import as_float, get_at
-from jaxbandit.support.refusals import python
 from jaxbandit.support.types import Array, ArrayLike, PyTree
 
 CONTEXTS = ((1.0, 0.0), (0.6, 0.8), (0.0, -1.0), (0.5, 0.5))
@@ -111,7 +110,7 @@ def _offered(rewards: ArrayLike, available: ArrayLike | None) -> tuple[np.ndarra
             raise ValueError(f"available has shape {got}, must be {wanted}, as rewards")
         mask = offered == 1
         if not (mask | (offered == 0)).all():
-            raise ValueError(f"available = {python(available)}, must be True and False, or 1 and 0")
+            checks.wrong("available", available, "True and False, or 1 and 0")
         if not mask.any(1).all():
             raise ValueError(f"available[{int(mask.any(1).argmin())}] is all False, must leave an arm")
         checks.take("rewards", np.where(mask, paid, 0.0), checks.arrays(ndim=2))

@@ -67,7 +67,7 @@ def rows(
     if label is not None and contexts is None:
         raise ValueError("contexts = None, must be the names of columns of numbers, with label")
     if label is not None and available is not None:
-        raise ValueError(f"available = {python(available)}, must be left out with label")
+        checks.wrong("available", available, "left out with label")
     asked = {"contexts": contexts, "rewards": rewards, "label": label, "available": available}
     for name, some in asked.items():
         if some is not None and not _is_names(some):

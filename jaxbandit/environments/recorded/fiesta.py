@@ -17,7 +17,6 @@ from jaxbandit.base.declaration import declare
 from jaxbandit.environments.recorded.table import table
 from jaxbandit.support import checks
 from jaxbandit.support.domains import choice
-from jaxbandit.support.refusals import python
 
 
 @declare(settings=({"models": ("atae", "tdlstm"), "permute": True},))
@@ -66,10 +65,10 @@ def _recorded(models: str | Sequence[str]) -> np.ndarray:
         checks.take("models", models, choice(("all", "eight")))
         models = [name for name in scores if models == "all" or not name.endswith("_200")]
     if not isinstance(models, Iterable) or not checks.axes(models):
-        raise ValueError(f"models = {python(models)}, must be all, eight or a list of models")
+        checks.wrong("models", models, "all, eight or a list of models")
     models = list(models)
     for i, name in enumerate(models):
         checks.take(f"models[{i}]", name, choice(tuple(scores)))
     if len(set(models)) < max(len(models), 2):
-        raise ValueError(f"models = {python(models)}, must be two or more different models")
+        checks.wrong("models", models, "two or more different models")
     return np.stack([scores[name] for name in models], axis=1)
