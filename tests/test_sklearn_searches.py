@@ -235,6 +235,19 @@ def test_intervals_share_delta_among_both_sides_of_all_configurations():
     np.testing.assert_allclose(proof.high - proof.means, sd * radius(n, np.log(np.array([0.0125] * 2))), rtol=1e-6)
 
 
+def test_intervals_move_with_the_range_of_scores():
+    scores = np.random.default_rng(0).random((2, 30))
+    arms, numbers = (index.ravel() for index in np.indices(scores.shape))
+
+    def intervals(low, high):
+        search = SplitSearch(2, Criterion(0.05, 0.0, score_range=(low, high)), (low, high), max_fits=None, seed=0)
+        search.enter(arms, numbers, (low + (high - low) * scores).ravel())
+        found = search.certificate(search.best, ("a", "b"), ())
+        return np.array([found.low, found.high])
+
+    np.testing.assert_allclose(intervals(2.0, 5.0), 2.0 + 3.0 * intervals(0.0, 1.0), rtol=1e-9)
+
+
 def test_ties_end_a_search():
     found = BanditSearchCV(Formula(), {"level": [0.5, 0.5]}, epsilon=0.01, random_state=0).fit(X, Y)
     assert found.best_index_ == 0 and found.certificate_.stopped and found.certificate_.achieved == 0

@@ -3,6 +3,7 @@
 import io
 import json
 import os
+import pickle
 import random
 import sys
 import warnings
@@ -224,6 +225,15 @@ def test_every_flipped_bit_of_an_array_file_is_seen(tmp_path):
     }
 
 
+def test_a_flipped_bit_of_a_large_array_file_is_seen():
+    good = npz.encode({"a": np.zeros(2**18)})  # 2 MiB; digests are taken of parts of one
+    for byte in (100, 2**20 + 100, len(good) - 200):
+        damaged = bytearray(good)
+        damaged[byte] ^= 1
+        with pytest.raises(ValueError, match="digest"):
+            npz.decode(bytes(damaged))
+
+
 def sealed(members, compression=zipfile.ZIP_STORED):
     """An archive with a right digest that holds these members, as somebody could make it on purpose."""
     file = io.BytesIO()
@@ -267,6 +277,25 @@ def test_an_array_file_made_on_purpose_is_refused_in_one_line(data, tmp_path):
     with pytest.raises(ValueError, match=r"x\.npz: damaged") as error:
         storage.read_arrays(path, storage.RECOMPUTE)
     assert "\n" not in str(error.value) and len(str(error.value)) < 500
+
+
+class Touch:
+    """An object whose unpickling makes a file."""
+
+    def __init__(self, path):
+        self.path = path
+
+    def __reduce__(self):
+        return Path.touch, (self.path,)
+
+
+def test_no_code_that_an_array_file_holds_is_run(tmp_path):
+    code = pickle.dumps(Touch(tmp_path / "made"))
+    size = -(len(code) // -8)  # objects of 8 bytes each, as the header says
+    about = f"{{'descr': '|O', 'fortran_order': False, 'shape': ({size},)}}\n"
+    with pytest.raises(ValueError, match="does not hold plain arrays"):
+        npz.decode(sealed([("a.npy", header(about) + code.ljust(8 * size))]))
+    assert not (tmp_path / "made").exists()
 
 
 @pytest.mark.slow
