@@ -53,6 +53,11 @@ def test_a_configuration_that_fails_too_often_is_dropped_and_one_beaten_by_it_is
     assert evidence.recommended(np.ones(3, bool)) == 1 and evidence.achieved(1) == pytest.approx(0.1, abs=0.02)
 
 
+def test_a_configuration_without_a_score_has_no_mean():
+    n, means, variances = entered(Criterion(0.05, None), [[5.0, 7.0], [NAN]]).moments()
+    assert n.tolist() == [2, 0] and (means[0], variances[0]) == (6.0, 1.0) and np.isnan([means[1], variances[1]]).all()
+
+
 @pytest.mark.parametrize("maximize", [True, False])
 def test_many_configurations_in_a_range_have_bounds_of_their_own(maximize):
     count = MOST_ARMS + 1

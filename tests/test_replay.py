@@ -6,6 +6,7 @@ import pytest
 
 import jaxbandit as jb
 from jaxbandit.base.contract import Offer
+from jaxbandit.decide.logs.replay import _chances
 
 pytestmark = [pytest.mark.slow, pytest.mark.quickly_compiled]
 N, K = 300, 3
@@ -81,6 +82,9 @@ def test_masks_and_contexts_reach_the_rule():
     result = jb.replay(RULE, log, num_runs=1, horizon=60, order="as_is", checkpoints=[60])
     assert (result.arrays["pulls"][0].tolist(), result.arrays["rows"][0]) == (pulls, rows)
     assert result.arrays["feedback"][0, 0] == pytest.approx(rewards.mean(), rel=1e-12)
+    offered = available.sum(axis=1)
+    chances, least = _chances(jb.read_log(action=ACTION, reward=REWARD, available=available, num_arms=K))
+    assert least == 1 / offered.max() and (chances == least * offered).all()
     context = RNG.normal(size=(N, 2))
     told = RULE._replace(
         select=lambda noise, state, context: jnp.where(context[0] < context[1], 1, 0).astype(jnp.int32),

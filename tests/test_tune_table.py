@@ -60,6 +60,14 @@ def test_a_rule_that_asks_for_more_than_the_table_has_ends_there():
     assert result.table["pulls"].max() == 30
 
 
+@pytest.mark.slow
+def test_what_a_rule_drops_is_no_survivor():
+    dropped = jb.tune(TABLE, rule=jb.algorithms.paired_race(3, delta=0.05)).certificate
+    assert dropped.survivors.tolist() == [False, False, True] and dropped.stopped
+    kept = jb.tune(TABLE, rule=jb.algorithms.uniform(3), budget=12).certificate  # this rule drops nothing
+    assert kept.survivors is not None and kept.survivors[2]
+
+
 def test_a_data_frame_names_its_configurations_and_gaps_come_last():
     pandas = pytest.importorskip("pandas")
     frame = pandas.DataFrame(CLOSE[:, :8], index=["a", "b", "c"])
