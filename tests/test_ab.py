@@ -258,7 +258,9 @@ def test_an_outcome_that_is_not_known_is_taken_at_its_worst():
     assert b.difference_low == pytest.approx(as_one[1].difference_low)
     assert b.difference_high == pytest.approx(as_zero[1].difference_high)
     assert (a.low, a.high) == (as_zero[0].low, as_one[0].high)
-    assert any("10 visitors have no outcome yet" in note for note in result.notes)
+    assert any(note.startswith("10 visitors have no outcome yet, which is taken at its worst") for note in result.notes)
+    numbers = jb.ab({"variant": variant, "outcome": np.where(np.isnan(holes), np.nan, 5 + holes)}, control="A")
+    assert any(note == "10 visitors have no outcome yet; pairs end at the first of them" for note in numbers.notes)
 
 
 def test_blocks_are_compared_within():

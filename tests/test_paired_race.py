@@ -147,7 +147,7 @@ def test_a_certificate_of_a_race_for_several_arms_states_at_most_its_epsilon():
             session = jb.tell(session, pulls.id, row[pulls.arm])
         found = jb.certificate(session)
         assert found.stopped and found.guarantee.m == 3 and found.achieved <= 0.1
-        assert "the 3 best or within 0.1 of them with" in found.promise
+        assert found.promise.startswith("the recommended arms are the 3 best or within 0.1 of them with")
         assert found.survivors.sum() == 3 and found.survivors[found.recommendation].all()
 
 
