@@ -2,7 +2,7 @@
 
 It runs in the root of the repository with only JAX and NumPy installed, and needs no network. Every row has a time
 limit, and what fails is a row too. Rows are printed as they are measured. After each, gpu.json and gpu.md are written
-anew. How to read them is said in docs/gpu.md.
+anew. How to read them is said in benchmarks/results/accelerators.md.
 """
 
 import argparse

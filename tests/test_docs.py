@@ -101,6 +101,7 @@ EXECUTED = [
     page("evaluate"),
     page("integrations"),
     page("halving"),
+    page("gpu", pytest.mark.quickly_compiled),
     *(page(f"recipes/{name}", pytest.mark.quickly_compiled) for name in RECIPES),
 ]
 
