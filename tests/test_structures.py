@@ -51,6 +51,17 @@ def test_new_objects_with_other_numbers_play_the_same_program(no_more_tracing):
     assert content(swept[0]) == content(ucb(3.0))
 
 
+def test_random_instances_play_one_program(no_more_tracing):
+    drawn = np.random.default_rng(0).random((40, 3))
+    compiled.forget()
+    found = [ucb(1.0, means) for means in drawn[:1]]
+    no_more_tracing()
+    found += [ucb(1.0, means) for means in drawn[1:]]
+    gaps = [means.max() - means for means in drawn]
+    for gap, result in zip(gaps, found, strict=True):
+        np.testing.assert_allclose(result.arrays["regret"][:, -1], result.arrays["pulls"] @ gap, rtol=1e-5)
+
+
 def test_a_file_plays_the_program_of_python(no_more_tracing):
     instance, rule = {"type": "bernoulli", "means": MEANS}, {"type": "ucb1", "c": 2.0}
     data = {"kind": "simulate", "runs": 5, "horizon": 60, "instance": [instance], "algorithm": [rule]}
