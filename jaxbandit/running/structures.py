@@ -31,9 +31,9 @@ class Structure(NamedTuple):
 
 def program_of(algorithm: Algorithm, environment: Environment) -> tuple[Make, PyTree]:
     """Return the `make` function of a pair, the same for all pairs of one structure, and the arguments of this pair."""
-    parts = structure_of(algorithm), structure_of(environment)
-    make = _make(_Equal(tuple(part.key for part in parts), tuple(part.build for part in parts)))
-    return make, dict(zip(("algorithm", "environment"), (part.arguments for part in parts), strict=True))
+    one, other = structure_of(algorithm), structure_of(environment)
+    make = _make(_Equal((one.key, other.key), (one.build, other.build)))
+    return make, {"algorithm": one.arguments, "environment": other.arguments}
 
 
 def structure_of(made: Any) -> Structure:
