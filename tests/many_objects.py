@@ -12,10 +12,17 @@ import jaxbandit as jb
 from jaxbandit.engine.layout import compiled
 
 ARMS = jb.environments.bernoulli([0.4, 0.6])
+
+
+def own(rule):
+    """An algorithm that shares its programs with no other, because a function of it was replaced."""
+    return rule._replace(pulls=lambda state: rule.pulls(state))
+
+
 PLAYED = {
-    "simulate": lambda: jb.simulate(jb.algorithms.ucb1(2), ARMS, horizon=4, num_runs=1, checkpoints=[4]),
-    "identify": lambda: jb.identify(jb.algorithms.lucb(2, delta=0.3), ARMS, num_runs=1, max_rounds=4),
-    "session": lambda: jb.ask(jb.session(jb.algorithms.ucb1(2))),
+    "simulate": lambda: jb.simulate(own(jb.algorithms.ucb1(2)), ARMS, horizon=4, num_runs=1, checkpoints=[4]),
+    "identify": lambda: jb.identify(own(jb.algorithms.lucb(2, delta=0.3)), ARMS, num_runs=1, max_rounds=4),
+    "session": lambda: jb.ask(jb.session(own(jb.algorithms.ucb1(2)))),
 }
 
 

@@ -17,7 +17,7 @@ from jaxbandit.algorithms import ucb1
 from jaxbandit.engine.driver.execution import Execution
 from jaxbandit.engine.driver.identify import identify_cell
 from jaxbandit.engine.driver.simulate import simulate_cell
-from jaxbandit.engine.layout import compiled
+from jaxbandit.engine.layout import compiled, compiling
 from jaxbandit.environments.stationary.bernoulli import bernoulli
 from jaxbandit.environments.stationary.gaussian import gaussian
 from jaxbandit.running import truth
@@ -38,6 +38,19 @@ def _forget():
 
 def make(means):
     return ucb1(2), bernoulli(means)
+
+
+def test_what_is_compiled_side_by_side_is_compiled_as_by_this_thread():
+    def wide():
+        return jnp.zeros(1).dtype, threading.get_ident()
+
+    with jax.enable_x64(True), compiling.named("a rule"), compiling.quietly():
+        (one, here), (other, there) = compiled.together(wide, wide)
+        slow = compiled.together(lambda: compiling._thread.name, lambda: compiling._thread.quiet)
+    assert one == other == np.float64 and threading.get_ident() not in (here, there)
+    assert slow == ["a rule", True] and compiling._thread.name == "a program"
+    with pytest.raises(ValueError, match="of the second"):
+        compiled.together(lambda: 1, lambda: int("of the second"))
 
 
 @pytest.mark.slow

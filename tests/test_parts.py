@@ -7,15 +7,15 @@ import jaxbandit as jb
 from jaxbandit.engine.driver import parts
 from jaxbandit.engine.driver.identify import identify_cell
 from jaxbandit.engine.driver.simulate import simulate_cell
-from jaxbandit.running.factories import fixed
+from jaxbandit.running.structures import program_of
 
 pytestmark = pytest.mark.quickly_compiled
-PAIR = fixed(jb.algorithms.epsilon_greedy(3, epsilon=0.1), jb.environments.bernoulli([0.2, 0.5, 0.4]))
-STOPPING = fixed(jb.algorithms.lucb(3), jb.environments.gaussian([0.0, 1.0, 0.2]))
+PAIR = program_of(jb.algorithms.epsilon_greedy(3, epsilon=0.1), jb.environments.bernoulli([0.2, 0.5, 0.4]))
+STOPPING = program_of(jb.algorithms.lucb(3), jb.environments.gaussian([0.0, 1.0, 0.2]))
 CELLS = {
-    "regret": lambda **given: simulate_cell(PAIR, {}, horizon=300, checkpoints=[7, 300], **given),
-    "means alone": lambda **given: simulate_cell(PAIR, {}, horizon=300, checkpoints=[7, 300], keep=(), **given),
-    "stopping": lambda **given: identify_cell(STOPPING, {}, max_rounds=400, **given),
+    "regret": lambda **given: simulate_cell(*PAIR, horizon=300, checkpoints=[7, 300], **given),
+    "means alone": lambda **given: simulate_cell(*PAIR, horizon=300, checkpoints=[7, 300], keep=(), **given),
+    "stopping": lambda **given: identify_cell(*STOPPING, max_rounds=400, **given),
 }
 COSTS = ("compile_seconds", "run_seconds", "run_steps", "lane_steps", "sums", "identity")
 

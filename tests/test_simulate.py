@@ -11,6 +11,7 @@ import jaxbandit
 from jaxbandit.algorithms import lucb, sequential_halving
 from jaxbandit.algorithms.regret.ucb import ucb1
 from jaxbandit.engine.driver.execution import Progress
+from jaxbandit.engine.layout import compiled
 from jaxbandit.environments.stationary.bernoulli import bernoulli
 from jaxbandit.running import progress, sizes
 from jaxbandit.running.identify import identify
@@ -45,6 +46,7 @@ def test_labels_truth_and_numbers():
 @pytest.mark.slow
 def test_the_same_objects_are_compiled_once():
     algorithm, environment = ucb1(2), bernoulli(MEANS)
+    compiled.forget()
     first = simulate(algorithm, environment, **SMALL)
     second = simulate(algorithm, environment, **SMALL, seed=1)
     assert second.seconds["compile"] < 0.2 * first.seconds["compile"]
@@ -55,6 +57,7 @@ def test_the_same_objects_are_compiled_once():
 def test_sweep_equals_single_calls_and_pairs():
     environment = bernoulli(MEANS)
     factory = functools.partial(ucb1, 2)
+    compiled.forget()
     swept = sweep(factory, environment, {"c": [0.0, 3.0]}, **SMALL)
     assert [r.params for r in swept] == [{"c": 0.0}, {"c": 3.0}]
     assert swept[1].seconds["compile"] < 0.2 * swept[0].seconds["compile"]

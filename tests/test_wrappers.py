@@ -51,7 +51,7 @@ def test_a_sweep_of_both_is_one_program():
     cells = list(resolved(given, given | {"name": "other", "cap": 8}).cells())
     makes = {id(program(cell)[0]) for cell in cells[:4]}
     assert len(makes) == 1 and id(program(cells[4])[0]) not in makes
-    assert program(cells[1])[1]["algorithm"] == {"mean": 0.0, "c": 3.0}
+    assert program(cells[1])[1]["algorithm"] == {"mean": 0.0, "algorithm": {"c": 3.0}}
 
 
 def test_a_factory_of_the_user_may_be_wrapped(tmp_path, monkeypatch):

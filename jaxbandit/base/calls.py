@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, TypeVar, cast
 
-from jaxbandit.base import docstrings
+from jaxbandit.base import docstrings, making
 from jaxbandit.base.parameters import Parameter, parameters_of, plain
 from jaxbandit.support import checks, domains
 from jaxbandit.support.refusals import BadArgument, python
@@ -60,7 +60,12 @@ def checked(function: Function, *, name: str = "", returns: str = "", maker: boo
             first = [bound[key] for key in places[: len(args)]]
             named = {key: value if key in many else bound[key] for key, value in keywords.items()}
             made = function(*first, *args[len(places) :], **named)
-        return made._replace(name=name) if maker and getattr(made, "name", None) == "" else made
+        if not maker:
+            return made
+        made = made._replace(name=name) if getattr(made, "name", None) == "" else made
+        if not nameless and len(args) <= len(places) and keywords.keys() <= parameters.keys():
+            making.note(called, bound, made)
+        return made
 
     shown = [p.replace(annotation=plain(p.annotation)) for p in own.values()]
     called.__dict__["__signature__"] = signature.replace(parameters=shown)

@@ -221,7 +221,7 @@ class Algorithm(NamedTuple):
     name: str = ""
 
     def named(self, name: str) -> "Algorithm":
-        """Return the algorithm with another name in results and figures; it is compiled anew."""
+        """Return the algorithm with another name in results and figures."""
         return self._replace(name=name)
 
     def __repr__(self) -> str:
@@ -284,7 +284,7 @@ class Environment(NamedTuple):
     name: str = ""
 
     def named(self, name: str) -> "Environment":
-        """Return the environment with another name in results and figures; it is compiled anew."""
+        """Return the environment with another name in results and figures."""
         return self._replace(name=name)
 
     def __repr__(self) -> str:

@@ -15,31 +15,31 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from jaxbandit.base.contract import Algorithm, Environment
+from jaxbandit.base.making import making_of
 from jaxbandit.base.metrics import Metric
 from jaxbandit.engine.layout.compiled import Same
 from jaxbandit.engine.rounds.single import Make
+from jaxbandit.running.structures import program_of
 from jaxbandit.support.refusals import BadInput
+from jaxbandit.support.types import PyTree
 
 
 class Pair(NamedTuple):
     """An algorithm and the environment that it is played on."""
 
     make: Make  # compiled once, with traced arguments
-    arguments: dict[str, Any]
+    arguments: PyTree
     algorithm: Algorithm  # the concrete values of make(arguments)
     environment: Environment
     given: tuple[Any, Any]  # both as the caller gave them; an executor needs functools.partial of factories
     params: Mapping[str, float] = MappingProxyType({})  # values of swept hyperparameters
+    values: Mapping[str, Any] = MappingProxyType({})  # arguments of the algorithm's factory beside those in `given`
 
 
-def fixed(algorithm: Algorithm, environment: Environment) -> Make:
-    """Return the `make` function of two objects without traced arguments; equal objects give the same function."""
-    return _fixed(Same(algorithm), Same(environment))
-
-
-@functools.lru_cache(maxsize=32)
-def _fixed(algorithm: Same, environment: Same) -> Make:
-    return lambda arguments: (algorithm.value, environment.value)
+def pair_of(algorithm: Any, environment: Any) -> Pair:
+    """Return the pair of two objects, or of factories without further arguments."""
+    one, other = built(algorithm), built(environment)
+    return Pair(*program_of(one, other), one, other, (algorithm, environment))
 
 
 def swept(factory: Callable[..., Any], environment: Environment | None) -> Make:
@@ -54,28 +54,49 @@ def _swept(factory: Callable[..., Any], environment: Same) -> Make:
     return lambda arguments: (factory(**arguments), environment.value)
 
 
+def pair_at(factory: Callable[..., Any], environment: Any, values: Mapping[str, Any], **more: Any) -> Pair:
+    """Return the pair of a factory at some values; they are traced where it is not known how the objects were made."""
+    world = built(environment)
+    make = swept(factory, world)
+    algorithm, other = make(values)
+    known = making_of(algorithm) and (world is not None or making_of(other))
+    arguments = {name: np.asarray(value, np.float64) for name, value in values.items()}
+    program = program_of(algorithm, other) if known else (make, arguments)
+    return Pair(*program, algorithm, other, (factory, environment), values=values, **more)
+
+
 def built(given: Any) -> Any:
     """Return an algorithm or an environment; a functools.partial of a factory is called."""
     return given() if isinstance(given, functools.partial) else given
 
 
-def of_pair(algorithm: Any, environment: Any) -> dict[str, Any]:
+def of_pair(pair: Pair) -> dict[str, Any]:
     """Return the calls of two factories as plain data; raise ValueError if that is impossible."""
+    algorithm, environment = pair.given
     return {
         "algorithm": _call("algorithm", algorithm, "kl_ucb, 9"),
         "environment": _call("environment", environment, "bernoulli, means"),
+        "arguments": {name: _plain(value, f"the value of {name}") for name, value in pair.values.items()},
     }
 
 
-def make_of(call: Mapping[str, Any]) -> Make:
-    """Return the `make` function of two serialized factory calls; `arguments` are traced hyperparameters by keyword."""
-    return _make(json.dumps([call["algorithm"], call["environment"]]), bool(call["arguments"]))
+def pair_of_call(call: Mapping[str, Any]) -> Pair:
+    """Return the pair of two serialized factory calls; `arguments` are values of swept hyperparameters by keyword."""
+    calls = json.dumps([call["algorithm"], call["environment"]])
+    values = {name: _value(value) for name, value in call["arguments"].items()}
+    return pair_at(*_factories(calls), values) if values else _pair(calls)
 
 
 @functools.lru_cache(maxsize=8)  # so that an equal task reuses what an earlier one compiled
-def _make(calls: str, traced: bool) -> Make:
+def _factories(calls: str) -> tuple[Callable[..., Any], Environment]:
     algorithm, environment = map(_partial, json.loads(calls))
-    return swept(algorithm, environment()) if traced else fixed(algorithm(), environment())
+    return algorithm, environment()
+
+
+@functools.lru_cache(maxsize=8)
+def _pair(calls: str) -> Pair:
+    algorithm, environment = _factories(calls)
+    return pair_of(algorithm(), environment)
 
 
 def _call(name: str, given: Any, example: str) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from jaxbandit.base.parameters import parameters_of
 from jaxbandit.engine.driver.execution import DEFAULT, Execution, verb
 from jaxbandit.engine.rounds.fit import Allow
 from jaxbandit.running.cell import Precision, run_identify
-from jaxbandit.running.factories import Pair, built, fixed, swept
+from jaxbandit.running.factories import built, pair_at, pair_of
 from jaxbandit.running.options import IdentifyOptions
 from jaxbandit.running.results.base import ResultSet
 from jaxbandit.running.results.budget import BudgetResult
@@ -95,8 +95,8 @@ def identify(
 
     Returns:
       A StoppingResult without a budget, a BudgetResult with error rate and simple regret for one budget, and a
-      ResultSet with one BudgetResult per budget for a list. Calling it again with the same two objects does not
-      recompile.
+      ResultSet with one BudgetResult per budget for a list. Calling it again with the same two objects, or with
+      others of the same factories and static arguments, does not recompile.
 
     Raises:
       ValueError: the algorithm does not stop by itself and there is no `max_rounds`, it
@@ -119,24 +119,19 @@ def identify(
             raise ValueError(
                 f"algorithm = {known}, must be an Algorithm; a factory needs a budget, such as budget = 1000"
             )
-        one, other = built(algorithm), built(environment)
-        return run_identify(Pair(fixed(one, other), {}, one, other, (algorithm, environment)), execution, **options)
+        return run_identify(pair_of(algorithm, environment), execution, **options)
     factory: Any = algorithm
     world: Any = built(environment)
     traced = _takes_budget(factory)
     single = not isinstance(budget, list | tuple | range | np.ndarray)
     results, budgets = [], _budgets(budget)
     for pulls in budgets:
-        rule, params = factory(budget=pulls), {"budget": pulls}
-        if rule.budget is None:
-            name = rule.name or "the algorithm"
+        params = {"budget": pulls}
+        pair = pair_at(factory, world, params) if traced else pair_of(functools.partial(factory, **params), world)
+        if pair.algorithm.budget is None:
+            name = pair.algorithm.name or "the algorithm"
             raise ValueError(f"budget = {pulls}, but {name} declares no budget; it must set Algorithm.budget")
-        if traced:
-            arguments, given = {"budget": np.float64(pulls)}, (factory, environment)
-            pair = Pair(swept(factory, world), arguments, rule, world, given, params)
-        else:
-            given = functools.partial(factory, budget=pulls), environment
-            pair = Pair(fixed(rule, world), {}, rule, world, given, params)
+        pair = pair._replace(given=(pair.given[0], environment), params=params)
         folder = None if execution.directory is None else Path(execution.directory) / f"{pulls}"
         execution_here = execution._replace(directory=folder)
         results.append(run_identify(pair, execution_here, results=len(budgets), **options))

@@ -5,8 +5,6 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from jaxbandit.engine.driver import parts
 from jaxbandit.engine.driver.execution import Execution
 from jaxbandit.engine.layout import compiling
@@ -49,14 +47,13 @@ def _engine(kind: str) -> Callable[..., Any]:
 
 def _player(task: Mapping[str, Any]) -> Callable[..., Any]:
     call = task["call"]
-    arguments = {name: np.float64(value) for name, value in call["arguments"].items()}
-    make, engine = factories.make_of(call), _engine(call["kind"])
+    pair, engine = factories.pair_of_call(call), _engine(call["kind"])
     options = dict(call["options"])
     if "metrics" in options:
         options["metrics"] = {name: factories.referenced(metric) for name, metric in options["metrics"].items()}
     if "keep" in options:
         options["keep"] = [factories.referenced(x) if ":" in x else x for x in options["keep"]]
-    return lambda **more: engine(make, arguments, **options, **more)
+    return lambda **more: engine(pair.make, pair.arguments, **options, **more)
 
 
 def _divided(kind: str, name: str, pair: Pair, execution: Execution, options: dict[str, Any]) -> Any:
@@ -70,8 +67,7 @@ def _divided(kind: str, name: str, pair: Pair, execution: Execution, options: di
     if "keep" in options:
         kept = [factories.reference_of("keep", x) if callable(x) else x for x in options["keep"]]
         options["keep"] = kept
-    call = factories.of_pair(*pair.given) | {"kind": kind, "options": options}
-    call["arguments"] = {key: float(value) for key, value in pair.arguments.items()}
+    call = factories.of_pair(pair) | {"kind": kind, "options": options}
     folder = None if execution.directory is None else Path(execution.directory) / division.FOLDER
     if folder is not None:
         directories.require_ours(folder.parent, "identity.json", f"{division.FOLDER}/call.json")

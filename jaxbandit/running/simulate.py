@@ -9,7 +9,7 @@ from jaxbandit.engine.driver.execution import DEFAULT, Execution, verb
 from jaxbandit.engine.rounds.fit import Allow
 from jaxbandit.engine.rounds.states import Keep
 from jaxbandit.running.cell import Precision, run_simulate
-from jaxbandit.running.factories import Pair, built, fixed
+from jaxbandit.running.factories import pair_of
 from jaxbandit.running.results.regret import RegretResult
 from jaxbandit.support.refusals import MAX_FAILED
 from jaxbandit.support.types import Array
@@ -59,15 +59,14 @@ def simulate(
 
     Returns:
       A RegretResult. Its labels are the names of the two objects, which `named` changes. Calling it again with
-      the same two objects does not recompile.
+      the same two objects, or with others of the same factories and static arguments, does not recompile.
 
     Raises:
       ValueError: the algorithm does not fit the environment, or more runs failed than allowed. The message has one
         line.
     """
-    one, other = built(algorithm), built(environment)
     return run_simulate(
-        Pair(fixed(one, other), {}, one, other, (algorithm, environment)),
+        pair_of(algorithm, environment),
         execution,
         horizon=horizon,
         num_runs=num_runs,

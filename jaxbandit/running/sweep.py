@@ -16,9 +16,8 @@ from jaxbandit.base.contract import Environment
 from jaxbandit.engine.driver.execution import DEFAULT, Execution, Progress
 from jaxbandit.engine.layout import compiling
 from jaxbandit.engine.layout.compiled import scopes_of_thread
-from jaxbandit.running import resolution
 from jaxbandit.running.cell import run_identify, run_simulate
-from jaxbandit.running.factories import Pair, built, swept
+from jaxbandit.running.factories import Pair, built, pair_at
 from jaxbandit.running.identify import identify
 from jaxbandit.running.options import IdentifyOptions, SimulateOptions, check_names
 from jaxbandit.running.progress import progress_bar
@@ -108,24 +107,17 @@ def sweep(
     except TypeError as error:
         known = ", ".join(inspect.signature(factory).parameters)
         raise ValueError(f"{error}, must be arguments of the factory: {known}") from None
-    precision = options.get("precision")
     if horizon is not None:
         run, unit, work = functools.partial(run_simulate, horizon=horizon), "step", horizon
     else:
-        precision = options["precision"] = precision or "float64"
+        options["precision"] = options.get("precision") or "float64"
         run, unit, work = run_identify, "run", 1
     world = built(environment)
-    make, given = swept(factory, world), (factory, environment)
 
     def pair(i: int) -> Pair:
         params = {name: column[i].tolist() for name, column in columns.items()}
-        concrete = {name: column[i] if column.ndim > 1 else params[name] for name, column in columns.items()}
-        objects, chosen = make(concrete), precision
-        if horizon is not None:  # of each value by itself, so that its numbers do not depend on the others
-            chosen = resolution.precision_for(objects[1], precision, "horizon", horizon)
-        number = np.float64 if chosen == "float64" else np.float32
-        arguments = {name: number(column[i]) for name, column in columns.items()}
-        return Pair(make, arguments, *objects, given, params)
+        values = {name: column[i] if column.ndim > 1 else params[name] for name, column in columns.items()}
+        return pair_at(factory, world, values)._replace(given=(factory, environment), params=params)
 
     pairs = [pair(i) for i in range(next(iter(lengths.values())))]  # a value that its factory refuses is found here
 

@@ -9,10 +9,11 @@ import numpy as np
 
 from jaxbandit.base.contract import Algorithm, action_of
 from jaxbandit.engine.layout import compiling
-from jaxbandit.engine.layout.compiled import Same, compile_program, remember
+from jaxbandit.engine.layout.compiled import compile_program, remember
 from jaxbandit.engine.rounds import keys
 from jaxbandit.engine.rounds.single import same_state
 from jaxbandit.engine.rounds.step import called, without_notes
+from jaxbandit.running.structures import value_key
 from jaxbandit.support.types import Array, PyTree
 
 Order = Literal["shuffle", "bootstrap", "as_is"]
@@ -56,7 +57,8 @@ def replayed(
         shapes = tuple((x.shape, str(x.dtype)) for x in jax.tree.leaves(rows))
         form = jax.tree.structure(rows), shapes, num_arms, len(marks), order, wide
         program = remember(
-            ("replay", Same(algorithm), form), lambda: _compiled(algorithm, rows, num_arms, marks, order, root, wide)
+            ("replay", value_key(algorithm), form),
+            lambda: _compiled(algorithm, rows, num_arms, marks, order, root, wide),
         )
         parts = []
         for first in range(0, num_runs, wide):

@@ -13,11 +13,12 @@ from jaxbandit.base.batches import SetPulls
 from jaxbandit.base.contract import Algorithm, Choice, Offer, action_of
 from jaxbandit.decide.sessions.forms import as_array, device, form_of
 from jaxbandit.engine.layout import compiling
-from jaxbandit.engine.layout.compiled import Same, compile_program, remember
+from jaxbandit.engine.layout.compiled import compile_program, remember
 from jaxbandit.engine.rounds import actions, fit, keys
 from jaxbandit.engine.rounds import step as rounds
 from jaxbandit.engine.rounds.step import ContractError, called, same_state, without_notes
 from jaxbandit.engine.storage import identity
+from jaxbandit.running.structures import value_key
 from jaxbandit.support.types import Array, PyTree
 
 IMPLEMENTATION = "threefry4x32"  # the engine's default, so that a session has the random draws of the engine's run
@@ -283,9 +284,9 @@ class RulePrograms:
 
 
 def rule_programs(algorithm: Algorithm) -> RulePrograms:
-    """The compiled functions of this algorithm object, cached for later sessions of the same object."""
+    """The compiled functions of an algorithm, cached for later sessions of one that was made alike."""
     fit.check_kind("algorithm", algorithm, Algorithm)
-    return remember(("session", Same(algorithm)), lambda: RulePrograms(algorithm))
+    return remember(("session", value_key(algorithm)), lambda: RulePrograms(algorithm))
 
 
 def counts_of(plan: Any) -> Any:

@@ -7,6 +7,7 @@ import threading
 import warnings
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from typing import Any
 
@@ -199,6 +200,21 @@ def compile_program(
             return jax.block_until_ready(compiled(*arguments))
 
     return one_at_a_time
+
+
+def together(*calls: Callable[[], Any]) -> list[Any]:
+    """Return what some functions return that compile a program each, side by side, as if this thread had called them.
+
+    Python runs on one thread at a time, but XLA compiles on all.
+    """
+    scopes, beside = scopes_of_thread(), compiling.beside()
+
+    def call(compile: Callable[[], Any]) -> Any:
+        with scopes(), beside():
+            return compile()
+
+    with ThreadPoolExecutor(len(calls)) as pool:
+        return list(pool.map(call, calls))
 
 
 @compiling.said()

@@ -8,8 +8,8 @@ import contextlib
 import sys
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
 from jaxbandit.support import text, threads
@@ -27,6 +27,12 @@ class _Thread(threading.local):
 
 
 _thread = _Thread()
+
+
+def beside() -> Callable[[], AbstractContextManager[None]]:
+    """Return a context manager for another thread that compiles a part of what this thread waits for."""
+    names = {name: getattr(_thread, name) for name in ("name", "quiet", "active", "ahead")}
+    return lambda: _changed(**names)
 
 
 @contextmanager

@@ -5,11 +5,7 @@ nothing else share one compilation.
 """
 
 import functools
-import threading
-from collections.abc import Mapping
 from typing import Any
-
-import numpy as np
 
 from jaxbandit.base.contract import Algorithm, Environment
 from jaxbandit.engine.driver.identify import identify_cell
@@ -22,11 +18,11 @@ from jaxbandit.engine.rounds.step import ContractError
 from jaxbandit.lab.experiments.truth import cautions, guarantee, notes
 from jaxbandit.lab.specs import metrics
 from jaxbandit.lab.specs.arguments import plain
-from jaxbandit.lab.specs.registry import Entry
 from jaxbandit.lab.specs.spec import Cell, Experiment
 from jaxbandit.running.cell import stopping_result
 from jaxbandit.running.results.base import Result
 from jaxbandit.running.results.regret import RegretResult
+from jaxbandit.running.structures import program_of
 from jaxbandit.support.refusals import BadInput
 from jaxbandit.support.types import PyTree
 
@@ -92,40 +88,14 @@ def program(cell: Cell, late: int = 0) -> tuple[Make, PyTree]:
 
     A plan of the algorithm may be `late` rounds late.
     """
-    algorithm, environment = cell.algorithm.entry, cell.instance.entry
-    fixed, moving = _split(algorithm, cell.arguments)
-    fixed_world, moving_world = _split(environment, cell.instance.arguments)
-    factories = algorithm.factory(), environment.factory()  # these change if a module is reloaded
-    still = tuple(fixed.items()), tuple(fixed_world.items())
-    with _making:  # two threads that ask at once must get the same function
-        make = _make(factories, algorithm, environment, *still, bool(moving_world), late)
-    return make, {"algorithm": _arrays(moving), "environment": _arrays(moving_world)}
+    make, arguments = program_of(cell.build(), cell.instance.build())
+    return _late(make, late) if late else make, arguments
 
 
-_making = threading.Lock()
+@functools.lru_cache(maxsize=64)  # the engine compiles once per `make` function
+def _late(make: Make, late: int) -> Make:
+    def later(arguments: PyTree) -> tuple[Algorithm, Environment]:
+        rule, world = make(arguments)
+        return rule._replace(replan=rule.replan and rule.replan._replace(late=late)), world
 
-
-# The engine compiles once per `make` object and shapes, so an equal structure must get the same object again.
-@functools.lru_cache(maxsize=64)
-def _make(
-    factories: tuple, algorithm: Entry, environment: Entry, fixed: tuple, fixed_world: tuple, moves: bool, late: int
-) -> Make:
-    still = None if moves else environment.build(dict(fixed_world))  # built once instead of in every trace
-
-    def make(arguments: PyTree) -> tuple[Algorithm, Environment]:
-        world = still or environment.build(dict(fixed_world) | arguments["environment"])
-        rule = algorithm.build(dict(fixed) | arguments["algorithm"])
-        replan = rule.replan and rule.replan._replace(late=late or rule.replan.late)
-        return rule._replace(replan=replan), world
-
-    return make
-
-
-def _split(entry: Entry, given: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    moving = entry.traced(given)
-    still = {name: value for name, value in given.items() if name not in moving}
-    return still, {name: value for name, value in given.items() if name in moving}
-
-
-def _arrays(given: Mapping[str, Any]) -> dict[str, np.ndarray]:
-    return {name: np.asarray(value, np.float64) for name, value in given.items()}
+    return later

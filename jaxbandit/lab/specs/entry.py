@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from jaxbandit.base import docstrings
+from jaxbandit.base import docstrings, making
 from jaxbandit.base.declaration import Declaration
 from jaxbandit.base.parameters import Parameter, parameters_of
 
@@ -40,7 +40,11 @@ class Entry(Declaration):
 
         parameters = self.parameters()
         lists = {k: np.asarray(v) for k, v in given.items() if parameters[k].traced and isinstance(v, tuple)}
-        return self.factory()(**{**given, **lists})
+        factory, arguments = self.factory(), {**given, **lists}
+        made = factory(**arguments)
+        if making.making_of(made) is None:  # a factory that is not declared
+            making.note(factory, arguments, made)
+        return made
 
     def parameters(self) -> dict[str, Parameter]:
         """Return the factory's arguments by name, in order. This imports its module."""
