@@ -95,6 +95,7 @@ EXECUTED = [
     page("tune", pytest.mark.quickly_compiled),
     page("clock", pytest.mark.quickly_compiled),
     page("settings", PLAYS),
+    page("instances", pytest.mark.quickly_compiled),
     page("contexts", pytest.mark.quickly_compiled),
     page("metrics", pytest.mark.quickly_compiled),
     page("ab"),

@@ -112,7 +112,7 @@ def test_a_phase_diagram_is_one_compilation(compilations):
 
     us, cs = [0.01, 0.1, 0.5, 0.5], [1.0, 1.0, 1.0, 0.0]
     found = sweep(make, None, {"u": us, "c": cs}, horizon=200, num_runs=64)
-    assert compilations == ["start", "advance", "finish"]
+    assert sorted(compilations) == ["advance", "finish", "start"]
     for u, result in zip(us, found, strict=True):
         gaps = np.array([0, 1, u])
         # Regret is the pulls times the gaps of this u: both ends have it.

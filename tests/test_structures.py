@@ -15,6 +15,7 @@ from jaxbandit.engine.layout import compiled
 from jaxbandit.lab.experiments import playing
 from jaxbandit.lab.specs import spec
 from jaxbandit.running.structures import key_of, structure_of
+from jaxbandit.support.types import ArrayLike
 
 pytestmark = pytest.mark.quickly_compiled
 SMALL = {"horizon": 60, "num_runs": 5}
@@ -122,7 +123,14 @@ def test_static_arguments_are_equal_if_they_are_alike():
 def test_numbers_are_floats_and_arrays_of_integers_stay_integers():
     whole = structure_of(jb.algorithms.ucb1(3, c=2)).arguments["c"]
     assert whole.dtype == np.float64 and whole == 2.0
-    assert structure_of(jb.environments.bernoulli([0, 1])).arguments["means"].dtype.kind in "if"
+
+    @jb.declare(question="regret")
+    def in_order(num_arms: int, order: ArrayLike) -> jb.Algorithm:
+        """Pull the first arm of an order."""
+        return jb.algorithms.ucb1(num_arms)._replace(select=lambda *_: jnp.asarray(order)[0].astype(jnp.int32))
+
+    assert structure_of(in_order(2, np.array([1, 0]))).arguments["order"].dtype.kind == "i"
+    assert structure_of(in_order(2, [1.0, 0.0])).arguments["order"].dtype == np.float64
 
 
 def test_a_factory_of_ones_own_is_traced_and_its_objects_are_their_own_structure():

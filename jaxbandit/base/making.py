@@ -26,7 +26,7 @@ def note(factory: Callable[..., Any], arguments: Mapping[str, Any], made: Any) -
 def making_of(made: Any) -> Making | None:
     """Return how an algorithm or an environment was made, if that is known."""
     found = getattr(getattr(made, "init", None), _ATTRIBUTE, None)
-    if found is None or type(found.made) is not type(made):
+    if found is None:
         return None
     parts = zip(made._replace(name=""), found.made._replace(name=""), strict=True)
     return found if all(one is other for one, other in parts) else None

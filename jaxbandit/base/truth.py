@@ -26,6 +26,20 @@ class Schedule(NamedTuple):
     regret_constant: Callable[[ArrayLike], float] | None = None
 
 
+class Prior(NamedTuple):
+    """The prior of an environment each run of which has an instance of its own, as `jb.drawn` returns it.
+
+    Attributes:
+      names: names of the arguments of a factory that are drawn.
+      arguments: `(state) -> dict`, what a run has drawn, by name.
+      instance: `(**arguments) -> Environment`, the instance with these arguments.
+    """
+
+    names: tuple[str, ...]
+    arguments: Callable[[PyTree], dict[str, Array]]
+    instance: Callable[..., Any]
+
+
 class Truth(NamedTuple):
     """The ground truth of an instance, which results and figures show and no algorithm sees. All of it is optional.
 
@@ -44,6 +58,8 @@ class Truth(NamedTuple):
       parameters: `() -> dict`, the true parameters by name, such as theta, for bounds and for declared oracles.
       costly: whether these constants take seconds, because they solve optimization problems. `simulate` and `identify`
         then leave them out; experiments from files include them.
+      prior: where the instance of each run is drawn from; None if all runs have the same. Constants are then those of
+        no run, and are not declared.
     """
 
     means: Callable[[PyTree], Array] | None = None
@@ -53,3 +69,4 @@ class Truth(NamedTuple):
     rates: Callable[[], ArrayLike] | None = None
     parameters: Callable[[], dict[str, Any]] = nothing
     costly: bool = False
+    prior: Prior | None = None

@@ -14,6 +14,7 @@ from jaxbandit.engine.rounds.metrics import metrics_by_name
 from jaxbandit.engine.rounds.states import Keep, kept_of, named_states
 from jaxbandit.running import failures, remote, resolution, sizes
 from jaxbandit.running.factories import Pair
+from jaxbandit.running.instances import instances_of
 from jaxbandit.running.progress import progress_bar
 from jaxbandit.running.promises import guarantee_of
 from jaxbandit.running.results.budget import BudgetResult
@@ -55,9 +56,12 @@ def run_simulate(
     _check_size(num_runs, needed, execution, remedy, results, half=more)
     if results:
         sizes.check_states(pair.environment, num_runs)
+    runs = {"seed": seed, "num_runs": num_runs, "precision": chosen, "store": kept.runs}
+    instances = instances_of(pair.environment, **runs)
     engine = {"horizon": horizon, "num_runs": num_runs, "keep": keep, "any_rewards": "rewards" in allow, **options}
     record = _played("simulate", pair, execution, labels, horizon * num_runs, "step", engine)
-    result = RegretResult.from_record(record, truth=truth_of(pair.environment), states_like=states_like, **labels)
+    labels |= {"instances": instances, "states_like": states_like}
+    result = RegretResult.from_record(record, truth=truth_of(pair.environment), **labels)
     failures.judge([result], max_failed, pair.params)
     return result
 
@@ -92,6 +96,7 @@ def run_identify(
     _check_size(num_runs, results * sizes.of_stopped(_num_arms(pair)), execution, "ask", results)
     guarantee = guarantee_of(algorithm, delta=delta, epsilon=epsilon)
     resolution.precision_for(pair.environment, precision, "max_rounds", most)
+    instances = instances_of(pair.environment, seed=seed, num_runs=num_runs, precision=precision)
     engine = {"max_rounds": most, "num_runs": num_runs, "any_rewards": "rewards" in allow}
     record = _played("identify", pair, execution, labels, num_runs, "run", engine)
     note = fit.advice(algorithm, pair.environment)
@@ -102,6 +107,7 @@ def run_identify(
         budgeted=budget is not None,
         truth=_truth_of_stops(pair.environment, guarantee),
         max_rounds=most,
+        instances=instances,
         **labels,
     )
     failures.judge([result], max_failed, pair.params)

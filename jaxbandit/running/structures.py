@@ -88,7 +88,7 @@ def _array(value: Any) -> np.ndarray:
 def key_of(value: Any) -> Hashable:
     """Return a key of a static argument: equal for equal numbers, texts and arrays, else for the same object only."""
     if value is None or isinstance(value, bool | int | float | str | enum.Enum):
-        return type(value), repr(value)  # 0.0 and -0.0 differ
+        return repr(value)  # 1, 1.0 and True differ, and 0.0 and -0.0
     if isinstance(value, types.FunctionType | Same):
         return value
     if isinstance(value, Mapping):

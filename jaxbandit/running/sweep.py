@@ -3,7 +3,7 @@
 import functools
 import inspect
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, Unpack, overload
@@ -36,7 +36,7 @@ Values = Mapping[str, Sequence[ArrayLike] | ArrayLike]
 @overload
 def sweep(
     factory: Callable[..., Any],
-    environment: Environment | None,
+    environment: Environment | Callable[..., Environment] | None,
     values: Values,
     *,
     horizon: int,
@@ -47,7 +47,7 @@ def sweep(
 @overload
 def sweep(
     factory: Callable[..., Any],
-    environment: Environment | None,
+    environment: Environment | Callable[..., Environment] | None,
     values: Values,
     *,
     horizon: None = None,
@@ -58,7 +58,7 @@ def sweep(
 @checked
 def sweep(
     factory: Callable[..., Any],
-    environment: Environment | None,
+    environment: Environment | Callable[..., Environment] | None,
     values: Values,
     *,
     horizon: HorizonOfRuns | None = None,
@@ -73,8 +73,9 @@ def sweep(
     Args:
       factory: a function that takes the swept hyperparameters by keyword, all of them traced, such as
         `functools.partial(kl_ucb, 9)`.
-      environment: an Environment, as for `simulate`. With None, the factory returns the pair (algorithm, environment),
-        so that an instance can be swept as well.
+      environment: an Environment, as for `simulate`; or a factory that takes some of the swept names by keyword, such
+        as `jb.environments.bernoulli`, for a grid of instances. With None, `factory` returns the pair (algorithm,
+        environment).
       values: dictionary of hyperparameter -> list of values, or an array float[n, ...] with a value in each row.
         Several lists must have equal length, and result i uses value i of each; for all combinations, give the columns
         of their product.
@@ -82,7 +83,7 @@ def sweep(
         spent the budget that the factory gives it, as in `identify`.
       execution: how the runs are played, as for `simulate`. Each value has a folder of its own in its directory, from
         which a call with more values at the end resumes too. With an executor, `factory` and `environment` must be
-        functools.partial of factories.
+        functools.partial of factories, of which only the algorithm's is swept.
       **options: `num_runs`, which is required, and the other arguments of `simulate` with a horizon, and of `identify`
         without one.
 
@@ -91,7 +92,7 @@ def sweep(
       values.
 
     Raises:
-      ValueError: there are no values, the lists have unequal lengths, or the factory does not take a name.
+      ValueError: there are no values, the lists have unequal lengths, or neither factory takes a name, or both do.
       TypeError: there is no such option.
     """
     check_names("sweep", options, horizon)
@@ -102,22 +103,21 @@ def sweep(
     lengths = {name: len(column) for name, column in columns.items()}
     if len(set(lengths.values())) != 1 or 0 in lengths.values():
         raise ValueError(f"values have lengths {lengths}, must have the same length >= 1")
-    try:
-        inspect.signature(factory).bind(**columns)
-    except TypeError as error:
-        known = ", ".join(inspect.signature(factory).parameters)
-        raise ValueError(f"{error}, must be arguments of the factory: {known}") from None
+    of_instances = _names_of_instances(factory, environment, columns)
+    if of_instances and execution.executor is not None:
+        raise ValueError(f"with an executor, {of_instances[0]} of the environment cannot be swept; leave executor out")
     if horizon is not None:
         run, unit, work = functools.partial(run_simulate, horizon=horizon), "step", horizon
     else:
         options["precision"] = options.get("precision") or "float64"
         run, unit, work = run_identify, "run", 1
-    world = built(environment)
+    maker = _pairs(factory, environment, of_instances) if of_instances else factory
+    world = None if of_instances else built(environment)
 
     def pair(i: int) -> Pair:
         params = {name: column[i].tolist() for name, column in columns.items()}
         values = {name: column[i] if column.ndim > 1 else params[name] for name, column in columns.items()}
-        return pair_at(factory, world, values)._replace(given=(factory, environment), params=params)
+        return pair_at(maker, world, values)._replace(given=(factory, environment), params=params)
 
     pairs = [pair(i) for i in range(next(iter(lengths.values())))]  # a value that its factory refuses is found here
 
@@ -128,6 +128,34 @@ def sweep(
     runs = options["num_runs"]
     with progress_bar(len(pairs) * work * runs, f"{len(pairs)} values", unit, execution.progress) as advance:
         return _played(play, len(pairs), runs, execution, advance)
+
+
+def _names_of_instances(factory: Any, environment: Any, names: Iterable[str]) -> tuple[str, ...]:
+    """Return the swept names that the environment takes; raise ValueError for a name that neither or both take."""
+    named = {} if not callable(environment) else inspect.signature(environment).parameters
+    own = {name for name, p in named.items() if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)}
+    theirs, mine = inspect.signature(factory).parameters, [name for name in names if name not in own]
+    for name in names:
+        if name in own and name in theirs:
+            remedy = "give one of them a name of its own, such as lambda scale: gaussian(means, sigma=scale)"
+            raise ValueError(f"values: {name} is an argument of both the factory and the environment; {remedy}")
+    try:
+        inspect.signature(factory).bind(**dict.fromkeys(mine))
+    except TypeError as error:
+        known = ", ".join(theirs) + (f", or of the environment: {', '.join(named)}" if named else "")
+        raise ValueError(f"{error}, must be arguments of the factory: {known}") from None
+    return tuple(name for name in names if name in own)
+
+
+@functools.lru_cache(maxsize=32)  # the engine compiles once per function
+def _pairs(factory: Any, environment: Any, of_instances: tuple[str, ...]) -> Callable[..., Any]:
+    """Return the factory of pairs of two factories, the second of which takes these names."""
+
+    def pair(**given: Any) -> Any:
+        mine = {name: value for name, value in given.items() if name not in of_instances}
+        return factory(**mine), environment(**{name: given[name] for name in of_instances})
+
+    return pair
 
 
 def _column(name: str, given: Any) -> np.ndarray:

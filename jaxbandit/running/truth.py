@@ -13,14 +13,15 @@ from jaxbandit.support import checks
 def truth_of(environment: Environment, *, stops: bool = False, costly: bool = False) -> dict[str, Any]:
     """Return the true means and the theoretical constants of an instance that are the same in all runs.
 
-    These are `means` in the order of the arms, or `sorted_means` if each run has its own order; for a fixed horizon
-    (not `stops`) also `dim` and `regret_constant`, which may take seconds (`costly`), and for means that change `moves`
-    and `schedule`. What is not declared, or differs between runs, is left out.
+    These are `means` in the order of the arms, or `sorted_means` if each run has its own order; `prior`, the names of
+    the arguments that each run draws; for a fixed horizon (not `stops`) also `dim` and `regret_constant`, which may
+    take seconds (`costly`), and for means that change `moves` and `schedule`. What is not declared, or differs between
+    runs, is left out.
     """
     declared, means = environment.truth, _shared_means(environment)
     ordered = sorted_means_of(environment) if means is None else None
     truth: dict[str, Any] = {"means": means.tolist() if means is not None and means.ndim == 1 else None}
-    truth["sorted_means"] = ordered
+    truth |= {"sorted_means": ordered, "prior": None if declared.prior is None else list(declared.prior.names)}
     if not stops:
         known = (costly or not declared.costly) and _holds(environment, means, ordered)
         constant = _number(declared.regret_constant) if known else None
@@ -40,7 +41,7 @@ def sorted_means_of(environment: Environment) -> list[float] | None:
 
     from jaxbandit.support.numerics import lapack_lock
 
-    if environment.truth.means is None or environment.transition is not None:
+    if environment.truth.means is None or environment.truth.prior or environment.transition is not None:
         return None
     with lapack_lock(), jax.enable_x64(True):
         drawn = [environment.truth.means(environment.init(jax.random.key(i))) for i in range(3)]
@@ -114,7 +115,7 @@ def _means_of_object(same: Any) -> np.ndarray | None:
     from jaxbandit.support.numerics import lapack_lock
 
     environment: Environment = same.value
-    if environment.truth.means is None or environment.transition is not None:
+    if environment.truth.means is None or environment.truth.prior or environment.transition is not None:
         return None
     declared = environment.truth.means
     with lapack_lock(), jax.enable_x64(True):  # so that 0.1 is stored as 0.1

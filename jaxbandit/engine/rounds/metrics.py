@@ -19,6 +19,7 @@ from jaxbandit.support.types import Array, PyTree
 METRIC = "metric/"
 MEAN, VARIANCE, COUNTED = "metric_mean/", "metric_variance/", "metric_runs/"  # over the runs, and how many these are
 MEASURES = ("regret", "feedback", "hindsight")  # names of the other curves of a result
+FIGURES = ("gap",)  # other names of what a figure draws
 COLUMNS = ("round", "mean", "se", "low", "high", "runs")  # of a table of curves, in which metrics are columns too
 
 Given = Mapping[str, Metric | Callable[[Round], Array]]
@@ -102,7 +103,7 @@ def metrics_by_name(given: Given | None) -> dict[str, Any]:
         raise ValueError(f"metrics is a {type(given).__name__}, must be a dictionary of functions or Metrics by name")
     for name, metric in given.items():
         take("metrics: name", name, NAME)
-        if name in (*MEASURES, *COLUMNS):
+        if name in (*MEASURES, *FIGURES, *COLUMNS):
             raise ValueError(f"metrics: {name!r} is the name of something else in results; choose another name")
         if not callable(metric) and not isinstance(metric, Metric):
             kind = type(metric).__name__

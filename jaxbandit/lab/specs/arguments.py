@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from jaxbandit.base.parameters import Parameter
+from jaxbandit.lab.specs.priors import FamilyPrior
 from jaxbandit.support import csv_rows, decimals
 from jaxbandit.support.domains import INT32, Domain, check, choice, integer, number, several
 from jaxbandit.support.refusals import BadArgument, known, refuse, show, wrong
@@ -101,6 +102,8 @@ def plain(value: Any) -> Any:
     """Return a converted value in the form that TOML and JSON can write, the inverse of `convert`."""
     if isinstance(value, Sweep):
         return {"sweep": list(value)}
+    if isinstance(value, FamilyPrior):
+        return value.to_dict()
     if value is None:
         return "none"
     return [plain(v) for v in value] if isinstance(value, tuple | list) else value

@@ -8,6 +8,7 @@ from typing import Any
 from jaxbandit.base import docstrings, making
 from jaxbandit.base.declaration import Declaration
 from jaxbandit.base.parameters import Parameter, parameters_of
+from jaxbandit.lab.specs.priors import FamilyPrior
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,12 +36,19 @@ class Entry(Declaration):
         return getattr(importlib.import_module(self.module), self.attribute)
 
     def build(self, given: Mapping[str, Any]) -> Any:
-        """Call the factory with concrete arguments; nested tuples of numbers become float64 NumPy arrays."""
+        """Call the factory with concrete arguments; nested tuples of numbers become float64 NumPy arrays.
+
+        An environment with an argument that is a prior is `drawn`.
+        """
         import numpy as np
 
         parameters = self.parameters()
         lists = {k: np.asarray(v) for k, v in given.items() if parameters[k].traced and isinstance(v, tuple)}
         factory, arguments = self.factory(), {**given, **lists}
+        if has_prior(given):
+            from jaxbandit.base.prior import drawn
+
+            return drawn(factory, **arguments)
         made = factory(**arguments)
         if making.making_of(made) is None:  # a factory that is not declared
             making.note(factory, arguments, made)
@@ -51,9 +59,19 @@ class Entry(Declaration):
         return parameters_of(self.factory())
 
     def traced(self, given: Mapping[str, Any]) -> set[str]:
-        """Return the names of those of the given arguments that can change without recompilation."""
+        """Return the names of those of the given arguments that can change without recompilation.
+
+        Beside a prior there are none, so that the noise can be told to depend on nothing that is drawn.
+        """
+        if has_prior(given):
+            return set()
         still = self.concrete if not self.concrete_rule or given.get("rule") == self.concrete_rule else ()
         parameters = self.parameters()
         return {
             k for k, v in given.items() if parameters[k].traced and not isinstance(v, str | None) and k not in still
         }
+
+
+def has_prior(given: Mapping[str, Any]) -> bool:
+    """Whether one of the arguments is drawn from a prior."""
+    return any(isinstance(value, FamilyPrior) for value in given.values())

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from jaxbandit.lab.specs import arguments, references, source, wrappers
+from jaxbandit.lab.specs import arguments, priors, references, source, wrappers
 from jaxbandit.lab.specs.entry import Entry
 from jaxbandit.lab.specs.experiment import MOST_ROUNDS, AlgorithmSpec, Cell, Experiment, InstanceSpec
 from jaxbandit.lab.specs.registry import ALGORITHMS, ENVIRONMENTS, FILLED, KNOWABLE, PROBLEM_DATA
@@ -23,7 +23,7 @@ def instance(where: str, table: Mapping[str, Any], base: Path, imports: bool) ->
     from jaxbandit.base.contract import Environment
 
     entry = _entry(where, table, ENVIRONMENTS, imports)
-    given = _arguments(where, table, entry, base)
+    given = _arguments(where, table, entry, base, priors_allowed=True)
     _complete(where, entry, given)
     environment = build(where, entry, given, Environment)
     known: dict[str, Any] = {}
@@ -185,6 +185,7 @@ def _arguments(
     filled: tuple[str, ...] = (),
     excluded: tuple[str, ...] = (),
     sweeps: bool = False,
+    priors_allowed: bool = False,
 ) -> dict[str, Any]:
     """Return the arguments that a table gives, and simple defaults except those of `filled`."""
     parameters = {name: p for name, p in entry.parameters().items() if name not in excluded}
@@ -197,7 +198,11 @@ def _arguments(
             if name in filled or parameter.required or not simple:
                 continue
             value = list(value) if isinstance(value, tuple) else value
-        if not (isinstance(value, dict) and "sweep" in value):
+        if isinstance(value, dict) and "prior" in value:
+            if not priors_allowed:
+                refuse(at, f" = {show(value)}, cannot be drawn: only an [[instance]] can; give one value")
+            result[name] = priors.prior(at, value, parameter)
+        elif not (isinstance(value, dict) and "sweep" in value):
             result[name] = arguments.convert(at, value, parameter, base)
         elif sweeps:
             result[name] = arguments.sweep(at, value, parameter)

@@ -43,6 +43,7 @@ WORDS = {
     "hindsight": ("mean regret against the best fixed arm in hindsight", "regret in hindsight"),
 }  # quantity -> (its name in the title, its name at the axis); a metric has its own name in both
 DYNAMIC = "mean dynamic regret"  # in the title, if the means change over time
+BAYESIAN = "mean Bayesian regret"  # if each run draws its own instance
 CURVE = "curve"
 LINE_HEIGHT = 0.047  # fraction of the axes that one label at the end of a curve needs
 
@@ -223,7 +224,9 @@ def _dress(ax: Axes, result: Any, what: str, bands: Bands = "95 %", log: bool = 
 def _words(result: Any, what: str) -> tuple[str, str]:
     """Return what a quantity is called in the title and at the axis."""
     title, axis = WORDS.get(what, (f"mean {what}", what))
-    return DYNAMIC if result.moves and what == "regret" else title, axis
+    if what != "regret" or not (result.moves or result.prior):
+        return title, axis
+    return BAYESIAN if result.prior else DYNAMIC, axis
 
 
 def _fit_shown(ax: Axes) -> None:

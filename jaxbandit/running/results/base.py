@@ -6,6 +6,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
@@ -59,10 +60,15 @@ class Result(Describable):
         seed: int,
         precision: str,
         truth: dict[str, Any],
+        instances: Mapping[str, np.ndarray] = MappingProxyType({}),
         **more: Any,
     ) -> Self:
-        """Return the result of a record of the engine with the given labels."""
+        """Return the result of a record of the engine with the given labels.
+
+        `instances` are the arrays of what each run has drawn from a prior.
+        """
         arrays = {name: np.asarray(value) for name in cls.array_names if (value := getattr(record, name)) is not None}
+        arrays |= instances
         for array in arrays.values():
             if array.flags.writeable:
                 array.setflags(write=False)
@@ -82,6 +88,11 @@ class Result(Describable):
             identity=plain(dict(record.identity)),
             **more,
         )
+
+    @property
+    def prior(self) -> tuple[str, ...]:
+        """Names of the instance's arguments that each run draws from a prior; empty if all runs have one instance."""
+        return tuple(self.truth.get("prior", ()))
 
     def outcomes(self) -> dict[str, int]:
         """Return the number of runs with each outcome, by the name of the outcome in lower case."""
@@ -160,6 +171,7 @@ class Result(Describable):
         labels = {name: getattr(self, name) for name in ("instance", "algorithm", "params", "runs")}
         marked = {"any_rewards": True} if self.any_rewards else {}
         marked |= {"any_context": True} if self.any_context else {}
+        marked |= {"prior": self.prior} if self.prior else {}
         marked |= {"notes": notes} if (notes := self.notes()) else {}
         return plain(labels | self.content() | marked | {"seconds": self.seconds, "run_steps": self.run_steps})
 

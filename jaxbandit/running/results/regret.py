@@ -34,6 +34,9 @@ class RegretResult(CurvesResult):
     and `variance` are then those of the feedback per round, averaged over the rounds up to each checkpoint. If the
     feedback is not a number either, `measure` is the name of the first metric.
 
+    If each run draws its own instance, `drawn/NAME` [runs, ...] are its arguments, and `gap` float[runs] is the
+    difference of its two largest means.
+
     A metric has the arrays `metric/NAME` float[runs, C], `metric_mean/NAME` and `metric_variance/NAME` float64[C], and
     `metric_runs/NAME` int64[], the number of runs in its means. Last states are the arrays `state/FIELD` [runs, ...].
     """
@@ -196,6 +199,7 @@ class RegretResult(CurvesResult):
     def _headline(self, what: str) -> str:
         """One curve at the horizon in words."""
         words, counted = "mean feedback" if what == "feedback" else what, self.counted_in(what)
+        words = "Bayesian regret" if what == "regret" and self.prior else words
         if not counted:
             return f"no {words}, because no run is valid"
         ends = [float(end[-1]) for end in self.interval(what=what)[-2:]] if counted > 1 else []

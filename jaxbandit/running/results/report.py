@@ -162,7 +162,12 @@ def _decimals(value: float, what: str) -> str:
 def foot(results: Sequence[Any]) -> list[str]:
     """Return the notes below the table, one line each."""
     instances = {result.instance for result in results}
-    lines = [f"{r.instance}, {note}" if len(instances) > 1 else note for r in results for note in r.notes()]
+    lines = [
+        f"{r.instance}: means are over instances of which each run draws {', '.join(r.prior)}"
+        for r in results
+        if r.prior
+    ]
+    lines += [f"{r.instance}, {note}" if len(instances) > 1 else note for r in results for note in r.notes()]
     return list(dict.fromkeys(lines))
 
 

@@ -30,7 +30,8 @@ class StoppingResult(Result):
     `arrays` holds `samples` int64[runs], the pulls until the run stopped or was censored; `outcome` int8[runs] with
     codes of `Outcome`; `recommendation` int32[runs, m]; and, if they are known, `shortfall` float[runs], the simple
     regret of the recommendation, `pulls` int32[runs, K] and, for pulls in batches, `batches` int32[runs], the number
-    of batches.
+    of batches. If each run draws its own instance, `drawn/NAME` [runs, ...] are its arguments, and `gap` float[runs] is
+    the difference of its two largest means.
     """
 
     kind = "identify"

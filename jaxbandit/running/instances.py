@@ -1,0 +1,78 @@
+"""The instances of the runs of an environment with a prior, drawn again on the host: to judge them, and for results."""
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxbandit.base.contract import Environment
+from jaxbandit.base.truth import Prior
+from jaxbandit.engine.layout.compiled import Same, compile_program, remember
+from jaxbandit.engine.rounds import keys
+from jaxbandit.engine.rounds.keys import IMPLEMENTATIONS
+from jaxbandit.support.types import Array, Key
+
+DRAWN = "drawn/"  # before the name of a drawn argument, in the arrays of a result
+GAP = "gap"  # name of the array of gaps
+RUNS = 4096  # number of runs at a time
+
+
+def instances_of(
+    environment: Environment, *, seed: int, num_runs: int, precision: str, first_run: int = 0, store: bool = True
+) -> dict[str, np.ndarray]:
+    """Return what each run has drawn, as arrays `drawn/NAME` [runs, ...], and `gap` float[runs]; {} without a prior.
+
+    The gap is the difference between the two largest means, where an instance has one mean an arm. Only with `store`
+    are they returned.
+
+    Raises:
+      ValueError: the factory refuses the arguments of a run. Of each argument the smallest and the largest number of
+        every 4096 runs are judged, and the first run.
+    """
+    prior = environment.truth.prior
+    if prior is None:
+        return {}
+    parts = []
+    with jax.enable_x64(precision == "float64"):
+        root, device = keys.root_key(seed), jax.local_devices()[0]
+        program = remember((Same(environment), "instances"), lambda: _program(environment, root, device))
+        for start in range(first_run, first_run + num_runs, RUNS):
+            runs = np.arange(start, start + RUNS, dtype=np.uint32)
+            some = {name: np.asarray(x)[: first_run + num_runs - start] for name, x in program(root, runs).items()}
+            _judge(prior, some, start)
+            parts += [some] if store else []
+    return {name: np.concatenate([part[name] for part in parts]) for name in (parts[0] if parts else ())}
+
+
+def _program(environment: Environment, root: Key, device: Any) -> Any:
+    """Return the compiled function of the arrays of `RUNS` runs."""
+    prior: Any = environment.truth.prior
+
+    def instance(root: Key, run: Array) -> dict[str, Array]:
+        words, _ = keys.run_words(jax.random.fold_in(root, run))
+        state = environment.init(keys.round_key(words, jnp.int32(0), IMPLEMENTATIONS[0]))
+        found = {DRAWN + name: x for name, x in prior.arguments(state).items()}
+        means = environment.truth.means and environment.truth.means(state)
+        if means is None or means.ndim != 1 or len(means) < 2:
+            return found
+        best = jax.lax.top_k(means, 2)[0]
+        return found | {GAP: best[0] - best[1]}
+
+    def instances(root: Key, runs: Array) -> dict[str, Array]:
+        return jax.vmap(instance, (None, 0))(root, runs)
+
+    return compile_program(instances, device, root, jax.ShapeDtypeStruct((RUNS,), jnp.uint32))
+
+
+def _judge(prior: Prior, some: dict[str, np.ndarray], first_run: int) -> None:
+    """Raise ValueError if the factory refuses the first run, or one with the smallest or the largest number."""
+    rows = {0}
+    for name in prior.names:
+        each = some[DRAWN + name].reshape(len(some[DRAWN + name]), -1)
+        rows |= {int(place) // each.shape[1] for place in (each.argmin(), each.argmax())}  # also a NaN
+    for row in sorted(rows):
+        try:
+            prior.instance(**{name: some[DRAWN + name][row] for name in prior.names})
+        except ValueError as error:
+            raise ValueError(f"run {first_run + row} draws what its factory refuses: {error}") from None
