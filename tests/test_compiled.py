@@ -45,12 +45,12 @@ def test_what_is_compiled_side_by_side_is_compiled_as_by_this_thread():
         return jnp.zeros(1).dtype, threading.get_ident()
 
     with jax.enable_x64(True), compiling.named("a rule"), compiling.quietly():
-        (one, here), (other, there) = compiled.together(wide, wide)
-        slow = compiled.together(lambda: compiling._thread.name, lambda: compiling._thread.quiet)
+        (one, here), (other, there) = compiled.compile_all(wide, wide)
+        slow = compiled.compile_all(lambda: compiling._thread.name, lambda: compiling._thread.quiet)
     assert one == other == np.float64 and threading.get_ident() not in (here, there)
     assert slow == ["a rule", True] and compiling._thread.name == "a program"
     with pytest.raises(ValueError, match="of the second"):
-        compiled.together(lambda: 1, lambda: int("of the second"))
+        compiled.compile_all(lambda: 1, lambda: int("of the second"))
 
 
 @pytest.mark.slow

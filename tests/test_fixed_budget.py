@@ -14,6 +14,7 @@ from scipy import stats
 
 import jaxbandit as jb
 from jaxbandit.base.contract import Outcome
+from jaxbandit.engine.layout import compiled
 from jaxbandit.lab.cli.command_line import main
 from jaxbandit.running.plotting.style import labels
 from jaxbandit.running.results.budget import BudgetResult
@@ -67,7 +68,7 @@ def test_figures_of_other_programs(figure):
 
 
 def rejects():
-    """A factory of its own each time, and so compiled anew."""
+    """A factory of three arms."""
     return functools.partial(jb.algorithms.successive_rejects, 3)
 
 
@@ -82,6 +83,7 @@ def test_a_list_of_budgets_is_a_result_each_of_one_compilation(compilations):
     results = played()
     assert [r.budget for r in results] == BUDGETS and all(isinstance(r, BudgetResult) for r in results)
     factory, world = rejects(), jb.environments.table(ROWS)
+    compiled.forget()
     compilations.clear()
     again = jb.identify(factory, world, budget=8, num_runs=RUNS)
     once = list(compilations)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import jaxbandit as jb
-from jaxbandit.base.making import making_of
+from jaxbandit.base.origin import origin_of
 from jaxbandit.decide.sessions.rule_programs import rule_programs
 from jaxbandit.engine.driver import fixed_horizon, until_stop
 from jaxbandit.engine.layout import compiled
@@ -95,7 +95,7 @@ def test_runs_that_stop_and_rules_within_rules(no_more_tracing):
 def test_an_object_that_was_changed_has_a_program_of_its_own(no_more_tracing):
     rule, world = jb.algorithms.ucb1(3), jb.environments.bernoulli(MEANS)
     worst = rule._replace(select=lambda noise, state, context: jnp.int32(0))
-    assert making_of(worst) is None and making_of(rule._replace(rewards=None)) is None
+    assert origin_of(worst) is None and origin_of(rule._replace(rewards=None)) is None
     assert jb.simulate(worst, world, **SMALL).arrays["pulls"][:, 0].tolist() == [60] * 5
     plain = jb.simulate(rule, world, **SMALL)
     no_more_tracing()
@@ -152,7 +152,7 @@ def test_a_call_within_a_trace_notes_nothing_that_is_used():
         return c
 
     jax.eval_shape(traced, jnp.float32(1.0))
-    assert making_of(made[0]) is not None  # of the trace; outside it is refused as before
+    assert origin_of(made[0]) is not None  # of the trace; outside it is refused as before
     with pytest.raises(Exception, match=r"[Tt]racer"):
         jb.simulate(made[0], jb.environments.bernoulli(MEANS), **SMALL)
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, TypeVar, cast
 
-from jaxbandit.base import docstrings, making
+from jaxbandit.base import docstrings, origin
 from jaxbandit.base.parameters import Parameter, parameters_of, plain
 from jaxbandit.support import checks, domains
 from jaxbandit.support.refusals import BadArgument, python
@@ -64,7 +64,7 @@ def checked(function: Function, *, name: str = "", returns: str = "", maker: boo
             return made
         made = made._replace(name=name) if getattr(made, "name", None) == "" else made
         if not nameless and len(args) <= len(places) and keywords.keys() <= parameters.keys():
-            making.note(called, bound, made)
+            origin.note(called, bound, made)
         return made
 
     shown = [p.replace(annotation=plain(p.annotation)) for p in own.values()]

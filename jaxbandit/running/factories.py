@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from jaxbandit.base.contract import Algorithm, Environment
-from jaxbandit.base.making import making_of
+from jaxbandit.base.origin import origin_of
 from jaxbandit.base.metrics import Metric
 from jaxbandit.engine.layout.compiled import Same
 from jaxbandit.engine.rounds.single import Make
@@ -59,7 +59,7 @@ def pair_at(factory: Callable[..., Any], environment: Any, values: Mapping[str, 
     world = built(environment)
     make = swept(factory, world)
     algorithm, other = make(values)
-    known = making_of(algorithm) and (world is not None or making_of(other))
+    known = origin_of(algorithm) and (world is not None or origin_of(other))
     arguments = {name: np.asarray(value, np.float64) for name, value in values.items()}
     program = program_of(algorithm, other) if known else (make, arguments)
     return Pair(*program, algorithm, other, (factory, environment), values=values, **more)

@@ -14,7 +14,7 @@ import numpy as np
 
 from jaxbandit.base.contract import Algorithm, Environment
 from jaxbandit.base.declaration import declaration_of
-from jaxbandit.base.making import making_of
+from jaxbandit.base.origin import origin_of
 from jaxbandit.base.parameters import parameters_of
 from jaxbandit.engine.layout.compiled import Same
 from jaxbandit.engine.rounds.single import Make
@@ -38,7 +38,7 @@ def program_of(algorithm: Algorithm, environment: Environment) -> tuple[Make, Py
 
 def structure_of(made: Any) -> Structure:
     """Return the structure of an algorithm or an environment."""
-    found = making_of(made)
+    found = origin_of(made)
     if found is None:
         return Structure(Same(made), {}, lambda arguments: made)
     factory, parameters = found.factory, parameters_of(found.factory)

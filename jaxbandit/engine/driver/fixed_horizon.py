@@ -14,7 +14,7 @@ from jaxbandit.engine.driver.programs import NOT_ENDED, Call, Chunk, Player, Pro
 from jaxbandit.engine.driver.tile_loop import Functions, TileLoop, sharded
 from jaxbandit.engine.kernels.eligible import ARITHMETIC, is_eligible
 from jaxbandit.engine.layout import sizes
-from jaxbandit.engine.layout.compiled import Same, compile_program, remember, together
+from jaxbandit.engine.layout.compiled import Same, compile_all, compile_program, remember
 from jaxbandit.engine.rounds.metrics import METRIC, included, is_curve
 from jaxbandit.engine.rounds.moments import Limbs, Moments, limbs
 from jaxbandit.engine.rounds.recorder import MISCOUNTED, REPORTED
@@ -136,7 +136,7 @@ class FixedHorizon(Program):
             last, marks = (jax.ShapeDtypeStruct(shape, jnp.int32) for shape in ((), self.marks.shape))
             carry, more = self._carry(chosen, lanes), {"whole": loop.run.whole_loops, "searches": True}
             runs, given = jax.ShapeDtypeStruct((lanes,), jnp.int32), (self.arguments, carry, last, marks)
-            advance, start, finish = together(  # the slowest first
+            advance, start, finish = compile_all(  # the slowest first
                 lambda: compile_program(chosen.advance, device, *given, donate=(1,), **more),
                 lambda: compile_program(chosen.start, device, self.arguments, self.root, runs, self.first),
                 lambda: compile_program(chosen.finish, device, self.arguments, carry),

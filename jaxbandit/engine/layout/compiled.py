@@ -202,7 +202,7 @@ def compile_program(
     return one_at_a_time
 
 
-def together(*calls: Callable[[], Any]) -> list[Any]:
+def compile_all(*calls: Callable[[], Any]) -> list[Any]:
     """Return what some functions return that compile a program each, side by side, as if this thread had called them.
 
     Python runs on one thread at a time, but XLA compiles on all.

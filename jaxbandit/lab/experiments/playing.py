@@ -119,8 +119,8 @@ def program(cell: Cell, late: int = 0) -> tuple[Make, PyTree]:
 
 @functools.lru_cache(maxsize=64)  # the engine compiles once per `make` function
 def _late(make: Make, late: int) -> Make:
-    def later(arguments: PyTree) -> tuple[Algorithm, Environment]:
+    def pair(arguments: PyTree) -> tuple[Algorithm, Environment]:
         rule, world = make(arguments)
         return rule._replace(replan=rule.replan and rule.replan._replace(late=late)), world
 
-    return later
+    return pair

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from jaxbandit.base import docstrings, making
+from jaxbandit.base import docstrings, origin
 from jaxbandit.base.declaration import Declaration
 from jaxbandit.base.parameters import Parameter, parameters_of
 from jaxbandit.lab.specs.priors import FamilyPrior
@@ -50,8 +50,8 @@ class Entry(Declaration):
 
             return drawn(factory, **arguments)
         made = factory(**arguments)
-        if making.making_of(made) is None:  # a factory that is not declared
-            making.note(factory, arguments, made)
+        if origin.origin_of(made) is None:  # a factory that is not declared
+            origin.note(factory, arguments, made)
         return made
 
     def parameters(self) -> dict[str, Parameter]:
