@@ -15,8 +15,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from jaxbandit.base.contract import Algorithm, Environment
-from jaxbandit.base.origin import origin_of
 from jaxbandit.base.metrics import Metric
+from jaxbandit.base.origin import origin_of
 from jaxbandit.engine.layout.compiled import Same
 from jaxbandit.engine.rounds.single import Make
 from jaxbandit.running.structures import program_of
