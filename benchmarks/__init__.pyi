@@ -19,6 +19,7 @@ from . import other_settings as other_settings
 from . import precision as precision
 from . import regret as regret
 from . import scaling as scaling
+from . import sessions as sessions
 from . import skewed as skewed
 from . import stopping as stopping
 from . import sweeps as sweeps

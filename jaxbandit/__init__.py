@@ -20,7 +20,8 @@ __all__ = sorted([*_HOMES, "__version__", "algorithms", "environments"])  # pyri
 def __getattr__(name: str) -> Any:
     if home := _HOMES.get(name):
         module = importlib.import_module(home, __name__)
-        return getattr(module, name) if hasattr(module, name) else importlib.import_module(f"{home}.{name}", __name__)
+        value = getattr(module, name) if hasattr(module, name) else importlib.import_module(f"{home}.{name}", __name__)
+        return globals().setdefault(name, value)  # the next use finds it there
     import difflib  # only needed for an error message
 
     paths = {each: f"{package.__name__}.{each}" for package in (algorithms, environments) for each in package.__all__}

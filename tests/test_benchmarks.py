@@ -47,6 +47,7 @@ from benchmarks import (
     revision_cases,
     revisions,
     scaling,
+    sessions,
     stopping,
     sweeps,
     yardstick,
@@ -278,6 +279,15 @@ def test_what_a_value_of_a_sweep_costs(monkeypatch):
     assert all(row["seconds"] > 0 and row["cpu"] > 0 and row["values"] == 20 for row in rows)
     text = sweeps.table([{"what": "c", "values": 10, "seconds": 0.02, "cpu": 0.05}])
     assert text.splitlines()[-1].split() == ["c", "10", "2.00", "5.00", "0.0"]
+
+
+def test_one_decision_at_a_time(monkeypatch):
+    monkeypatch.setattr(sessions, "rules", lambda: {"ucb1": (jb.algorithms.ucb1(3), None)})
+    rows = sessions.measure(quick=True)
+    assert [(row["where"], row.get("before")) for row in rows] == [
+        ("memory", 0), ("memory", 50), ("directory", 0), ("its two programs", None), ("to the disk", None)
+    ]  # fmt: skip
+    assert all(0 < row["least"] <= row["median"] for row in rows) and "its two programs" in sessions.table(rows)
 
 
 def test_the_first_command(monkeypatch, capfd):

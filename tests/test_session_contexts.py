@@ -184,19 +184,31 @@ def test_more_asks_than_a_block_and_than_a_program_takes():
     rng, s = np.random.default_rng(2), jb.session(RULE)
     x = rng.normal(size=(1100, D))
     s, pulls = jb.ask(s, contexts=x)
-    assert pulls.id.tolist() == list(range(1100)) and len(s.pulls.open) == -(-1100 // BLOCK)
+    assert pulls.id.tolist() == list(range(1100)) and len(s.pulls.blocks) == -(-1100 // BLOCK)
     later, same = jb.ask(s, context=x[1099])
+    for arm in range(K):  # numbered by arm, also over two calls
+        assert pulls.index[pulls.arm == arm].tolist() == list(range((pulls.arm == arm).sum()))
+    assert same.index[0] == (pulls.arm == same.arm[0]).sum()
     assert same.id.tolist() == [1100] and len(jb.ask(later)[1].id) == 1101  # without a context, those that are open
     assert jb.ask(later, limit=3)[1].id.tolist() == [0, 1, 2]
     told = [700, 3, 1099, 256, 255]
     s = jb.tell(s, told, [0.1, 0.2, 0.3, 0.4, 0.5])
-    assert np.concatenate([rows.id for rows in s.pulls.told.values()]).tolist() == told
+    assert [row.id for row in s.pulls.told] == told
     assert sorted(set(range(1100)) - set(told)) == s.pending.tolist()
     np.testing.assert_array_equal(s.log().context, x[sorted(told)])
     arms = pulls.arm[told]
     assert s.counts.tolist() == np.bincount(arms, minlength=K).tolist()
-    open_ = [leaf.nbytes for leaf in jax.tree.leaves(s.pulls.open)]
-    assert sum(open_) / len(s.pending) <= 8 * (D + 3)  # context, arm with its index, probability, id
+    arrays = [leaf for leaf in jax.tree.leaves(s.pulls.blocks) if isinstance(leaf, np.ndarray)]
+    assert all(leaf.flags.owndata for leaf in arrays)  # so that nothing else stays in memory with an open ask
+    assert sum(leaf.nbytes for leaf in arrays) / len(s.pending) <= 8 * (D + 2)  # context, arm, probability
+
+
+def test_a_context_is_kept_as_it_was_when_it_was_given():
+    x = np.ones(D)
+    s, pulls = jb.ask(jb.session(RULE), context=x)
+    other, _ = jb.ask(jb.session(RULE), context=x.copy())
+    x[:] = 5.0  # the array of the caller, who may use it for the next visitor
+    assert leaves(jb.tell(s, pulls.id, 1.0)) == leaves(jb.tell(other, pulls.id, 1.0))
 
 
 def test_the_order_of_telling_counts_and_each_id_has_one_reward():

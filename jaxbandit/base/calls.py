@@ -40,32 +40,37 @@ def checked(function: Function, *, name: str = "", returns: str = "", maker: boo
     own, parameters = signature.parameters, parameters_of(function)
     places = [key for key, p in own.items() if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
     nameless = {key for key, p in own.items() if p.kind is p.POSITIONAL_ONLY}
-    required = [key for key, p in parameters.items() if p.required]
+    required = [(key, places.index(key) if key in places else len(own)) for key, p in parameters.items() if p.required]
     defaults = {key: p.default for key, p in parameters.items() if not p.required}
     said = {key: p for key, p in parameters.items() if p.arg.domain or p.kind in ("boolean", "choice")}
     fixed = {key: _domain(p, {}, maker) for key, p in said.items() if not callable(p.arg.domain)}
 
     @functools.wraps(function)
     def called(*args: Any, **keywords: Any) -> Any:
-        many = nameless & keywords.keys()  # of `**many`, whatever they are called
-        given = dict(zip(places, args, strict=False)) | {key: keywords[key] for key in keywords if key not in many}
-        missing = [key for key in required if key not in given]
+        missing = [key for key, at in required if at >= len(args) and (key not in keywords or key in nameless)]
         if missing:
             raise TypeError(f"{name}: {'; '.join(_missing(parameters[key]) for key in missing)}")
-        bound = defaults | given
         with under_name(name, maker=maker):
-            for key, parameter in said.items():
-                if key in given or key not in fixed:
-                    bound[key] = _taken(parameter, fixed.get(key) or _domain(parameter, bound, maker), bound[key])
-            first = [bound[key] for key in places[: len(args)]]
-            named = {key: value if key in many else bound[key] for key, value in keywords.items()}
-            made = function(*first, *args[len(places) :], **named)
+            if said:
+                args, keywords = convert(args, keywords)
+            made = function(*args, **keywords)
         if not maker:
             return made
         made = made._replace(name=name) if getattr(made, "name", None) == "" else made
         if not nameless and len(args) <= len(places) and keywords.keys() <= parameters.keys():
-            origin.note(called, bound, made)
+            origin.note(called, defaults | dict(zip(places, args, strict=False)) | keywords, made)
         return made
+
+    def convert(args: tuple, keywords: dict[str, Any]) -> tuple[tuple, dict[str, Any]]:
+        """The arguments as their domains take them."""
+        many = nameless & keywords.keys()  # of `**many`, whatever they are called
+        given = dict(zip(places, args, strict=False)) | {key: keywords[key] for key in keywords if key not in many}
+        bound = defaults | given
+        for key, parameter in said.items():
+            if key in given or key not in fixed:
+                bound[key] = _taken(parameter, fixed.get(key) or _domain(parameter, bound, maker), bound[key])
+        named = {key: value if key in many else bound[key] for key, value in keywords.items()}
+        return (*(bound[key] for key in places[: len(args)]), *args[len(places) :]), named
 
     shown = [p.replace(annotation=plain(p.annotation)) for p in own.values()]
     called.__dict__["__signature__"] = signature.replace(parameters=shown)

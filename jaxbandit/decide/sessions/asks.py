@@ -1,32 +1,32 @@
-"""The asks of a session with contexts, in blocks: the open ones, and the rows of those whose rewards were told."""
+"""The asks of a session with contexts, each a row: those that wait for a reward, and those whose reward was told."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 import jax
 import numpy as np
 
+from jaxbandit.decide.sessions.events import with_one_more
 from jaxbandit.support.types import PyTree
 
-BLOCK = 256  # rows that are copied together
-Table = Mapping[int, Any]  # trees of arrays with a leading axis: at key i the rows number BLOCK i to BLOCK (i + 1) - 1
+BLOCK = 64  # open asks that are copied together
 
 
 class Open(NamedTuple):
-    """Asks that wait for a reward, in order of ids."""
+    """An ask that waits for a reward."""
 
-    id: np.ndarray  # int64[n], also the number of their row
-    pull: np.ndarray  # int32[n], how often the arm was asked before; of other actions, the id
-    context: PyTree  # a leading axis n for every leaf
-    choice: PyTree  # what `select` returned, a leading axis n for every leaf
+    id: int
+    pull: int  # how often the arm was asked before; of other actions, the id
+    context: PyTree  # of arrays that belong to the ask alone
+    choice: PyTree  # what `select` returned, as NumPy arrays
 
 
 class Told(NamedTuple):
-    """Asks with their rewards, in the order of telling."""
+    """An ask with its reward."""
 
-    id: np.ndarray  # int64[n]
-    asks: np.ndarray  # int64[n], how many asks there had been when the reward was told
-    reward: np.ndarray  # float64[n]
+    id: int
+    asks: int  # how many asks there had been when the reward was told
+    reward: float
     context: PyTree
     choice: PyTree
 
@@ -36,77 +36,83 @@ class Asks(NamedTuple):
 
     end: int  # id of the next ask
     asked: np.ndarray  # int64[num_arms], asks of each arm; zeros where an action is not one arm
-    open: Table  # of Open
-    told: Table  # of Told
-    num_told: int
+    blocks: Mapping[int, Mapping[int, Open]]  # of open asks by id; that of an id is number id // BLOCK
+    parts: tuple[tuple[Told, ...], ...]  # in the order of telling, as `with_one_more` makes them
 
     @property
-    def form(self) -> PyTree:
-        """A context of this session, without its values; None if there is none."""
-        rows = next(iter((*self.open.values(), *self.told.values())), None)
-        return (
-            None if rows is None else jax.tree.map(lambda x: jax.ShapeDtypeStruct(x.shape[1:], x.dtype), rows.context)
-        )
+    def open(self) -> list[Open]:
+        """The open asks in order of ids."""
+        return [row for block in self.blocks.values() for row in block.values()]
+
+    @property
+    def told(self) -> Iterator[Told]:
+        """The asks with a reward, in the order of telling."""
+        return (row for part in self.parts for row in part)
+
+    @property
+    def num_told(self) -> int:
+        """Number of asks with a reward."""
+        return sum(map(len, self.parts))
+
+    @property
+    def example(self) -> Open | Told | None:
+        """One of the asks, because all contexts have the same form; None if there is none."""
+        for block in self.blocks.values():
+            return next(iter(block.values()))
+        return self.parts[0][0] if self.parts else None
 
     @property
     def pending(self) -> np.ndarray:
         """Ids of the open asks, int64[n]."""
-        return np.concatenate([np.zeros(0, np.int64), *(rows.id for rows in self.open.values())])
+        return np.array([row.id for row in self.open], np.int64)
 
-    def is_open(self, ids: np.ndarray) -> np.ndarray:
-        """Whether each of these ids is that of an open ask, bool[n]."""
-        return np.array([i // BLOCK in self.open and i in self.open[i // BLOCK].id for i in ids.tolist()], bool)
+    def at(self, id: int) -> Open | None:
+        """The open ask with this id; None if it is not open."""
+        return self.blocks.get(id // BLOCK, {}).get(id)
 
-    def rewards(self, ids: np.ndarray) -> np.ndarray:
-        """The rewards that were told of these ids, float64[n]; NaN if none was."""
-        found = np.full(len(ids), np.nan)
-        for rows in self.told.values() if len(ids) else ():
-            at, row = np.nonzero(ids[:, None] == rows.id)
-            found[at] = rows.reward[row]
-        return found
+    def rewards(self, ids: Iterable[int]) -> dict[int, float]:
+        """The rewards of those of these ids whose rewards were told."""
+        wanted = set(ids)
+        return {row.id: row.reward for row in self.told if row.id in wanted} if wanted else {}
+
+    def more(self, rows: Iterable[Open], asked: np.ndarray) -> "Asks":
+        """The asks with further ones, which have the next ids; `asked` is as above, after them."""
+        blocks, end = dict(self.blocks), self.end
+        for row in rows:
+            blocks[row.id // BLOCK] = {**blocks.get(row.id // BLOCK, {}), row.id: row}
+            end = row.id + 1
+        return self._replace(end=end, asked=asked, blocks=blocks)
+
+    def less(self, ids: Iterable[int]) -> "Asks":
+        """The asks without these open ones."""
+        blocks = dict(self.blocks)
+        for id_ in ids:
+            rest = dict(blocks[id_ // BLOCK])
+            del rest[id_]
+            if rest:
+                blocks[id_ // BLOCK] = rest
+            else:
+                del blocks[id_ // BLOCK]
+        return self._replace(blocks=blocks)
+
+    def tell(self, rows: Iterable[Told]) -> "Asks":
+        """The asks after the rewards of these, which were open."""
+        rows, parts = list(rows), self.parts
+        for row in rows:
+            parts = with_one_more(parts, row)
+        return self.less(row.id for row in rows)._replace(parts=parts)
 
 
 def no_asks(num_arms: int) -> Asks:
     """Asks before the first one."""
-    return Asks(0, np.zeros(num_arms, np.int64), {}, {}, 0)
+    return Asks(0, np.zeros(num_arms, np.int64), {}, ())
 
 
-def added(table: Table, first: int, rows: Any) -> Table:
-    """Return the table with further rows, whose numbers are `first` and the next ones."""
-    after, start, n = dict(table), 0, len(rows[0])
-    while start < n:
-        block = (first + start) // BLOCK
-        stop = min(n, (block + 1) * BLOCK - first)
-        part = some(rows, slice(start, stop))
-        after[block] = concatenate([after[block], part]) if block in after else part
-        start = stop
-    return after
+def stack(trees: Iterable[PyTree]) -> PyTree:
+    """Return trees of equal form as one, whose leaves have a leading axis."""
+    return jax.tree.map(lambda *leaves: np.stack(leaves), *trees)
 
 
-def removed(table: Table, ids: np.ndarray) -> tuple[Table, Any]:
-    """Return a table of `Open` without some of its rows, and these, in order of ids."""
-    after, parts = dict(table), []
-    for block in sorted(set((ids // BLOCK).tolist())):
-        rows = after[block]
-        gone = rows.id == ids[0] if len(ids) == 1 else np.isin(rows.id, ids)
-        parts.append(some(rows, gone))
-        if gone.all():
-            del after[block]
-        else:
-            after[block] = some(rows, ~gone)
-    return after, concatenate(parts)
-
-
-def some(rows: Any, which: Any) -> Any:
-    """Return some of the rows, as arrays of their own."""
-    return jax.tree.map(lambda x: x[which].copy(), rows)
-
-
-def concatenate(parts: Sequence[Any]) -> Any:
-    """Return the rows of several parts as one."""
-    return parts[0] if len(parts) == 1 else jax.tree.map(lambda *leaves: np.concatenate(leaves), *parts)
-
-
-def whole(table: Table) -> Any:
-    """Return all rows of a table in the order of their numbers; None if there is none."""
-    return concatenate(list(table.values())) if table else None
+def unstack(tree: PyTree, n: int) -> list[Any]:
+    """Return the n trees, each with arrays of its own, of which the leaves of one tree have a row."""
+    return [jax.tree.map(lambda x, i=i: np.array(x[i]), tree) for i in range(n)]

@@ -155,7 +155,8 @@ def tell_outside(session: Session, arms: ArrayLike, rewards: ArrayLike) -> Sessi
     if not len(arms):
         return session
     event = Event("tell_outside", session.end + np.arange(len(arms)), arms, values)
-    return feed.enter(session, pulls.more(arms.astype(np.int32), OUTSIDE, values)).with_event(event)
+    index, status = np.zeros(len(arms), np.int32), np.full(len(arms), OUTSIDE, np.int8)
+    return feed.enter(session, pulls.more(arms.astype(np.int32), index, status, values)).with_event(event)
 
 
 @change

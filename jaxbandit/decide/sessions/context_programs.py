@@ -1,5 +1,6 @@
 """What a rule chooses in several contexts, and with which probability, on the host's CPU, in float64."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import jax
@@ -7,6 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxbandit.base.contract import action_of
+from jaxbandit.decide.sessions.asks import stack, unstack
 from jaxbandit.decide.sessions.forms import form_of
 from jaxbandit.decide.sessions.rule_programs import IMPLEMENTATION, RulePrograms
 from jaxbandit.engine.rounds import keys
@@ -16,19 +18,21 @@ MOST_AT_ONCE = 1024  # contexts that are decided together
 MOST_DRAWN = 2**17  # draws of several contexts that are made together
 
 
-def select_each(programs: RulePrograms, words: np.ndarray, round: int, state: PyTree, contexts: PyTree) -> Any:
-    """What `select` returns in one state for contexts with a leading axis, each in its own round, from `round` on."""
-    n = len(jax.tree.leaves(contexts)[0])
+def select_each(
+    programs: RulePrograms, words: np.ndarray, round: int, state: PyTree, contexts: Sequence[PyTree]
+) -> list[Any]:
+    """What `select` returns in one state for each of several contexts, in a round of its own, from `round` on."""
+    n = len(contexts)
     if n == 1:
-        choice = programs.select(words, round, state, jax.tree.map(lambda x: x[0], contexts))
-        return jax.tree.map(lambda x: np.asarray(x)[None], choice)
+        return [jax.tree.map(np.array, programs.select(words, round, state, contexts[0]))]  # without JAX's buffers
     each = jax.vmap(programs.selected, (None, 0, None, 0))
-    parts = []
+    choices, together = [], stack(contexts)
     for rows, size in _padded(n, MOST_AT_ONCE):
-        given = words, (round + rows).astype(np.int32), state, _at(contexts, rows)
+        given = words, (round + rows).astype(np.int32), state, _at(together, rows)
         with programs.scope():
-            parts.append(_at(programs.call(("each", form_of(given[-1])), each, *given), slice(0, size)))
-    return jax.tree.map(lambda *leaves: np.concatenate(leaves), *parts)
+            found = jax.tree.map(np.asarray, programs.call(("each", form_of(given[-1])), each, *given))
+        choices += unstack(found, size)
+    return choices
 
 
 def shares(

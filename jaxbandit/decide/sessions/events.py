@@ -42,8 +42,16 @@ class Event(NamedTuple):
         return self.context is not None or self.contexts is not None
 
 
+def with_one_more(parts: tuple[tuple[Any, ...], ...], row: Any) -> tuple[tuple[Any, ...], ...]:
+    """Return rows and one more, in parts whose lengths are decreasing powers of two, so that few are copied."""
+    part = (row,)
+    while parts and len(parts[-1]) == len(part):
+        parts, part = parts[:-1], (*parts[-1], *part)
+    return (*parts, part)
+
+
 class Events:
-    """The events so far, in parts whose lengths are decreasing powers of two, so that adding one copies few.
+    """The events so far, in parts as `with_one_more` makes them.
 
     All are equal, as static parts of a pytree have to be.
     """
@@ -55,10 +63,7 @@ class Events:
 
     def more(self, event: Event) -> "Events":
         """The events with one more."""
-        parts, part = self._parts, (event,)
-        while parts and len(parts[-1]) == len(part):
-            parts, part = parts[:-1], (*parts[-1], *part)
-        return Events((*parts, part))
+        return Events(with_one_more(self._parts, event))
 
     @property
     def last(self) -> Event:

@@ -13,13 +13,14 @@ import numpy as np
 from jaxbandit.decide.sessions.ledger import EXPIRED, TOLD, Ledger, arms_of, plan_of
 from jaxbandit.decide.sessions.rewards import (
     array_of,
+    between,
     each_once,
     earlier,
     longer,
     no_totals,
     replaced,
     same,
-    values_of,
+    some,
     with_rewards,
 )
 from jaxbandit.decide.sessions.rule_programs import Decision, counts_of
@@ -30,12 +31,17 @@ def receive(session: Session, ids: np.ndarray, values: np.ndarray) -> Session:
     """The session after rewards of ids that were asked for; the same one if none of them is new."""
     ids, values = each_once(ids, values)
     ledger: Any = session.pulls
-    before, expired = ledger.known(ids)
-    if expired.any():
-        raise ValueError(f"id = {ids[expired][0]} has expired; report its reward with tell_outside")
-    old = ~np.isnan(before)
-    same(ids[old], values[old], before[old], "was reported before; an id has one reward, which amend corrects")
-    return session if old.all() else enter(session, ledger.marked(ids[~old] - ledger.first, TOLD, values[~old]))
+    here = ids - ledger.first
+    if some(here < 0) or some(ledger.status[here] >= TOLD):  # not all wait for their rewards
+        before, expired = ledger.known(ids)
+        if expired.any():
+            raise ValueError(f"id = {ids[expired][0]} has expired; report its reward with tell_outside")
+        old = ~np.isnan(before)
+        same(ids[old], values[old], before[old], "was reported before; an id has one reward, which amend corrects")
+        if old.all():
+            return session
+        here, values = here[~old], values[~old]
+    return enter(session, ledger.marked(here, TOLD, values)) if len(here) else session
 
 
 def correct(session: Session, ids: np.ndarray, values: np.ndarray) -> Session:
@@ -96,9 +102,11 @@ def enter(session: Session, ledger: Ledger) -> Session:
     n = int(waiting[0]) if len(waiting) else len(ledger.status)
     if not n:
         return session.but(pulls=ledger)
-    arms, known = arms_of(ledger, ledger.actions[:n]), ledger.status[:n] != EXPIRED
-    totals = with_rewards(session.totals, arms[known], ledger.values[:n][known])
-    session = session.but(totals=totals)
+    arms, values = arms_of(ledger, ledger.actions[:n]), ledger.values[:n]
+    if ledger.has(EXPIRED):
+        known = ledger.status[:n] != EXPIRED
+        arms, values = arms[known], values[known]
+    session = session.but(totals=with_rewards(session.totals, arms, values))
     return (_feed_choices if ledger.plan is None else _feed_plans)(session, ledger.after_entry(n))
 
 
@@ -107,10 +115,9 @@ def _recompute(session: Session, ledger: Ledger) -> Session:
     arms, values = ledger.rows()
     known, (_, decision) = ~np.isnan(values), session.programs.begin(session.seed, session.run)
     totals = with_rewards(no_totals(session.num_arms), arms[known], values[known])
-    fresh = session.but(totals=totals, state=decision.state, stopped=bool(decision.stopped), pulls=ledger)
+    fresh = session.but(totals=totals, state=decision.state, stopped=decision.stopped, pulls=ledger)
     if ledger.plan is None:
-        ids = np.arange(ledger.given, dtype=np.int64)
-        return fresh if fresh.stopped else _after(fresh, _updates(fresh, ledger, ids, ()))
+        return _after(fresh, None if fresh.stopped else _updates(fresh, ledger, 0, ledger.given, ()))
     known[array_of(ledger.outside, np.int64)] = False
     plan = ledger._replace(plan=plan_of(decision), spare=arms[known], spare_values=values[known])
     return _feed_plans(fresh.but(round=1), plan)
@@ -129,7 +136,7 @@ def _feed_plans(session: Session, ledger: Ledger) -> Session:
         np.add.at(sums, spare[used], values[used])  # one after the other, in the order of ids
         np.add.at(squares, spare[used], values[used] * values[used])
         decision = session.programs.absorb(state, plan, sums, squares)
-        state, stopped, plan, played = decision.state, bool(decision.stopped), plan_of(decision), played + 1
+        state, stopped, plan, played = decision.state, decision.stopped, plan_of(decision), played + 1
         spare, values = spare[~used], values[~used]
     ledger = ledger._replace(plan=plan, spare=spare, spare_values=values)
     return session.but(state=state, stopped=stopped, round=session.round + played, pulls=ledger)
@@ -142,30 +149,28 @@ def _feed_choices(session: Session, ledger: Ledger) -> Session:
         if not programs.each_asks:
             return session.but(pulls=ledger)
         chosen = ledger.first - ledger.given
-    ids = np.arange(ledger.given, ledger.first, dtype=np.int64)
-    given = ledger._replace(
-        given=ledger.first, choices=ledger.choices[chosen:], choice_rounds=ledger.choice_rounds[chosen:]
-    )
+    start, stop, round, rounds = ledger.given, ledger.first, session.round, ledger.rounds
     if programs.arm_dtype is not None:  # a pull that was told from outside has its id after those that were chosen
-        after = session.round + len(ids) - chosen
-        rounds = np.concatenate([ledger.choice_rounds[:chosen], np.arange(session.round, after)])
-        given = given._replace(rounds=longer(ledger.rounds, rounds.astype(np.int32)))
-        session = session.but(round=after)
-    decision = None if session.stopped else _updates(session, given, ids, ledger.choices[:chosen])
-    return _after(session.but(pulls=given), decision)
+        round += stop - start - chosen
+        these = [*ledger.choice_rounds[:chosen], *range(session.round, round)]
+        rounds = longer(rounds, np.array(these, np.int32))
+    choices, choice_rounds = ledger.choices[chosen:], ledger.choice_rounds[chosen:]
+    given = ledger._replace(given=stop, rounds=rounds, choices=choices, choice_rounds=choice_rounds)
+    decision = None if session.stopped else _updates(session, given, start, stop, ledger.choices[:chosen])
+    return _after(session, decision, round=round, pulls=given)
 
 
-def _updates(session: Session, ledger: Ledger, ids: np.ndarray, choices: tuple) -> Decision | None:
-    """The rule after the rewards of these pulls, one by one until it stops; None if it received none."""
+def _updates(session: Session, ledger: Ledger, start: int, stop: int, choices: tuple) -> Decision | None:
+    """The rule after the rewards of the ids from `start` to `stop` - 1, one by one until it stops; None without any."""
     programs, state, decision = session.programs, session.state, None
-    values, rest = values_of(ledger.history, ids).tolist(), ids[len(choices) :]
+    values, rest = between(ledger.history, start, stop).tolist(), start + len(choices)
     rounds = arms = []
     if programs.arm_dtype is None:
         values = values[: len(choices)]  # without pulls that were told from outside, which it cannot take
-    elif len(rest):
-        rounds, arms = (values_of(of, rest).astype(int).tolist() for of in (ledger.rounds, ledger.arms))
+    elif rest < stop:
+        rounds, arms = (between(of, rest, stop).astype(int).tolist() for of in (ledger.rounds, ledger.arms))
     for i, value in enumerate(values):
-        if np.isnan(value):
+        if value != value:  # NaN, of a pull that expired
             continue
         if i < len(choices):
             choice: Any = choices[i]
@@ -174,11 +179,13 @@ def _updates(session: Session, ledger: Ledger, ids: np.ndarray, choices: tuple) 
             choice = programs.with_arm(session.words, rounds[at], state, arms[at])
         decision = programs.update(state, None, choice, value)
         state = decision.state
-        if bool(decision.stopped):
+        if decision.stopped:
             break  # the rule does not need the remaining ones
     return decision
 
 
-def _after(session: Session, decision: Decision | None) -> Session:
-    """The session after what its rule has decided."""
-    return session if decision is None else session.but(state=decision.state, stopped=bool(decision.stopped))
+def _after(session: Session, decision: Decision | None, **changes: Any) -> Session:
+    """The session after what its rule has decided, with other values of some fields."""
+    if decision is None:
+        return session.but(**changes)
+    return session.but(state=decision.state, stopped=decision.stopped, **changes)

@@ -10,6 +10,8 @@ from jaxbandit.support.types import Device, PyTree
 
 def form_of(context: PyTree) -> Any:
     """The structure, shapes and dtypes of a context."""
+    if context is None or isinstance(context, np.ndarray):  # as most are
+        return None if context is None else (context.shape, context.dtype)
     leaves, structure = jax.tree.flatten(context)
     return structure, tuple((x.shape, x.dtype) for x in map(as_array, leaves))
 

@@ -6,7 +6,8 @@ import jax
 import numpy as np
 
 from jaxbandit.base.contract import Algorithm, Arms, Environment, Offer
-from jaxbandit.decide.sessions.asks import Asks
+from jaxbandit.decide.sessions.asks import Asks, unstack
+from jaxbandit.decide.sessions.forms import form_of
 from jaxbandit.engine.rounds import contexts
 from jaxbandit.engine.rounds.step import ContractError
 from jaxbandit.support import checks, domains
@@ -18,18 +19,22 @@ NUMBERS = "biuf"  # kinds of arrays that a context may have
 def checked_context(rule: Algorithm, asks: Asks, context: PyTree) -> PyTree:
     """Return a context as NumPy arrays; raise a ValueError of one line if it is none that the rule takes."""
     given = _Given(rule.arms, "context", ())
-    return _of_this_form(asks, given.name, given.lead, _taken(rule, given, context))
+    taken = jax.tree.map(np.array, _taken(rule, given, context))
+    _require_form(asks, given.name, taken)
+    return taken
 
 
-def checked_contexts(rule: Algorithm, asks: Asks, several: PyTree) -> tuple[int, PyTree]:
-    """Return how many contexts there are, and these as NumPy arrays with a leading axis; errors as for one."""
+def checked_contexts(rule: Algorithm, asks: Asks, several: PyTree) -> list[PyTree]:
+    """Return each of several contexts as NumPy arrays; errors as for one."""
     offered, leaves = isinstance(several, Offer), jax.tree.leaves(several)
     first = several.available if offered else several if rule.arms and _declared(rule.arms) else (leaves or [0])[0]
     n = len(first) if hasattr(first, "__len__") else 0
     if not n:
         raise ValueError("contexts must be several, with a leading axis of at least one; give a single as context")
     given = _Given(rule.arms, "contexts", (n,))
-    return n, _of_this_form(asks, given.name, given.lead, _taken(rule, given, several))
+    rows = unstack(_taken(rule, given, several), n)
+    _require_form(asks, given.name, rows[0])
+    return rows
 
 
 def require_offers(rule: Algorithm, offer: Offer) -> None:
@@ -119,20 +124,16 @@ def _features(given: _Given, name: str, value: Any) -> PyTree:
     return given.own(value)
 
 
-def _of_this_form(asks: Asks, name: str, lead: tuple[int, ...], context: PyTree) -> PyTree:
-    """Return the context if it has the form of those of earlier asks, of which there is a table."""
-    form = asks.form
-    if form is None:
-        return context
-    here = jax.tree.map(lambda x: jax.ShapeDtypeStruct(np.shape(x)[len(lead) :], np.asarray(x).dtype), context)
-    if jax.tree.structure(form) != jax.tree.structure(here) or jax.tree.leaves(form) != jax.tree.leaves(here):
-        raise ValueError(f"{name} = {_said(here)}, must be {_said(form)} like those of the asks before")
-    return context
+def _require_form(asks: Asks, name: str, context: PyTree) -> None:
+    """Raise a ValueError if the context has another form than those of the asks before."""
+    before = asks.example
+    if before is not None and form_of(context) != form_of(before.context):
+        raise ValueError(f"{name} = {_said(context)}, must be {_said(before.context)} like those of the asks before")
 
 
-def _said(form: PyTree) -> str:
-    leaves = ", ".join(f"{x.dtype}{_list(x.shape)}" for x in jax.tree.leaves(form))
-    return f"Offer({leaves})" if isinstance(form, Offer) else leaves
+def _said(context: PyTree) -> str:
+    leaves = ", ".join(f"{x.dtype}{_list(x.shape)}" for x in jax.tree.leaves(context))
+    return f"Offer({leaves})" if isinstance(context, Offer) else leaves
 
 
 def _list(shape: Any) -> str:

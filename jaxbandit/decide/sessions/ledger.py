@@ -38,12 +38,13 @@ class Ledger(NamedTuple):
     asked: np.ndarray  # int64[num_arms], pulls of each arm that `ask` returned; of sets of arms, zeros
     plan: Any  # result of Batch.plan, None if pulls are chosen one by one
     choices: tuple[PyTree, ...]  # in the latter case what `select` returned for the pulls from `given` on
-    choice_rounds: np.ndarray  # int64[...], the round of each of them, which determines its random draws
+    choice_rounds: tuple[int, ...]  # the round of each of them, which determines its random draws
     # Rewards in the totals that belong to a plan, and have not been given to the algorithm, in order of ids:
     spare: np.ndarray  # int32[...], arms, or rows of the sets of a plan
     spare_values: np.ndarray  # float64[...]
     # The open pulls, in order of ids:
     actions: np.ndarray  # int32[n], arms, or rows of the sets of a plan; or bool[n, num_arms], sets
+    index: np.ndarray  # pyright: ignore[reportIncompatibleMethodOverride]  # int32[n], as in `Pulls`; of OUTSIDE, 0
     status: np.ndarray  # int8[n]
     values: np.ndarray  # float64[n], the rewards that are known, else NaN
 
@@ -65,33 +66,46 @@ class Ledger(NamedTuple):
     @property
     def waiting(self) -> np.ndarray:
         """Positions of the open pulls that wait for a reward, also if they were withdrawn."""
-        return np.flatnonzero(self.status < TOLD)
+        return (self.status < TOLD).nonzero()[0]
 
     def known(self, ids: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The rewards of ids that were asked for, NaN if there is none, and which of the ids have expired."""
-        past = ids < self.first
+        past, here = ids < self.first, ids - self.first
         if not past.any():
-            return self.values[ids - self.first], self.status[ids - self.first] == EXPIRED
+            return self.values[here], self.status[here] == EXPIRED
         values = values_of(self.history, ids)
         expired = past & np.isnan(values)
-        values[~past] = self.values[ids[~past] - self.first]
-        expired[~past] = self.status[ids[~past] - self.first] == EXPIRED
+        values[~past] = self.values[here[~past]]
+        expired[~past] = self.status[here[~past]] == EXPIRED
         return values, expired
 
-    def more(self, actions: np.ndarray, status: int, values: np.ndarray | None = None) -> "Ledger":
-        """The ledger with further open pulls, which get the next ids."""
-        values = np.full(len(actions), np.nan) if values is None else values
-        before = self.actions if len(self.status) else actions[:0]
-        return self._replace(
-            actions=np.concatenate([before, actions]),
-            status=np.concatenate([self.status, np.full(len(actions), status, np.int8)]),
-            values=np.concatenate([self.values, values]),
-        )
+    def has(self, status: int) -> bool:
+        """Whether an open pull has this status."""
+        return status in self.status.tobytes()
 
-    def asked_for(self, actions: np.ndarray, single: bool) -> "Ledger":
-        """The ledger with further open pulls that `ask` returns; `single` says whether an action is one arm."""
-        ledger = self.more(actions, WAITS)
-        return ledger._replace(asked=self.asked + np.bincount(actions, minlength=len(self.asked))) if single else ledger
+    def more(
+        self, actions: np.ndarray, index: np.ndarray, status: np.ndarray, values: np.ndarray, **changes: Any
+    ) -> "Ledger":
+        """The ledger with further open pulls, which get the next ids, and with other values of some fields."""
+        if len(self.status):
+            actions, index = np.concatenate([self.actions, actions]), np.concatenate([self.index, index])
+            status, values = np.concatenate([self.status, status]), np.concatenate([self.values, values])
+        return self._replace(actions=actions, index=index, status=status, values=values, **changes)
+
+    def asked_for(self, actions: np.ndarray, single: bool, **changes: Any) -> "Ledger":
+        """As `more`, for pulls that `ask` returns; `single` says whether an action is one arm."""
+        n, asked = len(actions), self.asked
+        if single:
+            index = asked[actions] + earlier(actions)
+            asked = asked + np.bincount(actions, minlength=len(asked))
+        else:
+            index = np.arange(self.end, self.end + n)
+        if self.end + n > INT32 and index.max() > INT32:
+            raise ValueError(f"pull {int(index.max())} of one arm, must be at most {INT32}")
+        status, values = np.zeros(n, np.int8), np.empty(n)
+        status.fill(WAITS)
+        values.fill(np.nan)
+        return self.more(actions, index.astype(np.int32), status, values, asked=asked, **changes)
 
     def marked(self, positions: np.ndarray, status: int | np.ndarray, values: np.ndarray | None = None) -> "Ledger":
         """The ledger with another status, and perhaps rewards, of some open pulls."""
@@ -105,17 +119,23 @@ class Ledger(NamedTuple):
     def after_entry(self, n: int) -> "Ledger":
         """The ledger in which the first n open pulls have entered."""
         actions, status, values = self.actions[:n], self.status[:n], self.values[:n]
-        arms, known = arms_of(self, actions), status != EXPIRED
-        planned = known & (status != OUTSIDE) & (self.plan is not None)
+        arms, outside, spare, spare_values = arms_of(self, actions), self.outside, self.spare, self.spare_values
+        if self.has(OUTSIDE):
+            outside = longer(outside, self.first + np.flatnonzero(status == OUTSIDE))
+        if self.plan is not None:
+            planned = status == TOLD
+            spare = np.concatenate([spare, actions[planned].astype(np.int32)])
+            spare_values = np.concatenate([spare_values, values[planned]])
         return self._replace(
             first=self.first + n,
-            expired=self.expired + int(n - known.sum()),
+            expired=self.expired + status.tobytes().count(EXPIRED),
             history=longer(self.history, values),
             arms=self.arms if arms.dtype == bool else longer(self.arms, arms.astype(np.int32)),
-            outside=longer(self.outside, self.first + np.flatnonzero(status == OUTSIDE)),
-            spare=np.concatenate([self.spare, actions[planned].astype(np.int32)]) if planned.any() else self.spare,
-            spare_values=np.concatenate([self.spare_values, values[planned]]),
+            outside=outside,
+            spare=spare,
+            spare_values=spare_values,
             actions=self.actions[n:],
+            index=self.index[n:],
             status=self.status[n:],
             values=self.values[n:],
         )
@@ -127,10 +147,9 @@ class Ledger(NamedTuple):
 
 def no_pulls(decision: Decision, num_arms: int) -> Ledger:
     """The ledger before the first pull."""
-    none, arms, values = np.zeros(0, np.int64), np.zeros(0, np.int32), np.zeros(0)
-    asked = np.zeros(num_arms, np.int64)
-    status = np.zeros(0, np.int8)
-    return Ledger(0, 0, (), (), (), (), 0, asked, plan_of(decision), (), none, arms, values, arms, status, values)
+    arms, values, status = np.zeros(0, np.int32), np.zeros(0), np.zeros(0, np.int8)
+    asked, plan = np.zeros(num_arms, np.int64), plan_of(decision)
+    return Ledger(0, 0, (), (), (), (), 0, asked, plan, (), (), arms, values, arms, arms, status, values)
 
 
 def plan_of(decision: Decision) -> Any:
@@ -174,15 +193,9 @@ def no_actions(num_arms: int, set_size: int | None) -> np.ndarray:
 
 def pulls_at(ledger: Ledger, positions: np.ndarray, num_arms: int, set_size: int | None) -> Pulls:
     """The pulls at these positions among the open ones."""
-    ids = ledger.first + positions
+    actions = ledger.actions[positions]
     if set_size is not None:
-        arms = arms_of(ledger, ledger.actions[positions]) if len(positions) else no_actions(num_arms, set_size)
-        index = ids
+        arms = arms_of(ledger, actions) if len(positions) else no_actions(num_arms, set_size)
     else:
-        arms = ledger.actions[positions].astype(np.int32)
-        asked = np.flatnonzero(ledger.status != OUTSIDE)
-        later = earlier(ledger.actions[asked][::-1])[::-1]  # pulls of the same arm after it
-        index = ledger.asked[arms] - 1 - later[np.searchsorted(asked, positions)]
-    if len(index) and index.max() > INT32:
-        raise ValueError(f"pull {int(index.max())} of one arm, must be at most {INT32}")
-    return Pulls(ids, arms, index.astype(np.int32))
+        arms = actions.astype(np.int32)
+    return Pulls(ledger.first + positions, arms, ledger.index[positions])

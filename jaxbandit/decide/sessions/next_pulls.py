@@ -75,7 +75,7 @@ def next_pulls(session: Session, event: Event) -> tuple[Session, Pulls]:
     It raises OtherPulls if the event says which arms are asked for, and the rule asks for others.
     """
     limit, context, contexts = event.limit, event.context, event.contexts
-    most = checks.take("limit", LIMIT if limit is None else limit, integer(1, INT32))
+    most = LIMIT if limit is None else checks.take("limit", limit, integer(1, INT32))
     before = contextual.begun(session, context, contexts)
     ledger, draws = before.pulls, before.programs.kind == "draws"
     fresh = draws and (isinstance(ledger, Asks) or not ledger.choices)
@@ -83,13 +83,11 @@ def next_pulls(session: Session, event: Event) -> tuple[Session, Pulls]:
         raise OtherPulls  # before as many are drawn as a damaged limit says
     if isinstance(ledger, Asks):
         after, pulls = contextual.ask(before, ledger, limit, context, contexts)
-        withdrawn = False
     else:
         if event.contextual:
             given = f"context = {context!r}" if contexts is None else f"contexts = {contexts!r}"
             raise ValueError(f"{given}, must be left out: {session.rule.name or 'the rule'} does not use contexts")
         after, pulls = _in_order(before, ledger, limit, most)
-        withdrawn = bool((ledger.status[pulls.id[pulls.id < ledger.end] - ledger.first] == WITHDRAWN).any())
     if (length := session.rule.length) is not None and after.end > length:
         name = session.rule.name or "the rule"
         raise ValueError(
@@ -99,7 +97,7 @@ def next_pulls(session: Session, event: Event) -> tuple[Session, Pulls]:
     new = pulls.arm[pulls.id >= before.end]
     if event.arms is not None and plain_column(new) != event.arms:
         raise OtherPulls
-    if after.end == before.end and not withdrawn:
+    if after is before:
         return session, pulls
     ids, kept = np.arange(before.end, after.end), (context, contexts)
     if event.contextual:
@@ -113,13 +111,13 @@ def _copy_of(x: Any) -> Any:
 
 
 def _in_order(session: Session, ledger: Ledger, limit: int | None, most: int) -> tuple[Session, Pulls]:
-    """The session and its pulls if there are no contexts."""
-    programs = session.programs
+    """The session, the same one if nothing is new, and its pulls if there are no contexts."""
+    programs, before = session.programs, ledger
     if session.stopped:
         return session, pulls_at(ledger, np.zeros(0, np.int64), session.num_arms, programs.set_size)
     # Pulls that were told from outside have ids after those of all choices.
-    alone = limit is None and programs.each_asks and OUTSIDE not in ledger.status
-    back = alone and WITHDRAWN in ledger.status
+    alone = limit is None and programs.each_asks and not ledger.has(OUTSIDE)
+    back = alone and ledger.has(WITHDRAWN)
     if programs.kind != "batch" and ((alone and not back) or not ledger.choices):
         number = most if limit is not None and programs.kind == "draws" else 1
         session, ledger = _with_choices(session, ledger, number)
@@ -134,11 +132,13 @@ def _in_order(session: Session, ledger: Ledger, limit: int | None, most: int) ->
                 f"limit = {most}, must be at most {MOST_AHEAD}, because {name} returns as many pulls as it is "
                 "asked for; leave it out for the pulls that it needs next"
             )
-        actions = next_actions(ledger, most - len(waiting), ahead)
-        waiting = np.concatenate([waiting, len(ledger.status) + np.arange(len(actions))])
-        ledger = ledger.asked_for(actions, programs.set_size is None)
-    ledger = ledger.marked(waiting, WAITS)
-    return session.but(pulls=ledger), pulls_at(ledger, waiting, session.num_arms, programs.set_size)
+        if len(actions := next_actions(ledger, most - len(waiting), ahead)):
+            waiting = np.concatenate([waiting, len(ledger.status) + np.arange(len(actions))])
+            ledger = ledger.asked_for(actions, programs.set_size is None)
+    if ledger.has(WITHDRAWN) and len(again := waiting[ledger.status[waiting] == WITHDRAWN]):
+        ledger = ledger.marked(again, WAITS)
+    session = session if ledger is before else session.but(pulls=ledger)
+    return session, pulls_at(ledger, waiting, session.num_arms, programs.set_size)
 
 
 def _with_choices(session: Session, ledger: Ledger, number: int) -> tuple[Session, Ledger]:
@@ -147,7 +147,7 @@ def _with_choices(session: Session, ledger: Ledger, number: int) -> tuple[Sessio
     while len(choices) < number:
         choice = programs.select(session.words, round, session.state, None)
         round, action = round + 1, np.asarray(action_of(choice))
-        if session.closed.any() and session.closed[action]:
+        if programs.set_size is None and session.closed[action]:
             misses += 1
             if misses == MOST_DRAWS:
                 name = session.rule.name or "the rule"
@@ -157,9 +157,8 @@ def _with_choices(session: Session, ledger: Ledger, number: int) -> tuple[Sessio
         choices.append(choice)
         actions.append(action)
         rounds.append(round - 1)
-    rounds = np.concatenate([ledger.choice_rounds, np.array(rounds, np.int64)])
-    ledger = ledger._replace(choices=(*ledger.choices, *choices), choice_rounds=rounds)
-    return session.but(round=round), ledger.asked_for(np.stack(actions), programs.set_size is None)
+    made = {"choices": (*ledger.choices, *choices), "choice_rounds": (*ledger.choice_rounds, *rounds)}
+    return session.but(round=round), ledger.asked_for(np.array(actions), programs.set_size is None, **made)
 
 
 def pull_keys(session: Session, pulls: Pulls) -> Key:

@@ -5,7 +5,7 @@ import numpy as np
 from jaxbandit.base.contract import Choice, Offer, action_of
 from jaxbandit.decide.logs.log import Log
 from jaxbandit.decide.logs.read_log import read_log
-from jaxbandit.decide.sessions.asks import Asks, Told, some, whole
+from jaxbandit.decide.sessions.asks import Asks, Told, stack
 from jaxbandit.decide.sessions.context_programs import shares
 from jaxbandit.decide.sessions.rule_programs import RulePrograms
 
@@ -21,14 +21,13 @@ def rows_of(
     draws: int | None,
 ) -> Log:
     """Return the asks that have a reward, in order of ids; the arguments are those of `Session.log`."""
-    told = whole(asks.told)
+    told = sorted(asks.told, key=lambda row: row.id)
     name = programs.algorithm.name or "the rule"
-    if told is None or len(told.id) < 2:
-        raise ValueError(f"{asks.num_told} asks have a reward, must be at least 2")
+    if len(told) < 2:
+        raise ValueError(f"{len(told)} asks have a reward, must be at least 2")
     if programs.set_size is not None:
         raise ValueError(f"{name} acts on sets of arms, must act on single arms")
-    order = np.argsort(told.id)
-    rows = some(told, order)
+    rows = stack(told)
     given = rows.context.features if isinstance(rows.context, Offer) else rows.context
     if given is not None and not isinstance(given, np.ndarray):
         raise ValueError(f"the contexts of {name} are made of several arrays, must be one array each")
@@ -37,7 +36,7 @@ def rows_of(
     if propensity is None and draws is not None:
         if not programs.draws:
             raise ValueError(f"propensity_draws = {draws}, must be left out: {name} is deterministic")
-        propensity = _estimated(programs, run, told, order, draws)
+        propensity = _estimated(programs, run, list(asks.told), told, draws)
     return read_log(
         action=np.asarray(action_of(rows.choice)),
         reward=rows.reward,
@@ -52,17 +51,23 @@ def rows_of(
     )
 
 
-def _estimated(programs: RulePrograms, run: tuple[int, int], told: Told, order: np.ndarray, draws: int) -> np.ndarray:
-    """The share of the actions of the asks among so many fresh draws and the action; the rule is played again."""
-    decision, entered = programs.begin(*run)[1], 0
-    known = np.searchsorted(told.asks, told.id[order], side="right")  # rewards that had been told before each ask
-    found = np.empty(len(order))
+def _estimated(
+    programs: RulePrograms, run: tuple[int, int], told: list[Told], rows: list[Told], draws: int
+) -> np.ndarray:
+    """The share of the actions of the rows among so many fresh draws and the action; the rule is played again.
+
+    `told` has them in the order of telling, and `rows` in that of ids.
+    """
+    decision, entered, ids = programs.begin(*run)[1], 0, np.array([row.id for row in rows])
+    # Rewards that had been told before each ask.
+    known = np.searchsorted([row.asks for row in told], ids, side="right")
+    found = np.empty(len(rows))
     for number in np.unique(known).tolist():
-        while entered < number and not bool(decision.stopped):
-            context, choice = some((told.context, told.choice), entered)
-            decision = programs.update(decision.state, context, choice, float(told.reward[entered]))
+        while entered < number and not decision.stopped:
+            row = told[entered]
+            decision = programs.update(decision.state, row.context, row.choice, row.reward)
             entered += 1
-        here = order[known == number]
-        rows = some((told.context, told.choice), here)
-        found[known == number] = shares(programs, run, told.id[here], decision.state, rows, draws)
+        here = np.flatnonzero(known == number)
+        given = stack([(rows[i].context, rows[i].choice) for i in here.tolist()])
+        found[here] = shares(programs, run, ids[here], decision.state, given, draws)
     return (found + 1) / (draws + 1)

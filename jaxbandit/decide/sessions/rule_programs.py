@@ -29,7 +29,7 @@ class Decision(NamedTuple):
     """What the rule decides before its next pulls: the results of `replan`, `stop` and `Batch.plan`."""
 
     state: PyTree  # after `replan`, if it was due
-    stopped: Array  # bool[]
+    stopped: Any  # bool; while JAX traces an array bool[], or None of a rule that never stops
     plan: Any  # result of Batch.plan, None if pulls are chosen one by one
 
 
@@ -83,8 +83,8 @@ class RulePrograms:
     def begin(self, seed: int, run: int) -> tuple[np.ndarray, Decision]:
         """Key words of the run's random draws, and the rule before its first pull."""
         with self.scope():
-            words, state = self.call("begin", self._begin, np.uint32(seed), np.int32(run))
-            return np.asarray(words), self._decision(state)
+            words, decision = self.call("begin", self._begin_and_decide, np.uint32(seed), np.int32(run))
+            return np.asarray(words), _read(decision)
 
     def select(self, words: np.ndarray, round: int, state: PyTree, context: PyTree) -> Any:
         """What `select` returns in a round: an action or a Choice."""
@@ -95,14 +95,14 @@ class RulePrograms:
         """The rule after one reward."""
         with self.scope():
             given = state, context, choice, np.float64(feedback)
-            return self._decision(self.call(("update", form_of(context)), self._update, *given))
+            return _read(self.call(("update", form_of(context)), self._update_and_decide, *given))
 
     def absorb(self, state: PyTree, plan: Any, sums: np.ndarray, squares: np.ndarray) -> Decision:
         """The rule after a whole batch."""
         rule: Any = self.algorithm.batch
         with self.scope():
             more = (squares,) if rule.squares else ()
-            return self._decision(self.call("absorb", self._absorb, state, plan, sums, *more))
+            return _read(self.call("absorb", self._absorb_and_decide, state, plan, sums, *more))
 
     def recommendation(self, state: PyTree) -> np.ndarray | None:
         """The recommended arms, int32[m], or None; the arm pulled most, their default, means nothing with contexts."""
@@ -144,13 +144,21 @@ class RulePrograms:
                 examples += [(self._update, (self.state, context, choice, number))]
             return identity.of_program(examples)
 
-    def decision(self, state: PyTree) -> Decision:
-        """What the rule decides in a state."""
-        with self.scope():
-            return self._decision(state)
+    # Each program decides in the state that it has computed, because a call takes as long as a small program.
+    def _begin_and_decide(self, seed: Array, run: Array) -> tuple[Array, Decision]:
+        words, state = self._begin(seed, run)
+        return words, self._decision(state)
+
+    def _update_and_decide(self, *given: Any) -> Decision:
+        return self._decision(self._update(*given))
+
+    def _absorb_and_decide(self, *given: Any) -> Decision:
+        return self._decision(self._absorb(*given))
 
     def _decision(self, state: PyTree) -> Decision:
-        return self.call("decide", self._decide, state)
+        """What the rule decides in a state, while JAX traces; a result that is always False would cost two copies."""
+        decision = self._decide(state)
+        return decision._replace(stopped=None) if self.algorithm.stop is None else decision
 
     def _begin(self, seed: Array, run: Array) -> tuple[Array, PyTree]:
         return self._run_words(seed, run), self._init(seed, run)
@@ -281,6 +289,12 @@ class RulePrograms:
             with compiling.named(self.algorithm.name or "the rule"), without_notes(), jax.default_device(device()):
                 compiled = self._compiled[key] = compile_program(function, device(), *jax.tree.map(as_array, given))
         return compiled(*given)
+
+
+def _read(decision: Decision) -> Decision:
+    """The decision with `stopped` as a bool, which JAX's own conversion reads six times as slowly as NumPy."""
+    state, stopped, plan = decision
+    return Decision(state, stopped is not None and bool(np.asarray(stopped)), plan)
 
 
 def rule_programs(algorithm: Algorithm) -> RulePrograms:

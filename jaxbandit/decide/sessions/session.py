@@ -243,9 +243,7 @@ def session(
     static = programs, seed, run, bool(paired), on_failure, Events()
     arms = programs.num_arms
     pulls = no_asks(arms) if programs.needs_context else no_pulls(decision, arms)
-    return Session(
-        *static, words, decision.state, bool(decision.stopped), 1, no_totals(arms), pulls, np.zeros(arms, bool)
-    )
+    return Session(*static, words, decision.state, decision.stopped, 1, no_totals(arms), pulls, np.zeros(arms, bool))
 
 
 def samples(session: Session) -> list[np.ndarray] | None:
