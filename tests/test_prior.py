@@ -16,6 +16,7 @@ from jaxbandit.engine.driver.simulate import simulate_cell
 from jaxbandit.environments import bernoulli, gaussian, linear, piecewise_gaussian
 from jaxbandit.lab.specs import spec
 from jaxbandit.running.instances import instances_of
+from jaxbandit.running.truth import truth_of
 from jaxbandit.support import numerics
 
 pytestmark = pytest.mark.quickly_compiled
@@ -217,6 +218,19 @@ def test_a_rare_draw_that_the_factory_refuses_is_found_before_the_first_round(pr
     assert "\n" not in str(error.value) and not compilations
 
 
+def test_runs_beyond_the_first_4096_have_draws_of_their_own():
+    options = {"seed": 3, "precision": "float32"}
+    every = instances_of(TWO, num_runs=4100, **options)["drawn/means"]
+    last = instances_of(TWO, num_runs=4, first_run=4096, **options)["drawn/means"]
+    assert every.shape == (4100, 2) and every[4096:].tobytes() == last.tobytes() and len(np.unique(last)) == 8
+    assert not {*last.ravel()} & {*every[:4].ravel()}
+
+
+def test_even_a_prior_of_one_instance_shows_no_truth():
+    alike = jb.drawn(bernoulli, means=lambda key: numerics.as_float(np.array([0.1, 0.2])))
+    assert truth_of(alike) == {"prior": ["means"]}
+
+
 @pytest.mark.slow
 def test_runs_that_stop_have_an_error_rate_over_the_prior():
     apart = jb.drawn(
@@ -321,6 +335,16 @@ def test_a_wrong_prior_in_toml_is_refused_in_one_line(given, said):
     with pytest.raises(ValueError, match=said) as error:
         spec.parse(given, "bayes.toml")
     assert "\n" not in str(error.value)
+
+
+def test_a_prior_in_toml_that_draws_what_is_refused_ends_before_the_first_round(tmp_path, compilations):
+    given = with_prior(prior="normal", mean=0.5, sd=1.0, shape=[2])
+    (tmp_path / "bayes.toml").write_text(spec.parse(given, "bayes.toml").to_toml())
+    with pytest.raises(
+        ValueError, match=r"^bernoulli: run \d+ draws what its factory refuses: bernoulli: means"
+    ) as error:
+        jb.run(tmp_path / "bayes.toml", tmp_path / "out")
+    assert "\n" not in str(error.value) and not compilations
 
 
 @pytest.mark.slow
