@@ -22,6 +22,7 @@ LINE = "jaxbandit: compiling {}: more than 0.1 s so far ...\n"
 @pytest.fixture(autouse=True)
 def _soon(monkeypatch):
     monkeypatch.setattr(compiling, "SECONDS", 0.1)
+    compiled.forget()
 
 
 def work(seconds=0.3):

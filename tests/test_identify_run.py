@@ -186,7 +186,6 @@ def test_identify_and_sweep_equal_the_experiment(whole):
     assert [r.guarantee["delta"] for r in swept] == [0.05, 0.2]
     for ours, theirs in zip(swept, whole, strict=True):
         np.testing.assert_array_equal(ours.arrays["samples"], theirs.arrays["samples"])
-    assert swept[1].seconds["compile"] < 0.2 * swept[0].seconds["compile"]
 
 
 def test_an_instance_can_be_swept(monkeypatch):
