@@ -173,7 +173,7 @@ def test_what_a_round_holds():
         "action": lambda r: r.action == r.state % 3,
         "choice": lambda r: (r.choice.action == r.action) & (r.choice.info["context"] == r.context),
         "reward": lambda r: r.feedback == 10.0 * jb.numerics.as_float(r.action),
-        "gap": lambda r: r.regret == 2.0 - jb.numerics.as_float(r.action),
+        "gap of the arm": lambda r: r.regret == 2.0 - jb.numerics.as_float(r.action),
     }
     found = jb.simulate(choosing, world, horizon=20, num_runs=1, checkpoints=[20], metrics=right, allow=("context",))
     assert {name: found.moments(name)[0][-1] for name in right} == dict.fromkeys(right, 20)

@@ -96,7 +96,7 @@ def identify(
     Returns:
       A StoppingResult without a budget, a BudgetResult with error rate and simple regret for one budget, and a
       ResultSet with one BudgetResult per budget for a list. Calling it again with the same two objects, or with
-      others of the same factories and static arguments, does not recompile.
+      others that differ in numbers alone, does not recompile.
 
     Raises:
       ValueError: the algorithm does not stop by itself and there is no `max_rounds`, it

@@ -59,7 +59,7 @@ def simulate(
 
     Returns:
       A RegretResult. Its labels are the names of the two objects, which `named` changes. Calling it again with
-      the same two objects, or with others of the same factories and static arguments, does not recompile.
+      the same two objects, or with others that differ in numbers alone, does not recompile.
 
     Raises:
       ValueError: the algorithm does not fit the environment, or more runs failed than allowed. The message has one
