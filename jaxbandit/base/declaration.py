@@ -89,6 +89,11 @@ class Declaration:
         """The kind of experiment that an algorithm is for, "simulate" or "identify"; "" for an environment."""
         return {"": "", "regret": "simulate"}.get(self.question, "identify")
 
+    def concrete_in(self, arguments: Mapping[str, Any]) -> tuple[str, ...]:
+        """Return the names of the arguments of which a call with these arguments compiles every value separately."""
+        applies = not self.concrete_rule or arguments.get("rule") == self.concrete_rule
+        return self.concrete if applies else ()
+
 
 def declare(**fields: Any) -> Callable[[Factory], Factory]:
     """Declare, as a decorator, what is known about a factory of algorithms or environments.

@@ -54,7 +54,7 @@ def _swept(factory: Callable[..., Any], environment: Same) -> Make:
     return lambda arguments: (factory(**arguments), environment.value)
 
 
-def pair_at(factory: Callable[..., Any], environment: Any, values: Mapping[str, Any], **more: Any) -> Pair:
+def pair_at(factory: Callable[..., Any], environment: Any, values: Mapping[str, Any]) -> Pair:
     """Return the pair of a factory at some values; they are traced where it is not known how the objects were made."""
     world = built(environment)
     make = swept(factory, world)
@@ -62,7 +62,7 @@ def pair_at(factory: Callable[..., Any], environment: Any, values: Mapping[str, 
     known = origin_of(algorithm) and (world is not None or origin_of(other))
     arguments = {name: np.asarray(value, np.float64) for name, value in values.items()}
     program = program_of(algorithm, other) if known else (make, arguments)
-    return Pair(*program, algorithm, other, (factory, environment), values=values, **more)
+    return Pair(*program, algorithm, other, (factory, environment), values=values)
 
 
 def built(given: Any) -> Any:

@@ -45,7 +45,8 @@ def structure_of(made: Any) -> Structure:
     still: dict[str, Any] = {}
     inner: dict[str, Structure] = {}
     moving: dict[str, Any] = {}
-    concrete = _concrete(factory, found.arguments)
+    declared = declaration_of(factory)
+    concrete = declared.concrete_in(found.arguments) if declared else ()
     for name, value in found.arguments.items():
         if isinstance(value, Algorithm | Environment):
             inner[name] = structure_of(value)
@@ -69,14 +70,6 @@ def value_key(made: Any) -> Hashable:
     """Return a key that is equal for two objects that were made alike, with equal values of all arguments."""
     structure = structure_of(made)
     return made.name, structure.key, key_of(structure.arguments)
-
-
-def _concrete(factory: Callable[..., Any], arguments: Mapping[str, Any]) -> tuple[str, ...]:
-    """Names of the arguments of which every value is compiled by itself."""
-    known = declaration_of(factory)
-    if known is None or (known.concrete_rule and arguments.get("rule") != known.concrete_rule):
-        return ()
-    return known.concrete
 
 
 def _array(value: Any) -> np.ndarray:

@@ -65,8 +65,7 @@ class Entry(Declaration):
         """
         if has_prior(given):
             return set()
-        still = self.concrete if not self.concrete_rule or given.get("rule") == self.concrete_rule else ()
-        parameters = self.parameters()
+        still, parameters = self.concrete_in(given), self.parameters()
         return {
             k for k, v in given.items() if parameters[k].traced and not isinstance(v, str | None) and k not in still
         }
