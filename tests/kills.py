@@ -76,7 +76,8 @@ PROGRAM = """
         def play():
             Path(ready).touch()
             execution = Execution(progress=progress, **settings["options"])
-            running.run_experiment(spec.load(file), Path(out), execution=execution)
+            with command_line._warnings_as_lines():  # an earlier life was killed while it wrote an entry of the cache
+                running.run_experiment(spec.load(file), Path(out), execution=execution)
             import jax
             assert len(jax.devices()) == settings["devices"]
             return 0
