@@ -6,13 +6,12 @@ for the next run of the tests, which takes half the time; `--cache-clear` of pyt
 
 import gc
 import os
+import platform
 import shutil
 import sys
 from pathlib import Path
 
 import pytest
-
-from jaxbandit.lab.cli import cache
 
 # Otherwise each process that a test starts would compile every module that it imports.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
@@ -22,14 +21,17 @@ sys.dont_write_bytecode = False
 CACHES = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser()
 os.environ.setdefault("MPLCONFIGDIR", str(CACHES / "matplotlib"))
 os.environ["XDG_CACHE_HOME"] = str(Path(__file__).parents[1] / ".pytest_cache" / "d")
-cache.use()  # before JAX is imported
+# JAX's own cache keeps the programs of the tests themselves, too.
+os.environ["JAX_COMPILATION_CACHE_DIR"] = str(Path(os.environ["XDG_CACHE_HOME"]) / "jax" / platform.node())
+os.environ["JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS"] = "0"
 sys.path.append(str(Path(__file__).parents[1]))  # of benchmarks; last: an installed package stays the one under test
 
 import jax  # noqa: E402
+from jax.experimental.compilation_cache import compilation_cache  # noqa: E402
 from xla_options import QUICKLY, flags, of_every_program  # noqa: E402
 
 from jaxbandit.engine.driver import fixed_horizon, programs, until_stop  # noqa: E402
-from jaxbandit.engine.layout import compiled, compiling, whole_loops  # noqa: E402
+from jaxbandit.engine.layout import compiled, compiling, program_files, whole_loops  # noqa: E402
 
 FLAGS = os.environ.get("XLA_FLAGS", "")
 # Files that take a minute or more.
@@ -40,6 +42,7 @@ LONGEST = (
 compiling.SECONDS = 1e6  # how long a test compiles depends on the machine
 jax.config.update("jax_numpy_rank_promotion", "raise")
 jax.config.update("jax_numpy_dtype_promotion", "strict")
+program_files.trim(Path(os.environ["JAX_COMPILATION_CACHE_DIR"]).parent)
 gc.freeze()
 gc.set_threshold(20_000, 20, 20)  # tracing makes many objects and little garbage: collecting took 7 % of a profile
 
@@ -150,3 +153,21 @@ def browser():
 def pytest_terminal_summary(terminalreporter):
     if CHROMIUM is None:
         terminalreporter.write_line("browser tests are not run: there is no chromium on PATH")
+
+
+@pytest.fixture
+def own_program_files():
+    """Let jaxbandit keep compiled programs itself, in place of JAX's cache, from which the tests live otherwise."""
+    options = ("jax_compilation_cache_dir", "jax_enable_compilation_cache")
+    before = {name: getattr(jax.config, name) for name in options}
+    own = program_files._caches_of_jax[:]
+    program_files._caches_of_jax.clear()
+    jax.config.update("jax_compilation_cache_dir", None)
+    compilation_cache.reset_cache()
+    program_files._private_directory.cache_clear()
+    yield
+    program_files._caches_of_jax[:] = own
+    for name, value in before.items():
+        jax.config.update(name, value)
+    compilation_cache.reset_cache()
+    program_files._private_directory.cache_clear()

@@ -47,8 +47,7 @@ CORES = sorted(os.sched_getaffinity(0))
 PROGRAM = """
     import json, os, signal, sys
     from pathlib import Path
-    from jaxbandit.lab.cli import cache
-    cache.use()  # before JAX is imported: lives share what they compile
+    os.environ.pop("JAX_COMPILATION_CACHE_DIR", None)  # so that lives keep programs in files of ours
     import matplotlib.pyplot, tomli_w, tyro  # what commands import when they are called
     from jaxbandit.engine.driver import programs
     from jaxbandit.engine.driver.execution import Execution
@@ -76,8 +75,7 @@ PROGRAM = """
         def play():
             Path(ready).touch()
             execution = Execution(progress=progress, **settings["options"])
-            with command_line._warnings_as_lines():  # an earlier life was killed while it wrote an entry of the cache
-                running.run_experiment(spec.load(file), Path(out), execution=execution)
+            running.run_experiment(spec.load(file), Path(out), execution=execution)
             import jax
             assert len(jax.devices()) == settings["devices"]
             return 0

@@ -7,26 +7,22 @@ import stat
 import sys
 from pathlib import Path
 
+import jax
 import numpy as np
 import pytest
 
+from jaxbandit.engine.layout import program_files
 from jaxbandit.environments.recorded.hpo_table import recorded
-from jaxbandit.lab.cli import cache
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "getuid"), reason="the owners of files are those of POSIX")
 
 
 @pytest.fixture
-def home(tmp_path, monkeypatch):
-    """A cache directory of one's own, and an environment that is put back."""
-    for name in (*cache.SETTINGS, "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS"):
-        monkeypatch.setenv(name, "")
-        monkeypatch.delenv(name)
+def home(own_program_files, tmp_path, monkeypatch):
+    """A cache directory of one's own."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "a" / "b"))
-    monkeypatch.setattr(cache, "_used", [])
     monkeypatch.setattr(sys, "platform", "linux")
-    yield tmp_path / "a" / "b" / "jaxbandit"
-    os.environ.pop(cache.SETTINGS[0], None)
+    return tmp_path / "a" / "b" / "jaxbandit"
 
 
 def give_away(monkeypatch, path):
@@ -45,27 +41,38 @@ def give_away(monkeypatch, path):
     monkeypatch.setattr(Path, "lstat", lstat)
 
 
+CPU = jax.devices("cpu")[0]
+LOWERED = jax.jit(lambda x: x + 1).lower(0)
+
+
+def file_of_program():
+    """The file in which a compiled program would be kept; None if none is kept."""
+    program_files._private_directory.cache_clear()
+    return program_files.path_of(LOWERED, {}, CPU)
+
+
 def used():
-    """Whether the cache is used; the environment is left without it."""
-    cache.use()
-    return os.environ.pop(cache.SETTINGS[0], None) is not None
+    """Whether compiled programs are kept in files and read from them."""
+    path = file_of_program()
+    if path is None:
+        return False
+    program_files.write(path, LOWERED.compile())
+    return program_files.read(path, LOWERED, CPU) is not None
 
 
-LEVELS = ("a", "a/b", "a/b/jaxbandit", "leaf", "leaf/jit_x-0-cache")
+LEVELS = ("a", "a/b", "a/b/jaxbandit", "leaf")
 
 
 def level(home, name):
-    leaf = home / cache.processor()
-    entry = leaf / "jit_x-0-cache"
+    leaf = home / program_files.processor()
     leaf.mkdir(parents=True, mode=0o700)
-    entry.touch(0o600)
     for path in (home.parent.parent, home.parent, home):
         path.chmod(0o755)
-    return {"leaf": leaf, "leaf/jit_x-0-cache": entry}.get(name) or home.parents[2] / name
+    return leaf if name == "leaf" else home.parents[2] / name
 
 
 @pytest.mark.parametrize("name", LEVELS)
-def test_no_level_and_no_entry_belongs_to_another_user(home, name, monkeypatch, capsys):
+def test_no_level_belongs_to_another_user(home, name, monkeypatch, capsys):
     path = level(home, name)
     assert used() and capsys.readouterr().err == ""
     give_away(monkeypatch, path)
@@ -78,10 +85,10 @@ def test_no_level_and_no_entry_belongs_to_another_user(home, name, monkeypatch, 
 @pytest.mark.parametrize("mode", [0o777, 0o722, 0o702, 0o1777])
 @pytest.mark.parametrize("name", LEVELS)
 def test_nobody_else_may_write_a_level(home, name, mode, capsys):
-    """Nobody else reaches an entry, whatever its mode. Above the two directories of the cache the sticky bit helps."""
+    """Above the two directories of the cache the sticky bit helps."""
     path = level(home, name)
     path.chmod(mode)
-    allowed = name == LEVELS[-1] or (mode == 0o1777 and name in ("a", "a/b"))
+    allowed = mode == 0o1777 and name in ("a", "a/b")
     assert used() == allowed
     said = capsys.readouterr().err
     assert said == "" if allowed else f"others may write {path} (mode {mode:04o})" in said and said.count("\n") == 1
@@ -105,18 +112,22 @@ def test_the_group_may_write_if_it_is_this_users_alone(home, monkeypatch, capsys
     assert capsys.readouterr().err.count("(mode 0775)") == 4
 
 
-@pytest.mark.parametrize("kind", ["link to a file", "link to nothing", "directory", "fifo"])
-def test_an_entry_is_a_regular_file(home, kind, tmp_path, capsys):
-    path = level(home, "leaf") / "jit_y-0-cache"
-    (tmp_path / "victim").write_text("precious", encoding="utf-8")
+@pytest.mark.parametrize("kind", ["of another user", "link to a file", "link to nothing", "directory", "fifo"])
+def test_a_program_is_read_from_a_regular_file_of_ones_own(home, kind, tmp_path, monkeypatch):
+    path = file_of_program()
+    program_files.write(path, LOWERED.compile())
+    assert program_files.read(path, LOWERED, CPU) is not None
+    path.rename(tmp_path / "victim")
+    content = (tmp_path / "victim").read_bytes()
     {
+        "of another user": lambda: (path.write_bytes(content), give_away(monkeypatch, path)),
         "link to a file": lambda: path.symlink_to(tmp_path / "victim"),
         "link to nothing": lambda: path.symlink_to(tmp_path / "absent"),
         "directory": path.mkdir,
         "fifo": lambda: os.mkfifo(path),
     }[kind]()
-    assert not used() and f"{path} is no regular file" in capsys.readouterr().err
-    assert (tmp_path / "victim").read_text(encoding="utf-8") == "precious" and not (tmp_path / "absent").exists()
+    assert program_files.read(path, LOWERED, CPU) is None
+    assert (tmp_path / "victim").read_bytes() == content and not (tmp_path / "absent").exists()
 
 
 def test_a_link_of_ones_own_may_lead_there(home, tmp_path, monkeypatch, capsys):
@@ -124,9 +135,8 @@ def test_a_link_of_ones_own_may_lead_there(home, tmp_path, monkeypatch, capsys):
     (tmp_path / "far" / "away").mkdir(parents=True)
     home.parent.parent.mkdir()
     home.parent.symlink_to(tmp_path / "far" / "away")
-    cache.use()
-    place = tmp_path / "far" / "away" / "jaxbandit" / cache.processor()
-    assert os.environ.pop(cache.SETTINGS[0]) == str(place)
+    place = tmp_path / "far" / "away" / "jaxbandit" / program_files.processor()
+    assert file_of_program().parent == place
     (tmp_path / "far").chmod(0o777)  # a level that only the resolved path has
     assert not used() and f"others may write {tmp_path / 'far'} " in capsys.readouterr().err
     (tmp_path / "far").chmod(0o755)
@@ -144,7 +154,7 @@ def test_new_levels_are_private_whatever_the_umask(home):
         assert used()
     finally:
         os.umask(before)
-    levels = (home.parent.parent, home.parent, home, home / cache.processor())
+    levels = (home.parent.parent, home.parent, home, home / program_files.processor())
     assert [stat.S_IMODE(path.stat().st_mode) for path in levels] == [0o700] * 4
 
 

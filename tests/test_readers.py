@@ -339,7 +339,7 @@ MAY = {
     "engine/driver/parts.py": MACHINE,
     "engine/layout/sizes.py": MACHINE,
     "running/sizes.py": MACHINE,
-    "lab/cli/cache.py": MACHINE,
+    "engine/layout/program_files.py": MACHINE,
     "running/distribution/hosts.py": MESSAGE,
     "running/factories.py": MESSAGE,
     "decide/sessions/directory.py": "what a description will look like in session.json",

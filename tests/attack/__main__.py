@@ -49,9 +49,6 @@ def main() -> int:
     parser.add_argument("--write", action="store_true", help="write the table into docs/promises.md")
     asked = parser.parse_args()
     os.environ.setdefault("XDG_CACHE_HOME", str(Path(__file__).parents[2] / ".pytest_cache" / "d"))
-    from jaxbandit.lab.cli import cache
-
-    cache.use()  # before JAX is imported
     from .attacks import ATTACKS
     from .names import opened_browser
     from .outcomes import attempt

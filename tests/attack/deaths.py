@@ -19,8 +19,7 @@ from .workshop import Workshop, files_of
 
 PROGRAM = """
     import json, os, resource, sys
-    from jaxbandit.lab.cli import cache
-    cache.use()
+    os.environ.pop("JAX_COMPILATION_CACHE_DIR", None)  # so that files of jaxbandit's own are written
     import matplotlib.pyplot, tomli_w, tyro  # what commands import when they are called
     import jaxbandit as jb
     from jaxbandit.lab import cli

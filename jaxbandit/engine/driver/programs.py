@@ -103,7 +103,7 @@ class Program(ABC):
         """Play every run that an earlier call has not finished; on any exception, save all states and raise it."""
         call = self.call
         with jax.enable_x64(call.precision == "float64"):
-            self.root = keys.root_key(call.seed, call.implementation)
+            self.root = keys.compiled_root_key(call.seed, call.implementation)
             self.arguments = jax.tree.map(jnp.asarray, call.arguments)
             begun = time.perf_counter()
             leaves, structure = jax.tree.flatten(self.arguments)

@@ -14,7 +14,7 @@ from typing import Any
 import jax
 from jax.stages import Lowered
 
-from jaxbandit.engine.layout import compiling, whole_loops
+from jaxbandit.engine.layout import compiling, program_files, whole_loops
 from jaxbandit.support.numerics import lapack_lock
 from jaxbandit.support.types import Device, PyTree
 
@@ -187,7 +187,7 @@ def compile_program(
         with whole_loops.whole(whole and cpu, searches):
             lowered = lower()
             calls = cpu and calls_library(lowered)
-            return None if calls and whole else lowered.compile(compiler_options=_options(device)), calls
+            return None if calls and whole else _compile(lowered, device, whole), calls
 
     compiled, takes_turns = attempt(whole)
     if takes_turns and whole:
@@ -200,6 +200,18 @@ def compile_program(
             return jax.block_until_ready(compiled(*arguments))
 
     return one_at_a_time
+
+
+def _compile(lowered: Lowered, device: Device, whole: bool) -> Any:
+    """Compile a program, or read it from the user's cache directory."""
+    settings = {name: repr(_value(name)) for name in NOT_TRACED} | {"whole": whole and whole_loops.ALLOWED}
+    path = program_files.path_of(lowered, settings | _platform_options(device), device)
+    compiled = path and program_files.read(path, lowered, device)
+    if compiled is None:
+        compiled = lowered.compile(compiler_options=_options(device))
+        if path is not None:
+            program_files.write(path, compiled)
+    return compiled
 
 
 def compile_all(*calls: Callable[[], Any]) -> list[Any]:
@@ -262,9 +274,14 @@ def _targets(operation: Any) -> Iterator[str]:
                 yield from _targets(inner.operation)
 
 
+def _platform_options(device: Device) -> dict[str, Any]:
+    """Options for a device's platform."""
+    return (CPU_OPTIONS if device.platform == "cpu" else {}) | MORE_OPTIONS
+
+
 def _options(device: Device) -> dict[str, Any]:
-    """Options for a device's platform; an option that XLA does not have is dropped with a warning."""
-    wanted = (CPU_OPTIONS if device.platform == "cpu" else {}) | MORE_OPTIONS
+    """Those that XLA has; one that it does not have is dropped with a warning."""
+    wanted = _platform_options(device)
     known = known_options(wanted, device)
     if unknown := sorted(wanted.keys() - known.keys()):
         warn_once(

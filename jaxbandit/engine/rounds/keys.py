@@ -17,6 +17,7 @@ from jax import lax
 
 from jaxbandit.base.arguments import RunSeed
 from jaxbandit.base.calls import checked
+from jaxbandit.engine.layout.compiled import compile_program, remember
 from jaxbandit.support.domains import UINT32
 from jaxbandit.support.types import Array, Key
 
@@ -29,6 +30,18 @@ OF_PULLS = "threefry2x32"  # generator of the keys for users, whose data are two
 def root_key(seed: RunSeed, implementation: Generator = "threefry4x32") -> Key:
     """Key of an experiment. `rbg` generators raise an error, because under vmap their numbers depend on the batch."""
     return jax.random.key(seed, impl=implementation)
+
+
+def compiled_root_key(seed: int, implementation: Generator) -> Key:
+    """`root_key` from a compiled program, which another process may have kept: JAX takes .2 s for it otherwise."""
+    data = np.asarray(jnp.asarray(np.int64(seed)))
+    device = jax.local_devices()[0]
+
+    def words(seed: Array) -> Array:
+        return jax.random.key_data(jax.random.key(seed, impl=implementation))
+
+    program = remember(("root key", implementation), lambda: compile_program(words, device, data))
+    return jax.random.wrap_key_data(program(data), impl=implementation)
 
 
 def run_keys(root: Key, runs: Array) -> tuple[Array, Array]:

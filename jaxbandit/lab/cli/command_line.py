@@ -13,7 +13,7 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from jaxbandit.lab.cli import cache, jax_settings, signals, streams
+from jaxbandit.lab.cli import jax_settings, signals, streams
 from jaxbandit.lab.cli.endings import BAD_INPUT, DONE, INTERRUPTED
 from jaxbandit.support import text
 
@@ -50,8 +50,8 @@ def _run(argv: list[str], own_process: bool = False) -> int:
 
     try:
         command = _parse(argv)
-        if own_process and not getattr(command, "no_cache", True):
-            cache.use()
+        if own_process and getattr(command, "no_cache", False):
+            jax_settings.without_cache()
         if isinstance(command, int):
             return command
         if hasattr(command, "no_cache") and (said := jax_settings.without_jit()):  # before it begins a directory
@@ -78,18 +78,17 @@ def _run(argv: list[str], own_process: bool = False) -> int:
 
 @contextlib.contextmanager
 def _warnings_as_lines(*categories: type[Warning]) -> Iterator[None]:
-    """Print every warning of these categories as one line on stderr; drop those about entries of the cache."""
+    """Print every warning of these categories as one line on stderr."""
 
     def show(message: Warning | str, kind: type[Warning], *rest: Any) -> None:
         if issubclass(kind, categories):
             print(f"jaxbandit: warning: {message}", file=sys.stderr)
-        elif not cache.warns_of_entry(str(message)):
+        else:
             usual(message, kind, *rest)
 
     with warnings.catch_warnings():
         for category in categories:
             warnings.simplefilter("always", category)
-        warnings.filterwarnings("always", cache.UNUSABLE.pattern)
         usual, warnings.showwarning = warnings.showwarning, show
         yield
 

@@ -4,7 +4,7 @@ import os
 
 from jaxbandit.support.refusals import error_line, show
 
-PLATFORMS, NO_JIT = "JAX_PLATFORMS", "JAX_DISABLE_JIT"
+PLATFORMS, NO_JIT, CACHE = "JAX_PLATFORMS", "JAX_DISABLE_JIT", "JAX_ENABLE_COMPILATION_CACHE"
 
 
 def fault(error: Exception) -> str | None:
@@ -27,6 +27,11 @@ def without_jit() -> str | None:
     if not jax.config.jax_disable_jit:  # pyright: ignore[reportAttributeAccessIssue]
         return None
     return f"{NO_JIT} = {show(os.environ[NO_JIT])}: jaxbandit plays compiled programs only; unset it"
+
+
+def without_cache() -> None:
+    """Keep no compiled program of this process and of those that it starts. Must be called before JAX is imported."""
+    os.environ[CACHE] = "0"
 
 
 def _no_platform() -> str:
