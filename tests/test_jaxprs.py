@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 import jaxbandit as jb
-from jaxbandit.engine.layout import batching, jaxprs
+from jaxbandit.base import side_by_side
+from jaxbandit.engine.layout import batching, jaxprs, whole_loops
 from jaxbandit.engine.rounds.stopping import StoppingRun
 from jaxbandit.support import numerics
 
@@ -131,3 +132,32 @@ def test_another_form_is_not_read(form):
 def test_another_name_of_a_parameter_is_another_form():
     with pytest.raises(jaxprs.UnknownForm, match="without the parameter shape"):
         jaxprs.Params(form=1)["shape"]
+
+
+def test_a_method_of_an_object_with_traces_is_traced_once_for_its_shapes_and_context():
+    class Scale:
+        def __init__(self):
+            self.traces, self.times = {}, 0
+
+        def scale(self, x):
+            self.times += 1
+            return x * 2
+
+    one, other, x = Scale(), Scale(), jnp.zeros(3)
+    program, shape = jaxprs.trace(one.scale, x)
+    assert jaxprs.trace(one.scale, jax.ShapeDtypeStruct((3,), jnp.float32)) == (program, shape)
+    assert one.times == 1 and shape.shape == (3,)
+    jaxprs.trace(one.scale, jnp.zeros(4))
+    jaxprs.trace(one.scale, jnp.zeros(3, jnp.int32))
+    jaxprs.trace(one.scale, jax.eval_shape(lambda: jnp.asarray(1.0)))
+    jaxprs.trace(one.scale, jnp.float32(1))  # of no weak type
+    assert one.times == 5
+    with side_by_side.declared():
+        jaxprs.trace(one.scale, x)
+    assert one.times == 6
+    with whole_loops.whole(True, searches=True):
+        searches = whole_loops.searches_arms()  # not with every JAX
+        jaxprs.trace(one.scale, x)
+    assert one.times == 6 + searches
+    jaxprs.trace(other.scale, x)
+    assert other.times == 1

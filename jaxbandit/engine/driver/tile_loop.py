@@ -13,7 +13,7 @@ import numpy as np
 from jax import lax
 from jax.sharding import Mesh, PartitionSpec
 
-from jaxbandit.engine.layout import sizes
+from jaxbandit.engine.layout import jaxprs, sizes
 from jaxbandit.engine.layout.batching import RUNS, batch_last, constant_flags, without_splits
 from jaxbandit.engine.rounds import keys
 from jaxbandit.engine.rounds.metrics import METRIC
@@ -56,7 +56,7 @@ class TileLoop:
 
     def __init__(self, run: SingleRun, num_checkpoints: int, platform: str = "cpu"):
         self.run, self.num_checkpoints = run, num_checkpoints
-        self.measured = jax.eval_shape(run.measured, run.arguments, run.world, run.state, run.tally)
+        self.measured = jaxprs.trace(run.measured, run.arguments, run.world, run.state, run.tally)[1]
         noise_bytes = max(run.bytes(run.noise, run.noise_varies), 1)
         self.alone = sizes.alone(platform, run.operations())
         self.block_steps = sizes.block_steps(platform, noise_bytes, alone=self.alone)

@@ -11,6 +11,8 @@ from typing import Any, NamedTuple, NoReturn, TypeVar
 import jax
 import numpy as np
 
+from jaxbandit.base.side_by_side import is_declared
+from jaxbandit.engine.layout import whole_loops
 from jaxbandit.support.types import Array, ArrayLike, PyTree
 
 ShapeDtype = jax.ShapeDtypeStruct  # or another object with a shape and a dtype
@@ -113,8 +115,20 @@ class Program(NamedTuple):
 
 
 def trace(function: Callable[..., PyTree], *arguments: PyTree) -> tuple[Any, PyTree]:
-    """Trace function(*arguments). Returns the jaxpr, to be read by the functions of this module, and the shapes."""
-    return jax.make_jaxpr(function, return_shape=True)(*arguments)
+    """Trace function(*arguments). Returns the jaxpr, to be read by the functions of this module, and the shapes.
+
+    A method of an object that has a dictionary `traces` is traced once for the shapes of its arguments, because the
+    object belongs to one context of tracing.
+    """
+    traces: dict | None = getattr(getattr(function, "__self__", None), "traces", None)
+    if traces is None:
+        return jax.make_jaxpr(function, return_shape=True)(*arguments)
+    leaves, structure = jax.tree.flatten(arguments)
+    shapes = tuple((leaf.shape, leaf.dtype, getattr(leaf, "weak_type", False)) for leaf in leaves)
+    key = (function.__func__, structure, shapes, whole_loops.searches_arms(), is_declared())  # pyright: ignore[reportFunctionMemberAccess]
+    if key not in traces:
+        traces[key] = jax.make_jaxpr(function, return_shape=True)(*arguments)
+    return traces[key]
 
 
 def program_of(value: Any) -> Program | None:

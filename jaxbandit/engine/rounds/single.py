@@ -8,7 +8,7 @@ import jax.numpy as jnp
 
 from jaxbandit.base import side_by_side
 from jaxbandit.base.contract import Algorithm, Environment
-from jaxbandit.engine.layout import batching, whole_loops
+from jaxbandit.engine.layout import batching, jaxprs, whole_loops
 from jaxbandit.engine.rounds import actions, contexts, fit, metrics, recorder, states
 from jaxbandit.engine.rounds import step as rounds
 from jaxbandit.engine.rounds.recorder import Measured, Recorder, Tally
@@ -42,6 +42,7 @@ class SingleRun:
         keep: Callable[[PyTree], PyTree] | None = None,
     ):
         self.make, self.implementation, self.given, self.keep = make, implementation, given, keep
+        self.traces: dict[Any, Any] = {}  # of `jaxprs.trace`
         self.arguments = jax.eval_shape(lambda: arguments)
         self.words = jax.eval_shape(lambda: (jax.random.key_data(jax.random.key(0, impl=implementation)),) * 2)
         self.round = jax.ShapeDtypeStruct((), jnp.int32)
@@ -52,10 +53,10 @@ class SingleRun:
         late = 0 if algorithm.replan is None else algorithm.replan.late
         self.late = checks.take("replan.late", late, integer(0, INT32 - 1))
         self.phases = algorithm.phases.names if algorithm.phases else ()
-        self.world, self.state = jax.eval_shape(self.begin, self.arguments, self.words)
+        self.world, self.state = jaxprs.trace(self.begin, self.arguments, self.words)[1]
         self.recorder = self._recorder(algorithm, environment, hindsight)
         self.tally = jax.eval_shape(self.recorder.empty)
-        self.noise = jax.eval_shape(self.draw, self.arguments, self.words, self.round)
+        self.noise = jaxprs.trace(self.draw, self.arguments, self.words, self.round)[1]
 
         self.shared = batching.constant_flags(self.arguments, False)
         self.noise_varies = batching.constant_flags(self.noise, True)

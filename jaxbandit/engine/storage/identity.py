@@ -67,7 +67,7 @@ def of_program(functions: Sequence[tuple[Callable, tuple]]) -> str:
     """Digest of the jaxprs of functions, traced with the given examples, including the constants they close over."""
     digest, walk = hashlib.sha256(), _Walk()
     for function, example in functions:
-        digest.update(walk.digest(jax.make_jaxpr(function)(*example)))
+        digest.update(walk.digest(jaxprs.trace(function, *example)[0]))
     return digest.hexdigest()
 
 
