@@ -101,9 +101,9 @@ def test_the_page_says_what_is_decided(log, tmp_path, capsys):
     found, text = read(page), page.read_text()
     assert result.words in text and "Show next: " in text
     table = found.table("Visitors, and what is known")
-    assert [row[0] for row in table[1:]] == ["A", "B", "C"] and [row[5] == "control" for row in table[1:]] == [1, 0, 0]
+    assert [row[0] for row in table[1:]] == ["A", "B", "C"] and [row[7] == "control" for row in table[1:]] == [1, 0, 0]
     assert table[1][1] == f"{result.variants[0].visitors:,}"
-    assert table[0][6] == "95 % interval" and table[2][7] == f"{result.variants[1].pairs:,}"
+    assert table[0][8] == "95 % interval" and table[0][9] == "lift" and table[2][11] == f"{result.variants[1].pairs:,}"
     rates, chart = found.data
     assert [curve["x"] for curve in rates["curves"]] == [[1, 2], [0]]  # the control has a color of its own
     curve = chart["curves"][0]

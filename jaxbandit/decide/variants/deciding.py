@@ -1,12 +1,13 @@
 """The decision between the variants of a log whose visitors are ready to be compared."""
 
+import math
 from typing import NamedTuple
 
 import numpy as np
 
 from jaxbandit.decide.variants import bounds, order, remarks
 from jaxbandit.decide.variants import stages as staging
-from jaxbandit.decide.variants.bounds import Contrast
+from jaxbandit.decide.variants.bounds import NO_LIFT, Contrast, Lift
 from jaxbandit.decide.variants.outcomes import Kind
 from jaxbandit.decide.variants.pairs import AllPairs, Pairs
 from jaxbandit.decide.variants.quantiles import Quantiles
@@ -35,6 +36,7 @@ class Knowledge(NamedTuple):
     value: np.ndarray  # float64[variants], NaN without an outcome
     interval: list[tuple[float, float]]
     contrast: list[Contrast]  # with the control
+    lift: list[Lift]  # over the control
     cost: np.ndarray  # float64[variants]
     excluded: np.ndarray  # bool[variants]
     missing: str
@@ -45,7 +47,8 @@ class Knowledge(NamedTuple):
         unknown = np.full(len(self.cost), np.inf)
         contrast = [Contrast(d.pairs, d.value, -np.inf, np.inf) if d.pairs else d for d in self.contrast]
         intervals = [(-np.inf, np.inf)] * len(contrast)
-        return Knowledge(self.value, intervals, contrast, unknown, unknown < 0, self.missing, contradiction)
+        lifts = [Lift(lift.value) for lift in self.lift]
+        return Knowledge(self.value, intervals, contrast, lifts, unknown, unknown < 0, self.missing, contradiction)
 
 
 def decided(asked: Question, log: Visitors, kind: Kind, stages: Stages, assumptions: tuple[str, ...],
@@ -80,6 +83,9 @@ def decided(asked: Question, log: Visitors, kind: Kind, stages: Stages, assumpti
             difference=found.contrast[v].value,
             difference_low=found.contrast[v].low,
             difference_high=found.contrast[v].high,
+            lift=found.lift[v].value,
+            lift_low=found.lift[v].low,
+            lift_high=found.lift[v].high,
             costs_at_most=float(found.cost[v]),
             excluded=bool(found.excluded[v]),
             removed=v in asked.removed,
@@ -116,6 +122,8 @@ def _of_means(asked: Question, stages: Stages, pairs: Pairs) -> Knowledge:
     level = staging.pair_levels(stages, np.bincount(later, minlength=len(stages.level)))  # all intervals together
     contrasts = [_of_control(pairs, c) if v == c else pairs.contrast(v, c, float(level[v, c]) / 2, history=True)
                  for v in variants]  # fmt: skip
+    known = [math.isfinite(contrast.low) for contrast in contrasts]
+    lifts = [NO_LIFT if v == c else pairs.lift(v, c, float(level[v, c]) / 2, stated=known[v]) for v in variants]
     first = {(c, v): contrasts[v].contradicted for v in variants if contrasts[v].contradicted}
     size = np.array([(stages.stage <= g).sum() - 1 for g in range(len(stages.level))])
     comparison = AllPairs(pairs, staging.pair_levels(stages, size), asked.maximize, first)
@@ -125,7 +133,7 @@ def _of_means(asked: Question, stages: Stages, pairs: Pairs) -> Knowledge:
     low, high = np.array(intervals).T
     bad = np.flatnonzero(contradictory(low, high, values))
     said = remarks.contradicted(pairs.log.names, first, comparison.cycle, bad.tolist())
-    return Knowledge(values, intervals, contrasts, cost, comparison.excluded(), comparison.missing, said)
+    return Knowledge(values, intervals, contrasts, lifts, cost, comparison.excluded(), comparison.missing, said)
 
 
 def _of_control(pairs: Pairs, control: int) -> Contrast:
@@ -165,6 +173,7 @@ def _of_quantiles(asked: Question, stages: Stages, pairs: Pairs, p: float) -> Kn
     found = Quantiles(pairs, p, _own_levels(stages), asked.maximize)
     cost = np.array([achieved.achieved_epsilon(found.comparison, [v]) for v in variants])
     contrasts = [_of_control(pairs, c) if v == c else found.contrast(v, c) for v in variants]
+    lifts = [NO_LIFT if v == c else found.lift(v, c) for v in variants]
     missing = "too few visitors for a bound of this quantile" if np.isinf(cost).all() else ""
     intervals = list(zip(found.low.tolist(), found.high.tolist(), strict=True))
-    return Knowledge(found.value, intervals, contrasts, cost, found.comparison.excluded(), missing, "")
+    return Knowledge(found.value, intervals, contrasts, lifts, cost, found.comparison.excluded(), missing, "")

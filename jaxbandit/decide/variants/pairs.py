@@ -7,7 +7,7 @@ from fractions import Fraction
 import numpy as np
 
 from jaxbandit.decide.variants import bounds
-from jaxbandit.decide.variants.bounds import Contrast
+from jaxbandit.decide.variants.bounds import Contrast, Lift
 from jaxbandit.decide.variants.outcomes import Kind
 from jaxbandit.decide.variants.stages import Stages
 from jaxbandit.decide.variants.visitors import Visitors
@@ -53,10 +53,18 @@ class Pairs:
             i, j = i[:end], j[:end]
         return i, j
 
+    def _sides(self, one: int, other: int) -> tuple[bounds.Sides, bounds.Sides]:
+        """Return the least and the largest possible outcomes of the pairs of two variants."""
+        i, j = self.rows_of(one, other)
+        return (self.low[i], self.low[j]), (self.high[i], self.high[j])
+
+    def lift(self, one: int, other: int, alpha: float, *, stated: bool) -> Lift:
+        """Return by what share the mean of one variant is above that of another, with bounds at level alpha each."""
+        return bounds.lift(*self._sides(one, other), self.kind, alpha, stated=stated)
+
     def contrast(self, one: int, other: int, alpha: float, *, history: bool) -> Contrast:
         """Return the mean outcome of one variant minus that of another, with bounds at level alpha each."""
-        i, j = self.rows_of(one, other)
-        low, high = (self.low[i], self.low[j]), (self.high[i], self.high[j])
+        low, high = self._sides(one, other)
         names = self.log.names[one], self.log.names[other]
         return bounds.contrast(low, high, self.kind, alpha, names, history and self.log.ordered)
 

@@ -6,7 +6,7 @@ together with probability at least 1 - delta.
 
 import numpy as np
 
-from jaxbandit.decide.variants.bounds import NO_PATH, Contrast
+from jaxbandit.decide.variants.bounds import NO_PATH, Contrast, Lift
 from jaxbandit.decide.variants.pairs import Pairs
 from jaxbandit.theory.comparisons.arms import ArmBounds
 from jaxbandit.theory.comparisons.looks import sample_sizes
@@ -43,6 +43,13 @@ class Quantiles:
             low, high = self.low[v] - self.high[control], self.high[v] - self.low[control]
         path = np.stack([common, *apart], axis=1) if self._ordered else NO_PATH
         return Contrast(int(min(one[-1, 0], other[-1, 0])), float(now), float(low), float(high), path)
+
+    def lift(self, v: int, control: int) -> Lift:
+        """Return by what share the quantile of a variant is above that of the control, if that one is above 0."""
+        if not self.low[control] > 0:
+            return Lift()
+        low, high = self.low[v] / self.high[control], self.high[v] / self.low[control]
+        return Lift.of_ratio(float(self.value[v]), float(self.value[control]), float(low), float(high))
 
 
 def _path(outcome: np.ndarray, p: float, alpha: float, *, ordered: bool) -> np.ndarray:

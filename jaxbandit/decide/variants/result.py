@@ -34,8 +34,9 @@ READING = (
     "You may look at any time, as often as you like, and stop because of what you see: everything here is true at all "
     "times at once, unless the notes say that the rows have no order.",
     "\u201cCosts at most\u201d is how much worse than the best of all variants one can be, if it is chosen.",
-    "Three statements are made, each true with probability at least 1 - delta: the decision with all costs; the "
-    "intervals of all variants; and the intervals of all differences. An interval of a difference is not the "
+    "Four statements are made, each true with probability at least 1 - delta: the decision with all costs; the "
+    "intervals of all variants; those of all differences; and those of all lifts, which are differences in percent of "
+    "the control's mean. An interval of a difference is not the "
     "difference of two intervals, and is shorter.",
     "Open visitors came too recently, or have no outcome yet. No statement counts them as failures.",
 )
@@ -55,6 +56,9 @@ class Variant:
     difference: float  # mean minus that of the control, over the pairs; 0 for the control
     difference_low: float  # interval of the difference, for all variants and at all times; infinite as above
     difference_high: float
+    lift: float  # the difference as a share of the control's mean, 0.05 is 5 %; NaN if that is not above 0
+    lift_low: float  # interval of it, for all variants and at all times; infinite as above
+    lift_high: float
     costs_at_most: float  # how much worse than the best variant it is at most, inf if nothing is known
     excluded: bool  # another variant is better for sure, at the stated level
     removed: bool
@@ -70,9 +74,9 @@ class ABResult(Describable):
 
     `decision` is "ship" (another variant than the control), "keep" (the control) or "go on"; `choice` is the variant
     that costs at most `costs_at_most` against the best one, with probability at least 1 - delta, at this moment and at
-    all others at which the log is looked at. The intervals of the means, those of the differences, and the decision are
-    three statements, each of which is true with probability at least 1 - delta. If there are `alerts`, nothing is
-    decided.
+    all others at which the log is looked at. The intervals of the means, those of the differences, those of the
+    lifts, and the decision are four statements, each of which is true with probability at least 1 - delta. If there are
+    `alerts`, nothing is decided.
     """
 
     variants: tuple[Variant, ...]
@@ -144,18 +148,26 @@ class ABResult(Describable):
         """Return what is known of each variant."""
         sure = f"{100 * (1 - self.delta):g} % interval"
         apart = "difference, points" if self.is_rate else "difference"
-        head = ("variant", "visitors", "open", self.statistic, sure, apart, sure, "pairs", "costs at most", "next")
+        own, others = ("visitors", "open", self.statistic, sure, "costs at most", "next"), (apart, sure, "lift", sure)
+        head = ("variant", *own, *others, "pairs")
         rows = []
         for v in self.variants:
             amount = functools.partial(self.amount, unit=False)
-            difference, signed = ["control", "", ""], amount(v.difference)
+            difference = ["control", "", "", "", ""]
             if v.name != self.control:
-                signed = f"+{signed}" if v.difference >= 0 else signed
-                difference = [signed, _ends(v.difference_low, v.difference_high, amount), f"{v.pairs:,}"]
+                apart = _ends(v.difference_low, v.difference_high, amount)
+                lifted = _ends(v.lift_low, v.lift_high, percent)
+                difference = [
+                    _with_sign(v.difference, amount),
+                    apart,
+                    _with_sign(v.lift, percent),
+                    lifted,
+                    f"{v.pairs:,}",
+                ]
             state = "removed" if v.removed else "excluded" if v.excluded else self.amount(v.costs_at_most, above=True)
             known = [self.mean(v.mean), _ends(v.low, v.high, self.mean)]
             counts = [f"{v.visitors:,}", f"{v.open:,}"]
-            rows.append([v.name, *counts, *known, *difference, state, f"{100 * v.share:.3g} %"])
+            rows.append([v.name, *counts, *known, state, f"{100 * v.share:.3g} %", *difference])
         return Table(head, rows, range(1, len(head)), caption="Visitors, and what is known")
 
     def describe(self, *, detail: bool = False) -> Document:
@@ -213,6 +225,16 @@ class ABResult(Describable):
         chart = Chart(title, "pairs of visitors", f"difference, {'points' if self.is_rate else 'outcome'}", curves)
         drawn = f"Of {len(others)} differences from the control, the first {DRAWN} are drawn."
         return [chart, Notes([drawn] if len(others) > DRAWN else [])]
+
+
+def percent(value: float) -> str:
+    """Return a share as text, in percent; "?" if it is unknown, or unbounded."""
+    return f"{100 * value:.{1 if abs(value) >= 0.1 else 2}f} %" if math.isfinite(value) else "?"
+
+
+def _with_sign(value: float, shown: Callable[[float], str]) -> str:
+    """Return a number as text with its sign."""
+    return f"+{shown(value)}" if value >= 0 else shown(value)
 
 
 def _ends(low: float, high: float, shown: Callable[[float], str]) -> str:
