@@ -1,7 +1,7 @@
 """Comparisons of all pairs of variants of a log: which visitors are paired, and the bounds of the differences."""
 
 import itertools
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from fractions import Fraction
 
 import numpy as np
@@ -10,7 +10,7 @@ from jaxbandit.decide.variants import bounds
 from jaxbandit.decide.variants.bounds import Contrast, Lift
 from jaxbandit.decide.variants.outcomes import Kind
 from jaxbandit.decide.variants.stages import Stages
-from jaxbandit.decide.variants.visitors import Visitors
+from jaxbandit.decide.variants.visitors import ROWWISE, Visitors
 from jaxbandit.theory.comparisons.achieved import Comparison
 
 MOST_OF_FEWER = 4  # visitors of the smaller variant in a pair, if the planned shares are not equal
@@ -31,6 +31,17 @@ class Pairs:
         self.rows = [np.flatnonzero((log.variant == v) & log.final) for v in range(len(log.names))]
         open_ = np.isnan(log.outcome)
         self.low, self.high = (np.where(open_ & np.isfinite(end), end, log.outcome) for end in (kind.low, kind.high))
+
+    def of_rows(self, rows: np.ndarray, stages: Stages) -> "Pairs":
+        """Return the pairs among some of the visitors, bool[rows], of the same variants."""
+        some = {name: None if (x := getattr(self.log, name)) is None else x[rows] for name in ROWWISE}
+        return Pairs(self.log._replace(**some), stages, self.kind, self._planned)
+
+    def mean(self, v: int) -> float:
+        """Return the mean outcome of a variant, in which open ones count as the least value; NaN without any."""
+        known = self.low[self.rows[v]]
+        known = known[np.isfinite(known)]
+        return float(known.mean()) if len(known) else np.nan
 
     def rows_of(self, one: int, other: int) -> tuple[np.ndarray, np.ndarray]:
         """Return the rows of the paired visitors of two variants, int64[pairs, p] and int64[pairs, q]."""
@@ -87,7 +98,14 @@ class AllPairs(Comparison):
     If every variant is worse than another one, nobody has any bounds.
     """
 
-    def __init__(self, pairs: Pairs, level: np.ndarray, maximize: bool, withdrawn: Collection[tuple[int, int]] = ()):
+    def __init__(
+        self,
+        pairs: Pairs,
+        level: np.ndarray,
+        maximize: bool,
+        withdrawn: Collection[tuple[int, int]] = (),
+        left_out: Sequence[int] = (),
+    ):
         """Compute the bounds.
 
         Args:
@@ -96,6 +114,7 @@ class AllPairs(Comparison):
             outcomes without a range, whose bounds hold in the limit only.
           maximize: whether larger outcomes are better; otherwise the differences change their signs.
           withdrawn: pairs of which nothing is known, because their bounds contradict each other.
+          left_out: variants that are not compared with, and are excluded.
         """
         self.num_arms, self.missing = len(level), ""
         self._upper = np.zeros(level.shape)
@@ -108,6 +127,8 @@ class AllPairs(Comparison):
             found = pairs.contrast(i, j, float(alpha), history=False)
             self._upper[one, other], self._upper[other, one] = found.high, -found.low
             self.missing = self.missing or found.missing
+        self._upper[:, list(left_out)] = np.inf
+        self._upper[list(left_out)] = -np.inf
         self._claims = self._upper < 0
         self.cycle = bool(self._claims.any(axis=1).all())
         if self.cycle:
