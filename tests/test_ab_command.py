@@ -60,6 +60,10 @@ def test_options_of_outcomes_units_counts_and_shares(log, capsys):
     """Each is the argument of the same name; the column t, of which every value is there once, stands for units."""
     for arguments, options in (
         (["--outcome", "t", "--cap", "900"], {"columns": {"outcome": "t"}, "cap": 900}),
+        (["--outcome", "converted", "--outcome", "t", "--cap", "t=900", "--guardrails", "t=-0.5",
+          "--segment", "variant"],
+         {"columns": {"outcome": ["converted", "t"], "segment": ["variant"]}, "cap": {"t": 900},
+          "guardrails": {"t": -0.5}}),
         (["--outcome", "t", "--quantile", "0.25"], {"columns": {"outcome": "t"}, "goal": jb.Goal(quantile=0.25)}),
         (["--outcome", "converted", "--unit", "t", "--of-unit", "any"],
          {"columns": {"outcome": "converted", "unit": "t"}, "of_unit": "any"}),
@@ -84,6 +88,10 @@ def test_bad_input_is_one_line_and_status_2(log, tmp_path, capsys):
         (["--control", "A", "--outcome", "converted", "--adaptive", "--planned", "A=1"], "the opposite of --planned"),
         (["--control", "A", "--outcome", "converted", "--planned", "A"], '--planned = "A", must be a variant'),
         (["--control", "A", "--outcome", "converted", "--planned", "A=-1"], "must be a variant and its share"),
+        (["--control", "A", "--outcome", "converted", "--guardrails", "t"], '--guardrails = "t", must be a column and'),
+        (["--control", "A", "--outcome", "converted", "--cap", "x"], '--cap = "x", must be a number, or an outcome'),
+        (["--control", "A", "--outcome", "t", "--cap", "1", "--cap", "t=2"], "--cap is given several times; name"),
+        (["--control", "A", "--outcome", "t", "--of-unit", "mean"], "of_unit = 'mean', must be one of sum, any, last"),
         (["--control", "A", "--outcome", "converted", "--html", str(log)], "is not a report, so it is not replaced"),
         (["--control", "A", "--outcome", "converted", "--html", str(tmp_path)], "is a directory"),
     ):
@@ -101,9 +109,9 @@ def test_the_page_says_what_is_decided(log, tmp_path, capsys):
     found, text = read(page), page.read_text()
     assert result.words in text and "Show next: " in text
     table = found.table("Visitors, and what is known")
-    assert [row[0] for row in table[1:]] == ["A", "B", "C"] and [row[5] == "control" for row in table[1:]] == [1, 0, 0]
+    assert [row[0] for row in table[1:]] == ["A", "B", "C"] and [row[7] == "control" for row in table[1:]] == [1, 0, 0]
     assert table[1][1] == f"{result.variants[0].visitors:,}"
-    assert table[0][6] == "95 % interval" and table[2][7] == f"{result.variants[1].pairs:,}"
+    assert table[0][8] == "95 % interval" and table[0][9] == "lift" and table[2][11] == f"{result.variants[1].pairs:,}"
     rates, chart = found.data
     assert [curve["x"] for curve in rates["curves"]] == [[1, 2], [0]]  # the control has a color of its own
     curve = chart["curves"][0]

@@ -26,7 +26,7 @@ def place(row):
 
 def test_a_file_with_a_mark_quotes_empty_lines_and_spaces(tmp_path):
     text = '\ufeffid, variant ,outcome\r\n1,"A, the old",1\r\n\r\n2, B ,0\r\n3,"B",\r\n4,"A, the old",1.0\r\n'
-    log = visitors.read(written(tmp_path / "log.csv", text), PLAIN)
+    log = visitors.read(written(tmp_path / "log.csv", text), [PLAIN])[0]
     assert log.names == ("A, the old", "B") and log.variant.tolist() == [0, 1, 1, 0]
     assert log.outcome[[0, 1, 3]].tolist() == [1, 0, 1] and np.isnan(log.outcome[2])
 
@@ -34,14 +34,14 @@ def test_a_file_with_a_mark_quotes_empty_lines_and_spaces(tmp_path):
 @pytest.mark.parametrize("delimiter", [";", "\t"])
 def test_other_delimiters(tmp_path, delimiter):
     text = "variant,outcome\nA,1\nB,0\n".replace(",", delimiter)
-    assert visitors.read(written(tmp_path / "log", text), PLAIN).outcome.tolist() == [1, 0]
+    assert visitors.read(written(tmp_path / "log", text), [PLAIN])[0].outcome.tolist() == [1, 0]
 
 
 def test_words_of_outcomes():
     log = {"variant": list("ABABABA"), "outcome": ["yes", "NO", "True", "false", "1", " 0 ", None]}
-    outcome = visitors.read(log, PLAIN).outcome
+    outcome = visitors.read(log, [PLAIN])[0].outcome
     assert outcome[:6].tolist() == [1, 0, 1, 0, 1, 0] and np.isnan(outcome[6])
-    as_bools = visitors.read({"variant": list("AB"), "outcome": np.array([True, False])}, PLAIN)
+    as_bools = visitors.read({"variant": list("AB"), "outcome": np.array([True, False])}, [PLAIN])[0]
     assert as_bools.outcome.tolist() == [1, 0]
 
 
@@ -51,22 +51,22 @@ def test_data_frames():
         "variant": pandas.Categorical(["A", "B", "A"]), "outcome": pandas.array([1, None, 0], dtype="Int64"),
         "t": pandas.to_datetime(["2026-01-02", "2026-01-01", "2026-01-03"]),
     })  # fmt: skip
-    log = visitors.read(frame, Columns("variant", "outcome", "t", None))
+    log = visitors.read(frame, [Columns("variant", "outcome", "t", None)])[0]
     assert log.names == ("B", "A") and log.variant.tolist() == [0, 1, 1] and "sorted" in log.notes[0]
     assert np.isnan(log.outcome[0]) and log.outcome[1:].tolist() == [1, 0]
     assert np.diff(log.time).tolist() == [86400, 86400] and log.dated
     frame["t"] = frame["t"].dt.tz_localize("Europe/Berlin")
-    assert visitors.read(frame, Columns("variant", "outcome", "t", None)).time[0] == log.time[0] - 3600
+    assert visitors.read(frame, [Columns("variant", "outcome", "t", None)])[0].time[0] == log.time[0] - 3600
 
 
 def test_rows_are_sorted_by_time_and_ties_keep_their_order():
     log = {"variant": list("ABBA"), "outcome": [1, 0, 1, 0], "t": [2, 1, 2, 1], "b": [0, 0, 1, 1]}
-    found = visitors.read(log, Columns("variant", "outcome", "t", "b"))
+    found = visitors.read(log, [Columns("variant", "outcome", "t", "b")])[0]
     assert found.names == ("B", "A") and found.variant.tolist() == [0, 1, 1, 0]
     assert (
         found.outcome.tolist() == [0, 0, 1, 1] and found.block.tolist() == [0, 1, 0, 1] and "sorted" in found.notes[0]
     )
-    assert not visitors.read({**log, "t": [1, 1, 2, 2]}, Columns("variant", "outcome", "t", "b")).notes
+    assert not visitors.read({**log, "t": [1, 1, 2, 2]}, [Columns("variant", "outcome", "t", "b")])[0].notes
     result = jb.ab(log, control="A", columns={"time": "t"})
     assert any("sorted" in note for note in result.notes)
 
@@ -222,7 +222,7 @@ def test_a_table_of_another_kind_is_read_by_its_columns():
             return self.data[name]
 
     frame = Frame(columns=["variant", "outcome", 3], data={"variant": list("AB"), "outcome": [0, 1]})
-    assert visitors.read(frame, PLAIN).outcome.tolist() == [0, 1]
+    assert visitors.read(frame, [PLAIN])[0].outcome.tolist() == [0, 1]
 
 
 def test_a_million_rows_are_read_in_seconds(tmp_path):
@@ -232,5 +232,5 @@ def test_a_million_rows_are_read_in_seconds(tmp_path):
     rows = "".join(f"{'AB'[i % 2]},{i % 7 // 6}\n" for i in range(100_000))
     path = written(tmp_path / "log.csv", "variant,outcome\n" + rows)
     start = perf_counter()
-    assert len(visitors.read(path, PLAIN).outcome) == 100_000
+    assert len(visitors.read(path, [PLAIN])[0].outcome) == 100_000
     assert perf_counter() - start < 3 and sys.getsizeof(rows) > 0

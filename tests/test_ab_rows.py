@@ -80,13 +80,15 @@ def test_files_in_other_orders_are_found():
     log = a_log(rng, (0.2, 0.2, 0.25), 3000)
     day = np.repeat(np.arange(5), 600)
     by_day = reordered(log, np.lexsort((log["variant"], day)))
-    assert order.grouped_variants(visitors.read(by_day, visitors.Columns())).endswith("grouped by variant")
+    assert order.grouped_variants(visitors.read(by_day, [visitors.Columns()])[0]).endswith("grouped by variant")
     sorted_outcomes = reordered(log, np.argsort(-log["outcome"], kind="stable"))
     result = jb.ab(sorted_outcomes, control="A")
     assert "the outcomes of A are sorted or come in groups" in result.notes[0] and not result.alerts
     of_b = log["variant"] == "B"  # whose rows are where they were
     log["outcome"][of_b] = np.sort(log["outcome"][of_b])
-    assert order.grouped_outcomes(visitors.read(log, visitors.Columns())).startswith("the outcomes of B are sorted")
+    assert order.grouped_outcomes(visitors.read(log, [visitors.Columns()])[0]).startswith(
+        "the outcomes of B are sorted"
+    )
     dated = jb.ab({**by_day, "day": day}, control="A", columns={"time": "day"})
     assert "rows of equal times are shuffled" in dated.notes[0] and dated.assumptions[0].startswith("visitors do not")
     assert all(v.stage == 0 for v in dated.variants)

@@ -1,18 +1,21 @@
 """The decision between variants from a log of visitors."""
 
+import dataclasses
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from jaxbandit.base.calls import checked
 from jaxbandit.decide.core.goal import DELTA, Goal, goal_of
 from jaxbandit.decide.variants import order, outcomes, remarks, times, units, visitors
 from jaxbandit.decide.variants import stages as staging
 from jaxbandit.decide.variants.deciding import Question, decided
+from jaxbandit.decide.variants.guardrails import Guardrail
+from jaxbandit.decide.variants.metrics import Metric, metrics_of
 from jaxbandit.decide.variants.outcomes import Kind
 from jaxbandit.decide.variants.result import ABResult
 from jaxbandit.decide.variants.split import planned_shares
-from jaxbandit.decide.variants.visitors import Columns, Visitors
+from jaxbandit.decide.variants.visitors import Visitors
 from jaxbandit.support import checks
 from jaxbandit.support.refusals import python
 
@@ -24,10 +27,11 @@ def ab(
     log: Any,
     *,
     control: str,
-    columns: Mapping[str, str] = {},
+    columns: Mapping[str, Any] = {},
     goal: Goal | float | None = None,
-    of_unit: Literal["sum", "any", "last"] = "sum",
-    cap: float | tuple[float, float] | None = None,
+    guardrails: Mapping[str, float] = {},
+    of_unit: str | Mapping[str, str] = "sum",
+    cap: float | tuple[float, float] | Mapping[str, Any] | None = None,
     planned: Mapping[str, float] | Literal["equal", "adaptive"] = "equal",
     window: float | str | timedelta | None = None,
     now: float | str | datetime | None = None,
@@ -61,12 +65,17 @@ def ab(
         visitors of each variant in random order, and are compared within it; `unit`, such as a user, if its rows are
         not independent: it counts once, by its first row, and not at all if it was shown several variants. In a table
         of counts, `visitors` that a row stands for, at most 10^8 in all, and `conversions` among them in place of an
-        outcome; without a time the counts are looked at once.
+        outcome; without a time the counts are looked at once. Of several outcomes or conversions, the first one
+        decides. `segment` (several are possible), within which differences are shown.
       goal: `delta`, the probability with which the decision may be wrong at some time (0.05); `epsilon`, what it may
         cost in units of an outcome (0), also given as a number: 0.005 is half a percentage point of a rate;
         `score_range` of the outcomes, fixed before looking, unless all are 0 and 1; `quantile` that is compared in
         place of the mean; and `maximize`.
-      of_unit: the outcome of a unit: the "sum" of those of its rows, whether "any" of them is not 0, or the "last".
+      guardrails: by the column of a metric, the lift that is still tolerated: -0.01 if it may not be lower than the
+        control's by more than 1 %, 0.02 if it may not be higher by more than 2 %. A variant is shipped only if it keeps
+        all of them. With several metrics, each has an equal share of delta.
+      of_unit: the outcome of a unit: the "sum" of those of its rows, whether "any" of them is not 0, or the "last"; or
+        one of them for each outcome, by its name.
       cap: the number as which larger outcomes count, fixed before looking at the log: all statements are about outcomes
         after that. No outcome may then be below the lower end of the score_range, or below 0 without it; or give a pair
         for both ends.
@@ -92,52 +101,77 @@ def ab(
     Source: Ramdas and Wang (2025), "Hypothesis testing with e-values", for bets; the modules
       `theory.comparisons.asymptotic` for numbers without a range, and `theory.comparisons.achieved` for the decision.
     """
-    goal, names = goal_of(goal), visitors.columns_of(columns)
+    goal = goal_of(goal)
+    metrics = metrics_of(columns, guardrails, of_unit, cap, goal)
     checks.only(goal, FIELDS, "a log of visitors")
     if window is None and now is not None:
         raise ValueError("now is used only with a window; give window=, or leave now out")
-    if window is not None and names.time is None:
+    if window is not None and metrics[0].columns.time is None:
         raise ValueError("window needs the times of the visitors; name their column, such as columns={'time': 'day'}")
-    data, kind = _visitors(log, names, of_unit, goal, cap, window, now)
-    c = data.numbers_of(f"{data.where}: control", [control])[0]
-    gone = data.numbers_of(f"{data.where}: removed", removed)
-    after = None if late is None else data.numbers_of(f"{data.where}: late", late)
+    options = Options(control, planned, window, now, late, removed, growth, len(metrics))
+    logs = visitors.read(log, [metric.columns for metric in metrics])
+    others = [_of_metric(metric, data, options, ()) for metric, data in zip(metrics[1:], logs[1:], strict=True)]
+    return _of_metric(metrics[0], logs[0], options, tuple(others))
+
+
+class Options(NamedTuple):
+    """The arguments of `ab` that are the same for all metrics."""
+
+    control: str
+    split: Any
+    window: Any
+    moment: Any
+    late: Sequence[str] | None
+    removed: Sequence[str]
+    growth: bool
+    metrics: int  # among which delta is divided
+
+
+def _of_metric(metric: Metric, log: Visitors, options: Options, others: tuple[ABResult, ...]) -> ABResult:
+    """Return what is known of one metric, and what is decided from it beside what is known of others."""
+    data, kind = _visitors(log, metric, options)
+    c = data.numbers_of(f"{data.where}: control", [options.control])[0]
+    gone = data.numbers_of(f"{data.where}: removed", options.removed)
+    after = None if options.late is None else data.numbers_of(f"{data.where}: late", options.late)
     if len(set(gone)) == len(data.names):
         raise ValueError("removed has all variants, must leave one that can be shown")
     if after and data.variant[0] in after:
         checks.wrong("late", data.names[data.variant[0]], "a variant that entered after another one")
     if after and not data.ordered:
         raise ValueError("late needs the order of arrival, which the rows do not have; name the column of the times")
-    delta = DELTA if goal.delta is None else float(goal.delta)
-    stages = staging.stages(data.variant, len(data.names), delta, after if data.ordered else [], growth)
-    return decided(
-        Question(c, delta, goal.epsilon or 0.0, goal.maximize, gone, planned_shares(planned, data)),
+    goal = metric.goal
+    delta = (DELTA if goal.delta is None else float(goal.delta)) / options.metrics
+    stages = staging.stages(data.variant, len(data.names), delta, after if data.ordered else [], options.growth)
+    rails = tuple(rail for other in others for rail in other.guardrails)
+    notes = remarks.notes(data, stages, delta, options.growth, kind)
+    if others:
+        names = [metric.name, *(other.metric for other in others)]
+        notes = (remarks.error_split(delta * options.metrics, names, rails), *notes)
+    found = decided(
+        Question(c, delta, goal.epsilon or 0.0, goal.maximize, gone, planned_shares(options.split, data),
+                 metric.name, rails, others),
         data,
         kind,
         stages,
-        remarks.assumptions(data, kind, window),
-        remarks.notes(data, stages, delta, growth, kind),
-    )
+        remarks.assumptions(data, kind, options.window),
+        notes,
+    )  # fmt: skip
+    if metric.limit is None:
+        return found
+    own = [Guardrail(metric.name, v.name, metric.limit, v.lift, v.lift_low, v.lift_high)
+           for v in found.variants if v.name != found.control]  # fmt: skip
+    return dataclasses.replace(found, guardrails=tuple(own))
 
 
-def _visitors(
-    source: Any,
-    columns: Columns,
-    of_unit: str,
-    goal: Goal,
-    cap: Any,
-    window: float | str | timedelta | None,
-    now: float | str | datetime | None,
-) -> tuple[Visitors, Kind]:
+def _visitors(log: Visitors, metric: Metric, options: Options) -> tuple[Visitors, Kind]:
     """Return the visitors of a log, one row each and in a known order, and what their outcomes are."""
-    log = visitors.read(source, columns)
-    length = None
-    if window is not None and log.time is not None:
-        length = times.window(window, log.dated)
-        log = log._replace(until=_present(log, float(log.time[-1]), now) - length)
+    columns, length = metric.columns, None
+    if options.window is not None and log.time is not None:
+        length = times.window(options.window, log.dated)
+        log = log._replace(until=_present(log, float(log.time[-1]), options.moment) - length)
     if log.unit is not None:
-        log = units.one_row_each(log, of_unit, length)
-    log, kind = outcomes.limited(columns.outcome or str(columns.conversions), log, goal, cap)
+        log = units.one_row_each(log, metric.of_unit, length)
+    log, kind = outcomes.limited(metric.name, log, metric.goal, metric.cap)
     if columns.visitors is None:
         log = order.with_known_order(log)
     elif log.time is None:

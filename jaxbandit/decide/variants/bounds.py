@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from jaxbandit.decide.variants.outcomes import Kind
-from jaxbandit.theory.comparisons import asymptotic, looks
+from jaxbandit.theory.comparisons import asymptotic, looks, ratios
 from jaxbandit.theory.comparisons.contradiction import contradictory
 from jaxbandit.theory.proportions import rate_bounds
 
@@ -58,6 +58,45 @@ def contrast(
     if bad.any():
         return Contrast(n, float(shown.mean()), -np.inf, np.inf, path, contradicted=int(sizes[end]))
     return Contrast(n, float(shown.mean()), float(below[-1]), float(above[-1]), path, missing)
+
+
+class Lift(NamedTuple):
+    """By what share a mean is above that of the control, over the pairs; NaN, -inf and inf where it is not known."""
+
+    value: float = np.nan
+    low: float = -np.inf
+    high: float = np.inf
+
+    @classmethod
+    def of_ratio(cls, one: float, other: float, low: float, high: float) -> "Lift":
+        """Return the lift of two means whose ratio has these bounds; it is unknown if they lack it, or are empty."""
+        value = one / other - 1 if other > 0 else np.nan
+        bad = contradictory(np.array([low - 1]), np.array([high - 1]), np.array([value]))[0]
+        return cls(value) if bad else cls(value, low - 1, high - 1)
+
+
+NO_LIFT = Lift(0.0, 0.0, 0.0)  # of the control over itself
+
+
+def lift(low: Sides, high: Sides, kind: Kind, alpha: float, *, stated: bool) -> Lift:
+    """Return the lift of one variant over another; each bound is wrong at some time with probability alpha.
+
+    The outcomes are those of `contrast`. Without a range nothing is stated unless the difference is (`stated`), and
+    neither if outcomes may be below 0.
+    """
+    one, other = (y.mean(axis=1) for y in low)
+    if not len(one):
+        return Lift()
+    means = float(one.mean()), float(other.mean())
+    if kind.bounded and kind.low >= 0:
+        most, most_other = (y.mean(axis=1) / kind.high for y in high)
+        upper = ratios.largest_ratio(most, other / kind.high, math.log(alpha))
+        lower = ratios.least_ratio(one / kind.high, most_other, math.log(alpha))
+    elif not kind.bounded and stated:
+        lower, upper = ratios.normal_ratio(means, one, other, math.log(alpha))
+    else:
+        lower, upper = -np.inf, np.inf
+    return Lift.of_ratio(*means, lower, upper)
 
 
 def _gaps(one: np.ndarray, other: np.ndarray) -> np.ndarray:

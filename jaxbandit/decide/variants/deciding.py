@@ -1,16 +1,20 @@
 """The decision between the variants of a log whose visitors are ready to be compared."""
 
+import math
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from jaxbandit.decide.variants import bounds, order, remarks
 from jaxbandit.decide.variants import stages as staging
-from jaxbandit.decide.variants.bounds import Contrast
+from jaxbandit.decide.variants.bounds import NO_LIFT, Contrast, Lift
+from jaxbandit.decide.variants.guardrails import Guardrail
 from jaxbandit.decide.variants.outcomes import Kind
 from jaxbandit.decide.variants.pairs import AllPairs, Pairs
 from jaxbandit.decide.variants.quantiles import Quantiles
 from jaxbandit.decide.variants.result import ABResult, Variant
+from jaxbandit.decide.variants.segments import segments
 from jaxbandit.decide.variants.split import LEVEL, split_p
 from jaxbandit.decide.variants.stages import Stages
 from jaxbandit.decide.variants.visitors import Visitors
@@ -27,6 +31,10 @@ class Question(NamedTuple):
     maximize: bool
     removed: list[int]
     planned: np.ndarray | None  # float64[variants], shares up to a factor; None if they are not fixed
+    metric: str = ""
+    guardrails: tuple[Guardrail, ...] = ()
+    other_metrics: tuple[ABResult, ...] = ()  # of further metrics
+    harmful: Sequence[int] = ()  # variants that break a guardrail
 
 
 class Knowledge(NamedTuple):
@@ -35,6 +43,7 @@ class Knowledge(NamedTuple):
     value: np.ndarray  # float64[variants], NaN without an outcome
     interval: list[tuple[float, float]]
     contrast: list[Contrast]  # with the control
+    lift: list[Lift]  # over the control
     cost: np.ndarray  # float64[variants]
     excluded: np.ndarray  # bool[variants]
     missing: str
@@ -45,7 +54,8 @@ class Knowledge(NamedTuple):
         unknown = np.full(len(self.cost), np.inf)
         contrast = [Contrast(d.pairs, d.value, -np.inf, np.inf) if d.pairs else d for d in self.contrast]
         intervals = [(-np.inf, np.inf)] * len(contrast)
-        return Knowledge(self.value, intervals, contrast, unknown, unknown < 0, self.missing, contradiction)
+        lifts = [Lift(lift.value) for lift in self.lift]
+        return Knowledge(self.value, intervals, contrast, lifts, unknown, unknown < 0, self.missing, contradiction)
 
 
 def decided(asked: Question, log: Visitors, kind: Kind, stages: Stages, assumptions: tuple[str, ...],
@@ -53,20 +63,27 @@ def decided(asked: Question, log: Visitors, kind: Kind, stages: Stages, assumpti
     """Return the decision; there is none if bounds contradict each other, or if the split is not as planned."""
     c, variants = asked.control, range(len(log.names))
     p = None if asked.planned is None else split_p(log, stages, asked.planned)
+    broken = {g.variant for g in asked.guardrails if g.state == "broken"}
+    asked = asked._replace(harmful=[v for v in variants if log.names[v] in broken])
     pairs = Pairs(log, stages, kind, asked.planned)
     found = _of_means(asked, stages, pairs) if kind.p is None else _of_quantiles(asked, stages, pairs, kind.p)
     changes = [change for v in variants if v != c and (change := remarks.change(pairs, v, c)) is not None]
     certain = [change.words for change in changes if not log.ordered and change.p < order.LEVEL]
     if contradicted := found.contradiction or (contradiction(found=certain[0]) if certain else ""):
         found = found.withdrawn(contradicted)
-    alerts = tuple(filter(None, (contradicted, "" if p is None or p >= LEVEL else remarks.split(p))))
+    alerts = [contradicted, "" if p is None or p >= LEVEL else remarks.split(p)]
+    alerts += [line for other in asked.other_metrics for line in other.alerts]
+    alerts = tuple(filter(None, dict.fromkeys(alerts)))
     sign = 1 if asked.maximize else -1
     values = -sign * np.nan_to_num(found.value, nan=-np.inf * sign)
-    allowed = [v for v in variants if v not in asked.removed]
+    allowed = [v for v in variants if v not in asked.removed and v not in asked.harmful]
     choice = min(allowed, key=lambda v: (found.excluded[v], found.cost[v], values[v]))
-    sure = not alerts and bool(found.cost[choice] <= asked.epsilon)
+    unsure = tuple(g for g in asked.guardrails if g.variant == log.names[choice] and g.state != "kept")
+    sure = not alerts and not unsure and bool(found.cost[choice] <= asked.epsilon)
     left = [v for v in allowed if alerts or not found.excluded[v]]
     shown = [choice] if sure else left or [choice]
+    level = staging.pair_levels(stages, _comparisons(asked, stages))
+    parts = segments(pairs, stages, level, c) if kind.p is None and not contradicted else []
     open_ = ~(log.final & np.isfinite(log.outcome))
     states = [
         Variant(
@@ -80,6 +97,9 @@ def decided(asked: Question, log: Visitors, kind: Kind, stages: Stages, assumpti
             difference=found.contrast[v].value,
             difference_low=found.contrast[v].low,
             difference_high=found.contrast[v].high,
+            lift=found.lift[v].value,
+            lift_low=found.lift[v].low,
+            lift_high=found.lift[v].high,
             costs_at_most=float(found.cost[v]),
             excluded=bool(found.excluded[v]),
             removed=v in asked.removed,
@@ -106,36 +126,42 @@ def decided(asked: Question, log: Visitors, kind: Kind, stages: Stages, assumpti
         split_p=p,
         assumptions=assumptions,
         notes=(*notes, *(change.words for change in changes)),
+        metric=asked.metric,
+        guardrails=asked.guardrails,
+        other_metrics=asked.other_metrics,
+        segments=tuple(parts),
     )
+
+
+def _comparisons(asked: Question, stages: Stages) -> np.ndarray:
+    """Return how many comparisons with the control each stage has, int64[stages]."""
+    later = np.maximum(np.delete(stages.stage, asked.control), stages.stage[asked.control])
+    return np.bincount(later, minlength=len(stages.level))
 
 
 def _of_means(asked: Question, stages: Stages, pairs: Pairs) -> Knowledge:
     """Return what is known of the means, from pairs of visitors."""
     variants, c = range(len(stages.stage)), asked.control
-    later = np.maximum(np.delete(stages.stage, c), stages.stage[c])
-    level = staging.pair_levels(stages, np.bincount(later, minlength=len(stages.level)))  # all intervals together
+    level = staging.pair_levels(stages, _comparisons(asked, stages))  # all intervals together
     contrasts = [_of_control(pairs, c) if v == c else pairs.contrast(v, c, float(level[v, c]) / 2, history=True)
                  for v in variants]  # fmt: skip
+    known = [math.isfinite(contrast.low) for contrast in contrasts]
+    lifts = [NO_LIFT if v == c else pairs.lift(v, c, float(level[v, c]) / 2, stated=known[v]) for v in variants]
     first = {(c, v): contrasts[v].contradicted for v in variants if contrasts[v].contradicted}
     size = np.array([(stages.stage <= g).sum() - 1 for g in range(len(stages.level))])
-    comparison = AllPairs(pairs, staging.pair_levels(stages, size), asked.maximize, first)
+    comparison = AllPairs(pairs, staging.pair_levels(stages, size), asked.maximize, first, asked.harmful)
     cost = np.array([achieved.achieved_epsilon(comparison, [v]) for v in variants])
-    values = np.array([_mean(pairs.low[pairs.rows[v]]) for v in variants])
+    values = np.array([pairs.mean(v) for v in variants])
     intervals = _intervals(stages, pairs)
     low, high = np.array(intervals).T
     bad = np.flatnonzero(contradictory(low, high, values))
     said = remarks.contradicted(pairs.log.names, first, comparison.cycle, bad.tolist())
-    return Knowledge(values, intervals, contrasts, cost, comparison.excluded(), comparison.missing, said)
+    return Knowledge(values, intervals, contrasts, lifts, cost, comparison.excluded(), comparison.missing, said)
 
 
 def _of_control(pairs: Pairs, control: int) -> Contrast:
     """Return the contrast of the control with itself."""
     return Contrast(len(pairs.rows[control]), 0.0, 0.0, 0.0)
-
-
-def _mean(values: np.ndarray) -> float:
-    values = values[np.isfinite(values)]
-    return float(values.mean()) if len(values) else np.nan
 
 
 def _intervals(stages: Stages, pairs: Pairs) -> list[tuple[float, float]]:
@@ -162,9 +188,10 @@ def _own_levels(stages: Stages) -> np.ndarray:
 def _of_quantiles(asked: Question, stages: Stages, pairs: Pairs, p: float) -> Knowledge:
     """Return what is known of a quantile, from the bounds of each variant."""
     variants, c = range(len(stages.stage)), asked.control
-    found = Quantiles(pairs, p, _own_levels(stages), asked.maximize)
+    found = Quantiles(pairs, p, _own_levels(stages), asked.maximize, asked.harmful)
     cost = np.array([achieved.achieved_epsilon(found.comparison, [v]) for v in variants])
     contrasts = [_of_control(pairs, c) if v == c else found.contrast(v, c) for v in variants]
+    lifts = [NO_LIFT if v == c else found.lift(v, c) for v in variants]
     missing = "too few visitors for a bound of this quantile" if np.isinf(cost).all() else ""
     intervals = list(zip(found.low.tolist(), found.high.tolist(), strict=True))
-    return Knowledge(found.value, intervals, contrasts, cost, found.comparison.excluded(), missing, "")
+    return Knowledge(found.value, intervals, contrasts, lifts, cost, found.comparison.excluded(), missing, "")

@@ -7,7 +7,7 @@ than a random permutation of variants or of outcomes.
 import numpy as np
 from scipy import special
 
-from jaxbandit.decide.variants.visitors import Visitors
+from jaxbandit.decide.variants.visitors import OF_A_ROW, Visitors
 
 LEVEL = 1e-6  # probability with which rows in random order are taken for sorted, for each test
 FEWEST = 40  # rows without which nothing is tested
@@ -88,12 +88,15 @@ def _too_few_runs(labels: np.ndarray, level: float) -> bool:
 
 def without_order(log: Visitors) -> Visitors:
     """Return a log in which the outcomes of each variant are in a random order that depends on nothing but its name."""
-    outcome = log.outcome.copy()
+    columns = {name: x.copy() for name in OF_A_ROW if (x := getattr(log, name)) is not None}
     for v, name in enumerate(log.names):
         rows = np.flatnonzero(log.variant == v)
         rng = np.random.default_rng([_SEED, *name.encode()])  # the same for two variants would pair equal ranks
-        outcome[rows] = rng.permutation(np.sort(outcome[rows]))
-    return log._replace(outcome=outcome, ordered=False)
+        keys = [key for x in columns.values() for key in x[rows].reshape(len(rows), -1).T]
+        found = rows[rng.permutation(np.lexsort(keys))]
+        for key, x in columns.items():
+            x[rows] = getattr(log, key)[found]
+    return log._replace(**columns, ordered=False)
 
 
 def within_times(log: Visitors) -> Visitors:

@@ -1,16 +1,16 @@
 """Comparisons of all pairs of variants of a log: which visitors are paired, and the bounds of the differences."""
 
 import itertools
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from fractions import Fraction
 
 import numpy as np
 
 from jaxbandit.decide.variants import bounds
-from jaxbandit.decide.variants.bounds import Contrast
+from jaxbandit.decide.variants.bounds import Contrast, Lift
 from jaxbandit.decide.variants.outcomes import Kind
 from jaxbandit.decide.variants.stages import Stages
-from jaxbandit.decide.variants.visitors import Visitors
+from jaxbandit.decide.variants.visitors import ROWWISE, Visitors
 from jaxbandit.theory.comparisons.achieved import Comparison
 
 MOST_OF_FEWER = 4  # visitors of the smaller variant in a pair, if the planned shares are not equal
@@ -31,6 +31,17 @@ class Pairs:
         self.rows = [np.flatnonzero((log.variant == v) & log.final) for v in range(len(log.names))]
         open_ = np.isnan(log.outcome)
         self.low, self.high = (np.where(open_ & np.isfinite(end), end, log.outcome) for end in (kind.low, kind.high))
+
+    def of_rows(self, rows: np.ndarray, stages: Stages) -> "Pairs":
+        """Return the pairs among some of the visitors, bool[rows], of the same variants."""
+        some = {name: None if (x := getattr(self.log, name)) is None else x[rows] for name in ROWWISE}
+        return Pairs(self.log._replace(**some), stages, self.kind, self._planned)
+
+    def mean(self, v: int) -> float:
+        """Return the mean outcome of a variant, in which open ones count as the least value; NaN without any."""
+        known = self.low[self.rows[v]]
+        known = known[np.isfinite(known)]
+        return float(known.mean()) if len(known) else np.nan
 
     def rows_of(self, one: int, other: int) -> tuple[np.ndarray, np.ndarray]:
         """Return the rows of the paired visitors of two variants, int64[pairs, p] and int64[pairs, q]."""
@@ -53,10 +64,18 @@ class Pairs:
             i, j = i[:end], j[:end]
         return i, j
 
+    def _sides(self, one: int, other: int) -> tuple[bounds.Sides, bounds.Sides]:
+        """Return the least and the largest possible outcomes of the pairs of two variants."""
+        i, j = self.rows_of(one, other)
+        return (self.low[i], self.low[j]), (self.high[i], self.high[j])
+
+    def lift(self, one: int, other: int, alpha: float, *, stated: bool) -> Lift:
+        """Return by what share the mean of one variant is above that of another, with bounds at level alpha each."""
+        return bounds.lift(*self._sides(one, other), self.kind, alpha, stated=stated)
+
     def contrast(self, one: int, other: int, alpha: float, *, history: bool) -> Contrast:
         """Return the mean outcome of one variant minus that of another, with bounds at level alpha each."""
-        i, j = self.rows_of(one, other)
-        low, high = (self.low[i], self.low[j]), (self.high[i], self.high[j])
+        low, high = self._sides(one, other)
         names = self.log.names[one], self.log.names[other]
         return bounds.contrast(low, high, self.kind, alpha, names, history and self.log.ordered)
 
@@ -79,7 +98,14 @@ class AllPairs(Comparison):
     If every variant is worse than another one, nobody has any bounds.
     """
 
-    def __init__(self, pairs: Pairs, level: np.ndarray, maximize: bool, withdrawn: Collection[tuple[int, int]] = ()):
+    def __init__(
+        self,
+        pairs: Pairs,
+        level: np.ndarray,
+        maximize: bool,
+        withdrawn: Collection[tuple[int, int]] = (),
+        left_out: Sequence[int] = (),
+    ):
         """Compute the bounds.
 
         Args:
@@ -88,6 +114,7 @@ class AllPairs(Comparison):
             outcomes without a range, whose bounds hold in the limit only.
           maximize: whether larger outcomes are better; otherwise the differences change their signs.
           withdrawn: pairs of which nothing is known, because their bounds contradict each other.
+          left_out: variants that are not compared with, and are excluded.
         """
         self.num_arms, self.missing = len(level), ""
         self._upper = np.zeros(level.shape)
@@ -100,6 +127,8 @@ class AllPairs(Comparison):
             found = pairs.contrast(i, j, float(alpha), history=False)
             self._upper[one, other], self._upper[other, one] = found.high, -found.low
             self.missing = self.missing or found.missing
+        self._upper[:, list(left_out)] = np.inf
+        self._upper[list(left_out)] = -np.inf
         self._claims = self._upper < 0
         self.cycle = bool(self._claims.any(axis=1).all())
         if self.cycle:

@@ -4,10 +4,13 @@ Each variant has a lower and an upper bound of its quantile, for all numbers of 
 together with probability at least 1 - delta.
 """
 
+from collections.abc import Sequence
+
 import numpy as np
 
-from jaxbandit.decide.variants.bounds import NO_PATH, Contrast
+from jaxbandit.decide.variants.bounds import NO_PATH, Contrast, Lift
 from jaxbandit.decide.variants.pairs import Pairs
+from jaxbandit.support.columns import LARGEST
 from jaxbandit.theory.comparisons.arms import ArmBounds
 from jaxbandit.theory.comparisons.looks import sample_sizes
 from jaxbandit.theory.quantile_bounds import quantile_ranks
@@ -20,8 +23,11 @@ class Quantiles:
     number.
     """
 
-    def __init__(self, pairs: Pairs, p: float, level: np.ndarray, maximize: bool):
-        """Compute the quantiles of probability p; `level` is that of the interval of each variant."""
+    def __init__(self, pairs: Pairs, p: float, level: np.ndarray, maximize: bool, left_out: Sequence[int] = ()):
+        """Compute the quantiles of probability p; `level` is that of the interval of each variant.
+
+        Variants that are `left_out` are not compared with, and are excluded.
+        """
         self._ordered = pairs.log.ordered
         self._paths = [
             _path(pairs.log.outcome[rows], p, float(alpha), ordered=self._ordered)
@@ -29,7 +35,9 @@ class Quantiles:
         ]
         ends = np.array([path[-1, 1:] if len(path) else (np.nan, -np.inf, np.inf) for path in self._paths])
         self.value, self.low, self.high = ends.T
-        self.comparison = ArmBounds(self.low, self.high) if maximize else ArmBounds(-self.high, -self.low)
+        low, high = (self.low.copy(), self.high.copy()) if maximize else (-self.high, -self.low)
+        low[list(left_out)] = high[list(left_out)] = -LARGEST  # below all others
+        self.comparison = ArmBounds(low, high)
 
     def contrast(self, v: int, control: int) -> Contrast:
         """Return the quantile of a variant minus that of the control."""
@@ -43,6 +51,13 @@ class Quantiles:
             low, high = self.low[v] - self.high[control], self.high[v] - self.low[control]
         path = np.stack([common, *apart], axis=1) if self._ordered else NO_PATH
         return Contrast(int(min(one[-1, 0], other[-1, 0])), float(now), float(low), float(high), path)
+
+    def lift(self, v: int, control: int) -> Lift:
+        """Return by what share the quantile of a variant is above that of the control, if that one is above 0."""
+        if not self.low[control] > 0:
+            return Lift()
+        low, high = self.low[v] / self.high[control], self.high[v] / self.low[control]
+        return Lift.of_ratio(float(self.value[v]), float(self.value[control]), float(low), float(high))
 
 
 def _path(outcome: np.ndarray, p: float, alpha: float, *, ordered: bool) -> np.ndarray:

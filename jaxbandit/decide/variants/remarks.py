@@ -1,11 +1,14 @@
 """What a result assumes, what is remarkable about its log, and what contradicts it: sentences."""
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import special
 
 from jaxbandit.decide.variants import times
+from jaxbandit.decide.variants.formats import ends, percent
+from jaxbandit.decide.variants.guardrails import Guardrail
 from jaxbandit.decide.variants.outcomes import Kind
 from jaxbandit.decide.variants.pairs import Pairs
 from jaxbandit.decide.variants.stages import Stages
@@ -67,6 +70,17 @@ def notes(log: Visitors, stages: Stages, delta: float, growth: bool, kind: Kind)
             f"probability at least {1 - total:.4g}; announce additions in advance (growth) for {1 - delta:g}"
         )
     return tuple(lines)
+
+
+def error_split(delta: float, metrics: Sequence[str], guardrails: Sequence[Guardrail]) -> str:
+    """Return how delta is divided among metrics, and which variants a guardrail excludes."""
+    harmful = [rail for rail in guardrails if rail.state == "broken"]
+    broken = ", ".join(f"{rail.variant} ({rail.words}: {ends(rail.low, rail.high, percent)})" for rail in harmful)
+    return (
+        f"delta = {delta:g} is divided equally among {len(metrics)} metrics, {', '.join(metrics)}: what is said of "
+        f"each is true with probability at least {1 - delta / len(metrics):.4g}, and of all of them with "
+        f"{1 - delta:g}; {metrics[0]} decides"
+    ) + (f"; a guardrail is broken by {broken}, and nothing is compared with those" if broken else "")
 
 
 def contradicted(names: tuple[str, ...], pairs: dict[tuple[int, int], int], cycle: bool, means: list[int]) -> str:

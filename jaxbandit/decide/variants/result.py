@@ -2,12 +2,15 @@
 
 import functools
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from jaxbandit.decide.variants import guardrails
+from jaxbandit.decide.variants.formats import ends, percent, with_sign
+from jaxbandit.decide.variants.guardrails import Guardrail
+from jaxbandit.decide.variants.segments import MANY, Segment
 from jaxbandit.support.document import (
     Block,
     Chart,
@@ -34,8 +37,9 @@ READING = (
     "You may look at any time, as often as you like, and stop because of what you see: everything here is true at all "
     "times at once, unless the notes say that the rows have no order.",
     "\u201cCosts at most\u201d is how much worse than the best of all variants one can be, if it is chosen.",
-    "Three statements are made, each true with probability at least 1 - delta: the decision with all costs; the "
-    "intervals of all variants; and the intervals of all differences. An interval of a difference is not the "
+    "Four statements are made, each true with probability at least 1 - delta: the decision with all costs; the "
+    "intervals of all variants; those of all differences; and those of all lifts, which are differences in percent of "
+    "the control's mean. An interval of a difference is not the "
     "difference of two intervals, and is shorter.",
     "Open visitors came too recently, or have no outcome yet. No statement counts them as failures.",
 )
@@ -55,6 +59,9 @@ class Variant:
     difference: float  # mean minus that of the control, over the pairs; 0 for the control
     difference_low: float  # interval of the difference, for all variants and at all times; infinite as above
     difference_high: float
+    lift: float  # the difference as a share of the control's mean, 0.05 is 5 %; NaN if that is not above 0
+    lift_low: float  # interval of it, for all variants and at all times; infinite as above
+    lift_high: float
     costs_at_most: float  # how much worse than the best variant it is at most, inf if nothing is known
     excluded: bool  # another variant is better for sure, at the stated level
     removed: bool
@@ -70,9 +77,9 @@ class ABResult(Describable):
 
     `decision` is "ship" (another variant than the control), "keep" (the control) or "go on"; `choice` is the variant
     that costs at most `costs_at_most` against the best one, with probability at least 1 - delta, at this moment and at
-    all others at which the log is looked at. The intervals of the means, those of the differences, and the decision are
-    three statements, each of which is true with probability at least 1 - delta. If there are `alerts`, nothing is
-    decided.
+    all others at which the log is looked at. The intervals of the means, those of the differences, those of the
+    lifts, and the decision are four statements, each of which is true with probability at least 1 - delta. If there are
+    `alerts`, nothing is decided.
     """
 
     variants: tuple[Variant, ...]
@@ -90,6 +97,10 @@ class ABResult(Describable):
     split_p: float | None  # p-value of the visitors' division if it is as planned; None if no shares were planned
     assumptions: tuple[str, ...]  # that nobody has checked
     notes: tuple[str, ...]
+    metric: str  # the column that is compared
+    guardrails: tuple[Guardrail, ...]  # of each metric that must be kept, and each variant but the control
+    other_metrics: tuple["ABResult", ...]  # the same for further metrics, from which nothing is decided
+    segments: tuple[Segment, ...]  # differences within segments, from which nothing is decided
 
     @property
     def shares(self) -> dict[str, float]:
@@ -101,17 +112,22 @@ class ABResult(Describable):
         """The decision in a sentence or two, after what forbids one."""
         if self.alerts:
             return " ".join(f"{line[0].upper()}{line[1:]}." for line in (*self.alerts, "go on: nothing is decided"))
-        sure = f"with probability at least {1 - self.delta:g}"
+        sure = f"with probability at least {1 - self.delta:.4g}"
         cost = f"at most {self.amount(self.costs_at_most, above=True)} against the best variant, {sure}"
         why = f"{self.choice} is the best variant {sure}" if self.costs_at_most == 0 else f"this costs {cost}"
+        own = [g for g in self.guardrails if g.variant == self.choice]
+        open_ = [f"{g.words} ({ends(g.low, g.high, percent)})" for g in own if g.state != "kept"]
         match self.decision:
             case "ship":
-                return f"Ship {self.choice}: {why}."
+                kept = ", ".join(g.words for g in own)
+                return f"Ship {self.choice}: {why}{kept and f'; it keeps the guardrails ({kept})'}."
             case "keep":
                 return f"Keep the control {self.choice}: {why}."
         if math.isinf(self.costs_at_most):
             helps = "; a score_range, a cap or a quantile can say more" if self.statistic == "mean" else ""
             return f"Go on: too few to say: {self.missing}{helps}."
+        if open_ and self.costs_at_most <= self.epsilon:
+            return f"Go on: {why}, but it is not known yet whether it keeps the guardrails: {', '.join(open_)}."
         limit = f"{100 * self.epsilon:g} points" if self.is_rate else f"{self.epsilon:g}"  # as it was given
         limit = "1 point" if limit == "1 points" else limit
         needed = f"at most {limit}" if self.epsilon else "to know the best variant"
@@ -140,23 +156,57 @@ class ABResult(Describable):
             return "?"
         return f"{100 * value:.2f} %" if self.is_rate else f"{value:.4g}"
 
-    def table(self) -> Table:
-        """Return what is known of each variant."""
-        sure = f"{100 * (1 - self.delta):g} % interval"
+    def table(self, *, decides: bool = True) -> Table:
+        """Return what is known of each variant; of a metric that does not decide, without what to show next."""
+        sure = f"{100 * (1 - self.delta):.4g} % interval"
         apart = "difference, points" if self.is_rate else "difference"
-        head = ("variant", "visitors", "open", self.statistic, sure, apart, sure, "pairs", "costs at most", "next")
+        choice = ("costs at most", "next") if decides else ()
+        head = ("variant", "visitors", "open", self.statistic, sure, *choice, apart, sure, "lift", sure, "pairs")
         rows = []
         for v in self.variants:
             amount = functools.partial(self.amount, unit=False)
-            difference, signed = ["control", "", ""], amount(v.difference)
+            difference = ["control", "", "", "", ""]
             if v.name != self.control:
-                signed = f"+{signed}" if v.difference >= 0 else signed
-                difference = [signed, _ends(v.difference_low, v.difference_high, amount), f"{v.pairs:,}"]
+                apart = ends(v.difference_low, v.difference_high, amount)
+                lifted = ends(v.lift_low, v.lift_high, percent)
+                difference = [
+                    with_sign(v.difference, amount),
+                    apart,
+                    with_sign(v.lift, percent),
+                    lifted,
+                    f"{v.pairs:,}",
+                ]
             state = "removed" if v.removed else "excluded" if v.excluded else self.amount(v.costs_at_most, above=True)
-            known = [self.mean(v.mean), _ends(v.low, v.high, self.mean)]
+            known = [self.mean(v.mean), ends(v.low, v.high, self.mean)]
             counts = [f"{v.visitors:,}", f"{v.open:,}"]
-            rows.append([v.name, *counts, *known, *difference, state, f"{100 * v.share:.3g} %"])
-        return Table(head, rows, range(1, len(head)), caption="Visitors, and what is known")
+            rows.append([v.name, *counts, *known, *[state, f"{100 * v.share:.3g} %"][: len(choice)], *difference])
+        caption = "Visitors, and what is known" + (f" of {self.metric}" if self.other_metrics else "")
+        return Table(head, rows, range(1, len(head)), caption=caption)
+
+    def more_blocks(self) -> list[Block | None]:
+        """Return what is known of guardrails, of other metrics, and within segments."""
+        found: list[Block | None] = [guardrails.table(self.guardrails, self.delta)]
+        said = (*self.assumptions, *self.notes)
+        for other in self.other_metrics:
+            more = [f"nothing is stated yet: {other.missing}"] if other.missing else []
+            more += [line for line in (*other.assumptions, *other.notes) if line not in said]
+            blocks = [other.table(decides=False), Notes(more, "For it ", beside=True)]
+            found.append(Section(f"Of {other.metric}, which does not decide", blocks))
+        return [*found, *self._of_segments()]
+
+    def _of_segments(self) -> list[Block]:
+        if not self.segments:
+            return []
+        looks, sure = len({(s.column, s.value) for s in self.segments}), f"{100 * (1 - self.delta):.4g} % interval"
+        amount, rows = functools.partial(self.amount, unit=False), []
+        for s in self.segments:
+            apart, lift = ends(s.low, s.high, amount), ends(s.lift_low, s.lift_high, percent)
+            shown = with_sign(s.difference, amount)
+            rows.append([f"{s.column}: {s.value}", s.variant, f"{s.visitors:,}", shown, apart, lift])
+        difference = "difference, points" if self.is_rate else "difference"
+        head = ("segment", "variant", "visitors", difference, sure, "lift")
+        said = MANY.format(delta=f"{self.delta:.3g}", looks=looks, chance=looks * self.delta)
+        return [Table(head, rows, range(2, 6), labels=2, caption="Within segments"), Notes([f"{said}."])]
 
     def describe(self, *, detail: bool = False) -> Document:
         """Return what the result shows."""
@@ -165,9 +215,16 @@ class ABResult(Describable):
         names = ("control", "delta", "epsilon", "maximize", "outcomes", "statistic", "missing", "split_p")
         data |= {name: x for name in names if (x := getattr(self, name)) not in (None, "")}
         data["variants"] = [finite({k: x for k, x in vars(v).items() if k != "path"}) for v in self.variants]
-        data |= {"assumptions": self.assumptions, "notes": self.notes}
+        more = {
+            "metric": self.metric if self.other_metrics or self.metric != "outcome" else "",
+            "guardrails": [finite(vars(rail)) | {"state": rail.state} for rail in self.guardrails],
+            "other_metrics": [other.to_json() for other in self.other_metrics],
+            "segments": [finite(vars(segment)) for segment in self.segments],
+        }
+        data |= {name: x for name, x in more.items() if x} | {"assumptions": self.assumptions, "notes": self.notes}
         assumed, notes = Notes(self.assumptions, "Assumes", beside=True), Notes(self.notes, "Notes  ", beside=True)
-        return Document(self.words, self._sections() if detail else [self.table(), assumed, notes], data)
+        short = [self.table(), *self.more_blocks(), assumed, notes]
+        return Document(self.words, self._sections() if detail else short, data)
 
     def _sections(self) -> list[Block]:
         visitors, better = sum(v.visitors for v in self.variants), "larger" if self.maximize else "smaller"
@@ -183,6 +240,7 @@ class ABResult(Describable):
             Section("Decision", [Notes([self.words]), Notes([f"Show next: {shown} of the visitors."]), Notes(others)]),
             Section("Variants", [self._means(), table]),
             Section(f"Difference from the control {self.control}", self._differences()),
+            *([Section("Guardrails, other metrics and segments", more)] if any(more := self.more_blocks()) else []),
             Section("Assumptions, which nobody has checked", [Notes(self.assumptions)]),
             Section("Notes", [Notes(self.notes)]),
             Section("How to read this page", [Notes(READING)]),
@@ -213,8 +271,3 @@ class ABResult(Describable):
         chart = Chart(title, "pairs of visitors", f"difference, {'points' if self.is_rate else 'outcome'}", curves)
         drawn = f"Of {len(others)} differences from the control, the first {DRAWN} are drawn."
         return [chart, Notes([drawn] if len(others) > DRAWN else [])]
-
-
-def _ends(low: float, high: float, shown: Callable[[float], str]) -> str:
-    """Return an interval as text; "?" if nothing is stated."""
-    return f"{shown(low)} to {shown(high)}" if math.isfinite(low) or math.isfinite(high) else "?"

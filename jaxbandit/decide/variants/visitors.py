@@ -8,8 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from jaxbandit.decide.variants import times
-from jaxbandit.support import checks
-from jaxbandit.support.columns import Table, cells, read_columns, refuse_first
+from jaxbandit.support.columns import Table, cells, label, labels, read_columns, refuse_first
 from jaxbandit.support.refusals import known, nearest, refuse, wrong
 
 MOST_VARIANTS = 30  # all pairs are compared
@@ -33,6 +32,12 @@ class Columns(NamedTuple):
     unit: str | None = None  # who a row is about
     visitors: str | None = None  # how many visitors with the same outcome a row stands for
     conversions: str | None = None  # how many of them have the outcome 1; the others have 0
+    segment: tuple[str, ...] = ()  # within which differences are shown
+
+    @property
+    def names(self) -> list[str]:
+        """All columns that are named."""
+        return [name for name in self[:-1] if name is not None] + list(self.segment)
 
 
 class Visitors(NamedTuple):
@@ -46,6 +51,8 @@ class Visitors(NamedTuple):
     dated: bool = False  # times are seconds since 1970
     block: np.ndarray | None = None  # int64[rows]
     unit: np.ndarray | None = None  # int64[rows], who a row is about
+    segment: np.ndarray = np.zeros((0, 0), np.int64)  # int64[rows, columns], places in the names of its values
+    segment_names: tuple[tuple[str, tuple[str, ...]], ...] = ()  # each column with its values, in alphabetical order
     until: float | None = None  # the time of the last visitor whose outcome cannot change any more; None: all are final
     ordered: bool = True  # the rows are in the order of arrival
     given: np.ndarray | None = None  # float64[rows], outcomes before a shuffle, if their order may be that of arrival
@@ -77,15 +84,15 @@ class Visitors(NamedTuple):
         return [self.names.index(name) for name in names]
 
 
-ROWWISE = ("variant", "outcome", "time", "block", "unit")
+ROWWISE = ("variant", "outcome", "time", "block", "unit", "segment")
+OF_A_ROW = ("segment", "outcome")  # what belongs together where rows are put into another order
 
 
 def columns_of(given: Mapping[str, str]) -> Columns:
     """Return the names of the columns; raise BadInput if they do not fit each other."""
-    if not isinstance(given, Mapping):
-        checks.wrong("columns", given, 'names of columns, such as {"outcome": "converted"}')
     known("ab: columns: ", given, Columns._fields)
-    columns = Columns(**given)
+    several = given.get("segment", ())
+    columns = Columns(**{**given, "segment": (several,) if isinstance(several, str) else tuple(several)})
     if columns.conversions is not None:
         if columns.visitors is None:
             raise ValueError(
@@ -96,19 +103,27 @@ def columns_of(given: Mapping[str, str]) -> Columns:
         for name in ("block", "unit"):
             if getattr(columns, name) is not None:
                 raise ValueError(f"columns: {name} is about single visitors, not counts; leave it or visitors out")
+    if columns.segment and columns.block is not None:
+        raise ValueError("columns: segment is about single visitors, not blocks; leave it or block out")
     if columns.unit is not None and columns.block is not None:
         raise ValueError("columns: block has one row for each variant and block; leave it or unit out")
     return columns
 
 
-def read(source: Any, columns: Columns) -> Visitors:
-    """Return the visitors of a log, sorted by their times if they have any.
+def read(source: Any, each: Sequence[Columns]) -> list[Visitors]:
+    """Return the visitors of a log for each metric, sorted by their times if they have any.
 
     A message names the line of a file, counted from 1 with the line of names, or else the row, counted from 0.
     """
-    used = [name for name in columns if name is not None]
-    single = columns.visitors is columns.unit is columns.block is None
+    used = list(dict.fromkeys(name for columns in each for name in columns.names))
+    single = each[0].visitors is each[0].unit is each[0].block is None
     table = read_columns("ab: log", source, used, lambda name: single and UNIT.search(name) is not None)
+    where = table.where if isinstance(source, str | Path) else "ab"
+    return [_of_table(table, where, columns, used) for columns in each]
+
+
+def _of_table(table: Table, where: str, columns: Columns, used: Sequence[str]) -> Visitors:
+    """Return the visitors for one metric; a column that is not used may be one that has to be."""
     names, variant = table.labels(columns.variant, "a name")
     if not 2 <= len(names) <= MOST_VARIANTS:
         found = f"only {names[0]!r}" if names else "no rows"
@@ -120,8 +135,8 @@ def read(source: Any, columns: Columns) -> Visitors:
     time, dated = None, False
     if columns.time is not None:
         time, dated = times.column(table.cells[columns.time], table.place(columns.time))
-    where = table.where if isinstance(source, str | Path) else "ab"
     found = Visitors(where, tuple(names), variant, outcome, time, dated, groups[0], groups[1])
+    found = _with_segments(found, table, columns.segment)
     if columns.visitors is not None:
         found = _counted(found, table, columns.visitors, columns.conversions)
     found = found.noted(*(_repeated(name, cells(table.cells[name])) for name in table.cells if name not in used))
@@ -160,6 +175,17 @@ def _counted(log: Visitors, table: Table, visitors: str, conversions: str | None
         wrong(table.place(conversions)(row), converted[row].item(), f"at most {n[row]:,}, the visitors of the row")
     within = np.arange(len(rows)) - np.repeat(np.cumsum(n) - n, n)
     return found._replace(outcome=(within < converted[rows]).astype(np.float64))
+
+
+def _with_segments(log: Visitors, table: Table, columns: Sequence[str]) -> Visitors:
+    """Return a log with the segments of its rows."""
+    places, names = np.zeros((len(log.variant), len(columns)), np.int64), []
+    for s, name in enumerate(columns):
+        values, found = labels(table.cells[name], table.place(name), "", lambda cell: label(cell) or "(empty)")
+        order = np.argsort(np.array(values, dtype=object))
+        places[:, s] = np.argsort(order)[found]
+        names.append((name, tuple(values[i] for i in order)))
+    return log._replace(segment=places, segment_names=tuple(names))
 
 
 def _counts(table: Table, name: str) -> np.ndarray:

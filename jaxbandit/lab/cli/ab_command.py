@@ -1,8 +1,9 @@
 """The command `ab`, which decides between the variants of a log of visitors."""
 
+import math
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any
 
 from tyro.conf import Positional, UseAppendAction, arg
 
@@ -20,8 +21,13 @@ class AB:
     """The variant that is in use now."""
     variant: Annotated[str, arg(metavar="COLUMN")] = "variant"
     """Column with the variant of each visitor."""
-    outcome: Annotated[str, arg(metavar="COLUMN")] = "outcome"
-    """Column with the outcomes: 0 and 1, yes and no, true and false, or numbers; empty if not known yet."""
+    outcome: Annotated[UseAppendAction[tuple[str, ...]], arg(metavar="COLUMN")] = ()
+    """Column with the outcomes: 0 and 1, yes and no, true and false, or numbers; empty if not known yet. Repeatable:
+    the first one decides. Default: outcome."""
+    guardrails: Annotated[UseAppendAction[tuple[str, ...]], arg(metavar="COLUMN=LIFT")] = ()
+    """A metric that must be kept, and the lift that is still tolerated: revenue=-0.01 for 1 % less. Repeatable."""
+    segment: Annotated[UseAppendAction[tuple[str, ...]], arg(metavar="COLUMN")] = ()
+    """Column with segments, within which differences are shown. Repeatable."""
     time: Annotated[str | None, arg(metavar="COLUMN")] = None
     """Column with the times of the visitors, numbers or dates; the rows are sorted by it."""
     window: Annotated[str | None, arg(metavar="LENGTH")] = None
@@ -32,12 +38,13 @@ class AB:
     """Column with the block of each visitor, if each block has visitors of each variant in random order."""
     unit: Annotated[str | None, arg(metavar="COLUMN")] = None
     """Column that tells who a row is about, such as a user: one who has several rows counts once, by the first."""
-    of_unit: Literal["sum", "any", "last"] = "sum"
-    """The outcome of a unit: the sum of those of its rows, whether any of them is not 0, or the last one."""
+    of_unit: Annotated[UseAppendAction[tuple[str, ...]], arg(metavar="[COLUMN=]HOW")] = ()
+    """The outcome of a unit: the sum of those of its rows (default), whether any of them is not 0, or the last one.
+    Repeatable, for each outcome."""
     visitors: Annotated[str | None, arg(metavar="COLUMN")] = None
     """Column with how many visitors a row stands for, in a table of counts."""
-    conversions: Annotated[str | None, arg(metavar="COLUMN")] = None
-    """Column with how many of those visitors converted, in place of an outcome."""
+    conversions: Annotated[UseAppendAction[tuple[str, ...]], arg(metavar="COLUMN")] = ()
+    """Column with how many of those visitors converted, in place of an outcome. Repeatable: the first one decides."""
     planned: Annotated[UseAppendAction[tuple[str, ...]], arg(metavar="VARIANT=SHARE")] = ()
     """The planned share of a variant. Repeatable; default: equal shares."""
     adaptive: bool = False
@@ -48,8 +55,8 @@ class AB:
     """What the decision may cost, in units of an outcome: 0.005 is half a percentage point of a rate."""
     range: Annotated[tuple[float, float] | None, arg(metavar="LOW HIGH")] = None
     """The least and the largest possible outcome, if outcomes are not 0 and 1."""
-    cap: Annotated[float | None, arg(metavar="C")] = None
-    """Larger outcomes count as this number, which is fixed before looking at the log."""
+    cap: Annotated[UseAppendAction[tuple[str, ...]], arg(metavar="[COLUMN=]C")] = ()
+    """Larger outcomes count as this number, which is fixed before looking at the log. Repeatable, for each outcome."""
     quantile: Annotated[float | None, arg(metavar="P")] = None
     """Compare this quantile of the outcomes instead of their mean: 0.5 is the median."""
     minimize: bool = False
@@ -82,7 +89,7 @@ class AB:
             result = ab(
                 self.log,
                 control=self.control,
-                columns={name: column for name in Columns._fields if (column := getattr(self, name)) is not None},
+                columns={name: column for name in Columns._fields if (column := getattr(self, name)) not in (None, ())},
                 goal=Goal(
                     delta=self.delta,
                     epsilon=self.epsilon,
@@ -90,8 +97,9 @@ class AB:
                     quantile=self.quantile,
                     maximize=not self.minimize,
                 ),
-                of_unit=self.of_unit,
-                cap=self.cap,
+                guardrails=_numbers("--guardrails", self.guardrails, "a column and a lift, such as revenue=-0.01"),
+                of_unit=_of_metrics("--of-unit", self.of_unit) or "sum",
+                cap=_of_metrics("--cap", self.cap, number=True),
                 planned="adaptive" if self.adaptive else _shares(self.planned) or "equal",
                 window=self.window,
                 now=self.now,
@@ -104,15 +112,42 @@ class AB:
 
 def _shares(planned: tuple[str, ...]) -> dict[str, float]:
     """Return the share of each variant by its name; raise BadInput for what is not a name and a share."""
+    allowed = "a variant and its share, such as B=0.05"
+    return _numbers("--planned", planned, allowed, above=0.0)
+
+
+def _numbers(option: str, given: tuple[str, ...], allowed: str, above: float = -math.inf) -> dict[str, float]:
+    """Return numbers by name; raise BadInput for what is not a name and a number."""
     from jaxbandit.support.refusals import wrong
 
-    shares = {}
-    for text in planned:
-        name, sign, share = text.rpartition("=")
-        try:
-            shares[name] = float(share) if sign else float("nan")
-        except ValueError:
-            shares[name] = float("nan")
-        if not shares[name] > 0:
-            wrong("--planned", text, "a variant and its share, such as B=0.05")
-    return shares
+    numbers = {}
+    for text in given:
+        name, sign, number = text.rpartition("=")
+        numbers[name] = _number(number) if sign else math.nan
+        if not numbers[name] > above:
+            wrong(option, text, allowed)
+    return numbers
+
+
+def _number(text: str) -> float:
+    """Return a number, NaN for another text."""
+    try:
+        return float(text)
+    except ValueError:
+        return math.nan
+
+
+def _of_metrics(option: str, given: tuple[str, ...], *, number: bool = False) -> Any:
+    """Return what is given for all outcomes, or by the name of each; None if nothing is."""
+    from jaxbandit.support.refusals import refuse, wrong
+
+    pairs = [text.rpartition("=") for text in given]
+    if not all(name for name, _, _ in pairs) and len(pairs) > 1:
+        refuse(option, " is given several times; name the outcome of each, such as revenue=100")
+    values = {name: _number(value) if number else value for name, _, value in pairs}
+    for name, value in values.items():
+        if value != value:
+            wrong(
+                option, given[list(values).index(name)], "a number, or an outcome and its number, such as revenue=100"
+            )
+    return values.get("", values or None)

@@ -31,24 +31,46 @@ def upper_bounds(differences: np.ndarray, log_alpha: float, sizes: np.ndarray) -
     low, high = np.full(len(sizes), -1.0), np.ones(len(sizes))
     for _ in range(_HALVINGS):
         middle = (low + high) / 2
-        logs = np.log1p(STAKES * ((middle[:, None] - values) / (1 - middle)[:, None])[..., None])
-        enough = log_mixture(np.einsum("lj,ljg->lg", counts, logs)) >= -log_alpha
+        enough = _log_wealth(values, counts, middle) >= -log_alpha
         low, high = np.where(enough, low, middle), np.where(enough, middle, high)
     return high
+
+
+def log_wealth(differences: np.ndarray, mean: float, sizes: np.ndarray) -> np.ndarray:
+    """Return the log of what bets against a mean of at least this one have won at each look, float64[looks].
+
+    The upper bound of `upper_bounds` is below the mean where this is at least -log alpha.
+    """
+    values, counts = _count(differences, sizes)
+    return _log_wealth(values, counts, np.full(len(sizes), mean))
+
+
+def _log_wealth(values: np.ndarray, counts: np.ndarray, means: np.ndarray) -> np.ndarray:
+    """Return the log wealth at each look, for a mean of its own."""
+    logs = np.log1p(STAKES * ((means[:, None] - values) / (1 - means)[:, None])[..., None])
+    return log_mixture(np.einsum("lj,ljg->lg", counts, logs))
+
+
+def on_grid(values: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return points, for each number the point at or below it, int64[n], and its share of the next one, float64[n].
+
+    The points are the distinct numbers, or a grid if there are too many. A number that is divided among its two
+    neighbors with the same mean makes what bets win smaller, because the logarithm is concave.
+    """
+    points, places = np.unique(values, return_inverse=True)
+    if len(points) <= GRID:
+        return points, places, np.zeros(len(values))
+    points = np.linspace(points[0], points[-1], GRID)
+    left = np.clip(np.searchsorted(points, values, side="right") - 1, 0, GRID - 2)
+    return points, left, np.clip((values - points[left]) / np.diff(points)[left], 0.0, 1.0)
 
 
 def _count(differences: np.ndarray, sizes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return the values, float64[values], and the weight of each of them at each look, float64[looks, values]."""
     look = np.searchsorted(sizes, np.arange(1, len(differences) + 1))
-    values, places = np.unique(differences, return_inverse=True)
-    if len(values) <= GRID:
-        counts = np.zeros((len(sizes), len(values)))
-        np.add.at(counts, (look, places), 1.0)
-        return values, np.cumsum(counts, axis=0)
-    values = np.linspace(values[0], values[-1], GRID)
-    left = np.clip(np.searchsorted(values, differences, side="right") - 1, 0, GRID - 2)
-    right_share = np.clip((differences - values[left]) / np.diff(values)[left], 0.0, 1.0)
-    counts = np.zeros((len(sizes), GRID))
+    values, left, right_share = on_grid(differences)
+    counts = np.zeros((len(sizes), len(values)))
     np.add.at(counts, (look, left), 1 - right_share)
-    np.add.at(counts, (look, left + 1), right_share)
+    some = right_share > 0
+    np.add.at(counts, (look[some], left[some] + 1), right_share[some])
     return values, np.cumsum(counts, axis=0)
