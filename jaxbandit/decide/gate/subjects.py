@@ -76,7 +76,7 @@ class Commands:
     """Commands as processes, one at a time, which are ended when the time is over."""
 
     def __init__(self, seconds: float, from_output: bool):
-        """Begin the time; the number is that on the last line that a command prints if `from_output`, or its seconds."""
+        """Begin the time; a value is the number on the last line of output with `from_output`, or the seconds."""
         self._process: subprocess.Popen | None = None
         self._seconds, self._from_output, self._over = seconds, from_output, False
         self._timer = threads.start_later(seconds, self.close, name="limit of the gate")
